@@ -1,0 +1,271 @@
+import type { SeededValues } from "../seeded-values.ts";
+import type { SimulatedClock } from "../simulated-clock.ts";
+import { type Meter, readMeter } from "./power-shelf-meter.ts";
+
+export const SHELF_LAYOUTS = ["liteon", "standard"] as const;
+/** Which vendor's arrangement of Redfish resources the shelf shows. */
+export type ShelfLayout = (typeof SHELF_LAYOUTS)[number];
+
+export type Power = "on" | "off";
+export type PowerPhase = Power | "powering_on" | "powering_off";
+export type PowerCommand = Power | "cycle";
+
+/** What a shelf is; follows from the site and the seed and never changes. */
+export interface PowerShelfSpec {
+  readonly kind: "power_shelf";
+  readonly id: string;
+  readonly rack: string;
+  readonly slot: number;
+  readonly address: string;
+  readonly mac: string;
+  readonly serial: string;
+  readonly layout: ShelfLayout;
+  readonly vendor: string;
+  readonly model: string;
+  readonly bmcFirmware: string;
+  readonly username: string;
+  readonly password: string;
+  readonly supplies: readonly { readonly name: string; readonly serial: string; readonly firmware: string }[];
+  readonly capacityWatts: number;
+  readonly initialPower: Power;
+  readonly lockout: { readonly failures: number; readonly seconds: number };
+}
+
+/** How the shelf takes a command: as asked, accepting and doing nothing, or only pretending to have done it. */
+export type Conduct =
+  | { readonly is: "honest" }
+  | { readonly is: "idle" }
+  | { readonly is: "lying"; readonly faultId: string };
+
+export const SHELF_LOG_CODES = [
+  "power_on_accepted",
+  "power_off_accepted",
+  "power_cycle_accepted",
+  "powered_on",
+  "powered_off",
+  "manager_restarted",
+] as const;
+export type ShelfLogCode = (typeof SHELF_LOG_CODES)[number];
+/** Sequence number, real time in milliseconds, what. A tuple, since the log is written again with each change of state. */
+export type ShelfLogEntry = readonly [number, number, ShelfLogCode];
+
+/** Counts of what was really accepted and done, by which tests prove that nothing happened twice. */
+export interface ShelfEffects {
+  readonly power_on_commands: number;
+  readonly power_off_commands: number;
+  readonly power_cycle_commands: number;
+  /** How often the output really went on or off, whoever did it. */
+  readonly power_changes: number;
+  readonly manager_restarts: number;
+}
+
+interface PendingChange {
+  readonly to: Power;
+  /** In simulated time. */
+  readonly dueAt: number;
+}
+
+interface Lie extends PendingChange {
+  /** The lie ends when this fault rule is removed. */
+  readonly faultId: string;
+}
+
+interface ShelfState {
+  readonly power: Power;
+  readonly pending: readonly PendingChange[];
+  readonly lie: Lie | null;
+  readonly managerBackAt: number;
+  readonly log: readonly ShelfLogEntry[];
+  readonly effects: ShelfEffects;
+}
+
+export interface ShelfReading {
+  /** The truth. */
+  readonly power: PowerPhase;
+  /** What the management controller claims; differs from the truth while it lies. */
+  readonly reported: PowerPhase;
+  readonly meter: Meter;
+}
+
+export interface ShelfSurroundings {
+  readonly clock: SimulatedClock;
+  readonly seeded: SeededValues;
+  /** The persisted state, or undefined for a shelf that nobody has touched yet. */
+  load(id: string): unknown;
+  /** Must have written through when it returns. */
+  save(id: string, state: unknown): void;
+  isFaultPresent(faultId: string): boolean;
+}
+
+/** Simulated milliseconds. */
+export const POWER_CHANGE_MS = 5_000;
+export const MANAGER_RESTART_MS = 20_000;
+const LOG_ENTRIES_KEPT = 64;
+
+/**
+ * A power shelf: what is really on its output, and what its management controller says about it.
+ *
+ * There are no timers. A pending change is kept with its due time, and the present is worked out when somebody looks, so
+ * that thousands of idle shelves cost nothing and a change that was pending when the process died is simply done later.
+ */
+export class PowerShelf {
+  readonly spec: PowerShelfSpec;
+  /** Redfish requests that reached this shelf since the simulator started. */
+  requests = 0;
+  readonly #surroundings: ShelfSurroundings;
+  #state: ShelfState;
+
+  constructor(spec: PowerShelfSpec, surroundings: ShelfSurroundings) {
+    this.spec = spec;
+    this.#surroundings = surroundings;
+    this.#state = (surroundings.load(spec.id) as ShelfState | undefined) ?? freshState(spec.initialPower);
+  }
+
+  read(): ShelfReading {
+    const state = this.#settle();
+    const { clock, seeded } = this.#surroundings;
+    const power = phaseOf(state.power, state.pending);
+    const lie = this.#presentLie();
+    const reported = lie === undefined ? power : lie.dueAt <= clock.now() ? lie.to : phaseTowards(lie.to);
+    const meter = readMeter({ spec: this.spec, on: state.power === "on", seeded, realNow: clock.realNow() });
+    return { power, reported, meter };
+  }
+
+  get effects(): ShelfEffects {
+    return this.#settle().effects;
+  }
+
+  /** Oldest first. */
+  get log(): readonly ShelfLogEntry[] {
+    return this.#settle().log;
+  }
+
+  /** False while the management controller restarts: it then answers nothing at all. */
+  get reachable(): boolean {
+    return this.#surroundings.clock.now() >= this.#state.managerBackAt;
+  }
+
+  /** A command through the management controller. It has been written through when this returns. */
+  command(command: PowerCommand, conduct: Conduct): void {
+    const state = this.#settle();
+    const now = this.#surroundings.clock.now();
+    const accepted: ShelfState = {
+      ...state,
+      effects: { ...state.effects, [`power_${command}_commands`]: state.effects[`power_${command}_commands`] + 1 },
+      log: this.#logged(state.log, `power_${command}_accepted`, now),
+    };
+    switch (conduct.is) {
+      case "honest":
+        this.#save({ ...accepted, lie: null, pending: pendingAfter(state, command, now) });
+        break;
+      case "idle":
+        this.#save(accepted);
+        break;
+      case "lying": {
+        const to = command === "cycle" ? "on" : command;
+        this.#save({ ...accepted, lie: { faultId: conduct.faultId, to, dueAt: now + POWER_CHANGE_MS } });
+      }
+    }
+  }
+
+  /** Somebody at the rack uses the switch: at once, and past the management controller. */
+  switchAtRack(power: Power, conduct: Conduct): void {
+    const state = this.#settle();
+    const now = this.#surroundings.clock.now();
+    const claimed = this.read().reported;
+    const lie: Lie | null =
+      conduct.is === "lying" ? { faultId: conduct.faultId, to: settledPower(claimed), dueAt: now } : null;
+    const switched = power === state.power ? state : this.#flipped(state, power, now);
+    this.#save({ ...switched, pending: [], lie });
+  }
+
+  restartManager(): void {
+    const state = this.#settle();
+    const now = this.#surroundings.clock.now();
+    this.#save({
+      ...state,
+      managerBackAt: now + MANAGER_RESTART_MS,
+      log: this.#logged(state.log, "manager_restarted", now),
+      effects: { ...state.effects, manager_restarts: state.effects.manager_restarts + 1 },
+    });
+  }
+
+  /** Carries out what has fallen due since somebody last looked. */
+  #settle(): ShelfState {
+    const now = this.#surroundings.clock.now();
+    let state = this.#state;
+    while (state.pending[0] !== undefined && state.pending[0].dueAt <= now) {
+      const [{ to, dueAt }, ...later] = state.pending as [PendingChange, ...PendingChange[]];
+      state = { ...(to === state.power ? state : this.#flipped(state, to, dueAt)), pending: later };
+    }
+    if (state !== this.#state) this.#save(state);
+    return state;
+  }
+
+  #flipped(state: ShelfState, to: Power, at: number): ShelfState {
+    return {
+      ...state,
+      power: to,
+      effects: { ...state.effects, power_changes: state.effects.power_changes + 1 },
+      log: this.#logged(state.log, `powered_${to}`, at),
+    };
+  }
+
+  #presentLie(): Lie | undefined {
+    const { lie } = this.#state;
+    return lie !== null && this.#surroundings.isFaultPresent(lie.faultId) ? lie : undefined;
+  }
+
+  #logged(log: readonly ShelfLogEntry[], code: ShelfLogCode, at: number): readonly ShelfLogEntry[] {
+    const sequence = (log.at(-1)?.[0] ?? 0) + 1;
+    const entry: ShelfLogEntry = [sequence, Math.round(this.#surroundings.clock.realTimeOf(at)), code];
+    return [...log.slice(-(LOG_ENTRIES_KEPT - 1)), entry];
+  }
+
+  #save(state: ShelfState): void {
+    this.#surroundings.save(this.spec.id, state);
+    this.#state = state;
+  }
+}
+
+/** A command for what is under way, or there already, changes nothing; any other one replaces what is under way. */
+function pendingAfter(state: ShelfState, command: PowerCommand, now: number): readonly PendingChange[] {
+  const { power, pending } = state;
+  if (command === "cycle") {
+    const on: PendingChange = { to: "on", dueAt: now + POWER_CHANGE_MS };
+    return power === "off"
+      ? [on]
+      : [
+          { to: "off", dueAt: now + POWER_CHANGE_MS },
+          { to: "on", dueAt: now + 2 * POWER_CHANGE_MS },
+        ];
+  }
+  const next = pending[0];
+  if (next?.to === command) return [next];
+  if ((pending.at(-1)?.to ?? power) === command) return pending;
+  return [{ to: command, dueAt: now + POWER_CHANGE_MS }];
+}
+
+const phaseOf = (power: Power, pending: readonly PendingChange[]): PowerPhase =>
+  pending[0] === undefined ? power : phaseTowards(pending[0].to);
+
+const phaseTowards = (to: Power): PowerPhase => (to === "on" ? "powering_on" : "powering_off");
+
+const settledPower = (phase: PowerPhase): Power => (phase === "on" || phase === "powering_on" ? "on" : "off");
+
+function freshState(power: Power): ShelfState {
+  return {
+    power,
+    pending: [],
+    lie: null,
+    managerBackAt: 0,
+    log: [],
+    effects: {
+      power_on_commands: 0,
+      power_off_commands: 0,
+      power_cycle_commands: 0,
+      power_changes: 0,
+      manager_restarts: 0,
+    },
+  };
+}

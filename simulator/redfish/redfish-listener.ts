@@ -1,0 +1,121 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer, type Server } from "node:https";
+import type { Socket } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import type { Certificate } from "../certificate/certificate.ts";
+import type { PowerShelf } from "../devices/power-shelf.ts";
+import type { FaultBook, TransportTrouble } from "../faults/fault-book.ts";
+import { readBody, splitTarget } from "../request-body.ts";
+import { type Answer, refuse } from "./answer.ts";
+import type { RedfishService } from "./redfish-service.ts";
+
+export interface RedfishDevice {
+  readonly shelf: PowerShelf;
+  readonly service: RedfishService;
+}
+
+/**
+ * One HTTPS server in front of all devices: the address that the client connected to says which device it means.
+ *
+ * It is bound to all addresses, because a range of loopback addresses cannot be bound otherwise. Whatever comes in through
+ * an address outside 127.0.0.0/8, or through one without a device, is cut before the TLS handshake.
+ */
+export function createRedfishListener(options: {
+  readonly certificate: Certificate;
+  readonly deviceAt: (address: string) => RedfishDevice | undefined;
+  readonly faults: FaultBook;
+  readonly log: (line: string) => void;
+}): Server {
+  const { certificate, deviceAt, faults, log } = options;
+  const server = createServer({ ...certificate, minVersion: "TLSv1.2", keepAlive: true, keepAliveTimeout: 60_000 });
+  server.on("connection", (socket: Socket) => {
+    const address = socket.localAddress ?? "";
+    if (!address.startsWith("127.") || deviceAt(address) === undefined) socket.destroy();
+  });
+  server.on("request", (request, response) => {
+    const device = deviceAt(request.socket.localAddress ?? "");
+    if (device === undefined) return void request.socket.destroy();
+    serve(device, faults, request, response).catch((error: unknown) => {
+      if (!request.socket.destroyed)
+        log(`redfish ${device.shelf.spec.id}: ${error instanceof Error ? error.stack : String(error)}`);
+      request.socket.destroy();
+    });
+  });
+  server.on("clientError", (_error, socket) => {
+    if (socket.writable) socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
+    else socket.destroy();
+  });
+  return server;
+}
+
+async function serve(
+  device: RedfishDevice,
+  faults: FaultBook,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { shelf, service } = device;
+  const { path, query } = splitTarget(request.url);
+  const method = request.method ?? "GET";
+  shelf.requests += 1;
+  if (!shelf.reachable) return void request.socket.destroy();
+
+  const trouble = faults.transport({ device: shelf.spec.id, method, path });
+  if (trouble.latencyMs > 0) await delayWhileConnected(trouble.latencyMs, request);
+  if (isSpoiltBefore(trouble)) return spoil(trouble.ending, request, response);
+
+  const body = await readBody(request);
+  const answer =
+    body === undefined
+      ? refuse("PayloadTooLarge")
+      : service.answer({ method, path, query, headers: request.headers, body });
+  if (trouble.ending !== undefined) return spoil(trouble.ending, request, response);
+  send(response, answer);
+}
+
+/** Garbage is by nature an answer to something that was done; everything else keeps the device from doing it. */
+const isSpoiltBefore = ({ ending }: TransportTrouble): boolean =>
+  ending !== undefined && (ending.when ?? (ending.type === "garbage" ? "after" : "before")) === "before";
+
+function spoil(ending: TransportTrouble["ending"], request: IncomingMessage, response: ServerResponse): void {
+  switch (ending?.type) {
+    case "status": {
+      const body = ending.body ?? refuse("GeneralError", "The service is not able to answer now.").body;
+      send(response, { status: ending.status, headers: ending.headers ?? {}, body });
+      break;
+    }
+    case "garbage":
+      response.writeHead(200, { "Content-Type": "application/json", "OData-Version": "4.0" });
+      response.end('{"@odata.id": "/redfish/v1/Chassis/');
+      break;
+    case "hang":
+      break; // The connection stays open and silent until the client has had enough.
+    default:
+      request.socket.destroy();
+  }
+}
+
+async function delayWhileConnected(ms: number, request: IncomingMessage): Promise<void> {
+  const gone = new AbortController();
+  const abort = () => gone.abort();
+  request.socket.once("close", abort);
+  try {
+    await delay(ms, undefined, { signal: gone.signal });
+  } finally {
+    request.socket.off("close", abort);
+  }
+}
+
+function send(response: ServerResponse, { status, headers, body }: Answer): void {
+  const bodiless = body === undefined || status === 204 || status === 304;
+  const text = bodiless ? "" : JSON.stringify(body);
+  response.writeHead(status, {
+    "OData-Version": "4.0",
+    "Cache-Control": "no-cache",
+    ...(bodiless
+      ? {}
+      : { "Content-Type": "application/json; charset=utf-8", "Content-Length": Buffer.byteLength(text) }),
+    ...headers,
+  });
+  response.end(text);
+}

@@ -1,0 +1,126 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { Conduct, PowerShelf } from "../devices/power-shelf.ts";
+import type { FaultBook } from "../faults/fault-book.ts";
+import type { Occasion } from "../faults/fault-rule.ts";
+import type { SeededValues } from "../seeded-values.ts";
+import { Accounts } from "./accounts.ts";
+import { type Answer, refuse } from "./answer.ts";
+import { powerShelfTree } from "./power-shelf-resources.ts";
+import { findResource, type Resource, type ResourceCall, type ResourceMethod, type ResourceTree } from "./resources.ts";
+
+export interface RedfishRequest {
+  readonly method: string;
+  /** Without the query. */
+  readonly path: string;
+  readonly query: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** How the device takes a power command that is given now. */
+export function conductAt(faults: FaultBook, occasion: Occasion): Conduct {
+  if (faults.strike("lie_accept", occasion) !== undefined) return { is: "idle" };
+  const lie = faults.strike("lie_state", occasion);
+  return lie === undefined ? { is: "honest" } : { is: "lying", faultId: lie.id };
+}
+
+const NO_QUERY = new URLSearchParams();
+const LAYOUT_TREES = { liteon: powerShelfTree("liteon"), standard: powerShelfTree("standard") } as const;
+
+/** The Redfish service of one shelf: who may ask, what is there, and what comes back. Knows nothing of sockets. */
+export class RedfishService {
+  readonly #shelf: PowerShelf;
+  readonly #faults: FaultBook;
+  readonly #seeded: SeededValues;
+  readonly #accounts: Accounts;
+  readonly #tree: ResourceTree;
+
+  constructor(options: { shelf: PowerShelf; faults: FaultBook; seeded: SeededValues; realNow: () => number }) {
+    this.#shelf = options.shelf;
+    this.#faults = options.faults;
+    this.#seeded = options.seeded;
+    this.#accounts = new Accounts(options.shelf.spec, options.realNow);
+    this.#tree = LAYOUT_TREES[options.shelf.spec.layout];
+  }
+
+  answer(request: RedfishRequest): Answer {
+    const path = withoutTrailingSlash(request.path);
+    const found = findResource(this.#tree, path);
+    // A HEAD is a GET whose body is not sent.
+    const method = request.method === "HEAD" ? "GET" : request.method;
+    if (found === undefined || !isAllowed(found.resource, method) || found.resource.open?.includes(method) !== true) {
+      const refused = this.#authenticate(request);
+      if (refused !== undefined) return refused;
+    }
+    if (found === undefined) return refuse("ResourceMissingAtURI", request.path);
+    const { resource, member } = found;
+    const handler = isAllowed(resource, method) ? resource[method] : undefined;
+    if (handler === undefined)
+      return { ...refuse("OperationNotAllowed", request.method), headers: { Allow: allowedMethods(resource) } };
+    const body = parseBody(request.body);
+    if (body === undefined) return refuse("MalformedJSON");
+    return handler(this.#call({ request, path, member, body: body.value }));
+  }
+
+  #call(of: { request: RedfishRequest; path: string; member: string; body: unknown }): ResourceCall {
+    const { request, path, member, body } = of;
+    const occasion: Occasion = { device: this.#shelf.spec.id, method: request.method, path: request.path };
+    return {
+      shelf: this.#shelf,
+      accounts: this.#accounts,
+      path,
+      query: request.query === "" ? NO_QUERY : new URLSearchParams(request.query),
+      body,
+      member,
+      conduct: () => conductAt(this.#faults, occasion),
+      shownSerial: () => {
+        const { id, serial } = this.#shelf.spec;
+        const strike = this.#faults.strike("wrong_serial", occasion);
+        return strike === undefined
+          ? serial
+          : (strike.fault.serial ?? `XX${this.#seeded.label(`${id}/other-serial`, serial.length)}`);
+      },
+      signIn: (username, password) => {
+        const identity = this.#accounts.check(username, password);
+        return identity === "right" && this.#faults.strike("wrong_credentials", occasion) !== undefined
+          ? "wrong"
+          : identity;
+      },
+    };
+  }
+
+  #authenticate({ headers, method, path }: RedfishRequest): Answer | undefined {
+    const identity = this.#accounts.identify(headers);
+    const occasion: Occasion = { device: this.#shelf.spec.id, method, path };
+    if (identity === "right" && this.#faults.strike("wrong_credentials", occasion) === undefined) return undefined;
+    const why = {
+      anonymous: "Sign in with basic authentication or with a session.",
+      right: "The user name, the password or the session is wrong.",
+      wrong: "The user name, the password or the session is wrong.",
+      locked: "The account is locked for a while.",
+    }[identity];
+    return { ...refuse("NoValidSession", why), headers: { "WWW-Authenticate": 'Basic realm="redfish"' } };
+  }
+}
+
+const isAllowed = (resource: Resource, method: string): method is ResourceMethod =>
+  (method === "GET" || method === "POST" || method === "DELETE") && resource[method] !== undefined;
+
+const allowedMethods = (resource: Resource): string =>
+  ["GET", "POST", "DELETE"]
+    .filter((method) => isAllowed(resource, method))
+    .join(", ")
+    .replace("GET", "GET, HEAD");
+
+const withoutTrailingSlash = (path: string): string =>
+  path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
+
+/** Undefined for a body that is not JSON; the value is undefined for no body at all. */
+function parseBody(text: string): { readonly value: unknown } | undefined {
+  if (text.trim() === "") return { value: undefined };
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,55 @@
+import type { Conduct, PowerShelf } from "../devices/power-shelf.ts";
+import type { Accounts } from "./accounts.ts";
+import type { Answer } from "./answer.ts";
+
+/** One request, seen from the resource that it is for. */
+export interface ResourceCall {
+  readonly shelf: PowerShelf;
+  readonly accounts: Accounts;
+  /** The path as asked, without a trailing slash. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** The parsed body; undefined without one. */
+  readonly body: unknown;
+  /** The last part of the path, for members of collections that come and go. */
+  readonly member: string;
+  /** The serial number that this answer shows. A device with the fault for it shows that of another. */
+  shownSerial(): string;
+  /** How the device takes the power command that is about to be given. */
+  conduct(): Conduct;
+  /** The rule of wrong credentials, and lockouts, also for the creation of sessions. */
+  signIn(username: string, password: string): "right" | "wrong" | "locked";
+}
+
+export type ResourceMethod = "GET" | "POST" | "DELETE";
+export type ResourceHandler = (call: ResourceCall) => Answer;
+
+/** What can be done to a resource. A method that is missing is answered with 405. */
+export type Resource = Partial<Record<ResourceMethod, ResourceHandler>> & {
+  /** Methods that need no credentials. */
+  readonly open?: readonly ResourceMethod[];
+};
+
+/** Paths without trailing slash. `members` serves every path one level below its key that `fixed` does not name. */
+export interface ResourceTree {
+  readonly fixed: ReadonlyMap<string, Resource>;
+  readonly members: ReadonlyMap<string, Resource>;
+}
+
+export function findResource(tree: ResourceTree, path: string): { resource: Resource; member: string } | undefined {
+  const fixed = tree.fixed.get(path);
+  if (fixed !== undefined) return { resource: fixed, member: "" };
+  const slash = path.lastIndexOf("/");
+  const members = tree.members.get(path.slice(0, slash));
+  return members === undefined ? undefined : { resource: members, member: path.slice(slash + 1) };
+}
+
+export const link = (path: string) => ({ "@odata.id": path });
+
+export const collection = (path: string, type: string, name: string, members: readonly string[]) => ({
+  "@odata.id": path,
+  "@odata.type": `#${type}.${type}`,
+  Name: name,
+  "Members@odata.count": members.length,
+  Members: members.map(link),
+});

@@ -1,0 +1,153 @@
+import type { ShelfLayout } from "../devices/power-shelf.ts";
+import { MOST_SESSIONS, SESSION_TIMEOUT_SECONDS, type Session } from "./accounts.ts";
+import { noContent, ok, refuse } from "./answer.ts";
+import { collection, link, type Resource, type ResourceCall } from "./resources.ts";
+
+const ROOT = "/redfish/v1";
+const SESSIONS = `${ROOT}/SessionService/Sessions`;
+
+/** What every Redfish service has, whatever it manages: root, sessions, account, events, updates. */
+export function serviceResources(layout: ShelfLayout): [string, Resource][] {
+  return [
+    ["/redfish", { open: ["GET"], GET: () => ok({ v1: `${ROOT}/` }) }],
+    [ROOT, { open: ["GET"], GET: (call) => ok(serviceRoot(call, layout)) }],
+    [`${ROOT}/SessionService`, { GET: () => ok(sessionService()) }],
+    [SESSIONS, { open: ["POST"], GET: listSessions, POST: createSession }],
+    [`${ROOT}/AccountService`, { GET: ({ shelf }) => ok(accountService(shelf.spec.lockout)) }],
+    [`${ROOT}/EventService`, { GET: () => ok(eventService()) }],
+    [
+      `${ROOT}/EventService/Subscriptions`,
+      { GET: ({ path }) => ok(collection(path, "EventDestinationCollection", "Event subscriptions", [])) },
+    ],
+    [`${ROOT}/UpdateService`, { GET: () => ok(updateService()) }],
+    [
+      `${ROOT}/UpdateService/FirmwareInventory`,
+      { GET: ({ path }) => ok(collection(path, "SoftwareInventoryCollection", "Firmware inventory", [`${path}/bmc`])) },
+    ],
+    [`${ROOT}/UpdateService/FirmwareInventory/bmc`, { GET: (call) => ok(bmcFirmware(call)) }],
+  ];
+}
+
+/** Sessions come and go, so they are found by their collection. */
+export const sessionMembers: [string, Resource] = [
+  SESSIONS,
+  {
+    GET({ accounts, member, path }) {
+      const session = accounts.session(member);
+      return session === undefined ? refuse("ResourceMissingAtURI", path) : ok(sessionBody(session));
+    },
+    DELETE: ({ accounts, member, path }) =>
+      accounts.closeSession(member) ? noContent : refuse("ResourceMissingAtURI", path),
+  },
+];
+
+function serviceRoot({ shelf }: ResourceCall, layout: ShelfLayout) {
+  return {
+    "@odata.id": `${ROOT}/`,
+    "@odata.type": "#ServiceRoot.v1_15_0.ServiceRoot",
+    Id: "RootService",
+    Name: "Root Service",
+    RedfishVersion: "1.17.0",
+    Vendor: shelf.spec.vendor,
+    ProtocolFeaturesSupported: { ExpandQuery: { ExpandAll: false }, FilterQuery: false, SelectQuery: false },
+    Chassis: link(`${ROOT}/Chassis`),
+    Managers: link(`${ROOT}/Managers`),
+    ...(layout === "liteon" ? { Systems: link(`${ROOT}/Systems`) } : {}),
+    SessionService: link(`${ROOT}/SessionService`),
+    AccountService: link(`${ROOT}/AccountService`),
+    EventService: link(`${ROOT}/EventService`),
+    UpdateService: link(`${ROOT}/UpdateService`),
+    Links: { Sessions: link(SESSIONS) },
+  };
+}
+
+const sessionService = () => ({
+  "@odata.id": `${ROOT}/SessionService`,
+  "@odata.type": "#SessionService.v1_1_8.SessionService",
+  Id: "SessionService",
+  Name: "Session Service",
+  ServiceEnabled: true,
+  SessionTimeout: SESSION_TIMEOUT_SECONDS,
+  Sessions: link(SESSIONS),
+});
+
+function listSessions({ accounts, path }: ResourceCall) {
+  return ok(
+    collection(
+      path,
+      "SessionCollection",
+      "Sessions",
+      accounts.sessions.map(({ id }) => `${SESSIONS}/${id}`),
+    ),
+  );
+}
+
+function createSession({ accounts, body, signIn }: ResourceCall) {
+  if (typeof body !== "object" || body === null || Array.isArray(body)) {
+    return refuse("UnrecognizedRequestBody", "it must be a JSON object.");
+  }
+  const { UserName, Password } = body as { UserName?: unknown; Password?: unknown };
+  if (UserName === undefined) return refuse("PropertyMissing", "UserName");
+  if (Password === undefined) return refuse("PropertyMissing", "Password");
+  if (typeof UserName !== "string") return refuse("PropertyValueTypeError", "UserName");
+  if (typeof Password !== "string") return refuse("PropertyValueTypeError", "Password");
+  const signedIn = signIn(UserName, Password);
+  if (signedIn === "locked") return refuse("NoValidSession", "The account is locked for a while.");
+  if (signedIn === "wrong") return refuse("NoValidSession", "The user name or the password is wrong.");
+  const session = accounts.openSession();
+  if (session === undefined) return refuse("SessionLimitExceeded", String(MOST_SESSIONS));
+  return {
+    status: 201,
+    headers: { "X-Auth-Token": session.token, Location: `${SESSIONS}/${session.id}` },
+    body: { ...sessionBody(session), UserName },
+  };
+}
+
+const sessionBody = (session: Session) => ({
+  "@odata.id": `${SESSIONS}/${session.id}`,
+  "@odata.type": "#Session.v1_7_0.Session",
+  Id: session.id,
+  Name: "User Session",
+  CreatedTime: new Date(session.createdAt).toISOString(),
+});
+
+const accountService = (lockout: { failures: number; seconds: number }) => ({
+  "@odata.id": `${ROOT}/AccountService`,
+  "@odata.type": "#AccountService.v1_13_0.AccountService",
+  Id: "AccountService",
+  Name: "Account Service",
+  ServiceEnabled: true,
+  AccountLockoutThreshold: lockout.failures,
+  AccountLockoutDuration: lockout.seconds,
+});
+
+/** Honest about its limits: no event is ever sent, so it says that it is disabled and takes no subscription. */
+const eventService = () => ({
+  "@odata.id": `${ROOT}/EventService`,
+  "@odata.type": "#EventService.v1_9_0.EventService",
+  Id: "EventService",
+  Name: "Event Service",
+  ServiceEnabled: false,
+  Status: { State: "Disabled" },
+  Subscriptions: link(`${ROOT}/EventService/Subscriptions`),
+});
+
+const updateService = () => ({
+  "@odata.id": `${ROOT}/UpdateService`,
+  "@odata.type": "#UpdateService.v1_13_0.UpdateService",
+  Id: "UpdateService",
+  Name: "Update Service",
+  ServiceEnabled: true,
+  FirmwareInventory: link(`${ROOT}/UpdateService/FirmwareInventory`),
+});
+
+const bmcFirmware = ({ path, shelf }: ResourceCall) => ({
+  "@odata.id": path,
+  "@odata.type": "#SoftwareInventory.v1_10_0.SoftwareInventory",
+  Id: "bmc",
+  Name: "Management controller firmware",
+  Manufacturer: shelf.spec.vendor,
+  Version: shelf.spec.bmcFirmware,
+  Updateable: false,
+  Status: { State: "Enabled", Health: "OK" },
+});

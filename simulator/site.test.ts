@@ -1,0 +1,79 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { createSeededValues } from "./seeded-values.ts";
+import { buildSite, loadSite } from "./site.ts";
+import { temporaryDataDir } from "./testing/temporary-simulator.ts";
+
+const seeded = createSeededValues(1);
+
+describe("site", () => {
+  test("racks=N has eight shelves in each rack, each at an address of its own, in both layouts", () => {
+    const { shelves } = loadSite("racks=2", seeded);
+    expect(shelves.map(({ address }) => address)).toEqual(
+      ["127.64.1", "127.64.2"].flatMap((rack) => [1, 2, 3, 4, 5, 6, 7, 8].map((slot) => `${rack}.${slot}`)),
+    );
+    expect(new Set(shelves.map(({ layout }) => layout))).toEqual(new Set(["liteon", "standard"]));
+  });
+
+  test("the same seed makes the same devices, another seed others", () => {
+    expect(loadSite("racks=3", createSeededValues(1))).toEqual(loadSite("racks=3", seeded));
+    const serials = (seed: number) => loadSite("racks=3", createSeededValues(seed)).shelves.map(({ serial }) => serial);
+    expect(serials(2).filter((serial) => serials(1).includes(serial))).toEqual([]);
+  });
+
+  test("a larger datacentre begins with the smaller one, and goes on past the 255th rack", () => {
+    const { shelves } = loadSite("racks=257", seeded);
+    expect(shelves.slice(0, 16)).toEqual(loadSite("racks=2", seeded).shelves);
+    expect(new Set(shelves.map(({ address }) => address)).size).toBe(257 * 8);
+    expect(shelves.at(-1)?.address).toBe("127.65.1.8");
+  });
+
+  test("a site file says as much or as little as it likes", () => {
+    using dir = temporaryDataDir();
+    const file = join(dir.path, "site.yaml");
+    writeFileSync(
+      file,
+      `racks:
+  - id: a1
+    layout: standard
+    shelves:
+      - { serial: S-1, mac: "02:00:00:00:00:01", username: admin, password: canary, power: "off", address: 127.9.9.9 }
+      - { layout: liteon }
+  - shelves: 1
+`,
+    );
+    const { shelves } = loadSite(file, seeded);
+    expect(shelves).toMatchObject([
+      {
+        id: "a1-shelf-1",
+        rack: "a1",
+        serial: "S-1",
+        layout: "standard",
+        address: "127.9.9.9",
+        password: "canary",
+        initialPower: "off",
+      },
+      { id: "a1-shelf-2", rack: "a1", layout: "liteon", initialPower: "on", vendor: "LITE-ON", model: "PF-1333-7R" },
+      { id: "rack-2-shelf-1", layout: "standard" },
+    ]);
+  });
+
+  test.each([
+    ["racks=0", /site\.racks/],
+    ["racks=many", /racks=N/],
+    ["/no/such/file", /site: must be racks=N or the path/],
+  ])("refuses %s and says why", (site, reason) => {
+    expect(() => loadSite(site, seeded)).toThrow(reason);
+  });
+
+  test.each([
+    [{ racks: [{ shelves: [{ layout: "delta" }] }] }, /site\.racks\[0\]\.shelves\[0\]\.layout/],
+    [{ racks: [{ shelves: [{}, { address: "10.0.0.1" }] }] }, /site\.racks\[0\]\.shelves\[1\]\.address/],
+    [{ racks: [{ shelvs: 3 }] }, /site\.racks\[0\]\.shelvs/],
+    [{ racks: [{ shelves: [{ serial: "X" }, { serial: "X" }] }] }, /serial "X" belongs to two shelves/],
+    [undefined, /site/],
+  ])("names the wrong field of %j", (description, reason) => {
+    expect(() => buildSite(description, seeded)).toThrow(reason);
+  });
+});

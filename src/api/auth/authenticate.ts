@@ -1,0 +1,76 @@
+import type { Caller } from "../../services/caller.ts";
+import { ROLES } from "../../services/roles.ts";
+import type { Peer } from "../peer.ts";
+import type { BearerTokens } from "./bearer-tokens.ts";
+import { type CertificateRoles, identifyCertificate } from "./client-certificate.ts";
+import { type Identity, unauthenticated } from "./identity.ts";
+import { looksLikeJwt } from "./oidc.ts";
+import { authorize, isPublic } from "./roles.ts";
+
+/** Also what the `Headers` of a Connect request are. */
+export interface RequestHeaders {
+  get(name: string): string | null;
+}
+
+export interface AuthenticatorOptions {
+  readonly mode: "required" | "off";
+  readonly tokens: BearerTokens;
+  /** Absent: JSON Web Tokens are not accepted. */
+  readonly identifyJwt?: ((jwt: string) => Promise<Identity>) | undefined;
+  readonly certificateRoles: CertificateRoles;
+}
+
+/**
+ * Says who calls, and throws unless that caller may call the method: `unauthenticated` or `permission_denied`.
+ *
+ * The two are one step so that no transport can do the first and forget the second.
+ * `method` is `package.Service/Method` or, for REST, `GET /path`.
+ */
+export type Authenticate = (
+  headers: RequestHeaders,
+  peer: Pick<Peer, "address"> & Partial<Peer>,
+  method: string,
+) => Promise<Caller>;
+
+export function createAuthenticator({
+  mode,
+  tokens,
+  identifyJwt,
+  certificateRoles,
+}: AuthenticatorOptions): Authenticate {
+  async function identify(headers: RequestHeaders, peer: Partial<Peer>): Promise<Identity> {
+    const authorization = headers.get("authorization");
+    // Credentials that are given must be good; falling back to the certificate would hide a token that has run out.
+    if (authorization !== null && authorization !== "") {
+      const token = bearerOf(authorization);
+      if (!looksLikeJwt(token)) return tokens.identify(token);
+      if (identifyJwt === undefined)
+        throw unauthenticated("JSON Web Tokens are not accepted here: auth.oidc is not configured");
+      return identifyJwt(token);
+    }
+    if (peer.certificate) return identifyCertificate(peer.certificate, certificateRoles);
+    if (peer.certificateError)
+      throw unauthenticated(`the client certificate is not accepted: ${peer.certificateError}`);
+    throw unauthenticated("no credentials were given: a bearer token or a client certificate is needed");
+  }
+
+  return async (headers, peer, method) => {
+    const { address } = peer;
+    if (mode === "off") {
+      const caller: Caller = { name: null, roles: ROLES, address };
+      authorize(caller, method);
+      return caller;
+    }
+    // Without looking at credentials, so that probes get their answer also while the database is away.
+    if (isPublic(method)) return { name: null, roles: [], address };
+    const caller: Caller = { ...(await identify(headers, peer)), address };
+    authorize(caller, method);
+    return caller;
+  };
+}
+
+function bearerOf(authorization: string): string {
+  const token = /^bearer +(\S+) *$/i.exec(authorization)?.[1];
+  if (token === undefined) throw unauthenticated('the authorization header must be "Bearer <token>"');
+  return token;
+}

@@ -1,0 +1,66 @@
+import { readFileSync } from "node:fs";
+import type { JSONWebKeySet } from "jose";
+import type { Clock } from "../../kernel/clock.ts";
+import type { Duration } from "../../kernel/duration.ts";
+import { AppError, messageOf } from "../../kernel/errors.ts";
+import { type Authenticate, createAuthenticator } from "./authenticate.ts";
+import { type BearerTokens, createBearerTokens, type KnownToken, type TokenVerdict } from "./bearer-tokens.ts";
+import type { CertificateRoles } from "./client-certificate.ts";
+import { createJwtIdentifier, type OidcOptions } from "./oidc.ts";
+
+/** The `auth` section of the configuration. */
+export interface AuthSettings {
+  readonly mode: "required" | "off";
+  readonly tokens: readonly KnownToken[];
+  readonly tokenCache: Duration;
+  readonly oidc: {
+    readonly issuer: string | null;
+    readonly audience: string | null;
+    readonly jwksUrl: string | null;
+    readonly jwksFile: string | null;
+    readonly nameClaim: string;
+    readonly rolesClaim: string;
+    readonly roles: OidcOptions["roles"];
+  };
+  readonly mtls: { readonly roles: CertificateRoles };
+}
+
+export interface AuthenticationOptions {
+  readonly settings: AuthSettings;
+  /** Of the token store. */
+  verify(token: string): Promise<TokenVerdict>;
+  readonly clock: Clock;
+}
+
+/** Everything that signs callers in, as configured. `tokens.forget(id)` is to be called after a revocation. */
+export function createAuthentication({ settings, verify, clock }: AuthenticationOptions): {
+  readonly authenticate: Authenticate;
+  readonly tokens: BearerTokens;
+} {
+  const { mode, oidc, mtls } = settings;
+  const tokens = createBearerTokens({ verify, known: settings.tokens, cacheFor: settings.tokenCache, clock });
+  const { issuer, audience } = oidc;
+  const identifyJwt =
+    issuer === null || audience === null
+      ? undefined
+      : createJwtIdentifier({ ...oidc, issuer, audience, keys: keysOf(oidc), clock });
+  return { tokens, authenticate: createAuthenticator({ mode, tokens, identifyJwt, certificateRoles: mtls.roles }) };
+}
+
+function keysOf({ jwksUrl, jwksFile }: AuthSettings["oidc"]): OidcOptions["keys"] {
+  if (jwksUrl !== null) return { url: jwksUrl };
+  const refuse = (why: string) =>
+    new AppError("invalid_argument", `auth.oidc.jwks_file (${jwksFile}) ${why}`, { field: "auth.oidc.jwks_file" });
+  if (jwksFile === null) throw refuse("is missing");
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(readFileSync(jwksFile, "utf8"));
+  } catch (error) {
+    throw refuse(`cannot be read: ${messageOf(error)}`);
+  }
+  if (!isKeySet(parsed)) throw refuse('must be a JSON Web Key Set: {"keys": [...]} with at least one key');
+  return { set: parsed };
+}
+
+const isKeySet = (value: unknown): value is JSONWebKeySet =>
+  typeof value === "object" && value !== null && "keys" in value && Array.isArray(value.keys) && value.keys.length > 0;

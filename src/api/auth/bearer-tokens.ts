@@ -1,0 +1,104 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { Clock } from "../../kernel/clock.ts";
+import type { Duration } from "../../kernel/duration.ts";
+import { type Identity, identityOf, unauthenticated } from "./identity.ts";
+
+/** What the store says of a token. Only `valid` lets anybody in; the others are told apart for the holder of the token alone. */
+export type TokenVerdict =
+  | {
+      readonly status: "valid";
+      readonly id: string;
+      readonly name: string;
+      readonly roles: readonly string[];
+      readonly expiresAt: Date | null;
+    }
+  | { readonly status: "expired"; readonly at: Date }
+  | { readonly status: "revoked"; readonly at: Date }
+  | { readonly status: "unknown" };
+
+/** A token that the configuration knows by its hash. */
+export interface KnownToken {
+  readonly name: string;
+  readonly roles: readonly string[];
+  /** Of the whole token, lower-case hex. */
+  readonly sha256: string;
+}
+
+export interface BearerTokenOptions {
+  verify(token: string): Promise<TokenVerdict>;
+  readonly known: readonly KnownToken[];
+  /** How long a good verdict is trusted; a revocation elsewhere takes that long to be seen here. */
+  readonly cacheFor: Duration;
+  readonly clock: Clock;
+}
+
+export interface BearerTokens {
+  identify(token: string): Promise<Identity>;
+  /** Call after revoking, so that on this replica it counts at once. */
+  forget(tokenId: string): void;
+}
+
+const MAX_CACHED = 10_000;
+
+interface Cached {
+  readonly verdict: Extract<TokenVerdict, { status: "valid" }>;
+  readonly until: number;
+}
+
+export function createBearerTokens({ verify, known, cacheFor, clock }: BearerTokenOptions): BearerTokens {
+  // Keyed by digest: the tokens themselves do not stay in memory.
+  const cache = new Map<string, Cached>();
+  let forgotten = 0;
+  const inFlight = new Map<string, Promise<TokenVerdict>>();
+  const knownHashes = known.map((token) => ({ token, hash: Buffer.from(token.sha256, "hex") }));
+
+  function verifyOnce(token: string, digest: string): Promise<TokenVerdict> {
+    const running = inFlight.get(digest);
+    if (running !== undefined) return running;
+    const started = verify(token).finally(() => {
+      if (inFlight.get(digest) === started) inFlight.delete(digest);
+    });
+    inFlight.set(digest, started);
+    return started;
+  }
+
+  function remember(digest: string, verdict: Cached["verdict"]): void {
+    const [oldest] = cache.keys();
+    if (cache.size >= MAX_CACHED && oldest !== undefined) cache.delete(oldest);
+    cache.set(digest, { verdict, until: clock.monotonic() + cacheFor });
+  }
+
+  async function verdictOn(token: string, digest: string): Promise<TokenVerdict> {
+    const cached = cache.get(digest);
+    if (cached !== undefined && clock.monotonic() < cached.until) {
+      const { expiresAt } = cached.verdict;
+      return expiresAt === null || clock.now() < expiresAt ? cached.verdict : { status: "expired", at: expiresAt };
+    }
+    cache.delete(digest);
+    const asOf = forgotten;
+    const verdict = await verifyOnce(token, digest);
+    // An answer that was under way while a token was forgotten may be older than its revocation.
+    if (verdict.status === "valid" && asOf === forgotten) remember(digest, verdict);
+    return verdict;
+  }
+
+  return {
+    async identify(token) {
+      const hash = createHash("sha256").update(token).digest();
+      const match = knownHashes.find((candidate) => timingSafeEqual(candidate.hash, hash));
+      if (match !== undefined) return identityOf(match.token.name, match.token.roles, "auth.tokens");
+
+      const verdict = await verdictOn(token, hash.toString("hex"));
+      if (verdict.status === "valid") return identityOf(verdict.name, verdict.roles, "the token");
+      if (verdict.status === "unknown") throw unauthenticated("the bearer token is not known here");
+      throw unauthenticated(
+        `the bearer token was ${verdict.status === "expired" ? "valid until" : "revoked at"} ${verdict.at.toISOString()}`,
+      );
+    },
+    forget(tokenId) {
+      forgotten += 1;
+      inFlight.clear();
+      for (const [digest, { verdict }] of cache) if (verdict.id === tokenId) cache.delete(digest);
+    },
+  };
+}

@@ -1,0 +1,56 @@
+import { describe, expect, test } from "vitest";
+import { type ClientCertificate, identifyCertificate } from "./client-certificate.ts";
+
+const certificate = (subject: object, subjectaltname?: string) =>
+  ({ subject, subjectaltname }) as unknown as ClientCertificate;
+
+const mapping = {
+  "spiffe://site.example/service/flow": ["Flow"],
+  "spiffe://site.example/ops/*": ["operator"],
+  "CN=pat": ["viewer"],
+  "OU=admins": ["admin"],
+};
+
+describe("client certificates", () => {
+  test("of people are named by their common name; roles of all entries that match add up", () => {
+    expect(identifyCertificate(certificate({ CN: "pat", OU: "admins" }), mapping)).toEqual({
+      name: "pat",
+      roles: ["viewer", "admin"],
+    });
+    expect(identifyCertificate(certificate({ CN: "kim", OU: ["staff", "admins"] }), mapping)).toEqual({
+      name: "kim",
+      roles: ["admin"],
+    });
+    expect(identifyCertificate(certificate({ CN: "lee" }), mapping)).toEqual({ name: "lee", roles: [] });
+  });
+
+  test("of workloads are named by their SPIFFE id, exactly or below a path", () => {
+    const flow = certificate({}, "DNS:flow.example, URI:spiffe://site.example/service/flow");
+    expect(identifyCertificate(flow, mapping)).toEqual({ name: "spiffe://site.example/service/flow", roles: ["Flow"] });
+    expect(identifyCertificate(certificate({}, "URI:spiffe://site.example/ops/a/b"), mapping).roles).toEqual([
+      "operator",
+    ]);
+    expect(identifyCertificate(certificate({}, "URI:spiffe://site.example/opsy"), mapping).roles).toEqual([]);
+    expect(identifyCertificate(certificate({}, "URI:spiffe://site.example/service/flow/x"), mapping).roles).toEqual([]);
+  });
+
+  test("of workloads gain nothing by their subject", () => {
+    const sly = certificate({ CN: "pat", OU: "admins" }, "URI:spiffe://site.example/service/other");
+    expect(identifyCertificate(sly, mapping)).toEqual({ name: "spiffe://site.example/service/other", roles: [] });
+  });
+
+  test.each([
+    ["two URIs", "URI:spiffe://site.example/service/flow, URI:spiffe://site.example/ops/a"],
+    ["a URI inside of another name", 'DNS:"x, URI:spiffe://site.example/service/flow"'],
+    ["a URI with a comma", 'URI:"spiffe://site.example/service/flow, DNS:y"'],
+    ["a trust domain alone", "URI:spiffe://site.example"],
+  ])("with %s have no SPIFFE id", (_what, altName) => {
+    expect(identifyCertificate(certificate({ CN: "x" }, altName), mapping)).toEqual({ name: "x", roles: [] });
+  });
+
+  test("without any name are refused", () => {
+    expect(() => identifyCertificate(certificate({ O: "Example" }), mapping)).toThrow(
+      "neither a SPIFFE id nor a common name",
+    );
+  });
+});

@@ -1,0 +1,47 @@
+import type { PeerCertificate } from "node:tls";
+import { type Identity, identityOf, unauthenticated } from "./identity.ts";
+
+/** What of a verified client certificate counts. */
+export type ClientCertificate = Pick<PeerCertificate, "subject" | "subjectaltname">;
+
+/** `spiffe://…` (a trailing `/*` covers all below), `CN=…` or `OU=…` → roles. */
+export type CertificateRoles = Readonly<Record<string, readonly string[]>>;
+
+/**
+ * The caller that a certificate stands for: its SPIFFE id if it has one, else its common name. Roles of all entries that match
+ * add up; a SPIFFE id is matched by `spiffe://` entries alone, so that a workload cannot gain a person's roles by a fancy subject.
+ */
+export function identifyCertificate(certificate: ClientCertificate, mapping: CertificateRoles): Identity {
+  const spiffe = spiffeIdOf(certificate.subjectaltname ?? "");
+  const { CN, OU } = certificate.subject as { CN?: string | string[]; OU?: string | string[] };
+  const [commonName] = listed(CN);
+  if (spiffe === undefined && commonName === undefined) {
+    throw unauthenticated("the client certificate has neither a SPIFFE id nor a common name");
+  }
+  const facts =
+    spiffe === undefined ? [...listed(CN).map((cn) => `CN=${cn}`), ...listed(OU).map((ou) => `OU=${ou}`)] : [];
+  const roles = Object.entries(mapping).flatMap(([pattern, granted]) =>
+    (spiffe !== undefined && matchesSpiffe(pattern, spiffe)) || facts.includes(pattern) ? granted : [],
+  );
+  return identityOf(spiffe ?? commonName ?? "", [...new Set(roles)], "the client certificate");
+}
+
+const listed = (value: string | string[] | undefined): string[] =>
+  value === undefined ? [] : typeof value === "string" ? [value] : value;
+
+function matchesSpiffe(pattern: string, id: string): boolean {
+  return pattern.endsWith("/*") ? id.startsWith(pattern.slice(0, -1)) : id === pattern;
+}
+
+/** One entry of Node's text form: `URI:spiffe://…, DNS:…`; a value with a comma or a quote in it comes as a JSON string. */
+const ENTRY = /(?:^|, )([A-Za-z ]+):("(?:[^"\\]|\\.)*"|[^,]*)/g;
+const SPIFFE_ID = /^spiffe:\/\/[a-z0-9._-]+\/[A-Za-z0-9._/-]+$/;
+
+/** A certificate with several URIs is no SPIFFE identity, says the SPIFFE standard: which one would speak? */
+function spiffeIdOf(subjectAltName: string): string | undefined {
+  const uris = [...subjectAltName.matchAll(ENTRY)]
+    .filter(([, type]) => type === "URI")
+    .map(([, , value]) => value ?? "");
+  const [only] = uris;
+  return uris.length === 1 && only !== undefined && SPIFFE_ID.test(only) ? only : undefined;
+}

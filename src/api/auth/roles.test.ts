@@ -1,0 +1,121 @@
+import { readdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { DescService } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { AppError } from "../../kernel/errors.ts";
+import type { Caller } from "../../services/caller.ts";
+import { expandRoles, ROLES } from "../../services/roles.ts";
+import { allowedFor, authorize, METHOD_ROLES } from "./roles.ts";
+
+const CONTRACT = new URL("../../../contract/", import.meta.url);
+
+async function contractMethods(): Promise<string[]> {
+  const files = readdirSync(fileURLToPath(CONTRACT), { recursive: true, encoding: "utf8" }).filter((file) =>
+    file.endsWith("_pb.js"),
+  );
+  const modules = await Promise.all(
+    files.map((file) => import(new URL(file, CONTRACT).href) as Promise<Record<string, unknown>>),
+  );
+  const isService = (value: unknown): value is DescService =>
+    typeof value === "object" && value !== null && "kind" in value && value.kind === "service";
+  return modules
+    .flatMap((module) => Object.values(module).filter(isService))
+    .flatMap((service) => service.methods.map((method) => `${service.typeName}/${method.name}`));
+}
+
+const callerWith = (...roles: string[]): Caller => ({ name: "pat", roles, address: null });
+const may = (method: string, ...roles: string[]) => {
+  try {
+    authorize(callerWith(...roles), method);
+    return true;
+  } catch (error) {
+    expect(error).toMatchObject({ kind: "permission_denied" });
+    return false;
+  }
+};
+
+describe("the table of methods and roles", () => {
+  test("has a row for every method of every contract, and none for methods that do not exist", async () => {
+    const methods = await contractMethods();
+    expect(methods).toContain("forge.Forge/SetPowerShelfMaintenance");
+    expect(
+      Object.keys(METHOD_ROLES)
+        .filter((key) => !key.includes(" "))
+        .sort(),
+    ).toEqual([...methods].sort());
+  });
+
+  test("lets an administrator call everything", () => {
+    expect(Object.keys(METHOD_ROLES).filter((method) => !may(method, "admin"))).toEqual([]);
+  });
+
+  test("gives the principals of forge.Forge what its specification says, and nothing that it does not", () => {
+    const rows = {
+      SetPowerShelfMaintenance: ["Machineatron", "Flow"],
+      FindPowerShelvesByIds: ["Machineatron", "Flow"],
+      FindPowerShelfStateHistories: ["Machineatron", "Flow"],
+      DeletePowerShelf: ["Machineatron"],
+      AdminForceDeletePowerShelf: ["Machineatron"],
+      InsertPowerShelfHealthReport: ["Health"],
+      ListPowerShelfHealthReports: ["Health"],
+      UpdatePowerShelfMetadata: ["SiteAgent"],
+      AddExpectedPowerShelf: ["Machineatron", "SiteAgent", "Flow"],
+      ReplaceAllExpectedPowerShelves: ["Machineatron", "SiteAgent"],
+    };
+    const principals = ["Machineatron", "SiteAgent", "Health", "Flow"];
+    for (const [method, allowed] of Object.entries(rows)) {
+      const key = `forge.Forge/${method}`;
+      expect([method, principals.filter((principal) => may(key, principal))]).toEqual([method, allowed]);
+      expect(may(key, "ForgeAdminCLI")).toBe(true);
+    }
+  });
+
+  test("lets a viewer read and change nothing", () => {
+    const changes = /\/(Set|Delete|Admin|Insert|Remove|Update|Add|Replace|Create|Refresh|Revoke)/;
+    expect(Object.keys(METHOD_ROLES).filter((method) => changes.test(method) && may(method, "viewer"))).toEqual([]);
+    expect(may("millwright.v1.PowerShelfService/ListPowerShelves", "viewer")).toBe(true);
+  });
+
+  test("keeps tokens to administrators", () => {
+    expect(ROLES.filter((role) => may("millwright.v1.TokenService/CreateToken", role))).toEqual(["admin"]);
+  });
+});
+
+describe("authorisation", () => {
+  test("denies methods without a row to everybody, whatever their name", () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(fc.string(), fc.constantFrom("constructor", "__proto__", "toString", "forge.Forge/NoSuchMethod")),
+        (method) => {
+          fc.pre(!Object.hasOwn(METHOD_ROLES, method));
+          expect(allowedFor(method)).toEqual([]);
+          expect(may(method, ...ROLES)).toBe(false);
+        },
+      ),
+    );
+  });
+
+  test("ignores words that are no roles", () => {
+    expect(may("GET /metrics", "root", "Admin", "constructor")).toBe(false);
+    expect([...expandRoles(["root", "viewer", "viewer"])]).toEqual(["viewer"]);
+  });
+
+  test("says who was denied what, and which roles would do", () => {
+    try {
+      authorize(callerWith("viewer"), "forge.Forge/AdminForceDeletePowerShelf");
+      expect.unreachable();
+    } catch (error) {
+      expect((error as AppError).message).toBe(
+        'forge.Forge/AdminForceDeletePowerShelf is not allowed to "pat" with role viewer: it takes one of admin, ForgeAdminCLI, Machineatron',
+      );
+    }
+    expect(() => authorize({ name: null, roles: [], address: null }, "GET /metrics")).toThrow(
+      "the caller with no role",
+    );
+  });
+
+  test("an administrator carries all that an operator and a viewer have", () => {
+    expect([...expandRoles(["admin"])].sort()).toEqual(["ForgeAdminCLI", "admin", "operator", "viewer"]);
+  });
+});

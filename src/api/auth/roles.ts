@@ -1,0 +1,88 @@
+import { AppError } from "../../kernel/errors.ts";
+import type { Caller } from "../../services/caller.ts";
+import { expandRoles, ROLES, type Role } from "../../services/roles.ts";
+
+/** Roles that may call, or `anyone`: also without credentials. */
+export type Allowed = readonly Role[] | "anyone";
+
+const SHELF_READERS = ["viewer", "ForgeAdminCLI", "Machineatron", "Flow"] as const;
+const EXPECTED_READERS = ["viewer", "ForgeAdminCLI", "Machineatron", "SiteAgent", "Flow"] as const;
+const EXPECTED_WRITERS = ["operator", "ForgeAdminCLI", "Machineatron", "SiteAgent"] as const;
+
+/**
+ * Who may do what: every method and every route, once. What has no row is denied to everybody, and a test compares the rows
+ * with the contracts both ways.
+ *
+ * The rows of `forge.Forge` are those of its specification, section 5, with Millwright's own roles beside them.
+ */
+// biome-ignore format: a table is read by its columns
+export const METHOD_ROLES: Readonly<Record<string, Allowed>> = {
+  "forge.Forge/FindPowerShelves":                       SHELF_READERS,
+  "forge.Forge/FindPowerShelfIds":                      SHELF_READERS,
+  "forge.Forge/FindPowerShelvesByIds":                  SHELF_READERS,
+  "forge.Forge/FindPowerShelfStateHistories":           SHELF_READERS,
+  "forge.Forge/SetPowerShelfMaintenance":               ["operator", "ForgeAdminCLI", "Machineatron", "Flow"],
+  "forge.Forge/DeletePowerShelf":                       ["operator", "ForgeAdminCLI", "Machineatron"],
+  "forge.Forge/AdminForceDeletePowerShelf":             ["ForgeAdminCLI", "Machineatron"],
+  "forge.Forge/UpdatePowerShelfMetadata":               ["operator", "ForgeAdminCLI", "SiteAgent"],
+  "forge.Forge/ListPowerShelfHealthReports":            ["viewer", "ForgeAdminCLI", "Health"],
+  "forge.Forge/InsertPowerShelfHealthReport":           ["operator", "ForgeAdminCLI", "Health"],
+  "forge.Forge/RemovePowerShelfHealthReport":           ["operator", "ForgeAdminCLI", "Health"],
+  "forge.Forge/GetExpectedPowerShelf":                  EXPECTED_READERS,
+  "forge.Forge/GetAllExpectedPowerShelves":             EXPECTED_READERS,
+  "forge.Forge/GetAllExpectedPowerShelvesLinked":       EXPECTED_READERS,
+  "forge.Forge/AddExpectedPowerShelf":                  [...EXPECTED_WRITERS, "Flow"],
+  "forge.Forge/UpdateExpectedPowerShelf":               EXPECTED_WRITERS,
+  "forge.Forge/DeleteExpectedPowerShelf":               EXPECTED_WRITERS,
+  "forge.Forge/ReplaceAllExpectedPowerShelves":         ["ForgeAdminCLI", "Machineatron", "SiteAgent"],
+  "forge.Forge/DeleteAllExpectedPowerShelves":          ["ForgeAdminCLI", "Machineatron", "SiteAgent"],
+
+  "millwright.v1.LifecycleService/ListLifecycles":      ROLES,
+  "millwright.v1.LifecycleService/GetLifecycle":        ROLES,
+  "millwright.v1.SystemService/GetSystem":              ROLES,
+  "millwright.v1.HistoryService/ListHistory":           ["viewer"],
+  "millwright.v1.WatchService/Watch":                   ["viewer"],
+  "millwright.v1.PowerShelfService/ListPowerShelves":   ["viewer"],
+  "millwright.v1.PowerShelfService/GetPowerShelf":      ["viewer"],
+  "millwright.v1.PowerShelfService/ListExpectedPowerShelves": ["viewer"],
+  "millwright.v1.PowerShelfService/RefreshPowerShelf":  ["operator"],
+  "millwright.v1.PowerShelfService/CreatePowerShelf":   ["operator"],
+  "millwright.v1.TokenService/CreateToken":             ["admin"],
+  "millwright.v1.TokenService/ListTokens":              ["admin"],
+  "millwright.v1.TokenService/RevokeToken":             ["admin"],
+
+  // Probes carry no credentials, and the schemas that reflection shows are public.
+  "grpc.health.v1.Health/Check":                        "anyone",
+  "grpc.health.v1.Health/Watch":                        "anyone",
+  "grpc.reflection.v1.ServerReflection/ServerReflectionInfo":      "anyone",
+  "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": "anyone",
+
+  "GET /healthz":                                       "anyone",
+  "GET /readyz":                                        "anyone",
+  "GET /metrics":                                       ["viewer", "Health"],
+};
+
+/** The row of a method (`package.Service/Method`) or route (`GET /path`); nobody where there is none. */
+export const allowedFor = (method: string): Allowed =>
+  Object.hasOwn(METHOD_ROLES, method) ? (METHOD_ROLES[method] ?? []) : [];
+
+export const isPublic = (method: string): boolean => allowedFor(method) === "anyone";
+
+/** Throws `permission_denied` unless one of the caller's roles, or of those that they carry, may call the method. */
+export function authorize(caller: Caller, method: string): void {
+  const allowed = allowedFor(method);
+  if (allowed === "anyone") return;
+  const held = expandRoles(caller.roles);
+  if (allowed.some((role) => held.has(role))) return;
+  const who = caller.name === null ? "the caller" : `"${caller.name}"`;
+  const has = caller.roles.length === 0 ? "no role" : `role ${caller.roles.join(", ")}`;
+  const may = allowed.length === 0 ? "nobody may call it" : `it takes one of ${rolesThatMay(allowed).join(", ")}`;
+  throw new AppError("permission_denied", `${method} is not allowed to ${who} with ${has}: ${may}`, {
+    next: "ask an administrator for a token or a mapping with one of these roles",
+  });
+}
+
+/** With those that carry an allowed role: an administrator is told that `admin` will do. */
+function rolesThatMay(allowed: readonly Role[]): Role[] {
+  return ROLES.filter((role) => [...expandRoles([role])].some((carried) => allowed.includes(carried)));
+}

@@ -1,0 +1,158 @@
+import { randomUUID } from "node:crypto";
+import { Code, ConnectError, createContextKey, type HandlerContext, type Interceptor } from "@connectrpc/connect";
+import { type Clock, systemClock } from "../../kernel/clock.ts";
+import type { Caller } from "../../services/caller.ts";
+import type { Authenticate } from "../auth/authenticate.ts";
+import { contractOf, toConnectError } from "../error-codes.ts";
+import { peerKey } from "../peer.ts";
+import { correctTransportError } from "./transport-errors.ts";
+import { untilAborted } from "./until-aborted.ts";
+
+/** Who calls. Set before any handler runs; the default allows nothing. */
+export const callerKey = createContextKey<Caller>({ name: null, roles: [], address: null }, { description: "caller" });
+
+/** Names the call in answers (`x-request-id`), logs and references of internal errors. */
+export const requestIdKey = createContextKey<string>("", { description: "request id" });
+
+/** What every call passes through: the gate before its body is read, the interceptors around its handler. */
+export interface CallFrame {
+  readonly requestGate: (context: HandlerContext) => Promise<void>;
+  readonly interceptors: readonly Interceptor[];
+}
+
+export interface CallLog {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+interface CallFrameOptions {
+  readonly log: CallLog;
+  readonly authenticate: Authenticate;
+  readonly clock?: Clock;
+}
+
+interface OpenCall {
+  readonly id: string;
+  readonly method: string;
+  /** How the handler ended; undefined while it has not. */
+  outcome: Code | "ok" | undefined;
+}
+
+const openCallKey = createContextKey<OpenCall>(
+  { id: "", method: "", outcome: undefined },
+  { description: "open call" },
+);
+
+/**
+ * Authentication, request log and error codes, the same for every method.
+ *
+ * Callers are authenticated in the gate, so that nobody unknown can make us read and parse a message.
+ */
+export function createCallFrame({ log, authenticate, clock = systemClock }: CallFrameOptions): CallFrame {
+  const reportFor = (call: OpenCall) => (cause: unknown) => {
+    log.error({ err: cause, method: call.method, requestId: call.id }, "request failed unexpectedly");
+    return call.id;
+  };
+
+  return {
+    async requestGate(context) {
+      const call = openCall(context);
+      const startedAt = clock.monotonic();
+      onEnd(context.signal, (reason) => {
+        correctTransportError(reason, context.method.input);
+        const code = codeWord(call, reason);
+        const fields = {
+          method: call.method,
+          code,
+          ms: Math.round(clock.monotonic() - startedAt),
+          caller: context.values.get(callerKey).name,
+          requestId: call.id,
+        };
+        // Probes come every few seconds, for ever.
+        if (call.method.startsWith("grpc.health.")) log.debug(fields, "request");
+        else log.info(fields, "request");
+      });
+      try {
+        context.values.set(
+          callerKey,
+          await authenticate(context.requestHeader, context.values.get(peerKey), call.method),
+        );
+      } catch (error) {
+        throw toConnectError(error, contractOf(context.service.typeName), reportFor(call));
+      }
+    },
+    interceptors: [createErrorMapping(reportFor)],
+  };
+}
+
+function createErrorMapping(reportFor: (call: OpenCall) => (cause: unknown) => string): Interceptor {
+  return (next) => async (request) => {
+    const call = request.contextValues.get(openCallKey);
+    const toAnswer = (error: unknown): ConnectError => {
+      const answer =
+        endedBySignal(error, request.signal) ??
+        toConnectError(error, contractOf(request.service.typeName), reportFor(call));
+      call.outcome = answer.code;
+      return answer;
+    };
+    try {
+      const response = await next(request);
+      if (!response.stream) {
+        call.outcome = "ok";
+        return response;
+      }
+      return { ...response, message: mapStreamErrors(untilAborted(response.message, request.signal), call, toAnswer) };
+    } catch (error) {
+      throw toAnswer(error);
+    }
+  };
+}
+
+async function* mapStreamErrors<T>(
+  source: AsyncIterable<T>,
+  call: OpenCall,
+  toAnswer: (error: unknown) => ConnectError,
+): AsyncGenerator<T> {
+  try {
+    yield* source;
+    call.outcome = "ok";
+  } catch (error) {
+    throw toAnswer(error);
+  }
+}
+
+function openCall(context: HandlerContext): OpenCall {
+  const call: OpenCall = {
+    id: requestIdFrom(context.requestHeader.get("x-request-id")),
+    method: `${context.service.typeName}/${context.method.name}`,
+    outcome: undefined,
+  };
+  context.values.set(openCallKey, call).set(requestIdKey, call.id);
+  context.responseHeader.set("x-request-id", call.id);
+  return call;
+}
+
+/** A caller's own id is taken when it is harmless in logs and headers. */
+export const requestIdFrom = (given: string | string[] | null | undefined): string =>
+  typeof given === "string" && /^[\w.-]{1,64}$/.test(given) ? given : randomUUID();
+
+/** Connect aborts the signal of a call at its end in any case, with the error as reason when there was one. */
+function onEnd(signal: AbortSignal, ended: (reason: unknown) => void): void {
+  if (signal.aborted) ended(signal.reason);
+  else signal.addEventListener("abort", () => ended(signal.reason), { once: true });
+}
+
+/** When a handler stopped because the call was ended, the end is the answer: a deadline, a shutdown, or a caller who left. */
+function endedBySignal(error: unknown, signal: AbortSignal): ConnectError | undefined {
+  if (!signal.aborted) return undefined;
+  const stopped = error === signal.reason || (error instanceof Error && error.name === "AbortError");
+  if (!stopped) return undefined;
+  return signal.reason instanceof ConnectError ? signal.reason : new ConnectError("the call was ended", Code.Canceled);
+}
+
+function codeWord(call: OpenCall, reason: unknown): string {
+  if (call.outcome === "ok") return "ok";
+  const code = reason instanceof ConnectError ? reason.code : (call.outcome ?? Code.Canceled);
+  return Code[code].replace(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
+}

@@ -1,0 +1,15 @@
+import type { Duration } from "../kernel/duration.ts";
+
+/**
+ * The frame of one piece of work on devices.
+ *
+ * `signal` ends it: shutdown, cancel, timeout or a lost lease. `mayTouchDevice` is asked just before each request leaves the
+ * process and throws once the lease is no longer ours; whoever took over may then act, and we must not.
+ */
+export interface CallContext {
+  readonly signal: AbortSignal;
+  /** What is left for one device request: never more than the lease. Throws `StepFailure("retry")` when the lease is gone. */
+  mayTouchDevice(wanted: Duration): Duration;
+  /** The thing and the purpose, for logs and spans. */
+  readonly subject: string;
+}

@@ -1,0 +1,56 @@
+import { type Duration, minutes } from "../../kernel/duration.ts";
+import { StepFailure } from "../../kernel/errors.ts";
+import type { BmcTarget } from "../bmc-target.ts";
+import type { CallContext } from "../call.ts";
+import type { Provider } from "../provider.ts";
+
+/** What can be wrong with a device or the way to it. `lies_…`: it misbehaves and says that all is well. */
+export const DEVICE_TROUBLES = [
+  "cuts_connections",
+  "hangs",
+  "is_overloaded",
+  "writes_garbage",
+  "rejects_credentials",
+  "lies_about_accepting",
+  "lies_about_power",
+] as const;
+export type DeviceTrouble = (typeof DEVICE_TROUBLES)[number];
+
+/**
+ * A device on the bench and a provider to reach it with, fresh for each test: powered on, healthy, never asked before. All
+ * that the bench tells comes from the device itself and not through the provider.
+ */
+export interface DeviceBench {
+  readonly provider: Provider;
+  readonly target: BmcTarget;
+  readonly serial: string;
+  readonly powerSupplies: number;
+  realPower(): Promise<"on" | "off" | "powering_on" | "powering_off">;
+  /** Somebody uses the switch at the rack. */
+  switchAtRack(power: "on" | "off"): Promise<void>;
+  /** Power commands that the device has accepted. */
+  commandsAccepted(): Promise<number>;
+  /** Requests that the device has received. */
+  requestsReceived(): Promise<number>;
+  cause(trouble: DeviceTrouble): Promise<void>;
+  putRight(): Promise<void>;
+}
+
+export type SetUpBench = () => Promise<DeviceBench>;
+
+/** A call that may take its time, or as long as its lease lasts. */
+export function aCall(options: { signal?: AbortSignal; lease?: Duration } = {}): CallContext {
+  const { signal = new AbortController().signal, lease = minutes(5) } = options;
+  return { signal, subject: "conformance", mayTouchDevice: (wanted) => (wanted < lease ? wanted : lease) };
+}
+
+/** A call whose lease ended before it began. */
+export function aFencedCall(): CallContext {
+  return {
+    signal: new AbortController().signal,
+    subject: "conformance",
+    mayTouchDevice: () => {
+      throw new StepFailure("retry", "the lease is gone");
+    },
+  };
+}

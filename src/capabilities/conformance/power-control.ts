@@ -1,0 +1,96 @@
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import type { PowerControl } from "../power-control.ts";
+import { need } from "../provider.ts";
+import { aCall, type DeviceBench, type SetUpBench } from "./device-bench.ts";
+import { describeFailures } from "./failures.ts";
+
+/** What every provider of power control must do. */
+export function describePowerControl(name: string, setUp: SetUpBench): void {
+  describe(`power control of ${name}`, () => {
+    let bench: DeviceBench;
+    let power: PowerControl;
+    beforeEach(async () => {
+      bench = await setUp();
+      power = need(bench.provider, ["power"]).power;
+    });
+
+    const read = () => power.readPower(bench.target, aCall());
+    const set = (desired: "on" | "off") => power.setPower(bench.target, desired, aCall());
+    const untilRead = (expected: "on" | "off") =>
+      vi.waitFor(async () => expect(await read()).toBe(expected), { timeout: 10_000, interval: 20 });
+
+    test.each(["on", "off"] as const)("reads %s from a device that is", async (state) => {
+      await bench.switchAtRack(state);
+      expect(await read()).toBe(state);
+    });
+
+    test("turns a device off and on again, each with one command", async () => {
+      await set("off");
+      await untilRead("off");
+      expect(await bench.realPower()).toBe("off");
+      expect(await bench.commandsAccepted()).toBe(1);
+      await set("on");
+      await untilRead("on");
+      expect(await bench.realPower()).toBe("on");
+      expect(await bench.commandsAccepted()).toBe(2);
+    });
+
+    test.each(["on", "off"] as const)("sends nothing to a device that is %s already", async (state) => {
+      await bench.switchAtRack(state);
+      await set(state);
+      await set(state);
+      expect(await bench.commandsAccepted()).toBe(0);
+    });
+
+    test("sends one command however often it is asked while the change is under way", async () => {
+      await set("off");
+      await set("off");
+      await set("off");
+      await untilRead("off");
+      await set("off");
+      expect(await bench.commandsAccepted()).toBe(1);
+    });
+
+    test("sends a command again for a state that somebody at the rack has undone", async () => {
+      await set("off");
+      await untilRead("off");
+      await set("off");
+      await bench.switchAtRack("on");
+      await set("off");
+      await untilRead("off");
+      expect(await bench.commandsAccepted()).toBe(2);
+    });
+
+    test("changes its mind when asked for the opposite meanwhile", async () => {
+      await set("off");
+      await set("on");
+      await untilRead("on");
+      expect(await bench.realPower()).toBe("on");
+    });
+
+    test("never reads a state that a device only accepted", async () => {
+      await bench.cause("lies_about_accepting");
+      await set("off");
+      expect(await read()).toBe("on");
+      expect(await bench.commandsAccepted()).toBe(1);
+    });
+
+    test.each(["on", "off"] as const)(
+      "does not believe a device that says %s while its meter says otherwise",
+      async (claimed) => {
+        const real = claimed === "on" ? "off" : "on";
+        await bench.switchAtRack(real);
+        await bench.cause("lies_about_power");
+        await set(claimed);
+        // While it claims to be busy there is nothing to disprove yet.
+        await vi.waitFor(async () => expect(await read()).toBe("unknown"), { timeout: 10_000, interval: 20 });
+        expect(await bench.realPower()).toBe(real);
+      },
+    );
+
+    describeFailures(() => bench, {
+      readPower: ({ provider, target }, call) => need(provider, ["power"]).power.readPower(target, call),
+      setPower: ({ provider, target }, call) => need(provider, ["power"]).power.setPower(target, "on", call),
+    });
+  });
+}

@@ -1,0 +1,56 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { need } from "../provider.ts";
+import type { Sensors } from "../sensors.ts";
+import { aCall, type DeviceBench, type SetUpBench } from "./device-bench.ts";
+import { describeFailures } from "./failures.ts";
+
+/** What every provider of sensors and logs must do. */
+export function describeSensors(name: string, setUp: SetUpBench): void {
+  describe(`sensors of ${name}`, () => {
+    let bench: DeviceBench;
+    let sensors: Sensors;
+    beforeEach(async () => {
+      bench = await setUp();
+      sensors = need(bench.provider, ["sensors"]).sensors;
+    });
+
+    test("reads health, and what is measured with names, numbers and units", async () => {
+      const { status, readings } = await sensors.readHealth(bench.target, aCall());
+      expect(status).toBe("ok");
+      expect(readings.length).toBeGreaterThan(0);
+      for (const reading of readings) {
+        expect(reading).toEqual({
+          name: expect.stringMatching(/./),
+          value: expect.any(Number),
+          unit: expect.stringMatching(/./),
+        });
+      }
+    });
+
+    test("measures less when the device is off", async () => {
+      const total = async () =>
+        (await sensors.readHealth(bench.target, aCall())).readings
+          .filter(({ unit }) => unit === "W")
+          .reduce((sum, { value }) => sum + value, 0);
+      const on = await total();
+      await bench.switchAtRack("off");
+      expect(await total()).toBeLessThan(on);
+    });
+
+    test("reads the newest entries of the log first, and no more than asked for", async () => {
+      for (const power of ["off", "on", "off", "on"] as const) await bench.switchAtRack(power);
+      const entries = await sensors.readLog(bench.target, aCall(), { limit: 3 });
+      expect(entries).toHaveLength(3);
+      const times = entries.map(({ at }) => at?.getTime() ?? Number.NaN);
+      expect(times).toEqual(times.toSorted((a, b) => b - a));
+      const [newest] = await sensors.readLog(bench.target, aCall(), { limit: 1 });
+      expect(newest).toEqual(entries[0]);
+      expect(await sensors.readLog(bench.target, aCall(), { limit: 0 })).toEqual([]);
+    });
+
+    describeFailures(() => bench, {
+      readHealth: ({ provider, target }, call) => need(provider, ["sensors"]).sensors.readHealth(target, call),
+      readLog: ({ provider, target }, call) => need(provider, ["sensors"]).sensors.readLog(target, call, { limit: 10 }),
+    });
+  });
+}

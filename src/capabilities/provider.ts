@@ -1,0 +1,26 @@
+import { StepFailure } from "../kernel/errors.ts";
+import type { Inspect } from "./inspect.ts";
+import type { PowerControl } from "./power-control.ts";
+import type { Sensors } from "./sensors.ts";
+
+/** Everything that hardware can be asked, by the word that steps and handlers use to need it. */
+export interface Capabilities {
+  readonly power: PowerControl;
+  readonly inspect: Inspect;
+  readonly sensors: Sensors;
+}
+export type Capability = keyof Capabilities;
+
+/** One technology. A missing ability is a missing capability, never a method that throws. */
+export interface Provider {
+  readonly name: string;
+  readonly can: Partial<Capabilities>;
+}
+
+export function need<const C extends Capability>(provider: Provider, needs: readonly C[]): Pick<Capabilities, C> {
+  const missing = needs.filter((capability) => provider.can[capability] === undefined);
+  if (missing.length > 0) {
+    throw new StepFailure("fail", `provider ${provider.name} cannot do: ${missing.join(", ")}`);
+  }
+  return provider.can as Pick<Capabilities, C>;
+}

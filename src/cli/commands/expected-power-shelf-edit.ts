@@ -1,0 +1,107 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type ExpectedPowerShelf,
+  ExpectedPowerShelfSchema,
+  Forge,
+  MetadataSchema,
+} from "../../../contract/forge/forge_pb.js";
+import { CliError, EXIT, UsageError } from "../errors.ts";
+import { printDone } from "../printing.ts";
+import { type PasswordOptions, readBmcPassword } from "../secret-input.ts";
+import type { Session } from "../session.ts";
+import { parseExpectedFile } from "./expected-file.ts";
+
+export interface ExpectedFields extends PasswordOptions {
+  readonly bmcMacAddress?: string;
+  readonly bmcUsername?: string;
+  readonly shelfSerialNumber?: string;
+  readonly bmcIpAddress?: string;
+  readonly rackId?: string;
+  readonly name?: string;
+  readonly description?: string;
+  readonly label?: readonly string[];
+  readonly retainCredentials?: boolean;
+  readonly id?: string;
+}
+
+export async function addExpected(session: Session, options: ExpectedFields): Promise<undefined> {
+  const expected = create(ExpectedPowerShelfSchema, {
+    ...(options.id === undefined ? {} : { expectedPowerShelfId: { value: options.id } }),
+  });
+  applyFields(expected, options);
+  expected.bmcPassword = (await readBmcPassword(session, options, "required")) ?? "";
+  const forge = await session.client(Forge);
+  await forge.addExpectedPowerShelf(expected, { signal: session.signal });
+  await printDone(session, `Expected power shelf ${expected.bmcMacAddress} added.`, {
+    bmc_mac_address: expected.bmcMacAddress,
+  });
+}
+
+/** Only what is given changes; without a password, the stored one stays. */
+export async function updateExpected(session: Session, macOrId: string, options: ExpectedFields): Promise<undefined> {
+  const forge = await session.client(Forge);
+  const expected = await forge.getExpectedPowerShelf(nameEntry(macOrId), { signal: session.signal });
+  const password = await readBmcPassword(session, options, "if-given");
+  applyFields(expected, options);
+  expected.bmcPassword = password ?? "";
+  await forge.updateExpectedPowerShelf(expected, { signal: session.signal });
+  await printDone(session, `Expected power shelf ${expected.bmcMacAddress} updated.`, {
+    bmc_mac_address: expected.bmcMacAddress,
+  });
+}
+
+export async function deleteExpected(session: Session, macOrId: string): Promise<undefined> {
+  const forge = await session.client(Forge);
+  await forge.deleteExpectedPowerShelf(nameEntry(macOrId), { signal: session.signal });
+  await printDone(session, `Expected power shelf ${macOrId} deleted.`, { expected_power_shelf: macOrId });
+}
+
+export async function replaceAllExpected(session: Session, { file }: { readonly file: string }): Promise<undefined> {
+  const list = await parseExpectedFile(
+    file === "-" ? await session.terminal.stdin.readAll() : file,
+    file === "-" ? "text" : "path",
+  );
+  const forge = await session.client(Forge);
+  await forge.replaceAllExpectedPowerShelves(list, { signal: session.signal });
+  const count = list.expectedPowerShelves.length;
+  await printDone(session, `Expected power shelves replaced: there are ${count} now.`, { count });
+}
+
+export async function deleteAllExpected(session: Session, { yes }: { readonly yes?: boolean }): Promise<undefined> {
+  const { stdin, stderr } = session.terminal;
+  if (!yes && stdin.isTTY && stderr.isTTY) {
+    const answer = await stdin.ask("Delete the whole expected inventory of power shelves? Type yes: ", {
+      hidden: false,
+    });
+    if (answer.trim() !== "yes") throw new CliError(EXIT.usage, "not confirmed; nothing was deleted");
+  }
+  const forge = await session.client(Forge);
+  await forge.deleteAllExpectedPowerShelves({}, { signal: session.signal });
+  await printDone(session, "All expected power shelves deleted.", { deleted: "all" });
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+const nameEntry = (macOrId: string) =>
+  UUID.test(macOrId) ? { expectedPowerShelfId: { value: macOrId } } : { bmcMacAddress: macOrId };
+
+function applyFields(expected: ExpectedPowerShelf, fields: ExpectedFields): void {
+  expected.bmcMacAddress = fields.bmcMacAddress ?? expected.bmcMacAddress;
+  expected.bmcUsername = fields.bmcUsername ?? expected.bmcUsername;
+  expected.shelfSerialNumber = fields.shelfSerialNumber ?? expected.shelfSerialNumber;
+  expected.bmcIpAddress = fields.bmcIpAddress ?? expected.bmcIpAddress;
+  if (fields.rackId !== undefined) expected.rackId = { $typeName: "common.RackId", id: fields.rackId };
+  if (fields.retainCredentials !== undefined) expected.bmcRetainCredentials = fields.retainCredentials;
+  if (fields.name === undefined && fields.description === undefined && fields.label === undefined) return;
+  expected.metadata ??= create(MetadataSchema);
+  expected.metadata.name = fields.name ?? expected.metadata.name;
+  expected.metadata.description = fields.description ?? expected.metadata.description;
+  if (fields.label !== undefined) expected.metadata.labels = fields.label.map(parseLabel);
+}
+
+function parseLabel(text: string) {
+  const at = text.indexOf("=");
+  if (at === 0 || text === "") throw new UsageError(`--label: ${JSON.stringify(text)} is not KEY or KEY=VALUE`);
+  const label = { $typeName: "forge.Label" as const, key: at === -1 ? text : text.slice(0, at) };
+  return at === -1 ? label : { ...label, value: text.slice(at + 1) };
+}

@@ -1,0 +1,27 @@
+import { type Command, InvalidArgumentError } from "commander";
+import type { Run } from "../session.ts";
+import type { HistoryOptions } from "./history-read.ts";
+
+export const positiveNumber = (text: string): number => {
+  const number = Number(text);
+  if (!Number.isSafeInteger(number) || number < 1) throw new InvalidArgumentError("A whole number from 1 is wanted.");
+  return number;
+};
+
+/** What `history KIND ID` and `power-shelf history ID` have in common. */
+export const addHistoryOptions = (command: Command): Command =>
+  command
+    .option("-n, --limit <count>", "the newest so many entries", positiveNumber, 100)
+    .option("--type <type...>", "only events of these types, such as transition or requested");
+
+export function addHistoryCommand(program: Command, run: Run): void {
+  addHistoryOptions(
+    program
+      .command("history")
+      .argument("<kind>", "such as power_shelf")
+      .argument("<id>", "the thing")
+      .description("what happened to a thing, who did it and why; the newest last"),
+  ).action((kind: string, id: string, options: HistoryOptions) =>
+    run(async (session) => (await import("./history-read.ts")).showHistory(session, kind, id, options)),
+  );
+}

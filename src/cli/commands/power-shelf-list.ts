@@ -1,0 +1,127 @@
+import { type PowerShelf, PowerShelfService } from "../../../contract/millwright/v1/power_shelf_pb.js";
+import { EXIT, isConnectError } from "../errors.ts";
+import { followEvents } from "../events.ts";
+import { createLiveView } from "../live-view.ts";
+import { renderChange, renderList, type Style } from "../output.ts";
+import { printList } from "../printing.ts";
+import type { Session } from "../session.ts";
+import { columnsFor, shelfJson } from "./power-shelf-view.ts";
+
+export interface ListOptions {
+  readonly rack?: string;
+  readonly state?: string;
+  readonly powerState?: string;
+  readonly stuck?: boolean;
+  readonly deleted: "exclude" | "only" | "include";
+  readonly bmcMac?: string;
+  readonly watch?: boolean;
+}
+
+const PAGE_SIZE = 500;
+const NONE = "No power shelves.";
+
+export async function listPowerShelves(session: Session, options: ListOptions): Promise<number | undefined> {
+  if (options.watch) return watchPowerShelves(session, options);
+  const items = await readShelves(session, options);
+  await printList(session, { items, columns: columnsFor(session.style()), json: shelfJson }, NONE);
+  return undefined;
+}
+
+/** All matching shelves, page after page. */
+async function readShelves(session: Session, options: ListOptions): Promise<PowerShelf[]> {
+  if (options.bmcMac !== undefined) return readByMac(session, options, options.bmcMac);
+  const client = await session.client(PowerShelfService);
+  const shelves: PowerShelf[] = [];
+  let pageToken = "";
+  do {
+    const page = await client.listPowerShelves(
+      {
+        pageSize: PAGE_SIZE,
+        pageToken,
+        rackId: options.rack ?? "",
+        state: options.state ?? "",
+        powerState: options.powerState ?? "",
+        stuckOnly: options.stuck ?? false,
+        includeDeleted: options.deleted !== "exclude",
+      },
+      { signal: session.signal },
+    );
+    shelves.push(...page.powerShelves.filter((shelf) => matches(shelf, options)));
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+  return shelves;
+}
+
+/** A MAC address names at most one shelf or two (one being deleted), so these are found by it and read one by one. */
+async function readByMac(session: Session, options: ListOptions, bmcMac: string): Promise<PowerShelf[]> {
+  const { DeletedFilter, Forge } = await import("../../../contract/forge/forge_pb.js");
+  const forge = await session.client(Forge);
+  const deleted = { exclude: DeletedFilter.EXCLUDE, only: DeletedFilter.ONLY, include: DeletedFilter.INCLUDE }[
+    options.deleted
+  ];
+  const { ids } = await forge.findPowerShelfIds({ bmcMac, deleted }, { signal: session.signal });
+  const shelves = await Promise.all(ids.map(({ id }) => readShelf(session, id)));
+  return shelves.filter((shelf) => shelf !== undefined).filter((shelf) => matches(shelf, options));
+}
+
+/** The shelf as it is now; undefined once it is gone. */
+export async function readShelf(session: Session, id: string): Promise<PowerShelf | undefined> {
+  const client = await session.client(PowerShelfService);
+  try {
+    return (await client.getPowerShelf({ id }, { signal: session.signal })).powerShelf;
+  } catch (error) {
+    const { Code } = await import("@connectrpc/connect");
+    if (isConnectError(error) && error.code === Code.NotFound) return undefined;
+    throw error;
+  }
+}
+
+/** The server's filters, for shelves that were read one by one, and those that the server's list does not have. */
+function matches(shelf: PowerShelf, options: ListOptions): boolean {
+  const isDeleted = shelf.deletedAt !== undefined;
+  return (
+    (options.deleted === "include" || isDeleted === (options.deleted === "only")) &&
+    (options.rack === undefined || shelf.rackId === options.rack) &&
+    (options.state === undefined || shelf.state === options.state) &&
+    (options.powerState === undefined || shelf.powerState === options.powerState) &&
+    (!options.stuck || shelf.stuck) &&
+    (options.bmcMac === undefined || sameMac(shelf.bmc?.mac ?? "", options.bmcMac))
+  );
+}
+
+const sameMac = (left: string, right: string): boolean => bareMac(left) === bareMac(right);
+const bareMac = (mac: string): string => mac.toLowerCase().replace(/[:.-]/g, "");
+
+/** The table, kept current. Elsewhere than on a terminal: the list, then a line for each change. */
+async function watchPowerShelves(session: Session, options: ListOptions): Promise<number> {
+  const shelves = new Map<string, PowerShelf>();
+  const view = createLiveView(session, async (style) => {
+    const items = [...shelves.values()].sort((left, right) => (left.id < right.id ? -1 : 1));
+    return renderList({ items, columns: columnsFor(style), json: shelfJson }, style);
+  });
+  for await (const followed of followEvents(session, { kinds: ["power_shelf"], from: "now" }, session.signal)) {
+    if (followed.type === "ready") {
+      for (const shelf of await readShelves(session, options)) shelves.set(shelf.id, shelf);
+      await view.start();
+      continue;
+    }
+    const { id } = followed.event;
+    const shelf = await readShelf(session, id);
+    const wasListed = shelves.has(id);
+    const isListed = shelf !== undefined && matches(shelf, options);
+    if (isListed) shelves.set(id, shelf);
+    else shelves.delete(id);
+    if (!wasListed && !isListed) continue;
+    await view.change(async (style) =>
+      shelf ? renderChange({ columns: columnsFor(style), json: shelfJson }, shelf, style) : goneLine(id, style.format),
+    );
+  }
+  await view.stop();
+  return EXIT.interrupted;
+}
+
+/** csv and yaml have no row for a shelf without facts. */
+export function goneLine(id: string, format: Style["format"]): string {
+  if (format === "json") return `${JSON.stringify({ id, gone: true })}\n`;
+  return format === "table" ? `${id}  gone\n` : "";
+}

@@ -1,0 +1,51 @@
+import { Forge, PowerShelfMaintenanceOperation } from "../../../contract/forge/forge_pb.js";
+import { UsageError } from "../errors.ts";
+import { printDone } from "../printing.ts";
+import type { Session } from "../session.ts";
+import { parseDuration } from "../times.ts";
+
+export interface MaintenanceOptions {
+  readonly powerShelfId: readonly string[];
+  readonly reference?: string;
+  readonly wait?: boolean;
+  readonly timeout?: string;
+}
+
+const OPERATIONS = {
+  power_on: PowerShelfMaintenanceOperation.POWER_ON,
+  power_off: PowerShelfMaintenanceOperation.POWER_OFF,
+} as const;
+export type Operation = keyof typeof OPERATIONS;
+
+/** Asks for the operation on every listed shelf, or on none; with --wait, sees it through. */
+export async function requestMaintenance(
+  session: Session,
+  operation: Operation,
+  options: MaintenanceOptions,
+): Promise<number | undefined> {
+  const ids = [...new Set(options.powerShelfId)];
+  if (options.timeout !== undefined && !options.wait)
+    throw new UsageError("--timeout says how long to wait, so it needs --wait");
+  const timeoutMs = options.timeout === undefined ? undefined : parseDuration(options.timeout, "--timeout");
+  const submit = async () => {
+    const forge = await session.client(Forge);
+    await forge.setPowerShelfMaintenance(
+      {
+        powerShelfIds: ids.map((id) => ({ id })),
+        operation: OPERATIONS[operation],
+        ...(options.reference ? { reference: options.reference } : {}),
+      },
+      { signal: session.signal },
+    );
+    const said = `Power shelf maintenance request submitted for ${ids.length} power shelves.`;
+    // What programs read is the outcome, once; the line tells people that it has begun.
+    if (options.wait && session.style().format !== "table") session.terminal.stderr.write(`${said}\n`);
+    else await printDone(session, said, { operation, power_shelf_ids: ids });
+  };
+  if (!options.wait) {
+    await submit();
+    return undefined;
+  }
+  const { waitForRequests } = await import("./power-shelf-wait.ts");
+  return waitForRequests(session, { ids, operation, timeoutMs, submit });
+}

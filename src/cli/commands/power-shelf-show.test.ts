@@ -1,0 +1,208 @@
+import { create } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { PowerShelfSchema } from "../../../contract/millwright/v1/power_shelf_pb.js";
+import { createFakeShelves } from "../fake-shelves.ts";
+import { createFakeTerminal, runAgainst } from "../fake-terminal.ts";
+
+const now = new Date("2026-03-01T12:00:00Z");
+const at = (text: string) => ({ seconds: BigInt(Date.parse(text) / 1000), nanos: 0 });
+
+const stuck = create(PowerShelfSchema, {
+  id: "ps-2",
+  name: "Shelf, two",
+  rackId: "rack-1",
+  state: "maintenance",
+  stateDetail: { operation: "power_off" },
+  stateReason: "shelf reports power on, wanted off",
+  stateSince: at("2026-03-01T11:50:00Z"),
+  sla: { seconds: 300n },
+  stuck: true,
+  pendingRequest: {
+    id: "r1",
+    operation: "power_off",
+    initiator: "kim (https://tracker/1)",
+    requestedAt: at("2026-03-01T11:49:00Z"),
+  },
+  lastRequest: {
+    id: "r0",
+    operation: "power_on",
+    initiator: "lee",
+    outcome: "failed",
+    message: "no answer",
+    endedAt: at("2026-03-01T10:00:00Z"),
+  },
+  powerState: "on",
+  powerStateObservedAt: at("2026-03-01T11:59:50Z"),
+  healthStatus: "warning",
+  bmc: { address: "10.0.0.7", port: 443, mac: "02:00:5e:10:00:02", tlsTrust: 2 },
+  powerSupplies: [{ name: "PSU 1", on: true, health: "ok" }],
+  sensors: [{ name: "input", value: 1200, unit: "W" }],
+  claim: { holderKind: "power_shelf", holderId: "ps-2" },
+  version: 12n,
+});
+
+function fleet() {
+  const fake = createFakeShelves();
+  fake.put({
+    id: "ps-1",
+    name: "One",
+    rackId: "rack-1",
+    state: "ready",
+    powerState: "on",
+    healthStatus: "ok",
+    stateSince: at("2026-03-01T11:00:00Z"),
+  });
+  fake.shelves.set("ps-2", stuck);
+  fake.put({ id: "ps-3", name: "Three", rackId: "rack-2", state: "deleting", deletedAt: at("2026-03-01T11:59:00Z") });
+  return fake;
+}
+const run = (line: string | string[]) => runAgainst(fleet().routes, line, { now });
+
+test("the list turns pages by itself, marks what is stuck, and says why", async () => {
+  expect((await run("ps list --deleted include")).out).toBe(
+    [
+      "ID    NAME        RACK    STATE                           POWER  HEALTH   SINCE  REASON",
+      "ps-1  One         rack-1  ready                           on     ok       1h     -",
+      "ps-2  Shelf, two  rack-1  maintenance (power_off, stuck)  on     warning  10m    shelf reports power on, wanted off",
+      "ps-3  Three       rack-2  deleting (deleted)              -      -        -      -",
+      "",
+    ].join("\n"),
+  );
+});
+
+test("csv has the bare words and times for programs", async () => {
+  expect((await run("power-shelf list --stuck -o csv")).out).toBe(
+    'id,name,rack,state,power,health,since,reason,stuck,deleted\nps-2,"Shelf, two",rack-1,maintenance,on,warning,2026-03-01T11:50:00.000Z,"shelf reports power on, wanted off",true,\n',
+  );
+});
+
+test.each([
+  ["--deleted only", ["ps-3"]],
+  ["", ["ps-1", "ps-2"]],
+  ["--rack rack-1 --state ready", ["ps-1"]],
+  ["--controller-state maintenance", ["ps-2"]],
+  ["--power-state off", []],
+])("list %s has %j", async (filter, ids) => {
+  const { out } = await run(`ps list ${filter} -o json`);
+  expect((JSON.parse(out) as { id: string }[]).map(({ id }) => id)).toEqual(ids);
+});
+
+test("JSON names fields as the contract does, always all of them, and enums by their words", async () => {
+  const shelf = JSON.parse((await run("ps show ps-2 -o json")).out) as Record<string, unknown>;
+  expect(Object.keys(shelf)).toEqual(PowerShelfSchema.fields.map(({ name }) => name));
+  expect(shelf).toMatchObject({
+    state: "maintenance",
+    rack_id: "rack-1",
+    sla: "300s",
+    version: "12",
+    deleted_at: null,
+    capacity_watts: null,
+  });
+  expect(shelf.bmc).toMatchObject({ tls_trust: "pin", port: 443 });
+});
+
+test("yaml holds the same as JSON", async () => {
+  const { parse } = await import("yaml");
+  expect(parse((await run("ps show ps-2 -o yaml")).out)).toEqual(JSON.parse((await run("ps show ps-2 -o json")).out));
+});
+
+test("show tells state, why, since when, requests and parts", async () => {
+  const { out, code } = await run("ps show ps-2");
+  expect(code).toBe(0);
+  for (const part of [
+    /State: +maintenance \(power_off, stuck\)/,
+    /Since: .*10m ago/,
+    /Reason: +shelf reports power on, wanted off/,
+    /SLA: +5m, exceeded by 5m/,
+    /Pending request: +power_off by kim \(https:\/\/tracker\/1\)/,
+    /Last request: +power_on by lee .*failed, 2h ago – no answer/,
+    /Power: +on \(seen .*10s ago\)/,
+    /BMC: +10.0.0.7:443, 02:00:5e:10:00:02, TLS pin/,
+    /Claimed by: +power_shelf ps-2/,
+    /PSU 1 +on +ok/,
+    /input +1200 W/,
+  ]) {
+    expect(out).toMatch(part);
+  }
+});
+
+test("show takes a name, tries the id first, and shows all without either", async () => {
+  expect((await run(["ps", "show", "Shelf, two"])).out).toMatch(/Power shelf: +ps-2/);
+  expect((await run("ps show")).out.split("\n")).toHaveLength(5);
+});
+
+test("show of what does not exist ends with 3", async () => {
+  expect(await run("ps show nothing")).toEqual({
+    code: 3,
+    out: "",
+    err: "error: power shelf nothing does not exist\n",
+  });
+});
+
+test("a name that several shelves have is not guessed at", async () => {
+  const fake = fleet();
+  fake.put({ id: "ps-4", name: "One" });
+  const { code, err } = await runAgainst(fake.routes, "ps show One");
+  expect(code).toBe(2);
+  expect(err).toContain("give the id: ps-1, ps-4");
+});
+
+test("an empty list is empty for programs, and said beside the output for people", async () => {
+  const fake = createFakeShelves();
+  expect(await runAgainst(fake.routes, "ps list")).toEqual({ code: 0, out: "", err: "No power shelves.\n" });
+  expect((await runAgainst(fake.routes, "ps list -o json")).out).toBe("[]\n");
+});
+
+test("colours are for terminals only, and can be turned off", async () => {
+  const tty = { isTTY: true, columns: 120, rows: 40 };
+  const list = (line: string, env = {}) => runAgainst(fleet().routes, line, { ...tty, env, now });
+  expect((await list("ps list")).out).toContain("\u001b[31mmaintenance");
+  expect((await list("ps list --no-color")).out).not.toContain("\u001b");
+  expect((await list("ps list", { NO_COLOR: "1" })).out).not.toContain("\u001b");
+});
+
+test("--watch prints a line for each change where there is no terminal", async () => {
+  const fake = fleet();
+  const terminal = createFakeTerminal({ now });
+  const running = runAgainst(fake.routes, "ps list --watch -o json", { terminal });
+  await terminal.printed('"ps-2"');
+  fake.put({ id: "ps-1", state: "error" });
+  fake.emit({ kind: "power_shelf", id: "ps-1", type: "transition" });
+  await terminal.printed('"error"');
+  fake.shelves.delete("ps-2");
+  fake.emit({ kind: "power_shelf", id: "ps-2", type: "deleted" });
+  await terminal.printed('"gone":true');
+  terminal.interrupt();
+  const { code, out } = await running;
+  expect(code).toBe(130);
+  const lines = out
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { id: string });
+  expect(lines.map(({ id }) => id)).toEqual(["ps-1", "ps-2", "ps-1", "ps-2"]);
+});
+
+test("--watch redraws in place on a terminal, without wrapping", async () => {
+  const fake = fleet();
+  const terminal = createFakeTerminal({ isTTY: true, columns: 100, rows: 20, now });
+  const running = runAgainst(fake.routes, "ps list --watch", { terminal });
+  await terminal.printed("ps-2");
+  fake.put({ id: "ps-1", state: "configuring" });
+  fake.emit({ kind: "power_shelf", id: "ps-1", type: "transition" });
+  await terminal.printed("configuring");
+  terminal.interrupt();
+  const { code, out } = await running;
+  expect(code).toBe(130);
+  expect(out).toContain("\u001b[3A\r\u001b[0J");
+  expect(out.endsWith("\u001b[?7h")).toBe(true);
+});
+
+test("--watch of one shelf ends when it is gone", async () => {
+  const fake = fleet();
+  const terminal = createFakeTerminal({ now });
+  const running = runAgainst(fake.routes, "ps show ps-2 --watch", { terminal });
+  await terminal.printed("Power shelf:");
+  fake.shelves.delete("ps-2");
+  fake.emit({ kind: "power_shelf", id: "ps-2", type: "deleted" });
+  expect((await running).code).toBe(3);
+});

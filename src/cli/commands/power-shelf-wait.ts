@@ -1,0 +1,160 @@
+import type { MaintenanceRequest, PowerShelf } from "../../../contract/millwright/v1/power_shelf_pb.js";
+import { CliError, EXIT } from "../errors.ts";
+import { followEvents } from "../events.ts";
+import { createLiveView, type LiveView } from "../live-view.ts";
+import { type Column, renderList } from "../output.ts";
+import type { Session } from "../session.ts";
+import type { Tone } from "../table.ts";
+import { describeDuration } from "../times.ts";
+import { readShelf } from "./power-shelf-list.ts";
+import { reasonText } from "./power-shelf-view.ts";
+
+interface Waiting {
+  readonly ids: readonly string[];
+  readonly operation: string;
+  readonly timeoutMs: number | undefined;
+  readonly submit: () => Promise<void>;
+}
+
+/** How far one shelf is. `outcome` is empty until its request has ended. */
+interface Progress {
+  readonly id: string;
+  /** Requests that were there before ours. */
+  readonly earlier: readonly string[];
+  request: string;
+  state: string;
+  outcome: string;
+  message: string;
+}
+
+/** Submits, then follows every shelf until its request has ended; 1 when any ended otherwise than completed. */
+export async function waitForRequests(session: Session, waiting: Waiting): Promise<number> {
+  const timeout = waiting.timeoutMs === undefined ? undefined : AbortSignal.timeout(waiting.timeoutMs);
+  const signal = timeout ? AbortSignal.any([session.signal, timeout]) : session.signal;
+  const began = session.terminal.now().getTime();
+  const shelves = new Map<string, Progress>();
+  const all = () => [...shelves.values()];
+  const view = createLiveView(session, async (style) => renderList({ items: all(), columns, json: toJson }, style));
+  try {
+    // The stream is open before the request is made, so that not even the quickest shelf is missed.
+    for await (const followed of followEvents(
+      session,
+      { kinds: ["power_shelf"], ids: waiting.ids, from: "now" },
+      signal,
+    )) {
+      if (followed.type === "ready") {
+        for (const id of waiting.ids) shelves.set(id, await noteBefore(session, id));
+        await waiting.submit();
+        for (const progress of all()) await look(session, progress);
+        if (isForPeople(session)) await view.start();
+      } else {
+        const progress = shelves.get(followed.event.id);
+        if (progress) await lookAndTell(session, progress, view);
+      }
+      if (shelves.size > 0 && all().every(({ outcome }) => outcome !== "")) break;
+    }
+  } finally {
+    await view.stop();
+  }
+  if (session.signal.aborted) {
+    session.terminal.stderr.write("Stopped waiting; the request goes on. `millwright power-shelf show ID` shows it.\n");
+    return EXIT.interrupted;
+  }
+  return summarise(session, {
+    all: all(),
+    view,
+    tookMs: session.terminal.now().getTime() - began,
+    timeoutMs: waiting.timeoutMs,
+  });
+}
+
+const isForPeople = (session: Session): boolean => session.style().format === "table";
+
+const columns: readonly Column<Progress>[] = [
+  { title: "ID", cell: ({ id }) => id },
+  { title: "STATE", cell: ({ state }) => state },
+  { title: "REQUEST", cell: ({ outcome }) => outcome || "pending", tone: ({ outcome }) => toneOf(outcome) },
+  { title: "MESSAGE", cell: ({ message }) => message },
+];
+
+const toneOf = (outcome: string): Tone => (outcome === "" ? "busy" : outcome === "completed" ? "good" : "bad");
+const toJson = ({ id, request, state, outcome, message }: Progress) => ({
+  id,
+  request_id: request,
+  state,
+  outcome,
+  message,
+});
+
+async function noteBefore(session: Session, id: string): Promise<Progress> {
+  const shelf = await readShelf(session, id);
+  const earlier = [shelf?.pendingRequest?.id, shelf?.lastRequest?.id].filter((request) => request !== undefined);
+  return { id, earlier, request: "", state: shelf?.state ?? "", outcome: "", message: "" };
+}
+
+/** Reads the shelf and judges how its request stands. */
+async function look(session: Session, progress: Progress): Promise<void> {
+  if (progress.outcome !== "") return;
+  const shelf = await readShelf(session, progress.id);
+  if (!shelf) {
+    Object.assign(progress, {
+      state: "gone",
+      outcome: "gone",
+      message: "the shelf was removed before its request ended",
+    });
+    return;
+  }
+  progress.state = shelf.state;
+  progress.request ||= ours(shelf, progress.earlier)?.id ?? "";
+  Object.assign(progress, judge(shelf, progress.request));
+}
+
+/** The request that appeared with our submission. */
+const ours = (shelf: PowerShelf, earlier: readonly string[]): MaintenanceRequest | undefined =>
+  [shelf.pendingRequest, shelf.lastRequest].find((request) => request !== undefined && !earlier.includes(request.id));
+
+function judge(shelf: PowerShelf, request: string): { outcome: string; message: string } {
+  const { pendingRequest, lastRequest } = shelf;
+  if (lastRequest?.id === request) return { outcome: lastRequest.outcome || "completed", message: lastRequest.message };
+  if (pendingRequest?.id === request || request === "") return { outcome: "", message: reasonText(shelf) };
+  // Neither pending nor last: others have asked since, and one of them took its place.
+  return {
+    outcome: "superseded",
+    message: `another request took its place${pendingRequest ? `: ${pendingRequest.operation} by ${pendingRequest.initiator}` : ""}`,
+  };
+}
+
+async function lookAndTell(session: Session, progress: Progress, view: LiveView): Promise<void> {
+  const before = JSON.stringify(progress);
+  await look(session, progress);
+  if (JSON.stringify(progress) === before) return;
+  const { id, state, outcome, message } = progress;
+  const line = `${id}  ${state}  ${outcome || "pending"}${message === "" ? "" : `  ${message}`}\n`;
+  if (isForPeople(session)) await view.change(async () => line);
+}
+
+async function summarise(
+  session: Session,
+  ended: { all: readonly Progress[]; view: LiveView; tookMs: number; timeoutMs: number | undefined },
+): Promise<number> {
+  const { terminal } = session;
+  const style = session.style();
+  const completed = ended.all.filter(({ outcome }) => outcome === "completed");
+  const pending = ended.all.filter(({ outcome }) => outcome === "");
+  if (!isForPeople(session))
+    terminal.stdout.write(await renderList({ items: ended.all, columns, json: toJson }, style));
+  else
+    terminal.stdout.write(
+      `${completed.length} of ${ended.all.length} completed after ${describeDuration(ended.tookMs)}.\n`,
+    );
+  if (ended.all.length === 0 || pending.length > 0) {
+    const which =
+      pending.length === 0 ? "the server did not answer" : `still pending: ${pending.map(({ id }) => id).join(", ")}`;
+    throw new CliError(
+      EXIT.unavailable,
+      `timed out after ${describeDuration(ended.timeoutMs ?? ended.tookMs)}; ${which}`,
+      "the request goes on; `millwright power-shelf show ID` shows it",
+    );
+  }
+  return completed.length === ended.all.length ? EXIT.ok : EXIT.operationFailed;
+}

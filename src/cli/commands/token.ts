@@ -1,0 +1,26 @@
+import type { Command } from "commander";
+import type { Run } from "../session.ts";
+import type { CreateTokenOptions } from "./token-manage.ts";
+
+export function addTokenCommands(program: Command, run: Run): void {
+  const load = () => import("./token-manage.ts");
+  const token = program.command("token").description("bearer tokens for people and programs");
+  token
+    .command("create")
+    .argument("<name>", "who calls with it; recorded with what is done")
+    .description("make a token; it is printed this once")
+    .requiredOption("--role <role...>", "what it may do, such as admin; several values, or the option several times")
+    .option("--expires-in <duration>", "when it ends, such as 30d; never when left out")
+    .action((name: string, options: CreateTokenOptions) =>
+      run(async (session) => (await load()).createToken(session, name, options)),
+    );
+  token
+    .command("list")
+    .description("list tokens, without the tokens themselves")
+    .action(() => run(async (session) => (await load()).listTokens(session)));
+  token
+    .command("revoke")
+    .argument("<id>", "a token's id, as the list shows it")
+    .description("end a token at once")
+    .action((id: string) => run(async (session) => (await load()).revokeToken(session, id)));
+}

@@ -1,0 +1,84 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { ErrorInfoSchema } from "../../contract/millwright/v1/error_info_pb.js";
+import { SystemService } from "../../contract/millwright/v1/system_pb.js";
+import { describeFailure, EXIT, isDisconnection } from "./errors.ts";
+import { runAgainst } from "./fake-terminal.ts";
+
+const failing = (error: ConnectError) =>
+  runAgainst((router) => {
+    router.service(SystemService, {
+      getSystem() {
+        throw error;
+      },
+    });
+  }, "system");
+
+test.each([
+  [Code.InvalidArgument, 2],
+  [Code.OutOfRange, 2],
+  [Code.NotFound, 3],
+  [Code.FailedPrecondition, 4],
+  [Code.AlreadyExists, 4],
+  [Code.Aborted, 4],
+  [Code.Unimplemented, 4],
+  [Code.Unauthenticated, 5],
+  [Code.PermissionDenied, 5],
+  [Code.Unavailable, 6],
+  [Code.DeadlineExceeded, 6],
+  [Code.ResourceExhausted, 6],
+  [Code.Internal, 70],
+  [Code.Unknown, 70],
+  [Code.DataLoss, 70],
+])("code %i ends with exit code %i", async (code, exitCode) => {
+  expect((await failing(new ConnectError("no", code))).code).toBe(exitCode);
+});
+
+test("an error is one line, and what helps next is the hint", async () => {
+  const info = {
+    desc: ErrorInfoSchema,
+    value: { kind: "not_found", field: "id", next: "millwright power-shelf list" },
+  };
+  const { err, out, code } = await failing(
+    new ConnectError("power shelf x\ndoes not exist", Code.NotFound, undefined, [info]),
+  );
+  expect(err).toBe("error: power shelf x does not exist\nhint: millwright power-shelf list\n");
+  expect(out).toBe("");
+  expect(code).toBe(EXIT.notFound);
+});
+
+test("the server's word for why goes before the code", async () => {
+  const info = { desc: ErrorInfoSchema, value: { kind: "failed_precondition" } };
+  expect((await failing(new ConnectError("not now", Code.InvalidArgument, undefined, [info]))).code).toBe(
+    EXIT.precondition,
+  );
+});
+
+test("who is not signed in is told how", async () => {
+  expect((await failing(new ConnectError("no token", Code.Unauthenticated))).err).toContain("--token-file");
+});
+
+test("a connection that is refused names the server and what to start", async () => {
+  const refused = Object.assign(new Error("connect"), { code: "ECONNREFUSED" });
+  const error = new TypeError("fetch failed", { cause: new AggregateError([refused]) });
+  expect(await describeFailure(error, "http://127.0.0.1:1")).toEqual({
+    message: "cannot reach the server at http://127.0.0.1:1 (ECONNREFUSED)",
+    hint: "start one with `npm start` or `millwright dev`, or name another with --server",
+    exitCode: EXIT.unavailable,
+  });
+});
+
+test("an answer that is not Millwright's says so", async () => {
+  const failure = await describeFailure(new ConnectError("HTTP 502", Code.Unavailable), "http://proxy");
+  expect(failure).toMatchObject({
+    message: "http://proxy did not answer as Millwright does: HTTP 502",
+    exitCode: EXIT.unavailable,
+  });
+});
+
+test("only a lost connection is one to make again", () => {
+  expect(isDisconnection(new ConnectError("gone", Code.Unavailable))).toBe(true);
+  expect(isDisconnection(Object.assign(new Error("reset"), { code: "ECONNRESET" }))).toBe(true);
+  expect(isDisconnection(new ConnectError("no", Code.PermissionDenied))).toBe(false);
+  expect(isDisconnection(new Error("bug"))).toBe(false);
+});

@@ -1,0 +1,17 @@
+import { readFileSync } from "node:fs";
+import { EXIT } from "./errors.ts";
+import { createProcessTerminal } from "./process-terminal.ts";
+import { runCli } from "./run-cli.ts";
+
+const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
+  version: string;
+};
+
+// Whoever reads our output may stop reading (`| head`); that is no failure.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? EXIT.ok : EXIT.internal));
+}
+
+const code = await runCli(process.argv.slice(2), { version, terminal: createProcessTerminal() });
+// Idle connections to the server would hold the process for seconds.
+process.exit(code);

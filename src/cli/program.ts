@@ -1,0 +1,72 @@
+import { Command, Option } from "commander";
+import { addCompletionCommand } from "./commands/completion.ts";
+import { addExpectedPowerShelfCommands } from "./commands/expected-power-shelf.ts";
+import { addHistoryCommand } from "./commands/history.ts";
+import { addLifecycleCommands } from "./commands/lifecycle.ts";
+import { addPowerShelfCommands } from "./commands/power-shelf.ts";
+import { addServerCommands } from "./commands/server.ts";
+import { addSystemCommand } from "./commands/system.ts";
+import { addTokenCommands } from "./commands/token.ts";
+import { addWatchCommand } from "./commands/watch.ts";
+import type { Run, Sink } from "./session.ts";
+
+export interface ProgramOptions {
+  readonly version: string;
+  readonly stdout: Pick<Sink, "write" | "columns">;
+  readonly stderr: Pick<Sink, "write" | "columns">;
+  readonly run: (program: Command) => Run;
+}
+
+const EXAMPLES = `
+Examples:
+  millwright power-shelf list
+  millwright power-shelf show ID
+  millwright power-shelf maintenance power-off --power-shelf-id ID1 ID2 --reference https://tracker/MAINT-123
+  millwright watch power-shelf
+
+Exit codes: 0 done, 1 the operation failed, 2 wrong input, 3 not found, 4 not possible now, 5 not allowed, 6 no server or no
+answer in time, 70 internal error, 130 interrupted.`;
+
+/** The whole command tree. It never ends the process: help and errors are thrown to the caller. */
+export function createProgram({ version, stdout, stderr, run: createRun }: ProgramOptions): Command {
+  const program = new Command("millwright");
+  program
+    .description("Millwright, a control plane for fleets of bare metal")
+    .version(version, "-V, --version", "print the version")
+    .helpOption("-h, --help", "show help")
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => stdout.write(text),
+      writeErr: (text) => stderr.write(text),
+      getOutHelpWidth: () => stdout.columns ?? 120,
+      getErrHelpWidth: () => stderr.columns ?? 120,
+    })
+    .configureHelp({ showGlobalOptions: true })
+    .showSuggestionAfterError()
+    .addOption(
+      new Option("-o, --output <format>", "how to print").choices(["table", "json", "yaml", "csv"]).default("table"),
+    )
+    .option("--no-color", "print without colours; so does NO_COLOR")
+    .option("--server <url>", "the server's HTTP address; MILLWRIGHT_SERVER, or a local server when left out")
+    .option("--token <token>", "bearer token; MILLWRIGHT_TOKEN, or a local server's own when left out")
+    .option("--token-file <file>", "file with the bearer token in it")
+    .option(
+      "--data-dir <dir>",
+      "data directory of a local server; MILLWRIGHT_DATA_DIR, or its usual place when left out",
+    )
+    .option("--ca-file <file>", "trust this CA too (PEM)")
+    .option("--client-cert <file>", "client certificate for mutual TLS (PEM)")
+    .option("--client-key <file>", "its key (PEM)")
+    .addHelpText("after", EXAMPLES);
+  const run = createRun(program);
+  addPowerShelfCommands(program, run);
+  addExpectedPowerShelfCommands(program, run);
+  addLifecycleCommands(program, run);
+  addHistoryCommand(program, run);
+  addWatchCommand(program, run);
+  addTokenCommands(program, run);
+  addSystemCommand(program, run);
+  addServerCommands(program, run);
+  addCompletionCommand(program, run);
+  return program;
+}

@@ -1,0 +1,37 @@
+import { expect, test } from "vitest";
+import { describeCommands } from "./describe.ts";
+import { runAgainst } from "./fake-terminal.ts";
+
+const run = (line: string) => runAgainst(() => {}, line);
+
+test("--version prints the version", async () => {
+  expect(await run("--version")).toEqual({ code: 0, out: "1.2.3\n", err: "" });
+});
+
+test("help goes to the output and names the commands, with examples", async () => {
+  const { code, out } = await run("--help");
+  expect(code).toBe(0);
+  for (const { name } of describeCommands().commands) expect(out).toContain(name);
+  expect(out).toContain("millwright power-shelf maintenance power-off --power-shelf-id ID1 ID2");
+});
+
+test.each([
+  ["pwer-shelf", "(Did you mean power-shelf?)"],
+  ["ps lst", "(Did you mean list?)"],
+  ["ps list --rak r", "(Did you mean --rack?)"],
+  ["ps list -o xml", "Allowed choices are table, json, yaml, csv"],
+  ["ps list surplus", "too many arguments"],
+  ["ps history", "missing required argument 'id'"],
+  ["ps", "Usage: millwright power-shelf|ps"],
+  ["--output json dev", "dev comes first"],
+])("%s ends with 2 and says what was meant", async (line, message) => {
+  const { code, err, out } = await run(line);
+  expect({ code, out }).toEqual({ code: 2, out: "" });
+  expect(err).toContain(message);
+});
+
+test("options for all commands may stand before or after the command", async () => {
+  expect((await run("-o json ps hr print-empty-template")).out).toBe(
+    (await run("ps hr print-empty-template -o json")).out,
+  );
+});

@@ -1,0 +1,185 @@
+import { readFileSync } from "node:fs";
+import { userInfo } from "node:os";
+import { resolve } from "node:path";
+import type { z } from "zod";
+import { AppError } from "../kernel/errors.ts";
+import type { Host } from "./data-dir.ts";
+import { isLoopback } from "./networks.ts";
+import { SETTING_KEYS, type SETTINGS, type SettingKey, settingFor } from "./settings.ts";
+import { fromEnvironment, fromFlags, type Given, readConfigFile } from "./sources.ts";
+
+type Camel<S extends string> = S extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S;
+type Nested<K extends string, V> = K extends `${infer Head}.${infer Tail}`
+  ? { readonly [P in Camel<Head>]: Nested<Tail, V> }
+  : { readonly [P in Camel<K>]: V };
+type Intersection<U> = (U extends unknown ? (part: U) => void : never) extends (whole: infer I) => void ? I : never;
+type Flattened<T> = T extends readonly unknown[] ? T : { [K in keyof T]: T[K] };
+type ValueOf<K extends SettingKey> = z.output<(typeof SETTINGS)[K]["kind"]["schema"]>;
+
+/** `auth.oidc.jwks_url` of the table is `config.auth.oidc.jwksUrl`. */
+export type Config = Flattened<Intersection<{ [K in SettingKey]: Nested<K, ValueOf<K>> }[SettingKey]>>;
+
+/** Which defaults hold; `dev` brings its own simulated datacentre, so it may call loopback and runs faster than life. */
+export type Profile = "dev" | "serve";
+
+export interface EffectiveSetting {
+  readonly key: SettingKey;
+  readonly value: unknown;
+  /** As it was given; for display. */
+  readonly raw: unknown;
+  readonly source: string;
+}
+
+export interface LoadedConfig {
+  readonly config: Config;
+  readonly settings: readonly EffectiveSetting[];
+  /** Allowed, yet probably not wanted. */
+  readonly warnings: readonly string[];
+}
+
+export interface LoadOptions {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** What follows the command's name. */
+  readonly argv: readonly string[];
+  readonly profile?: Profile;
+  readonly readFile?: (path: string) => string;
+  readonly host?: Host;
+}
+
+function thisHost(): Host {
+  const cwd = process.cwd();
+  try {
+    const { uid, homedir } = userInfo();
+    return { uid, homedir, cwd };
+  } catch {
+    // Containers run under user ids that no password database knows.
+    return { uid: process.getuid?.() ?? -1, homedir: null, cwd };
+  }
+}
+
+/**
+ * Defaults ← file ← environment ← flags. Throws one `AppError` that lists everything that is wrong, each with the place it was
+ * given at, and takes nothing over in part.
+ */
+export function loadConfig(options: LoadOptions): LoadedConfig {
+  const { env, argv, profile = "serve", readFile = (path) => readFileSync(path, "utf8"), host = thisHost() } = options;
+  const flags = fromFlags(argv, host.cwd);
+  const environment = fromEnvironment(env, host.cwd);
+  const file = flags.configFile ?? (env.MILLWRIGHT_CONFIG || undefined);
+  const fromDisk = file === undefined ? { given: [], problems: [] } : readConfigFile(resolve(host.cwd, file), readFile);
+
+  const problems = [...flags.problems, ...environment.problems, ...fromDisk.problems];
+  const winning = new Map<SettingKey, Given>();
+  for (const given of [...fromDisk.given, ...environment.given, ...flags.given]) winning.set(given.key, given);
+
+  const settings = SETTING_KEYS.map((key): EffectiveSetting => {
+    const given = winning.get(key);
+    const judged = given ? judge(given) : defaultOf(key, profile, host, env);
+    if ("problem" in judged) problems.push(judged.problem);
+    return "problem" in judged ? { key, value: null, raw: null, source: "" } : judged;
+  });
+  if (problems.length > 0) throw refusal(problems);
+
+  const config = assemble(settings);
+  const { mistakes, warnings } = checkTogether(config);
+  if (mistakes.length > 0) throw refusal(mistakes);
+  return { config, settings, warnings };
+}
+
+function judge(given: Given): EffectiveSetting | { problem: string } {
+  const { key, value, source, base } = given;
+  const { kind, secret } = settingFor(key);
+  const result = kind.schema.safeParse(value);
+  if (!result.success) {
+    const shown = secret ? "has a value that is not valid" : `is ${JSON.stringify(value)}`;
+    return { problem: `${key} (${source}) ${shown}: must be ${kind.rule}` };
+  }
+  const parsed = kind.isPath ? resolve(base, String(result.data)) : result.data;
+  return { key, value: parsed, raw: kind.isPath ? parsed : value, source };
+}
+
+function defaultOf(key: SettingKey, profile: Profile, host: Host, env: LoadOptions["env"]): EffectiveSetting {
+  const { kind, default: ordinary, dev } = settingFor(key);
+  const special = profile === "dev" && dev !== undefined;
+  const declared = special ? dev : ordinary;
+  const raw = typeof declared === "function" ? declared(host, env) : declared;
+  return {
+    key,
+    value: raw === null ? null : kind.schema.parse(raw),
+    raw,
+    source: special ? "default of dev" : "default",
+  };
+}
+
+const camel = (word: string): string => word.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+
+function assemble(settings: readonly EffectiveSetting[]): Config {
+  const root: Record<string, unknown> = {};
+  for (const { key, value } of settings) {
+    const path = key.split(".").map(camel);
+    const leaf = path.pop() ?? key;
+    let at = root;
+    for (const part of path) {
+      at[part] ??= {};
+      at = at[part] as Record<string, unknown>;
+    }
+    at[leaf] = value;
+  }
+  // The table's types say what each leaf is; the shape follows from its keys by the same rule as the type.
+  return root as unknown as Config;
+}
+
+/** Rules over more than one setting. */
+function checkTogether(config: Config): { mistakes: string[]; warnings: string[] } {
+  const { auth, tls, grpc, http } = config;
+  const mistakes: string[] = [];
+  const warnings: string[] = [];
+  const open = [
+    ["grpc.listen", grpc.listen.host],
+    ["http.listen", http.listen.host],
+  ].filter(([, host]) => !isLoopback(host ?? ""));
+  const names = open.map(([name, host]) => `${name} is on ${host}`).join(" and ");
+
+  if (auth.mode === "off" && open.length > 0) {
+    mistakes.push(
+      `auth.mode is "off" while ${names}: without authentication both listeners must be on loopback (127.0.0.1, ::1 or localhost)`,
+    );
+  }
+  if ((tls.certFile === null) !== (tls.keyFile === null)) {
+    mistakes.push(
+      `tls.cert_file and tls.key_file belong together: ${tls.certFile === null ? "tls.cert_file" : "tls.key_file"} is missing`,
+    );
+  }
+  if (tls.clientCaFile !== null && tls.certFile === null)
+    mistakes.push("tls.client_ca_file needs tls.cert_file and tls.key_file");
+  if (Object.keys(auth.mtls.roles).length > 0 && tls.clientCaFile === null)
+    mistakes.push("auth.mtls.roles needs tls.client_ca_file");
+  mistakes.push(...oidcMistakes(auth.oidc));
+  if (open.length > 0 && tls.certFile === null) {
+    warnings.push(`${names} without TLS: tokens cross the network readable, unless a proxy in front adds TLS`);
+  }
+  return { mistakes, warnings };
+}
+
+function oidcMistakes(oidc: Config["auth"]["oidc"]): string[] {
+  const keys = [oidc.jwksUrl, oidc.jwksFile].filter((source) => source !== null).length;
+  if (oidc.issuer === null) {
+    return keys > 0 || oidc.audience !== null
+      ? ["auth.oidc.issuer is missing: the other auth.oidc settings do nothing without it"]
+      : [];
+  }
+  const mistakes: string[] = [];
+  if (oidc.audience === null)
+    mistakes.push("auth.oidc.audience is missing: without it tokens made for other services would be accepted");
+  if (keys !== 1) mistakes.push("auth.oidc needs exactly one of auth.oidc.jwks_url and auth.oidc.jwks_file");
+  return mistakes;
+}
+
+function refusal(problems: readonly string[]): AppError {
+  const [only] = problems;
+  const message =
+    problems.length === 1 && only !== undefined
+      ? only
+      : `the configuration has ${problems.length} mistakes:\n- ${problems.join("\n- ")}`;
+  return new AppError("invalid_argument", message, { next: "millwright config check" });
+}

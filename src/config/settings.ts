@@ -1,0 +1,181 @@
+import { defaultDataDir, type Host } from "./data-dir.ts";
+import * as kinds from "./value-kinds.ts";
+
+type Raw = string | number | boolean | readonly string[] | Readonly<Record<string, never>>;
+
+interface Details<Default> {
+  readonly doc: string;
+  /** As one would write it in a file. */
+  readonly default: Default;
+  /** What `millwright dev` takes instead. */
+  readonly dev?: Raw;
+  /** Shown in place of a default that depends on the machine. */
+  readonly defaultDoc?: string;
+  /** Never printed whole. */
+  readonly secret?: boolean;
+}
+
+export type DefaultOf = (host: Host, env: Readonly<Record<string, string | undefined>>) => string;
+
+export interface Setting<T> extends Details<Raw | DefaultOf | null> {
+  readonly kind: kinds.ValueKind<T>;
+}
+
+const setting = <T>(kind: kinds.ValueKind<T>, details: Details<Raw | DefaultOf>): Setting<T> => ({ kind, ...details });
+
+/** Unset unless somebody sets it; then `null` in the config. */
+const optional = <T>(kind: kinds.ValueKind<T>, details: Omit<Details<null>, "default">): Setting<T | null> => ({
+  kind: kind as kinds.ValueKind<T | null>,
+  default: null,
+  ...details,
+});
+
+/**
+ * Every setting, once. The key is that of the file; the environment variable is `MILLWRIGHT_` and the key in capitals, the flag is the
+ * key with dashes; the config object has the same names in camelCase. The reference is printed from here.
+ */
+export const SETTINGS = {
+  "database.url": optional(kinds.url(["postgres", "postgresql"]), {
+    doc: "PostgreSQL 14 or newer to use. Unset: Millwright runs a private one in the data directory.",
+    secret: true,
+  }),
+  "database.pool_size": setting(kinds.integer(4, 500), {
+    default: 16,
+    doc: "Connections to the database, per replica.",
+  }),
+  data_dir: setting(kinds.path("the path of a directory"), {
+    default: (host, env) => defaultDataDir(host, env),
+    defaultDoc: "`/var/lib/millwright` as root, else `$XDG_STATE_HOME/millwright`, else `~/.local/state/millwright`",
+    doc: "Where the embedded database, the keys, the dev token and `endpoints.json` live.",
+  }),
+  "grpc.listen": setting(kinds.listenAddress(), { default: "127.0.0.1:50051", doc: "Where gRPC (HTTP/2) is served." }),
+  "http.listen": setting(kinds.listenAddress(), {
+    default: "127.0.0.1:8080",
+    doc: "Where Connect, gRPC-Web, JSON, REST and operations (`/healthz`, `/readyz`, `/metrics`) are served.",
+  }),
+  max_find_by_ids: setting(kinds.integer(1, 1_000), { default: 100, doc: "Ids that one `forge.Forge` call may list." }),
+
+  "auth.mode": setting(kinds.choice(["required", "off"]), {
+    default: "required",
+    doc: "`off` lets everybody do everything, without a name; allowed only while both listeners are on loopback.",
+  }),
+  "auth.tokens": setting(kinds.staticTokens(), {
+    default: [],
+    doc: "Bearer tokens that are known by their hash alone, beside those kept in the database. Use long random tokens.",
+    // Somebody will put the token itself where its hash belongs; the complaint must not print it.
+    secret: true,
+  }),
+  "auth.token_cache": setting(kinds.duration("0s", "60s"), {
+    default: "5s",
+    doc: "How long a verified token is trusted without asking the database; a token revoked on another replica works this much longer.",
+  }),
+  "auth.oidc.issuer": optional(kinds.url(["https", "http"]), {
+    doc: "Issuer of the JSON Web Tokens to accept. Unset: none are.",
+  }),
+  "auth.oidc.audience": optional(kinds.text(), { doc: "The audience that a JSON Web Token must name." }),
+  "auth.oidc.jwks_url": optional(kinds.url(["https", "http"]), { doc: "Where the issuer publishes its keys." }),
+  "auth.oidc.jwks_file": optional(kinds.path(), {
+    doc: "The issuer's keys as a file (a JSON Web Key Set), in place of the URL.",
+  }),
+  "auth.oidc.name_claim": setting(kinds.text(), {
+    default: "sub",
+    doc: "The claim that names the caller; it becomes the initiator of requests.",
+  }),
+  "auth.oidc.roles_claim": setting(kinds.text(), {
+    default: "roles",
+    doc: "The claim that lists roles or groups; dots reach into objects (`realm_access.roles`).",
+  }),
+  "auth.oidc.roles": setting(kinds.roleMapping("a value of the roles claim"), {
+    default: {},
+    doc: "What the issuer's groups may do. A value that is itself the name of a role needs no entry.",
+  }),
+  "auth.mtls.roles": setting(kinds.roleMapping("`spiffe://…` (a trailing `/*` covers all below), `CN=…` or `OU=…`"), {
+    default: {},
+    doc: "What the holders of client certificates may do. Entries that match add up; a certificate without any may do nothing.",
+  }),
+  "tls.cert_file": optional(kinds.path(), { doc: "Certificate chain (PEM) of both listeners. Unset: no TLS." }),
+  "tls.key_file": optional(kinds.path(), { doc: "Private key (PEM) of the certificate." }),
+  "tls.client_ca_file": optional(kinds.path(), {
+    doc: "Authorities (PEM) whose client certificates are accepted: turns mutual TLS on.",
+  }),
+  secret_key_file: optional(kinds.path(), {
+    doc: "The key that BMC passwords and other secrets are encrypted with. Unset: `secret-key` in the data directory, made at first start.",
+  }),
+
+  "log.level": setting(kinds.choice(["trace", "debug", "info", "warn", "error", "fatal", "silent"]), {
+    default: "info",
+    doc: "The least severe level that is logged.",
+  }),
+  "log.format": setting(kinds.choice(["auto", "json", "text"]), {
+    default: "auto",
+    doc: "`auto` writes readable lines to a terminal and JSON elsewhere.",
+  }),
+
+  "engine.concurrency": setting(kinds.integer(1, 10_000), {
+    default: 1_000,
+    doc: "Things worked on at the same time, per replica.",
+  }),
+  "engine.stop_grace": setting(kinds.duration("0s", "60s"), {
+    default: "5s",
+    doc: "How long work under way may go on after a stop was asked for; what is left then is handed over to other replicas.",
+  }),
+  "engine.sweep_interval": setting(kinds.duration("1s", "1h"), {
+    default: "30s",
+    doc: "How often things that nothing would wake are looked for.",
+  }),
+
+  "bmc.allowed_networks": setting(kinds.networks(), {
+    default: [],
+    dev: ["127.0.0.0/8"],
+    doc: "Networks that Millwright may call devices in. Empty: none, so that no device is reached until you list yours.",
+  }),
+  "bmc.per_bmc_concurrency": setting(kinds.integer(1, 16), {
+    default: 2,
+    doc: "Requests at a time to one BMC; many of them fall over early.",
+  }),
+  "explorer.interval": setting(kinds.duration("1s", "1d"), {
+    default: "60s",
+    dev: "5s",
+    doc: "How soon an expected device that could not be taken in is tried again.",
+  }),
+  "monitor.interval": setting(kinds.duration("1s", "1h"), {
+    default: "15s",
+    doc: "How often a resting device is read. A change made outside is shown within twice this.",
+  }),
+  "history.retention": setting(kinds.duration("1d", "36500d"), {
+    default: "365d",
+    doc: "How long history, audit and events are kept.",
+  }),
+  "otel.accept_traceparent": setting(kinds.flag(), {
+    default: true,
+    doc: "Whether callers' W3C `traceparent` headers are continued. Spans are recorded once an OpenTelemetry SDK is loaded (`node --import`).",
+  }),
+
+  "sim.speed": setting(kinds.factor(0.01, 1_000_000), {
+    default: 1,
+    dev: 20,
+    doc: "How much faster than life simulated hardware is.",
+  }),
+  "sim.seed": setting(kinds.integer(0, 4_294_967_295), { default: 1, doc: "Where the simulator's randomness starts." }),
+  "sim.site": setting(kinds.text("`racks=N` or the path of a site file"), {
+    default: "racks=2",
+    doc: "What is simulated.",
+  }),
+} as const satisfies Readonly<Record<string, Setting<unknown>>>;
+
+export type SettingKey = keyof typeof SETTINGS;
+export const SETTING_KEYS = Object.keys(SETTINGS) as SettingKey[];
+
+export const settingFor = (key: SettingKey): Setting<unknown> => SETTINGS[key];
+export const isSettingKey = (key: string): key is SettingKey => Object.hasOwn(SETTINGS, key);
+
+export const envName = (key: string): string => `MILLWRIGHT_${key.replaceAll(".", "_").toUpperCase()}`;
+export const flagName = (key: string): string => `--${key.replace(/[._]/g, "-")}`;
+
+/** Variables of ours that are no settings of the server. */
+export const OTHER_VARIABLES = {
+  MILLWRIGHT_CONFIG: "Path of the config file (YAML or JSON); the flag is `--config`.",
+  MILLWRIGHT_SERVER: "For the command line: base URL of the server.",
+  MILLWRIGHT_TOKEN: "For the command line: bearer token.",
+  MILLWRIGHT_FAILPOINT: "For tests: where the process kills itself.",
+} as const;

@@ -1,0 +1,64 @@
+/**
+ * Collects single calls into batches: whatever arrives while the earlier batches are under way goes into the next one.
+ * There is no timer: an idle batcher starts at once, a busy one fills up by itself.
+ */
+export interface Batcher<In, Out> {
+  submit(item: In): Promise<Out>;
+  /** Resolves when everything submitted so far has been answered. */
+  idle(): Promise<void>;
+}
+
+export interface BatcherOptions<In, Out> {
+  readonly most: number;
+  readonly atOnce: number;
+  /** Answers in the order of the items. */
+  readonly run: (items: readonly In[]) => Promise<readonly Out[]>;
+}
+
+interface Waiting<In, Out> {
+  readonly item: In;
+  readonly resolve: (out: Out) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export function createBatcher<In, Out>({ most, atOnce, run }: BatcherOptions<In, Out>): Batcher<In, Out> {
+  const queue: Waiting<In, Out>[] = [];
+  let underWay = 0;
+  let whenIdle = Promise.withResolvers<void>();
+
+  async function runOne(batch: readonly Waiting<In, Out>[]): Promise<void> {
+    try {
+      const answers = await run(batch.map(({ item }) => item));
+      batch.forEach(({ resolve }, index) => {
+        resolve(answers[index] as Out);
+      });
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
+  }
+
+  function pump(): void {
+    while (underWay < atOnce && queue.length > 0) {
+      underWay += 1;
+      void runOne(queue.splice(0, most)).finally(() => {
+        underWay -= 1;
+        if (underWay === 0 && queue.length === 0) {
+          whenIdle.resolve();
+          whenIdle = Promise.withResolvers();
+        }
+        pump();
+      });
+    }
+  }
+
+  return {
+    submit(item) {
+      return new Promise((resolve, reject) => {
+        queue.push({ item, resolve, reject });
+        // A tick later, so that everything submitted in this one travels together.
+        if (queue.length === 1 && underWay < atOnce) queueMicrotask(pump);
+      });
+    },
+    idle: () => (underWay === 0 && queue.length === 0 ? Promise.resolve() : whenIdle.promise),
+  };
+}

@@ -1,0 +1,105 @@
+import type { Duration } from "../kernel/duration.ts";
+import { AppError, messageOf } from "../kernel/errors.ts";
+import { pauseBefore, retrying } from "../kernel/retry.ts";
+import { type Database, retryOnConflict } from "../store/database.ts";
+import { failPoint } from "../store/fail-points.ts";
+import type { ThingStores } from "../store/things.ts";
+import { commitUnits, type Unit, type UnitResult } from "../store/transitions.ts";
+import * as work from "../store/work.ts";
+import { type Batcher, createBatcher } from "./batcher.ts";
+
+/** What becomes of the lease once the unit is written; absent: it is kept, and the look goes on. */
+export interface Submission {
+  readonly claimed: work.ClaimedWork;
+  /** Absent when nothing changed: then only the lease is given back. */
+  readonly unit?: Unit;
+  readonly release?: { readonly after: Duration | null; readonly failures: number; readonly error: string | null };
+}
+
+export type Submitted = UnitResult | { readonly type: "quarantined"; readonly error: string };
+
+export interface CommitterOptions {
+  readonly db: Database;
+  readonly stores: ThingStores;
+  readonly most: number;
+  readonly atOnce: number;
+  /** While a claim is waited for, the thing is looked at this often, should the wake-up be lost. */
+  readonly claimRecheck: Duration;
+}
+
+export type Committer = Batcher<Submission, Submitted>;
+
+const COMMITTED: Submitted = { type: "committed" };
+const AT_ONCE = 0 as Duration;
+
+/**
+ * Writes the outcomes of many looks in one transaction. A batch that fails on its data is repeated unit by unit; one that
+ * fails alone is set aside with its error, and never holds up its neighbours.
+ */
+export function createCommitter(options: CommitterOptions): Committer {
+  async function run(batch: readonly Submission[]): Promise<readonly Submitted[]> {
+    try {
+      return await retryOnConflict(() => commit(options, batch));
+    } catch (error) {
+      if (error instanceof AppError && error.kind === "unavailable") throw error;
+      if (batch.length > 1) return (await Promise.all(batch.map((one) => run([one])))).flat();
+      return [await quarantine(options, batch[0] as Submission, error)];
+    }
+  }
+  return createBatcher({ most: options.most, atOnce: options.atOnce, run });
+}
+
+async function commit(
+  { db, stores, claimRecheck }: CommitterOptions,
+  batch: readonly Submission[],
+): Promise<Submitted[]> {
+  const withUnit = batch.filter((one) => one.unit !== undefined);
+  if (withUnit.length === 0) {
+    await work.release(
+      db,
+      batch.flatMap((one) => releaseOf(one, COMMITTED, claimRecheck)),
+    );
+    return batch.map(() => COMMITTED);
+  }
+  const where = withUnit.map(({ unit }) => ({ kind: (unit as Unit).kind, state: (unit as Unit).thing.state.name }));
+  failPoint("committer:before", where);
+  const results = await db.transaction(async (tx) => {
+    const written = await commitUnits(
+      tx,
+      stores,
+      withUnit.map((one) => one.unit as Unit),
+    );
+    const byClaim = new Map(withUnit.map((one, index) => [one, written[index] as Submitted]));
+    const answers = batch.map((one) => byClaim.get(one) ?? COMMITTED);
+    await work.release(
+      tx,
+      batch.flatMap((one, index) => releaseOf(one, answers[index] as Submitted, claimRecheck)),
+    );
+    failPoint("committer:inside", where);
+    return answers;
+  });
+  failPoint("committer:after", where);
+  return results;
+}
+
+function releaseOf({ claimed, release }: Submission, result: Submitted, claimRecheck: Duration): work.Release[] {
+  const { kind, id, epoch, failures } = claimed;
+  switch (result.type) {
+    case "committed":
+      return release ? [{ kind, id, epoch, ...release }] : [];
+    case "conflict": // left due: it is looked at again, as it now is
+      return [{ kind, id, epoch, after: AT_ONCE, failures, error: null }];
+    case "waiting":
+      return [{ kind, id, epoch, after: claimRecheck, failures: 0, error: null }];
+    default:
+      return [];
+  }
+}
+
+async function quarantine({ db }: CommitterOptions, { claimed }: Submission, error: unknown): Promise<Submitted> {
+  const { kind, id, epoch } = claimed;
+  const failures = claimed.failures + 1;
+  const message = `its outcome cannot be written: ${messageOf(error)}`;
+  await work.release(db, [{ kind, id, epoch, after: pauseBefore(failures, retrying), failures, error: message }]);
+  return { type: "quarantined", error: message };
+}

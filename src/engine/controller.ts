@@ -1,0 +1,268 @@
+import { randomUUID } from "node:crypto";
+import { type Clock, systemClock } from "../kernel/clock.ts";
+import { type Duration, milliseconds, seconds } from "../kernel/duration.ts";
+import { messageOf } from "../kernel/errors.ts";
+import type { Thing } from "../kernel/lifecycle.ts";
+import { pauseBefore, retrying } from "../kernel/retry.ts";
+import type { Database } from "../store/database.ts";
+import { failPoint } from "../store/fail-points.ts";
+import type { StoreLog } from "../store/log.ts";
+import { type Loaded, storeOf, type ThingStores } from "../store/things.ts";
+import type { Unit } from "../store/transitions.ts";
+import * as work from "../store/work.ts";
+import { type Batcher, createBatcher } from "./batcher.ts";
+import { type Committer, createCommitter, type Submitted } from "./committer.ts";
+import { LEASE, LEASE_IN_DATABASE, Lease } from "./lease.ts";
+import { runLeaseKeeper } from "./lease-keeper.ts";
+import { type HandlerOf, type Look, lookAt } from "./look.ts";
+import { type EngineObserver, unobserved } from "./observer.ts";
+
+export interface ControllerOptions {
+  readonly db: Database;
+  readonly stores: ThingStores;
+  readonly handlers: ReadonlyMap<string, HandlerOf>;
+  readonly log: StoreLog;
+  readonly clock?: Clock;
+  readonly observer?: EngineObserver;
+  /** Names this replica in leases. */
+  readonly owner?: string;
+  /** Things looked at at the same time. */
+  readonly inFlight?: number;
+  /** How long looks under way may go on after a stop, before they are cut off. */
+  readonly grace?: Duration;
+}
+
+const CLAIM_BATCH = 250;
+const COMMIT_BATCH = 500;
+/** After so many transitions a thing makes room for others. */
+const MOST_TRANSITIONS = 10;
+const IDLE_POLL = seconds(1);
+
+/**
+ * The one loop for all lifecycles: claim what is due, load it, decide, handle, commit.
+ *
+ * Any number of replicas run it on the same database. What a look leads to is written only under its lease and against the
+ * version that it saw.
+ */
+export class Controller {
+  readonly #options: Required<ControllerOptions>;
+  readonly #committer: Committer;
+  readonly #loaders = new Map<string, Batcher<string, { thing?: Thing; unreadable?: string }>>();
+  readonly #leases = new Set<Lease>();
+  readonly #cutOff = new AbortController();
+  #nudge = Promise.withResolvers<void>();
+
+  constructor(options: ControllerOptions) {
+    this.#options = {
+      clock: systemClock,
+      observer: unobserved,
+      owner: randomUUID(),
+      inFlight: 1_000,
+      grace: seconds(5),
+      ...options,
+    };
+    const { db, stores } = options;
+    this.#committer = createCommitter({ db, stores, most: COMMIT_BATCH, atOnce: 2, claimRecheck: seconds(30) });
+    for (const kind of options.handlers.keys()) this.#loaders.set(kind, createLoader(db, stores, kind));
+  }
+
+  /** Runs until the signal aborts; then hands its work over at once and resolves. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { db, log, clock, owner, grace } = this.#options;
+    const keeping = new AbortController();
+    const keeper = runLeaseKeeper({ db, owner, leases: this.#leases, clock, log }, keeping.signal);
+    signal.addEventListener("abort", () => this.nudge(), { once: true });
+    while (!signal.aborted) {
+      try {
+        await this.#claimAndDispatch(signal);
+      } catch (error) {
+        log.warn({ err: error }, "work could not be claimed; trying again");
+        this.#nudge = Promise.withResolvers();
+        await this.#idle(seconds(1));
+      }
+    }
+    const cut = setTimeout(() => this.#cutOff.abort(new Error("shutting down")), grace);
+    while (this.#leases.size > 0) {
+      this.#nudge = Promise.withResolvers();
+      await this.#idle(milliseconds(50));
+    }
+    clearTimeout(cut);
+    keeping.abort();
+    await keeper;
+  }
+
+  /** Something may be due: look now instead of at the next poll. */
+  nudge(): void {
+    this.#nudge.resolve();
+  }
+
+  async #claimAndDispatch(signal: AbortSignal): Promise<void> {
+    const { db, owner, inFlight, clock } = this.#options;
+    const kinds = [...this.#loaders.keys()];
+    this.#nudge = Promise.withResolvers();
+    const room = inFlight - this.#leases.size;
+    if (room <= 0) return this.#idle(IDLE_POLL);
+    const limit = Math.min(CLAIM_BATCH, room);
+    const askedAt = clock.monotonic();
+    const claimed = await work.claim(db, { owner, kinds, limit, leaseFor: LEASE_IN_DATABASE });
+    failPoint("controller:claimed", claimed);
+    for (const one of claimed) void this.#follow(new Lease(one, clock, askedAt));
+    if (claimed.length === limit || signal.aborted) return;
+    const due = await work.untilNextDue(db, kinds);
+    await this.#idle(milliseconds(Math.max(1, Math.min(IDLE_POLL, due ?? IDLE_POLL))));
+  }
+
+  async #idle(most: Duration): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    await Promise.race([this.#nudge.promise, new Promise((resolve) => (timer = setTimeout(resolve, most)))]);
+    clearTimeout(timer);
+  }
+
+  /** Looks at one thing, and goes on in the same claim while it moves. */
+  async #follow(lease: Lease): Promise<void> {
+    this.#leases.add(lease);
+    const { kind, id } = lease.work;
+    try {
+      let transitions = 0;
+      while (await this.#lookOnce(lease, transitions)) transitions += 1;
+    } catch (error) {
+      this.#options.log.warn({ err: error, kind, id }, "a look was cut short; the thing falls due again");
+      await this.#giveBack(lease, error);
+    } finally {
+      const full = this.#leases.size >= this.#options.inFlight;
+      this.#leases.delete(lease);
+      if (full || this.#leases.size === 0) this.nudge();
+    }
+  }
+
+  /** Returns whether to go on with the same thing. */
+  async #lookOnce(lease: Lease, transitions: number): Promise<boolean> {
+    const { clock, observer, handlers, stores, log } = this.#options;
+    const { kind, id } = lease.work;
+    const loaded = await (this.#loaders.get(kind) as Batcher<string, { thing?: Thing; unreadable?: string }>).submit(
+      id,
+    );
+    if (!loaded.thing) return this.#setAside(lease, loaded.unreadable);
+    const { thing } = loaded;
+    const where = [{ kind, state: thing.state.name }];
+    failPoint("controller:loaded", where);
+    const startedAt = clock.monotonic();
+    const look = await lookAt({
+      lifecycle: storeOf(stores, kind).lifecycle,
+      handlerOf: handlers.get(kind) as HandlerOf,
+      thing,
+      failures: transitions === 0 ? lease.work.failures : 0,
+      clock,
+      call: lease.callContext(this.#cutOff.signal),
+    });
+    if (look.bug)
+      log.error({ err: look.bug, kind, id, state: thing.state.name }, "a handler threw an unexpected error");
+    failPoint("controller:handled", where);
+    const took = milliseconds(clock.monotonic() - startedAt);
+    observer.handled({ kind, state: thing.state.name, outcome: nameOutcome(look), took });
+    if (this.#cutOff.signal.aborted || lease.signal.aborted) return this.#abandon(lease);
+
+    const goesOn =
+      look.move !== undefined && !look.move.gone && transitions + 1 < MOST_TRANSITIONS && lease.remaining > LEASE / 2;
+    const release = { after: look.move ? milliseconds(0) : look.after, failures: look.failures, error: look.error };
+    const unit = unitOf(kind, thing, look, lease);
+    const result = await this.#committer.submit({
+      claimed: lease.work,
+      ...(unit && { unit }),
+      ...(!goesOn && { release }),
+    });
+    this.#tell(result, lease, thing, look);
+    return result.type === "committed" && goesOn;
+  }
+
+  #tell(result: Submitted, lease: Lease, thing: Thing, look: Look): void {
+    const { observer, clock, log } = this.#options;
+    const { kind, id } = lease.work;
+    if (result.type === "conflict") observer.conflicted(kind);
+    if (result.type === "fenced") observer.leaseLost(kind);
+    if (result.type === "quarantined") {
+      observer.quarantined({ kind, id, error: result.error });
+      log.error({ kind, id, error: result.error }, "an outcome could not be written; the thing is set aside");
+    }
+    if (result.type === "committed" && look.move) {
+      const after = milliseconds(clock.now().getTime() - thing.stateSince.getTime());
+      observer.moved({ kind, from: look.move.from, to: look.move.gone ? "(gone)" : look.move.to, after });
+    }
+  }
+
+  /** A row that does not parse is looked at again after a growing pause; one that is gone needs no more looks. */
+  async #setAside(lease: Lease, unreadable: string | undefined): Promise<false> {
+    const { db, observer, log } = this.#options;
+    const { kind, id, epoch } = lease.work;
+    if (unreadable === undefined) {
+      await work.forgetClaimed(db, { kind, id, epoch });
+      return false;
+    }
+    const failures = lease.work.failures + 1;
+    observer.quarantined({ kind, id, error: unreadable });
+    log.error({ kind, id, error: unreadable }, "the row cannot be read; the thing is set aside");
+    const error = `its row cannot be read: ${unreadable}`;
+    await work.release(db, [{ kind, id, epoch, after: pauseBefore(failures, retrying), failures, error }]);
+    return false;
+  }
+
+  async #abandon(lease: Lease): Promise<false> {
+    const { kind, id, epoch, failures } = lease.work;
+    await work.release(this.#options.db, [{ kind, id, epoch, after: milliseconds(0), failures, error: null }]);
+    return false;
+  }
+
+  /** After trouble with the database itself. If this does not reach it either, the lease ends by itself. */
+  async #giveBack(lease: Lease, cause: unknown): Promise<void> {
+    const { kind, id, epoch, failures } = lease.work;
+    const error = messageOf(cause);
+    await work
+      .release(this.#options.db, [{ kind, id, epoch, after: seconds(1), failures: failures + 1, error }])
+      .catch((lost: unknown) => this.#options.log.debug({ err: lost, kind, id }, "left for its lease to end"));
+  }
+}
+
+function createLoader(
+  db: Database,
+  stores: ThingStores,
+  kind: string,
+): Batcher<string, { thing?: Thing; unreadable?: string }> {
+  const store = storeOf(stores, kind);
+  return createBatcher({
+    most: COMMIT_BATCH,
+    atOnce: 2,
+    run: async (ids: readonly string[]) => {
+      const loaded: Loaded<Thing> = await store.load(db, [...new Set(ids)]);
+      const things = new Map(loaded.things.map((thing) => [thing.id, thing]));
+      const unreadable = new Map(loaded.unreadable.map(({ id, error }) => [id, error]));
+      return ids.map((id) => {
+        const thing = things.get(id);
+        const error = unreadable.get(id);
+        return { ...(thing && { thing }), ...(error !== undefined && { unreadable: error }) };
+      });
+    },
+  });
+}
+
+/** What must be written; undefined when the look changed nothing. */
+function unitOf(kind: string, thing: Thing, look: Look, lease: Lease): Unit | undefined {
+  const sameOutcome = look.outcome?.type === thing.outcome?.type && look.outcome?.reason === thing.outcome?.reason;
+  const noFacts = look.facts === undefined || Object.keys(look.facts).length === 0;
+  if (!look.move && sameOutcome && noFacts && look.effects.length === 0) return undefined;
+  return {
+    kind,
+    thing,
+    ...(look.move && { move: look.move }),
+    ...(look.facts && { facts: look.facts }),
+    outcome: look.outcome,
+    effects: look.effects,
+    actor: look.move?.owner === "handler" ? `handler of ${thing.state.name}` : "controller",
+    lease: { epoch: lease.work.epoch },
+  };
+}
+
+function nameOutcome(look: Look): "moved" | "waiting" | "nothing" | "failed" {
+  if (look.error !== null) return "failed";
+  if (look.move) return "moved";
+  return look.outcome?.type === "waiting" ? "waiting" : "nothing";
+}

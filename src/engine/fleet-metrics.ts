@@ -1,0 +1,40 @@
+import type { Queryable } from "../store/database.ts";
+import { horizonAge } from "../store/journal.ts";
+import { countStates, workDepth } from "../store/measurements.ts";
+import type { ThingStores } from "../store/things.ts";
+import type { Collect } from "../telemetry/metrics.ts";
+
+/** The gauges that only the database knows: things by state, above SLA, work depth, age of the journal's horizon. */
+export function createFleetCollector({
+  db,
+  stores,
+}: {
+  readonly db: Queryable;
+  readonly stores: ThingStores;
+}): Collect {
+  return async () => {
+    const kinds = [...stores.keys()];
+    const [states, depths, horizon] = await Promise.all([
+      Promise.all(
+        [...stores].map(async ([kind, store]) => (await countStates(db, store)).map((count) => ({ kind, ...count }))),
+      ),
+      workDepth(db, kinds),
+      horizonAge(db),
+    ]);
+    const counts = states.flat();
+    return {
+      millwright_things: counts.map(({ kind, state, things }) => ({ labels: { kind, state }, value: things })),
+      millwright_things_above_sla: counts.map(({ kind, state, aboveSla }) => ({
+        labels: { kind, state },
+        value: aboveSla,
+      })),
+      millwright_work_due: depths.map(({ kind, due }) => ({ labels: { kind }, value: due })),
+      millwright_work_leased: depths.map(({ kind, leased }) => ({ labels: { kind }, value: leased })),
+      millwright_work_oldest_due_seconds: depths.map(({ kind, oldestDueSeconds }) => ({
+        labels: { kind },
+        value: oldestDueSeconds,
+      })),
+      millwright_journal_horizon_age_seconds: [{ labels: {}, value: horizon }],
+    };
+  };
+}

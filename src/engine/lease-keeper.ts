@@ -1,0 +1,42 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { Clock } from "../kernel/clock.ts";
+import type { Database } from "../store/database.ts";
+import type { StoreLog } from "../store/log.ts";
+import * as work from "../store/work.ts";
+import { LEASE, LEASE_IN_DATABASE, type Lease } from "./lease.ts";
+
+/** Prolongs the leases of all looks under way, in one statement, until the signal aborts. */
+export async function runLeaseKeeper(
+  {
+    db,
+    owner,
+    leases,
+    clock,
+    log,
+  }: {
+    readonly db: Database;
+    readonly owner: string;
+    readonly leases: ReadonlySet<Lease>;
+    readonly clock: Clock;
+    readonly log: StoreLog;
+  },
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    await pause(LEASE / 3, undefined, { signal, ref: false }).catch(() => undefined);
+    if (signal.aborted || leases.size === 0) continue;
+    const held = [...leases];
+    const askedAt = clock.monotonic();
+    try {
+      const kept = await work.renew(db, { owner, held: held.map((lease) => lease.work), leaseFor: LEASE_IN_DATABASE });
+      const names = new Set(kept.map(nameOf));
+      for (const lease of held) if (names.has(nameOf(lease.work))) lease.renewed(askedAt);
+    } catch (error) {
+      // The leases then end by themselves, on our clock earlier than in the database.
+      log.warn({ err: error }, "leases were not renewed");
+    }
+    for (const lease of held) if (lease.remaining <= 0) lease.lose();
+  }
+}
+
+const nameOf = ({ kind, id }: { kind: string; id: string }): string => `${kind}/${id}`;

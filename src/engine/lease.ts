@@ -1,0 +1,65 @@
+import type { CallContext } from "../capabilities/call.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { type Duration, milliseconds, seconds } from "../kernel/duration.ts";
+import { StepFailure } from "../kernel/errors.ts";
+import type { ClaimedWork } from "../store/work.ts";
+
+/** How long we ourselves trust a lease. Renewed three times as often. */
+export const LEASE: Duration = seconds(12);
+/** No device call lasts longer. */
+export const LONGEST_CALL: Duration = seconds(10);
+/** In the database a lease lasts longer than for its owner: a takeover starts only after the last call must have ended. */
+export const LEASE_IN_DATABASE: Duration = milliseconds(LEASE + LONGEST_CALL);
+
+/**
+ * Our right to work on one thing. It counts on the monotonic clock from before the claim was sent, so that a process that
+ * was stopped for a while finds its leases over, whatever its timers say.
+ */
+export class Lease {
+  readonly work: ClaimedWork;
+  readonly #clock: Clock;
+  readonly #lost = new AbortController();
+  #validUntil: number;
+
+  constructor(work: ClaimedWork, clock: Clock, askedAt: number) {
+    this.work = work;
+    this.#clock = clock;
+    this.#validUntil = askedAt + LEASE;
+  }
+
+  get signal(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  get remaining(): number {
+    return this.#validUntil - this.#clock.monotonic();
+  }
+
+  renewed(askedAt: number): void {
+    this.#validUntil = askedAt + LEASE;
+  }
+
+  lose(): void {
+    this.#validUntil = 0;
+    this.#lost.abort(new StepFailure("retry", "the lease is lost; another replica goes on"));
+  }
+
+  /** The frame for device calls under this lease. */
+  callContext(stop: AbortSignal): CallContext {
+    return {
+      signal: AbortSignal.any([stop, this.#lost.signal]),
+      subject: `${this.work.kind} ${this.work.id}`,
+      mayTouchDevice: (wanted) => {
+        const left = this.remaining;
+        if (left <= 0) {
+          this.lose();
+          throw new StepFailure(
+            "retry",
+            "the lease is over, so the device must not be touched; another replica goes on",
+          );
+        }
+        return milliseconds(Math.min(wanted, LONGEST_CALL, left));
+      },
+    };
+  }
+}

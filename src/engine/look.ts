@@ -1,0 +1,132 @@
+import type { CallContext } from "../capabilities/call.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { decide, fail, follow, isPastDeadline, type Move } from "../kernel/decide.ts";
+import { type Duration, describeDuration, milliseconds, minutes } from "../kernel/duration.ts";
+import { messageOf, StepFailure } from "../kernel/errors.ts";
+import type { Json, JsonObject, Lifecycle, StoredOutcome, Thing } from "../kernel/lifecycle.ts";
+import type { Effect, Outcome } from "../kernel/outcome.ts";
+import { pauseBefore, retrying } from "../kernel/retry.ts";
+
+/** What the engine knows of a kind of thing besides its store: who handles which state. */
+export type StateHandler = (thing: Thing, frame: { readonly call: CallContext }) => Promise<Outcome>;
+export type HandlerOf = (state: string) => StateHandler | undefined;
+
+/** What one look led to, before it is written. */
+export interface Look {
+  readonly move?: Move;
+  readonly facts?: JsonObject;
+  readonly outcome: StoredOutcome | null;
+  readonly effects: readonly Effect[];
+  /** When to look again if the thing does not move; null: only when woken. */
+  readonly after: Duration | null;
+  readonly failures: number;
+  readonly error: string | null;
+  /** A plain error from a handler is a bug, and is logged as one. */
+  readonly bug?: unknown;
+}
+
+export interface LookInput {
+  readonly lifecycle: Lifecycle<Thing>;
+  readonly handlerOf: HandlerOf;
+  readonly thing: Thing;
+  /** Looks that failed in a row before this one. */
+  readonly failures: number;
+  readonly clock: Clock;
+  readonly call: CallContext;
+}
+
+const INTERVENTION_RECHECK = minutes(5);
+
+/** Looks at a thing once: the controller's own rows first, else the state's handler. Writes nothing. */
+export async function lookAt(input: LookInput): Promise<Look> {
+  const { lifecycle, thing } = input;
+  const decision = decide(lifecycle, thing);
+  if (decision.kind === "move") return moving(decision.move);
+  const handler = input.handlerOf(thing.state.name);
+  if (!handler) return { outcome: null, effects: [], after: null, failures: 0, error: null };
+  try {
+    return judge(input, await handler(thing, { call: input.call }));
+  } catch (error) {
+    return judgeFailure(input, error);
+  }
+}
+
+function judge(input: LookInput, outcome: Outcome): Look {
+  const { lifecycle, thing, clock } = input;
+  const alongside = { facts: changedFacts(thing, outcome.facts ?? {}), effects: outcome.effects ?? [] };
+  switch (outcome.type) {
+    case "happened": {
+      const move = follow(lifecycle, thing, { owner: "handler", name: outcome.event, message: outcome.message });
+      if (!move)
+        throw new Error(`the handler of ${thing.state.name} reported ${outcome.event}, which the table does not know`);
+      return moving(move, alongside);
+    }
+    case "waiting": {
+      const late =
+        isPastDeadline(lifecycle, thing, clock.now()) && fail(lifecycle, thing, lateMessage(input, outcome.reason));
+      if (late) return moving(late, alongside);
+      return {
+        ...alongside,
+        outcome: { type: "waiting", reason: outcome.reason },
+        after: outcome.after,
+        failures: 0,
+        error: null,
+      };
+    }
+    case "nothing":
+      return { ...alongside, outcome: null, after: outcome.after, failures: 0, error: null };
+  }
+}
+
+function judgeFailure(input: LookInput, error: unknown): Look {
+  const { lifecycle, thing, clock } = input;
+  const failure = error instanceof StepFailure ? error : undefined;
+  const reason = failure ? failure.message : `unexpected error: ${messageOf(error)}`;
+  const bug = failure ? {} : { bug: error };
+  const failures = input.failures + 1;
+  if (failure?.disposition === "intervene") {
+    return {
+      outcome: { type: "needs_intervention", reason },
+      effects: [],
+      after: INTERVENTION_RECHECK,
+      failures,
+      error: reason,
+      ...bug,
+    };
+  }
+  const final = failure?.disposition === "fail";
+  const late = isPastDeadline(lifecycle, thing, clock.now());
+  const move = final || late ? fail(lifecycle, thing, final ? reason : lateMessage(input, reason)) : undefined;
+  if (move) return { ...moving(move), ...bug };
+  const pause = pauseBefore(failures, retrying);
+  const after = milliseconds(Math.max(pause, failure?.retryAfterMs ?? 0));
+  return { outcome: { type: "failing", reason }, effects: [], after, failures, error: reason, ...bug };
+}
+
+const moving = (move: Move, alongside: { facts?: JsonObject; effects?: readonly Effect[] } = {}): Look => ({
+  move,
+  outcome: null,
+  effects: [],
+  ...alongside,
+  after: null,
+  failures: 0,
+  error: null,
+});
+
+function lateMessage({ lifecycle, thing }: LookInput, reason: string): string {
+  const deadline = lifecycle.states[thing.state.name]?.deadline;
+  return `not done within ${describeDuration(deadline ?? milliseconds(0))}: ${reason}`;
+}
+
+/** Only what differs from what is known: an unchanged reading costs no write and no event. */
+export function changedFacts(thing: Thing, patch: JsonObject): JsonObject {
+  const known = thing.facts as { readonly [name: string]: Json | undefined };
+  return Object.fromEntries(Object.entries(patch).filter(([name, value]) => !sameJson(known[name], value)));
+}
+
+function sameJson(a: Json | undefined, b: Json | undefined): boolean {
+  if (a === b) return true;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  const [left, right] = [Object.entries(a), Object.entries(b)];
+  return left.length === right.length && left.every(([name, value]) => sameJson(value, (b as JsonObject)[name]));
+}

@@ -1,0 +1,23 @@
+import type { Duration } from "../kernel/duration.ts";
+
+/** What the engine tells of itself; metrics listen here, and the engine knows nothing of them. */
+export interface EngineObserver {
+  handled(seen: {
+    kind: string;
+    state: string;
+    outcome: "moved" | "waiting" | "nothing" | "failed";
+    took: Duration;
+  }): void;
+  moved(seen: { kind: string; from: string; to: string; after: Duration }): void;
+  conflicted(kind: string): void;
+  quarantined(seen: { kind: string; id: string; error: string }): void;
+  leaseLost(kind: string): void;
+}
+
+export const unobserved: EngineObserver = {
+  handled() {},
+  moved() {},
+  conflicted() {},
+  quarantined() {},
+  leaseLost() {},
+};

@@ -1,0 +1,29 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { Duration } from "../kernel/duration.ts";
+import type { Database } from "../store/database.ts";
+import type { StoreLog } from "../store/log.ts";
+import type { ThingStores } from "../store/things.ts";
+import * as work from "../store/work.ts";
+
+/** The safety net: whatever should be looked at and has no wake-up gets one, so that nothing can be stranded for long. */
+export async function sweep(db: Database, stores: ThingStores, log: StoreLog): Promise<void> {
+  for (const { lifecycle, table } of stores.values()) {
+    const restingStates = Object.entries(lifecycle.states).flatMap(([name, spec]) =>
+      spec.rest || spec.terminal ? [name] : [],
+    );
+    const woken = await work.wakeStranded(db, { kind: lifecycle.kind, table, restingStates });
+    if (woken > 0) log.warn({ kind: lifecycle.kind, woken }, "things without a wake-up were found and woken");
+  }
+}
+
+export async function runSweep(
+  options: { readonly db: Database; readonly stores: ThingStores; readonly log: StoreLog; readonly every: Duration },
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    await sweep(options.db, options.stores, options.log).catch((error: unknown) =>
+      options.log.warn({ err: error }, "the safety sweep failed; it is tried again"),
+    );
+    await pause(options.every * (0.8 + Math.random() * 0.4), undefined, { signal, ref: false }).catch(() => undefined);
+  }
+}

@@ -1,0 +1,127 @@
+import { AppError } from "./errors.ts";
+import {
+  GONE,
+  type Happening,
+  type Json,
+  type JsonObject,
+  type Lifecycle,
+  type Owner,
+  type Row,
+  rowsFrom,
+  STAY,
+  type Thing,
+} from "./lifecycle.ts";
+
+/** A transition worked out, ready to be written: nothing in it is still to be decided. */
+export interface Move {
+  readonly from: string;
+  /** Equal to `from` for a row that stays. */
+  readonly to: string;
+  readonly gone: boolean;
+  readonly carried: JsonObject;
+  readonly facts: JsonObject;
+  readonly ends: readonly RequestEnd[];
+  readonly owner: Owner;
+  readonly trigger: string;
+  readonly message: string | undefined;
+}
+
+export interface RequestEnd {
+  readonly field: string;
+  /** The whole request, as the state carried it; its `id` tells it from a newer one. */
+  readonly request: JsonObject;
+  readonly outcome: "completed" | "failed";
+  readonly message: string | undefined;
+}
+
+export type Decision = { readonly kind: "move"; readonly move: Move } | { readonly kind: "handle" };
+
+/** What the controller does with a thing as it is: the first of its own rows whose guard holds, else the state's handler. */
+export function decide<T extends Thing>(lifecycle: Lifecycle<T>, thing: T): Decision {
+  const row = rowsFrom(lifecycle, stateOf(lifecycle, thing)).find(
+    ([, trigger]) => trigger.owner === "controller" && trigger.guard?.(thing),
+  );
+  return row ? { kind: "move", move: plan(thing, row, {}) } : { kind: "handle" };
+}
+
+/** What the table makes of something that happened; undefined when no row of the thing's state knows it. */
+export function follow<T extends Thing>(
+  lifecycle: Lifecycle<T>,
+  thing: T,
+  happened: { readonly owner: Exclude<Owner, "controller">; readonly name: string } & Happening,
+): Move | undefined {
+  const row = rowsFrom(lifecycle, stateOf(lifecycle, thing)).find(
+    ([, trigger, , options]) =>
+      trigger.owner === happened.owner && trigger.name === happened.name && (options?.provided?.(thing) ?? true),
+  );
+  return row && plan(thing, row, happened);
+}
+
+/** The move that a state's final failure leads to; undefined when the table has none, and the thing stays and retries. */
+export function fail<T extends Thing>(lifecycle: Lifecycle<T>, thing: T, message: string): Move | undefined {
+  const row = rowsFrom(lifecycle, stateOf(lifecycle, thing)).find(
+    ([, trigger, , options]) => trigger.failure && (options?.provided?.(thing) ?? true),
+  );
+  return row && plan(thing, row, { message });
+}
+
+/** Like `follow`, for callers' verbs: a verb that the state does not know is refused with those that it does. */
+export function followOrRefuse<T extends Thing>(
+  lifecycle: Lifecycle<T>,
+  thing: T,
+  happened: { readonly owner: "caller" | "agent" | "other"; readonly name: string } & Happening,
+): Move {
+  const move = follow(lifecycle, thing, happened);
+  if (move) return move;
+  const possible = rowsFrom(lifecycle, stateOf(lifecycle, thing))
+    .filter(([, trigger]) => trigger.owner === happened.owner)
+    .map(([, trigger]) => trigger.name);
+  throw new AppError(
+    "failed_precondition",
+    `${lifecycle.kind} ${thing.id} is ${thing.state.name}: ${happened.name} is not possible` +
+      (possible.length > 0 ? `; possible: ${[...new Set(possible)].join(", ")}` : ""),
+  );
+}
+
+/** True once the thing has been at work in its state for longer than its SLA allows. */
+export function isStuck<T extends Thing>(lifecycle: Lifecycle<T>, thing: T, now: Date): boolean {
+  const sla = lifecycle.states[thing.state.name]?.sla;
+  return sla !== undefined && now.getTime() - thing.stateSince.getTime() > sla;
+}
+
+/** True once waiting and retrying must end along the failure row. */
+export function isPastDeadline<T extends Thing>(lifecycle: Lifecycle<T>, thing: T, now: Date): boolean {
+  const deadline = lifecycle.states[thing.state.name]?.deadline;
+  return deadline !== undefined && now.getTime() - thing.stateSince.getTime() > deadline;
+}
+
+const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function stateOf<T extends Thing>(lifecycle: Lifecycle<T>, thing: T): string {
+  if (lifecycle.states[thing.state.name] === undefined) {
+    throw new Error(`${lifecycle.kind} ${thing.id} is in state ${thing.state.name}, which its lifecycle does not know`);
+  }
+  return thing.state.name;
+}
+
+function plan<T extends Thing>(thing: T, row: Row<T>, happening: Happening): Move {
+  const [, trigger, to, options = {}] = row;
+  const { name: from, ...carriedNow } = thing.state;
+  const ends = (options.clears ?? []).flatMap(({ field, carried }): RequestEnd[] => {
+    const request = carried(thing);
+    if (!isObject(request)) return [];
+    return [{ field, request, outcome: trigger.failure ? "failed" : "completed", message: happening.message }];
+  });
+  return {
+    from,
+    to: to === STAY || to === GONE ? from : to,
+    gone: to === GONE,
+    carried: options.carries?.(thing, happening) ?? (to === STAY ? (carriedNow as JsonObject) : {}),
+    facts: options.sets?.(thing, happening) ?? {},
+    ends,
+    owner: trigger.owner,
+    trigger: trigger.name,
+    message: happening.message,
+  };
+}

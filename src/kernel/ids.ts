@@ -1,0 +1,35 @@
+import { AppError } from "./errors.ts";
+
+const DEVICE_ID = /^[a-z0-9][a-z0-9-]{0,62}$/;
+
+export type PowerShelfId = string & { readonly __brand: "PowerShelfId" };
+
+/** Device ids are DNS-safe words: `[a-z0-9]`, then up to 62 of `[a-z0-9-]`. */
+export function parsePowerShelfId(text: string, field: string): PowerShelfId {
+  if (!DEVICE_ID.test(text)) {
+    const shown = text.length > 80 ? `${text.slice(0, 80)}…` : text;
+    throw new AppError(
+      "invalid_argument",
+      `${field}: ${JSON.stringify(shown)} is not a power shelf id (1 to 63 characters, a-z, 0-9 and -, not starting with -)`,
+      { field },
+    );
+  }
+  return text as PowerShelfId;
+}
+
+const MAC = /^[0-9a-f]{12}$/;
+
+/** A MAC address in any common notation, as `aa:bb:cc:dd:ee:ff`. */
+export function parseMac(text: string, field: string): string {
+  const digits = text.toLowerCase().replace(/[:.-]/g, "");
+  if (!MAC.test(digits)) {
+    throw new AppError(
+      "invalid_argument",
+      `${field}: ${JSON.stringify(text.slice(0, 40))} is not a MAC address (like 02:00:5e:10:00:01)`,
+      {
+        field,
+      },
+    );
+  }
+  return digits.replace(/(..)(?=.)/g, "$1:");
+}

@@ -1,0 +1,193 @@
+import type { Duration } from "./duration.ts";
+
+/** In the first column: every state but the row's own target and the terminal ones. */
+export const ANY = "*";
+/** In the last column: the thing's row is deleted. */
+export const GONE = "(gone)";
+/** In the last column: the state stays, and only what the row `sets` changes. */
+export const STAY = "(stay)";
+
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+export type JsonObject = { readonly [key: string]: Json };
+
+/** What every thing with a lifecycle has; `state` is the table's word plus what the transition into it carried. */
+export interface Thing {
+  readonly id: string;
+  /** Grows with every write to the thing; events carry it, and outcomes computed from an older one are dropped. */
+  readonly version: number;
+  readonly state: { readonly name: string; readonly [carried: string]: Json | undefined };
+  readonly stateSince: Date;
+  readonly stateVersion: number;
+  /** What was read from the device; patched, never replaced. */
+  readonly facts: object;
+  /** Why it is still in its state; null right after a transition that says it all. */
+  readonly outcome: StoredOutcome | null;
+}
+
+/** The last look at a thing, as it is shown to operators. */
+export interface StoredOutcome {
+  readonly type: "waiting" | "failing" | "needs_intervention";
+  readonly reason: string;
+}
+
+export interface StateSpec {
+  readonly doc: string;
+  /** A thing may stay here for ever. Every other state is at work and has an SLA or is terminal. */
+  readonly rest?: true;
+  /** Nothing leads out, and `ANY` rows do not apply. */
+  readonly terminal?: true;
+  /** A thing that is here for longer is shown as stuck. */
+  readonly sla?: Duration;
+  /** After this long, waiting and retrying end along the state's failure row. */
+  readonly deadline?: Duration;
+  /** Entering needs the thing's claim, which is held until a state without this is entered. */
+  readonly claims?: true;
+}
+
+/** What made a row apply, as far as the row's functions need it. */
+export interface Happening {
+  readonly message?: string | undefined;
+  readonly data?: JsonObject | undefined;
+}
+
+type Guard<T> = (thing: T) => boolean;
+
+/** Who owns an edge. */
+export const OWNERS = ["controller", "handler", "caller", "agent", "other"] as const;
+export type Owner = (typeof OWNERS)[number];
+
+export interface Trigger<T, O extends Owner = Owner, N extends string = string> {
+  readonly owner: O;
+  readonly name: N;
+  readonly failure: boolean;
+  readonly guard?: Guard<T>;
+}
+
+/** The controller moves the thing as soon as the guard holds; rows of a state are tried from top to bottom. */
+export const when = <T>(guard: Guard<T>): Trigger<T, "controller"> => ({
+  owner: "controller",
+  name: guard.name,
+  failure: false,
+  guard,
+});
+const named =
+  <O extends Owner>(owner: O, failure = false) =>
+  <const N extends string>(name: N): Trigger<unknown, O, N> => ({ owner, name, failure });
+
+/** The state's handler saw this happen. */
+export const on = named("handler");
+/** The state's handler failed for good, or its deadline passed. At most one such row a state. */
+export const onFailure = named("handler", true);
+/** A caller's verb, applied in the caller's transaction. */
+export const asked = named("caller");
+/** The thing's own agent said so. */
+export const reported = named("agent");
+/** Another thing, run or reconciler did this, in its own transaction. */
+export const caused = named("other");
+
+/** The request that the state carries and that ends with the transition. A newer one in the same field stays pending. */
+export interface RequestClear<T> {
+  readonly field: keyof T & string;
+  /** As the state carries it: at least its `id`. */
+  readonly carried: (thing: T) => Json | undefined;
+}
+
+export interface RowOptions<T> {
+  /** A second condition on rows that are not the controller's. */
+  readonly provided?: Guard<T>;
+  /** What the new state carries. */
+  readonly carries?: (thing: T, happening: Happening) => JsonObject;
+  readonly clears?: readonly RequestClear<T>[];
+  /** A patch of the thing's facts. */
+  readonly sets?: (thing: T, happening: Happening) => JsonObject;
+  /** Why this edge exists although the specification does not draw it. */
+  readonly added?: string;
+}
+
+export type Row<T, S extends string = string, Tr = Trigger<T>> =
+  | readonly [from: S | typeof ANY, trigger: Tr, to: S | typeof GONE | typeof STAY]
+  | readonly [from: S | typeof ANY, trigger: Tr, to: S | typeof GONE | typeof STAY, options: RowOptions<T>];
+
+export interface Lifecycle<T, S extends string = string, R extends readonly Row<T, S>[] = readonly Row<T, S>[]> {
+  readonly kind: string;
+  readonly initial: S;
+  readonly states: { readonly [name in S]: StateSpec };
+  readonly transitions: R;
+  /** Facts that change all the time: they are kept, but no event tells of them. */
+  readonly quietFacts: readonly string[];
+}
+
+/** The states and the events of each state, as types: a handler can only say what its state's rows know. */
+export type StateOf<L> = L extends Lifecycle<infer _T, infer S, infer _R> ? S : never;
+type RowsOf<L> = L extends { readonly transitions: infer R extends readonly unknown[] } ? R[number] : never;
+export type EventOf<L, S extends string> =
+  RowsOf<L> extends infer Each
+    ? Each extends readonly [
+        infer From,
+        { readonly owner: "handler"; readonly name: infer N extends string },
+        ...unknown[],
+      ]
+      ? From extends S | typeof ANY
+        ? N
+        : never
+      : never
+    : never;
+
+/**
+ * Declares a lifecycle. Unknown states do not compile; what types cannot see is refused here, at load: a state that nothing
+ * reaches, a working state without SLA or exit, two failure rows, a deadline without one.
+ */
+export function defineLifecycle<T extends Thing>() {
+  return <const S extends string, const R extends readonly Row<T, NoInfer<S>>[]>(definition: {
+    readonly kind: string;
+    readonly initial: NoInfer<S>;
+    readonly states: { readonly [name in S]: StateSpec };
+    readonly transitions: R;
+    readonly quietFacts?: readonly string[];
+  }): Lifecycle<T, S, R> => {
+    const lifecycle = { quietFacts: [], ...definition };
+    const faults = findFaults(lifecycle);
+    if (faults.length > 0) throw new Error(`lifecycle ${definition.kind}: ${faults.join("; ")}`);
+    return lifecycle;
+  };
+}
+
+/** The rows that can apply in a state, `ANY` rows included. */
+export function rowsFrom<T, S extends string>(lifecycle: Lifecycle<T, S>, state: S): readonly Row<T, S>[] {
+  if (lifecycle.states[state]?.terminal) return [];
+  return lifecycle.transitions.filter(([from, , to]) => from === state || (from === ANY && to !== state));
+}
+
+function findFaults<T extends Thing, S extends string>(lifecycle: Lifecycle<T, S>): string[] {
+  const faults: string[] = [];
+  const names = Object.keys(lifecycle.states) as S[];
+  const known = new Set<string>(names);
+  for (const [from, trigger, to] of lifecycle.transitions) {
+    if (from !== ANY && !known.has(from)) faults.push(`a row starts in ${from}, which is no state`);
+    if (to !== GONE && to !== STAY && !known.has(to)) faults.push(`a row leads to ${to}, which is no state`);
+    if (trigger.name === "") faults.push(`a guard out of ${from} has no name; history and docs show it`);
+    if (from !== ANY && known.has(from) && lifecycle.states[from].terminal)
+      faults.push(`${from} is terminal, yet a row leaves it`);
+  }
+  if (!known.has(lifecycle.initial)) faults.push(`the initial state ${lifecycle.initial} is no state`);
+  if (faults.length > 0) return faults;
+
+  const reached = new Set<S>([lifecycle.initial]);
+  for (const state of reached) {
+    for (const [, , to] of rowsFrom(lifecycle, state)) if (to !== GONE && to !== STAY) reached.add(to);
+  }
+  for (const name of names) {
+    const spec = lifecycle.states[name];
+    const rows = rowsFrom(lifecycle, name);
+    const failures = new Set(rows.filter(([, trigger]) => trigger.failure).map(([, trigger]) => trigger.name));
+    if (!reached.has(name)) faults.push(`nothing leads to ${name}`);
+    if (spec.rest && (spec.sla ?? spec.deadline) !== undefined)
+      faults.push(`${name} rests, so it has neither SLA nor deadline`);
+    if (!spec.rest && !spec.terminal && spec.sla === undefined) faults.push(`${name} is at work, so it needs an SLA`);
+    if (!spec.rest && !spec.terminal && rows.every(([, , to]) => to === STAY))
+      faults.push(`${name} is at work and has no exit`);
+    if (failures.size > 1) faults.push(`${name} has more than one failure event`);
+    if (spec.deadline !== undefined && failures.size === 0) faults.push(`${name} has a deadline but no failure row`);
+  }
+  return faults;
+}

@@ -1,0 +1,97 @@
+import { createHash } from "node:crypto";
+import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import type { CallContext } from "../../capabilities/call.ts";
+import { DeviceFailure, type DeviceFailureReason } from "../../capabilities/device-failure.ts";
+import type { DeviceIdentity } from "../../capabilities/inspect.ts";
+import { need, type Provider } from "../../capabilities/provider.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import type { Duration } from "../../kernel/duration.ts";
+import type { JsonObject } from "../../kernel/lifecycle.ts";
+import { type Handlers, happened, waitFor } from "../../kernel/outcome.ts";
+import type { ExpectedPowerShelf, ExploreResult } from "./expected-power-shelf.ts";
+import type { expectedPowerShelfLifecycle } from "./lifecycle.ts";
+
+export interface ExplorerContext {
+  readonly provider: Provider;
+  readonly call: CallContext;
+  readonly clock: Clock;
+  readonly target: () => Promise<BmcTarget>;
+  readonly exploreEvery: Duration;
+}
+
+const SHOWN_AS: Readonly<Record<DeviceFailureReason, ExploreResult>> = {
+  unreachable: "unreachable",
+  busy: "unreachable",
+  credentials: "wrong_credentials",
+  certificate: "failed",
+  protocol: "failed",
+  refused: "failed",
+};
+
+/** The explorer: contacts the BMC, compares who answers with who is expected, and only then makes the shelf. */
+export const expectedPowerShelfHandlers: Handlers<
+  typeof expectedPowerShelfLifecycle,
+  ExpectedPowerShelf,
+  ExplorerContext
+> = {
+  async exploring(expected, { provider, call, clock, target, exploreEvery }) {
+    const { inspect } = need(provider, ["inspect"]);
+    const notYet = (explored: ExploreResult, reason: string) =>
+      waitFor(reason, exploreEvery, { facts: { explored, exploredAt: clock.now().toISOString() } });
+    if (expected.bmc.address === null) return notYet("pending", "no bmc_ip_address is given: update the row with one");
+
+    let identity: DeviceIdentity;
+    try {
+      identity = await inspect.identify(await target(), call);
+    } catch (error) {
+      if (error instanceof DeviceFailure) return notYet(SHOWN_AS[error.reason], error.message);
+      throw error;
+    }
+    if (expected.serial !== "" && identity.serial !== expected.serial) {
+      return notYet(
+        "wrong_serial",
+        `the BMC at ${expected.bmc.address} says serial ${identity.serial}, expected ${expected.serial}`,
+      );
+    }
+    const id = expected.existingShelf?.id ?? powerShelfIdOf(identity);
+    return happened("identified", {
+      facts: { explored: "linked", exploredAt: clock.now().toISOString(), powerShelfId: id },
+      effects: expected.existingShelf
+        ? []
+        : [{ type: "create", kind: "power_shelf", id, row: shelfRow(expected, id, identity) }],
+    });
+  },
+};
+
+function shelfRow(
+  { bmc, name, description, labels, rackId }: ExpectedPowerShelf,
+  id: string,
+  identity: DeviceIdentity,
+): JsonObject {
+  return {
+    name: name === "" ? id : name,
+    description,
+    labels,
+    rack_id: rackId,
+    bmc_mac: bmc.mac,
+    bmc_address: bmc.address,
+    bmc_port: bmc.port,
+    facts: {
+      serial: identity.serial,
+      vendor: identity.vendor,
+      model: identity.model,
+      certificateFingerprint: identity.certificateFingerprint ?? null,
+    },
+  };
+}
+
+const BASE32_EXTENDED_HEX = "0123456789abcdefghijklmnopqrstuv";
+
+/** The same shelf always gets the same id: `ps100`, rack type, chassis serial as its source, and a digest of who it is. */
+export function powerShelfIdOf({ serial, vendor, model }: DeviceIdentity): string {
+  const digest = createHash("sha256").update(`s${serial}-b${vendor}-c${model}`).digest();
+  let bits = "";
+  for (const byte of digest) bits += byte.toString(2).padStart(8, "0");
+  const words = bits.match(/.{1,5}/g) ?? [];
+  return `ps100rs${words.map((word) => BASE32_EXTENDED_HEX[Number.parseInt(word.padEnd(5, "0"), 2)]).join("")}`;
+}

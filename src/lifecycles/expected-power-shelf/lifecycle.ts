@@ -1,0 +1,30 @@
+import { minutes } from "../../kernel/duration.ts";
+import { asked, caused, defineLifecycle, GONE, on } from "../../kernel/lifecycle.ts";
+import type { ExpectedPowerShelf } from "./expected-power-shelf.ts";
+
+/** How an expected shelf becomes a power shelf: found, identified, linked; detached when that shelf is deleted. */
+export const expectedPowerShelfLifecycle = defineLifecycle<ExpectedPowerShelf>()({
+  kind: "expected_power_shelf",
+  initial: "exploring",
+  quietFacts: ["exploredAt"],
+
+  // biome-ignore format: a table is read by its columns
+  states: {
+    exploring: { sla: minutes(15), doc: "The explorer contacts the BMC with the given credentials and compares the serial number." },
+    linked:    { rest: true,       doc: "Its power shelf exists." },
+    detached:  { rest: true,       doc: "Its power shelf was deleted. Not explored again until this row is updated or added anew." },
+  },
+
+  // biome-ignore format: a table is read by its columns
+  transitions: [
+    // from       trigger                        to
+    ["exploring", on("identified"),              "linked"],
+    ["exploring", asked("update"),               "exploring"],
+    ["exploring", asked("remove"),               GONE],
+    ["linked",    caused("power_shelf_deleted"), "detached"],
+    ["linked",    asked("update"),               "linked"],
+    ["linked",    asked("remove"),               GONE],
+    ["detached",  asked("update"),               "exploring"],
+    ["detached",  asked("remove"),               GONE],
+  ],
+});

@@ -1,0 +1,116 @@
+import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import type { CallContext } from "../../capabilities/call.ts";
+import { need, type Provider } from "../../capabilities/provider.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { type Duration, milliseconds } from "../../kernel/duration.ts";
+import { StepFailure } from "../../kernel/errors.ts";
+import type { JsonObject } from "../../kernel/lifecycle.ts";
+import { type Handlers, happened, nothingToDo, waitFor } from "../../kernel/outcome.ts";
+import { polling } from "../../kernel/retry.ts";
+import type { powerShelfLifecycle } from "./lifecycle.ts";
+import type { PowerShelf } from "./power-shelf.ts";
+
+export interface PowerShelfContext {
+  readonly provider: Provider;
+  readonly call: CallContext;
+  readonly clock: Clock;
+  /** Signs in to the shelf's BMC: where it is, with the credentials of the moment. */
+  readonly target: () => Promise<BmcTarget>;
+  readonly monitorEvery: Duration;
+}
+
+/** What each state does. A handler says what happened; the table says where that leads. */
+export const powerShelfHandlers: Handlers<typeof powerShelfLifecycle, PowerShelf, PowerShelfContext> = {
+  async fetching_data(shelf, { provider, call, target, clock }) {
+    const { inspect, power } = need(provider, ["inspect", "power"]);
+    const bmc = await target();
+    const inventory = await inspect.readInventory(bmc, call);
+    const { identity } = inventory;
+    if (shelf.facts.serial !== null && shelf.facts.serial !== identity.serial) {
+      throw new StepFailure(
+        "retry",
+        `the BMC at ${bmc.address} answers for serial ${identity.serial}, but this shelf is ${shelf.facts.serial}: check the address`,
+      );
+    }
+    return happened("data_fetched", {
+      facts: {
+        serial: identity.serial,
+        vendor: identity.vendor,
+        model: identity.model,
+        certificateFingerprint: identity.certificateFingerprint ?? null,
+        bmcFirmware: inventory.bmcFirmware,
+        capacityWatts: inventory.capacityWatts,
+        voltage: inventory.voltage,
+        powerSupplies: inventory.powerSupplies.map((supply) => ({ ...supply })),
+        powerState: await power.readPower(bmc, call),
+        observedAt: clock.now().toISOString(),
+      },
+    });
+  },
+
+  /** Credentials are proven by a signed-in read; the first health reading registers the shelf for monitoring. */
+  async configuring(shelf, context) {
+    return happened("configured", { facts: await observe(shelf, context) });
+  },
+
+  /** Monitoring: what changed outside is noticed here. A shelf that does not answer stays ready, and says so. */
+  async ready(shelf, context) {
+    return nothingToDo(context.monitorEvery, { facts: await observe(shelf, context) });
+  },
+
+  /** An errored shelf is still watched, so that the operator sees what it does. */
+  async error(shelf, context) {
+    return nothingToDo(context.monitorEvery, { facts: await observe(shelf, context) });
+  },
+
+  async maintenance(shelf, { provider, call, target, clock }) {
+    const { power } = need(provider, ["power"]);
+    const desired = shelf.state.operation === "power_on" ? "on" : "off"; // what was carried in, not what may have been asked since
+    const bmc = await target();
+    await power.setPower(bmc, desired, call);
+    const seen = await power.readPower(bmc, call);
+    return seen === desired
+      ? happened("operation_completed", { facts: { powerState: seen } })
+      : waitFor(`shelf reports power ${seen}, wanted ${desired}`, pollAfter(shelf, clock), {
+          facts: { powerState: seen },
+        });
+  },
+
+  /** Its expected row is detached in the same commit, so that the explorer does not bring the shelf back. */
+  async deleting({ expectedId }) {
+    return happened("removed", {
+      effects:
+        expectedId === null
+          ? []
+          : [{ type: "move", kind: "expected_power_shelf", id: expectedId, cause: "power_shelf_deleted" }],
+    });
+  },
+};
+
+/** Often at first, ever less often the longer it takes: 0.2 s growing to 10 s. */
+function pollAfter(shelf: PowerShelf, clock: Clock): Duration {
+  const waited = clock.now().getTime() - shelf.stateSince.getTime();
+  return milliseconds(Math.min(Math.max(waited / 4, polling.first), polling.most));
+}
+
+async function observe(shelf: PowerShelf, { provider, call, target, clock }: PowerShelfContext): Promise<JsonObject> {
+  const { power, sensors, inspect } = need(provider, ["power", "sensors", "inspect"]);
+  const bmc = await target();
+  const powerState = await power.readPower(bmc, call);
+  const health = await sensors.readHealth(bmc, call);
+  const inventory = await inspect.readInventory(bmc, call);
+  if (shelf.facts.serial !== null && inventory.identity.serial !== shelf.facts.serial) {
+    throw new StepFailure(
+      "retry",
+      `the BMC at ${bmc.address} answers for serial ${inventory.identity.serial}, but this shelf is ${shelf.facts.serial}: check the address`,
+    );
+  }
+  return {
+    powerState,
+    health: health.status,
+    sensors: health.readings.map((reading) => ({ ...reading })),
+    powerSupplies: inventory.powerSupplies.map((supply) => ({ ...supply })),
+    bmcFirmware: inventory.bmcFirmware,
+    observedAt: clock.now().toISOString(),
+  };
+}

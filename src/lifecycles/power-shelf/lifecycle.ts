@@ -1,0 +1,71 @@
+import { minutes } from "../../kernel/duration.ts";
+import {
+  ANY,
+  asked,
+  defineLifecycle,
+  GONE,
+  type Happening,
+  type JsonObject,
+  on,
+  onFailure,
+  when,
+} from "../../kernel/lifecycle.ts";
+import type { PowerShelf } from "./power-shelf.ts";
+
+const processed = () => true;
+const markedForDeletion = (shelf: PowerShelf) => shelf.deletedAt !== null;
+const maintenanceRequested = (shelf: PowerShelf) => shelf.maintenanceRequest !== null;
+
+const request = ({ maintenanceRequest }: PowerShelf): JsonObject => {
+  if (!maintenanceRequest) return {};
+  const { id, operation, initiator, requestedAt } = maintenanceRequest;
+  return { operation, request: { id, operation, initiator, requested_at: requestedAt.toISOString() } };
+};
+const cause = (_: PowerShelf, { message }: Happening) => ({ cause: message ?? "unknown" });
+const itsRequest = { field: "maintenanceRequest", carried: (shelf: PowerShelf) => shelf.state.request } as const; // a newer one stays
+
+const beforeReady = "a shelf that cannot be read can still be removed";
+
+/**
+ * The table of docs/specs/power-shelf.md, "Transitions".
+ *
+ * A request is cleared on success and on failure alike, so that a failing operation cannot loop between error and
+ * maintenance: the operator must ask again.
+ */
+export const powerShelfLifecycle = defineLifecycle<PowerShelf>()({
+  kind: "power_shelf",
+  initial: "initializing",
+  quietFacts: ["sensors", "observedAt"],
+
+  // biome-ignore format: a table is read by its columns
+  states: {
+    initializing:  { sla: minutes(5), doc: "The record exists; awaiting the controller's first look." },
+    fetching_data: { sla: minutes(5), doc: "Reading identity, firmware, power supplies and power state from the BMC / PMC." },
+    configuring:   { sla: minutes(5), doc: "Checking credentials and registering monitoring." },
+    ready:         { rest: true,      doc: "In use and monitored; may be deleted or put into maintenance." },
+    maintenance:   { sla: minutes(5), deadline: minutes(4), claims: true, doc: "Carrying out the power operation that an operator asked for, until the shelf is seen to have obeyed." },
+    error:         { rest: true,      doc: "An operation failed. A new request or a deletion leads out." },
+    deleting:      { sla: minutes(5), doc: "Being removed." },
+  },
+
+  // biome-ignore format: a table is read by its columns
+  transitions: [
+    // from           trigger                        to
+    ["initializing",  when(markedForDeletion),       "deleting",    { added: beforeReady }],
+    ["initializing",  when(processed),               "fetching_data"],
+    ["fetching_data", when(markedForDeletion),       "deleting",    { added: beforeReady }],
+    ["fetching_data", on("data_fetched"),            "configuring"],
+    ["configuring",   when(markedForDeletion),       "deleting",    { added: beforeReady }],
+    ["configuring",   on("configured"),              "ready"],
+    ["ready",         when(markedForDeletion),       "deleting"],
+    ["ready",         when(maintenanceRequested),    "maintenance", { carries: request }],
+    ["maintenance",   on("operation_completed"),     "ready",       { clears: [itsRequest] }],
+    ["maintenance",   onFailure("operation_failed"), "error",       { clears: [itsRequest], carries: cause }],
+    ["error",         when(markedForDeletion),       "deleting"],
+    ["error",         when(maintenanceRequested),    "maintenance", { carries: request, added: "a fresh request is the operator's manual intervention" }],
+    ["deleting",      on("removed"),                 GONE],
+    [ANY,             asked("force_delete"),         GONE,          { added: "AdminForceDeletePowerShelf removes the record at once, whatever it is doing" }],
+  ],
+});
+
+export type PowerShelfState = keyof typeof powerShelfLifecycle.states;

@@ -1,0 +1,68 @@
+import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import type { PowerSupply } from "../../capabilities/inspect.ts";
+import type { PowerState } from "../../capabilities/power-control.ts";
+import type { DeviceHealth } from "../../capabilities/sensors.ts";
+import type { PowerShelfId } from "../../kernel/ids.ts";
+import type { Json, Thing } from "../../kernel/lifecycle.ts";
+
+export const MAINTENANCE_OPERATIONS = ["power_on", "power_off"] as const;
+export type MaintenanceOperation = (typeof MAINTENANCE_OPERATIONS)[number];
+
+/** What an operator asked of the shelf. Its id tells it from a newer one that came meanwhile. */
+export interface MaintenanceRequest {
+  readonly id: string;
+  readonly operation: MaintenanceOperation;
+  readonly initiator: string;
+  readonly requestedAt: Date;
+}
+
+export const REQUEST_OUTCOMES = ["completed", "failed", "superseded", "withdrawn"] as const;
+export type RequestOutcome = (typeof REQUEST_OUTCOMES)[number];
+
+export interface EndedRequest extends MaintenanceRequest {
+  readonly outcome: RequestOutcome;
+  readonly endedAt: Date;
+  readonly message: string | null;
+}
+
+/** What was read from the shelf itself. Every part is null until it has been. */
+export interface PowerShelfFacts {
+  readonly serial: string | null;
+  readonly vendor: string | null;
+  readonly model: string | null;
+  readonly bmcFirmware: string | null;
+  readonly certificateFingerprint: string | null;
+  readonly capacityWatts: number | null;
+  readonly voltage: number | null;
+  readonly powerState: PowerState | null;
+  readonly powerSupplies: readonly PowerSupply[];
+  readonly health: DeviceHealth["status"] | null;
+  readonly sensors: DeviceHealth["readings"];
+  readonly observedAt: string | null;
+}
+
+export interface Bmc {
+  readonly mac: string;
+  readonly address: string;
+  readonly port: number;
+  readonly scheme: BmcTarget["scheme"];
+  readonly trust: BmcTarget["trust"]["mode"];
+}
+
+export interface PowerShelf extends Thing {
+  readonly id: PowerShelfId;
+  readonly rackId: string | null;
+  readonly bmc: Bmc;
+  readonly facts: PowerShelfFacts;
+  readonly deletedAt: Date | null;
+  readonly maintenanceRequest: MaintenanceRequest | null;
+  /** The linked row of the expected inventory, which deletion detaches. */
+  readonly expectedId: string | null;
+  readonly state: {
+    readonly name: string;
+    readonly operation?: MaintenanceOperation;
+    readonly request?: Json;
+    readonly cause?: string;
+    readonly [carried: string]: Json | undefined;
+  };
+}

@@ -1,0 +1,247 @@
+import { type Attributes, type Span, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
+import type { BmcTarget } from "../capabilities/bmc-target.ts";
+import type { CallContext } from "../capabilities/call.ts";
+import { DeviceFailure, type DeviceFailureReason } from "../capabilities/device-failure.ts";
+import { type Clock, systemClock } from "../kernel/clock.ts";
+import { type Duration, describeDuration, milliseconds, minutes, seconds } from "../kernel/duration.ts";
+import { messageOf, StepFailure } from "../kernel/errors.ts";
+import { BmcLane, type LaneOptions, type Settlement, stopped } from "./bmc-lane.ts";
+import { credentialDigest } from "./credential-digest.ts";
+
+/** `stopped`: cancelled, or no longer ours to make. The rest of the words are those of device failures. */
+export type CallOutcome = "ok" | "stopped" | "error" | DeviceFailureReason;
+
+/** Told of every request that was asked for, also of those that never left. */
+export interface GatewayObserver {
+  onCall(call: { address: string; operation: string; outcome: CallOutcome; ms: number; left: boolean }): void;
+}
+
+export interface GatewayOptions extends Partial<LaneOptions> {
+  readonly clock?: Clock;
+  readonly observer?: GatewayObserver;
+  /** BMCs not used for this long are forgotten, with what was learnt of their failures. */
+  readonly forgetAfter?: Duration;
+  readonly rememberAtMost?: number;
+}
+
+export interface GatewayRequest {
+  readonly target: BmcTarget;
+  readonly call: CallContext;
+  /** A word of a small set, for metrics. */
+  readonly operation: string;
+  /** What it is in words, for messages: "GET /redfish/v1/Chassis". */
+  readonly what: string;
+  /** How long one answer may take; less when the lease is shorter. */
+  readonly wanted: Duration;
+  /** Whether the request carries the password. Only such requests can lock the account, and only they are held back by the guard. */
+  readonly signsIn: boolean;
+  readonly attributes?: Attributes;
+}
+
+export interface Attempt {
+  /** Ends with the caller's signal or at the deadline; the request must end with it. */
+  readonly signal: AbortSignal;
+  readonly deadline: Duration;
+  readonly span: Span;
+}
+
+export interface BmcEndpoint {
+  readonly address: string;
+  readonly port: number;
+}
+
+/**
+ * Every request to a BMC passes here, one at a time through its own lane; lanes share nothing.
+ *
+ * `send` makes exactly one request and throws a `DeviceFailure` that says what went wrong: the lane learns from its reason.
+ */
+export interface BmcGateway {
+  run<T>(request: GatewayRequest, send: (attempt: Attempt) => Promise<T>): Promise<T>;
+  /** An operator asked for it: forgets failures and rejected credentials of this BMC. */
+  forgive(bmc: BmcEndpoint): void;
+  status(bmc: BmcEndpoint): BmcLane["status"] | undefined;
+  /** How many BMCs are remembered. */
+  readonly size: number;
+  /** Refuses what waits and all that comes. */
+  close(): void;
+}
+
+const DEFAULTS: LaneOptions & { readonly forgetAfter: Duration; readonly rememberAtMost: number } = {
+  concurrency: 2,
+  queueLimit: 32,
+  backOff: milliseconds(200),
+  longestPause: seconds(2),
+  failuresToOpen: 5,
+  openFor: seconds(5),
+  openForMax: seconds(30),
+  rejectionsToStop: 3,
+  coolDown: minutes(15),
+  forgetAfter: minutes(10),
+  rememberAtMost: 20_000,
+};
+
+const tracer = trace.getTracer("millwright.bmc-gateway");
+
+export const nameOf = ({ address, port }: BmcEndpoint): string => `BMC ${keyOf({ address, port })}`;
+export const keyOf = ({ address, port }: BmcEndpoint): string =>
+  address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
+
+export function createBmcGateway(options: GatewayOptions = {}): BmcGateway {
+  const { clock = systemClock, observer, ...given } = options;
+  const settings = { ...DEFAULTS, ...given };
+  const lanes = new Map<string, BmcLane>();
+  let closed = false;
+  let sweptAt = clock.monotonic();
+
+  /** Swept after use, not by a timer; the map is in order of last use, so that the sweep ends at the first lane still in use. */
+  function forgetIdle(): void {
+    const now = clock.monotonic();
+    if (now - sweptAt < settings.forgetAfter / 10 && lanes.size <= settings.rememberAtMost) return;
+    sweptAt = now;
+    for (const [key, lane] of lanes) {
+      if (now - lane.lastUsed < settings.forgetAfter && lanes.size <= settings.rememberAtMost) break;
+      if (!lane.mustBeKept) lanes.delete(key);
+    }
+  }
+
+  function laneOf(target: BmcEndpoint): BmcLane {
+    const key = keyOf(target);
+    const lane = lanes.get(key) ?? new BmcLane(nameOf(target), settings, clock);
+    lanes.delete(key);
+    lanes.set(key, lane);
+    return lane;
+  }
+
+  async function run<T>(request: GatewayRequest, send: (attempt: Attempt) => Promise<T>): Promise<T> {
+    if (closed) throw new StepFailure("retry", "the BMC gateway is closed: this process is stopping");
+    const { target, operation } = request;
+    const started = clock.monotonic();
+    const progress = { left: false };
+    let outcome: CallOutcome = "ok";
+    const span = tracer.startSpan(`bmc ${operation}`, {
+      kind: SpanKind.CLIENT,
+      attributes: { "server.address": target.address, "server.port": target.port, ...request.attributes },
+    });
+    try {
+      return await passLane(laneOf(target), request, span, (attempt) => {
+        progress.left = true;
+        return send(attempt);
+      });
+    } catch (error) {
+      outcome = outcomeOf(error);
+      span.setStatus({ code: SpanStatusCode.ERROR, message: messageOf(error) });
+      throw error;
+    } finally {
+      forgetIdle();
+      span.end();
+      observer?.onCall({
+        address: target.address,
+        operation,
+        outcome,
+        ms: clock.monotonic() - started,
+        left: progress.left,
+      });
+    }
+  }
+
+  return {
+    run,
+    forgive: (bmc) => lanes.get(keyOf(bmc))?.forgive(),
+    status: (bmc) => lanes.get(keyOf(bmc))?.status,
+    get size() {
+      return lanes.size;
+    },
+    close() {
+      closed = true;
+      for (const lane of lanes.values()) {
+        lane.close(new StepFailure("retry", "the BMC gateway is closed: this process is stopping"));
+      }
+    },
+  };
+}
+
+async function passLane<T>(
+  lane: BmcLane,
+  request: GatewayRequest,
+  span: Span,
+  send: (attempt: Attempt) => Promise<T>,
+): Promise<T> {
+  const { target, call, signsIn } = request;
+  const ticket = { signInDigest: signsIn ? credentialDigest(target) : undefined, signal: call.signal };
+  await lane.enter(ticket);
+  let end: Settlement = { kind: "inconclusive" };
+  try {
+    // Asked as late as we can: waiting in the lane may have outlived the lease.
+    const deadline = call.mayTouchDevice(request.wanted);
+    if (deadline <= 0) throw new StepFailure("retry", `no time is left to ask ${nameOf(target)}`);
+    const result = await withinDeadline(request, deadline, (signal) => send({ signal, deadline, span }));
+    end = { kind: "answered", signedIn: true };
+    return result;
+  } catch (error) {
+    end = settlementOf(error);
+    throw error instanceof CutShort ? error.failure : error;
+  } finally {
+    lane.settle(ticket, end);
+  }
+}
+
+/** The answer did not come in the little time that the lease had left, which says nothing about the BMC. */
+class CutShort extends Error {
+  readonly failure: DeviceFailure;
+  constructor(failure: DeviceFailure) {
+    super(failure.message);
+    this.failure = failure;
+  }
+}
+
+async function withinDeadline<T>(
+  { target, call, what, wanted }: GatewayRequest,
+  deadline: Duration,
+  send: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  // Between leaving the lane and here it may have been stopped; a signal that has fired does not fire again.
+  if (call.signal.aborted) throw stopped(nameOf(target), call.signal);
+  const ending = new AbortController();
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    ending.abort();
+  }, deadline);
+  const onStop = () => ending.abort();
+  call.signal.addEventListener("abort", onStop, { once: true });
+  try {
+    return await send(ending.signal);
+  } catch (error) {
+    if (call.signal.aborted) throw stopped(nameOf(target), call.signal);
+    if (!late) throw error;
+    const message = `${nameOf(target)} did not answer ${what} within ${describeDuration(deadline)}`;
+    const failure = new DeviceFailure("retry", "unreachable", message, { cause: error });
+    throw deadline < wanted ? new CutShort(failure) : failure;
+  } finally {
+    clearTimeout(timer);
+    call.signal.removeEventListener("abort", onStop);
+  }
+}
+
+function settlementOf(error: unknown): Settlement {
+  if (!(error instanceof DeviceFailure)) return { kind: "inconclusive" };
+  switch (error.reason) {
+    case "unreachable":
+      return { kind: "unreachable", why: error.message };
+    // The certificate is judged before the password leaves.
+    case "certificate":
+      return { kind: "answered" };
+    case "credentials":
+      return { kind: "answered", signedIn: false };
+    case "busy":
+      return { kind: "answered", ...(error.retryAfterMs === undefined ? {} : { pauseMs: error.retryAfterMs }) };
+    case "protocol":
+    case "refused":
+      return { kind: "answered" };
+  }
+}
+
+function outcomeOf(error: unknown): CallOutcome {
+  if (error instanceof DeviceFailure) return error.reason;
+  return error instanceof StepFailure ? "stopped" : "error";
+}

@@ -1,0 +1,233 @@
+import { DeviceFailure } from "../capabilities/device-failure.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { type Duration, describeDuration, milliseconds } from "../kernel/duration.ts";
+import { StepFailure } from "../kernel/errors.ts";
+import { Breaker, type BreakerOptions } from "./breaker.ts";
+import { SignInGuard, type SignInGuardOptions } from "./sign-in-guard.ts";
+
+export interface LaneOptions extends BreakerOptions, SignInGuardOptions {
+  /** Requests under way at once; most BMCs are slow beyond two. */
+  readonly concurrency: number;
+  readonly queueLimit: number;
+  /** Pause after the first transport failure; doubles with each further one. */
+  readonly backOff: Duration;
+  /** A pause longer than this is answered with "later" instead of being waited for. */
+  readonly longestPause: Duration;
+}
+
+/** How a request ended, as far as the lane learns from it. */
+export type Settlement =
+  /** The BMC answered, whatever it said. */
+  | { readonly kind: "answered"; readonly signedIn?: boolean; readonly pauseMs?: number }
+  | { readonly kind: "unreachable"; readonly why: string }
+  /** Says nothing about the BMC: cancelled, fenced, or cut short by the lease. */
+  | { readonly kind: "inconclusive" };
+
+export interface Ticket {
+  /** Present when the request carries a user name and password, rather than a session that has been accepted. */
+  readonly signInDigest: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+interface Waiting extends Ticket {
+  readonly admit: () => void;
+  readonly refuse: (failure: Error) => void;
+}
+
+/** All that we do with one BMC, so that one bad BMC never slows another: its slots, queue, back-off, breaker and guard. */
+export class BmcLane {
+  readonly #name: string;
+  readonly #options: LaneOptions;
+  readonly #clock: Clock;
+  readonly #breaker: Breaker;
+  readonly #guard: SignInGuard;
+  #waiting: Waiting[] = [];
+  #inFlight = 0;
+  #pausedUntil = Number.NEGATIVE_INFINITY;
+  #pauseTimer: NodeJS.Timeout | undefined;
+  lastUsed: number;
+
+  constructor(name: string, options: LaneOptions, clock: Clock) {
+    this.#name = name;
+    this.#options = options;
+    this.#clock = clock;
+    this.#breaker = new Breaker(options);
+    this.#guard = new SignInGuard(options);
+    this.lastUsed = clock.monotonic();
+  }
+
+  get isIdle(): boolean {
+    return this.#inFlight === 0 && this.#waiting.length === 0;
+  }
+
+  /** Forgetting a lane that keeps us from locking an account would allow the next attempt. */
+  get mustBeKept(): boolean {
+    return !this.isIdle || this.#guard.isStopping(this.#clock.monotonic());
+  }
+
+  get status(): {
+    readonly breaker: "closed" | "open" | "half_open";
+    readonly inFlight: number;
+    readonly waiting: number;
+  } {
+    return {
+      breaker: this.#breaker.state(this.#clock.monotonic()),
+      inFlight: this.#inFlight,
+      waiting: this.#waiting.length,
+    };
+  }
+
+  /** Resolves when the request may leave; `settle` must follow. */
+  enter(ticket: Ticket): Promise<void> {
+    this.lastUsed = this.#clock.monotonic();
+    return new Promise((resolve, reject) => {
+      if (ticket.signal.aborted) return reject(stopped(this.#name, ticket.signal));
+      if (this.#waiting.length >= this.#options.queueLimit) return reject(this.#queueFull());
+      const onAbort = () => {
+        this.#waiting = this.#waiting.filter((other) => other !== waiting);
+        reject(stopped(this.#name, ticket.signal));
+      };
+      const leave = () => ticket.signal.removeEventListener("abort", onAbort);
+      const waiting: Waiting = {
+        ...ticket,
+        admit: () => {
+          leave();
+          resolve();
+        },
+        refuse: (failure) => {
+          leave();
+          reject(failure);
+        },
+      };
+      ticket.signal.addEventListener("abort", onAbort, { once: true });
+      this.#waiting.push(waiting);
+      this.#admit();
+    });
+  }
+
+  settle(ticket: Ticket, end: Settlement): void {
+    const now = this.#clock.now();
+    const monotonic = this.#clock.monotonic();
+    this.lastUsed = monotonic;
+    this.#inFlight -= 1;
+    if (ticket.signInDigest !== undefined) {
+      this.#guard.end(ticket.signInDigest, end.kind === "answered" ? end.signedIn : undefined, now, monotonic);
+    }
+    if (end.kind === "answered") {
+      this.#breaker.succeeded();
+      // What a BMC asks for is granted within reason: an hour would look like an outage.
+      this.#pausedUntil = monotonic + Math.min(end.pauseMs ?? 0, this.#options.openForMax);
+    } else if (end.kind === "unreachable") {
+      this.#breaker.failed(now, monotonic, end.why);
+      const pause = this.#options.backOff * 2 ** (this.#breaker.failuresInARow - 1);
+      this.#pausedUntil = monotonic + Math.min(pause, this.#options.longestPause);
+    }
+    this.#admit();
+  }
+
+  /** An operator says: try again now. */
+  forgive(): void {
+    this.#breaker.succeeded();
+    this.#guard.forgive();
+    this.#pausedUntil = Number.NEGATIVE_INFINITY;
+    this.#admit();
+  }
+
+  close(why: Error): void {
+    clearTimeout(this.#pauseTimer);
+    this.#refuseAll(() => why);
+  }
+
+  #admit(): void {
+    clearTimeout(this.#pauseTimer);
+    while (this.#waiting.length > 0) {
+      const monotonic = this.#clock.monotonic();
+      const state = this.#breaker.state(monotonic);
+      if (state === "open") {
+        this.#refuseAll(() => this.#breakerOpen(monotonic));
+        return;
+      }
+      if (this.#inFlight >= (state === "half_open" ? 1 : this.#options.concurrency)) return;
+      // The breaker's own time already was the pause.
+      const pause = state === "half_open" ? 0 : this.#pausedUntil - monotonic;
+      if (pause > this.#options.longestPause) {
+        this.#refuseAll(() => this.#pausing(pause));
+        return;
+      }
+      if (pause > 0) {
+        this.#pauseTimer = setTimeout(() => this.#admit(), Math.ceil(pause));
+        return;
+      }
+      this.#refuseStopped(monotonic);
+      const next = this.#waiting.find(
+        ({ signInDigest }) => signInDigest === undefined || !this.#guard.mustWait(signInDigest),
+      );
+      if (next === undefined) return;
+      this.#waiting.splice(this.#waiting.indexOf(next), 1);
+      this.#inFlight += 1;
+      if (next.signInDigest !== undefined) this.#guard.begin(next.signInDigest);
+      next.admit();
+    }
+  }
+
+  #refuseStopped(monotonic: number): void {
+    for (const waiting of [...this.#waiting]) {
+      if (waiting.signInDigest === undefined) continue;
+      const stop = this.#guard.stop(waiting.signInDigest, monotonic);
+      if (stop === undefined) continue;
+      this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+      const rest = milliseconds(stop.until - monotonic);
+      waiting.refuse(
+        new DeviceFailure(
+          "fail",
+          "credentials",
+          `wrong credentials: ${this.#name} rejected them ${stop.rejections} times in a row; not tried again since ` +
+            `${stop.since.toISOString()}, so that the account is not locked. Correct the BMC credentials, or wait ${describeDuration(rest)}`,
+          { retryAfterMs: rest },
+        ),
+      );
+    }
+  }
+
+  #refuseAll(failure: () => Error): void {
+    const all = this.#waiting;
+    this.#waiting = [];
+    for (const waiting of all) waiting.refuse(failure());
+  }
+
+  #breakerOpen(monotonic: number): DeviceFailure {
+    const opening = this.#breaker.opening;
+    const rest = milliseconds((opening?.until ?? monotonic) - monotonic);
+    return new DeviceFailure(
+      "retry",
+      "unreachable",
+      `${this.#name} has not answered since ${opening?.since.toISOString()} (${opening?.failures} failures in a row, ` +
+        `last: ${opening?.why}); asked again in ${describeDuration(rest)}`,
+      { retryAfterMs: rest },
+    );
+  }
+
+  #pausing(pause: number): DeviceFailure {
+    const rest = milliseconds(pause);
+    return new DeviceFailure(
+      "retry",
+      "busy",
+      `${this.#name} asked to be left alone for another ${describeDuration(rest)}`,
+      {
+        retryAfterMs: rest,
+      },
+    );
+  }
+
+  #queueFull(): DeviceFailure {
+    return new DeviceFailure(
+      "retry",
+      "busy",
+      `${this.#options.queueLimit} requests to ${this.#name} are already waiting; try again later`,
+    );
+  }
+}
+
+export function stopped(name: string, signal: AbortSignal): StepFailure {
+  return new StepFailure("retry", `work on ${name} was stopped before it answered`, { cause: signal.reason });
+}

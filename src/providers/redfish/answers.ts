@@ -1,0 +1,111 @@
+import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import { nameOf } from "../bmc-gateway.ts";
+import { isResource, listAt, type Resource, textAt, valueAt } from "./resource.ts";
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+  readonly certificateFingerprint?: string;
+}
+
+export interface Asked {
+  readonly target: BmcTarget;
+  readonly method: string;
+  readonly path: string;
+}
+
+/** The resource in a good answer; for any other answer, the failure that it means. */
+export function resourceOf(asked: Asked, answer: Answer): Resource {
+  const failure = failureOf(asked, answer);
+  if (failure !== undefined) throw failure;
+  if (answer.text.trim() === "" && (answer.status === 202 || answer.status === 204 || asked.method !== "GET"))
+    return {};
+  const parsed = parseJson(answer.text);
+  if (isResource(parsed)) return parsed;
+  // A BMC that is just starting answers with half a page; the next answer is usually whole.
+  throw new DeviceFailure(
+    "retry",
+    "protocol",
+    `${describe(asked)} was answered with something that is not a JSON object: ${excerpt(asked.target, answer.text) || "nothing"}`,
+    { status: answer.status },
+  );
+}
+
+export function failureOf(asked: Asked, answer: Answer): DeviceFailure | undefined {
+  const { status } = answer;
+  if (status >= 200 && status < 300) return undefined;
+  const said = saidBy(asked.target, answer);
+  const tail = said === "" ? "" : `: ${said}`;
+  const name = describe(asked);
+  if (status >= 300 && status < 400) {
+    return new DeviceFailure(
+      "fail",
+      "protocol",
+      `${name} was answered with a redirect (${status}), which is refused: credentials are sent to the given address only`,
+      { status },
+    );
+  }
+  if (status === 401) {
+    const message = `wrong credentials: ${nameOf(asked.target)} does not accept user ${asked.target.username} with the given password (401)${tail}`;
+    return new DeviceFailure("fail", "credentials", message, { status });
+  }
+  if (status === 403) {
+    const message = `wrong credentials: ${name} is forbidden to user ${asked.target.username} (403)${tail}. Give an account with that right`;
+    return new DeviceFailure("fail", "credentials", message, { status });
+  }
+  if (status === 404)
+    return new DeviceFailure("fail", "protocol", `${name}: the BMC has no such resource (404)${tail}`, { status });
+  if (status === 408 || status === 425 || status === 429 || status >= 500) {
+    const retryAfterMs = retryAfter(answer.headers["retry-after"]);
+    return new DeviceFailure("retry", "busy", `${name} was answered with status ${status}${tail}`, {
+      status,
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    });
+  }
+  return new DeviceFailure("fail", "refused", `${name} was refused with status ${status}${tail}`, { status });
+}
+
+const describe = ({ target, method, path }: Asked): string => `${nameOf(target)}: ${method} ${path}`;
+
+/** Seconds or a date, as HTTP has it. */
+export function retryAfter(header: string | string[] | undefined, now: number = Date.now()): number | undefined {
+  const text = Array.isArray(header) ? header[0] : header;
+  if (text === undefined) return undefined;
+  if (/^\d{1,9}$/.test(text.trim())) return Number(text) * 1_000;
+  // HTTP's dates all end so; Date.parse alone would see a date in "-5".
+  const date = text.trim().endsWith("GMT") ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}
+
+/** What the BMC wrote about an error, in its own words: Redfish's extended information, else whatever text there is. */
+function saidBy(target: BmcTarget, answer: Answer): string {
+  const body = parseJson(answer.text);
+  const messages = listAt(body, "error", "@Message.ExtendedInfo").flatMap((info) => {
+    const message = textAt(info, "Message");
+    return message === undefined ? (textAt(info, "MessageId") ?? []) : message;
+  });
+  const text =
+    messages.length > 0 ? messages.join(" ") : (textAt(body, "error", "message") ?? textAt(body, "error", "code"));
+  if (text !== undefined) return excerpt(target, text);
+  return isResource(body) && valueAt(body, "error") !== undefined ? "" : excerpt(target, answer.text);
+}
+
+const LONGEST_EXCERPT = 300;
+
+/** Fit for a message to people: one line, not long, and never the password, should the BMC repeat it. */
+function excerpt({ password }: BmcTarget, text: string): string {
+  const shown = password === "" ? text : text.replaceAll(password, "***");
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not reach a terminal
+  const line = shown.replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, " ").trim();
+  return line.length > LONGEST_EXCERPT ? `${line.slice(0, LONGEST_EXCERPT)}…` : line;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

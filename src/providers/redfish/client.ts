@@ -1,0 +1,78 @@
+import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import type { CallContext } from "../../capabilities/call.ts";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import { type Duration, seconds } from "../../kernel/duration.ts";
+import type { BmcGateway } from "../bmc-gateway.ts";
+import { createGatedExchange, type Fetched, type GatedRequest } from "./gated-exchange.ts";
+import { createHttpExchange } from "./http-exchange.ts";
+import { isLocalPath, type Resource } from "./resource.ts";
+import { Sessions } from "./sessions.ts";
+
+export interface RedfishClientOptions {
+  readonly gateway: BmcGateway;
+  readonly caCertificates?: readonly string[];
+  /** How long one answer may take. BMCs are slow; more than this is not an answer. */
+  readonly requestTimeout?: Duration;
+  readonly largestAnswer?: number;
+  readonly rememberSessions?: number;
+}
+
+/** Redfish with one BMC at a time: signs in, reads and commands. Every failure is a `DeviceFailure`, or a `StepFailure` when stopped. */
+export interface RedfishClient {
+  get(target: BmcTarget, path: string, call: CallContext): Promise<Fetched>;
+  /** For what a BMC need not have: `undefined` where it answers 404. */
+  find(target: BmcTarget, path: string, call: CallContext): Promise<Resource | undefined>;
+  post(target: BmcTarget, path: string, body: Resource, call: CallContext): Promise<Fetched>;
+  /** Signs out everywhere and drops the connections. Before the gateway is closed. */
+  close(): Promise<void>;
+}
+
+export function createRedfishClient(options: RedfishClientOptions): RedfishClient {
+  const { caCertificates } = options;
+  const http = createHttpExchange({
+    largestAnswer: options.largestAnswer ?? 4 * 1_024 * 1_024,
+    ...(caCertificates === undefined ? {} : { caCertificates }),
+  });
+  const exchange = createGatedExchange(options.gateway, http, options.requestTimeout ?? seconds(10));
+  const sessions = new Sessions(exchange, options.rememberSessions ?? 4_096);
+
+  /** A session ends when the BMC says so; then once more with a new one. */
+  async function request(asked: Omit<GatedRequest, "headers" | "signsIn">): Promise<Fetched> {
+    if (!isLocalPath(asked.path)) {
+      throw new DeviceFailure(
+        "fail",
+        "protocol",
+        `the BMC gave a link that leads nowhere in its Redfish tree: ${asked.path.slice(0, 100)}`,
+      );
+    }
+    const first = await sessions.signIn(asked.target, asked.call);
+    try {
+      return await exchange({ ...asked, ...first });
+    } catch (error) {
+      if (first.signsIn || !(error instanceof DeviceFailure) || error.status !== 401) throw error;
+      sessions.rejected(asked.target, first);
+      return await exchange({ ...asked, ...(await sessions.signIn(asked.target, asked.call)) });
+    }
+  }
+
+  const get: RedfishClient["get"] = (target, path, call) =>
+    request({ target, call, operation: "redfish.read", method: "GET", path });
+
+  return {
+    get,
+    async find(target, path, call) {
+      try {
+        return (await get(target, path, call)).resource;
+      } catch (error) {
+        if (error instanceof DeviceFailure && error.status === 404) return undefined;
+        throw error;
+      }
+    },
+    post: (target, path, body, call) =>
+      request({ target, call, operation: "redfish.command", method: "POST", path, body }),
+    async close() {
+      await sessions.close();
+      http.close();
+    },
+  };
+}

@@ -1,0 +1,70 @@
+import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import type { CallContext } from "../../capabilities/call.ts";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import type { Duration } from "../../kernel/duration.ts";
+import { type BmcGateway, nameOf } from "../bmc-gateway.ts";
+import { type Answer, resourceOf } from "./answers.ts";
+import { type HttpExchange, StaleConnection } from "./http-exchange.ts";
+import type { Resource } from "./resource.ts";
+
+export interface GatedRequest {
+  readonly target: BmcTarget;
+  readonly call: CallContext;
+  readonly operation: "redfish.read" | "redfish.command" | "redfish.sign_in" | "redfish.sign_out";
+  readonly method: "GET" | "POST" | "DELETE";
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signsIn: boolean;
+  readonly body?: unknown;
+}
+
+export interface Fetched {
+  readonly resource: Resource;
+  readonly headers: Answer["headers"];
+  readonly certificateFingerprint?: string;
+}
+
+export type GatedExchange = (request: GatedRequest) => Promise<Fetched>;
+
+/** As many as kept connections there may be to one BMC: all of them can have gone stale at once. */
+const STALE_CONNECTIONS = 2;
+
+/** HTTP requests that each pass the gateway by themselves, so that each is fenced, bounded and learnt from. */
+export function createGatedExchange(gateway: BmcGateway, http: HttpExchange, wanted: Duration): GatedExchange {
+  const once = (request: GatedRequest): Promise<Fetched> =>
+    gateway.run(
+      {
+        ...request,
+        what: `${request.method} ${request.path}`,
+        wanted,
+        attributes: { "http.request.method": request.method, "url.path": request.path },
+      },
+      async ({ signal, span }) => {
+        const { target, method, path, headers } = request;
+        const body = request.body === undefined ? {} : { body: JSON.stringify(request.body) };
+        const answer = await http.send({ target, method, path, headers, signal, ...body });
+        span.setAttribute("http.response.status_code", answer.status);
+        const { certificateFingerprint } = answer;
+        return {
+          resource: resourceOf(request, answer),
+          headers: answer.headers,
+          ...(certificateFingerprint === undefined ? {} : { certificateFingerprint }),
+        };
+      },
+    );
+
+  return async (request) => {
+    for (let stale = 0; ; stale += 1) {
+      try {
+        return await once(request);
+      } catch (error) {
+        if (!(error instanceof StaleConnection)) throw error;
+        if (stale === STALE_CONNECTIONS) {
+          const { target, method, path } = request;
+          const message = `${nameOf(target)} cannot be reached: it cuts the connection at ${method} ${path}`;
+          throw new DeviceFailure("retry", "unreachable", message, { cause: error });
+        }
+      }
+    }
+  };
+}

@@ -1,0 +1,203 @@
+import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import type { CallContext } from "../../capabilities/call.ts";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import { type Duration, seconds } from "../../kernel/duration.ts";
+import { keyOf, nameOf } from "../bmc-gateway.ts";
+import { stopped } from "../bmc-lane.ts";
+import { BoundedMemory } from "../bounded-memory.ts";
+import { credentialDigest } from "../credential-digest.ts";
+import type { Fetched, GatedExchange } from "./gated-exchange.ts";
+import { isLocalPath, linkAt } from "./resource.ts";
+
+export const SERVICE_ROOT = "/redfish/v1/";
+
+/** What to send so that the BMC knows us. `signsIn`: it is the password itself. */
+export interface SignIn {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signsIn: boolean;
+}
+
+interface Session {
+  readonly token: string;
+  readonly path: string | undefined;
+  readonly credentials: string;
+}
+
+/** What we know of one BMC. `session` is empty while signed out; `collection` is `null` where no sessions are offered. */
+interface Known {
+  readonly place: Omit<BmcTarget, "username" | "password">;
+  collection?: string | null;
+  session?: Session | undefined;
+  signingIn?: Promise<unknown> | undefined;
+}
+
+const SIGN_OUT_WITHIN = seconds(2);
+const SIGN_OUTS_AT_ONCE = 32;
+
+/** Signs in once per BMC where it offers sessions, since checking a password costs a BMC far more than a token; else Basic. */
+export class Sessions {
+  readonly #exchange: GatedExchange;
+  readonly #known: BoundedMemory<Known>;
+
+  constructor(exchange: GatedExchange, limit: number) {
+    this.#exchange = exchange;
+    this.#known = new BoundedMemory(limit, (known) => void this.#signOut(known));
+  }
+
+  async signIn(target: BmcTarget, call: CallContext): Promise<SignIn> {
+    const credentials = credentialDigest(target);
+    const known = this.#of(target);
+    for (;;) {
+      if (known.session !== undefined && known.session.credentials !== credentials) this.#drop(known, known.session);
+      if (known.session !== undefined) return { headers: { "x-auth-token": known.session.token }, signsIn: false };
+      if (known.collection === null) return { headers: { authorization: basic(target) }, signsIn: true };
+      if (known.signingIn !== undefined) {
+        // Somebody else's attempt; should it fail, we make our own, under our own lease.
+        await settledOrStopped(known.signingIn, call.signal);
+        if (call.signal.aborted) throw stopped(nameOf(target), call.signal);
+        continue;
+      }
+      known.signingIn = this.#open(target, known, call, credentials);
+      try {
+        await known.signingIn;
+      } finally {
+        known.signingIn = undefined;
+      }
+    }
+  }
+
+  /** The BMC no longer accepts what `signIn` gave: expired, or it restarted. */
+  rejected(target: BmcTarget, signIn: SignIn): void {
+    const known = this.#known.get(keyOf(target));
+    // Another request may have signed in anew meanwhile; that session stays.
+    if (known?.session !== undefined && known.session.token === signIn.headers["x-auth-token"])
+      known.session = undefined;
+  }
+
+  /** Gives sessions back: a BMC has few, and keeps those of a vanished client for half an hour. */
+  async close(): Promise<void> {
+    const open = this.#known.entries().map(([, known]) => known);
+    for (let from = 0; from < open.length; from += SIGN_OUTS_AT_ONCE) {
+      await Promise.all(open.slice(from, from + SIGN_OUTS_AT_ONCE).map((known) => this.#signOut(known)));
+    }
+    this.#known.clear();
+  }
+
+  #of(target: BmcTarget): Known {
+    const key = keyOf(target);
+    let known = this.#known.get(key);
+    if (known === undefined) {
+      const { address, port, scheme, trust } = target;
+      known = { place: { address, port, scheme, trust } };
+      this.#known.set(key, known);
+    }
+    return known;
+  }
+
+  async #open(target: BmcTarget, known: Known, call: CallContext, credentials: string): Promise<void> {
+    known.collection ??= await this.#findCollection(target, call);
+    if (known.collection === null) return;
+    try {
+      const made = await this.#exchange({
+        target,
+        call,
+        operation: "redfish.sign_in",
+        method: "POST",
+        path: known.collection,
+        headers: {},
+        signsIn: true,
+        body: { UserName: target.username, Password: target.password },
+      });
+      known.session = sessionOf(made, credentials);
+      if (known.session === undefined) known.collection = null;
+    } catch (error) {
+      if (!isNoSessions(error)) throw error;
+      known.collection = null;
+    }
+  }
+
+  async #findCollection(target: BmcTarget, call: CallContext): Promise<string | null> {
+    try {
+      // The one resource that is readable without signing in.
+      const root = await this.#exchange({
+        target,
+        call,
+        operation: "redfish.read",
+        method: "GET",
+        path: SERVICE_ROOT,
+        headers: {},
+        signsIn: false,
+      });
+      const service = linkAt(root.resource, "SessionService");
+      return (
+        linkAt(root.resource, "Links", "Sessions") ??
+        (service === undefined ? null : `${service.replace(/\/$/, "")}/Sessions`)
+      );
+    } catch (error) {
+      if (error instanceof DeviceFailure && error.reason === "credentials") return null;
+      throw error;
+    }
+  }
+
+  #drop(known: Known, session: Session): void {
+    known.session = undefined;
+    void this.#signOut({ place: known.place, session });
+  }
+
+  async #signOut({ place, session }: Known): Promise<void> {
+    if (session?.path === undefined) return;
+    const target: BmcTarget = { ...place, username: "", password: "" };
+    const call: CallContext = {
+      signal: AbortSignal.timeout(SIGN_OUT_WITHIN),
+      mayTouchDevice: (wanted: Duration) => wanted,
+      subject: "sign-out",
+    };
+    const headers = { "x-auth-token": session.token };
+    await this.#exchange({
+      target,
+      call,
+      operation: "redfish.sign_out",
+      method: "DELETE",
+      path: session.path,
+      headers,
+      signsIn: false,
+    }).catch(() => undefined); // It expires by itself; there is nobody to tell.
+  }
+}
+
+/**
+ * Those who offer no sessions, or have none left (503), still take Basic. A wrong password is no such case: it would be tried
+ * twice.
+ */
+function isNoSessions(error: unknown): boolean {
+  if (!(error instanceof DeviceFailure) || error.status === undefined) return false;
+  return error.reason !== "credentials" && (error.reason === "refused" || [404, 501, 503].includes(error.status));
+}
+
+/** Another caller's promise must not keep us longer than our own signal allows. */
+function settledOrStopped(promise: Promise<unknown>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    if (signal.aborted) return end();
+    signal.addEventListener("abort", end, { once: true });
+    promise.then(end, end);
+  });
+}
+
+function sessionOf({ headers, resource }: Fetched, credentials: string): Session | undefined {
+  const token = headers["x-auth-token"];
+  if (typeof token !== "string" || token === "") return undefined;
+  return { token, path: sessionPath(headers.location) ?? linkAt(resource), credentials };
+}
+
+function sessionPath(location: string | string[] | undefined): string | undefined {
+  if (typeof location !== "string" || !URL.canParse(location, "https://bmc/")) return undefined;
+  const { pathname } = new URL(location, "https://bmc/");
+  return isLocalPath(pathname) ? pathname : undefined;
+}
+
+const basic = ({ username, password }: BmcTarget): string =>
+  `Basic ${Buffer.from(`${username}:${password}`, "utf8").toString("base64")}`;

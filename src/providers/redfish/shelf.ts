@@ -1,0 +1,102 @@
+import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import type { CallContext } from "../../capabilities/call.ts";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import { keyOf, nameOf } from "../bmc-gateway.ts";
+import { BoundedMemory } from "../bounded-memory.ts";
+import type { RedfishClient } from "./client.ts";
+import { SHELF_CHASSIS_ID } from "./layouts.ts";
+import { lastSegment, linkAt, listAt, membersOf, type Resource } from "./resource.ts";
+import { SERVICE_ROOT } from "./sessions.ts";
+
+/** Where things are on one BMC. Found once; members that are found later are filled in. */
+export interface ShelfPlaces {
+  readonly chassis: string;
+  readonly managers: string | undefined;
+  readonly systems: string | undefined;
+  /** The sensors at the shelf's output; `undefined` until looked for. */
+  meter?: { readonly watts: string | undefined; readonly volts: string | undefined } | undefined;
+}
+
+export interface Shelf {
+  readonly target: BmcTarget;
+  readonly call: CallContext;
+  readonly client: RedfishClient;
+  readonly places: ShelfPlaces;
+  readonly chassis: Resource;
+  readonly certificateFingerprint: string | undefined;
+}
+
+/** Opens the shelf behind a BMC: its chassis, read just now. */
+export interface Shelves {
+  open(target: BmcTarget, call: CallContext): Promise<Shelf>;
+}
+
+const REMEMBERED = 20_000;
+
+export function createShelves(client: RedfishClient): Shelves {
+  const known = new BoundedMemory<ShelfPlaces>(REMEMBERED);
+
+  async function read(target: BmcTarget, call: CallContext, places: ShelfPlaces): Promise<Shelf> {
+    const { resource, certificateFingerprint } = await client.get(target, places.chassis, call);
+    return { target, call, client, places, chassis: resource, certificateFingerprint };
+  }
+
+  return {
+    async open(target, call) {
+      const key = keyOf(target);
+      const before = known.get(key);
+      if (before !== undefined) {
+        try {
+          return await read(target, call, before);
+        } catch (error) {
+          if (!(error instanceof DeviceFailure) || error.status !== 404) throw error;
+          // Other firmware, or another device, at the same address: look again.
+          known.forget(key);
+        }
+      }
+      const places = await findPlaces(client, target, call);
+      const shelf = await read(target, call, places);
+      known.set(key, places);
+      return shelf;
+    },
+  };
+}
+
+async function findPlaces(client: RedfishClient, target: BmcTarget, call: CallContext): Promise<ShelfPlaces> {
+  const { resource: root } = await client.get(target, SERVICE_ROOT, call);
+  const collection = linkAt(root, "Chassis");
+  if (collection === undefined) {
+    throw new DeviceFailure(
+      "fail",
+      "protocol",
+      `${nameOf(target)} lists no chassis in ${SERVICE_ROOT}: is it the BMC of a power shelf?`,
+    );
+  }
+  const members = membersOf((await client.get(target, collection, call)).resource);
+  const shelf = members.find(({ path }) => SHELF_CHASSIS_ID.test(lastSegment(path))) ?? members[0];
+  if (shelf === undefined)
+    throw new DeviceFailure("fail", "protocol", `${nameOf(target)}: ${collection} has no members`);
+  return { chassis: shelf.path, managers: linkAt(root, "Managers"), systems: linkAt(root, "Systems") };
+}
+
+/** The manager that the chassis names as its own, else the first there is. */
+export async function findManager({ client, target, call, places, chassis }: Shelf): Promise<Resource | undefined> {
+  const own = linkAt(listAt(chassis, "Links", "ManagedBy")[0]);
+  if (own !== undefined) return client.find(target, own, call);
+  if (places.managers === undefined) return undefined;
+  const first = membersOf(await client.find(target, places.managers, call))[0];
+  return first === undefined ? undefined : client.find(target, first.path, call);
+}
+
+/** A few at a time: the gateway would take all, but then nobody else's request to this BMC got through. */
+export async function readEach(shelf: Shelf, paths: readonly string[]): Promise<readonly (Resource | undefined)[]> {
+  const found: (Resource | undefined)[] = [];
+  for (let from = 0; from < paths.length; from += 2) {
+    found.push(
+      ...(await Promise.all(
+        paths.slice(from, from + 2).map((path) => shelf.client.find(shelf.target, path, shelf.call)),
+      )),
+    );
+  }
+  return found;
+}

@@ -1,0 +1,8 @@
+/** Who asks. Made by the transport from credentials that were checked; services trust it. */
+export interface Caller {
+  /** Recorded as the initiator of what is done; null when nobody signed in, which only `auth.mode = off` allows. */
+  readonly name: string | null;
+  readonly roles: readonly string[];
+  /** Where the connection comes from, for the audit; null when the transport has no address. */
+  readonly address: string | null;
+}

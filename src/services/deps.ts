@@ -1,0 +1,12 @@
+import type { Database } from "../store/database.ts";
+import type { SecretStore } from "../store/secrets.ts";
+import type { ThingStores } from "../store/things.ts";
+
+/** What services stand on. */
+export interface ServiceDeps {
+  readonly db: Database;
+  readonly stores: ThingStores;
+  readonly secrets: SecretStore;
+  /** The most ids that one call may name. */
+  readonly maxFindByIds: number;
+}

@@ -1,0 +1,258 @@
+import { createHash } from "node:crypto";
+import { AppError } from "../kernel/errors.ts";
+import { parseMac, parsePowerShelfId } from "../kernel/ids.ts";
+import type { MaintenanceOperation } from "../lifecycles/power-shelf/power-shelf.ts";
+import { putBmcCredentials } from "../store/bmc-credentials.ts";
+import { recordChange } from "../store/changes.ts";
+import { create } from "../store/create.ts";
+import { isUniqueViolation } from "../store/database.ts";
+import { rememberKey } from "../store/idempotency.ts";
+import { lockThings } from "../store/locks.ts";
+import { listPowerShelves, type PowerShelfFilter, type PowerShelfRecord } from "../store/power-shelves.ts";
+import { recordRequest } from "../store/requests.ts";
+import { storeOf } from "../store/things.ts";
+import { applyVerb } from "../store/verbs.ts";
+import * as work from "../store/work.ts";
+import { parseBmcEndpoint } from "./bmc-endpoint.ts";
+import type { Caller } from "./caller.ts";
+import type { ServiceDeps } from "./deps.ts";
+import { checkIdList } from "./id-list.ts";
+import { actorOf, describeInitiator, parseReference } from "./initiator.ts";
+import { checkMetadata, type Metadata, versionText } from "./metadata.ts";
+
+const KIND = "power_shelf";
+const shelfKey = (id: string) => ({ kind: KIND, id });
+
+export interface SetMaintenance {
+  readonly powerShelfIds: readonly string[];
+  readonly operation: MaintenanceOperation | undefined;
+  readonly reference: string | undefined;
+}
+
+/** Records the request on every listed shelf, or on none; the controller carries it out. */
+export async function setPowerShelfMaintenance(
+  deps: ServiceDeps,
+  caller: Caller,
+  input: SetMaintenance,
+): Promise<void> {
+  const ids = checkIdList(input.powerShelfIds, {
+    field: "power_shelf_ids",
+    most: deps.maxFindByIds,
+    parse: parsePowerShelfId,
+  });
+  const { operation } = input;
+  if (operation === undefined) {
+    throw new AppError("invalid_argument", "operation: must be POWER_ON or POWER_OFF", { field: "operation" });
+  }
+  const initiator = describeInitiator(caller.name, parseReference(input.reference));
+
+  await deps.db.transaction(async (tx) => {
+    await lockThings(tx, ids.map(shelfKey));
+    const found = new Map((await listPowerShelves(tx, { ids })).map((shelf) => [shelf.id as string, shelf]));
+    for (const id of ids) {
+      const shelf = found.get(id);
+      if (!shelf) throw unknownShelf(id);
+      if (shelf.deletedAt) {
+        throw new AppError("invalid_argument", `power shelf ${id} is marked for deletion, so it takes no maintenance`, {
+          field: "power_shelf_ids",
+        });
+      }
+    }
+    await recordRequest(tx, storeOf(deps.stores, KIND), {
+      field: "maintenanceRequest",
+      ids,
+      initiator,
+      wish: { operation },
+    });
+  });
+}
+
+/** An id wins over a name; with neither, all shelves, also those marked for deletion. */
+export async function findPowerShelves(
+  deps: ServiceDeps,
+  query: { id?: string; name?: string },
+): Promise<PowerShelfRecord[]> {
+  if (query.id !== undefined)
+    return listPowerShelves(deps.db, { ids: [parsePowerShelfId(query.id, "power_shelf_id")] });
+  return listPowerShelves(deps.db, query.name === undefined ? {} : { name: query.name });
+}
+
+export async function findPowerShelvesByIds(
+  deps: ServiceDeps,
+  powerShelfIds: readonly string[],
+): Promise<PowerShelfRecord[]> {
+  const ids = checkIdList(powerShelfIds, {
+    field: "power_shelf_ids",
+    most: deps.maxFindByIds,
+    parse: parsePowerShelfId,
+  });
+  return listPowerShelves(deps.db, { ids });
+}
+
+export async function searchPowerShelves(deps: ServiceDeps, filter: PowerShelfFilter): Promise<PowerShelfRecord[]> {
+  const { bmcMac, ...rest } = filter;
+  return listPowerShelves(deps.db, { ...rest, ...(bmcMac !== undefined && { bmcMac: parseMac(bmcMac, "bmc_mac") }) });
+}
+
+export async function getPowerShelf(deps: ServiceDeps, id: string): Promise<PowerShelfRecord> {
+  const [shelf] = await listPowerShelves(deps.db, { ids: [parsePowerShelfId(id, "id")] });
+  if (!shelf) throw unknownShelf(id);
+  return shelf;
+}
+
+/** Marks the shelf; the controller removes it as soon as its state allows. Asking again refreshes the mark. */
+export async function deletePowerShelf(deps: ServiceDeps, caller: Caller, id: string): Promise<void> {
+  const shelfId = parsePowerShelfId(id, "id");
+  await deps.db.transaction(async (tx) => {
+    await lockThings(tx, [shelfKey(shelfId)]);
+    const known = await recordChange(tx, storeOf(deps.stores, KIND), {
+      id: shelfId,
+      type: "deletion_requested",
+      actor: actorOf(caller),
+      set: { deleted_at: new Date() },
+    });
+    if (!known) throw unknownShelf(id);
+    await work.wake(tx, [shelfKey(shelfId)]);
+  });
+}
+
+/** Removes the record at once, whatever the shelf is doing; its history stays. */
+export async function forceDeletePowerShelf(deps: ServiceDeps, caller: Caller, id: string): Promise<void> {
+  const shelfId = parsePowerShelfId(id, "power_shelf_id");
+  await deps.db.transaction(async (tx) => {
+    const [shelf] = await listPowerShelves(tx, { ids: [shelfId] });
+    if (!shelf) throw unknownShelf(id);
+    await applyVerb(tx, deps.stores, {
+      ...shelfKey(shelfId),
+      owner: "caller",
+      name: "force_delete",
+      actor: actorOf(caller),
+      effects: shelf.expectedId
+        ? [{ type: "move", kind: "expected_power_shelf", id: shelf.expectedId, cause: "power_shelf_deleted" }]
+        : [],
+    });
+  });
+}
+
+/** Has the controller look at the shelf now. */
+export async function refreshPowerShelf(deps: ServiceDeps, id: string): Promise<void> {
+  const shelf = await getPowerShelf(deps, id);
+  await deps.db.transaction(async (tx) => {
+    await work.wake(tx, [shelfKey(shelf.id)]);
+    await tx.query("select pg_notify('millwright', '')");
+  });
+}
+
+export interface CreatePowerShelf {
+  readonly id: string | undefined;
+  readonly name: string;
+  readonly rackId: string | undefined;
+  readonly bmcEndpoint: string;
+  readonly bmcMac: string;
+  readonly bmcUsername: string;
+  readonly bmcPassword: string;
+  readonly bmcScheme: string;
+  readonly trust: "ca" | "pin" | "off";
+  readonly requestId: string | undefined;
+}
+
+/** Puts a shelf on record whose BMC is known; the controller then reads and configures it. */
+export async function createPowerShelf(
+  deps: ServiceDeps,
+  caller: Caller,
+  input: CreatePowerShelf,
+): Promise<PowerShelfRecord> {
+  const mac = parseMac(input.bmcMac, "bmc_mac");
+  const id = parsePowerShelfId(input.id ?? `ps-${mac.replaceAll(":", "")}`, "id");
+  const { address, port } = parseBmcEndpoint(input.bmcEndpoint, "bmc_endpoint");
+  const scheme = input.bmcScheme === "" ? "https" : input.bmcScheme;
+  if (scheme !== "https" && scheme !== "http") {
+    throw new AppError("invalid_argument", `bmc_scheme: must be https or http`, { field: "bmc_scheme" });
+  }
+  if (input.bmcUsername === "")
+    throw new AppError("invalid_argument", "bmc_username: is required", { field: "bmc_username" });
+  const name =
+    input.name === ""
+      ? id
+      : checkMetadata({ name: input.name, description: "", labels: {} }, { field: "power_shelf" }).name;
+  const { bmcPassword: _, ...telling } = input;
+  const fingerprint = createHash("sha256").update(JSON.stringify(telling)).digest("hex");
+
+  try {
+    const created = await deps.db.transaction(async (tx) => {
+      await lockThings(tx, [shelfKey(id)]);
+      const key = input.requestId;
+      if (key !== undefined && !(await rememberKey(tx, { scope: "CreatePowerShelf", key, fingerprint, thingId: id })))
+        return id;
+      await putBmcCredentials(tx, deps.secrets, mac, { username: input.bmcUsername, password: input.bmcPassword });
+      await create(tx, storeOf(deps.stores, KIND), {
+        id,
+        actor: actorOf(caller),
+        row: {
+          name,
+          rack_id: input.rackId ?? null,
+          bmc_mac: mac,
+          bmc_address: address,
+          bmc_port: port,
+          bmc_scheme: scheme,
+          bmc_trust: input.trust,
+        },
+      });
+      return id;
+    });
+    return await getPowerShelf(deps, created);
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error;
+    const what = isUniqueViolation(error, "power_shelves_bmc_mac_key") ? `with BMC ${mac}` : id;
+    throw new AppError("already_exists", `a power shelf ${what} exists already`, {
+      next: `millwright power-shelf show ${id}`,
+    });
+  }
+}
+
+export interface UpdateMetadata {
+  readonly id: string;
+  readonly ifVersionMatch: string | undefined;
+  readonly metadata: Metadata;
+}
+
+/** Replaces name, description and labels, if the version is still the one that the caller saw. */
+export async function updatePowerShelfMetadata(
+  deps: ServiceDeps,
+  caller: Caller,
+  input: UpdateMetadata,
+): Promise<void> {
+  const id = parsePowerShelfId(input.id, "power_shelf_id");
+  const { name, description, labels } = checkMetadata(input.metadata, { field: "metadata" });
+  await deps.db.transaction(async (tx) => {
+    await lockThings(tx, [shelfKey(id)]);
+    const [shelf] = await listPowerShelves(tx, { ids: [id] });
+    if (!shelf) throw unknownShelf(id);
+    const current = versionText(shelf.metadataVersion, shelf.metadataChangedAt);
+    if (input.ifVersionMatch !== undefined && input.ifVersionMatch !== current) {
+      throw new AppError(
+        "conflict",
+        `if_version_match: the metadata of ${id} is at ${current}, not ${input.ifVersionMatch}; read it again`,
+        {
+          field: "if_version_match",
+        },
+      );
+    }
+    await recordChange(tx, storeOf(deps.stores, KIND), {
+      id,
+      type: "metadata_changed",
+      actor: actorOf(caller),
+      data: { name, description, labels },
+      set: {
+        name,
+        description,
+        labels: JSON.stringify(labels),
+        metadata_version: shelf.metadataVersion + 1,
+        metadata_changed_at: new Date(),
+      },
+    });
+  });
+}
+
+const unknownShelf = (id: string): AppError =>
+  new AppError("not_found", `power shelf ${id} does not exist`, { next: "millwright power-shelf list" });

@@ -1,0 +1,220 @@
+import pg from "pg";
+import { type Duration, minutes, seconds } from "../kernel/duration.ts";
+import { messageOf } from "../kernel/errors.ts";
+import { databaseError, isConnectionFailure } from "./database-errors.ts";
+import { type Listener, startListener } from "./database-listen.ts";
+import { valueParsers } from "./database-values.ts";
+import type { StoreLog } from "./log.ts";
+
+export { isConnectionFailure, isSerializationConflict, isUniqueViolation, retryOnConflict } from "./database-errors.ts";
+
+/** A URL, or its parts; the host may be the directory of a Unix socket. */
+export type DatabaseConfig =
+  | string
+  | {
+      readonly host: string;
+      readonly port?: number;
+      readonly user: string;
+      readonly database: string;
+      readonly password?: string;
+    };
+
+/** A named statement is parsed and planned once per connection: for the hot ones. The name stands for the text, always. */
+export interface Statement {
+  readonly name?: string;
+  readonly text: string;
+  readonly values?: readonly unknown[];
+}
+
+export interface Queryable {
+  /** The rows, as the statement names their columns. */
+  query<Row extends object = Record<string, unknown>>(
+    statement: string | Statement,
+    values?: readonly unknown[],
+  ): Promise<Row[]>;
+  /** For statements whose answer is how many rows they changed. */
+  execute(statement: string | Statement, values?: readonly unknown[]): Promise<number>;
+}
+
+/** Marked, so that what must happen inside a transaction cannot be given the bare database. */
+export interface Transaction extends Queryable {
+  readonly insideTransaction: true;
+}
+
+export interface TransactionOptions {
+  /** Ends the wait for a connection and the statement under way; once COMMIT is sent the outcome is awaited. */
+  readonly signal?: AbortSignal;
+  readonly isolation?: "read committed" | "repeatable read" | "serializable";
+}
+
+export interface Database extends Queryable {
+  /** Commits what `work` did, or rolls all of it back when `work` throws. */
+  transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
+  /**
+   * Calls `onNotify` for each NOTIFY on the channel until the signal aborts, over a connection of its own that is made
+   * again when it breaks. Each time it is made, `onNotify("")` says that messages may have been missed.
+   */
+  listen(channel: string, onNotify: (payload: string) => void, signal: AbortSignal): Promise<void>;
+  /** Waits for what is under way, then closes all connections. End the listeners by their signals first. */
+  close(): Promise<void>;
+}
+
+export interface DatabaseOptions {
+  readonly log: StoreLog;
+  readonly applicationName: string;
+  /** Connections at most, listeners not counted. */
+  readonly max?: number;
+  readonly connectTimeout?: Duration;
+  readonly statementTimeout?: Duration;
+  readonly transactionTimeout?: Duration;
+  readonly idleInTransactionTimeout?: Duration;
+}
+
+const DEFAULTS = {
+  max: 10,
+  connectTimeout: seconds(10),
+  statementTimeout: seconds(30),
+  transactionTimeout: minutes(1),
+  idleInTransactionTimeout: seconds(30),
+} as const;
+
+/** Connects on first use: a server that is down is an "unavailable" for each call, not the end of the process. */
+export function openDatabase(config: DatabaseConfig, options: DatabaseOptions): Database {
+  const settings = { ...DEFAULTS, ...options };
+  const { log } = settings;
+  const connection = clientConfig(config, settings.applicationName);
+  const pool = new pg.Pool({
+    ...connection,
+    max: settings.max,
+    connectionTimeoutMillis: settings.connectTimeout,
+    idleTimeoutMillis: minutes(5),
+    keepAlive: true,
+    statement_timeout: settings.statementTimeout,
+    idle_in_transaction_session_timeout: settings.idleInTransactionTimeout,
+    // The server's own timeout comes first; this one is for a server that no longer answers at all.
+    query_timeout: settings.statementTimeout + seconds(5),
+    onConnect: (client) => setUpSession(client, settings.transactionTimeout),
+  });
+  // Without these a dying database takes the process with it: the first hears idle connections, the second those in use.
+  pool.on("error", (error) => log.warn({ error: messageOf(error) }, "an idle database connection broke"));
+  pool.on("connect", (client) =>
+    client.on("error", (error) => log.debug({ error: messageOf(error) }, "a database connection broke")),
+  );
+
+  const listeners = new Set<Promise<void>>();
+  const track = ({ listening, ended }: Listener) => {
+    listeners.add(ended);
+    void ended.finally(() => listeners.delete(ended));
+    return listening;
+  };
+  return {
+    ...queryable(pool),
+    transaction: (work, transactionOptions = {}) => inTransaction(pool, work, transactionOptions),
+    listen: (channel, onNotify, signal) => track(startListener(connection, { channel, onNotify, signal }, log)),
+    async close() {
+      await Promise.all(listeners);
+      await pool.end();
+    },
+  };
+}
+
+export function clientConfig(config: DatabaseConfig, applicationName: string): pg.ClientConfig {
+  const target = typeof config === "string" ? { connectionString: config } : { ...config };
+  return { ...target, application_name: applicationName, types: valueParsers };
+}
+
+/**
+ * A transaction that hangs would stall every reader of the journal; PostgreSQL can end it by itself from 17 on.
+ * And a statement whose client is gone must not go on, or wait for a lock, on nobody's behalf.
+ */
+async function setUpSession(client: pg.ClientBase, transactionTimeout: Duration): Promise<void> {
+  await client.query(
+    `SELECT set_config('client_connection_check_interval', '2s', false),
+            CASE WHEN current_setting('server_version_num')::int >= 170000
+                 THEN set_config('transaction_timeout', $1, false) END`,
+    [String(transactionTimeout)],
+  );
+}
+
+const queryable = (on: pg.Pool | pg.PoolClient): Queryable => ({
+  query: async <Row extends object>(statement: string | Statement, values?: readonly unknown[]) =>
+    (await run<Row & pg.QueryResultRow>(on, statement, values)).rows,
+  execute: async (statement, values) => (await run(on, statement, values)).rowCount ?? 0,
+});
+
+async function run<Row extends pg.QueryResultRow>(
+  on: pg.Pool | pg.PoolClient,
+  statement: string | Statement,
+  values?: readonly unknown[],
+): Promise<pg.QueryResult<Row>> {
+  const { name, text, values: own }: Statement = typeof statement === "string" ? { text: statement } : statement;
+  const bound = values ?? own;
+  try {
+    return await on.query<Row>({ text, ...(name !== undefined && { name }), ...(bound && { values: [...bound] }) });
+  } catch (error) {
+    throw databaseError(error);
+  }
+}
+
+async function inTransaction<T>(
+  pool: pg.Pool,
+  work: (tx: Transaction) => Promise<T>,
+  options: TransactionOptions,
+): Promise<T> {
+  const { signal, isolation = "read committed" } = options;
+  const client = await connect(pool, signal);
+  let released = false;
+  const release = (broken: boolean) => {
+    if (!released) client.release(broken);
+    released = true;
+  };
+  // Closing the connection is what ends a statement at once, here and on the server.
+  const abort = () => release(true);
+  signal?.addEventListener("abort", abort, { once: true });
+  try {
+    await run(client, `BEGIN ISOLATION LEVEL ${isolation}`);
+    const result = await work({ insideTransaction: true, ...queryable(client) });
+    signal?.throwIfAborted();
+    signal?.removeEventListener("abort", abort);
+    await run(client, "COMMIT");
+    release(false);
+    return result;
+  } catch (error) {
+    signal?.throwIfAborted();
+    release(!(await rollBack(client, error)));
+    throw error;
+  } finally {
+    signal?.removeEventListener("abort", abort);
+  }
+}
+
+/** True when the connection is fit for use again. */
+async function rollBack(client: pg.PoolClient, error: unknown): Promise<boolean> {
+  if (isConnectionFailure(error)) return false;
+  try {
+    await client.query("ROLLBACK");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function connect(pool: pg.Pool, signal: AbortSignal | undefined): Promise<pg.PoolClient> {
+  signal?.throwIfAborted();
+  const connecting = pool.connect();
+  if (signal === undefined) return connecting.catch((error: unknown) => Promise.reject(databaseError(error)));
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason);
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    return await Promise.race([connecting, aborted.promise]);
+  } catch (error) {
+    void connecting.then(
+      (late) => late.release(),
+      () => {},
+    ); // it comes, but nobody waits for it any more
+    throw signal.aborted ? error : databaseError(error);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}

@@ -1,0 +1,104 @@
+import { z } from "zod";
+import { EXPLORE_RESULTS, type ExpectedPowerShelf } from "../lifecycles/expected-power-shelf/expected-power-shelf.ts";
+import { expectedPowerShelfLifecycle } from "../lifecycles/expected-power-shelf/lifecycle.ts";
+import type { Queryable } from "./database.ts";
+import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "./state-columns.ts";
+import { parseRows, type ThingStore } from "./things.ts";
+
+export interface ExpectedPowerShelfRecord extends ExpectedPowerShelf {
+  readonly bmcUsername: string;
+  readonly retainCredentials: boolean;
+  readonly createdAt: Date;
+  readonly nextExploreAt: Date | null;
+}
+
+const factsSchema = z.object({
+  explored: z.enum(EXPLORE_RESULTS).nullable().default(null),
+  exploredAt: z.string().nullable().default(null),
+  powerShelfId: z.string().nullable().default(null),
+});
+
+interface ExpectedRow extends StateColumns {
+  facts: unknown;
+  name: string;
+  description: string;
+  labels: Record<string, string | null>;
+  rack_id: string | null;
+  bmc_mac: string;
+  bmc_username: string;
+  bmc_address: string | null;
+  bmc_port: number | null;
+  shelf_serial_number: string;
+  bmc_retain_credentials: boolean;
+  created_at: Date;
+  existing_id: string | null;
+  existing_serial: string | null;
+  next_explore_at: Date | null;
+}
+
+const SELECT = `select ${STATE_COLUMNS}, t.name, t.description, t.labels, t.rack_id, t.bmc_mac, t.bmc_username, t.bmc_address, t.bmc_port,
+         t.shelf_serial_number, t.bmc_retain_credentials, t.created_at,
+         s.id as existing_id, s.facts ->> 'serial' as existing_serial, nullif(w.wake_at, 'infinity') as next_explore_at
+    from expected_power_shelves t
+    left join power_shelves s on s.bmc_mac = t.bmc_mac
+    left join work w on w.kind = 'expected_power_shelf' and w.id = t.id`;
+
+function parseRecord(row: ExpectedRow): ExpectedPowerShelfRecord {
+  return {
+    ...parseStateColumns(row),
+    id: row.id,
+    bmc: { mac: row.bmc_mac, address: row.bmc_address, port: row.bmc_port },
+    serial: row.shelf_serial_number,
+    name: row.name,
+    description: row.description,
+    labels: row.labels,
+    rackId: row.rack_id,
+    facts: factsSchema.parse(row.facts),
+    existingShelf: row.existing_id === null ? null : { id: row.existing_id, serial: row.existing_serial },
+    bmcUsername: row.bmc_username,
+    retainCredentials: row.bmc_retain_credentials,
+    createdAt: row.created_at,
+    nextExploreAt: row.next_explore_at,
+  };
+}
+
+export const expectedPowerShelfStore: ThingStore<ExpectedPowerShelf> = {
+  lifecycle: expectedPowerShelfLifecycle,
+  table: "expected_power_shelves",
+  requests: {},
+  async load(db, ids) {
+    return parseRows(await db.query<ExpectedRow>(`${SELECT} where t.id = any($1)`, [ids]), parseRecord);
+  },
+};
+
+export interface ExpectedPowerShelfFilter {
+  readonly ids?: readonly string[];
+  readonly bmcMac?: string;
+  readonly rackId?: string;
+  readonly explored?: string;
+  /** Keyset paging by MAC address. */
+  readonly afterMac?: string;
+  readonly limit?: number;
+}
+
+/** In the order of their MAC addresses. */
+export async function listExpectedPowerShelves(
+  db: Queryable,
+  filter: ExpectedPowerShelfFilter = {},
+): Promise<ExpectedPowerShelfRecord[]> {
+  const values: unknown[] = [];
+  const where: string[] = ["true"];
+  const add = (condition: (at: string) => string, value: unknown) => {
+    if (value !== undefined) where.push(condition(`$${values.push(value)}`));
+  };
+  add((at) => `t.id = any(${at})`, filter.ids);
+  add((at) => `t.bmc_mac = ${at}`, filter.bmcMac);
+  add((at) => `t.rack_id = ${at}`, filter.rackId);
+  add((at) => `coalesce(t.facts ->> 'explored', 'pending') = ${at}`, filter.explored);
+  add((at) => `t.bmc_mac > ${at}`, filter.afterMac);
+  const rows = await db.query<ExpectedRow>(
+    `${SELECT} where ${where.join(" and ")} order by t.bmc_mac ${filter.limit === undefined ? "" : `limit ${Math.floor(filter.limit)}`}`,
+    values,
+  );
+  return rows.map(parseRecord);
+}

@@ -1,0 +1,34 @@
+/**
+ * Places where a test can have this process die as if by kill -9, to prove that what was half done is finished or undone.
+ *
+ * `MILLWRIGHT_FAILPOINT=committer:inside` dies at the first pass, `committer:inside@3` at the third; a thing's kind and state
+ * narrow it down: `committer:inside:power_shelf:maintenance`.
+ */
+const wanted = parseFailPoint(process.env.MILLWRIGHT_FAILPOINT ?? "");
+let passes = 0;
+
+export function parseFailPoint(setting: string): { readonly name: string; readonly pass: number } | undefined {
+  if (setting === "") return undefined;
+  const [, name = setting, pass = "1"] = /^(.+)@([1-9]\d*)$/.exec(setting) ?? [];
+  return { name, pass: Number(pass) };
+}
+
+export interface FailPointSubject {
+  readonly kind: string;
+  readonly state?: string;
+}
+
+/** Costs one comparison when no fail point is set. */
+export function failPoint(name: string, subjects: readonly FailPointSubject[] = []): void {
+  if (wanted === undefined || !wanted.name.startsWith(name)) return;
+  const names = [name, ...subjects.flatMap(({ kind, state }) => [`${name}:${kind}`, `${name}:${kind}:${state}`])];
+  if (!names.includes(wanted.name)) return;
+  passes += 1;
+  if (passes === wanted.pass) die();
+}
+
+/** The signal comes soon, but not at once: nothing may run in between, not even another thread's answer to us. */
+function die(): never {
+  process.kill(process.pid, "SIGKILL");
+  for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000);
+}

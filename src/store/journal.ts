@@ -1,0 +1,152 @@
+import { AppError } from "../kernel/errors.ts";
+import type { JsonObject } from "../kernel/lifecycle.ts";
+import type { Queryable } from "./database.ts";
+import type { ThingKey } from "./things.ts";
+
+export interface JournalEntry extends ThingKey {
+  /** The thing's version after it. */
+  readonly version: number;
+  readonly type: string;
+  readonly from: string | null;
+  readonly to: string | null;
+  /** Who owns the edge, for transitions. */
+  readonly owner: string | null;
+  readonly actor: string;
+  readonly reason: string | null;
+  readonly data: JsonObject;
+}
+
+export interface JournalRow extends JournalEntry {
+  readonly cursor: string;
+  readonly at: Date;
+}
+
+/** The caller holds the locks of all things named: see `lockThings`. */
+export async function append(tx: Queryable, entries: readonly JournalEntry[]): Promise<void> {
+  if (entries.length === 0) return;
+  await tx.query(
+    `insert into journal (epoch, kind, id, version, type, from_state, to_state, owner, actor, reason, data)
+     select e.epoch, j.* from journal_epoch e cross join
+            unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::jsonb[]) as j`,
+    [
+      entries.map((entry) => entry.kind),
+      entries.map((entry) => entry.id),
+      entries.map((entry) => entry.version),
+      entries.map((entry) => entry.type),
+      entries.map((entry) => entry.from),
+      entries.map((entry) => entry.to),
+      entries.map((entry) => entry.owner),
+      entries.map((entry) => entry.actor),
+      entries.map((entry) => entry.reason),
+      entries.map((entry) => JSON.stringify(entry.data)),
+    ],
+  );
+}
+
+/** One NOTIFY a transaction: it wakes tailers and idle controllers; they then look for themselves. */
+export async function announce(tx: Queryable): Promise<void> {
+  await tx.query(`select pg_notify('millwright', '')`);
+}
+
+export interface JournalFilter {
+  readonly kinds?: readonly string[];
+  readonly ids?: readonly string[];
+  readonly types?: readonly string[];
+}
+
+const COLUMNS = `j.epoch || '.' || j.xid::text || '.' || j.seq as cursor, j.at, j.kind, j.id, j.version, j.type,
+  j.from_state as "from", j.to_state as "to", j.owner, j.actor, j.reason, j.data`;
+/** Rows that no older transaction can still precede. */
+const SETTLED = `(j.epoch < (select epoch from journal_epoch) or j.xid < pg_snapshot_xmin(pg_current_snapshot()))`;
+const ORDER = "j.epoch, j.xid, j.seq";
+
+/** The next rows after a cursor, each exactly once, each thing's in the order of its versions. */
+export async function readAfter(
+  db: Queryable,
+  cursor: string,
+  limit: number,
+  filter: JournalFilter = {},
+): Promise<JournalRow[]> {
+  const [epoch, xid, seq] = parseCursor(cursor);
+  const values: unknown[] = [epoch, xid, seq];
+  const also = [["kind", filter.kinds] as const, ["id", filter.ids] as const, ["type", filter.types] as const].flatMap(
+    ([column, words]) => (words && words.length > 0 ? [`and j.${column} = any($${values.push(words)})`] : []),
+  );
+  const rows = await db.query<JournalRow>(
+    `select ${COLUMNS} from journal j
+      where (j.epoch, j.xid, j.seq) > ($1::int, $2::xid8, $3::bigint) and ${SETTLED} ${also.join(" ")}
+      order by ${ORDER} limit ${Math.floor(limit)}`,
+    values,
+  );
+  return rows;
+}
+
+/** The cursor of this moment: everything settled is before it, everything else will come after it. */
+export async function currentCursor(db: Queryable): Promise<string> {
+  const [row] = await db.query<{ cursor: string }>(
+    `select epoch || '.' || pg_snapshot_xmin(pg_current_snapshot())::text || '.0' as cursor from journal_epoch`,
+  );
+  if (!row) throw new Error("the journal has no epoch");
+  return row.cursor;
+}
+
+export interface HistoryPage {
+  readonly key: ThingKey;
+  readonly limit: number;
+  readonly types: readonly string[];
+  readonly newestFirst: boolean;
+  /** The cursor of the last row of the page before. */
+  readonly after: string | null;
+}
+
+/** One thing's entries, also of things that are gone. */
+export async function listHistory(db: Queryable, page: HistoryPage): Promise<JournalRow[]> {
+  const values: unknown[] = [page.key.kind, page.key.id];
+  const [direction, compare] = page.newestFirst ? (["desc", "<"] as const) : (["asc", ">"] as const);
+  let where = "j.kind = $1 and j.id = $2";
+  if (page.after !== null) {
+    const at = values.push(...parseCursor(page.after));
+    where += ` and (j.epoch, j.xid, j.seq) ${compare} ($${at - 2}::int, $${at - 1}::xid8, $${at}::bigint)`;
+  }
+  if (page.types.length > 0) where += ` and j.type = any($${values.push(page.types)})`;
+  const rows = await db.query<JournalRow>(
+    `select ${COLUMNS} from journal j where ${where}
+      order by j.epoch ${direction}, j.xid ${direction}, j.seq ${direction} limit ${Math.floor(page.limit)}`,
+    values,
+  );
+  return rows;
+}
+
+/** How long the oldest open writing transaction has held readers back. */
+export async function horizonAge(db: Queryable): Promise<number> {
+  const [row] = await db.query<{ seconds: number }>(
+    `select coalesce(extract(epoch from clock_timestamp() - min(xact_start)), 0)::float8 as seconds
+       from pg_stat_activity where backend_xid is not null and pid <> pg_backend_pid()`,
+  );
+  return row?.seconds ?? 0;
+}
+
+/** A restored dump has rows of transactions that are yet to come; a new epoch puts them all into the past. */
+export async function startEpochAfterRestore(db: Queryable): Promise<void> {
+  await db.query(
+    `update journal_epoch e set epoch = e.epoch + 1
+      where exists (select 1 from journal j where j.epoch = e.epoch and j.xid > pg_current_xact_id())`,
+  );
+}
+
+const CURSOR = /^(\d{1,9})\.(\d{1,19})\.(\d{1,18})$/;
+
+export function parseCursor(cursor: string): [epoch: string, xid: string, seq: string] {
+  const parts = CURSOR.exec(cursor);
+  const [, epoch, xid, seq] = parts ?? [];
+  if (epoch === undefined || xid === undefined || seq === undefined) {
+    throw new AppError(
+      "invalid_argument",
+      `cursor: ${JSON.stringify(cursor.slice(0, 80))} is not a cursor that this server gave out`,
+      {
+        field: "cursor",
+      },
+    );
+  }
+  return [epoch, xid, seq];
+}

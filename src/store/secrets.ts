@@ -1,0 +1,91 @@
+import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { AppError } from "../kernel/errors.ts";
+import type { Queryable } from "./database.ts";
+import { readOrCreateKeys, type SecretKey } from "./secret-key-file.ts";
+
+const CIPHER = "aes-256-gcm";
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** The only place where passwords and keys are kept. No error, log line or event of it carries a value. */
+export interface SecretStore {
+  put(tx: Queryable, name: string, plaintext: string): Promise<void>;
+  get(db: Queryable, name: string): Promise<string | undefined>;
+  /** One query for all. Names without a secret are not in the answer; one that cannot be read is there as its error, and spoils no other. */
+  getMany(db: Queryable, names: readonly string[]): Promise<ReadonlyMap<string, string | AppError>>;
+  remove(tx: Queryable, name: string): Promise<void>;
+}
+
+interface SecretRow {
+  readonly name: string;
+  readonly key_id: string;
+  readonly nonce: Buffer;
+  readonly ciphertext: Buffer;
+}
+
+/** Makes the key file when there is none. */
+export function openSecretStore({ keyFile }: { readonly keyFile: string }): SecretStore {
+  const keys = readOrCreateKeys(keyFile);
+  const [current] = keys;
+  const byId = new Map(keys.map((key) => [key.id, key]));
+
+  function decrypt(row: SecretRow): string | AppError {
+    const key = byId.get(row.key_id);
+    if (key !== undefined) return open(row, key);
+    const message = `secret ${row.name} was encrypted with key ${row.key_id}, which is not in ${keyFile}`;
+    return new AppError("failed_precondition", message, {
+      next: `put that key back into ${keyFile}, or store the secret again`,
+    });
+  }
+
+  async function getMany(db: Queryable, names: readonly string[]): Promise<ReadonlyMap<string, string | AppError>> {
+    if (names.length === 0) return new Map();
+    const rows = await db.query<SecretRow>({
+      name: "secrets-get-many",
+      text: "SELECT name, key_id, nonce, ciphertext FROM secrets WHERE name = ANY($1::text[])",
+      values: [names],
+    });
+    return new Map(rows.map((row) => [row.name, decrypt(row)]));
+  }
+
+  return {
+    async put(tx, name, plaintext) {
+      const { nonce, ciphertext } = seal(name, plaintext, current);
+      await tx.execute(
+        `INSERT INTO secrets (name, key_id, nonce, ciphertext) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (name) DO UPDATE
+           SET key_id = excluded.key_id, nonce = excluded.nonce, ciphertext = excluded.ciphertext, updated_at = now()`,
+        [name, current.id, nonce, ciphertext],
+      );
+    },
+    async get(db, name) {
+      const value = (await getMany(db, [name])).get(name);
+      if (value instanceof AppError) throw value;
+      return value;
+    },
+    getMany,
+    async remove(tx, name) {
+      await tx.execute("DELETE FROM secrets WHERE name = $1", [name]);
+    },
+  };
+}
+
+/** The name is authenticated along: a ciphertext moved to another row does not open there. */
+function seal(name: string, plaintext: string, key: SecretKey): { nonce: Buffer; ciphertext: Buffer } {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv(CIPHER, key.bytes, nonce, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(name));
+  return { nonce, ciphertext: Buffer.concat([cipher.update(plaintext, "utf8"), cipher.final(), cipher.getAuthTag()]) };
+}
+
+function open({ name, nonce, ciphertext }: SecretRow, key: SecretKey): string | AppError {
+  try {
+    const decipher = createDecipheriv(CIPHER, key.bytes, nonce, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(name));
+    decipher.setAuthTag(ciphertext.subarray(-TAG_BYTES));
+    return Buffer.concat([decipher.update(ciphertext.subarray(0, -TAG_BYTES)), decipher.final()]).toString("utf8");
+  } catch {
+    // Without the cause: nothing of what was being opened may travel along.
+    return new AppError("internal", `secret ${name} is damaged: its row was changed outside Millwright`, {
+      next: "store the secret again",
+    });
+  }
+}

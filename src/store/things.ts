@@ -1,0 +1,49 @@
+import type { Lifecycle, Thing } from "../kernel/lifecycle.ts";
+import type { Queryable } from "./database.ts";
+
+export interface ThingKey {
+  readonly kind: string;
+  readonly id: string;
+}
+
+export interface Loaded<T> {
+  readonly things: readonly T[];
+  /** Rows that do not parse. They are set apart and shown, so that one of them never stops its neighbours. */
+  readonly unreadable: readonly { readonly id: string; readonly error: string }[];
+}
+
+/** A kind of thing: its table of transitions, its SQL table, and how to load it with what guards and handlers need. */
+export interface ThingStore<T extends Thing = Thing> {
+  readonly lifecycle: Lifecycle<T>;
+  readonly table: string;
+  readonly load: (db: Queryable, ids: readonly string[]) => Promise<Loaded<T>>;
+  /** Request fields of the thing: the column with the pending request, and the one with the last that ended. */
+  readonly requests: { readonly [field: string]: { readonly column: string; readonly lastColumn: string } };
+}
+
+export type ThingStores = ReadonlyMap<string, ThingStore>;
+
+/** Stores of many kinds in one map; the kinds' own types end here, since the engine treats all alike. */
+export function collectThingStores(stores: readonly { readonly lifecycle: { readonly kind: string } }[]): ThingStores {
+  return new Map(stores.map((store) => [store.lifecycle.kind, store as unknown as ThingStore]));
+}
+
+export function storeOf(stores: ThingStores, kind: string): ThingStore {
+  const store = stores.get(kind);
+  if (!store) throw new Error(`no store for things of kind ${kind}`);
+  return store;
+}
+
+/** Parses row by row, keeping those that do not parse apart. */
+export function parseRows<Row extends { id: string }, T>(rows: readonly Row[], parse: (row: Row) => T): Loaded<T> {
+  const things: T[] = [];
+  const unreadable: { id: string; error: string }[] = [];
+  for (const row of rows) {
+    try {
+      things.push(parse(row));
+    } catch (error) {
+      unreadable.push({ id: row.id, error: error instanceof Error ? error.message : String(error) });
+    }
+  }
+  return { things, unreadable };
+}

@@ -1,0 +1,267 @@
+import type { Move } from "../kernel/decide.ts";
+import type { JsonObject, StoredOutcome, Thing } from "../kernel/lifecycle.ts";
+import type { Effect } from "../kernel/outcome.ts";
+import * as claims from "./claims.ts";
+import type { Queryable } from "./database.ts";
+import { applyEffects, type EffectPlan, lockedByEffects, planEffects } from "./effects.ts";
+import { failPoint } from "./fail-points.ts";
+import * as journal from "./journal.ts";
+import { lockThings } from "./locks.ts";
+import { storeOf, type ThingKey, type ThingStore, type ThingStores } from "./things.ts";
+import * as work from "./work.ts";
+
+/** What one look at a thing leads to. Move, facts, outcome and effects are written together or not at all. */
+export interface Unit {
+  readonly thing: Thing;
+  readonly kind: string;
+  readonly move?: Move;
+  /** A patch of the thing's facts, already reduced to what differs. */
+  readonly facts?: JsonObject;
+  /** Undefined leaves it as it is; null clears it. */
+  readonly outcome?: StoredOutcome | null;
+  readonly effects?: readonly Effect[];
+  readonly actor: string;
+  /** The lease under which it was worked out; absent when the caller's own transaction holds the locks. */
+  readonly lease?: { readonly epoch: number };
+}
+
+/**
+ * committed: written. conflict: the thing changed since it was loaded, and nothing of the unit was written. fenced: somebody
+ * else has the lease now. waiting: the move needs a claim that another holds; it queues, and the thing is woken in its turn.
+ */
+export type UnitResult =
+  | { readonly type: "committed" }
+  | { readonly type: "conflict" }
+  | { readonly type: "fenced" }
+  | { readonly type: "waiting"; readonly for: claims.Claim };
+
+const COMMITTED: UnitResult = { type: "committed" };
+const CONFLICT: UnitResult = { type: "conflict" };
+const FENCED: UnitResult = { type: "fenced" };
+
+/** The only writer of states: locks all things, compares versions, writes state + history + event + wake-ups of many units. */
+export async function commitUnits(tx: Queryable, stores: ThingStores, units: readonly Unit[]): Promise<UnitResult[]> {
+  await lockThings(
+    tx,
+    units.flatMap((unit) => [keyOf(unit), ...lockedByEffects(unit.effects)]),
+  );
+  const results = await findUncommittable(tx, stores, units);
+  const plans = await planEffects(tx, stores, units, results);
+  const alive = units.filter((unit) => !results.has(unit));
+  for (const [unit, claim] of await takeClaims(tx, stores, alive)) results.set(unit, { type: "waiting", for: claim });
+  const where = units.map(({ kind, thing }) => ({ kind, state: thing.state.name }));
+  failPoint("transitions:locked", where);
+
+  await write(tx, stores, alive, results, plans);
+  return units.map((unit) => results.get(unit) ?? COMMITTED);
+}
+
+/** Units whose lease was lost or whose thing changed since it was loaded. */
+async function findUncommittable(
+  tx: Queryable,
+  stores: ThingStores,
+  units: readonly Unit[],
+): Promise<Map<Unit, UnitResult>> {
+  const results = new Map<Unit, UnitResult>();
+  const leased = units.flatMap((unit) => (unit.lease ? [{ ...keyOf(unit), epoch: unit.lease.epoch }] : []));
+  const ours = new Set((await work.fence(tx, leased)).map(nameOf));
+  for (const [kind, ofKind] of groupByKind(units)) {
+    const rows = await tx.query<{ id: string; version: number }>(
+      `select id, version from ${storeOf(stores, kind).table} where id = any($1)`,
+      [ofKind.map((unit) => unit.thing.id)],
+    );
+    const versions = new Map(rows.map((row) => [row.id, row.version]));
+    for (const unit of ofKind) {
+      if (unit.lease && !ours.has(nameOf(keyOf(unit)))) results.set(unit, FENCED);
+      else if (versions.get(unit.thing.id) !== unit.thing.version) results.set(unit, CONFLICT);
+    }
+  }
+  return results;
+}
+
+async function takeClaims(
+  tx: Queryable,
+  stores: ThingStores,
+  units: readonly Unit[],
+): Promise<Map<Unit, claims.Claim>> {
+  const wishes = new Map<claims.ClaimWish, Unit>();
+  for (const unit of units) {
+    if (unit.move && claimsIn(stores, unit.kind, unit.move.to) && !claimsIn(stores, unit.kind, unit.move.from)) {
+      wishes.set({ thing: keyOf(unit), holder: keyOf(unit), reason: unit.move.to }, unit);
+    }
+  }
+  const waiting = await claims.acquire(tx, [...wishes.keys()]);
+  return new Map(
+    [...waiting].flatMap(([wish, claim]) => (wishes.has(wish) ? [[wishes.get(wish) as Unit, claim]] : [])),
+  );
+}
+
+async function write(
+  tx: Queryable,
+  stores: ThingStores,
+  units: readonly Unit[],
+  results: ReadonlyMap<Unit, UnitResult>,
+  plans: ReadonlyMap<Unit, EffectPlan>,
+): Promise<void> {
+  const toWrite = units.flatMap((unit) => {
+    const result = results.get(unit);
+    return result?.type === "waiting" ? waitingUnit(unit, result.for) : [unit];
+  });
+  if (toWrite.length === 0) return;
+  for (const [kind, ofKind] of groupByKind(toWrite)) {
+    const store = storeOf(stores, kind);
+    await updateThings(
+      tx,
+      store,
+      ofKind.filter((unit) => !unit.move?.gone),
+    );
+    await deleteThings(
+      tx,
+      store,
+      ofKind.filter((unit) => unit.move?.gone),
+    );
+  }
+  await journal.append(
+    tx,
+    toWrite.flatMap((unit) => entryOf(stores, unit)),
+  );
+  failPoint(
+    "transitions:journaled",
+    units.map(({ kind, thing }) => ({ kind, state: thing.state.name })),
+  );
+
+  const leaving = toWrite.filter((unit) => endsClaims(stores, unit)).map(keyOf);
+  await work.wake(tx, await claims.releaseAll(tx, leaving));
+  await applyEffects(
+    tx,
+    stores,
+    toWrite.flatMap((unit) => plans.get(unit) ?? []),
+  );
+  await journal.announce(tx);
+}
+
+/** What is written of a unit whose claim is not free: that it waits, and for whom. */
+function waitingUnit(unit: Unit, claim: claims.Claim): Unit[] {
+  const reason = `waiting for ${claim.holder.kind} ${claim.holder.id} (${claim.reason}), which works on it`;
+  if (unit.thing.outcome?.reason === reason) return [];
+  return [{ thing: unit.thing, kind: unit.kind, actor: unit.actor, outcome: { type: "waiting", reason } }];
+}
+
+/** One statement for all units of a kind. Requests end only if they are still the ones that the move ends. */
+async function updateThings(tx: Queryable, store: ThingStore, units: readonly Unit[]): Promise<void> {
+  if (units.length === 0) return;
+  const requests = Object.entries(store.requests).map(
+    ([field, { column, lastColumn }]) => `,
+      ${lastColumn} = case when i.ends ? '${field}' then (i.ends -> '${field}') || jsonb_build_object('ended_at', now()) else t.${lastColumn} end,
+      ${column} = case when t.${column} ->> 'id' = i.ends -> '${field}' ->> 'id' then null else t.${column} end`,
+  );
+  await tx.query(
+    `update ${store.table} t set
+      version = t.version + 1,
+      state = i.state,
+      state_data = i.state_data,
+      state_version = t.state_version + case when i.moved then 1 else 0 end,
+      state_since = case when i.moved then now() else t.state_since end,
+      facts = t.facts || i.facts,
+      outcome = i.outcome ${requests.join("")}
+     from unnest($1::text[], $2::text[], $3::jsonb[], $4::boolean[], $5::jsonb[], $6::jsonb[], $7::jsonb[])
+          as i(id, state, state_data, moved, facts, outcome, ends)
+     where t.id = i.id`,
+    [
+      units.map((unit) => unit.thing.id),
+      units.map((unit) => unit.move?.to ?? unit.thing.state.name),
+      units.map((unit) => JSON.stringify(unit.move?.carried ?? carriedBy(unit.thing))),
+      units.map((unit) => unit.move !== undefined && unit.move.to !== unit.move.from),
+      units.map((unit) => JSON.stringify({ ...unit.facts, ...unit.move?.facts })),
+      units.map((unit) => JSON.stringify(outcomeAfter(unit))),
+      units.map((unit) => JSON.stringify(endsOf(unit))),
+    ],
+  );
+}
+
+async function deleteThings(tx: Queryable, store: ThingStore, units: readonly Unit[]): Promise<void> {
+  if (units.length === 0) return;
+  const ids = units.map((unit) => unit.thing.id);
+  await tx.query(`delete from ${store.table} where id = any($1)`, [ids]);
+  await tx.query(`delete from health_reports where kind = $1 and id = any($2)`, [store.lifecycle.kind, ids]);
+  await work.forget(tx, units.map(keyOf));
+}
+
+/** The journal's row of a unit; none when only quiet facts changed, since nobody would want to be told. */
+function entryOf(stores: ThingStores, unit: Unit): journal.JournalEntry[] {
+  const { thing, move, kind } = unit;
+  const quiet = new Set(storeOf(stores, kind).lifecycle.quietFacts);
+  const facts = Object.fromEntries(
+    Object.entries({ ...unit.facts, ...move?.facts }).filter(([name]) => !quiet.has(name)),
+  );
+  const told = Object.keys(facts).length > 0 ? { facts } : {};
+  const base = { kind, id: thing.id, version: thing.version + 1, actor: unit.actor };
+  if (move) {
+    const ended =
+      move.ends.length > 0 ? { ended: move.ends.map((end) => ({ ...end, message: end.message ?? null })) } : {};
+    const state = move.gone
+      ? {}
+      : { state: move.carried, state_version: thing.stateVersion + (move.to === move.from ? 0 : 1) };
+    return [
+      {
+        ...base,
+        type: move.gone ? "deleted" : "transition",
+        from: move.from,
+        to: move.gone ? null : move.to,
+        owner: move.owner,
+        reason: move.message ?? move.trigger,
+        data: { trigger: move.trigger, ...state, ...ended, ...told },
+      },
+    ];
+  }
+  const outcome = outcomeAfter(unit);
+  const outcomeChanged = outcome?.reason !== thing.outcome?.reason || outcome?.type !== thing.outcome?.type;
+  if (!outcomeChanged && Object.keys(facts).length === 0) return [];
+  const type = outcomeChanged ? (outcome?.type ?? "recovered") : "facts_changed";
+  return [
+    {
+      ...base,
+      type,
+      from: null,
+      to: null,
+      owner: null,
+      reason: outcomeChanged ? (outcome?.reason ?? null) : null,
+      data: told,
+    },
+  ];
+}
+
+const outcomeAfter = (unit: Unit): StoredOutcome | null =>
+  unit.outcome !== undefined ? unit.outcome : unit.move ? null : unit.thing.outcome;
+
+const endsOf = (unit: Unit): JsonObject =>
+  Object.fromEntries(
+    (unit.move?.ends ?? []).map(({ field, request, outcome, message }) => [
+      field,
+      { ...request, outcome, message: message ?? null },
+    ]),
+  );
+
+function carriedBy(thing: Thing): JsonObject {
+  const { name: _, ...carried } = thing.state;
+  return carried as JsonObject;
+}
+
+/** A thing gives up its claims when it leaves the state that holds one, and those it queued for when it goes another way. */
+function endsClaims(stores: ThingStores, { kind, move, thing }: Unit): boolean {
+  if (!move) return false;
+  return (
+    move.gone ||
+    (!claimsIn(stores, kind, move.to) && (claimsIn(stores, kind, move.from) || thing.outcome?.type === "waiting"))
+  );
+}
+
+const claimsIn = (stores: ThingStores, kind: string, state: string): boolean =>
+  storeOf(stores, kind).lifecycle.states[state]?.claims === true;
+
+export const keyOf = (unit: Unit): ThingKey => ({ kind: unit.kind, id: unit.thing.id });
+const nameOf = (key: ThingKey): string => `${key.kind}/${key.id}`;
+
+function groupByKind(units: readonly Unit[]): Map<string, Unit[]> {
+  return Map.groupBy(units, (unit) => unit.kind);
+}

@@ -1,0 +1,169 @@
+import { type Duration, milliseconds } from "../kernel/duration.ts";
+import type { Queryable } from "./database.ts";
+import type { ThingKey } from "./things.ts";
+
+/** One thing to look at, leased to us. `epoch` fences: whoever claims next has a higher one. */
+export interface ClaimedWork extends ThingKey {
+  readonly epoch: number;
+  /** Looks in vain since the last that went well. */
+  readonly failures: number;
+}
+
+export interface Release extends ThingKey {
+  readonly epoch: number;
+  /** When to look again; null: only when woken. */
+  readonly after: Duration | null;
+  readonly failures: number;
+  readonly error: string | null;
+}
+
+const DUE = "greatest(wake_at, coalesce(lease_until, '-infinity'::timestamptz))";
+
+/** Has the things looked at now. Under a lease this gives exactly one more look after the present one. */
+export async function wake(tx: Queryable, keys: readonly ThingKey[]): Promise<void> {
+  if (keys.length === 0) return;
+  await tx.query(
+    `insert into work (kind, id, wake_at)
+     select distinct kind, id, now() from unnest($1::text[], $2::text[]) as t(kind, id) order by kind, id
+     on conflict (kind, id) do update set wake_at = least(work.wake_at, excluded.wake_at)`,
+    [keys.map((key) => key.kind), keys.map((key) => key.id)],
+  );
+}
+
+/** Leases what is due, the longest due first. The lease in the database is longer than the owner's own view of it. */
+export async function claim(
+  db: Queryable,
+  options: {
+    readonly owner: string;
+    readonly kinds: readonly string[];
+    readonly limit: number;
+    readonly leaseFor: Duration;
+  },
+): Promise<ClaimedWork[]> {
+  const rows = await db.query<ClaimedWork>(
+    `with due as (
+       select kind, id from work
+        where ${DUE} <= now() and kind = any($3)
+        order by ${DUE} limit ${Math.floor(options.limit)}
+          for update skip locked)
+     update work w
+        set lease_owner = $1, lease_until = now() + $2 * interval '1 ms', wake_at = now() + $2 * interval '1 ms', epoch = w.epoch + 1
+       from due where w.kind = due.kind and w.id = due.id
+     returning w.kind, w.id, w.epoch, w.failures`,
+    [options.owner, options.leaseFor, options.kinds],
+  );
+  return rows;
+}
+
+/**
+ * Prolongs our leases; returns those that still are ours. Rows that a commit has locked right now are left for the next
+ * time, since waiting for them here could deadlock with a commit that waits for one of ours.
+ */
+export async function renew(
+  db: Queryable,
+  options: { readonly owner: string; readonly held: readonly ClaimedWork[]; readonly leaseFor: Duration },
+): Promise<ThingKey[]> {
+  if (options.held.length === 0) return [];
+  const rows = await db.query<ThingKey>(
+    `with mine as (
+       select w.kind, w.id from work w
+         join unnest($3::text[], $4::text[], $5::bigint[]) as h(kind, id, epoch) using (kind, id, epoch)
+        where w.lease_owner = $1 for update of w skip locked)
+     update work w
+        set lease_until = now() + $2 * interval '1 ms',
+            wake_at = case when w.wake_at < w.lease_until then w.wake_at else now() + $2 * interval '1 ms' end
+       from mine where w.kind = mine.kind and w.id = mine.id
+     returning w.kind, w.id`,
+    [
+      options.owner,
+      options.leaseFor,
+      options.held.map((work) => work.kind),
+      options.held.map((work) => work.id),
+      options.held.map((work) => work.epoch),
+    ],
+  );
+  return rows;
+}
+
+/** Gives leases back. A thing that was woken meanwhile stays due; a lease that is no longer ours is left alone. */
+export async function release(db: Queryable, releases: readonly Release[]): Promise<void> {
+  if (releases.length === 0) return;
+  await db.query(
+    `update work w
+        set lease_until = null, lease_owner = null, failures = r.failures, last_error = r.error,
+            wake_at = least(case when w.wake_at < w.lease_until then w.wake_at end,
+                            case when r.after_ms is null then 'infinity'::timestamptz else now() + r.after_ms * interval '1 ms' end)
+       from unnest($1::text[], $2::text[], $3::bigint[], $4::float8[], $5::int[], $6::text[])
+            as r(kind, id, epoch, after_ms, failures, error)
+      where w.kind = r.kind and w.id = r.id and w.epoch = r.epoch`,
+    [
+      releases.map((one) => one.kind),
+      releases.map((one) => one.id),
+      releases.map((one) => one.epoch),
+      releases.map((one) => one.after),
+      releases.map((one) => one.failures),
+      releases.map((one) => one.error),
+    ],
+  );
+}
+
+/** Locks the leases for the rest of the transaction; those not returned have been taken over by somebody else. */
+export async function fence(
+  tx: Queryable,
+  held: readonly (ThingKey & { readonly epoch: number })[],
+): Promise<ThingKey[]> {
+  if (held.length === 0) return [];
+  const rows = await tx.query<ThingKey>(
+    `select w.kind, w.id from work w
+       join unnest($1::text[], $2::text[], $3::bigint[]) as h(kind, id, epoch) using (kind, id, epoch)
+        for update of w`,
+    [held.map((one) => one.kind), held.map((one) => one.id), held.map((one) => one.epoch)],
+  );
+  return rows;
+}
+
+export async function forget(tx: Queryable, keys: readonly ThingKey[]): Promise<void> {
+  if (keys.length === 0) return;
+  await tx.query(
+    `delete from work w using unnest($1::text[], $2::text[]) as t(kind, id) where w.kind = t.kind and w.id = t.id`,
+    [keys.map((key) => key.kind), keys.map((key) => key.id)],
+  );
+}
+
+/** Ends the looks at a thing that is gone, unless somebody woke it meanwhile: then it may have come anew. */
+export async function forgetClaimed(
+  db: Queryable,
+  { kind, id, epoch }: ThingKey & { readonly epoch: number },
+): Promise<void> {
+  const deleted = await db.query(
+    `delete from work where kind = $1 and id = $2 and epoch = $3 and wake_at >= lease_until returning id`,
+    [kind, id, epoch],
+  );
+  if (deleted.length === 0) await release(db, [{ kind, id, epoch, after: milliseconds(0), failures: 0, error: null }]);
+}
+
+/** When the next thing falls due, as milliseconds from now; null when nothing will by itself. */
+export async function untilNextDue(db: Queryable, kinds: readonly string[]): Promise<number | null> {
+  const rows = await db.query<{ wait: number | null }>(
+    `select extract(epoch from ${DUE} - now())::float8 * 1000 as wait
+       from work where kind = any($1) and ${DUE} < 'infinity' order by ${DUE} limit 1`,
+    [kinds],
+  );
+  return rows[0]?.wait ?? null;
+}
+
+/** The safety net: wakes things that should be looked at and have no wake-up of their own. */
+export async function wakeStranded(
+  db: Queryable,
+  thing: { readonly kind: string; readonly table: string; readonly restingStates: readonly string[] },
+): Promise<number> {
+  const rows = await db.query<{ id: string }>(
+    `insert into work (kind, id, wake_at)
+     select $1, t.id, now() from ${thing.table} t left join work w on w.kind = $1 and w.id = t.id
+      where w.id is null or (w.lease_until is null and w.wake_at = 'infinity' and t.state <> all($2))
+     on conflict (kind, id) do update set wake_at = least(work.wake_at, excluded.wake_at)
+     returning id`,
+    [thing.kind, thing.restingStates],
+  );
+  return rows.length;
+}

@@ -1,0 +1,112 @@
+interface MetricDefinition {
+  readonly type: "counter" | "gauge" | "histogram";
+  readonly labels: readonly string[];
+  readonly doc: string;
+  /** Upper bounds, for histograms. */
+  readonly buckets?: readonly number[];
+}
+
+const DEVICE_SECONDS = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30];
+/** From seconds (a shelf switches) to a day (a node waits for a person). */
+const STATE_SECONDS = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400];
+
+/**
+ * Every metric of Millwright's own; the reference is printed from here. Kinds and states are the words of the lifecycle tables.
+ * Labels are closed sets: no ids, no addresses, no text from outside.
+ */
+export const METRICS = {
+  millwright_things: {
+    type: "gauge",
+    labels: ["kind", "state"],
+    doc: "Things by lifecycle state. The same on every replica: take the maximum, not the sum.",
+  },
+  millwright_things_above_sla: {
+    type: "gauge",
+    labels: ["kind", "state"],
+    doc: "Things that are longer in a working state than its SLA allows.",
+  },
+  millwright_state_seconds: {
+    type: "histogram",
+    labels: ["kind", "state"],
+    buckets: STATE_SECONDS,
+    doc: "How long things stayed in a state, seen when they leave it.",
+  },
+  millwright_transitions_total: {
+    type: "counter",
+    labels: ["kind", "from", "to"],
+    doc: "Transitions that this replica committed.",
+  },
+  millwright_handler_seconds: {
+    type: "histogram",
+    labels: ["kind", "state", "outcome"],
+    buckets: DEVICE_SECONDS,
+    doc: "Passes of a state's handler, by what came of them.",
+  },
+  millwright_conflicts_total: {
+    type: "counter",
+    labels: ["kind"],
+    doc: "Outcomes dropped because the thing changed meanwhile; it is looked at again.",
+  },
+  millwright_leases_lost_total: {
+    type: "counter",
+    labels: ["kind"],
+    doc: "Leases that ended before the work under them did; another replica goes on with it.",
+  },
+  millwright_quarantines_total: {
+    type: "counter",
+    labels: ["kind"],
+    doc: "Times that a thing was set apart, since its row cannot be read or what it led to cannot be written.",
+  },
+  millwright_work_due: { type: "gauge", labels: ["kind"], doc: "Things that are due and that no replica works on." },
+  millwright_work_leased: { type: "gauge", labels: ["kind"], doc: "Things that some replica works on." },
+  millwright_work_oldest_due_seconds: {
+    type: "gauge",
+    labels: ["kind"],
+    doc: "How long the longest-waiting due thing has been waiting.",
+  },
+  millwright_journal_horizon_age_seconds: {
+    type: "gauge",
+    labels: [],
+    doc: "Age of the oldest open writing transaction: watchers see nothing newer.",
+  },
+  millwright_watchers: { type: "gauge", labels: [], doc: "Open event streams on this replica." },
+  millwright_device_call_seconds: {
+    type: "histogram",
+    labels: ["operation", "outcome"],
+    buckets: DEVICE_SECONDS,
+    doc: "Requests to devices, by operation and how they ended.",
+  },
+  millwright_rpc_seconds: {
+    type: "histogram",
+    labels: ["method", "code"],
+    buckets: REQUEST_SECONDS,
+    doc: "Calls of the API, by method and gRPC code; streams are counted when they end.",
+  },
+  millwright_collect_failures_total: {
+    type: "counter",
+    labels: [],
+    doc: "Times that gauges could not be read from the database for /metrics.",
+  },
+} as const satisfies Readonly<Record<string, MetricDefinition>>;
+
+export type MetricName = keyof typeof METRICS;
+type OfType<T extends MetricDefinition["type"]> = {
+  [N in MetricName]: (typeof METRICS)[N]["type"] extends T ? N : never;
+}[MetricName];
+export type CounterName = OfType<"counter">;
+export type GaugeName = OfType<"gauge">;
+export type HistogramName = OfType<"histogram">;
+
+/** Exactly the labels that the table declares. */
+export type LabelsOf<N extends MetricName> = Readonly<Record<(typeof METRICS)[N]["labels"][number], string>>;
+
+export interface MetricRow {
+  readonly name: string;
+  readonly type: string;
+  readonly labels: readonly string[];
+  readonly doc: string;
+}
+
+export const describeMetrics = (): MetricRow[] =>
+  Object.entries(METRICS).map(([name, { type, labels, doc }]) => ({ name, type, labels, doc }));

@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { milliseconds } from "../kernel/duration.ts";
+import { createMetrics } from "./metrics.ts";
+import { observeDeviceCalls, observeEngine, observeRpc } from "./observers.ts";
+
+test("what engine, devices and API report is found under the metrics of the table, in seconds", async () => {
+  const metrics = createMetrics({ processMetrics: false });
+  const engine = observeEngine(metrics);
+  engine.handled({ kind: "power_shelf", state: "maintenance", outcome: "moved", took: milliseconds(250) });
+  engine.moved({ kind: "power_shelf", from: "maintenance", to: "ready", after: milliseconds(4_000) });
+  engine.conflicted("power_shelf");
+  engine.leaseLost("power_shelf");
+  engine.quarantined({ kind: "power_shelf" });
+  observeDeviceCalls(metrics).onCall({ operation: "read_power", outcome: "ok", ms: 20 });
+  observeRpc(metrics)({ method: "forge.Forge/SetPowerShelfMaintenance", code: "ok", ms: 3 });
+  const { body } = await metrics.render();
+  expect(
+    body
+      .split("\n")
+      .filter((line) => /_(sum|total)\b/.test(line) && !line.startsWith("#"))
+      .sort(),
+  ).toEqual([
+    "millwright_collect_failures_total 0",
+    'millwright_conflicts_total{kind="power_shelf"} 1',
+    'millwright_device_call_seconds_sum{operation="read_power",outcome="ok"} 0.02',
+    'millwright_handler_seconds_sum{kind="power_shelf",state="maintenance",outcome="moved"} 0.25',
+    'millwright_leases_lost_total{kind="power_shelf"} 1',
+    'millwright_quarantines_total{kind="power_shelf"} 1',
+    'millwright_rpc_seconds_sum{method="forge.Forge/SetPowerShelfMaintenance",code="ok"} 0.003',
+    'millwright_state_seconds_sum{kind="power_shelf",state="maintenance"} 4',
+    'millwright_transitions_total{kind="power_shelf",from="maintenance",to="ready"} 1',
+  ]);
+});

@@ -1,0 +1,94 @@
+import { ConnectError, type ConnectRouter, type Transport } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import type { FastifyInstance } from "fastify";
+import { HealthSwitch, healthRoutes } from "../../../src/api/grpc/health.ts";
+import { createCallFrame } from "../../../src/api/grpc/interceptors.ts";
+import { reflectionRoutes } from "../../../src/api/grpc/reflection.ts";
+import type { ApiLog, TlsMaterial } from "../../../src/api/listener.ts";
+import type { Peer } from "../../../src/api/peer.ts";
+import { type ApiServers, startApiServers } from "../../../src/api/server.ts";
+import { type Duration, seconds } from "../../../src/kernel/duration.ts";
+import type { Caller } from "../../../src/services/caller.ts";
+
+export interface LogLine {
+  readonly level: keyof ApiLog;
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly message: string;
+}
+
+/** Keeps every line, and lets a test wait for one. */
+export class RecordingLog implements ApiLog {
+  readonly lines: LogLine[] = [];
+  #waiting: (() => void)[] = [];
+
+  debug = (fields: object, message: string) => this.#add("debug", fields, message);
+  info = (fields: object, message: string) => this.#add("info", fields, message);
+  warn = (fields: object, message: string) => this.#add("warn", fields, message);
+  error = (fields: object, message: string) => this.#add("error", fields, message);
+
+  async line(matches: (line: LogLine) => boolean): Promise<LogLine> {
+    for (;;) {
+      const found = this.lines.find(matches);
+      if (found) return found;
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+
+  #add(level: keyof ApiLog, fields: object, message: string): void {
+    this.lines.push({ level, fields: { ...fields }, message });
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+}
+
+export interface ApiUnderTest extends ApiServers {
+  readonly log: RecordingLog;
+  readonly health: HealthSwitch;
+  grpc(): Transport;
+}
+
+interface Options {
+  readonly routes?: (router: ConnectRouter) => void;
+  readonly http?: (app: FastifyInstance) => void;
+  readonly authenticate?: (
+    headers: { get(name: string): string | null },
+    peer: Peer,
+    method: string,
+  ) => Promise<Caller>;
+  readonly tls?: TlsMaterial;
+  readonly closeWithin?: Duration;
+}
+
+/** Both servers on free ports of loopback, with health and reflection beside the given routes. */
+export async function startApi(options: Options = {}): Promise<ApiUnderTest> {
+  const log = new RecordingLog();
+  const health = new HealthSwitch(true);
+  const authenticate =
+    options.authenticate ?? (async (_headers, peer) => ({ name: "tester", roles: ["admin"], address: peer.address }));
+  const servers = await startApiServers({
+    grpcListen: { host: "127.0.0.1", port: 0 },
+    httpListen: { host: "127.0.0.1", port: 0 },
+    ...createCallFrame({
+      log,
+      authenticate: (headers, peer, method) =>
+        authenticate(headers, { certificate: null, certificateError: null, ...peer }, method),
+    }),
+    routes(router) {
+      options.routes?.(router);
+      healthRoutes(router, health);
+      reflectionRoutes(router);
+    },
+    http: (app) => options.http?.(app),
+    log,
+    closeWithin: options.closeWithin ?? seconds(10),
+    ...(options.tls === undefined ? {} : { tls: options.tls }),
+  });
+  return { ...servers, log, health, grpc: () => createGrpcTransport({ baseUrl: `http://${servers.grpcAddress}` }) };
+}
+
+/** The error that a call ended with. */
+export async function failureOf(call: Promise<unknown>): Promise<ConnectError> {
+  return call.then(
+    () => Promise.reject(new Error("the call succeeded")),
+    (error) => ConnectError.from(error),
+  );
+}

@@ -1,0 +1,276 @@
+import { execFileSync } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect, createServer, type Server } from "node:tls";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createAuthenticator } from "../../src/api/auth/authenticate.ts";
+import { createBearerTokens } from "../../src/api/auth/bearer-tokens.ts";
+import { ensureDevToken } from "../../src/api/auth/dev-token.ts";
+import { type Peer, peerOf } from "../../src/api/peer.ts";
+import { systemClock } from "../../src/kernel/clock.ts";
+import { seconds } from "../../src/kernel/duration.ts";
+import { createToken, listTokens, revokeToken, verifyToken } from "../../src/store/tokens.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+
+const READ = "millwright.v1.PowerShelfService/ListPowerShelves";
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+const now = new Date("2025-06-01T12:00:00Z");
+const later = (ms: number) => new Date(now.getTime() + ms);
+
+describe("the token store", () => {
+  test("verifies a token that it made, and knows no other", async () => {
+    const { db } = database;
+    const { id, token } = await createToken(db, { name: "pat", roles: ["operator"], createdBy: "dev" });
+    expect(token).toMatch(new RegExp(`^mw_${id}_[0-9a-f]{64}$`));
+    expect(await verifyToken(db, token, now)).toEqual({
+      status: "valid",
+      id,
+      name: "pat",
+      roles: ["operator"],
+      expiresAt: null,
+    });
+    const lastDigit = token.endsWith("0") ? "1" : "0";
+    const others = [
+      `${token.slice(0, -1)}${lastDigit}`,
+      `mw_${"0".repeat(16)}_${"0".repeat(64)}`,
+      token.toUpperCase(),
+      `${token}\n`,
+      id,
+      "' or true --",
+    ];
+    for (const other of others) expect(await verifyToken(db, other, now)).toEqual({ status: "unknown" });
+  });
+
+  test("keeps nothing that could be used to sign in", async () => {
+    const { db } = database;
+    const { token } = await createToken(db, { name: "kept", roles: ["viewer"], createdBy: "dev" });
+    const [row] = await db.query<{ all: string }>(`select t::text as all from tokens t where name = 'kept'`);
+    const secret = token.split("_")[2] ?? "";
+    expect(row?.all).not.toContain(secret);
+    expect(JSON.stringify(await listTokens(db, { limit: 1000 }))).not.toContain(secret);
+  });
+
+  test("refuses a token after its end", async () => {
+    const { db } = database;
+    const { token } = await createToken(db, {
+      name: "short",
+      roles: ["viewer"],
+      createdBy: "dev",
+      expiresAt: later(1000),
+    });
+    expect(await verifyToken(db, token, later(999))).toMatchObject({ status: "valid" });
+    expect(await verifyToken(db, token, later(1000))).toEqual({ status: "expired", at: later(1000) });
+  });
+
+  test("refuses a revoked token; revoking again keeps the first time", async () => {
+    const { db } = database;
+    const { id, token } = await createToken(db, { name: "gone", roles: ["viewer"], createdBy: "dev" });
+    expect(await revokeToken(db, id, now)).toMatchObject({ id, name: "gone", revokedAt: now });
+    expect(await revokeToken(db, id, later(5000))).toMatchObject({ revokedAt: now });
+    expect(await verifyToken(db, token, now)).toEqual({ status: "revoked", at: now });
+    expect(await revokeToken(db, "0000000000000000", now)).toBeNull();
+  });
+
+  test("notes the last use, to about a minute", async () => {
+    const { db } = database;
+    const { id, token } = await createToken(db, { name: "used", roles: ["viewer"], createdBy: "dev" });
+    const lastUse = async () => (await listTokens(db, { limit: 1000 })).find((row) => row.id === id)?.lastUsedAt;
+    expect(await lastUse()).toBeNull();
+    await verifyToken(db, token, now);
+    await verifyToken(db, token, later(59_000));
+    expect(await lastUse()).toEqual(now);
+    await verifyToken(db, token, later(60_000));
+    expect(await lastUse()).toEqual(later(60_000));
+  });
+
+  test("lists in pages, by name, each token once", async () => {
+    const { db } = database;
+    for (const name of ["page-b", "page-a", "page-b"])
+      await createToken(db, { name, roles: ["viewer"], createdBy: "dev" });
+    const seen: string[] = [];
+    let after: { name: string; id: string } | undefined;
+    for (;;) {
+      const [row] = await listTokens(db, { limit: 1, after });
+      if (row === undefined) break;
+      after = row;
+      seen.push(row.id);
+    }
+    expect(seen).toEqual((await listTokens(db, { limit: 1000 })).map((row) => row.id));
+    expect(new Set(seen).size).toBe(seen.length);
+  });
+});
+
+test("the dev token signs its holder in as an administrator named dev, and survives a restart", async () => {
+  const { db } = database;
+  const dataDir = await mkdtemp(join(tmpdir(), "millwright-auth-"));
+  try {
+    const store = {
+      verify: (token: string) => verifyToken(db, token, new Date()),
+      create: (token: Parameters<typeof createToken>[1]) => createToken(db, token),
+    };
+    const { token, path } = await ensureDevToken(dataDir, store);
+    expect(await ensureDevToken(dataDir, store)).toEqual({ token, path });
+    const tokens = createBearerTokens({ verify: store.verify, known: [], cacheFor: seconds(5), clock: systemClock });
+    const authenticate = createAuthenticator({ mode: "required", tokens, certificateRoles: {} });
+    const headers = new Headers({ authorization: `Bearer ${(await readFile(path, "utf8")).trim()}` });
+    const caller = await authenticate(headers, { address: "127.0.0.1" }, "millwright.v1.TokenService/CreateToken");
+    expect(caller).toEqual({ name: "dev", roles: ["admin"], address: "127.0.0.1" });
+  } finally {
+    await rm(dataDir, { recursive: true });
+  }
+});
+
+function hasOpenssl(): boolean {
+  try {
+    execFileSync("openssl", ["version"], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe.skipIf(!hasOpenssl())("mutual TLS, with certificates made by openssl", () => {
+  let directory: string;
+  let server: Server;
+  const peers: Peer[] = [];
+  const file = (name: string) => join(directory, name);
+  const openssl = (...args: string[]) => execFileSync("openssl", args, { cwd: directory, stdio: "pipe" });
+
+  /** A certificate of its own, by the authority that is named. */
+  async function issue(name: string, authority: string, subject: string, altName: string): Promise<void> {
+    await writeFile(file(`${name}.ext`), `subjectAltName=${altName}\n`);
+    openssl(
+      "req",
+      "-newkey",
+      "ec",
+      "-pkeyopt",
+      "ec_paramgen_curve:P-256",
+      "-nodes",
+      "-keyout",
+      `${name}.key`,
+      "-out",
+      `${name}.csr`,
+      "-subj",
+      subject,
+    );
+    openssl(
+      "x509",
+      "-req",
+      "-in",
+      `${name}.csr`,
+      "-CA",
+      `${authority}.crt`,
+      "-CAkey",
+      `${authority}.key`,
+      "-CAcreateserial",
+      "-days",
+      "2",
+      "-out",
+      `${name}.crt`,
+      "-extfile",
+      `${name}.ext`,
+    );
+  }
+
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), "millwright-mtls-"));
+    for (const authority of ["trusted", "stranger"]) {
+      openssl(
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-nodes",
+        "-days",
+        "2",
+        "-keyout",
+        `${authority}.key`,
+        "-out",
+        `${authority}.crt`,
+        "-subj",
+        `/CN=${authority}`,
+      );
+    }
+    await issue("server", "trusted", "/CN=localhost", "DNS:localhost");
+    await issue("person", "trusted", "/OU=operators/CN=kim", "email:kim@example.org");
+    await issue("workload", "trusted", "/CN=x", "DNS:flow.example,URI:spiffe://site.example/service/flow");
+    await issue("sly", "trusted", "/CN=x", "@names\n[names]\nDNS.1=a.example, URI:spiffe://site.example/service/flow");
+    await issue("forged", "stranger", "/OU=operators/CN=kim", "email:kim@example.org");
+    const [key, cert, ca] = await Promise.all(
+      ["server.key", "server.crt", "trusted.crt"].map((name) => readFile(file(name))),
+    );
+    server = createServer({ key, cert, ca, requestCert: true, rejectUnauthorized: false }, (socket) => {
+      peers.push(peerOf(socket));
+      socket.end("seen");
+    });
+    await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  });
+  afterAll(async () => {
+    await new Promise((resolve) => void server.close(resolve));
+    await rm(directory, { recursive: true });
+  });
+
+  async function peerShowing(name: string): Promise<Peer> {
+    const [key, cert, ca] = await Promise.all(
+      [`${name}.key`, `${name}.crt`, "trusted.crt"].map((part) => readFile(file(part))),
+    );
+    const { port } = server.address() as AddressInfo;
+    const socket = connect({ host: "127.0.0.1", port, servername: "localhost", key, cert, ca });
+    await new Promise<void>((resolve, reject) => {
+      socket
+        .on("error", reject)
+        .on("close", () => resolve())
+        .resume();
+    });
+    return peers.pop() ?? expect.unreachable();
+  }
+
+  const authenticate = createAuthenticator({
+    mode: "required",
+    tokens: createBearerTokens({
+      verify: async () => ({ status: "unknown" }),
+      known: [],
+      cacheFor: seconds(1),
+      clock: systemClock,
+    }),
+    certificateRoles: { "OU=operators": ["operator"], "spiffe://site.example/service/*": ["viewer"] },
+  });
+
+  test("a person is named by the common name", async () => {
+    expect(await authenticate(new Headers(), await peerShowing("person"), READ)).toMatchObject({
+      name: "kim",
+      roles: ["operator"],
+      address: "127.0.0.1",
+    });
+  });
+
+  test("a workload is named by its SPIFFE id", async () => {
+    expect(await authenticate(new Headers(), await peerShowing("workload"), READ)).toMatchObject({
+      name: "spiffe://site.example/service/flow",
+      roles: ["viewer"],
+    });
+  });
+
+  test("a URI that is smuggled in another name gives nothing", async () => {
+    await expect(authenticate(new Headers(), await peerShowing("sly"), READ)).rejects.toMatchObject({
+      kind: "permission_denied",
+    });
+  });
+
+  test("a certificate of a strange authority does not sign in", async () => {
+    await expect(authenticate(new Headers(), await peerShowing("forged"), READ)).rejects.toMatchObject({
+      kind: "unauthenticated",
+      message: expect.stringContaining("client certificate is not accepted"),
+    });
+  });
+});

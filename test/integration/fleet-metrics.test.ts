@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createFleetCollector } from "../../src/engine/fleet-metrics.ts";
+import { allThings } from "../../src/store/all-things.ts";
+import { createMetrics } from "../../src/telemetry/metrics.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+test("/metrics shows states, lateness, work depth and the journal's horizon as the database has them", async () => {
+  const { db } = database;
+  const shelf = (id: string, state: string, since: string) =>
+    db.execute(
+      `insert into power_shelves (id, name, bmc_mac, bmc_address, bmc_port, state, state_since)
+       values ($1, $1, $1, '127.0.0.1', 443, $2, now() - $3::interval)`,
+      [id, state, since],
+    );
+  await shelf("a", "ready", "10 days");
+  await shelf("b", "ready", "1 second");
+  await shelf("c", "maintenance", "1 second");
+  await shelf("d", "maintenance", "1 day");
+  await db.execute(
+    `insert into work (kind, id, wake_at, lease_until, lease_owner) values
+       ('power_shelf', 'a', now() - interval '90 seconds', null, null),
+       ('power_shelf', 'b', now() + interval '1 hour', null, null),
+       ('power_shelf', 'c', now() + interval '1 minute', now() + interval '1 minute', 'r1'),
+       ('power_shelf', 'd', now() - interval '5 seconds', now() - interval '5 seconds', 'dead')`,
+  );
+  const metrics = createMetrics({ processMetrics: false });
+  metrics.collectWith(createFleetCollector({ db, stores: allThings }));
+  const { body } = await metrics.render();
+  const value = (series: string) =>
+    Number(
+      body
+        .split("\n")
+        .find((line) => line.startsWith(`${series} `))
+        ?.split(" ")[1] ?? Number.NaN,
+    );
+
+  expect(value('millwright_things{kind="power_shelf",state="ready"}')).toBe(2);
+  expect(value('millwright_things{kind="power_shelf",state="maintenance"}')).toBe(2);
+  expect(value('millwright_things{kind="power_shelf",state="error"}')).toBe(0);
+  expect(value('millwright_things_above_sla{kind="power_shelf",state="maintenance"}')).toBe(1);
+  expect(value('millwright_things_above_sla{kind="power_shelf",state="ready"}')).toBe(0);
+  expect(value('millwright_work_due{kind="power_shelf"}')).toBe(2);
+  expect(value('millwright_work_leased{kind="power_shelf"}')).toBe(1);
+  expect(value('millwright_work_oldest_due_seconds{kind="power_shelf"}')).toBeGreaterThanOrEqual(90);
+  expect(value("millwright_journal_horizon_age_seconds")).toBeGreaterThanOrEqual(0);
+  expect(value("millwright_collect_failures_total")).toBe(0);
+  for (const kind of allThings.keys()) expect(value(`millwright_work_due{kind="${kind}"}`)).toBeGreaterThanOrEqual(0);
+});

@@ -1,0 +1,117 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import pg from "pg";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { silentLog } from "../../../src/store/log.ts";
+import { MIGRATIONS_DIRECTORY, migrate, readMigrations } from "../../../src/store/migrate.ts";
+import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
+
+const REPLICA = join(import.meta.dirname, "..", "..", "support", "migrate-once.ts");
+const run = promisify(execFile);
+
+let database: TestDatabase;
+let directory: string;
+beforeEach(async () => {
+  database = await createTestDatabase({ empty: true });
+  directory = mkdtempSync(join(tmpdir(), "millwright-migrations-"));
+});
+afterEach(async () => {
+  await database.drop();
+  rmSync(directory, { recursive: true });
+});
+
+const write = (file: string, sql: string) => writeFileSync(join(directory, file), sql);
+const migrateNow = () => migrate(database.url, { log: silentLog, directory });
+const tables = async () =>
+  (
+    await database.db.query<{ name: string }>(
+      "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' ORDER BY 1",
+    )
+  ).map(({ name }) => name);
+
+test("the migrations that we ship apply to an empty database, and once", async () => {
+  const shipped = (await readMigrations(MIGRATIONS_DIRECTORY)).map(({ id }) => id);
+  expect(shipped.length).toBeGreaterThan(0);
+  expect(await migrate(database.url, { log: silentLog })).toEqual(shipped);
+  expect(await migrate(database.url, { log: silentLog })).toEqual([]);
+});
+
+test("applies what is new, in order", async () => {
+  write("0002_b.sql", "ALTER TABLE a ADD COLUMN b int;");
+  write("0001_a.sql", "CREATE TABLE a (); CREATE TABLE c ();");
+  expect(await migrateNow()).toEqual(["0001_a", "0002_b"]);
+  write("0003_d.sql", "DROP TABLE c;");
+  expect(await migrateNow()).toEqual(["0003_d"]);
+  expect(await tables()).toEqual(["a", "schema_migrations"]);
+});
+
+test("several processes at once on an empty database all succeed, and each migration is applied by one of them", async () => {
+  write("0001_a.sql", "CREATE TABLE a (n int); SELECT pg_sleep(0.2);");
+  write("0002_b.sql", "INSERT INTO a VALUES (1);");
+  const outputs = await Promise.all(
+    Array.from({ length: 4 }, () => run(process.execPath, [REPLICA, database.url, directory], { cwd: "/", env: {} })),
+  );
+  const applied = outputs.flatMap(({ stdout }) => JSON.parse(stdout) as string[]);
+  expect(applied).toEqual(["0001_a", "0002_b"]);
+  expect(await database.db.query("SELECT n FROM a")).toEqual([{ n: 1 }]);
+});
+
+test("a migration that fails is undone whole, names its line, and what came before it stays", async () => {
+  write("0001_a.sql", "CREATE TABLE a ();");
+  write("0002_b.sql", "CREATE TABLE b ();\n\nCREATE TABEL c ();");
+  await expect(migrateNow()).rejects.toThrow(/migration 0002_b failed in line 3: syntax error/);
+  expect(await tables()).toEqual(["a", "schema_migrations"]);
+  write("0002_b.sql", "CREATE TABLE b ();");
+  expect(await migrateNow()).toEqual(["0002_b"]);
+});
+
+test("a migration changed after it was applied is refused; other line ends are no change", async () => {
+  write("0001_a.sql", "CREATE TABLE a ();\nCREATE TABLE b ();\n");
+  await migrateNow();
+  write("0001_a.sql", "CREATE TABLE a ();\r\nCREATE TABLE b ();\r\n");
+  expect(await migrateNow()).toEqual([]);
+  write("0001_a.sql", "CREATE TABLE a ();");
+  await expect(migrateNow()).rejects.toThrow("migration 0001_a was changed after it had been applied");
+});
+
+test("a database from a newer version is refused and left alone", async () => {
+  write("0001_a.sql", "CREATE TABLE a ();");
+  write("0002_b.sql", "CREATE TABLE b ();");
+  await migrateNow();
+  renameSync(join(directory, "0002_b.sql"), join(directory, "later"));
+  await expect(migrateNow()).rejects.toMatchObject({
+    kind: "failed_precondition",
+    message: "the database has migration 0002_b, which this version of Millwright does not know",
+  });
+});
+
+test("a migration that comes late, before one already applied, is refused", async () => {
+  write("0002_b.sql", "CREATE TABLE b ();");
+  await migrateNow();
+  write("0001_a.sql", "CREATE TABLE a ();");
+  await expect(migrateNow()).rejects.toThrow(
+    "migration 0001_a is missing in this database, although 0002_b was applied",
+  );
+});
+
+test.each([
+  [["0001_a.sql", "0001_b.sql"], "migrations 0001_a.sql and 0001_b.sql have the same number"],
+  [["1_a.sql"], "migration 1_a.sql is not named like 0001_what_it_does.sql"],
+])("files %j are refused", async (files, message) => {
+  for (const file of files) write(file, "SELECT 1;");
+  await expect(migrateNow()).rejects.toThrow(message);
+});
+
+test("can be given up while another replica migrates", async () => {
+  const other = new pg.Client(database.pgConfig);
+  await other.connect();
+  await other.query("SELECT pg_advisory_lock(6011957130427183629)");
+  const stop = new AbortController();
+  const log = { ...silentLog, info: () => stop.abort(new Error("we are stopping")) };
+  await expect(migrate(database.url, { log, directory, signal: stop.signal })).rejects.toThrow("we are stopping");
+  await other.end();
+  expect(await migrateNow()).toEqual([]);
+});

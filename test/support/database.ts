@@ -1,0 +1,45 @@
+import pg from "pg";
+import { inject } from "vitest";
+import { type Database, type DatabaseOptions, openDatabase } from "../../src/store/database.ts";
+import { silentLog } from "../../src/store/log.ts";
+import { databaseUrl } from "./database-url.ts";
+
+export interface TestDatabase {
+  readonly db: Database;
+  readonly url: string;
+  /** For a `pg.Client` of one's own. */
+  readonly pgConfig: { readonly connectionString: string };
+  readonly name: string;
+  /** Closes `db` and removes the database, whoever else is still connected to it. */
+  drop(): Promise<void>;
+}
+
+let count = 0;
+
+/** A database of one's own with all migrations in it; `empty` gives one without. */
+export async function createTestDatabase(
+  options: { empty?: boolean } & Partial<DatabaseOptions> = {},
+): Promise<TestDatabase> {
+  const { empty = false, ...databaseOptions } = options;
+  const { adminUrl, template } = inject("testServer");
+  count += 1;
+  const name = `${template}_${process.pid}_${count}`;
+  await administrate(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${empty ? "template0" : template}`);
+  const url = databaseUrl(adminUrl, name);
+  const db = openDatabase(url, { log: silentLog, applicationName: "millwright-test", ...databaseOptions });
+  const drop = async () => {
+    await db.close();
+    await administrate(adminUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+  };
+  return { db, url, pgConfig: { connectionString: url }, name, drop };
+}
+
+async function administrate(url: string, statement: string): Promise<void> {
+  const admin = new pg.Client({ connectionString: url });
+  await admin.connect();
+  try {
+    await admin.query(statement);
+  } finally {
+    await admin.end();
+  }
+}

@@ -1,6 +1,8 @@
 import type { Interceptor, Transport } from "@connectrpc/connect";
+import { createTransport } from "@connectrpc/connect/protocol-connect";
 import { readTextFile } from "./discover-server.ts";
 import { UsageError } from "./errors.ts";
+import { createHttpClient, type TlsFiles } from "./http-client.ts";
 
 export interface ConnectionOptions {
   readonly url: string;
@@ -12,34 +14,20 @@ export interface ConnectionOptions {
 
 /** No single answer takes longer; streams are not bound by it. */
 const UNARY_TIMEOUT_MS = 60_000;
+const MOST_BYTES = 64 * 1024 * 1024;
 
-/**
- * The Connect protocol over HTTP/1.1.
- *
- * Short calls go through `fetch`, which loads fastest. Streams do not: `fetch` gives up on a body that is silent for five
- * minutes, and a quiet fleet is silent for longer. Client certificates need Node's own client, too.
- */
-export async function openTransport(options: ConnectionOptions, kind: "unary" | "streaming"): Promise<Transport> {
-  const interceptors = options.token === undefined ? [] : [bearer(options.token)];
-  const mutualTls = options.clientCert !== undefined || options.clientKey !== undefined;
-  if (kind === "unary" && !mutualTls) {
-    await trustCa(options.caFile);
-    const { createConnectTransport } = await import("@connectrpc/connect-web");
-    return createConnectTransport({
-      baseUrl: options.url,
-      useBinaryFormat: true,
-      interceptors,
-      defaultTimeoutMs: UNARY_TIMEOUT_MS,
-    });
-  }
-  const { createConnectTransport } = await import("@connectrpc/connect-node");
-  return createConnectTransport({
+/** The Connect protocol over HTTP/1.1. */
+export function openTransport(options: ConnectionOptions, kind: "unary" | "streaming"): Transport {
+  return createTransport({
     baseUrl: options.url,
-    httpVersion: "1.1",
+    httpClient: createHttpClient(tlsFiles(options)),
+    interceptors: options.token === undefined ? [] : [bearer(options.token)],
     useBinaryFormat: true,
-    interceptors,
     acceptCompression: [],
-    nodeOptions: tlsOptions(options),
+    sendCompression: null,
+    compressMinBytes: 1024,
+    readMaxBytes: MOST_BYTES,
+    writeMaxBytes: MOST_BYTES,
     ...(kind === "unary" ? { defaultTimeoutMs: UNARY_TIMEOUT_MS } : {}),
   });
 }
@@ -52,17 +40,7 @@ const bearer =
     return next(request);
   };
 
-async function trustCa(caFile: string | undefined): Promise<void> {
-  if (caFile === undefined) return;
-  const tls = await import("node:tls");
-  tls.setDefaultCACertificates([...tls.getCACertificates("default"), mustRead(caFile, "--ca-file")]);
-}
-
-function tlsOptions({ caFile, clientCert, clientKey }: ConnectionOptions): {
-  ca?: string;
-  cert?: string;
-  key?: string;
-} {
+function tlsFiles({ caFile, clientCert, clientKey }: ConnectionOptions): TlsFiles {
   if ((clientCert === undefined) !== (clientKey === undefined)) {
     throw new UsageError("--client-cert and --client-key belong together");
   }

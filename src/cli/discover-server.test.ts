@@ -101,6 +101,7 @@ test.each<[string, DiscoveryOptions, World, RegExp]>([
 });
 
 test("a refused token is not repeated", () => {
+  expect(() => discover({ server: "http://kim:s3cret@host" })).toThrow(/^(?!.*s3cret).*user name or password/);
   expect(() => discover({ token: "s3cret value" })).toThrow(/^(?!.*s3cret)/);
 });
 

@@ -148,13 +148,14 @@ export function parseServer(text: string, field: string): string {
   } catch {
     throw wrong();
   }
-  if (
-    !["http:", "https:"].includes(url.protocol) ||
-    url.hostname === "" ||
-    url.username !== "" ||
-    url.search !== "" ||
-    url.hash !== ""
-  )
+  // Not repeated in the message: what stands before the @ is a secret.
+  if (url.username !== "" || url.password !== "") {
+    throw new UsageError(
+      `${field}: the address must not hold a user name or password`,
+      "give the token with --token-file or MILLWRIGHT_TOKEN",
+    );
+  }
+  if (!["http:", "https:"].includes(url.protocol) || url.hostname === "" || url.search !== "" || url.hash !== "")
     throw wrong();
   const protocol = hasScheme || LOOPBACK.test(url.hostname) ? url.protocol : "https:";
   const path = url.pathname.replace(/\/+$/, "");

@@ -68,6 +68,25 @@ test("a connection that is refused names the server and what to start", async ()
   });
 });
 
+test.each(["SELF_SIGNED_CERT_IN_CHAIN", "ERR_TLS_CERT_ALTNAME_INVALID", "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED"])(
+  "%s says that the connection is not trusted, and which options help",
+  async (code) => {
+    const error = new ConnectError(
+      "tls",
+      Code.Unknown,
+      undefined,
+      undefined,
+      Object.assign(new Error("tls"), { code }),
+    );
+    const failure = await describeFailure(error, "https://m");
+    expect(failure).toMatchObject({
+      message: `no trusted connection to https://m (${code})`,
+      exitCode: EXIT.unavailable,
+    });
+    expect(failure.hint).toContain("--ca-file");
+  },
+);
+
 test("an answer that is not Millwright's says so", async () => {
   const failure = await describeFailure(new ConnectError("HTTP 502", Code.Unavailable), "http://proxy");
   expect(failure).toMatchObject({

@@ -103,6 +103,9 @@ const NO_SERVER = [
   "EPIPE",
 ];
 
+/** Codes of Node and OpenSSL about certificates and the handshake. */
+const TLS_TROUBLE = /CERT|^ERR_SSL|^ERR_TLS|^UNABLE_TO_/;
+
 /** The errno word of an error or of what caused it. */
 export function systemCodeOf(error: unknown): string | undefined {
   for (let at = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++) {
@@ -140,6 +143,13 @@ export async function describeFailure(error: unknown, server: string | undefined
     return {
       message: `cannot reach the server at ${server} (${systemCode})`,
       hint: "start one with `npm start` or `millwright dev`, or name another with --server",
+      exitCode: EXIT.unavailable,
+    };
+  }
+  if (server !== undefined && systemCode !== undefined && TLS_TROUBLE.test(systemCode)) {
+    return {
+      message: `no trusted connection to ${server} (${systemCode})`,
+      hint: "--ca-file names the CA of the server's certificate; --client-cert and --client-key a certificate of your own, if it wants one",
       exitCode: EXIT.unavailable,
     };
   }

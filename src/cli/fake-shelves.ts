@@ -80,6 +80,9 @@ export function createFakeShelves(): FakeShelves {
           fake.onMaintenance(request);
           return {};
         },
+        findPowerShelfIds: ({ bmcMac }) => ({
+          ids: [...fake.shelves.values()].filter((shelf) => shelf.bmc?.mac === bmcMac).map(({ id }) => ({ id })),
+        }),
         findPowerShelves: ({ name }) => ({
           powerShelves: [...fake.shelves.values()]
             .filter((shelf) => shelf.name === name)

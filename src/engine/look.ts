@@ -6,6 +6,7 @@ import { messageOf, StepFailure } from "../kernel/errors.ts";
 import type { Json, JsonObject, Lifecycle, StoredOutcome, Thing } from "../kernel/lifecycle.ts";
 import type { Effect, Outcome } from "../kernel/outcome.ts";
 import { pauseBefore, retrying } from "../kernel/retry.ts";
+import { continueTrace, withSpan } from "../telemetry/tracing.ts";
 
 /** What the engine knows of a kind of thing besides its store: who handles which state. */
 export type StateHandler = (thing: Thing, frame: { readonly call: CallContext }) => Promise<Outcome>;
@@ -45,10 +46,19 @@ export async function lookAt(input: LookInput): Promise<Look> {
   const handler = input.handlerOf(thing.state.name);
   if (!handler) return { outcome: null, effects: [], after: null, failures: 0, error: null };
   try {
-    return judge(input, await handler(thing, { call: input.call }));
+    const name = `${lifecycle.kind} ${thing.state.name}`;
+    const work = () => withSpan(name, { "millwright.id": thing.id }, () => handler(thing, { call: input.call }));
+    return judge(input, await continueTrace(traceparentOf(thing), work));
   } catch (error) {
     return judgeFailure(input, error);
   }
+}
+
+/** The trace of the request that the state carries, if it carries one. */
+function traceparentOf({ state: { request } }: Thing): string | undefined {
+  const carried =
+    typeof request === "object" && request !== null && "traceparent" in request ? request.traceparent : undefined;
+  return typeof carried === "string" ? carried : undefined;
 }
 
 function judge(input: LookInput, outcome: Outcome): Look {

@@ -15,7 +15,7 @@ const UNITS: readonly (readonly [string, number])[] = [
 
 /** For people: "4m 10s", "1d 2h"; two units at most, since nobody reads a third. */
 export function describeDuration(duration: Duration): string {
-  if (duration < 1_000) return `${Math.max(0, Math.round(duration))}ms`;
+  if (duration < 1_000) return `${Math.max(0, Math.floor(duration))}ms`;
   let rest: number = duration;
   const parts: string[] = [];
   for (const [name, size] of UNITS) {

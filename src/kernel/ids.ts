@@ -17,19 +17,22 @@ export function parsePowerShelfId(text: string, field: string): PowerShelfId {
   return text as PowerShelfId;
 }
 
-const MAC = /^[0-9a-f]{12}$/;
+/** With colons, dashes, dots or nothing between; a mixture is more likely a slip than an address. */
+const MAC_NOTATIONS = [
+  /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/,
+  /^[0-9a-f]{2}(-[0-9a-f]{2}){5}$/,
+  /^[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}$/,
+  /^[0-9a-f]{12}$/,
+];
 
 /** A MAC address in any common notation, as `aa:bb:cc:dd:ee:ff`. */
 export function parseMac(text: string, field: string): string {
-  const digits = text.toLowerCase().replace(/[:.-]/g, "");
-  if (!MAC.test(digits)) {
-    throw new AppError(
-      "invalid_argument",
-      `${field}: ${JSON.stringify(text.slice(0, 40))} is not a MAC address (like 02:00:5e:10:00:01)`,
-      {
-        field,
-      },
-    );
+  const lower = text.toLowerCase();
+  if (!MAC_NOTATIONS.some((notation) => notation.test(lower))) {
+    const shown = JSON.stringify(text.slice(0, 40));
+    throw new AppError("invalid_argument", `${field}: ${shown} is not a MAC address (like 02:00:5e:10:00:01)`, {
+      field,
+    });
   }
-  return digits.replace(/(..)(?=.)/g, "$1:");
+  return lower.replace(/[:.-]/g, "").replace(/(..)(?=.)/g, "$1:");
 }

@@ -125,17 +125,23 @@ export type EventOf<L, S extends string> =
     ? Each extends readonly [
         infer From,
         { readonly owner: "handler"; readonly name: infer N extends string },
+        infer To,
         ...unknown[],
       ]
-      ? From extends S | typeof ANY
+      ? From extends S
         ? N
-        : never
+        : From extends typeof ANY
+          ? To extends S
+            ? never
+            : N
+          : never
       : never
     : never;
 
 /**
  * Declares a lifecycle. Unknown states do not compile; what types cannot see is refused here, at load: a state that nothing
- * reaches, a working state without SLA or exit, two failure rows, a deadline without one.
+ * reaches, a working state without SLA or exit, two failure rows, a deadline without one, a row that an earlier one always
+ * forestalls.
  */
 export function defineLifecycle<T extends Thing>() {
   return <const S extends string, const R extends readonly Row<T, NoInfer<S>>[]>(definition: {
@@ -162,10 +168,12 @@ function findFaults<T extends Thing, S extends string>(lifecycle: Lifecycle<T, S
   const faults: string[] = [];
   const names = Object.keys(lifecycle.states) as S[];
   const known = new Set<string>(names);
-  for (const [from, trigger, to] of lifecycle.transitions) {
+  for (const [from, trigger, to, options] of lifecycle.transitions) {
     if (from !== ANY && !known.has(from)) faults.push(`a row starts in ${from}, which is no state`);
     if (to !== GONE && to !== STAY && !known.has(to)) faults.push(`a row leads to ${to}, which is no state`);
     if (trigger.name === "") faults.push(`a guard out of ${from} has no name; history and docs show it`);
+    if (trigger.owner === "controller" && options?.provided)
+      faults.push(`${trigger.name} out of ${from} is the controller's: what must hold is its guard, not provided`);
     if (from !== ANY && known.has(from) && lifecycle.states[from].terminal)
       faults.push(`${from} is terminal, yet a row leaves it`);
   }
@@ -181,13 +189,34 @@ function findFaults<T extends Thing, S extends string>(lifecycle: Lifecycle<T, S
     const rows = rowsFrom(lifecycle, name);
     const failures = new Set(rows.filter(([, trigger]) => trigger.failure).map(([, trigger]) => trigger.name));
     if (!reached.has(name)) faults.push(`nothing leads to ${name}`);
-    if (spec.rest && (spec.sla ?? spec.deadline) !== undefined)
-      faults.push(`${name} rests, so it has neither SLA nor deadline`);
+    if ((spec.rest || spec.terminal) && (spec.sla ?? spec.deadline) !== undefined)
+      faults.push(`${name} ${spec.rest ? "rests" : "is terminal"}, so it has neither SLA nor deadline`);
     if (!spec.rest && !spec.terminal && spec.sla === undefined) faults.push(`${name} is at work, so it needs an SLA`);
     if (!spec.rest && !spec.terminal && rows.every(([, , to]) => to === STAY))
       faults.push(`${name} is at work and has no exit`);
     if (failures.size > 1) faults.push(`${name} has more than one failure event`);
     if (spec.deadline !== undefined && failures.size === 0) faults.push(`${name} has a deadline but no failure row`);
   }
-  return faults;
+  return [...faults, ...findForestalled(lifecycle)];
+}
+
+/** Rows that can never apply, since an earlier one without a condition answers to the same trigger wherever they could. */
+function findForestalled<T, S extends string>(lifecycle: Lifecycle<T, S>): string[] {
+  const alive = new Set<Row<T, S>>();
+  for (const name of Object.keys(lifecycle.states) as S[]) {
+    const settled = new Set<string>();
+    for (const row of rowsFrom(lifecycle, name)) {
+      const [, { owner, name: trigger }, , options] = row;
+      const key = `${owner} ${trigger}`;
+      if (!settled.has(key)) alive.add(row);
+      // What a controller's guard says is not to be seen from here; two rows with the same one are a slip all the same.
+      if (options?.provided === undefined) settled.add(key);
+    }
+  }
+  return lifecycle.transitions
+    .filter((row) => !alive.has(row))
+    .map(
+      ([from, { name }, to]) =>
+        `the row ${from} → ${to} on ${name} never applies: an earlier one always comes before it`,
+    );
 }

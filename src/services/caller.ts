@@ -5,4 +5,6 @@ export interface Caller {
   readonly roles: readonly string[];
   /** Where the connection comes from, for the audit; null when the transport has no address. */
   readonly address: string | null;
+  /** The trace that the call belongs to (W3C traceparent): the work that it causes joins it. */
+  readonly traceparent?: string;
 }

@@ -62,7 +62,7 @@ export async function setPowerShelfMaintenance(
       field: "maintenanceRequest",
       ids,
       initiator,
-      wish: { operation },
+      wish: { operation, ...(caller.traceparent !== undefined && { traceparent: caller.traceparent }) },
     });
   });
 }

@@ -1,3 +1,4 @@
+import type { Duration } from "../kernel/duration.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/lifecycle.ts";
 import type { Queryable } from "./database.ts";
@@ -149,4 +150,26 @@ export function parseCursor(cursor: string): [epoch: string, xid: string, seq: s
     );
   }
   return [epoch, xid, seq];
+}
+
+/** Which of two cursors comes first: below, above or equal to zero. */
+export function compareCursors(a: string, b: string): number {
+  if (a === b) return 0;
+  const [left, right] = [parseCursor(a), parseCursor(b)];
+  for (let part = 0; part < 3; part += 1) {
+    const [one, other] = [left[part] as string, right[part] as string];
+    if (one.length !== other.length) return one.length - other.length; // whole numbers without leading zeros
+    if (one !== other) return one < other ? -1 : 1;
+  }
+  return 0;
+}
+
+/** Looks at the oldest rows only, in the order of the key, so that a run with nothing to do costs nothing. */
+export async function deleteOldest(db: Queryable, retention: Duration, most: number): Promise<number> {
+  const rows = await db.query(
+    `delete from journal j using (select epoch, xid, seq, at from journal order by epoch, xid, seq limit ${Math.floor(most)}) as o
+      where j.epoch = o.epoch and j.xid = o.xid and j.seq = o.seq and o.at < now() - $1 * interval '1 ms' returning j.seq`,
+    [retention],
+  );
+  return rows.length;
 }

@@ -24,6 +24,8 @@ export interface PowerShelfRecord extends PowerShelf {
   readonly createdAt: Date;
   readonly lastMaintenanceRequest: EndedRequest | null;
   readonly failures: number;
+  /** What the last look in vain met with; the thing itself may have nothing to say of it. */
+  readonly lastError: string | null;
   readonly nextCheckAt: Date | null;
 }
 
@@ -59,6 +61,7 @@ const requestSchema = z
     operation: z.enum(MAINTENANCE_OPERATIONS),
     initiator: z.string(),
     requested_at: z.coerce.date(),
+    traceparent: z.string().optional(),
   })
   .transform(({ requested_at, ...rest }): MaintenanceRequest => ({ ...rest, requestedAt: requested_at }));
 const endedSchema = z
@@ -67,6 +70,7 @@ const endedSchema = z
     operation: z.enum(MAINTENANCE_OPERATIONS),
     initiator: z.string(),
     requested_at: z.coerce.date(),
+    traceparent: z.string().optional(),
     outcome: z.enum(REQUEST_OUTCOMES),
     ended_at: z.coerce.date(),
     message: z.string().nullable().default(null),
@@ -151,6 +155,7 @@ interface RecordRow extends ShelfRow {
   created_at: Date;
   last_maintenance_request: unknown;
   failures: number | null;
+  last_error: string | null;
   next_check_at: Date | null;
 }
 
@@ -158,6 +163,24 @@ const DELETED = { exclude: "t.deleted_at is null", only: "t.deleted_at is not nu
 
 /** Shelves that satisfy every filter, in the order of their ids. */
 export async function listPowerShelves(db: Queryable, filter: PowerShelfFilter = {}): Promise<PowerShelfRecord[]> {
+  const { conditions, values } = conditionsOf(filter);
+  const rows = await db.query<RecordRow>(
+    `select ${COLUMNS}, t.name, t.description, t.labels, t.metadata_version, t.metadata_changed_at, t.created_at,
+            t.last_maintenance_request, w.failures, w.last_error, nullif(w.wake_at, 'infinity') as next_check_at
+       from power_shelves t ${EXPECTED} left join work w on w.kind = 'power_shelf' and w.id = t.id
+      where ${conditions}`,
+    values,
+  );
+  return rows.map(parseRecord);
+}
+
+export async function listPowerShelfIds(db: Queryable, filter: PowerShelfFilter): Promise<string[]> {
+  const { conditions, values } = conditionsOf(filter);
+  const rows = await db.query<{ id: string }>(`select t.id from power_shelves t where ${conditions}`, values);
+  return rows.map(({ id }) => id);
+}
+
+function conditionsOf(filter: PowerShelfFilter): { conditions: string; values: unknown[] } {
   const values: unknown[] = [];
   const where: string[] = [DELETED[filter.deleted ?? "include"]];
   const add = (condition: (at: string) => string, value: unknown) => {
@@ -167,22 +190,12 @@ export async function listPowerShelves(db: Queryable, filter: PowerShelfFilter =
   add((at) => `t.name = ${at}`, filter.name);
   add((at) => `t.rack_id = ${at}`, filter.rackId);
   add((at) => `t.state = ${at}`, filter.state);
-  add((at) => `t.facts ->> 'powerState' = ${at}`, filter.powerState);
+  add((at) => `coalesce(t.facts ->> 'powerState', 'unknown') = ${at}`, filter.powerState);
   add((at) => `t.bmc_mac = ${at}`, filter.bmcMac);
   add((at) => `t.id > ${at}`, filter.after);
   if (filter.stuck) where.push(stuckCondition());
-  const rows = await db.query<RecordRow>(
-    `select ${COLUMNS}, t.name, t.description, t.labels, t.metadata_version, t.metadata_changed_at, t.created_at,
-            t.last_maintenance_request, w.failures, nullif(w.wake_at, 'infinity') as next_check_at
-       from power_shelves t ${EXPECTED} left join work w on w.kind = 'power_shelf' and w.id = t.id
-      where ${where.join(" and ")} order by t.id ${filter.limit === undefined ? "" : `limit ${Math.floor(filter.limit)}`}`,
-    values,
-  );
-  return rows.map(parseRecord);
-}
-
-export async function listPowerShelfIds(db: Queryable, filter: PowerShelfFilter): Promise<string[]> {
-  return (await listPowerShelves(db, filter)).map((shelf) => shelf.id);
+  const limit = filter.limit === undefined ? "" : `limit ${Math.floor(filter.limit)}`;
+  return { conditions: `${where.join(" and ")} order by t.id ${limit}`, values };
 }
 
 function parseRecord(row: RecordRow): PowerShelfRecord {
@@ -196,6 +209,7 @@ function parseRecord(row: RecordRow): PowerShelfRecord {
     createdAt: row.created_at,
     lastMaintenanceRequest: endedSchema.nullable().parse(row.last_maintenance_request),
     failures: row.failures ?? 0,
+    lastError: row.last_error,
     nextCheckAt: row.next_check_at,
   };
 }

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { Code, ConnectError, createContextKey, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import { type Clock, systemClock } from "../../kernel/clock.ts";
 import type { Caller } from "../../services/caller.ts";
+import { continueTrace, currentTraceparent, withSpan } from "../../telemetry/tracing.ts";
 import type { Authenticate } from "../auth/authenticate.ts";
 import { contractOf, toConnectError } from "../error-codes.ts";
 import { peerKey } from "../peer.ts";
@@ -30,6 +31,10 @@ interface CallFrameOptions {
   readonly log: CallLog;
   readonly authenticate: Authenticate;
   readonly clock?: Clock;
+  /** Told of the end of every call. */
+  readonly observe?: (call: { readonly method: string; readonly code: string; readonly ms: number }) => void;
+  /** Whether callers' W3C traceparent headers are continued. */
+  readonly acceptTraceparent?: boolean;
 }
 
 interface OpenCall {
@@ -49,7 +54,13 @@ const openCallKey = createContextKey<OpenCall>(
  *
  * Callers are authenticated in the gate, so that nobody unknown can make us read and parse a message.
  */
-export function createCallFrame({ log, authenticate, clock = systemClock }: CallFrameOptions): CallFrame {
+export function createCallFrame({
+  log,
+  authenticate,
+  clock = systemClock,
+  observe = () => {},
+  acceptTraceparent = true,
+}: CallFrameOptions): CallFrame {
   const reportFor = (call: OpenCall) => (cause: unknown) => {
     log.error({ err: cause, method: call.method, requestId: call.id }, "request failed unexpectedly");
     return call.id;
@@ -62,10 +73,12 @@ export function createCallFrame({ log, authenticate, clock = systemClock }: Call
       onEnd(context.signal, (reason) => {
         correctTransportError(reason, context.method.input);
         const code = codeWord(call, reason);
+        const ms = clock.monotonic() - startedAt;
+        observe({ method: call.method, code, ms });
         const fields = {
           method: call.method,
           code,
-          ms: Math.round(clock.monotonic() - startedAt),
+          ms: Math.round(ms),
           caller: context.values.get(callerKey).name,
           requestId: call.id,
         };
@@ -82,7 +95,23 @@ export function createCallFrame({ log, authenticate, clock = systemClock }: Call
         throw toConnectError(error, contractOf(context.service.typeName), reportFor(call));
       }
     },
-    interceptors: [createErrorMapping(reportFor)],
+    interceptors: [createErrorMapping(reportFor), createTracing(acceptTraceparent)],
+  };
+}
+
+/** One span a call, in the caller's trace where that is accepted; the caller carries it to what the call causes. */
+function createTracing(acceptTraceparent: boolean): Interceptor {
+  return (next) => (request) => {
+    const received = acceptTraceparent ? request.header.get("traceparent") : null;
+    const { method } = request.contextValues.get(openCallKey);
+    return continueTrace(received, () =>
+      withSpan(method, { "rpc.system": "grpc" }, () => {
+        const traceparent = currentTraceparent(received);
+        const caller = request.contextValues.get(callerKey);
+        if (traceparent !== undefined) request.contextValues.set(callerKey, { ...caller, traceparent });
+        return next(request);
+      }),
+    );
   };
 }
 

@@ -8,7 +8,7 @@ export function addCompletionCommand(program: Command, run: Run): void {
     .description("print a completion script")
     .addHelpText(
       "after",
-      '\nExamples:\n  eval "$(millwright completion bash)"\n  millwright completion zsh > "${fpath[1]}/_millwright"\n  millwright completion fish > ~/.config/fish/completions/millwright.fish',
+      '\nExamples:\n  eval "$(millwright completion bash)"\n  millwright completion zsh > ~/.zsh/completions/_millwright\n  millwright completion fish > ~/.config/fish/completions/millwright.fish',
     )
     .action((shell: "bash" | "zsh" | "fish") =>
       run(async ({ terminal }) => {

@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { Forge, PowerShelfMaintenanceOperation } from "../../../contract/forge/forge_pb.js";
 import { createFakeShelves } from "../fake-shelves.ts";
-import { createFakeTerminal, runAgainst } from "../fake-terminal.ts";
+import { createFakeTerminal, noted, runAgainst } from "../fake-terminal.ts";
 
 const { POWER_ON, POWER_OFF } = PowerShelfMaintenanceOperation;
 
@@ -262,8 +262,7 @@ describe("--wait", () => {
   test("does not submit anything when the events cannot be followed", async () => {
     const fake = createFakeShelves();
     const { code } = await runAgainst(
-      (router) =>
-        router.service(Forge, { setPowerShelfMaintenance: (request) => (fake.maintenance.push(request), {}) }),
+      (router) => router.service(Forge, { setPowerShelfMaintenance: (request) => noted(fake.maintenance, request) }),
       "ps fix power-on --id a --wait",
     );
     expect(code).toBe(4);

@@ -82,6 +82,8 @@ test.each([
   ["--rack rack-1 --state ready", ["ps-1"]],
   ["--controller-state maintenance", ["ps-2"]],
   ["--power-state off", []],
+  ["--bmc-mac 02:00:5e:10:00:02", ["ps-2"]],
+  ["--bmc-mac 02:00:5e:10:00:02 --state ready", []],
 ])("list %s has %j", async (filter, ids) => {
   const { out } = await run(`ps list ${filter} -o json`);
   expect((JSON.parse(out) as { id: string }[]).map(({ id }) => id)).toEqual(ids);

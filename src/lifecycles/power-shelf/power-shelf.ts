@@ -14,6 +14,8 @@ export interface MaintenanceRequest {
   readonly operation: MaintenanceOperation;
   readonly initiator: string;
   readonly requestedAt: Date;
+  /** The trace of the call that asked. */
+  readonly traceparent?: string | undefined;
 }
 
 export const REQUEST_OUTCOMES = ["completed", "failed", "superseded", "withdrawn"] as const;

@@ -3,6 +3,7 @@ import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { type Duration, seconds } from "../../kernel/duration.ts";
 import type { BmcGateway } from "../bmc-gateway.ts";
+import type { MayReach } from "./allowed-networks.ts";
 import { createGatedExchange, type Fetched, type GatedRequest } from "./gated-exchange.ts";
 import { createHttpExchange } from "./http-exchange.ts";
 import { isLocalPath, type Resource } from "./resource.ts";
@@ -11,6 +12,8 @@ import { Sessions } from "./sessions.ts";
 export interface RedfishClientOptions {
   readonly gateway: BmcGateway;
   readonly caCertificates?: readonly string[];
+  /** Without it, every address may be called. */
+  readonly mayReach?: MayReach;
   /** How long one answer may take. BMCs are slow; more than this is not an answer. */
   readonly requestTimeout?: Duration;
   readonly largestAnswer?: number;
@@ -28,10 +31,11 @@ export interface RedfishClient {
 }
 
 export function createRedfishClient(options: RedfishClientOptions): RedfishClient {
-  const { caCertificates } = options;
+  const { caCertificates, mayReach } = options;
   const http = createHttpExchange({
     largestAnswer: options.largestAnswer ?? 4 * 1_024 * 1_024,
     ...(caCertificates === undefined ? {} : { caCertificates }),
+    ...(mayReach === undefined ? {} : { mayReach }),
   });
   const exchange = createGatedExchange(options.gateway, http, options.requestTimeout ?? seconds(10));
   const sessions = new Sessions(exchange, options.rememberSessions ?? 4_096);

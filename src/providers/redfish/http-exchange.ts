@@ -5,6 +5,7 @@ import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { seconds } from "../../kernel/duration.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { nameOf } from "../bmc-gateway.ts";
+import { checkAddress, guardedLookup, type MayReach } from "./allowed-networks.ts";
 import type { Answer } from "./answers.ts";
 import { fingerprintOf, TrustingAgent } from "./trusting-agent.ts";
 
@@ -35,8 +36,11 @@ const CONNECT_TIMEOUT = seconds(10);
  */
 export function createHttpExchange(options: {
   readonly caCertificates?: readonly string[];
+  readonly mayReach?: MayReach;
   readonly largestAnswer: number;
 }): HttpExchange {
+  const { mayReach } = options;
+  const lookup = mayReach && guardedLookup(mayReach);
   const kept = { keepAlive: true, maxFreeSockets: 2, timeout: IDLE_CONNECTION, scheduling: "lifo" } as const;
   const trusting = {
     connectTimeout: CONNECT_TIMEOUT,
@@ -47,11 +51,13 @@ export function createHttpExchange(options: {
     http: { reading: new HttpAgent(kept), changing: new HttpAgent({ keepAlive: false }) },
   };
   return {
-    send(outgoing) {
+    async send(outgoing) {
       const { target, method, path, headers, body } = outgoing;
       // A command goes over a connection of its own: on a kept one that breaks, nobody could say whether it was carried out.
       const agent = agents[target.scheme][method === "GET" ? "reading" : "changing"];
+      checkAddress(target.address, mayReach);
       const request: RequestOptions & { readonly trust: TlsTrust } = {
+        ...(lookup && { lookup }),
         host: target.address,
         port: target.port,
         method,

@@ -1,5 +1,5 @@
 import { Agent, type AgentOptions } from "node:https";
-import { isIP } from "node:net";
+import { isIP, type LookupFunction } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect, type TLSSocket } from "node:tls";
 import type { TlsTrust } from "../../capabilities/bmc-target.ts";
@@ -19,6 +19,7 @@ interface ConnectOptions {
   readonly host?: string | null;
   readonly port?: number | string | null;
   readonly trust?: TlsTrust;
+  readonly lookup?: LookupFunction;
 }
 
 type OnConnected = (error: Error | null, socket: Duplex) => void;
@@ -48,6 +49,7 @@ export class TrustingAgent extends Agent {
     const socket = connect({
       host: endpoint.address,
       port: endpoint.port,
+      ...(options.lookup && { lookup: options.lookup }),
       ...(isIP(endpoint.address) === 0 ? { servername: endpoint.address } : {}),
       ...(caCertificates === undefined ? {} : { ca: [...caCertificates] }),
       rejectUnauthorized: trust.mode === "ca",
@@ -112,6 +114,7 @@ const NOT_TRUSTED =
   /^(?:ERR_TLS_CERT_ALTNAME_INVALID|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA)/;
 
 function connectFailure(endpoint: { readonly address: string; readonly port: number }, error: Error): DeviceFailure {
+  if (error instanceof DeviceFailure) return error;
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
   if (NOT_TRUSTED.test(code)) {
     return new DeviceFailure(

@@ -1,0 +1,66 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Database, type DatabaseConfig, openDatabase } from "../src/store/database.ts";
+import { type Embedded, startEmbedded } from "../src/store/embedded.ts";
+import type { StoreLog } from "../src/store/log.ts";
+import { migrate } from "../src/store/migrate.ts";
+
+/** What is measured on: an embedded server as it runs in production, with its commits durable. */
+export interface BenchServer {
+  /** A migrated database that nothing has been written to, for one measurement. */
+  freshDatabase(): Promise<BenchDatabase>;
+  stop(): Promise<void>;
+}
+
+export interface BenchDatabase {
+  readonly db: Database;
+  readonly config: Exclude<DatabaseConfig, string>;
+  drop(): Promise<void>;
+}
+
+/** A measurement during which something went wrong is not one: warnings go to the terminal. */
+export const benchLog: StoreLog = {
+  debug() {},
+  info() {},
+  warn: (fields, message) => console.warn("warn:", message, fields),
+  error: (fields, message) => console.error("error:", message, fields),
+};
+
+export async function startBenchServer(): Promise<BenchServer> {
+  const dataDir = mkdtempSync(join(tmpdir(), "millwright-bench-"));
+  const server = await startEmbedded({ dataDir, log: benchLog }).catch((error: unknown) => {
+    rmSync(dataDir, { recursive: true, force: true });
+    throw error;
+  });
+  let count = 0;
+  return {
+    freshDatabase() {
+      count += 1;
+      return makeDatabase(server, `bench_${count}`);
+    },
+    async stop() {
+      await server.stop();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function makeDatabase(server: Embedded, name: string): Promise<BenchDatabase> {
+  const admin = openDatabase(server.pgConfig, { log: benchLog, applicationName: "bench-admin", max: 1 });
+  await admin.query(`create database ${name}`);
+  const config = { ...server.pgConfig, database: name };
+  await migrate(config, { log: benchLog });
+  const db = openDatabase(config, { log: benchLog, applicationName: "bench" });
+  // What was written to make the database must not be flushed during the measurement.
+  await admin.query("checkpoint");
+  return {
+    db,
+    config,
+    async drop() {
+      await db.close();
+      await admin.query(`drop database ${name} with (force)`);
+      await admin.close();
+    },
+  };
+}

@@ -1,0 +1,39 @@
+import { writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { parseArgs } from "node:util";
+import { type BenchServer, startBenchServer } from "./bench-server.ts";
+import { type Measurement, median, printTable, verdictOf } from "./measurement.ts";
+import { measureTransitions } from "./transitions.ts";
+
+type Measure = (server: BenchServer, options: { quick: boolean }) => Promise<Measurement[]>;
+
+const MEASURES: Readonly<Record<string, Measure>> = {
+  transitions: measureTransitions,
+};
+
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { quick: { type: "boolean", default: false }, json: { type: "string" } },
+});
+const names = positionals.length > 0 ? positionals : Object.keys(MEASURES);
+const unknown = names.filter((name) => MEASURES[name] === undefined);
+if (unknown.length > 0) {
+  console.error(`unknown: ${unknown.join(", ")}; there are: ${Object.keys(MEASURES).join(", ")}`);
+  process.exit(2);
+}
+
+const server = await startBenchServer();
+const measurements: Measurement[] = [];
+try {
+  for (const name of names) measurements.push(...((await MEASURES[name]?.(server, { quick: options.quick })) ?? []));
+} finally {
+  await server.stop();
+}
+
+console.log(`\n${availableParallelism()} cores, Node ${process.version}, embedded PostgreSQL with durable commits\n`);
+printTable(measurements);
+if (options.json !== undefined) {
+  const results = measurements.map((one) => ({ ...one, median: median(one.values), verdict: verdictOf(one) }));
+  writeFileSync(options.json, `${JSON.stringify({ cores: availableParallelism(), results }, null, 2)}\n`);
+}
+process.exitCode = measurements.some((one) => verdictOf(one) === "below half") ? 1 : 0;

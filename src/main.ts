@@ -1,0 +1,117 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type LoadedConfig, loadConfig, type Profile, printConfig } from "./config.ts";
+import { AppError, messageOf } from "./kernel/errors.ts";
+import { createLog, type Log } from "./telemetry/log.ts";
+import { startDev } from "./wiring/dev.ts";
+import { startServer } from "./wiring/server.ts";
+import { simulatorFlags } from "./wiring/simulator-process.ts";
+
+const ROOT = join(import.meta.dirname, "..");
+const USAGE = 2;
+const FAILED = 1;
+
+const version = (JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { version: string }).version;
+
+const COMMANDS: { readonly [name: string]: (argv: readonly string[]) => Promise<number> } = {
+  dev: (argv) =>
+    runUntilStopped("dev", argv, async (options) => {
+      const dev = await startDev(options);
+      process.stdout.write(welcome(dev));
+      return dev;
+    }),
+  serve: (argv) =>
+    runUntilStopped("serve", argv, async (options) => {
+      const server = await startServer(options);
+      process.stdout.write(`Millwright ${version} is ready: ${server.httpUrl} (HTTP), ${server.grpcAddress} (gRPC)\n`);
+      return server;
+    }),
+  sim: runSimulator,
+  config: checkConfig,
+};
+
+/** SIGINT and SIGTERM stop in good order; a second one stops waiting. */
+async function runUntilStopped(
+  profile: Profile,
+  argv: readonly string[],
+  start: (options: {
+    config: LoadedConfig["config"];
+    log: Log;
+    version: string;
+    signal: AbortSignal;
+  }) => Promise<{ stop(): Promise<void> }>,
+): Promise<number> {
+  const { config, warnings } = loadConfig({ env: process.env, argv, profile });
+  const log = createLog(config.log);
+  for (const warning of warnings) log.warn({}, warning);
+  const stopping = new AbortController();
+  for (const name of ["SIGINT", "SIGTERM"] as const) {
+    process.on(name, () => {
+      if (stopping.signal.aborted) process.exit(FAILED);
+      log.info({ signal: name }, "stopping");
+      stopping.abort();
+    });
+  }
+  const running = await start({ config, log, version, signal: stopping.signal });
+  if (!stopping.signal.aborted) await once(stopping.signal, "abort");
+  await running.stop();
+  log.info({}, "stopped");
+  return 0;
+}
+
+function welcome(dev: Awaited<ReturnType<typeof startDev>>): string {
+  return `
+  Millwright ${version} is up, with a simulated datacentre of ${dev.expectedShelves} power shelves.
+
+    API (JSON, REST)   ${dev.httpUrl}
+    gRPC               ${dev.grpcAddress}
+    simulator control  ${dev.simulatorUrl}
+    admin token        ${dev.tokenPath}
+
+  In a second terminal:
+
+    bin/millwright power-shelf list
+    bin/millwright power-shelf maintenance power-off --power-shelf-id <ID> --reference https://tracker/MAINT-123
+    bin/millwright power-shelf show <ID>
+    bin/millwright power-shelf history <ID>
+
+  Ctrl-C stops everything; the next start goes on where this one ended.
+
+`;
+}
+
+/** The simulator alone, in the foreground. */
+async function runSimulator(argv: readonly string[]): Promise<number> {
+  const { config } = loadConfig({ env: process.env, argv, profile: "dev" });
+  const child = spawn(process.execPath, [join(ROOT, "simulator", "main.ts"), ...simulatorFlags(config)], {
+    stdio: "inherit",
+  });
+  for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => child.kill(name));
+  const [code] = (await once(child, "exit")) as [number | null];
+  return code ?? FAILED;
+}
+
+async function checkConfig(argv: readonly string[]): Promise<number> {
+  const [action, ...rest] = argv;
+  if (action !== "check") throw new AppError("invalid_argument", "usage: millwright config check [flags]");
+  process.stdout.write(printConfig(loadConfig({ env: process.env, argv: rest, profile: "serve" })));
+  return 0;
+}
+
+const [, , name = "", ...argv] = process.argv;
+try {
+  const command = COMMANDS[name];
+  if (!command)
+    throw new AppError(
+      "invalid_argument",
+      `unknown command ${JSON.stringify(name)}: one of ${Object.keys(COMMANDS).join(", ")}`,
+    );
+  process.exitCode = await command(argv);
+} catch (error) {
+  process.stderr.write(`error: ${messageOf(error)}\n`);
+  if (error instanceof AppError && error.detail.next) process.stderr.write(`  try: ${error.detail.next}\n`);
+  if (!(error instanceof AppError) && error instanceof Error) process.stderr.write(`${error.stack}\n`);
+  process.exitCode = error instanceof AppError && error.kind === "invalid_argument" ? USAGE : FAILED;
+}

@@ -1,0 +1,74 @@
+import { z } from "zod";
+import { ensureDevToken } from "../api/auth/dev-token.ts";
+import { systemClock } from "../kernel/clock.ts";
+import { AppError } from "../kernel/errors.ts";
+import type { ServiceDeps } from "../services/deps.ts";
+import { addExpectedPowerShelf } from "../services/expected-power-shelves.ts";
+import { createToken, verifyToken } from "../store/tokens.ts";
+import { type Server, type ServerOptions, startServer } from "./server.ts";
+import { startSimulatorProcess } from "./simulator-process.ts";
+import { Undo } from "./undo.ts";
+
+export interface Dev extends Server {
+  readonly simulatorUrl: string;
+  readonly tokenPath: string;
+  readonly expectedShelves: number;
+}
+
+const caller = { name: "dev", roles: ["admin"], address: null } as const;
+
+const inventorySchema = z.array(
+  z.object({
+    bmc_mac_address: z.string(),
+    bmc_username: z.string(),
+    bmc_password: z.string(),
+    shelf_serial_number: z.string(),
+    bmc_ip_address: z.string(),
+    rack_id: z.string(),
+    metadata: z.object({ name: z.string() }),
+  }),
+);
+
+/** Everything on one machine: a simulated datacentre, the server, a token that the command line finds, and the inventory on record. */
+export async function startDev(options: ServerOptions): Promise<Dev> {
+  const undo = new Undo(options.log);
+  try {
+    // The devices come first and go last: whatever the server asks of them is answered.
+    const simulator = await startSimulatorProcess(options.config, options.log, options.signal);
+    undo.add("the simulator", () => simulator.stop());
+    const server = await startServer(options);
+    undo.add("the server", () => server.stop());
+    const { db } = server.deps;
+    const { path } = await ensureDevToken(options.config.dataDir, {
+      verify: (token) => verifyToken(db, token, systemClock.now()),
+      create: (token) => createToken(db, token),
+    });
+    const expectedShelves = await expectInventory(server.deps, simulator.controlUrl);
+    return { ...server, simulatorUrl: simulator.controlUrl, tokenPath: path, expectedShelves, stop: () => undo.run() };
+  } catch (error) {
+    await undo.run();
+    throw error;
+  }
+}
+
+/** Puts the simulated site's shelves on record, as its operator would; those on record already stay as they are. */
+async function expectInventory(deps: ServiceDeps, controlUrl: string): Promise<number> {
+  const answer = await fetch(new URL("/inventory", controlUrl));
+  const rows = inventorySchema.parse(await answer.json());
+  for (const row of rows) {
+    try {
+      await addExpectedPowerShelf(deps, caller, {
+        bmcMac: row.bmc_mac_address,
+        bmcUsername: row.bmc_username,
+        bmcPassword: row.bmc_password,
+        serial: row.shelf_serial_number,
+        bmcEndpoint: row.bmc_ip_address,
+        rackId: row.rack_id,
+        metadata: { name: row.metadata.name, description: "", labels: {} },
+      });
+    } catch (error) {
+      if (!(error instanceof AppError) || error.kind !== "already_exists") throw error;
+    }
+  }
+  return rows.length;
+}

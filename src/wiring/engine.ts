@@ -1,0 +1,83 @@
+import type { Config } from "../config.ts";
+import { Controller } from "../engine/controller.ts";
+import { runRetention } from "../engine/retention.ts";
+import { superviseLoops } from "../engine/supervisor.ts";
+import { runSweep } from "../engine/sweep.ts";
+import { JournalTail } from "../engine/watch.ts";
+import { createBmcGateway } from "../providers/bmc-gateway.ts";
+import { createRedfishProvider } from "../providers/redfish/redfish-provider.ts";
+import type { EventSource } from "../services/watch.ts";
+import { allThings } from "../store/all-things.ts";
+import type { Database } from "../store/database.ts";
+import type { SecretStore } from "../store/secrets.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import { observeDeviceCalls, observeEngine } from "../telemetry/observers.ts";
+import { wireHandlers } from "./handlers.ts";
+
+export interface Engine {
+  readonly events: EventSource;
+  /** Why the engine is not doing its work; null when it is. */
+  trouble(): string | null;
+  stop(): Promise<void>;
+}
+
+export interface EngineWiring {
+  readonly db: Database;
+  readonly secrets: SecretStore;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly replica: string;
+  readonly config: Config;
+  readonly mayReach: (address: string) => boolean;
+}
+
+/** All loops of one replica, with the hardware below them. */
+export function startEngine({ db, secrets, log, metrics, replica, config, mayReach }: EngineWiring): Engine {
+  const gateway = createBmcGateway({
+    concurrency: config.bmc.perBmcConcurrency,
+    observer: observeDeviceCalls(metrics),
+  });
+  const provider = createRedfishProvider({ gateway, mayReach });
+  const controller = new Controller({
+    db,
+    stores: allThings,
+    log,
+    owner: replica,
+    inFlight: config.engine.concurrency,
+    grace: config.engine.stopGrace,
+    observer: observeEngine(metrics),
+    handlers: wireHandlers({
+      db,
+      secrets,
+      provider,
+      monitorEvery: config.monitor.interval,
+      exploreEvery: config.explorer.interval,
+    }),
+  });
+  const tail = new JournalTail({ db, log });
+  metrics.collectWith(async () => ({ millwright_watchers: [{ labels: {}, value: tail.followers }] }));
+  const nudgeAll = () => {
+    controller.nudge();
+    tail.nudge();
+  };
+  const loops = superviseLoops(
+    {
+      controller: (signal) => controller.run(signal),
+      events: (signal) => tail.run(signal),
+      notifications: (signal) => db.listen("millwright", nudgeAll, signal),
+      sweep: (signal) => runSweep({ db, stores: allThings, log, every: config.engine.sweepInterval }, signal),
+      retention: (signal) => runRetention({ db, log, retention: config.history.retention }, signal),
+    },
+    log,
+  );
+  return {
+    events: tail,
+    trouble: loops.trouble,
+    async stop() {
+      await loops.stop();
+      await provider.close();
+      gateway.close();
+    },
+  };
+}

@@ -1,0 +1,167 @@
+import { randomUUID } from "node:crypto";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createAuthentication } from "../api/auth/authentication.ts";
+import { HealthSwitch, healthRoutes } from "../api/grpc/health.ts";
+import { createCallFrame } from "../api/grpc/interceptors.ts";
+import { reflectionRoutes } from "../api/grpc/reflection.ts";
+import { registerRoutes } from "../api/grpc/routes.ts";
+import { peerOf } from "../api/peer.ts";
+import { createOperations } from "../api/rest/operations.ts";
+import { startApiServers } from "../api/server.ts";
+import { type Config, createAddressFilter } from "../config.ts";
+import { createFleetCollector } from "../engine/fleet-metrics.ts";
+import { systemClock } from "../kernel/clock.ts";
+import type { ServiceDeps } from "../services/deps.ts";
+import { allThings } from "../store/all-things.ts";
+import { type Database, openDatabase } from "../store/database.ts";
+import { startEmbedded } from "../store/embedded.ts";
+import { startEpochAfterRestore } from "../store/journal.ts";
+import { migrate } from "../store/migrate.ts";
+import { openSecretStore } from "../store/secrets.ts";
+import { verifyToken } from "../store/tokens.ts";
+import type { Log } from "../telemetry/log.ts";
+import { createMetrics } from "../telemetry/metrics.ts";
+import { observeRpc } from "../telemetry/observers.ts";
+import { writeEndpointsFile } from "./endpoints-file.ts";
+import { type Engine, startEngine } from "./engine.ts";
+import { Undo } from "./undo.ts";
+
+export interface Server {
+  readonly httpUrl: string;
+  readonly grpcAddress: string;
+  readonly deps: ServiceDeps;
+  readonly embedded: boolean;
+  /** Hands work over, answers what is in flight, and leaves nothing behind. May be called again. */
+  stop(): Promise<void>;
+}
+
+export interface ServerOptions {
+  readonly config: Config;
+  readonly log: Log;
+  readonly version: string;
+  /** Ends a start that is still under way. */
+  readonly signal: AbortSignal;
+}
+
+/** Brings up one replica: database, migrations, engine, surfaces. What was started is stopped again if a later part fails. */
+export async function startServer({ config, log, version, signal }: ServerOptions): Promise<Server> {
+  const undo = new Undo(log);
+  try {
+    mkdirSync(config.dataDir, { recursive: true });
+    const db = await openStore(config, log, signal, undo);
+    const secrets = openSecretStore({ keyFile: config.secretKeyFile ?? join(config.dataDir, "secret-key") });
+    const deps: ServiceDeps = { db, stores: allThings, secrets, maxFindByIds: config.maxFindByIds };
+    const metrics = createMetrics({
+      processMetrics: true,
+      onCollectFailure: (message) => log.warn({ message }, "fleet metrics could not be read"),
+    });
+    metrics.collectWith(createFleetCollector({ db, stores: allThings }));
+    const replica = randomUUID();
+    const engine = startEngine({
+      db,
+      secrets,
+      log,
+      metrics,
+      replica,
+      config,
+      mayReach: createAddressFilter(config.bmc.allowedNetworks),
+    });
+    undo.add("the engine", () => engine.stop());
+    const api = await startSurfaces({ config, log, version, deps, metrics, replica, engine }, undo);
+    const file = writeEndpointsFile(config.dataDir, { http: api.httpUrl, grpc: api.grpcAddress });
+    undo.add("the endpoints file", async () => file.remove());
+    return { ...api, deps, embedded: config.database.url === null, stop: () => undo.run() };
+  } catch (error) {
+    await undo.run();
+    throw error;
+  }
+}
+
+async function openStore(config: Config, log: Log, signal: AbortSignal, undo: Undo): Promise<Database> {
+  let connection: Parameters<typeof openDatabase>[0] | null = config.database.url;
+  if (connection === null) {
+    const embedded = await startEmbedded({ dataDir: config.dataDir, log, signal });
+    undo.add("the embedded database", () => embedded.stop());
+    if (embedded.adopted)
+      log.info({ pid: embedded.pid }, "found the database of an earlier run still at work, and took it over");
+    connection = embedded.pgConfig;
+  }
+  await migrate(connection, { log, signal });
+  const db = openDatabase(connection, { log, applicationName: "millwright", max: config.database.poolSize });
+  undo.add("the database connections", () => db.close());
+  await startEpochAfterRestore(db);
+  return db;
+}
+
+interface Surfaces {
+  readonly config: Config;
+  readonly log: Log;
+  readonly version: string;
+  readonly deps: ServiceDeps;
+  readonly metrics: ReturnType<typeof createMetrics>;
+  readonly replica: string;
+  readonly engine: Engine;
+}
+
+async function startSurfaces({ config, log, version, deps, metrics, replica, engine }: Surfaces, undo: Undo) {
+  const { authenticate, tokens } = createAuthentication({
+    settings: config.auth,
+    verify: (token) => verifyToken(deps.db, token, systemClock.now()),
+    clock: systemClock,
+  });
+  const health = new HealthSwitch(false);
+  const startedAt = systemClock.now();
+  const operations = createOperations({
+    metrics,
+    authenticate: (request, route) =>
+      authenticate(new Headers(request.headers as Record<string, string>), peerOf(request.raw.socket), route),
+    checks: {
+      database: async () => {
+        await deps.db.query("select 1");
+        return null;
+      },
+      engine: async () => engine.trouble(),
+    },
+  });
+  const api = await startApiServers({
+    grpcListen: config.grpc.listen,
+    httpListen: config.http.listen,
+    ...createCallFrame({
+      log,
+      authenticate,
+      observe: observeRpc(metrics),
+      acceptTraceparent: config.otel.acceptTraceparent,
+    }),
+    routes(router) {
+      registerRoutes(router, {
+        services: deps,
+        events: engine.events,
+        system: { version, startedAt, replica },
+        onTokenRevoked: (id) => tokens.forget(id),
+      });
+      healthRoutes(router, health);
+      reflectionRoutes(router);
+    },
+    http: async (app) => void (await app.register(operations)),
+    log,
+    ...tlsOf(config),
+  });
+  undo.add("the listeners", async () => {
+    health.set(false);
+    await api.close();
+  });
+  health.set(true);
+  return { httpUrl: api.httpUrl, grpcAddress: api.grpcAddress };
+}
+
+function tlsOf({ tls }: Config) {
+  if (tls.certFile === null || tls.keyFile === null) return {};
+  return {
+    tls: {
+      cert: readFileSync(tls.certFile, "utf8"),
+      key: readFileSync(tls.keyFile, "utf8"),
+      ...(tls.clientCaFile !== null && { clientCa: readFileSync(tls.clientCaFile, "utf8") }),
+    },
+  };
+}

@@ -101,7 +101,9 @@ export const listenAddress = (): ValueKind<ListenAddress> =>
 export const url = (protocols: readonly string[]): ValueKind<string> =>
   kind(`a URL that starts with ${protocols.map((protocol) => `${protocol}://`).join(" or ")}`, (raw) => {
     const candidate = trimmed(raw) ?? "";
-    return protocols.some((protocol) => candidate.startsWith(`${protocol}://`)) && URL.canParse(candidate)
+    // A database behind a Unix socket has a user and no host (`postgresql://user@/name?host=/run/postgresql`).
+    const parsable = candidate.replace(/^([a-z]+:\/\/[^/?#]*@)(?=\/)/, "$1localhost");
+    return protocols.some((protocol) => candidate.startsWith(`${protocol}://`)) && URL.canParse(parsable)
       ? candidate
       : undefined;
   });

@@ -62,3 +62,26 @@ export function createBatcher<In, Out>({ most, atOnce, run }: BatcherOptions<In,
     idle: () => (underWay === 0 && queue.length === 0 ? Promise.resolve() : whenIdle.promise),
   };
 }
+
+/**
+ * Runs a batch, and by halves when it fails for what is in it, until the one item that fails stands alone. `isOfTheItem` tells
+ * such failures from those that would hit every item alike, which go to the caller.
+ */
+export async function runInHalves<In, Out>(
+  items: readonly In[],
+  steps: {
+    readonly run: (items: readonly In[]) => Promise<readonly Out[]>;
+    readonly isOfTheItem: (error: unknown) => boolean;
+    readonly alone: (item: In, error: unknown) => Promise<Out>;
+  },
+): Promise<readonly Out[]> {
+  try {
+    return await steps.run(items);
+  } catch (error) {
+    if (!steps.isOfTheItem(error)) throw error;
+    const [first] = items;
+    if (items.length === 1 && first !== undefined) return [await steps.alone(first, error)];
+    const half = Math.ceil(items.length / 2);
+    return [...(await runInHalves(items.slice(0, half), steps)), ...(await runInHalves(items.slice(half), steps))];
+  }
+}

@@ -6,7 +6,7 @@ import { failPoint } from "../store/fail-points.ts";
 import type { ThingStores } from "../store/things.ts";
 import { commitUnits, type Unit, type UnitResult } from "../store/transitions.ts";
 import * as work from "../store/work.ts";
-import { type Batcher, createBatcher } from "./batcher.ts";
+import { type Batcher, createBatcher, runInHalves } from "./batcher.ts";
 
 /** What becomes of the lease once the unit is written; absent: it is kept, and the look goes on. */
 export interface Submission {
@@ -33,21 +33,22 @@ const COMMITTED: Submitted = { type: "committed" };
 const AT_ONCE = 0 as Duration;
 
 /**
- * Writes the outcomes of many looks in one transaction. A batch that fails on its data is repeated unit by unit; one that
+ * Writes the outcomes of many looks in one transaction. A batch that fails on its data is repeated by halves; a unit that
  * fails alone is set aside with its error, and never holds up its neighbours.
  */
 export function createCommitter(options: CommitterOptions): Committer {
-  async function run(batch: readonly Submission[]): Promise<readonly Submitted[]> {
-    try {
-      return await retryOnConflict(() => commit(options, batch));
-    } catch (error) {
-      if (error instanceof AppError && error.kind === "unavailable") throw error;
-      if (batch.length > 1) return (await Promise.all(batch.map((one) => run([one])))).flat();
-      return [await quarantine(options, batch[0] as Submission, error)];
-    }
-  }
+  const run = (batch: readonly Submission[]) =>
+    runInHalves<Submission, Submitted>(batch, {
+      run: (part) => retryOnConflict(() => commit(options, part)),
+      isOfTheItem: (error) => !isDatabaseTrouble(error),
+      alone: (one, error) => quarantine(options, one, error),
+    });
   return createBatcher({ most: options.most, atOnce: options.atOnce, run });
 }
+
+/** Not the fault of what was to be read or written: the database is away, or too slow. */
+export const isDatabaseTrouble = (error: unknown): boolean =>
+  error instanceof AppError && (error.kind === "unavailable" || error.kind === "deadline_exceeded");
 
 async function commit(
   { db, stores, claimRecheck }: CommitterOptions,

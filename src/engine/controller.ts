@@ -6,12 +6,13 @@ import type { Thing } from "../kernel/lifecycle.ts";
 import { pauseBefore, retrying } from "../kernel/retry.ts";
 import type { Database } from "../store/database.ts";
 import { failPoint } from "../store/fail-points.ts";
+import { announce } from "../store/journal.ts";
 import type { StoreLog } from "../store/log.ts";
 import { type Loaded, storeOf, type ThingStores } from "../store/things.ts";
 import type { Unit } from "../store/transitions.ts";
 import * as work from "../store/work.ts";
-import { type Batcher, createBatcher } from "./batcher.ts";
-import { type Committer, createCommitter, type Submitted } from "./committer.ts";
+import { type Batcher, createBatcher, runInHalves } from "./batcher.ts";
+import { type Committer, createCommitter, isDatabaseTrouble, type Submitted } from "./committer.ts";
 import { LEASE, LEASE_IN_DATABASE, Lease } from "./lease.ts";
 import { runLeaseKeeper } from "./lease-keeper.ts";
 import { type HandlerOf, type Look, lookAt } from "./look.ts";
@@ -37,6 +38,7 @@ const COMMIT_BATCH = 500;
 /** After so many transitions a thing makes room for others. */
 const MOST_TRANSITIONS = 10;
 const IDLE_POLL = seconds(1);
+const CONTENDED_PAUSE = milliseconds(10);
 
 /**
  * The one loop for all lifecycles: claim what is due, load it, decide, handle, commit.
@@ -51,6 +53,7 @@ export class Controller {
   readonly #leases = new Set<Lease>();
   readonly #cutOff = new AbortController();
   #nudge = Promise.withResolvers<void>();
+  #stopping = false;
 
   constructor(options: ControllerOptions) {
     this.#options = {
@@ -69,9 +72,14 @@ export class Controller {
   /** Runs until the signal aborts; then hands its work over at once and resolves. */
   async run(signal: AbortSignal): Promise<void> {
     const { db, log, clock, owner, grace } = this.#options;
+    this.#stopping = signal.aborted;
     const keeping = new AbortController();
     const keeper = runLeaseKeeper({ db, owner, leases: this.#leases, clock, log }, keeping.signal);
-    signal.addEventListener("abort", () => this.nudge(), { once: true });
+    const onStop = () => {
+      this.#stopping = true;
+      this.nudge();
+    };
+    signal.addEventListener("abort", onStop, { once: true });
     while (!signal.aborted) {
       try {
         await this.#claimAndDispatch(signal);
@@ -89,6 +97,7 @@ export class Controller {
     clearTimeout(cut);
     keeping.abort();
     await keeper;
+    await announce(db).catch(() => undefined); // the other replicas then take over at once, not at their next poll
   }
 
   /** Something may be due: look now instead of at the next poll. */
@@ -109,7 +118,9 @@ export class Controller {
     for (const one of claimed) void this.#follow(new Lease(one, clock, askedAt));
     if (claimed.length === limit || signal.aborted) return;
     const due = await work.untilNextDue(db, kinds);
-    await this.#idle(milliseconds(Math.max(1, Math.min(IDLE_POLL, due ?? IDLE_POLL))));
+    // What is due and was not given to us is locked by somebody for the moment: no reason to ask a thousand times a second.
+    const soonest = claimed.length === 0 ? CONTENDED_PAUSE : 1;
+    await this.#idle(milliseconds(Math.max(soonest, Math.min(IDLE_POLL, due ?? IDLE_POLL))));
   }
 
   async #idle(most: Duration): Promise<void> {
@@ -139,6 +150,7 @@ export class Controller {
   async #lookOnce(lease: Lease, transitions: number): Promise<boolean> {
     const { clock, observer, handlers, stores, log } = this.#options;
     const { kind, id } = lease.work;
+    if (this.#stopping) return this.#abandon(lease);
     const loaded = await (this.#loaders.get(kind) as Batcher<string, { thing?: Thing; unreadable?: string }>).submit(
       id,
     );
@@ -214,10 +226,11 @@ export class Controller {
 
   /** After trouble with the database itself. If this does not reach it either, the lease ends by itself. */
   async #giveBack(lease: Lease, cause: unknown): Promise<void> {
-    const { kind, id, epoch, failures } = lease.work;
-    const error = messageOf(cause);
+    const { kind, id, epoch } = lease.work;
+    const failures = lease.work.failures + 1;
+    const release = { kind, id, epoch, after: pauseBefore(failures, retrying), failures, error: messageOf(cause) };
     await work
-      .release(this.#options.db, [{ kind, id, epoch, after: seconds(1), failures: failures + 1, error }])
+      .release(this.#options.db, [release])
       .catch((lost: unknown) => this.#options.log.debug({ err: lost, kind, id }, "left for its lease to end"));
   }
 }
@@ -228,19 +241,25 @@ function createLoader(
   kind: string,
 ): Batcher<string, { thing?: Thing; unreadable?: string }> {
   const store = storeOf(stores, kind);
+  async function load(ids: readonly string[]) {
+    const loaded: Loaded<Thing> = await store.load(db, [...new Set(ids)]);
+    const things = new Map(loaded.things.map((thing) => [thing.id, thing]));
+    const unreadable = new Map(loaded.unreadable.map(({ id, error }) => [id, error]));
+    return ids.map((id) => {
+      const thing = things.get(id);
+      const error = unreadable.get(id);
+      return { ...(thing && { thing }), ...(error !== undefined && { unreadable: error }) };
+    });
+  }
   return createBatcher({
     most: COMMIT_BATCH,
     atOnce: 2,
-    run: async (ids: readonly string[]) => {
-      const loaded: Loaded<Thing> = await store.load(db, [...new Set(ids)]);
-      const things = new Map(loaded.things.map((thing) => [thing.id, thing]));
-      const unreadable = new Map(loaded.unreadable.map(({ id, error }) => [id, error]));
-      return ids.map((id) => {
-        const thing = things.get(id);
-        const error = unreadable.get(id);
-        return { ...(thing && { thing }), ...(error !== undefined && { unreadable: error }) };
-      });
-    },
+    run: (ids: readonly string[]) =>
+      runInHalves<string, { thing?: Thing; unreadable?: string }>(ids, {
+        run: load,
+        isOfTheItem: (error) => !isDatabaseTrouble(error),
+        alone: async (_, error) => ({ unreadable: messageOf(error) }),
+      }),
   });
 }
 

@@ -46,8 +46,13 @@ export class Lease {
 
   /** The frame for device calls under this lease. */
   callContext(stop: AbortSignal): CallContext {
+    const lost = this.#lost.signal;
+    let either: AbortSignal | undefined; // made when asked for: most looks never wait
     return {
-      signal: AbortSignal.any([stop, this.#lost.signal]),
+      get signal() {
+        either ??= AbortSignal.any([stop, lost]);
+        return either;
+      },
       subject: `${this.work.kind} ${this.work.id}`,
       mayTouchDevice: (wanted) => {
         const left = this.remaining;

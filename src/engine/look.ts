@@ -7,6 +7,7 @@ import type { Json, JsonObject, Lifecycle, StoredOutcome, Thing } from "../kerne
 import type { Effect, Outcome } from "../kernel/outcome.ts";
 import { pauseBefore, retrying } from "../kernel/retry.ts";
 import { continueTrace, withSpan } from "../telemetry/tracing.ts";
+import { runBounded } from "./bounded-handler.ts";
 
 /** What the engine knows of a kind of thing besides its store: who handles which state. */
 export type StateHandler = (thing: Thing, frame: { readonly call: CallContext }) => Promise<Outcome>;
@@ -37,17 +38,20 @@ export interface LookInput {
 }
 
 const INTERVENTION_RECHECK = minutes(5);
+/** A device may ask to be left alone, but not for years. */
+const LONGEST_ASKED_PAUSE = minutes(15);
 
 /** Looks at a thing once: the controller's own rows first, else the state's handler. Writes nothing. */
 export async function lookAt(input: LookInput): Promise<Look> {
   const { lifecycle, thing } = input;
-  const decision = decide(lifecycle, thing);
-  if (decision.kind === "move") return moving(decision.move);
-  const handler = input.handlerOf(thing.state.name);
-  if (!handler) return { outcome: null, effects: [], after: null, failures: 0, error: null };
   try {
+    const decision = decide(lifecycle, thing);
+    if (decision.kind === "move") return moving(decision.move);
+    const handler = input.handlerOf(thing.state.name);
+    if (!handler) return { outcome: null, effects: [], after: null, failures: 0, error: null };
     const name = `${lifecycle.kind} ${thing.state.name}`;
-    const work = () => withSpan(name, { "millwright.id": thing.id }, () => handler(thing, { call: input.call }));
+    const work = () =>
+      withSpan(name, { "millwright.id": thing.id }, () => runBounded(input.call, (call) => handler(thing, { call })));
     return judge(input, await continueTrace(traceparentOf(thing), work));
   } catch (error) {
     return judgeFailure(input, error);
@@ -78,7 +82,7 @@ function judge(input: LookInput, outcome: Outcome): Look {
       return {
         ...alongside,
         outcome: { type: "waiting", reason: outcome.reason },
-        after: outcome.after,
+        after: byDeadline(input, outcome.after),
         failures: 0,
         error: null,
       };
@@ -109,8 +113,17 @@ function judgeFailure(input: LookInput, error: unknown): Look {
   const move = final || late ? fail(lifecycle, thing, final ? reason : lateMessage(input, reason)) : undefined;
   if (move) return { ...moving(move), ...bug };
   const pause = pauseBefore(failures, retrying);
-  const after = milliseconds(Math.max(pause, failure?.retryAfterMs ?? 0));
+  const asked = Math.min(failure?.retryAfterMs ?? 0, LONGEST_ASKED_PAUSE);
+  const after = byDeadline(input, milliseconds(Math.max(pause, asked)));
   return { outcome: { type: "failing", reason }, effects: [], after, failures, error: reason, ...bug };
+}
+
+/** Not after the deadline: it must end the waiting also when a device asks for a long pause. */
+function byDeadline({ lifecycle, thing, clock }: LookInput, after: Duration): Duration {
+  const deadline = lifecycle.states[thing.state.name]?.deadline;
+  if (deadline === undefined) return after;
+  const left = deadline - (clock.now().getTime() - thing.stateSince.getTime());
+  return left > 0 ? milliseconds(Math.min(after, left + 1)) : after;
 }
 
 const moving = (move: Move, alongside: { facts?: JsonObject; effects?: readonly Effect[] } = {}): Look => ({

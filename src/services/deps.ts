@@ -1,3 +1,4 @@
+import type { Clock } from "../kernel/clock.ts";
 import type { Database } from "../store/database.ts";
 import type { SecretStore } from "../store/secrets.ts";
 import type { ThingStores } from "../store/things.ts";
@@ -9,4 +10,6 @@ export interface ServiceDeps {
   readonly secrets: SecretStore;
   /** The most ids that one call may name. */
   readonly maxFindByIds: number;
+  /** Absent: the system's. */
+  readonly clock?: Clock;
 }

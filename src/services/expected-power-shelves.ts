@@ -1,15 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { AppError } from "../kernel/errors.ts";
 import { parseMac } from "../kernel/ids.ts";
+import type { ExploreResult } from "../lifecycles/expected-power-shelf/expected-power-shelf.ts";
 import { credentialName, putBmcCredentials } from "../store/bmc-credentials.ts";
 import { recordChange } from "../store/changes.ts";
 import { create } from "../store/create.ts";
 import type { Queryable } from "../store/database.ts";
-import {
-  type ExpectedPowerShelfFilter,
-  type ExpectedPowerShelfRecord,
-  listExpectedPowerShelves,
-} from "../store/expected-power-shelves.ts";
+import { type ExpectedPowerShelfRecord, listExpectedPowerShelves } from "../store/expected-power-shelves.ts";
 import { lockThings } from "../store/locks.ts";
 import { listPowerShelves } from "../store/power-shelves.ts";
 import { storeOf } from "../store/things.ts";
@@ -19,11 +16,16 @@ import type { Caller } from "./caller.ts";
 import type { ServiceDeps } from "./deps.ts";
 import { actorOf } from "./initiator.ts";
 import { checkMetadata, type Metadata } from "./metadata.ts";
+import { checkPageSize, cutPage, type Page, parsePageToken } from "./paging.ts";
+import { parseRackId } from "./rack-id.ts";
+
+export type { ExploreResult } from "../lifecycles/expected-power-shelf/expected-power-shelf.ts";
+export type { ExpectedPowerShelfRecord } from "../store/expected-power-shelves.ts";
 
 const KIND = "expected_power_shelf";
 /** A lock over the set of expected shelves: rows come and go under it, so that two writers never miss each other's rows. */
 const WHOLE_SET = { kind: KIND, id: "*" };
-const LONGEST_SERIAL = 256;
+const LONGEST_TEXT = 256;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export interface ExpectedInput {
@@ -57,29 +59,11 @@ export async function updateExpectedPowerShelf(deps: ServiceDeps, caller: Caller
     await lockThings(tx, [WHOLE_SET]);
     const known = await find(tx, checked.id === undefined ? { bmcMac: checked.mac } : { id: checked.id });
     if (known.bmc.mac !== checked.mac) {
-      throw new AppError(
-        "invalid_argument",
-        `bmc_mac_address: row ${known.id} has ${known.bmc.mac}; a MAC address cannot be changed, add a new row`,
-        {
-          field: "bmc_mac_address",
-        },
-      );
+      const message = `bmc_mac_address: row ${known.id} has ${known.bmc.mac}; a MAC address cannot be changed, add a new row`;
+      throw new AppError("invalid_argument", message, { field: "bmc_mac_address" });
     }
     await lockThings(tx, [{ kind: KIND, id: known.id }]);
-    await keepCredentials(tx, deps, checked, known.bmcUsername);
-    await recordChange(tx, storeOf(deps.stores, KIND), {
-      id: known.id,
-      type: "updated",
-      actor: actorOf(caller),
-      set: { ...checked.row, labels: JSON.stringify(checked.row.labels) },
-    });
-    await applyVerb(tx, deps.stores, {
-      kind: KIND,
-      id: known.id,
-      owner: "caller",
-      name: "update",
-      actor: actorOf(caller),
-    });
+    await update(tx, deps, caller, checked, known);
   });
 }
 
@@ -94,25 +78,38 @@ export async function deleteAllExpectedPowerShelves(deps: ServiceDeps, caller: C
   await replaceAllExpectedPowerShelves(deps, caller, []);
 }
 
-/** The list takes the place of all rows, in one transaction. Rows that stay the same keep their link to their shelf. */
+/**
+ * The list takes the place of all rows, in one transaction. A row that is listed again is updated: it keeps its link to its
+ * shelf, and its password when none is given, as it is in every answer of ours.
+ */
 export async function replaceAllExpectedPowerShelves(
   deps: ServiceDeps,
   caller: Caller,
   inputs: readonly ExpectedInput[],
 ): Promise<void> {
   const checked = inputs.map((input, index) => check(input, `expected_power_shelves[${index}].`));
-  const macs = checked.map(({ mac }) => mac);
-  const twice = macs.find((mac, index) => macs.indexOf(mac) !== index);
-  if (twice !== undefined) {
-    throw new AppError("invalid_argument", `expected_power_shelves: ${twice} is listed twice`, {
-      field: "expected_power_shelves",
-    });
-  }
+  refuseRepeated(checked.map(({ mac }) => mac));
+  refuseRepeated(checked.flatMap(({ id }) => id ?? []));
   await deps.db.transaction(async (tx) => {
-    const known = await listExpectedPowerShelves(tx);
-    await lockThings(tx, [WHOLE_SET, ...known.map(({ id }) => ({ kind: KIND, id }))]);
-    for (const row of await listExpectedPowerShelves(tx)) await remove(tx, deps, caller, row);
-    for (const one of checked) await insert(tx, deps, caller, one);
+    // Alone and first, as everywhere: together with the rows its turn among them could be any.
+    await lockThings(tx, [WHOLE_SET]);
+    const rows = await listExpectedPowerShelves(tx);
+    await lockThings(
+      tx,
+      rows.map(({ id }) => ({ kind: KIND, id })),
+    );
+    const known = new Map(rows.map((row) => [row.bmc.mac, row]));
+    const listedAgain = ({ id, mac }: Checked) => {
+      const row = known.get(mac);
+      return row && (id === undefined || id === row.id) ? row : undefined;
+    };
+    const staying = new Set(checked.flatMap((one) => listedAgain(one)?.id ?? []));
+    for (const row of rows) if (!staying.has(row.id)) await remove(tx, deps, caller, row);
+    for (const one of checked) {
+      const row = listedAgain(one);
+      if (row) await update(tx, deps, caller, one, row);
+      else await insert(tx, deps, caller, one);
+    }
   });
 }
 
@@ -120,11 +117,33 @@ export async function getExpectedPowerShelf(deps: ServiceDeps, key: ExpectedKey)
   return find(deps.db, key);
 }
 
-export async function searchExpectedPowerShelves(
+export async function listAllExpectedPowerShelves(deps: ServiceDeps): Promise<ExpectedPowerShelfRecord[]> {
+  return listExpectedPowerShelves(deps.db);
+}
+
+export interface ExpectedQuery {
+  readonly pageSize: number;
+  readonly pageToken: string;
+  readonly rackId: string | undefined;
+  /** Absent: however exploring goes. */
+  readonly explored: readonly ExploreResult[] | undefined;
+}
+
+/** In the order of their MAC addresses. */
+export async function pageExpectedPowerShelves(
   deps: ServiceDeps,
-  filter: ExpectedPowerShelfFilter = {},
-): Promise<ExpectedPowerShelfRecord[]> {
-  return listExpectedPowerShelves(deps.db, filter);
+  request: ExpectedQuery,
+): Promise<Page<ExpectedPowerShelfRecord>> {
+  const { pageSize, pageToken, ...query } = request;
+  const size = checkPageSize(pageSize);
+  const afterMac = parsePageToken(pageToken, query, 1)?.[0];
+  const rows = await listExpectedPowerShelves(deps.db, {
+    ...(query.rackId !== undefined && { rackId: query.rackId }),
+    ...(query.explored !== undefined && { explored: query.explored }),
+    ...(afterMac !== undefined && { afterMac }),
+    limit: size + 1,
+  });
+  return cutPage(rows, size, query, ({ bmc }) => [bmc.mac]);
 }
 
 interface Checked {
@@ -132,6 +151,8 @@ interface Checked {
   readonly mac: string;
   readonly username: string;
   readonly password: string | undefined;
+  /** Where it stands in the request. */
+  readonly prefix: string;
   readonly row: {
     readonly name: string;
     readonly description: string;
@@ -148,34 +169,30 @@ interface Checked {
 
 function check(input: ExpectedInput, prefix = ""): Checked {
   const at = (field: string) => `${prefix}${field}`;
+  const atMost = (text: string, field: string) => {
+    if (text.length <= LONGEST_TEXT) return;
+    throw new AppError("invalid_argument", `${at(field)}: at most ${LONGEST_TEXT} characters`, { field: at(field) });
+  };
   const mac = parseMac(input.bmcMac, at("bmc_mac_address"));
-  if (input.id !== undefined && !UUID.test(input.id)) {
-    throw new AppError("invalid_argument", `${at("expected_power_shelf_id")}: is not a UUID`, {
-      field: at("expected_power_shelf_id"),
-    });
-  }
-  if (input.bmcUsername === "" || input.bmcUsername.length > LONGEST_SERIAL) {
-    throw new AppError("invalid_argument", `${at("bmc_username")}: 1 to ${LONGEST_SERIAL} characters are required`, {
-      field: at("bmc_username"),
-    });
-  }
-  if (input.serial.length > LONGEST_SERIAL) {
-    throw new AppError("invalid_argument", `${at("shelf_serial_number")}: at most ${LONGEST_SERIAL} characters`, {
-      field: at("shelf_serial_number"),
-    });
-  }
+  const id = input.id === undefined ? undefined : parseUuid(input.id, at("expected_power_shelf_id"));
+  if (input.bmcUsername === "")
+    throw new AppError("invalid_argument", `${at("bmc_username")}: is required`, { field: at("bmc_username") });
+  atMost(input.bmcUsername, "bmc_username");
+  atMost(input.bmcPassword ?? "", "bmc_password");
+  atMost(input.serial, "shelf_serial_number");
   const endpoint = input.bmcEndpoint ? parseBmcEndpoint(input.bmcEndpoint, at("bmc_ip_address")) : undefined;
   const { name, description, labels } = checkMetadata(input.metadata, { field: at("metadata"), nameMayBeEmpty: true });
   return {
-    id: input.id,
+    id,
     mac,
     username: input.bmcUsername,
     password: input.bmcPassword,
+    prefix,
     row: {
       name,
       description,
       labels,
-      rack_id: input.rackId || null,
+      rack_id: parseRackId(input.rackId, at("rack_id")),
       bmc_mac: mac,
       bmc_username: input.bmcUsername,
       bmc_address: endpoint?.address ?? null,
@@ -184,6 +201,23 @@ function check(input: ExpectedInput, prefix = ""): Checked {
       bmc_retain_credentials: input.retainCredentials ?? false,
     },
   };
+}
+
+function parseUuid(text: string, field: string): string {
+  const lower = text.toLowerCase();
+  if (UUID.test(lower)) return lower;
+  throw new AppError("invalid_argument", `${field}: ${JSON.stringify(text.slice(0, 80))} is not a UUID`, { field });
+}
+
+function refuseRepeated(words: readonly string[]): void {
+  const seen = new Set<string>();
+  for (const word of words) {
+    if (seen.has(word)) {
+      const field = "expected_power_shelves";
+      throw new AppError("invalid_argument", `${field}: ${word} is listed twice`, { field });
+    }
+    seen.add(word);
+  }
 }
 
 async function insert(tx: Queryable, deps: ServiceDeps, caller: Caller, checked: Checked): Promise<void> {
@@ -196,7 +230,8 @@ async function insert(tx: Queryable, deps: ServiceDeps, caller: Caller, checked:
   }
   const id = checked.id ?? randomUUID();
   await lockThings(tx, [{ kind: KIND, id }]);
-  await keepCredentials(tx, deps, checked, checked.username);
+  if (checked.password === undefined) throw passwordRequired(checked, "a new row");
+  await keepCredentials(tx, deps, checked);
   const isNew = await create(tx, storeOf(deps.stores, KIND), {
     id,
     row: checked.row,
@@ -209,22 +244,34 @@ async function insert(tx: Queryable, deps: ServiceDeps, caller: Caller, checked:
     });
 }
 
-/** A new name with no new password would not fit the old one. */
-async function keepCredentials(
+async function update(
   tx: Queryable,
   deps: ServiceDeps,
+  caller: Caller,
   checked: Checked,
-  usernameOnRecord: string,
+  known: ExpectedPowerShelfRecord,
 ): Promise<void> {
-  if (checked.password === undefined) {
-    if (checked.username !== usernameOnRecord) {
-      throw new AppError("invalid_argument", "bmc_password: is required with a new bmc_username", {
-        field: "bmc_password",
-      });
-    }
-    return;
-  }
-  await putBmcCredentials(tx, deps.secrets, checked.mac, { username: checked.username, password: checked.password });
+  // A new name with no new password would not fit the old one.
+  if (checked.password === undefined && checked.username !== known.bmcUsername)
+    throw passwordRequired(checked, "a new bmc_username");
+  await keepCredentials(tx, deps, checked);
+  const told = { kind: KIND, id: known.id, actor: actorOf(caller) };
+  await recordChange(tx, storeOf(deps.stores, KIND), {
+    ...told,
+    type: "updated",
+    set: { ...checked.row, labels: JSON.stringify(checked.row.labels) },
+  });
+  await applyVerb(tx, deps.stores, { ...told, owner: "caller", name: "update" });
+}
+
+async function keepCredentials(tx: Queryable, deps: ServiceDeps, checked: Checked): Promise<void> {
+  const { mac, username, password } = checked;
+  if (password !== undefined) await putBmcCredentials(tx, deps.secrets, mac, { username, password });
+}
+
+function passwordRequired({ prefix }: Checked, why: string): AppError {
+  const field = `${prefix}bmc_password`;
+  return new AppError("invalid_argument", `${field}: is required with ${why}`, { field });
 }
 
 /** The shelf that it became stays; so do the credentials, as long as a shelf needs them. */
@@ -235,14 +282,14 @@ async function remove(tx: Queryable, deps: ServiceDeps, caller: Caller, row: Exp
 }
 
 async function find(db: Queryable, key: ExpectedKey): Promise<ExpectedPowerShelfRecord> {
-  const filter = "id" in key ? { ids: [key.id] } : { bmcMac: parseMac(key.bmcMac, "bmc_mac_address") };
+  const filter =
+    "id" in key
+      ? { ids: [parseUuid(key.id, "expected_power_shelf_id")] }
+      : { bmcMac: parseMac(key.bmcMac, "bmc_mac_address") };
   const [row] = await listExpectedPowerShelves(db, filter);
   if (row) return row;
-  throw new AppError(
-    "not_found",
-    `there is no expected power shelf ${"id" in key ? key.id : `with BMC ${key.bmcMac}`}`,
-    {
-      next: "millwright expected-power-shelf list",
-    },
-  );
+  const which = "id" in key ? key.id : `with BMC ${key.bmcMac}`;
+  throw new AppError("not_found", `there is no expected power shelf ${which}`, {
+    next: "millwright expected-power-shelf list",
+  });
 }

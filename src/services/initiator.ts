@@ -2,6 +2,8 @@ import { AppError } from "../kernel/errors.ts";
 import type { Caller } from "./caller.ts";
 
 const LONGEST_REFERENCE = 1_024;
+/** They could forge lines in histories and terminals. */
+const CONTROL_CHARACTERS = /\p{Cc}/u;
 
 /** Who asked and why, as one line; an empty reference counts as absent. */
 export function describeInitiator(user: string | null, reference: string | undefined): string {
@@ -14,6 +16,9 @@ export function parseReference(reference: string | undefined): string | undefine
     throw new AppError("invalid_argument", `reference: at most ${LONGEST_REFERENCE} characters`, {
       field: "reference",
     });
+  }
+  if (reference !== undefined && CONTROL_CHARACTERS.test(reference)) {
+    throw new AppError("invalid_argument", "reference: must not contain control characters", { field: "reference" });
   }
   return reference;
 }

@@ -17,13 +17,16 @@ const ASCII = /^[\x00-\x7f]*$/;
 /** An empty name is allowed only where one is given by default. */
 export function checkMetadata(
   metadata: Metadata,
-  options: { readonly field: string; readonly nameMayBeEmpty?: boolean },
+  options: {
+    /** Where in the request it stands; empty: at its top. */
+    readonly field: string;
+    readonly nameMayBeEmpty?: boolean;
+  },
 ): Metadata {
   const { name, description, labels } = metadata;
-  const refuse = (field: string, rule: string) => {
-    throw new AppError("invalid_argument", `${options.field}.${field}: ${rule}`, {
-      field: `${options.field}.${field}`,
-    });
+  const refuse = (part: string, rule: string) => {
+    const field = options.field === "" ? part : `${options.field}.${part}`;
+    throw new AppError("invalid_argument", `${field}: ${rule}`, { field });
   };
   const lengthIsRight = name.length >= NAME.least && name.length <= NAME.most;
   if (!(name === "" && options.nameMayBeEmpty) && (!lengthIsRight || !ASCII.test(name))) {

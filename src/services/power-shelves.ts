@@ -8,8 +8,14 @@ import { create } from "../store/create.ts";
 import { isUniqueViolation } from "../store/database.ts";
 import { rememberKey } from "../store/idempotency.ts";
 import { lockThings } from "../store/locks.ts";
-import { listPowerShelves, type PowerShelfFilter, type PowerShelfRecord } from "../store/power-shelves.ts";
+import {
+  listPowerShelfIds,
+  listPowerShelves,
+  type PowerShelfFilter,
+  type PowerShelfRecord,
+} from "../store/power-shelves.ts";
 import { recordRequest } from "../store/requests.ts";
+import { listStateHistories, type StateRecord } from "../store/state-histories.ts";
 import { storeOf } from "../store/things.ts";
 import { applyVerb } from "../store/verbs.ts";
 import * as work from "../store/work.ts";
@@ -19,6 +25,10 @@ import type { ServiceDeps } from "./deps.ts";
 import { checkIdList } from "./id-list.ts";
 import { actorOf, describeInitiator, parseReference } from "./initiator.ts";
 import { checkMetadata, type Metadata, versionText } from "./metadata.ts";
+import { parseRackId } from "./rack-id.ts";
+
+export type { MaintenanceOperation } from "../lifecycles/power-shelf/power-shelf.ts";
+export type { StateRecord } from "../store/state-histories.ts";
 
 const KIND = "power_shelf";
 const shelfKey = (id: string) => ({ kind: KIND, id });
@@ -89,15 +99,33 @@ export async function findPowerShelvesByIds(
   return listPowerShelves(deps.db, { ids });
 }
 
-export async function searchPowerShelves(deps: ServiceDeps, filter: PowerShelfFilter): Promise<PowerShelfRecord[]> {
+export type PowerShelfSearch = Pick<PowerShelfFilter, "rackId" | "state" | "bmcMac" | "deleted">;
+
+export async function searchPowerShelfIds(deps: ServiceDeps, filter: PowerShelfSearch): Promise<string[]> {
   const { bmcMac, ...rest } = filter;
-  return listPowerShelves(deps.db, { ...rest, ...(bmcMac !== undefined && { bmcMac: parseMac(bmcMac, "bmc_mac") }) });
+  return listPowerShelfIds(deps.db, { ...rest, ...(bmcMac !== undefined && { bmcMac: parseMac(bmcMac, "bmc_mac") }) });
 }
 
-export async function getPowerShelf(deps: ServiceDeps, id: string): Promise<PowerShelfRecord> {
-  const [shelf] = await listPowerShelves(deps.db, { ids: [parsePowerShelfId(id, "id")] });
+export async function getPowerShelf(deps: ServiceDeps, id: string, field = "id"): Promise<PowerShelfRecord> {
+  const [shelf] = await listPowerShelves(deps.db, { ids: [parsePowerShelfId(id, field)] });
   if (!shelf) throw unknownShelf(id);
   return shelf;
+}
+
+/** A hundred histories of this length stay below the 4 MB that gRPC clients accept by default. */
+const LONGEST_HISTORY = 250;
+
+/** The latest states of each shelf, oldest first, also of shelves that are gone; ids without a history are left out. */
+export async function findPowerShelfStateHistories(
+  deps: ServiceDeps,
+  powerShelfIds: readonly string[],
+): Promise<ReadonlyMap<string, readonly StateRecord[]>> {
+  const ids = checkIdList(powerShelfIds, {
+    field: "power_shelf_ids",
+    most: deps.maxFindByIds,
+    parse: parsePowerShelfId,
+  });
+  return listStateHistories(deps.db, KIND, ids, LONGEST_HISTORY);
 }
 
 /** Marks the shelf; the controller removes it as soon as its state allows. Asking again refreshes the mark. */
@@ -120,16 +148,19 @@ export async function deletePowerShelf(deps: ServiceDeps, caller: Caller, id: st
 export async function forceDeletePowerShelf(deps: ServiceDeps, caller: Caller, id: string): Promise<void> {
   const shelfId = parsePowerShelfId(id, "power_shelf_id");
   await deps.db.transaction(async (tx) => {
+    const [before] = await listPowerShelves(tx, { ids: [shelfId] });
+    const expected = before?.expectedId ? [{ kind: "expected_power_shelf", id: before.expectedId }] : [];
+    await lockThings(tx, [shelfKey(shelfId), ...expected]);
     const [shelf] = await listPowerShelves(tx, { ids: [shelfId] });
     if (!shelf) throw unknownShelf(id);
+    if (shelf.expectedId !== before?.expectedId)
+      throw new AppError("conflict", `power shelf ${id} changed meanwhile; ask again`);
     await applyVerb(tx, deps.stores, {
       ...shelfKey(shelfId),
       owner: "caller",
       name: "force_delete",
       actor: actorOf(caller),
-      effects: shelf.expectedId
-        ? [{ type: "move", kind: "expected_power_shelf", id: shelf.expectedId, cause: "power_shelf_deleted" }]
-        : [],
+      effects: expected.map((key) => ({ type: "move", cause: "power_shelf_deleted", ...key })),
     });
   });
 }
@@ -169,12 +200,13 @@ export async function createPowerShelf(
   if (scheme !== "https" && scheme !== "http") {
     throw new AppError("invalid_argument", `bmc_scheme: must be https or http`, { field: "bmc_scheme" });
   }
-  if (input.bmcUsername === "")
-    throw new AppError("invalid_argument", "bmc_username: is required", { field: "bmc_username" });
+  for (const [field, given] of [["bmc_username", input.bmcUsername] as const, ["bmc_password", input.bmcPassword] as const])
+    if (given === "") throw new AppError("invalid_argument", `${field}: is required`, { field });
+  const rackId = parseRackId(input.rackId, "rack_id");
   const name =
     input.name === ""
       ? id
-      : checkMetadata({ name: input.name, description: "", labels: {} }, { field: "power_shelf" }).name;
+      : checkMetadata({ name: input.name, description: "", labels: {} }, { field: "" }).name;
   const { bmcPassword: _, ...telling } = input;
   const fingerprint = createHash("sha256").update(JSON.stringify(telling)).digest("hex");
 
@@ -190,7 +222,7 @@ export async function createPowerShelf(
         actor: actorOf(caller),
         row: {
           name,
-          rack_id: input.rackId ?? null,
+          rack_id: rackId,
           bmc_mac: mac,
           bmc_address: address,
           bmc_port: port,
@@ -254,5 +286,5 @@ export async function updatePowerShelfMetadata(
   });
 }
 
-const unknownShelf = (id: string): AppError =>
+export const unknownShelf = (id: string): AppError =>
   new AppError("not_found", `power shelf ${id} does not exist`, { next: "millwright power-shelf list" });

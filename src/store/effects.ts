@@ -47,11 +47,26 @@ export async function applyEffects(tx: Queryable, stores: ThingStores, plans: re
     }
   }
   const moves = plans.flatMap((plan) => plan.moves);
-  if (moves.length > 0) await commitUnits(tx, stores, moves);
+  await moveAll(tx, stores, moves);
   await work.wake(tx, [
     ...moves.map((move) => ({ kind: move.kind, id: move.thing.id })),
     ...plans.flatMap((plan) => plan.wakes),
   ]);
+}
+
+/** An effect that is not written takes its unit, and the transaction, with it: there is no half of a unit. */
+async function moveAll(tx: Queryable, stores: ThingStores, moves: readonly Unit[]): Promise<void> {
+  if (moves.length === 0) return;
+  const results = await commitUnits(tx, stores, moves);
+  for (const [index, { kind, thing, move }] of moves.entries()) {
+    const result = results[index];
+    if (result?.type === "committed") continue;
+    const why =
+      result?.type === "waiting"
+        ? `${result.for.holder.kind} ${result.for.holder.id} (${result.for.reason}) works on it`
+        : "it has changed meanwhile";
+    throw new Error(`${move?.trigger} cannot move ${kind} ${thing.id}: ${why}`);
+  }
 }
 
 async function planMove(
@@ -61,8 +76,12 @@ async function planMove(
   effect: Extract<Effect, { type: "move" }>,
 ): Promise<Unit[]> {
   const store = storeOf(stores, effect.kind);
-  const [thing] = (await store.load(tx, [effect.id])).things;
-  if (!thing) throw new Error(`${effect.kind} ${effect.id} does not exist, so ${effect.cause} cannot move it`);
+  const { things, unreadable } = await store.load(tx, [effect.id]);
+  const [thing] = things;
+  if (!thing) {
+    const why = unreadable[0] ? `cannot be read (${unreadable[0].error})` : "does not exist";
+    throw new Error(`${effect.kind} ${effect.id} ${why}, so ${effect.cause} cannot move it`);
+  }
   const move = follow(store.lifecycle, thing, { owner: "other", name: effect.cause, message: effect.message });
   if (!move) throw new Error(`${effect.kind} ${effect.id} is ${thing.state.name}, where ${effect.cause} leads nowhere`);
   return [{ thing, kind: effect.kind, move, actor: `${unit.kind} ${unit.thing.id}` }];

@@ -10,6 +10,8 @@ export interface ExpectedPowerShelfRecord extends ExpectedPowerShelf {
   readonly retainCredentials: boolean;
   readonly createdAt: Date;
   readonly nextExploreAt: Date | null;
+  /** What the last look in vain met with; the row itself may have nothing to say of it. */
+  readonly lastError: string | null;
 }
 
 const factsSchema = z.object({
@@ -34,11 +36,12 @@ interface ExpectedRow extends StateColumns {
   existing_id: string | null;
   existing_serial: string | null;
   next_explore_at: Date | null;
+  last_error: string | null;
 }
 
 const SELECT = `select ${STATE_COLUMNS}, t.name, t.description, t.labels, t.rack_id, t.bmc_mac, t.bmc_username, t.bmc_address, t.bmc_port,
          t.shelf_serial_number, t.bmc_retain_credentials, t.created_at,
-         s.id as existing_id, s.facts ->> 'serial' as existing_serial, nullif(w.wake_at, 'infinity') as next_explore_at
+         s.id as existing_id, s.facts ->> 'serial' as existing_serial, nullif(w.wake_at, 'infinity') as next_explore_at, w.last_error
     from expected_power_shelves t
     left join power_shelves s on s.bmc_mac = t.bmc_mac
     left join work w on w.kind = 'expected_power_shelf' and w.id = t.id`;
@@ -59,6 +62,7 @@ function parseRecord(row: ExpectedRow): ExpectedPowerShelfRecord {
     retainCredentials: row.bmc_retain_credentials,
     createdAt: row.created_at,
     nextExploreAt: row.next_explore_at,
+    lastError: row.last_error,
   };
 }
 
@@ -75,7 +79,8 @@ export interface ExpectedPowerShelfFilter {
   readonly ids?: readonly string[];
   readonly bmcMac?: string;
   readonly rackId?: string;
-  readonly explored?: string;
+  /** Any of these results of exploring. */
+  readonly explored?: readonly string[];
   /** Keyset paging by MAC address. */
   readonly afterMac?: string;
   readonly limit?: number;
@@ -94,7 +99,7 @@ export async function listExpectedPowerShelves(
   add((at) => `t.id = any(${at})`, filter.ids);
   add((at) => `t.bmc_mac = ${at}`, filter.bmcMac);
   add((at) => `t.rack_id = ${at}`, filter.rackId);
-  add((at) => `coalesce(t.facts ->> 'explored', 'pending') = ${at}`, filter.explored);
+  add((at) => `coalesce(t.facts ->> 'explored', 'pending') = any(${at})`, filter.explored);
   add((at) => `t.bmc_mac > ${at}`, filter.afterMac);
   const rows = await db.query<ExpectedRow>(
     `${SELECT} where ${where.join(" and ")} order by t.bmc_mac ${filter.limit === undefined ? "" : `limit ${Math.floor(filter.limit)}`}`,

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { createHash, createSecretKey, type KeyObject, randomBytes } from "node:crypto";
 import {
   closeSync,
   fstatSync,
@@ -18,7 +18,8 @@ const KEY_BYTES = 32;
 export interface SecretKey {
   /** Derived from the key, so that a row says which key it needs and a wrong file is told from a damaged row. */
   readonly id: string;
-  readonly bytes: Buffer;
+  /** Prepared once: the cipher takes its time with raw bytes, and a key object never shows them. */
+  readonly key: KeyObject;
 }
 
 const keyId = (key: Buffer): string =>
@@ -41,7 +42,7 @@ function parseKey(line: string, index: number, keyFile: string): SecretKey {
   if (bytes.length !== KEY_BYTES || !/^[A-Za-z0-9+/]{43}=$/.test(line)) {
     throw unusable(keyFile, `has no key of ${KEY_BYTES} bytes in base64 as number ${index + 1}`);
   }
-  return { id: keyId(bytes), bytes };
+  return { id: keyId(bytes), key: createSecretKey(bytes) };
 }
 
 const unusable = (keyFile: string, why: string) =>

@@ -73,13 +73,13 @@ export function openSecretStore({ keyFile }: { readonly keyFile: string }): Secr
 /** The name is authenticated along: a ciphertext moved to another row does not open there. */
 function seal(name: string, plaintext: string, key: SecretKey): { nonce: Buffer; ciphertext: Buffer } {
   const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv(CIPHER, key.bytes, nonce, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(name));
+  const cipher = createCipheriv(CIPHER, key.key, nonce, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(name));
   return { nonce, ciphertext: Buffer.concat([cipher.update(plaintext, "utf8"), cipher.final(), cipher.getAuthTag()]) };
 }
 
 function open({ name, nonce, ciphertext }: SecretRow, key: SecretKey): string | AppError {
   try {
-    const decipher = createDecipheriv(CIPHER, key.bytes, nonce, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(name));
+    const decipher = createDecipheriv(CIPHER, key.key, nonce, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(name));
     decipher.setAuthTag(ciphertext.subarray(-TAG_BYTES));
     return Buffer.concat([decipher.update(ciphertext.subarray(0, -TAG_BYTES)), decipher.final()]).toString("utf8");
   } catch {

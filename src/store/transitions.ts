@@ -6,6 +6,7 @@ import type { Queryable } from "./database.ts";
 import { applyEffects, type EffectPlan, lockedByEffects, planEffects } from "./effects.ts";
 import { failPoint } from "./fail-points.ts";
 import * as journal from "./journal.ts";
+import { toJsonText } from "./json-text.ts";
 import { lockThings } from "./locks.ts";
 import { storeOf, type ThingKey, type ThingStore, type ThingStores } from "./things.ts";
 import * as work from "./work.ts";
@@ -41,10 +42,34 @@ const FENCED: UnitResult = { type: "fenced" };
 
 /** The only writer of states: locks all things, compares versions, writes state + history + event + wake-ups of many units. */
 export async function commitUnits(tx: Queryable, stores: ThingStores, units: readonly Unit[]): Promise<UnitResult[]> {
-  await lockThings(
-    tx,
-    units.flatMap((unit) => [keyOf(unit), ...lockedByEffects(unit.effects)]),
-  );
+  await lockThings(tx, units.flatMap(touchedBy));
+  const results = new Map<Unit, UnitResult>();
+  for (const wave of wavesOf(units))
+    for (const [unit, result] of await commitWave(tx, stores, wave)) results.set(unit, result);
+  return units.map((unit) => results.get(unit) ?? COMMITTED);
+}
+
+const touchedBy = (unit: Unit): ThingKey[] => [keyOf(unit), ...lockedByEffects(unit.effects)];
+
+/**
+ * Units that touch a thing in common are written one after the other, so that the later one is judged against what the
+ * earlier one wrote: two written at once would both find the version that they expect, and one would be lost.
+ */
+function wavesOf(units: readonly Unit[]): Unit[][] {
+  const waves: Unit[][] = [];
+  const next = new Map<string, number>();
+  for (const unit of units) {
+    const names = touchedBy(unit).map(nameOf);
+    const wave = Math.max(...names.map((name) => next.get(name) ?? 0));
+    for (const name of names) next.set(name, wave + 1);
+    if (wave === waves.length) waves.push([]);
+    waves[wave]?.push(unit);
+  }
+  return waves;
+}
+
+/** The results of those units that were not written; all others were. */
+async function commitWave(tx: Queryable, stores: ThingStores, units: readonly Unit[]): Promise<Map<Unit, UnitResult>> {
   const results = await findUncommittable(tx, stores, units);
   const plans = await planEffects(tx, stores, units, results);
   const alive = units.filter((unit) => !results.has(unit));
@@ -53,7 +78,7 @@ export async function commitUnits(tx: Queryable, stores: ThingStores, units: rea
   failPoint("transitions:locked", where);
 
   await write(tx, stores, alive, results, plans);
-  return units.map((unit) => results.get(unit) ?? COMMITTED);
+  return results;
 }
 
 /** Units whose lease was lost or whose thing changed since it was loaded. */
@@ -130,7 +155,7 @@ async function write(
     units.map(({ kind, thing }) => ({ kind, state: thing.state.name })),
   );
 
-  const leaving = toWrite.filter((unit) => endsClaims(stores, unit)).map(keyOf);
+  const leaving = units.filter((unit) => !results.has(unit) && endsClaims(stores, unit)).map(keyOf);
   await work.wake(tx, await claims.releaseAll(tx, leaving));
   await applyEffects(
     tx,
@@ -163,18 +188,18 @@ async function updateThings(tx: Queryable, store: ThingStore, units: readonly Un
       state_version = t.state_version + case when i.moved then 1 else 0 end,
       state_since = case when i.moved then now() else t.state_since end,
       facts = t.facts || i.facts,
-      outcome = i.outcome ${requests.join("")}
+      outcome = nullif(i.outcome, 'null'::jsonb) ${requests.join("")}
      from unnest($1::text[], $2::text[], $3::jsonb[], $4::boolean[], $5::jsonb[], $6::jsonb[], $7::jsonb[])
           as i(id, state, state_data, moved, facts, outcome, ends)
      where t.id = i.id`,
     [
       units.map((unit) => unit.thing.id),
       units.map((unit) => unit.move?.to ?? unit.thing.state.name),
-      units.map((unit) => JSON.stringify(unit.move?.carried ?? carriedBy(unit.thing))),
+      units.map((unit) => toJsonText(unit.move?.carried ?? carriedBy(unit.thing))),
       units.map((unit) => unit.move !== undefined && unit.move.to !== unit.move.from),
-      units.map((unit) => JSON.stringify({ ...unit.facts, ...unit.move?.facts })),
-      units.map((unit) => JSON.stringify(outcomeAfter(unit))),
-      units.map((unit) => JSON.stringify(endsOf(unit))),
+      units.map((unit) => toJsonText({ ...unit.facts, ...unit.move?.facts })),
+      units.map((unit) => toJsonText(outcomeAfter(unit))),
+      units.map((unit) => toJsonText(endsOf(unit))),
     ],
   );
 }
@@ -247,13 +272,16 @@ function carriedBy(thing: Thing): JsonObject {
   return carried as JsonObject;
 }
 
-/** A thing gives up its claims when it leaves the state that holds one, and those it queued for when it goes another way. */
-function endsClaims(stores: ThingStores, { kind, move, thing }: Unit): boolean {
-  if (!move) return false;
-  return (
-    move.gone ||
-    (!claimsIn(stores, kind, move.to) && (claimsIn(stores, kind, move.from) || thing.outcome?.type === "waiting"))
-  );
+/**
+ * A thing gives up its claims when it leaves the state that holds one, and those it queued for when it no longer wants them:
+ * it went another way, or it stayed and waits for something else. A place that nobody wants would bar all behind it.
+ */
+function endsClaims(stores: ThingStores, unit: Unit): boolean {
+  const { kind, move, thing } = unit;
+  if (move?.gone) return true;
+  if (claimsIn(stores, kind, move?.to ?? thing.state.name)) return false;
+  if (move && claimsIn(stores, kind, move.from)) return true;
+  return thing.outcome?.type === "waiting" && outcomeAfter(unit)?.reason !== thing.outcome.reason;
 }
 
 const claimsIn = (stores: ThingStores, kind: string, state: string): boolean =>

@@ -1,5 +1,6 @@
 import { type Duration, milliseconds } from "../kernel/duration.ts";
 import type { Queryable } from "./database.ts";
+import { storableText } from "./json-text.ts";
 import type { ThingKey } from "./things.ts";
 
 /** One thing to look at, leased to us. `epoch` fences: whoever claims next has a higher one. */
@@ -17,20 +18,30 @@ export interface Release extends ThingKey {
   readonly error: string | null;
 }
 
+/** `least` passes over nulls, so that a thing without a lease is just woken. */
+const WOKEN = "least(work.wake_at, excluded.wake_at, work.lease_until - interval '1 microsecond')";
 const DUE = "greatest(wake_at, coalesce(lease_until, '-infinity'::timestamptz))";
 
-/** Has the things looked at now. Under a lease this gives exactly one more look after the present one. */
+/**
+ * Has the things looked at now. Under a lease this gives exactly one more look after the present one: a wake-up is always
+ * earlier than the lease's end, also one that comes when the lease is over and its owner has not noticed yet.
+ */
 export async function wake(tx: Queryable, keys: readonly ThingKey[]): Promise<void> {
   if (keys.length === 0) return;
   await tx.query(
     `insert into work (kind, id, wake_at)
      select distinct kind, id, now() from unnest($1::text[], $2::text[]) as t(kind, id) order by kind, id
-     on conflict (kind, id) do update set wake_at = least(work.wake_at, excluded.wake_at)`,
+     on conflict (kind, id) do update set wake_at = ${WOKEN}`,
     [keys.map((key) => key.kind), keys.map((key) => key.id)],
   );
 }
 
-/** Leases what is due, the longest due first. The lease in the database is longer than the owner's own view of it. */
+/**
+ * Leases what is due, the longest due first. The lease in the database is longer than the owner's own view of it.
+ *
+ * Epochs follow the clock, so that they go on growing when a thing's row is removed and made anew: counting from zero again,
+ * the new owner's epoch could be the one that an owner of the removed thing still holds.
+ */
 export async function claim(
   db: Queryable,
   options: {
@@ -47,7 +58,8 @@ export async function claim(
         order by ${DUE} limit ${Math.floor(options.limit)}
           for update skip locked)
      update work w
-        set lease_owner = $1, lease_until = now() + $2 * interval '1 ms', wake_at = now() + $2 * interval '1 ms', epoch = w.epoch + 1
+        set lease_owner = $1, lease_until = now() + $2 * interval '1 ms', wake_at = now() + $2 * interval '1 ms',
+            epoch = greatest(w.epoch + 1, (extract(epoch from clock_timestamp()) * 1000000)::bigint)
        from due where w.kind = due.kind and w.id = due.id
      returning w.kind, w.id, w.epoch, w.failures`,
     [options.owner, options.leaseFor, options.kinds],
@@ -85,24 +97,30 @@ export async function renew(
   return rows;
 }
 
-/** Gives leases back. A thing that was woken meanwhile stays due; a lease that is no longer ours is left alone. */
+/**
+ * Gives leases back. A thing that was woken meanwhile stays due; a lease that is no longer ours, or was given back already, is
+ * left alone. Rows are locked in the order in which `wake` locks them, so that the two never wait for each other.
+ */
 export async function release(db: Queryable, releases: readonly Release[]): Promise<void> {
   if (releases.length === 0) return;
   await db.query(
-    `update work w
+    `with ours as (
+       select w.kind, w.id, r.after_ms, r.failures, r.error from work w
+         join unnest($1::text[], $2::text[], $3::bigint[], $4::float8[], $5::int[], $6::text[])
+              as r(kind, id, epoch, after_ms, failures, error) using (kind, id, epoch)
+        where w.lease_until is not null order by w.kind, w.id for update of w)
+     update work w
         set lease_until = null, lease_owner = null, failures = r.failures, last_error = r.error,
             wake_at = least(case when w.wake_at < w.lease_until then w.wake_at end,
                             case when r.after_ms is null then 'infinity'::timestamptz else now() + r.after_ms * interval '1 ms' end)
-       from unnest($1::text[], $2::text[], $3::bigint[], $4::float8[], $5::int[], $6::text[])
-            as r(kind, id, epoch, after_ms, failures, error)
-      where w.kind = r.kind and w.id = r.id and w.epoch = r.epoch`,
+       from ours r where w.kind = r.kind and w.id = r.id`,
     [
       releases.map((one) => one.kind),
       releases.map((one) => one.id),
       releases.map((one) => one.epoch),
       releases.map((one) => one.after),
       releases.map((one) => one.failures),
-      releases.map((one) => one.error),
+      releases.map((one) => (one.error === null ? null : storableText(one.error))),
     ],
   );
 }
@@ -116,7 +134,7 @@ export async function fence(
   const rows = await tx.query<ThingKey>(
     `select w.kind, w.id from work w
        join unnest($1::text[], $2::text[], $3::bigint[]) as h(kind, id, epoch) using (kind, id, epoch)
-        for update of w`,
+       order by w.kind, w.id for update of w`,
     [held.map((one) => one.kind), held.map((one) => one.id), held.map((one) => one.epoch)],
   );
   return rows;
@@ -161,7 +179,8 @@ export async function wakeStranded(
     `insert into work (kind, id, wake_at)
      select $1, t.id, now() from ${thing.table} t left join work w on w.kind = $1 and w.id = t.id
       where w.id is null or (w.lease_until is null and w.wake_at = 'infinity' and t.state <> all($2))
-     on conflict (kind, id) do update set wake_at = least(work.wake_at, excluded.wake_at)
+      order by t.id
+     on conflict (kind, id) do update set wake_at = ${WOKEN}
      returning id`,
     [thing.kind, thing.restingStates],
   );

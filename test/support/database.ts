@@ -10,28 +10,35 @@ export interface TestDatabase {
   /** For a `pg.Client` of one's own. */
   readonly pgConfig: { readonly connectionString: string };
   readonly name: string;
+  /** Closes `db` and keeps the database, so that others can be cloned from it. */
+  close(): Promise<void>;
   /** Closes `db` and removes the database, whoever else is still connected to it. */
   drop(): Promise<void>;
 }
 
 let count = 0;
 
-/** A database of one's own with all migrations in it; `empty` gives one without. */
+/** A database of one's own with all migrations in it; `empty` gives one without, `clone` one like another that nobody uses. */
 export async function createTestDatabase(
-  options: { empty?: boolean } & Partial<DatabaseOptions> = {},
+  options: { empty?: boolean; clone?: TestDatabase } & Partial<DatabaseOptions> = {},
 ): Promise<TestDatabase> {
-  const { empty = false, ...databaseOptions } = options;
+  const { empty = false, clone, ...databaseOptions } = options;
   const { adminUrl, template } = inject("testServer");
   count += 1;
   const name = `${template}_${process.pid}_${count}`;
-  await administrate(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${empty ? "template0" : template}`);
+  await administrate(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${empty ? "template0" : (clone?.name ?? template)}`);
   const url = databaseUrl(adminUrl, name);
   const db = openDatabase(url, { log: silentLog, applicationName: "millwright-test", ...databaseOptions });
+  let closing: Promise<void> | undefined;
+  const close = () => {
+    closing ??= db.close();
+    return closing;
+  };
   const drop = async () => {
-    await db.close();
+    await close();
     await administrate(adminUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
   };
-  return { db, url, pgConfig: { connectionString: url }, name, drop };
+  return { db, url, pgConfig: { connectionString: url }, name, close, drop };
 }
 
 async function administrate(url: string, statement: string): Promise<void> {

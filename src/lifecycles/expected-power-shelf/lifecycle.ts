@@ -1,6 +1,9 @@
 import { minutes } from "../../kernel/duration.ts";
 import { asked, caused, defineLifecycle, GONE, on } from "../../kernel/lifecycle.ts";
-import type { ExpectedPowerShelf } from "./expected-power-shelf.ts";
+import type { ExpectedPowerShelf, ExploreResult } from "./expected-power-shelf.ts";
+
+/** What the API shows of it, until the explorer has something newer to tell. */
+const shownAs = (explored: ExploreResult) => ({ sets: () => ({ explored }) });
 
 /** How an expected shelf becomes a power shelf: found, identified, linked; detached when that shelf is deleted. */
 export const expectedPowerShelfLifecycle = defineLifecycle<ExpectedPowerShelf>()({
@@ -19,12 +22,12 @@ export const expectedPowerShelfLifecycle = defineLifecycle<ExpectedPowerShelf>()
   transitions: [
     // from       trigger                        to
     ["exploring", on("identified"),              "linked"],
-    ["exploring", asked("update"),               "exploring"],
+    ["exploring", asked("update"),               "exploring", shownAs("pending")],
     ["exploring", asked("remove"),               GONE],
-    ["linked",    caused("power_shelf_deleted"), "detached"],
+    ["linked",    caused("power_shelf_deleted"), "detached",  shownAs("detached")],
     ["linked",    asked("update"),               "linked"],
     ["linked",    asked("remove"),               GONE],
-    ["detached",  asked("update"),               "exploring"],
+    ["detached",  asked("update"),               "exploring", shownAs("pending")],
     ["detached",  asked("remove"),               GONE],
   ],
 });

@@ -1,0 +1,70 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import {
+  HealthReportApplyMode,
+  type HealthReportEntrySchema,
+  type HealthReportEntry as WireEntry,
+} from "../../../contract/forge/forge_pb.js";
+import type { HealthReportSchema, HealthReport as WireReport } from "../../../contract/health/health_pb.js";
+import type { ApplyMode, HealthReportEntry, InsertHealthReport, NewHealthReport } from "../../services/health-reports.ts";
+import type { MergedHealth } from "../../services/merged-health.ts";
+import { dateFrom, required, timestampOf, wordFor } from "./fields.ts";
+
+export const WIRE_MODES = {
+  merge: HealthReportApplyMode.Merge,
+  replace: HealthReportApplyMode.Replace,
+} as const satisfies Record<ApplyMode, HealthReportApplyMode>;
+
+const MODES = {
+  [HealthReportApplyMode.Merge]: "merge",
+  [HealthReportApplyMode.Replace]: "replace",
+} as const satisfies Record<HealthReportApplyMode, ApplyMode>;
+
+const ENTRY = "health_report_entry";
+
+export function healthReportEntryFrom(entry: WireEntry | undefined): Omit<InsertHealthReport, "powerShelfId"> {
+  const { report, mode } = required(entry, ENTRY);
+  return {
+    report: reportFrom(required(report, `${ENTRY}.report`)),
+    mode: wordFor<ApplyMode>(MODES, mode, `${ENTRY}.mode`),
+  };
+}
+
+function reportFrom({ source, observedAt, successes, alerts, triggeredBy }: WireReport): NewHealthReport {
+  const at = (index: number, field: string) => `${ENTRY}.report.alerts[${index}].${field}`;
+  return {
+    source,
+    observedAt: dateFrom(observedAt, `${ENTRY}.report.observed_at`),
+    triggeredBy: triggeredBy ?? null,
+    successes: successes.map(({ id, target }) => ({ id, target: target ?? null })),
+    alerts: alerts.map((alert, index) => ({
+      id: alert.id,
+      target: alert.target ?? null,
+      inAlertSince: dateFrom(alert.inAlertSince, at(index, "in_alert_since")),
+      message: alert.message,
+      tenantMessage: alert.tenantMessage ?? null,
+      classifications: alert.classifications,
+    })),
+  };
+}
+
+export const healthReportEntryOf = ({
+  report,
+  mode,
+}: HealthReportEntry): MessageInitShape<typeof HealthReportEntrySchema> => ({
+  report: healthReportOf(report),
+  mode: WIRE_MODES[mode],
+});
+
+export const healthReportOf = (report: MergedHealth["report"]): MessageInitShape<typeof HealthReportSchema> => ({
+  source: report.source,
+  observedAt: timestampOf(report.observedAt),
+  successes: report.successes.map(({ id, target }) => ({ id, ...(target !== null && { target }) })),
+  alerts: report.alerts.map(({ target, inAlertSince, tenantMessage, classifications, ...alert }) => ({
+    ...alert,
+    inAlertSince: timestampOf(inAlertSince),
+    classifications: [...classifications],
+    ...(target !== null && { target }),
+    ...(tenantMessage !== null && { tenantMessage }),
+  })),
+  ...(report.triggeredBy !== null && { triggeredBy: report.triggeredBy }),
+});

@@ -1,0 +1,31 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { PowerShelfService } from "../../../contract/millwright/v1/power_shelf_pb.js";
+import type { ServiceDeps } from "../../services/deps.ts";
+import { pageExpectedPowerShelves } from "../../services/expected-power-shelves.ts";
+import { pagePowerShelves, viewPowerShelf } from "../../services/power-shelf-view.ts";
+import { createPowerShelf, refreshPowerShelf } from "../../services/power-shelves.ts";
+import { expectedOf, expectedQueryFrom } from "../convert/expected-power-shelf.ts";
+import { createPowerShelfFrom, powerShelfOf, powerShelfQueryFrom } from "../convert/power-shelf.ts";
+import { callerKey } from "./interceptors.ts";
+
+export const powerShelves = (deps: ServiceDeps): ServiceImpl<typeof PowerShelfService> => ({
+  async createPowerShelf(request, { values }) {
+    const { id } = await createPowerShelf(deps, values.get(callerKey), createPowerShelfFrom(request));
+    return { powerShelf: powerShelfOf(await viewPowerShelf(deps, id)) };
+  },
+  async listPowerShelves(request) {
+    const { items, nextPageToken } = await pagePowerShelves(deps, powerShelfQueryFrom(request));
+    return { powerShelves: items.map(powerShelfOf), nextPageToken };
+  },
+  async getPowerShelf({ id }) {
+    return { powerShelf: powerShelfOf(await viewPowerShelf(deps, id)) };
+  },
+  async refreshPowerShelf({ id }) {
+    await refreshPowerShelf(deps, id);
+    return {};
+  },
+  async listExpectedPowerShelves(request) {
+    const { items, nextPageToken } = await pageExpectedPowerShelves(deps, expectedQueryFrom(request));
+    return { expectedPowerShelves: items.map(expectedOf), nextPageToken };
+  },
+});

@@ -1,0 +1,19 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { SystemService } from "../../../contract/millwright/v1/system_pb.js";
+import type { ServiceDeps } from "../../services/deps.ts";
+import { readDatabaseVersion, type SystemInfo } from "../../services/system.ts";
+import { timestampOf } from "../convert/fields.ts";
+import { callerKey } from "./interceptors.ts";
+
+export const system = (deps: ServiceDeps, info: SystemInfo): ServiceImpl<typeof SystemService> => ({
+  async getSystem(_request, { values }) {
+    const { name, roles } = values.get(callerKey);
+    return {
+      version: info.version,
+      startedAt: timestampOf(info.startedAt),
+      databaseVersion: await readDatabaseVersion(deps),
+      replicaId: info.replica,
+      caller: { name: name ?? "", roles: [...roles] },
+    };
+  },
+});

@@ -1,0 +1,188 @@
+import { createHash } from "node:crypto";
+import fc from "fast-check";
+import { describe, expect, test, vi } from "vitest";
+import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import { DeviceFailure, type DeviceFailureReason } from "../../capabilities/device-failure.ts";
+import type { DeviceIdentity, Inspect } from "../../capabilities/inspect.ts";
+import { seconds } from "../../kernel/duration.ts";
+import { StepFailure } from "../../kernel/errors.ts";
+import { parsePowerShelfId } from "../../kernel/ids.ts";
+import type { ExpectedPowerShelf, ExploreResult } from "./expected-power-shelf.ts";
+import { expectedPowerShelfHandlers, powerShelfIdOf } from "./handlers.ts";
+
+const NOW = new Date("2026-01-02T03:04:05.678Z");
+const identity: DeviceIdentity = {
+  serial: "SN1",
+  vendor: "Lite-On",
+  model: "PS-1",
+  certificateFingerprint: "AB:CD",
+};
+const bmc: BmcTarget = {
+  address: "127.1.0.1",
+  port: 8443,
+  scheme: "https",
+  username: "root",
+  password: "not-shown",
+  trust: { mode: "pin" },
+};
+const expected = (change: Partial<ExpectedPowerShelf> = {}): ExpectedPowerShelf => ({
+  id: "expected-1",
+  version: 1,
+  state: { name: "exploring" },
+  stateSince: NOW,
+  stateVersion: 1,
+  outcome: null,
+  bmc: { mac: "02:00:5e:10:00:01", address: "127.1.0.1", port: 8443 },
+  serial: "SN1",
+  name: "shelf-1",
+  description: "top of rack",
+  labels: { row: "7" },
+  rackId: "rack-1",
+  facts: { explored: null, exploredAt: null, powerShelfId: null },
+  existingShelf: null,
+  ...change,
+});
+
+interface Answer {
+  readonly identify?: Inspect["identify"];
+  readonly target?: () => Promise<BmcTarget>;
+}
+
+function explore(row: ExpectedPowerShelf, { identify, target }: Answer = {}) {
+  return expectedPowerShelfHandlers.exploring(row, {
+    provider: {
+      name: "fake",
+      can: {
+        inspect: {
+          identify: identify ?? (async () => identity),
+          readInventory: async () => {
+            throw new Error("the explorer needs no inventory");
+          },
+        },
+      },
+    },
+    call: { signal: new AbortController().signal, mayTouchDevice: (wanted) => wanted, subject: "expected-1" },
+    clock: { now: () => NOW, monotonic: () => 0 },
+    target: target ?? (async () => bmc),
+    exploreEvery: seconds(60),
+  });
+}
+const notYet = (explored: ExploreResult, reason: string) => ({
+  type: "waiting",
+  reason,
+  after: 60_000,
+  facts: { explored, exploredAt: NOW.toISOString() },
+});
+
+describe("exploring", () => {
+  test("makes the shelf, named and placed as the site said, once the BMC is the expected one", async () => {
+    const id = powerShelfIdOf(identity);
+    expect(await explore(expected())).toEqual({
+      type: "happened",
+      event: "identified",
+      facts: { explored: "linked", exploredAt: NOW.toISOString(), powerShelfId: id },
+      effects: [
+        {
+          type: "create",
+          kind: "power_shelf",
+          id,
+          row: {
+            name: "shelf-1",
+            description: "top of rack",
+            labels: { row: "7" },
+            rack_id: "rack-1",
+            bmc_mac: "02:00:5e:10:00:01",
+            bmc_address: "127.1.0.1",
+            bmc_port: 8443,
+            facts: { serial: "SN1", vendor: "Lite-On", model: "PS-1", certificateFingerprint: "AB:CD" },
+          },
+        },
+      ],
+    });
+  });
+
+  test("names a shelf without a name by its id", async () => {
+    expect(await explore(expected({ name: "" }))).toMatchObject({
+      effects: [{ row: { name: powerShelfIdOf(identity) } }],
+    });
+  });
+
+  test("links the shelf that already has the MAC address, and makes none", async () => {
+    const row = expected({ existingShelf: { id: "shelf-by-hand", serial: "SN1" } });
+    expect(await explore(row)).toMatchObject({ facts: { powerShelfId: "shelf-by-hand" }, effects: [] });
+  });
+
+  test("takes whatever serial answers where none is expected", async () => {
+    expect(await explore(expected({ serial: "" }))).toMatchObject({ event: "identified" });
+  });
+
+  test("waits for an address, and asks nobody meanwhile", async () => {
+    const identify = vi.fn<Inspect["identify"]>();
+    const row = expected({ bmc: { mac: "02:00:5e:10:00:01", address: null, port: null } });
+    expect(await explore(row, { identify })).toEqual(
+      notYet("pending", "no bmc_ip_address is given: update the row with one"),
+    );
+    expect(identify).not.toHaveBeenCalled();
+  });
+
+  test("makes nothing of a BMC with another serial", async () => {
+    expect(await explore(expected({ serial: "SN2" }))).toEqual(
+      notYet("wrong_serial", "the BMC at 127.1.0.1 says serial SN1, expected SN2"),
+    );
+  });
+
+  test.each<[DeviceFailureReason, ExploreResult]>([
+    ["unreachable", "unreachable"],
+    ["busy", "unreachable"],
+    ["credentials", "wrong_credentials"],
+    ["certificate", "failed"],
+    ["protocol", "failed"],
+    ["refused", "failed"],
+  ])("shows a BMC that is %s as %s, and tries again", async (reason, shown) => {
+    const identify = async () => {
+      throw new DeviceFailure("retry", reason, "what the BMC did");
+    };
+    expect(await explore(expected(), { identify })).toEqual(notYet(shown, "what the BMC did"));
+  });
+
+  test("leaves what is not the device's doing to the engine", async () => {
+    const noCredentials = new StepFailure("fail", "no credentials are stored");
+    const target = async () => {
+      throw noCredentials;
+    };
+    await expect(explore(expected(), { target })).rejects.toBe(noCredentials);
+  });
+});
+
+describe("the id of a shelf", () => {
+  /** By arithmetic on one big number, to check the table-driven way by another. */
+  function idByArithmetic({ serial, vendor, model }: DeviceIdentity): string {
+    const digest = createHash("sha256").update(`s${serial}-b${vendor}-c${model}`).digest("hex");
+    // 256 bits and 4 of padding make 52 digits of base 32, whose digits JavaScript writes as 0-9 and a-v.
+    return `ps100rs${(BigInt(`0x${digest}`) << 4n).toString(32).padStart(52, "0")}`;
+  }
+
+  test("is this, for this shelf, today and ever after", () => {
+    expect(powerShelfIdOf(identity)).toBe("ps100rss3tnu65mgcq2e4v6rbgpq1a9rmf7eouaoq76dphmnvab8vnemc2g");
+  });
+
+  test("has 59 characters, says rack and chassis serial, is a valid id, and is the same however it is computed", () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string(), fc.string(), (serial, vendor, model) => {
+        const id = powerShelfIdOf({ serial, vendor, model });
+        expect(id).toMatch(/^ps100rs[0-9a-v]{52}$/);
+        expect(id).toHaveLength(59);
+        expect(parsePowerShelfId(id, "id")).toBe(id);
+        expect(id).toBe(idByArithmetic({ serial, vendor, model }));
+      }),
+    );
+  });
+
+  test("depends on serial, vendor and model alone", () => {
+    const { certificateFingerprint: _, ...bare } = identity;
+    expect(powerShelfIdOf(bare)).toBe(powerShelfIdOf(identity));
+    for (const other of [{ serial: "SN2" }, { vendor: "Delta" }, { model: "PS-2" }]) {
+      expect(powerShelfIdOf({ ...identity, ...other })).not.toBe(powerShelfIdOf(identity));
+    }
+  });
+});

@@ -1,0 +1,291 @@
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import type { CallContext } from "../../capabilities/call.ts";
+import type { DeviceInventory, Inspect } from "../../capabilities/inspect.ts";
+import type { PowerControl, PowerState } from "../../capabilities/power-control.ts";
+import type { Capabilities } from "../../capabilities/provider.ts";
+import type { Sensors } from "../../capabilities/sensors.ts";
+import { minutes, seconds } from "../../kernel/duration.ts";
+import { StepFailure } from "../../kernel/errors.ts";
+import { parsePowerShelfId } from "../../kernel/ids.ts";
+import type { Outcome } from "../../kernel/outcome.ts";
+import { type PowerShelfContext, powerShelfHandlers } from "./handlers.ts";
+import { powerShelfLifecycle } from "./lifecycle.ts";
+import type { PowerShelf } from "./power-shelf.ts";
+
+const NOW = new Date("2026-01-02T03:04:05.678Z");
+const bmc: BmcTarget = {
+  address: "127.1.0.1",
+  port: 8443,
+  scheme: "https",
+  username: "root",
+  password: "not-shown",
+  trust: { mode: "pin" },
+};
+const call: CallContext = {
+  signal: new AbortController().signal,
+  mayTouchDevice: (wanted) => wanted,
+  subject: "power_shelf ps100rs1",
+};
+const inventory: DeviceInventory = {
+  identity: { serial: "SN1", vendor: "Lite-On", model: "PS-1", certificateFingerprint: "AB:CD" },
+  bmcFirmware: "1.2.3",
+  powerSupplies: [{ name: "psu-0", serial: "P0", firmware: "7", on: true, health: "ok" }],
+  capacityWatts: 33_000,
+  voltage: 48,
+};
+
+const unread: PowerShelf["facts"] = {
+  serial: null,
+  vendor: null,
+  model: null,
+  bmcFirmware: null,
+  certificateFingerprint: null,
+  capacityWatts: null,
+  voltage: null,
+  powerState: null,
+  powerSupplies: [],
+  health: null,
+  sensors: [],
+  observedAt: null,
+};
+const shelf = (state: PowerShelf["state"], change: Partial<PowerShelf> = {}): PowerShelf => ({
+  id: parsePowerShelfId("ps100rs1", "id"),
+  version: 4,
+  state,
+  stateSince: NOW,
+  stateVersion: 2,
+  outcome: null,
+  rackId: "rack-1",
+  bmc: { mac: "02:00:5e:10:00:01", address: "127.1.0.1", port: 8443, scheme: "https", trust: "pin" },
+  facts: unread,
+  deletedAt: null,
+  maintenanceRequest: null,
+  expectedId: null,
+  ...change,
+});
+
+let power: { [M in keyof PowerControl]: ReturnType<typeof vi.fn<PowerControl[M]>> };
+let inspect: { [M in keyof Inspect]: ReturnType<typeof vi.fn<Inspect[M]>> };
+let sensors: { [M in keyof Sensors]: ReturnType<typeof vi.fn<Sensors[M]>> };
+
+beforeEach(() => {
+  power = {
+    readPower: vi.fn<PowerControl["readPower"]>(async () => "on"),
+    setPower: vi.fn<PowerControl["setPower"]>(async () => {}),
+  };
+  inspect = {
+    identify: vi.fn<Inspect["identify"]>(async () => inventory.identity),
+    readInventory: vi.fn<Inspect["readInventory"]>(async () => inventory),
+  };
+  sensors = {
+    readHealth: vi.fn<Sensors["readHealth"]>(async () => ({
+      status: "warning",
+      readings: [{ name: "inlet", value: 21.5, unit: "Cel" }],
+    })),
+    readLog: vi.fn<Sensors["readLog"]>(async () => []),
+  };
+});
+
+const context = (change: Partial<PowerShelfContext> & { can?: Partial<Capabilities> } = {}): PowerShelfContext => ({
+  provider: { name: "fake", can: change.can ?? { power, inspect, sensors } },
+  call,
+  clock: { now: () => NOW, monotonic: () => 0 },
+  target: async () => bmc,
+  monitorEvery: seconds(30),
+  ...change,
+});
+
+const unreachable = new StepFailure("retry", "no answer from 127.1.0.1");
+
+describe("fetching data", () => {
+  const fetchData = (facts = unread, change = {}) =>
+    powerShelfHandlers.fetching_data(shelf({ name: "fetching_data" }, { facts }), context(change));
+
+  test("reports all that was read: identity, firmware, power supplies and power state", async () => {
+    power.readPower.mockResolvedValue("off");
+    expect(await fetchData()).toEqual({
+      type: "happened",
+      event: "data_fetched",
+      facts: {
+        serial: "SN1",
+        vendor: "Lite-On",
+        model: "PS-1",
+        certificateFingerprint: "AB:CD",
+        bmcFirmware: "1.2.3",
+        capacityWatts: 33_000,
+        voltage: 48,
+        powerSupplies: inventory.powerSupplies,
+        powerState: "off",
+        observedAt: NOW.toISOString(),
+      },
+    });
+    expect(inspect.readInventory).toHaveBeenCalledWith(bmc, call);
+  });
+
+  test("knows no fingerprint of a BMC that showed no certificate", async () => {
+    const { certificateFingerprint: _, ...identity } = inventory.identity;
+    inspect.readInventory.mockResolvedValue({ ...inventory, identity });
+    expect(await fetchData()).toMatchObject({ facts: { certificateFingerprint: null } });
+  });
+
+  test("accepts the shelf that was expected", async () => {
+    expect(await fetchData({ ...unread, serial: "SN1" })).toMatchObject({ event: "data_fetched" });
+  });
+
+  test("takes nothing from a BMC that answers for another shelf, and tries again", async () => {
+    const refused = fetchData({ ...unread, serial: "SN2" });
+    await expect(refused).rejects.toThrow("answers for serial SN1, but this shelf is SN2: check the address");
+    await expect(refused).rejects.toMatchObject({ disposition: "retry" });
+  });
+
+  test("passes on why the BMC could not be used", async () => {
+    inspect.readInventory.mockRejectedValue(unreachable);
+    await expect(fetchData()).rejects.toBe(unreachable);
+  });
+
+  test("fails for good on a provider that cannot inspect", async () => {
+    await expect(fetchData(unread, { can: { power } })).rejects.toMatchObject({
+      disposition: "fail",
+      message: "provider fake cannot do: inspect",
+    });
+  });
+});
+
+const observed = {
+  powerState: "on",
+  health: "warning",
+  sensors: [{ name: "inlet", value: 21.5, unit: "Cel" }],
+  powerSupplies: inventory.powerSupplies,
+  bmcFirmware: "1.2.3",
+  observedAt: NOW.toISOString(),
+};
+
+describe("configuring", () => {
+  test("is done once the shelf was read with its credentials", async () => {
+    expect(await powerShelfHandlers.configuring(shelf({ name: "configuring" }), context())).toEqual({
+      type: "happened",
+      event: "configured",
+      facts: observed,
+    });
+  });
+
+  test("is not done while the credentials are refused", async () => {
+    const refused = new StepFailure("intervene", "the BMC refuses user root");
+    power.readPower.mockRejectedValue(refused);
+    await expect(powerShelfHandlers.configuring(shelf({ name: "configuring" }), context())).rejects.toBe(refused);
+  });
+});
+
+describe.each(["ready", "error"] as const)("monitoring in %s", (state) => {
+  const monitor = (facts = unread) => {
+    const handler = powerShelfHandlers[state];
+    if (!handler) throw new Error(`${state} is not monitored`);
+    return handler(shelf({ name: state }, { facts }), context());
+  };
+
+  test("notes what it sees and looks again in a while; nothing happens to the shelf", async () => {
+    expect(await monitor()).toEqual({ type: "nothing", after: 30_000, facts: observed });
+    expect(power.setPower).not.toHaveBeenCalled();
+  });
+
+  test("notes nothing of another shelf that answers in its place", async () => {
+    await expect(monitor({ ...unread, serial: "SN2" })).rejects.toThrow(
+      "answers for serial SN1, but this shelf is SN2",
+    );
+  });
+
+  test("says why the shelf cannot be seen", async () => {
+    sensors.readHealth.mockRejectedValue(unreachable);
+    await expect(monitor()).rejects.toBe(unreachable);
+  });
+});
+
+describe("maintenance", () => {
+  const maintain = (operation: "power_on" | "power_off", change: Partial<PowerShelf> = {}) =>
+    powerShelfHandlers.maintenance(shelf({ name: "maintenance", operation }, change), context());
+
+  test.each([
+    ["power_on", "on"],
+    ["power_off", "off"],
+  ] as const)("to %s sets the power, reads it back, and is complete when it is %s", async (operation, wanted) => {
+    power.readPower.mockResolvedValue(wanted);
+    expect(await maintain(operation)).toEqual({
+      type: "happened",
+      event: "operation_completed",
+      facts: { powerState: wanted },
+    });
+    expect(power.setPower).toHaveBeenCalledExactlyOnceWith(bmc, wanted, call);
+    expect(power.setPower).toHaveBeenCalledBefore(power.readPower);
+  });
+
+  test.each<PowerState>(["on", "powering_off", "powering_on", "unknown"])(
+    "is not complete while the shelf reports %s instead of off",
+    async (seen) => {
+      power.readPower.mockResolvedValue(seen);
+      expect(await maintain("power_off")).toEqual({
+        type: "waiting",
+        reason: `shelf reports power ${seen}, wanted off`,
+        after: 200,
+        facts: { powerState: seen },
+      });
+    },
+  );
+
+  test("does what was carried in, not what has been asked since", async () => {
+    await maintain("power_off", {
+      maintenanceRequest: { id: "newer", operation: "power_on", initiator: "bob", requestedAt: NOW },
+    });
+    expect(power.setPower.mock.calls.map(([, desired]) => desired)).toEqual(["off"]);
+  });
+
+  test("looks often at first and ever less often, up to every 10 s", async () => {
+    const pauseAfter = async (waited: number) => {
+      const outcome = await maintain("power_off", { stateSince: new Date(NOW.getTime() - waited) });
+      return outcome.type === "waiting" ? outcome.after : undefined;
+    };
+    expect([await pauseAfter(0), await pauseAfter(400), await pauseAfter(8_000), await pauseAfter(minutes(3))]).toEqual(
+      [200, 200, 2_000, 10_000],
+    );
+  });
+
+  test("does not read back what the BMC refused", async () => {
+    power.setPower.mockRejectedValue(new StepFailure("fail", "the shelf refuses"));
+    await expect(maintain("power_on")).rejects.toThrow("the shelf refuses");
+    expect(power.readPower).not.toHaveBeenCalled();
+  });
+});
+
+describe("deleting", () => {
+  test("detaches the expected row in the same commit", async () => {
+    const linked = shelf({ name: "deleting" }, { expectedId: "expected-1" });
+    expect(await powerShelfHandlers.deleting(linked, context())).toEqual({
+      type: "happened",
+      event: "removed",
+      effects: [{ type: "move", kind: "expected_power_shelf", id: "expected-1", cause: "power_shelf_deleted" }],
+    });
+  });
+
+  test("of a shelf that nobody expects touches nothing else, and no device either", async () => {
+    const target = vi.fn(async () => bmc);
+    const outcome = await powerShelfHandlers.deleting(shelf({ name: "deleting" }), context({ target }));
+    expect(outcome).toEqual({ type: "happened", event: "removed", effects: [] });
+    expect(target).not.toHaveBeenCalled();
+  });
+});
+
+test("no handler ever names a state: what it reports is an event, and no event is called like a state", async () => {
+  const states = new Set(Object.keys(powerShelfLifecycle.states));
+  const outcomes: Outcome[] = [
+    await powerShelfHandlers.fetching_data(shelf({ name: "fetching_data" }), context()),
+    await powerShelfHandlers.configuring(shelf({ name: "configuring" }), context()),
+    await powerShelfHandlers.maintenance(shelf({ name: "maintenance", operation: "power_on" }), context()),
+    await powerShelfHandlers.deleting(shelf({ name: "deleting" }), context()),
+  ];
+  for (const outcome of outcomes) {
+    expect(outcome).not.toHaveProperty("to");
+    expect(outcome).not.toHaveProperty("state");
+    if (outcome.type !== "happened") throw new Error("each of these should have happened");
+    expect(states).not.toContain(outcome.event);
+  }
+});

@@ -1,0 +1,62 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import { AppError } from "../kernel/errors.ts";
+
+const DEFAULT_PAGE_SIZE = 100;
+const LARGEST_PAGE_SIZE = 1_000;
+
+/** 0 takes the default. */
+export function checkPageSize(size: number): number {
+  if (Number.isInteger(size) && size >= 0 && size <= LARGEST_PAGE_SIZE) return size === 0 ? DEFAULT_PAGE_SIZE : size;
+  throw new AppError("invalid_argument", `page_size: must be between 0 and ${LARGEST_PAGE_SIZE}, got ${size}`, {
+    field: "page_size",
+  });
+}
+
+/** Of anything but the page itself: the same query gives the same word. */
+const fingerprint = (query: object): string =>
+  createHash("sha256").update(JSON.stringify(query)).digest("base64url").slice(0, 16);
+
+const tokenSchema = z.object({ query: z.string(), after: z.array(z.string()) });
+
+/**
+ * Where a page ends, for the caller to hand back. It carries a fingerprint of its query, so that a token of another query is
+ * refused instead of silently skipping rows.
+ */
+export const pageTokenOf = (query: object, after: readonly string[]): string =>
+  Buffer.from(JSON.stringify({ query: fingerprint(query), after })).toString("base64url");
+
+/** The key after which the page begins, as many words as it was made of; undefined for the first page. */
+export function parsePageToken(token: string, query: object, words: number): readonly string[] | undefined {
+  if (token === "") return undefined;
+  const refuse = (why: string) =>
+    new AppError("invalid_argument", `page_token: ${why}`, {
+      field: "page_token",
+      next: "start again with an empty page_token",
+    });
+  const parsed = tokenSchema.safeParse(parseJson(Buffer.from(token, "base64url").toString()));
+  if (!parsed.success || parsed.data.after.length !== words) throw refuse("is not a token that this server gave out");
+  if (parsed.data.query !== fingerprint(query)) throw refuse("belongs to a call with other arguments");
+  return parsed.data.after;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  /** Empty on the last page. */
+  readonly nextPageToken: string;
+}
+
+/** Cuts the one row too many that tells whether there is another page. */
+export function cutPage<T>(rows: readonly T[], size: number, query: object, keyOf: (row: T) => readonly string[]): Page<T> {
+  const items = rows.slice(0, size);
+  const last = items.at(-1);
+  return { items, nextPageToken: rows.length > size && last !== undefined ? pageTokenOf(query, keyOf(last)) : "" };
+}

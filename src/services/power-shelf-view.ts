@@ -1,0 +1,128 @@
+import { POWER_STATES } from "../capabilities/power-control.ts";
+import { systemClock } from "../kernel/clock.ts";
+import { isStuck } from "../kernel/decide.ts";
+import type { Duration } from "../kernel/duration.ts";
+import { AppError } from "../kernel/errors.ts";
+import type { StateSpec } from "../kernel/lifecycle.ts";
+import { powerShelfLifecycle } from "../lifecycles/power-shelf/lifecycle.ts";
+import { type Claim, list as listClaims } from "../store/claims.ts";
+import { listHealthReports } from "../store/health-reports.ts";
+import { listPowerShelves, type PowerShelfRecord } from "../store/power-shelves.ts";
+import type { ServiceDeps } from "./deps.ts";
+import { deviceReport, type MergedHealth, mergeHealth } from "./merged-health.ts";
+import { checkPageSize, cutPage, type Page, parsePageToken } from "./paging.ts";
+import { getPowerShelf } from "./power-shelves.ts";
+
+export type { Claim } from "../store/claims.ts";
+export type { PowerShelfState } from "../lifecycles/power-shelf/lifecycle.ts";
+export type { PowerShelfRecord } from "../store/power-shelves.ts";
+
+/** How the controller's last look at a thing ended. */
+export type LastLook = "waiting" | "failed" | "moved" | "resting";
+
+/** A shelf and all there is to say about where it stands. */
+export interface PowerShelfView {
+  readonly shelf: PowerShelfRecord;
+  readonly lastLook: LastLook;
+  /** What it waits for, or why the last look failed; empty when there is nothing to say. */
+  readonly reason: string;
+  /** Null where shelves rest. */
+  readonly sla: Duration | null;
+  readonly aboveSla: boolean;
+  /** Above its SLA, or waiting for a person. */
+  readonly stuck: boolean;
+  readonly claim: Claim | null;
+  readonly waitingClaims: readonly Claim[];
+  readonly health: MergedHealth;
+}
+
+const KIND = powerShelfLifecycle.kind;
+const STATES: Readonly<Record<string, StateSpec>> = powerShelfLifecycle.states;
+
+/** Puts claims and health reports beside the shelves: two queries, however many there are. */
+export async function viewPowerShelves(
+  deps: ServiceDeps,
+  shelves: readonly PowerShelfRecord[],
+): Promise<PowerShelfView[]> {
+  const ids = shelves.map(({ id }) => id);
+  const [claims, reports] = await Promise.all([
+    listClaims(
+      deps.db,
+      ids.map((id) => ({ kind: KIND, id })),
+    ),
+    listHealthReports(deps.db, KIND, ids),
+  ]);
+  const claimsOf = Map.groupBy(claims, ({ thing }) => thing.id);
+  const now = (deps.clock ?? systemClock).now();
+  return shelves.map((shelf) => {
+    const ofShelf = claimsOf.get(shelf.id) ?? [];
+    return {
+      shelf,
+      ...judge(shelf, now),
+      claim: ofShelf.find(({ grantedAt }) => grantedAt !== null) ?? null,
+      waitingClaims: ofShelf.filter(({ grantedAt }) => grantedAt === null),
+      health: mergeHealth([...deviceReport(shelf.facts, shelf.stateSince), ...(reports.get(shelf.id) ?? [])]),
+    };
+  });
+}
+
+export async function viewPowerShelf(deps: ServiceDeps, id: string): Promise<PowerShelfView> {
+  const [view] = await viewPowerShelves(deps, [await getPowerShelf(deps, id)]);
+  if (!view) throw new Error("a shelf has no view");
+  return view;
+}
+
+export interface PowerShelfQuery {
+  readonly pageSize: number;
+  readonly pageToken: string;
+  readonly rackId: string | undefined;
+  readonly state: string | undefined;
+  readonly powerState: string | undefined;
+  readonly stuckOnly: boolean;
+  readonly includeDeleted: boolean;
+}
+
+/** In the order of their ids. */
+export async function pagePowerShelves(deps: ServiceDeps, request: PowerShelfQuery): Promise<Page<PowerShelfView>> {
+  const { pageSize, pageToken, ...query } = request;
+  const { rackId, state, powerState, stuckOnly, includeDeleted } = query;
+  const size = checkPageSize(pageSize);
+  checkWord(state, Object.keys(STATES), "state");
+  checkWord(powerState, POWER_STATES, "power_state");
+  const after = parsePageToken(pageToken, query, 1)?.[0];
+  const shelves = await listPowerShelves(deps.db, {
+    ...(rackId !== undefined && { rackId }),
+    ...(state !== undefined && { state }),
+    ...(powerState !== undefined && { powerState }),
+    ...(after !== undefined && { after }),
+    stuck: stuckOnly,
+    deleted: includeDeleted ? "include" : "exclude",
+    limit: size + 1,
+  });
+  const { items, nextPageToken } = cutPage(shelves, size, query, ({ id }) => [id]);
+  return { items: await viewPowerShelves(deps, items), nextPageToken };
+}
+
+function judge(shelf: PowerShelfRecord, now: Date): Omit<PowerShelfView, "shelf" | "claim" | "waitingClaims" | "health"> {
+  const aboveSla = isStuck(powerShelfLifecycle, shelf, now);
+  return {
+    lastLook: lastLookAt(shelf),
+    reason: shelf.outcome?.reason ?? shelf.lastError ?? "",
+    sla: STATES[shelf.state.name]?.sla ?? null,
+    aboveSla,
+    stuck: aboveSla || shelf.outcome?.type === "needs_intervention",
+  };
+}
+
+/** A look that failed before the thing could say so (its outcome could not be written) is known by the work's own error. */
+function lastLookAt({ outcome, lastError, state }: PowerShelfRecord): LastLook {
+  if (outcome?.type === "waiting") return "waiting";
+  if (outcome !== null || lastError !== null) return "failed";
+  return STATES[state.name]?.rest ? "resting" : "moved";
+}
+
+function checkWord(word: string | undefined, words: readonly string[], field: string): void {
+  if (word === undefined || words.includes(word)) return;
+  const shown = JSON.stringify(word.slice(0, 80));
+  throw new AppError("invalid_argument", `${field}: ${shown} is none of ${words.join(", ")}`, { field });
+}

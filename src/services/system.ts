@@ -1,0 +1,14 @@
+import type { ServiceDeps } from "./deps.ts";
+
+/** Which server this is. */
+export interface SystemInfo {
+  readonly version: string;
+  readonly startedAt: Date;
+  /** Tells replicas apart. */
+  readonly replica: string;
+}
+
+export async function readDatabaseVersion({ db }: ServiceDeps): Promise<string> {
+  const [row] = await db.query<{ version: string }>("select current_setting('server_version') as version");
+  return row?.version ?? "";
+}

@@ -1,0 +1,106 @@
+import { systemClock } from "../kernel/clock.ts";
+import { AppError } from "../kernel/errors.ts";
+import * as journal from "../store/journal.ts";
+import { lockThings } from "../store/locks.ts";
+import * as store from "../store/tokens.ts";
+import type { Caller } from "./caller.ts";
+import type { ServiceDeps } from "./deps.ts";
+import { actorOf } from "./initiator.ts";
+import { checkPageSize, cutPage, type Page, parsePageToken } from "./paging.ts";
+import { isRole, ROLES, type Role } from "./roles.ts";
+
+export type { TokenRow } from "../store/tokens.ts";
+
+/** Tokens have no lifecycle, but what is done with them is audited. */
+export const TOKEN_KIND = "token";
+
+export interface CreateToken {
+  readonly name: string;
+  readonly roles: readonly string[];
+  /** Null: it does not expire. */
+  readonly expiresAt: Date | null;
+}
+
+const LONGEST_NAME = 256;
+/** The name stands in histories, logs and terminals, where such characters could forge lines. */
+const NOT_PRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+
+/** The answer is the only time at which the token itself is shown. */
+export async function createToken(
+  deps: ServiceDeps,
+  caller: Caller,
+  input: CreateToken,
+): Promise<{ readonly id: string; readonly token: string }> {
+  const name = checkName(input.name);
+  const roles = checkRoles(input.roles);
+  const { expiresAt } = input;
+  const now = (deps.clock ?? systemClock).now();
+  if (expiresAt !== null && expiresAt <= now) {
+    throw new AppError("invalid_argument", `expires_at: ${expiresAt.toISOString()} is not in the future`, {
+      field: "expires_at",
+    });
+  }
+  return deps.db.transaction(async (tx) => {
+    const created = await store.createToken(tx, { name, roles, createdBy: actorOf(caller), expiresAt });
+    const data = { name, roles, expires_at: expiresAt?.toISOString() ?? null };
+    await journal.append(tx, [{ ...entryOf(caller, created.id), version: 1, type: "created", data }]);
+    await journal.announce(tx);
+    return created;
+  });
+}
+
+/** By name, then id. */
+export async function pageTokens(
+  deps: ServiceDeps,
+  request: { readonly pageSize: number; readonly pageToken: string },
+): Promise<Page<store.TokenRow>> {
+  const size = checkPageSize(request.pageSize);
+  const [name, id] = parsePageToken(request.pageToken, {}, 2) ?? [];
+  const after = name === undefined || id === undefined ? undefined : { name, id };
+  const rows = await store.listTokens(deps.db, { limit: size + 1, after });
+  return cutPage(rows, size, {}, (row) => [row.name, row.id]);
+}
+
+/** Ends a token at once; asking again is harmless. */
+export async function revokeToken(deps: ServiceDeps, caller: Caller, id: string): Promise<void> {
+  if (id === "") throw new AppError("invalid_argument", "id: is required", { field: "id" });
+  const now = (deps.clock ?? systemClock).now();
+  await deps.db.transaction(async (tx) => {
+    await lockThings(tx, [{ kind: TOKEN_KIND, id }]);
+    const row = await store.revokeToken(tx, id, now);
+    if (!row) {
+      throw new AppError("not_found", `there is no token ${JSON.stringify(id.slice(0, 80))}`, {
+        field: "id",
+        next: "millwright token list",
+      });
+    }
+    if (row.revokedAt?.getTime() !== now.getTime()) return; // revoked before, and told then
+    await journal.append(tx, [{ ...entryOf(caller, id), version: 2, type: "revoked", data: { name: row.name } }]);
+    await journal.announce(tx);
+  });
+}
+
+const entryOf = (caller: Caller, id: string) => ({
+  kind: TOKEN_KIND,
+  id,
+  from: null,
+  to: null,
+  owner: "caller",
+  actor: actorOf(caller),
+  reason: null,
+});
+
+function checkName(text: string): string {
+  const name = text.trim();
+  if (name !== "" && name.length <= LONGEST_NAME && !NOT_PRINTABLE.test(name)) return name;
+  throw new AppError("invalid_argument", `name: 1 to ${LONGEST_NAME} printable characters are required`, {
+    field: "name",
+  });
+}
+
+function checkRoles(words: readonly string[]): Role[] {
+  const odd = words.find((word) => !isRole(word));
+  if (words.length > 0 && odd === undefined) return [...new Set(words.filter(isRole))];
+  const why = odd === undefined ? "at least one is required" : `${JSON.stringify(odd.slice(0, 80))} is no role`;
+  throw new AppError("invalid_argument", `roles: ${why}; roles are ${ROLES.join(", ")}`, { field: "roles" });
+}

@@ -1,0 +1,216 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { LEASE_IN_DATABASE } from "../../src/engine/lease.ts";
+import type { JournalRow } from "../../src/store/journal.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { listFailPoints } from "../support/fail-points.ts";
+import { openProcessBench, type ProcessBench } from "../support/process-bench.ts";
+import {
+  adminToken,
+  expectInventory,
+  type ServerProcess,
+  spawnServer,
+  startServerProcess,
+} from "../support/server-process.ts";
+import { endsOf, isDone, journalOf, untilShelves } from "../support/shelf-records.ts";
+import { type SimulatorProcess, startSimulatorProcess } from "../support/simulator-process.ts";
+
+/**
+ * Kill -9 at every fail point while a shelf is powered off: the next server must finish the work, and the device must not
+ * hear the command twice.
+ *
+ * `slow` devices take a second to obey, so that the first look at the shelf in maintenance leaves it waiting; `instant` ones
+ * have obeyed when they are read back, so that the first look completes the operation.
+ */
+type Device = "slow" | "instant";
+interface Kill {
+  readonly at: string;
+  readonly device: Device;
+}
+
+const takingItUp: Kill = { at: ":power_shelf:ready", device: "instant" };
+const waiting: Kill = { at: ":power_shelf:maintenance", device: "slow" };
+const waitingAgain: Kill = { at: ":power_shelf:maintenance@2", device: "slow" };
+const completing: Kill = { at: ":power_shelf:maintenance", device: "instant" };
+
+/** Every fail point in the sources has its row here; the first test below sees to it. */
+const KILLS: Readonly<Record<string, readonly Kill[]>> = {
+  "requests:recorded": [{ at: ":power_shelf", device: "instant" }],
+  "controller:claimed": [
+    { at: ":power_shelf", device: "instant" },
+    { at: ":power_shelf@2", device: "slow" },
+  ],
+  "controller:loaded": [takingItUp, waiting, waitingAgain],
+  "controller:handled": [takingItUp, waiting, completing],
+  "committer:before": [takingItUp, waiting, completing],
+  "committer:inside": [takingItUp, waiting, completing],
+  "committer:after": [takingItUp, waiting, completing],
+  "transitions:locked": [takingItUp, waiting, completing],
+  "transitions:journaled": [takingItUp, waiting, completing],
+};
+/** Where the caller's own transaction dies with the server: then there is no request, and the caller asks again. */
+const BEFORE_THE_REQUEST_IS_THERE = new Set(["requests:recorded"]);
+
+const cases = Object.entries(KILLS).flatMap(([name, kills]) => kills.map((kill) => ({ name, ...kill })));
+const AT_ONCE = 4;
+/** Leases run for 22 s. They are put forward instead of waited for, unless the long run is wanted. */
+const LONG = process.env.CHAOS_LONG === "1";
+
+let bench: ProcessBench;
+let prepared: TestDatabase;
+let token: string;
+const simulators = {} as Record<Device, SimulatorProcess>;
+/** Which shelf each case has to itself: its id with us and at the simulator. */
+const shelves = new Map<number, { id: string; deviceId: string }>();
+
+const settings = () => ({
+  MILLWRIGHT_SECRET_KEY_FILE: join(bench.directory, "secret-key"),
+  // No look but those that the request causes.
+  MILLWRIGHT_MONITOR_INTERVAL: "1h",
+});
+
+beforeAll(async () => {
+  bench = openProcessBench();
+  simulators.slow = await startSimulatorProcess(bench, { name: "slow", site: "racks=2", seed: 1, speed: 5 });
+  simulators.instant = await startSimulatorProcess(bench, { name: "instant", site: "racks=3", seed: 2, speed: 1e6 });
+  prepared = await createTestDatabase();
+  token = await adminToken(prepared);
+  const server = await startServerProcess(bench, { command: "serve", databaseUrl: prepared.url, env: settings() });
+  const inventories = { slow: await simulators.slow.inventory(), instant: await simulators.instant.inventory() };
+  const rows = [...inventories.slow, ...inventories.instant];
+  await expectInventory(server, token, rows);
+  const ready = await untilShelves(
+    prepared,
+    (all) => all.length === rows.length && all.every(({ state }) => state.name === "ready"),
+    { what: "all shelves are ready", transcript: server.process.transcript },
+  );
+  server.process.signal("SIGTERM");
+  await server.process.exited;
+  await prepared.close();
+  for (const [index, { device }] of cases.entries()) {
+    const row = inventories[device].shift();
+    const shelf = ready.find(({ bmc }) => bmc.mac === row?.bmc_mac_address.toLowerCase());
+    if (!row || !shelf) throw new Error(`there is no ${device} shelf left for case ${index}`);
+    shelves.set(index, { id: shelf.id, deviceId: row.metadata.name });
+  }
+}, 90_000);
+
+afterAll(async () => {
+  await bench.close();
+  await prepared.drop();
+});
+
+test("every fail point in the sources has its kills here, and every kill its fail point", () => {
+  expect(Object.keys(KILLS).sort()).toEqual(listFailPoints());
+});
+
+describe("a server killed at", { concurrent: true, timeout: LONG ? 240_000 : 120_000 }, () => {
+  const slots = new Slots(AT_ONCE);
+  test.for(cases.map((one, index) => ({ ...one, index })))(
+    "$name$at ($device device) leaves nothing lost, doubled or half done",
+    async ({ name, at, device, index }, { onTestFinished }) => {
+      onTestFinished(await slots.take());
+      const shelf = shelves.get(index) ?? { id: "", deviceId: "" };
+      const database = await createTestDatabase({ clone: prepared });
+      onTestFinished(() => database.drop());
+
+      await killDuringPowerOff({ database, shelfId: shelf.id, failPoint: `${name}${at}`, index });
+      const requests = requestsIn(await journalOf(database, shelf.id));
+      expect(requests).toHaveLength(BEFORE_THE_REQUEST_IS_THERE.has(name) ? 0 : 1);
+      if (!LONG) await letLeasesEnd(database);
+
+      const successor = await startServerProcess(bench, {
+        command: "serve",
+        name: `successor-${index}`,
+        databaseUrl: database.url,
+        env: settings(),
+      });
+      if (requests.length === 0) await askForPowerOff(successor, shelf.id);
+      await untilShelves(database, (all) => all.some((one) => one.id === shelf.id && isDone(one, "off")), {
+        what: "the shelf is ready again, and off",
+        transcript: successor.process.transcript,
+      });
+      successor.process.signal("SIGTERM"); // with it everything that it still has in hand comes to its end
+      expect(await successor.process.exited).toEqual({ code: 0, signal: null });
+
+      expectOneCompletedRequest(await journalOf(database, shelf.id));
+      const { power, effects } = await simulators[device].device(shelf.deviceId);
+      expect(power).toBe("off");
+      expect(effects).toMatchObject({ power_off_commands: 1, power_on_commands: 0, power_changes: 1 });
+      expect(await database.db.query("select * from claims")).toEqual([]);
+    },
+  );
+});
+
+const askForPowerOff = (server: ServerProcess, id: string) =>
+  server.ask(
+    "forge.Forge/SetPowerShelfMaintenance",
+    { powerShelfIds: [{ id }], operation: "POWER_SHELF_MAINTENANCE_OPERATION_POWER_OFF" },
+    token,
+  );
+
+async function killDuringPowerOff(kill: {
+  database: TestDatabase;
+  shelfId: string;
+  failPoint: string;
+  index: number;
+}): Promise<void> {
+  const victim = await startServerProcess(bench, {
+    command: "serve",
+    name: `victim-${kill.index}`,
+    databaseUrl: kill.database.url,
+    env: { ...settings(), MILLWRIGHT_FAILPOINT: kill.failPoint },
+  });
+  // The answer may or may not make it out before the end.
+  await askForPowerOff(victim, kill.shelfId).catch(() => undefined);
+  const exit = await Promise.race([
+    victim.process.exited,
+    eventually(async () => false, { what: `the server dies at ${kill.failPoint}`, seen: victim.process.transcript }),
+  ]);
+  expect(exit).toEqual({ code: null, signal: "SIGKILL" });
+}
+
+/** As if the time had passed: their owner is dead, and makes no call any more. */
+async function letLeasesEnd({ db }: TestDatabase): Promise<void> {
+  await db.execute(
+    `update work set lease_until = lease_until - $1 * interval '1 ms', wake_at = wake_at - $1 * interval '1 ms'
+      where lease_owner is not null`,
+    [LEASE_IN_DATABASE],
+  );
+}
+
+const requestsIn = (journal: readonly JournalRow[]) => journal.filter(({ type }) => type === "requested");
+
+/** From the request to its end the journal has every version once, and the end once. */
+function expectOneCompletedRequest(journal: readonly JournalRow[]): void {
+  const [request] = requestsIn(journal);
+  if (!request) throw new Error("no request was recorded");
+  expect(endsOf(journal, String(request.data.request_id))).toEqual(["completed"]);
+  const end = journal.findIndex(({ data }) => data.ended !== undefined);
+  const between = journal.slice(journal.indexOf(request), end + 1);
+  expect(between.map(({ version }) => version)).toEqual(between.map((_, index) => request.version + index));
+  const moves = between.filter(({ type }) => type === "transition").map(({ from, to }) => `${from} → ${to}`);
+  expect(moves).toEqual(["ready → maintenance", "maintenance → ready"]);
+}
+
+/** So many at a time: all at once would only wait for each other's starts. */
+class Slots {
+  #free: number;
+  readonly #queue: (() => void)[] = [];
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  /** Resolves with what gives the place to the next. */
+  async take(): Promise<() => void> {
+    if (this.#free > 0) this.#free -= 1;
+    else await new Promise<void>((resolve) => this.#queue.push(resolve));
+    return () => {
+      const next = this.#queue.shift();
+      if (next) next();
+      else this.#free += 1;
+    };
+  }
+}

@@ -1,0 +1,111 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { JournalTail } from "../../../src/engine/watch.ts";
+import type { WatchItem } from "../../../src/services/watch.ts";
+import * as journal from "../../../src/store/journal.ts";
+import { lockThings } from "../../../src/store/locks.ts";
+import { silentLog } from "../../../src/store/log.ts";
+import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
+
+let database: TestDatabase;
+let tail: JournalTail;
+let stop: AbortController;
+let running: Promise<unknown>;
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  tail = new JournalTail({ db: database.db, log: silentLog });
+  stop = new AbortController();
+  running = Promise.all([tail.run(stop.signal), database.db.listen("millwright", () => tail.nudge(), stop.signal)]);
+});
+afterEach(async () => {
+  stop.abort();
+  await running;
+  await database.drop();
+});
+
+async function write(ids: readonly string[], version: number, kind = "power_shelf"): Promise<void> {
+  await database.db.transaction(async (tx) => {
+    await lockThings(tx, ids.map((id) => ({ kind, id })));
+    await journal.append(
+      tx,
+      ids.map((id) => ({ kind, id, version, type: "transition", from: null, to: null, owner: null, actor: "test", reason: null, data: {} })),
+    );
+    await journal.announce(tx);
+  });
+}
+
+/** The next events of a follower, bookmarks left out. */
+async function take(items: AsyncIterator<WatchItem>, count: number): Promise<string[]> {
+  const seen: string[] = [];
+  while (seen.length < count) {
+    const { value, done } = await items.next();
+    if (done) throw new Error(`the stream ended after ${seen.length} events`);
+    if (value.type === "event") seen.push(`${value.row.id}@${value.row.version}`);
+  }
+  return seen;
+}
+
+const from = (cursor: Parameters<JournalTail["follow"]>[0], filter: journal.JournalFilter = {}) =>
+  tail.follow(cursor, filter, stop.signal)[Symbol.asyncIterator]();
+
+test("a follower from now gets a bookmark first, then only what comes after it", async () => {
+  await write(["a"], 1);
+  const items = from("now");
+  const first = await items.next();
+  expect(first.value).toMatchObject({ type: "bookmark" });
+  await write(["a"], 2);
+  expect((await take(items, 1)).at(-1)).toBe("a@2");
+});
+
+test("a follower from the oldest gets everything once, then what comes", async () => {
+  for (let version = 1; version <= 50; version += 1) await write(["a", "b"], version);
+  const items = from("oldest");
+  const past = await take(items, 100);
+  expect(new Set(past).size).toBe(100);
+  await write(["c"], 1);
+  expect(await take(items, 1)).toEqual(["c@1"]);
+});
+
+test("a cursor continues where it was taken, also when the window has moved on", async () => {
+  const items = from("oldest");
+  await write(["a"], 1);
+  const { value } = await items.next();
+  if (value?.type !== "event") throw new Error("expected an event");
+  for (let version = 2; version <= 30; version += 1) await write(["a"], version);
+  const again = from({ cursor: value.row.cursor });
+  expect(await take(again, 29)).toEqual(Array.from({ length: 29 }, (_, index) => `a@${index + 2}`));
+});
+
+test("a filter is applied by the server, and what it leaves out does not hold the follower back", async () => {
+  const items = from("oldest", { kinds: ["rack"] });
+  for (let version = 1; version <= 20; version += 1) await write(["a"], version);
+  await write(["r"], 1, "rack");
+  expect(await take(items, 1)).toEqual(["r@1"]);
+});
+
+test("a follower that stands still while thousands of events pass gets each of them once, in order", async () => {
+  const items = from("oldest");
+  await write(["slow"], 1);
+  expect(await take(items, 1)).toEqual(["slow@1"]);
+  const many = Array.from({ length: 500 }, (_, index) => `t${index}`);
+  for (let version = 1; version <= 30; version += 1) await write(many, version); // past the window, twice over
+  const keepingUp = from("now");
+  await keepingUp.next();
+  const seen = await take(items, 15_000);
+  expect(new Set(seen).size).toBe(15_000);
+  const versions = new Map<string, number>();
+  for (const event of seen) {
+    const [id = "", version = ""] = event.split("@");
+    expect(Number(version)).toBe((versions.get(id) ?? 0) + 1);
+    versions.set(id, Number(version));
+  }
+});
+
+test("followers end when they are told to", async () => {
+  const own = new AbortController();
+  const items = tail.follow("oldest", {}, own.signal)[Symbol.asyncIterator]();
+  const next = items.next();
+  own.abort();
+  expect(await next).toEqual({ done: true, value: undefined });
+  expect(tail.followers).toBe(0);
+});

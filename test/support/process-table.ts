@@ -1,0 +1,28 @@
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+
+export interface ProcessEntry {
+  readonly pid: number;
+  readonly command: string;
+}
+
+/** Living processes that name the directory in their command line or work in it: a server, its database, its simulator. */
+export function processesIn(directory: string): ProcessEntry[] {
+  return readdirSync("/proc").flatMap((name) => {
+    if (!/^\d+$/.test(name) || Number(name) === process.pid) return [];
+    try {
+      const command = readFileSync(`/proc/${name}/cmdline`, "utf8").replaceAll("\0", " ").trim();
+      const isZombie = /^State:\s+[ZX]/m.test(readFileSync(`/proc/${name}/status`, "utf8"));
+      const inside = command.includes(directory) || readlinkSync(`/proc/${name}/cwd`).startsWith(directory);
+      return inside && !isZombie ? [{ pid: Number(name), command }] : [];
+    } catch {
+      return []; // it ended while we looked
+    }
+  });
+}
+
+/** What the process holds in memory now, in bytes. */
+export function residentBytes(pid: number): number {
+  const line = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
+  if (!line) throw new Error(`process ${pid} has no VmRSS: is it still there?`);
+  return Number(line[1]) * 1_024;
+}

@@ -66,7 +66,7 @@ export interface Trigger<T, O extends Owner = Owner, N extends string = string> 
 /** The controller moves the thing as soon as the guard holds; rows of a state are tried from top to bottom. */
 export const when = <T>(guard: Guard<T>): Trigger<T, "controller"> => ({
   owner: "controller",
-  name: guard.name,
+  name: guard.name.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`), // the one spelling that people see
   failure: false,
   guard,
 });

@@ -11,8 +11,12 @@ export function getLifecycle(deps: ServiceDeps, kind: string): Lifecycle<Thing> 
   const lifecycle = deps.stores.get(kind)?.lifecycle;
   if (lifecycle) return lifecycle;
   const known = listLifecycles(deps).map((one) => one.kind);
-  throw new AppError("not_found", `there is no lifecycle ${JSON.stringify(kind.slice(0, 80))}; there are ${known.join(", ")}`, {
-    field: "kind",
-    next: "millwright lifecycle list",
-  });
+  throw new AppError(
+    "not_found",
+    `there is no lifecycle ${JSON.stringify(kind.slice(0, 80))}; there are ${known.join(", ")}`,
+    {
+      field: "kind",
+      next: "millwright lifecycle list",
+    },
+  );
 }

@@ -55,7 +55,12 @@ export interface Page<T> {
 }
 
 /** Cuts the one row too many that tells whether there is another page. */
-export function cutPage<T>(rows: readonly T[], size: number, query: object, keyOf: (row: T) => readonly string[]): Page<T> {
+export function cutPage<T>(
+  rows: readonly T[],
+  size: number,
+  query: object,
+  keyOf: (row: T) => readonly string[],
+): Page<T> {
   const items = rows.slice(0, size);
   const last = items.at(-1);
   return { items, nextPageToken: rows.length > size && last !== undefined ? pageTokenOf(query, keyOf(last)) : "" };

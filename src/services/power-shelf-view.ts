@@ -13,8 +13,8 @@ import { deviceReport, type MergedHealth, mergeHealth } from "./merged-health.ts
 import { checkPageSize, cutPage, type Page, parsePageToken } from "./paging.ts";
 import { getPowerShelf } from "./power-shelves.ts";
 
-export type { Claim } from "../store/claims.ts";
 export type { PowerShelfState } from "../lifecycles/power-shelf/lifecycle.ts";
+export type { Claim } from "../store/claims.ts";
 export type { PowerShelfRecord } from "../store/power-shelves.ts";
 
 /** How the controller's last look at a thing ended. */
@@ -103,7 +103,10 @@ export async function pagePowerShelves(deps: ServiceDeps, request: PowerShelfQue
   return { items: await viewPowerShelves(deps, items), nextPageToken };
 }
 
-function judge(shelf: PowerShelfRecord, now: Date): Omit<PowerShelfView, "shelf" | "claim" | "waitingClaims" | "health"> {
+function judge(
+  shelf: PowerShelfRecord,
+  now: Date,
+): Omit<PowerShelfView, "shelf" | "claim" | "waitingClaims" | "health"> {
   const aboveSla = isStuck(powerShelfLifecycle, shelf, now);
   return {
     lastLook: lastLookAt(shelf),

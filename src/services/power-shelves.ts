@@ -200,13 +200,14 @@ export async function createPowerShelf(
   if (scheme !== "https" && scheme !== "http") {
     throw new AppError("invalid_argument", `bmc_scheme: must be https or http`, { field: "bmc_scheme" });
   }
-  for (const [field, given] of [["bmc_username", input.bmcUsername] as const, ["bmc_password", input.bmcPassword] as const])
+  for (const [field, given] of [
+    ["bmc_username", input.bmcUsername] as const,
+    ["bmc_password", input.bmcPassword] as const,
+  ])
     if (given === "") throw new AppError("invalid_argument", `${field}: is required`, { field });
   const rackId = parseRackId(input.rackId, "rack_id");
   const name =
-    input.name === ""
-      ? id
-      : checkMetadata({ name: input.name, description: "", labels: {} }, { field: "" }).name;
+    input.name === "" ? id : checkMetadata({ name: input.name, description: "", labels: {} }, { field: "" }).name;
   const { bmcPassword: _, ...telling } = input;
   const fingerprint = createHash("sha256").update(JSON.stringify(telling)).digest("hex");
 

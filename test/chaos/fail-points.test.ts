@@ -6,13 +6,7 @@ import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { listFailPoints } from "../support/fail-points.ts";
 import { openProcessBench, type ProcessBench } from "../support/process-bench.ts";
-import {
-  adminToken,
-  expectInventory,
-  type ServerProcess,
-  spawnServer,
-  startServerProcess,
-} from "../support/server-process.ts";
+import { adminToken, expectInventory, type ServerProcess, startServerProcess } from "../support/server-process.ts";
 import { endsOf, isDone, journalOf, untilShelves } from "../support/shelf-records.ts";
 import { type SimulatorProcess, startSimulatorProcess } from "../support/simulator-process.ts";
 
@@ -53,7 +47,6 @@ const KILLS: Readonly<Record<string, readonly Kill[]>> = {
 const BEFORE_THE_REQUEST_IS_THERE = new Set(["requests:recorded"]);
 
 const cases = Object.entries(KILLS).flatMap(([name, kills]) => kills.map((kill) => ({ name, ...kill })));
-const AT_ONCE = 4;
 /** Leases run for 22 s. They are put forward instead of waited for, unless the long run is wanted. */
 const LONG = process.env.CHAOS_LONG === "1";
 
@@ -106,11 +99,9 @@ test("every fail point in the sources has its kills here, and every kill its fai
 });
 
 describe("a server killed at", { concurrent: true, timeout: LONG ? 240_000 : 120_000 }, () => {
-  const slots = new Slots(AT_ONCE);
   test.for(cases.map((one, index) => ({ ...one, index })))(
     "$name$at ($device device) leaves nothing lost, doubled or half done",
     async ({ name, at, device, index }, { onTestFinished }) => {
-      onTestFinished(await slots.take());
       const shelf = shelves.get(index) ?? { id: "", deviceId: "" };
       const database = await createTestDatabase({ clone: prepared });
       onTestFinished(() => database.drop());
@@ -192,25 +183,4 @@ function expectOneCompletedRequest(journal: readonly JournalRow[]): void {
   expect(between.map(({ version }) => version)).toEqual(between.map((_, index) => request.version + index));
   const moves = between.filter(({ type }) => type === "transition").map(({ from, to }) => `${from} → ${to}`);
   expect(moves).toEqual(["ready → maintenance", "maintenance → ready"]);
-}
-
-/** So many at a time: all at once would only wait for each other's starts. */
-class Slots {
-  #free: number;
-  readonly #queue: (() => void)[] = [];
-
-  constructor(count: number) {
-    this.#free = count;
-  }
-
-  /** Resolves with what gives the place to the next. */
-  async take(): Promise<() => void> {
-    if (this.#free > 0) this.#free -= 1;
-    else await new Promise<void>((resolve) => this.#queue.push(resolve));
-    return () => {
-      const next = this.#queue.shift();
-      if (next) next();
-      else this.#free += 1;
-    };
-  }
 }

@@ -1,4 +1,4 @@
-import type { JsonObject as WireJsonObject, MessageInitShape } from "@bufbuild/protobuf";
+import type { MessageInitShape, JsonObject as WireJsonObject } from "@bufbuild/protobuf";
 import type { EventSchema } from "../../../contract/millwright/v1/event_pb.js";
 import type { WatchResponseSchema } from "../../../contract/millwright/v1/watch_pb.js";
 import type { JournalRow } from "../../services/history.ts";

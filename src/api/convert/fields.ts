@@ -1,4 +1,9 @@
-import { type Duration as WireDuration, durationFromMs, type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import {
+  durationFromMs,
+  type Timestamp,
+  timestampFromDate,
+  type Duration as WireDuration,
+} from "@bufbuild/protobuf/wkt";
 import type { Duration } from "../../kernel/duration.ts";
 import { AppError } from "../../kernel/errors.ts";
 
@@ -16,7 +21,9 @@ export function wordFor<T>(words: Readonly<Record<number, T>>, number: number, f
   const word = words[number];
   if (word !== undefined) return word;
   const known = Object.keys(words).join(", ");
-  throw new AppError("invalid_argument", `${field}: ${number} is not a value of this enum (known: ${known})`, { field });
+  throw new AppError("invalid_argument", `${field}: ${number} is not a value of this enum (known: ${known})`, {
+    field,
+  });
 }
 
 export const timestampOf = (date: Date | null): Timestamp | undefined =>

@@ -1,9 +1,9 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
   type ControllerStateReasonSchema,
-  ControllerStateOutcome as Outcome,
   DeletedFilter,
   PowerShelfMaintenanceOperation as Operation,
+  ControllerStateOutcome as Outcome,
   type PowerShelfSchema,
   type PowerShelfSearchFilter,
   type StateHistoriesSchema,

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from "../../kernel/lifecycle.ts";
-import type { MaintenanceOperation } from "../../services/power-shelves.ts";
 import type { PowerShelfState } from "../../services/power-shelf-view.ts";
+import type { MaintenanceOperation } from "../../services/power-shelves.ts";
 
 /** How the forge contract spells the states of a shelf; also the words of its state filter. */
 export const FORGE_STATES = {
@@ -28,7 +28,8 @@ export function stateForForgeWord(word: string): PowerShelfState | undefined {
 /** The state as the contract's JSON, its tag first. */
 export function forgeStateOf(name: string, carried: { readonly [key: string]: Json | undefined }): JsonObject {
   const state = spellingOf(FORGE_STATES, name);
-  if (name === "maintenance") return { state, operation: { operation: spellingOf(FORGE_OPERATIONS, carried.operation) } };
+  if (name === "maintenance")
+    return { state, operation: { operation: spellingOf(FORGE_OPERATIONS, carried.operation) } };
   if (name === "error") return { state, cause: typeof carried.cause === "string" ? carried.cause : "" };
   return { state };
 }

@@ -5,7 +5,12 @@ import {
   type HealthReportEntry as WireEntry,
 } from "../../../contract/forge/forge_pb.js";
 import type { HealthReportSchema, HealthReport as WireReport } from "../../../contract/health/health_pb.js";
-import type { ApplyMode, HealthReportEntry, InsertHealthReport, NewHealthReport } from "../../services/health-reports.ts";
+import type {
+  ApplyMode,
+  HealthReportEntry,
+  InsertHealthReport,
+  NewHealthReport,
+} from "../../services/health-reports.ts";
 import type { MergedHealth } from "../../services/merged-health.ts";
 import { dateFrom, required, timestampOf, wordFor } from "./fields.ts";
 

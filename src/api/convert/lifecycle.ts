@@ -29,7 +29,9 @@ export const lifecycleOf = (lifecycle: Lifecycle<Thing>): MessageInitShape<typeo
   transitions: lifecycle.transitions.map(transitionOf),
 });
 
-const transitionOf = ([from, trigger, to, options]: Row<Thing>): MessageInitShape<typeof LifecycleTransitionSchema> => ({
+const transitionOf = ([from, trigger, to, options]: Row<Thing>): MessageInitShape<
+  typeof LifecycleTransitionSchema
+> => ({
   from,
   to: to === GONE || to === STAY ? "" : to,
   owner: TRANSITION_OWNERS[trigger.owner],

@@ -1,4 +1,4 @@
-import type { JsonObject as WireJsonObject, MessageInitShape } from "@bufbuild/protobuf";
+import type { MessageInitShape, JsonObject as WireJsonObject } from "@bufbuild/protobuf";
 import {
   type ClaimSchema,
   type CreatePowerShelfRequest,

@@ -25,10 +25,24 @@ afterEach(async () => {
 
 async function write(ids: readonly string[], version: number, kind = "power_shelf"): Promise<void> {
   await database.db.transaction(async (tx) => {
-    await lockThings(tx, ids.map((id) => ({ kind, id })));
+    await lockThings(
+      tx,
+      ids.map((id) => ({ kind, id })),
+    );
     await journal.append(
       tx,
-      ids.map((id) => ({ kind, id, version, type: "transition", from: null, to: null, owner: null, actor: "test", reason: null, data: {} })),
+      ids.map((id) => ({
+        kind,
+        id,
+        version,
+        type: "transition",
+        from: null,
+        to: null,
+        owner: null,
+        actor: "test",
+        reason: null,
+        data: {},
+      })),
     );
     await journal.announce(tx);
   });

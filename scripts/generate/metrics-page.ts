@@ -1,0 +1,22 @@
+import { METRICS } from "../../src/telemetry/metric-definitions.ts";
+import { code, page, pageHead, table } from "./markdown.ts";
+
+/** Every metric of Millwright's own. */
+export function metricsPage(): string {
+  const rows = Object.entries(METRICS).map(([name, { type, labels, doc }]) => [
+    code(name),
+    type,
+    labels.length === 0 ? "–" : labels.map(code).join(", "),
+    doc,
+  ]);
+  const buckets = Object.entries(METRICS).flatMap(([name, metric]) =>
+    "buckets" in metric ? [[code(name), metric.buckets.map(String).join(", ")]] : [],
+  );
+  return page(
+    pageHead("Metrics", "`src/telemetry/metric-definitions.ts`"),
+    "Served for Prometheus at `/metrics`. The words in `kind` and `state` are those of the [lifecycles](../lifecycles/README.md). No label holds an id, an address or text from outside.",
+    table(["Metric", "Type", "Labels", "Meaning"], rows),
+    "## Buckets",
+    table(["Histogram", "Upper bounds in seconds"], buckets),
+  );
+}

@@ -1,0 +1,26 @@
+import { allThings } from "../../src/store/all-things.ts";
+import { apiPage } from "./api-page.ts";
+import { cliPage } from "./cli-page.ts";
+import { configurationPage } from "./configuration-page.ts";
+import { errorsPage } from "./errors-page.ts";
+import { lifecycleFileName, lifecycleIndex, lifecyclePage } from "./lifecycle-page.ts";
+import { metricsPage } from "./metrics-page.ts";
+
+/** Folders that hold generated pages and nothing else. */
+export const GENERATED_FOLDERS = ["docs/lifecycles", "docs/reference"] as const;
+
+/** Every generated page by its path from the root; the same checkout always gives the same text. */
+export async function generatePages(): Promise<ReadonlyMap<string, string>> {
+  const lifecycles = [...allThings.values()].map(({ lifecycle }) => lifecycle);
+  return new Map([
+    ["docs/lifecycles/README.md", lifecycleIndex(lifecycles)],
+    ...lifecycles.map(
+      (lifecycle) => [`docs/lifecycles/${lifecycleFileName(lifecycle)}`, lifecyclePage(lifecycle)] as const,
+    ),
+    ["docs/reference/api.md", await apiPage()],
+    ["docs/reference/cli.md", cliPage()],
+    ["docs/reference/configuration.md", configurationPage()],
+    ["docs/reference/errors.md", errorsPage()],
+    ["docs/reference/metrics.md", metricsPage()],
+  ]);
+}

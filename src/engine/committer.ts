@@ -25,6 +25,8 @@ export interface CommitterOptions {
   readonly atOnce: number;
   /** While a claim is waited for, the thing is looked at this often, should the wake-up be lost. */
   readonly claimRecheck: Duration;
+  /** Something that was given back is to be looked at again at once: it changed, or was woken, while it was being handled. */
+  readonly onDue: () => void;
 }
 
 export type Committer = Batcher<Submission, Submitted>;
@@ -51,20 +53,21 @@ export const isDatabaseTrouble = (error: unknown): boolean =>
   error instanceof AppError && (error.kind === "unavailable" || error.kind === "deadline_exceeded");
 
 async function commit(
-  { db, stores, claimRecheck }: CommitterOptions,
+  { db, stores, claimRecheck, onDue }: CommitterOptions,
   batch: readonly Submission[],
 ): Promise<Submitted[]> {
   const withUnit = batch.filter((one) => one.unit !== undefined);
   if (withUnit.length === 0) {
-    await work.release(
+    const due = await work.release(
       db,
       batch.flatMap((one) => releaseOf(one, COMMITTED, claimRecheck)),
     );
+    if (due > 0) onDue();
     return batch.map(() => COMMITTED);
   }
   const where = withUnit.map(({ unit }) => ({ kind: (unit as Unit).kind, state: (unit as Unit).thing.state.name }));
   failPoint("committer:before", where);
-  const results = await db.transaction(async (tx) => {
+  const { answers: results, due } = await db.transaction(async (tx) => {
     const written = await commitUnits(
       tx,
       stores,
@@ -72,14 +75,15 @@ async function commit(
     );
     const byClaim = new Map(withUnit.map((one, index) => [one, written[index] as Submitted]));
     const answers = batch.map((one) => byClaim.get(one) ?? COMMITTED);
-    await work.release(
+    const due = await work.release(
       tx,
       batch.flatMap((one, index) => releaseOf(one, answers[index] as Submitted, claimRecheck)),
     );
     failPoint("committer:inside", where);
-    return answers;
+    return { answers, due };
   });
   failPoint("committer:after", where);
+  if (due > 0) onDue();
   return results;
 }
 

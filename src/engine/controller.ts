@@ -65,7 +65,14 @@ export class Controller {
       ...options,
     };
     const { db, stores } = options;
-    this.#committer = createCommitter({ db, stores, most: COMMIT_BATCH, atOnce: 2, claimRecheck: seconds(30) });
+    this.#committer = createCommitter({
+      db,
+      stores,
+      most: COMMIT_BATCH,
+      atOnce: 2,
+      claimRecheck: seconds(30),
+      onDue: () => this.nudge(),
+    });
     for (const kind of options.handlers.keys()) this.#loaders.set(kind, createLoader(db, stores, kind));
   }
 

@@ -146,23 +146,20 @@ async function write(
       ofKind.filter((unit) => unit.move?.gone),
     );
   }
-  await journal.append(
-    tx,
-    toWrite.flatMap((unit) => entryOf(stores, unit)),
-  );
+  const entries = toWrite.flatMap((unit) => entryOf(stores, unit));
+  await journal.append(tx, entries);
   failPoint(
     "transitions:journaled",
     units.map(({ kind, thing }) => ({ kind, state: thing.state.name })),
   );
 
   const leaving = units.filter((unit) => !results.has(unit) && endsClaims(stores, unit)).map(keyOf);
-  await work.wake(tx, await claims.releaseAll(tx, leaving));
-  await applyEffects(
-    tx,
-    stores,
-    toWrite.flatMap((unit) => plans.get(unit) ?? []),
-  );
-  await journal.announce(tx);
+  const woken = await claims.releaseAll(tx, leaving);
+  await work.wake(tx, woken);
+  const effects = toWrite.flatMap((unit) => plans.get(unit) ?? []);
+  await applyEffects(tx, stores, effects);
+  // Readings of which nobody is told are most of what a fleet at rest writes; they rouse nobody.
+  if (entries.length + woken.length + effects.length > 0) await journal.announce(tx);
 }
 
 /** What is written of a unit whose claim is not free: that it waits, and for whom. */

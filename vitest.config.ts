@@ -5,7 +5,11 @@ export default defineConfig({
   test: {
     projects: [
       {
-        test: { name: "unit", include: ["src/**/*.test.ts", "simulator/**/*.test.ts", "scripts/**/*.test.ts"], testTimeout: 10_000 },
+        test: {
+          name: "unit",
+          include: ["src/**/*.test.ts", "simulator/**/*.test.ts", "scripts/**/*.test.ts"],
+          testTimeout: 10_000,
+        },
       },
       ...["integration", "e2e", "chaos"].map((name) => ({
         test: {

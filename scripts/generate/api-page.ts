@@ -13,6 +13,7 @@ import {
   type ServiceDescriptorProto,
 } from "@bufbuild/protobuf/wkt";
 import { allowedFor, METHOD_ROLES } from "../../src/api/auth/roles.ts";
+import { expandRoles, ROLES, type Role } from "../../src/services/roles.ts";
 import { runTool } from "../run-tool.ts";
 import { anchor, code, page, pageHead, table } from "./markdown.ts";
 import { type CommentOf, commentsOf, PATHS } from "./proto-comments.ts";
@@ -24,10 +25,13 @@ export async function apiPage(): Promise<string> {
     files.flatMap(({ package: name, messageType }) => messageType.flatMap((m) => namesOf(m, name))),
   );
   for (const file of files) for (const { name } of file.enumType) documented.add(`${file.package}.${name}`);
-  const packages = [...new Set(files.map((file) => file.package))];
+  const packages = [...new Set(files.map((file) => file.package))].toSorted((a, b) => rank(a) - rank(b));
   return page(
     pageHead("API", "the contracts in `proto/`"),
-    "All services are on both ports: gRPC on the one, and Connect, gRPC-Web and JSON (`POST /package.Service/Method` with `content-type: application/json`) on the other. Reflection is on, so that any gRPC client can find all of this by itself. Roles carry others: `admin` may all that `ForgeAdminCLI` may, that all that `operator` may, and that all that `viewer` may.",
+    "All services are on both ports: gRPC on the one, and Connect, gRPC-Web and JSON (`POST /package.Service/Method` with `content-type: application/json`) on the other. Reflection is on, so that any gRPC client can find all of this by itself.",
+    services(packages.flatMap((name) => files.filter((file) => file.package === name))),
+    "## Roles",
+    table(["Role", "Carries"], ROLES.map(roleRow)),
     packages.flatMap((name) => [
       `## Package ${code(name)}`,
       ...files.filter((file) => file.package === name).flatMap((file) => describeFile(file, documented)),
@@ -35,6 +39,26 @@ export async function apiPage(): Promise<string> {
     "## Other routes",
     routes(),
   );
+}
+
+/** What readers come for first; what all the world shares last. */
+const ORDER = ["millwright.v1", "forge", "common", "health"];
+const rank = (name: string): number => (ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length);
+
+function services(files: readonly FileDescriptorProto[]): string {
+  const rows = files.flatMap((file) => {
+    const comment = commentsOf(file);
+    return file.service.map(({ name }, at) => {
+      const fullName = `${file.package}.${name}`;
+      return [`[${code(fullName)}](${anchor(fullName)})`, comment(PATHS.service, at)];
+    });
+  });
+  return table(["Service", "What it is for"], rows);
+}
+
+function roleRow(role: Role): string[] {
+  const carried = [...expandRoles([role])].filter((each) => each !== role);
+  return [code(role), carried.length === 0 ? "–" : carried.map(code).join(", ")];
 }
 
 /** Built anew, since the generated code holds no comments. Contracts of others, which everybody has, are left out. */

@@ -15,14 +15,14 @@ export function configurationPage(): string {
 }
 
 function section({ key, env, flag, default: ordinary, dev, rule, doc }: SettingRow): string {
-  const rows = [
-    ["Variable", code(env)],
-    ["Flag", code(flag)],
-    ["Value", rule],
-    ["Default", ordinary === "" ? "unset" : asValue(ordinary)],
+  const lines = [
+    `- Variable: ${code(env)}`,
+    `- Flag: ${code(flag)}`,
+    `- Value: ${rule}`,
+    `- Default: ${ordinary === "" ? "unset" : asValue(ordinary)}`,
   ];
-  if (dev !== "") rows.push(["In `millwright dev`", asValue(dev)]);
-  return page(`### ${code(key)}`, doc, table(["", ""], rows));
+  if (dev !== "") lines.push(`- In \`millwright dev\`: ${asValue(dev)}`);
+  return page(`### ${code(key)}`, doc, lines.join("\n"));
 }
 
 /** Some defaults are told in words, with code of their own. */

@@ -79,14 +79,16 @@ function transitionsOf(lifecycle: AnyLifecycle, owner: Owner): string[] {
     doc,
     table(
       ["From", owner === "controller" ? "When" : owner === "caller" ? "Verb" : "Event", "To", "Notes"],
-      rows.map((row) => [fromText(row), code(row[1].name), toText(row), notes(row)]),
+      rows.map((row) => [fromText(row, lifecycle), code(row[1].name), toText(row), notes(row)]),
     ),
   ];
 }
 
-const fromText = ([from, , to]: Row<Thing>): string => {
+const fromText = ([from, , to]: Row<Thing>, { states: specs }: AnyLifecycle): string => {
   if (from !== ANY) return code(from);
-  return to === GONE || to === STAY ? "any but the terminal ones" : `any but ${code(to)} and the terminal ones`;
+  const terminal = Object.keys(specs).filter((name) => specs[name]?.terminal && name !== to);
+  const excepted = [...(to === GONE || to === STAY ? [] : [to]), ...terminal].map(code);
+  return excepted.length === 0 ? "any" : `any but ${excepted.join(", ")}`;
 };
 
 const toText = ([, , to]: Row<Thing>): string => {
@@ -97,16 +99,16 @@ const toText = ([, , to]: Row<Thing>): string => {
 function notes([, trigger, , options = {}]: Row<Thing>): string {
   const parts: string[] = [];
   if (trigger.failure) parts.push("taken when the work fails for good or its deadline passes");
-  if (options.provided) parts.push(`only if ${code(options.provided.name)}`);
+  if (options.provided) parts.push(`only if ${spoken(separated(options.provided.name))}`);
   for (const { field } of options.clears ?? []) parts.push(`ends the ${code(field)} that it was for`);
   if (options.added !== undefined) parts.push("added");
   return parts.join("; ");
 }
 
-function addedEdges({ transitions }: AnyLifecycle): string[] {
-  const rows = transitions.flatMap((row) => {
+function addedEdges(lifecycle: AnyLifecycle): string[] {
+  const rows = lifecycle.transitions.flatMap((row) => {
     const reason = row[3]?.added;
-    return reason === undefined ? [] : [[fromText(row), code(row[1].name), toText(row), reason]];
+    return reason === undefined ? [] : [[fromText(row, lifecycle), code(row[1].name), toText(row), reason]];
   });
   if (rows.length === 0) return [];
   return [
@@ -122,16 +124,14 @@ function diagram(lifecycle: AnyLifecycle): string {
   for (const row of lifecycle.transitions) {
     const [from, { name, failure }, to] = row;
     if (from === ANY) continue;
-    const label = `${spoken(separated(name))}${failure ? " (failure)" : ""}`;
+    const label = `${spoken(name)}${failure ? " (failure)" : ""}`;
     lines.push(`    ${from} --> ${to === GONE ? "[*]" : to === STAY ? from : to} : ${label}`);
   }
   const anyRows = lifecycle.transitions.filter(([from]) => from === ANY);
   if (anyRows.length > 0) {
     lines.push('    state "any state" as any_state');
     for (const [, { name }, to] of anyRows) {
-      lines.push(
-        `    any_state --> ${to === GONE ? "[*]" : to === STAY ? "any_state" : to} : ${spoken(separated(name))}`,
-      );
+      lines.push(`    any_state --> ${to === GONE ? "[*]" : to === STAY ? "any_state" : to} : ${spoken(name)}`);
     }
   }
   for (const [name, { terminal }] of Object.entries(lifecycle.states)) {
@@ -140,5 +140,5 @@ function diagram(lifecycle: AnyLifecycle): string {
   return lines.join("\n");
 }
 
-/** Guards are functions in camelCase; in a picture their names are read as words. */
+/** Conditions are functions in camelCase; their names are read as words. */
 const separated = (name: string): string => name.replace(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();

@@ -6,7 +6,7 @@ import { errorsPage } from "./errors-page.ts";
 import { lifecycleFileName, lifecycleIndex, lifecyclePage } from "./lifecycle-page.ts";
 import { metricsPage } from "./metrics-page.ts";
 
-/** Folders that hold generated pages and nothing else. */
+/** Folders with generated pages; others may stand beside them. */
 export const GENERATED_FOLDERS = ["docs/lifecycles", "docs/reference"] as const;
 
 /** Every generated page by its path from the root; the same checkout always gives the same text. */

@@ -3,7 +3,7 @@ import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, w
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
@@ -71,7 +71,7 @@ test("it is found through links, relative ones too", async () => {
 test("without a Node that is new enough it says what to do", async () => {
   const root = join(directory, "bare");
   mkdirSync(join(root, "bin"), { recursive: true });
-  copyFileSync(bin, join(root, "bin/millwright"));
+  for (const file of ["millwright", "node"]) copyFileSync(join(dirname(bin), file), join(root, "bin", file));
   writeFileSync(join(root, "node"), "#!/bin/sh\necho v20.1.0\n");
   chmodSync(join(root, "node"), 0o755);
   const { code, err } = await runProgram(join(root, "bin/millwright"), ["--version"], { PATH: root });

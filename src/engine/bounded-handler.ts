@@ -15,24 +15,27 @@ export async function runBounded<T>(
   handle: (call: CallContext) => Promise<T>,
   longest: Duration = LONGEST_HANDLING,
 ): Promise<T> {
-  const tooLong = new AbortController();
+  // One controller that passes the stop on: AbortSignal.any costs several times as much, and this is needed for every look.
+  const ending = new AbortController();
+  const { signal } = ending;
+  const passOn = () => ending.abort(call.signal.reason);
   const leftBehind = Promise.withResolvers<never>();
   let isOver: unknown;
   const leave = (reason: unknown) => {
     isOver = reason;
     leftBehind.reject(reason);
   };
-  const signal = AbortSignal.any([call.signal, tooLong.signal]);
   let timer = setTimeout(
-    () => tooLong.abort(new StepFailure("retry", `the work did not end within ${describeDuration(longest)}`)),
+    () => ending.abort(new StepFailure("retry", `the work did not end within ${describeDuration(longest)}`)),
     longest,
   );
   const onStop = () => {
     clearTimeout(timer);
     timer = setTimeout(() => leave(signal.reason), LONGEST_CALL);
   };
-  if (signal.aborted) onStop();
-  else signal.addEventListener("abort", onStop, { once: true });
+  signal.addEventListener("abort", onStop, { once: true });
+  if (call.signal.aborted) passOn();
+  else call.signal.addEventListener("abort", passOn, { once: true });
   try {
     const bounded: CallContext = {
       subject: call.subject,
@@ -46,5 +49,6 @@ export async function runBounded<T>(
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", onStop);
+    call.signal.removeEventListener("abort", passOn);
   }
 }

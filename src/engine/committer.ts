@@ -57,34 +57,34 @@ async function commit(
   batch: readonly Submission[],
 ): Promise<Submitted[]> {
   const withUnit = batch.filter((one) => one.unit !== undefined);
-  if (withUnit.length === 0) {
-    const due = await work.release(
-      db,
-      batch.flatMap((one) => releaseOf(one, COMMITTED, claimRecheck)),
-    );
-    if (due > 0) onDue();
-    return batch.map(() => COMMITTED);
-  }
+  // Those that changed nothing stay out of the transaction: its leases are locked in one order at its start, and more would
+  // be locked after them, across whoever wakes many things at once.
+  const unchanged = batch.filter((one) => one.unit === undefined);
+  const dueAlready = await work.release(
+    db,
+    unchanged.flatMap((one) => releaseOf(one, COMMITTED, claimRecheck)),
+  );
+  if (dueAlready > 0) onDue();
+  if (withUnit.length === 0) return batch.map(() => COMMITTED);
   const where = withUnit.map(({ unit }) => ({ kind: (unit as Unit).kind, state: (unit as Unit).thing.state.name }));
   failPoint("committer:before", where);
-  const { answers: results, due } = await db.transaction(async (tx) => {
+  const { written: results, due } = await db.transaction(async (tx) => {
     const written = await commitUnits(
       tx,
       stores,
       withUnit.map((one) => one.unit as Unit),
     );
-    const byClaim = new Map(withUnit.map((one, index) => [one, written[index] as Submitted]));
-    const answers = batch.map((one) => byClaim.get(one) ?? COMMITTED);
     const due = await work.release(
       tx,
-      batch.flatMap((one, index) => releaseOf(one, answers[index] as Submitted, claimRecheck)),
+      withUnit.flatMap((one, index) => releaseOf(one, written[index] as Submitted, claimRecheck)),
     );
     failPoint("committer:inside", where);
-    return { answers, due };
+    return { written, due };
   });
   failPoint("committer:after", where);
   if (due > 0) onDue();
-  return results;
+  const byClaim = new Map(withUnit.map((one, index) => [one, results[index] as Submitted]));
+  return batch.map((one) => byClaim.get(one) ?? COMMITTED);
 }
 
 function releaseOf({ claimed, release }: Submission, result: Submitted, claimRecheck: Duration): work.Release[] {

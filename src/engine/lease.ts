@@ -20,6 +20,7 @@ export class Lease {
   readonly #clock: Clock;
   readonly #lost = new AbortController();
   #validUntil: number;
+  #ends: AbortSignal | undefined;
 
   constructor(work: ClaimedWork, clock: Clock, askedAt: number) {
     this.work = work;
@@ -46,13 +47,9 @@ export class Lease {
 
   /** The frame for device calls under this lease. */
   callContext(stop: AbortSignal): CallContext {
-    const lost = this.#lost.signal;
-    let either: AbortSignal | undefined; // made when asked for: most looks never wait
+    this.#ends ??= AbortSignal.any([stop, this.#lost.signal]); // once for all looks under the lease: it is dear
     return {
-      get signal() {
-        either ??= AbortSignal.any([stop, lost]);
-        return either;
-      },
+      signal: this.#ends,
       subject: `${this.work.kind} ${this.work.id}`,
       mayTouchDevice: (wanted) => {
         const left = this.remaining;

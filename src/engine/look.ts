@@ -76,8 +76,11 @@ function judge(input: LookInput, outcome: Outcome): Look {
       return moving(move, alongside);
     }
     case "waiting": {
+      // A command that fails shows as a wait on every other look: the cause must name what failed, whichever look is the last.
+      const before = thing.outcome?.type === "failing" ? `; before that: ${thing.outcome.reason}` : "";
       const late =
-        isPastDeadline(lifecycle, thing, clock.now()) && fail(lifecycle, thing, lateMessage(input, outcome.reason));
+        isPastDeadline(lifecycle, thing, clock.now()) &&
+        fail(lifecycle, thing, lateMessage(input, outcome.reason + before));
       if (late) return moving(late, alongside);
       return {
         ...alongside,

@@ -12,6 +12,8 @@ const WINDOW_ROWS = 4_000;
 const FIRST_LOOK_AGAIN = milliseconds(5);
 const IDLE_LOOK = milliseconds(500);
 const BOOKMARK_EVERY = seconds(15);
+/** When nobody has waited for news for this long, reading ahead serves nobody: who is behind reads for itself. */
+const READ_AHEAD_FOR = seconds(2);
 
 /**
  * Follows the journal for all watchers of this process with one reader. Who keeps up is served from a small window in
@@ -22,6 +24,9 @@ export class JournalTail implements EventSource {
   readonly #log: StoreLog;
   #window: JournalWindow | undefined;
   #followers = 0;
+  /** Followers that have read everything, and when there last were any. */
+  #waiting = 0;
+  #lastWaited = Number.NEGATIVE_INFINITY;
   #nudge = Promise.withResolvers<void>();
   #arrival = Promise.withResolvers<void>();
 
@@ -39,7 +44,7 @@ export class JournalTail implements EventSource {
     this.#nudge.resolve();
   }
 
-  /** Reads ahead until the signal aborts; without followers it reads nothing. */
+  /** Reads ahead until the signal aborts; while nobody waits for news it reads nothing. */
   async run(signal: AbortSignal): Promise<void> {
     signal.addEventListener("abort", () => this.nudge(), { once: true });
     let quiet = 0;
@@ -73,7 +78,6 @@ export class JournalTail implements EventSource {
     let cursor = from === "oldest" ? "0.0.0" : from === "now" ? await journal.currentCursor(this.#db) : from.cursor;
     journal.parseCursor(cursor);
     this.#followers += 1;
-    this.nudge();
     try {
       if (from === "now") yield { type: "bookmark", cursor };
       let bookmarkAt = performance.now() + BOOKMARK_EVERY;
@@ -88,25 +92,43 @@ export class JournalTail implements EventSource {
           yield { type: "bookmark", cursor };
           bookmarkAt = performance.now() + BOOKMARK_EVERY;
         }
-        if (!moved) await firstOf(arrival, bookmarkAt - performance.now(), signal);
+        if (!moved) await this.#waitForNews(arrival, bookmarkAt - performance.now(), signal);
       }
     } finally {
       this.#followers -= 1;
     }
   }
 
+  async #waitForNews(arrival: Promise<void>, most: number, signal: AbortSignal): Promise<void> {
+    this.#waiting += 1;
+    if (!this.#window) this.nudge();
+    try {
+      await firstOf(arrival, most, signal);
+    } finally {
+      this.#waiting -= 1;
+      this.#lastWaited = performance.now();
+    }
+  }
+
   async #readAhead(): Promise<number> {
-    if (this.#followers === 0) {
+    if (this.#waiting === 0 && performance.now() - this.#lastWaited > READ_AHEAD_FOR) {
       this.#window = undefined;
       return 0;
     }
-    this.#window ??= new JournalWindow(await journal.currentCursor(this.#db), WINDOW_ROWS);
+    if (!this.#window) {
+      this.#window = new JournalWindow(await journal.currentCursor(this.#db), WINDOW_ROWS);
+      this.#announceArrival(); // what came between a follower's own read and this moment is not in the window
+    }
     const rows = await journal.readAfter(this.#db, this.#window.head, PAGE);
     if (rows.length === 0) return 0;
     this.#window.push(rows);
+    this.#announceArrival();
+    return rows.length;
+  }
+
+  #announceArrival(): void {
     this.#arrival.resolve();
     this.#arrival = Promise.withResolvers();
-    return rows.length;
   }
 
   /** What comes after the cursor, and how far that goes: at least to the last row, and over what the filter left out. */

@@ -87,7 +87,7 @@ describe("deciding", () => {
         facts: {},
         ends: [],
         owner: "controller",
-        trigger: "bakeRequested",
+        trigger: "bake_requested",
         message: undefined,
       },
     });
@@ -95,7 +95,7 @@ describe("deciding", () => {
 
   test("takes the first of two rows whose guards hold", () => {
     const decision = decide(ovenLifecycle, oven({ condemned: true, bakeRequest: { id: "r1", dish: "cake" } }));
-    expect(decision).toMatchObject({ move: { to: "scrapped", trigger: "isCondemned" } });
+    expect(decision).toMatchObject({ move: { to: "scrapped", trigger: "is_condemned" } });
   });
 
   test("leaves a terminal thing alone, whatever its guards say", () => {

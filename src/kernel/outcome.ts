@@ -3,7 +3,14 @@ import type { EventOf, JsonObject, Lifecycle, StateOf } from "./lifecycle.ts";
 
 /** Something that the outcome does to another thing; it commits with the outcome or not at all. */
 export type Effect =
-  | { readonly type: "create"; readonly kind: string; readonly id: string; readonly row: JsonObject }
+  | {
+      readonly type: "create";
+      readonly kind: string;
+      readonly id: string;
+      readonly row: JsonObject;
+      /** Otherwise a thing that exists already is left as it is. */
+      readonly mustBeNew?: true;
+    }
   | {
       readonly type: "move";
       readonly kind: string;

@@ -252,7 +252,7 @@ test("a thing never leaves its table, whatever happens to it: every move is a ro
     }),
     { numRuns: 300 },
   );
-  // Tables in which nothing ever moves would prove nothing.
-  expect(moves).toBeGreaterThan(600);
+  // Tables in which nothing ever moves would prove nothing. Usual are 630, give or take 30: far above, so that luck never decides.
+  expect(moves).toBeGreaterThan(300);
   expect([...owners].sort()).toEqual([...OWNERS].sort());
 });

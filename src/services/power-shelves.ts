@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
+import { followOrRefuse, type Move } from "../kernel/decide.ts";
 import { AppError } from "../kernel/errors.ts";
 import { parseMac, parsePowerShelfId } from "../kernel/ids.ts";
+import { powerShelfLifecycle } from "../lifecycles/power-shelf/lifecycle.ts";
 import type { MaintenanceOperation } from "../lifecycles/power-shelf/power-shelf.ts";
 import { putBmcCredentials } from "../store/bmc-credentials.ts";
 import { recordChange } from "../store/changes.ts";
@@ -17,7 +19,7 @@ import {
 import { recordRequest } from "../store/requests.ts";
 import { listStateHistories, type StateRecord } from "../store/state-histories.ts";
 import { storeOf } from "../store/things.ts";
-import { applyVerb } from "../store/verbs.ts";
+import { commitUnits } from "../store/transitions.ts";
 import * as work from "../store/work.ts";
 import { parseBmcEndpoint } from "./bmc-endpoint.ts";
 import type { Caller } from "./caller.ts";
@@ -155,14 +157,25 @@ export async function forceDeletePowerShelf(deps: ServiceDeps, caller: Caller, i
     if (!shelf) throw unknownShelf(id);
     if (shelf.expectedId !== before?.expectedId)
       throw new AppError("conflict", `power shelf ${id} changed meanwhile; ask again`);
-    await applyVerb(tx, deps.stores, {
-      ...shelfKey(shelfId),
-      owner: "caller",
-      name: "force_delete",
-      actor: actorOf(caller),
-      effects: expected.map((key) => ({ type: "move", cause: "power_shelf_deleted", ...key })),
-    });
+    await commitUnits(tx, deps.stores, [
+      {
+        kind: KIND,
+        thing: shelf,
+        move: forcedMove(shelf),
+        actor: actorOf(caller),
+        effects: expected.map((key) => ({ type: "move", cause: "power_shelf_deleted", ...key })),
+      },
+    ]);
   });
+}
+
+/** Also out of a state that the lifecycle does not know: a damaged record has no other way out. */
+function forcedMove(shelf: PowerShelfRecord): Move {
+  const { name } = shelf.state;
+  const standing =
+    name in powerShelfLifecycle.states ? shelf : { ...shelf, state: { name: powerShelfLifecycle.initial } };
+  const move = followOrRefuse(powerShelfLifecycle, standing, { owner: "caller", name: "force_delete" });
+  return { ...move, from: name, to: name };
 }
 
 /** Has the controller look at the shelf now. */

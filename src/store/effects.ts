@@ -42,8 +42,9 @@ export async function planEffects(
 
 export async function applyEffects(tx: Queryable, stores: ThingStores, plans: readonly EffectPlan[]): Promise<void> {
   for (const plan of plans) {
-    for (const { kind, id, row } of plan.creates) {
-      await create(tx, storeOf(stores, kind), { id, row, actor: plan.actor, ifMissing: true });
+    for (const { kind, id, row, mustBeNew } of plan.creates) {
+      const isNew = await create(tx, storeOf(stores, kind), { id, row, actor: plan.actor, ifMissing: true });
+      if (mustBeNew && !isNew) throw new Error(`${kind} ${id} exists already, and cannot be made a second time`);
     }
   }
   const moves = plans.flatMap((plan) => plan.moves);

@@ -1,5 +1,10 @@
 import { z } from "zod";
-import { EXPLORE_RESULTS, type ExpectedPowerShelf } from "../lifecycles/expected-power-shelf/expected-power-shelf.ts";
+import { messageOf } from "../kernel/errors.ts";
+import {
+  EXPLORE_RESULTS,
+  type ExpectedPowerShelf,
+  type ExploreResult,
+} from "../lifecycles/expected-power-shelf/expected-power-shelf.ts";
 import { expectedPowerShelfLifecycle } from "../lifecycles/expected-power-shelf/lifecycle.ts";
 import type { Queryable } from "./database.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "./state-columns.ts";
@@ -9,6 +14,8 @@ export interface ExpectedPowerShelfRecord extends ExpectedPowerShelf {
   readonly bmcUsername: string;
   readonly retainCredentials: boolean;
   readonly createdAt: Date;
+  /** How finding it goes, as it is shown. */
+  readonly explored: ExploreResult;
   readonly nextExploreAt: Date | null;
   /** What the last look in vain met with; the row itself may have nothing to say of it. */
   readonly lastError: string | null;
@@ -35,13 +42,16 @@ interface ExpectedRow extends StateColumns {
   created_at: Date;
   existing_id: string | null;
   existing_serial: string | null;
+  explored: ExploreResult;
   next_explore_at: Date | null;
   last_error: string | null;
 }
 
+/** A look that could not be finished says so by the work's own error alone. */
+const EXPLORED = `case when t.state = 'exploring' and w.last_error is not null then 'failed' else coalesce(t.facts ->> 'explored', 'pending') end`;
 const SELECT = `select ${STATE_COLUMNS}, t.name, t.description, t.labels, t.rack_id, t.bmc_mac, t.bmc_username, t.bmc_address, t.bmc_port,
          t.shelf_serial_number, t.bmc_retain_credentials, t.created_at,
-         s.id as existing_id, s.facts ->> 'serial' as existing_serial, nullif(w.wake_at, 'infinity') as next_explore_at, w.last_error
+         s.id as existing_id, s.facts ->> 'serial' as existing_serial, nullif(w.wake_at, 'infinity') as next_explore_at, w.last_error, ${EXPLORED} as explored
     from expected_power_shelves t
     left join power_shelves s on s.bmc_mac = t.bmc_mac
     left join work w on w.kind = 'expected_power_shelf' and w.id = t.id`;
@@ -61,6 +71,7 @@ function parseRecord(row: ExpectedRow): ExpectedPowerShelfRecord {
     bmcUsername: row.bmc_username,
     retainCredentials: row.bmc_retain_credentials,
     createdAt: row.created_at,
+    explored: row.explored,
     nextExploreAt: row.next_explore_at,
     lastError: row.last_error,
   };
@@ -99,11 +110,21 @@ export async function listExpectedPowerShelves(
   add((at) => `t.id = any(${at})`, filter.ids);
   add((at) => `t.bmc_mac = ${at}`, filter.bmcMac);
   add((at) => `t.rack_id = ${at}`, filter.rackId);
-  add((at) => `coalesce(t.facts ->> 'explored', 'pending') = any(${at})`, filter.explored);
+  add((at) => `${EXPLORED} = any(${at})`, filter.explored);
   add((at) => `t.bmc_mac > ${at}`, filter.afterMac);
   const rows = await db.query<ExpectedRow>(
     `${SELECT} where ${where.join(" and ")} order by t.bmc_mac ${filter.limit === undefined ? "" : `limit ${Math.floor(filter.limit)}`}`,
     values,
   );
-  return rows.map(parseRecord);
+  return rows.map(parseAsFarAsPossible);
+}
+
+/** One row that does not parse must not hide the others from a list: what was found out about it is left away. */
+function parseAsFarAsPossible(row: ExpectedRow): ExpectedPowerShelfRecord {
+  try {
+    return parseRecord(row);
+  } catch (error) {
+    const lastError = `its row cannot be read: ${messageOf(error)}`;
+    return { ...parseRecord({ ...row, facts: {} }), explored: "failed", lastError };
+  }
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { POWER_STATES } from "../capabilities/power-control.ts";
+import { messageOf } from "../kernel/errors.ts";
 import { parsePowerShelfId } from "../kernel/ids.ts";
 import { powerShelfLifecycle } from "../lifecycles/power-shelf/lifecycle.ts";
 import {
@@ -198,7 +199,18 @@ function conditionsOf(filter: PowerShelfFilter): { conditions: string; values: u
   return { conditions: `${where.join(" and ")} order by t.id ${limit}`, values };
 }
 
+/** One row that does not parse must not hide the others from a list: it is shown as far as it can be read. */
 function parseRecord(row: RecordRow): PowerShelfRecord {
+  try {
+    return parseReadable(row);
+  } catch (error) {
+    const reason = `its row cannot be read: ${messageOf(error)}`;
+    const rest = { ...row, facts: {}, power_shelf_maintenance_requested: null, last_maintenance_request: null };
+    return { ...parseReadable(rest), outcome: { type: "failing", reason } };
+  }
+}
+
+function parseReadable(row: RecordRow): PowerShelfRecord {
   return {
     ...parseShelf(row),
     name: row.name,

@@ -3,8 +3,9 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import {
   ControllerStateOutcomeSchema,
-  DeletedFilter,
+  type DeletedFilter,
   DeletedFilterSchema,
+  type HealthReportApplyMode,
   HealthReportApplyModeSchema,
   HealthReportEntrySchema,
   MetadataSchema,
@@ -133,7 +134,7 @@ describe("health reports", () => {
     expect(refusedField(() => healthReportEntryFrom(create(HealthReportEntrySchema, {})))).toBe(
       "health_report_entry.report",
     );
-    const odd = create(HealthReportEntrySchema, { report: { source: "s" }, mode: UNKNOWN });
+    const odd = create(HealthReportEntrySchema, { report: { source: "s" }, mode: UNKNOWN as HealthReportApplyMode });
     expect(refusedField(() => healthReportEntryFrom(odd))).toBe("health_report_entry.mode");
   });
 });
@@ -163,7 +164,14 @@ describe("text that cannot be kept", () => {
     const path = (message: Parameters<typeof create<typeof MetadataSchema>>[1]) =>
       refusedField(() => refuseUnstorableText(MetadataSchema, create(MetadataSchema, message)));
     expect(path({ name: "a\0b" })).toBe("name");
-    expect(path({ labels: [{ key: "k", value: "v" }, { key: "k2", value: "\0" }] })).toBe("labels[1].value");
+    expect(
+      path({
+        labels: [
+          { key: "k", value: "v" },
+          { key: "k2", value: "\0" },
+        ],
+      }),
+    ).toBe("labels[1].value");
     expect(path({ name: "fine", labels: [{ key: "k", value: "v" }] })).toBeUndefined();
   });
 });

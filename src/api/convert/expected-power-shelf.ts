@@ -55,8 +55,8 @@ export const expectedOf = (row: ExpectedPowerShelfRecord): MessageInitShape<type
   rackId: row.rackId ?? "",
   retainCredentials: row.retainCredentials,
   powerShelfId: row.state.name === "linked" ? (row.facts.powerShelfId ?? "") : "",
-  exploreState: EXPLORE_STATES[row.facts.explored ?? "pending"],
-  exploreMessage: row.outcome?.reason ?? row.lastError ?? "",
+  exploreState: EXPLORE_STATES[row.explored],
+  exploreMessage: row.lastError ?? row.outcome?.reason ?? "",
   exploredAt: timestampOf(row.facts.exploredAt === null ? null : new Date(row.facts.exploredAt)),
   nextExploreAt: timestampOf(row.state.name === "exploring" ? row.nextExploreAt : null),
 });

@@ -38,9 +38,10 @@ describe("states on the forge wire", () => {
     expect(JSON.stringify(forgeStateOf(name, carried))).toBe(text);
   });
 
-  test("a state that the contract has no spelling for is a bug, not an empty text", () => {
-    expect(() => forgeStateOf("melting", {})).toThrow("no spelling");
-    expect(() => forgeStateOf("maintenance", {})).toThrow("no spelling");
+  test("a state of a damaged or newer row is still shown, so that one such row hides no other", () => {
+    expect(forgeStateOf("melting_down", {})).toEqual({ state: "meltingdown" });
+    expect(forgeStateOf("maintenance", {})).toEqual({ state: "maintenance" });
+    expect(forgeStateOf("error", {})).toEqual({ state: "error" });
   });
 });
 

@@ -28,17 +28,15 @@ export function stateForForgeWord(word: string): PowerShelfState | undefined {
 /** The state as the contract's JSON, its tag first. */
 export function forgeStateOf(name: string, carried: { readonly [key: string]: Json | undefined }): JsonObject {
   const state = spellingOf(FORGE_STATES, name);
-  if (name === "maintenance")
-    return { state, operation: { operation: spellingOf(FORGE_OPERATIONS, carried.operation) } };
-  if (name === "error") return { state, cause: typeof carried.cause === "string" ? carried.cause : "" };
-  return { state };
+  const { operation, cause } = carried;
+  if (typeof operation === "string" && name === "maintenance")
+    return { state, operation: { operation: spellingOf(FORGE_OPERATIONS, operation) } };
+  return typeof cause === "string" && name === "error" ? { state, cause } : { state };
 }
 
-function spellingOf(spellings: Readonly<Record<string, string>>, word: Json | undefined): string {
-  const spelt = typeof word === "string" ? spellings[word] : undefined;
-  if (spelt === undefined) throw new Error(`the forge contract has no spelling for ${JSON.stringify(word)}`);
-  return spelt;
-}
+/** Of words that a newer or damaged row may hold and that have no spelling yet, one is made: others are still to be shown. */
+const spellingOf = (spellings: Readonly<Record<string, string>>, word: string): string =>
+  spellings[word] ?? word.replaceAll("_", "");
 
 /** JSON as PostgreSQL prints jsonb, which is how histories were always shown: spaced, and keys by length, then by letter. */
 export function jsonbText(value: Json): string {

@@ -49,7 +49,13 @@ async function readShelves(session: Session, options: ListOptions): Promise<Powe
     shelves.push(...page.powerShelves.filter((shelf) => matches(shelf, options)));
     pageToken = page.nextPageToken;
   } while (pageToken !== "");
-  return shelves;
+  return shelves.sort(byPlace);
+}
+
+/** As one walks past them: by rack, then by name, shelf-2 before shelf-10. */
+function byPlace(left: PowerShelf, right: PowerShelf): number {
+  const compare = (a: string, b: string) => a.localeCompare(b, "en", { numeric: true });
+  return compare(left.rackId, right.rackId) || compare(left.name, right.name) || compare(left.id, right.id);
 }
 
 /** A MAC address names at most one shelf or two (one being deleted), so these are found by it and read one by one. */
@@ -96,7 +102,7 @@ const bareMac = (mac: string): string => mac.toLowerCase().replace(/[:.-]/g, "")
 async function watchPowerShelves(session: Session, options: ListOptions): Promise<number> {
   const shelves = new Map<string, PowerShelf>();
   const view = createLiveView(session, async (style) => {
-    const items = [...shelves.values()].sort((left, right) => (left.id < right.id ? -1 : 1));
+    const items = [...shelves.values()].sort(byPlace);
     return renderList({ items, columns: columnsFor(style), json: shelfJson }, style);
   });
   for await (const followed of followEvents(session, { kinds: ["power_shelf"], from: "now" }, session.signal)) {

@@ -85,6 +85,7 @@ describe("exploring", () => {
         {
           type: "create",
           kind: "power_shelf",
+          mustBeNew: true,
           id,
           row: {
             name: "shelf-1",

@@ -58,7 +58,8 @@ export const expectedPowerShelfHandlers: Handlers<
       facts: { explored: "linked", exploredAt: clock.now().toISOString(), powerShelfId: id },
       effects: expected.existingShelf
         ? []
-        : [{ type: "create", kind: "power_shelf", id, row: shelfRow(expected, id, identity) }],
+        : // Under this BMC there is no shelf; one with this id was made from another row, which must not be linked twice.
+          [{ type: "create", kind: "power_shelf", id, row: shelfRow(expected, id, identity), mustBeNew: true }],
     });
   },
 };

@@ -1,5 +1,6 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
+import type { DeviceIdentity } from "../../capabilities/inspect.ts";
 import { need, type Provider } from "../../capabilities/provider.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { type Duration, milliseconds } from "../../kernel/duration.ts";
@@ -26,12 +27,7 @@ export const powerShelfHandlers: Handlers<typeof powerShelfLifecycle, PowerShelf
     const bmc = await target();
     const inventory = await inspect.readInventory(bmc, call);
     const { identity } = inventory;
-    if (shelf.facts.serial !== null && shelf.facts.serial !== identity.serial) {
-      throw new StepFailure(
-        "retry",
-        `the BMC at ${bmc.address} answers for serial ${identity.serial}, but this shelf is ${shelf.facts.serial}: check the address`,
-      );
-    }
+    confirmIdentity(shelf, bmc, identity);
     return happened("data_fetched", {
       facts: {
         serial: identity.serial,
@@ -64,9 +60,10 @@ export const powerShelfHandlers: Handlers<typeof powerShelfLifecycle, PowerShelf
   },
 
   async maintenance(shelf, { provider, call, target, clock }) {
-    const { power } = need(provider, ["power"]);
+    const { power, inspect } = need(provider, ["power", "inspect"]);
     const desired = shelf.state.operation === "power_on" ? "on" : "off"; // what was carried in, not what may have been asked since
     const bmc = await target();
+    confirmIdentity(shelf, bmc, await inspect.identify(bmc, call)); // addresses move: never switch somebody else's shelf
     await power.setPower(bmc, desired, call);
     const seen = await power.readPower(bmc, call);
     return seen === desired
@@ -87,6 +84,14 @@ export const powerShelfHandlers: Handlers<typeof powerShelfLifecycle, PowerShelf
   },
 };
 
+function confirmIdentity(shelf: PowerShelf, bmc: BmcTarget, { serial }: DeviceIdentity): void {
+  if (shelf.facts.serial === null || shelf.facts.serial === serial) return;
+  throw new StepFailure(
+    "retry",
+    `the BMC at ${bmc.address} answers for serial ${serial}, but this shelf is ${shelf.facts.serial}: check the address`,
+  );
+}
+
 /** Often at first, ever less often the longer it takes: 0.2 s growing to 10 s. */
 function pollAfter(shelf: PowerShelf, clock: Clock): Duration {
   const waited = clock.now().getTime() - shelf.stateSince.getTime();
@@ -99,12 +104,7 @@ async function observe(shelf: PowerShelf, { provider, call, target, clock }: Pow
   const powerState = await power.readPower(bmc, call);
   const health = await sensors.readHealth(bmc, call);
   const inventory = await inspect.readInventory(bmc, call);
-  if (shelf.facts.serial !== null && inventory.identity.serial !== shelf.facts.serial) {
-    throw new StepFailure(
-      "retry",
-      `the BMC at ${bmc.address} answers for serial ${inventory.identity.serial}, but this shelf is ${shelf.facts.serial}: check the address`,
-    );
-  }
+  confirmIdentity(shelf, bmc, inventory.identity);
   return {
     powerState,
     health: health.status,

@@ -17,21 +17,21 @@ const SPECIFICATION = [
   ["Initializing",  "FetchingData", "Controller processes power shelf",                     "processed"],
   ["FetchingData",  "Configuring",  "Data fetch complete",                                  "data_fetched"],
   ["Configuring",   "Ready",        "Configuration complete",                               "configured"],
-  ["Ready",         "Deleting",     "deleted set (marked for deletion)",                    "markedForDeletion"],
-  ["Ready",         "Maintenance",  "power_shelf_maintenance_requested.operation == …",     "maintenanceRequested"],
+  ["Ready",         "Deleting",     "deleted set (marked for deletion)",                    "marked_for_deletion"],
+  ["Ready",         "Maintenance",  "power_shelf_maintenance_requested.operation == …",     "maintenance_requested"],
   ["Maintenance",   "Ready",        "BMC operation complete; controller clears request",    "operation_completed"],
   ["Maintenance",   "Error",        "BMC operation failed",                                 "operation_failed"],
-  ["Error",         "Deleting",     "deleted set (marked for deletion)",                    "markedForDeletion"],
+  ["Error",         "Deleting",     "deleted set (marked for deletion)",                    "marked_for_deletion"],
   ["Deleting",      "(gone)",       "Final delete committed",                               "removed"],
 ] as const;
 
 /** Edges that the specification does not draw, and why each is there all the same. */
 // biome-ignore format: a table is read by its columns
 const ADDED = [
-  ["initializing",  "deleting",     "markedForDeletion",    "a shelf that cannot be read can still be removed"],
-  ["fetching_data", "deleting",     "markedForDeletion",    "a shelf that cannot be read can still be removed"],
-  ["configuring",   "deleting",     "markedForDeletion",    "a shelf that cannot be read can still be removed"],
-  ["error",         "maintenance",  "maintenanceRequested", "a fresh request is the operator's manual intervention"],
+  ["initializing",  "deleting",     "marked_for_deletion",    "a shelf that cannot be read can still be removed"],
+  ["fetching_data", "deleting",     "marked_for_deletion",    "a shelf that cannot be read can still be removed"],
+  ["configuring",   "deleting",     "marked_for_deletion",    "a shelf that cannot be read can still be removed"],
+  ["error",         "maintenance",  "maintenance_requested", "a fresh request is the operator's manual intervention"],
   ["*",             "(gone)",       "force_delete",         "AdminForceDeletePowerShelf removes the record at once, whatever it is doing"],
 ] as const;
 
@@ -63,8 +63,8 @@ describe("the table is that of the specification", () => {
     ["processed", "controller", false],
     ["data_fetched", "handler", false],
     ["configured", "handler", false],
-    ["markedForDeletion", "controller", false],
-    ["maintenanceRequested", "controller", false],
+    ["marked_for_deletion", "controller", false],
+    ["maintenance_requested", "controller", false],
     ["operation_completed", "handler", false],
     ["operation_failed", "handler", true],
     ["removed", "handler", false],
@@ -211,8 +211,8 @@ describe("a shelf driven along every path of the table goes where the table says
   /** What must be true of a shelf for the controller to take a row, by the name of its guard. */
   const makeHold: Readonly<Record<string, (before: PowerShelf) => PowerShelf>> = {
     processed: (before) => before,
-    markedForDeletion: (before) => ({ ...before, deletedAt: new Date() }),
-    maintenanceRequested: (before) => ({ ...before, maintenanceRequest: requested("power_on") }),
+    marked_for_deletion: (before) => ({ ...before, deletedAt: new Date() }),
+    maintenance_requested: (before) => ({ ...before, maintenanceRequest: requested("power_on") }),
   };
 
   function take(before: PowerShelf, { row }: Step<PowerShelf>): Move | undefined {

@@ -1,0 +1,47 @@
+/** `npm run check`: everything that must hold of the sources themselves. All of it is run, and what failed is shown at the end. */
+import { judgeLength, judgeName } from "./check/file-rules.ts";
+import { importsOf } from "./check/imports.ts";
+import { judgeImport } from "./check/layers.ts";
+import { readSourceFiles } from "./check/source-files.ts";
+import { root, runTool } from "./run-tool.ts";
+
+/** What is wrong, line by line; nothing when all is well. */
+type Check = () => Promise<readonly string[]>;
+
+const files = readSourceFiles(root);
+
+async function tool(name: string, ...args: readonly string[]): Promise<readonly string[]> {
+  const { code, output } = await runTool(name, args);
+  if (code === 0) return [];
+  return [...output.trimEnd().split("\n"), `(\`${name} ${args.join(" ")}\` ended with code ${code})`];
+}
+
+const CHECKS: Readonly<Record<string, Check>> = {
+  types: () => tool("tsc", "--noEmit", "--pretty", "false"),
+  "lint and format": () => tool("biome", "check", "--colors=off", "--diagnostic-level=warn", "."),
+  "contract lint": () => tool("buf", "lint"),
+  layers: async () => (await files).flatMap(importsOf).flatMap((each) => judgeImport(each) ?? []),
+  "file names": async () => (await files).flatMap((file) => judgeName(file) ?? []),
+  "file lengths": async () => (await files).flatMap((file) => judgeLength(file) ?? []),
+  // Loaded late: it imports the sources, and when they do not load that must not hide what the other checks found.
+  "generated files": async () => (await import("./check/generated-files.ts")).findDrift(root),
+};
+
+const results = await Promise.all(
+  Object.entries(CHECKS).map(async ([name, check]) => {
+    const started = performance.now();
+    const faults = await check().catch((error: unknown) => [
+      error instanceof Error ? (error.stack ?? error.message) : String(error),
+    ]);
+    console.log(
+      `${faults.length === 0 ? "ok    " : "FAILED"} ${name} (${((performance.now() - started) / 1_000).toFixed(1)} s)`,
+    );
+    return { name, faults };
+  }),
+);
+const failed = results.filter(({ faults }) => faults.length > 0);
+for (const { name, faults } of failed) {
+  console.log(`\n=== ${name} ===\n${faults.join("\n")}`);
+}
+console.log(failed.length === 0 ? "\nAll checks passed." : `\nFailed: ${failed.map(({ name }) => name).join(", ")}.`);
+process.exitCode = failed.length === 0 ? 0 : 1;

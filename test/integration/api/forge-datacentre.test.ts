@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { PowerShelfMaintenanceOperation as Operation } from "../../../contract/forge/forge_pb.js";
+import { ExploreState } from "../../../contract/millwright/v1/power_shelf_pb.js";
+import { type Datacentre, startDatacentre } from "../../support/datacentre.ts";
+import { as, type Surface, startSurface } from "./forge-under-test.ts";
+
+/** A power change takes about this long: time enough to ask again while it goes on. */
+const SLOW = 5;
+
+let dc: Datacentre;
+let it: Surface;
+beforeAll(async () => {
+  dc = await startDatacentre({ site: "racks=1" });
+  it = await startSurface(dc.deps);
+});
+afterAll(async () => {
+  await it.close();
+  await dc.close();
+});
+
+interface Device {
+  readonly id: string;
+  readonly serial: string;
+  readonly power: string;
+  readonly effects: { readonly power_on_commands: number; readonly power_off_commands: number };
+}
+
+interface InventoryRow {
+  readonly bmc_mac_address: string;
+  readonly bmc_password: string;
+}
+
+const expectedRows = async () => (await it.shelves.listExpectedPowerShelves({})).expectedPowerShelves;
+const deviceOf = async (serial: string): Promise<Device> => {
+  const found = (await dc.control<Device[]>("GET", "/devices")).find((device) => device.serial === serial);
+  return dc.control<Device>("GET", `/devices/${found?.id}`);
+};
+
+describe("exploring", () => {
+  test("each row says how finding its shelf goes: unreachable, wrong credentials, wrong serial, or linked", async () => {
+    const [dead, locked, swapped] = await dc.control<Device[]>("GET", "/devices");
+    for (const [device, fault] of [
+      [dead, { type: "drop" }] as const,
+      [locked, { type: "wrong_credentials" }] as const,
+      [swapped, { type: "wrong_serial", serial: "SOMEBODY-ELSE" }] as const,
+    ]) {
+      await dc.control("POST", "/faults", { device: device?.id, fault });
+    }
+    await dc.expectAll();
+    const byName = async () => new Map((await expectedRows()).map((row) => [row.name, row]));
+    const stateOf = async (device: Device | undefined) => (await byName()).get(device?.id ?? "")?.exploreState;
+    await dc.until(
+      async () =>
+        (await stateOf(dead)) === ExploreState.UNREACHABLE &&
+        (await stateOf(locked)) === ExploreState.WRONG_CREDENTIALS &&
+        (await stateOf(swapped)) === ExploreState.WRONG_SERIAL &&
+        [...(await byName()).values()].filter((row) => row.exploreState === ExploreState.LINKED).length === 5,
+    );
+    const wrong = (await byName()).get(swapped?.id ?? "");
+    expect(wrong?.exploreMessage).toContain("SOMEBODY-ELSE");
+    expect(wrong?.exploreMessage).toContain(swapped?.serial);
+    expect(wrong).toMatchObject({ powerShelfId: "", exploredAt: expect.anything(), nextExploreAt: expect.anything() });
+    expect(await dc.shelves()).toHaveLength(5);
+    const linked = (await it.forge.getAllExpectedPowerShelvesLinked({})).expectedPowerShelves;
+    expect(linked.filter((row) => row.powerShelfId !== undefined)).toHaveLength(5);
+
+    await dc.control("DELETE", "/faults");
+    await dc.until(async () => (await stateOf(swapped)) === ExploreState.LINKED);
+    await dc.until(async () => (await stateOf(dead)) === ExploreState.LINKED);
+  });
+});
+
+test("a row that leads to a shelf which another row has made already says so, and makes nothing", async () => {
+  const [row] = (await expectedRows()).filter(({ exploreState }) => exploreState === ExploreState.LINKED);
+  if (!row) throw new Error("no row is linked");
+  const known = (await dc.control<InventoryRow[]>("GET", "/inventory")).find(
+    (one) => one.bmc_mac_address === row.bmcMac,
+  );
+  const bmcMac = "02:ff:ff:ff:ff:ff";
+  await it.forge.addExpectedPowerShelf({
+    bmcMacAddress: bmcMac,
+    bmcUsername: row.bmcUsername,
+    bmcPassword: known?.bmc_password ?? "",
+    shelfSerialNumber: row.serial,
+    bmcIpAddress: row.bmcEndpoint,
+  });
+  const failed = async () =>
+    (await it.shelves.listExpectedPowerShelves({ exploreState: ExploreState.FAILED })).expectedPowerShelves;
+  await dc.until(async () => (await failed()).length === 1);
+  expect(await failed()).toMatchObject([{ bmcMac, powerShelfId: "" }]);
+  expect((await failed())[0]?.exploreMessage).toContain(`${row.powerShelfId} exists already`);
+  expect((await dc.shelves()).filter(({ id }) => id === row.powerShelfId)).toHaveLength(1);
+  await it.forge.deleteExpectedPowerShelf({ bmcMacAddress: bmcMac });
+});
+
+describe("maintenance", () => {
+  test("a request that arrives while one is running waits behind it, and both are carried out", async () => {
+    const [row] = (await expectedRows()).filter(({ exploreState }) => exploreState === ExploreState.LINKED);
+    const id = row?.powerShelfId ?? "";
+    const shelf = async () => (await it.shelves.getPowerShelf({ id })).powerShelf;
+    await dc.until(async () => (await shelf())?.state === "ready");
+    await dc.control("PUT", "/speed", { speed: SLOW });
+
+    const ask = (operation: Operation, user: string) =>
+      it.forge.setPowerShelfMaintenance({ powerShelfIds: [{ id }], operation, reference: "MAINT-1" }, as(user));
+    await ask(Operation.POWER_OFF, "ann");
+    await dc.until(async () => (await shelf())?.state === "maintenance");
+    const running = await shelf();
+    expect(running?.claim).toMatchObject({ holderKind: "power_shelf", holderId: id });
+    expect(running?.stateDetail?.operation).toBe("power_off");
+    await ask(Operation.POWER_ON, "bob");
+    expect((await shelf())?.pendingRequest).toMatchObject({ operation: "power_on", initiator: "bob (MAINT-1)" });
+    await dc.control("PUT", "/speed", { speed: 50 });
+    await dc.until(async () => {
+      const now = await shelf();
+      return now?.state === "ready" && now.pendingRequest === undefined;
+    });
+
+    const done = await shelf();
+    expect(done).toMatchObject({
+      powerState: "on",
+      lastRequest: { operation: "power_on", outcome: "completed", initiator: "bob (MAINT-1)" },
+    });
+    expect(done?.claim).toBeUndefined();
+    const device = await deviceOf(row?.serial ?? "");
+    expect(device).toMatchObject({ power: "on", effects: { power_on_commands: 1, power_off_commands: 1 } });
+    const { histories } = await it.forge.findPowerShelfStateHistories({ powerShelfIds: [{ id }] });
+    const records = histories[id]?.records ?? [];
+    expect(records.map(({ state }) => state)).toEqual([
+      '{"state": "initializing"}',
+      '{"state": "fetchingdata"}',
+      '{"state": "configuring"}',
+      '{"state": "ready"}',
+      '{"state": "maintenance", "operation": {"operation": "poweroff"}}',
+      '{"state": "ready"}',
+      '{"state": "maintenance", "operation": {"operation": "poweron"}}',
+      '{"state": "ready"}',
+    ]);
+    expect(records.map(({ version }) => Number(/^V(\d+)-/.exec(version)?.[1]))).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    const { powerShelves } = await it.forge.findPowerShelves({ powerShelfId: { id } });
+    expect(records.at(-1)?.version).toBe(powerShelves[0]?.stateVersion);
+  });
+});
+
+describe("deletion", () => {
+  const detachedBy = async (remove: (id: string) => Promise<unknown>) => {
+    const [row] = (await expectedRows()).filter(({ exploreState }) => exploreState === ExploreState.LINKED);
+    if (!row) throw new Error("no row is linked");
+    await remove(row.powerShelfId);
+    await dc.until(async () => (await dc.shelves()).every(({ id }) => id !== row.powerShelfId));
+    const now = async () => (await expectedRows()).find(({ id }) => id === row.id);
+    expect(await now()).toMatchObject({ exploreState: ExploreState.DETACHED, powerShelfId: "" });
+    expect((await now())?.nextExploreAt).toBeUndefined();
+    return { row, now };
+  };
+
+  test("of a shelf detaches its row, which is explored again once it is updated", async () => {
+    const { row, now } = await detachedBy((id) => it.forge.deletePowerShelf({ id: { id } }));
+    const expected = await it.forge.getExpectedPowerShelf({ bmcMacAddress: row.bmcMac });
+    await it.forge.updateExpectedPowerShelf(expected);
+    await dc.until(async () => (await now())?.exploreState === ExploreState.LINKED);
+    expect((await now())?.powerShelfId).toBe(row.powerShelfId);
+  });
+
+  test("by force detaches it as well", async () => {
+    await detachedBy((id) => it.forge.adminForceDeletePowerShelf({ powerShelfId: { id } }));
+  });
+});

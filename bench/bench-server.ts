@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { type Database, type DatabaseConfig, openDatabase } from "../src/store/database.ts";
 import { type Embedded, startEmbedded } from "../src/store/embedded.ts";
 import type { StoreLog } from "../src/store/log.ts";
@@ -59,7 +60,8 @@ async function makeDatabase(server: Embedded, name: string): Promise<BenchDataba
     config,
     async drop() {
       await db.close();
-      await admin.query(`drop database ${name} with (force)`);
+      while ((await admin.query("select from pg_stat_activity where datname = $1", [name])).length > 0) await pause(10);
+      await admin.query(`drop database ${name}`);
       await admin.close();
     },
   };

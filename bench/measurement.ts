@@ -6,13 +6,15 @@ export interface Measurement {
   readonly unit: "/s" | "ms" | "×";
   /** What the same server reaches in the same run without us: no system built on it can be better. */
   readonly limit?: { readonly what: string; readonly value: number };
-  readonly target: number;
+  /** Absent: for information. */
+  readonly target?: number;
   readonly better: "higher" | "lower";
 }
 
-export type Verdict = "ok" | "below target" | "below half";
+export type Verdict = "ok" | "below target" | "below half" | "for information";
 
 export function verdictOf({ values, target, better }: Measurement): Verdict {
+  if (target === undefined) return "for information";
   const value = median(values);
   const reached = better === "higher" ? value / target : target / value;
   if (reached >= 1) return "ok";
@@ -47,7 +49,7 @@ export function printTable(measurements: readonly Measurement[]): void {
       one.values.length > 1 ? `${show(Math.min(...one.values), "")} – ${show(Math.max(...one.values), "")}` : "",
       one.limit ? `${show(one.limit.value, one.unit)} ${one.limit.what}` : "",
       one.limit ? `${(value / one.limit.value).toFixed(2)}×` : "",
-      `${one.better === "higher" ? "≥" : "≤"} ${show(one.target, one.unit)}`,
+      one.target === undefined ? "" : `${one.better === "higher" ? "≥" : "≤"} ${show(one.target, one.unit)}`,
       verdictOf(one),
     ];
   });

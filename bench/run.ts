@@ -2,13 +2,17 @@ import { writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { type BenchServer, startBenchServer } from "./bench-server.ts";
+import { measureEvents } from "./events.ts";
 import { type Measurement, median, printTable, verdictOf } from "./measurement.ts";
+import { measureRequests } from "./requests.ts";
 import { measureTransitions } from "./transitions.ts";
 
 type Measure = (server: BenchServer, options: { quick: boolean }) => Promise<Measurement[]>;
 
 const MEASURES: Readonly<Record<string, Measure>> = {
   transitions: measureTransitions,
+  requests: measureRequests,
+  events: measureEvents,
 };
 
 const { values: options, positionals } = parseArgs({

@@ -106,7 +106,9 @@ create index claims_by_holder on claims (holder_kind, holder_id);
 -- see every row exactly once. Transaction ids start anew in a restored dump: the epoch then grows.
 create table journal_epoch (
   only_row boolean primary key default true check (only_row),
-  epoch    integer not null default 1
+  epoch    integer not null default 1,
+  -- the cursor up to which retention has removed entries
+  forgotten_to text not null default '0.0.0'
 );
 insert into journal_epoch default values;
 

@@ -91,7 +91,7 @@ describe("the layer rule allows", () => {
     ["src/capabilities/conformance/power-control.ts", "vitest"],
     ["src/providers/redfish/client.ts", "../bmc-gateway.ts"],
     ["src/config/value-kinds.ts", "../services/roles.ts"],
-    ["src/engine/watch.ts", "../services/watch.ts"],
+    ["src/engine/watch.ts", "../store/event-source.ts"],
     ["src/wiring/handlers.ts", "../providers/redfish/redfish-provider.ts"],
     ["src/main.ts", "./wiring/server.ts"],
     ["src/cli/main.ts", "../../contract/forge/forge_pb.js"],

@@ -38,8 +38,7 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
   runs:         { imports: ["kernel", "capabilities", "lifecycles"], packages: [] },
   store:        { imports: BELOW_STORE, packages: ["pg", "zod"] },
   telemetry:    { imports: ["kernel"], packages: ["pino", "prom-client", "@opentelemetry/api"] },
-  // The engine feeds the event streams that services hand to callers: it implements their interface.
-  engine:       { imports: [...BELOW_STORE, "store", "telemetry"], files: ["src/services/watch.ts"], packages: [] },
+  engine:       { imports: [...BELOW_STORE, "store", "telemetry"], packages: [] },
   services:     { imports: [...BELOW_STORE, "store"], packages: ["zod"] },
   api:          { imports: ["kernel", "services", "contract", "telemetry"], packages: ["fastify", "@connectrpc/connect", "@connectrpc/connect-node", "@bufbuild/protobuf", "jose", "zod"] },
   providers:    { imports: ["kernel", "capabilities"], packages: ["@opentelemetry/api"] },

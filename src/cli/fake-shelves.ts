@@ -3,7 +3,12 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Forge, type PowerShelfMaintenanceRequest } from "../../contract/forge/forge_pb.js";
 import type { EventSchema } from "../../contract/millwright/v1/event_pb.js";
-import { type PowerShelf, PowerShelfSchema, PowerShelfService } from "../../contract/millwright/v1/power_shelf_pb.js";
+import {
+  DeletedShelves,
+  type PowerShelf,
+  PowerShelfSchema,
+  PowerShelfService,
+} from "../../contract/millwright/v1/power_shelf_pb.js";
 import {
   type WatchRequest,
   type WatchResponse,
@@ -67,9 +72,18 @@ export function createFakeShelves(): FakeShelves {
           if (!powerShelf) throw new ConnectError(`power shelf ${id} does not exist`, Code.NotFound);
           return { powerShelf };
         },
-        listPowerShelves: ({ pageToken }) => {
+        listPowerShelves: ({ pageToken, rackId, state, powerState, bmcMac, deleted, stuckOnly }) => {
+          const all = [...fake.shelves.values()].filter(
+            (shelf) =>
+              (rackId === "" || shelf.rackId === rackId) &&
+              (state === "" || shelf.state === state) &&
+              (powerState === "" || shelf.powerState === powerState) &&
+              (!stuckOnly || shelf.stuck) &&
+              (bmcMac === "" || shelf.bmc?.mac === bmcMac) &&
+              (deleted === DeletedShelves.INCLUDE ||
+                (shelf.deletedAt !== undefined) === (deleted === DeletedShelves.ONLY)),
+          );
           // One a page, so that whoever does not turn pages sees too few.
-          const all = [...fake.shelves.values()];
           const at = pageToken === "" ? 0 : Number(pageToken);
           return { powerShelves: all.slice(at, at + 1), nextPageToken: at + 1 < all.length ? String(at + 1) : "" };
         },
@@ -80,9 +94,6 @@ export function createFakeShelves(): FakeShelves {
           fake.onMaintenance(request);
           return {};
         },
-        findPowerShelfIds: ({ bmcMac }) => ({
-          ids: [...fake.shelves.values()].filter((shelf) => shelf.bmc?.mac === bmcMac).map(({ id }) => ({ id })),
-        }),
         findPowerShelves: ({ name }) => ({
           powerShelves: [...fake.shelves.values()]
             .filter((shelf) => shelf.name === name)

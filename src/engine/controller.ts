@@ -8,13 +8,13 @@ import type { Database } from "../store/database.ts";
 import { failPoint } from "../store/fail-points.ts";
 import { announce } from "../store/journal.ts";
 import type { StoreLog } from "../store/log.ts";
-import { type Loaded, storeOf, type ThingStores } from "../store/things.ts";
+import { storeOf, type ThingStores } from "../store/things.ts";
 import type { Unit } from "../store/transitions.ts";
 import * as work from "../store/work.ts";
-import { type Batcher, createBatcher, runInHalves } from "./batcher.ts";
 import { type Committer, createCommitter, isDatabaseTrouble, type Submitted } from "./committer.ts";
 import { LEASE, LEASE_IN_DATABASE, Lease } from "./lease.ts";
 import { runLeaseKeeper } from "./lease-keeper.ts";
+import { createLoader, type Loader } from "./loader.ts";
 import { type HandlerOf, type Look, lookAt } from "./look.ts";
 import { type EngineObserver, unobserved } from "./observer.ts";
 
@@ -49,11 +49,12 @@ const CONTENDED_PAUSE = milliseconds(10);
 export class Controller {
   readonly #options: Required<ControllerOptions>;
   readonly #committer: Committer;
-  readonly #loaders = new Map<string, Batcher<string, { thing?: Thing; unreadable?: string }>>();
+  readonly #loaders = new Map<string, Loader>();
   readonly #leases = new Set<Lease>();
   readonly #cutOff = new AbortController();
   #nudge = Promise.withResolvers<void>();
   #stopping = false;
+  #mayHaveLostAnswers = false;
 
   constructor(options: ControllerOptions) {
     this.#options = {
@@ -91,6 +92,7 @@ export class Controller {
       try {
         await this.#claimAndDispatch(signal);
       } catch (error) {
+        this.#mayHaveLostAnswers = true;
         log.warn({ err: error }, "work could not be claimed; trying again");
         this.#nudge = Promise.withResolvers();
         await this.#idle(seconds(1));
@@ -119,6 +121,7 @@ export class Controller {
     const room = inFlight - this.#leases.size;
     if (room <= 0) return this.#idle(IDLE_POLL);
     const limit = Math.min(CLAIM_BATCH, room);
+    await this.#recoverLeases();
     const askedAt = clock.monotonic();
     const claimed = await work.claim(db, { owner, kinds, limit, leaseFor: LEASE_IN_DATABASE });
     failPoint("controller:claimed", claimed);
@@ -128,6 +131,14 @@ export class Controller {
     // What is due and was not given to us is locked by somebody for the moment: no reason to ask a thousand times a second.
     const soonest = claimed.length === 0 ? CONTENDED_PAUSE : 1;
     await this.#idle(milliseconds(Math.max(soonest, Math.min(IDLE_POLL, due ?? IDLE_POLL))));
+  }
+
+  /** After trouble with the database: leases that nobody works under need not run out first. */
+  async #recoverLeases(): Promise<void> {
+    if (!this.#mayHaveLostAnswers) return;
+    const { db, owner } = this.#options;
+    await work.releaseUnheld(db, { owner, held: [...this.#leases].map((lease) => lease.work) });
+    this.#mayHaveLostAnswers = false;
   }
 
   async #idle(most: Duration): Promise<void> {
@@ -158,9 +169,7 @@ export class Controller {
     const { clock, observer, handlers, stores, log } = this.#options;
     const { kind, id } = lease.work;
     if (this.#stopping) return this.#abandon(lease);
-    const loaded = await (this.#loaders.get(kind) as Batcher<string, { thing?: Thing; unreadable?: string }>).submit(
-      id,
-    );
+    const loaded = await (this.#loaders.get(kind) as Loader).submit(id);
     if (!loaded.thing) return this.#setAside(lease, loaded.unreadable);
     const { thing } = loaded;
     const where = [{ kind, state: thing.state.name }];
@@ -231,43 +240,18 @@ export class Controller {
     return false;
   }
 
-  /** After trouble with the database itself. If this does not reach it either, the lease ends by itself. */
+  /** Trouble with the database is not the thing's own: it is not counted against it, nor tried more rarely for it. */
   async #giveBack(lease: Lease, cause: unknown): Promise<void> {
     const { kind, id, epoch } = lease.work;
-    const failures = lease.work.failures + 1;
-    const release = { kind, id, epoch, after: pauseBefore(failures, retrying), failures, error: messageOf(cause) };
-    await work
-      .release(this.#options.db, [release])
-      .catch((lost: unknown) => this.#options.log.debug({ err: lost, kind, id }, "left for its lease to end"));
-  }
-}
-
-function createLoader(
-  db: Database,
-  stores: ThingStores,
-  kind: string,
-): Batcher<string, { thing?: Thing; unreadable?: string }> {
-  const store = storeOf(stores, kind);
-  async function load(ids: readonly string[]) {
-    const loaded: Loaded<Thing> = await store.load(db, [...new Set(ids)]);
-    const things = new Map(loaded.things.map((thing) => [thing.id, thing]));
-    const unreadable = new Map(loaded.unreadable.map(({ id, error }) => [id, error]));
-    return ids.map((id) => {
-      const thing = things.get(id);
-      const error = unreadable.get(id);
-      return { ...(thing && { thing }), ...(error !== undefined && { unreadable: error }) };
+    const isOurs = !isDatabaseTrouble(cause);
+    const failures = lease.work.failures + (isOurs ? 1 : 0);
+    const after = isOurs ? pauseBefore(failures, retrying) : seconds(1);
+    const release = { kind, id, epoch, after, failures, error: messageOf(cause) };
+    await work.release(this.#options.db, [release]).catch((lost: unknown) => {
+      this.#mayHaveLostAnswers = true;
+      this.#options.log.debug({ err: lost, kind, id }, "left until the database answers again, or its lease ends");
     });
   }
-  return createBatcher({
-    most: COMMIT_BATCH,
-    atOnce: 2,
-    run: (ids: readonly string[]) =>
-      runInHalves<string, { thing?: Thing; unreadable?: string }>(ids, {
-        run: load,
-        isOfTheItem: (error) => !isDatabaseTrouble(error),
-        alone: async (_, error) => ({ unreadable: messageOf(error) }),
-      }),
-  });
 }
 
 /** What must be written; undefined when the look changed nothing. */

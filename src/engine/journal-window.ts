@@ -1,5 +1,7 @@
 import { compareCursors, type JournalRow } from "../store/journal.ts";
 
+const NEAR = 32;
+
 /** The newest rows of the journal, in memory, for everybody who keeps up. Bounded: the oldest make room. */
 export class JournalWindow {
   readonly #most: number;
@@ -26,6 +28,10 @@ export class JournalWindow {
 
   /** Rows after the cursor; undefined when the window no longer reaches back that far. */
   after(cursor: string, most: number): readonly JournalRow[] | undefined {
+    // Who keeps up is at one of the last rows: found without taking cursors apart.
+    for (let index = this.#rows.length - 1; index >= Math.max(0, this.#rows.length - NEAR); index -= 1) {
+      if (this.#rows[index]?.cursor === cursor) return this.#rows.slice(index + 1, index + 1 + most);
+    }
     if (compareCursors(cursor, this.#start) < 0) return undefined;
     let [low, high] = [0, this.#rows.length];
     while (low < high) {

@@ -1,17 +1,21 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { milliseconds, seconds } from "../kernel/duration.ts";
-import type { EventSource, WatchItem } from "../services/watch.ts";
+import { AppError } from "../kernel/errors.ts";
 import type { Database } from "../store/database.ts";
+import type { EventSource, WatchItem } from "../store/event-source.ts";
 import * as journal from "../store/journal.ts";
 import type { StoreLog } from "../store/log.ts";
 import { JournalWindow } from "./journal-window.ts";
 
+const OLDEST = "0.0.0";
 const PAGE = 1_000;
 const WINDOW_ROWS = 4_000;
 /** A row may still be above the horizon when its NOTIFY arrives: look again soon, then ever less often. */
 const FIRST_LOOK_AGAIN = milliseconds(5);
 const IDLE_LOOK = milliseconds(500);
 const BOOKMARK_EVERY = seconds(15);
+/** How often those who wait look whether their bookmark is due. */
+const BOOKMARK_CHECK = seconds(5);
 /** When nobody has waited for news for this long, reading ahead serves nobody: who is behind reads for itself. */
 const READ_AHEAD_FOR = seconds(2);
 
@@ -24,11 +28,14 @@ export class JournalTail implements EventSource {
   readonly #log: StoreLog;
   #window: JournalWindow | undefined;
   #followers = 0;
-  /** Followers that have read everything, and when there last were any. */
-  #waiting = 0;
+  /** Followers that have read everything, with what they want, by what wakes them; and when there last were any. */
+  readonly #waiting = new Map<() => void, journal.JournalFilter>();
   #lastWaited = Number.NEGATIVE_INFINITY;
   #nudge = Promise.withResolvers<void>();
-  #arrival = Promise.withResolvers<void>();
+  /** Counts what followers may have to look at; nobody waits who has not seen the latest. */
+  #arrivals = 0;
+  /** Rows since all were woken last. */
+  #unseen = 0;
 
   constructor(options: { readonly db: Database; readonly log: StoreLog }) {
     this.#db = options.db;
@@ -48,6 +55,7 @@ export class JournalTail implements EventSource {
   async run(signal: AbortSignal): Promise<void> {
     signal.addEventListener("abort", () => this.nudge(), { once: true });
     let quiet = 0;
+    let rouseAt = performance.now() + BOOKMARK_CHECK;
     while (!signal.aborted) {
       this.#nudge = Promise.withResolvers();
       let read = 0;
@@ -55,6 +63,10 @@ export class JournalTail implements EventSource {
         read = await this.#readAhead();
       } catch (error) {
         this.#log.warn({ err: error }, "the journal cannot be read; trying again");
+      }
+      if (performance.now() > rouseAt) {
+        rouseAt = performance.now() + BOOKMARK_CHECK;
+        this.#wakeAll();
       }
       if (read === PAGE) continue;
       quiet = read > 0 ? 0 : quiet + 1;
@@ -67,7 +79,7 @@ export class JournalTail implements EventSource {
       timer.abort();
       if (nudged) quiet = 0;
     }
-    this.#arrival.resolve();
+    this.#wakeAll();
   }
 
   async *follow(
@@ -75,14 +87,17 @@ export class JournalTail implements EventSource {
     filter: journal.JournalFilter,
     signal: AbortSignal,
   ): AsyncGenerator<WatchItem> {
-    let cursor = from === "oldest" ? "0.0.0" : from === "now" ? await journal.currentCursor(this.#db) : from.cursor;
+    let cursor = from === "oldest" ? OLDEST : from === "now" ? await journal.currentCursor(this.#db) : from.cursor;
     journal.parseCursor(cursor);
     this.#followers += 1;
+    const waiter = { wake() {} };
+    const onAbort = () => waiter.wake();
+    signal.addEventListener("abort", onAbort, { once: true });
     try {
       if (from === "now") yield { type: "bookmark", cursor };
       let bookmarkAt = performance.now() + BOOKMARK_EVERY;
       while (!signal.aborted) {
-        const arrival = this.#arrival.promise;
+        const seen = this.#arrivals;
         const { rows, readTo } = await this.#next(cursor, filter);
         for (const row of rows) yield { type: "event", row };
         if (rows.length > 0) bookmarkAt = performance.now() + BOOKMARK_EVERY;
@@ -92,43 +107,66 @@ export class JournalTail implements EventSource {
           yield { type: "bookmark", cursor };
           bookmarkAt = performance.now() + BOOKMARK_EVERY;
         }
-        if (!moved) await this.#waitForNews(arrival, bookmarkAt - performance.now(), signal);
+        if (!moved && seen === this.#arrivals && !signal.aborted) await this.#waitForNews(waiter, filter);
       }
     } finally {
       this.#followers -= 1;
+      signal.removeEventListener("abort", onAbort);
     }
   }
 
-  async #waitForNews(arrival: Promise<void>, most: number, signal: AbortSignal): Promise<void> {
-    this.#waiting += 1;
+  /**
+   * One promise and an entry in a set: with a thousand followers this runs tens of thousands of times a second, where a timer
+   * and a combined signal for each wait cost a hundred times as much.
+   */
+  async #waitForNews(waiter: { wake: () => void }, filter: journal.JournalFilter): Promise<void> {
     if (!this.#window) this.nudge();
-    try {
-      await firstOf(arrival, most, signal);
-    } finally {
-      this.#waiting -= 1;
-      this.#lastWaited = performance.now();
-    }
+    await new Promise<void>((resolve) => {
+      waiter.wake = resolve;
+      this.#waiting.set(resolve, filter);
+    });
+    this.#waiting.delete(waiter.wake);
+    this.#lastWaited = performance.now();
+  }
+
+  /** Says so when retention has removed what would have come next, instead of leaving it out. */
+  async #checkKept(cursor: string): Promise<void> {
+    if (cursor === OLDEST || journal.compareCursors(cursor, await journal.forgottenTo(this.#db)) >= 0) return;
+    throw new AppError(
+      "failed_precondition",
+      "from_cursor: events after this cursor are no longer kept; read the things anew and follow from now",
+      { field: "from_cursor" },
+    );
   }
 
   async #readAhead(): Promise<number> {
-    if (this.#waiting === 0 && performance.now() - this.#lastWaited > READ_AHEAD_FOR) {
+    if (this.#waiting.size === 0 && performance.now() - this.#lastWaited > READ_AHEAD_FOR) {
       this.#window = undefined;
       return 0;
     }
     if (!this.#window) {
       this.#window = new JournalWindow(await journal.currentCursor(this.#db), WINDOW_ROWS);
-      this.#announceArrival(); // what came between a follower's own read and this moment is not in the window
+      this.#arrivals += 1;
+      this.#wakeAll(); // what came between a follower's own read and this moment is not in the window
     }
     const rows = await journal.readAfter(this.#db, this.#window.head, PAGE);
     if (rows.length === 0) return 0;
     this.#window.push(rows);
-    this.#announceArrival();
+    this.#announce(rows);
     return rows.length;
   }
 
-  #announceArrival(): void {
-    this.#arrival.resolve();
-    this.#arrival = Promise.withResolvers();
+  /** Wakes those who want one of the rows; and now and then all, so that nobody's place falls out of the window. */
+  #announce(rows: readonly journal.JournalRow[]): void {
+    this.#arrivals += 1;
+    this.#unseen += rows.length;
+    if (this.#unseen > WINDOW_ROWS / 2) return this.#wakeAll();
+    for (const [wake, filter] of this.#waiting) if (rows.some((row) => matches(row, filter))) wake();
+  }
+
+  #wakeAll(): void {
+    this.#unseen = 0;
+    for (const wake of this.#waiting.keys()) wake();
   }
 
   /** What comes after the cursor, and how far that goes: at least to the last row, and over what the filter left out. */
@@ -141,6 +179,7 @@ export class JournalTail implements EventSource {
     // Everything up to the head is settled, so a read that starts now sees all of it.
     const head = this.#window?.head ?? cursor;
     const rows = await journal.readAfter(this.#db, cursor, PAGE, filter);
+    await this.#checkKept(cursor);
     const last = rows.at(-1)?.cursor ?? cursor;
     return { rows, readTo: rows.length === PAGE || journal.compareCursors(last, head) > 0 ? last : head };
   }
@@ -150,14 +189,4 @@ function matches(row: journal.JournalRow, { kinds, ids, types }: journal.Journal
   const admits = (words: readonly string[] | undefined, word: string) =>
     !words || words.length === 0 || words.includes(word);
   return admits(kinds, row.kind) && admits(ids, row.id) && admits(types, row.type);
-}
-
-async function firstOf(arrival: Promise<void>, most: number, signal: AbortSignal): Promise<void> {
-  const timer = new AbortController();
-  const either = AbortSignal.any([timer.signal, signal]);
-  await Promise.race([
-    arrival,
-    pause(Math.max(0, most), undefined, { signal: either, ref: false }).catch(() => undefined),
-  ]);
-  timer.abort();
 }

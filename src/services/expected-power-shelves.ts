@@ -11,6 +11,7 @@ import { lockThings } from "../store/locks.ts";
 import { listPowerShelves } from "../store/power-shelves.ts";
 import { storeOf } from "../store/things.ts";
 import { applyVerb } from "../store/verbs.ts";
+import * as work from "../store/work.ts";
 import { parseBmcEndpoint } from "./bmc-endpoint.ts";
 import type { Caller } from "./caller.ts";
 import type { ServiceDeps } from "./deps.ts";
@@ -23,6 +24,7 @@ export type { ExploreResult } from "../lifecycles/expected-power-shelf/expected-
 export type { ExpectedPowerShelfRecord } from "../store/expected-power-shelves.ts";
 
 const KIND = "expected_power_shelf";
+const SHELF = "power_shelf";
 /** A lock over the set of expected shelves: rows come and go under it, so that two writers never miss each other's rows. */
 const WHOLE_SET = { kind: KIND, id: "*" };
 const LONGEST_TEXT = 256;
@@ -62,7 +64,7 @@ export async function updateExpectedPowerShelf(deps: ServiceDeps, caller: Caller
       const message = `bmc_mac_address: row ${known.id} has ${known.bmc.mac}; a MAC address cannot be changed, add a new row`;
       throw new AppError("invalid_argument", message, { field: "bmc_mac_address" });
     }
-    await lockThings(tx, [{ kind: KIND, id: known.id }]);
+    await lockThings(tx, locksOf(known));
     await update(tx, deps, caller, checked, known);
   });
 }
@@ -94,10 +96,7 @@ export async function replaceAllExpectedPowerShelves(
     // Alone and first, as everywhere: together with the rows its turn among them could be any.
     await lockThings(tx, [WHOLE_SET]);
     const rows = await listExpectedPowerShelves(tx);
-    await lockThings(
-      tx,
-      rows.map(({ id }) => ({ kind: KIND, id })),
-    );
+    await lockThings(tx, rows.flatMap(locksOf));
     const known = new Map(rows.map((row) => [row.bmc.mac, row]));
     const listedAgain = ({ id, mac }: Checked) => {
       const row = known.get(mac);
@@ -262,6 +261,34 @@ async function update(
     set: { ...checked.row, labels: JSON.stringify(checked.row.labels) },
   });
   await applyVerb(tx, deps.stores, { ...told, owner: "caller", name: "update" });
+  await moveShelf(tx, deps, caller, checked, known);
+}
+
+/** The row and the shelf of the same BMC: an update may concern both. */
+const locksOf = ({ id, existingShelf }: ExpectedPowerShelfRecord) => [
+  { kind: KIND, id },
+  ...(existingShelf ? [{ kind: SHELF, id: existingShelf.id }] : []),
+];
+
+/** A shelf whose row says that it is elsewhere now is looked for there. */
+async function moveShelf(
+  tx: Queryable,
+  deps: ServiceDeps,
+  caller: Caller,
+  { row: { bmc_address, bmc_port, rack_id } }: Checked,
+  { existingShelf, bmc, rackId }: ExpectedPowerShelfRecord,
+): Promise<void> {
+  if (!existingShelf || bmc_address === null) return;
+  if (bmc_address === bmc.address && bmc_port === bmc.port && rack_id === rackId) return;
+  await recordChange(tx, storeOf(deps.stores, SHELF), {
+    id: existingShelf.id,
+    type: "place_changed",
+    actor: actorOf(caller),
+    reason: "the expected inventory was updated",
+    data: { bmc_address, bmc_port, rack_id },
+    set: { bmc_address, bmc_port, rack_id },
+  });
+  await work.wake(tx, [{ kind: SHELF, id: existingShelf.id }]);
 }
 
 async function keepCredentials(tx: Queryable, deps: ServiceDeps, checked: Checked): Promise<void> {

@@ -3,6 +3,7 @@ import { systemClock } from "../kernel/clock.ts";
 import { isStuck } from "../kernel/decide.ts";
 import type { Duration } from "../kernel/duration.ts";
 import { AppError } from "../kernel/errors.ts";
+import { parseMac } from "../kernel/ids.ts";
 import type { StateSpec } from "../kernel/lifecycle.ts";
 import { powerShelfLifecycle } from "../lifecycles/power-shelf/lifecycle.ts";
 import { type Claim, list as listClaims } from "../store/claims.ts";
@@ -79,13 +80,14 @@ export interface PowerShelfQuery {
   readonly state: string | undefined;
   readonly powerState: string | undefined;
   readonly stuckOnly: boolean;
-  readonly includeDeleted: boolean;
+  readonly deleted: "exclude" | "only" | "include";
+  readonly bmcMac: string | undefined;
 }
 
 /** In the order of their ids. */
 export async function pagePowerShelves(deps: ServiceDeps, request: PowerShelfQuery): Promise<Page<PowerShelfView>> {
   const { pageSize, pageToken, ...query } = request;
-  const { rackId, state, powerState, stuckOnly, includeDeleted } = query;
+  const { rackId, state, powerState, stuckOnly, deleted, bmcMac } = query;
   const size = checkPageSize(pageSize);
   checkWord(state, Object.keys(STATES), "state");
   checkWord(powerState, POWER_STATES, "power_state");
@@ -96,7 +98,8 @@ export async function pagePowerShelves(deps: ServiceDeps, request: PowerShelfQue
     ...(powerState !== undefined && { powerState }),
     ...(after !== undefined && { after }),
     stuck: stuckOnly,
-    deleted: includeDeleted ? "include" : "exclude",
+    ...(bmcMac !== undefined && { bmcMac: parseMac(bmcMac, "bmc_mac") }),
+    deleted,
     limit: size + 1,
   });
   const { items, nextPageToken } = cutPage(shelves, size, query, ({ id }) => [id]);

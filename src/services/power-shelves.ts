@@ -9,6 +9,7 @@ import { recordChange } from "../store/changes.ts";
 import { create } from "../store/create.ts";
 import { isUniqueViolation } from "../store/database.ts";
 import { rememberKey } from "../store/idempotency.ts";
+import { announce } from "../store/journal.ts";
 import { lockThings } from "../store/locks.ts";
 import {
   listPowerShelfIds,
@@ -178,12 +179,25 @@ function forcedMove(shelf: PowerShelfRecord): Move {
   return { ...move, from: name, to: name };
 }
 
+export interface RefreshPowerShelf {
+  readonly id: string;
+  /** The certificate that the BMC shows next is then pinned. */
+  readonly forgetCertificate: boolean;
+}
+
 /** Has the controller look at the shelf now. */
-export async function refreshPowerShelf(deps: ServiceDeps, id: string): Promise<void> {
-  const shelf = await getPowerShelf(deps, id);
+export async function refreshPowerShelf(deps: ServiceDeps, caller: Caller, input: RefreshPowerShelf): Promise<void> {
+  const id = parsePowerShelfId(input.id, "id");
   await deps.db.transaction(async (tx) => {
-    await work.wake(tx, [shelfKey(shelf.id)]);
-    await tx.query("select pg_notify('millwright', '')");
+    await lockThings(tx, [shelfKey(id)]);
+    const [thing] = await listPowerShelves(tx, { ids: [id] });
+    if (!thing) throw unknownShelf(id);
+    if (input.forgetCertificate) {
+      const facts = { certificateFingerprint: null };
+      await commitUnits(tx, deps.stores, [{ kind: KIND, thing, facts, actor: actorOf(caller) }]);
+    }
+    await work.wake(tx, [shelfKey(id)]);
+    await announce(tx);
   });
 }
 

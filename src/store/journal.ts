@@ -167,10 +167,22 @@ export function compareCursors(a: string, b: string): number {
 
 /** Looks at the oldest rows only, in the order of the key, so that a run with nothing to do costs nothing. */
 export async function deleteOldest(db: Queryable, retention: Duration, most: number): Promise<number> {
-  const rows = await db.query(
-    `delete from journal j using (select epoch, xid, seq, at from journal order by epoch, xid, seq limit ${Math.floor(most)}) as o
-      where j.epoch = o.epoch and j.xid = o.xid and j.seq = o.seq and o.at < now() - $1 * interval '1 ms' returning j.seq`,
+  const [row] = await db.query<{ deleted: number }>(
+    `with oldest as (select epoch, xid, seq, at from journal order by epoch, xid, seq limit ${Math.floor(most)}),
+          gone as (delete from journal j using oldest o
+                    where j.epoch = o.epoch and j.xid = o.xid and j.seq = o.seq and o.at < now() - $1 * interval '1 ms'
+                   returning j.epoch, j.xid, j.seq),
+          last as (select epoch || '.' || xid::text || '.' || seq as cursor from gone
+                    order by gone.epoch desc, gone.xid desc, gone.seq desc limit 1),
+          noted as (update journal_epoch set forgotten_to = last.cursor from last)
+     select count(*) as deleted from gone`,
     [retention],
   );
-  return rows.length;
+  return row?.deleted ?? 0;
+}
+
+/** The cursor up to which entries have been removed: whoever is before it has missed some. */
+export async function forgottenTo(db: Queryable): Promise<string> {
+  const [row] = await db.query<{ cursor: string }>("select forgotten_to as cursor from journal_epoch");
+  return row?.cursor ?? "0.0.0";
 }

@@ -122,6 +122,15 @@ export const powerShelfStore: ThingStore<PowerShelf> = {
   requests: {
     maintenanceRequest: { column: "power_shelf_maintenance_requested", lastColumn: "last_maintenance_request" },
   },
+  /** The credentials stay as long as an expected row speaks of the same BMC. */
+  async beforeGone(tx, ids) {
+    await tx.query(
+      `delete from secrets s using power_shelves t
+        where t.id = any($1) and s.name = 'bmc/' || t.bmc_mac
+          and not exists (select from expected_power_shelves e where e.bmc_mac = t.bmc_mac)`,
+      [ids],
+    );
+  },
   async load(db, ids) {
     const rows = await db.query<ShelfRow>({
       name: "power_shelves.load",

@@ -17,6 +17,8 @@ export interface ThingStore<T extends Thing = Thing> {
   readonly lifecycle: Lifecycle<T>;
   readonly table: string;
   readonly load: (db: Queryable, ids: readonly string[]) => Promise<Loaded<T>>;
+  /** Runs just before rows are deleted, in the same transaction: what belongs to them goes with them. */
+  readonly beforeGone?: (tx: Queryable, ids: readonly string[]) => Promise<void>;
   /** Request fields of the thing: the column with the pending request, and the one with the last that ended. */
   readonly requests: { readonly [field: string]: { readonly column: string; readonly lastColumn: string } };
 }

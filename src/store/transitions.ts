@@ -204,6 +204,7 @@ async function updateThings(tx: Queryable, store: ThingStore, units: readonly Un
 async function deleteThings(tx: Queryable, store: ThingStore, units: readonly Unit[]): Promise<void> {
   if (units.length === 0) return;
   const ids = units.map((unit) => unit.thing.id);
+  await store.beforeGone?.(tx, ids);
   await tx.query(`delete from ${store.table} where id = any($1)`, [ids]);
   await tx.query(`delete from health_reports where kind = $1 and id = any($2)`, [store.lifecycle.kind, ids]);
   await work.forget(tx, units.map(keyOf));

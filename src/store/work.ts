@@ -135,6 +135,25 @@ export async function release(db: Queryable, releases: readonly Release[]): Prom
   return counted?.due ?? 0;
 }
 
+/**
+ * Gives back leases in the owner's name that the owner does not know of, or could not give back: a connection that broke took
+ * the answer with it. Nothing is under way for them. Returns how many there were.
+ */
+export async function releaseUnheld(
+  db: Queryable,
+  { owner, held }: { readonly owner: string; readonly held: readonly ClaimedWork[] },
+): Promise<number> {
+  const rows = await db.query(
+    `update work w set lease_until = null, lease_owner = null, wake_at = now()
+      where w.lease_owner = $1 and not exists (
+        select 1 from unnest($2::text[], $3::text[], $4::bigint[]) as h(kind, id, epoch)
+         where h.kind = w.kind and h.id = w.id and h.epoch = w.epoch)
+     returning w.id`,
+    [owner, held.map((one) => one.kind), held.map((one) => one.id), held.map((one) => one.epoch)],
+  );
+  return rows.length;
+}
+
 /** Locks the leases for the rest of the transaction; those not returned have been taken over by somebody else. */
 export async function fence(
   tx: Queryable,

@@ -149,11 +149,18 @@ export declare type ListPowerShelvesRequest = Message<"millwright.v1.ListPowerSh
   stuckOnly: boolean;
 
   /**
-   * Also shelves that are marked for deletion.
+   * What to do with shelves that are marked for deletion; by default they are left out.
    *
-   * @generated from field: bool include_deleted = 7;
+   * @generated from field: millwright.v1.DeletedShelves deleted = 7;
    */
-  includeDeleted: boolean;
+  deleted: DeletedShelves;
+
+  /**
+   * Only the shelf whose BMC has this MAC address.
+   *
+   * @generated from field: string bmc_mac = 8;
+   */
+  bmcMac: string;
 };
 
 /**
@@ -225,6 +232,13 @@ export declare type RefreshPowerShelfRequest = Message<"millwright.v1.RefreshPow
    * @generated from field: string id = 1;
    */
   id: string;
+
+  /**
+   * Forgets the pinned certificate: the one that the BMC shows next is pinned. For a BMC that was replaced or given a new one.
+   *
+   * @generated from field: bool forget_certificate = 2;
+   */
+  forgetCertificate: boolean;
 };
 
 /**
@@ -867,6 +881,40 @@ export enum TlsTrustMode {
  * Describes the enum millwright.v1.TlsTrustMode.
  */
 export declare const TlsTrustModeSchema: GenEnum<TlsTrustMode>;
+
+/**
+ * How a list treats shelves that are marked for deletion.
+ *
+ * @generated from enum millwright.v1.DeletedShelves
+ */
+export enum DeletedShelves {
+  /**
+   * Takes EXCLUDE.
+   *
+   * @generated from enum value: DELETED_SHELVES_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * @generated from enum value: DELETED_SHELVES_EXCLUDE = 1;
+   */
+  EXCLUDE = 1,
+
+  /**
+   * @generated from enum value: DELETED_SHELVES_ONLY = 2;
+   */
+  ONLY = 2,
+
+  /**
+   * @generated from enum value: DELETED_SHELVES_INCLUDE = 3;
+   */
+  INCLUDE = 3,
+}
+
+/**
+ * Describes the enum millwright.v1.DeletedShelves.
+ */
+export declare const DeletedShelvesSchema: GenEnum<DeletedShelves>;
 
 /**
  * How finding an expected shelf goes.

@@ -2,6 +2,7 @@ import type { MessageInitShape, JsonObject as WireJsonObject } from "@bufbuild/p
 import {
   type ClaimSchema,
   type CreatePowerShelfRequest,
+  DeletedShelves,
   type ListPowerShelvesRequest,
   type MaintenanceRequestSchema,
   type PowerShelfSchema,
@@ -41,6 +42,14 @@ export const createPowerShelfFrom = (message: CreatePowerShelfRequest): CreatePo
   requestId: nonEmpty(message.requestId),
 });
 
+type Deleted = PowerShelfQuery["deleted"];
+const DELETED = {
+  [DeletedShelves.UNSPECIFIED]: "exclude",
+  [DeletedShelves.EXCLUDE]: "exclude",
+  [DeletedShelves.ONLY]: "only",
+  [DeletedShelves.INCLUDE]: "include",
+} as const satisfies Record<DeletedShelves, Deleted>;
+
 export const powerShelfQueryFrom = (message: ListPowerShelvesRequest): PowerShelfQuery => ({
   pageSize: message.pageSize,
   pageToken: message.pageToken,
@@ -48,7 +57,8 @@ export const powerShelfQueryFrom = (message: ListPowerShelvesRequest): PowerShel
   state: nonEmpty(message.state),
   powerState: nonEmpty(message.powerState),
   stuckOnly: message.stuckOnly,
-  includeDeleted: message.includeDeleted,
+  deleted: wordFor<Deleted>(DELETED, message.deleted, "deleted"),
+  bmcMac: nonEmpty(message.bmcMac),
 });
 
 type WireShelf = MessageInitShape<typeof PowerShelfSchema>;

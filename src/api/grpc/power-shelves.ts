@@ -20,8 +20,8 @@ export const powerShelves = (deps: ServiceDeps): ServiceImpl<typeof PowerShelfSe
   async getPowerShelf({ id }) {
     return { powerShelf: powerShelfOf(await viewPowerShelf(deps, id)) };
   },
-  async refreshPowerShelf({ id }) {
-    await refreshPowerShelf(deps, id);
+  async refreshPowerShelf({ id, forgetCertificate }, { values }) {
+    await refreshPowerShelf(deps, values.get(callerKey), { id, forgetCertificate });
     return {};
   },
   async listExpectedPowerShelves(request) {

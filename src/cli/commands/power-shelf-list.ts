@@ -1,4 +1,4 @@
-import { type PowerShelf, PowerShelfService } from "../../../contract/millwright/v1/power_shelf_pb.js";
+import { DeletedShelves, type PowerShelf, PowerShelfService } from "../../../contract/millwright/v1/power_shelf_pb.js";
 import { EXIT, isConnectError } from "../errors.ts";
 import { followEvents } from "../events.ts";
 import { createLiveView } from "../live-view.ts";
@@ -18,6 +18,7 @@ export interface ListOptions {
 }
 
 const PAGE_SIZE = 500;
+const DELETED = { exclude: "EXCLUDE", only: "ONLY", include: "INCLUDE" } as const;
 const NONE = "No power shelves.";
 
 export async function listPowerShelves(session: Session, options: ListOptions): Promise<number | undefined> {
@@ -29,7 +30,6 @@ export async function listPowerShelves(session: Session, options: ListOptions): 
 
 /** All matching shelves, page after page. */
 async function readShelves(session: Session, options: ListOptions): Promise<PowerShelf[]> {
-  if (options.bmcMac !== undefined) return readByMac(session, options, options.bmcMac);
   const client = await session.client(PowerShelfService);
   const shelves: PowerShelf[] = [];
   let pageToken = "";
@@ -42,11 +42,12 @@ async function readShelves(session: Session, options: ListOptions): Promise<Powe
         state: options.state ?? "",
         powerState: options.powerState ?? "",
         stuckOnly: options.stuck ?? false,
-        includeDeleted: options.deleted !== "exclude",
+        deleted: DeletedShelves[DELETED[options.deleted]],
+        bmcMac: options.bmcMac ?? "",
       },
       { signal: session.signal },
     );
-    shelves.push(...page.powerShelves.filter((shelf) => matches(shelf, options)));
+    shelves.push(...page.powerShelves);
     pageToken = page.nextPageToken;
   } while (pageToken !== "");
   return shelves.sort(byPlace);
@@ -56,18 +57,6 @@ async function readShelves(session: Session, options: ListOptions): Promise<Powe
 function byPlace(left: PowerShelf, right: PowerShelf): number {
   const compare = (a: string, b: string) => a.localeCompare(b, "en", { numeric: true });
   return compare(left.rackId, right.rackId) || compare(left.name, right.name) || compare(left.id, right.id);
-}
-
-/** A MAC address names at most one shelf or two (one being deleted), so these are found by it and read one by one. */
-async function readByMac(session: Session, options: ListOptions, bmcMac: string): Promise<PowerShelf[]> {
-  const { DeletedFilter, Forge } = await import("../../../contract/forge/forge_pb.js");
-  const forge = await session.client(Forge);
-  const deleted = { exclude: DeletedFilter.EXCLUDE, only: DeletedFilter.ONLY, include: DeletedFilter.INCLUDE }[
-    options.deleted
-  ];
-  const { ids } = await forge.findPowerShelfIds({ bmcMac, deleted }, { signal: session.signal });
-  const shelves = await Promise.all(ids.map(({ id }) => readShelf(session, id)));
-  return shelves.filter((shelf) => shelf !== undefined).filter((shelf) => matches(shelf, options));
 }
 
 /** The shelf as it is now; undefined once it is gone. */
@@ -82,7 +71,7 @@ export async function readShelf(session: Session, id: string): Promise<PowerShel
   }
 }
 
-/** The server's filters, for shelves that were read one by one, and those that the server's list does not have. */
+/** The server's filters again, for a shelf that was read by itself after a change. */
 function matches(shelf: PowerShelf, options: ListOptions): boolean {
   const isDeleted = shelf.deletedAt !== undefined;
   return (

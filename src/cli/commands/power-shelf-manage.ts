@@ -43,9 +43,16 @@ export async function createPowerShelf(session: Session, options: CreateOptions)
   else await printOne(session, shelfThing(powerShelf, style));
 }
 
-export async function refreshPowerShelf(session: Session, id: string): Promise<undefined> {
+export async function refreshPowerShelf(
+  session: Session,
+  id: string,
+  options: { readonly forgetCertificate?: boolean },
+): Promise<undefined> {
   const client = await session.client(PowerShelfService);
-  await client.refreshPowerShelf({ id }, { signal: session.signal });
+  await client.refreshPowerShelf(
+    { id, forgetCertificate: options.forgetCertificate ?? false },
+    { signal: session.signal },
+  );
   await printDone(session, `Power shelf ${id} will be looked at now.`, { id });
 }
 

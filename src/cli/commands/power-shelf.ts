@@ -68,8 +68,9 @@ function addReading(shelf: Command, run: Run): void {
     .command("refresh")
     .argument("<id>", "a power shelf")
     .description("have the controller look at a power shelf now")
-    .action((id: string) =>
-      run(async (session) => (await import("./power-shelf-manage.ts")).refreshPowerShelf(session, id)),
+    .option("--forget-certificate", "pin the certificate that the BMC shows next (it was replaced or given a new one)")
+    .action((id: string, options: { readonly forgetCertificate?: boolean }) =>
+      run(async (session) => (await import("./power-shelf-manage.ts")).refreshPowerShelf(session, id, options)),
     );
 }
 

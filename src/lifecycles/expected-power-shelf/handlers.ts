@@ -53,10 +53,17 @@ export const expectedPowerShelfHandlers: Handlers<
         `the BMC at ${expected.bmc.address} says serial ${identity.serial}, expected ${expected.serial}`,
       );
     }
-    const id = expected.existingShelf?.id ?? powerShelfIdOf(identity);
+    const { existingShelf } = expected;
+    if (existingShelf && existingShelf.serial !== null && existingShelf.serial !== identity.serial) {
+      return notYet(
+        "duplicate",
+        `power shelf ${existingShelf.id} is on record with this BMC, but with serial ${existingShelf.serial} instead of ${identity.serial}: delete it first`,
+      );
+    }
+    const id = existingShelf?.id ?? powerShelfIdOf(identity);
     return happened("identified", {
       facts: { explored: "linked", exploredAt: clock.now().toISOString(), powerShelfId: id },
-      effects: expected.existingShelf
+      effects: existingShelf
         ? []
         : // Under this BMC there is no shelf; one with this id was made from another row, which must not be linked twice.
           [{ type: "create", kind: "power_shelf", id, row: shelfRow(expected, id, identity), mustBeNew: true }],

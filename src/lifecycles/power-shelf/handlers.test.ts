@@ -158,6 +158,7 @@ const observed = {
   sensors: [{ name: "inlet", value: 21.5, unit: "Cel" }],
   powerSupplies: inventory.powerSupplies,
   bmcFirmware: "1.2.3",
+  certificateFingerprint: "AB:CD", // the first one seen is pinned, also after an operator had it forgotten
   observedAt: NOW.toISOString(),
 };
 

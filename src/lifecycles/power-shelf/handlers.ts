@@ -111,6 +111,7 @@ async function observe(shelf: PowerShelf, { provider, call, target, clock }: Pow
     sensors: health.readings.map((reading) => ({ ...reading })),
     powerSupplies: inventory.powerSupplies.map((supply) => ({ ...supply })),
     bmcFirmware: inventory.bmcFirmware,
+    certificateFingerprint: shelf.facts.certificateFingerprint ?? inventory.identity.certificateFingerprint ?? null,
     observedAt: clock.now().toISOString(),
   };
 }

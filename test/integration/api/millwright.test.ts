@@ -3,7 +3,7 @@ import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PowerShelfMaintenanceOperation as Operation } from "../../../contract/forge/forge_pb.js";
 import { TransitionOwner } from "../../../contract/millwright/v1/lifecycle_pb.js";
-import { TlsTrustMode } from "../../../contract/millwright/v1/power_shelf_pb.js";
+import { DeletedShelves, TlsTrustMode } from "../../../contract/millwright/v1/power_shelf_pb.js";
 import type { WatchRequestSchema, WatchResponse } from "../../../contract/millwright/v1/watch_pb.js";
 import { ROLES } from "../../../src/services/roles.ts";
 import { acquire } from "../../../src/store/claims.ts";
@@ -174,7 +174,7 @@ describe("power shelves", () => {
       const page = await it.shelves.listPowerShelves({
         rackId: "rack-p",
         pageSize: 3,
-        includeDeleted: true,
+        deleted: DeletedShelves.INCLUDE,
         pageToken,
       });
       seen.push(...page.powerShelves.map(({ id }) => id));

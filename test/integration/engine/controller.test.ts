@@ -509,7 +509,7 @@ describe("a database that goes away", () => {
       await eventually(async () => {
         const { rows } = await admin.query("select id from widgets where state <> 'idle'");
         expect(rows).toEqual([]);
-      }, 40_000);
+      }, 15_000);
       const { rows } = await admin.query<{ count: string }>(
         "select count(*) from journal where type = 'transition' group by id having count(*) <> 1",
       );

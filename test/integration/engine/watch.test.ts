@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { JournalTail } from "../../../src/engine/watch.ts";
-import type { WatchItem } from "../../../src/services/watch.ts";
+import { hours } from "../../../src/kernel/duration.ts";
+import type { WatchItem } from "../../../src/store/event-source.ts";
 import * as journal from "../../../src/store/journal.ts";
 import { lockThings } from "../../../src/store/locks.ts";
 import { silentLog } from "../../../src/store/log.ts";
@@ -122,4 +123,18 @@ test("followers end when they are told to", async () => {
   own.abort();
   expect(await next).toEqual({ done: true, value: undefined });
   expect(tail.followers).toBe(0);
+});
+
+test("a cursor from before what is kept is refused, since events after it are gone", async () => {
+  await write(["a"], 1);
+  const items = from("oldest");
+  const { value } = await items.next();
+  if (value?.type !== "event") throw new Error("expected an event");
+  await write(["a"], 2);
+  await write(["a"], 3);
+  await database.db.execute("update journal set at = now() - interval '2 days' where version <= 2");
+  expect(await journal.deleteOldest(database.db, hours(24), 100)).toBe(2);
+  await items.return?.(undefined);
+  await expect(take(from({ cursor: value.row.cursor }), 1)).rejects.toMatchObject({ kind: "failed_precondition" });
+  expect(await take(from("oldest"), 1)).toEqual(["a@3"]);
 });

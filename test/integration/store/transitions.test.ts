@@ -452,12 +452,15 @@ describe("a thing that comes again under its old id", () => {
     expect((await widget("w")).facts).toEqual({});
   });
 
-  test("cannot be made a second time by an effect while it is there", async () => {
+  test("made a second time by an effect stays as it is, or takes the unit with it that needs a new one", async () => {
     await placeWidgets(database.db, ["w", "child"], "idle");
-    const second = commit(await unitOf("w", { facts: { size: 1 }, effects: [make("child", { facts: { size: 9 } })] }));
-    await expect(second).rejects.toThrow("widget child exists already");
+    const again = make("child", { facts: { size: 9 } });
+    await commit(await unitOf("w", { facts: { size: 1 }, effects: [again] }));
     expect(await widget("child")).toMatchObject({ version: 1, facts: {} });
-    expect((await widget("w")).version).toBe(1);
+    const mustBeNew: Effect = { type: "create", ...widgetKey("child"), row: {}, mustBeNew: true };
+    const refused = commit(await unitOf("w", { facts: { size: 2 }, effects: [mustBeNew] }));
+    await expect(refused).rejects.toThrow("widget child exists already");
+    expect((await widget("w")).facts).toEqual({ size: 1 });
   });
 });
 

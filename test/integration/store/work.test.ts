@@ -166,6 +166,17 @@ test("a lease that was given back is not given back a second time", async () => 
   expect((await row("w1"))?.due).toBe(true);
 });
 
+test("leases in one's name that one does not know of can be given back, and only those", async () => {
+  await wake("known", "unknown", "foreign");
+  const claimed = await claim({ limit: 2 });
+  await claim({ owner: "b" });
+  const [held] = claimed;
+  if (!held) throw new Error("nothing was claimed");
+  expect(await work.releaseUnheld(database.db, { owner: "a", held: [held] })).toBe(1);
+  const again = await claim();
+  expect(again.map(({ id }) => id)).toEqual(claimed.slice(1).map(({ id }) => id));
+});
+
 test("failures and the last error are kept with the work until a look goes well", async () => {
   await wake("w1");
   const first = await claimOne();

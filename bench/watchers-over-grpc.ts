@@ -1,0 +1,62 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { createCallFrame } from "../src/api/grpc/interceptors.ts";
+import { registerRoutes } from "../src/api/grpc/routes.ts";
+import { startApiServers } from "../src/api/server.ts";
+import { allThings } from "../src/store/all-things.ts";
+import { benchLog } from "./bench-server.ts";
+import type { ArrivalSummary, WatcherSetting, Watchers } from "./watchers.ts";
+
+const loopback = { host: "127.0.0.1", port: 0 };
+
+/** The server's streams in this process, with all that every call passes through; the clients in a process of their own. */
+export async function startWatchersOverGrpc({
+  db,
+  fleet,
+  tail,
+  watchers,
+  followAll,
+}: WatcherSetting): Promise<Watchers> {
+  const api = await startApiServers({
+    grpcListen: loopback,
+    httpListen: loopback,
+    ...createCallFrame({
+      log: benchLog,
+      authenticate: async (_headers, peer) => ({ name: "bench", roles: ["admin"], address: peer.address }),
+    }),
+    routes: (router) =>
+      registerRoutes(router, {
+        services: { db, stores: allThings, secrets: fleet.secrets, maxFindByIds: 100 },
+        events: tail,
+        system: { version: "bench", startedAt: new Date(), replica: "bench" },
+        onTokenRevoked() {},
+      }),
+    http() {},
+    log: benchLog,
+  });
+  const script = new URL("watch-clients.ts", import.meta.url);
+  const clients = fork(script, [api.grpcAddress, String(watchers), String(followAll)], { serialization: "advanced" });
+  const answer = async <T>(): Promise<T> => {
+    const [message] = (await Promise.race([
+      once(clients, "message"),
+      once(clients, "exit").then(([code]) => Promise.reject(new Error(`the clients ended with ${code}`))),
+    ])) as [T];
+    return message;
+  };
+  await answer<"watching">();
+  return {
+    async arrivals(sentAt) {
+      const answered = answer<ArrivalSummary | { error: string }>();
+      clients.send(sentAt);
+      const result = await answered;
+      if ("error" in result) throw new Error(result.error);
+      return result;
+    },
+    async stop() {
+      const ended = once(clients, "exit");
+      clients.disconnect();
+      await ended;
+      await api.close();
+    },
+  };
+}

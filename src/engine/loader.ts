@@ -1,0 +1,40 @@
+import { messageOf } from "../kernel/errors.ts";
+import type { Thing } from "../kernel/lifecycle.ts";
+import type { Database } from "../store/database.ts";
+import { type Loaded, storeOf, type ThingStores } from "../store/things.ts";
+import { type Batcher, createBatcher, runInHalves } from "./batcher.ts";
+import { isDatabaseTrouble } from "./committer.ts";
+
+const LOAD_BATCH = 500;
+
+/** Neither: the thing is gone. */
+interface Seen {
+  readonly thing?: Thing;
+  readonly unreadable?: string;
+}
+export type Loader = Batcher<string, Seen>;
+
+/** Loads the things that many looks ask for at the same time with one query; one that spoils the query is found and set apart. */
+export function createLoader(db: Database, stores: ThingStores, kind: string): Loader {
+  const store = storeOf(stores, kind);
+  async function load(ids: readonly string[]) {
+    const loaded: Loaded<Thing> = await store.load(db, [...new Set(ids)]);
+    const things = new Map(loaded.things.map((thing) => [thing.id, thing]));
+    const unreadable = new Map(loaded.unreadable.map(({ id, error }) => [id, error]));
+    return ids.map((id) => {
+      const thing = things.get(id);
+      const error = unreadable.get(id);
+      return { ...(thing && { thing }), ...(error !== undefined && { unreadable: error }) };
+    });
+  }
+  return createBatcher({
+    most: LOAD_BATCH,
+    atOnce: 2,
+    run: (ids: readonly string[]) =>
+      runInHalves<string, Seen>(ids, {
+        run: load,
+        isOfTheItem: (error) => !isDatabaseTrouble(error),
+        alone: async (_, error) => ({ unreadable: messageOf(error) }),
+      }),
+  });
+}

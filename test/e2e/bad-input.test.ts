@@ -1,0 +1,160 @@
+import { createClient, type Interceptor } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Forge } from "../../contract/forge/forge_pb.js";
+import { type DevSite, startDevSite } from "../support/dev-site.ts";
+import type { ServerProcess } from "../support/server-process.ts";
+
+/** Bad input at the surface of a running server: a clear refusal that names the field, and nothing is changed. */
+let site: DevSite;
+let server: ServerProcess;
+let token: string;
+let shelfId: string;
+
+beforeAll(async () => {
+  site = await startDevSite({ MILLWRIGHT_MONITOR_INTERVAL: "1h" }); // nothing changes but by what we do
+  ({ server, token } = site);
+  shelfId = site.shelfIds[0] ?? "";
+});
+afterAll(() => site.close());
+
+/** All that a call could have changed. */
+async function everything(): Promise<unknown> {
+  const [row] = await site.database.db.query(
+    `select (select count(*) from journal) as journal, (select count(*) from secrets) as secrets,
+            (select count(*) from tokens) as tokens, (select count(*) from health_reports) as reports,
+            (select jsonb_agg(to_jsonb(s) - 'facts' order by id) from power_shelves s) as shelves,
+            (select jsonb_agg(to_jsonb(e) - 'facts' order by id) from expected_power_shelves e) as expected`,
+  );
+  return row;
+}
+
+const OFF = "POWER_SHELF_MAINTENANCE_OPERATION_POWER_OFF";
+const MAINTENANCE = "forge.Forge/SetPowerShelfMaintenance";
+const expected = {
+  bmcMacAddress: "02:00:00:00:00:01",
+  bmcUsername: "root",
+  bmcPassword: "x",
+  shelfSerialNumber: "S1",
+  bmcIpAddress: "127.0.0.1:1",
+  metadata: { name: "one" },
+};
+
+/** Method, body, status, and what the message must say. */
+// biome-ignore format: a table is read by its columns
+const REFUSALS: readonly (readonly [title: string, method: string, body: () => unknown, status: number, says: RegExp])[] = [
+  ["no ids",                   MAINTENANCE, () => ({ powerShelfIds: [], operation: OFF }),                            400, /power_shelf_ids/],
+  ["a malformed id",           MAINTENANCE, () => ({ powerShelfIds: [{ id: "No Such/Id" }], operation: OFF }),        400, /power_shelf_ids/],
+  ["an empty id",              MAINTENANCE, () => ({ powerShelfIds: [{ id: "" }], operation: OFF }),                  400, /power_shelf_ids/],
+  ["an endless id",            MAINTENANCE, () => ({ powerShelfIds: [{ id: "a".repeat(10_000) }], operation: OFF }),  400, /power_shelf_ids/],
+  ["an id with a zero byte",   MAINTENANCE, () => ({ powerShelfIds: [{ id: "ps\u0000" }], operation: OFF }),          400, /power_shelf_ids/],
+  ["too many ids",             MAINTENANCE, () => ({ powerShelfIds: Array.from({ length: 101 }, (_, n) => ({ id: `ps-${n}` })), operation: OFF }), 400, /power_shelf_ids.*100/],
+  ["one unknown id of two",    MAINTENANCE, () => ({ powerShelfIds: [{ id: shelfId }, { id: "ps-unknown" }], operation: OFF }), 404, /ps-unknown/],
+  ["no operation",             MAINTENANCE, () => ({ powerShelfIds: [{ id: shelfId }] }),                             400, /operation/],
+  ["an unknown number",        MAINTENANCE, () => ({ powerShelfIds: [{ id: shelfId }], operation: 99 }),              400, /operation/],
+  ["an unknown word",          MAINTENANCE, () => ({ powerShelfIds: [{ id: shelfId }], operation: "EXPLODE" }),       400, /operation.*POWER_OFF/],
+  ["an unknown field",         MAINTENANCE, () => ({ powerShelfIds: [{ id: shelfId }], operation: OFF, forse: true }), 400, /forse/],
+  ["an endless reference",     MAINTENANCE, () => ({ powerShelfIds: [{ id: shelfId }], operation: OFF, reference: "r".repeat(5_000) }), 400, /reference/],
+  ["a text for a list",        MAINTENANCE, () => ({ powerShelfIds: shelfId, operation: OFF }),                       400, /power_shelf_ids/],
+  ["a wrong type of request",  MAINTENANCE, () => [1, 2, 3],                                                          400, /./],
+  ["an empty list of ids",     "forge.Forge/FindPowerShelvesByIds", () => ({ powerShelfIds: [] }),                    400, /power_shelf_ids/],
+  ["an unknown deletion",      "forge.Forge/DeletePowerShelf", () => ({ id: { id: "ps-unknown" } }),                  404, /ps-unknown/],
+  ["a deletion of nothing",    "forge.Forge/DeletePowerShelf", () => ({}),                                            400, /id/],
+  ["a bad MAC address",        "forge.Forge/AddExpectedPowerShelf", () => ({ ...expected, bmcMacAddress: "zz" }),     400, /bmc_mac_address/],
+  ["a bad endpoint",           "forge.Forge/AddExpectedPowerShelf", () => ({ ...expected, bmcIpAddress: "a b:1" }),   400, /bmc_ip_address/],
+  ["a port out of range",      "forge.Forge/AddExpectedPowerShelf", () => ({ ...expected, bmcIpAddress: "127.0.0.1:70000" }), 400, /bmc_ip_address/],
+  ["no user name",             "forge.Forge/AddExpectedPowerShelf", () => ({ ...expected, bmcUsername: "" }),         400, /bmc_username/],
+  ["a bad UUID",               "forge.Forge/AddExpectedPowerShelf", () => ({ ...expected, expectedPowerShelfId: { value: "7" } }), 400, /expected_power_shelf_id/],
+  ["one bad row of a list",    "forge.Forge/ReplaceAllExpectedPowerShelves", () => ({ expectedPowerShelves: [expected, { ...expected, bmcMacAddress: "" }] }), 400, /expected_power_shelves\[1\].bmc_mac_address/],
+  ["the same row twice",       "forge.Forge/ReplaceAllExpectedPowerShelves", () => ({ expectedPowerShelves: [expected, expected] }), 400, /02:00:00:00:00:01/],
+  ["a name of one letter",     "forge.Forge/UpdatePowerShelfMetadata", () => ({ powerShelfId: { id: shelfId }, metadata: { name: "x" } }), 400, /metadata.name/],
+  ["a version of the past",    "forge.Forge/UpdatePowerShelfMetadata", () => ({ powerShelfId: { id: shelfId }, ifVersionMatch: "V0-T0", metadata: { name: "fine" } }), 400, /if_version_match/],
+  ["a bad page size",          "millwright.v1.PowerShelfService/ListPowerShelves", () => ({ pageSize: -1 }),          400, /page_size/],
+  ["a foreign page token",     "millwright.v1.PowerShelfService/ListPowerShelves", () => ({ pageToken: "bogus" }),    400, /page_token/],
+  ["a foreign cursor",         "millwright.v1.HistoryService/ListHistory", () => ({ kind: "power_shelf", id: shelfId, pageToken: "bogus" }), 400, /page_token/],
+  ["an unknown kind",          "millwright.v1.HistoryService/ListHistory", () => ({ kind: "spaceship", id: "x" }),    400, /kind/],
+  ["an unknown role",          "millwright.v1.TokenService/CreateToken", () => ({ name: "eve", roles: ["emperor"] }), 400, /roles/],
+  ["an unknown token",         "millwright.v1.TokenService/RevokeToken", () => ({ id: "0123456789abcdef" }),          404, /./],
+  ["an unknown shelf",         "millwright.v1.PowerShelfService/GetPowerShelf", () => ({ id: "ps-unknown" }),         404, /ps-unknown/],
+];
+
+describe("refused by name, without a trace", () => {
+  test.each(REFUSALS)("%s (%s)", async (_title, method, body, status, says) => {
+    const before = await everything();
+    const answer = await server.call<{ code?: string; message?: string }>(method, body(), token);
+    expect({ status: answer.status, text: answer.text }).toMatchObject({ status, text: expect.stringMatching(says) });
+    expect(answer.body.code, "an error says its code").toBeTruthy();
+    expect(await everything()).toEqual(before);
+  });
+});
+
+/** What never becomes a call: sent as it is. */
+async function send(path: string, init: RequestInit): Promise<{ status: number; text: string }> {
+  const answer = await fetch(`${server.httpUrl}/${path}`, { method: "POST", ...init });
+  return { status: answer.status, text: await answer.text() };
+}
+
+describe("what is no call at all", () => {
+  const json = { "content-type": "application/json" };
+  const signedIn = () => ({ ...json, authorization: `Bearer ${token}` });
+
+  test.each([
+    ["JSON that ends early", () => signedIn(), '{"powerShelfIds": [', 400],
+    ["no JSON at all", () => signedIn(), "power off, please", 400],
+    ["a byte that is no UTF-8", () => signedIn(), Buffer.from([0x7b, 0xff, 0x7d]), 400],
+    ["protobuf that is none", () => ({ ...signedIn(), "content-type": "application/proto" }), "\u0007garbage", 400],
+    ["a form", () => ({ ...signedIn(), "content-type": "application/x-www-form-urlencoded" }), "a=b", 415],
+    ["no content type", () => ({ authorization: `Bearer ${token}` }), Buffer.from("{}"), 415],
+    ["a message beyond all limits", () => signedIn(), JSON.stringify({ reference: "x".repeat(20_000_000) }), 429],
+    ["no token", () => json, "{}", 401],
+    ["an empty token", () => ({ ...json, authorization: "Bearer " }), "{}", 401],
+    [
+      "a token of nobody",
+      () => ({ ...json, authorization: `Bearer mw_${"0".repeat(16)}_${"0".repeat(64)}` }),
+      "{}",
+      401,
+    ],
+    ["another scheme", () => ({ ...json, authorization: "Basic cm9vdDpyb290" }), "{}", 401],
+  ] as const)("%s is refused with %4$s", async (_title, headers, body, status) => {
+    const before = await everything();
+    expect(await send(MAINTENANCE, { headers: headers(), body })).toMatchObject({ status });
+    expect(await everything()).toEqual(before);
+    expect((await server.get("/healthz")).status).toBe(200);
+  });
+
+  test("an unknown method and an unknown path are not found", async () => {
+    expect(await send("forge.Forge/SelfDestruct", { headers: signedIn(), body: "{}" })).toMatchObject({ status: 404 });
+    expect(await send("api/v1/nothing", { headers: signedIn(), body: "{}" })).toMatchObject({ status: 404 });
+  });
+
+  test("a token without the role is told which roles would do", async () => {
+    const made = await server.ask<{ token: string }>(
+      "millwright.v1.TokenService/CreateToken",
+      { name: "reader", roles: ["viewer"] },
+      token,
+    );
+    const before = await everything();
+    const answer = await server.call(MAINTENANCE, { powerShelfIds: [{ id: shelfId }], operation: OFF }, made.token);
+    expect(answer).toMatchObject({ status: 403, text: expect.stringMatching(/operator/) });
+    expect(await everything()).toEqual(before);
+  });
+
+  test("unknown enum numbers over gRPC are refused by field", async () => {
+    const authorize: Interceptor = (next) => (call) => {
+      call.header.set("authorization", `Bearer ${token}`);
+      return next(call);
+    };
+    const transport = createGrpcTransport({ baseUrl: `http://${server.grpcAddress}`, interceptors: [authorize] });
+    const forge = createClient(Forge, transport);
+    const before = await everything();
+    await expect(
+      forge.setPowerShelfMaintenance({ powerShelfIds: [{ id: shelfId }], operation: 99 as never }),
+    ).rejects.toThrow(/invalid_argument.*operation/);
+    await expect(forge.findPowerShelfIds({ deleted: 99 as never })).rejects.toThrow(/invalid_argument.*deleted/);
+    expect(await everything()).toEqual(before);
+  });
+});
+
+test("none of it was an error of the server's own", () => {
+  expect(server.process.stderr()).not.toMatch(/unexpectedly|"level":(50|60)/);
+});

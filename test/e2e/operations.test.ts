@@ -1,0 +1,87 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { METRICS } from "../../src/telemetry/metric-definitions.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { openProcessBench, type ProcessBench, ROOT } from "../support/process-bench.ts";
+import { adminToken, type ServerProcess, spawnServer, startServerProcess } from "../support/server-process.ts";
+
+let bench: ProcessBench;
+let database: TestDatabase;
+let server: ServerProcess;
+let token: string;
+
+beforeAll(async () => {
+  bench = openProcessBench();
+  database = await createTestDatabase();
+  token = await adminToken(database);
+  server = await startServerProcess(bench, { command: "serve", databaseUrl: database.url });
+});
+afterAll(async () => {
+  await bench.close();
+  await database.drop();
+});
+
+describe("operations", () => {
+  test("/healthz says that the process answers", async () => {
+    expect(await server.get("/healthz")).toMatchObject({ status: 200, text: '{"status":"alive"}' });
+  });
+
+  test("/readyz says that it can do its work, part by part", async () => {
+    const { status, text } = await server.get("/readyz");
+    expect({ status, ...JSON.parse(text) }).toEqual({
+      status: "ready",
+      checks: { database: "ok", engine: "ok" },
+    });
+    expect(status).toBe(200);
+  });
+
+  test("/metrics has every metric that the reference names, and asks who wants to know", async () => {
+    expect((await server.get("/metrics")).status).toBe(401);
+    const { status, text, headers } = await server.get("/metrics", token);
+    expect(status).toBe(200);
+    expect(headers.get("content-type")).toMatch(/^text\/plain; version=0\.0\.4/);
+    for (const name of Object.keys(METRICS)) expect(text).toContain(`# TYPE ${name} `);
+    expect(text).toMatch(/^process_resident_memory_bytes \d+/m);
+  });
+
+  test("grpc.health.v1 says SERVING to whoever asks", async () => {
+    const { status, body } = await server.call("grpc.health.v1.Health/Check", {});
+    expect({ status, body }).toEqual({ status: 200, body: { status: "SERVING" } });
+  });
+
+  test("a database that goes away is told by /readyz and survived", async () => {
+    const own = await createTestDatabase();
+    const ownToken = await adminToken(own);
+    const lonely = await startServerProcess(bench, { command: "serve", name: "lonely", databaseUrl: own.url });
+    await own.drop();
+    await eventually(async () => (await lonely.get("/readyz")).status === 503, { what: "it is no longer ready" });
+    expect((await lonely.get("/healthz")).status).toBe(200);
+    expect((await lonely.call("forge.Forge/FindPowerShelves", {}, ownToken)).status).toBe(503);
+    lonely.process.signal("SIGTERM");
+    expect(await lonely.process.exited, lonely.process.transcript()).toEqual({ code: 0, signal: null });
+  });
+});
+
+describe("configuration", () => {
+  test("a typo in the environment ends the start with code 2, the key and the word that was meant", async () => {
+    const refused = spawnServer(bench, { command: "serve", name: "typo", env: { MILLWRIGHT_ENGINE_CONCURENCY: "5" } });
+    expect(await refused.exited).toEqual({ code: 2, signal: null });
+    expect(refused.stderr()).toContain(
+      'unknown variable "MILLWRIGHT_ENGINE_CONCURENCY"; did you mean "MILLWRIGHT_ENGINE_CONCURRENCY"?',
+    );
+  });
+
+  test("so does one in the file, and `config check` says the same without starting anything", async () => {
+    const file = join(bench.directory, "millwright.yaml");
+    writeFileSync(file, "engine:\n  stop_grase: 3s\nlog:\n  level: loud\n");
+    const check = bench.start({
+      command: join(ROOT, "bin", "millwright"),
+      args: ["config", "check", "--config", file],
+    });
+    expect(await check.exited).toEqual({ code: 2, signal: null });
+    expect(check.stderr()).toMatch(/engine\.stop_grase.*did you mean "engine\.stop_grace"/);
+    expect(check.stderr()).toMatch(/log\.level.*"loud".*must be/);
+  });
+});

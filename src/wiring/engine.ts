@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import type { Config } from "../config.ts";
 import { Controller } from "../engine/controller.ts";
 import { runRetention } from "../engine/retention.ts";
@@ -65,7 +66,10 @@ export function startEngine({ db, secrets, log, metrics, replica, config, mayRea
     {
       controller: (signal) => controller.run(signal),
       events: (signal) => tail.run(signal),
-      notifications: (signal) => db.listen("millwright", nudgeAll, signal),
+      notifications: async (signal) => {
+        await db.listen("millwright", nudgeAll, signal); // from here on it lives, and heals, by itself
+        if (!signal.aborted) await once(signal, "abort");
+      },
       sweep: (signal) => runSweep({ db, stores: allThings, log, every: config.engine.sweepInterval }, signal),
       retention: (signal) => runRetention({ db, log, retention: config.history.retention }, signal),
     },

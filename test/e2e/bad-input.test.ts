@@ -3,6 +3,7 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Forge } from "../../contract/forge/forge_pb.js";
 import { type DevSite, startDevSite } from "../support/dev-site.ts";
+import { eventually } from "../support/eventually.ts";
 import type { ServerProcess } from "../support/server-process.ts";
 
 /** Bad input at the surface of a running server: a clear refusal that names the field, and nothing is changed. */
@@ -15,6 +16,13 @@ beforeAll(async () => {
   site = await startDevSite({ MILLWRIGHT_MONITOR_INTERVAL: "1h" }); // nothing changes but by what we do
   ({ server, token } = site);
   shelfId = site.shelfIds[0] ?? "";
+  await eventually(
+    async () => {
+      const work = "select 1 from work where lease_owner is not null or wake_at < now() + interval '1 minute'";
+      return (await site.database.db.query(work)).length === 0;
+    },
+    { what: "the controller has nothing to do", seen: server.process.transcript },
+  );
 });
 afterAll(() => site.close());
 

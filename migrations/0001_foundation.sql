@@ -125,6 +125,7 @@ create table journal (
   to_state   text,
   owner      text,
   actor      text not null,
+  address    text, -- where the call came from, for what callers did
   reason     text,
   data       jsonb not null default '{}',
   primary key (epoch, xid, seq)

@@ -101,13 +101,13 @@ export class JournalTail implements EventSource {
         const { rows, readTo } = await this.#next(cursor, filter);
         for (const row of rows) yield { type: "event", row };
         if (rows.length > 0) bookmarkAt = performance.now() + BOOKMARK_EVERY;
-        const moved = readTo !== cursor;
+        const caughtUp = readTo === cursor || readTo === this.#window?.head;
         cursor = readTo;
         if (performance.now() > bookmarkAt) {
           yield { type: "bookmark", cursor };
           bookmarkAt = performance.now() + BOOKMARK_EVERY;
         }
-        if (!moved && seen === this.#arrivals && !signal.aborted) await this.#waitForNews(waiter, filter);
+        if (caughtUp && seen === this.#arrivals && !signal.aborted) await this.#waitForNews(waiter, filter);
       }
     } finally {
       this.#followers -= 1;
@@ -160,8 +160,8 @@ export class JournalTail implements EventSource {
   #announce(rows: readonly journal.JournalRow[]): void {
     this.#arrivals += 1;
     this.#unseen += rows.length;
-    if (this.#unseen > WINDOW_ROWS / 2) return this.#wakeAll();
-    for (const [wake, filter] of this.#waiting) if (rows.some((row) => matches(row, filter))) wake();
+    if (this.#unseen > WINDOW_ROWS / 2) this.#wakeAll();
+    else for (const [wake, filter] of this.#waiting) if (rows.some((row) => matches(row, filter))) wake();
   }
 
   #wakeAll(): void {
@@ -185,8 +185,9 @@ export class JournalTail implements EventSource {
   }
 }
 
+const admits = (words: readonly string[] | undefined, word: string) =>
+  !words || words.length === 0 || words.includes(word);
+
 function matches(row: journal.JournalRow, { kinds, ids, types }: journal.JournalFilter): boolean {
-  const admits = (words: readonly string[] | undefined, word: string) =>
-    !words || words.length === 0 || words.includes(word);
   return admits(kinds, row.kind) && admits(ids, row.id) && admits(types, row.type);
 }

@@ -15,7 +15,7 @@ import * as work from "../store/work.ts";
 import { parseBmcEndpoint } from "./bmc-endpoint.ts";
 import type { Caller } from "./caller.ts";
 import type { ServiceDeps } from "./deps.ts";
-import { actorOf } from "./initiator.ts";
+import { doneBy } from "./initiator.ts";
 import { checkMetadata, type Metadata } from "./metadata.ts";
 import { checkPageSize, cutPage, type Page, parsePageToken } from "./paging.ts";
 import { parseRackId } from "./rack-id.ts";
@@ -234,7 +234,7 @@ async function insert(tx: Queryable, deps: ServiceDeps, caller: Caller, checked:
   const isNew = await create(tx, storeOf(deps.stores, KIND), {
     id,
     row: checked.row,
-    actor: actorOf(caller),
+    ...doneBy(caller),
     ifMissing: true,
   });
   if (!isNew)
@@ -254,7 +254,7 @@ async function update(
   if (checked.password === undefined && checked.username !== known.bmcUsername)
     throw passwordRequired(checked, "a new bmc_username");
   await keepCredentials(tx, deps, checked);
-  const told = { kind: KIND, id: known.id, actor: actorOf(caller) };
+  const told = { kind: KIND, id: known.id, ...doneBy(caller) };
   await recordChange(tx, storeOf(deps.stores, KIND), {
     ...told,
     type: "updated",
@@ -283,7 +283,7 @@ async function moveShelf(
   await recordChange(tx, storeOf(deps.stores, SHELF), {
     id: existingShelf.id,
     type: "place_changed",
-    actor: actorOf(caller),
+    ...doneBy(caller),
     reason: "the expected inventory was updated",
     data: { bmc_address, bmc_port, rack_id },
     set: { bmc_address, bmc_port, rack_id },
@@ -303,7 +303,7 @@ function passwordRequired({ prefix }: Checked, why: string): AppError {
 
 /** The shelf that it became stays; so do the credentials, as long as a shelf needs them. */
 async function remove(tx: Queryable, deps: ServiceDeps, caller: Caller, row: ExpectedPowerShelfRecord): Promise<void> {
-  await applyVerb(tx, deps.stores, { kind: KIND, id: row.id, owner: "caller", name: "remove", actor: actorOf(caller) });
+  await applyVerb(tx, deps.stores, { kind: KIND, id: row.id, owner: "caller", name: "remove", ...doneBy(caller) });
   const users = await listPowerShelves(tx, { bmcMac: row.bmc.mac });
   if (users.length === 0) await deps.secrets.remove(tx, credentialName(row.bmc.mac));
 }

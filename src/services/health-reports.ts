@@ -15,7 +15,7 @@ import { lockThings } from "../store/locks.ts";
 import { storeOf } from "../store/things.ts";
 import type { Caller } from "./caller.ts";
 import type { ServiceDeps } from "./deps.ts";
-import { actorOf } from "./initiator.ts";
+import { doneBy } from "./initiator.ts";
 import { probeOf } from "./merged-health.ts";
 import { getPowerShelf, unknownShelf } from "./power-shelves.ts";
 
@@ -91,7 +91,7 @@ async function tell(
   id: string,
   data: NonNullable<Parameters<typeof recordChange>[2]["data"]>,
 ): Promise<void> {
-  const change = { id, type: "health_report_changed", actor: actorOf(caller), data, set: {} };
+  const change = { id, type: "health_report_changed", ...doneBy(caller), data, set: {} };
   if (!(await recordChange(tx, storeOf(deps.stores, KIND), change))) throw unknownShelf(id);
 }
 

@@ -25,3 +25,6 @@ export function parseReference(reference: string | undefined): string | undefine
 
 /** The name under which a caller's doings are journaled. */
 export const actorOf = (caller: Caller): string => caller.name ?? "admin-cli";
+
+/** Who did it and from where, for the journal. */
+export const doneBy = (caller: Caller) => ({ actor: actorOf(caller), address: caller.address });

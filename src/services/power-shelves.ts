@@ -26,7 +26,7 @@ import { parseBmcEndpoint } from "./bmc-endpoint.ts";
 import type { Caller } from "./caller.ts";
 import type { ServiceDeps } from "./deps.ts";
 import { checkIdList } from "./id-list.ts";
-import { actorOf, describeInitiator, parseReference } from "./initiator.ts";
+import { describeInitiator, doneBy, parseReference } from "./initiator.ts";
 import { checkMetadata, type Metadata, versionText } from "./metadata.ts";
 import { parseRackId } from "./rack-id.ts";
 
@@ -75,6 +75,7 @@ export async function setPowerShelfMaintenance(
       field: "maintenanceRequest",
       ids,
       initiator,
+      address: caller.address,
       wish: { operation, ...(caller.traceparent !== undefined && { traceparent: caller.traceparent }) },
     });
   });
@@ -139,7 +140,7 @@ export async function deletePowerShelf(deps: ServiceDeps, caller: Caller, id: st
     const known = await recordChange(tx, storeOf(deps.stores, KIND), {
       id: shelfId,
       type: "deletion_requested",
-      actor: actorOf(caller),
+      ...doneBy(caller),
       set: { deleted_at: new Date() },
     });
     if (!known) throw unknownShelf(id);
@@ -163,7 +164,7 @@ export async function forceDeletePowerShelf(deps: ServiceDeps, caller: Caller, i
         kind: KIND,
         thing: shelf,
         move: forcedMove(shelf),
-        actor: actorOf(caller),
+        ...doneBy(caller),
         effects: expected.map((key) => ({ type: "move", cause: "power_shelf_deleted", ...key })),
       },
     ]);
@@ -194,7 +195,7 @@ export async function refreshPowerShelf(deps: ServiceDeps, caller: Caller, input
     if (!thing) throw unknownShelf(id);
     if (input.forgetCertificate) {
       const facts = { certificateFingerprint: null };
-      await commitUnits(tx, deps.stores, [{ kind: KIND, thing, facts, actor: actorOf(caller) }]);
+      await commitUnits(tx, deps.stores, [{ kind: KIND, thing, facts, ...doneBy(caller) }]);
     }
     await work.wake(tx, [shelfKey(id)]);
     await announce(tx);
@@ -247,7 +248,7 @@ export async function createPowerShelf(
       await putBmcCredentials(tx, deps.secrets, mac, { username: input.bmcUsername, password: input.bmcPassword });
       await create(tx, storeOf(deps.stores, KIND), {
         id,
-        actor: actorOf(caller),
+        ...doneBy(caller),
         row: {
           name,
           rack_id: rackId,
@@ -301,7 +302,7 @@ export async function updatePowerShelfMetadata(
     await recordChange(tx, storeOf(deps.stores, KIND), {
       id,
       type: "metadata_changed",
-      actor: actorOf(caller),
+      ...doneBy(caller),
       data: { name, description, labels },
       set: {
         name,

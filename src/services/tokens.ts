@@ -5,7 +5,7 @@ import { lockThings } from "../store/locks.ts";
 import * as store from "../store/tokens.ts";
 import type { Caller } from "./caller.ts";
 import type { ServiceDeps } from "./deps.ts";
-import { actorOf } from "./initiator.ts";
+import { actorOf, doneBy } from "./initiator.ts";
 import { checkPageSize, cutPage, type Page, parsePageToken } from "./paging.ts";
 import { isRole, ROLES, type Role } from "./roles.ts";
 
@@ -86,7 +86,7 @@ const entryOf = (caller: Caller, id: string) => ({
   from: null,
   to: null,
   owner: "caller",
-  actor: actorOf(caller),
+  ...doneBy(caller),
   reason: null,
 });
 

@@ -8,6 +8,7 @@ export interface Change {
   readonly id: string;
   readonly type: string;
   readonly actor: string;
+  readonly address?: string | null;
   readonly reason?: string | null;
   readonly data?: JsonObject;
   /** Columns to set, by name; never those of the lifecycle. */
@@ -46,6 +47,7 @@ export async function recordChange(tx: Queryable, store: ThingStore, change: Cha
       to: null,
       owner: "caller",
       actor: change.actor,
+      address: change.address ?? null,
       reason: change.reason ?? null,
       data: change.data ?? {},
     },

@@ -22,6 +22,7 @@ export async function create(
     readonly id: string;
     readonly row: JsonObject;
     readonly actor: string;
+    readonly address?: string | null;
     readonly ifMissing?: boolean;
     readonly reason?: string;
   },
@@ -49,6 +50,7 @@ export async function create(
       to: initial,
       owner: null,
       actor: thing.actor,
+      address: thing.address ?? null,
       reason: thing.reason ?? null,
       data: { state: {}, state_version: 1 },
     },

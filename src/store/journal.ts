@@ -14,6 +14,8 @@ export interface JournalEntry extends ThingKey {
   /** Who owns the edge, for transitions. */
   readonly owner: string | null;
   readonly actor: string;
+  /** Where the call came from; absent for what no caller did. */
+  readonly address?: string | null;
   readonly reason: string | null;
   readonly data: JsonObject;
 }
@@ -27,9 +29,9 @@ export interface JournalRow extends JournalEntry {
 export async function append(tx: Queryable, entries: readonly JournalEntry[]): Promise<void> {
   if (entries.length === 0) return;
   await tx.query(
-    `insert into journal (epoch, kind, id, version, type, from_state, to_state, owner, actor, reason, data)
+    `insert into journal (epoch, kind, id, version, type, from_state, to_state, owner, actor, address, reason, data)
      select e.epoch, j.* from journal_epoch e cross join
-            unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::jsonb[]) as j`,
+            unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::jsonb[]) as j`,
     [
       entries.map((entry) => entry.kind),
       entries.map((entry) => entry.id),
@@ -39,6 +41,7 @@ export async function append(tx: Queryable, entries: readonly JournalEntry[]): P
       entries.map((entry) => entry.to),
       entries.map((entry) => entry.owner),
       entries.map((entry) => entry.actor),
+      entries.map((entry) => entry.address ?? null),
       entries.map((entry) => (entry.reason === null ? null : storableText(entry.reason))),
       entries.map((entry) => toJsonText(entry.data)),
     ],
@@ -57,7 +60,7 @@ export interface JournalFilter {
 }
 
 const COLUMNS = `j.epoch || '.' || j.xid::text || '.' || j.seq as cursor, j.at, j.kind, j.id, j.version, j.type,
-  j.from_state as "from", j.to_state as "to", j.owner, j.actor, j.reason, j.data`;
+  j.from_state as "from", j.to_state as "to", j.owner, j.actor, j.address, j.reason, j.data`;
 /** Rows that no older transaction can still precede. As one comparison it ends the index scan: what is held back is not read. */
 const SETTLED = `(j.epoch, j.xid) < ((select epoch from journal_epoch), pg_snapshot_xmin(pg_current_snapshot()))`;
 const ORDER = "j.epoch, j.xid, j.seq";

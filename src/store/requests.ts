@@ -19,6 +19,7 @@ export async function recordRequest(
     readonly field: string;
     readonly ids: readonly string[];
     readonly initiator: string;
+    readonly address?: string | null;
     readonly wish: JsonObject;
   },
 ): Promise<string> {
@@ -39,7 +40,14 @@ export async function recordRequest(
      returning t.id, t.version, old.pending as displaced`,
     [request.ids, request.initiator, JSON.stringify(request.wish), id],
   );
-  const told = { kind, from: null, to: null, owner: "caller", actor: request.initiator } as const;
+  const told = {
+    kind,
+    from: null,
+    to: null,
+    owner: "caller",
+    actor: request.initiator,
+    address: request.address ?? null,
+  } as const;
   await journal.append(
     tx,
     rows.flatMap((row) => [

@@ -22,6 +22,7 @@ export interface Unit {
   readonly outcome?: StoredOutcome | null;
   readonly effects?: readonly Effect[];
   readonly actor: string;
+  readonly address?: string | null;
   /** The lease under which it was worked out; absent when the caller's own transaction holds the locks. */
   readonly lease?: { readonly epoch: number };
 }
@@ -218,7 +219,7 @@ function entryOf(stores: ThingStores, unit: Unit): journal.JournalEntry[] {
     Object.entries({ ...unit.facts, ...move?.facts }).filter(([name]) => !quiet.has(name)),
   );
   const told = Object.keys(facts).length > 0 ? { facts } : {};
-  const base = { kind, id: thing.id, version: thing.version + 1, actor: unit.actor };
+  const base = { kind, id: thing.id, version: thing.version + 1, actor: unit.actor, address: unit.address ?? null };
   if (move) {
     const ended =
       move.ends.length > 0 ? { ended: move.ends.map((end) => ({ ...end, message: end.message ?? null })) } : {};

@@ -14,6 +14,7 @@ export interface Verb {
   readonly owner: "caller" | "agent" | "other";
   readonly name: string;
   readonly actor: string;
+  readonly address?: string | null;
   readonly message?: string;
   readonly data?: JsonObject;
   readonly facts?: JsonObject;
@@ -38,6 +39,7 @@ export async function applyVerb(tx: Queryable, stores: ThingStores, verb: Verb):
       thing,
       move,
       actor: verb.actor,
+      address: verb.address ?? null,
       ...(verb.facts && { facts: verb.facts }),
       ...(verb.effects && { effects: verb.effects }),
     },

@@ -93,6 +93,13 @@ export declare type Event = Message<"millwright.v1.Event"> & {
    * @generated from field: google.protobuf.Struct data = 11;
    */
   data?: JsonObject | undefined;
+
+  /**
+   * Where the call came from; empty for what no caller did.
+   *
+   * @generated from field: string address = 12;
+   */
+  address: string;
 };
 
 /**

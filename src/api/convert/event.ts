@@ -17,6 +17,7 @@ export const eventOf = (row: JournalRow): MessageInitShape<typeof EventSchema> =
   actor: row.actor,
   reason: row.reason ?? "",
   data: row.data as WireJsonObject,
+  address: row.address ?? "",
 });
 
 export const watchItemOf = (item: WatchItem): MessageInitShape<typeof WatchResponseSchema> => ({

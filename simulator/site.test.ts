@@ -26,7 +26,7 @@ describe("site", () => {
     const { shelves } = loadSite("racks=257", seeded);
     expect(shelves.slice(0, 16)).toEqual(loadSite("racks=2", seeded).shelves);
     expect(new Set(shelves.map(({ address }) => address)).size).toBe(257 * 8);
-    expect(shelves.at(-1)?.address).toBe("127.65.1.8");
+    expect(shelves.at(-1)?.address).toBe("127.67.1.8");
   });
 
   test("a site file says as much or as little as it likes", () => {
@@ -71,7 +71,7 @@ describe("site", () => {
     [{ racks: [{ shelves: [{ layout: "delta" }] }] }, /site\.racks\[0\]\.shelves\[0\]\.layout/],
     [{ racks: [{ shelves: [{}, { address: "10.0.0.1" }] }] }, /site\.racks\[0\]\.shelves\[1\]\.address/],
     [{ racks: [{ shelvs: 3 }] }, /site\.racks\[0\]\.shelvs/],
-    [{ racks: [{ shelves: [{ serial: "X" }, { serial: "X" }] }] }, /serial "X" belongs to two shelves/],
+    [{ racks: [{ shelves: [{ serial: "X" }, { serial: "X" }] }] }, /serial "X" belongs to two, the shelf rack-1-shelf-1 and the shelf rack-1-shelf-2/],
     [undefined, /site/],
   ])("names the wrong field of %j", (description, reason) => {
     expect(() => buildSite(description, seeded)).toThrow(reason);

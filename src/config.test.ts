@@ -283,6 +283,12 @@ describe("the reference", () => {
   });
 });
 
+test("a database behind a Unix socket is accepted as libpq writes it, and refused when it is no URL at all", () => {
+  const url = "postgresql://mw@/mw?host=/run/postgresql";
+  expect(load({ env: { MILLWRIGHT_DATABASE_URL: url } }).config.database.url).toBe(url);
+  expect(refusalOf({ env: { MILLWRIGHT_DATABASE_URL: "postgresql://mw@:/mw" } })).toContain("postgresql://");
+});
+
 describe("printing", () => {
   test("shows each value with its source, and no password", () => {
     const printed = printConfig(

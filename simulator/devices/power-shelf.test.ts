@@ -3,7 +3,8 @@ import { describe, expect, test } from "vitest";
 import { createSeededValues } from "../seeded-values.ts";
 import { createSimulatedClock } from "../simulated-clock.ts";
 import { buildSite } from "../site.ts";
-import { MANAGER_RESTART_MS, POWER_CHANGE_MS, type Power, type PowerCommand, PowerShelf } from "./power-shelf.ts";
+import { MANAGER_RESTART_MS, POWER_CHANGE_MS, type Power } from "./power.ts";
+import { type PowerCommand, PowerShelf } from "./power-shelf.ts";
 
 const honest = { is: "honest" } as const;
 const idle = { is: "idle" } as const;

@@ -1,41 +1,39 @@
-import type { SeededValues } from "../seeded-values.ts";
-import type { SimulatedClock } from "../simulated-clock.ts";
+import {
+  appendToLog,
+  type DeviceEvent,
+  type DeviceSurroundings,
+  type LogEntry,
+  type ManagedDevice,
+  type ManagedDeviceSpec,
+} from "./managed-device.ts";
+import {
+  type Conduct,
+  claimedPhase,
+  type Lie,
+  MANAGER_RESTART_MS,
+  type PendingChange,
+  POWER_CHANGE_MS,
+  type Power,
+  type PowerPhase,
+  phaseOf,
+  settledPower,
+} from "./power.ts";
 import { type Meter, readMeter } from "./power-shelf-meter.ts";
 
 export const SHELF_LAYOUTS = ["liteon", "standard"] as const;
 /** Which vendor's arrangement of Redfish resources the shelf shows. */
 export type ShelfLayout = (typeof SHELF_LAYOUTS)[number];
 
-export type Power = "on" | "off";
-export type PowerPhase = Power | "powering_on" | "powering_off";
 export type PowerCommand = Power | "cycle";
 
 /** What a shelf is; follows from the site and the seed and never changes. */
-export interface PowerShelfSpec {
+export interface PowerShelfSpec extends ManagedDeviceSpec {
   readonly kind: "power_shelf";
-  readonly id: string;
-  readonly rack: string;
-  readonly slot: number;
-  readonly address: string;
-  readonly mac: string;
-  readonly serial: string;
   readonly layout: ShelfLayout;
-  readonly vendor: string;
-  readonly model: string;
-  readonly bmcFirmware: string;
-  readonly username: string;
-  readonly password: string;
   readonly supplies: readonly { readonly name: string; readonly serial: string; readonly firmware: string }[];
   readonly capacityWatts: number;
   readonly initialPower: Power;
-  readonly lockout: { readonly failures: number; readonly seconds: number };
 }
-
-/** How the shelf takes a command: as asked, accepting and doing nothing, or only pretending to have done it. */
-export type Conduct =
-  | { readonly is: "honest" }
-  | { readonly is: "idle" }
-  | { readonly is: "lying"; readonly faultId: string };
 
 export const SHELF_LOG_CODES = [
   "power_on_accepted",
@@ -46,8 +44,16 @@ export const SHELF_LOG_CODES = [
   "manager_restarted",
 ] as const;
 export type ShelfLogCode = (typeof SHELF_LOG_CODES)[number];
-/** Sequence number, real time in milliseconds, what. A tuple, since the log is written again with each change of state. */
-export type ShelfLogEntry = readonly [number, number, ShelfLogCode];
+export type ShelfLogEntry = LogEntry<ShelfLogCode>;
+
+const LOG_TEXTS: Readonly<Record<ShelfLogCode, string>> = {
+  power_on_accepted: "Power on was requested.",
+  power_off_accepted: "Power off was requested.",
+  power_cycle_accepted: "A power cycle was requested.",
+  powered_on: "The output was switched on.",
+  powered_off: "The output was switched off.",
+  manager_restarted: "The management controller was restarted.",
+};
 
 /** Counts of what was really accepted and done, by which tests prove that nothing happened twice. */
 export interface ShelfEffects {
@@ -57,17 +63,6 @@ export interface ShelfEffects {
   /** How often the output really went on or off, whoever did it. */
   readonly power_changes: number;
   readonly manager_restarts: number;
-}
-
-interface PendingChange {
-  readonly to: Power;
-  /** In simulated time. */
-  readonly dueAt: number;
-}
-
-interface Lie extends PendingChange {
-  /** The lie ends when this fault rule is removed. */
-  readonly faultId: string;
 }
 
 interface ShelfState {
@@ -87,35 +82,19 @@ export interface ShelfReading {
   readonly meter: Meter;
 }
 
-export interface ShelfSurroundings {
-  readonly clock: SimulatedClock;
-  readonly seeded: SeededValues;
-  /** The persisted state, or undefined for a shelf that nobody has touched yet. */
-  load(id: string): unknown;
-  /** Must have written through when it returns. */
-  save(id: string, state: unknown): void;
-  isFaultPresent(faultId: string): boolean;
-}
-
-/** Simulated milliseconds. */
-export const POWER_CHANGE_MS = 5_000;
-export const MANAGER_RESTART_MS = 20_000;
-const LOG_ENTRIES_KEPT = 64;
-
 /**
  * A power shelf: what is really on its output, and what its management controller says about it.
  *
  * There are no timers. A pending change is kept with its due time, and the present is worked out when somebody looks, so
  * that thousands of idle shelves cost nothing and a change that was pending when the process died is simply done later.
  */
-export class PowerShelf {
+export class PowerShelf implements ManagedDevice {
   readonly spec: PowerShelfSpec;
-  /** Redfish requests that reached this shelf since the simulator started. */
   requests = 0;
-  readonly #surroundings: ShelfSurroundings;
+  readonly #surroundings: DeviceSurroundings;
   #state: ShelfState;
 
-  constructor(spec: PowerShelfSpec, surroundings: ShelfSurroundings) {
+  constructor(spec: PowerShelfSpec, surroundings: DeviceSurroundings) {
     this.spec = spec;
     this.#surroundings = surroundings;
     this.#state = (surroundings.load(spec.id) as ShelfState | undefined) ?? freshState(spec.initialPower);
@@ -126,7 +105,7 @@ export class PowerShelf {
     const { clock, seeded } = this.#surroundings;
     const power = phaseOf(state.power, state.pending);
     const lie = this.#presentLie();
-    const reported = lie === undefined ? power : lie.dueAt <= clock.now() ? lie.to : phaseTowards(lie.to);
+    const reported = lie === undefined ? power : claimedPhase(lie, clock.now());
     const meter = readMeter({ spec: this.spec, on: state.power === "on", seeded, realNow: clock.realNow() });
     return { power, reported, meter };
   }
@@ -140,7 +119,16 @@ export class PowerShelf {
     return this.#settle().log;
   }
 
-  /** False while the management controller restarts: it then answers nothing at all. */
+  get events(): readonly DeviceEvent[] {
+    return this.log.map(([sequence, at, code]) => ({
+      sequence,
+      at,
+      severity: code === "powered_off" ? "Warning" : "OK",
+      messageId: `PowerShelf.1.0.${SHELF_LOG_CODES.indexOf(code) + 1}`,
+      message: LOG_TEXTS[code],
+    }));
+  }
+
   get reachable(): boolean {
     return this.#surroundings.clock.now() >= this.#state.managerBackAt;
   }
@@ -217,9 +205,7 @@ export class PowerShelf {
   }
 
   #logged(log: readonly ShelfLogEntry[], code: ShelfLogCode, at: number): readonly ShelfLogEntry[] {
-    const sequence = (log.at(-1)?.[0] ?? 0) + 1;
-    const entry: ShelfLogEntry = [sequence, Math.round(this.#surroundings.clock.realTimeOf(at)), code];
-    return [...log.slice(-(LOG_ENTRIES_KEPT - 1)), entry];
+    return appendToLog(log, code, this.#surroundings.clock.realTimeOf(at));
   }
 
   #save(state: ShelfState): void {
@@ -245,13 +231,6 @@ function pendingAfter(state: ShelfState, command: PowerCommand, now: number): re
   if ((pending.at(-1)?.to ?? power) === command) return pending;
   return [{ to: command, dueAt: now + POWER_CHANGE_MS }];
 }
-
-const phaseOf = (power: Power, pending: readonly PendingChange[]): PowerPhase =>
-  pending[0] === undefined ? power : phaseTowards(pending[0].to);
-
-const phaseTowards = (to: Power): PowerPhase => (to === "on" ? "powering_on" : "powering_off");
-
-const settledPower = (phase: PowerPhase): Power => (phase === "on" || phase === "powering_on" ? "on" : "off");
 
 function freshState(power: Power): ShelfState {
   return {

@@ -1,4 +1,4 @@
-import { SHELF_LOG_CODES, type ShelfLogCode, type ShelfLogEntry } from "../devices/power-shelf.ts";
+import type { DeviceEvent, ManagedDevice } from "../devices/managed-device.ts";
 import { readActionParameter } from "./action-body.ts";
 import { type Answer, noContent, ok, refuse } from "./answer.ts";
 import { collection, link, type Resource, type ResourceCall } from "./resources.ts";
@@ -8,11 +8,19 @@ const MANAGER = `${MANAGERS}/bmc`;
 const ENTRIES = `${MANAGER}/LogServices/EventLog/Entries`;
 const RESET_TYPES = ["GracefulRestart", "ForceRestart"] as const;
 
+export interface ManagerOptions<D extends ManagedDevice> {
+  readonly name: string;
+  readonly chassis: string;
+  /** What this kind of device's controller shows beyond what all of them do. */
+  readonly more?: (call: ResourceCall<D>) => Readonly<Record<string, unknown>>;
+  readonly links?: Readonly<Record<string, unknown>>;
+}
+
 /** The management controller: its firmware, its network port, its log, its restart. */
-export function managerResources(chassis: string): [string, Resource][] {
+export function managerResources<D extends ManagedDevice>(options: ManagerOptions<D>): [string, Resource<D>][] {
   return [
     [MANAGERS, { GET: ({ path }) => ok(collection(path, "ManagerCollection", "Managers", [MANAGER])) }],
-    [MANAGER, { GET: (call) => ok(manager(call, chassis)) }],
+    [MANAGER, { GET: (call) => ok(manager(call, options)) }],
     [`${MANAGER}/Actions/Manager.Reset`, { POST: resetManager }],
     [
       `${MANAGER}/EthernetInterfaces`,
@@ -34,26 +42,27 @@ export function managerResources(chassis: string): [string, Resource][] {
 export const logEntryMembers: [string, Resource] = [
   ENTRIES,
   {
-    GET({ shelf, member, path }) {
-      const entry = shelf.log.find(([sequence]) => String(sequence) === member);
+    GET({ device, member, path }) {
+      const entry = device.events.find(({ sequence }) => String(sequence) === member);
       return entry === undefined ? refuse("ResourceMissingAtURI", path) : ok(entryBody(entry));
     },
   },
 ];
 
-const manager = ({ shelf }: ResourceCall, chassis: string) => ({
+const manager = <D extends ManagedDevice>(call: ResourceCall<D>, options: ManagerOptions<D>) => ({
   "@odata.id": MANAGER,
   "@odata.type": "#Manager.v1_19_0.Manager",
   Id: "bmc",
-  Name: "Power management controller",
+  Name: options.name,
   ManagerType: "BMC",
-  Manufacturer: shelf.spec.vendor,
-  FirmwareVersion: shelf.spec.bmcFirmware,
+  Manufacturer: call.device.spec.vendor,
+  FirmwareVersion: call.device.spec.bmcFirmware,
   PowerState: "On",
   Status: { State: "Enabled", Health: "OK" },
   EthernetInterfaces: link(`${MANAGER}/EthernetInterfaces`),
   LogServices: link(`${MANAGER}/LogServices`),
-  Links: { ManagerForChassis: [link(chassis)] },
+  ...options.more?.(call),
+  Links: { ManagerForChassis: [link(options.chassis)], ...options.links },
   Actions: {
     "#Manager.Reset": {
       target: `${MANAGER}/Actions/Manager.Reset`,
@@ -62,15 +71,15 @@ const manager = ({ shelf }: ResourceCall, chassis: string) => ({
   },
 });
 
-function resetManager({ shelf, accounts, body }: ResourceCall): Answer {
+function resetManager({ device, accounts, body }: ResourceCall): Answer {
   const parameter = readActionParameter(body, "Manager.Reset", "ResetType", RESET_TYPES);
   if ("refused" in parameter) return parameter.refused;
-  shelf.restartManager();
+  device.restartManager();
   accounts.forget();
   return noContent;
 }
 
-const ethernetInterface = ({ path, shelf }: ResourceCall) => ({
+const ethernetInterface = ({ path, device }: ResourceCall) => ({
   "@odata.id": path,
   "@odata.type": "#EthernetInterface.v1_10_0.EthernetInterface",
   Id: "eth0",
@@ -78,9 +87,9 @@ const ethernetInterface = ({ path, shelf }: ResourceCall) => ({
   InterfaceEnabled: true,
   LinkStatus: "LinkUp",
   SpeedMbps: 1_000,
-  MACAddress: shelf.spec.mac,
-  PermanentMACAddress: shelf.spec.mac,
-  IPv4Addresses: [{ Address: shelf.spec.address, SubnetMask: "255.0.0.0", AddressOrigin: "Static" }],
+  MACAddress: device.spec.mac,
+  PermanentMACAddress: device.spec.mac,
+  IPv4Addresses: [{ Address: device.spec.address, SubnetMask: "255.0.0.0", AddressOrigin: "Static" }],
   Status: { State: "Enabled", Health: "OK" },
 });
 
@@ -96,7 +105,7 @@ const eventLog = (path: string) => ({
 });
 
 /** Newest last, as they were written; `$skip` and `$top` cut out a part. */
-function listEntries({ shelf, path, query }: ResourceCall): Answer {
+function listEntries({ device, path, query }: ResourceCall): Answer {
   const bounds = { $skip: 0, $top: Number.POSITIVE_INFINITY };
   for (const parameter of ["$skip", "$top"] as const) {
     const given = query.get(parameter);
@@ -104,7 +113,7 @@ function listEntries({ shelf, path, query }: ResourceCall): Answer {
     if (!/^\d{1,9}$/.test(given)) return refuse("QueryParameterValueTypeError", parameter);
     bounds[parameter] = Number(given);
   }
-  const entries = shelf.log;
+  const entries = device.events;
   return ok({
     "@odata.id": path,
     "@odata.type": "#LogEntryCollection.LogEntryCollection",
@@ -114,23 +123,14 @@ function listEntries({ shelf, path, query }: ResourceCall): Answer {
   });
 }
 
-const LOG_TEXTS: Readonly<Record<ShelfLogCode, string>> = {
-  power_on_accepted: "Power on was requested.",
-  power_off_accepted: "Power off was requested.",
-  power_cycle_accepted: "A power cycle was requested.",
-  powered_on: "The output was switched on.",
-  powered_off: "The output was switched off.",
-  manager_restarted: "The management controller was restarted.",
-};
-
-const entryBody = ([sequence, at, code]: ShelfLogEntry) => ({
+const entryBody = ({ sequence, at, severity, messageId, message }: DeviceEvent) => ({
   "@odata.id": `${ENTRIES}/${sequence}`,
   "@odata.type": "#LogEntry.v1_15_0.LogEntry",
   Id: String(sequence),
   Name: `Log entry ${sequence}`,
   EntryType: "Event",
   Created: new Date(at).toISOString(),
-  Severity: code === "powered_off" ? "Warning" : "OK",
-  MessageId: `PowerShelf.1.0.${SHELF_LOG_CODES.indexOf(code) + 1}`,
-  Message: LOG_TEXTS[code],
+  Severity: severity,
+  MessageId: messageId,
+  Message: message,
 });

@@ -1,22 +1,15 @@
-import type { PowerCommand, PowerPhase, ShelfLayout } from "../devices/power-shelf.ts";
+import type { PowerCommand, PowerShelf, ShelfLayout } from "../devices/power-shelf.ts";
 import { readActionParameter } from "./action-body.ts";
 import { type Answer, done, noContent, ok } from "./answer.ts";
 import { logEntryMembers, managerResources } from "./manager-resources.ts";
 import { powerSubsystemResources } from "./power-subsystem-resources.ts";
-import { collection, link, type Resource, type ResourceCall, type ResourceTree } from "./resources.ts";
+import { collection, link, REDFISH_POWER_STATE, type Resource, type ResourceCall, type ResourceTree } from "./resources.ts";
 import { serviceResources, sessionMembers } from "./service-resources.ts";
 
 const CHASSIS_COLLECTION = "/redfish/v1/Chassis";
 const SYSTEMS = "/redfish/v1/Systems";
 
 const CHASSIS_ID: Readonly<Record<ShelfLayout, string>> = { liteon: "powershelf", standard: "chassis" };
-
-export const REDFISH_POWER_STATE: Readonly<Record<PowerPhase, string>> = {
-  on: "On",
-  off: "Off",
-  powering_on: "PoweringOn",
-  powering_off: "PoweringOff",
-};
 
 /** One vendor action on the chassis: its name, its one parameter, and what each value of it means. */
 interface ChassisAction {
@@ -48,25 +41,25 @@ const CHASSIS_ACTIONS: Readonly<Record<ShelfLayout, readonly ChassisAction[]>> =
   ],
 };
 
-export function powerShelfTree(layout: ShelfLayout): ResourceTree {
+export function powerShelfTree(layout: ShelfLayout): ResourceTree<PowerShelf> {
   const chassis = `${CHASSIS_COLLECTION}/${CHASSIS_ID[layout]}`;
   return {
-    fixed: new Map<string, Resource>([
-      ...serviceResources(layout),
+    fixed: new Map<string, Resource<PowerShelf>>([
+      ...serviceResources<PowerShelf>({ systems: layout === "liteon" }),
       [CHASSIS_COLLECTION, { GET: ({ path }) => ok(collection(path, "ChassisCollection", "Chassis", [chassis])) }],
       [chassis, { GET: (call) => ok(chassisBody(call, chassis, layout)) }],
       ...CHASSIS_ACTIONS[layout].map((action) => actionResource(chassis, action, layout)),
       ...powerSubsystemResources(chassis, layout),
-      ...managerResources(chassis),
+      ...managerResources<PowerShelf>({ name: "Power management controller", chassis }),
       ...(layout === "liteon" ? systemResources() : []),
     ]),
     members: new Map([sessionMembers, logEntryMembers]),
   };
 }
 
-function chassisBody(call: ResourceCall, chassis: string, layout: ShelfLayout) {
-  const { spec } = call.shelf;
-  const { reported } = call.shelf.read();
+function chassisBody(call: ResourceCall<PowerShelf>, chassis: string, layout: ShelfLayout) {
+  const { spec } = call.device;
+  const { reported } = call.device.read();
   return {
     "@odata.id": chassis,
     "@odata.type": "#Chassis.v1_25_0.Chassis",
@@ -91,19 +84,19 @@ function chassisBody(call: ResourceCall, chassis: string, layout: ShelfLayout) {
   };
 }
 
-function actionResource(chassis: string, action: ChassisAction, layout: ShelfLayout): [string, Resource] {
-  const POST = (call: ResourceCall): Answer => {
+function actionResource(chassis: string, action: ChassisAction, layout: ShelfLayout): [string, Resource<PowerShelf>] {
+  const POST = (call: ResourceCall<PowerShelf>): Answer => {
     const parameter = readActionParameter(call.body, action.name, action.parameter, Object.keys(action.commands));
     if ("refused" in parameter) return parameter.refused;
     const command = action.commands[parameter.value];
-    if (command !== undefined) call.shelf.command(command, call.conduct());
+    if (command !== undefined) call.device.command(command, call.conduct());
     return layout === "liteon" ? done : noContent;
   };
   return [`${chassis}/Actions/${action.name}`, { POST }];
 }
 
 /** This vendor's firmware shows a computer system whose power state is wrong; clients must read the chassis. */
-function systemResources(): [string, Resource][] {
+function systemResources(): [string, Resource<PowerShelf>][] {
   const system = `${SYSTEMS}/system`;
   return [
     [SYSTEMS, { GET: ({ path }) => ok(collection(path, "ComputerSystemCollection", "Systems", [system])) }],
@@ -117,10 +110,10 @@ function systemResources(): [string, Resource][] {
             Id: "system",
             Name: "system",
             SystemType: "Physical",
-            Manufacturer: call.shelf.spec.vendor,
-            Model: call.shelf.spec.model,
+            Manufacturer: call.device.spec.vendor,
+            Model: call.device.spec.model,
             SerialNumber: call.shownSerial(),
-            PowerState: call.shelf.read().reported === "on" ? "PoweringOff" : "On",
+            PowerState: call.device.read().reported === "on" ? "PoweringOff" : "On",
             Status: { State: "Enabled", Health: "OK" },
           }),
       },

@@ -1,4 +1,4 @@
-import type { ShelfLayout } from "../devices/power-shelf.ts";
+import type { PowerShelf, ShelfLayout } from "../devices/power-shelf.ts";
 import type { Meter } from "../devices/power-shelf-meter.ts";
 import { ok, refuse } from "./answer.ts";
 import { collection, link, type Resource, type ResourceCall } from "./resources.ts";
@@ -25,7 +25,7 @@ const SENSORS: Readonly<Record<string, SensorKind>> = {
 
 const SUPPLIES = 6;
 
-export function powerSubsystemResources(chassis: string, layout: ShelfLayout): [string, Resource][] {
+export function powerSubsystemResources(chassis: string, layout: ShelfLayout): [string, Resource<PowerShelf>][] {
   const subsystem = `${chassis}/PowerSubsystem`;
   const supplies = Array.from({ length: SUPPLIES }, (_, index) => `${subsystem}/PowerSupplies/ps${index}`);
   const sensors = Object.keys(SENSORS).map((id) => `${chassis}/Sensors/${id}`);
@@ -35,16 +35,16 @@ export function powerSubsystemResources(chassis: string, layout: ShelfLayout): [
       `${subsystem}/PowerSupplies`,
       { GET: ({ path }) => ok(collection(path, "PowerSupplyCollection", "Power supplies", supplies)) },
     ],
-    ...supplies.map((path, index): [string, Resource] => [path, { GET: (call) => supplyAnswer(call, index, layout) }]),
+    ...supplies.map((path, index): [string, Resource<PowerShelf>] => [path, { GET: (call) => supplyAnswer(call, index, layout) }]),
     [`${chassis}/Sensors`, { GET: ({ path }) => ok(collection(path, "SensorCollection", "Sensors", sensors)) }],
-    ...Object.entries(SENSORS).map(([id, kind]): [string, Resource] => [
+    ...Object.entries(SENSORS).map(([id, kind]): [string, Resource<PowerShelf>] => [
       `${chassis}/Sensors/${id}`,
       { GET: (call) => ok(sensorBody(call, id, kind)) },
     ]),
   ];
 }
 
-const subsystemBody = ({ path, shelf }: ResourceCall) => ({
+const subsystemBody = ({ path, device: shelf }: ResourceCall<PowerShelf>) => ({
   "@odata.id": path,
   "@odata.type": "#PowerSubsystem.v1_1_0.PowerSubsystem",
   Id: "PowerSubsystem",
@@ -54,7 +54,7 @@ const subsystemBody = ({ path, shelf }: ResourceCall) => ({
   PowerSupplies: link(`${path}/PowerSupplies`),
 });
 
-function supplyAnswer({ path, shelf }: ResourceCall, index: number, layout: ShelfLayout) {
+function supplyAnswer({ path, device: shelf }: ResourceCall<PowerShelf>, index: number, layout: ShelfLayout) {
   const supply = shelf.spec.supplies[index];
   if (supply === undefined) return refuse("ResourceMissingAtURI", path);
   const { reported } = shelf.read();
@@ -76,7 +76,7 @@ function supplyAnswer({ path, shelf }: ResourceCall, index: number, layout: Shel
   });
 }
 
-const sensorBody = ({ path, shelf }: ResourceCall, id: string, kind: SensorKind) => ({
+const sensorBody = ({ path, device: shelf }: ResourceCall<PowerShelf>, id: string, kind: SensorKind) => ({
   "@odata.id": path,
   "@odata.type": "#Sensor.v1_9_0.Sensor",
   Id: id,

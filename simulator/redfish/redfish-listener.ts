@@ -3,15 +3,15 @@ import { createServer, type Server } from "node:https";
 import type { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Certificate } from "../certificate/certificate.ts";
-import type { PowerShelf } from "../devices/power-shelf.ts";
+import type { ManagedDevice } from "../devices/managed-device.ts";
 import type { FaultBook, TransportTrouble } from "../faults/fault-book.ts";
 import { readBody, splitTarget } from "../request-body.ts";
 import { type Answer, refuse } from "./answer.ts";
-import type { RedfishService } from "./redfish-service.ts";
+import type { RedfishRequest } from "./redfish-service.ts";
 
 export interface RedfishDevice {
-  readonly shelf: PowerShelf;
-  readonly service: RedfishService;
+  readonly device: ManagedDevice;
+  readonly service: { answer(request: RedfishRequest): Answer };
 }
 
 /**
@@ -33,11 +33,11 @@ export function createRedfishListener(options: {
     if (!address.startsWith("127.") || deviceAt(address) === undefined) socket.destroy();
   });
   server.on("request", (request, response) => {
-    const device = deviceAt(request.socket.localAddress ?? "");
-    if (device === undefined) return void request.socket.destroy();
-    serve(device, faults, request, response).catch((error: unknown) => {
+    const found = deviceAt(request.socket.localAddress ?? "");
+    if (found === undefined) return void request.socket.destroy();
+    serve(found, faults, request, response).catch((error: unknown) => {
       if (!request.socket.destroyed)
-        log(`redfish ${device.shelf.spec.id}: ${error instanceof Error ? error.stack : String(error)}`);
+        log(`redfish ${found.device.spec.id}: ${error instanceof Error ? error.stack : String(error)}`);
       request.socket.destroy();
     });
   });
@@ -49,18 +49,17 @@ export function createRedfishListener(options: {
 }
 
 async function serve(
-  device: RedfishDevice,
+  { device, service }: RedfishDevice,
   faults: FaultBook,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const { shelf, service } = device;
   const { path, query } = splitTarget(request.url);
   const method = request.method ?? "GET";
-  shelf.requests += 1;
-  if (!shelf.reachable) return void request.socket.destroy();
+  device.requests += 1;
+  if (!device.reachable) return void request.socket.destroy();
 
-  const trouble = faults.transport({ device: shelf.spec.id, method, path });
+  const trouble = faults.transport({ device: device.spec.id, method, path });
   if (trouble.latencyMs > 0) await delayWhileConnected(trouble.latencyMs, request);
   if (isSpoiltBefore(trouble)) return spoil(trouble.ending, request, response);
 

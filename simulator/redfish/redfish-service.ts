@@ -1,12 +1,19 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Conduct, PowerShelf } from "../devices/power-shelf.ts";
+import type { ManagedDevice } from "../devices/managed-device.ts";
+import type { Conduct } from "../devices/power.ts";
 import type { FaultBook } from "../faults/fault-book.ts";
 import type { Occasion } from "../faults/fault-rule.ts";
 import type { SeededValues } from "../seeded-values.ts";
 import { Accounts } from "./accounts.ts";
 import { type Answer, refuse } from "./answer.ts";
-import { powerShelfTree } from "./power-shelf-resources.ts";
-import { findResource, type Resource, type ResourceCall, type ResourceMethod, type ResourceTree } from "./resources.ts";
+import {
+  findResource,
+  RESOURCE_METHODS,
+  type Resource,
+  type ResourceCall,
+  type ResourceMethod,
+  type ResourceTree,
+} from "./resources.ts";
 
 export interface RedfishRequest {
   readonly method: string;
@@ -25,22 +32,27 @@ export function conductAt(faults: FaultBook, occasion: Occasion): Conduct {
 }
 
 const NO_QUERY = new URLSearchParams();
-const LAYOUT_TREES = { liteon: powerShelfTree("liteon"), standard: powerShelfTree("standard") } as const;
 
-/** The Redfish service of one shelf: who may ask, what is there, and what comes back. Knows nothing of sockets. */
-export class RedfishService {
-  readonly #shelf: PowerShelf;
+/** The Redfish service of one device: who may ask, what is there, and what comes back. Knows nothing of sockets. */
+export class RedfishService<D extends ManagedDevice = ManagedDevice> {
+  readonly #device: D;
   readonly #faults: FaultBook;
   readonly #seeded: SeededValues;
   readonly #accounts: Accounts;
-  readonly #tree: ResourceTree;
+  readonly #tree: ResourceTree<D>;
 
-  constructor(options: { shelf: PowerShelf; faults: FaultBook; seeded: SeededValues; realNow: () => number }) {
-    this.#shelf = options.shelf;
+  constructor(options: {
+    device: D;
+    tree: ResourceTree<D>;
+    faults: FaultBook;
+    seeded: SeededValues;
+    realNow: () => number;
+  }) {
+    this.#device = options.device;
     this.#faults = options.faults;
     this.#seeded = options.seeded;
-    this.#accounts = new Accounts(options.shelf.spec, options.realNow);
-    this.#tree = LAYOUT_TREES[options.shelf.spec.layout];
+    this.#accounts = new Accounts(options.device.spec, options.realNow);
+    this.#tree = options.tree;
   }
 
   answer(request: RedfishRequest): Answer {
@@ -62,11 +74,11 @@ export class RedfishService {
     return handler(this.#call({ request, path, member, body: body.value }));
   }
 
-  #call(of: { request: RedfishRequest; path: string; member: string; body: unknown }): ResourceCall {
+  #call(of: { request: RedfishRequest; path: string; member: string; body: unknown }): ResourceCall<D> {
     const { request, path, member, body } = of;
-    const occasion: Occasion = { device: this.#shelf.spec.id, method: request.method, path: request.path };
+    const occasion: Occasion = { device: this.#device.spec.id, method: request.method, path: request.path };
     return {
-      shelf: this.#shelf,
+      device: this.#device,
       accounts: this.#accounts,
       path,
       query: request.query === "" ? NO_QUERY : new URLSearchParams(request.query),
@@ -74,7 +86,7 @@ export class RedfishService {
       member,
       conduct: () => conductAt(this.#faults, occasion),
       shownSerial: () => {
-        const { id, serial } = this.#shelf.spec;
+        const { id, serial } = this.#device.spec;
         const strike = this.#faults.strike("wrong_serial", occasion);
         return strike === undefined
           ? serial
@@ -91,7 +103,7 @@ export class RedfishService {
 
   #authenticate({ headers, method, path }: RedfishRequest): Answer | undefined {
     const identity = this.#accounts.identify(headers);
-    const occasion: Occasion = { device: this.#shelf.spec.id, method, path };
+    const occasion: Occasion = { device: this.#device.spec.id, method, path };
     if (identity === "right" && this.#faults.strike("wrong_credentials", occasion) === undefined) return undefined;
     const why = {
       anonymous: "Sign in with basic authentication or with a session.",
@@ -103,12 +115,11 @@ export class RedfishService {
   }
 }
 
-const isAllowed = (resource: Resource, method: string): method is ResourceMethod =>
-  (method === "GET" || method === "POST" || method === "DELETE") && resource[method] !== undefined;
+const isAllowed = <D extends ManagedDevice>(resource: Resource<D>, method: string): method is ResourceMethod =>
+  RESOURCE_METHODS.some((known) => known === method && resource[known] !== undefined);
 
-const allowedMethods = (resource: Resource): string =>
-  ["GET", "POST", "DELETE"]
-    .filter((method) => isAllowed(resource, method))
+const allowedMethods = <D extends ManagedDevice>(resource: Resource<D>): string =>
+  RESOURCE_METHODS.filter((method) => isAllowed(resource, method))
     .join(", ")
     .replace("GET", "GET, HEAD");
 

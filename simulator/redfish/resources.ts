@@ -1,10 +1,11 @@
-import type { Conduct, PowerShelf } from "../devices/power-shelf.ts";
+import type { ManagedDevice } from "../devices/managed-device.ts";
+import type { Conduct, PowerPhase } from "../devices/power.ts";
 import type { Accounts } from "./accounts.ts";
 import type { Answer } from "./answer.ts";
 
 /** One request, seen from the resource that it is for. */
-export interface ResourceCall {
-  readonly shelf: PowerShelf;
+export interface ResourceCall<D extends ManagedDevice = ManagedDevice> {
+  readonly device: D;
   readonly accounts: Accounts;
   /** The path as asked, without a trailing slash. */
   readonly path: string;
@@ -21,22 +22,26 @@ export interface ResourceCall {
   signIn(username: string, password: string): "right" | "wrong" | "locked";
 }
 
-export type ResourceMethod = "GET" | "POST" | "DELETE";
-export type ResourceHandler = (call: ResourceCall) => Answer;
+export const RESOURCE_METHODS = ["GET", "POST", "PATCH", "DELETE"] as const;
+export type ResourceMethod = (typeof RESOURCE_METHODS)[number];
+export type ResourceHandler<D extends ManagedDevice = ManagedDevice> = (call: ResourceCall<D>) => Answer;
 
 /** What can be done to a resource. A method that is missing is answered with 405. */
-export type Resource = Partial<Record<ResourceMethod, ResourceHandler>> & {
+export type Resource<D extends ManagedDevice = ManagedDevice> = Partial<Record<ResourceMethod, ResourceHandler<D>>> & {
   /** Methods that need no credentials. */
   readonly open?: readonly ResourceMethod[];
 };
 
 /** Paths without trailing slash. `members` serves every path one level below its key that `fixed` does not name. */
-export interface ResourceTree {
-  readonly fixed: ReadonlyMap<string, Resource>;
-  readonly members: ReadonlyMap<string, Resource>;
+export interface ResourceTree<D extends ManagedDevice = ManagedDevice> {
+  readonly fixed: ReadonlyMap<string, Resource<D>>;
+  readonly members: ReadonlyMap<string, Resource<D>>;
 }
 
-export function findResource(tree: ResourceTree, path: string): { resource: Resource; member: string } | undefined {
+export function findResource<D extends ManagedDevice>(
+  tree: ResourceTree<D>,
+  path: string,
+): { resource: Resource<D>; member: string } | undefined {
   const fixed = tree.fixed.get(path);
   if (fixed !== undefined) return { resource: fixed, member: "" };
   const slash = path.lastIndexOf("/");
@@ -53,3 +58,10 @@ export const collection = (path: string, type: string, name: string, members: re
   "Members@odata.count": members.length,
   Members: members.map(link),
 });
+
+export const REDFISH_POWER_STATE: Readonly<Record<PowerPhase, string>> = {
+  on: "On",
+  off: "Off",
+  powering_on: "PoweringOn",
+  powering_off: "PoweringOff",
+};

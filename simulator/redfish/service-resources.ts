@@ -1,4 +1,4 @@
-import type { ShelfLayout } from "../devices/power-shelf.ts";
+import type { ManagedDevice } from "../devices/managed-device.ts";
 import { MOST_SESSIONS, SESSION_TIMEOUT_SECONDS, type Session } from "./accounts.ts";
 import { noContent, ok, refuse } from "./answer.ts";
 import { collection, link, type Resource, type ResourceCall } from "./resources.ts";
@@ -6,14 +6,26 @@ import { collection, link, type Resource, type ResourceCall } from "./resources.
 const ROOT = "/redfish/v1";
 const SESSIONS = `${ROOT}/SessionService/Sessions`;
 
+export interface ServiceOptions<D extends ManagedDevice> {
+  /** Whether it shows computer systems. */
+  readonly systems: boolean;
+  /** Firmware beside that of the management controller itself: its name and its version, by id. */
+  readonly firmware?: Readonly<Record<string, { readonly name: string; readonly version: (device: D) => string }>>;
+}
+
 /** What every Redfish service has, whatever it manages: root, sessions, account, events, updates. */
-export function serviceResources(layout: ShelfLayout): [string, Resource][] {
+export function serviceResources<D extends ManagedDevice>(options: ServiceOptions<D>): [string, Resource<D>][] {
+  const firmware = {
+    bmc: { name: "Management controller firmware", version: ({ spec }: D) => spec.bmcFirmware },
+    ...options.firmware,
+  };
+  const firmwareIds = Object.keys(firmware);
   return [
     ["/redfish", { open: ["GET"], GET: () => ok({ v1: `${ROOT}/` }) }],
-    [ROOT, { open: ["GET"], GET: (call) => ok(serviceRoot(call, layout)) }],
+    [ROOT, { open: ["GET"], GET: (call) => ok(serviceRoot(call, options.systems)) }],
     [`${ROOT}/SessionService`, { GET: () => ok(sessionService()) }],
     [SESSIONS, { open: ["POST"], GET: listSessions, POST: createSession }],
-    [`${ROOT}/AccountService`, { GET: ({ shelf }) => ok(accountService(shelf.spec.lockout)) }],
+    [`${ROOT}/AccountService`, { GET: ({ device }) => ok(accountService(device.spec.lockout)) }],
     [`${ROOT}/EventService`, { GET: () => ok(eventService()) }],
     [
       `${ROOT}/EventService/Subscriptions`,
@@ -22,9 +34,22 @@ export function serviceResources(layout: ShelfLayout): [string, Resource][] {
     [`${ROOT}/UpdateService`, { GET: () => ok(updateService()) }],
     [
       `${ROOT}/UpdateService/FirmwareInventory`,
-      { GET: ({ path }) => ok(collection(path, "SoftwareInventoryCollection", "Firmware inventory", [`${path}/bmc`])) },
+      {
+        GET: ({ path }) =>
+          ok(
+            collection(
+              path,
+              "SoftwareInventoryCollection",
+              "Firmware inventory",
+              firmwareIds.map((id) => `${path}/${id}`),
+            ),
+          ),
+      },
     ],
-    [`${ROOT}/UpdateService/FirmwareInventory/bmc`, { GET: (call) => ok(bmcFirmware(call)) }],
+    ...Object.entries(firmware).map(([id, { name, version }]): [string, Resource<D>] => [
+      `${ROOT}/UpdateService/FirmwareInventory/${id}`,
+      { GET: (call) => ok(firmwareBody(call, { id, name, version: version(call.device) })) },
+    ]),
   ];
 }
 
@@ -41,18 +66,18 @@ export const sessionMembers: [string, Resource] = [
   },
 ];
 
-function serviceRoot({ shelf }: ResourceCall, layout: ShelfLayout) {
+function serviceRoot({ device }: ResourceCall, systems: boolean) {
   return {
     "@odata.id": `${ROOT}/`,
     "@odata.type": "#ServiceRoot.v1_15_0.ServiceRoot",
     Id: "RootService",
     Name: "Root Service",
     RedfishVersion: "1.17.0",
-    Vendor: shelf.spec.vendor,
+    Vendor: device.spec.vendor,
     ProtocolFeaturesSupported: { ExpandQuery: { ExpandAll: false }, FilterQuery: false, SelectQuery: false },
     Chassis: link(`${ROOT}/Chassis`),
     Managers: link(`${ROOT}/Managers`),
-    ...(layout === "liteon" ? { Systems: link(`${ROOT}/Systems`) } : {}),
+    ...(systems ? { Systems: link(`${ROOT}/Systems`) } : {}),
     SessionService: link(`${ROOT}/SessionService`),
     AccountService: link(`${ROOT}/AccountService`),
     EventService: link(`${ROOT}/EventService`),
@@ -141,13 +166,16 @@ const updateService = () => ({
   FirmwareInventory: link(`${ROOT}/UpdateService/FirmwareInventory`),
 });
 
-const bmcFirmware = ({ path, shelf }: ResourceCall) => ({
+const firmwareBody = (
+  { path, device }: ResourceCall,
+  { id, name, version }: { id: string; name: string; version: string },
+) => ({
   "@odata.id": path,
   "@odata.type": "#SoftwareInventory.v1_10_0.SoftwareInventory",
-  Id: "bmc",
-  Name: "Management controller firmware",
-  Manufacturer: shelf.spec.vendor,
-  Version: shelf.spec.bmcFirmware,
+  Id: id,
+  Name: name,
+  Manufacturer: device.spec.vendor,
+  Version: version,
   Updateable: false,
   Status: { State: "Enabled", Health: "OK" },
 });

@@ -177,5 +177,5 @@ export const OTHER_VARIABLES = {
   MILLWRIGHT_CONFIG: "Path of the config file (YAML or JSON); the flag is `--config`.",
   MILLWRIGHT_SERVER: "For the command line: base URL of the server.",
   MILLWRIGHT_TOKEN: "For the command line: bearer token.",
-  MILLWRIGHT_FAILPOINT: "For tests: where the process kills itself.",
+  MILLWRIGHT_FAILPOINT: "For tests: where the process kills or pauses itself.",
 } as const;

@@ -75,7 +75,9 @@ const DEFAULTS = {
   connectTimeout: seconds(10),
   statementTimeout: seconds(30),
   transactionTimeout: minutes(1),
-  idleInTransactionTimeout: seconds(30),
+  // Nothing of ours waits inside a transaction. A process that is paused there holds its locks for this long, so it must be
+  // over before others take up the work that it had.
+  idleInTransactionTimeout: seconds(10),
 } as const;
 
 /** Connects on first use: a server that is down is an "unavailable" for each call, not the end of the process. */

@@ -1,5 +1,7 @@
-import { spawnSync } from "node:child_process";
-import { expect, test } from "vitest";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { expect, test, vi } from "vitest";
 import { parseFailPoint } from "./fail-points.ts";
 
 const SCRIPT = `
@@ -33,5 +35,20 @@ test.each([
 });
 
 test("the number after the last @ is the pass", () => {
-  expect(parseFailPoint("a@b@12")).toEqual({ name: "a@b", pass: 12 });
+  expect(parseFailPoint("a@b@12")).toEqual({ name: "a@b", pass: 12, action: "die" });
+});
+
+test("with stop= in front the process is paused there, and goes on when it is told to", async () => {
+  const args = ["--input-type=module", "--eval", SCRIPT];
+  const child = spawn(process.execPath, args, { env: { MILLWRIGHT_FAILPOINT: "stop=after:commit@2" } });
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+    output += chunk;
+  });
+  const stateOf = () => /^State:\s+(\S)/m.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1];
+  await vi.waitUntil(() => stateOf() === "T", { timeout: 10_000 });
+  expect(output).toBe("1");
+  child.kill("SIGCONT");
+  expect(await once(child, "close")).toEqual([0, null]);
+  expect(output).toBe("123");
 });

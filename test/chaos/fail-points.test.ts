@@ -101,9 +101,9 @@ test("every fail point in the sources has its kills here, and every kill its fai
 });
 
 describe("a server killed at", { concurrent: true, timeout: LONG ? 240_000 : 120_000 }, () => {
-  test.for(cases.map((one, index) => ({ ...one, index })))(
-    "$failPoint ($device device) leaves nothing lost, doubled or half done",
-    async ({ name, failPoint, device, index }, { onTestFinished }) => {
+  test.for(cases.map((one, index) => [one.failPoint, one.device, { ...one, index }] as const))(
+    "%s (%s device) leaves nothing lost, doubled or half done",
+    async ([failPoint, device, { name, index }], { onTestFinished }) => {
       const shelf = shelves.get(index) ?? { id: "", deviceId: "" };
       const database = await createTestDatabase({ clone: prepared });
       onTestFinished(() => database.drop());

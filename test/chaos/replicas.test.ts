@@ -124,28 +124,3 @@ test("two replicas started at once on an empty database share the work, and a ki
   expect(await commandsHeard()).toEqual(sixteenTimes({ on: 0, off: 1 }));
   await expectEveryRequestCompletedOnce();
 }, 120_000);
-
-test("a replica that was paused beyond its leases does not go on with what others have done since", async () => {
-  const [other, paused] = replicas;
-  const owner = await replicaId(paused);
-  // Each read of a device takes a while, so that the pause falls between a look at the device and the command.
-  await simulator.call("POST", "/faults", { device: "*", method: "GET", fault: { type: "latency", ms: 150 } });
-  await request(other, "off");
-  await hasMaintenanceInHand(owner);
-  paused.process.signal("SIGSTOP");
-  await allDone("off", TAKEN_OVER_WITHIN + SLACK);
-  // Were the paused one to send its command now, the shelf would go off again.
-  await request(other, "on");
-  await allDone("on", TAKEN_OVER_WITHIN + SLACK);
-  const before = await commandsHeard();
-  paused.process.signal("SIGCONT");
-  const handled = await handledBy(paused);
-  await eventually(async () => (await handledBy(paused)) > handled + 16, {
-    what: "the paused replica serves again, and takes its share of the work",
-    seen: transcript,
-  });
-  expect(await commandsHeard()).toEqual(before);
-  expect(before).toEqual(sixteenTimes({ on: 1, off: 1 }));
-  expect((await simulator.devices()).map(({ power }) => power)).toEqual(sixteenTimes("on"));
-  await expectEveryRequestCompletedOnce();
-}, 180_000);

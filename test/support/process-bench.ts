@@ -46,7 +46,7 @@ export interface ProcessBench {
 }
 
 export function openProcessBench(): ProcessBench {
-  const directory = mkdtempSync(join(tmpdir(), "millwright-bench-"));
+  const directory = mkdtempSync(join(tmpdir(), "millwright-processes-"));
   chmodSync(directory, 0o711); // as root, the embedded database runs as another user, who must get through
   const started = new Set<StartedProcess>();
   return {

@@ -26,3 +26,6 @@ export function residentBytes(pid: number): number {
   if (!line) throw new Error(`process ${pid} has no VmRSS: is it still there?`);
   return Number(line[1]) * 1_024;
 }
+
+/** Whether the process was stopped by SIGSTOP and waits to be continued. */
+export const isPaused = (pid: number): boolean => /^State:\s+T/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));

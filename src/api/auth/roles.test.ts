@@ -72,13 +72,23 @@ describe("the table of methods and roles", () => {
   });
 
   test("lets a viewer read and change nothing", () => {
-    const changes = /\/(Set|Delete|Admin|Insert|Remove|Update|Add|Replace|Create|Refresh|Revoke)/;
+    const changes =
+      /\/(Set|Delete|Admin|Insert|Remove|Update|Add|Replace|Create|Refresh|Revoke|Register|Start|Cancel|Accept|Enter|Exit|Return|Retire|Retry|Resume|Rerun|Mark)/;
     expect(Object.keys(METHOD_ROLES).filter((method) => changes.test(method) && may(method, "viewer"))).toEqual([]);
     expect(may("millwright.v1.PowerShelfService/ListPowerShelves", "viewer")).toBe(true);
   });
 
-  test("keeps tokens to administrators", () => {
-    expect(ROLES.filter((role) => may("millwright.v1.TokenService/CreateToken", role))).toEqual(["admin"]);
+  test.each([
+    "TokenService/CreateToken",
+    "MachineLifecycleService/RetireMachine",
+    "MachineLifecycleService/SetMachineCredentials",
+    "PlanCatalogService/DeletePlan",
+    "ClusterService/CreateCluster",
+    "ClusterService/DeleteCluster",
+    "ImageService/CreateImage",
+    "ImageService/DeleteImage",
+  ])("keeps %s to administrators", (method) => {
+    expect(ROLES.filter((role) => may(`millwright.v1.${method}`, role))).toEqual(["admin"]);
   });
 });
 

@@ -1,0 +1,211 @@
+import type { ImageSpec } from "../site/images.ts";
+import type { MachineLogEntry } from "./machine-log.ts";
+import type { MachineSpec } from "./machine-spec.ts";
+import type { Lie, PendingChange, Power } from "./power.ts";
+
+export const RESET_TYPES = [
+  "On",
+  "ForceOff",
+  "GracefulShutdown",
+  "GracefulRestart",
+  "ForceRestart",
+  "PowerCycle",
+] as const;
+export type ResetType = (typeof RESET_TYPES)[number];
+
+export const BOOT_OVERRIDES = ["Disabled", "Once", "Continuous"] as const;
+export const BOOT_TARGETS = ["None", "Pxe", "Cd", "Usb", "Hdd", "BiosSetup", "UefiHttp"] as const;
+export const BOOT_MODES = ["UEFI", "Legacy"] as const;
+
+export interface BootOverride {
+  readonly enabled: (typeof BOOT_OVERRIDES)[number];
+  readonly target: (typeof BOOT_TARGETS)[number];
+  readonly mode: (typeof BOOT_MODES)[number];
+  readonly httpUri: string | null;
+}
+
+export interface VirtualMedium {
+  readonly image: string;
+  readonly userName: string | null;
+  readonly writeProtected: boolean;
+}
+
+export type InstallSource = "factory" | "virtual_media" | "pxe" | "uefi_http";
+
+/** An operating system on the disk. */
+export interface InstalledSystem {
+  readonly image: string;
+  readonly digest: string;
+  readonly kubeletVersion: string;
+  readonly cloudInit: string | null;
+  readonly token: string | null;
+  readonly source: InstallSource;
+  /** Counts the installations of this machine; host keys and machine ids follow from it. */
+  readonly number: number;
+  /** Real time in milliseconds. */
+  readonly installedAt: number;
+}
+
+/** What the network boot server would answer; kept with the machine, since it is arranged for each one. */
+export interface NetbootOrder {
+  readonly image: string;
+  readonly cloudInit: string | null;
+  readonly token: string | null;
+}
+
+export const HANG_REASONS = ["no_boot_device", "firmware_setup", "kernel_panic", "install_failed"] as const;
+export type HangReason = (typeof HANG_REASONS)[number];
+
+/** What goes on in the machine beyond its power. `until` is simulated time. */
+export type Life =
+  | { readonly is: "off" }
+  | { readonly is: "post"; readonly until: number }
+  | { readonly is: "booting"; readonly until: number }
+  | {
+      readonly is: "installing";
+      readonly until: number;
+      readonly image: ImageSpec;
+      readonly cloudInit: string | null;
+      readonly token: string | null;
+      readonly source: InstallSource;
+      readonly fails: boolean;
+    }
+  | { readonly is: "running" }
+  | { readonly is: "shutting_down"; readonly until: number; readonly next: "off" | "restart" }
+  | { readonly is: "hung"; readonly why: HangReason };
+
+/** Counts of what was really accepted and done, by which tests prove that nothing happened twice. */
+export interface MachineEffects {
+  readonly power_on_commands: number;
+  readonly power_off_commands: number;
+  readonly graceful_shutdown_commands: number;
+  readonly graceful_restart_commands: number;
+  readonly force_restart_commands: number;
+  readonly power_cycle_commands: number;
+  /** All of the above. */
+  readonly resets: number;
+  /** How often it really went on or off, whoever did it. */
+  readonly power_changes: number;
+  /** How often an operating system came up. */
+  readonly boots: number;
+  readonly installs_started: number;
+  readonly installs: number;
+  readonly installs_failed: number;
+  readonly joins_started: number;
+  readonly joins: number;
+  readonly joins_failed: number;
+  readonly media_inserts: number;
+  readonly media_ejects: number;
+  readonly boot_override_changes: number;
+  readonly reboots_from_inside: number;
+  readonly ssh_commands: number;
+  readonly crashes: number;
+  readonly manager_restarts: number;
+}
+
+export interface Kubelet {
+  readonly cluster: string;
+  readonly active: boolean;
+}
+
+export interface MachineState {
+  readonly power: Power;
+  readonly pending: readonly PendingChange[];
+  readonly lie: Lie | null;
+  readonly managerBackAt: number;
+  readonly life: Life;
+  /** Simulated time. */
+  readonly lastResetAt: number;
+  readonly os: InstalledSystem | null;
+  /** Of the system that runs, or ran last. */
+  readonly bootId: string | null;
+  /** Simulated times: since when it runs, and when its kubelet was last heard of if it is silent now. */
+  readonly runningSince: number;
+  readonly kubeletSilentSince: number;
+  readonly boot: BootOverride;
+  readonly media: VirtualMedium | null;
+  readonly netboot: NetbootOrder | null;
+  readonly locatorLit: boolean;
+  readonly kubelet: Kubelet | null;
+  readonly joining: { readonly cluster: string; readonly dueAt: number; readonly fails: boolean } | null;
+  /** Written by whoever was signed in; gone with the next installation. */
+  readonly files: Readonly<Record<string, string>>;
+  readonly log: readonly MachineLogEntry[];
+  readonly effects: MachineEffects;
+}
+
+const NO_EFFECTS: MachineEffects = {
+  power_on_commands: 0,
+  power_off_commands: 0,
+  graceful_shutdown_commands: 0,
+  graceful_restart_commands: 0,
+  force_restart_commands: 0,
+  power_cycle_commands: 0,
+  resets: 0,
+  power_changes: 0,
+  boots: 0,
+  installs_started: 0,
+  installs: 0,
+  installs_failed: 0,
+  joins_started: 0,
+  joins: 0,
+  joins_failed: 0,
+  media_inserts: 0,
+  media_ejects: 0,
+  boot_override_changes: 0,
+  reboots_from_inside: 0,
+  ssh_commands: 0,
+  crashes: 0,
+  manager_restarts: 0,
+};
+
+export const NO_OVERRIDE: BootOverride = { enabled: "Disabled", target: "None", mode: "UEFI", httpUri: null };
+
+/** As it was delivered: what the site says about it, running for a long time if it is on. */
+export function freshState(
+  spec: MachineSpec,
+  factory: { image: ImageSpec | undefined; bootId: string },
+): MachineState {
+  const { image, bootId } = factory;
+  const on = spec.initialPower === "on";
+  const os: InstalledSystem | null =
+    image === undefined
+      ? null
+      : {
+          image: image.ref,
+          digest: image.digest,
+          kubeletVersion: image.kubeletVersion,
+          cloudInit: null,
+          token: null,
+          source: "factory",
+          number: 0,
+          installedAt: 0,
+        };
+  const running = on && os !== null;
+  return {
+    power: spec.initialPower,
+    pending: [],
+    lie: null,
+    managerBackAt: 0,
+    life: !on ? { is: "off" } : running ? { is: "running" } : { is: "hung", why: "no_boot_device" },
+    lastResetAt: 0,
+    os,
+    bootId: running ? bootId : null,
+    runningSince: 0,
+    kubeletSilentSince: 0,
+    boot: NO_OVERRIDE,
+    media: null,
+    netboot: null,
+    locatorLit: false,
+    kubelet: os !== null && spec.initialCluster !== null ? { cluster: spec.initialCluster, active: true } : null,
+    joining: null,
+    files: {},
+    log: [],
+    effects: NO_EFFECTS,
+  };
+}
+
+export const counted = (effects: MachineEffects, ...names: readonly (keyof MachineEffects)[]): MachineEffects => ({
+  ...effects,
+  ...Object.fromEntries(names.map((name) => [name, effects[name] + 1])),
+});

@@ -1,0 +1,64 @@
+import { z } from "zod";
+import type { SeededValues } from "../seeded-values.ts";
+import { word } from "./fields.ts";
+
+/** An installer that machines can boot from virtual media, from the network or by HTTP. */
+export interface ImageSpec {
+  /** How plans name it. */
+  readonly ref: string;
+  readonly digest: string;
+  /** Where its installation medium lies; never fetched, only recognised. */
+  readonly url: string;
+  readonly kubeletVersion: string;
+}
+
+export const imageSchema = z.strictObject({
+  ref: word,
+  digest: z
+    .string()
+    .regex(/^sha256:[0-9a-f]{64}$/, "must be sha256: and 64 lower-case hexadecimal digits")
+    .optional(),
+  url: z.url().max(500).optional(),
+  kubelet_version: word.optional(),
+});
+
+export const DEFAULT_IMAGE_REF = "ubuntu:22.04-k8s";
+export const DEFAULT_PXE_PROFILE = "pxe-ubuntu-22.04";
+
+export const imageOf = (entry: z.infer<typeof imageSchema>, seeded: SeededValues): ImageSpec => ({
+  ref: entry.ref,
+  digest: entry.digest ?? `sha256:${seeded.hex(`image/${entry.ref}`, 64)}`,
+  url: entry.url ?? `http://images.invalid/${entry.ref.replaceAll(/[^A-Za-z0-9._-]+/g, "-")}.iso`,
+  kubeletVersion: entry.kubelet_version ?? "v1.31.4",
+});
+
+/** What an installation was asked for, beside the image itself. */
+export interface InstallOrder {
+  readonly image: ImageSpec;
+  readonly cloudInit: string | null;
+  readonly token: string | null;
+}
+
+/**
+ * The image that a medium's address means: by the address itself, or by its file name, since sites keep mirrors. The query
+ * says what the installation is given: `cloud_init` and `token`.
+ */
+export function orderFromUrl(url: string, images: readonly ImageSpec[]): InstallOrder | undefined {
+  if (!URL.canParse(url)) return undefined;
+  const { origin, pathname, searchParams } = new URL(url);
+  const image =
+    images.find((candidate) => candidate.url === `${origin}${pathname}`) ??
+    images.find((candidate) => fileName(candidate.url) === decodeName(fileName(pathname)));
+  if (image === undefined) return undefined;
+  return { image, cloudInit: searchParams.get("cloud_init"), token: searchParams.get("token") };
+}
+
+const fileName = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+
+function decodeName(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,82 @@
+import { z } from "zod";
+import { type PowerShelfSpec, SHELF_LAYOUTS, type ShelfLayout } from "../devices/power-shelf.ts";
+import type { SeededValues } from "../seeded-values.ts";
+import { accountFields, addressOf, loopbackAddress, mac, macOf, name, type Place, placeDigits, word } from "./fields.ts";
+
+const SHELVES_PER_RACK = 8;
+const SUPPLIES_PER_SHELF = 6;
+const MOST_SHELVES = 64;
+
+const shelfSchema = z.strictObject({
+  id: name.optional(),
+  address: loopbackAddress.optional(),
+  mac: mac.optional(),
+  serial: word.optional(),
+  layout: z.enum(SHELF_LAYOUTS).optional(),
+  vendor: word.optional(),
+  model: word.optional(),
+  firmware: word.optional(),
+  ...accountFields,
+  power: z.enum(["on", "off"]).optional(),
+  capacity_watts: z.number().positive().max(1_000_000).optional(),
+});
+type ShelfEntry = z.infer<typeof shelfSchema>;
+
+/** What a rack of the site file may say about its shelves. */
+export const rackShelfFields = {
+  layout: z.enum(SHELF_LAYOUTS).optional(),
+  shelves: z.union([z.int().min(0).max(MOST_SHELVES), z.array(shelfSchema).max(MOST_SHELVES)]).optional(),
+};
+type RackShelves = z.infer<z.ZodObject<typeof rackShelfFields>>;
+
+const VENDOR: Readonly<Record<ShelfLayout, { vendor: string; model: string; firmware: string; serialPrefix: string }>> =
+  {
+    liteon: { vendor: "LITE-ON", model: "PF-1333-7R", firmware: "r1.3.9", serialPrefix: "LT" },
+    standard: { vendor: "Generic", model: "PS-33K", firmware: "2.4.1", serialPrefix: "GN" },
+  };
+
+export function shelvesOf(
+  rack: RackShelves,
+  { rackId, rackNumber }: Omit<Place, "slot">,
+  seeded: SeededValues,
+): PowerShelfSpec[] {
+  // Racks alternate between the layouts, so that the smallest datacentre already shows both.
+  const layout = rack.layout ?? (rackNumber % 2 === 1 ? "liteon" : "standard");
+  const shelves = rack.shelves ?? SHELVES_PER_RACK;
+  const entries: readonly ShelfEntry[] =
+    typeof shelves === "number" ? Array.from({ length: shelves }, () => ({})) : shelves;
+  return entries.map((entry, index) => shelfOf({ layout, ...entry }, { rackId, rackNumber, slot: index + 1 }, seeded));
+}
+
+function shelfOf(
+  entry: ShelfEntry & { layout?: ShelfLayout | undefined },
+  place: Place,
+  seeded: SeededValues,
+): PowerShelfSpec {
+  const id = entry.id ?? `${place.rackId}-shelf-${place.slot}`;
+  const layout = entry.layout ?? "liteon";
+  const vendor = VENDOR[layout];
+  return {
+    kind: "power_shelf",
+    id,
+    rack: place.rackId,
+    slot: place.slot,
+    address: entry.address ?? addressOf("shelf", place),
+    mac: entry.mac ?? macOf({ prefix: "02", seedName: `${id}/mac`, place, seeded }),
+    serial: entry.serial ?? `${vendor.serialPrefix}${seeded.label(`${id}/serial`, 6)}${placeDigits(place)}`,
+    layout,
+    vendor: entry.vendor ?? vendor.vendor,
+    model: entry.model ?? vendor.model,
+    bmcFirmware: entry.firmware ?? vendor.firmware,
+    username: entry.username ?? "root",
+    password: entry.password ?? seeded.label(`${id}/password`, 16),
+    supplies: Array.from({ length: SUPPLIES_PER_SHELF }, (_, index) => ({
+      name: `ps${index}`,
+      serial: `${vendor.serialPrefix}P${seeded.label(`${id}/supply-${index}`, 8)}${index}`,
+      firmware: "0204",
+    })),
+    capacityWatts: entry.capacity_watts ?? 33_000,
+    initialPower: entry.power ?? "on",
+    lockout: { failures: entry.lockout_failures ?? 10, seconds: entry.lockout_seconds ?? 60 },
+  };
+}

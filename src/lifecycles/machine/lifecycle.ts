@@ -1,0 +1,67 @@
+import { hours } from "../../kernel/duration.ts";
+import { ANY, asked, caused, defineLifecycle, type Happening, type JsonObject } from "../../kernel/lifecycle.ts";
+import { holds } from "./conditions.ts";
+import type { Machine, PhaseAfterRun } from "./machine.ts";
+
+const needsNobody = (machine: Machine) => !holds(machine.conditions, "NeedsIntervention");
+const hasNoActiveRun = (machine: Machine) => machine.activeRunId === null;
+const leadsTo = (phase: PhaseAfterRun) => (machine: Machine) => machine.state.on_success === phase;
+
+/**
+ * What `run_started` is told. `onSuccess` is left out by runs with neither repave, join nor rma: the machine then returns to the
+ * phase that it had (a reboot does not lift maintenance).
+ */
+export const runStartedData = (run: string, onSuccess: PhaseAfterRun | null): JsonObject =>
+  onSuccess === null ? { run } : { run, on_success: onSuccess };
+
+/** The plan is frozen when the run starts, so where success leads is known then, and the table can say it. */
+const theRun = ({ state }: Machine, { data = {} }: Happening): JsonObject => ({
+  on_success: state.name,
+  ...data,
+  before: state.name,
+});
+
+/**
+ * The phases of docs/specs/bare-metal-api.md. There is no phase for errors: those are conditions.
+ *
+ * Nothing here works by itself: people ask, and runs cause. PROVISIONING is the run's affair, so it has an SLA and no handler.
+ */
+export const machineLifecycle = defineLifecycle<Machine>()({
+  kind: "machine",
+  initial: "FACTORY_READY",
+  quietFacts: ["observedAt"],
+
+  // biome-ignore format: a table is read by its columns
+  states: {
+    FACTORY_READY: { rest: true,     doc: "Arrived with a base OS and baseline networking." },
+    READY:         { rest: true,     doc: "Imported; can be managed." },
+    PROVISIONING:  { sla: hours(4),  doc: "A run is changing it; the end of the run leads out." },
+    IN_SERVICE:    { rest: true,     doc: "Serves workloads in the customer's cluster." },
+    MAINTENANCE:   { rest: true,     doc: "Drained; disruptive work is allowed." },
+    RMA:           { rest: true,     doc: "Taken out of service to be returned or replaced." },
+    RETIRED:       { terminal: true, doc: "Removed from the inventory; nothing can be done with it." },
+  },
+
+  // biome-ignore format: a table is read by its columns
+  transitions: [
+    // from           trigger                     to
+    ["FACTORY_READY", asked("accept"),            "READY"],
+    ["FACTORY_READY", caused("inspected"),        "READY"],
+    ["READY",         asked("enter_maintenance"), "MAINTENANCE"],
+    ["IN_SERVICE",    asked("enter_maintenance"), "MAINTENANCE"],
+    ["MAINTENANCE",   asked("exit_maintenance"),  "READY",         { provided: needsNobody }],
+    [ANY,             caused("run_started"),      "PROVISIONING",  { carries: theRun }],
+    ["PROVISIONING",  caused("run_succeeded"),    "IN_SERVICE",    { provided: leadsTo("IN_SERVICE") }],
+    ["PROVISIONING",  caused("run_succeeded"),    "READY",         { provided: leadsTo("READY") }],
+    ["PROVISIONING",  caused("run_succeeded"),    "RMA",           { provided: leadsTo("RMA") }],
+    ["PROVISIONING",  caused("run_succeeded"),    "FACTORY_READY", { provided: leadsTo("FACTORY_READY") }],
+    ["PROVISIONING",  caused("run_succeeded"),    "MAINTENANCE",   { provided: leadsTo("MAINTENANCE") }],
+    ["PROVISIONING",  caused("run_failed"),       "MAINTENANCE"],
+    ["PROVISIONING",  caused("run_canceled"),     "MAINTENANCE"],
+    ["RMA",           asked("return"),            "FACTORY_READY"],
+    [ANY,             asked("retire"),            "RETIRED",       { provided: hasNoActiveRun }],
+  ],
+});
+
+/** What a run tells the machine when it ends. */
+export type RunEndCause = "run_succeeded" | "run_failed" | "run_canceled";

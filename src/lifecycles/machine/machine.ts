@@ -1,0 +1,102 @@
+import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import type { PowerState } from "../../capabilities/power-control.ts";
+import type { MachineId } from "../../kernel/ids.ts";
+import type { Json, Thing } from "../../kernel/lifecycle.ts";
+import type { Conditions } from "./conditions.ts";
+
+/** The specification's phases, in its spelling, everywhere. */
+export const MACHINE_PHASES = [
+  "FACTORY_READY",
+  "READY",
+  "PROVISIONING",
+  "IN_SERVICE",
+  "MAINTENANCE",
+  "RMA",
+  "RETIRED",
+] as const;
+export type MachinePhase = (typeof MACHINE_PHASES)[number];
+
+/** Phases in which a run that succeeded can leave a machine. */
+export const PHASES_AFTER_RUN = ["IN_SERVICE", "READY", "RMA", "FACTORY_READY", "MAINTENANCE"] as const;
+export type PhaseAfterRun = (typeof PHASES_AFTER_RUN)[number];
+
+/** A host on the way to a machine. Its key is pinned from the start: what it forwards is no safer than itself. */
+export interface JumpHost {
+  readonly address: string;
+  readonly port: number;
+  /** As in known_hosts: type and key. */
+  readonly hostKey: string;
+  /** Null takes the machine's own user. */
+  readonly username: string | null;
+}
+
+export interface SshEndpoint {
+  readonly address: string;
+  readonly port: number;
+  /** The key that the machine must show; null until one was seen or given. */
+  readonly hostKey: string | null;
+  /** The nearest to the server first. */
+  readonly jumpHosts: readonly JumpHost[];
+}
+
+export const BMC_PROTOCOLS = ["redfish", "ipmi"] as const;
+export type BmcProtocol = (typeof BMC_PROTOCOLS)[number];
+
+export interface MachineBmc {
+  readonly address: string;
+  /** Null takes the usual one of the protocol. */
+  readonly port: number | null;
+  /** Null takes what the provider prefers. */
+  readonly protocol: BmcProtocol | null;
+  readonly scheme: BmcTarget["scheme"];
+  readonly trust: BmcTarget["trust"]["mode"];
+}
+
+/** What the owner says about a machine. */
+export interface MachineSpec {
+  readonly provider: string;
+  readonly serial: string | null;
+  readonly macs: readonly string[];
+  readonly rack: string | null;
+  readonly slot: string | null;
+  readonly location: string | null;
+  readonly customerId: string | null;
+  readonly targetCluster: string | null;
+  readonly ssh: SshEndpoint | null;
+  readonly bmc: MachineBmc | null;
+}
+
+/** What was read from the machine itself. Every part is null until it has been. */
+export interface MachineFacts {
+  readonly serial: string | null;
+  readonly vendor: string | null;
+  readonly model: string | null;
+  readonly bmcFirmware: string | null;
+  readonly certificateFingerprint: string | null;
+  readonly sshHostKey: string | null;
+  readonly powerState: PowerState | null;
+  readonly bootId: string | null;
+  readonly observedAt: string | null;
+}
+
+export interface Machine extends Thing {
+  readonly id: MachineId;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly spec: MachineSpec;
+  readonly facts: MachineFacts;
+  readonly conditions: Conditions;
+  /** The run that is PENDING or RUNNING. */
+  readonly activeRunId: string | null;
+  /** What ended runs could not undo, for people. */
+  readonly residue: readonly string[];
+  readonly state: {
+    readonly name: string;
+    /** While PROVISIONING: the run that is changing the machine. */
+    readonly run?: string;
+    /** While PROVISIONING: the phase before. */
+    readonly before?: string;
+    /** While PROVISIONING: the phase that follows when the run succeeds. */
+    readonly on_success?: string;
+    readonly [carried: string]: Json | undefined;
+  };
+}

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { type Database, type DatabaseConfig, openDatabase } from "../src/store/database.ts";
 import { type Embedded, startEmbedded } from "../src/store/embedded.ts";
-import type { StoreLog } from "../src/store/log.ts";
+import type { Log } from "../src/kernel/log.ts";
 import { migrate } from "../src/store/migrate.ts";
 
 /** What is measured on: an embedded server as it runs in production, with its commits durable. */
@@ -21,7 +21,7 @@ export interface BenchDatabase {
 }
 
 /** A measurement during which something went wrong is not one: warnings go to the terminal. */
-export const benchLog: StoreLog = {
+export const benchLog: Log = {
   debug() {},
   info() {},
   warn: (fields, message) => console.warn("warn:", message, fields),

@@ -1,56 +1,46 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { z } from "zod";
-import type { PowerShelf } from "./devices/power-shelf.ts";
+import { describeMachine, describeShelf, expectedShelf } from "./control-descriptions.ts";
+import { MACHINE_ROUTES } from "./control-machine-routes.ts";
+import {
+  type ControlCall,
+  type ControlOptions,
+  noContent,
+  noDevice,
+  ok,
+  type Reply,
+  type Route,
+  refused,
+} from "./control-route.ts";
+import type { Conduct } from "./devices/power.ts";
 import type { FaultBook } from "./faults/fault-book.ts";
 import { type FaultRule, faultRuleSchema, matchesPattern } from "./faults/fault-rule.ts";
 import { InvalidInput, parseInput } from "./invalid-input.ts";
 import { readBody, splitTarget } from "./request-body.ts";
-import { FASTEST_SPEED, type SimulatedClock, SLOWEST_SPEED } from "./simulated-clock.ts";
-
-export interface ControlOptions {
-  readonly shelves: ReadonlyMap<string, PowerShelf>;
-  readonly faults: FaultBook;
-  readonly clock: SimulatedClock;
-  readonly redfishPort: () => number;
-  readonly setSpeed: (speed: number) => void;
-  readonly log: (line: string) => void;
-}
-
-interface Reply {
-  readonly status: number;
-  readonly body?: unknown;
-}
-
-interface Call {
-  readonly options: ControlOptions;
-  /** The part of the path that the route leaves open. */
-  readonly id: string;
-  readonly body: unknown;
-}
-
-type Route = readonly [method: string, path: RegExp, handle: (call: Call) => Reply];
+import { FASTEST_SPEED, SLOWEST_SPEED } from "./simulated-clock.ts";
 
 const powerSchema = z.strictObject({ power: z.enum(["on", "off"]) });
 const speedSchema = z.strictObject({ speed: z.number().min(SLOWEST_SPEED).max(FASTEST_SPEED) });
 
-const ok = (body: unknown): Reply => ({ status: 200, body });
-const noContent: Reply = { status: 204 };
-const refused = (status: number, message: string, field?: string): Reply => ({
-  status,
-  body: { error: field === undefined ? { message } : { field, message } },
-});
+const DEVICE_KINDS = ["power_shelf", "machine"] as const;
 
 const ROUTES: readonly Route[] = [
-  ["GET", /^\/devices$/, ({ options }) => ok([...options.shelves.values()].map((shelf) => describe(shelf, options)))],
+  ["GET", /^\/devices$/, listDevices],
   ["GET", /^\/devices\/([^/]+)$/, getDevice],
   ["POST", /^\/devices\/([^/]+)\/power$/, switchPower],
-  ["GET", /^\/inventory$/, ({ options }) => ok([...options.shelves.values()].map((shelf) => expected(shelf, options)))],
+  [
+    "GET",
+    /^\/inventory$/,
+    ({ options }) =>
+      ok([...options.shelves.values()].map((shelf) => expectedShelf(shelf, options.endpoints.redfishPort))),
+  ],
   ["GET", /^\/faults$/, ({ options }) => ok(options.faults.list().map(describeFault))],
   ["POST", /^\/faults$/, addFault],
   ["DELETE", /^\/faults$/, ({ options }) => ok({ removed: options.faults.clear() })],
   ["DELETE", /^\/faults\/([^/]+)$/, removeFault],
   ["GET", /^\/speed$/, ({ options }) => ok({ speed: options.clock.speed })],
   ["PUT", /^\/speed$/, putSpeed],
+  ...MACHINE_ROUTES,
 ];
 
 /** The person at the rack: sees the truth about every device, uses the switches, and breaks things. Loopback only. */
@@ -70,7 +60,7 @@ export function createControlServer(options: ControlOptions): Server {
 async function answer(options: ControlOptions, request: IncomingMessage): Promise<Reply> {
   if (isFromBrowser(request))
     return refused(403, "the control API is not for web pages: no Origin header, and a loopback Host");
-  const { path } = splitTarget(request.url);
+  const { path, query } = splitTarget(request.url);
   const text = await readBody(request);
   if (text === undefined) return refused(413, "the body is too large");
   const matching = ROUTES.flatMap(([method, pattern, handle]) => {
@@ -78,10 +68,11 @@ async function answer(options: ControlOptions, request: IncomingMessage): Promis
     return match === null ? [] : [{ method, handle, id: match[1] ?? "" }];
   });
   const route = matching.find(({ method }) => method === request.method);
-  if (matching.length === 0) return refused(404, `there is no ${path}; see /devices, /inventory, /faults and /speed`);
+  if (matching.length === 0)
+    return refused(404, `there is no ${path}; see /devices, /inventory, /clusters, /images, /faults and /speed`);
   if (route === undefined) return refused(405, `${path} knows ${matching.map(({ method }) => method).join(", ")} only`);
   try {
-    return route.handle({ options, id: decode(route.id), body: parseJson(text) });
+    return route.handle({ options, id: decode(route.id), query: new URLSearchParams(query), body: parseJson(text) });
   } catch (error) {
     if (error instanceof InvalidInput) return refused(400, error.message, error.field);
     throw error;
@@ -94,23 +85,44 @@ function isFromBrowser({ headers }: IncomingMessage): boolean {
   return headers.origin !== undefined || !(host === "localhost" || host.startsWith("127."));
 }
 
-function getDevice({ options, id }: Call): Reply {
-  const shelf = options.shelves.get(id);
-  if (shelf === undefined) return refused(404, `there is no device ${id}; GET /devices lists them`);
-  return ok({ ...describe(shelf, options), effects: shelf.effects, requests: shelf.requests });
+/** Shelves first, each kind in the order of its racks. */
+function listDevices({ options, query }: ControlCall): Reply {
+  const asked = query.get("kind");
+  const kind = DEVICE_KINDS.find((each) => each === asked);
+  if (asked !== null && kind === undefined) throw new InvalidInput("kind", `must be one of ${DEVICE_KINDS.join(", ")}`);
+  const { shelves, machines, endpoints } = options;
+  return ok([
+    ...(kind === "machine" ? [] : [...shelves.values()].map((shelf) => describeShelf(shelf, endpoints.redfishPort))),
+    ...(kind === "power_shelf" ? [] : [...machines.values()].map((machine) => describeMachine(machine, endpoints))),
+  ]);
 }
 
-function switchPower({ options, id, body }: Call): Reply {
-  const shelf = options.shelves.get(id);
-  if (shelf === undefined) return refused(404, `there is no device ${id}; GET /devices lists them`);
+function getDevice({ options, id }: ControlCall): Reply {
+  const device = options.shelves.get(id) ?? options.machines.get(id);
+  if (device === undefined) return noDevice(id);
+  return ok({ ...describe(options, id), effects: device.effects, requests: device.requests });
+}
+
+function switchPower({ options, id, body }: ControlCall): Reply {
+  const device = options.shelves.get(id) ?? options.machines.get(id);
+  if (device === undefined) return noDevice(id);
   const { power } = parseInput(powerSchema, body);
   const lie = options.faults.strike("lie_state", { device: id });
-  shelf.switchAtRack(power, lie === undefined ? { is: "honest" } : { is: "lying", faultId: lie.id });
-  return ok(describe(shelf, options));
+  const conduct: Conduct = lie === undefined ? { is: "honest" } : { is: "lying", faultId: lie.id };
+  device.switchAtRack(power, conduct);
+  return ok(describe(options, id));
 }
 
-function addFault({ options, body }: Call): Reply {
-  const rule = checkFaultRule(body, options.shelves.keys());
+function describe({ shelves, machines, endpoints }: ControlOptions, id: string) {
+  const shelf = shelves.get(id);
+  if (shelf !== undefined) return describeShelf(shelf, endpoints.redfishPort);
+  const machine = machines.get(id);
+  return machine === undefined ? undefined : describeMachine(machine, endpoints);
+}
+
+function addFault({ options, body }: ControlCall): Reply {
+  const { shelves, machines, site } = options;
+  const rule = checkFaultRule(body, [...shelves.keys(), ...machines.keys(), ...site.clusters.map(({ name }) => name)]);
   return { status: 201, body: describeFault(options.faults.add(rule)) };
 }
 
@@ -124,11 +136,11 @@ export function checkFaultRule(input: unknown, deviceIds: Iterable<string>, root
   );
 }
 
-function removeFault({ options, id }: Call): Reply {
+function removeFault({ options, id }: ControlCall): Reply {
   return options.faults.remove(id) ? noContent : refused(404, `there is no fault ${id}; GET /faults lists them`);
 }
 
-function putSpeed({ options, body }: Call): Reply {
+function putSpeed({ options, body }: ControlCall): Reply {
   const { speed } = parseInput(speedSchema, body);
   options.setSpeed(speed);
   return ok({ speed });
@@ -140,40 +152,6 @@ const describeFault = ({ id, rule, since, seen, applied }: ReturnType<FaultBook[
   since: new Date(since).toISOString(),
   seen,
   applied,
-});
-
-function describe(shelf: PowerShelf, { redfishPort }: ControlOptions) {
-  const { kind, id, rack, slot, address, mac, serial, vendor, model, layout, bmcFirmware, supplies } = shelf.spec;
-  const { power, reported, meter } = shelf.read();
-  const on = power === "on" || power === "powering_off";
-  return {
-    id,
-    kind,
-    rack,
-    slot,
-    address,
-    port: redfishPort(),
-    mac,
-    serial,
-    vendor,
-    model,
-    layout,
-    firmware: bmcFirmware,
-    power,
-    reported_power: reported,
-    meter,
-    psus: supplies.map((supply) => ({ ...supply, on, health: "ok" })),
-  };
-}
-
-const expected = ({ spec }: PowerShelf, { redfishPort }: ControlOptions) => ({
-  bmc_mac_address: spec.mac,
-  bmc_username: spec.username,
-  bmc_password: spec.password,
-  shelf_serial_number: spec.serial,
-  bmc_ip_address: `${spec.address}:${redfishPort()}`,
-  rack_id: spec.rack,
-  metadata: { name: spec.id },
 });
 
 function parseJson(text: string): unknown {

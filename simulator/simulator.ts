@@ -4,10 +4,13 @@ import { join } from "node:path";
 import { loadOrCreateCertificate } from "./certificate/certificate.ts";
 import { checkFaultRule, createControlServer } from "./control-api.ts";
 import { lockDataDirectory } from "./data-directory-lock.ts";
+import { Machine } from "./devices/machine.ts";
 import { PowerShelf } from "./devices/power-shelf.ts";
 import { FaultBook } from "./faults/fault-book.ts";
 import { InvalidInput } from "./invalid-input.ts";
 import { listen } from "./listening.ts";
+import { machineTree } from "./redfish/machine-resources.ts";
+import { powerShelfTree } from "./redfish/power-shelf-resources.ts";
 import { createRedfishListener, type RedfishDevice } from "./redfish/redfish-listener.ts";
 import { RedfishService } from "./redfish/redfish-service.ts";
 import { createSeededValues, type SeededValues } from "./seeded-values.ts";
@@ -19,6 +22,7 @@ import {
   SLOWEST_SPEED,
 } from "./simulated-clock.ts";
 import { loadSite, type Site } from "./site.ts";
+import { createSiteKeys, type SiteKeys } from "./ssh/site-keys.ts";
 import { openStateJournal, type StateJournal } from "./state-journal.ts";
 
 export interface SimulatorOptions {
@@ -45,6 +49,8 @@ export interface Simulator {
 }
 
 const CONTROL_HOST = "127.0.0.1";
+const SHELF_TREES = { liteon: powerShelfTree("liteon"), standard: powerShelfTree("standard") } as const;
+const MACHINE_TREE = machineTree();
 
 /** Brings the simulated datacentre up, as it was left, and resolves once both ports answer. */
 export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
@@ -75,8 +81,10 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
 
 interface World {
   readonly shelves: ReadonlyMap<string, PowerShelf>;
+  readonly machines: ReadonlyMap<string, Machine>;
   readonly byAddress: ReadonlyMap<string, RedfishDevice>;
   readonly faults: FaultBook;
+  readonly keys: SiteKeys;
 }
 
 function createWorld(parts: {
@@ -87,24 +95,36 @@ function createWorld(parts: {
   clock: SimulatedClock;
 }): World {
   const { options, site, seeded, journal, clock } = parts;
-  const ids = site.shelves.map(({ id }) => id);
+  const ids = [...site.shelves, ...site.machines].map(({ id }) => id).concat(site.clusters.map(({ name }) => name));
   const atStart = (options.faults ?? []).map((rule, index) => checkFaultRule(rule, ids, `faults[${index}]`));
   const faults = new FaultBook({ journal, seeded, realNow: clock.realNow, atStart });
-  const surroundings = {
+  const surroundings = (kind: "shelf" | "machine") => ({
     clock,
     seeded,
-    load: (id: string) => journal.get(`shelf/${id}`),
-    save: (id: string, state: unknown) => journal.put(`shelf/${id}`, state),
+    load: (id: string) => journal.get(`${kind}/${id}`),
+    save: (id: string, state: unknown) => journal.put(`${kind}/${id}`, state),
     isFaultPresent: (id: string) => faults.get(id) !== undefined,
+  });
+  const aroundShelves = surroundings("shelf");
+  const aroundMachines = {
+    ...surroundings("machine"),
+    images: site.images,
+    pxeImage: site.pxe.image,
+    installFails: (device: string) => faults.strike("install_fails", { device }) !== undefined,
   };
-  const shelves = new Map(site.shelves.map((spec) => [spec.id, new PowerShelf(spec, surroundings)]));
-  const byAddress = new Map(
-    [...shelves.values()].map((shelf) => {
-      const service = new RedfishService({ shelf, faults, seeded, realNow: clock.realNow });
-      return [shelf.spec.address, { shelf, service }];
-    }),
-  );
-  return { shelves, byAddress, faults };
+  const shelves = new Map(site.shelves.map((spec) => [spec.id, new PowerShelf(spec, aroundShelves)]));
+  const machines = new Map(site.machines.map((spec) => [spec.id, new Machine(spec, aroundMachines)]));
+  const behind = { faults, seeded, realNow: clock.realNow };
+  const byAddress = new Map<string, RedfishDevice>();
+  for (const device of shelves.values()) {
+    const tree = SHELF_TREES[device.spec.layout];
+    byAddress.set(device.spec.address, { device, service: new RedfishService({ device, tree, ...behind }) });
+  }
+  for (const device of machines.values()) {
+    const service = new RedfishService({ device, tree: MACHINE_TREE, ...behind });
+    byAddress.set(device.spec.address, { device, service });
+  }
+  return { shelves, machines, byAddress, faults, keys: createSiteKeys(seeded) };
 }
 
 async function openPorts(parts: {
@@ -117,7 +137,7 @@ async function openPorts(parts: {
   cleanUp: AsyncDisposableStack;
 }): Promise<{ redfishPort: number; controlUrl: string }> {
   const { options, site, journal, clock, world, log, cleanUp } = parts;
-  const addresses = site.shelves.map(({ address }) => address);
+  const addresses = [...site.shelves, ...site.machines].map(({ address }) => address);
   const certificate = loadOrCreateCertificate(options.dataDir, addresses, new Date(clock.realNow()));
   const redfish = createRedfishListener({
     certificate,
@@ -142,9 +162,13 @@ async function openPorts(parts: {
   const redfishPort = await open(redfish, "redfish", "0.0.0.0", options.redfishPort);
   const control = createControlServer({
     shelves: world.shelves,
+    machines: world.machines,
+    site,
+    keys: world.keys,
+    clusters: () => [],
     faults: world.faults,
     clock,
-    redfishPort: () => redfishPort,
+    endpoints: { redfishPort, sshPort: 0, hostKey: (machine) => world.keys.hostKey(machine).publicKey },
     setSpeed: (speed) => journal.put("clock", clock.setSpeed(speed)),
     log,
   });

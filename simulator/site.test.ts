@@ -71,7 +71,10 @@ describe("site", () => {
     [{ racks: [{ shelves: [{ layout: "delta" }] }] }, /site\.racks\[0\]\.shelves\[0\]\.layout/],
     [{ racks: [{ shelves: [{}, { address: "10.0.0.1" }] }] }, /site\.racks\[0\]\.shelves\[1\]\.address/],
     [{ racks: [{ shelvs: 3 }] }, /site\.racks\[0\]\.shelvs/],
-    [{ racks: [{ shelves: [{ serial: "X" }, { serial: "X" }] }] }, /serial "X" belongs to two, the shelf rack-1-shelf-1 and the shelf rack-1-shelf-2/],
+    [
+      { racks: [{ shelves: [{ serial: "X" }, { serial: "X" }] }] },
+      /serial "X" belongs to two, the shelf rack-1-shelf-1 and the shelf rack-1-shelf-2/,
+    ],
     [undefined, /site/],
   ])("names the wrong field of %j", (description, reason) => {
     expect(() => buildSite(description, seeded)).toThrow(reason);

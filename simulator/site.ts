@@ -30,10 +30,7 @@ const siteSchema = z.strictObject({
   racks: z.union([z.int().min(1).max(MOST_RACKS), z.array(rackSchema).min(1).max(MOST_RACKS)]),
   images: z.array(imageSchema).min(1).max(100).optional(),
   pxe: z.strictObject({ profile: word, image: word }).optional(),
-  clusters: z
-    .array(z.strictObject({ name }))
-    .max(16)
-    .optional(),
+  clusters: z.array(z.strictObject({ name })).max(16).optional(),
 });
 
 /** @param site `racks=N`, or the path of a YAML or JSON file. */
@@ -88,8 +85,16 @@ export function buildSite(description: unknown, seeded: SeededValues, root = "si
 
 function checkSite({ shelves, machines, images, clusters }: Site, root: string): void {
   for (const key of ["id", "mac", "serial"] as const) {
-    requireUnique(root, key, shelves.map((shelf) => [shelf[key], `the shelf ${shelf.id}`]));
-    requireUnique(root, key, machines.map((machine) => [machine[key], `the machine ${machine.id}`]));
+    requireUnique(
+      root,
+      key,
+      shelves.map((shelf) => [shelf[key], `the shelf ${shelf.id}`]),
+    );
+    requireUnique(
+      root,
+      key,
+      machines.map((machine) => [machine[key], `the machine ${machine.id}`]),
+    );
   }
   const devices = [...shelves, ...machines];
   requireUnique(root, "id", [
@@ -105,7 +110,10 @@ function checkSite({ shelves, machines, images, clusters }: Site, root: string):
     if (initialImage !== null && !images.some(({ ref }) => ref === initialImage))
       throw new InvalidInput(root, `the machine ${id} has the image "${initialImage}", which the site does not have`);
     if (initialCluster !== null && !clusters.some((cluster) => cluster.name === initialCluster))
-      throw new InvalidInput(root, `the machine ${id} is in the cluster "${initialCluster}", which the site does not have`);
+      throw new InvalidInput(
+        root,
+        `the machine ${id} is in the cluster "${initialCluster}", which the site does not have`,
+      );
   }
 }
 

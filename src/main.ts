@@ -4,10 +4,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type LoadedConfig, loadConfig, type Profile, printConfig } from "./config.ts";
 import { AppError, messageOf } from "./kernel/errors.ts";
-import { createLog, type Log } from "./telemetry/log.ts";
+import type { Log } from "./kernel/log.ts";
+import { createLog } from "./telemetry/log.ts";
 import { startDev } from "./wiring/dev.ts";
 import { startServer } from "./wiring/server.ts";
-import { simulatorFlags } from "./wiring/simulator-process.ts";
+import { simulatorFlags, takeSimulatorFlags } from "./wiring/simulator-process.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const USAGE = 2;
@@ -16,12 +17,14 @@ const FAILED = 1;
 const version = (JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { version: string }).version;
 
 const COMMANDS: { readonly [name: string]: (argv: readonly string[]) => Promise<number> } = {
-  dev: (argv) =>
-    runUntilStopped("dev", argv, async (options) => {
-      const dev = await startDev(options);
+  dev(argv) {
+    const { own, rest } = takeSimulatorFlags(argv);
+    return runUntilStopped("dev", rest, async (options) => {
+      const dev = await startDev({ ...options, simulatorFlags: own });
       process.stdout.write(welcome(dev));
       return dev;
-    }),
+    });
+  },
   serve: (argv) =>
     runUntilStopped("serve", argv, async (options) => {
       const server = await startServer(options);
@@ -32,7 +35,10 @@ const COMMANDS: { readonly [name: string]: (argv: readonly string[]) => Promise<
   config: checkConfig,
 };
 
-/** SIGINT and SIGTERM stop in good order; a second one stops waiting. */
+/** One Ctrl-C may arrive twice: from the terminal, and passed on by npm. */
+const SAME_KEY_PRESS_MS = 2_000;
+
+/** SIGINT and SIGTERM stop in good order; a later second one stops waiting, and still leaves no process behind. */
 async function runUntilStopped(
   profile: Profile,
   argv: readonly string[],
@@ -41,20 +47,27 @@ async function runUntilStopped(
     log: Log;
     version: string;
     signal: AbortSignal;
-  }) => Promise<{ stop(): Promise<void> }>,
+  }) => Promise<{ stop(): Promise<void>; abandon(): void }>,
 ): Promise<number> {
   const { config, warnings } = loadConfig({ env: process.env, argv, profile });
   const log = createLog(config.log);
   for (const warning of warnings) log.warn({}, warning);
   const stopping = new AbortController();
+  let running: { stop(): Promise<void>; abandon(): void } | undefined;
+  let firstAt = 0;
   for (const name of ["SIGINT", "SIGTERM"] as const) {
     process.on(name, () => {
-      if (stopping.signal.aborted) process.exit(FAILED);
-      log.info({ signal: name }, "stopping");
-      stopping.abort();
+      if (!stopping.signal.aborted) {
+        firstAt = performance.now();
+        log.info({ signal: name }, "stopping");
+        stopping.abort();
+      } else if (performance.now() - firstAt > SAME_KEY_PRESS_MS) {
+        running?.abandon();
+        process.exit(FAILED);
+      }
     });
   }
-  const running = await start({ config, log, version, signal: stopping.signal });
+  running = await start({ config, log, version, signal: stopping.signal });
   if (!stopping.signal.aborted) await once(stopping.signal, "abort");
   await running.stop();
   log.info({}, "stopped");
@@ -84,8 +97,9 @@ function welcome(dev: Awaited<ReturnType<typeof startDev>>): string {
 
 /** The simulator alone, in the foreground. */
 async function runSimulator(argv: readonly string[]): Promise<number> {
-  const { config } = loadConfig({ env: process.env, argv, profile: "dev" });
-  const child = spawn(process.execPath, [join(ROOT, "simulator", "main.ts"), ...simulatorFlags(config)], {
+  const { own, rest } = takeSimulatorFlags(argv);
+  const { config } = loadConfig({ env: process.env, argv: rest, profile: "dev" });
+  const child = spawn(process.execPath, [join(ROOT, "simulator", "main.ts"), ...simulatorFlags(config), ...own], {
     stdio: "inherit",
   });
   for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => child.kill(name));

@@ -98,10 +98,15 @@ export function flipped(state: MachineState, to: Power, at: number, around: Life
 
 /** From the reset vector on, as after a reset of the running system. */
 export const restarted = (state: MachineState, at: number, around: LifeSurroundings): MachineState =>
-  logged({ ...stopped(state, at), life: { is: "post", until: at + POST_MS }, lastResetAt: at }, around, [
-    "post_started",
-    at,
-  ]);
+  logged(
+    {
+      ...stopped(state, at),
+      life: { is: "post", until: at + POST_MS },
+      lastResetTime: Math.round(around.realTimeOf(at)),
+    },
+    around,
+    ["post_started", at],
+  );
 
 /** The operating system hears of it and goes down by itself. */
 export const shutDown = (
@@ -125,7 +130,11 @@ export const crashed = (state: MachineState, at: number, around: LifeSurrounding
 /** Whatever ran does not run any more: no kubelet is heard of, and a join that was under way is lost. */
 function stopped(state: MachineState, at: number): MachineState {
   if (state.life.is !== "running") return state;
-  return { ...state, joining: null, kubeletSilentSince: state.kubelet?.active === true ? at : state.kubeletSilentSince };
+  return {
+    ...state,
+    joining: null,
+    kubeletSilentSince: state.kubelet?.active === true ? at : state.kubeletSilentSince,
+  };
 }
 
 /** The end of the self-test: the override is used up, and the first source that has something to boot is taken. */
@@ -220,7 +229,10 @@ function installed(
 function running(state: MachineState, at: number, around: LifeSurroundings): MachineState {
   const effects = counted(state.effects, "boots");
   const bootId = seededUuid(around.seeded, `${around.spec.id}/boot/${effects.boots}`);
-  return logged({ ...state, life: { is: "running" }, runningSince: at, bootId, effects }, around, ["os_running", at]);
+  // Whoever stopped the kubelet did so for this boot only.
+  const kubelet = state.kubelet === null ? null : { ...state.kubelet, active: true };
+  const up: MachineState = { ...state, life: { is: "running" }, runningSince: at, bootId, kubelet, effects };
+  return logged(up, around, ["os_running", at]);
 }
 
 export const logged = (

@@ -114,8 +114,8 @@ export interface MachineState {
   readonly lie: Lie | null;
   readonly managerBackAt: number;
   readonly life: Life;
-  /** Simulated time. */
-  readonly lastResetAt: number;
+  /** Real time in milliseconds. */
+  readonly lastResetTime: number;
   readonly os: InstalledSystem | null;
   /** Of the system that runs, or ran last. */
   readonly bootId: string | null;
@@ -162,10 +162,7 @@ const NO_EFFECTS: MachineEffects = {
 export const NO_OVERRIDE: BootOverride = { enabled: "Disabled", target: "None", mode: "UEFI", httpUri: null };
 
 /** As it was delivered: what the site says about it, running for a long time if it is on. */
-export function freshState(
-  spec: MachineSpec,
-  factory: { image: ImageSpec | undefined; bootId: string },
-): MachineState {
+export function freshState(spec: MachineSpec, factory: { image: ImageSpec | undefined; bootId: string }): MachineState {
   const { image, bootId } = factory;
   const on = spec.initialPower === "on";
   const os: InstalledSystem | null =
@@ -188,7 +185,7 @@ export function freshState(
     lie: null,
     managerBackAt: 0,
     life: !on ? { is: "off" } : running ? { is: "running" } : { is: "hung", why: "no_boot_device" },
-    lastResetAt: 0,
+    lastResetTime: 0,
     os,
     bootId: running ? bootId : null,
     runningSince: 0,

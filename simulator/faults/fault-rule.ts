@@ -34,6 +34,11 @@ const faultSchema = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("wrong_serial"), serial: z.string().min(1).max(128).optional() }),
   z.strictObject({ type: z.literal("lie_accept") }),
   z.strictObject({ type: z.literal("lie_state") }),
+  z.strictObject({ type: z.literal("install_fails") }),
+  z.strictObject({ type: z.literal("join_fails") }),
+  z.strictObject({ type: z.literal("ssh_refused") }),
+  z.strictObject({ type: z.literal("ssh_hang") }),
+  z.strictObject({ type: z.literal("wrong_host_key") }),
 ]);
 
 /** Where × what × how often. All times in a rule are real time, whatever the speed of the simulation. */

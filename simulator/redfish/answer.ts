@@ -16,6 +16,19 @@ const MESSAGES = {
   UnrecognizedRequestBody: [400, "Warning", "The service detected a malformed request body: %1"],
   PropertyMissing: [400, "Warning", "The property %1 is a required property and must be included in the request."],
   PropertyValueTypeError: [400, "Warning", "The value of the property %1 is not of the type that it accepts."],
+  PropertyUnknown: [400, "Warning", "The property %1 is not in the list of valid properties for the resource."],
+  PropertyValueNotInList: [
+    400,
+    "Warning",
+    "The value for the property %1 is not in the list of acceptable values: %2.",
+  ],
+  PropertyValueConflict: [
+    400,
+    "Warning",
+    "The property %1 could not be written because its value would conflict with the value of the property %2.",
+  ],
+  ResourceInStandby: [409, "Critical", "The request could not be performed because the resource is in standby."],
+  ResourceInUse: [409, "Warning", "The change to the requested resource failed because the resource is in use. %1"],
   ActionParameterMissing: [
     400,
     "Critical",

@@ -3,7 +3,14 @@ import { readActionParameter } from "./action-body.ts";
 import { type Answer, done, noContent, ok } from "./answer.ts";
 import { logEntryMembers, managerResources } from "./manager-resources.ts";
 import { powerSubsystemResources } from "./power-subsystem-resources.ts";
-import { collection, link, REDFISH_POWER_STATE, type Resource, type ResourceCall, type ResourceTree } from "./resources.ts";
+import {
+  collection,
+  link,
+  REDFISH_POWER_STATE,
+  type Resource,
+  type ResourceCall,
+  type ResourceTree,
+} from "./resources.ts";
 import { serviceResources, sessionMembers } from "./service-resources.ts";
 
 const CHASSIS_COLLECTION = "/redfish/v1/Chassis";

@@ -35,7 +35,10 @@ export function powerSubsystemResources(chassis: string, layout: ShelfLayout): [
       `${subsystem}/PowerSupplies`,
       { GET: ({ path }) => ok(collection(path, "PowerSupplyCollection", "Power supplies", supplies)) },
     ],
-    ...supplies.map((path, index): [string, Resource<PowerShelf>] => [path, { GET: (call) => supplyAnswer(call, index, layout) }]),
+    ...supplies.map((path, index): [string, Resource<PowerShelf>] => [
+      path,
+      { GET: (call) => supplyAnswer(call, index, layout) },
+    ]),
     [`${chassis}/Sensors`, { GET: ({ path }) => ok(collection(path, "SensorCollection", "Sensors", sensors)) }],
     ...Object.entries(SENSORS).map(([id, kind]): [string, Resource<PowerShelf>] => [
       `${chassis}/Sensors/${id}`,

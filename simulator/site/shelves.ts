@@ -1,7 +1,17 @@
 import { z } from "zod";
 import { type PowerShelfSpec, SHELF_LAYOUTS, type ShelfLayout } from "../devices/power-shelf.ts";
 import type { SeededValues } from "../seeded-values.ts";
-import { accountFields, addressOf, loopbackAddress, mac, macOf, name, type Place, placeDigits, word } from "./fields.ts";
+import {
+  accountFields,
+  addressOf,
+  loopbackAddress,
+  mac,
+  macOf,
+  name,
+  type Place,
+  placeDigits,
+  word,
+} from "./fields.ts";
 
 const SHELVES_PER_RACK = 8;
 const SUPPLIES_PER_SHELF = 6;

@@ -33,6 +33,21 @@ export interface InventoryRow {
   readonly metadata: { readonly name: string };
 }
 
+export interface MachineRow {
+  readonly machine_id: string;
+  readonly serial: string;
+  readonly system_uuid: string;
+  readonly mac_addresses: readonly string[];
+  readonly bmc_endpoint: string;
+  readonly bmc_username: string;
+  readonly bmc_password: string;
+  readonly ssh_endpoint: string;
+  readonly ssh_username: string;
+  readonly ssh_password: string;
+  readonly ssh_private_key: string;
+  readonly jump?: { readonly endpoint: string; readonly username: string; readonly private_key: string };
+}
+
 /** A data directory of its own, gone at the end of the test. */
 export function temporaryDataDir(): { readonly path: string } & Disposable {
   const path = mkdtempSync(join(tmpdir(), "simulator-"));
@@ -69,12 +84,21 @@ export function connect({ dataDir, controlUrl }: { dataDir: string; controlUrl: 
     return { status: response.status, body: (text === "" ? undefined : JSON.parse(text)) as T };
   }
 
+  async function controllerOf(device: string) {
+    const { body: shelves } = await control<InventoryRow[]>("GET", "/inventory");
+    const shelf = shelves.find(({ metadata }) => metadata.name === device);
+    if (shelf !== undefined)
+      return { endpoint: shelf.bmc_ip_address, username: shelf.bmc_username, password: shelf.bmc_password };
+    const { body: machines } = await control<MachineRow[]>("GET", "/inventory/machines");
+    const machine = machines.find(({ machine_id }) => machine_id === device);
+    if (machine === undefined) throw new Error(`no device ${device}`);
+    return { endpoint: machine.bmc_endpoint, username: machine.bmc_username, password: machine.bmc_password };
+  }
+
   async function redfish(device: string, path: string, call: RedfishCall = {}): Promise<RedfishReply> {
-    const { body: rows } = await control<InventoryRow[]>("GET", "/inventory");
-    const row = rows.find(({ metadata }) => metadata.name === device);
-    if (row === undefined) throw new Error(`no device ${device}`);
-    const [host = "", port = ""] = row.bmc_ip_address.split(":");
-    const account = call.auth === undefined ? ([row.bmc_username, row.bmc_password] as const) : call.auth;
+    const { endpoint, username, password } = await controllerOf(device);
+    const [host = "", port = ""] = endpoint.split(":");
+    const account = call.auth === undefined ? ([username, password] as const) : call.auth;
     return send({ agent, host, port: Number(port), path, call, account });
   }
 

@@ -5,9 +5,10 @@ import { createContextValues } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
 import { AppError } from "../kernel/errors.ts";
+import type { Log } from "../kernel/log.ts";
 import { toHttpError } from "./error-codes.ts";
 import { requestIdFrom } from "./grpc/interceptors.ts";
-import { API_LIMITS, type ApiLog, createClose, type Listener, type ListenerOptions, tlsOptions } from "./listener.ts";
+import { API_LIMITS, createClose, type Listener, type ListenerOptions, tlsOptions } from "./listener.ts";
 import { peerKey, peerOf } from "./peer.ts";
 
 /** HTTP/1.1: RPCs by their paths, everything else to Fastify. */
@@ -78,7 +79,7 @@ function closeWhenIdle(server: Server): () => void {
 }
 
 /** Request id, log, and errors in the one shape of `error-codes.ts`, for every route. */
-function frameRest(app: FastifyInstance, log: ApiLog): void {
+function frameRest(app: FastifyInstance, log: Log): void {
   const nameOf = (request: FastifyRequest) => `${request.method} ${request.routeOptions.url ?? "(unknown)"}`;
   app.addHook("onRequest", async (request, reply) => {
     reply.header("x-request-id", request.id);

@@ -1,19 +1,13 @@
 import type { Server, Socket } from "node:net";
 import type { ConnectRouter, HandlerContext, Interceptor } from "@connectrpc/connect";
 import { type Duration, seconds } from "../kernel/duration.ts";
+import type { Log } from "../kernel/log.ts";
 
 export interface TlsMaterial {
   readonly cert: string | Buffer;
   readonly key: string | Buffer;
   /** Clients are asked for a certificate, and one signed by this CA names them. None is required: tokens work beside it. */
   readonly clientCa?: string | Buffer;
-}
-
-export interface ApiLog {
-  debug(fields: object, message: string): void;
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
 }
 
 /** What both ports hold callers to. */
@@ -39,7 +33,7 @@ export interface ListenerOptions {
     readonly readMaxBytes: number;
     readonly jsonOptions: { readonly ignoreUnknownFields: boolean };
   };
-  readonly log: ApiLog;
+  readonly log: Log;
   readonly tls: TlsMaterial | undefined;
 }
 

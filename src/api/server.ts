@@ -1,9 +1,10 @@
 import { Code, ConnectError, type ConnectRouter, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import type { FastifyInstance } from "fastify";
 import { type Duration, seconds } from "../kernel/duration.ts";
+import type { Log } from "../kernel/log.ts";
 import { createGrpcListener } from "./grpc-listener.ts";
 import { createHttpListener } from "./http-listener.ts";
-import { API_LIMITS, type ApiLog, type Listener, type ListenerOptions, type TlsMaterial } from "./listener.ts";
+import { API_LIMITS, type Listener, type ListenerOptions, type TlsMaterial } from "./listener.ts";
 
 export interface ListenAddress {
   readonly host: string;
@@ -20,7 +21,7 @@ export interface ApiServersOptions {
   readonly requestGate?: (context: HandlerContext) => void | Promise<void>;
   /** REST, operations and the console. */
   readonly http: (app: FastifyInstance) => void | Promise<void>;
-  readonly log: ApiLog;
+  readonly log: Log;
   readonly tls?: TlsMaterial;
   /** How long `close` lets calls in flight come to their end. */
   readonly closeWithin?: Duration;

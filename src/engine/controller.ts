@@ -7,7 +7,7 @@ import { pauseBefore, retrying } from "../kernel/retry.ts";
 import type { Database } from "../store/database.ts";
 import { failPoint } from "../store/fail-points.ts";
 import { announce } from "../store/journal.ts";
-import type { StoreLog } from "../store/log.ts";
+import type { Log } from "../kernel/log.ts";
 import { storeOf, type ThingStores } from "../store/things.ts";
 import type { Unit } from "../store/transitions.ts";
 import * as work from "../store/work.ts";
@@ -22,7 +22,7 @@ export interface ControllerOptions {
   readonly db: Database;
   readonly stores: ThingStores;
   readonly handlers: ReadonlyMap<string, HandlerOf>;
-  readonly log: StoreLog;
+  readonly log: Log;
   readonly clock?: Clock;
   readonly observer?: EngineObserver;
   /** Names this replica in leases. */

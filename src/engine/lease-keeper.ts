@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Clock } from "../kernel/clock.ts";
 import type { Database } from "../store/database.ts";
-import type { StoreLog } from "../store/log.ts";
+import type { Log } from "../kernel/log.ts";
 import * as work from "../store/work.ts";
 import { LEASE, LEASE_IN_DATABASE, type Lease } from "./lease.ts";
 
@@ -18,7 +18,7 @@ export async function runLeaseKeeper(
     readonly owner: string;
     readonly leases: ReadonlySet<Lease>;
     readonly clock: Clock;
-    readonly log: StoreLog;
+    readonly log: Log;
   },
   signal: AbortSignal,
 ): Promise<void> {

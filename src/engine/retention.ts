@@ -2,14 +2,14 @@ import { setTimeout as pause } from "node:timers/promises";
 import { type Duration, hours } from "../kernel/duration.ts";
 import type { Database } from "../store/database.ts";
 import { deleteOldest } from "../store/journal.ts";
-import type { StoreLog } from "../store/log.ts";
+import type { Log } from "../kernel/log.ts";
 
 const EVERY = hours(1);
 const BATCH = 5_000;
 
 /** Forgets journal entries that are older than the retention, the oldest first and in small bites. */
 export async function runRetention(
-  { db, log, retention }: { readonly db: Database; readonly log: StoreLog; readonly retention: Duration },
+  { db, log, retention }: { readonly db: Database; readonly log: Log; readonly retention: Duration },
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {

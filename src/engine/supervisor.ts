@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { messageOf } from "../kernel/errors.ts";
 import { pauseBefore, retrying } from "../kernel/retry.ts";
-import type { StoreLog } from "../store/log.ts";
+import type { Log } from "../kernel/log.ts";
 
 export type Loop = (signal: AbortSignal) => Promise<void>;
 
@@ -13,7 +13,7 @@ export interface Loops {
 }
 
 /** Keeps loops running: one that ends or throws is started again after a growing pause, and is named meanwhile. */
-export function superviseLoops(loops: { readonly [name: string]: Loop }, log: StoreLog): Loops {
+export function superviseLoops(loops: { readonly [name: string]: Loop }, log: Log): Loops {
   const stopping = new AbortController();
   const down = new Map<string, string>();
 

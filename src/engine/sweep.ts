@@ -1,12 +1,12 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Duration } from "../kernel/duration.ts";
 import type { Database } from "../store/database.ts";
-import type { StoreLog } from "../store/log.ts";
+import type { Log } from "../kernel/log.ts";
 import type { ThingStores } from "../store/things.ts";
 import * as work from "../store/work.ts";
 
 /** The safety net: whatever should be looked at and has no wake-up gets one, so that nothing can be stranded for long. */
-export async function sweep(db: Database, stores: ThingStores, log: StoreLog): Promise<void> {
+export async function sweep(db: Database, stores: ThingStores, log: Log): Promise<void> {
   for (const { lifecycle, table } of stores.values()) {
     const restingStates = Object.entries(lifecycle.states).flatMap(([name, spec]) =>
       spec.rest || spec.terminal ? [name] : [],
@@ -17,7 +17,7 @@ export async function sweep(db: Database, stores: ThingStores, log: StoreLog): P
 }
 
 export async function runSweep(
-  options: { readonly db: Database; readonly stores: ThingStores; readonly log: StoreLog; readonly every: Duration },
+  options: { readonly db: Database; readonly stores: ThingStores; readonly log: Log; readonly every: Duration },
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {

@@ -4,7 +4,7 @@ import { AppError } from "../kernel/errors.ts";
 import type { Database } from "../store/database.ts";
 import type { EventSource, WatchItem } from "../store/event-source.ts";
 import * as journal from "../store/journal.ts";
-import type { StoreLog } from "../store/log.ts";
+import type { Log } from "../kernel/log.ts";
 import { JournalWindow } from "./journal-window.ts";
 
 const OLDEST = "0.0.0";
@@ -25,7 +25,7 @@ const READ_AHEAD_FOR = seconds(2);
  */
 export class JournalTail implements EventSource {
   readonly #db: Database;
-  readonly #log: StoreLog;
+  readonly #log: Log;
   #window: JournalWindow | undefined;
   #followers = 0;
   /** Followers that have read everything, with what they want, by what wakes them; and when there last were any. */
@@ -37,7 +37,7 @@ export class JournalTail implements EventSource {
   /** Rows since all were woken last. */
   #unseen = 0;
 
-  constructor(options: { readonly db: Database; readonly log: StoreLog }) {
+  constructor(options: { readonly db: Database; readonly log: Log }) {
     this.#db = options.db;
     this.#log = options.log;
   }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { AppError } from "./errors.ts";
-import { parseMac, parsePowerShelfId } from "./ids.ts";
+import { parseMac, parseMachineId, parsePowerShelfId } from "./ids.ts";
 
 /** The error that the function throws. */
 function refusal(parse: () => unknown): AppError {
@@ -116,5 +116,16 @@ describe("a MAC address", () => {
     expect(error.kind).toBe("invalid_argument");
     expect(error.detail.field).toBe("bmc_mac_address");
     expect(error.message).toMatch(/^bmc_mac_address: .* is not a MAC address/);
+  });
+});
+
+describe("a machine id", () => {
+  test("follows the rule of all devices, and is refused as what it is", () => {
+    expect(parseMachineId("m-rack1-03", "machine_id")).toBe("m-rack1-03");
+    expect(refusal(() => parseMachineId("M_1", "machine_id"))).toMatchObject({
+      kind: "invalid_argument",
+      detail: { field: "machine_id" },
+      message: expect.stringContaining('machine_id: "M_1" is not a machine id'),
+    });
   });
 });

@@ -3,18 +3,24 @@ import { AppError } from "./errors.ts";
 const DEVICE_ID = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
 export type PowerShelfId = string & { readonly __brand: "PowerShelfId" };
+export type MachineId = string & { readonly __brand: "MachineId" };
+
+export const parsePowerShelfId = (text: string, field: string): PowerShelfId =>
+  checkDeviceId(text, field, "power shelf") as PowerShelfId;
+export const parseMachineId = (text: string, field: string): MachineId =>
+  checkDeviceId(text, field, "machine") as MachineId;
 
 /** Device ids are DNS-safe words: `[a-z0-9]`, then up to 62 of `[a-z0-9-]`. */
-export function parsePowerShelfId(text: string, field: string): PowerShelfId {
+function checkDeviceId(text: string, field: string, kind: string): string {
   if (!DEVICE_ID.test(text)) {
     const shown = text.length > 80 ? `${text.slice(0, 80)}…` : text;
     throw new AppError(
       "invalid_argument",
-      `${field}: ${JSON.stringify(shown)} is not a power shelf id (1 to 63 characters, a-z, 0-9 and -, not starting with -)`,
+      `${field}: ${JSON.stringify(shown)} is not a ${kind} id (1 to 63 characters, a-z, 0-9 and -, not starting with -)`,
       { field },
     );
   }
-  return text as PowerShelfId;
+  return text;
 }
 
 /** With colons, dashes, dots or nothing between; a mixture is more likely a slip than an address. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import { messageOf } from "../kernel/errors.ts";
-import type { StoreLog } from "./log.ts";
+import type { Log } from "../kernel/log.ts";
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 5_000;
@@ -25,7 +25,7 @@ export interface Listener {
 }
 
 /** A connection for one channel, made again whenever it breaks, until the signal ends it. */
-export function startListener(config: pg.ClientConfig, subscription: Subscription, log: StoreLog): Listener {
+export function startListener(config: pg.ClientConfig, subscription: Subscription, log: Log): Listener {
   const first = Promise.withResolvers<void>();
   const ended = runListener(config, subscription, log, first.resolve).finally(first.resolve);
   return { listening: first.promise, ended };
@@ -34,7 +34,7 @@ export function startListener(config: pg.ClientConfig, subscription: Subscriptio
 async function runListener(
   config: pg.ClientConfig,
   { channel, onNotify, signal }: Subscription,
-  log: StoreLog,
+  log: Log,
   onListening: () => void,
 ) {
   let pause = FIRST_PAUSE_MS;

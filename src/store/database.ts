@@ -4,7 +4,7 @@ import { messageOf } from "../kernel/errors.ts";
 import { databaseError, isConnectionFailure } from "./database-errors.ts";
 import { type Listener, startListener } from "./database-listen.ts";
 import { valueParsers } from "./database-values.ts";
-import type { StoreLog } from "./log.ts";
+import type { Log } from "../kernel/log.ts";
 
 export { isConnectionFailure, isSerializationConflict, isUniqueViolation, retryOnConflict } from "./database-errors.ts";
 
@@ -60,7 +60,7 @@ export interface Database extends Queryable {
 }
 
 export interface DatabaseOptions {
-  readonly log: StoreLog;
+  readonly log: Log;
   readonly applicationName: string;
   /** Connections at most, listeners not counted. */
   readonly max?: number;

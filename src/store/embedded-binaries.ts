@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { basename, dirname, join, relative } from "node:path";
 import { AppError, messageOf } from "../kernel/errors.ts";
 import type { Account } from "./embedded-account.ts";
-import type { StoreLog } from "./log.ts";
+import type { Log } from "../kernel/log.ts";
 
 export interface Binaries {
   readonly initdb: string;
@@ -55,7 +55,7 @@ export async function prepareBinaries(options: {
   readonly from: BinaryPackage;
   readonly dataDir: string;
   readonly account: Account | undefined;
-  readonly log: StoreLog;
+  readonly log: Log;
 }): Promise<Binaries> {
   const { from, dataDir, account, log } = options;
   await makeLibraryLinks(from.root, from.root).catch((error: NodeJS.ErrnoException) => {

@@ -8,7 +8,7 @@ import type { Account } from "./embedded-account.ts";
 import type { Binaries } from "./embedded-binaries.ts";
 import { findProcess, isRunning, type ProcessIdentity, waitForExit, workingDirectory } from "./embedded-process.ts";
 import { asArguments, type Settings } from "./embedded-settings.ts";
-import type { StoreLog } from "./log.ts";
+import type { Log } from "../kernel/log.ts";
 
 export const DATABASE_USER = "millwright";
 
@@ -91,7 +91,7 @@ export async function ensureCluster(options: ClusterOptions): Promise<boolean> {
 export interface StartOptions extends ClusterOptions {
   readonly socketDir: string;
   readonly settings: Settings;
-  readonly log: StoreLog;
+  readonly log: Log;
   readonly signal?: AbortSignal;
 }
 

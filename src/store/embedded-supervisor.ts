@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../kernel/errors.ts";
-import type { StoreLog } from "./log.ts";
+import type { Log } from "../kernel/log.ts";
 
 const LOOK_EVERY_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
@@ -14,7 +14,7 @@ export interface Supervised {
  * Brings the server up again when it dies under us, by the kernel's out-of-memory killer for one: nobody else would.
  * The returned function ends the supervision and resolves when nothing of it is under way any more.
  */
-export function supervise(server: Supervised, log: StoreLog): () => Promise<void> {
+export function supervise(server: Supervised, log: Log): () => Promise<void> {
   const stop = new AbortController();
   const ended = runSupervision(server, log, stop.signal);
   return () => {
@@ -23,7 +23,7 @@ export function supervise(server: Supervised, log: StoreLog): () => Promise<void
   };
 }
 
-async function runSupervision(server: Supervised, log: StoreLog, signal: AbortSignal): Promise<void> {
+async function runSupervision(server: Supervised, log: Log, signal: AbortSignal): Promise<void> {
   let pause = LOOK_EVERY_MS;
   for (;;) {
     await delay(pause, undefined, { signal, ref: false }).catch(() => {}); // aborted: seen in the next line

@@ -18,7 +18,7 @@ import { isRunning } from "./embedded-process.ts";
 import { type Settings, serverSettings } from "./embedded-settings.ts";
 import { chooseSocketDirectory, ensurePrivateDirectory, removeStaleSocket, SOCKET_PORT } from "./embedded-socket.ts";
 import { supervise } from "./embedded-supervisor.ts";
-import type { StoreLog } from "./log.ts";
+import type { Log } from "../kernel/log.ts";
 
 const DATABASE = "millwright";
 
@@ -43,7 +43,7 @@ export interface Embedded {
 
 export interface EmbeddedOptions {
   readonly dataDir: string;
-  readonly log: StoreLog;
+  readonly log: Log;
   readonly signal?: AbortSignal;
   /** On top of our own, for a server that is started rather than adopted. */
   readonly settings?: Settings;

@@ -6,7 +6,7 @@ import pg from "pg";
 import { AppError, messageOf } from "../kernel/errors.ts";
 import { clientConfig, type DatabaseConfig } from "./database.ts";
 import { databaseError } from "./database-errors.ts";
-import type { StoreLog } from "./log.ts";
+import type { Log } from "../kernel/log.ts";
 
 /** Beside `src/` in a checkout, beside `dist/` in a package: two up from here in both. */
 export const MIGRATIONS_DIRECTORY = join(import.meta.dirname, "..", "..", "migrations");
@@ -24,7 +24,7 @@ export interface Migration {
 }
 
 export interface MigrateOptions {
-  readonly log: StoreLog;
+  readonly log: Log;
   readonly signal?: AbortSignal;
   readonly directory?: string;
 }
@@ -139,7 +139,7 @@ async function requireSupportedServer(client: pg.Client): Promise<void> {
 }
 
 /** Asked for again and again rather than waited for: a waiting statement would run into timeouts and cannot be aborted. */
-async function takeLock(client: pg.Client, log: StoreLog, signal: AbortSignal | undefined): Promise<void> {
+async function takeLock(client: pg.Client, log: Log, signal: AbortSignal | undefined): Promise<void> {
   for (let attempt = 0; ; attempt += 1) {
     const { rows } = await client.query<{ taken: boolean }>("SELECT pg_try_advisory_lock($1) AS taken", [LOCK_KEY]);
     if (rows[0]?.taken === true) return;

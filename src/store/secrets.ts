@@ -14,6 +14,8 @@ export interface SecretStore {
   /** One query for all. Names without a secret are not in the answer; one that cannot be read is there as its error, and spoils no other. */
   getMany(db: Queryable, names: readonly string[]): Promise<ReadonlyMap<string, string | AppError>>;
   remove(tx: Queryable, name: string): Promise<void>;
+  /** Refuses a key file that is not this database's, at the start, before anything is encrypted with it. */
+  checkKeys(db: Queryable): Promise<void>;
 }
 
 interface SecretRow {
@@ -49,6 +51,26 @@ export function openSecretStore({ keyFile }: { readonly keyFile: string }): Secr
   }
 
   return {
+    async checkKeys(db) {
+      // The first one to come makes its key the database's own; all later ones must have it.
+      await db.query(
+        "INSERT INTO secret_keys (key_id, is_first) VALUES ($1, true) ON CONFLICT DO NOTHING",
+        [current.id],
+      );
+      const known = new Set(
+        (await db.query<{ key_id: string }>("SELECT key_id FROM secret_keys")).map((row) => row.key_id),
+      );
+      if (!keys.some(({ id }) => known.has(id))) {
+        throw new AppError(
+          "failed_precondition",
+          `${keyFile} does not hold the key that this database's secrets are encrypted with`,
+          {
+            next: "use the key file of the other replicas, or restore it from its backup (secret_key_file)",
+          },
+        );
+      }
+      await db.query("INSERT INTO secret_keys (key_id) VALUES ($1) ON CONFLICT DO NOTHING", [current.id]);
+    },
     async put(tx, name, plaintext) {
       const { nonce, ciphertext } = seal(name, plaintext, current);
       await tx.execute(

@@ -189,6 +189,14 @@ export async function forgetClaimed(
   if (deleted.length === 0) await release(db, [{ kind, id, epoch, after: milliseconds(0), failures: 0, error: null }]);
 }
 
+/** Ends all leases; only for whoever knows that no other replica is alive. What was leased is due at once. */
+export async function freeLeases(db: Queryable): Promise<void> {
+  await db.query(
+    `update work set lease_until = null, lease_owner = null, epoch = epoch + 1, wake_at = least(wake_at, now())
+      where lease_owner is not null`,
+  );
+}
+
 /** When the next thing falls due, as milliseconds from now; null when nothing will by itself. */
 export async function untilNextDue(db: Queryable, kinds: readonly string[]): Promise<number | null> {
   const rows = await db.query<{ wait: number | null }>(

@@ -10,9 +10,6 @@ import {
 import { readableLine } from "./log-lines.ts";
 import { withoutSecrets, withoutSecretText } from "./redaction.ts";
 
-/** `log.child({ component: "engine" })` makes the logger of one part. */
-export type Log = Logger;
-
 export interface LogOptions {
   readonly level: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
   /** `auto`: readable lines on a terminal, JSON elsewhere. */
@@ -30,7 +27,7 @@ const errorFields = (error: unknown): unknown =>
  * Structured logs without secrets: fields are hidden by name, and text that gives itself away as a secret is hidden wherever it
  * stands, also in messages and stack traces.
  */
-export function createLog({ level, format, output, base = {} }: LogOptions): Log {
+export function createLog({ level, format, output, base = {} }: LogOptions): Logger {
   const isTerminal = output === undefined ? process.stderr.isTTY === true : output.isTTY === true;
   const readable = format === "text" || (format === "auto" && isTerminal);
   // Synchronous: the last lines before a crash are the ones that matter.
@@ -51,12 +48,10 @@ export function createLog({ level, format, output, base = {} }: LogOptions): Log
 }
 
 /** pino does not format the bindings of child loggers; children inherit this method, and so do their children. */
-function hidingBindings(log: Log): Log {
+function hidingBindings(log: Logger): Logger {
   const child = log.child;
-  log.child = function (this: Log, bindings: object, options?: object) {
+  log.child = function (this: Logger, bindings: object, options?: object) {
     return child.call(this, withoutSecrets(bindings) as Record<string, unknown>, options);
-  } as Log["child"];
+  } as Logger["child"];
   return log;
 }
-
-export const silentLog: Log = pino({ level: "silent" });

@@ -4,7 +4,8 @@ import { systemClock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { ServiceDeps } from "../services/deps.ts";
 import { addExpectedPowerShelf } from "../services/expected-power-shelves.ts";
-import { createToken, verifyToken } from "../store/tokens.ts";
+import { createToken } from "../services/tokens.ts";
+import { verifyToken } from "../store/tokens.ts";
 import { type Server, type ServerOptions, startServer } from "./server.ts";
 import { startSimulatorProcess } from "./simulator-process.ts";
 import { Undo } from "./undo.ts";
@@ -30,21 +31,31 @@ const inventorySchema = z.array(
 );
 
 /** Everything on one machine: a simulated datacentre, the server, a token that the command line finds, and the inventory on record. */
-export async function startDev(options: ServerOptions): Promise<Dev> {
+export async function startDev(options: ServerOptions & { readonly simulatorFlags: readonly string[] }): Promise<Dev> {
   const undo = new Undo(options.log);
   try {
     // The devices come first and go last: whatever the server asks of them is answered.
-    const simulator = await startSimulatorProcess(options.config, options.log, options.signal);
+    const simulator = await startSimulatorProcess(options);
     undo.add("the simulator", () => simulator.stop());
     const server = await startServer(options);
-    undo.add("the server", () => server.stop());
-    const { db } = server.deps;
+    undo.add(
+      "the server",
+      () => server.stop(),
+      () => server.abandon(),
+    );
     const { path } = await ensureDevToken(options.config.dataDir, {
-      verify: (token) => verifyToken(db, token, systemClock.now()),
-      create: (token) => createToken(db, token),
+      verify: (token) => verifyToken(server.deps.db, token, systemClock.now()),
+      create: ({ name, roles }) => createToken(server.deps, caller, { name, roles, expiresAt: null }),
     });
     const expectedShelves = await expectInventory(server.deps, simulator.controlUrl);
-    return { ...server, simulatorUrl: simulator.controlUrl, tokenPath: path, expectedShelves, stop: () => undo.run() };
+    return {
+      ...server,
+      simulatorUrl: simulator.controlUrl,
+      tokenPath: path,
+      expectedShelves,
+      stop: () => undo.run(),
+      abandon: () => undo.abandon(),
+    };
   } catch (error) {
     await undo.run();
     throw error;

@@ -1,4 +1,4 @@
-import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** Tells local clients where this server listens; there only while it does. */
@@ -14,5 +14,18 @@ export function writeEndpointsFile(
   const temporary = `${path}.${process.pid}`;
   writeFileSync(temporary, `${JSON.stringify({ ...endpoints, pid: process.pid })}\n`, { mode: 0o644 });
   renameSync(temporary, path);
-  return { remove: () => rmSync(path, { force: true }) };
+  return {
+    remove() {
+      // Another replica with the same directory may have written its own since.
+      if (ownerOf(path) === process.pid) rmSync(path, { force: true });
+    },
+  };
+}
+
+function ownerOf(path: string): number | undefined {
+  try {
+    return (JSON.parse(readFileSync(path, "utf8")) as { pid?: number }).pid;
+  } catch {
+    return undefined;
+  }
 }

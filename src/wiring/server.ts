@@ -12,6 +12,7 @@ import { startApiServers } from "../api/server.ts";
 import { type Config, createAddressFilter } from "../config.ts";
 import { createFleetCollector } from "../engine/fleet-metrics.ts";
 import { systemClock } from "../kernel/clock.ts";
+import type { Log } from "../kernel/log.ts";
 import type { ServiceDeps } from "../services/deps.ts";
 import { allThings } from "../store/all-things.ts";
 import { type Database, openDatabase } from "../store/database.ts";
@@ -20,7 +21,7 @@ import { startEpochAfterRestore } from "../store/journal.ts";
 import { migrate } from "../store/migrate.ts";
 import { openSecretStore } from "../store/secrets.ts";
 import { verifyToken } from "../store/tokens.ts";
-import type { Log } from "../telemetry/log.ts";
+import * as work from "../store/work.ts";
 import { createMetrics } from "../telemetry/metrics.ts";
 import { observeRpc } from "../telemetry/observers.ts";
 import { writeEndpointsFile } from "./endpoints-file.ts";
@@ -34,6 +35,8 @@ export interface Server {
   readonly embedded: boolean;
   /** Hands work over, answers what is in flight, and leaves nothing behind. May be called again. */
   stop(): Promise<void>;
+  /** When there is no time left for that: has our own processes end by themselves. */
+  abandon(): void;
 }
 
 export interface ServerOptions {
@@ -48,9 +51,9 @@ export interface ServerOptions {
 export async function startServer({ config, log, version, signal }: ServerOptions): Promise<Server> {
   const undo = new Undo(log);
   try {
-    mkdirSync(config.dataDir, { recursive: true });
     const db = await openStore(config, log, signal, undo);
     const secrets = openSecretStore({ keyFile: config.secretKeyFile ?? join(config.dataDir, "secret-key") });
+    await secrets.checkKeys(db);
     const deps: ServiceDeps = { db, stores: allThings, secrets, maxFindByIds: config.maxFindByIds };
     const metrics = createMetrics({
       processMetrics: true,
@@ -71,7 +74,13 @@ export async function startServer({ config, log, version, signal }: ServerOption
     const api = await startSurfaces({ config, log, version, deps, metrics, replica, engine }, undo);
     const file = writeEndpointsFile(config.dataDir, { http: api.httpUrl, grpc: api.grpcAddress });
     undo.add("the endpoints file", async () => file.remove());
-    return { ...api, deps, embedded: config.database.url === null, stop: () => undo.run() };
+    return {
+      ...api,
+      deps,
+      embedded: config.database.url === null,
+      stop: () => undo.run(),
+      abandon: () => undo.abandon(),
+    };
   } catch (error) {
     await undo.run();
     throw error;
@@ -80,17 +89,26 @@ export async function startServer({ config, log, version, signal }: ServerOption
 
 async function openStore(config: Config, log: Log, signal: AbortSignal, undo: Undo): Promise<Database> {
   let connection: Parameters<typeof openDatabase>[0] | null = config.database.url;
+  const isOurs = connection === null;
   if (connection === null) {
     const embedded = await startEmbedded({ dataDir: config.dataDir, log, signal });
-    undo.add("the embedded database", () => embedded.stop());
+    undo.add(
+      "the embedded database",
+      () => embedded.stop(),
+      () => process.kill(embedded.pid, "SIGINT"),
+    );
     if (embedded.adopted)
       log.info({ pid: embedded.pid }, "found the database of an earlier run still at work, and took it over");
     connection = embedded.pgConfig;
+  } else {
+    mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   }
   await migrate(connection, { log, signal });
   const db = openDatabase(connection, { log, applicationName: "millwright", max: config.database.poolSize });
   undo.add("the database connections", () => db.close());
   await startEpochAfterRestore(db);
+  // Our own database has one owner at a time: whoever left leases behind is dead, and nobody need wait for them to end.
+  if (isOurs) await work.freeLeases(db);
   return db;
 }
 

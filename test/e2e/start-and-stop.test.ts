@@ -62,6 +62,14 @@ const isDatabase = ({ command }: ProcessEntry) => command.includes("postgres");
 test.each([
   ["SIGTERM", "to the server alone", (dev: ServerProcess) => dev.process.signal("SIGTERM")],
   ["SIGINT", "to its whole group, as Ctrl-C does", (dev: ServerProcess) => dev.process.signalGroup("SIGINT")],
+  [
+    "SIGINT",
+    "twice for one key press, as npm may pass it on,",
+    (dev: ServerProcess) => {
+      dev.process.signalGroup("SIGINT");
+      setTimeout(() => dev.process.signal("SIGINT"), 5);
+    },
+  ],
 ])("%s %s stops everything and leaves nothing behind", async (_name, _how, stop) => {
   const dev = await startDev();
   await untilReady(dev);

@@ -9,7 +9,7 @@ import { createRedfishProvider } from "../../src/providers/redfish/redfish-provi
 import type { ServiceDeps } from "../../src/services/deps.ts";
 import { addExpectedPowerShelf } from "../../src/services/expected-power-shelves.ts";
 import { allThings } from "../../src/store/all-things.ts";
-import { type StoreLog, silentLog } from "../../src/store/log.ts";
+import { type Log, silentLog } from "../../src/kernel/log.ts";
 import { listPowerShelves, type PowerShelfRecord } from "../../src/store/power-shelves.ts";
 import { openSecretStore } from "../../src/store/secrets.ts";
 import { wireHandlers } from "../../src/wiring/handlers.ts";
@@ -35,7 +35,7 @@ export async function startDatacentre(options: {
   readonly site?: string;
   readonly speed?: number;
   readonly monitorEvery?: Duration;
-  readonly log?: StoreLog;
+  readonly log?: Log;
 }): Promise<Datacentre> {
   const directory = mkdtempSync(join(tmpdir(), "millwright-dc-"));
   const database = await createTestDatabase();

@@ -6,7 +6,7 @@ import type { TestProject } from "vitest/node";
 import { startEmbedded } from "../../src/store/embedded.ts";
 import { hasDeadOwner } from "../../src/store/embedded-owner-lock.ts";
 import { findPostmaster, stopPostmaster } from "../../src/store/embedded-postmaster.ts";
-import { silentLog } from "../../src/store/log.ts";
+import { silentLog } from "../../src/kernel/log.ts";
 import { migrate } from "../../src/store/migrate.ts";
 import { databaseUrl } from "./database-url.ts";
 

@@ -1,4 +1,4 @@
-import { silentLog } from "../../src/store/log.ts";
+import { silentLog } from "../../src/kernel/log.ts";
 import { migrate } from "../../src/store/migrate.ts";
 
 /** One replica's start: migrates and says what it applied. */

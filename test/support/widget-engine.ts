@@ -6,7 +6,7 @@ import { unobserved } from "../../src/engine/observer.ts";
 import { milliseconds } from "../../src/kernel/duration.ts";
 import type { Outcome } from "../../src/kernel/outcome.ts";
 import type { Database } from "../../src/store/database.ts";
-import { silentLog } from "../../src/store/log.ts";
+import { silentLog } from "../../src/kernel/log.ts";
 import { type Widget, widgetStores } from "./widget.ts";
 
 export type WidgetHandlers = { readonly [state: string]: (widget: Widget, call: CallContext) => Promise<Outcome> };

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { Code, ConnectError, createContextKey, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import { type Clock, systemClock } from "../../kernel/clock.ts";
+import type { Log } from "../../kernel/log.ts";
 import type { Caller } from "../../services/caller.ts";
 import { continueTrace, currentTraceparent, withSpan } from "../../telemetry/tracing.ts";
 import type { Authenticate } from "../auth/authenticate.ts";
@@ -21,14 +22,8 @@ export interface CallFrame {
   readonly interceptors: readonly Interceptor[];
 }
 
-export interface CallLog {
-  debug(fields: object, message: string): void;
-  info(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
-
 interface CallFrameOptions {
-  readonly log: CallLog;
+  readonly log: Log;
   readonly authenticate: Authenticate;
   readonly clock?: Clock;
   /** Told of the end of every call. */

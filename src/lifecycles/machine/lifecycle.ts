@@ -5,7 +5,13 @@ import type { Machine, PhaseAfterRun } from "./machine.ts";
 
 const needsNobody = (machine: Machine) => !holds(machine.conditions, "NeedsIntervention");
 const hasNoActiveRun = (machine: Machine) => machine.activeRunId === null;
-const leadsTo = (phase: PhaseAfterRun) => (machine: Machine) => machine.state.on_success === phase;
+// Each has a name of its own, since generated pages show it.
+const goesInService = (machine: Machine) => leadsTo(machine, "IN_SERVICE");
+const becomesReady = (machine: Machine) => leadsTo(machine, "READY");
+const goesBackToVendor = (machine: Machine) => leadsTo(machine, "RMA");
+const staysAsFromFactory = (machine: Machine) => leadsTo(machine, "FACTORY_READY");
+const staysInMaintenance = (machine: Machine) => leadsTo(machine, "MAINTENANCE");
+const leadsTo = ({ state }: Machine, phase: PhaseAfterRun): boolean => state.on_success === phase;
 
 /**
  * What `run_started` is told. `onSuccess` is left out by runs with neither repave, join nor rma: the machine then returns to the
@@ -51,11 +57,11 @@ export const machineLifecycle = defineLifecycle<Machine>()({
     ["IN_SERVICE",    asked("enter_maintenance"), "MAINTENANCE"],
     ["MAINTENANCE",   asked("exit_maintenance"),  "READY",         { provided: needsNobody }],
     [ANY,             caused("run_started"),      "PROVISIONING",  { carries: theRun }],
-    ["PROVISIONING",  caused("run_succeeded"),    "IN_SERVICE",    { provided: leadsTo("IN_SERVICE") }],
-    ["PROVISIONING",  caused("run_succeeded"),    "READY",         { provided: leadsTo("READY") }],
-    ["PROVISIONING",  caused("run_succeeded"),    "RMA",           { provided: leadsTo("RMA") }],
-    ["PROVISIONING",  caused("run_succeeded"),    "FACTORY_READY", { provided: leadsTo("FACTORY_READY") }],
-    ["PROVISIONING",  caused("run_succeeded"),    "MAINTENANCE",   { provided: leadsTo("MAINTENANCE") }],
+    ["PROVISIONING",  caused("run_succeeded"),    "IN_SERVICE",    { provided: goesInService }],
+    ["PROVISIONING",  caused("run_succeeded"),    "READY",         { provided: becomesReady }],
+    ["PROVISIONING",  caused("run_succeeded"),    "RMA",           { provided: goesBackToVendor }],
+    ["PROVISIONING",  caused("run_succeeded"),    "FACTORY_READY", { provided: staysAsFromFactory }],
+    ["PROVISIONING",  caused("run_succeeded"),    "MAINTENANCE",   { provided: staysInMaintenance }],
     ["PROVISIONING",  caused("run_failed"),       "MAINTENANCE"],
     ["PROVISIONING",  caused("run_canceled"),     "MAINTENANCE"],
     ["RMA",           asked("return"),            "FACTORY_READY"],

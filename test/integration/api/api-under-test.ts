@@ -4,20 +4,21 @@ import type { FastifyInstance } from "fastify";
 import { HealthSwitch, healthRoutes } from "../../../src/api/grpc/health.ts";
 import { createCallFrame } from "../../../src/api/grpc/interceptors.ts";
 import { reflectionRoutes } from "../../../src/api/grpc/reflection.ts";
-import type { ApiLog, TlsMaterial } from "../../../src/api/listener.ts";
+import type { TlsMaterial } from "../../../src/api/listener.ts";
 import type { Peer } from "../../../src/api/peer.ts";
 import { type ApiServers, startApiServers } from "../../../src/api/server.ts";
 import { type Duration, seconds } from "../../../src/kernel/duration.ts";
+import type { Log } from "../../../src/kernel/log.ts";
 import type { Caller } from "../../../src/services/caller.ts";
 
 export interface LogLine {
-  readonly level: keyof ApiLog;
+  readonly level: keyof Log;
   readonly fields: Readonly<Record<string, unknown>>;
   readonly message: string;
 }
 
 /** Keeps every line, and lets a test wait for one. */
-export class RecordingLog implements ApiLog {
+export class RecordingLog implements Log {
   readonly lines: LogLine[] = [];
   #waiting: (() => void)[] = [];
 
@@ -34,7 +35,7 @@ export class RecordingLog implements ApiLog {
     }
   }
 
-  #add(level: keyof ApiLog, fields: object, message: string): void {
+  #add(level: keyof Log, fields: object, message: string): void {
     this.lines.push({ level, fields: { ...fields }, message });
     for (const wake of this.#waiting.splice(0)) wake();
   }

@@ -16,7 +16,7 @@ import { JournalTail } from "../../../src/engine/watch.ts";
 import type { ServiceDeps } from "../../../src/services/deps.ts";
 import { allThings } from "../../../src/store/all-things.ts";
 import type { Database } from "../../../src/store/database.ts";
-import { silentLog } from "../../../src/store/log.ts";
+import { silentLog } from "../../../src/kernel/log.ts";
 import { openSecretStore } from "../../../src/store/secrets.ts";
 import { createTestDatabase } from "../../support/database.ts";
 import { type ApiUnderTest, startApi } from "./api-under-test.ts";

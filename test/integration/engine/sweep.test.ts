@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { runSweep, sweep } from "../../../src/engine/sweep.ts";
 import { milliseconds } from "../../../src/kernel/duration.ts";
 import { happened } from "../../../src/kernel/outcome.ts";
-import { type StoreLog, silentLog } from "../../../src/store/log.ts";
+import { type Log, silentLog } from "../../../src/kernel/log.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { createWidgetTable, getWidget, placeWidgets, widgetStores } from "../../support/widget.ts";
 import { startWidgetEngine } from "../../support/widget-engine.ts";
@@ -19,7 +19,7 @@ test("a thing that lost its wake-up, by whatever mistake, is found, said and car
   await database.db.query("update widgets set state = 'idle' where id = 'resting'");
   await database.db.query("update work set wake_at = 'infinity'");
   const warnings: object[] = [];
-  const log: StoreLog = { ...silentLog, warn: (fields) => warnings.push(fields) };
+  const log: Log = { ...silentLog, warn: (fields) => warnings.push(fields) };
   await sweep(database.db, widgetStores, log);
   expect(warnings).toEqual([{ kind: "widget", woken: 1 }]);
   const engine = await startWidgetEngine(database.db, { kicked: async () => happened("settled") });
@@ -30,7 +30,7 @@ test("a thing that lost its wake-up, by whatever mistake, is found, said and car
 test("the sweep goes on after trouble, and ends when it is told to", async () => {
   const stop = new AbortController();
   const warnings: string[] = [];
-  const log: StoreLog = { ...silentLog, warn: (_, message) => warnings.push(message) };
+  const log: Log = { ...silentLog, warn: (_, message) => warnings.push(message) };
   const broken = new Map([["ghost", { ...widgetStores.get("widget"), table: "no_such_table" }]]);
   const stores = broken as unknown as typeof widgetStores;
   const running = runSweep({ db: database.db, stores, log, every: milliseconds(5) }, stop.signal);

@@ -4,7 +4,7 @@ import { hours } from "../../../src/kernel/duration.ts";
 import type { WatchItem } from "../../../src/store/event-source.ts";
 import * as journal from "../../../src/store/journal.ts";
 import { lockThings } from "../../../src/store/locks.ts";
-import { silentLog } from "../../../src/store/log.ts";
+import { silentLog } from "../../../src/kernel/log.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 
 let database: TestDatabase;

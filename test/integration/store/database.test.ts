@@ -7,7 +7,7 @@ import {
   openDatabase,
   retryOnConflict,
 } from "../../../src/store/database.ts";
-import { silentLog } from "../../../src/store/log.ts";
+import { silentLog } from "../../../src/kernel/log.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 
 let open: TestDatabase[] = [];

@@ -20,7 +20,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "v
 import { type EmbeddedOptions, startEmbedded } from "../../../src/store/embedded.ts";
 import { findBinaryPackage } from "../../../src/store/embedded-binaries.ts";
 import { findProcess, waitForExit } from "../../../src/store/embedded-process.ts";
-import { silentLog } from "../../../src/store/log.ts";
+import { silentLog } from "../../../src/kernel/log.ts";
 
 const OWNER = join(import.meta.dirname, "..", "..", "support", "embedded-owner.ts");
 const asRoot = process.getuid?.() === 0;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import pg from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { silentLog } from "../../../src/store/log.ts";
+import { silentLog } from "../../../src/kernel/log.ts";
 import { MIGRATIONS_DIRECTORY, migrate, readMigrations } from "../../../src/store/migrate.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 

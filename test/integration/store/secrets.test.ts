@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -135,4 +136,25 @@ test.each([
   expect(() => openSecretStore({ keyFile: join(scratch, "k") })).toThrow(
     `the secret key file ${join(scratch, "k")} ${why}`,
   );
+});
+
+test("a key file that is not this database's is refused before anything is encrypted with it", async () => {
+  await database.db.execute("DELETE FROM secret_keys");
+  const open = (name: string) => openSecretStore({ keyFile: join(scratch, name) });
+  await open("first").checkKeys(database.db);
+  await open("first").checkKeys(database.db); // the next start
+  await expect(open("another").checkKeys(database.db)).rejects.toThrow(/does not hold the key/);
+
+  const rotated = `${randomBytes(32).toString("base64")}\n${readFileSync(join(scratch, "first"), "utf8")}`;
+  writeFileSync(join(scratch, "rotated"), rotated, { mode: 0o600 });
+  await open("rotated").checkKeys(database.db);
+});
+
+test("of replicas that start at once with different keys on an empty database, one comes up", async () => {
+  await database.db.execute("DELETE FROM secret_keys");
+  const starts = Array.from({ length: 6 }, (_, index) =>
+    openSecretStore({ keyFile: join(scratch, `key-${index}`) }).checkKeys(database.db),
+  );
+  const outcomes = await Promise.allSettled(starts);
+  expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
 });

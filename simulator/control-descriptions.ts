@@ -1,0 +1,109 @@
+import type { Machine } from "./devices/machine.ts";
+import type { Life, MachineState } from "./devices/machine-state.ts";
+import type { PowerShelf } from "./devices/power-shelf.ts";
+
+export function describeShelf(shelf: PowerShelf, port: number) {
+  const { kind, id, rack, slot, address, mac, serial, vendor, model, layout, bmcFirmware, supplies } = shelf.spec;
+  const { power, reported, meter } = shelf.read();
+  const on = power === "on" || power === "powering_off";
+  return {
+    id,
+    kind,
+    rack,
+    slot,
+    address,
+    port,
+    mac,
+    serial,
+    vendor,
+    model,
+    layout,
+    firmware: bmcFirmware,
+    power,
+    reported_power: reported,
+    meter,
+    psus: supplies.map((supply) => ({ ...supply, on, health: "ok" })),
+  };
+}
+
+/** A row of the expected inventory of power shelves. */
+export const expectedShelf = ({ spec }: PowerShelf, port: number) => ({
+  bmc_mac_address: spec.mac,
+  bmc_username: spec.username,
+  bmc_password: spec.password,
+  shelf_serial_number: spec.serial,
+  bmc_ip_address: `${spec.address}:${port}`,
+  rack_id: spec.rack,
+  metadata: { name: spec.id },
+});
+
+export interface MachineEndpoints {
+  readonly redfishPort: number;
+  readonly sshPort: number;
+  /** The public host key that its SSH server shows now. */
+  hostKey(machine: Machine): string;
+}
+
+export function describeMachine(machine: Machine, endpoints: MachineEndpoints) {
+  const { kind, id, rack, slot, address, mac, serial, vendor, model, bmcFirmware, biosVersion } = machine.spec;
+  const { power, reported, meter } = machine.read();
+  const state = machine.state;
+  return {
+    id,
+    kind,
+    rack,
+    slot,
+    address,
+    port: endpoints.redfishPort,
+    ssh_address: machine.spec.sshAddress,
+    ssh_port: endpoints.sshPort,
+    mac,
+    mac_addresses: machine.spec.macs,
+    serial,
+    system_uuid: machine.spec.systemUuid,
+    vendor,
+    model,
+    firmware: bmcFirmware,
+    bios: biosVersion,
+    power,
+    reported_power: reported,
+    meter,
+    locator_lit: state.locatorLit,
+    boot_override: {
+      enabled: state.boot.enabled,
+      target: state.boot.target,
+      mode: state.boot.mode,
+      http_uri: state.boot.httpUri,
+    },
+    media: state.media?.image ?? null,
+    os: describeSystem(state, endpoints.hostKey(machine)),
+    kubernetes: {
+      cluster: state.kubelet?.cluster ?? null,
+      kubelet_active: state.life.is === "running" && state.kubelet?.active === true,
+      joining: state.joining?.cluster ?? null,
+    },
+  };
+}
+
+function describeSystem(state: MachineState, hostKey: string) {
+  const { life, os } = state;
+  return {
+    up: life.is === "running",
+    doing: life.is,
+    hung: life.is === "hung" ? life.why : null,
+    boot_id: life.is === "running" ? state.bootId : null,
+    image: os?.image ?? null,
+    digest: os?.digest ?? null,
+    cloud_init: os?.cloudInit ?? null,
+    token: os?.token ?? null,
+    source: os?.source ?? null,
+    install_number: os?.number ?? null,
+    host_key: os === null ? null : hostKey,
+    installing: describeInstallation(life),
+  };
+}
+
+const describeInstallation = (life: Life) =>
+  life.is === "installing"
+    ? { image: life.image.ref, cloud_init: life.cloudInit, token: life.token, source: life.source }
+    : null;

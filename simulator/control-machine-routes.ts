@@ -1,0 +1,107 @@
+import { z } from "zod";
+import { describeMachine } from "./control-descriptions.ts";
+import {
+  type ControlCall,
+  type ControlOptions,
+  noContent,
+  noDevice,
+  ok,
+  type Reply,
+  type Route,
+  refused,
+} from "./control-route.ts";
+import type { Machine } from "./devices/machine.ts";
+import { InvalidInput, parseInput } from "./invalid-input.ts";
+import { BASTION_ADDRESS } from "./site/fields.ts";
+
+const SSH_USERNAME = "root";
+const JUMP_USERNAME = "jump";
+
+const netbootSchema = z.strictObject({
+  image: z.string().min(1).max(128),
+  cloud_init: z.string().max(500).nullable().optional(),
+  token: z.string().max(500).nullable().optional(),
+});
+const joinSchema = z.strictObject({ cluster: z.string() });
+
+/** What the person at the rack can do to machines, beyond what goes for every device. */
+export const MACHINE_ROUTES: readonly Route[] = [
+  ["GET", /^\/inventory\/machines$/, ({ options }) => ok(machinesOf(options).map((each) => expected(each, options)))],
+  ["GET", /^\/images$/, ({ options }) => ok(describeImages(options))],
+  ["GET", /^\/clusters$/, ({ options }) => ok(options.clusters())],
+  ["GET", /^\/bastion$/, ({ options }) => ok({ ...bastion(options), host_key: options.keys.bastionHost.publicKey })],
+  ["POST", /^\/devices\/([^/]+)\/crash$/, crash],
+  ["POST", /^\/devices\/([^/]+)\/join$/, joinByHand],
+  ["PUT", /^\/devices\/([^/]+)\/netboot$/, arrangeNetboot],
+  ["DELETE", /^\/devices\/([^/]+)\/netboot$/, forgetNetboot],
+];
+
+const machinesOf = ({ machines }: ControlOptions): readonly Machine[] => [...machines.values()];
+
+const bastion = ({ keys, endpoints }: ControlOptions) => ({
+  endpoint: `${BASTION_ADDRESS}:${endpoints.sshPort}`,
+  username: JUMP_USERNAME,
+  private_key: keys.operator.privateKey,
+});
+
+const expected = ({ spec }: Machine, options: ControlOptions) => ({
+  machine_id: spec.id,
+  serial: spec.serial,
+  system_uuid: spec.systemUuid,
+  mac_addresses: spec.macs,
+  rack: spec.rack,
+  slot: spec.slot,
+  bmc_endpoint: `${spec.address}:${options.endpoints.redfishPort}`,
+  bmc_mac_address: spec.mac,
+  bmc_username: spec.username,
+  bmc_password: spec.password,
+  ssh_endpoint: `${spec.sshAddress}:${options.endpoints.sshPort}`,
+  ssh_username: SSH_USERNAME,
+  ssh_password: spec.sshPassword,
+  ssh_private_key: options.keys.operator.privateKey,
+  ...(spec.behindBastion ? { jump: bastion(options) } : {}),
+});
+
+function describeImages({ site }: ControlOptions) {
+  return site.images.map(({ ref, digest, url, kubeletVersion }) => ({
+    ref,
+    digest,
+    url,
+    kubelet_version: kubeletVersion,
+    pxe_profiles: site.pxe.image.ref === ref ? [site.pxe.profile] : [],
+  }));
+}
+
+function crash({ options, id }: ControlCall): Reply {
+  const machine = options.machines.get(id);
+  if (machine === undefined) return noDevice(id);
+  if (!machine.crash()) return refused(409, `no operating system runs on ${id}`);
+  return ok(describeMachine(machine, options.endpoints));
+}
+
+function joinByHand({ options, id, body }: ControlCall): Reply {
+  const machine = options.machines.get(id);
+  if (machine === undefined) return noDevice(id);
+  const { cluster } = parseInput(joinSchema, body);
+  if (!options.site.clusters.some(({ name }) => name === cluster))
+    throw new InvalidInput("cluster", `there is no cluster ${cluster}; GET /clusters lists them`);
+  if (!machine.joinAtOnce(cluster)) return refused(409, `no operating system runs on ${id}`);
+  return ok(describeMachine(machine, options.endpoints));
+}
+
+function arrangeNetboot({ options, id, body }: ControlCall): Reply {
+  const machine = options.machines.get(id);
+  if (machine === undefined) return noDevice(id);
+  const { image, cloud_init, token } = parseInput(netbootSchema, body);
+  if (!options.site.images.some(({ ref }) => ref === image))
+    throw new InvalidInput("image", `there is no image ${image}; GET /images lists them`);
+  machine.setNetboot({ image, cloudInit: cloud_init ?? null, token: token ?? null });
+  return noContent;
+}
+
+function forgetNetboot({ options, id }: ControlCall): Reply {
+  const machine = options.machines.get(id);
+  if (machine === undefined) return noDevice(id);
+  machine.setNetboot(null);
+  return noContent;
+}

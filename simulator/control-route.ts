@@ -1,0 +1,54 @@
+import type { MachineEndpoints } from "./control-descriptions.ts";
+import type { Machine } from "./devices/machine.ts";
+import type { PowerShelf } from "./devices/power-shelf.ts";
+import type { FaultBook } from "./faults/fault-book.ts";
+import type { SimulatedClock } from "./simulated-clock.ts";
+import type { Site } from "./site.ts";
+import type { SiteKeys } from "./ssh/site-keys.ts";
+
+/** A cluster as its users are told of it. */
+export interface ClusterDescription {
+  readonly name: string;
+  readonly api_url: string;
+  readonly token: string;
+  readonly kubeconfig: string;
+  readonly join_endpoint: string;
+  readonly ca_cert_hash: string;
+  readonly nodes: readonly string[];
+}
+
+export interface ControlOptions {
+  readonly shelves: ReadonlyMap<string, PowerShelf>;
+  readonly machines: ReadonlyMap<string, Machine>;
+  readonly site: Site;
+  readonly keys: SiteKeys;
+  readonly clusters: () => readonly ClusterDescription[];
+  readonly faults: FaultBook;
+  readonly clock: SimulatedClock;
+  readonly endpoints: MachineEndpoints;
+  readonly setSpeed: (speed: number) => void;
+  readonly log: (line: string) => void;
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly body?: unknown;
+}
+
+export interface ControlCall {
+  readonly options: ControlOptions;
+  /** The part of the path that the route leaves open. */
+  readonly id: string;
+  readonly query: URLSearchParams;
+  readonly body: unknown;
+}
+
+export type Route = readonly [method: string, path: RegExp, handle: (call: ControlCall) => Reply];
+
+export const ok = (body: unknown): Reply => ({ status: 200, body });
+export const noContent: Reply = { status: 204 };
+export const refused = (status: number, message: string, field?: string): Reply => ({
+  status,
+  body: { error: field === undefined ? { message } : { field, message } },
+});
+export const noDevice = (id: string): Reply => refused(404, `there is no device ${id}; GET /devices lists them`);

@@ -1,0 +1,298 @@
+import { seededUuid } from "../site/fields.ts";
+import type { ImageSpec } from "../site/images.ts";
+import {
+  advance,
+  crashed,
+  flipped,
+  JOIN_MS,
+  type LifeSurroundings,
+  logged,
+  restarted,
+  shutDown,
+} from "./machine-life.ts";
+import { describeEntry, type MachineLogCode } from "./machine-log.ts";
+import { type MachineMeter, readMachineMeter } from "./machine-meter.ts";
+import type { MachineSpec } from "./machine-spec.ts";
+import {
+  type BootOverride,
+  counted,
+  freshState,
+  type MachineEffects,
+  type MachineState,
+  type NetbootOrder,
+  type ResetType,
+  type VirtualMedium,
+} from "./machine-state.ts";
+import type { DeviceEvent, DeviceSurroundings, ManagedDevice } from "./managed-device.ts";
+import {
+  type Conduct,
+  claimedPhase,
+  type Lie,
+  MANAGER_RESTART_MS,
+  POWER_CHANGE_MS,
+  type Power,
+  type PowerPhase,
+  phaseOf,
+  settledPower,
+} from "./power.ts";
+
+export interface MachineSurroundings extends DeviceSurroundings {
+  readonly images: readonly ImageSpec[];
+  readonly pxeImage: ImageSpec;
+  installFails(id: string): boolean;
+}
+
+export interface MachineReading {
+  /** The truth. */
+  readonly power: PowerPhase;
+  /** What the management controller claims; differs from the truth while it lies. */
+  readonly reported: PowerPhase;
+  readonly meter: MachineMeter;
+}
+
+const RESETS: Readonly<Record<ResetType, { code: MachineLogCode; effect: keyof MachineEffects; leadsTo: Power }>> = {
+  On: { code: "on_accepted", effect: "power_on_commands", leadsTo: "on" },
+  ForceOff: { code: "force_off_accepted", effect: "power_off_commands", leadsTo: "off" },
+  GracefulShutdown: { code: "graceful_shutdown_accepted", effect: "graceful_shutdown_commands", leadsTo: "off" },
+  GracefulRestart: { code: "graceful_restart_accepted", effect: "graceful_restart_commands", leadsTo: "on" },
+  ForceRestart: { code: "force_restart_accepted", effect: "force_restart_commands", leadsTo: "on" },
+  PowerCycle: { code: "power_cycle_accepted", effect: "power_cycle_commands", leadsTo: "on" },
+};
+const NEEDS_POWER: ReadonlySet<ResetType> = new Set(["GracefulRestart", "ForceRestart", "PowerCycle"]);
+
+/**
+ * A machine: its power, what runs on it, and what its management controller says about it.
+ *
+ * As with the shelves there are no timers: whatever is under way is kept with its due time, and the present is worked out
+ * when somebody looks.
+ */
+export class Machine implements ManagedDevice {
+  readonly spec: MachineSpec;
+  requests = 0;
+  readonly #surroundings: MachineSurroundings;
+  readonly #around: LifeSurroundings;
+  #state: MachineState;
+
+  constructor(spec: MachineSpec, surroundings: MachineSurroundings) {
+    this.spec = spec;
+    this.#surroundings = surroundings;
+    const { clock, seeded, images, pxeImage } = surroundings;
+    this.#around = {
+      spec,
+      seeded,
+      images,
+      pxeImage,
+      realTimeOf: (at) => clock.realTimeOf(at),
+      installFails: () => surroundings.installFails(spec.id),
+    };
+    this.#state = (surroundings.load(spec.id) as MachineState | undefined) ?? this.#delivered();
+  }
+
+  /** The whole present state, as it truly is. */
+  get state(): MachineState {
+    const now = this.#surroundings.clock.now();
+    const state = advance(this.#state, now, this.#around);
+    if (state !== this.#state) this.#save(state);
+    return state;
+  }
+
+  read(): MachineReading {
+    const state = this.state;
+    const { clock, seeded } = this.#surroundings;
+    const power = phaseOf(state.power, state.pending);
+    const lie = state.lie !== null && this.#surroundings.isFaultPresent(state.lie.faultId) ? state.lie : undefined;
+    const reported = lie === undefined ? power : claimedPhase(lie, clock.now());
+    const meter = readMachineMeter({ id: this.spec.id, state, seeded, realNow: clock.realNow() });
+    return { power, reported, meter };
+  }
+
+  get effects(): MachineEffects {
+    return this.state.effects;
+  }
+
+  get events(): readonly DeviceEvent[] {
+    return this.state.log.map(describeEntry);
+  }
+
+  get reachable(): boolean {
+    return this.#surroundings.clock.now() >= this.#state.managerBackAt;
+  }
+
+  /** The id of the boot that is up, or undefined while no operating system answers. */
+  get upBootId(): string | undefined {
+    const { life, bootId } = this.state;
+    return life.is === "running" && bootId !== null ? bootId : undefined;
+  }
+
+  /** A command through the management controller; false when the present power state does not allow it. */
+  reset(type: ResetType, conduct: Conduct): boolean {
+    const state = this.state;
+    const now = this.#surroundings.clock.now();
+    if (NEEDS_POWER.has(type) && phaseOf(state.power, state.pending) === "off") return false;
+    const { code, effect, leadsTo } = RESETS[type];
+    const accepted = this.#logged({ ...state, effects: counted(state.effects, effect, "resets") }, code);
+    switch (conduct.is) {
+      case "honest":
+        this.#save(this.#afterReset({ ...accepted, lie: null }, type, now));
+        break;
+      case "idle":
+        this.#save(accepted);
+        break;
+      case "lying":
+        this.#save({ ...accepted, lie: { faultId: conduct.faultId, to: leadsTo, dueAt: now + POWER_CHANGE_MS } });
+    }
+    return true;
+  }
+
+  /** Somebody at the rack uses the switch: at once, and past the management controller. */
+  switchAtRack(power: Power, conduct: Conduct): void {
+    const state = this.state;
+    const now = this.#surroundings.clock.now();
+    const claimed = this.read().reported;
+    const lie: Lie | null =
+      conduct.is === "lying" ? { faultId: conduct.faultId, to: settledPower(claimed), dueAt: now } : null;
+    const switched = power === state.power ? state : flipped(state, power, now, this.#around);
+    this.#save({ ...switched, pending: [], lie });
+  }
+
+  /** The kernel panics; false when none runs. */
+  crash(): boolean {
+    return this.#whileRunning((state, now) => crashed(state, now, this.#around));
+  }
+
+  /** The system was told from inside to go down; false when none runs. */
+  goDown(next: "off" | "restart"): boolean {
+    return this.#whileRunning((state, now) => {
+      const effects = next === "restart" ? counted(state.effects, "reboots_from_inside") : state.effects;
+      return shutDown({ ...state, effects }, next, now, this.#around);
+    });
+  }
+
+  setBoot(boot: BootOverride): void {
+    const state = this.state;
+    const changed = { ...state, boot, effects: counted(state.effects, "boot_override_changes") };
+    this.#save(this.#logged(changed, "boot_override_set"));
+  }
+
+  insertMedia(media: VirtualMedium): void {
+    const state = this.state;
+    this.#save(this.#logged({ ...state, media, effects: counted(state.effects, "media_inserts") }, "media_inserted"));
+  }
+
+  ejectMedia(): void {
+    const state = this.state;
+    if (state.media === null) return;
+    const effects = counted(state.effects, "media_ejects");
+    this.#save(this.#logged({ ...state, media: null, effects }, "media_ejected"));
+  }
+
+  setLocator(locatorLit: boolean): void {
+    this.#save({ ...this.state, locatorLit });
+  }
+
+  /** What the network boot server answers this machine from now on; null for what the site says. */
+  setNetboot(netboot: NetbootOrder | null): void {
+    this.#save({ ...this.state, netboot });
+  }
+
+  /** Returns when it will be over, in simulated time. */
+  beginJoin(cluster: string, fails: boolean): number {
+    const state = this.state;
+    const dueAt = this.#surroundings.clock.now() + JOIN_MS;
+    this.#save({ ...state, joining: { cluster, dueAt, fails }, effects: counted(state.effects, "joins_started") });
+    return dueAt;
+  }
+
+  /** As by hand: at once, and past all checks. False when no system runs. */
+  joinAtOnce(cluster: string): boolean {
+    return this.#whileRunning((state) => ({
+      ...state,
+      joining: null,
+      kubelet: { cluster, active: true },
+      effects: counted(state.effects, "joins_started", "joins"),
+    }));
+  }
+
+  leaveCluster(): void {
+    const now = this.#surroundings.clock.now();
+    const state = this.state;
+    const kubeletSilentSince = state.kubelet?.active === true ? now : state.kubeletSilentSince;
+    this.#save({ ...state, joining: null, kubelet: null, kubeletSilentSince });
+  }
+
+  /** False when there is no kubelet to start or to stop. */
+  setKubelet(active: boolean): boolean {
+    const state = this.state;
+    if (state.kubelet === null) return false;
+    if (state.kubelet.active === active) return true;
+    const now = this.#surroundings.clock.now();
+    const kubeletSilentSince = active ? state.kubeletSilentSince : now;
+    this.#save({ ...state, kubelet: { ...state.kubelet, active }, kubeletSilentSince });
+    return true;
+  }
+
+  countSshCommand(): void {
+    const state = this.state;
+    this.#save({ ...state, effects: counted(state.effects, "ssh_commands") });
+  }
+
+  /** Undefined removes the file. */
+  writeFile(path: string, text: string | undefined): void {
+    const state = this.state;
+    const { [path]: _before, ...others } = state.files;
+    this.#save({ ...state, files: text === undefined ? others : { ...others, [path]: text } });
+  }
+
+  restartManager(): void {
+    const state = this.state;
+    const managerBackAt = this.#surroundings.clock.now() + MANAGER_RESTART_MS;
+    const effects = counted(state.effects, "manager_restarts");
+    this.#save(this.#logged({ ...state, managerBackAt, effects }, "manager_restarted"));
+  }
+
+  /** A command for what is under way, or there already, changes nothing; any other one replaces what is under way. */
+  #afterReset(state: MachineState, type: ResetType, now: number): MachineState {
+    const change = (to: Power, after = POWER_CHANGE_MS) => ({ to, dueAt: now + after });
+    const hearing = state.life.is === "running" && state.pending.length === 0;
+    const target = state.pending.at(-1)?.to ?? state.power;
+    switch (type) {
+      case "On":
+        return target === "on" ? state : { ...state, pending: [change("on")] };
+      case "ForceOff":
+        return target === "off" ? state : { ...state, pending: [change("off")] };
+      case "ForceRestart":
+        return { ...restarted(state, now, this.#around), pending: [] };
+      case "PowerCycle":
+        return { ...state, pending: [change("off"), change("on", 2 * POWER_CHANGE_MS)] };
+      // Graceful ones are a request to the operating system: one that does not run does not hear it.
+      case "GracefulShutdown":
+        return hearing ? shutDown(state, "off", now, this.#around) : state;
+      case "GracefulRestart":
+        return hearing ? shutDown(state, "restart", now, this.#around) : state;
+    }
+  }
+
+  #whileRunning(change: (state: MachineState, now: number) => MachineState): boolean {
+    const state = this.state;
+    if (state.life.is !== "running") return false;
+    this.#save(change(state, this.#surroundings.clock.now()));
+    return true;
+  }
+
+  #delivered(): MachineState {
+    const { seeded, images } = this.#surroundings;
+    return freshState(this.spec, {
+      image: images.find(({ ref }) => ref === this.spec.initialImage),
+      bootId: seededUuid(seeded, `${this.spec.id}/boot/0`),
+    });
+  }
+
+  #logged(state: MachineState, code: MachineLogCode): MachineState {
+    return logged(state, this.#around, [code, this.#surroundings.clock.now()]);
+  }
+
+  #save(state: MachineState): void {
+    this.#surroundings.save(this.spec.id, state);
+    this.#state = state;
+  }
+}

@@ -1,0 +1,116 @@
+import type { JsonObject } from "../kernel/lifecycle.ts";
+import type { Plan } from "./plan.ts";
+
+/** Where a run is: PENDING, then RUNNING, then for good one of the others. */
+export const RUN_PHASES = ["PENDING", "RUNNING", "SUCCEEDED", "FAILED", "CANCELED"] as const;
+export type RunPhase = (typeof RUN_PHASES)[number];
+
+/** A machine has at most one run in one of these. */
+export const ACTIVE_RUN_PHASES = ["PENDING", "RUNNING"] as const satisfies readonly RunPhase[];
+export type EndedRunPhase = Exclude<RunPhase, (typeof ACTIVE_RUN_PHASES)[number]>;
+
+export const isActive = (phase: RunPhase): boolean => phase === "PENDING" || phase === "RUNNING";
+
+const NEXT_PHASES: Readonly<Record<RunPhase, readonly RunPhase[]>> = {
+  // A run can end without having begun: canceled while it waited, or refused by what only its start can see.
+  PENDING: ["RUNNING", "FAILED", "CANCELED"],
+  RUNNING: ["SUCCEEDED", "FAILED", "CANCELED"],
+  SUCCEEDED: [],
+  FAILED: [],
+  CANCELED: [],
+};
+export const mayFollow = (from: RunPhase, to: RunPhase): boolean => NEXT_PHASES[from].includes(to);
+
+/** Where a visit to a step is. FAILED is for good: between attempts it stays RUNNING. */
+export const STEP_STATES = ["WAITING", "RUNNING", "SUCCEEDED", "FAILED"] as const;
+export type StepState = (typeof STEP_STATES)[number];
+
+/** A job lives as long as people work on it; each attempt at it is a run. */
+export const JOB_STATES = [
+  "pending",
+  "running",
+  "completed",
+  "failed_retryable",
+  "failed_manual_intervention",
+  "cancelled",
+  "compensating",
+  "reconciled",
+] as const;
+export type JobState = (typeof JOB_STATES)[number];
+
+/** What a job's state is for the run that is its latest attempt. */
+export const RUN_PHASE_OF_JOB = {
+  pending: "PENDING",
+  running: "RUNNING",
+  compensating: "RUNNING",
+  completed: "SUCCEEDED",
+  reconciled: "SUCCEEDED",
+  failed_retryable: "FAILED",
+  failed_manual_intervention: "FAILED",
+  cancelled: "CANCELED",
+} as const satisfies Record<JobState, RunPhase>;
+
+export const RUN_ERROR_CODES = ["EXECUTION_FAILED", "PANIC"] as const;
+export type RunErrorCode = (typeof RUN_ERROR_CODES)[number];
+
+/** Why a run FAILED. */
+export interface RunError {
+  /** PANIC for a fault of our own. */
+  readonly code: RunErrorCode;
+  readonly message: string;
+  /** Retrying may help without anybody doing something first. */
+  readonly retryable: boolean;
+  readonly details: Readonly<Record<string, string>>;
+}
+
+/** One visit to a step; a step that was not reached has none. */
+export interface StepStatus {
+  readonly name: string;
+  readonly kind: string;
+  readonly state: StepState;
+  /** Attempts that failed so far: all of them when the step FAILED. */
+  readonly retryCount: number;
+  readonly startedAt: Date | null;
+  readonly finishedAt: Date | null;
+  readonly message: string;
+  /** An earlier run of the job had proved it. */
+  readonly carriedOver: boolean;
+  readonly nextAttemptAt: Date | null;
+  /** What `before` returned; null until the intent is persisted. */
+  readonly evidence: JsonObject | null;
+}
+
+/** Unchanging once it has ended. */
+export interface Run {
+  readonly id: string;
+  readonly machineId: string;
+  readonly requestId: string;
+  /** Empty when it was started by plan alone. */
+  readonly type: string;
+  /** As it was at the start. */
+  readonly plan: Plan;
+  readonly params: Readonly<Record<string, string>>;
+  readonly phase: RunPhase;
+  /** In the order of being reached. */
+  readonly steps: readonly StepStatus[];
+  readonly jobId: string;
+  /** From 1 on within the job. */
+  readonly attempt: number;
+  readonly previousRunId: string | null;
+  readonly initiator: string;
+  readonly message: string;
+  readonly waitingFor: string;
+  readonly error: RunError | null;
+  readonly residue: readonly string[];
+  readonly createdAt: Date;
+  readonly startedAt: Date | null;
+  readonly finishedAt: Date | null;
+  readonly cancelRequestedAt: Date | null;
+  readonly version: number;
+}
+
+/** The step that is being worked on; empty before the first and once the run has ended. */
+export function currentStep({ phase, steps }: Pick<Run, "phase" | "steps">): string {
+  if (!isActive(phase)) return "";
+  return steps.findLast(({ state }) => state === "WAITING" || state === "RUNNING")?.name ?? "";
+}

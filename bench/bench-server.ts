@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import type { Log } from "../src/kernel/log.ts";
 import { type Database, type DatabaseConfig, openDatabase } from "../src/store/database.ts";
 import { type Embedded, startEmbedded } from "../src/store/embedded.ts";
-import type { Log } from "../src/kernel/log.ts";
 import { migrate } from "../src/store/migrate.ts";
 
 /** What is measured on: an embedded server as it runs in production, with its commits durable. */

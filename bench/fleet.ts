@@ -6,7 +6,7 @@ import { type EngineObserver, unobserved } from "../src/engine/observer.ts";
 import { hours } from "../src/kernel/duration.ts";
 import { allThings } from "../src/store/all-things.ts";
 import { putBmcCredentials } from "../src/store/bmc-credentials.ts";
-import type { Database, Queryable } from "../src/store/database.ts";
+import type { Database, Queryable, Transaction } from "../src/store/database.ts";
 import { openSecretStore, type SecretStore } from "../src/store/secrets.ts";
 import { wireHandlers } from "../src/wiring/handlers.ts";
 import { benchLog } from "./bench-server.ts";
@@ -110,7 +110,8 @@ async function addShelves(db: Database, secrets: SecretStore, count: number): Pr
 /** The secret store writes one at a time; its statements are collected here, and sent as one. */
 async function putCredentials(tx: Queryable, secrets: SecretStore, macs: readonly string[]): Promise<void> {
   const rows: (readonly unknown[])[] = [];
-  const collector: Queryable = {
+  const collector: Transaction = {
+    insideTransaction: true,
     query: () => Promise.reject(new Error("storing a secret is expected to read nothing")),
     async execute(_statement, values = []) {
       rows.push(values);

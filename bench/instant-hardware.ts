@@ -29,6 +29,7 @@ export function createInstantHardware(): InstantHardware {
             call.mayTouchDevice(ON_TIME);
             hardware.onPowerCommand(address);
             power.set(address, desired);
+            return { commanded: true };
           },
         },
         inspect: {

@@ -1,8 +1,9 @@
--- Things with a lifecycle. Every such table has the same seven columns for it, and store/transitions.ts alone writes them:
+-- Things with a lifecycle. Every such table has the same eight columns for it, and store/transitions.ts alone writes them:
 --   state, state_data     the table's word, and what the transition into it carried
 --   state_version, state_since
 --   outcome               why it is still here: what it waits for, or what failed last
 --   version               grows with every write; events carry it
+--   basis                 grows with what guards and handlers read; an outcome worked out from an older one is dropped
 --   facts                 what was read from the device
 
 create table power_shelves (
@@ -29,6 +30,7 @@ create table power_shelves (
   state_since         timestamptz not null default now(),
   outcome             jsonb,
   version             bigint not null default 1,
+  basis               bigint not null default 1,
   facts               jsonb not null default '{}'
 );
 create index power_shelves_by_state on power_shelves (state, id);
@@ -55,6 +57,7 @@ create table expected_power_shelves (
   state_since         timestamptz not null default now(),
   outcome             jsonb,
   version             bigint not null default 1,
+  basis               bigint not null default 1,
   facts               jsonb not null default '{}'
 );
 create index expected_power_shelves_by_shelf on expected_power_shelves ((facts ->> 'powerShelfId'));
@@ -132,7 +135,7 @@ create table journal (
 );
 create index journal_by_thing on journal (kind, id, epoch, xid, seq);
 
--- Answers of calls that carried an idempotency key.
+-- Answers of calls that carried an idempotency key. The scope names the method and its caller.
 create table idempotency_keys (
   scope       text not null,
   key         text not null,
@@ -141,3 +144,4 @@ create table idempotency_keys (
   created_at  timestamptz not null default now(),
   primary key (scope, key)
 );
+create index idempotency_keys_by_age on idempotency_keys (created_at);

@@ -2,7 +2,9 @@
 import { judgeLength, judgeName } from "./check/file-rules.ts";
 import { importsOf } from "./check/imports.ts";
 import { judgeImport } from "./check/layers.ts";
+import { findBrokenLinks } from "./check/links.ts";
 import { readSourceFiles } from "./check/source-files.ts";
+import { judgeWrites } from "./check/store-writes.ts";
 import { root, runTool } from "./run-tool.ts";
 
 /** What is wrong, line by line; nothing when all is well. */
@@ -22,7 +24,9 @@ const CHECKS: Readonly<Record<string, Check>> = {
   "contract lint": () => tool("buf", "lint"),
   layers: async () => (await files).flatMap(importsOf).flatMap((each) => judgeImport(each) ?? []),
   "file names": async () => (await files).flatMap((file) => judgeName(file) ?? []),
+  "writes can be killed": async () => (await files).flatMap((file) => judgeWrites(file) ?? []),
   "file lengths": async () => (await files).flatMap((file) => judgeLength(file) ?? []),
+  links: () => findBrokenLinks(root),
   // Loaded late: it imports the sources, and when they do not load that must not hide what the other checks found.
   "generated files": async () => (await import("./check/generated-files.ts")).findDrift(root),
 };

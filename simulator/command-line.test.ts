@@ -6,7 +6,16 @@ describe("command line", () => {
     expect(parseCommandLine(["--data-dir", "/d"])).toEqual({
       help: false,
       exitWithParent: false,
-      options: { dataDir: "/d", speed: 1, seed: 1, site: "racks=2", redfishPort: 0, controlPort: 0, faults: [] },
+      options: {
+        dataDir: "/d",
+        speed: 1,
+        seed: 1,
+        site: "racks=2",
+        redfishPort: 0,
+        controlPort: 0,
+        sshPort: 0,
+        faults: [],
+      },
     });
   });
 

@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { InvalidInput } from "./invalid-input.ts";
 import type { SimulatorOptions } from "./simulator.ts";
 
-export const USAGE = `Simulates a datacentre on loopback: power shelves that speak Redfish, each at its own 127.x.y.z address.
+export const USAGE = `Simulates a datacentre on loopback: power shelves and machines, each at its own 127.x.y.z addresses.
 
   --data-dir <dir>        where the devices' state lives (required)
   --speed <factor>        1 is lifelike, 20 is twenty times as fast (default 1)
@@ -10,6 +10,7 @@ export const USAGE = `Simulates a datacentre on loopback: power shelves that spe
   --site <site>           racks=N, or a YAML or JSON site file (default racks=2)
   --redfish-port <port>   default: the port of the last start, at first a free one
   --control-port <port>   likewise
+  --ssh-port <port>       likewise
   --fault <json>          a fault rule from the start; may be given several times
   --exit-with-parent      stop when standard input ends
   --help                  this text
@@ -34,6 +35,7 @@ export function parseCommandLine(args: readonly string[]): CommandLine {
       site: values.site ?? "racks=2",
       redfishPort: parsePort("--redfish-port", values["redfish-port"] ?? "0"),
       controlPort: parsePort("--control-port", values["control-port"] ?? "0"),
+      sshPort: parsePort("--ssh-port", values["ssh-port"] ?? "0"),
       faults: (values.fault ?? []).map(parseFault),
     },
   };
@@ -50,6 +52,7 @@ function parseFlags(args: readonly string[]) {
         site: { type: "string" },
         "redfish-port": { type: "string" },
         "control-port": { type: "string" },
+        "ssh-port": { type: "string" },
         fault: { type: "string", multiple: true },
         "exit-with-parent": { type: "boolean" },
         help: { type: "boolean" },

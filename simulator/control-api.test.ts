@@ -34,6 +34,57 @@ describe("control API", () => {
     expect(devices[0]?.psus).toHaveLength(6);
   });
 
+  test("lists machines after the shelves, or one kind alone", async () => {
+    const ids = async (query: string) =>
+      (await site.control<{ id: string }[]>("GET", `/devices${query}`)).body.map(({ id }) => id);
+    const all = await ids("");
+    expect(all).toEqual([...(await ids("?kind=power_shelf")), ...(await ids("?kind=machine"))]);
+    expect(all).toHaveLength(16 + 36);
+    const { body } = await site.control<{ error: { field: string } }>("GET", "/devices?kind=toaster");
+    expect(body.error.field).toBe("kind");
+  });
+
+  test("shows machines with what runs on them, and how to reach them in their inventory", async () => {
+    const { body: device } = await site.control("GET", "/devices/m-rack1-01");
+    expect(device).toMatchObject({
+      kind: "machine",
+      address: "127.65.1.1",
+      ssh_address: "127.66.1.1",
+      power: "on",
+      os: { up: true, image: "ubuntu:22.04-k8s", boot_id: expect.any(String), installing: null },
+      kubernetes: { cluster: null },
+      effects: { resets: 0, boots: 0, installs: 0, joins: 0, media_inserts: 0 },
+    });
+    const { body: rows } = await site.control<Record<string, unknown>[]>("GET", "/inventory/machines");
+    expect(rows).toHaveLength(36);
+    expect(rows[0]).toMatchObject({
+      machine_id: "m-rack1-01",
+      bmc_endpoint: `127.65.1.1:${site.simulator.redfishPort}`,
+      ssh_endpoint: `127.66.1.1:${site.simulator.sshPort}`,
+      ssh_private_key: expect.stringContaining("OPENSSH PRIVATE KEY"),
+    });
+    const text = JSON.stringify((await site.control("GET", "/devices")).body);
+    for (const { bmc_password, ssh_password } of rows) {
+      expect(text).not.toContain(bmc_password);
+      expect(text).not.toContain(ssh_password);
+    }
+  });
+
+  test("a machine can be crashed once, and not while nothing runs on it", async () => {
+    expect((await site.control("POST", "/devices/m-rack2-18/crash")).body).toMatchObject({
+      os: { up: false, hung: "kernel_panic" },
+    });
+    expect((await site.control("POST", "/devices/m-rack2-18/crash")).status).toBe(409);
+    expect((await site.control("POST", "/devices/rack-1-shelf-1/crash")).status).toBe(404);
+  });
+
+  test("the built-in plans' image, profile and cluster are there", async () => {
+    expect((await site.control("GET", "/images")).body).toMatchObject([
+      { ref: "ubuntu:22.04-k8s", digest: expect.stringMatching(/^sha256:/), pxe_profiles: ["pxe-ubuntu-22.04"] },
+    ]);
+    expect((await site.control("GET", "/clusters")).body).toMatchObject([{ name: "default-cluster", nodes: [] }]);
+  });
+
   test("shows no password but in the inventory, whose rows are ready to be registered", async () => {
     const { body: rows } = await site.control<InventoryRow[]>("GET", "/inventory");
     expect(rows[0]).toMatchObject({
@@ -91,6 +142,8 @@ describe("control API", () => {
     ["POST", "/faults", { device: "*", fault: { type: "drop" }, probability: 1.5 }, "probability"],
     ["POST", "/faults", { device: "*", fault: { type: "drop" }, tmies: 3 }, "tmies"],
     ["POST", "/devices/rack-1-shelf-2/power", { power: "maybe" }, "power"],
+    ["POST", "/devices/m-rack1-01/join", { cluster: "nowhere" }, "cluster"],
+    ["PUT", "/devices/m-rack1-01/netboot", { image: "windows:95" }, "image"],
     ["PUT", "/speed", { speed: 0 }, "speed"],
     ["PUT", "/speed", { speed: null }, "speed"],
   ])("%s %s with %j names the field that is wrong", async (method, path, body, field) => {

@@ -9,10 +9,13 @@ import type { SiteKeys } from "./ssh/site-keys.ts";
 /** A cluster as its users are told of it. */
 export interface ClusterDescription {
   readonly name: string;
+  /** Without TLS, for clients that send their token anyway. */
   readonly api_url: string;
+  readonly api_url_tls: string;
   readonly token: string;
   readonly kubeconfig: string;
   readonly join_endpoint: string;
+  readonly ca_certificate: string;
   readonly ca_cert_hash: string;
   readonly nodes: readonly string[];
 }

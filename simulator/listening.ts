@@ -1,7 +1,10 @@
 import type { Server } from "node:net";
 
 /** The port that the server got. A port that is taken is named, since port 0 is only asked for on the first start. */
-export async function listen(server: Server, options: { host: string; port: number; flag: string }): Promise<number> {
+export async function listen(
+  server: Server,
+  options: { host: string; port: number; flag?: string | undefined },
+): Promise<number> {
   const { host, port, flag } = options;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once("error", reject);
@@ -10,9 +13,8 @@ export async function listen(server: Server, options: { host: string; port: numb
     await promise;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
-    throw new Error(`port ${port} is taken; stop what listens there, or choose another port with ${flag}`, {
-      cause: error,
-    });
+    const choice = flag === undefined ? "" : `, or choose another port with ${flag}`;
+    throw new Error(`port ${port} is taken; stop what listens there${choice}`, { cause: error });
   } finally {
     server.off("error", reject);
   }

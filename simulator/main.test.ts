@@ -48,6 +48,9 @@ describe("the simulator as a process", () => {
     await first.control("POST", "/faults", { device: "rack-1-shelf-2", fault: { type: "drop" }, times: 3 });
     const off = { method: "POST", body: { ForceOffType: "ForceOff" } };
     expect((await first.redfish("rack-1-shelf-1", `${CHASSIS}/Actions/Chassis.ForceOff`, off)).status).toBe(200);
+    const reset = { method: "POST", body: { ResetType: "GracefulShutdown" } };
+    const system = "/redfish/v1/Systems/1";
+    expect((await first.redfish("m-rack1-01", `${system}/Actions/ComputerSystem.Reset`, reset)).status).toBe(204);
     await end(first.child, "SIGKILL");
 
     const second = await startProcess(dir.path, ...slow);
@@ -55,7 +58,14 @@ describe("the simulator as a process", () => {
     expect((await second.control("GET", "/inventory")).body).toEqual(inventory);
     expect((await second.control("GET", "/devices/rack-1-shelf-1")).body).toMatchObject({ power: "powering_off" });
     expect((await second.control("GET", "/faults")).body).toMatchObject([{ device: "rack-1-shelf-2", times: 3 }]);
+    expect((await second.control("GET", "/devices/m-rack1-01")).body).toMatchObject({
+      power: "on",
+      os: { up: false, doing: "shutting_down" },
+    });
     await second.control("PUT", "/speed", { speed: 100_000 });
+    await expect
+      .poll(async () => (await second.control("GET", "/devices/m-rack1-01")).body)
+      .toMatchObject({ power: "off", effects: { graceful_shutdown_commands: 1, power_changes: 1 } });
     await expect
       .poll(async () => (await second.redfish("rack-1-shelf-1", CHASSIS)).json())
       .toMatchObject({ PowerState: "Off" });

@@ -2,18 +2,17 @@ import { mkdirSync } from "node:fs";
 import type { Server } from "node:net";
 import { join } from "node:path";
 import { loadOrCreateCertificate } from "./certificate/certificate.ts";
-import { checkFaultRule, createControlServer } from "./control-api.ts";
+import { createControlServer } from "./control-api.ts";
+import type { ClusterDescription } from "./control-route.ts";
 import { lockDataDirectory } from "./data-directory-lock.ts";
-import { Machine } from "./devices/machine.ts";
-import { PowerShelf } from "./devices/power-shelf.ts";
-import { FaultBook } from "./faults/fault-book.ts";
 import { InvalidInput } from "./invalid-input.ts";
+import type { Cluster } from "./kubernetes/cluster.ts";
+import { adminKubeconfig } from "./kubernetes/kubeconfig.ts";
+import { createKubernetesApi } from "./kubernetes/kubernetes-api.ts";
 import { listen } from "./listening.ts";
-import { machineTree } from "./redfish/machine-resources.ts";
-import { powerShelfTree } from "./redfish/power-shelf-resources.ts";
-import { createRedfishListener, type RedfishDevice } from "./redfish/redfish-listener.ts";
-import { RedfishService } from "./redfish/redfish-service.ts";
-import { createSeededValues, type SeededValues } from "./seeded-values.ts";
+import { createRedfishListener } from "./redfish/redfish-listener.ts";
+import { createSeededValues } from "./seeded-values.ts";
+import type { JoinVerdict } from "./shell/shell-session.ts";
 import {
   type ClockAnchor,
   createSimulatedClock,
@@ -22,8 +21,9 @@ import {
   SLOWEST_SPEED,
 } from "./simulated-clock.ts";
 import { loadSite, type Site } from "./site.ts";
-import { createSiteKeys, type SiteKeys } from "./ssh/site-keys.ts";
+import { createSshListener } from "./ssh/ssh-listener.ts";
 import { openStateJournal, type StateJournal } from "./state-journal.ts";
+import { createWorld, type World } from "./world.ts";
 
 export interface SimulatorOptions {
   /** Made if missing. Holds the devices' state, the ports, the certificate: all that must outlive the process. */
@@ -36,6 +36,7 @@ export interface SimulatorOptions {
   readonly site: string;
   /** Absent or 0: the port of the last start, on the first start a free one. */
   readonly redfishPort?: number;
+  readonly sshPort?: number;
   readonly controlPort?: number;
   /** Fault rules from the start, in the form that the control API takes. */
   readonly faults?: readonly unknown[];
@@ -44,15 +45,17 @@ export interface SimulatorOptions {
 
 export interface Simulator {
   readonly redfishPort: number;
+  readonly sshPort: number;
   readonly controlUrl: string;
   close(): Promise<void>;
 }
 
-const CONTROL_HOST = "127.0.0.1";
-const SHELF_TREES = { liteon: powerShelfTree("liteon"), standard: powerShelfTree("standard") } as const;
-const MACHINE_TREE = machineTree();
+const CLUSTER_PORT = "cluster-";
+const LOOPBACK = "127.0.0.1";
+/** A range of loopback addresses cannot be bound otherwise; the listeners cut whatever comes from elsewhere. */
+const ALL_ADDRESSES = "0.0.0.0";
 
-/** Brings the simulated datacentre up, as it was left, and resolves once both ports answer. */
+/** Brings the simulated datacentre up, as it was left, and resolves once all ports answer. */
 export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
   const log = options.log ?? (() => {});
   checkNumber("speed", options.speed, SLOWEST_SPEED, FASTEST_SPEED);
@@ -68,7 +71,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     cleanUp.defer(() => journal.close());
     requireSameSeed(journal, options);
     const clock = resumeClock(journal, options.speed);
-    const world = createWorld({ options, site, seeded, journal, clock });
+    const world = createWorld({ atStart: options.faults ?? [], site, seeded, journal, clock });
     const ports = await openPorts({ options, site, journal, clock, world, log, cleanUp });
     const kept = world.faults.list().length;
     if (kept > 0) log(`fault rules in force: ${kept}; GET ${ports.controlUrl}/faults lists them`);
@@ -79,52 +82,26 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   }
 }
 
-interface World {
-  readonly shelves: ReadonlyMap<string, PowerShelf>;
-  readonly machines: ReadonlyMap<string, Machine>;
-  readonly byAddress: ReadonlyMap<string, RedfishDevice>;
-  readonly faults: FaultBook;
-  readonly keys: SiteKeys;
-}
+type ClosableServer = Server & { closeAllConnections(): void };
+type OpenPort = (server: ClosableServer, name: string, host: string, asked?: number) => Promise<number>;
 
-function createWorld(parts: {
-  options: SimulatorOptions;
-  site: Site;
-  seeded: SeededValues;
+/** Each port is the one of the last start, unless another one is asked for. */
+function portOpener(parts: {
   journal: StateJournal;
-  clock: SimulatedClock;
-}): World {
-  const { options, site, seeded, journal, clock } = parts;
-  const ids = [...site.shelves, ...site.machines].map(({ id }) => id).concat(site.clusters.map(({ name }) => name));
-  const atStart = (options.faults ?? []).map((rule, index) => checkFaultRule(rule, ids, `faults[${index}]`));
-  const faults = new FaultBook({ journal, seeded, realNow: clock.realNow, atStart });
-  const surroundings = (kind: "shelf" | "machine") => ({
-    clock,
-    seeded,
-    load: (id: string) => journal.get(`${kind}/${id}`),
-    save: (id: string, state: unknown) => journal.put(`${kind}/${id}`, state),
-    isFaultPresent: (id: string) => faults.get(id) !== undefined,
-  });
-  const aroundShelves = surroundings("shelf");
-  const aroundMachines = {
-    ...surroundings("machine"),
-    images: site.images,
-    pxeImage: site.pxe.image,
-    installFails: (device: string) => faults.strike("install_fails", { device }) !== undefined,
+  log: (line: string) => void;
+  cleanUp: AsyncDisposableStack;
+}): OpenPort {
+  const { journal, log, cleanUp } = parts;
+  return async (server, name, host, asked = 0) => {
+    const before = journal.get(`port/${name}`) as number | undefined;
+    const flag = name.startsWith(CLUSTER_PORT) ? undefined : `--${name}-port`;
+    const port = await listen(server, { host, port: asked === 0 ? (before ?? 0) : asked, flag });
+    cleanUp.defer(() => closeServer(server));
+    // Too many open files, for one, is no reason to take all devices down.
+    server.on("error", (error) => log(`${name} listener: ${error.message}`));
+    if (port !== before) journal.put(`port/${name}`, port);
+    return port;
   };
-  const shelves = new Map(site.shelves.map((spec) => [spec.id, new PowerShelf(spec, aroundShelves)]));
-  const machines = new Map(site.machines.map((spec) => [spec.id, new Machine(spec, aroundMachines)]));
-  const behind = { faults, seeded, realNow: clock.realNow };
-  const byAddress = new Map<string, RedfishDevice>();
-  for (const device of shelves.values()) {
-    const tree = SHELF_TREES[device.spec.layout];
-    byAddress.set(device.spec.address, { device, service: new RedfishService({ device, tree, ...behind }) });
-  }
-  for (const device of machines.values()) {
-    const service = new RedfishService({ device, tree: MACHINE_TREE, ...behind });
-    byAddress.set(device.spec.address, { device, service });
-  }
-  return { shelves, machines, byAddress, faults, keys: createSiteKeys(seeded) };
 }
 
 async function openPorts(parts: {
@@ -135,49 +112,73 @@ async function openPorts(parts: {
   world: World;
   log: (line: string) => void;
   cleanUp: AsyncDisposableStack;
-}): Promise<{ redfishPort: number; controlUrl: string }> {
-  const { options, site, journal, clock, world, log, cleanUp } = parts;
-  const addresses = [...site.shelves, ...site.machines].map(({ address }) => address);
-  const certificate = loadOrCreateCertificate(options.dataDir, addresses, new Date(clock.realNow()));
-  const redfish = createRedfishListener({
-    certificate,
-    deviceAt: (address) => world.byAddress.get(address),
-    faults: world.faults,
+}): Promise<Omit<Simulator, "close">> {
+  const { options, site, journal, clock, world, log } = parts;
+  const open = portOpener(parts);
+  const { faults, keys, byAddress, bySshAddress } = world;
+  const certificate = loadOrCreateCertificate(options.dataDir, [...byAddress.keys()], new Date(clock.realNow()));
+  const redfish = createRedfishListener({ certificate, deviceAt: (address) => byAddress.get(address), faults, log });
+  const redfishPort = await open(redfish, "redfish", ALL_ADDRESSES, options.redfishPort);
+
+  const endpointOf = new Map<string, string>();
+  for (const cluster of world.clusters) {
+    const api = createKubernetesApi({ cluster, clock, faults, log });
+    endpointOf.set(cluster.name, `${LOOPBACK}:${await open(api, `${CLUSTER_PORT}${cluster.name}`, LOOPBACK)}`);
+  }
+  const ssh = createSshListener({
+    machineAt: (address) => bySshAddress.get(address),
+    keys,
+    faults,
+    surroundings: {
+      clock,
+      judgeJoin: (request) => judgeJoin(world, endpointOf, request),
+      joinFails: (device) => faults.strike("join_fails", { device }) !== undefined,
+    },
     log,
   });
-  const open = async (
-    server: Server & { closeAllConnections(): void },
-    name: "redfish" | "control",
-    host: string,
-    asked = 0,
-  ) => {
-    const before = journal.get(`port/${name}`) as number | undefined;
-    const port = await listen(server, { host, port: asked === 0 ? (before ?? 0) : asked, flag: `--${name}-port` });
-    cleanUp.defer(() => closeServer(server));
-    // Too many open files, for one, is no reason to take all devices down.
-    server.on("error", (error) => log(`${name} listener: ${error.message}`));
-    if (port !== before) journal.put(`port/${name}`, port);
-    return port;
-  };
-  const redfishPort = await open(redfish, "redfish", "0.0.0.0", options.redfishPort);
+  const sshPort = await open(ssh, "ssh", ALL_ADDRESSES, options.sshPort);
+
   const control = createControlServer({
-    shelves: world.shelves,
-    machines: world.machines,
+    ...world,
     site,
-    keys: world.keys,
-    clusters: () => [],
-    faults: world.faults,
+    clusters: () => world.clusters.map((cluster) => describeCluster(cluster, endpointOf.get(cluster.name) ?? "")),
     clock,
-    endpoints: { redfishPort, sshPort: 0, hostKey: (machine) => world.keys.hostKey(machine).publicKey },
+    endpoints: { redfishPort, sshPort, hostKey: (machine) => keys.hostKey(machine).publicKey },
     setSpeed: (speed) => journal.put("clock", clock.setSpeed(speed)),
     log,
   });
-  const controlPort = await open(control, "control", CONTROL_HOST, options.controlPort);
-  return { redfishPort, controlUrl: `http://${CONTROL_HOST}:${controlPort}` };
+  const controlPort = await open(control, "control", LOOPBACK, options.controlPort);
+  return { redfishPort, sshPort, controlUrl: `http://${LOOPBACK}:${controlPort}` };
+}
+
+function judgeJoin(
+  { clusters }: World,
+  endpointOf: ReadonlyMap<string, string>,
+  request: Parameters<Cluster["judge"]>[0] & { readonly endpoint: string },
+): JoinVerdict {
+  const endpoint = request.endpoint.replace(/^https?:\/\//, "").replace(/\/$/, "");
+  const cluster = clusters.find(({ name }) => endpointOf.get(name) === endpoint);
+  return (
+    cluster?.judge(request) ?? { refused: `couldn't validate the identity of the API Server: no route to ${endpoint}` }
+  );
+}
+
+function describeCluster(cluster: Cluster, endpoint: string): ClusterDescription {
+  return {
+    name: cluster.name,
+    api_url: `http://${endpoint}`,
+    api_url_tls: `https://${endpoint}`,
+    token: cluster.token,
+    kubeconfig: adminKubeconfig(cluster, endpoint),
+    join_endpoint: endpoint,
+    ca_certificate: cluster.certificate.cert,
+    ca_cert_hash: cluster.caCertHash,
+    nodes: cluster.nodes().map(({ name }) => name),
+  };
 }
 
 /** Hung requests are part of the act, so closing does not wait for them. */
-function closeServer(server: Server & { closeAllConnections(): void }): Promise<void> {
+function closeServer(server: ClosableServer): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   server.close(() => resolve());
   server.closeAllConnections();

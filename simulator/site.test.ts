@@ -29,6 +29,27 @@ describe("site", () => {
     expect(shelves.at(-1)?.address).toBe("127.67.1.8");
   });
 
+  test("racks=N has eighteen machines in each rack, and no address is used twice however many racks there are", () => {
+    const { machines } = loadSite("racks=2", seeded);
+    expect(machines.map(({ id }) => id).filter((id) => id.endsWith("-18"))).toEqual(["m-rack1-18", "m-rack2-18"]);
+    expect(machines[19]).toMatchObject({ rack: "rack-2", slot: 2, address: "127.65.2.2", sshAddress: "127.66.2.2" });
+    const large = loadSite("racks=600", seeded);
+    expect(large.machines.slice(0, 36)).toEqual(machines);
+    expect(large.machines).toHaveLength(600 * 18);
+  });
+
+  test("the same seed makes the same machines, another seed others", () => {
+    const identities = (seed: number) =>
+      loadSite("racks=1", createSeededValues(seed)).machines.flatMap(({ serial, systemUuid, macs }) => [
+        serial,
+        systemUuid,
+        ...macs,
+      ]);
+    expect(identities(1)).toEqual(identities(1));
+    expect(new Set(identities(1)).size).toBe(18 * 4);
+    expect(identities(2).filter((identity) => identities(1).includes(identity))).toEqual([]);
+  });
+
   test("a site file says as much or as little as it likes", () => {
     using dir = temporaryDataDir();
     const file = join(dir.path, "site.yaml");
@@ -75,6 +96,12 @@ describe("site", () => {
       { racks: [{ shelves: [{ serial: "X" }, { serial: "X" }] }] },
       /serial "X" belongs to two, the shelf rack-1-shelf-1 and the shelf rack-1-shelf-2/,
     ],
+    [{ racks: [{ machines: [{ address: "127.1.1.1" }, { ssh_address: "127.1.1.1" }] }] }, /address "127\.1\.1\.1"/],
+    [{ racks: [{ machines: [{ ssh_address: "127.66.0.1" }] }] }, /the bastion/],
+    [{ racks: [{ machines: [{ image: "other" }] }] }, /the image "other", which the site does not have/],
+    [{ racks: [{ machines: [{ cluster: "other" }] }] }, /the cluster "other", which the site does not have/],
+    [{ racks: 1, pxe: { profile: "p", image: "other" } }, /site\.pxe\.image/],
+    [{ racks: 1, images: [{ ref: "a", digest: "md5:1" }] }, /site\.images\[0\]\.digest/],
     [undefined, /site/],
   ])("names the wrong field of %j", (description, reason) => {
     expect(() => buildSite(description, seeded)).toThrow(reason);

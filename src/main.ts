@@ -2,13 +2,14 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type LoadedConfig, loadConfig, type Profile, printConfig } from "./config.ts";
-import { AppError, messageOf } from "./kernel/errors.ts";
+import { checkFiles, type LoadedConfig, loadConfig, type Profile, printConfig } from "./config.ts";
+import { AppError } from "./kernel/errors.ts";
 import type { Log } from "./kernel/log.ts";
 import { createLog } from "./telemetry/log.ts";
 import { startDev } from "./wiring/dev.ts";
 import { startServer } from "./wiring/server.ts";
 import { simulatorFlags, takeSimulatorFlags } from "./wiring/simulator-process.ts";
+import { describeFailure, explainStart, wantsStack } from "./wiring/start-errors.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const USAGE = 2;
@@ -21,7 +22,7 @@ const COMMANDS: { readonly [name: string]: (argv: readonly string[]) => Promise<
     const { own, rest } = takeSimulatorFlags(argv);
     return runUntilStopped("dev", rest, async (options) => {
       const dev = await startDev({ ...options, simulatorFlags: own });
-      process.stdout.write(welcome(dev));
+      process.stdout.write(welcome(dev, options.givenDataDir));
       return dev;
     });
   },
@@ -44,12 +45,15 @@ async function runUntilStopped(
   argv: readonly string[],
   start: (options: {
     config: LoadedConfig["config"];
+    /** Undefined: the usual one. */
+    givenDataDir: string | undefined;
     log: Log;
     version: string;
     signal: AbortSignal;
   }) => Promise<{ stop(): Promise<void>; abandon(): void }>,
 ): Promise<number> {
-  const { config, warnings } = loadConfig({ env: process.env, argv, profile });
+  const { config, settings, warnings } = loadConfig({ env: process.env, argv, profile });
+  const isUsual = settings.some(({ key, source }) => key === "data_dir" && source === "default");
   const log = createLog(config.log);
   for (const warning of warnings) log.warn({}, warning);
   const stopping = new AbortController();
@@ -67,25 +71,35 @@ async function runUntilStopped(
       }
     });
   }
-  running = await start({ config, log, version, signal: stopping.signal });
+  running = await start({
+    config,
+    givenDataDir: isUsual ? undefined : config.dataDir,
+    log,
+    version,
+    signal: stopping.signal,
+  });
   if (!stopping.signal.aborted) await once(stopping.signal, "abort");
   await running.stop();
   log.info({}, "stopped");
   return 0;
 }
 
-function welcome(dev: Awaited<ReturnType<typeof startDev>>): string {
+/** The command line looks for the server in the data directory: elsewhere than in its usual place, it must be told. */
+const tellDataDir = (dataDir: string): string =>
+  `    export MILLWRIGHT_DATA_DIR='${dataDir.replaceAll("'", `'\\''`)}'\n`;
+
+function welcome(dev: Awaited<ReturnType<typeof startDev>>, dataDir: string | undefined): string {
   return `
   Millwright ${version} is up, with a simulated datacentre of ${dev.expectedShelves} power shelves.
 
-    API (JSON, REST)   ${dev.httpUrl}
-    gRPC               ${dev.grpcAddress}
+    API (JSON)         ${dev.httpUrl}
+    API (gRPC)         ${dev.grpcAddress}
     simulator control  ${dev.simulatorUrl}
     admin token        ${dev.tokenPath}
 
   In a second terminal:
 
-    bin/millwright power-shelf list
+${dataDir === undefined ? "" : tellDataDir(dataDir)}    bin/millwright power-shelf list
     bin/millwright power-shelf maintenance power-off --power-shelf-id <ID> --reference https://tracker/MAINT-123
     bin/millwright power-shelf show <ID>
     bin/millwright power-shelf history <ID>
@@ -107,11 +121,30 @@ async function runSimulator(argv: readonly string[]): Promise<number> {
   return code ?? FAILED;
 }
 
+/** What would keep the server from starting, as far as it can be known without starting it. */
 async function checkConfig(argv: readonly string[]): Promise<number> {
-  const [action, ...rest] = argv;
-  if (action !== "check") throw new AppError("invalid_argument", "usage: millwright config check [flags]");
-  process.stdout.write(printConfig(loadConfig({ env: process.env, argv: rest, profile: "serve" })));
+  const [action, ...given] = argv;
+  if (action !== "check")
+    throw new AppError("invalid_argument", "usage: millwright config check [--profile serve|dev] [flags]");
+  const { profile, rest } = takeProfile(given);
+  const loaded = loadConfig({ env: process.env, argv: rest, profile });
+  process.stdout.write(`${printConfig(loaded)}\n`);
+  const { problems, warnings } = checkFiles(loaded);
+  for (const warning of warnings) process.stdout.write(`warning: ${warning}\n`);
+  if (problems.length > 0) throw new AppError("invalid_argument", problems.join("\n"));
+  process.stdout.write("ok\n");
   return 0;
+}
+
+/** Whose defaults hold; it is no setting, so it is taken out of the flags. */
+function takeProfile(argv: readonly string[]): { profile: Profile; rest: string[] } {
+  const words = argv.flatMap((word) => (word.startsWith("--profile=") ? ["--profile", word.slice(10)] : [word]));
+  const at = words.indexOf("--profile");
+  if (at === -1) return { profile: "serve", rest: words };
+  const profile = words[at + 1];
+  if (profile !== "serve" && profile !== "dev")
+    throw new AppError("invalid_argument", `--profile: must be serve or dev`);
+  return { profile, rest: words.toSpliced(at, 2) };
 }
 
 const [, , name = "", ...argv] = process.argv;
@@ -123,9 +156,8 @@ try {
       `unknown command ${JSON.stringify(name)}: one of ${Object.keys(COMMANDS).join(", ")}`,
     );
   process.exitCode = await command(argv);
-} catch (error) {
-  process.stderr.write(`error: ${messageOf(error)}\n`);
-  if (error instanceof AppError && error.detail.next) process.stderr.write(`  try: ${error.detail.next}\n`);
-  if (!(error instanceof AppError) && error instanceof Error) process.stderr.write(`${error.stack}\n`);
+} catch (thrown) {
+  const error = explainStart(thrown);
+  process.stderr.write(describeFailure(error, { isConfigCheck: name === "config", withStack: wantsStack(argv) }));
   process.exitCode = error instanceof AppError && error.kind === "invalid_argument" ? USAGE : FAILED;
 }

@@ -41,13 +41,13 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
   engine:       { imports: [...BELOW_STORE, "store", "telemetry"], packages: [] },
   services:     { imports: [...BELOW_STORE, "store"], packages: ["zod"] },
   api:          { imports: ["kernel", "services", "contract", "telemetry"], packages: ["fastify", "@connectrpc/connect", "@connectrpc/connect-node", "@bufbuild/protobuf", "jose", "zod"] },
-  providers:    { imports: ["kernel", "capabilities"], packages: ["@opentelemetry/api"] },
+  providers:    { imports: ["kernel", "capabilities"], packages: ["@opentelemetry/api", "ssh2", "yaml"] },
   config:       { imports: ["kernel"], files: ["src/services/roles.ts"], packages: ["yaml", "zod"] },
   wiring:       { imports: BELOW_WIRING, packages: ["zod"] },
   main:         { imports: [...BELOW_WIRING, "wiring"], packages: [] },
   cli:          { imports: ["contract"], packages: ["commander", "yaml", "@connectrpc/connect", "@connectrpc/connect-node", "@bufbuild/protobuf"] },
   contract:     { imports: [], packages: ["@bufbuild/protobuf"], builtins: false },
-  simulator:    { imports: [], packages: ["yaml", "zod"] },
+  simulator:    { imports: [], packages: ["ssh2", "yaml", "zod"] },
 };
 
 /** Test code, measurements and tools see everything; the console's packages are its own affair. */

@@ -15,21 +15,27 @@ import {
 import { allowedFor, METHOD_ROLES } from "../../src/api/auth/roles.ts";
 import { expandRoles, ROLES, type Role } from "../../src/services/roles.ts";
 import { runTool } from "../run-tool.ts";
+import { subsetOf } from "./contract-subset.ts";
 import { anchor, code, page, pageHead, table } from "./markdown.ts";
 import { type CommentOf, commentsOf, PATHS } from "./proto-comments.ts";
+import { servedServices } from "./served-services.ts";
 
-/** Every service, method and message of the contracts, with what the `.proto` files say about them. */
+/** In the details of errors, where no method names it. */
+const ERROR_INFO = "millwright.v1.ErrorInfo";
+
+/** Every service that is served, with its methods and messages and what the `.proto` files say about them. */
 export async function apiPage(): Promise<string> {
-  const files = (await readContracts()).toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  const documented = new Set(
-    files.flatMap(({ package: name, messageType }) => messageType.flatMap((m) => namesOf(m, name))),
-  );
-  for (const file of files) for (const { name } of file.enumType) documented.add(`${file.package}.${name}`);
+  const contracts = (await readContracts()).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const documented = subsetOf(contracts, { services: servedServices(), messages: [ERROR_INFO] });
+  const files = contracts.filter((file) => isDocumented(file, documented));
   const packages = [...new Set(files.map((file) => file.package))].toSorted((a, b) => rank(a) - rank(b));
   return page(
-    pageHead("API", "the contracts in `proto/`"),
+    pageHead("API", "the contracts in `proto/` and `src/api/grpc/routes.ts`"),
     "All services are on both ports: gRPC on the one, and Connect, gRPC-Web and JSON (`POST /package.Service/Method` with `content-type: application/json`) on the other. Reflection is on, so that any gRPC client can find all of this by itself.",
-    services(packages.flatMap((name) => files.filter((file) => file.package === name))),
+    services(
+      packages.flatMap((name) => files.filter((file) => file.package === name)),
+      documented,
+    ),
     "## Roles",
     table(["Role", "Carries"], ROLES.map(roleRow)),
     packages.flatMap((name) => [
@@ -45,12 +51,18 @@ export async function apiPage(): Promise<string> {
 const ORDER = ["millwright.v1", "forge", "common", "health"];
 const rank = (name: string): number => (ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length);
 
-function services(files: readonly FileDescriptorProto[]): string {
+function isDocumented(file: FileDescriptorProto, documented: ReadonlySet<string>): boolean {
+  return [...file.service, ...file.messageType, ...file.enumType].some(({ name }) =>
+    documented.has(`${file.package}.${name}`),
+  );
+}
+
+function services(files: readonly FileDescriptorProto[], documented: ReadonlySet<string>): string {
   const rows = files.flatMap((file) => {
     const comment = commentsOf(file);
-    return file.service.map(({ name }, at) => {
+    return file.service.flatMap(({ name }, at) => {
       const fullName = `${file.package}.${name}`;
-      return [`[${code(fullName)}](${anchor(fullName)})`, comment(PATHS.service, at)];
+      return documented.has(fullName) ? [[`[${code(fullName)}](${anchor(fullName)})`, comment(PATHS.service, at)]] : [];
     });
   });
   return table(["Service", "What it is for"], rows);
@@ -75,25 +87,15 @@ async function readContracts(): Promise<FileDescriptorProto[]> {
   }
 }
 
-const namesOf = (message: DescriptorProto, scope: string): string[] => {
-  const name = `${scope}.${message.name}`;
-  return [
-    name,
-    ...message.nestedType.flatMap((nested) => namesOf(nested, name)),
-    ...message.enumType.map((e) => `${name}.${e.name}`),
-  ];
-};
-
 function describeFile(file: FileDescriptorProto, documented: ReadonlySet<string>): string[] {
   const comment = commentsOf(file);
   const link = linkTo(documented);
+  const reading = { file, comment, link, documented };
   return [
     comment(PATHS.package),
-    ...file.service.flatMap((service, at) => describeService(service, [PATHS.service, at], { file, comment, link })),
-    ...file.messageType.flatMap((message, at) =>
-      describeMessage(message, file.package, [PATHS.message, at], { file, comment, link }),
-    ),
-    ...file.enumType.flatMap((type, at) => describeEnum(type, file.package, [PATHS.enum, at], comment)),
+    ...file.service.flatMap((service, at) => describeService(service, [PATHS.service, at], reading)),
+    ...file.messageType.flatMap((message, at) => describeMessage(message, file.package, [PATHS.message, at], reading)),
+    ...file.enumType.flatMap((type, at) => describeEnum(type, file.package, [PATHS.enum, at], reading)),
   ];
 }
 
@@ -101,6 +103,8 @@ interface Reading {
   readonly file: FileDescriptorProto;
   readonly comment: CommentOf;
   readonly link: (typeName: string) => string;
+  /** Full names; what is not among them is left out. */
+  readonly documented: ReadonlySet<string>;
 }
 
 const linkTo = (documented: ReadonlySet<string>) => (typeName: string) => {
@@ -108,8 +112,10 @@ const linkTo = (documented: ReadonlySet<string>) => (typeName: string) => {
   return documented.has(name) ? `[${code(name)}](${anchor(name)})` : code(name);
 };
 
-function describeService(service: ServiceDescriptorProto, path: number[], { file, comment, link }: Reading): string[] {
+function describeService(service: ServiceDescriptorProto, path: number[], reading: Reading): string[] {
+  const { file, comment, link } = reading;
   const fullName = `${file.package}.${service.name}`;
+  if (!reading.documented.has(fullName)) return [];
   const rows = service.method.map((method, at) => [
     code(method.name),
     `${method.clientStreaming ? "stream of " : ""}${link(method.inputType)}`,
@@ -129,7 +135,14 @@ const rolesOf = (method: string): string => {
 function describeMessage(message: DescriptorProto, scope: string, path: number[], reading: Reading): string[] {
   if (message.options?.mapEntry) return [];
   const fullName = `${scope}.${message.name}`;
-  const { comment } = reading;
+  const { comment, documented } = reading;
+  const nested = [
+    ...message.nestedType.flatMap((inner, at) =>
+      describeMessage(inner, fullName, [...path, PATHS.nestedMessage, at], reading),
+    ),
+    ...message.enumType.flatMap((type, at) => describeEnum(type, fullName, [...path, PATHS.nestedEnum, at], reading)),
+  ];
+  if (!documented.has(fullName)) return nested;
   const rows = message.field.map((field, at) => [
     String(field.number),
     code(field.name),
@@ -140,10 +153,7 @@ function describeMessage(message: DescriptorProto, scope: string, path: number[]
     `### ${fullName}`,
     comment(...path),
     rows.length === 0 ? "It has no fields." : table(["No.", "Field", "Type", "Meaning"], rows),
-    ...message.nestedType.flatMap((nested, at) =>
-      describeMessage(nested, fullName, [...path, PATHS.nestedMessage, at], reading),
-    ),
-    ...message.enumType.flatMap((type, at) => describeEnum(type, fullName, [...path, PATHS.nestedEnum, at], comment)),
+    ...nested,
   ];
 }
 
@@ -166,7 +176,9 @@ function oneofOf(field: FieldDescriptorProto, message: DescriptorProto): string 
   return name === undefined ? "" : `One of ${code(name)}.`;
 }
 
-function describeEnum(type: EnumDescriptorProto, scope: string, path: number[], comment: CommentOf): string[] {
+function describeEnum(type: EnumDescriptorProto, scope: string, path: number[], reading: Reading): string[] {
+  const { comment, documented } = reading;
+  if (!documented.has(`${scope}.${type.name}`)) return [];
   const rows = type.value.map((value, at) => [
     String(value.number),
     code(value.name),

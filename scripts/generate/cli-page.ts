@@ -1,9 +1,11 @@
 import { type CommandDescription, describeCommands, type OptionDescription } from "../../src/cli/describe.ts";
+import { cliVocabulary } from "./cli-vocabulary.ts";
 import { anchor, code, page, pageHead, table } from "./markdown.ts";
 
 /** Every command with its arguments and options, from the grammar that parses them. */
 export function cliPage(): string {
-  const program = describeCommands();
+  // From the tables as they are now: what was generated from them may be older.
+  const program = describeCommands(cliVocabulary());
   const leaves = leavesOf(program, []);
   return page(
     pageHead("Command line", "the grammar in `src/cli`"),

@@ -17,6 +17,8 @@ import { lifecyclePage } from "./lifecycle-page.ts";
 
 const isWorn = () => true;
 const brokeBefore = () => true;
+const oldParts = () => ({ parts: 1 });
+const humCount = () => ({ hums: 1 });
 const widget = defineLifecycle<Thing>()({
   kind: "big_widget",
   initial: "idle",
@@ -26,11 +28,11 @@ const widget = defineLifecycle<Thing>()({
     retired: { terminal: true, doc: "No more." },
   },
   transitions: [
-    ["idle", when(isWorn), "testing"],
+    ["idle", when(isWorn), "testing", { carries: oldParts }],
     ["testing", on("passed"), "idle", { clears: [{ field: "facts", carried: () => null }] }],
     ["testing", onFailure("broke"), STAY, { provided: brokeBefore }],
     ["testing", onFailure("broke"), GONE],
-    ["idle", reported("hummed"), STAY],
+    ["idle", reported("hummed"), STAY, { sets: humCount }],
     ["idle", caused("house_burnt"), GONE, { added: "houses burn" }],
     [ANY, asked("retire"), "retired"],
   ],
@@ -56,11 +58,12 @@ test("every transition has a row below its owner", () => {
     "### Made by the thing's agent",
     "### Made by another thing, run or workflow",
   ]);
-  expect(lines).toContain("| `idle` | `is_worn` | `testing` |  |");
+  expect(lines).toContain("| `idle` | `is_worn` | `testing` | carries the `old_parts` |");
   expect(lines).toContain("| `testing` | `passed` | `idle` | ends the `facts` that it was for |");
   expect(lines).toContain(
     "| `testing` | `broke` | *(stays)* | taken when the work fails for good or its deadline passes; only if broke before |",
   );
+  expect(lines).toContain("| `idle` | `hummed` | *(stays)* | notes `hum_count` on the thing |");
   expect(lines).toContain("| any but `retired` | `retire` | `retired` |  |");
   expect(lines).toContain("| `idle` | `house_burnt` | *(removed)* | added |");
 });

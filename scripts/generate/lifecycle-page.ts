@@ -100,7 +100,10 @@ function notes([, trigger, , options = {}]: Row<Thing>): string {
   const parts: string[] = [];
   if (trigger.failure) parts.push("taken when the work fails for good or its deadline passes");
   if (options.provided) parts.push(`only if ${spoken(separated(options.provided.name))}`);
-  for (const { field } of options.clears ?? []) parts.push(`ends the ${code(field)} that it was for`);
+  for (const { field } of options.clears ?? []) parts.push(`ends the ${code(separated(field))} that it was for`);
+  if (options.carries) parts.push(`carries the ${code(separated(options.carries.name))}`);
+  if (options.sets) parts.push(`notes ${code(separated(options.sets.name))} on the thing`);
+  for (const field of options.withdraws ?? []) parts.push(`withdraws a ${code(field)} that is not carried out`);
   if (options.added !== undefined) parts.push("added");
   return parts.join("; ");
 }

@@ -1,5 +1,8 @@
+import { allowedFor } from "../../src/api/auth/roles.ts";
 import { METRICS } from "../../src/telemetry/metric-definitions.ts";
 import { code, page, pageHead, table } from "./markdown.ts";
+
+const scrapers = (): string => [allowedFor("GET /metrics")].flat().map(code).join(", ");
 
 /** Every metric of Millwright's own. */
 export function metricsPage(): string {
@@ -14,7 +17,8 @@ export function metricsPage(): string {
   );
   return page(
     pageHead("Metrics", "`src/telemetry/metric-definitions.ts`"),
-    "Served for Prometheus at `/metrics`. The words in `kind` and `state` are those of the [lifecycles](../lifecycles/README.md). No label holds an id, an address or text from outside.",
+    `Served for Prometheus at \`/metrics\` on the HTTP port, to callers with one of the roles ${scrapers()} or one that carries it: see [running in production](../guides/production.md#metrics) for a token and a scrape configuration.`,
+    "The words in `kind` and `state` are those of the [lifecycles](../lifecycles/README.md). No label holds an id, an address or text from outside.",
     table(["Metric", "Type", "Labels", "Meaning"], rows),
     "## Buckets",
     table(["Histogram", "Upper bounds in seconds"], buckets),

@@ -1,13 +1,14 @@
 import { allThings } from "../../src/store/all-things.ts";
 import { apiPage } from "./api-page.ts";
 import { cliPage } from "./cli-page.ts";
+import { cliVocabularyModule } from "./cli-vocabulary.ts";
 import { configurationPage } from "./configuration-page.ts";
 import { errorsPage } from "./errors-page.ts";
 import { lifecycleFileName, lifecycleIndex, lifecyclePage } from "./lifecycle-page.ts";
 import { metricsPage } from "./metrics-page.ts";
 
 /** Folders with generated pages; others may stand beside them. */
-export const GENERATED_FOLDERS = ["docs/lifecycles", "docs/reference"] as const;
+export const GENERATED_FOLDERS = ["docs/lifecycles", "docs/reference", "src/cli/generated"] as const;
 
 /** Every generated page by its path from the root; the same checkout always gives the same text. */
 export async function generatePages(): Promise<ReadonlyMap<string, string>> {
@@ -22,5 +23,6 @@ export async function generatePages(): Promise<ReadonlyMap<string, string>> {
     ["docs/reference/configuration.md", configurationPage()],
     ["docs/reference/errors.md", errorsPage()],
     ["docs/reference/metrics.md", metricsPage()],
+    ["src/cli/generated/server-vocabulary.ts", cliVocabularyModule()],
   ]);
 }

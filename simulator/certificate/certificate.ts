@@ -62,11 +62,17 @@ export function loadOrCreateCertificate(dataDir: string, addresses: readonly str
 }
 
 /** Self-signed and its own authority: a client that is given it as CA accepts it for the listed IPv4 addresses. */
-export function createCertificate(options: { addresses: readonly string[]; now: Date }): Certificate {
+export function createCertificate(options: {
+  addresses: readonly string[];
+  now: Date;
+  commonName?: string;
+}): Certificate {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const subjectPublicKeyInfo = publicKey.export({ type: "spki", format: "der" });
   const algorithm = sequence(objectIdentifier(OID.ecdsaWithSha256));
-  const name = sequence(set(sequence(objectIdentifier(OID.commonName), utf8String("simulated BMC"))));
+  const name = sequence(
+    set(sequence(objectIdentifier(OID.commonName), utf8String(options.commonName ?? "simulated BMC"))),
+  );
   const start = options.now.getTime();
   const toBeSigned = sequence(
     explicit(0, integer(Uint8Array.of(2))), // version 3

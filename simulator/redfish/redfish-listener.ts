@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { Socket } from "node:net";
-import { setTimeout as delay } from "node:timers/promises";
 import type { Certificate } from "../certificate/certificate.ts";
 import type { ManagedDevice } from "../devices/managed-device.ts";
-import type { FaultBook, TransportTrouble } from "../faults/fault-book.ts";
+import type { FaultBook } from "../faults/fault-book.ts";
+import { delayWhileConnected, isSpoiltBefore, spoil } from "../faults/spoilt-answer.ts";
 import { readBody, splitTarget } from "../request-body.ts";
 import { type Answer, refuse } from "./answer.ts";
 import type { RedfishRequest } from "./redfish-service.ts";
@@ -61,48 +61,27 @@ async function serve(
 
   const trouble = faults.transport({ device: device.spec.id, method, path });
   if (trouble.latencyMs > 0) await delayWhileConnected(trouble.latencyMs, request);
-  if (isSpoiltBefore(trouble)) return spoil(trouble.ending, request, response);
+  const spoilt = () =>
+    spoil(trouble.ending, {
+      request,
+      response,
+      sendError: (status, body, headers) =>
+        send(response, {
+          status,
+          headers,
+          body: body ?? refuse("GeneralError", "The service is not able to answer now.").body,
+        }),
+      garbage: '{"@odata.id": "/redfish/v1/Chassis/',
+    });
+  if (isSpoiltBefore(trouble)) return spoilt();
 
   const body = await readBody(request);
   const answer =
     body === undefined
       ? refuse("PayloadTooLarge")
       : service.answer({ method, path, query, headers: request.headers, body });
-  if (trouble.ending !== undefined) return spoil(trouble.ending, request, response);
+  if (trouble.ending !== undefined) return spoilt();
   send(response, answer);
-}
-
-/** Garbage is by nature an answer to something that was done; everything else keeps the device from doing it. */
-const isSpoiltBefore = ({ ending }: TransportTrouble): boolean =>
-  ending !== undefined && (ending.when ?? (ending.type === "garbage" ? "after" : "before")) === "before";
-
-function spoil(ending: TransportTrouble["ending"], request: IncomingMessage, response: ServerResponse): void {
-  switch (ending?.type) {
-    case "status": {
-      const body = ending.body ?? refuse("GeneralError", "The service is not able to answer now.").body;
-      send(response, { status: ending.status, headers: ending.headers ?? {}, body });
-      break;
-    }
-    case "garbage":
-      response.writeHead(200, { "Content-Type": "application/json", "OData-Version": "4.0" });
-      response.end('{"@odata.id": "/redfish/v1/Chassis/');
-      break;
-    case "hang":
-      break; // The connection stays open and silent until the client has had enough.
-    default:
-      request.socket.destroy();
-  }
-}
-
-async function delayWhileConnected(ms: number, request: IncomingMessage): Promise<void> {
-  const gone = new AbortController();
-  const abort = () => gone.abort();
-  request.socket.once("close", abort);
-  try {
-    await delay(ms, undefined, { signal: gone.signal });
-  } finally {
-    request.socket.off("close", abort);
-  }
 }
 
 function send(response: ServerResponse, { status, headers, body }: Answer): void {

@@ -5,7 +5,7 @@ import { AppError, type ErrorKind } from "../kernel/errors.ts";
 
 interface ErrorCodes {
   readonly grpc: Code;
-  /** For REST only: over the Connect protocol the HTTP status follows from the gRPC code. */
+  /** For what is no RPC: over the Connect protocol the HTTP status follows from the gRPC code. */
   readonly http: number;
   readonly meaning: string;
   /** What the caller should do. */
@@ -75,7 +75,7 @@ export function toConnectError(error: unknown, contract: Contract, report: Repor
   return new ConnectError(message, grpcCodeOf(kind, contract), undefined, [detail], error);
 }
 
-/** The same for REST. */
+/** The same for what is no RPC. */
 export function toHttpError(
   error: unknown,
   report: ReportUnexpected,

@@ -69,17 +69,26 @@ function endUnread(stream: ServerHttp2Stream): void {
   stream.once("close", () => clearTimeout(overdue));
 }
 
-/** In the words of gRPC, so that its clients show a sentence instead of "HTTP 404". */
-function refuseUnknownMethod(request: Http2ServerRequest, response: Http2ServerResponse): void {
+/**
+ * In the words of gRPC, so that its clients show a sentence instead of "HTTP 404".
+ *
+ * One HEADERS frame that also ends the stream: after a DATA frame, even an empty one, some clients await trailers, and report
+ * that the stream was removed.
+ */
+function refuseUnknownMethod(request: Http2ServerRequest, { stream }: Http2ServerResponse): void {
+  if (stream.destroyed) return;
   if (!(request.headers["content-type"] ?? "").startsWith("application/grpc")) {
-    response.writeHead(404).end();
+    stream.respond({ ":status": 404 }, { endStream: true });
     return;
   }
   const message = encodeURIComponent(`this server has no method ${request.url}`.toWellFormed());
-  response.writeHead(200, {
-    "content-type": "application/grpc",
-    "grpc-status": String(Code.Unimplemented),
-    "grpc-message": message,
-  });
-  response.end();
+  stream.respond(
+    {
+      ":status": 200,
+      "content-type": "application/grpc",
+      "grpc-status": String(Code.Unimplemented),
+      "grpc-message": message,
+    },
+    { endStream: true },
+  );
 }

@@ -91,7 +91,7 @@ function frameRest(app: FastifyInstance, log: Log): void {
       ms: Math.round(reply.elapsedTime),
       requestId: request.id,
     };
-    // The others are probes, scrapes and the console's files, for ever.
+    // The others are probes and scrapes, for ever.
     if (request.url.startsWith("/api/")) log.info(fields, "request");
     else log.debug(fields, "request");
   });

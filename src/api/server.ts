@@ -19,7 +19,7 @@ export interface ApiServersOptions {
   readonly routes: (router: ConnectRouter) => void;
   readonly interceptors: readonly Interceptor[];
   readonly requestGate?: (context: HandlerContext) => void | Promise<void>;
-  /** REST, operations and the console. */
+  /** What is no RPC: operations. */
   readonly http: (app: FastifyInstance) => void | Promise<void>;
   readonly log: Log;
   readonly tls?: TlsMaterial;
@@ -38,7 +38,7 @@ export interface ApiServers {
   close(): Promise<void>;
 }
 
-/** Serves every method on both ports: gRPC over HTTP/2 on one; Connect, gRPC-Web, JSON and REST over HTTP/1.1 on the other. */
+/** Serves every method on both ports: gRPC over HTTP/2 on one; Connect, gRPC-Web and JSON over HTTP/1.1 on the other. */
 export async function startApiServers(options: ApiServersOptions): Promise<ApiServers> {
   const shutdown = new AbortController();
   const shared: ListenerOptions = {

@@ -6,14 +6,7 @@ import { type Disposition, StepFailure } from "../kernel/errors.ts";
  * `unreachable` no answer at all · `busy` answered, but not now · `credentials` the sign-in or the account was refused ·
  * `certificate` the device did not prove who it is · `protocol` the answer makes no sense to us · `refused` understood, and declined.
  */
-export const DEVICE_FAILURE_REASONS = [
-  "unreachable",
-  "busy",
-  "credentials",
-  "certificate",
-  "protocol",
-  "refused",
-] as const;
+const DEVICE_FAILURE_REASONS = ["unreachable", "busy", "credentials", "certificate", "protocol", "refused"] as const;
 export type DeviceFailureReason = (typeof DEVICE_FAILURE_REASONS)[number];
 
 /** Work on a device failed, and the device (or the way to it) is why. */

@@ -1,11 +1,11 @@
 import type { BmcTarget } from "./bmc-target.ts";
 import type { CallContext } from "./call.ts";
 
-/** Who a device says it is. */
+/** Who a device says it is; null where it does not say. */
 export interface DeviceIdentity {
-  readonly serial: string;
-  readonly vendor: string;
-  readonly model: string;
+  readonly serial: string | null;
+  readonly vendor: string | null;
+  readonly model: string | null;
   /** SHA-256 fingerprint of the certificate that the BMC showed; absent over plain HTTP. */
   readonly certificateFingerprint?: string;
 }

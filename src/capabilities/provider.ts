@@ -1,6 +1,13 @@
 import { StepFailure } from "../kernel/errors.ts";
+import type { BootDevice } from "./boot-device.ts";
+import type { Cluster } from "./cluster.ts";
+import type { Imaging } from "./imaging.ts";
 import type { Inspect } from "./inspect.ts";
+import type { Locator } from "./locator.ts";
+import type { MachineInspect } from "./machine-inspect.ts";
 import type { PowerControl } from "./power-control.ts";
+import type { RemoteExec } from "./remote-exec.ts";
+import type { Reset } from "./reset.ts";
 import type { Sensors } from "./sensors.ts";
 
 /** Everything that hardware can be asked, by the word that steps and handlers use to need it. */
@@ -8,6 +15,13 @@ export interface Capabilities {
   readonly power: PowerControl;
   readonly inspect: Inspect;
   readonly sensors: Sensors;
+  readonly machine: MachineInspect;
+  readonly reset: Reset;
+  readonly boot: BootDevice;
+  readonly imaging: Imaging;
+  readonly locator: Locator;
+  readonly exec: RemoteExec;
+  readonly cluster: Cluster;
 }
 export type Capability = keyof Capabilities;
 

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { completionScript } from "./completion.ts";
 import { type CommandDescription, describeCommands } from "./describe.ts";
-import { runAgainst } from "./fake-terminal.ts";
+import { runAgainst } from "./testing/fake-terminal.ts";
 
 const root = describeCommands();
 const flatten = (

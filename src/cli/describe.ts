@@ -1,5 +1,6 @@
 import type { Argument, Command, Option } from "commander";
 import { createProgram } from "./program.ts";
+import type { ServerVocabulary } from "./server-vocabulary.ts";
 
 export interface OptionDescription {
   /** As help prints it: `--id, --power-shelf-id <id...>`. */
@@ -31,12 +32,14 @@ export interface CommandDescription {
 }
 
 /** The tree from its root. */
-export function describeCommands(): CommandDescription {
+export function describeCommands(vocabulary?: ServerVocabulary): CommandDescription {
   const nowhere = { write() {}, columns: 120 };
   const run = () => async () => {
     throw new Error("a description cannot be run");
   };
-  return describeCommand(createProgram({ version: "", stdout: nowhere, stderr: nowhere, run }));
+  return describeCommand(
+    createProgram({ version: "", stdout: nowhere, stderr: nowhere, run, ...(vocabulary && { vocabulary }) }),
+  );
 }
 
 export function describeCommand(command: Command): CommandDescription {

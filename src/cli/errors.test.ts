@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { ErrorInfoSchema } from "../../contract/millwright/v1/error_info_pb.js";
 import { SystemService } from "../../contract/millwright/v1/system_pb.js";
 import { describeFailure, EXIT, isDisconnection } from "./errors.ts";
-import { runAgainst } from "./fake-terminal.ts";
+import { runAgainst } from "./testing/fake-terminal.ts";
 
 const failing = (error: ConnectError) =>
   runAgainst((router) => {

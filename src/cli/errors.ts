@@ -131,6 +131,15 @@ export function isDisconnection(error: unknown): boolean {
 /** One line, whatever the message holds. */
 export const oneLine = (text: string): string => text.replace(/\s*\n\s*/g, " ").trim();
 
+/** What an error says, in one line; Connect puts its code in brackets before it, which is no news for people. */
+export function reasonOf(error: unknown): string {
+  if (isConnectError(error)) return oneLine(error.rawMessage);
+  return oneLine(error instanceof Error ? error.message : String(error));
+}
+
+/** Node's HTTP/1.1 parser met something else: most likely the server's own gRPC port, which speaks HTTP/2 alone. */
+const NOT_HTTP = /^HPE_/;
+
 /** What to tell the user about anything thrown. `server` names whom we talked to, once that is known. */
 export async function describeFailure(error: unknown, server: string | undefined): Promise<Failure> {
   if (error instanceof CliError) return { message: error.message, hint: error.hint, exitCode: error.exitCode };
@@ -146,6 +155,13 @@ export async function describeFailure(error: unknown, server: string | undefined
       exitCode: EXIT.unavailable,
     };
   }
+  if (server !== undefined && systemCode !== undefined && NOT_HTTP.test(systemCode)) {
+    return {
+      message: `${server} does not speak HTTP/1.1`,
+      hint: "is it the gRPC port? --server takes the HTTP address, which the server prints at its start (port 8080 unless set otherwise)",
+      exitCode: EXIT.unavailable,
+    };
+  }
   if (server !== undefined && systemCode !== undefined && TLS_TROUBLE.test(systemCode)) {
     return {
       message: `no trusted connection to ${server} (${systemCode})`,
@@ -154,8 +170,7 @@ export async function describeFailure(error: unknown, server: string | undefined
     };
   }
   if (isConnectError(error)) return describeRefusal(error, server);
-  const message = error instanceof Error ? error.message : String(error);
-  return { message: oneLine(message), hint: undefined, exitCode: EXIT.internal };
+  return { message: reasonOf(error), hint: undefined, exitCode: EXIT.internal };
 }
 
 async function describeRefusal(error: ConnectError, server: string | undefined): Promise<Failure> {

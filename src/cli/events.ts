@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Event } from "../../contract/millwright/v1/event_pb.js";
-import { isDisconnection, oneLine } from "./errors.ts";
+import { isDisconnection, reasonOf } from "./errors.ts";
 import type { Session } from "./session.ts";
 
 export interface EventFilter {
@@ -57,7 +57,7 @@ export async function* followEvents(
     } catch (error) {
       if (signal.aborted) return;
       if (!isReady || !isDisconnection(error)) throw error;
-      lost = oneLine(error instanceof Error ? error.message : String(error));
+      lost = reasonOf(error);
     }
     if (signal.aborted) return;
     if (!isBroken) session.terminal.stderr.write(`connection lost (${lost}); trying again\n`);

@@ -17,6 +17,8 @@ export interface Column<T> {
   readonly cell: (item: T, now: Date) => string;
   readonly plain?: (item: T) => string;
   readonly tone?: (item: T) => Tone | undefined;
+  /** Characters that it takes at least: rows that come later then stand below those that came before. */
+  readonly least?: number;
 }
 
 /** Things of one sort, and how to show them in every format. */
@@ -40,7 +42,7 @@ export async function renderList<T>(listing: Listing<T>, style: Style): Promise<
       ]);
     case "table":
       return tableOf(
-        columns.map((column) => column.title),
+        columns.map(({ title, least }) => ({ title, least: least ?? 0 })),
         items.map((item) =>
           columns.map((column) => ({ text: column.cell(item, style.now), tone: column.tone?.(item) })),
         ),
@@ -105,9 +107,22 @@ export async function renderChange<T>(listing: Omit<Listing<T>, "items">, item: 
       return csvOf([plainCells(item, listing.columns)]);
     case "table":
       return `${listing.columns
-        .map((column) => paint(printable(column.cell(item, style.now)) || "-", column.tone?.(item), style.color))
-        .join("  ")}\n`;
+        .map((column) => {
+          const text = printable(column.cell(item, style.now)) || "-";
+          return (
+            paint(text, column.tone?.(item), style.color) +
+            " ".repeat(Math.max(0, Math.max(column.least ?? 0, widthOf(column.title)) - widthOf(text)))
+          );
+        })
+        .join("  ")
+        .trimEnd()}\n`;
   }
+}
+
+/** What stands above a stream of changes; JSON and YAML need nothing there. */
+export async function renderHead<T>(columns: readonly Column<T>[], style: Style): Promise<string> {
+  if (style.format !== "table" && style.format !== "csv") return "";
+  return renderList({ items: [], columns, json: () => null }, style);
 }
 
 function plainCells<T>(item: T, columns: readonly Column<T>[]): string[] {
@@ -116,5 +131,6 @@ function plainCells<T>(item: T, columns: readonly Column<T>[]): string[] {
 
 export async function yamlOf(value: Json): Promise<string> {
   const { stringify } = await import("yaml");
-  return stringify(value, { lineWidth: 0 });
+  // Most readers still take the words of YAML 1.1 for what they were there: `on` is true, `1:30` a number, `no` is false.
+  return stringify(value, { lineWidth: 0, version: "1.2", compat: "yaml-1.1" });
 }

@@ -4,10 +4,13 @@ import { addExpectedPowerShelfCommands } from "./commands/expected-power-shelf.t
 import { addHistoryCommand } from "./commands/history.ts";
 import { addLifecycleCommands } from "./commands/lifecycle.ts";
 import { addPowerShelfCommands } from "./commands/power-shelf.ts";
+import { addRunCommands } from "./commands/run.ts";
 import { addServerCommands } from "./commands/server.ts";
 import { addSystemCommand } from "./commands/system.ts";
 import { addTokenCommands } from "./commands/token.ts";
 import { addWatchCommand } from "./commands/watch.ts";
+import { SERVER_VOCABULARY } from "./generated/server-vocabulary.ts";
+import type { ServerVocabulary } from "./server-vocabulary.ts";
 import type { Run, Sink } from "./session.ts";
 
 export interface ProgramOptions {
@@ -15,6 +18,7 @@ export interface ProgramOptions {
   readonly stdout: Pick<Sink, "write" | "columns">;
   readonly stderr: Pick<Sink, "write" | "columns">;
   readonly run: (program: Command) => Run;
+  readonly vocabulary?: ServerVocabulary;
 }
 
 const EXAMPLES = `
@@ -28,7 +32,8 @@ Exit codes: 0 done, 1 the operation failed, 2 wrong input, 3 not found, 4 not po
 answer in time, 70 internal error, 130 interrupted.`;
 
 /** The whole command tree. It never ends the process: help and errors are thrown to the caller. */
-export function createProgram({ version, stdout, stderr, run: createRun }: ProgramOptions): Command {
+export function createProgram(options: ProgramOptions): Command {
+  const { version, stdout, stderr, run: createRun, vocabulary = SERVER_VOCABULARY } = options;
   const program = new Command("millwright");
   program
     .description("Millwright, a control plane for fleets of bare metal")
@@ -61,12 +66,13 @@ export function createProgram({ version, stdout, stderr, run: createRun }: Progr
   const run = createRun(program);
   addPowerShelfCommands(program, run);
   addExpectedPowerShelfCommands(program, run);
+  addRunCommands(program, run);
   addLifecycleCommands(program, run);
   addHistoryCommand(program, run);
   addWatchCommand(program, run);
-  addTokenCommands(program, run);
+  addTokenCommands(program, run, vocabulary);
   addSystemCommand(program, run);
-  addServerCommands(program, run);
+  addServerCommands(program, run, vocabulary);
   addCompletionCommand(program, run);
   return program;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { describeCommands } from "./describe.ts";
-import { runAgainst } from "./fake-terminal.ts";
+import { runAgainst } from "./testing/fake-terminal.ts";
 
 const run = (line: string) => runAgainst(() => {}, line);
 

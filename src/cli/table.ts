@@ -24,15 +24,16 @@ const LEAST_LAST_WIDTH = 12;
 
 /** Columns padded to their widest cell; the last one is cut at the terminal's edge. */
 export function tableOf(
-  titles: readonly string[],
+  heads: readonly (string | { readonly title: string; readonly least: number })[],
   rows: readonly (readonly Cell[])[],
   style: { readonly color: boolean; readonly width: number | undefined },
 ): string {
+  const columns = heads.map((head) => (typeof head === "string" ? { title: head, least: 0 } : head));
   const texts = rows.map((row) => row.map((cell) => ({ ...cell, text: printable(cell.text) || "-" })));
-  const widths = titles.map((title, at) =>
-    texts.reduce((widest, row) => Math.max(widest, widthOf(row[at]?.text ?? "")), widthOf(title)),
+  const widths = columns.map(({ title, least }, at) =>
+    texts.reduce((widest, row) => Math.max(widest, widthOf(row[at]?.text ?? "")), Math.max(least, widthOf(title))),
   );
-  const last = titles.length - 1;
+  const last = columns.length - 1;
   const before = widths.slice(0, last).reduce((sum, width) => sum + width + GAP.length, 0);
   const room = style.width === undefined ? Number.POSITIVE_INFINITY : Math.max(LEAST_LAST_WIDTH, style.width - before);
   const line = (cells: readonly Cell[]) =>
@@ -43,7 +44,7 @@ export function tableOf(
         return paint(fitted, tone, style.color) + padding;
       })
       .join(GAP);
-  const head = line(titles.map((text) => ({ text, tone: "bold" as const })));
+  const head = line(columns.map(({ title }) => ({ text: title, tone: "bold" as const })));
   return [head, ...texts.map(line)].map((text) => `${text.trimEnd()}\n`).join("");
 }
 

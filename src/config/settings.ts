@@ -51,7 +51,7 @@ export const SETTINGS = {
   "grpc.listen": setting(kinds.listenAddress(), { default: "127.0.0.1:50051", doc: "Where gRPC (HTTP/2) is served." }),
   "http.listen": setting(kinds.listenAddress(), {
     default: "127.0.0.1:8080",
-    doc: "Where Connect, gRPC-Web, JSON, REST and operations (`/healthz`, `/readyz`, `/metrics`) are served.",
+    doc: "Where the API as Connect, gRPC-Web and JSON, and operations (`/healthz`, `/readyz`, `/metrics`) are served.",
   }),
   max_find_by_ids: setting(kinds.integer(1, 1_000), { default: 100, doc: "Ids that one `forge.Forge` call may list." }),
 
@@ -61,7 +61,7 @@ export const SETTINGS = {
   }),
   "auth.tokens": setting(kinds.staticTokens(), {
     default: [],
-    doc: "Bearer tokens that are known by their hash alone, beside those kept in the database. Use long random tokens.",
+    doc: "Bearer tokens that are known by their SHA-256 alone, beside those kept in the database: a way in before there is any other. Use long random tokens.",
     // Somebody will put the token itself where its hash belongs; the complaint must not print it.
     secret: true,
   }),
@@ -129,6 +129,9 @@ export const SETTINGS = {
     dev: ["127.0.0.0/8"],
     doc: "Networks that Millwright may call devices in. Empty: none, so that no device is reached until you list yours.",
   }),
+  "bmc.ca_file": optional(kinds.path(), {
+    doc: "Authorities (PEM) that vouch for BMCs whose trust is `ca`, in place of those that the system trusts.",
+  }),
   "bmc.per_bmc_concurrency": setting(kinds.integer(1, 16), {
     default: 2,
     doc: "Requests at a time to one BMC; many of them fall over early.",
@@ -145,6 +148,10 @@ export const SETTINGS = {
   "history.retention": setting(kinds.duration("1d", "36500d"), {
     default: "365d",
     doc: "How long history, audit and events are kept.",
+  }),
+  "watch.most": setting(kinds.integer(1, 1_000_000), {
+    default: 10_000,
+    doc: "Watchers served at the same time, per replica; more are refused.",
   }),
   "otel.accept_traceparent": setting(kinds.flag(), {
     default: true,

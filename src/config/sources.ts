@@ -112,6 +112,16 @@ export function fromFlags(argv: readonly string[], cwd: string): FlagsGathered {
   return { given, problems, configFile };
 }
 
+/** What stands before the dots: auth, auth.oidc, http. */
+const GROUPS = [
+  ...new Set(
+    SETTING_KEYS.flatMap((key) => {
+      const parts = key.split(".");
+      return parts.slice(1).map((_, at) => parts.slice(0, at + 1).join("."));
+    }),
+  ),
+];
+
 /** A YAML 1.2 document; JSON is one too. Keys may be nested or dotted. */
 export function fromFile(path: string, content: string): Gathered {
   const lines = new LineCounter();
@@ -141,7 +151,7 @@ export function fromFile(path: string, content: string): Gathered {
         else if (!(pair.value === null || (isScalar(pair.value) && pair.value.value === null))) {
           problems.push(`file ${where}: "${key}" must be an object of settings`);
         }
-      } else problems.push(`file ${where}: unknown key "${key}"${suggestion(key, SETTING_KEYS)}`);
+      } else problems.push(`file ${where}: unknown key "${key}"${suggestion(key, [...GROUPS, ...SETTING_KEYS])}`);
     }
   };
   visit(root, "");

@@ -61,23 +61,6 @@ describe("a batcher", () => {
     batches[1]?.end();
     expect((await answers).map(({ status }) => status)).toEqual(["rejected", "rejected", "fulfilled"]);
   });
-
-  test("is idle when everything submitted has been answered, and not before", async () => {
-    const { batcher, batches } = setUp({ most: 1, atOnce: 1 });
-    await batcher.idle();
-    const answers = [batcher.submit(1), batcher.submit(2)];
-    let idle = false;
-    const waiting = batcher.idle().then(() => {
-      idle = true;
-    });
-    await turn();
-    batches[0]?.end();
-    await turn();
-    expect(idle).toBe(false);
-    batches[1]?.end();
-    await waiting;
-    expect(await Promise.all(answers)).toEqual(["done 1", "done 2"]);
-  });
 });
 
 describe("running by halves", () => {

@@ -4,8 +4,6 @@
  */
 export interface Batcher<In, Out> {
   submit(item: In): Promise<Out>;
-  /** Resolves when everything submitted so far has been answered. */
-  idle(): Promise<void>;
 }
 
 export interface BatcherOptions<In, Out> {
@@ -24,7 +22,6 @@ interface Waiting<In, Out> {
 export function createBatcher<In, Out>({ most, atOnce, run }: BatcherOptions<In, Out>): Batcher<In, Out> {
   const queue: Waiting<In, Out>[] = [];
   let underWay = 0;
-  let whenIdle = Promise.withResolvers<void>();
 
   async function runOne(batch: readonly Waiting<In, Out>[]): Promise<void> {
     try {
@@ -42,10 +39,6 @@ export function createBatcher<In, Out>({ most, atOnce, run }: BatcherOptions<In,
       underWay += 1;
       void runOne(queue.splice(0, most)).finally(() => {
         underWay -= 1;
-        if (underWay === 0 && queue.length === 0) {
-          whenIdle.resolve();
-          whenIdle = Promise.withResolvers();
-        }
         pump();
       });
     }
@@ -59,7 +52,6 @@ export function createBatcher<In, Out>({ most, atOnce, run }: BatcherOptions<In,
         if (queue.length === 1 && underWay < atOnce) queueMicrotask(pump);
       });
     },
-    idle: () => (underWay === 0 && queue.length === 0 ? Promise.resolve() : whenIdle.promise),
   };
 }
 

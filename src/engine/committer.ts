@@ -1,9 +1,10 @@
-import type { Duration } from "../kernel/duration.ts";
-import { AppError, messageOf } from "../kernel/errors.ts";
+import { type Duration, milliseconds, seconds } from "../kernel/duration.ts";
+import { messageOf } from "../kernel/errors.ts";
 import { pauseBefore, retrying } from "../kernel/retry.ts";
 import { type Database, retryOnConflict } from "../store/database.ts";
+import { isDatabaseTrouble } from "../store/database-errors.ts";
 import { failPoint } from "../store/fail-points.ts";
-import type { ThingStores } from "../store/things.ts";
+import { nameOf, type ThingKey, type ThingStores } from "../store/things.ts";
 import { commitUnits, type Unit, type UnitResult } from "../store/transitions.ts";
 import * as work from "../store/work.ts";
 import { type Batcher, createBatcher, runInHalves } from "./batcher.ts";
@@ -32,28 +33,52 @@ export interface CommitterOptions {
 export type Committer = Batcher<Submission, Submitted>;
 
 const COMMITTED: Submitted = { type: "committed" };
-const AT_ONCE = 0 as Duration;
+const AT_ONCE = milliseconds(0);
+/** For things that others change again and again while we look at them: each look in vain is work for the device as well. */
+const CONTENDED = { first: milliseconds(20), most: seconds(2) };
 
 /**
  * Writes the outcomes of many looks in one transaction. A batch that fails on its data is repeated by halves; a unit that
  * fails alone is set aside with its error, and never holds up its neighbours.
  */
 export function createCommitter(options: CommitterOptions): Committer {
+  const conflicts = new ConflictCounts();
   const run = (batch: readonly Submission[]) =>
     runInHalves<Submission, Submitted>(batch, {
-      run: (part) => retryOnConflict(() => commit(options, part)),
+      run: async (part) => {
+        const results = await retryOnConflict(() => commit(options, conflicts, part));
+        for (const [index, { claimed }] of part.entries()) conflicts.note(claimed, results[index]?.type === "conflict");
+        return results;
+      },
       isOfTheItem: (error) => !isDatabaseTrouble(error),
       alone: (one, error) => quarantine(options, one, error),
     });
   return createBatcher({ most: options.most, atOnce: options.atOnce, run });
 }
 
-/** Not the fault of what was to be read or written: the database is away, or too slow. */
-export const isDatabaseTrouble = (error: unknown): boolean =>
-  error instanceof AppError && (error.kind === "unavailable" || error.kind === "deadline_exceeded");
+/** Conflicts in a row, by thing. Only those with one right now are in it. */
+class ConflictCounts {
+  readonly #counts = new Map<string, number>();
+
+  note(thing: ThingKey, isConflict: boolean): void {
+    if (isConflict) this.#counts.set(nameOf(thing), this.#of(thing) + 1);
+    else this.#counts.delete(nameOf(thing));
+  }
+
+  /** The first one is looked at again at once, since what changed is most likely why; then after growing pauses. */
+  pauseAfterAnother(thing: ThingKey): Duration {
+    const before = this.#of(thing);
+    return before === 0 ? AT_ONCE : pauseBefore(before, CONTENDED);
+  }
+
+  #of(thing: ThingKey): number {
+    return this.#counts.get(nameOf(thing)) ?? 0;
+  }
+}
 
 async function commit(
   { db, stores, claimRecheck, onDue }: CommitterOptions,
+  conflicts: ConflictCounts,
   batch: readonly Submission[],
 ): Promise<Submitted[]> {
   const withUnit = batch.filter((one) => one.unit !== undefined);
@@ -62,7 +87,7 @@ async function commit(
   const unchanged = batch.filter((one) => one.unit === undefined);
   const dueAlready = await work.release(
     db,
-    unchanged.flatMap((one) => releaseOf(one, COMMITTED, claimRecheck)),
+    unchanged.flatMap((one) => releaseOf(one, COMMITTED, { claimRecheck, conflicts })),
   );
   if (dueAlready > 0) onDue();
   if (withUnit.length === 0) return batch.map(() => COMMITTED);
@@ -76,7 +101,7 @@ async function commit(
     );
     const due = await work.release(
       tx,
-      withUnit.flatMap((one, index) => releaseOf(one, written[index] as Submitted, claimRecheck)),
+      withUnit.flatMap((one, index) => releaseOf(one, written[index] as Submitted, { claimRecheck, conflicts })),
     );
     failPoint("committer:inside", where);
     return { written, due };
@@ -87,13 +112,17 @@ async function commit(
   return batch.map((one) => byClaim.get(one) ?? COMMITTED);
 }
 
-function releaseOf({ claimed, release }: Submission, result: Submitted, claimRecheck: Duration): work.Release[] {
+function releaseOf(
+  { claimed, release }: Submission,
+  result: Submitted,
+  { claimRecheck, conflicts }: { readonly claimRecheck: Duration; readonly conflicts: ConflictCounts },
+): work.Release[] {
   const { kind, id, epoch, failures } = claimed;
   switch (result.type) {
     case "committed":
       return release ? [{ kind, id, epoch, ...release }] : [];
-    case "conflict": // left due: it is looked at again, as it now is
-      return [{ kind, id, epoch, after: AT_ONCE, failures, error: null }];
+    case "conflict": // it is looked at again, as it now is
+      return [{ kind, id, epoch, after: conflicts.pauseAfterAnother(claimed), failures, error: null }];
     case "waiting":
       return [{ kind, id, epoch, after: claimRecheck, failures: 0, error: null }];
     default:

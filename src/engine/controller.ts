@@ -3,15 +3,17 @@ import { type Clock, systemClock } from "../kernel/clock.ts";
 import { type Duration, milliseconds, seconds } from "../kernel/duration.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { Thing } from "../kernel/lifecycle.ts";
+import type { Log } from "../kernel/log.ts";
 import { pauseBefore, retrying } from "../kernel/retry.ts";
 import type { Database } from "../store/database.ts";
+import { isDatabaseTrouble } from "../store/database-errors.ts";
 import { failPoint } from "../store/fail-points.ts";
 import { announce } from "../store/journal.ts";
-import type { Log } from "../kernel/log.ts";
 import { storeOf, type ThingStores } from "../store/things.ts";
 import type { Unit } from "../store/transitions.ts";
 import * as work from "../store/work.ts";
-import { type Committer, createCommitter, isDatabaseTrouble, type Submitted } from "./committer.ts";
+import { ChangeLog } from "./change-log.ts";
+import { type Committer, createCommitter, type Submitted } from "./committer.ts";
 import { LEASE, LEASE_IN_DATABASE, Lease } from "./lease.ts";
 import { runLeaseKeeper } from "./lease-keeper.ts";
 import { createLoader, type Loader } from "./loader.ts";
@@ -49,6 +51,7 @@ const CONTENDED_PAUSE = milliseconds(10);
 export class Controller {
   readonly #options: Required<ControllerOptions>;
   readonly #committer: Committer;
+  readonly #changes: ChangeLog;
   readonly #loaders = new Map<string, Loader>();
   readonly #leases = new Set<Lease>();
   readonly #cutOff = new AbortController();
@@ -66,6 +69,7 @@ export class Controller {
       ...options,
     };
     const { db, stores } = options;
+    this.#changes = new ChangeLog(options.log);
     this.#committer = createCommitter({
       db,
       stores,
@@ -183,7 +187,7 @@ export class Controller {
       clock,
       call: lease.callContext(this.#cutOff.signal),
     });
-    if (look.bug)
+    if (look.bug && (look.outcome === null || look.outcome.reason !== thing.outcome?.reason))
       log.error({ err: look.bug, kind, id, state: thing.state.name }, "a handler threw an unexpected error");
     failPoint("controller:handled", where);
     const took = milliseconds(clock.monotonic() - startedAt);
@@ -204,7 +208,7 @@ export class Controller {
   }
 
   #tell(result: Submitted, lease: Lease, thing: Thing, look: Look): void {
-    const { observer, clock, log } = this.#options;
+    const { observer, clock, log, stores } = this.#options;
     const { kind, id } = lease.work;
     if (result.type === "conflict") observer.conflicted(kind);
     if (result.type === "fenced") observer.leaseLost(kind);
@@ -212,7 +216,9 @@ export class Controller {
       observer.quarantined({ kind, id, error: result.error });
       log.error({ kind, id, error: result.error }, "an outcome could not be written; the thing is set aside");
     }
-    if (result.type === "committed" && look.move) {
+    if (result.type !== "committed") return;
+    this.#changes.committed({ lifecycle: storeOf(stores, kind).lifecycle, thing, look });
+    if (look.move) {
       const after = milliseconds(clock.now().getTime() - thing.stateSince.getTime());
       observer.moved({ kind, from: look.move.from, to: look.move.gone ? "(gone)" : look.move.to, after });
     }

@@ -4,7 +4,7 @@ import { countStates, workDepth } from "../store/measurements.ts";
 import type { ThingStores } from "../store/things.ts";
 import type { Collect } from "../telemetry/metrics.ts";
 
-/** The gauges that only the database knows: things by state, above SLA, work depth, age of the journal's horizon. */
+/** The gauges that only the database knows: things by state, above SLA, failing, work depth, age of the journal's horizon. */
 export function createFleetCollector({
   db,
   stores,
@@ -27,6 +27,10 @@ export function createFleetCollector({
       millwright_things_above_sla: counts.map(({ kind, state, aboveSla }) => ({
         labels: { kind, state },
         value: aboveSla,
+      })),
+      millwright_things_failing: counts.map(({ kind, state, failing }) => ({
+        labels: { kind, state },
+        value: failing,
       })),
       millwright_work_due: depths.map(({ kind, due }) => ({ labels: { kind }, value: due })),
       millwright_work_leased: depths.map(({ kind, leased }) => ({ labels: { kind }, value: leased })),

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Clock } from "../kernel/clock.ts";
-import type { Database } from "../store/database.ts";
 import type { Log } from "../kernel/log.ts";
+import type { Database } from "../store/database.ts";
+import { nameOf } from "../store/things.ts";
 import * as work from "../store/work.ts";
 import { LEASE, LEASE_IN_DATABASE, type Lease } from "./lease.ts";
 
@@ -38,5 +39,3 @@ export async function runLeaseKeeper(
     for (const lease of held) if (lease.remaining <= 0) lease.lose();
   }
 }
-
-const nameOf = ({ kind, id }: { kind: string; id: string }): string => `${kind}/${id}`;

@@ -44,6 +44,7 @@ const lamp = (state: string, change: Partial<Thing> = {}): Thing => ({
   version: 1,
   state: { name: state },
   stateSince: NOW,
+  basis: 1,
   stateVersion: 1,
   facts: {},
   outcome: null,

@@ -1,26 +1,42 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type Duration, hours } from "../kernel/duration.ts";
-import type { Database } from "../store/database.ts";
-import { deleteOldest } from "../store/journal.ts";
 import type { Log } from "../kernel/log.ts";
+import type { Database } from "../store/database.ts";
+import { forgetKeys } from "../store/idempotency.ts";
+import { deleteOldest } from "../store/journal.ts";
 
 const EVERY = hours(1);
 const BATCH = 5_000;
+/** Who repeats a call does so within minutes or hours; a key that comes after a week is meant as a new one. */
+const KEYS_KEPT_FOR: Duration = hours(7 * 24);
 
-/** Forgets journal entries that are older than the retention, the oldest first and in small bites. */
-export async function runRetention(
-  { db, log, retention }: { readonly db: Database; readonly log: Log; readonly retention: Duration },
-  signal: AbortSignal,
-): Promise<void> {
+export interface Retention {
+  readonly db: Database;
+  readonly log: Log;
+  /** Of the journal. */
+  readonly retention: Duration;
+}
+
+/** Forgets journal entries and idempotency keys that are older than their retention, the oldest first and in small bites. */
+export async function runRetention(options: Retention, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
+    await forgetOld(options, signal);
+    await pause(EVERY * (0.8 + Math.random() * 0.4), undefined, { signal, ref: false }).catch(() => undefined);
+  }
+}
+
+export async function forgetOld({ db, log, retention }: Retention, signal: AbortSignal): Promise<void> {
+  const tasks = {
+    "journal entries": () => deleteOldest(db, retention, BATCH),
+    "idempotency keys": () => forgetKeys(db, KEYS_KEPT_FOR, BATCH),
+  };
+  for (const [what, forget] of Object.entries(tasks)) {
     try {
       let total = 0;
-      for (let gone = BATCH; gone === BATCH && !signal.aborted; total += gone)
-        gone = await deleteOldest(db, retention, BATCH);
-      if (total > 0) log.info({ entries: total }, "journal entries past their retention were removed");
+      for (let gone = BATCH; gone === BATCH && !signal.aborted; total += gone) gone = await forget();
+      if (total > 0) log.info({ removed: total }, `${what} past their retention were removed`);
     } catch (error) {
-      log.warn({ err: error }, "old journal entries could not be removed; trying again later");
+      log.warn({ err: error }, `old ${what} could not be removed; trying again later`);
     }
-    await pause(EVERY * (0.8 + Math.random() * 0.4), undefined, { signal, ref: false }).catch(() => undefined);
   }
 }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Duration } from "../kernel/duration.ts";
-import type { Database } from "../store/database.ts";
 import type { Log } from "../kernel/log.ts";
+import type { Database } from "../store/database.ts";
 import type { ThingStores } from "../store/things.ts";
 import * as work from "../store/work.ts";
 

@@ -1,14 +1,16 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { milliseconds, seconds } from "../kernel/duration.ts";
 import { AppError } from "../kernel/errors.ts";
+import type { Log } from "../kernel/log.ts";
 import type { Database } from "../store/database.ts";
 import type { EventSource, WatchItem } from "../store/event-source.ts";
 import * as journal from "../store/journal.ts";
-import type { Log } from "../kernel/log.ts";
 import { JournalWindow } from "./journal-window.ts";
 
 const OLDEST = "0.0.0";
 const PAGE = 1_000;
+/** What one follower has in hand: with thousands that do not read on, this is what each of them costs. */
+const FOLLOWER_PAGE = 100;
 const WINDOW_ROWS = 4_000;
 /** A row may still be above the horizon when its NOTIFY arrives: look again soon, then ever less often. */
 const FIRST_LOOK_AGAIN = milliseconds(5);
@@ -26,10 +28,12 @@ const READ_AHEAD_FOR = seconds(2);
 export class JournalTail implements EventSource {
   readonly #db: Database;
   readonly #log: Log;
+  /** Followers at the same time. */
+  readonly #most: number;
   #window: JournalWindow | undefined;
   #followers = 0;
   /** Followers that have read everything, with what they want, by what wakes them; and when there last were any. */
-  readonly #waiting = new Map<() => void, journal.JournalFilter>();
+  readonly #waiting = new Map<() => void, Wants>();
   #lastWaited = Number.NEGATIVE_INFINITY;
   #nudge = Promise.withResolvers<void>();
   /** Counts what followers may have to look at; nobody waits who has not seen the latest. */
@@ -37,9 +41,10 @@ export class JournalTail implements EventSource {
   /** Rows since all were woken last. */
   #unseen = 0;
 
-  constructor(options: { readonly db: Database; readonly log: Log }) {
+  constructor(options: { readonly db: Database; readonly log: Log; readonly most?: number }) {
     this.#db = options.db;
     this.#log = options.log;
+    this.#most = options.most ?? Number.POSITIVE_INFINITY;
   }
 
   get followers(): number {
@@ -87,18 +92,19 @@ export class JournalTail implements EventSource {
     filter: journal.JournalFilter,
     signal: AbortSignal,
   ): AsyncGenerator<WatchItem> {
-    let cursor = from === "oldest" ? OLDEST : from === "now" ? await journal.currentCursor(this.#db) : from.cursor;
-    journal.parseCursor(cursor);
-    this.#followers += 1;
+    if (typeof from === "object") journal.parseCursor(from.cursor);
+    this.#admit();
+    const wants = wantsOf(filter);
     const waiter = { wake() {} };
     const onAbort = () => waiter.wake();
     signal.addEventListener("abort", onAbort, { once: true });
     try {
+      let cursor = from === "oldest" ? OLDEST : from === "now" ? await journal.currentCursor(this.#db) : from.cursor;
       if (from === "now") yield { type: "bookmark", cursor };
       let bookmarkAt = performance.now() + BOOKMARK_EVERY;
       while (!signal.aborted) {
         const seen = this.#arrivals;
-        const { rows, readTo } = await this.#next(cursor, filter);
+        const { rows, readTo } = await this.#next(cursor, filter, wants);
         for (const row of rows) yield { type: "event", row };
         if (rows.length > 0) bookmarkAt = performance.now() + BOOKMARK_EVERY;
         const caughtUp = readTo === cursor || readTo === this.#window?.head;
@@ -107,7 +113,7 @@ export class JournalTail implements EventSource {
           yield { type: "bookmark", cursor };
           bookmarkAt = performance.now() + BOOKMARK_EVERY;
         }
-        if (caughtUp && seen === this.#arrivals && !signal.aborted) await this.#waitForNews(waiter, filter);
+        if (caughtUp && seen === this.#arrivals && !signal.aborted) await this.#waitForNews(waiter, wants);
       }
     } finally {
       this.#followers -= 1;
@@ -115,15 +121,25 @@ export class JournalTail implements EventSource {
     }
   }
 
+  /** Counted from here on: `follow` lets go of the place when it ends. */
+  #admit(): void {
+    if (this.#followers >= this.#most) {
+      throw new AppError("exhausted", `${this.#most} watchers are served at a time, and there are as many`, {
+        next: "ask another replica or later; an operator can raise watch.most",
+      });
+    }
+    this.#followers += 1;
+  }
+
   /**
    * One promise and an entry in a set: with a thousand followers this runs tens of thousands of times a second, where a timer
    * and a combined signal for each wait cost a hundred times as much.
    */
-  async #waitForNews(waiter: { wake: () => void }, filter: journal.JournalFilter): Promise<void> {
+  async #waitForNews(waiter: { wake: () => void }, wants: Wants): Promise<void> {
     if (!this.#window) this.nudge();
     await new Promise<void>((resolve) => {
       waiter.wake = resolve;
-      this.#waiting.set(resolve, filter);
+      this.#waiting.set(resolve, wants);
     });
     this.#waiting.delete(waiter.wake);
     this.#lastWaited = performance.now();
@@ -161,7 +177,7 @@ export class JournalTail implements EventSource {
     this.#arrivals += 1;
     this.#unseen += rows.length;
     if (this.#unseen > WINDOW_ROWS / 2) this.#wakeAll();
-    else for (const [wake, filter] of this.#waiting) if (rows.some((row) => matches(row, filter))) wake();
+    else for (const [wake, wants] of this.#waiting) if (rows.some(wants)) wake();
   }
 
   #wakeAll(): void {
@@ -173,21 +189,28 @@ export class JournalTail implements EventSource {
   async #next(
     cursor: string,
     filter: journal.JournalFilter,
+    wants: Wants,
   ): Promise<{ rows: readonly journal.JournalRow[]; readTo: string }> {
-    const recent = this.#window?.after(cursor, PAGE);
-    if (recent) return { rows: recent.filter((row) => matches(row, filter)), readTo: recent.at(-1)?.cursor ?? cursor };
+    const recent = this.#window?.after(cursor, FOLLOWER_PAGE);
+    if (recent) return { rows: recent.filter(wants), readTo: recent.at(-1)?.cursor ?? cursor };
     // Everything up to the head is settled, so a read that starts now sees all of it.
     const head = this.#window?.head ?? cursor;
-    const rows = await journal.readAfter(this.#db, cursor, PAGE, filter);
+    const rows = await journal.readAfter(this.#db, cursor, FOLLOWER_PAGE, filter);
     await this.#checkKept(cursor);
     const last = rows.at(-1)?.cursor ?? cursor;
-    return { rows, readTo: rows.length === PAGE || journal.compareCursors(last, head) > 0 ? last : head };
+    return { rows, readTo: rows.length === FOLLOWER_PAGE || journal.compareCursors(last, head) > 0 ? last : head };
   }
 }
 
-const admits = (words: readonly string[] | undefined, word: string) =>
-  !words || words.length === 0 || words.includes(word);
+type Wants = (row: journal.JournalRow) => boolean;
 
-function matches(row: journal.JournalRow, { kinds, ids, types }: journal.JournalFilter): boolean {
-  return admits(kinds, row.kind) && admits(ids, row.id) && admits(types, row.type);
+/** As sets: every row that is written is compared with what every follower wants. */
+function wantsOf({ kinds, ids, types }: journal.JournalFilter): Wants {
+  const [ofKinds, ofIds, ofTypes] = [setOf(kinds), setOf(ids), setOf(types)];
+  return ({ kind, id, type }) =>
+    (!ofKinds || ofKinds.has(kind)) && (!ofIds || ofIds.has(id)) && (!ofTypes || ofTypes.has(type));
 }
+
+/** Nothing listed: everything is wanted. */
+const setOf = (words: readonly string[] | undefined): ReadonlySet<string> | undefined =>
+  words && words.length > 0 ? new Set(words) : undefined;

@@ -60,6 +60,7 @@ const oven = (change: Partial<Oven> = {}): Oven => ({
   version: 7,
   state: { name: "cold" },
   stateSince: new Date(0),
+  basis: 1,
   stateVersion: 3,
   facts: { burns: 0 },
   outcome: null,

@@ -21,6 +21,8 @@ export interface Move {
   readonly carried: JsonObject;
   readonly facts: JsonObject;
   readonly ends: readonly RequestEnd[];
+  /** Fields whose requests end unheard. Which they are is known once the thing is locked. */
+  readonly withdraws?: readonly string[];
   readonly owner: Owner;
   readonly trigger: string;
   readonly message: string | undefined;
@@ -30,7 +32,7 @@ export interface RequestEnd {
   readonly field: string;
   /** The whole request, as the state carried it; its `id` tells it from a newer one. */
   readonly request: JsonObject;
-  readonly outcome: "completed" | "failed";
+  readonly outcome: "completed" | "failed" | "withdrawn";
   readonly message: string | undefined;
 }
 
@@ -120,6 +122,7 @@ function plan<T extends Thing>(thing: T, row: Row<T>, happening: Happening): Mov
     carried: options.carries?.(thing, happening) ?? (to === STAY ? (carriedNow as JsonObject) : {}),
     facts: options.sets?.(thing, happening) ?? {},
     ends,
+    ...(options.withdraws && { withdraws: options.withdraws }),
     owner: trigger.owner,
     trigger: trigger.name,
     message: happening.message,

@@ -118,6 +118,7 @@ const widget: Widget = {
   version: 1,
   state: { name: "idle" },
   stateSince: new Date(0),
+  basis: 1,
   stateVersion: 1,
   facts: {},
   outcome: null,

@@ -13,8 +13,10 @@ export type JsonObject = { readonly [key: string]: Json };
 /** What every thing with a lifecycle has; `state` is the table's word plus what the transition into it carried. */
 export interface Thing {
   readonly id: string;
-  /** Grows with every write to the thing; events carry it, and outcomes computed from an older one are dropped. */
+  /** Grows with every write to the thing; events carry it. */
   readonly version: number;
+  /** Grows with what guards and handlers read; outcomes computed from an older one are dropped. */
+  readonly basis: number;
   readonly state: { readonly name: string; readonly [carried: string]: Json | undefined };
   readonly stateSince: Date;
   readonly stateVersion: number;
@@ -28,6 +30,8 @@ export interface Thing {
 export interface StoredOutcome {
   readonly type: "waiting" | "failing" | "needs_intervention";
   readonly reason: string;
+  /** Since when it waits, or looks fail; given by the store. */
+  readonly since?: string;
 }
 
 export interface StateSpec {
@@ -98,6 +102,8 @@ export interface RowOptions<T> {
   /** What the new state carries. */
   readonly carries?: (thing: T, happening: Happening) => JsonObject;
   readonly clears?: readonly RequestClear<T>[];
+  /** Request fields whose requests, pending or carried, end here as withdrawn: nobody will carry them out any more. */
+  readonly withdraws?: readonly (keyof T & string)[];
   /** A patch of the thing's facts. */
   readonly sets?: (thing: T, happening: Happening) => JsonObject;
   /** Why this edge exists although the specification does not draw it. */

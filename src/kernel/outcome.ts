@@ -1,6 +1,13 @@
 import type { Duration } from "./duration.ts";
 import type { EventOf, JsonObject, Lifecycle, StateOf } from "./lifecycle.ts";
 
+export interface LogLine {
+  readonly at: string;
+  readonly step: string;
+  readonly stream: "stdout" | "stderr";
+  readonly text: string;
+}
+
 /** Something that the outcome does to another thing; it commits with the outcome or not at all. */
 export type Effect =
   | {
@@ -17,8 +24,31 @@ export type Effect =
       readonly id: string;
       readonly cause: string;
       readonly message?: string;
+      /** What the table's row is told. */
+      readonly data?: JsonObject;
+      /** What is now known of the thing, written with the move. */
+      readonly facts?: JsonObject;
+      /** Conditions that were seen; the thing's own store merges them with those it has. */
+      readonly observed?: readonly JsonObject[];
     }
-  | { readonly type: "wake"; readonly kind: string; readonly id: string };
+  | {
+      /** Something was learnt about another thing; it does not move. */
+      readonly type: "observe";
+      readonly kind: string;
+      readonly id: string;
+      readonly facts: JsonObject;
+      readonly observed: readonly JsonObject[];
+    }
+  | { readonly type: "log"; readonly kind: string; readonly id: string; readonly lines: readonly LogLine[] }
+  | { readonly type: "wake"; readonly kind: string; readonly id: string }
+  | {
+      /** It must be there when the outcome is written; otherwise the outcome is dropped, and its thing looked at again. */
+      readonly type: "require";
+      readonly kind: string;
+      readonly id: string;
+      /** Nor may it be marked for deletion: what is about to go is nothing to rely on. */
+      readonly notDeleted?: true;
+    };
 
 interface Alongside {
   /** A patch of the thing's own facts: what was read. */

@@ -226,6 +226,7 @@ test("a thing never leaves its table, whatever happens to it: every move is a ro
           version: 1,
           state: { name },
           stateSince: new Date(0),
+          basis: 1,
           stateVersion: 1,
           facts: {},
           outcome: null,

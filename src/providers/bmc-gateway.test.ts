@@ -1,7 +1,9 @@
+import { ProxyTracer, type Span, type SpanStatus, SpanStatusCode } from "@opentelemetry/api";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { BmcTarget } from "../capabilities/bmc-target.ts";
 import type { CallContext } from "../capabilities/call.ts";
 import { DeviceFailure } from "../capabilities/device-failure.ts";
+import type { SignInAttempt, SignInLedger } from "../capabilities/sign-in-ledger.ts";
 import { type Duration, milliseconds, minutes, seconds } from "../kernel/duration.ts";
 import { StepFailure } from "../kernel/errors.ts";
 import { type Attempt, createBmcGateway, type GatewayOptions, type GatewayRequest } from "./bmc-gateway.ts";
@@ -204,16 +206,37 @@ describe("a BMC that cannot be reached", () => {
     expect(left).toHaveLength(2);
   });
 
-  test("is not asked any more after five failures in a row, and the answer says since when and why", async () => {
+  test("is not asked any more after five failures in a row, and the answer says why and when to come back", async () => {
     const gateway = createBmcGateway();
     const { left, send } = aDevice();
     await failTimes(gateway, 5);
     const failure = await settled(gateway.run(aRequest(), send));
-    expect(failure).toMatchObject({ disposition: "retry", reason: "unreachable", retryAfterMs: expect.any(Number) });
-    expect((failure as Error).message).toMatch(
-      /has not answered since 2030-01-01T00:00:00\.000Z \(5 failures in a row, last: connection refused\); asked again in/,
-    );
+    expect(failure).toMatchObject({
+      disposition: "retry",
+      reason: "unreachable",
+      message: "connection refused",
+      retryAfterMs: expect.any(Number),
+    });
     expect(left).toHaveLength(0);
+  });
+
+  test("fails in the same words however often and whenever it is asked, lest each look were news", async () => {
+    const gateway = createBmcGateway();
+    const messages = new Set<string>();
+    let left = 0;
+    for (let count = 0; count < 60; count += 1) {
+      const asked = settled(
+        gateway.run(aRequest(), () => {
+          left += 1;
+          return unreachable();
+        }),
+      );
+      await vi.advanceTimersByTimeAsync(3_100);
+      messages.add(((await asked) as Error).message);
+    }
+    expect(left).toBeGreaterThan(6); // some were sent and some were not
+    expect(left).toBeLessThan(60);
+    expect([...messages]).toEqual(["connection refused"]);
   });
 
   test("gets one probe when the time is up: success opens the way for all that wait", async () => {
@@ -242,7 +265,7 @@ describe("a BMC that cannot be reached", () => {
     const failures = await Promise.all(asked);
     expect(failures[1]).toMatchObject({
       retryAfterMs: 8_000,
-      message: expect.stringContaining("6 failures in a row, last: still dead"),
+      message: "still dead",
     });
     expect(left).toHaveLength(1);
     await vi.advanceTimersByTimeAsync(7_999);
@@ -265,13 +288,6 @@ describe("a BMC that cannot be reached", () => {
     await turn();
     left[1]?.answer("back");
     await expect(next).resolves.toBe("back");
-  });
-
-  test("is asked again at once when an operator says so", async () => {
-    const gateway = createBmcGateway();
-    await failTimes(gateway, 5);
-    gateway.forgive(target);
-    await expect(gateway.run(aRequest(), async () => "back")).resolves.toBe("back");
   });
 
   test("an answer of any kind ends the count", async () => {
@@ -303,8 +319,14 @@ describe("a BMC that asks to be left alone", () => {
     await expect(gateway.run(aRequest(), async () => "now")).rejects.toMatchObject({
       reason: "busy",
       retryAfterMs: 30_000,
+      message: "503",
     });
-    await vi.advanceTimersByTimeAsync(30_000);
+    await vi.advanceTimersByTimeAsync(7_000);
+    await expect(gateway.run(aRequest(), async () => "now")).rejects.toMatchObject({
+      retryAfterMs: 23_000,
+      message: "503",
+    });
+    await vi.advanceTimersByTimeAsync(23_000);
     await expect(gateway.run(aRequest(), async () => "now")).resolves.toBe("now");
   });
 });
@@ -312,15 +334,15 @@ describe("a BMC that asks to be left alone", () => {
 describe("the guard against locking the account", () => {
   const signIn = (overrides: Partial<GatewayRequest> = {}) => aRequest({ signsIn: true, ...overrides });
 
-  test("tries rejected credentials three times and then no more, and says so", async () => {
+  test("tries rejected credentials twice and then no more, and says so", async () => {
     const gateway = createBmcGateway();
     const send = vi.fn(rejected);
     for (let count = 0; count < 10; count += 1) await settled(gateway.run(signIn(), send));
-    expect(send).toHaveBeenCalledTimes(3);
+    expect(send).toHaveBeenCalledTimes(2);
     const failure = await settled(gateway.run(signIn(), send));
     expect(failure).toMatchObject({ disposition: "fail", reason: "credentials", retryAfterMs: 900_000 });
     expect((failure as Error).message).toMatch(
-      /wrong credentials: BMC 192\.0\.2\.1:443 rejected them 3 times in a row; .*so that the account is not locked\. Correct the BMC credentials, or wait 15m/,
+      /^wrong credentials: BMC 192\.0\.2\.1:443 has rejected them since 2030-01-01T00:00:00\.000Z; .*so that the account is not locked\. Correct the BMC credentials/,
     );
     expect((failure as Error).message).not.toContain("first");
   });
@@ -329,7 +351,20 @@ describe("the guard against locking the account", () => {
     const gateway = createBmcGateway({ concurrency: 4 });
     const send = vi.fn(rejected);
     await Promise.all(Array.from({ length: 10 }, () => settled(gateway.run(signIn(), send))));
-    expect(send).toHaveBeenCalledTimes(3);
+    expect(send).toHaveBeenCalledTimes(2);
+  });
+
+  test("fails in the same words from the stop on, also when it tries again after the cool-down", async () => {
+    const gateway = createBmcGateway({ coolDown: minutes(5) });
+    const send = vi.fn(rejected);
+    const messages: string[] = [];
+    for (let count = 0; count < 30; count += 1) {
+      messages.push(((await settled(gateway.run(signIn(), send))) as Error).message);
+      await vi.advanceTimersByTimeAsync(61_000);
+    }
+    expect(send.mock.calls.length).toBeGreaterThan(3);
+    expect(messages[0]).toBe("wrong credentials");
+    expect(new Set(messages.slice(1)).size).toBe(1);
   });
 
   test("lets credentials that are known to be right go side by side", async () => {
@@ -356,7 +391,7 @@ describe("the guard against locking the account", () => {
     for (let count = 0; count < 4; count += 1) await settled(gateway.run(signIn(), send));
     await vi.advanceTimersByTimeAsync(300_000);
     for (let count = 0; count < 4; count += 1) await settled(gateway.run(signIn(), send));
-    expect(send).toHaveBeenCalledTimes(4);
+    expect(send).toHaveBeenCalledTimes(3);
   });
 
   test("does not hold back requests with a session", async () => {
@@ -370,12 +405,103 @@ describe("the guard against locking the account", () => {
     const send = vi.fn(rejected);
     for (let round = 0; round < 3; round += 1) {
       await settled(gateway.run(signIn(), send));
-      await settled(gateway.run(signIn(), send));
       await gateway.run(signIn(), async () => "in");
     }
-    expect(send).toHaveBeenCalledTimes(6);
+    expect(send).toHaveBeenCalledTimes(3);
+  });
+
+  describe("with a ledger that all replicas share", () => {
+    test("lets all of them together try twice, and all fail in the same words", async () => {
+      const ledger = aLedger();
+      const send = vi.fn(rejected);
+      const failures: unknown[] = [];
+      for (let replica = 0; replica < 4; replica += 1) {
+        const gateway = createBmcGateway({ ledger });
+        for (let count = 0; count < 3; count += 1) failures.push(await settled(gateway.run(signIn(), send)));
+      }
+      expect(send).toHaveBeenCalledTimes(2);
+      expect(new Set(failures.slice(1).map((failure) => (failure as Error).message)).size).toBe(1);
+      expect(failures.at(-1)).toMatchObject({ disposition: "fail", reason: "credentials", retryAfterMs: 900_000 });
+    });
+
+    test("holds nothing against a BMC whose credentials others saw rejected: requests with a session go on", async () => {
+      const ledger = aLedger();
+      await settled(createBmcGateway({ ledger, rejectionsToStop: 1 }).run(signIn(), rejected));
+      const gateway = createBmcGateway({ ledger });
+      await expect(gateway.run(signIn(), async () => "in")).rejects.toMatchObject({ reason: "credentials" });
+      await expect(gateway.run(aRequest(), async () => "in")).resolves.toBe("in");
+      expect(gateway.status(target)).toMatchObject({ breaker: "closed", inFlight: 0 });
+    });
+
+    test("writes nothing while all is well, and reads nothing right after credentials were accepted", async () => {
+      const ledger = aLedger();
+      const gateway = createBmcGateway({ ledger });
+      for (let count = 0; count < 5; count += 1) await gateway.run(signIn(), async () => "in");
+      await gateway.run(aRequest(), async () => "in");
+      expect(ledger.rejections).toHaveBeenCalledTimes(1);
+      expect(ledger.noteAccepted).not.toHaveBeenCalled();
+      await vi.advanceTimersByTimeAsync(10_000);
+      await gateway.run(signIn(), async () => "in");
+      expect(ledger.rejections).toHaveBeenCalledTimes(2);
+    });
+
+    test("forgets the rejections once another replica saw the credentials accepted", async () => {
+      const ledger = aLedger();
+      const [one, two] = [createBmcGateway({ ledger }), createBmcGateway({ ledger })];
+      const send = vi.fn(rejected);
+      for (let round = 0; round < 3; round += 1) {
+        await settled(one.run(signIn(), send));
+        await two.run(signIn(), async () => "in");
+        await vi.advanceTimersByTimeAsync(10_000);
+      }
+      expect(send).toHaveBeenCalledTimes(3);
+      expect(ledger.noteAccepted).toHaveBeenCalledTimes(3);
+    });
+
+    test("does not try credentials of which it cannot be found out whether they were rejected", async () => {
+      const ledger = aLedger();
+      ledger.rejections.mockRejectedValue(new Error("the database is away"));
+      const gateway = createBmcGateway({ ledger });
+      const send = vi.fn(async () => "in");
+      await expect(gateway.run(signIn(), send)).rejects.toMatchObject({
+        disposition: "retry",
+        message: expect.stringContaining("the database is away"),
+      });
+      expect(send).not.toHaveBeenCalled();
+      expect(gateway.status(target)).toMatchObject({ inFlight: 0, breaker: "closed" });
+    });
+
+    test("still stops by what this process has seen, should the ledger not take notes", async () => {
+      const ledger = aLedger();
+      ledger.noteRejected.mockRejectedValue(new Error("the database is away"));
+      ledger.rejections.mockImplementationOnce(async () => undefined).mockRejectedValue(new Error("away"));
+      const gateway = createBmcGateway({ ledger, rejectionsToStop: 1 });
+      await settled(gateway.run(signIn(), rejected));
+      await expect(gateway.run(signIn(), async () => "in")).rejects.toMatchObject({ reason: "credentials" });
+    });
   });
 });
+
+/** As the one in the database, in memory. */
+function aLedger() {
+  const kept = new Map<string, { count: number; since: Date; until: number }>();
+  const keyOf = (attempt: SignInAttempt) => JSON.stringify(attempt);
+  const shown = (key: string) => {
+    const row = kept.get(key);
+    return row && { count: row.count, since: row.since, rest: milliseconds(Math.max(0, row.until - Date.now())) };
+  };
+  return {
+    rejections: vi.fn<SignInLedger["rejections"]>(async (attempt) => shown(keyOf(attempt))),
+    noteRejected: vi.fn<SignInLedger["noteRejected"]>(async (attempt, { rejectionsToStop, coolDown }) => {
+      const key = keyOf(attempt);
+      const { count, since } = kept.get(key) ?? { count: 0, since: new Date() };
+      const until = Date.now() + (count + 1 >= rejectionsToStop ? coolDown : 0);
+      kept.set(key, { count: count + 1, since, until });
+      return { count: count + 1, since, rest: milliseconds(until - Date.now()) };
+    }),
+    noteAccepted: vi.fn<SignInLedger["noteAccepted"]>(async (attempt) => void kept.delete(keyOf(attempt))),
+  };
+}
 
 describe("memory", () => {
   const touch = (gateway: ReturnType<typeof createBmcGateway>, count: number, options: Partial<GatewayRequest> = {}) =>
@@ -450,12 +576,28 @@ describe("the observer", () => {
   });
 });
 
+test("a span says why the request failed, and neither the password nor the token, however they are spelt", async () => {
+  const statuses: SpanStatus[] = [];
+  const span = { setStatus: (status: SpanStatus) => void statuses.push(status), end() {} } as unknown as Span;
+  const startSpan = vi.spyOn(ProxyTracer.prototype, "startSpan").mockReturnValue(span);
+  try {
+    const secret = { ...target, password: 'se"cret' };
+    const message = `no: se"cret se\\"cret se%22cret ${Buffer.from('root:se"cret').toString("base64")} my-token`;
+    const send = () => Promise.reject(new DeviceFailure("fail", "refused", message));
+    await settled(createBmcGateway().run(aRequest({ target: secret, token: "my-token" }), send));
+  } finally {
+    startSpan.mockRestore();
+  }
+  expect(statuses).toEqual([{ code: SpanStatusCode.ERROR, message: "no: *** *** *** *** ***" }]);
+});
+
 test("closing refuses what waits and what comes", async () => {
   const gateway = createBmcGateway({ concurrency: 1 });
   const { left, send } = aDevice();
   const first = gateway.run(aRequest(), send);
   const second = settled(gateway.run(aRequest(), send));
   await turn();
+  gateway.close();
   gateway.close();
   expect(await second).toMatchObject({ disposition: "retry" });
   await expect(gateway.run(aRequest(), send)).rejects.toMatchObject({ disposition: "retry" });

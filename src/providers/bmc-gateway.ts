@@ -2,11 +2,13 @@ import { type Attributes, type Span, SpanKind, SpanStatusCode, trace } from "@op
 import type { BmcTarget } from "../capabilities/bmc-target.ts";
 import type { CallContext } from "../capabilities/call.ts";
 import { DeviceFailure, type DeviceFailureReason } from "../capabilities/device-failure.ts";
+import type { SignInAttempt, SignInLedger, SignInRule } from "../capabilities/sign-in-ledger.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import { type Duration, describeDuration, milliseconds, minutes, seconds } from "../kernel/duration.ts";
 import { messageOf, StepFailure } from "../kernel/errors.ts";
 import { BmcLane, type LaneOptions, type Settlement, stopped } from "./bmc-lane.ts";
 import { credentialDigest } from "./credential-digest.ts";
+import { hideSecrets } from "./hide-secrets.ts";
 
 /** `stopped`: cancelled, or no longer ours to make. The rest of the words are those of device failures. */
 export type CallOutcome = "ok" | "stopped" | "error" | DeviceFailureReason;
@@ -19,6 +21,8 @@ export interface GatewayObserver {
 export interface GatewayOptions extends Partial<LaneOptions> {
   readonly clock?: Clock;
   readonly observer?: GatewayObserver;
+  /** Rejected credentials as all replicas know them. Without it, each process knows but its own. */
+  readonly ledger?: SignInLedger;
   /** BMCs not used for this long are forgotten, with what was learnt of their failures. */
   readonly forgetAfter?: Duration;
   readonly rememberAtMost?: number;
@@ -35,6 +39,8 @@ export interface GatewayRequest {
   readonly wanted: Duration;
   /** Whether the request carries the password. Only such requests can lock the account, and only they are held back by the guard. */
   readonly signsIn: boolean;
+  /** The session that it is sent with, so that it never shows. */
+  readonly token?: string;
   readonly attributes?: Attributes;
 }
 
@@ -57,12 +63,10 @@ export interface BmcEndpoint {
  */
 export interface BmcGateway {
   run<T>(request: GatewayRequest, send: (attempt: Attempt) => Promise<T>): Promise<T>;
-  /** An operator asked for it: forgets failures and rejected credentials of this BMC. */
-  forgive(bmc: BmcEndpoint): void;
   status(bmc: BmcEndpoint): BmcLane["status"] | undefined;
   /** How many BMCs are remembered. */
   readonly size: number;
-  /** Refuses what waits and all that comes. */
+  /** Refuses what waits and all that comes. May be called again. */
   close(): void;
 }
 
@@ -74,7 +78,7 @@ const DEFAULTS: LaneOptions & { readonly forgetAfter: Duration; readonly remembe
   failuresToOpen: 5,
   openFor: seconds(5),
   openForMax: seconds(30),
-  rejectionsToStop: 3,
+  rejectionsToStop: 2,
   coolDown: minutes(15),
   forgetAfter: minutes(10),
   rememberAtMost: 20_000,
@@ -87,7 +91,7 @@ export const keyOf = ({ address, port }: BmcEndpoint): string =>
   address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
 
 export function createBmcGateway(options: GatewayOptions = {}): BmcGateway {
-  const { clock = systemClock, observer, ...given } = options;
+  const { clock = systemClock, observer, ledger, ...given } = options;
   const settings = { ...DEFAULTS, ...given };
   const lanes = new Map<string, BmcLane>();
   let closed = false;
@@ -123,13 +127,14 @@ export function createBmcGateway(options: GatewayOptions = {}): BmcGateway {
       attributes: { "server.address": target.address, "server.port": target.port, ...request.attributes },
     });
     try {
-      return await passLane(laneOf(target), request, span, (attempt) => {
+      const signIns = { ledger, rule: settings };
+      return await passLane(laneOf(target), request, signIns, ({ signal, deadline }) => {
         progress.left = true;
-        return send(attempt);
+        return send({ signal, deadline, span });
       });
     } catch (error) {
       outcome = outcomeOf(error);
-      span.setStatus({ code: SpanStatusCode.ERROR, message: messageOf(error) });
+      span.setStatus({ code: SpanStatusCode.ERROR, message: hideSecrets(messageOf(error), request) });
       throw error;
     } finally {
       forgetIdle();
@@ -146,7 +151,6 @@ export function createBmcGateway(options: GatewayOptions = {}): BmcGateway {
 
   return {
     run,
-    forgive: (bmc) => lanes.get(keyOf(bmc))?.forgive(),
     status: (bmc) => lanes.get(keyOf(bmc))?.status,
     get size() {
       return lanes.size;
@@ -160,33 +164,66 @@ export function createBmcGateway(options: GatewayOptions = {}): BmcGateway {
   };
 }
 
+interface SignIns {
+  readonly ledger: SignInLedger | undefined;
+  readonly rule: SignInRule;
+}
+
 async function passLane<T>(
   lane: BmcLane,
   request: GatewayRequest,
-  span: Span,
-  send: (attempt: Attempt) => Promise<T>,
+  signIns: SignIns,
+  send: (attempt: Omit<Attempt, "span">) => Promise<T>,
 ): Promise<T> {
   const { target, call, signsIn } = request;
-  const ticket = { signInDigest: signsIn ? credentialDigest(target) : undefined, signal: call.signal };
+  const digest = signsIn ? credentialDigest(target) : undefined;
+  const ticket = { signInDigest: digest, signal: call.signal };
   await lane.enter(ticket);
-  let end: Settlement = { kind: "inconclusive" };
   try {
+    if (digest !== undefined) await askOthers(lane, digest, target, signIns);
     // Asked as late as we can: waiting in the lane may have outlived the lease.
     const deadline = call.mayTouchDevice(request.wanted);
     if (deadline <= 0) throw new StepFailure("retry", `no time is left to ask ${nameOf(target)}`);
-    const result = await withinDeadline(request, deadline, (signal) => send({ signal, deadline, span }));
-    end = { kind: "answered", signedIn: true };
+    const result = await withinDeadline(request, deadline, (signal) => send({ signal, deadline }));
+    if (digest !== undefined && lane.hasRejections(digest)) await tellAccepted(signIns, target);
+    lane.settle(ticket, { kind: "answered", signedIn: true });
     return result;
   } catch (error) {
-    end = settlementOf(error);
-    throw error instanceof CutShort ? error.failure : error;
-  } finally {
-    lane.settle(ticket, end);
+    const end = settlementOf(error);
+    const rejected = digest !== undefined && end.kind === "answered" && end.signedIn === false;
+    lane.settle(ticket, rejected ? { ...end, shared: await tellRejected(signIns, target) } : end);
+    // The try that leads to the stop, and each one after a cool-down, fails in the same words as those held back between them.
+    throw (rejected && lane.stopFor(digest)) || (error instanceof Inconclusive ? error.failure : error);
   }
 }
 
-/** The answer did not come in the little time that the lease had left, which says nothing about the BMC. */
-class CutShort extends Error {
+const attemptAt = (target: BmcTarget): SignInAttempt => ({
+  endpoint: keyOf(target),
+  username: target.username,
+  password: target.password,
+});
+
+/** A BMC counts the attempts of all replicas: credentials that others saw rejected are not tried here either. */
+async function askOthers(lane: BmcLane, digest: string, target: BmcTarget, { ledger }: SignIns): Promise<void> {
+  if (ledger === undefined || !lane.mustAskOthers(digest)) return;
+  try {
+    lane.learn(digest, await ledger.rejections(attemptAt(target)));
+  } catch (error) {
+    const message = `it cannot be found out whether ${nameOf(target)} has rejected these credentials before, so they are not tried`;
+    throw new StepFailure("retry", `${message}: ${messageOf(error)}`, { cause: error });
+  }
+  const stop = lane.stopFor(digest);
+  if (stop !== undefined) throw new Inconclusive(stop);
+}
+
+/** Should the ledger not take it, this process still knows. */
+const tellRejected = ({ ledger, rule }: SignIns, target: BmcTarget) =>
+  ledger?.noteRejected(attemptAt(target), rule).catch(() => undefined);
+const tellAccepted = ({ ledger }: SignIns, target: BmcTarget) =>
+  ledger?.noteAccepted(attemptAt(target)).catch(() => undefined);
+
+/** A failure from which the lane learns nothing: not sent at all, or not answered in the little time that the lease had left. */
+class Inconclusive extends Error {
   readonly failure: DeviceFailure;
   constructor(failure: DeviceFailure) {
     super(failure.message);
@@ -214,9 +251,11 @@ async function withinDeadline<T>(
   } catch (error) {
     if (call.signal.aborted) throw stopped(nameOf(target), call.signal);
     if (!late) throw error;
-    const message = `${nameOf(target)} did not answer ${what} within ${describeDuration(deadline)}`;
+    // What the lease had left differs from look to look, so it is not said.
+    const within = deadline < wanted ? "in the time that was left" : `within ${describeDuration(deadline)}`;
+    const message = `${nameOf(target)} did not answer ${what} ${within}`;
     const failure = new DeviceFailure("retry", "unreachable", message, { cause: error });
-    throw deadline < wanted ? new CutShort(failure) : failure;
+    throw deadline < wanted ? new Inconclusive(failure) : failure;
   } finally {
     clearTimeout(timer);
     call.signal.removeEventListener("abort", onStop);
@@ -234,7 +273,9 @@ function settlementOf(error: unknown): Settlement {
     case "credentials":
       return { kind: "answered", signedIn: false };
     case "busy":
-      return { kind: "answered", ...(error.retryAfterMs === undefined ? {} : { pauseMs: error.retryAfterMs }) };
+      return error.retryAfterMs === undefined
+        ? { kind: "answered" }
+        : { kind: "answered", pause: { ms: error.retryAfterMs, why: error.message } };
     case "protocol":
     case "refused":
       return { kind: "answered" };

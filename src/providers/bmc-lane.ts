@@ -1,11 +1,12 @@
 import { DeviceFailure } from "../capabilities/device-failure.ts";
+import type { SignInRejections, SignInRule } from "../capabilities/sign-in-ledger.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { type Duration, describeDuration, milliseconds } from "../kernel/duration.ts";
+import { type Duration, milliseconds } from "../kernel/duration.ts";
 import { StepFailure } from "../kernel/errors.ts";
 import { Breaker, type BreakerOptions } from "./breaker.ts";
-import { SignInGuard, type SignInGuardOptions } from "./sign-in-guard.ts";
+import { SignInGuard, type SignInStop } from "./sign-in-guard.ts";
 
-export interface LaneOptions extends BreakerOptions, SignInGuardOptions {
+export interface LaneOptions extends BreakerOptions, SignInRule {
   /** Requests under way at once; most BMCs are slow beyond two. */
   readonly concurrency: number;
   readonly queueLimit: number;
@@ -18,7 +19,14 @@ export interface LaneOptions extends BreakerOptions, SignInGuardOptions {
 /** How a request ended, as far as the lane learns from it. */
 export type Settlement =
   /** The BMC answered, whatever it said. */
-  | { readonly kind: "answered"; readonly signedIn?: boolean; readonly pauseMs?: number }
+  | {
+      readonly kind: "answered";
+      readonly signedIn?: boolean;
+      /** What all replicas know of these credentials since. */
+      readonly shared?: SignInRejections | undefined;
+      /** It asked to be left alone: for how long, and in which words. */
+      readonly pause?: { readonly ms: number; readonly why: string };
+    }
   | { readonly kind: "unreachable"; readonly why: string }
   /** Says nothing about the BMC: cancelled, fenced, or cut short by the lease. */
   | { readonly kind: "inconclusive" };
@@ -44,6 +52,7 @@ export class BmcLane {
   #waiting: Waiting[] = [];
   #inFlight = 0;
   #pausedUntil = Number.NEGATIVE_INFINITY;
+  #pausedBecause = "";
   #pauseTimer: NodeJS.Timeout | undefined;
   lastUsed: number;
 
@@ -111,26 +120,39 @@ export class BmcLane {
     this.lastUsed = monotonic;
     this.#inFlight -= 1;
     if (ticket.signInDigest !== undefined) {
-      this.#guard.end(ticket.signInDigest, end.kind === "answered" ? end.signedIn : undefined, now, monotonic);
+      const { signedIn, shared } = end.kind === "answered" ? end : {};
+      this.#guard.end(ticket.signInDigest, { accepted: signedIn, shared }, now, monotonic);
     }
     if (end.kind === "answered") {
       this.#breaker.succeeded();
       // What a BMC asks for is granted within reason: an hour would look like an outage.
-      this.#pausedUntil = monotonic + Math.min(end.pauseMs ?? 0, this.#options.openForMax);
+      this.#pausedUntil = monotonic + Math.min(end.pause?.ms ?? 0, this.#options.openForMax);
+      this.#pausedBecause = end.pause?.why ?? "";
     } else if (end.kind === "unreachable") {
-      this.#breaker.failed(now, monotonic, end.why);
+      this.#breaker.failed(monotonic, end.why);
       const pause = this.#options.backOff * 2 ** (this.#breaker.failuresInARow - 1);
       this.#pausedUntil = monotonic + Math.min(pause, this.#options.longestPause);
     }
     this.#admit();
   }
 
-  /** An operator says: try again now. */
-  forgive(): void {
-    this.#breaker.succeeded();
-    this.#guard.forgive();
-    this.#pausedUntil = Number.NEGATIVE_INFINITY;
-    this.#admit();
+  /** Whether it must be found out first what other replicas have met with, trying these credentials. */
+  mustAskOthers(digest: string): boolean {
+    return !this.#guard.wasJustProven(digest, this.#clock.monotonic());
+  }
+
+  learn(digest: string, shared: SignInRejections | undefined): void {
+    this.#guard.learn(digest, shared, this.#clock.monotonic());
+  }
+
+  hasRejections(digest: string): boolean {
+    return this.#guard.hasRejections(digest);
+  }
+
+  /** Why these credentials are not tried now; `undefined` when they may be. */
+  stopFor(digest: string): DeviceFailure | undefined {
+    const stop = this.#guard.stop(digest, this.#clock.monotonic());
+    return stop && this.#signInStopped(stop);
   }
 
   close(why: Error): void {
@@ -158,7 +180,7 @@ export class BmcLane {
         this.#pauseTimer = setTimeout(() => this.#admit(), Math.ceil(pause));
         return;
       }
-      this.#refuseStopped(monotonic);
+      this.#refuseStopped();
       const next = this.#waiting.find(
         ({ signInDigest }) => signInDigest === undefined || !this.#guard.mustWait(signInDigest),
       );
@@ -170,22 +192,12 @@ export class BmcLane {
     }
   }
 
-  #refuseStopped(monotonic: number): void {
+  #refuseStopped(): void {
     for (const waiting of [...this.#waiting]) {
-      if (waiting.signInDigest === undefined) continue;
-      const stop = this.#guard.stop(waiting.signInDigest, monotonic);
-      if (stop === undefined) continue;
+      const failure = waiting.signInDigest === undefined ? undefined : this.stopFor(waiting.signInDigest);
+      if (failure === undefined) continue;
       this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
-      const rest = milliseconds(stop.until - monotonic);
-      waiting.refuse(
-        new DeviceFailure(
-          "fail",
-          "credentials",
-          `wrong credentials: ${this.#name} rejected them ${stop.rejections} times in a row; not tried again since ` +
-            `${stop.since.toISOString()}, so that the account is not locked. Correct the BMC credentials, or wait ${describeDuration(rest)}`,
-          { retryAfterMs: rest },
-        ),
-      );
+      waiting.refuse(failure);
     }
   }
 
@@ -195,28 +207,27 @@ export class BmcLane {
     for (const waiting of all) waiting.refuse(failure());
   }
 
-  #breakerOpen(monotonic: number): DeviceFailure {
-    const opening = this.#breaker.opening;
-    const rest = milliseconds((opening?.until ?? monotonic) - monotonic);
+  // Messages become reasons that are shown and journaled whenever they change. So they hold nothing that differs from look to
+  // look or from replica to replica, and one that was not sent fails in the words of the last that was: when it is tried again is
+  // told by `retryAfterMs` alone.
+
+  #signInStopped({ since, rest }: SignInStop): DeviceFailure {
     return new DeviceFailure(
-      "retry",
-      "unreachable",
-      `${this.#name} has not answered since ${opening?.since.toISOString()} (${opening?.failures} failures in a row, ` +
-        `last: ${opening?.why}); asked again in ${describeDuration(rest)}`,
+      "fail",
+      "credentials",
+      `wrong credentials: ${this.#name} has rejected them since ${since.toISOString()}; they are tried only rarely, so that ` +
+        "the account is not locked. Correct the BMC credentials: changed ones are tried at once",
       { retryAfterMs: rest },
     );
   }
 
+  #breakerOpen(monotonic: number): DeviceFailure {
+    const { why, until } = this.#breaker.opening ?? { why: `${this.#name} does not answer`, until: monotonic };
+    return new DeviceFailure("retry", "unreachable", why, { retryAfterMs: milliseconds(until - monotonic) });
+  }
+
   #pausing(pause: number): DeviceFailure {
-    const rest = milliseconds(pause);
-    return new DeviceFailure(
-      "retry",
-      "busy",
-      `${this.#name} asked to be left alone for another ${describeDuration(rest)}`,
-      {
-        retryAfterMs: rest,
-      },
-    );
+    return new DeviceFailure("retry", "busy", this.#pausedBecause, { retryAfterMs: milliseconds(pause) });
   }
 
   #queueFull(): DeviceFailure {

@@ -1,4 +1,4 @@
-import { type Duration, milliseconds } from "../kernel/duration.ts";
+import type { Duration } from "../kernel/duration.ts";
 
 export interface BreakerOptions {
   readonly failuresToOpen: number;
@@ -8,8 +8,7 @@ export interface BreakerOptions {
 }
 
 export interface Opening {
-  readonly since: Date;
-  readonly failures: number;
+  /** What the last one that was let through met with. */
   readonly why: string;
   /** On the monotonic clock. */
   readonly until: number;
@@ -22,7 +21,6 @@ export interface Opening {
 export class Breaker {
   readonly #options: BreakerOptions;
   #failures = 0;
-  #firstFailure: Date | undefined;
   #openings = 0;
   #opening: Opening | undefined;
 
@@ -46,24 +44,17 @@ export class Breaker {
 
   succeeded(): void {
     this.#failures = 0;
-    this.#firstFailure = undefined;
     this.#openings = 0;
     this.#opening = undefined;
   }
 
-  failed(now: Date, monotonic: number, why: string): void {
+  failed(monotonic: number, why: string): void {
     this.#failures += 1;
-    this.#firstFailure ??= now;
     // Requests that were under way when it opened report late; only a probe may prolong the opening.
     if (this.state(monotonic) === "open") return;
     if (this.#opening === undefined && this.#failures < this.#options.failuresToOpen) return;
     const length = Math.min(this.#options.openFor * 2 ** this.#openings, this.#options.openForMax);
     this.#openings += 1;
-    this.#opening = {
-      since: this.#firstFailure,
-      failures: this.#failures,
-      why,
-      until: monotonic + milliseconds(length),
-    };
+    this.#opening = { why, until: monotonic + length };
   }
 }

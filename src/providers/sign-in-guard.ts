@@ -1,83 +1,95 @@
-import type { Duration } from "../kernel/duration.ts";
-
-export interface SignInGuardOptions {
-  /** Rejections in a row of the same credentials before they are no longer tried. BMCs commonly lock an account at 3 to 5. */
-  readonly rejectionsToStop: number;
-  /** After this, one more try; they may have been put right on the BMC. */
-  readonly coolDown: Duration;
-}
+import type { SignInRejections, SignInRule } from "../capabilities/sign-in-ledger.ts";
+import { type Duration, milliseconds, seconds } from "../kernel/duration.ts";
 
 interface Tried {
   rejections: number;
-  /** Accepted last time. Unproven credentials are tried one at a time, so that parallel requests cannot lock the account. */
-  proven: boolean;
-  stoppedAt: Date | undefined;
+  /** The first of the rejections in a row. */
+  rejectedSince: Date | undefined;
   stoppedUntil: number;
+  /** When they were accepted last. Unproven credentials are tried one at a time, so that parallel requests cannot lock the account. */
+  provenAt: number | undefined;
   inFlight: number;
 }
 
 export interface SignInStop {
-  readonly rejections: number;
   readonly since: Date;
-  readonly until: number;
+  readonly rest: Duration;
+}
+
+/** How an attempt ended: what it says of the credentials, and what all replicas know of them since, where that was learnt. */
+export interface SignInEnd {
+  readonly accepted: boolean | undefined;
+  readonly shared?: SignInRejections | undefined;
 }
 
 // Enough for an old and a new password of a few accounts; more would be somebody guessing.
 const CREDENTIALS_PER_BMC = 8;
+/** Where every request carries the password, those right after an accepted one need not ask what others have met with. */
+const PROVEN_FOR = seconds(10);
 
 /** Keeps us from locking a BMC's account by trying wrong credentials again and again. Knows digests, never passwords. */
 export class SignInGuard {
-  readonly #options: SignInGuardOptions;
+  readonly #rule: SignInRule;
   readonly #tried = new Map<string, Tried>();
 
-  constructor(options: SignInGuardOptions) {
-    this.#options = options;
+  constructor(rule: SignInRule) {
+    this.#rule = rule;
   }
 
   stop(digest: string, monotonic: number): SignInStop | undefined {
     const tried = this.#tried.get(digest);
-    if (tried?.stoppedAt === undefined || monotonic >= tried.stoppedUntil) return undefined;
-    return { rejections: tried.rejections, since: tried.stoppedAt, until: tried.stoppedUntil };
+    if (tried?.rejectedSince === undefined || monotonic >= tried.stoppedUntil) return undefined;
+    return { since: tried.rejectedSince, rest: milliseconds(tried.stoppedUntil - monotonic) };
   }
 
   /** Whether somebody else is finding out about these credentials right now. */
   mustWait(digest: string): boolean {
     const tried = this.#tried.get(digest);
-    return tried !== undefined && !tried.proven && tried.inFlight > 0;
+    return tried !== undefined && tried.provenAt === undefined && tried.inFlight > 0;
+  }
+
+  wasJustProven(digest: string, monotonic: number): boolean {
+    const provenAt = this.#tried.get(digest)?.provenAt;
+    return provenAt !== undefined && monotonic - provenAt < PROVEN_FOR;
+  }
+
+  hasRejections(digest: string): boolean {
+    return (this.#tried.get(digest)?.rejections ?? 0) > 0;
   }
 
   begin(digest: string): void {
     this.#of(digest).inFlight += 1;
   }
 
-  /** `undefined`: the attempt ended without an answer about the credentials. */
-  end(digest: string, accepted: boolean | undefined, now: Date, monotonic: number): void {
+  /** What all replicas together have met with, which counts more than what we have seen ourselves. */
+  learn(digest: string, shared: SignInRejections | undefined, monotonic: number): void {
+    const tried = this.#of(digest);
+    tried.rejections = shared?.count ?? 0;
+    tried.rejectedSince = shared?.since;
+    tried.stoppedUntil = monotonic + (shared?.rest ?? 0);
+  }
+
+  end(digest: string, { accepted, shared }: SignInEnd, now: Date, monotonic: number): void {
     const tried = this.#of(digest);
     tried.inFlight = Math.max(0, tried.inFlight - 1);
     if (accepted === true) {
-      Object.assign(tried, { rejections: 0, proven: true, stoppedAt: undefined, stoppedUntil: 0 });
+      Object.assign(tried, { rejections: 0, rejectedSince: undefined, stoppedUntil: 0, provenAt: monotonic });
     } else if (accepted === false) {
-      tried.rejections += 1;
-      tried.proven = false;
-      if (tried.rejections < this.#options.rejectionsToStop) return;
-      tried.stoppedAt ??= now;
-      tried.stoppedUntil = monotonic + this.#options.coolDown;
+      tried.provenAt = undefined;
+      const count = tried.rejections + 1;
+      const rest = count >= this.#rule.rejectionsToStop ? this.#rule.coolDown : milliseconds(0);
+      this.learn(digest, shared ?? { count, since: tried.rejectedSince ?? now, rest }, monotonic);
     }
   }
 
   isStopping(monotonic: number): boolean {
-    return [...this.#tried.values()].some((tried) => tried.stoppedAt !== undefined && monotonic < tried.stoppedUntil);
-  }
-
-  forgive(): void {
-    for (const tried of this.#tried.values())
-      Object.assign(tried, { rejections: 0, stoppedAt: undefined, stoppedUntil: 0 });
+    return [...this.#tried.keys()].some((digest) => this.stop(digest, monotonic) !== undefined);
   }
 
   #of(digest: string): Tried {
     let tried = this.#tried.get(digest);
     if (tried === undefined) {
-      tried = { rejections: 0, proven: false, stoppedAt: undefined, stoppedUntil: 0, inFlight: 0 };
+      tried = { rejections: 0, rejectedSince: undefined, stoppedUntil: 0, provenAt: undefined, inFlight: 0 };
       this.#tried.set(digest, tried);
       this.#dropOldest();
     }

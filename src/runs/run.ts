@@ -76,6 +76,13 @@ export interface StepStatus {
   /** An earlier run of the job had proved it. */
   readonly carriedOver: boolean;
   readonly nextAttemptAt: Date | null;
+  /** When the present attempt began: its timeout counts from here. */
+  readonly attemptStartedAt: Date | null;
+  /** Which process announced that it acts, and when; null before. */
+  readonly actingBy: string | null;
+  readonly actingAt: Date | null;
+  /** When the action was done; from then on the step only waits for its proof. */
+  readonly actedAt: Date | null;
   /** What `before` returned; null until the intent is persisted. */
   readonly evidence: JsonObject | null;
 }

@@ -6,6 +6,7 @@ import type { BackOff } from "../kernel/retry.ts";
 import type { ObservedCondition } from "../lifecycles/machine/conditions.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import type { ParsePayload } from "./payloads.ts";
+import type { Reference, StepTargets } from "./targets.ts";
 
 export interface StepDefaults {
   /** For one attempt. */
@@ -39,6 +40,8 @@ export type StepLog = (text: string | Uint8Array, stream?: LogStream) => void;
 export interface StepContext<P, C extends Capability = Capability, U extends Capability = never> {
   readonly payload: P;
   readonly machine: Machine;
+  /** Where the machine and what the payload names are; secrets are looked up only when asked for. */
+  readonly targets: StepTargets;
   /** Exactly what the kind `needs`; what it `mayUse` is there when the provider has it. */
   readonly can: Pick<Capabilities, C> & Partial<Pick<Capabilities, U>>;
   /** `call.signal` obeys cancel, timeout and the lease. */
@@ -93,12 +96,14 @@ export interface StepDefinition<
   readonly mayUse: readonly U[];
   /** Which of `mayUse` this payload cannot do without. */
   readonly alsoNeeds: (payload: P) => readonly U[];
+  /** What of the server's own this payload names: it must be there when a run is started. */
+  readonly refersTo: (payload: P) => readonly Reference[];
   /** The machine boots anew in the course of it. */
   readonly reboots: boolean;
   /** Evidence from before, persisted as the step's intent before anything is done. Changes nothing. */
   before(context: StepContext<P, C, U>): Promise<E>;
   act(context: ActingContext<P, E, C, U>): Promise<void>;
-  /** Reads the postcondition back. Changes nothing. */
+  /** Reads the postcondition back. Changes nothing, unless to put away what its own action needed no longer than until now. */
   probe(context: ActingContext<P, E, C, U>): Promise<ProbeAnswer>;
   /** Takes back what a canceled or failed step left behind; best effort, and bounded by `call.signal`. */
   readonly undo?: (context: ActingContext<P, E, C, U>) => Promise<void>;
@@ -106,7 +111,7 @@ export interface StepDefinition<
   readonly residue?: (payload: P) => string;
 }
 
-type Optional = "defaults" | "mayUse" | "alsoNeeds" | "reboots";
+type Optional = "defaults" | "mayUse" | "alsoNeeds" | "refersTo" | "reboots";
 
 /** Declares a kind of step. What is left out: the server's defaults, no further capabilities, no reboot. */
 export function defineStep<
@@ -117,13 +122,14 @@ export function defineStep<
   const U extends Capability = never,
 >(
   definition: Omit<StepDefinition<K, P, E, C, U>, Optional> &
-    Partial<Pick<StepDefinition<K, P, E, C, U>, "mayUse" | "alsoNeeds" | "reboots">> & {
+    Partial<Pick<StepDefinition<K, P, E, C, U>, "mayUse" | "alsoNeeds" | "refersTo" | "reboots">> & {
       readonly defaults?: Partial<StepDefaults>;
     },
 ): StepDefinition<K, P, E, C, U> {
   return {
     mayUse: [],
     alsoNeeds: () => [],
+    refersTo: () => [],
     reboots: false,
     ...definition,
     defaults: { ...STEP_DEFAULTS, ...definition.defaults },

@@ -91,7 +91,7 @@ async function tell(
   id: string,
   data: NonNullable<Parameters<typeof recordChange>[2]["data"]>,
 ): Promise<void> {
-  const change = { id, type: "health_report_changed", ...doneBy(caller), data, set: {} };
+  const change = { id, type: "health_report_changed", ...doneBy(caller), data, set: {}, touchesBasis: false };
   if (!(await recordChange(tx, storeOf(deps.stores, KIND), change))) throw unknownShelf(id);
 }
 

@@ -1,5 +1,5 @@
 import { AppError } from "../kernel/errors.ts";
-import { type JournalRow, listHistory } from "../store/journal.ts";
+import { isCursor, type JournalRow, listHistory } from "../store/journal.ts";
 import type { ServiceDeps } from "./deps.ts";
 import { checkKind } from "./known-kinds.ts";
 import { checkPageSize, cutPage, type Page, parsePageToken } from "./paging.ts";
@@ -22,7 +22,7 @@ export async function pageHistory(deps: ServiceDeps, request: HistoryQuery): Pro
   checkKind(deps, kind, "kind");
   if (id === "") throw new AppError("invalid_argument", "id: is required", { field: "id" });
   const size = checkPageSize(pageSize);
-  const after = parsePageToken(pageToken, query, 1)?.[0] ?? null;
+  const after = parsePageToken(pageToken, query, 1, ([cursor = ""]) => isCursor(cursor))?.[0] ?? null;
   const rows = await listHistory(deps.db, { key: { kind, id }, types, newestFirst, after, limit: size + 1 });
   return cutPage(rows, size, query, ({ cursor }) => [cursor]);
 }

@@ -1,9 +1,8 @@
 import { AppError } from "../kernel/errors.ts";
+import { isPrintable } from "../kernel/printable.ts";
 import type { Caller } from "./caller.ts";
 
 const LONGEST_REFERENCE = 1_024;
-/** They could forge lines in histories and terminals. */
-const CONTROL_CHARACTERS = /\p{Cc}/u;
 
 /** Who asked and why, as one line; an empty reference counts as absent. */
 export function describeInitiator(user: string | null, reference: string | undefined): string {
@@ -17,8 +16,12 @@ export function parseReference(reference: string | undefined): string | undefine
       field: "reference",
     });
   }
-  if (reference !== undefined && CONTROL_CHARACTERS.test(reference)) {
-    throw new AppError("invalid_argument", "reference: must not contain control characters", { field: "reference" });
+  if (reference !== undefined && !isPrintable(reference)) {
+    throw new AppError(
+      "invalid_argument",
+      "reference: must be printable, so without control, invisible or direction characters",
+      { field: "reference" },
+    );
   }
   return reference;
 }

@@ -7,6 +7,16 @@ export interface MergedHealth {
   readonly sources: readonly { readonly source: string; readonly mode: ApplyMode }[];
 }
 
+/** A shelf's health in a word. */
+export type HealthWord = "ok" | "warning" | "critical" | "unknown";
+
+/** Alerts do not say how bad they are; only the BMC does, of its own, and only where its report counts. */
+export function healthWord({ report, sources }: MergedHealth, ofDevice: PowerShelfFacts["health"]): HealthWord {
+  if (sources.length === 0) return "unknown";
+  if (report.alerts.length === 0) return "ok";
+  return ofDevice === "critical" && sources.some(({ source }) => source === DEVICE_SOURCE) ? "critical" : "warning";
+}
+
 const MERGED_SOURCE = "aggregate";
 const DEVICE_SOURCE = "bmc";
 const DEVICE_PROBE = "BmcHealth";

@@ -13,10 +13,18 @@ test.each([
   ["rubbish", "rubbish"],
   ["JSON that is no token", Buffer.from('{"a":1}').toString("base64url")],
   ["a token with too few words", pageTokenOf(query, ["one"])],
+  ["a token with NUL in it", pageTokenOf(query, ["name", "a\0"])],
+  ["a token with a word that no key is as long as", pageTokenOf(query, ["name", "x".repeat(1_025)])],
+  ["a token of megabytes", "A".repeat(1_000_000)],
   ["a token of another query", pageTokenOf({ ...query, rack: "b" }, ["name", "id"])],
 ])("%s is refused by its name", (_what, token) => {
   const read = () => parsePageToken(token, query, 2);
   expect(read).toThrow(AppError);
+  expect(read).toThrow(/^page_token: /);
+});
+
+test("a key that cannot be one is refused by the token's name", () => {
+  const read = () => parsePageToken(pageTokenOf(query, ["1.2"]), query, 1, ([word]) => word === "1.2.3");
   expect(read).toThrow(/^page_token: /);
 });
 

@@ -17,7 +17,15 @@ export function checkPageSize(size: number): number {
 const fingerprint = (query: object): string =>
   createHash("sha256").update(JSON.stringify(query)).digest("base64url").slice(0, 16);
 
-const tokenSchema = z.object({ query: z.string(), after: z.array(z.string()) });
+/** Longer than any key that we page by. */
+const LONGEST_WORD = 1_024;
+const LONGEST_TOKEN = 8_192;
+/** Tokens come back from outside, and their words go into queries: NUL is what the database cannot take. */
+const word = z
+  .string()
+  .max(LONGEST_WORD)
+  .refine((text) => !text.includes("\0"));
+const tokenSchema = z.object({ query: z.string(), after: z.array(word) });
 
 /**
  * Where a page ends, for the caller to hand back. It carries a fingerprint of its query, so that a token of another query is
@@ -26,16 +34,26 @@ const tokenSchema = z.object({ query: z.string(), after: z.array(z.string()) });
 export const pageTokenOf = (query: object, after: readonly string[]): string =>
   Buffer.from(JSON.stringify({ query: fingerprint(query), after })).toString("base64url");
 
-/** The key after which the page begins, as many words as it was made of; undefined for the first page. */
-export function parsePageToken(token: string, query: object, words: number): readonly string[] | undefined {
+/**
+ * The key after which the page begins, as many words as it was made of; undefined for the first page. `isKey` says what else
+ * must hold of the words.
+ */
+export function parsePageToken(
+  token: string,
+  query: object,
+  words: number,
+  isKey: (key: readonly string[]) => boolean = () => true,
+): readonly string[] | undefined {
   if (token === "") return undefined;
   const refuse = (why: string) =>
     new AppError("invalid_argument", `page_token: ${why}`, {
       field: "page_token",
       next: "start again with an empty page_token",
     });
+  const foreign = "is not a token that this server gave out";
+  if (token.length > LONGEST_TOKEN) throw refuse(foreign);
   const parsed = tokenSchema.safeParse(parseJson(Buffer.from(token, "base64url").toString()));
-  if (!parsed.success || parsed.data.after.length !== words) throw refuse("is not a token that this server gave out");
+  if (!parsed.success || parsed.data.after.length !== words || !isKey(parsed.data.after)) throw refuse(foreign);
   if (parsed.data.query !== fingerprint(query)) throw refuse("belongs to a call with other arguments");
   return parsed.data.after;
 }

@@ -7,10 +7,10 @@ import { parseMac } from "../kernel/ids.ts";
 import type { StateSpec } from "../kernel/lifecycle.ts";
 import { powerShelfLifecycle } from "../lifecycles/power-shelf/lifecycle.ts";
 import { type Claim, list as listClaims } from "../store/claims.ts";
-import { listHealthReports } from "../store/health-reports.ts";
-import { listPowerShelves, type PowerShelfRecord } from "../store/power-shelves.ts";
+import { type HealthReportEntry, listHealthReports } from "../store/health-reports.ts";
+import { FAILING_TOLERATED, listPowerShelves, type PowerShelfRecord } from "../store/power-shelves.ts";
 import type { ServiceDeps } from "./deps.ts";
-import { deviceReport, type MergedHealth, mergeHealth } from "./merged-health.ts";
+import { deviceReport, type HealthWord, healthWord, type MergedHealth, mergeHealth } from "./merged-health.ts";
 import { checkPageSize, cutPage, type Page, parsePageToken } from "./paging.ts";
 import { getPowerShelf } from "./power-shelves.ts";
 
@@ -21,20 +21,29 @@ export type { PowerShelfRecord } from "../store/power-shelves.ts";
 /** How the controller's last look at a thing ended. */
 export type LastLook = "waiting" | "failed" | "moved" | "resting";
 
+/** The same for people, in a word; null when there is nothing to say. */
+export type Condition = "waiting" | "failing" | "needs_intervention";
+
 /** A shelf and all there is to say about where it stands. */
 export interface PowerShelfView {
   readonly shelf: PowerShelfRecord;
   readonly lastLook: LastLook;
+  readonly condition: Condition | null;
+  /** Null while looks do not fail, and where it is not known. */
+  readonly failingSince: Date | null;
   /** What it waits for, or why the last look failed; empty when there is nothing to say. */
   readonly reason: string;
   /** Null where shelves rest. */
   readonly sla: Duration | null;
   readonly aboveSla: boolean;
-  /** Above its SLA, or waiting for a person. */
+  /** Somebody should look at it: in error, waiting for a person, above its SLA, or failing for longer than is tolerated. */
   readonly stuck: boolean;
   readonly claim: Claim | null;
   readonly waitingClaims: readonly Claim[];
   readonly health: MergedHealth;
+  readonly healthWord: HealthWord;
+  /** All reports, the BMC's own first; those that another one replaces too. */
+  readonly reports: readonly HealthReportEntry[];
 }
 
 const KIND = powerShelfLifecycle.kind;
@@ -57,12 +66,16 @@ export async function viewPowerShelves(
   const now = (deps.clock ?? systemClock).now();
   return shelves.map((shelf) => {
     const ofShelf = claimsOf.get(shelf.id) ?? [];
+    const entries = [...deviceReport(shelf.facts, shelf.stateSince), ...(reports.get(shelf.id) ?? [])];
+    const health = mergeHealth(entries);
     return {
       shelf,
       ...judge(shelf, now),
       claim: ofShelf.find(({ grantedAt }) => grantedAt !== null) ?? null,
       waitingClaims: ofShelf.filter(({ grantedAt }) => grantedAt === null),
-      health: mergeHealth([...deviceReport(shelf.facts, shelf.stateSince), ...(reports.get(shelf.id) ?? [])]),
+      health,
+      healthWord: healthWord(health, shelf.facts.health),
+      reports: entries,
     };
   });
 }
@@ -80,6 +93,7 @@ export interface PowerShelfQuery {
   readonly state: string | undefined;
   readonly powerState: string | undefined;
   readonly stuckOnly: boolean;
+  readonly failingOnly: boolean;
   readonly deleted: "exclude" | "only" | "include";
   readonly bmcMac: string | undefined;
 }
@@ -87,7 +101,7 @@ export interface PowerShelfQuery {
 /** In the order of their ids. */
 export async function pagePowerShelves(deps: ServiceDeps, request: PowerShelfQuery): Promise<Page<PowerShelfView>> {
   const { pageSize, pageToken, ...query } = request;
-  const { rackId, state, powerState, stuckOnly, deleted, bmcMac } = query;
+  const { rackId, state, powerState, stuckOnly, failingOnly, deleted, bmcMac } = query;
   const size = checkPageSize(pageSize);
   checkWord(state, Object.keys(STATES), "state");
   checkWord(powerState, POWER_STATES, "power_state");
@@ -98,6 +112,7 @@ export async function pagePowerShelves(deps: ServiceDeps, request: PowerShelfQue
     ...(powerState !== undefined && { powerState }),
     ...(after !== undefined && { after }),
     stuck: stuckOnly,
+    failing: failingOnly,
     ...(bmcMac !== undefined && { bmcMac: parseMac(bmcMac, "bmc_mac") }),
     deleted,
     limit: size + 1,
@@ -109,14 +124,21 @@ export async function pagePowerShelves(deps: ServiceDeps, request: PowerShelfQue
 function judge(
   shelf: PowerShelfRecord,
   now: Date,
-): Omit<PowerShelfView, "shelf" | "claim" | "waitingClaims" | "health"> {
+): Omit<PowerShelfView, "shelf" | "claim" | "waitingClaims" | "health" | "healthWord" | "reports"> {
   const aboveSla = isStuck(powerShelfLifecycle, shelf, now);
+  const lastLook = lastLookAt(shelf);
+  const { outcome } = shelf;
+  const since = lastLook === "failed" ? outcome?.since : undefined;
+  const failingSince = since === undefined ? null : new Date(since);
+  const failsTooLong = failingSince !== null && now.getTime() - failingSince.getTime() > FAILING_TOLERATED;
   return {
-    lastLook: lastLookAt(shelf),
-    reason: shelf.outcome?.reason ?? shelf.lastError ?? "",
+    lastLook,
+    condition: outcome?.type ?? (lastLook === "failed" ? "failing" : null),
+    failingSince,
+    reason: outcome?.reason ?? shelf.lastError ?? "",
     sla: STATES[shelf.state.name]?.sla ?? null,
     aboveSla,
-    stuck: aboveSla || shelf.outcome?.type === "needs_intervention",
+    stuck: aboveSla || shelf.state.name === "error" || outcome?.type === "needs_intervention" || failsTooLong,
   };
 }
 

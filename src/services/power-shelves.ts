@@ -4,7 +4,7 @@ import { AppError } from "../kernel/errors.ts";
 import { parseMac, parsePowerShelfId } from "../kernel/ids.ts";
 import { powerShelfLifecycle } from "../lifecycles/power-shelf/lifecycle.ts";
 import type { MaintenanceOperation } from "../lifecycles/power-shelf/power-shelf.ts";
-import { putBmcCredentials } from "../store/bmc-credentials.ts";
+import { bmcKey, putBmcCredentials } from "../store/bmc-credentials.ts";
 import { recordChange } from "../store/changes.ts";
 import { create } from "../store/create.ts";
 import { isUniqueViolation } from "../store/database.ts";
@@ -21,14 +21,17 @@ import { recordRequest } from "../store/requests.ts";
 import { listStateHistories, type StateRecord } from "../store/state-histories.ts";
 import { storeOf } from "../store/things.ts";
 import { commitUnits } from "../store/transitions.ts";
+import { withdrawPending } from "../store/withdrawals.ts";
 import * as work from "../store/work.ts";
 import { parseBmcEndpoint } from "./bmc-endpoint.ts";
 import type { Caller } from "./caller.ts";
 import type { ServiceDeps } from "./deps.ts";
 import { checkIdList } from "./id-list.ts";
-import { describeInitiator, doneBy, parseReference } from "./initiator.ts";
+import { actorOf, describeInitiator, doneBy, parseReference } from "./initiator.ts";
 import { checkMetadata, type Metadata, versionText } from "./metadata.ts";
 import { parseRackId } from "./rack-id.ts";
+import { parseRequestId } from "./request-id.ts";
+import { checkRequiredText } from "./required-text.ts";
 
 export type { MaintenanceOperation } from "../lifecycles/power-shelf/power-shelf.ts";
 export type { StateRecord } from "../store/state-histories.ts";
@@ -66,9 +69,12 @@ export async function setPowerShelfMaintenance(
       const shelf = found.get(id);
       if (!shelf) throw unknownShelf(id);
       if (shelf.deletedAt) {
-        throw new AppError("invalid_argument", `power shelf ${id} is marked for deletion, so it takes no maintenance`, {
-          field: "power_shelf_ids",
-        });
+        // The request is right, the moment is wrong; forge.Forge answers INVALID_ARGUMENT all the same.
+        throw new AppError(
+          "failed_precondition",
+          `power shelf ${id} is marked for deletion, so it takes no maintenance`,
+          { field: "power_shelf_ids" },
+        );
       }
     }
     await recordRequest(tx, storeOf(deps.stores, KIND), {
@@ -144,6 +150,12 @@ export async function deletePowerShelf(deps: ServiceDeps, caller: Caller, id: st
       set: { deleted_at: new Date() },
     });
     if (!known) throw unknownShelf(id);
+    // Deletion comes before maintenance: nobody will carry out what still waits.
+    await withdrawPending(tx, storeOf(deps.stores, KIND), {
+      field: "maintenanceRequest",
+      id: shelfId,
+      ...doneBy(caller),
+    });
     await work.wake(tx, [shelfKey(shelfId)]);
   });
 }
@@ -154,10 +166,10 @@ export async function forceDeletePowerShelf(deps: ServiceDeps, caller: Caller, i
   await deps.db.transaction(async (tx) => {
     const [before] = await listPowerShelves(tx, { ids: [shelfId] });
     const expected = before?.expectedId ? [{ kind: "expected_power_shelf", id: before.expectedId }] : [];
-    await lockThings(tx, [shelfKey(shelfId), ...expected]);
+    await lockThings(tx, [shelfKey(shelfId), ...(before ? [bmcKey(before.bmc.mac)] : []), ...expected]);
     const [shelf] = await listPowerShelves(tx, { ids: [shelfId] });
     if (!shelf) throw unknownShelf(id);
-    if (shelf.expectedId !== before?.expectedId)
+    if (shelf.expectedId !== before?.expectedId || shelf.bmc.mac !== before.bmc.mac)
       throw new AppError("conflict", `power shelf ${id} changed meanwhile; ask again`);
     await commitUnits(tx, deps.stores, [
       {
@@ -232,7 +244,8 @@ export async function createPowerShelf(
     ["bmc_username", input.bmcUsername] as const,
     ["bmc_password", input.bmcPassword] as const,
   ])
-    if (given === "") throw new AppError("invalid_argument", `${field}: is required`, { field });
+    checkRequiredText(given, field);
+  const key = parseRequestId(input.requestId);
   const rackId = parseRackId(input.rackId, "rack_id");
   const name =
     input.name === "" ? id : checkMetadata({ name: input.name, description: "", labels: {} }, { field: "" }).name;
@@ -241,10 +254,10 @@ export async function createPowerShelf(
 
   try {
     const created = await deps.db.transaction(async (tx) => {
-      await lockThings(tx, [shelfKey(id)]);
-      const key = input.requestId;
-      if (key !== undefined && !(await rememberKey(tx, { scope: "CreatePowerShelf", key, fingerprint, thingId: id })))
-        return id;
+      await lockThings(tx, [shelfKey(id), bmcKey(mac)]);
+      const scope = { method: "CreatePowerShelf", caller: actorOf(caller) };
+      const known = key === undefined ? null : await rememberKey(tx, { scope, key, fingerprint, thingId: id });
+      if (known !== null) return known;
       await putBmcCredentials(tx, deps.secrets, mac, { username: input.bmcUsername, password: input.bmcPassword });
       await create(tx, storeOf(deps.stores, KIND), {
         id,
@@ -303,11 +316,12 @@ export async function updatePowerShelfMetadata(
       id,
       type: "metadata_changed",
       ...doneBy(caller),
+      touchesBasis: false,
       data: { name, description, labels },
       set: {
         name,
         description,
-        labels: JSON.stringify(labels),
+        labels,
         metadata_version: shelf.metadataVersion + 1,
         metadata_changed_at: new Date(),
       },

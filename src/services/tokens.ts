@@ -1,5 +1,6 @@
 import { systemClock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
+import { isPrintable } from "../kernel/printable.ts";
 import * as journal from "../store/journal.ts";
 import { lockThings } from "../store/locks.ts";
 import * as store from "../store/tokens.ts";
@@ -9,7 +10,7 @@ import { actorOf, doneBy } from "./initiator.ts";
 import { checkPageSize, cutPage, type Page, parsePageToken } from "./paging.ts";
 import { isRole, ROLES, type Role } from "./roles.ts";
 
-export type { TokenRow } from "../store/tokens.ts";
+export type { TokenRow, TokenVerdict } from "../store/tokens.ts";
 
 /** Tokens have no lifecycle, but what is done with them is audited. */
 export const TOKEN_KIND = "token";
@@ -22,8 +23,6 @@ export interface CreateToken {
 }
 
 const LONGEST_NAME = 256;
-/** The name stands in histories, logs and terminals, where such characters could forge lines. */
-const NOT_PRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 
 /** The answer is the only time at which the token itself is shown. */
 export async function createToken(
@@ -80,6 +79,12 @@ export async function revokeToken(deps: ServiceDeps, caller: Caller, id: string)
   });
 }
 
+/** Whether a token lets its bearer in. */
+export const verifyToken = (
+  { db, clock }: Pick<ServiceDeps, "db" | "clock">,
+  token: string,
+): Promise<store.TokenVerdict> => store.verifyToken(db, token, (clock ?? systemClock).now());
+
 const entryOf = (caller: Caller, id: string) => ({
   kind: TOKEN_KIND,
   id,
@@ -92,7 +97,7 @@ const entryOf = (caller: Caller, id: string) => ({
 
 function checkName(text: string): string {
   const name = text.trim();
-  if (name !== "" && name.length <= LONGEST_NAME && !NOT_PRINTABLE.test(name)) return name;
+  if (name !== "" && name.length <= LONGEST_NAME && isPrintable(name)) return name;
   throw new AppError("invalid_argument", `name: 1 to ${LONGEST_NAME} printable characters are required`, {
     field: "name",
   });

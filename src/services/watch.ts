@@ -15,6 +15,9 @@ export interface WatchQuery {
   readonly fromNow: boolean;
 }
 
+/** Every event is compared with them, for as long as the watch lasts. */
+const MOST_WORDS = 1_000;
+
 /** Checks what is asked for before anything is followed, so that a wrong question is answered at once. */
 export function watchEvents(
   deps: ServiceDeps,
@@ -23,6 +26,12 @@ export function watchEvents(
   signal: AbortSignal,
 ): AsyncIterable<WatchItem> {
   const { kinds, ids, types, fromCursor, fromNow } = query;
+  for (const [field, words] of Object.entries({ kinds, ids, types })) {
+    if (words.length <= MOST_WORDS) continue;
+    throw new AppError("invalid_argument", `${field}: at most ${MOST_WORDS} in one call, got ${words.length}`, {
+      field,
+    });
+  }
   for (const kind of kinds) checkKind(deps, kind, "kinds");
   if (fromNow && fromCursor !== "") {
     throw new AppError("invalid_argument", "from_now: not together with from_cursor", { field: "from_now" });

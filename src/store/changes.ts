@@ -1,7 +1,9 @@
-import type { JsonObject } from "../kernel/lifecycle.ts";
-import type { Queryable } from "./database.ts";
+import type { Json, JsonObject } from "../kernel/lifecycle.ts";
+import type { Transaction } from "./database.ts";
+import { failPoint } from "./fail-points.ts";
 import * as journal from "./journal.ts";
-import type { ThingStore } from "./things.ts";
+import { toJsonText } from "./json-text.ts";
+import { checkColumns, type ThingStore } from "./things.ts";
 
 /** A change of a thing that is no transition: new metadata, a mark for deletion, new credentials. */
 export interface Change {
@@ -11,11 +13,15 @@ export interface Change {
   readonly address?: string | null;
   readonly reason?: string | null;
   readonly data?: JsonObject;
-  /** Columns to set, by name; never those of the lifecycle. */
-  readonly set: { readonly [column: string]: unknown };
+  /** Columns to set, by name; never those of the lifecycle. What is JSON in the database is given as it is, not as text. */
+  readonly set: { readonly [column: string]: Json | Date };
+  /**
+   * Whether guards or handlers read what changes, as they do unless told: what they are at work on is then dropped and looked at
+   * again. What they do not read must not cost them their work, however often others write it.
+   */
+  readonly touchesBasis?: boolean;
 }
 
-const COLUMN = /^[a-z][a-z_]*$/;
 const LIFECYCLE_COLUMNS = new Set([
   "state",
   "state_data",
@@ -23,35 +29,68 @@ const LIFECYCLE_COLUMNS = new Set([
   "state_since",
   "outcome",
   "version",
+  "basis",
   "facts",
 ]);
 
 /** Writes the change with its journal entry; the caller holds the thing's lock. Returns whether the thing exists. */
-export async function recordChange(tx: Queryable, store: ThingStore, change: Change): Promise<boolean> {
-  const columns = Object.keys(change.set);
-  const odd = columns.find((column) => !COLUMN.test(column) || LIFECYCLE_COLUMNS.has(column));
-  if (odd !== undefined) throw new Error(`${odd} cannot be set by a change`);
-  const assignments = ["version = version + 1", ...columns.map((column, index) => `${column} = $${index + 2}`)];
-  const [row] = await tx.query<{ version: number }>(
-    `update ${store.table} set ${assignments.join(", ")} where id = $1 returning version`,
-    [change.id, ...Object.values(change.set)],
-  );
-  if (!row) return false;
-  await journal.append(tx, [
-    {
-      kind: store.lifecycle.kind,
-      id: change.id,
-      version: row.version,
-      type: change.type,
-      from: null,
-      to: null,
-      owner: "caller",
-      actor: change.actor,
-      address: change.address ?? null,
-      reason: change.reason ?? null,
-      data: change.data ?? {},
-    },
-  ]);
-  await journal.announce(tx);
-  return true;
+export async function recordChange(tx: Transaction, store: ThingStore, change: Change): Promise<boolean> {
+  return (await recordChanges(tx, store, [change])).has(change.id);
 }
+
+/**
+ * Writes changes of many things, each of them once and all of the same columns, in two statements. Returns the ids of those that
+ * exist.
+ */
+export async function recordChanges(
+  tx: Transaction,
+  store: ThingStore,
+  changes: readonly Change[],
+): Promise<ReadonlySet<string>> {
+  const [first] = changes;
+  if (!first) return new Set();
+  const columns = Object.keys(first.set);
+  checkColumns(columns);
+  const odd = columns.find((column) => LIFECYCLE_COLUMNS.has(column));
+  if (odd !== undefined) throw new Error(`${odd} cannot be set by a change`);
+  const assignments = columns.map((column) => `, ${column} = r.${column}`).join("");
+  const rows = await tx.query<{ id: string; version: number }>(
+    `update ${store.table} t
+        set version = t.version + 1, basis = t.basis + case when i.touches_basis then 1 else 0 end ${assignments}
+       from unnest($1::text[], $2::boolean[], $3::jsonb[]) as i(id, touches_basis, row)
+            cross join lateral jsonb_populate_record(null::${store.table}, i.row) as r
+      where t.id = i.id returning t.id, t.version`,
+    [
+      changes.map(({ id }) => id),
+      changes.map(({ touchesBasis = true }) => touchesBasis),
+      changes.map(({ set }) => toJsonText(set)),
+    ],
+  );
+  if (rows.length === 0) return new Set();
+  const { kind } = store.lifecycle;
+  failPoint("changes:written", [{ kind }]);
+  const versions = new Map(rows.map(({ id, version }) => [id, version]));
+  await journal.append(
+    tx,
+    changes.flatMap((change) => {
+      const version = versions.get(change.id);
+      return version === undefined ? [] : [entryOf(kind, change, version)];
+    }),
+  );
+  await journal.announce(tx);
+  return new Set(versions.keys());
+}
+
+const entryOf = (kind: string, change: Change, version: number): journal.JournalEntry => ({
+  kind,
+  id: change.id,
+  version,
+  type: change.type,
+  from: null,
+  to: null,
+  owner: "caller",
+  actor: change.actor,
+  address: change.address ?? null,
+  reason: change.reason ?? null,
+  data: change.data ?? {},
+});

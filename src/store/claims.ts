@@ -1,5 +1,6 @@
-import type { Queryable } from "./database.ts";
-import type { ThingKey } from "./things.ts";
+import type { Queryable, Transaction } from "./database.ts";
+import { failPoint } from "./fail-points.ts";
+import { nameOf, type ThingKey } from "./things.ts";
 
 /** The right to work on a thing. One is granted; the others wait in the order in which they came. */
 export interface Claim {
@@ -22,7 +23,7 @@ export interface ClaimWish {
  *
  * Returns, for each wish that must wait, the claim that it waits for.
  */
-export async function acquire(tx: Queryable, wishes: readonly ClaimWish[]): Promise<Map<ClaimWish, Claim>> {
+export async function acquire(tx: Transaction, wishes: readonly ClaimWish[]): Promise<Map<ClaimWish, Claim>> {
   const waiting = new Map<ClaimWish, Claim>();
   if (wishes.length === 0) return waiting;
   await tx.query(
@@ -37,6 +38,10 @@ export async function acquire(tx: Queryable, wishes: readonly ClaimWish[]): Prom
       wishes.map((wish) => wish.reason),
     ],
   );
+  failPoint(
+    "claims:wished",
+    wishes.map(({ thing }) => thing),
+  );
   const things = wishes.map((wish) => wish.thing);
   await grantFirst(tx, things);
   const first = new Map(
@@ -50,7 +55,7 @@ export async function acquire(tx: Queryable, wishes: readonly ClaimWish[]): Prom
 }
 
 /** Ends all claims of the holders, granted or waiting; returns whose turn it now is, to be woken. */
-export async function releaseAll(tx: Queryable, holders: readonly ThingKey[]): Promise<ThingKey[]> {
+export async function releaseAll(tx: Transaction, holders: readonly ThingKey[]): Promise<ThingKey[]> {
   if (holders.length === 0) return [];
   const freed = await tx.query<{ kind: string; id: string }>(
     `delete from claims c using unnest($1::text[], $2::text[]) as h(kind, id)
@@ -58,7 +63,24 @@ export async function releaseAll(tx: Queryable, holders: readonly ThingKey[]): P
      returning c.thing_kind as kind, c.thing_id as id`,
     [holders.map((holder) => holder.kind), holders.map((holder) => holder.id)],
   );
+  failPoint("claims:released", holders);
   return grantFirst(tx, freed);
+}
+
+/**
+ * Ends all claims on things that are gone, granted or waiting; returns who held or awaited them, to be woken: each then finds
+ * the thing gone, and says so, instead of waiting for it for ever.
+ */
+export async function endOn(tx: Transaction, things: readonly ThingKey[]): Promise<ThingKey[]> {
+  if (things.length === 0) return [];
+  const holders = await tx.query<ThingKey>(
+    `delete from claims c using unnest($1::text[], $2::text[]) as t(kind, id)
+      where c.thing_kind = t.kind and c.thing_id = t.id
+     returning c.holder_kind as kind, c.holder_id as id`,
+    [things.map((thing) => thing.kind), things.map((thing) => thing.id)],
+  );
+  const gone = new Set(things.map(nameOf));
+  return holders.filter((holder) => !gone.has(nameOf(holder)));
 }
 
 /** Every claim on the things, the granted one first, then in the order of the queue. */
@@ -90,7 +112,7 @@ interface ClaimRow {
 }
 
 /** Grants each thing without a holder to the first in its queue. */
-async function grantFirst(tx: Queryable, things: readonly ThingKey[]): Promise<ThingKey[]> {
+async function grantFirst(tx: Transaction, things: readonly ThingKey[]): Promise<ThingKey[]> {
   if (things.length === 0) return [];
   const rows = await tx.query<ThingKey>(
     `update claims c set granted_at = now()
@@ -103,5 +125,3 @@ async function grantFirst(tx: Queryable, things: readonly ThingKey[]): Promise<T
   );
   return rows;
 }
-
-const nameOf = (key: ThingKey): string => `${key.kind}/${key.id}`;

@@ -1,61 +1,74 @@
 import type { JsonObject } from "../kernel/lifecycle.ts";
-import type { Queryable } from "./database.ts";
+import type { Transaction } from "./database.ts";
+import { failPoint } from "./fail-points.ts";
 import * as journal from "./journal.ts";
 import { toJsonText } from "./json-text.ts";
-import type { ThingStore } from "./things.ts";
+import { checkColumns, type ThingStore } from "./things.ts";
 import * as work from "./work.ts";
 
-const COLUMN = /^[a-z][a-z_]*$/;
-const VERSION = `1 + coalesce((select j.version from journal j where j.kind = $4 and j.id = $2
-                                order by j.epoch desc, j.xid desc, j.seq desc limit 1), 0)`;
+export interface NewThing {
+  readonly id: string;
+  /** Named by columns; whatever it leaves out takes the column's default. */
+  readonly row: JsonObject;
+}
+
+interface Creation {
+  readonly actor: string;
+  readonly address?: string | null;
+  /** Otherwise one that exists already is an error. */
+  readonly ifMissing?: boolean;
+  readonly reason?: string;
+}
+
+/** Inserts one thing, as `createAll` does. Returns whether the row is new. */
+export async function create(tx: Transaction, store: ThingStore, thing: NewThing & Creation): Promise<boolean> {
+  return (await createAll(tx, store, [thing], thing)).has(thing.id);
+}
 
 /**
- * Inserts a thing in its initial state, with its first journal entry and wake-up; the caller holds its lock. A thing that was
- * removed and comes again goes on counting versions where it left, so that watchers never see them go back.
- *
- * `row` is named by columns; whatever it leaves out takes the column's default. Returns whether the row is new.
+ * Inserts things, all with the same columns, in their initial state, with their first journal entries and wake-ups; the caller
+ * holds their locks. A thing that was removed and comes again goes on counting where it left, so that watchers never see versions
+ * go back, and no outcome for the earlier thing fits the new one. Returns the ids of those that are new.
  */
-export async function create(
-  tx: Queryable,
+export async function createAll(
+  tx: Transaction,
   store: ThingStore,
-  thing: {
-    readonly id: string;
-    readonly row: JsonObject;
-    readonly actor: string;
-    readonly address?: string | null;
-    readonly ifMissing?: boolean;
-    readonly reason?: string;
-  },
-): Promise<boolean> {
-  const columns = Object.keys(thing.row);
-  const odd = columns.find((column) => !COLUMN.test(column));
-  if (odd !== undefined) throw new Error(`${odd} is no column name`);
+  things: readonly NewThing[],
+  { actor, address, ifMissing, reason }: Creation,
+): Promise<ReadonlySet<string>> {
+  const [first] = things;
+  if (!first) return new Set();
+  const columns = Object.keys(first.row);
+  checkColumns(columns);
   const { kind, initial } = store.lifecycle;
-  const names = ["id", "state", "version", ...columns].join(", ");
-  const values = ["$2", "$3", VERSION, ...columns.map((column) => `r.${column}`)].join(", ");
-  const [inserted] = await tx.query<{ version: number }>(
-    `insert into ${store.table} (${names})
-     select ${values} from jsonb_populate_record(null::${store.table}, $1::jsonb) as r
-     ${thing.ifMissing ? "on conflict (id) do nothing" : ""} returning version`,
-    [toJsonText(thing.row), thing.id, initial, kind],
+  const inserted = await tx.query<{ id: string; version: number }>(
+    `insert into ${store.table} (${["id", "state", "version", "basis", ...columns].join(", ")})
+     select ${["i.id", "$3", "c.version", "c.version", ...columns.map((column) => `r.${column}`)].join(", ")}
+       from unnest($1::text[], $2::jsonb[]) as i(id, row)
+            cross join lateral jsonb_populate_record(null::${store.table}, i.row) as r
+            cross join lateral (select 1 + coalesce((select j.version from journal j where j.kind = $4 and j.id = i.id
+                                  order by j.epoch desc, j.xid desc, j.seq desc limit 1), 0) as version) as c
+     ${ifMissing ? "on conflict (id) do nothing" : ""} returning id, version`,
+    [things.map(({ id }) => id), things.map(({ row }) => toJsonText(row)), initial, kind],
   );
-  if (!inserted) return false;
-  await journal.append(tx, [
-    {
-      kind,
-      id: thing.id,
-      version: inserted.version,
-      type: "created",
-      from: null,
-      to: initial,
-      owner: null,
-      actor: thing.actor,
-      address: thing.address ?? null,
-      reason: thing.reason ?? null,
+  if (inserted.length === 0) return new Set();
+  failPoint("create:inserted", [{ kind }]);
+  const told = { kind, type: "created", from: null, to: initial, owner: null, actor } as const;
+  await journal.append(
+    tx,
+    inserted.map(({ id, version }) => ({
+      ...told,
+      id,
+      version,
+      address: address ?? null,
+      reason: reason ?? null,
       data: { state: {}, state_version: 1 },
-    },
-  ]);
-  await work.wake(tx, [{ kind, id: thing.id }]);
+    })),
+  );
+  await work.wake(
+    tx,
+    inserted.map(({ id }) => ({ kind, id })),
+  );
   await journal.announce(tx);
-  return true;
+  return new Set(inserted.map(({ id }) => id));
 }

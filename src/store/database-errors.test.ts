@@ -45,12 +45,3 @@ test("a conflict is tried again a few times and then handed on", async () => {
   expect(isSerializationConflict(error)).toBe(true);
   expect(attempts).toBe(6);
 });
-
-test("an aborted retry ends with the reason", async () => {
-  const stop = new AbortController();
-  const conflict = async () => {
-    stop.abort(new Error("we are stopping"));
-    throw coded("40001");
-  };
-  await expect(retryOnConflict(conflict, stop.signal)).rejects.toThrow("we are stopping");
-});

@@ -47,6 +47,10 @@ export function databaseError(error: unknown): unknown {
   return new AppError("unavailable", `the database cannot be reached: ${messageOf(error)}`, {}, { cause: error });
 }
 
+/** Not the fault of what was to be read or written: the database is away, or too slow. */
+export const isDatabaseTrouble = (error: unknown): boolean =>
+  error instanceof AppError && (error.kind === "unavailable" || error.kind === "deadline_exceeded");
+
 /** Two transactions got in each other's way and this one was undone: doing it again is right. */
 export const isSerializationConflict = (error: unknown): boolean => ["40001", "40P01"].includes(codeOf(error));
 
@@ -62,7 +66,7 @@ const ATTEMPTS = 6;
 const FIRST_PAUSE_MS = 5;
 
 /** Does `work`, a whole transaction, again while it ends in a conflict; every other error goes straight through. */
-export async function retryOnConflict<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+export async function retryOnConflict<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await work();
@@ -70,8 +74,6 @@ export async function retryOnConflict<T>(work: () => Promise<T>, signal?: AbortS
       if (!isSerializationConflict(error) || attempt >= ATTEMPTS) throw error;
     }
     // Of random length: two that collided at the same moment would collide again.
-    await delay(FIRST_PAUSE_MS * 2 ** attempt * Math.random(), undefined, signal && { signal }).catch(() =>
-      signal?.throwIfAborted(),
-    );
+    await delay(FIRST_PAUSE_MS * 2 ** attempt * Math.random());
   }
 }

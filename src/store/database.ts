@@ -1,10 +1,10 @@
 import pg from "pg";
 import { type Duration, minutes, seconds } from "../kernel/duration.ts";
 import { messageOf } from "../kernel/errors.ts";
+import type { Log } from "../kernel/log.ts";
 import { databaseError, isConnectionFailure } from "./database-errors.ts";
 import { type Listener, startListener } from "./database-listen.ts";
 import { valueParsers } from "./database-values.ts";
-import type { Log } from "../kernel/log.ts";
 
 export { isConnectionFailure, isSerializationConflict, isUniqueViolation, retryOnConflict } from "./database-errors.ts";
 
@@ -41,15 +41,9 @@ export interface Transaction extends Queryable {
   readonly insideTransaction: true;
 }
 
-export interface TransactionOptions {
-  /** Ends the wait for a connection and the statement under way; once COMMIT is sent the outcome is awaited. */
-  readonly signal?: AbortSignal;
-  readonly isolation?: "read committed" | "repeatable read" | "serializable";
-}
-
 export interface Database extends Queryable {
   /** Commits what `work` did, or rolls all of it back when `work` throws. */
-  transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
+  transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
   /**
    * Calls `onNotify` for each NOTIFY on the channel until the signal aborts, over a connection of its own that is made
    * again when it breaks. Each time it is made, `onNotify("")` says that messages may have been missed.
@@ -111,7 +105,7 @@ export function openDatabase(config: DatabaseConfig, options: DatabaseOptions): 
   };
   return {
     ...queryable(pool),
-    transaction: (work, transactionOptions = {}) => inTransaction(pool, work, transactionOptions),
+    transaction: (work) => inTransaction(pool, work),
     listen: (channel, onNotify, signal) => track(startListener(connection, { channel, onNotify, signal }, log)),
     async close() {
       await Promise.all(listeners);
@@ -158,35 +152,19 @@ async function run<Row extends pg.QueryResultRow>(
   }
 }
 
-async function inTransaction<T>(
-  pool: pg.Pool,
-  work: (tx: Transaction) => Promise<T>,
-  options: TransactionOptions,
-): Promise<T> {
-  const { signal, isolation = "read committed" } = options;
-  const client = await connect(pool, signal);
-  let released = false;
-  const release = (broken: boolean) => {
-    if (!released) client.release(broken);
-    released = true;
-  };
-  // Closing the connection is what ends a statement at once, here and on the server.
-  const abort = () => release(true);
-  signal?.addEventListener("abort", abort, { once: true });
+async function inTransaction<T>(pool: pg.Pool, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  const client = await pool.connect().catch((error: unknown) => Promise.reject(databaseError(error)));
+  let fit = true;
   try {
-    await run(client, `BEGIN ISOLATION LEVEL ${isolation}`);
+    await run(client, "BEGIN");
     const result = await work({ insideTransaction: true, ...queryable(client) });
-    signal?.throwIfAborted();
-    signal?.removeEventListener("abort", abort);
     await run(client, "COMMIT");
-    release(false);
     return result;
   } catch (error) {
-    signal?.throwIfAborted();
-    release(!(await rollBack(client, error)));
+    fit = await rollBack(client, error);
     throw error;
   } finally {
-    signal?.removeEventListener("abort", abort);
+    client.release(!fit);
   }
 }
 
@@ -198,25 +176,5 @@ async function rollBack(client: pg.PoolClient, error: unknown): Promise<boolean>
     return true;
   } catch {
     return false;
-  }
-}
-
-async function connect(pool: pg.Pool, signal: AbortSignal | undefined): Promise<pg.PoolClient> {
-  signal?.throwIfAborted();
-  const connecting = pool.connect();
-  if (signal === undefined) return connecting.catch((error: unknown) => Promise.reject(databaseError(error)));
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    return await Promise.race([connecting, aborted.promise]);
-  } catch (error) {
-    void connecting.then(
-      (late) => late.release(),
-      () => {},
-    ); // it comes, but nobody waits for it any more
-    throw signal.aborted ? error : databaseError(error);
-  } finally {
-    signal.removeEventListener("abort", abort);
   }
 }

@@ -4,8 +4,8 @@ import { chmod, cp, mkdir, readdir, rename, rm, symlink } from "node:fs/promises
 import { createRequire } from "node:module";
 import { basename, dirname, join, relative } from "node:path";
 import { AppError, messageOf } from "../kernel/errors.ts";
-import type { Account } from "./embedded-account.ts";
 import type { Log } from "../kernel/log.ts";
+import type { Account } from "./embedded-account.ts";
 
 export interface Binaries {
   readonly initdb: string;

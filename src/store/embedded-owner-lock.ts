@@ -33,6 +33,12 @@ export async function acquireOwnerLock(dataDir: string): Promise<OwnerLock> {
   return { release: () => releaseOwn(path) };
 }
 
+/** For those who would start other things first: says at once that the directory is somebody's. */
+export function refuseIfOwned(dataDir: string): void {
+  const owner = readOwner(join(dataDir, LOCK_FILE));
+  if (owner !== undefined && isRunning(owner)) throw inUse(dataDir, owner);
+}
+
 /** True when the directory was owned once and its owner is gone without having let go. */
 export function hasDeadOwner(dataDir: string): boolean {
   const owner = readOwner(join(dataDir, LOCK_FILE));

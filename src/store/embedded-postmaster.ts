@@ -4,11 +4,11 @@ import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { AppError, messageOf } from "../kernel/errors.ts";
+import type { Log } from "../kernel/log.ts";
 import type { Account } from "./embedded-account.ts";
 import type { Binaries } from "./embedded-binaries.ts";
 import { findProcess, isRunning, type ProcessIdentity, waitForExit, workingDirectory } from "./embedded-process.ts";
 import { asArguments, type Settings } from "./embedded-settings.ts";
-import type { Log } from "../kernel/log.ts";
 
 export const DATABASE_USER = "millwright";
 

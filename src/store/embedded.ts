@@ -2,6 +2,7 @@ import { accessSync, chmodSync, constants, mkdirSync, realpathSync, rmSync, stat
 import { join, resolve } from "node:path";
 import pg from "pg";
 import { AppError, messageOf } from "../kernel/errors.ts";
+import type { Log } from "../kernel/log.ts";
 import { type Account, accountForDatabase, unreachableDirectory } from "./embedded-account.ts";
 import { type BinaryPackage, findBinaryPackage, prepareBinaries } from "./embedded-binaries.ts";
 import { acquireOwnerLock } from "./embedded-owner-lock.ts";
@@ -18,7 +19,6 @@ import { isRunning } from "./embedded-process.ts";
 import { type Settings, serverSettings } from "./embedded-settings.ts";
 import { chooseSocketDirectory, ensurePrivateDirectory, removeStaleSocket, SOCKET_PORT } from "./embedded-socket.ts";
 import { supervise } from "./embedded-supervisor.ts";
-import type { Log } from "../kernel/log.ts";
 
 const DATABASE = "millwright";
 

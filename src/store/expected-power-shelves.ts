@@ -2,10 +2,12 @@ import { z } from "zod";
 import { messageOf } from "../kernel/errors.ts";
 import {
   EXPLORE_RESULTS,
+  type ExistingShelf,
   type ExpectedPowerShelf,
   type ExploreResult,
 } from "../lifecycles/expected-power-shelf/expected-power-shelf.ts";
 import { expectedPowerShelfLifecycle } from "../lifecycles/expected-power-shelf/lifecycle.ts";
+import { sharesBmcCredentials } from "./bmc-credentials.ts";
 import type { Queryable } from "./database.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "./state-columns.ts";
 import { parseRows, type ThingStore } from "./things.ts";
@@ -25,6 +27,7 @@ const factsSchema = z.object({
   explored: z.enum(EXPLORE_RESULTS).nullable().default(null),
   exploredAt: z.string().nullable().default(null),
   powerShelfId: z.string().nullable().default(null),
+  certificateFingerprint: z.string().nullable().default(null),
 });
 
 interface ExpectedRow extends StateColumns {
@@ -41,7 +44,10 @@ interface ExpectedRow extends StateColumns {
   bmc_retain_credentials: boolean;
   created_at: Date;
   existing_id: string | null;
-  existing_serial: string | null;
+  existing_facts: { readonly serial?: string | null; readonly certificateFingerprint?: string | null } | null;
+  existing_scheme: ExistingShelf["scheme"];
+  existing_trust: ExistingShelf["trust"];
+  existing_deleted_at: Date | null;
   explored: ExploreResult;
   next_explore_at: Date | null;
   last_error: string | null;
@@ -51,7 +57,8 @@ interface ExpectedRow extends StateColumns {
 const EXPLORED = `case when t.state = 'exploring' and w.last_error is not null then 'failed' else coalesce(t.facts ->> 'explored', 'pending') end`;
 const SELECT = `select ${STATE_COLUMNS}, t.name, t.description, t.labels, t.rack_id, t.bmc_mac, t.bmc_username, t.bmc_address, t.bmc_port,
          t.shelf_serial_number, t.bmc_retain_credentials, t.created_at,
-         s.id as existing_id, s.facts ->> 'serial' as existing_serial, nullif(w.wake_at, 'infinity') as next_explore_at, w.last_error, ${EXPLORED} as explored
+         s.id as existing_id, jsonb_build_object('serial', s.facts -> 'serial', 'certificateFingerprint', s.facts -> 'certificateFingerprint') as existing_facts, s.bmc_scheme as existing_scheme, s.bmc_trust as existing_trust,
+         s.deleted_at as existing_deleted_at, nullif(w.wake_at, 'infinity') as next_explore_at, w.last_error, ${EXPLORED} as explored
     from expected_power_shelves t
     left join power_shelves s on s.bmc_mac = t.bmc_mac
     left join work w on w.kind = 'expected_power_shelf' and w.id = t.id`;
@@ -67,7 +74,7 @@ function parseRecord(row: ExpectedRow): ExpectedPowerShelfRecord {
     labels: row.labels,
     rackId: row.rack_id,
     facts: factsSchema.parse(row.facts),
-    existingShelf: row.existing_id === null ? null : { id: row.existing_id, serial: row.existing_serial },
+    existingShelf: parseExistingShelf(row),
     bmcUsername: row.bmc_username,
     retainCredentials: row.bmc_retain_credentials,
     createdAt: row.created_at,
@@ -77,10 +84,23 @@ function parseRecord(row: ExpectedRow): ExpectedPowerShelfRecord {
   };
 }
 
+function parseExistingShelf(row: ExpectedRow): ExistingShelf | null {
+  if (row.existing_id === null) return null;
+  return {
+    id: row.existing_id,
+    serial: row.existing_facts?.serial ?? null,
+    scheme: row.existing_scheme,
+    trust: row.existing_trust,
+    certificateFingerprint: row.existing_facts?.certificateFingerprint ?? null,
+    markedForDeletion: row.existing_deleted_at !== null,
+  };
+}
+
 export const expectedPowerShelfStore: ThingStore<ExpectedPowerShelf> = {
   lifecycle: expectedPowerShelfLifecycle,
   table: "expected_power_shelves",
   requests: {},
+  ...sharesBmcCredentials,
   async load(db, ids) {
     return parseRows(await db.query<ExpectedRow>(`${SELECT} where t.id = any($1)`, [ids]), parseRecord);
   },
@@ -89,6 +109,8 @@ export const expectedPowerShelfStore: ThingStore<ExpectedPowerShelf> = {
 export interface ExpectedPowerShelfFilter {
   readonly ids?: readonly string[];
   readonly bmcMac?: string;
+  /** The one that became this power shelf. */
+  readonly powerShelfId?: string;
   readonly rackId?: string;
   /** Any of these results of exploring. */
   readonly explored?: readonly string[];
@@ -109,6 +131,7 @@ export async function listExpectedPowerShelves(
   };
   add((at) => `t.id = any(${at})`, filter.ids);
   add((at) => `t.bmc_mac = ${at}`, filter.bmcMac);
+  add((at) => `t.facts ->> 'powerShelfId' = ${at} and t.state = 'linked'`, filter.powerShelfId);
   add((at) => `t.rack_id = ${at}`, filter.rackId);
   add((at) => `${EXPLORED} = any(${at})`, filter.explored);
   add((at) => `t.bmc_mac > ${at}`, filter.afterMac);

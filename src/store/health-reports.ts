@@ -1,5 +1,7 @@
 import { z } from "zod";
-import type { Queryable } from "./database.ts";
+import { messageOf } from "../kernel/errors.ts";
+import type { Queryable, Transaction } from "./database.ts";
+import { failPoint } from "./fail-points.ts";
 import type { ThingKey } from "./things.ts";
 
 export const APPLY_MODES = ["merge", "replace"] as const;
@@ -49,19 +51,44 @@ export async function listHealthReports(
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, readonly HealthReportEntry[]>> {
   if (ids.length === 0) return new Map();
-  const rows = await db.query<{ id: string; mode: ApplyMode; report: unknown }>({
+  const rows = await db.query<ReportRow>({
     name: "health_reports.list",
-    text: "select id, mode, report from health_reports where kind = $1 and id = any($2) order by id, source",
+    text: "select id, source, mode, report, updated_at from health_reports where kind = $1 and id = any($2) order by id, source",
     values: [kind, ids],
   });
-  const entries = rows.map(({ id, mode, report }) => ({ id, entry: { mode, report: reportSchema.parse(report) } }));
+  const entries = rows.map((row) => ({ id: row.id, entry: { mode: row.mode, report: parseReport(row) } }));
   const byId = Map.groupBy(entries, ({ id }) => id);
   return new Map([...byId].map(([id, ofThing]) => [id, ofThing.map(({ entry }) => entry)]));
 }
 
+interface ReportRow {
+  readonly id: string;
+  readonly source: string;
+  readonly mode: ApplyMode;
+  readonly report: unknown;
+  readonly updated_at: Date;
+}
+
+const UNREADABLE = "ReportUnreadable";
+
+/** One that does not parse hides no other, and is not passed over either: what it said may have been an alert. */
+function parseReport({ source, report, updated_at }: ReportRow): HealthReport {
+  const { data, error } = reportSchema.safeParse(report);
+  if (data) return data;
+  const alert = {
+    id: UNREADABLE,
+    target: null,
+    inAlertSince: updated_at,
+    message: `the health report of ${source} cannot be read; insert it again: ${messageOf(error)}`,
+    tenantMessage: null,
+    classifications: [],
+  };
+  return { source, observedAt: updated_at, triggeredBy: null, successes: [], alerts: [alert] };
+}
+
 /** Takes the place of the earlier report of the same source; the caller holds the thing's lock. */
 export async function putHealthReport(
-  tx: Queryable,
+  tx: Transaction,
   { kind, id }: ThingKey,
   { mode, report }: HealthReportEntry,
 ): Promise<void> {
@@ -70,14 +97,16 @@ export async function putHealthReport(
      on conflict (kind, id, source) do update set mode = excluded.mode, report = excluded.report, updated_at = now()`,
     [kind, id, report.source, mode, JSON.stringify(report)],
   );
+  failPoint("health-reports:put");
 }
 
 /** Whether there was such a report. */
-export async function removeHealthReport(tx: Queryable, { kind, id }: ThingKey, source: string): Promise<boolean> {
+export async function removeHealthReport(tx: Transaction, { kind, id }: ThingKey, source: string): Promise<boolean> {
   const removed = await tx.execute("delete from health_reports where kind = $1 and id = $2 and source = $3", [
     kind,
     id,
     source,
   ]);
+  failPoint("health-reports:removed");
   return removed > 0;
 }

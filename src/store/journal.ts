@@ -1,7 +1,8 @@
 import type { Duration } from "../kernel/duration.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/lifecycle.ts";
-import type { Queryable } from "./database.ts";
+import type { Queryable, Transaction } from "./database.ts";
+import { failPoint } from "./fail-points.ts";
 import { storableText, toJsonText } from "./json-text.ts";
 import type { ThingKey } from "./things.ts";
 
@@ -26,7 +27,7 @@ export interface JournalRow extends JournalEntry {
 }
 
 /** The caller holds the locks of all things named: see `lockThings`. */
-export async function append(tx: Queryable, entries: readonly JournalEntry[]): Promise<void> {
+export async function append(tx: Transaction, entries: readonly JournalEntry[]): Promise<void> {
   if (entries.length === 0) return;
   await tx.query(
     `insert into journal (epoch, kind, id, version, type, from_state, to_state, owner, actor, address, reason, data)
@@ -46,6 +47,7 @@ export async function append(tx: Queryable, entries: readonly JournalEntry[]): P
       entries.map((entry) => toJsonText(entry.data)),
     ],
   );
+  failPoint("journal:appended", entries);
 }
 
 /** One NOTIFY a transaction: it wakes tailers and idle controllers; they then look for themselves. */
@@ -141,6 +143,8 @@ export async function startEpochAfterRestore(db: Queryable): Promise<void> {
 
 const CURSOR = /^(\d{1,9})\.(\d{1,19})\.(\d{1,18})$/;
 
+export const isCursor = (text: string): boolean => CURSOR.test(text);
+
 export function parseCursor(cursor: string): [epoch: string, xid: string, seq: string] {
   const parts = CURSOR.exec(cursor);
   const [, epoch, xid, seq] = parts ?? [];
@@ -181,7 +185,9 @@ export async function deleteOldest(db: Queryable, retention: Duration, most: num
      select count(*) as deleted from gone`,
     [retention],
   );
-  return row?.deleted ?? 0;
+  const deleted = row?.deleted ?? 0;
+  if (deleted > 0) failPoint("journal:forgotten");
+  return deleted;
 }
 
 /** The cursor up to which entries have been removed: whoever is before it has missed some. */

@@ -1,4 +1,4 @@
-import type { Queryable } from "./database.ts";
+import type { Transaction } from "./database.ts";
 import type { ThingKey } from "./things.ts";
 
 /**
@@ -7,7 +7,7 @@ import type { ThingKey } from "./things.ts";
  * Always all at once and in one order, so that two transactions never wait for each other; and before the first write takes
  * the transaction's id, since otherwise events of one thing could reach watchers in the wrong order.
  */
-export async function lockThings(tx: Queryable, keys: readonly ThingKey[]): Promise<void> {
+export async function lockThings(tx: Transaction, keys: readonly ThingKey[]): Promise<void> {
   if (keys.length === 0) return;
   await tx.query(
     `select pg_advisory_xact_lock(k)

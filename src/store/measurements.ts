@@ -6,6 +6,8 @@ export interface StateCount {
   readonly things: number;
   /** Of these, longer here than the state's SLA. */
   readonly aboveSla: number;
+  /** Of these, what was tried last did not work, or a person is needed. */
+  readonly failing: number;
 }
 
 /** Every state of the lifecycle, also those without things: a series that comes and goes cannot be alerted on. */
@@ -14,7 +16,10 @@ export async function countStates(db: Queryable, { lifecycle, table }: ThingStor
     sla === undefined ? [] : [{ state, sla }],
   );
   const [counts, late] = await Promise.all([
-    db.query<{ state: string; count: number }>(`select state, count(*) from ${table} group by state`),
+    db.query<{ state: string; count: number; failing: number }>(
+      `select state, count(*), count(*) filter (where outcome ->> 'type' in ('failing', 'needs_intervention')) as failing
+         from ${table} group by state`,
+    ),
     // Apart, and by state first, so that the index finds the few that are at work among the many that rest.
     db.query<{ state: string; count: number }>(
       `select t.state, count(*) from unnest($1::text[], $2::float8[]) as s(state, sla)
@@ -22,13 +27,15 @@ export async function countStates(db: Queryable, { lifecycle, table }: ThingStor
       [working.map(({ state }) => state), working.map(({ sla }) => sla)],
     ),
   ]);
-  const lookUp = (rows: readonly { state: string; count: number }[], state: string) =>
-    rows.find((row) => row.state === state)?.count ?? 0;
-  return Object.keys(lifecycle.states).map((state) => ({
-    state,
-    things: lookUp(counts, state),
-    aboveSla: lookUp(late, state),
-  }));
+  return Object.keys(lifecycle.states).map((state) => {
+    const here = counts.find((row) => row.state === state);
+    return {
+      state,
+      things: here?.count ?? 0,
+      aboveSla: late.find((row) => row.state === state)?.count ?? 0,
+      failing: here?.failing ?? 0,
+    };
+  });
 }
 
 export interface WorkDepth {

@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import { AppError, messageOf } from "../kernel/errors.ts";
+import type { Log } from "../kernel/log.ts";
 import { clientConfig, type DatabaseConfig } from "./database.ts";
 import { databaseError } from "./database-errors.ts";
-import type { Log } from "../kernel/log.ts";
+import { failPoint } from "./fail-points.ts";
 
 /** Beside `src/` in a checkout, beside `dist/` in a package: two up from here in both. */
 export const MIGRATIONS_DIRECTORY = join(import.meta.dirname, "..", "..", "migrations");
@@ -165,6 +166,7 @@ async function apply(client: pg.Client, { id, sql, checksum }: Migration): Promi
     await client.query("BEGIN");
     await client.query(sql);
     await client.query("INSERT INTO schema_migrations (id, checksum) VALUES ($1, $2)", [id, checksum]);
+    failPoint("migrate:applied");
     await client.query("COMMIT");
   } catch (error) {
     await client.query("ROLLBACK").catch(() => {}); // of a broken connection there is nothing to roll back

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { POWER_STATES } from "../capabilities/power-control.ts";
+import { type Duration, minutes } from "../kernel/duration.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { parsePowerShelfId } from "../kernel/ids.ts";
 import { powerShelfLifecycle } from "../lifecycles/power-shelf/lifecycle.ts";
@@ -11,6 +12,7 @@ import {
   type PowerShelfFacts,
   REQUEST_OUTCOMES,
 } from "../lifecycles/power-shelf/power-shelf.ts";
+import { sharesBmcCredentials } from "./bmc-credentials.ts";
 import type { Queryable } from "./database.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "./state-columns.ts";
 import { parseRows, type ThingStore } from "./things.ts";
@@ -54,6 +56,21 @@ const factsSchema = z.object({
   health: health.default(null),
   sensors: z.array(z.object({ name: z.string(), value: z.number(), unit: z.string() })).default([]),
   observedAt: z.string().nullable().default(null),
+  deviceLog: z
+    .array(
+      z.object({
+        id: z.string(),
+        at: z.string().nullable(),
+        severity: z.enum(["ok", "warning", "critical"]),
+        message: z.string(),
+      }),
+    )
+    .default([]),
+  deviceLogReadAt: z.string().nullable().default(null),
+  commandedAt: z
+    .object({ operation: z.string().nullable(), requestId: z.string().nullable(), at: z.string() })
+    .nullable()
+    .default(null),
 });
 
 const requestSchema = z
@@ -122,15 +139,7 @@ export const powerShelfStore: ThingStore<PowerShelf> = {
   requests: {
     maintenanceRequest: { column: "power_shelf_maintenance_requested", lastColumn: "last_maintenance_request" },
   },
-  /** The credentials stay as long as an expected row speaks of the same BMC. */
-  async beforeGone(tx, ids) {
-    await tx.query(
-      `delete from secrets s using power_shelves t
-        where t.id = any($1) and s.name = 'bmc/' || t.bmc_mac
-          and not exists (select from expected_power_shelves e where e.bmc_mac = t.bmc_mac)`,
-      [ids],
-    );
-  },
+  ...sharesBmcCredentials,
   async load(db, ids) {
     const rows = await db.query<ShelfRow>({
       name: "power_shelves.load",
@@ -149,8 +158,10 @@ export interface PowerShelfFilter {
   readonly powerState?: string;
   readonly bmcMac?: string;
   readonly deleted?: "exclude" | "only" | "include";
-  /** Only those at work for longer than their state's SLA, or waiting for a person. */
+  /** Only those that somebody should look at. */
   readonly stuck?: boolean;
+  /** Only those at which the last look failed. */
+  readonly failing?: boolean;
   /** Keyset paging: ids after this one. */
   readonly after?: string;
   readonly limit?: number;
@@ -184,6 +195,16 @@ export async function listPowerShelves(db: Queryable, filter: PowerShelfFilter =
   return rows.map(parseRecord);
 }
 
+/** The ids of the shelves that these BMCs have, by MAC address. */
+export async function findShelvesOfBmcs(db: Queryable, macs: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  if (macs.length === 0) return new Map();
+  const rows = await db.query<{ id: string; bmc_mac: string }>(
+    "select id, bmc_mac from power_shelves where bmc_mac = any($1)",
+    [macs],
+  );
+  return new Map(rows.map(({ id, bmc_mac }) => [bmc_mac, id]));
+}
+
 export async function listPowerShelfIds(db: Queryable, filter: PowerShelfFilter): Promise<string[]> {
   const { conditions, values } = conditionsOf(filter);
   const rows = await db.query<{ id: string }>(`select t.id from power_shelves t where ${conditions}`, values);
@@ -204,6 +225,7 @@ function conditionsOf(filter: PowerShelfFilter): { conditions: string; values: u
   add((at) => `t.bmc_mac = ${at}`, filter.bmcMac);
   add((at) => `t.id > ${at}`, filter.after);
   if (filter.stuck) where.push(stuckCondition());
+  if (filter.failing) where.push(FAILING);
   const limit = filter.limit === undefined ? "" : `limit ${Math.floor(filter.limit)}`;
   return { conditions: `${where.join(" and ")} order by t.id ${limit}`, values };
 }
@@ -235,10 +257,18 @@ function parseReadable(row: RecordRow): PowerShelfRecord {
   };
 }
 
+/** A look can fail before the thing could say so; then the work alone knows. */
+const FAILING = `(t.outcome ->> 'type' in ('failing', 'needs_intervention') or (t.outcome is null and exists
+  (select 1 from work f where f.kind = 'power_shelf' and f.id = t.id and f.last_error is not null)))`;
+
+/** For how long a shelf may fail before somebody should look: one lost packet is no news. */
+export const FAILING_TOLERATED: Duration = minutes(1);
+
 /** From the lifecycle's own SLAs, so that this list never differs from what `show` says. */
 function stuckCondition(): string {
   const late = Object.entries(powerShelfLifecycle.states).flatMap(([name, spec]) =>
     "sla" in spec ? [`(t.state = '${name}' and t.state_since < now() - interval '${spec.sla} ms')`] : [],
   );
-  return `(${[...late, `t.outcome ->> 'type' = 'needs_intervention'`].join(" or ")})`;
+  const failing = `t.outcome ->> 'type' = 'failing' and (t.outcome ->> 'since')::timestamptz < now() - interval '${FAILING_TOLERATED} ms'`;
+  return `(${[...late, "t.state = 'error'", `t.outcome ->> 'type' = 'needs_intervention'`, `(${failing})`].join(" or ")})`;
 }

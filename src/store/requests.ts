@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { JsonObject } from "../kernel/lifecycle.ts";
-import type { Queryable } from "./database.ts";
+import type { Transaction } from "./database.ts";
 import { failPoint } from "./fail-points.ts";
 import * as journal from "./journal.ts";
 import type { ThingStore } from "./things.ts";
@@ -13,7 +13,7 @@ import * as work from "./work.ts";
  * on to its own end, and the new one waits behind it.
  */
 export async function recordRequest(
-  tx: Queryable,
+  tx: Transaction,
   store: ThingStore,
   request: {
     readonly field: string;
@@ -31,6 +31,7 @@ export async function recordRequest(
   const rows = await tx.query<{ id: string; version: number; displaced: JsonObject | null }>(
     `update ${store.table} t
         set version = t.version + case when old.pending is null then 1 else 2 end,
+            basis = t.basis + 1,
             ${lastColumn} = case when old.pending is null then t.${lastColumn} else
               old.pending || jsonb_build_object('outcome', 'superseded', 'ended_at', now(), 'message', 'superseded by a request of ' || $2::text) end,
             ${column} = $3::jsonb || jsonb_build_object('id', $4::text, 'initiator', $2::text, 'requested_at', now())

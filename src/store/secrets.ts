@@ -1,6 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { AppError } from "../kernel/errors.ts";
 import type { Queryable } from "./database.ts";
+import { failPoint } from "./fail-points.ts";
 import { readOrCreateKeys, type SecretKey } from "./secret-key-file.ts";
 
 const CIPHER = "aes-256-gcm";
@@ -53,10 +54,9 @@ export function openSecretStore({ keyFile }: { readonly keyFile: string }): Secr
   return {
     async checkKeys(db) {
       // The first one to come makes its key the database's own; all later ones must have it.
-      await db.query(
-        "INSERT INTO secret_keys (key_id, is_first) VALUES ($1, true) ON CONFLICT DO NOTHING",
-        [current.id],
-      );
+      await db.query("INSERT INTO secret_keys (key_id, is_first) VALUES ($1, true) ON CONFLICT DO NOTHING", [
+        current.id,
+      ]);
       const known = new Set(
         (await db.query<{ key_id: string }>("SELECT key_id FROM secret_keys")).map((row) => row.key_id),
       );
@@ -79,6 +79,7 @@ export function openSecretStore({ keyFile }: { readonly keyFile: string }): Secr
            SET key_id = excluded.key_id, nonce = excluded.nonce, ciphertext = excluded.ciphertext, updated_at = now()`,
         [name, current.id, nonce, ciphertext],
       );
+      failPoint("secrets:put");
     },
     async get(db, name) {
       const value = (await getMany(db, [name])).get(name);
@@ -88,6 +89,7 @@ export function openSecretStore({ keyFile }: { readonly keyFile: string }): Secr
     getMany,
     async remove(tx, name) {
       await tx.execute("DELETE FROM secrets WHERE name = $1", [name]);
+      failPoint("secrets:removed");
     },
   };
 }

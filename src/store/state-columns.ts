@@ -9,6 +9,7 @@ export interface StateColumns {
   state_since: Date;
   outcome: StoredOutcome | null;
   version: number;
+  basis: number;
 }
 
 export const STATE_COLUMNS = [
@@ -19,6 +20,7 @@ export const STATE_COLUMNS = [
   "state_since",
   "outcome",
   "version",
+  "basis",
   "facts",
 ]
   .map((column) => `t.${column}`)
@@ -27,6 +29,7 @@ export const STATE_COLUMNS = [
 export function parseStateColumns(row: StateColumns): Omit<Thing, "facts" | "id"> {
   return {
     version: row.version,
+    basis: row.basis,
     state: { ...row.state_data, name: row.state },
     stateSince: row.state_since,
     stateVersion: row.state_version,

@@ -1,9 +1,21 @@
-import type { Lifecycle, Thing } from "../kernel/lifecycle.ts";
-import type { Queryable } from "./database.ts";
+import type { JsonObject, Lifecycle, Thing } from "../kernel/lifecycle.ts";
+import type { LogLine } from "../kernel/outcome.ts";
+import type { Queryable, Transaction } from "./database.ts";
 
 export interface ThingKey {
   readonly kind: string;
   readonly id: string;
+}
+
+/** One word for a key, for maps. */
+export const nameOf = ({ kind, id }: ThingKey): string => `${kind}/${id}`;
+
+const COLUMN = /^[a-z][a-z_]*$/;
+
+/** What becomes part of a statement as a column's name must be nothing else. */
+export function checkColumns(columns: readonly string[]): void {
+  const odd = columns.find((column) => !COLUMN.test(column));
+  if (odd !== undefined) throw new Error(`${JSON.stringify(odd)} is no column name`);
 }
 
 export interface Loaded<T> {
@@ -17,8 +29,16 @@ export interface ThingStore<T extends Thing = Thing> {
   readonly lifecycle: Lifecycle<T>;
   readonly table: string;
   readonly load: (db: Queryable, ids: readonly string[]) => Promise<Loaded<T>>;
-  /** Runs just before rows are deleted, in the same transaction: what belongs to them goes with them. */
-  readonly beforeGone?: (tx: Queryable, ids: readonly string[]) => Promise<void>;
+  /** What else is locked, together with the thing, when it goes: whatever `afterGone` touches. */
+  readonly locksWhenGone?: (thing: T) => readonly ThingKey[];
+  /** Runs when the rows have been deleted, in the same transaction: what only they needed goes with them. */
+  readonly afterGone?: (tx: Transaction, things: readonly T[]) => Promise<void>;
+  /** Whose claim a state with `claims` takes; the thing's own unless told. */
+  readonly claimTarget?: (thing: T) => ThingKey;
+  /** Conditions that another thing saw are merged with those on record, under the thing's lock. */
+  readonly observe?: (tx: Transaction, id: string, observed: readonly JsonObject[]) => Promise<void>;
+  /** Where a thing keeps what its steps said. */
+  readonly appendLog?: (tx: Transaction, id: string, lines: readonly LogLine[]) => Promise<void>;
   /** Request fields of the thing: the column with the pending request, and the one with the last that ended. */
   readonly requests: { readonly [field: string]: { readonly column: string; readonly lastColumn: string } };
 }

@@ -1,5 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Queryable } from "./database.ts";
+import { failPoint } from "./fail-points.ts";
 
 export interface TokenRow {
   readonly id: string;
@@ -38,9 +39,11 @@ export async function createToken(
     `insert into tokens (id, name, roles, hash, created_by, expires_at) values ($1, $2, $3::text[], $4, $5, $6)`,
     [id, name, roles, hashOf(token), createdBy, expiresAt],
   );
+  failPoint("tokens:created");
   return { id, token };
 }
 
+/** Only `valid` lets anybody in; the others are told apart for the holder of the token alone. */
 export type TokenVerdict =
   | {
       readonly status: "valid";
@@ -90,5 +93,6 @@ export async function revokeToken(db: Queryable, id: string, now: Date): Promise
     `update tokens set revoked_at = coalesce(revoked_at, $2) where id = $1 returning ${COLUMNS}`,
     [id, now],
   );
+  failPoint("tokens:revoked");
   return rows[0] ?? null;
 }

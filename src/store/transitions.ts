@@ -2,13 +2,14 @@ import type { Move } from "../kernel/decide.ts";
 import type { JsonObject, StoredOutcome, Thing } from "../kernel/lifecycle.ts";
 import type { Effect } from "../kernel/outcome.ts";
 import * as claims from "./claims.ts";
-import type { Queryable } from "./database.ts";
-import { applyEffects, type EffectPlan, lockedByEffects, planEffects } from "./effects.ts";
+import type { Transaction } from "./database.ts";
+import { applyEffects, type EffectPlan, findUnmet, lockedByEffects, planEffects } from "./effects.ts";
 import { failPoint } from "./fail-points.ts";
 import * as journal from "./journal.ts";
 import { toJsonText } from "./json-text.ts";
 import { lockThings } from "./locks.ts";
-import { storeOf, type ThingKey, type ThingStore, type ThingStores } from "./things.ts";
+import { nameOf, storeOf, type ThingKey, type ThingStore, type ThingStores } from "./things.ts";
+import { endWithdrawn } from "./withdrawals.ts";
 import * as work from "./work.ts";
 
 /** What one look at a thing leads to. Move, facts, outcome and effects are written together or not at all. */
@@ -28,7 +29,8 @@ export interface Unit {
 }
 
 /**
- * committed: written. conflict: the thing changed since it was loaded, and nothing of the unit was written. fenced: somebody
+ * committed: written. conflict: the thing changed since it was loaded, or what its effects require is not there; nothing of the
+ * unit was written. fenced: somebody
  * else has the lease now. waiting: the move needs a claim that another holds; it queues, and the thing is woken in its turn.
  */
 export type UnitResult =
@@ -41,26 +43,37 @@ const COMMITTED: UnitResult = { type: "committed" };
 const CONFLICT: UnitResult = { type: "conflict" };
 const FENCED: UnitResult = { type: "fenced" };
 
-/** The only writer of states: locks all things, compares versions, writes state + history + event + wake-ups of many units. */
-export async function commitUnits(tx: Queryable, stores: ThingStores, units: readonly Unit[]): Promise<UnitResult[]> {
-  await lockThings(tx, units.flatMap(touchedBy));
+/** The only writer of states: locks all things, compares their bases, writes state + history + event + wake-ups of many units. */
+export async function commitUnits(tx: Transaction, stores: ThingStores, units: readonly Unit[]): Promise<UnitResult[]> {
+  await lockThings(
+    tx,
+    units.flatMap((unit) => touchedBy(stores, unit)),
+  );
   const results = new Map<Unit, UnitResult>();
-  for (const wave of wavesOf(units))
+  for (const wave of wavesOf(stores, units))
     for (const [unit, result] of await commitWave(tx, stores, wave)) results.set(unit, result);
   return units.map((unit) => results.get(unit) ?? COMMITTED);
 }
 
-const touchedBy = (unit: Unit): ThingKey[] => [keyOf(unit), ...lockedByEffects(unit.effects)];
+const touchedBy = (stores: ThingStores, unit: Unit): ThingKey[] => [
+  keyOf(unit),
+  ...lockedByEffects(unit.effects),
+  ...(unit.move ? [claimTargetOf(stores, unit)] : []),
+  ...(unit.move?.gone ? (storeOf(stores, unit.kind).locksWhenGone?.(unit.thing) ?? []) : []),
+];
+
+const claimTargetOf = (stores: ThingStores, unit: Unit): ThingKey =>
+  storeOf(stores, unit.kind).claimTarget?.(unit.thing) ?? keyOf(unit);
 
 /**
  * Units that touch a thing in common are written one after the other, so that the later one is judged against what the
- * earlier one wrote: two written at once would both find the version that they expect, and one would be lost.
+ * earlier one wrote: two written at once would both find the basis that they expect, and one would be lost.
  */
-function wavesOf(units: readonly Unit[]): Unit[][] {
+function wavesOf(stores: ThingStores, units: readonly Unit[]): Unit[][] {
   const waves: Unit[][] = [];
   const next = new Map<string, number>();
   for (const unit of units) {
-    const names = touchedBy(unit).map(nameOf);
+    const names = touchedBy(stores, unit).map(nameOf);
     const wave = Math.max(...names.map((name) => next.get(name) ?? 0));
     for (const name of names) next.set(name, wave + 1);
     if (wave === waves.length) waves.push([]);
@@ -70,8 +83,13 @@ function wavesOf(units: readonly Unit[]): Unit[][] {
 }
 
 /** The results of those units that were not written; all others were. */
-async function commitWave(tx: Queryable, stores: ThingStores, units: readonly Unit[]): Promise<Map<Unit, UnitResult>> {
+async function commitWave(
+  tx: Transaction,
+  stores: ThingStores,
+  units: readonly Unit[],
+): Promise<Map<Unit, UnitResult>> {
   const results = await findUncommittable(tx, stores, units);
+  for (const unit of await findUnmet(tx, stores, units)) if (!results.has(unit)) results.set(unit, CONFLICT);
   const plans = await planEffects(tx, stores, units, results);
   const alive = units.filter((unit) => !results.has(unit));
   for (const [unit, claim] of await takeClaims(tx, stores, alive)) results.set(unit, { type: "waiting", for: claim });
@@ -84,7 +102,7 @@ async function commitWave(tx: Queryable, stores: ThingStores, units: readonly Un
 
 /** Units whose lease was lost or whose thing changed since it was loaded. */
 async function findUncommittable(
-  tx: Queryable,
+  tx: Transaction,
   stores: ThingStores,
   units: readonly Unit[],
 ): Promise<Map<Unit, UnitResult>> {
@@ -92,28 +110,28 @@ async function findUncommittable(
   const leased = units.flatMap((unit) => (unit.lease ? [{ ...keyOf(unit), epoch: unit.lease.epoch }] : []));
   const ours = new Set((await work.fence(tx, leased)).map(nameOf));
   for (const [kind, ofKind] of groupByKind(units)) {
-    const rows = await tx.query<{ id: string; version: number }>(
-      `select id, version from ${storeOf(stores, kind).table} where id = any($1)`,
+    const rows = await tx.query<{ id: string; basis: number }>(
+      `select id, basis from ${storeOf(stores, kind).table} where id = any($1)`,
       [ofKind.map((unit) => unit.thing.id)],
     );
-    const versions = new Map(rows.map((row) => [row.id, row.version]));
+    const bases = new Map(rows.map((row) => [row.id, row.basis]));
     for (const unit of ofKind) {
       if (unit.lease && !ours.has(nameOf(keyOf(unit)))) results.set(unit, FENCED);
-      else if (versions.get(unit.thing.id) !== unit.thing.version) results.set(unit, CONFLICT);
+      else if (bases.get(unit.thing.id) !== unit.thing.basis) results.set(unit, CONFLICT);
     }
   }
   return results;
 }
 
 async function takeClaims(
-  tx: Queryable,
+  tx: Transaction,
   stores: ThingStores,
   units: readonly Unit[],
 ): Promise<Map<Unit, claims.Claim>> {
   const wishes = new Map<claims.ClaimWish, Unit>();
   for (const unit of units) {
     if (unit.move && claimsIn(stores, unit.kind, unit.move.to) && !claimsIn(stores, unit.kind, unit.move.from)) {
-      wishes.set({ thing: keyOf(unit), holder: keyOf(unit), reason: unit.move.to }, unit);
+      wishes.set({ thing: claimTargetOf(stores, unit), holder: keyOf(unit), reason: unit.move.to }, unit);
     }
   }
   const waiting = await claims.acquire(tx, [...wishes.keys()]);
@@ -123,41 +141,38 @@ async function takeClaims(
 }
 
 async function write(
-  tx: Queryable,
+  tx: Transaction,
   stores: ThingStores,
   units: readonly Unit[],
   results: ReadonlyMap<Unit, UnitResult>,
   plans: ReadonlyMap<Unit, EffectPlan>,
 ): Promise<void> {
-  const toWrite = units.flatMap((unit) => {
+  const planned = units.flatMap((unit) => {
     const result = results.get(unit);
     return result?.type === "waiting" ? waitingUnit(unit, result.for) : [unit];
   });
-  if (toWrite.length === 0) return;
+  if (planned.length === 0) return;
+  const toWrite = await endWithdrawn(tx, stores, planned);
+  const versions = new Map<string, number>();
   for (const [kind, ofKind] of groupByKind(toWrite)) {
     const store = storeOf(stores, kind);
-    await updateThings(
-      tx,
-      store,
-      ofKind.filter((unit) => !unit.move?.gone),
-    );
-    await deleteThings(
-      tx,
-      store,
-      ofKind.filter((unit) => unit.move?.gone),
-    );
+    const [going, staying] = [ofKind.filter((unit) => unit.move?.gone), ofKind.filter((unit) => !unit.move?.gone)];
+    const written = [...(await updateThings(tx, store, staying)), ...(await deleteThings(tx, store, going))];
+    for (const { id, version } of written) versions.set(nameOf({ kind, id }), version);
   }
-  const entries = toWrite.flatMap((unit) => entryOf(stores, unit));
+  const entries = toWrite.flatMap((unit) => entryOf(stores, unit, versions));
   await journal.append(tx, entries);
   failPoint(
     "transitions:journaled",
     units.map(({ kind, thing }) => ({ kind, state: thing.state.name })),
   );
 
+  const gone = toWrite.filter((unit) => unit.move?.gone).map(keyOf);
+  const bereft = await claims.endOn(tx, gone);
   const leaving = units.filter((unit) => !results.has(unit) && endsClaims(stores, unit)).map(keyOf);
-  const woken = await claims.releaseAll(tx, leaving);
+  const woken = [...bereft, ...(await claims.releaseAll(tx, leaving))];
   await work.wake(tx, woken);
-  const effects = toWrite.flatMap((unit) => plans.get(unit) ?? []);
+  const effects = planned.flatMap((unit) => plans.get(unit) ?? []);
   await applyEffects(tx, stores, effects);
   // Readings of which nobody is told are most of what a fleet at rest writes; they rouse nobody.
   if (entries.length + woken.length + effects.length > 0) await journal.announce(tx);
@@ -170,26 +185,39 @@ function waitingUnit(unit: Unit, claim: claims.Claim): Unit[] {
   return [{ thing: unit.thing, kind: unit.kind, actor: unit.actor, outcome: { type: "waiting", reason } }];
 }
 
+/** The version after the write. The row counts it, not the unit: what others changed meanwhile has counted too. */
+interface Written {
+  readonly id: string;
+  readonly version: number;
+}
+
+/** Since when it is so: a thing that fails in ever new ways has been failing all along. */
+const OUTCOME_WITH_SINCE = `case when i.outcome <> 'null'::jsonb then i.outcome || jsonb_build_object('since',
+        case when (t.outcome ->> 'type' = 'waiting') = (i.outcome ->> 'type' = 'waiting')
+             then coalesce(t.outcome -> 'since', to_jsonb(now())) else to_jsonb(now()) end) end`;
+
 /** One statement for all units of a kind. Requests end only if they are still the ones that the move ends. */
-async function updateThings(tx: Queryable, store: ThingStore, units: readonly Unit[]): Promise<void> {
-  if (units.length === 0) return;
+async function updateThings(tx: Transaction, store: ThingStore, units: readonly Unit[]): Promise<Written[]> {
+  if (units.length === 0) return [];
   const requests = Object.entries(store.requests).map(
     ([field, { column, lastColumn }]) => `,
       ${lastColumn} = case when i.ends ? '${field}' then (i.ends -> '${field}') || jsonb_build_object('ended_at', now()) else t.${lastColumn} end,
       ${column} = case when t.${column} ->> 'id' = i.ends -> '${field}' ->> 'id' then null else t.${column} end`,
   );
-  await tx.query(
+  return tx.query<Written>(
     `update ${store.table} t set
       version = t.version + 1,
+      basis = t.basis + 1,
       state = i.state,
       state_data = i.state_data,
       state_version = t.state_version + case when i.moved then 1 else 0 end,
       state_since = case when i.moved then now() else t.state_since end,
       facts = t.facts || i.facts,
-      outcome = nullif(i.outcome, 'null'::jsonb) ${requests.join("")}
+      outcome = ${OUTCOME_WITH_SINCE} ${requests.join("")}
      from unnest($1::text[], $2::text[], $3::jsonb[], $4::boolean[], $5::jsonb[], $6::jsonb[], $7::jsonb[])
           as i(id, state, state_data, moved, facts, outcome, ends)
-     where t.id = i.id`,
+     where t.id = i.id
+     returning t.id, t.version`,
     [
       units.map((unit) => unit.thing.id),
       units.map((unit) => unit.move?.to ?? unit.thing.state.name),
@@ -202,24 +230,36 @@ async function updateThings(tx: Queryable, store: ThingStore, units: readonly Un
   );
 }
 
-async function deleteThings(tx: Queryable, store: ThingStore, units: readonly Unit[]): Promise<void> {
-  if (units.length === 0) return;
+async function deleteThings(tx: Transaction, store: ThingStore, units: readonly Unit[]): Promise<Written[]> {
+  if (units.length === 0) return [];
   const ids = units.map((unit) => unit.thing.id);
-  await store.beforeGone?.(tx, ids);
-  await tx.query(`delete from ${store.table} where id = any($1)`, [ids]);
+  const deleted = await tx.query<Written>(
+    `delete from ${store.table} where id = any($1) returning id, version + 1 as version`,
+    [ids],
+  );
   await tx.query(`delete from health_reports where kind = $1 and id = any($2)`, [store.lifecycle.kind, ids]);
   await work.forget(tx, units.map(keyOf));
+  await store.afterGone?.(
+    tx,
+    units.map((unit) => unit.thing),
+  );
+  return deleted;
 }
 
 /** The journal's row of a unit; none when only quiet facts changed, since nobody would want to be told. */
-function entryOf(stores: ThingStores, unit: Unit): journal.JournalEntry[] {
+function entryOf(stores: ThingStores, unit: Unit, versions: ReadonlyMap<string, number>): journal.JournalEntry[] {
   const { thing, move, kind } = unit;
   const quiet = new Set(storeOf(stores, kind).lifecycle.quietFacts);
   const facts = Object.fromEntries(
     Object.entries({ ...unit.facts, ...move?.facts }).filter(([name]) => !quiet.has(name)),
   );
-  const told = Object.keys(facts).length > 0 ? { facts } : {};
-  const base = { kind, id: thing.id, version: thing.version + 1, actor: unit.actor, address: unit.address ?? null };
+  const was = Object.fromEntries(
+    Object.entries(thing.facts).filter(([name, value]) => name in facts && value !== null),
+  );
+  const told = Object.keys(facts).length > 0 ? { facts, ...(Object.keys(was).length > 0 && { was }) } : {};
+  const version = versions.get(nameOf(keyOf(unit)));
+  if (version === undefined) throw new Error(`${kind} ${thing.id} was not written, though it is locked`);
+  const base = { kind, id: thing.id, version, actor: unit.actor, address: unit.address ?? null };
   if (move) {
     const ended =
       move.ends.length > 0 ? { ended: move.ends.map((end) => ({ ...end, message: end.message ?? null })) } : {};
@@ -287,7 +327,6 @@ const claimsIn = (stores: ThingStores, kind: string, state: string): boolean =>
   storeOf(stores, kind).lifecycle.states[state]?.claims === true;
 
 export const keyOf = (unit: Unit): ThingKey => ({ kind: unit.kind, id: unit.thing.id });
-const nameOf = (key: ThingKey): string => `${key.kind}/${key.id}`;
 
 function groupByKind(units: readonly Unit[]): Map<string, Unit[]> {
   return Map.groupBy(units, (unit) => unit.kind);

@@ -2,7 +2,7 @@ import { followOrRefuse } from "../kernel/decide.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/lifecycle.ts";
 import type { Effect } from "../kernel/outcome.ts";
-import type { Queryable } from "./database.ts";
+import type { Transaction } from "./database.ts";
 import { lockThings } from "./locks.ts";
 import { storeOf, type ThingStores } from "./things.ts";
 import { commitUnits } from "./transitions.ts";
@@ -22,7 +22,7 @@ export interface Verb {
 }
 
 /** Applies a caller's or an agent's verb in the caller's own transaction; refused when the state does not know it. */
-export async function applyVerb(tx: Queryable, stores: ThingStores, verb: Verb): Promise<void> {
+export async function applyVerb(tx: Transaction, stores: ThingStores, verb: Verb): Promise<void> {
   const store = storeOf(stores, verb.kind);
   await lockThings(tx, [verb, ...(verb.effects ?? [])]);
   const { things, unreadable } = await store.load(tx, [verb.id]);

@@ -1,5 +1,6 @@
 import { type Duration, milliseconds } from "../kernel/duration.ts";
 import type { Queryable } from "./database.ts";
+import { failPoint } from "./fail-points.ts";
 import { storableText } from "./json-text.ts";
 import type { ThingKey } from "./things.ts";
 
@@ -69,6 +70,7 @@ export async function claim(
      returning w.kind, w.id, w.epoch, w.failures`,
     [options.owner, options.leaseFor, options.kinds],
   );
+  failPoint("work:claimed", rows);
   return rows;
 }
 
@@ -132,6 +134,7 @@ export async function release(db: Queryable, releases: readonly Release[]): Prom
       releases.map((one) => (one.error === null ? null : storableText(one.error))),
     ],
   );
+  failPoint("work:released", releases);
   return counted?.due ?? 0;
 }
 

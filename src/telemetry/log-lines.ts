@@ -1,10 +1,10 @@
-const LEVELS: Readonly<Record<number, readonly [word: string, colour: number]>> = {
-  10: ["trace", 90],
-  20: ["debug", 90],
-  30: ["info", 32],
-  40: ["warn", 33],
-  50: ["error", 31],
-  60: ["fatal", 35],
+const COLOURS: Readonly<Record<string, number>> = {
+  trace: 90,
+  debug: 90,
+  info: 32,
+  warn: 33,
+  error: 31,
+  fatal: 35,
 };
 
 const ALWAYS = new Set(["level", "time", "msg", "err", "pid", "hostname"]);
@@ -18,7 +18,8 @@ export function readableLine(line: string, colours: boolean): string {
     return line;
   }
   const paint = (text: string, code: number) => (colours ? `\u001b[${code}m${text}\u001b[0m` : text);
-  const [word, colour] = LEVELS[Number(entry.level)] ?? ["log", 37];
+  const word = String(entry.level ?? "log");
+  const colour = COLOURS[word] ?? 37;
   const time = new Date(String(entry.time)).toTimeString().slice(0, 8);
   const millis = String(new Date(String(entry.time)).getMilliseconds()).padStart(3, "0");
   const fields = Object.entries(entry)

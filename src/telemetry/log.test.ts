@@ -20,7 +20,7 @@ describe("the log", () => {
     const { log, entry } = capture({ base: { replica: "r1" } });
     log.child({ component: "engine" }).info({ kind: "power_shelf" }, "committed");
     expect(entry()).toMatchObject({
-      level: 30,
+      level: "info",
       replica: "r1",
       component: "engine",
       kind: "power_shelf",

@@ -38,6 +38,7 @@ export function createLog({ level, format, output, base = {} }: LogOptions): Log
     timestamp: stdTimeFunctions.isoTime,
     serializers: { err: errorFields, error: errorFields, cause: errorFields },
     formatters: {
+      level: (word) => ({ level: word }),
       bindings: (bindings) => withoutSecrets(bindings) as Record<string, unknown>,
       log: (fields) => withoutSecrets(fields) as Record<string, unknown>,
     },

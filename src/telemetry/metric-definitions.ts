@@ -26,6 +26,11 @@ export const METRICS = {
     labels: ["kind", "state"],
     doc: "Things that are longer in a working state than its SLA allows.",
   },
+  millwright_things_failing: {
+    type: "gauge",
+    labels: ["kind", "state"],
+    doc: "Things whose last look failed or that wait for a person, as their reasons say. The same on every replica.",
+  },
   millwright_state_seconds: {
     type: "histogram",
     labels: ["kind", "state"],

@@ -22,9 +22,6 @@ export type Collect = (signal: AbortSignal) => Promise<Samples>;
 export interface Metrics {
   count<N extends CounterName>(name: N, labels: LabelsOf<N>, by?: number): void;
   observe<N extends HistogramName>(name: N, labels: LabelsOf<N>, seconds: number): void;
-  set<N extends GaugeName>(name: N, labels: LabelsOf<N>, value: number): void;
-  /** Adds one to a gauge for as long as something lasts; the answer ends it, once. */
-  enter<N extends GaugeName>(name: N, labels: LabelsOf<N>): () => void;
   collectWith(collect: Collect): void;
   /** In the Prometheus text format. A collector that fails or hangs costs its own values and nothing else. */
   render(): Promise<{ readonly contentType: string; readonly body: string }>;
@@ -50,16 +47,6 @@ export function createMetrics({
   const metrics: Metrics = {
     count: (name, labels, by = 1) => named(counters, name).inc(labels, by),
     observe: (name, labels, seconds) => named(histograms, name).observe(labels, seconds),
-    set: (name, labels, value) => named(gauges, name).set(labels, value),
-    enter(name, labels) {
-      const gauge = named(gauges, name);
-      gauge.inc(labels);
-      let open = true;
-      return () => {
-        if (open) gauge.dec(labels);
-        open = false;
-      };
-    },
     collectWith: (collect) => void collectors.push(collect),
     async render() {
       await collectAll();

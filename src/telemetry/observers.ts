@@ -1,4 +1,5 @@
 import type { Duration } from "../kernel/duration.ts";
+import type { Log } from "../kernel/log.ts";
 import type { Metrics } from "./metrics.ts";
 
 const inSeconds = (milliseconds: number): number => milliseconds / 1_000;
@@ -20,10 +21,25 @@ export const observeEngine = (metrics: Metrics) => ({
   leaseLost: (kind: string) => metrics.count("millwright_leases_lost_total", { kind }),
 });
 
-/** Fits `GatewayObserver`. The address is left out: one series per BMC would drown the server that scrapes us. */
-export const observeDeviceCalls = (metrics: Metrics) => ({
-  onCall: ({ operation, outcome, ms }: { operation: string; outcome: string; ms: number }) =>
-    metrics.observe("millwright_device_call_seconds", { operation, outcome }, inSeconds(ms)),
+interface DeviceCall {
+  readonly address: string;
+  readonly operation: string;
+  readonly outcome: string;
+  readonly ms: number;
+  /** Whether it was sent at all. */
+  readonly left: boolean;
+}
+
+/**
+ * Fits `GatewayObserver`. The address is in no metric: one series per BMC would drown the server that scrapes us. Requests that
+ * change a device are logged, each of them; reads are too many.
+ */
+export const observeDeviceCalls = (metrics: Metrics, log: Log) => ({
+  onCall({ address, operation, outcome, ms, left }: DeviceCall): void {
+    metrics.observe("millwright_device_call_seconds", { operation, outcome }, inSeconds(ms));
+    if (!left || !operation.endsWith(".command")) return;
+    log.info({ address, operation, outcome, ms: Math.round(ms) }, "a device was sent a command");
+  },
 });
 
 /** To be told of the end of every call of the API. */

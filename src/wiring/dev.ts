@@ -1,11 +1,10 @@
 import { z } from "zod";
 import { ensureDevToken } from "../api/auth/dev-token.ts";
-import { systemClock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { ServiceDeps } from "../services/deps.ts";
 import { addExpectedPowerShelf } from "../services/expected-power-shelves.ts";
-import { createToken } from "../services/tokens.ts";
-import { verifyToken } from "../store/tokens.ts";
+import { createToken, verifyToken } from "../services/tokens.ts";
+import { refuseIfOwned } from "../store/embedded-owner-lock.ts";
 import { type Server, type ServerOptions, startServer } from "./server.ts";
 import { startSimulatorProcess } from "./simulator-process.ts";
 import { Undo } from "./undo.ts";
@@ -32,6 +31,8 @@ const inventorySchema = z.array(
 
 /** Everything on one machine: a simulated datacentre, the server, a token that the command line finds, and the inventory on record. */
 export async function startDev(options: ServerOptions & { readonly simulatorFlags: readonly string[] }): Promise<Dev> {
+  // Before the simulator, which would stumble over the other's and say nothing of whose it is.
+  if (options.config.database.url === null) refuseIfOwned(options.config.dataDir);
   const undo = new Undo(options.log);
   try {
     // The devices come first and go last: whatever the server asks of them is answered.
@@ -44,7 +45,7 @@ export async function startDev(options: ServerOptions & { readonly simulatorFlag
       () => server.abandon(),
     );
     const { path } = await ensureDevToken(options.config.dataDir, {
-      verify: (token) => verifyToken(server.deps.db, token, systemClock.now()),
+      verify: (token) => verifyToken(server.deps, token),
       create: ({ name, roles }) => createToken(server.deps, caller, { name, roles, expiresAt: null }),
     });
     const expectedShelves = await expectInventory(server.deps, simulator.controlUrl);

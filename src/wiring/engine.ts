@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import type { Capability } from "../capabilities/provider.ts";
 import type { Config } from "../config.ts";
 import { Controller } from "../engine/controller.ts";
 import { runRetention } from "../engine/retention.ts";
@@ -8,16 +9,23 @@ import { JournalTail } from "../engine/watch.ts";
 import type { Log } from "../kernel/log.ts";
 import { createBmcGateway } from "../providers/bmc-gateway.ts";
 import { createRedfishProvider } from "../providers/redfish/redfish-provider.ts";
+import { allSteps } from "../runs/steps/index.ts";
 import { allThings } from "../store/all-things.ts";
 import type { Database } from "../store/database.ts";
 import type { EventSource } from "../store/event-source.ts";
 import type { SecretStore } from "../store/secrets.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { observeDeviceCalls, observeEngine } from "../telemetry/observers.ts";
+import { readCaCertificates } from "./ca-certificates.ts";
 import { wireHandlers } from "./handlers.ts";
+import { wireMachineHardware } from "./machine-hardware.ts";
+import { loadRunbooks } from "./runbook-files.ts";
+import { createSignInLedger } from "./sign-in-ledger.ts";
 
 export interface Engine {
   readonly events: EventSource;
+  /** What can be done with machines of a provider. */
+  capabilitiesOf(provider: string): ReadonlySet<Capability>;
   /** Why the engine is not doing its work; null when it is. */
   trouble(): string | null;
   stop(): Promise<void>;
@@ -37,9 +45,17 @@ export interface EngineWiring {
 export function startEngine({ db, secrets, log, metrics, replica, config, mayReach }: EngineWiring): Engine {
   const gateway = createBmcGateway({
     concurrency: config.bmc.perBmcConcurrency,
-    observer: observeDeviceCalls(metrics),
+    observer: observeDeviceCalls(metrics, log),
+    ledger: createSignInLedger(db, secrets, log),
   });
-  const provider = createRedfishProvider({ gateway, mayReach });
+  const { caFile } = config.bmc;
+  const redfish = {
+    gateway,
+    mayReach,
+    ...(caFile !== null && { caCertificates: readCaCertificates(caFile, "bmc.ca_file") }),
+  };
+  const provider = createRedfishProvider(redfish);
+  const hardware = wireMachineHardware(redfish);
   const controller = new Controller({
     db,
     stores: allThings,
@@ -54,9 +70,10 @@ export function startEngine({ db, secrets, log, metrics, replica, config, mayRea
       provider,
       monitorEvery: config.monitor.interval,
       exploreEvery: config.explorer.interval,
+      runs: { hardware, steps: allSteps, runbooks: loadRunbooks(), instance: replica },
     }),
   });
-  const tail = new JournalTail({ db, log });
+  const tail = new JournalTail({ db, log, most: config.watch.most });
   metrics.collectWith(async () => ({ millwright_watchers: [{ labels: {}, value: tail.followers }] }));
   const nudgeAll = () => {
     controller.nudge();
@@ -77,10 +94,12 @@ export function startEngine({ db, secrets, log, metrics, replica, config, mayRea
   );
   return {
     events: tail,
+    capabilitiesOf: hardware.capabilitiesOf,
     trouble: loops.trouble,
     async stop() {
       await loops.stop();
       await provider.close();
+      await hardware.close();
       gateway.close();
     },
   };

@@ -9,11 +9,18 @@ import type { Thing } from "../kernel/lifecycle.ts";
 import type { Outcome } from "../kernel/outcome.ts";
 import type { ExpectedPowerShelf } from "../lifecycles/expected-power-shelf/expected-power-shelf.ts";
 import { type ExplorerContext, expectedPowerShelfHandlers } from "../lifecycles/expected-power-shelf/handlers.ts";
+import { machineHandlers } from "../lifecycles/machine/handlers.ts";
 import { type PowerShelfContext, powerShelfHandlers } from "../lifecycles/power-shelf/handlers.ts";
 import type { PowerShelf } from "../lifecycles/power-shelf/power-shelf.ts";
+import { type RunContext, runHandlers } from "../runs/executor.ts";
+import type { RunThing } from "../runs/lifecycle.ts";
+import type { Runbooks } from "../runs/runbooks.ts";
+import type { AnyStep } from "../runs/step.ts";
 import { type BmcCredentials, getBmcCredentials } from "../store/bmc-credentials.ts";
 import type { Database } from "../store/database.ts";
 import type { SecretStore } from "../store/secrets.ts";
+import type { MachineHardware } from "./machine-hardware.ts";
+import { stepTargets } from "./step-targets.ts";
 
 export interface HandlerWiring {
   readonly db: Database;
@@ -22,6 +29,16 @@ export interface HandlerWiring {
   readonly monitorEvery: Duration;
   readonly exploreEvery: Duration;
   readonly clock?: Clock;
+  /** Absent where no machines are worked on. */
+  readonly runs?: RunWiring;
+}
+
+export interface RunWiring {
+  readonly hardware: MachineHardware;
+  readonly steps: ReadonlyMap<string, AnyStep>;
+  readonly runbooks: Runbooks;
+  /** Names this process. */
+  readonly instance: string;
 }
 
 /** The handlers of every lifecycle, with what they need of the world around them. */
@@ -32,6 +49,7 @@ export function wireHandlers({
   monitorEvery,
   exploreEvery,
   clock = systemClock,
+  runs,
 }: HandlerWiring): ReadonlyMap<string, HandlerOf> {
   const credentials = createBatcher<string, BmcCredentials | AppError>({
     most: 500,
@@ -50,26 +68,49 @@ export function wireHandlers({
     monitorEvery,
     target: () => signIn({ ...shelf.bmc, trust: trustOf(shelf) }, shelf.bmc.mac),
   });
-  const explorerContext = ({ bmc }: ExpectedPowerShelf): Omit<ExplorerContext, "call"> => ({
+  const explorerContext = (expected: ExpectedPowerShelf): Omit<ExplorerContext, "call"> => ({
     provider,
     clock,
     exploreEvery,
-    target: () =>
-      signIn({ address: bmc.address ?? "", port: bmc.port ?? 443, scheme: "https", trust: { mode: "pin" } }, bmc.mac),
+    target: () => signIn(explorerTarget(expected), expected.bmc.mac),
   });
-  return new Map([
+  const runContext = (run: RunThing, { hardware, steps, runbooks, instance }: RunWiring): Omit<RunContext, "call"> => {
+    const { provider: name } = run.machine.spec;
+    return {
+      clock,
+      steps,
+      instance,
+      provider: hardware.providerOf(name) ?? { name, can: {} },
+      targets: stepTargets({ db, secrets, runbooks }, run.machine),
+    };
+  };
+  return new Map<string, HandlerOf>([
     ["power_shelf", withContext(powerShelfHandlers, shelfContext)],
     ["expected_power_shelf", withContext(expectedPowerShelfHandlers, explorerContext)],
+    ["machine", withContext(machineHandlers, () => ({}))],
+    ...(runs ? [["run", withContext(runHandlers, (run: RunThing) => runContext(run, runs))] as const] : []),
   ]);
 }
 
-function trustOf({ bmc, facts }: PowerShelf): TlsTrust {
-  if (bmc.trust !== "pin") return { mode: bmc.trust };
+const trustOf = ({ bmc, facts }: PowerShelf): TlsTrust => trust(bmc.trust, facts.certificateFingerprint);
+
+/** A shelf that is on record with this BMC has settled how it is spoken to, and which certificate it shows. */
+export function explorerTarget({
+  bmc,
+  existingShelf,
+  facts,
+}: ExpectedPowerShelf): Omit<BmcTarget, "username" | "password"> {
+  const pinned = existingShelf?.certificateFingerprint ?? facts.certificateFingerprint;
   return {
-    mode: "pin",
-    ...(facts.certificateFingerprint !== null && { fingerprint256: facts.certificateFingerprint }),
+    address: bmc.address ?? "",
+    port: bmc.port ?? 443,
+    scheme: existingShelf?.scheme ?? "https",
+    trust: trust(existingShelf?.trust ?? "pin", pinned),
   };
 }
+
+const trust = (mode: TlsTrust["mode"], fingerprint: string | null): TlsTrust =>
+  mode === "pin" && fingerprint !== null ? { mode, fingerprint256: fingerprint } : { mode };
 
 /** The engine treats all kinds alike: here the kind's own types are put back on. */
 function withContext<T extends Thing, C>(

@@ -7,20 +7,23 @@ import { createCallFrame } from "../api/grpc/interceptors.ts";
 import { reflectionRoutes } from "../api/grpc/reflection.ts";
 import { registerRoutes } from "../api/grpc/routes.ts";
 import { peerOf } from "../api/peer.ts";
+import { followReadiness, type ReadyChecks } from "../api/readiness.ts";
 import { createOperations } from "../api/rest/operations.ts";
 import { startApiServers } from "../api/server.ts";
 import { type Config, createAddressFilter } from "../config.ts";
 import { createFleetCollector } from "../engine/fleet-metrics.ts";
 import { systemClock } from "../kernel/clock.ts";
+import { seconds } from "../kernel/duration.ts";
 import type { Log } from "../kernel/log.ts";
+import { allSteps } from "../runs/steps/index.ts";
 import type { ServiceDeps } from "../services/deps.ts";
+import { verifyToken } from "../services/tokens.ts";
 import { allThings } from "../store/all-things.ts";
 import { type Database, openDatabase } from "../store/database.ts";
 import { startEmbedded } from "../store/embedded.ts";
 import { startEpochAfterRestore } from "../store/journal.ts";
 import { migrate } from "../store/migrate.ts";
 import { openSecretStore } from "../store/secrets.ts";
-import { verifyToken } from "../store/tokens.ts";
 import * as work from "../store/work.ts";
 import { createMetrics } from "../telemetry/metrics.ts";
 import { observeRpc } from "../telemetry/observers.ts";
@@ -28,11 +31,13 @@ import { writeEndpointsFile } from "./endpoints-file.ts";
 import { type Engine, startEngine } from "./engine.ts";
 import { Undo } from "./undo.ts";
 
+/** How often the health service learns whether we are ready. */
+const READY_CHECK = seconds(2);
+
 export interface Server {
   readonly httpUrl: string;
   readonly grpcAddress: string;
   readonly deps: ServiceDeps;
-  readonly embedded: boolean;
   /** Hands work over, answers what is in flight, and leaves nothing behind. May be called again. */
   stop(): Promise<void>;
   /** When there is no time left for that: has our own processes end by themselves. */
@@ -77,7 +82,6 @@ export async function startServer({ config, log, version, signal }: ServerOption
     return {
       ...api,
       deps,
-      embedded: config.database.url === null,
       stop: () => undo.run(),
       abandon: () => undo.abandon(),
     };
@@ -125,38 +129,44 @@ interface Surfaces {
 async function startSurfaces({ config, log, version, deps, metrics, replica, engine }: Surfaces, undo: Undo) {
   const { authenticate, tokens } = createAuthentication({
     settings: config.auth,
-    verify: (token) => verifyToken(deps.db, token, systemClock.now()),
+    verify: (token) => verifyToken(deps, token),
     clock: systemClock,
   });
   const health = new HealthSwitch(false);
   const startedAt = systemClock.now();
+  const checks: ReadyChecks = {
+    database: async () => {
+      await deps.db.query("select 1");
+      return null;
+    },
+    engine: async () => engine.trouble(),
+  };
   const operations = createOperations({
     metrics,
     authenticate: (request, route) =>
       authenticate(new Headers(request.headers as Record<string, string>), peerOf(request.raw.socket), route),
-    checks: {
-      database: async () => {
-        await deps.db.query("select 1");
-        return null;
-      },
-      engine: async () => engine.trouble(),
-    },
+    checks,
+  });
+  const frame = createCallFrame({
+    log,
+    authenticate,
+    observe: observeRpc(metrics),
+    acceptTraceparent: config.otel.acceptTraceparent,
   });
   const api = await startApiServers({
     grpcListen: config.grpc.listen,
     httpListen: config.http.listen,
-    ...createCallFrame({
-      log,
-      authenticate,
-      observe: observeRpc(metrics),
-      acceptTraceparent: config.otel.acceptTraceparent,
-    }),
+    ...frame,
     routes(router) {
       registerRoutes(router, {
         services: deps,
+        runs: { steps: allSteps, capabilitiesOf: engine.capabilitiesOf },
         events: engine.events,
         system: { version, startedAt, replica },
-        onTokenRevoked: (id) => tokens.forget(id),
+        onTokenRevoked(id) {
+          tokens.forget(id);
+          frame.recheckStreams();
+        },
       });
       healthRoutes(router, health);
       reflectionRoutes(router);
@@ -165,11 +175,17 @@ async function startSurfaces({ config, log, version, deps, metrics, replica, eng
     log,
     ...tlsOf(config),
   });
+  const stopping = new AbortController();
+  const following = followReadiness(
+    checks,
+    { every: READY_CHECK, tell: (ready) => health.set(ready) },
+    stopping.signal,
+  );
   undo.add("the listeners", async () => {
+    stopping.abort();
     health.set(false);
-    await api.close();
+    await Promise.all([api.close(), following]);
   });
-  health.set(true);
   return { httpUrl: api.httpUrl, grpcAddress: api.grpcAddress };
 }
 

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { LEASE_IN_DATABASE } from "../../src/engine/lease.ts";
@@ -5,7 +6,7 @@ import type { JournalRow } from "../../src/store/journal.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { listFailPoints } from "../support/fail-points.ts";
-import { openProcessBench, type ProcessBench } from "../support/process-bench.ts";
+import { openProcessBench, type ProcessBench, ROOT } from "../support/process-bench.ts";
 import { adminToken, expectInventory, type ServerProcess, startServerProcess } from "../support/server-process.ts";
 import { endsOf, isDone, journalOf, untilShelves } from "../support/shelf-records.ts";
 import { type SimulatorProcess, startSimulatorProcess } from "../support/simulator-process.ts";
@@ -28,9 +29,13 @@ const waiting: Kill = { at: ":power_shelf:maintenance", device: "slow" };
 const waitingAgain: Kill = { at: ":power_shelf:maintenance@2", device: "slow" };
 const completing: Kill = { at: ":power_shelf:maintenance", device: "instant" };
 
-/** Every fail point in the sources has its row here; the first test below sees to it. */
+/** Every fail point in the sources has its row here, or is off this way and has it below; the first test sees to it. */
 const KILLS: Readonly<Record<string, readonly Kill[]>> = {
   "requests:recorded": [{ at: ":power_shelf", device: "instant" }],
+  "work:claimed": [{ at: ":power_shelf", device: "instant" }],
+  "work:released": [{ at: ":power_shelf", device: "instant" }],
+  "claims:wished": [{ at: ":power_shelf", device: "instant" }],
+  "claims:released": [{ at: ":power_shelf", device: "instant" }],
   "controller:claimed": [
     { at: ":power_shelf", device: "instant" },
     { at: ":power_shelf@2", device: "slow" },
@@ -42,6 +47,26 @@ const KILLS: Readonly<Record<string, readonly Kill[]>> = {
   "committer:after": [takingItUp, waiting, completing],
   "transitions:locked": [takingItUp, waiting, completing],
   "transitions:journaled": [takingItUp, waiting, completing],
+};
+/** Fail points that no request for maintenance passes, by the test that dies at each of them. */
+const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
+  "test/chaos/writers.test.ts": [
+    "bmc-credentials:removed",
+    "changes:written",
+    "create:inserted",
+    "health-reports:put",
+    "health-reports:removed",
+    "idempotency:remembered",
+    "journal:appended",
+    "journal:forgotten",
+    "secrets:put",
+    "secrets:removed",
+    "sign-in-ledger:noted",
+    "tokens:created",
+    "tokens:revoked",
+    "withdrawals:written",
+  ],
+  "test/integration/store/migrate.test.ts": ["migrate:applied"],
 };
 /** Where the caller's own transaction dies with the server: then there is no request, and the caller asks again. */
 const BEFORE_THE_REQUEST_IS_THERE = new Set(["requests:recorded"]);
@@ -68,7 +93,7 @@ const settings = () => ({
 beforeAll(async () => {
   bench = openProcessBench();
   simulators.slow = await startSimulatorProcess(bench, { name: "slow", site: "racks=2", seed: 1, speed: 5 });
-  simulators.instant = await startSimulatorProcess(bench, { name: "instant", site: "racks=3", seed: 2, speed: 1e6 });
+  simulators.instant = await startSimulatorProcess(bench, { name: "instant", site: "racks=4", seed: 2, speed: 1e6 });
   prepared = await createTestDatabase();
   token = await adminToken(prepared);
   const server = await startServerProcess(bench, { command: "serve", databaseUrl: prepared.url, env: settings() });
@@ -97,7 +122,11 @@ afterAll(async () => {
 });
 
 test("every fail point in the sources has its kills here, and every kill its fail point", () => {
-  expect(Object.keys(KILLS).sort()).toEqual(listFailPoints());
+  expect([...Object.keys(KILLS), ...Object.values(PROVEN_IN).flat()].sort()).toEqual(listFailPoints());
+  for (const [file, names] of Object.entries(PROVEN_IN)) {
+    const source = readFileSync(join(ROOT, file), "utf8");
+    for (const name of names) expect(source, `${file} has ${name}`).toContain(name);
+  }
 });
 
 describe("a server killed at", { concurrent: true, timeout: LONG ? 240_000 : 120_000 }, () => {

@@ -120,7 +120,7 @@ test("a password given with the expected inventory is found nowhere outside the 
   const metrics = await server.get("/metrics", token);
   expect(metrics.status).toBe(200);
 
-  await eventually(async () => server.process.stderr().includes('"level":20,'), {
+  await eventually(async () => server.process.stderr().includes('"level":"debug",'), {
     what: "debug lines are logged",
     seen: server.process.transcript,
   });

@@ -40,6 +40,15 @@ test("python3-grpcio powers a shelf off", async ({ skip }) => {
   expect(await powerOf(told.id)).toBe("off");
 });
 
+test("python3-grpcio is told which method the server does not have", async ({ skip }) => {
+  if (python === undefined) skip("needs Debian's python3-grpcio and python3-protobuf");
+  const script = join(import.meta.dirname, "third-party", "unknown_method.py");
+  expect(JSON.parse(await run(python ?? "", script, site.server.grpcAddress))).toEqual({
+    code: "UNIMPLEMENTED",
+    details: "this server has no method /forge.Forge/SelfDestruct",
+  });
+});
+
 test("buf curl powers a shelf off", async ({ skip }) => {
   if (!existsSync(buf)) skip("needs npm's @bufbuild/buf");
   const curl = async <T>(method: string, request: unknown): Promise<T> => {

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-test("/metrics shows states, lateness, work depth and the journal's horizon as the database has them", async () => {
+test("/metrics shows states, lateness, failures, work depth and the journal's horizon as the database has them", async () => {
   const { db } = database;
   const shelf = (id: string, state: string, since: string) =>
     db.execute(
@@ -22,6 +22,10 @@ test("/metrics shows states, lateness, work depth and the journal's horizon as t
   await shelf("b", "ready", "1 second");
   await shelf("c", "maintenance", "1 second");
   await shelf("d", "maintenance", "1 day");
+  await db.execute(
+    `update power_shelves set outcome = '{"type":"failing","reason":"no answer"}' where id in ('b', 'd')`,
+  );
+  await db.execute(`update power_shelves set outcome = '{"type":"waiting","reason":"still on"}' where id = 'c'`);
   await db.execute(
     `insert into work (kind, id, wake_at, lease_until, lease_owner) values
        ('power_shelf', 'a', now() - interval '90 seconds', null, null),
@@ -45,6 +49,9 @@ test("/metrics shows states, lateness, work depth and the journal's horizon as t
   expect(value('millwright_things{kind="power_shelf",state="error"}')).toBe(0);
   expect(value('millwright_things_above_sla{kind="power_shelf",state="maintenance"}')).toBe(1);
   expect(value('millwright_things_above_sla{kind="power_shelf",state="ready"}')).toBe(0);
+  expect(value('millwright_things_failing{kind="power_shelf",state="ready"}')).toBe(1);
+  expect(value('millwright_things_failing{kind="power_shelf",state="maintenance"}')).toBe(1);
+  expect(value('millwright_things_failing{kind="power_shelf",state="error"}')).toBe(0);
   expect(value('millwright_work_due{kind="power_shelf"}')).toBe(2);
   expect(value('millwright_work_leased{kind="power_shelf"}')).toBe(1);
   expect(value('millwright_work_oldest_due_seconds{kind="power_shelf"}')).toBeGreaterThanOrEqual(90);

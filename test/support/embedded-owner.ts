@@ -1,5 +1,5 @@
-import { startEmbedded } from "../../src/store/embedded.ts";
 import { silentLog } from "../../src/kernel/log.ts";
+import { startEmbedded } from "../../src/store/embedded.ts";
 
 /** A process that owns an embedded database: says so in one line, and stops it when its input ends. */
 const [dataDir = ""] = process.argv.slice(2);

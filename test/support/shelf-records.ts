@@ -44,7 +44,7 @@ export const isDone = (shelf: PowerShelfRecord, power: "on" | "off"): boolean =>
   shelf.facts.powerState === power;
 
 /** The whole journal of one thing, oldest first. */
-export async function journalOf({ db }: TestDatabase, id: string): Promise<JournalRow[]> {
+export async function journalOf({ db }: Pick<TestDatabase, "db">, id: string): Promise<JournalRow[]> {
   return db.query<JournalRow>(
     `select version, type, from_state as "from", to_state as "to", actor, reason, data
        from journal where id = $1 order by epoch, xid, seq`,

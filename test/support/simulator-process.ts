@@ -67,7 +67,7 @@ export function controlSimulator(controlUrl: string): SimulatorControl {
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
     return (text === "" ? undefined : JSON.parse(text)) as T;
   };
-  const devices = () => call<Device[]>("GET", "/devices");
+  const devices = () => call<Device[]>("GET", "/devices?kind=power_shelf");
   const device = (id: string) => call<DeviceDetail>("GET", `/devices/${id}`);
   return {
     controlUrl,

@@ -68,7 +68,7 @@ export const widgetLifecycle = defineLifecycle<Widget>()({
   // biome-ignore format: a table is read by its columns
   transitions: [
     ["fresh",   when(seen),          "idle"],
-    ["idle",    when(toBeRemoved),   "leaving"],
+    ["idle",    when(toBeRemoved),   "leaving", { withdraws: ["workRequest"] }],
     ["idle",    when(workRequested), "busy",    { carries: work }],
     ["idle",    on("settled"),       "idle"],
     ["idle",    asked("spin"),       "ring_a"],
@@ -85,7 +85,7 @@ export const widgetLifecycle = defineLifecycle<Widget>()({
     ["busy",    onFailure("failed"), "broken",  { clears: [itsWork], carries: cause }],
     ["broken",  when(workRequested), "busy",    { carries: work }],
     ["leaving", on("left"),          GONE],
-    [ANY,       asked("scrap"),      GONE],
+    [ANY,       asked("scrap"),      GONE,      { withdraws: ["workRequest"] }],
   ],
 });
 
@@ -135,7 +135,8 @@ export async function createWidgetTable(db: Queryable): Promise<void> {
     state_version bigint not null default 1,
     state_since timestamptz not null default now(),
     outcome jsonb,
-    version bigint not null default 1)`);
+    version bigint not null default 1,
+    basis bigint not null default 1)`);
 }
 
 export async function addWidgets(db: Database, ids: readonly string[], row: JsonObject = {}): Promise<void> {

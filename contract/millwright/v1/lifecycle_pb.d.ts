@@ -155,6 +155,13 @@ export declare type LifecycleState = Message<"millwright.v1.LifecycleState"> & {
    * @generated from field: bool holds_claim = 6;
    */
   holdsClaim: boolean;
+
+  /**
+   * After this long, waiting and retrying end along the failure transition; absent where they go on.
+   *
+   * @generated from field: google.protobuf.Duration deadline = 7;
+   */
+  deadline?: Duration | undefined;
 };
 
 /**
@@ -222,6 +229,34 @@ export declare type LifecycleTransition = Message<"millwright.v1.LifecycleTransi
    * @generated from field: bool stays = 8;
    */
   stays: boolean;
+
+  /**
+   * A second condition, by name: without it the transition is not taken. Empty: there is none.
+   *
+   * @generated from field: string provided = 9;
+   */
+  provided: string;
+
+  /**
+   * The requests that end with it, by the names of their fields, if they are still the ones that the state is for.
+   *
+   * @generated from field: repeated string clears = 10;
+   */
+  clears: string[];
+
+  /**
+   * What the new state carries along, by name; empty: nothing.
+   *
+   * @generated from field: string carries = 11;
+   */
+  carries: string;
+
+  /**
+   * What it notes on the thing's facts, by name; empty: nothing.
+   *
+   * @generated from field: string sets = 12;
+   */
+  sets: string;
 };
 
 /**

@@ -16,7 +16,7 @@ export declare const file_millwright_v1_power_shelf: GenFile;
  */
 export declare type CreatePowerShelfRequest = Message<"millwright.v1.CreatePowerShelfRequest"> & {
   /**
-   * Lower-case letters, digits and dashes, at most 63; empty: made from serial, vendor and model, or else given by the server.
+   * Lower-case letters, digits and dashes, at most 63; empty: ps- and the digits of bmc_mac.
    *
    * @generated from field: string id = 1;
    */
@@ -66,7 +66,8 @@ export declare type CreatePowerShelfRequest = Message<"millwright.v1.CreatePower
   tlsTrust: TlsTrustMode;
 
   /**
-   * Makes the call safe to repeat: any text of the caller's choosing, such as a UUID.
+   * Makes the call safe to repeat: at most 128 printable characters of the caller's choosing, such as a UUID. It is the caller's
+   * own, and remembered for a week.
    *
    * @generated from field: string request_id = 9;
    */
@@ -142,7 +143,7 @@ export declare type ListPowerShelvesRequest = Message<"millwright.v1.ListPowerSh
   powerState: string;
 
   /**
-   * Only shelves that are longer in their state than they should be, or that wait for a person.
+   * Only shelves that somebody should look at: see PowerShelf.stuck.
    *
    * @generated from field: bool stuck_only = 6;
    */
@@ -161,6 +162,13 @@ export declare type ListPowerShelvesRequest = Message<"millwright.v1.ListPowerSh
    * @generated from field: string bmc_mac = 8;
    */
   bmcMac: string;
+
+  /**
+   * Only shelves at which the last look failed.
+   *
+   * @generated from field: bool failing_only = 9;
+   */
+  failingOnly: boolean;
 };
 
 /**
@@ -216,6 +224,13 @@ export declare type GetPowerShelfResponse = Message<"millwright.v1.GetPowerShelf
    * @generated from field: millwright.v1.PowerShelf power_shelf = 1;
    */
   powerShelf?: PowerShelf | undefined;
+
+  /**
+   * The latest entries of the device's own log, newest first, as last read; empty when it keeps none.
+   *
+   * @generated from field: repeated millwright.v1.DeviceLogEntry log_entries = 2;
+   */
+  logEntries: DeviceLogEntry[];
 };
 
 /**
@@ -223,6 +238,43 @@ export declare type GetPowerShelfResponse = Message<"millwright.v1.GetPowerShelf
  * Use `create(GetPowerShelfResponseSchema)` to create a new message.
  */
 export declare const GetPowerShelfResponseSchema: GenMessage<GetPowerShelfResponse>;
+
+/**
+ * An entry of the log that a device keeps by itself.
+ *
+ * @generated from message millwright.v1.DeviceLogEntry
+ */
+export declare type DeviceLogEntry = Message<"millwright.v1.DeviceLogEntry"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * By the device's own clock; absent when it does not say.
+   *
+   * @generated from field: google.protobuf.Timestamp at = 2;
+   */
+  at?: Timestamp | undefined;
+
+  /**
+   * ok, warning or critical.
+   *
+   * @generated from field: string severity = 3;
+   */
+  severity: string;
+
+  /**
+   * @generated from field: string message = 4;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message millwright.v1.DeviceLogEntry.
+ * Use `create(DeviceLogEntrySchema)` to create a new message.
+ */
+export declare const DeviceLogEntrySchema: GenMessage<DeviceLogEntry>;
 
 /**
  * @generated from message millwright.v1.RefreshPowerShelfRequest
@@ -258,6 +310,48 @@ export declare type RefreshPowerShelfResponse = Message<"millwright.v1.RefreshPo
  * Use `create(RefreshPowerShelfResponseSchema)` to create a new message.
  */
 export declare const RefreshPowerShelfResponseSchema: GenMessage<RefreshPowerShelfResponse>;
+
+/**
+ * @generated from message millwright.v1.SetPowerShelfCredentialsRequest
+ */
+export declare type SetPowerShelfCredentialsRequest = Message<"millwright.v1.SetPowerShelfCredentialsRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * 1 to 256 characters.
+   *
+   * @generated from field: string bmc_username = 2;
+   */
+  bmcUsername: string;
+
+  /**
+   * 1 to 256 characters. Kept encrypted; never returned.
+   *
+   * @generated from field: string bmc_password = 3;
+   */
+  bmcPassword: string;
+};
+
+/**
+ * Describes the message millwright.v1.SetPowerShelfCredentialsRequest.
+ * Use `create(SetPowerShelfCredentialsRequestSchema)` to create a new message.
+ */
+export declare const SetPowerShelfCredentialsRequestSchema: GenMessage<SetPowerShelfCredentialsRequest>;
+
+/**
+ * @generated from message millwright.v1.SetPowerShelfCredentialsResponse
+ */
+export declare type SetPowerShelfCredentialsResponse = Message<"millwright.v1.SetPowerShelfCredentialsResponse"> & {
+};
+
+/**
+ * Describes the message millwright.v1.SetPowerShelfCredentialsResponse.
+ * Use `create(SetPowerShelfCredentialsResponseSchema)` to create a new message.
+ */
+export declare const SetPowerShelfCredentialsResponseSchema: GenMessage<SetPowerShelfCredentialsResponse>;
 
 /**
  * A power shelf: what it is, what state it is in, and why.
@@ -326,7 +420,8 @@ export declare type PowerShelf = Message<"millwright.v1.PowerShelf"> & {
   sla?: Duration | undefined;
 
   /**
-   * It is longer in its state than it should be, or waits for a person.
+   * Somebody should look at it: it is in error, waits for a person, is longer in its state than it should be, or has been failing
+   * for more than a minute.
    *
    * @generated from field: bool stuck = 11;
    */
@@ -361,7 +456,7 @@ export declare type PowerShelf = Message<"millwright.v1.PowerShelf"> & {
   powerStateObservedAt?: Timestamp | undefined;
 
   /**
-   * ok, warning, critical or unknown, as the BMC says.
+   * ok, warning, critical or unknown, as the BMC says. What others report is not in it: see health.
    *
    * @generated from field: string health_status = 16;
    */
@@ -459,7 +554,7 @@ export declare type PowerShelf = Message<"millwright.v1.PowerShelf"> & {
   failures: number;
 
   /**
-   * When the controller looks at it next without being asked; absent when that is due.
+   * When the controller looks at it next without being asked, also when that is due already; absent when no look is planned.
    *
    * @generated from field: google.protobuf.Timestamp next_check_at = 32;
    */
@@ -471,6 +566,42 @@ export declare type PowerShelf = Message<"millwright.v1.PowerShelf"> & {
    * @generated from field: string metadata_version = 33;
    */
   metadataVersion: string;
+
+  /**
+   * How the controller's last look ended, where there is something to say: waiting, failing or needs_intervention; else empty.
+   * state_reason says why.
+   *
+   * @generated from field: string condition = 34;
+   */
+  condition: string;
+
+  /**
+   * The last look at it failed, so that what was read from it before (power_state, health) may no longer be so.
+   *
+   * @generated from field: bool failing = 35;
+   */
+  failing: boolean;
+
+  /**
+   * Since when looks have failed; absent while they do not.
+   *
+   * @generated from field: google.protobuf.Timestamp failing_since = 36;
+   */
+  failingSince?: Timestamp | undefined;
+
+  /**
+   * ok, warning, critical or unknown: what the BMC and all health reports say together.
+   *
+   * @generated from field: string health = 37;
+   */
+  health: string;
+
+  /**
+   * What went into health, and what a report that replaces the others keeps out of it.
+   *
+   * @generated from field: repeated millwright.v1.HealthSource health_sources = 38;
+   */
+  healthSources: HealthSource[];
 };
 
 /**
@@ -478,6 +609,85 @@ export declare type PowerShelf = Message<"millwright.v1.PowerShelf"> & {
  * Use `create(PowerShelfSchema)` to create a new message.
  */
 export declare const PowerShelfSchema: GenMessage<PowerShelf>;
+
+/**
+ * One report on the health of a shelf, in short; forge.Forge has all of it.
+ *
+ * @generated from message millwright.v1.HealthSource
+ */
+export declare type HealthSource = Message<"millwright.v1.HealthSource"> & {
+  /**
+   * Who reports: bmc for the shelf's own BMC.
+   *
+   * @generated from field: string source = 1;
+   */
+  source: string;
+
+  /**
+   * merge, or replace for one that stands instead of all others.
+   *
+   * @generated from field: string mode = 2;
+   */
+  mode: string;
+
+  /**
+   * False while another one replaces it.
+   *
+   * @generated from field: bool counts = 3;
+   */
+  counts: boolean;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp observed_at = 4;
+   */
+  observedAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: repeated millwright.v1.HealthSourceAlert alerts = 5;
+   */
+  alerts: HealthSourceAlert[];
+};
+
+/**
+ * Describes the message millwright.v1.HealthSource.
+ * Use `create(HealthSourceSchema)` to create a new message.
+ */
+export declare const HealthSourceSchema: GenMessage<HealthSource>;
+
+/**
+ * @generated from message millwright.v1.HealthSourceAlert
+ */
+export declare type HealthSourceAlert = Message<"millwright.v1.HealthSourceAlert"> & {
+  /**
+   * The probe that is in alert.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * What of the shelf it is about; empty for all of it.
+   *
+   * @generated from field: string target = 2;
+   */
+  target: string;
+
+  /**
+   * @generated from field: string message = 3;
+   */
+  message: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp since = 4;
+   */
+  since?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.HealthSourceAlert.
+ * Use `create(HealthSourceAlertSchema)` to create a new message.
+ */
+export declare const HealthSourceAlertSchema: GenMessage<HealthSourceAlert>;
 
 /**
  * A power operation that was asked for.
@@ -510,7 +720,7 @@ export declare type MaintenanceRequest = Message<"millwright.v1.MaintenanceReque
   requestedAt?: Timestamp | undefined;
 
   /**
-   * completed, failed, superseded or cancelled; empty while it is pending.
+   * completed, failed, superseded (another took its place) or withdrawn (the shelf is deleted); empty while it is pending.
    *
    * @generated from field: string outcome = 5;
    */
@@ -713,6 +923,20 @@ export declare type ListExpectedPowerShelvesRequest = Message<"millwright.v1.Lis
    * @generated from field: millwright.v1.ExploreState explore_state = 4;
    */
   exploreState: ExploreState;
+
+  /**
+   * Only the one whose BMC has this MAC address.
+   *
+   * @generated from field: string bmc_mac = 5;
+   */
+  bmcMac: string;
+
+  /**
+   * Only the one from which this power shelf was made.
+   *
+   * @generated from field: string power_shelf_id = 6;
+   */
+  powerShelfId: string;
 };
 
 /**
@@ -1028,6 +1252,16 @@ export declare const PowerShelfService: GenService<{
     methodKind: "unary";
     input: typeof RefreshPowerShelfRequestSchema;
     output: typeof RefreshPowerShelfResponseSchema;
+  },
+  /**
+   * Replaces the credentials of a shelf's BMC, also in its entry of the expected inventory, and has the controller try them now.
+   *
+   * @generated from rpc millwright.v1.PowerShelfService.SetPowerShelfCredentials
+   */
+  setPowerShelfCredentials: {
+    methodKind: "unary";
+    input: typeof SetPowerShelfCredentialsRequestSchema;
+    output: typeof SetPowerShelfCredentialsResponseSchema;
   },
   /**
    * The expected inventory of shelves, in the order of their MAC addresses, and how exploring each of them goes.

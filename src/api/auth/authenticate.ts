@@ -20,6 +20,11 @@ export interface AuthenticatorOptions {
   readonly certificateRoles: CertificateRoles;
 }
 
+/** A caller, and until when the credentials are good; absent: they do not run out. */
+export interface SignedIn extends Caller {
+  readonly validUntil?: Date;
+}
+
 /**
  * Says who calls, and throws unless that caller may call the method: `unauthenticated` or `permission_denied`.
  *
@@ -30,7 +35,7 @@ export type Authenticate = (
   headers: RequestHeaders,
   peer: Pick<Peer, "address"> & Partial<Peer>,
   method: string,
-) => Promise<Caller>;
+) => Promise<SignedIn>;
 
 export function createAuthenticator({
   mode,
@@ -63,7 +68,7 @@ export function createAuthenticator({
     }
     // Without looking at credentials, so that probes get their answer also while the database is away.
     if (isPublic(method)) return { name: null, roles: [], address };
-    const caller: Caller = { ...(await identify(headers, peer)), address };
+    const caller: SignedIn = { ...(await identify(headers, peer)), address };
     authorize(caller, method);
     return caller;
   };

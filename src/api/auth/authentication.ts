@@ -3,8 +3,9 @@ import type { JSONWebKeySet } from "jose";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Duration } from "../../kernel/duration.ts";
 import { AppError, messageOf } from "../../kernel/errors.ts";
+import type { TokenVerdict } from "../../services/tokens.ts";
 import { type Authenticate, createAuthenticator } from "./authenticate.ts";
-import { type BearerTokens, createBearerTokens, type KnownToken, type TokenVerdict } from "./bearer-tokens.ts";
+import { type BearerTokens, createBearerTokens, type KnownToken } from "./bearer-tokens.ts";
 import type { CertificateRoles } from "./client-certificate.ts";
 import { createJwtIdentifier, type OidcOptions } from "./oidc.ts";
 
@@ -52,11 +53,17 @@ function keysOf({ jwksUrl, jwksFile }: AuthSettings["oidc"]): OidcOptions["keys"
   const refuse = (why: string) =>
     new AppError("invalid_argument", `auth.oidc.jwks_file (${jwksFile}) ${why}`, { field: "auth.oidc.jwks_file" });
   if (jwksFile === null) throw refuse("is missing");
-  let parsed: unknown;
+  let text: string;
   try {
-    parsed = JSON.parse(readFileSync(jwksFile, "utf8"));
+    text = readFileSync(jwksFile, "utf8");
   } catch (error) {
     throw refuse(`cannot be read: ${messageOf(error)}`);
+  }
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    throw refuse("is not JSON"); // the parser's own words would quote what may be a private key
   }
   if (!isKeySet(parsed)) throw refuse('must be a JSON Web Key Set: {"keys": [...]} with at least one key');
   return { set: parsed };

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
 import { seconds } from "../../kernel/duration.ts";
-import { createBearerTokens, type TokenVerdict } from "./bearer-tokens.ts";
+import type { TokenVerdict } from "../../services/tokens.ts";
+import { createBearerTokens } from "./bearer-tokens.ts";
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 const valid = (expiresAt: Date | null = null): TokenVerdict => ({

@@ -1,20 +1,8 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Duration } from "../../kernel/duration.ts";
+import type { TokenVerdict } from "../../services/tokens.ts";
 import { type Identity, identityOf, unauthenticated } from "./identity.ts";
-
-/** What the store says of a token. Only `valid` lets anybody in; the others are told apart for the holder of the token alone. */
-export type TokenVerdict =
-  | {
-      readonly status: "valid";
-      readonly id: string;
-      readonly name: string;
-      readonly roles: readonly string[];
-      readonly expiresAt: Date | null;
-    }
-  | { readonly status: "expired"; readonly at: Date }
-  | { readonly status: "revoked"; readonly at: Date }
-  | { readonly status: "unknown" };
 
 /** A token that the configuration knows by its hash. */
 export interface KnownToken {
@@ -89,7 +77,10 @@ export function createBearerTokens({ verify, known, cacheFor, clock }: BearerTok
       if (match !== undefined) return identityOf(match.token.name, match.token.roles, "auth.tokens");
 
       const verdict = await verdictOn(token, hash.toString("hex"));
-      if (verdict.status === "valid") return identityOf(verdict.name, verdict.roles, "the token");
+      if (verdict.status === "valid") {
+        const identity = identityOf(verdict.name, verdict.roles, "the token");
+        return verdict.expiresAt === null ? identity : { ...identity, validUntil: verdict.expiresAt };
+      }
       if (verdict.status === "unknown") throw unauthenticated("the bearer token is not known here");
       throw unauthenticated(
         `the bearer token was ${verdict.status === "expired" ? "valid until" : "revoked at"} ${verdict.at.toISOString()}`,

@@ -2,7 +2,8 @@ import type { PeerCertificate } from "node:tls";
 import { type Identity, identityOf, unauthenticated } from "./identity.ts";
 
 /** What of a verified client certificate counts. */
-export type ClientCertificate = Pick<PeerCertificate, "subject" | "subjectaltname">;
+export type ClientCertificate = Pick<PeerCertificate, "subject" | "subjectaltname"> &
+  Partial<Pick<PeerCertificate, "valid_to">>;
 
 /** `spiffe://…` (a trailing `/*` covers all below), `CN=…` or `OU=…` → roles. */
 export type CertificateRoles = Readonly<Record<string, readonly string[]>>;
@@ -11,7 +12,15 @@ export type CertificateRoles = Readonly<Record<string, readonly string[]>>;
  * The caller that a certificate stands for: its SPIFFE id if it has one, else its common name. Roles of all entries that match
  * add up; a SPIFFE id is matched by `spiffe://` entries alone, so that a workload cannot gain a person's roles by a fancy subject.
  */
-export function identifyCertificate(certificate: ClientCertificate, mapping: CertificateRoles): Identity {
+export function identifyCertificate(
+  certificate: ClientCertificate,
+  mapping: CertificateRoles,
+  now = new Date(),
+): Identity {
+  // Checked when the connection was made; but connections, and streams on them, outlast certificates.
+  const validUntil = certificate.valid_to === undefined ? undefined : new Date(certificate.valid_to);
+  if (validUntil !== undefined && validUntil <= now)
+    throw unauthenticated(`the client certificate was valid until ${validUntil.toISOString()}`);
   const spiffe = spiffeIdOf(certificate.subjectaltname ?? "");
   const { CN, OU } = certificate.subject as { CN?: string | string[]; OU?: string | string[] };
   const [commonName] = listed(CN);
@@ -23,7 +32,8 @@ export function identifyCertificate(certificate: ClientCertificate, mapping: Cer
   const roles = Object.entries(mapping).flatMap(([pattern, granted]) =>
     (spiffe !== undefined && matchesSpiffe(pattern, spiffe)) || facts.includes(pattern) ? granted : [],
   );
-  return identityOf(spiffe ?? commonName ?? "", [...new Set(roles)], "the client certificate");
+  const identity = identityOf(spiffe ?? commonName ?? "", [...new Set(roles)], "the client certificate");
+  return validUntil === undefined ? identity : { ...identity, validUntil };
 }
 
 const listed = (value: string | string[] | undefined): string[] =>

@@ -1,20 +1,22 @@
 import { AppError } from "../../kernel/errors.ts";
+import { isPrintable } from "../../kernel/printable.ts";
 
 /** Who the credentials belong to. */
 export interface Identity {
   readonly name: string;
   readonly roles: readonly string[];
+  /** From then on the credentials let nobody in; absent: they do not run out. */
+  readonly validUntil?: Date;
 }
 
 const MAX_NAME_CHARS = 256;
-const NOT_PRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 
 /**
  * The name goes into history, logs and terminals, and comes from outside: control characters in it could forge lines there.
  */
 export function identityOf(name: string, roles: readonly string[], origin: string): Identity {
   const clean = name.trim();
-  if (clean === "" || clean.length > MAX_NAME_CHARS || NOT_PRINTABLE.test(clean)) {
+  if (clean === "" || clean.length > MAX_NAME_CHARS || !isPrintable(clean)) {
     throw unauthenticated(`the name in ${origin} must have 1 to ${MAX_NAME_CHARS} printable characters`);
   }
   return { name: clean, roles };

@@ -61,7 +61,11 @@ export function createJwtIdentifier(options: OidcOptions): (jwt: string) => Prom
     const granted = claimedValues(payload, rolesClaim).flatMap((value) =>
       Object.hasOwn(roles, value) ? (roles[value] ?? []) : isRole(value) ? [value] : [],
     );
-    return identityOf(name, [...new Set(granted)], `claim "${nameClaim}"`);
+    const identity = identityOf(name, [...new Set(granted)], `claim "${nameClaim}"`);
+    const { exp } = payload;
+    return exp === undefined
+      ? identity
+      : { ...identity, validUntil: new Date((exp + CLOCK_TOLERANCE_SECONDS) * 1_000) };
   };
 }
 

@@ -60,6 +60,7 @@ export const METHOD_ROLES: Readonly<Record<string, Allowed>> = {
   "millwright.v1.PowerShelfService/ListExpectedPowerShelves": ["viewer"],
   "millwright.v1.PowerShelfService/RefreshPowerShelf":  ["operator"],
   "millwright.v1.PowerShelfService/CreatePowerShelf":   ["operator"],
+  "millwright.v1.PowerShelfService/SetPowerShelfCredentials": ["operator"],
   "millwright.v1.MachineLifecycleService/AcceptMachine":    ["operator"],
   "millwright.v1.MachineLifecycleService/EnterMaintenance": ["operator"],
   "millwright.v1.MachineLifecycleService/ExitMaintenance":  ["operator"],

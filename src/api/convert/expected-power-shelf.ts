@@ -40,6 +40,8 @@ export const expectedQueryFrom = (message: ListExpectedPowerShelvesRequest): Exp
   pageSize: message.pageSize,
   pageToken: message.pageToken,
   rackId: nonEmpty(message.rackId),
+  bmcMac: nonEmpty(message.bmcMac),
+  powerShelfId: nonEmpty(message.powerShelfId),
   explored: exploreResultsFrom(message.exploreState, "explore_state"),
 });
 

@@ -25,9 +25,13 @@ export const lifecycleOf = (lifecycle: Lifecycle<Thing>): MessageInitShape<typeo
     terminal: spec.terminal ?? false,
     sla: durationOf(spec.sla ?? null),
     holdsClaim: spec.claims ?? false,
+    deadline: durationOf(spec.deadline ?? null),
   })),
   transitions: lifecycle.transitions.map(transitionOf),
 });
+
+/** Names in the sources are in camelCase; those that people see have one spelling. */
+const wordOf = (name: string): string => name.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
 
 const transitionOf = ([from, trigger, to, options]: Row<Thing>): MessageInitShape<
   typeof LifecycleTransitionSchema
@@ -40,4 +44,8 @@ const transitionOf = ([from, trigger, to, options]: Row<Thing>): MessageInitShap
   doc: options?.added ?? "",
   deletes: to === GONE,
   stays: to === STAY,
+  provided: wordOf(options?.provided?.name ?? ""),
+  clears: (options?.clears ?? []).map(({ field }) => wordOf(field)),
+  carries: wordOf(options?.carries?.name ?? ""),
+  sets: wordOf(options?.sets?.name ?? ""),
 });

@@ -3,6 +3,7 @@ import {
   type ClaimSchema,
   type CreatePowerShelfRequest,
   DeletedShelves,
+  type DeviceLogEntrySchema,
   type ListPowerShelvesRequest,
   type MaintenanceRequestSchema,
   type PowerShelfSchema,
@@ -57,6 +58,7 @@ export const powerShelfQueryFrom = (message: ListPowerShelvesRequest): PowerShel
   state: nonEmpty(message.state),
   powerState: nonEmpty(message.powerState),
   stuckOnly: message.stuckOnly,
+  failingOnly: message.failingOnly,
   deleted: wordFor<Deleted>(DELETED, message.deleted, "deleted"),
   bmcMac: nonEmpty(message.bmcMac),
 });
@@ -74,6 +76,7 @@ export function powerShelfOf(view: PowerShelfView): WireShelf {
     ...stateOf(view),
     ...requestsOf(shelf),
     ...factsOf(shelf),
+    ...healthOf(view),
     bmc: bmcOf(shelf),
     ...(view.claim && { claim: claimOf(view.claim) }),
     waitingClaims: view.waitingClaims.map(claimOf),
@@ -86,7 +89,7 @@ export function powerShelfOf(view: PowerShelfView): WireShelf {
   };
 }
 
-function stateOf({ shelf, reason, sla, stuck }: PowerShelfView) {
+function stateOf({ shelf, reason, sla, stuck, condition, lastLook, failingSince }: PowerShelfView) {
   const { name, ...carried } = shelf.state;
   return {
     state: name,
@@ -96,6 +99,9 @@ function stateOf({ shelf, reason, sla, stuck }: PowerShelfView) {
     stateVersion: BigInt(shelf.stateVersion),
     sla: durationOf(sla),
     stuck,
+    condition: condition ?? "",
+    failing: lastLook === "failed",
+    failingSince: timestampOf(failingSince),
   } satisfies WireShelf;
 }
 
@@ -139,6 +145,33 @@ function factsOf({ facts }: PowerShelfRecord) {
       ...(supply.on !== null && { on: supply.on }),
     })),
     sensors: facts.sensors.map(({ name, value, unit }) => ({ name, value, unit })),
+  } satisfies WireShelf;
+}
+
+export const logEntriesOf = ({ shelf }: PowerShelfView): MessageInitShape<typeof DeviceLogEntrySchema>[] =>
+  shelf.facts.deviceLog.map(({ id, at, severity, message }) => ({
+    id,
+    at: timestampOf(at === null ? null : new Date(at)),
+    severity,
+    message,
+  }));
+
+function healthOf({ healthWord, health, reports }: PowerShelfView) {
+  const counted = new Set(health.sources.map(({ source }) => source));
+  return {
+    health: healthWord,
+    healthSources: reports.map(({ report, mode }) => ({
+      source: report.source,
+      mode,
+      counts: counted.has(report.source),
+      observedAt: timestampOf(report.observedAt),
+      alerts: report.alerts.map(({ id, target, message, inAlertSince }) => ({
+        id,
+        target: target ?? "",
+        message,
+        since: timestampOf(inAlertSince),
+      })),
+    })),
   } satisfies WireShelf;
 }
 

@@ -1,12 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { Code, ConnectError, createContextKey, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import { type Clock, systemClock } from "../../kernel/clock.ts";
+import { type Duration, minutes } from "../../kernel/duration.ts";
 import type { Log } from "../../kernel/log.ts";
 import type { Caller } from "../../services/caller.ts";
 import { continueTrace, currentTraceparent, withSpan } from "../../telemetry/tracing.ts";
-import type { Authenticate } from "../auth/authenticate.ts";
+import type { Authenticate, SignedIn } from "../auth/authenticate.ts";
 import { contractOf, toConnectError } from "../error-codes.ts";
 import { peerKey } from "../peer.ts";
+import { StreamGuard } from "./stream-guard.ts";
 import { correctTransportError } from "./transport-errors.ts";
 import { untilAborted } from "./until-aborted.ts";
 
@@ -20,6 +22,8 @@ export const requestIdKey = createContextKey<string>("", { description: "request
 export interface CallFrame {
   readonly requestGate: (context: HandlerContext) => Promise<void>;
   readonly interceptors: readonly Interceptor[];
+  /** To be called when credentials were revoked: streams of their bearers end. */
+  readonly recheckStreams: () => void;
 }
 
 interface CallFrameOptions {
@@ -30,6 +34,8 @@ interface CallFrameOptions {
   readonly observe?: (call: { readonly method: string; readonly code: string; readonly ms: number }) => void;
   /** Whether callers' W3C traceparent headers are continued. */
   readonly acceptTraceparent?: boolean;
+  /** How often the callers of open streams are authenticated again. */
+  readonly recheckStreamsEvery?: Duration;
 }
 
 interface OpenCall {
@@ -37,10 +43,12 @@ interface OpenCall {
   readonly method: string;
   /** How the handler ended; undefined while it has not. */
   outcome: Code | "ok" | undefined;
+  /** How the caller signed in, and how to ask again. */
+  credentials: { readonly first: SignedIn; readonly authenticate: () => Promise<SignedIn> } | undefined;
 }
 
 const openCallKey = createContextKey<OpenCall>(
-  { id: "", method: "", outcome: undefined },
+  { id: "", method: "", outcome: undefined, credentials: undefined },
   { description: "open call" },
 );
 
@@ -55,7 +63,9 @@ export function createCallFrame({
   clock = systemClock,
   observe = () => {},
   acceptTraceparent = true,
+  recheckStreamsEvery = minutes(1),
 }: CallFrameOptions): CallFrame {
+  const guard = new StreamGuard({ every: recheckStreamsEvery, clock });
   const reportFor = (call: OpenCall) => (cause: unknown) => {
     log.error({ err: cause, method: call.method, requestId: call.id }, "request failed unexpectedly");
     return call.id;
@@ -82,15 +92,16 @@ export function createCallFrame({
         else log.info(fields, "request");
       });
       try {
-        context.values.set(
-          callerKey,
-          await authenticate(context.requestHeader, context.values.get(peerKey), call.method),
-        );
+        const recheck = () => authenticate(context.requestHeader, context.values.get(peerKey), call.method);
+        const caller = await recheck();
+        context.values.set(callerKey, caller);
+        call.credentials = { first: caller, authenticate: recheck };
       } catch (error) {
         throw toConnectError(error, contractOf(context.service.typeName), reportFor(call));
       }
     },
-    interceptors: [createErrorMapping(reportFor), createTracing(acceptTraceparent)],
+    interceptors: [createErrorMapping(reportFor, guard), createTracing(acceptTraceparent)],
+    recheckStreams: () => guard.lookAgain(),
   };
 }
 
@@ -110,7 +121,10 @@ function createTracing(acceptTraceparent: boolean): Interceptor {
   };
 }
 
-function createErrorMapping(reportFor: (call: OpenCall) => (cause: unknown) => string): Interceptor {
+function createErrorMapping(
+  reportFor: (call: OpenCall) => (cause: unknown) => string,
+  guard: StreamGuard,
+): Interceptor {
   return (next) => async (request) => {
     const call = request.contextValues.get(openCallKey);
     const toAnswer = (error: unknown): ConnectError => {
@@ -126,11 +140,21 @@ function createErrorMapping(reportFor: (call: OpenCall) => (cause: unknown) => s
         call.outcome = "ok";
         return response;
       }
-      return { ...response, message: mapStreamErrors(untilAborted(response.message, request.signal), call, toAnswer) };
+      const ended = guarded(guard, call, request.signal);
+      return { ...response, message: mapStreamErrors(untilAborted(response.message, ended), call, toAnswer) };
     } catch (error) {
       throw toAnswer(error);
     }
   };
+}
+
+/** The call's own signal, aborted also when the guard finds that the caller may no longer have the stream. */
+function guarded(guard: StreamGuard, { credentials }: OpenCall, signal: AbortSignal): AbortSignal {
+  if (!credentials) return signal;
+  const refused = new AbortController();
+  const { first, authenticate } = credentials;
+  onEnd(signal, guard.guard(first, { authenticate, refuse: (reason) => refused.abort(reason) }));
+  return AbortSignal.any([signal, refused.signal]);
 }
 
 async function* mapStreamErrors<T>(
@@ -151,6 +175,7 @@ function openCall(context: HandlerContext): OpenCall {
     id: requestIdFrom(context.requestHeader.get("x-request-id")),
     method: `${context.service.typeName}/${context.method.name}`,
     outcome: undefined,
+    credentials: undefined,
   };
   context.values.set(openCallKey, call).set(requestIdKey, call.id);
   context.responseHeader.set("x-request-id", call.id);

@@ -2,10 +2,11 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { PowerShelfService } from "../../../contract/millwright/v1/power_shelf_pb.js";
 import type { ServiceDeps } from "../../services/deps.ts";
 import { pageExpectedPowerShelves } from "../../services/expected-power-shelves.ts";
+import { setPowerShelfCredentials } from "../../services/power-shelf-credentials.ts";
 import { pagePowerShelves, viewPowerShelf } from "../../services/power-shelf-view.ts";
 import { createPowerShelf, refreshPowerShelf } from "../../services/power-shelves.ts";
 import { expectedOf, expectedQueryFrom } from "../convert/expected-power-shelf.ts";
-import { createPowerShelfFrom, powerShelfOf, powerShelfQueryFrom } from "../convert/power-shelf.ts";
+import { createPowerShelfFrom, logEntriesOf, powerShelfOf, powerShelfQueryFrom } from "../convert/power-shelf.ts";
 import { callerKey } from "./interceptors.ts";
 
 export const powerShelves = (deps: ServiceDeps): ServiceImpl<typeof PowerShelfService> => ({
@@ -18,10 +19,15 @@ export const powerShelves = (deps: ServiceDeps): ServiceImpl<typeof PowerShelfSe
     return { powerShelves: items.map(powerShelfOf), nextPageToken };
   },
   async getPowerShelf({ id }) {
-    return { powerShelf: powerShelfOf(await viewPowerShelf(deps, id)) };
+    const view = await viewPowerShelf(deps, id);
+    return { powerShelf: powerShelfOf(view), logEntries: logEntriesOf(view) };
   },
   async refreshPowerShelf({ id, forgetCertificate }, { values }) {
     await refreshPowerShelf(deps, values.get(callerKey), { id, forgetCertificate });
+    return {};
+  },
+  async setPowerShelfCredentials({ id, bmcUsername, bmcPassword }, { values }) {
+    await setPowerShelfCredentials(deps, values.get(callerKey), { id, bmcUsername, bmcPassword });
     return {};
   },
   async listExpectedPowerShelves(request) {

@@ -1,19 +1,28 @@
 import type { ConnectRouter } from "@connectrpc/connect";
+import { MachineService, PlanService, RunService } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { Forge } from "../../../contract/forge/forge_pb.js";
+import { ClusterService, ImageService } from "../../../contract/millwright/v1/cluster_pb.js";
 import { HistoryService } from "../../../contract/millwright/v1/history_pb.js";
 import { LifecycleService } from "../../../contract/millwright/v1/lifecycle_pb.js";
+import { MachineLifecycleService } from "../../../contract/millwright/v1/machine_pb.js";
+import { PlanCatalogService } from "../../../contract/millwright/v1/plan_pb.js";
 import { PowerShelfService } from "../../../contract/millwright/v1/power_shelf_pb.js";
 import { SystemService } from "../../../contract/millwright/v1/system_pb.js";
 import { TokenService } from "../../../contract/millwright/v1/token_pb.js";
 import { WatchService } from "../../../contract/millwright/v1/watch_pb.js";
 import type { ServiceDeps } from "../../services/deps.ts";
+import type { RunDeps } from "../../services/runs.ts";
 import type { SystemInfo } from "../../services/system.ts";
 import type { EventSource } from "../../services/watch.ts";
+import { clusters, images } from "./catalogs.ts";
 import { forgeExpectedPowerShelves } from "./forge-expected-power-shelves.ts";
 import { forgePowerShelves } from "./forge-power-shelves.ts";
 import { history } from "./history.ts";
 import { lifecycles } from "./lifecycles.ts";
+import { machineLifecycle, machines } from "./machines.ts";
+import { planCatalog, plans } from "./plans.ts";
 import { powerShelves } from "./power-shelves.ts";
+import { runs } from "./runs.ts";
 import { serve } from "./serve.ts";
 import { system } from "./system.ts";
 import { tokens } from "./tokens.ts";
@@ -21,6 +30,8 @@ import { watch } from "./watch.ts";
 
 export interface RouteDeps {
   readonly services: ServiceDeps;
+  /** What runs can do; without it there are none. */
+  readonly runs?: Omit<RunDeps, keyof ServiceDeps>;
   readonly events: EventSource;
   readonly system: SystemInfo;
   readonly onTokenRevoked: (id: string) => void;
@@ -31,6 +42,13 @@ export function registerRoutes(router: ConnectRouter, deps: RouteDeps): void {
   const { services } = deps;
   serve(router, Forge, { ...forgePowerShelves(services), ...forgeExpectedPowerShelves(services) });
   serve(router, PowerShelfService, powerShelves(services));
+  serve(router, MachineService, machines(services));
+  serve(router, MachineLifecycleService, machineLifecycle(services));
+  serve(router, PlanService, plans(services));
+  serve(router, PlanCatalogService, planCatalog(services));
+  if (deps.runs) serve(router, RunService, runs({ ...services, ...deps.runs }, deps.events));
+  serve(router, ClusterService, clusters(services));
+  serve(router, ImageService, images(services));
   serve(router, LifecycleService, lifecycles(services));
   serve(router, HistoryService, history(services));
   serve(router, WatchService, watch(services, deps.events));

@@ -1,5 +1,6 @@
 import fastify, { type FastifyInstance } from "fastify";
 import { afterEach, describe, expect, test } from "vitest";
+import { milliseconds } from "../../kernel/duration.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { createOperations, type OperationsOptions } from "./operations.ts";
 
@@ -34,7 +35,7 @@ describe("operations", () => {
 
   test("/readyz is 503 with the reason of each part that is not, also if its check throws or hangs", async () => {
     const get = await serve({
-      checkTimeoutMs: 10,
+      checkTimeout: milliseconds(10),
       checks: {
         database: async () => {
           throw new Error("cannot reach postgres://mw:hunter2@db");

@@ -5,7 +5,7 @@ import type { CallContext } from "../call.ts";
 import type { Provider } from "../provider.ts";
 
 /** What can be wrong with a device or the way to it. `lies_…`: it misbehaves and says that all is well. */
-export const DEVICE_TROUBLES = [
+const DEVICE_TROUBLES = [
   "cuts_connections",
   "hangs",
   "is_overloaded",

@@ -61,6 +61,24 @@ export function describePowerControl(name: string, setUp: SetUpBench): void {
       expect(await bench.commandsAccepted()).toBe(2);
     });
 
+    test("says whether it sent a command", async () => {
+      expect(await set("on")).toEqual({ commanded: false });
+      expect(await set("off")).toEqual({ commanded: true });
+      expect(await set("off")).toEqual({ commanded: false });
+    });
+
+    test("sends no command that its caller knows to have been accepted a moment ago, by whomever", async () => {
+      const told = { at: new Date() };
+      expect(await power.setPower(bench.target, "off", aCall(), told)).toEqual({ commanded: false });
+      expect(await bench.commandsAccepted()).toBe(0);
+    });
+
+    test("sends one that was accepted long ago and never took effect", async () => {
+      const told = { at: new Date(Date.now() - 3_600_000) };
+      expect(await power.setPower(bench.target, "off", aCall(), told)).toEqual({ commanded: true });
+      expect(await bench.commandsAccepted()).toBe(1);
+    });
+
     test("changes its mind when asked for the opposite meanwhile", async () => {
       await set("off");
       await set("on");

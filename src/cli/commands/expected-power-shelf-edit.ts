@@ -1,14 +1,18 @@
 import { create } from "@bufbuild/protobuf";
 import {
   type ExpectedPowerShelf,
+  type ExpectedPowerShelfList,
   ExpectedPowerShelfSchema,
   Forge,
   MetadataSchema,
 } from "../../../contract/forge/forge_pb.js";
-import { CliError, EXIT, UsageError } from "../errors.ts";
+import { PowerShelfService } from "../../../contract/millwright/v1/power_shelf_pb.js";
+import { confirm } from "../confirm.ts";
+import { UsageError } from "../errors.ts";
 import { printDone } from "../printing.ts";
 import { type PasswordOptions, readBmcPassword } from "../secret-input.ts";
 import type { Session } from "../session.ts";
+import { nameEntry } from "./expected-entry.ts";
 import { parseExpectedFile } from "./expected-file.ts";
 
 export interface ExpectedFields extends PasswordOptions {
@@ -39,9 +43,14 @@ export async function addExpected(session: Session, options: ExpectedFields): Pr
 
 /** Only what is given changes; without a password, the stored one stays. */
 export async function updateExpected(session: Session, macOrId: string, options: ExpectedFields): Promise<undefined> {
+  const password = await readBmcPassword(session, options, "if-given");
+  if (password === undefined && Object.values(options).every((given) => given === undefined))
+    throw new UsageError(
+      "nothing to change is given",
+      "`millwright expected-power-shelf update --help` lists what can be",
+    );
   const forge = await session.client(Forge);
   const expected = await forge.getExpectedPowerShelf(nameEntry(macOrId), { signal: session.signal });
-  const password = await readBmcPassword(session, options, "if-given");
   applyFields(expected, options);
   expected.bmcPassword = password ?? "";
   await forge.updateExpectedPowerShelf(expected, { signal: session.signal });
@@ -56,34 +65,49 @@ export async function deleteExpected(session: Session, macOrId: string): Promise
   await printDone(session, `Expected power shelf ${macOrId} deleted.`, { expected_power_shelf: macOrId });
 }
 
-export async function replaceAllExpected(session: Session, { file }: { readonly file: string }): Promise<undefined> {
+export async function replaceAllExpected(
+  session: Session,
+  { file, yes }: { readonly file: string; readonly yes?: boolean },
+): Promise<undefined> {
   const list = await parseExpectedFile(
     file === "-" ? await session.terminal.stdin.readAll() : file,
     file === "-" ? "text" : "path",
   );
+  const dropped = yes ? 0 : await countMissing(session, list);
+  if (dropped > 0) {
+    // Standard input has been read to its end: nobody can answer there.
+    await confirm(session, {
+      what: `Drop ${dropped} expected power shelves that are not in the file?`,
+      canAsk: file !== "-",
+    });
+  }
   const forge = await session.client(Forge);
   await forge.replaceAllExpectedPowerShelves(list, { signal: session.signal });
   const count = list.expectedPowerShelves.length;
   await printDone(session, `Expected power shelves replaced: there are ${count} now.`, { count });
 }
 
+/** How many entries on record the file leaves out. */
+async function countMissing(session: Session, list: ExpectedPowerShelfList): Promise<number> {
+  const bare = (mac: string) => mac.replace(/[:.-]/g, "").toLowerCase();
+  const kept = new Set(list.expectedPowerShelves.map(({ bmcMacAddress }) => bare(bmcMacAddress)));
+  const client = await session.client(PowerShelfService);
+  let missing = 0;
+  let pageToken = "";
+  do {
+    const page = await client.listExpectedPowerShelves({ pageSize: 500, pageToken }, { signal: session.signal });
+    missing += page.expectedPowerShelves.filter(({ bmcMac }) => !kept.has(bare(bmcMac))).length;
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+  return missing;
+}
+
 export async function deleteAllExpected(session: Session, { yes }: { readonly yes?: boolean }): Promise<undefined> {
-  const { stdin, stderr } = session.terminal;
-  if (!yes && stdin.isTTY && stderr.isTTY) {
-    const answer = await stdin.ask("Delete the whole expected inventory of power shelves? Type yes: ", {
-      hidden: false,
-    });
-    if (answer.trim() !== "yes") throw new CliError(EXIT.usage, "not confirmed; nothing was deleted");
-  }
+  if (!yes) await confirm(session, { what: "Delete the whole expected inventory of power shelves?", canAsk: true });
   const forge = await session.client(Forge);
   await forge.deleteAllExpectedPowerShelves({}, { signal: session.signal });
   await printDone(session, "All expected power shelves deleted.", { deleted: "all" });
 }
-
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
-const nameEntry = (macOrId: string) =>
-  UUID.test(macOrId) ? { expectedPowerShelfId: { value: macOrId } } : { bmcMacAddress: macOrId };
 
 function applyFields(expected: ExpectedPowerShelf, fields: ExpectedFields): void {
   expected.bmcMacAddress = fields.bmcMacAddress ?? expected.bmcMacAddress;

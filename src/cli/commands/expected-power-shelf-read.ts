@@ -12,15 +12,19 @@ import {
 } from "../../../contract/millwright/v1/power_shelf_pb.js";
 import { CliError, EXIT, UsageError } from "../errors.ts";
 import type { Column } from "../output.ts";
+import { byPlace } from "../place-order.ts";
 import { printList, printOne } from "../printing.ts";
 import { enumNumber, enumWord, enumWords, jsonOf } from "../proto-json.ts";
 import type { Session } from "../session.ts";
 import type { Tone } from "../table.ts";
 import { age, clockTime } from "../times.ts";
+import { nameEntry } from "./expected-entry.ts";
 
 export interface ExpectedListOptions {
   readonly rack?: string;
   readonly exploreState?: string;
+  readonly bmcMac?: string;
+  readonly powerShelf?: string;
 }
 
 const exploreText = (expected: ExpectedPowerShelf): string => enumWord(ExploreStateSchema, expected.exploreState);
@@ -51,17 +55,23 @@ async function readExpected(session: Session, options: ExpectedListOptions): Pro
       `--explore-state: ${JSON.stringify(options.exploreState)} is none of ${enumWords(ExploreStateSchema).join(", ")}`,
     );
   }
+  const filters = {
+    rackId: options.rack ?? "",
+    exploreState,
+    bmcMac: options.bmcMac ?? "",
+    powerShelfId: options.powerShelf ?? "",
+  };
   const all: ExpectedPowerShelf[] = [];
   let pageToken = "";
   do {
     const page = await client.listExpectedPowerShelves(
-      { pageSize: 500, pageToken, rackId: options.rack ?? "", exploreState },
+      { pageSize: 500, pageToken, ...filters },
       { signal: session.signal },
     );
     all.push(...page.expectedPowerShelves);
     pageToken = page.nextPageToken;
   } while (pageToken !== "");
-  return all;
+  return all.sort(byPlace);
 }
 
 export async function listExpected(session: Session, options: ExpectedListOptions): Promise<undefined> {
@@ -71,11 +81,7 @@ export async function listExpected(session: Session, options: ExpectedListOption
 /** One entry by MAC address or id, with how finding it goes; without either, all of them. */
 export async function showExpected(session: Session, macOrId: string | undefined): Promise<undefined> {
   if (macOrId === undefined) return listExpected(session, {});
-  const wanted = macOrId.toLowerCase();
-  const bare = wanted.replace(/[:.-]/g, "");
-  const found = (await readExpected(session, {})).find(
-    ({ id, bmcMac }) => id === wanted || bmcMac.replace(/[:.-]/g, "").toLowerCase() === bare,
-  );
+  const [found] = await readExpected(session, { bmcMac: await macOf(session, macOrId) });
   if (!found) {
     throw new CliError(
       EXIT.notFound,
@@ -112,9 +118,28 @@ export async function showExpected(session: Session, macOrId: string | undefined
       ],
       ["Message", found.exploreMessage],
       ["Next attempt", clockTime(found.nextExploreAt)],
-      ["Power shelf", found.powerShelfId || "none yet"],
+      ["Power shelf", found.powerShelfId || (found.exploreState === ExploreState.DETACHED ? "deleted" : "none yet")],
+      ["Meaning", meaningOf(found)],
     ],
   });
+}
+
+/** What a state means where its word alone leaves one at a loss, and the way out. */
+function meaningOf({ exploreState, bmcMac, serial }: ExpectedPowerShelf): string {
+  if (exploreState !== ExploreState.DETACHED) return "";
+  return (
+    "its power shelf was deleted, so it is not looked for any more. " +
+    `\`millwright expected-power-shelf update ${bmcMac} --serial ${serial}\` brings it back; ` +
+    `\`millwright expected-power-shelf delete ${bmcMac}\` forgets it`
+  );
+}
+
+/** The list knows entries by MAC address; who gives an id has it looked up. */
+async function macOf(session: Session, macOrId: string): Promise<string> {
+  const key = nameEntry(macOrId);
+  if ("bmcMacAddress" in key) return key.bmcMacAddress;
+  const forge = await session.client(Forge);
+  return (await forge.getExpectedPowerShelf(key, { signal: session.signal })).bmcMacAddress;
 }
 
 const linkedColumns: readonly Column<LinkedExpectedPowerShelf>[] = [

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { type ExpectedPowerShelf, Forge } from "../../../contract/forge/forge_pb.js";
 import { ExploreState, PowerShelfService } from "../../../contract/millwright/v1/power_shelf_pb.js";
-import { type FakeTerminalOptions, noted, runAgainst } from "../fake-terminal.ts";
+import { type FakeTerminalOptions, noted, runAgainst } from "../testing/fake-terminal.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "millwright-cli-"));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -29,6 +29,7 @@ const entry = {
 };
 
 async function run(line: string | readonly string[], options: FakeTerminalOptions = {}) {
+  const asked: { bmcMac: string; powerShelfId: string }[] = [];
   const sent: { call: string; shelves: readonly ExpectedPowerShelf[] }[] = [];
   const note = (call: string) => (shelf: ExpectedPowerShelf) => noted(sent, { call, shelves: [shelf] });
   const result = await runAgainst(
@@ -48,12 +49,18 @@ async function run(line: string | readonly string[], options: FakeTerminalOption
           noted(sent, { call: "replace", shelves: expectedPowerShelves }),
         deleteAllExpectedPowerShelves: () => noted(sent, { call: "delete-all", shelves: [] }),
       });
-      router.service(PowerShelfService, { listExpectedPowerShelves: () => ({ expectedPowerShelves: [entry] }) });
+      router.service(PowerShelfService, {
+        listExpectedPowerShelves: ({ bmcMac, powerShelfId }) => {
+          asked.push({ bmcMac, powerShelfId });
+          const isIt = bmcMac === "" || bmcMac.replace(/[:.-]/g, "").toLowerCase() === "02005e100001";
+          return { expectedPowerShelves: isIt ? [entry] : [] };
+        },
+      });
     },
     line,
     options,
   );
-  return { ...result, sent };
+  return { ...result, sent, asked };
 }
 
 test("add sends the entry, with both spellings of its options", async () => {
@@ -93,10 +100,22 @@ test("update changes only what is given, and does not ask for the password", asy
 });
 
 test("show finds an entry by any notation of its MAC address, and tells how finding it goes", async () => {
-  const { out } = await run("eps show 02-00-5E-10-00-01");
+  const { out, asked } = await run("eps show 02-00-5E-10-00-01");
+  expect(asked).toEqual([{ bmcMac: "02-00-5E-10-00-01", powerShelfId: "" }]);
   expect(out).toMatch(/Explored: +wrong_serial/);
   expect(out).toContain("its BMC shows serial SN9");
   expect((await run("eps show 02:00:5e:00:00:00")).code).toBe(3);
+});
+
+test("show finds an entry by its id without reading all of them", async () => {
+  const { out, asked } = await run(`eps show ${entry.id}`);
+  expect(out).toContain("its BMC shows serial SN9");
+  expect(asked).toEqual([{ bmcMac: "02:00:5e:10:00:01", powerShelfId: "" }]);
+});
+
+test("list can be narrowed to one BMC or one power shelf", async () => {
+  const { asked } = await run("eps list --bmc-mac 02:00:5e:10:00:01 --power-shelf ps-1");
+  expect(asked).toEqual([{ bmcMac: "02:00:5e:10:00:01", powerShelfId: "ps-1" }]);
 });
 
 test("an unknown --explore-state is refused with the words that are known", async () => {

@@ -21,6 +21,8 @@ function addReading(expected: Command, run: Run): void {
     .description("list expected power shelves, and how finding them goes")
     .option("--rack <id>", "only those of this rack")
     .option("--explore-state <state>", "only those in this state, such as pending, linked or unreachable")
+    .option("--bmc-mac <mac>", "only the one whose BMC has this MAC address")
+    .option("--power-shelf <id>", "only the one from which this power shelf was made")
     .action((options: ExpectedListOptions) => run(async (session) => (await load()).listExpected(session, options)));
   expected
     .command("show")
@@ -84,10 +86,13 @@ function addWholesale(expected: Command, run: Run): void {
       "after",
       "\nExample of a file:\n  - bmc_mac: 02:00:5e:10:00:01\n    bmc_endpoint: 10.0.0.7\n    bmc_username: admin\n    bmc_password: ...\n    serial: SN-1\n    rack_id: rack-1",
     )
-    .action((options: { file: string }) => run(async (session) => (await load()).replaceAllExpected(session, options)));
+    .option("-y, --yes", "do not ask before entries are dropped that the file does not have")
+    .action((options: { file: string; yes?: boolean }) =>
+      run(async (session) => (await load()).replaceAllExpected(session, options)),
+    );
   expected
     .command("delete-all")
     .description("empty the expected inventory; power shelves made from it stay")
-    .option("-y, --yes", "do not ask")
+    .option("-y, --yes", "do not ask; needed where there is no terminal")
     .action((options: { yes?: boolean }) => run(async (session) => (await load()).deleteAllExpected(session, options)));
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { HistoryService, type ListHistoryRequest } from "../../../contract/millwright/v1/history_pb.js";
-import { createFakeShelves } from "../fake-shelves.ts";
-import { createFakeTerminal, runAgainst } from "../fake-terminal.ts";
+import { createFakeShelves } from "../testing/fake-shelves.ts";
+import { createFakeTerminal, runAgainst } from "../testing/fake-terminal.ts";
 
 /** A journal of `count` entries; the server's pages hold two at most. */
 function journal(count: number) {

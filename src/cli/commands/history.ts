@@ -1,4 +1,5 @@
-import { type Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { EVENT_TYPES } from "../event-types.ts";
 import type { Run } from "../session.ts";
 import type { HistoryOptions } from "./history-read.ts";
 
@@ -8,11 +9,14 @@ export const positiveNumber = (text: string): number => {
   return number;
 };
 
+export const eventTypes = (): Option =>
+  new Option("--type <type...>", "only events of these types; several values, or the option several times").choices(
+    EVENT_TYPES,
+  );
+
 /** What `history KIND ID` and `power-shelf history ID` have in common. */
 export const addHistoryOptions = (command: Command): Command =>
-  command
-    .option("-n, --limit <count>", "the newest so many entries", positiveNumber, 100)
-    .option("--type <type...>", "only events of these types, such as transition or requested");
+  command.option("-n, --limit <count>", "the newest so many entries", positiveNumber, 100).addOption(eventTypes());
 
 export function addHistoryCommand(program: Command, run: Run): void {
   addHistoryOptions(

@@ -15,6 +15,7 @@ import { enumWord, jsonOf } from "../proto-json.ts";
 import type { Session } from "../session.ts";
 import { clockTime, isoTime } from "../times.ts";
 import { HEALTH_TEMPLATES } from "./health-templates.ts";
+import { resolveShelf } from "./power-shelf-names.ts";
 
 const alertsText = (entry: HealthReportEntry): string =>
   (entry.report?.alerts ?? [])
@@ -57,7 +58,11 @@ export interface AddReportOptions {
   readonly printOnly?: boolean;
 }
 
-export async function addHealthReport(session: Session, id: string, options: AddReportOptions): Promise<undefined> {
+export async function addHealthReport(
+  session: Session,
+  idOrName: string,
+  options: AddReportOptions,
+): Promise<undefined> {
   const report = await reportFrom(session, options);
   const entry = create(HealthReportEntrySchema, {
     report,
@@ -67,6 +72,7 @@ export async function addHealthReport(session: Session, id: string, options: Add
     await printReport(session, report);
     return;
   }
+  const id = await resolveShelf(session, idOrName);
   const forge = await session.client(Forge);
   await forge.insertPowerShelfHealthReport(
     { powerShelfId: { id }, healthReportEntry: entry },

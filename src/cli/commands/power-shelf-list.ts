@@ -3,6 +3,7 @@ import { EXIT, isConnectError } from "../errors.ts";
 import { followEvents } from "../events.ts";
 import { createLiveView } from "../live-view.ts";
 import { renderChange, renderList, type Style } from "../output.ts";
+import { byPlace } from "../place-order.ts";
 import { printList } from "../printing.ts";
 import type { Session } from "../session.ts";
 import { columnsFor, shelfJson } from "./power-shelf-view.ts";
@@ -12,6 +13,7 @@ export interface ListOptions {
   readonly state?: string;
   readonly powerState?: string;
   readonly stuck?: boolean;
+  readonly failing?: boolean;
   readonly deleted: "exclude" | "only" | "include";
   readonly bmcMac?: string;
   readonly watch?: boolean;
@@ -42,6 +44,7 @@ async function readShelves(session: Session, options: ListOptions): Promise<Powe
         state: options.state ?? "",
         powerState: options.powerState ?? "",
         stuckOnly: options.stuck ?? false,
+        failingOnly: options.failing ?? false,
         deleted: DeletedShelves[DELETED[options.deleted]],
         bmcMac: options.bmcMac ?? "",
       },
@@ -51,12 +54,6 @@ async function readShelves(session: Session, options: ListOptions): Promise<Powe
     pageToken = page.nextPageToken;
   } while (pageToken !== "");
   return shelves.sort(byPlace);
-}
-
-/** As one walks past them: by rack, then by name, shelf-2 before shelf-10. */
-function byPlace(left: PowerShelf, right: PowerShelf): number {
-  const compare = (a: string, b: string) => a.localeCompare(b, "en", { numeric: true });
-  return compare(left.rackId, right.rackId) || compare(left.name, right.name) || compare(left.id, right.id);
 }
 
 /** The shelf as it is now; undefined once it is gone. */
@@ -80,6 +77,7 @@ function matches(shelf: PowerShelf, options: ListOptions): boolean {
     (options.state === undefined || shelf.state === options.state) &&
     (options.powerState === undefined || shelf.powerState === options.powerState) &&
     (!options.stuck || shelf.stuck) &&
+    (!options.failing || shelf.failing) &&
     (options.bmcMac === undefined || sameMac(shelf.bmc?.mac ?? "", options.bmcMac))
   );
 }

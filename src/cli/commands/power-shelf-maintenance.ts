@@ -3,6 +3,7 @@ import { UsageError } from "../errors.ts";
 import { printDone } from "../printing.ts";
 import type { Session } from "../session.ts";
 import { parseDuration } from "../times.ts";
+import { resolveShelves } from "./power-shelf-names.ts";
 
 export interface MaintenanceOptions {
   readonly powerShelfId: readonly string[];
@@ -23,10 +24,12 @@ export async function requestMaintenance(
   operation: Operation,
   options: MaintenanceOptions,
 ): Promise<number | undefined> {
-  const ids = [...new Set(options.powerShelfId)];
   if (options.timeout !== undefined && !options.wait)
     throw new UsageError("--timeout says how long to wait, so it needs --wait");
   const timeoutMs = options.timeout === undefined ? undefined : parseDuration(options.timeout, "--timeout");
+  if (timeoutMs === 0)
+    throw new UsageError("--timeout: 0s is no time to wait", "leave --wait out to submit without waiting");
+  const ids = [...new Set(await resolveShelves(session, options.powerShelfId))];
   const submit = async () => {
     const forge = await session.client(Forge);
     await forge.setPowerShelfMaintenance(

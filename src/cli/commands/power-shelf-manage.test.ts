@@ -13,7 +13,7 @@ import {
   PowerShelfService,
   TlsTrustMode,
 } from "../../../contract/millwright/v1/power_shelf_pb.js";
-import { noted, runAgainst } from "../fake-terminal.ts";
+import { noted, runAgainst } from "../testing/fake-terminal.ts";
 
 describe("create", () => {
   const line =
@@ -67,6 +67,52 @@ describe("create", () => {
     expect(code).toBe(2);
     expect(err).toContain("unknown option '--bmc-password'");
   });
+});
+
+describe("set-credentials", () => {
+  const attempt = async (extra: string, options = {}) => {
+    const sent: unknown[] = [];
+    const result = await runAgainst(
+      (router) =>
+        router.service(PowerShelfService, {
+          setPowerShelfCredentials: ({ id, bmcUsername, bmcPassword }) => noted(sent, { id, bmcUsername, bmcPassword }),
+        }),
+      `ps set-credentials s --bmc-username admin ${extra}`,
+      options,
+    );
+    return { ...result, sent };
+  };
+
+  test("sends user name and password, which it reads and never repeats", async () => {
+    const { sent, out, code } = await attempt("--bmc-password-stdin", { stdin: "hunter2\n" });
+    expect({ code, sent }).toEqual({ code: 0, sent: [{ id: "s", bmcUsername: "admin", bmcPassword: "hunter2" }] });
+    expect(out).toBe("Credentials of power shelf s set; they will be tried now.\n");
+  });
+
+  test("sends nothing without a password", async () => {
+    expect(await attempt("")).toMatchObject({ code: 2, sent: [] });
+  });
+});
+
+test("log shows what the device itself has noted, the newest last", async () => {
+  const routes = (router: Parameters<Parameters<typeof runAgainst>[0]>[0]) => {
+    router.service(PowerShelfService, {
+      getPowerShelf: ({ id }) => ({
+        powerShelf: { id },
+        logEntries:
+          id === "s"
+            ? [
+                { id: "2", severity: "critical", message: "fan stopped" },
+                { id: "1", severity: "ok", message: "fan started" },
+              ]
+            : [],
+      }),
+    });
+  };
+  const { out } = await runAgainst(routes, "ps log s");
+  expect(out).toMatch(/SEVERITY +ID +MESSAGE.*ok +1 +fan started.*critical +2 +fan stopped/s);
+  expect(JSON.parse((await runAgainst(routes, "ps log s -o json")).out)).toMatchObject([{ id: "1" }, { id: "2" }]);
+  expect((await runAgainst(routes, "ps log t")).err).toContain("empty");
 });
 
 test("delete, force-delete and refresh name their shelf", async () => {
@@ -123,7 +169,9 @@ describe("metadata", () => {
         getExpectedPowerShelf: () => ({ metadata: { name: "expected", labels: [{ key: "b", value: "2" }] } }),
       });
       router.service(PowerShelfService, {
-        listExpectedPowerShelves: () => ({ expectedPowerShelves: [{ id: "e", bmcMac: "m", powerShelfId: "s" }] }),
+        listExpectedPowerShelves: ({ powerShelfId }) => ({
+          expectedPowerShelves: powerShelfId === "s" ? [{ id: "e", bmcMac: "m", powerShelfId }] : [],
+        }),
       });
     };
     return { updates, run: (line: string) => runAgainst(routes, line) };

@@ -56,6 +56,20 @@ export async function refreshPowerShelf(
   await printDone(session, `Power shelf ${id} will be looked at now.`, { id });
 }
 
+export interface CredentialOptions extends PasswordOptions {
+  readonly bmcUsername: string;
+}
+
+export async function setCredentials(session: Session, id: string, options: CredentialOptions): Promise<undefined> {
+  const bmcPassword = (await readBmcPassword(session, options, "required")) ?? "";
+  const client = await session.client(PowerShelfService);
+  await client.setPowerShelfCredentials(
+    { id, bmcUsername: options.bmcUsername, bmcPassword },
+    { signal: session.signal },
+  );
+  await printDone(session, `Credentials of power shelf ${id} set; they will be tried now.`, { id });
+}
+
 export async function deletePowerShelf(session: Session, id: string): Promise<undefined> {
   const { Forge } = await import("../../../contract/forge/forge_pb.js");
   const forge = await session.client(Forge);

@@ -5,6 +5,7 @@ import { CliError, EXIT, isConnectError, UsageError } from "../errors.ts";
 import { printDone, printOne } from "../printing.ts";
 import { jsonOf } from "../proto-json.ts";
 import type { Session } from "../session.ts";
+import { resolveShelf } from "./power-shelf-names.ts";
 
 interface Versioned {
   readonly metadata: Metadata;
@@ -88,7 +89,7 @@ export async function setMetadata(session: Session, id: string, options: SetOpti
     throw new UsageError("give --name, --description or both");
   return changeMetadata(
     session,
-    id,
+    await resolveShelf(session, id),
     (metadata) => {
       metadata.name = options.name ?? metadata.name;
       metadata.description = options.description ?? metadata.description;
@@ -141,23 +142,22 @@ export async function metadataFromExpected(
 
 async function readExpectedMetadata(session: Session, id: string): Promise<Metadata> {
   const client = await session.client(PowerShelfService);
-  let pageToken = "";
-  do {
-    const page = await client.listExpectedPowerShelves({ pageSize: 500, pageToken }, { signal: session.signal });
-    const found = page.expectedPowerShelves.find((expected) => expected.powerShelfId === id);
-    if (found) {
-      const forge = await session.client(Forge);
-      const entry = await forge.getExpectedPowerShelf(
-        { bmcMacAddress: found.bmcMac, expectedPowerShelfId: { value: found.id } },
-        { signal: session.signal },
-      );
-      return entry.metadata ?? create(MetadataSchema);
-    }
-    pageToken = page.nextPageToken;
-  } while (pageToken !== "");
-  throw new CliError(
-    EXIT.notFound,
-    `no expected power shelf is linked to power shelf ${id}`,
-    "`millwright expected-power-shelf list` shows the links",
+  const { expectedPowerShelves } = await client.listExpectedPowerShelves(
+    { powerShelfId: id },
+    { signal: session.signal },
   );
+  const [found] = expectedPowerShelves;
+  if (!found) {
+    throw new CliError(
+      EXIT.notFound,
+      `no expected power shelf is linked to power shelf ${id}`,
+      "`millwright expected-power-shelf list` shows the links",
+    );
+  }
+  const forge = await session.client(Forge);
+  const entry = await forge.getExpectedPowerShelf(
+    { bmcMacAddress: found.bmcMac, expectedPowerShelfId: { value: found.id } },
+    { signal: session.signal },
+  );
+  return entry.metadata ?? create(MetadataSchema);
 }

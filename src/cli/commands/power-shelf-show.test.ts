@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { PowerShelfSchema } from "../../../contract/millwright/v1/power_shelf_pb.js";
-import { createFakeShelves } from "../fake-shelves.ts";
-import { createFakeTerminal, runAgainst } from "../fake-terminal.ts";
+import { createFakeShelves } from "../testing/fake-shelves.ts";
+import { createFakeTerminal, runAgainst } from "../testing/fake-terminal.ts";
 
 const now = new Date("2026-03-01T12:00:00Z");
 const at = (text: string) => ({ seconds: BigInt(Date.parse(text) / 1000), nanos: 0 });
@@ -207,4 +207,14 @@ test("--watch of one shelf ends when it is gone", async () => {
   fake.shelves.delete("ps-2");
   fake.emit({ kind: "power_shelf", id: "ps-2", type: "deleted" });
   expect((await running).code).toBe(3);
+});
+
+test("show says when the next look is, and when none is planned", async () => {
+  const fake = fleet();
+  fake.put({ id: "ps-4", state: "ready", nextCheckAt: at("2026-03-01T12:00:30Z") });
+  fake.put({ id: "ps-5", state: "ready", nextCheckAt: at("2026-03-01T11:59:30Z") });
+  const check = async (id: string) => (await runAgainst(fake.routes, `ps show ${id}`, { now })).out;
+  expect(await check("ps-1")).toMatch(/Next check: +none planned/);
+  expect(await check("ps-4")).toMatch(/Next check: +in 30/);
+  expect(await check("ps-5")).toMatch(/Next check: +due/);
 });

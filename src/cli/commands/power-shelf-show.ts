@@ -1,11 +1,13 @@
 import { type PowerShelf, PowerShelfService } from "../../../contract/millwright/v1/power_shelf_pb.js";
-import { EXIT, isConnectError, UsageError } from "../errors.ts";
+import { CliError, EXIT, isConnectError } from "../errors.ts";
 import { followEvents } from "../events.ts";
 import { createLiveView } from "../live-view.ts";
 import { renderChange, renderOne } from "../output.ts";
 import { printOne } from "../printing.ts";
 import type { Session } from "../session.ts";
+import { clockTime } from "../times.ts";
 import { goneLine, listPowerShelves, readShelf } from "./power-shelf-list.ts";
+import { findIdByName } from "./power-shelf-names.ts";
 import { columnsFor, shelfJson, shelfThing } from "./power-shelf-view.ts";
 
 /** One shelf by id or name; without either, all of them. */
@@ -30,24 +32,34 @@ async function findShelf(session: Session, idOrName: string): Promise<PowerShelf
   } catch (error) {
     const { Code } = await import("@connectrpc/connect");
     if (!isConnectError(error) || (error.code !== Code.NotFound && error.code !== Code.InvalidArgument)) throw error;
-    const named = await findByName(session, idOrName);
+    const id = await findIdByName(session, idOrName);
+    const named = id === undefined ? undefined : await readShelf(session, id);
     if (named) return named;
-    throw error;
+    throw (await goneError(session, idOrName)) ?? error;
   }
   throw new Error(`the server answered without the power shelf ${idOrName}`);
 }
 
-async function findByName(session: Session, name: string): Promise<PowerShelf | undefined> {
-  const { Forge } = await import("../../../contract/forge/forge_pb.js");
-  const forge = await session.client(Forge);
-  const { powerShelves } = await forge.findPowerShelves({ name }, { signal: session.signal });
-  const ids = powerShelves.map((shelf) => shelf.id?.id ?? "");
-  if (ids.length > 1)
-    throw new UsageError(
-      `${ids.length} power shelves are named ${JSON.stringify(name)}`,
-      `give the id: ${ids.join(", ")}`,
-    );
-  return ids[0] === undefined ? undefined : readShelf(session, ids[0]);
+/** A shelf that was here once has a history, which says what became of it. */
+async function goneError(session: Session, id: string): Promise<CliError | undefined> {
+  const { HistoryService } = await import("../../../contract/millwright/v1/history_pb.js");
+  const client = await session.client(HistoryService);
+  const request = { kind: "power_shelf", id, pageSize: 1, newestFirst: true };
+  const last = await client.listHistory(request, { signal: session.signal }).then(
+    ({ events }) => events[0],
+    // Whoever may not read it, or asked with what cannot be an id, has the first error to go by.
+    () => undefined,
+  );
+  if (!last) return undefined;
+  const how =
+    last.type === "deleted"
+      ? `was deleted ${clockTime(last.at)}${last.actor === "" ? "" : ` by ${last.actor}`}`
+      : "is gone";
+  return new CliError(
+    EXIT.notFound,
+    `power shelf ${id} does not exist any more: it ${how}`,
+    `\`millwright power-shelf history ${id}\` tells what happened to it`,
+  );
 }
 
 async function watchShelf(session: Session, id: string): Promise<number> {

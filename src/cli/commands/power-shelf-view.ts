@@ -1,21 +1,22 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
+  type Claim,
   type MaintenanceRequest,
+  MaintenanceRequestSchema,
   type PowerShelf,
   PowerShelfSchema,
   TlsTrustModeSchema,
 } from "../../../contract/millwright/v1/power_shelf_pb.js";
 import type { Column, Detail, OneThing, Section, Style } from "../output.ts";
 import { enumWord, jsonOf } from "../proto-json.ts";
-import { shorten, type Tone, tableOf } from "../table.ts";
+import { type Tone, tableOf } from "../table.ts";
 import { age, clockTime, describeDuration, isoTime, toDate, toMilliseconds } from "../times.ts";
-
-/** In lists, a reason is a glance; `show` has all of it. */
-const SHORT_REASON = 80;
 
 export const shelfJson = (shelf: PowerShelf) => jsonOf(PowerShelfSchema, shelf);
 
 function toneOfState(shelf: PowerShelf): Tone | undefined {
-  if (shelf.stuck || shelf.state === "error") return "bad";
+  if (shelf.stuck || shelf.failing || shelf.state === "error") return "bad";
   return shelf.state === "ready" ? "good" : "busy";
 }
 
@@ -27,12 +28,20 @@ const TONE_OF_POWER: { readonly [word: string]: Tone } = {
   powering_off: "busy",
 };
 
-/** maintenance (power_off), error, … with marks for what an operator must notice. */
+const CONDITIONS: { readonly [word: string]: string } = {
+  waiting: "waiting",
+  failing: "failing",
+  needs_intervention: "needs intervention",
+};
+
+/** maintenance (power_off), ready (failing), … with marks for what an operator must notice. */
 function stateText(shelf: PowerShelf): string {
   const operation = shelf.stateDetail?.operation;
+  const failing = shelf.failing ? [CONDITIONS[shelf.condition] ?? "failing"] : [];
   const marks = [
     ...(typeof operation === "string" ? [operation] : []),
-    ...(shelf.stuck ? ["stuck"] : []),
+    ...failing,
+    ...(shelf.stuck && !shelf.failing && shelf.state !== "error" ? ["stuck"] : []),
     ...(shelf.deletedAt ? ["deleted"] : []),
   ];
   return marks.length === 0 ? shelf.state : `${shelf.state} (${marks.join(", ")})`;
@@ -44,21 +53,32 @@ export function reasonText(shelf: PowerShelf): string {
   return shelf.stateReason || (typeof cause === "string" ? cause : "");
 }
 
+/** What was read before the looks began to fail may no longer be so. */
+const powerText = ({ powerState, failing }: PowerShelf): string =>
+  failing && powerState !== "" && powerState !== "unknown" ? `${powerState}?` : powerState;
+const healthText = ({ health, failing }: PowerShelf): string =>
+  failing && health !== "" && health !== "unknown" ? `unknown (was ${health})` : health;
+const toneOfPower = ({ powerState, failing }: PowerShelf): Tone | undefined =>
+  failing ? "busy" : TONE_OF_POWER[powerState];
+const toneOfHealth = ({ health, failing }: PowerShelf): Tone | undefined => (failing ? "busy" : TONE_OF_HEALTH[health]);
+
 export const shelfColumns: readonly Column<PowerShelf>[] = [
   { title: "ID", cell: (shelf) => shelf.id },
   { title: "NAME", cell: (shelf) => shelf.name },
   { title: "RACK", cell: (shelf) => shelf.rackId },
   { title: "STATE", cell: stateText, plain: (shelf) => shelf.state, tone: toneOfState },
-  { title: "POWER", cell: (shelf) => shelf.powerState, tone: (shelf) => TONE_OF_POWER[shelf.powerState] },
-  { title: "HEALTH", cell: (shelf) => shelf.healthStatus, tone: (shelf) => TONE_OF_HEALTH[shelf.healthStatus] },
+  { title: "POWER", cell: powerText, plain: (shelf) => shelf.powerState, tone: toneOfPower },
+  { title: "HEALTH", cell: healthText, plain: (shelf) => shelf.health, tone: toneOfHealth },
   { title: "SINCE", cell: (shelf, now) => age(shelf.stateSince, now), plain: (shelf) => isoTime(shelf.stateSince) },
-  { title: "REASON", cell: (shelf) => shorten(reasonText(shelf), SHORT_REASON), plain: reasonText },
+  { title: "REASON", cell: reasonText },
 ];
 
 /** For programs, what the table only marks has columns of its own. */
 export const shelfCsvColumns: readonly Column<PowerShelf>[] = [
   ...shelfColumns,
   { title: "STUCK", cell: (shelf) => String(shelf.stuck) },
+  { title: "CONDITION", cell: (shelf) => shelf.condition },
+  { title: "FAILING SINCE", cell: (shelf) => isoTime(shelf.failingSince) },
   { title: "DELETED", cell: (shelf) => isoTime(shelf.deletedAt) },
 ];
 
@@ -97,18 +117,40 @@ function bmcText({ bmc }: PowerShelf): string {
     .join(", ");
 }
 
-const claimText = (
-  claim: { holderKind: string; holderId: string; since?: PowerShelf["stateSince"] },
-  now: Date,
-): string => `${claim.holderKind} ${claim.holderId}${claim.since ? ` for ${age(claim.since, now)}` : ""}`;
+/** A shelf in maintenance holds its own claim. */
+function claimText({ id }: PowerShelf, { holderKind, holderId, since }: Claim, now: Date): string {
+  const holder = holderKind === "power_shelf" && holderId === id ? "its own maintenance" : `${holderKind} ${holderId}`;
+  return `${holder}${since ? ` for ${age(since, now)}` : ""}`;
+}
 
 function checkText({ nextCheckAt }: PowerShelf, now: Date): string {
-  if (!nextCheckAt) return "due";
+  if (!nextCheckAt) return "none planned; only when something changes or is asked for";
   const left = toDate(nextCheckAt).getTime() - now.getTime();
   return left <= 0 ? "due" : `in ${describeDuration(left)}`;
 }
 
+function conditionText({ condition, failingSince }: PowerShelf, now: Date): string {
+  const word = CONDITIONS[condition] ?? condition;
+  return failingSince && word !== "" ? `${word} for ${age(failingSince, now)}` : word;
+}
+
+/** The request that is being carried out: the state carries it, also when a newer one took its place in line. */
+function runningRequest({ stateDetail }: PowerShelf): MaintenanceRequest | undefined {
+  const carried = stateDetail?.request;
+  if (typeof carried !== "object" || carried === null || Array.isArray(carried)) return undefined;
+  const text = (name: string) => (typeof carried[name] === "string" ? carried[name] : "");
+  const asked = Date.parse(text("requested_at"));
+  return create(MaintenanceRequestSchema, {
+    id: text("id"),
+    operation: text("operation"),
+    initiator: text("initiator"),
+    ...(Number.isFinite(asked) && { requestedAt: timestampFromMs(asked) }),
+  });
+}
+
 function shelfDetails(shelf: PowerShelf, now: Date): Detail[] {
+  const running = runningRequest(shelf);
+  const pending = shelf.pendingRequest?.id === running?.id ? undefined : shelf.pendingRequest;
   return [
     ["Power shelf", shelf.id, "bold"],
     ["Name", shelf.name],
@@ -116,18 +158,20 @@ function shelfDetails(shelf: PowerShelf, now: Date): Detail[] {
     ["Rack", shelf.rackId || "none"],
     ["State", stateText(shelf), toneOfState(shelf)],
     ["Since", ago(shelf.stateSince, now)],
+    ["Condition", conditionText(shelf, now), shelf.failing ? "bad" : "busy"],
     ["Reason", reasonText(shelf) || "none given"],
     ["SLA", slaText(shelf, now), shelf.stuck ? "bad" : undefined],
     ["Failures", shelf.failures === 0 ? "" : `${shelf.failures} in a row in this state`, "bad"],
     ["Next check", checkText(shelf, now)],
-    ["Pending request", requestText(shelf.pendingRequest, now), shelf.pendingRequest ? "busy" : undefined],
+    ["Running request", running ? requestText(running, now) : "", "busy"],
+    ["Pending request", requestText(pending, now), pending ? "busy" : undefined],
     ["Last request", requestText(shelf.lastRequest, now), shelf.lastRequest?.outcome === "failed" ? "bad" : undefined],
     [
       "Power",
-      `${shelf.powerState || "unknown"} (${shelf.powerStateObservedAt ? `seen ${ago(shelf.powerStateObservedAt, now)}` : "never seen"})`,
-      TONE_OF_POWER[shelf.powerState],
+      `${powerText(shelf) || "unknown"} (${shelf.powerStateObservedAt ? `seen ${ago(shelf.powerStateObservedAt, now)}` : "never seen"})`,
+      toneOfPower(shelf),
     ],
-    ["Health", shelf.healthStatus, TONE_OF_HEALTH[shelf.healthStatus]],
+    ["Health", healthText(shelf), toneOfHealth(shelf)],
     ["BMC", bmcText(shelf)],
     [
       "Hardware",
@@ -143,11 +187,24 @@ function shelfDetails(shelf: PowerShelf, now: Date): Detail[] {
         .map(([key, value]) => (value === "" ? key : `${key}=${value}`))
         .join(", "),
     ],
-    ["Claimed by", shelf.claim ? claimText(shelf.claim, now) : "nobody"],
-    ["Waiting", shelf.waitingClaims.map((claim) => claimText(claim, now)).join("; ")],
+    ["Claimed by", shelf.claim ? claimText(shelf, shelf.claim, now) : "nobody"],
+    ["Claims waiting", shelf.waitingClaims.map((claim) => claimText(shelf, claim, now)).join("; ")],
     ["Created", ago(shelf.createdAt, now)],
     ["Deleted", shelf.deletedAt ? `marked ${ago(shelf.deletedAt, now)}` : "", "bad"],
   ];
+}
+
+function healthSection(shelf: PowerShelf, style: Style): Section {
+  const rows = shelf.healthSources.map(({ source, mode, counts, observedAt, alerts }) => {
+    const said = alerts.map(({ id, target, message }) => `${id}${target === "" ? "" : `[${target}]`}: ${message}`);
+    return [
+      { text: source, tone: undefined },
+      { text: counts ? mode : `${mode}, replaced`, tone: counts ? undefined : ("dim" as const) },
+      { text: clockTime(observedAt), tone: undefined },
+      { text: said.join("; ") || "no alerts", tone: said.length > 0 && counts ? ("bad" as const) : undefined },
+    ];
+  });
+  return { title: "Health reports", body: tableOf(["SOURCE", "MODE", "OBSERVED", "ALERTS"], rows, style) };
 }
 
 export function shelfThing(shelf: PowerShelf, style: Style): OneThing<PowerShelf> {
@@ -168,5 +225,6 @@ export function shelfThing(shelf: PowerShelf, style: Style): OneThing<PowerShelf
     const rows = shelf.sensors.map((sensor) => plain(sensor.name, `${sensor.value} ${sensor.unit}`.trim()));
     sections.push({ title: "Sensors", body: tableOf(["NAME", "VALUE"], rows, style) });
   }
+  if (shelf.healthSources.length > 0) sections.push(healthSection(shelf, style));
   return { item: shelf, columns: shelfCsvColumns, json: shelfJson, details: shelfDetails(shelf, style.now), sections };
 }

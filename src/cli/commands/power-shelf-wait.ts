@@ -2,9 +2,9 @@ import type { MaintenanceRequest, PowerShelf } from "../../../contract/millwrigh
 import { CliError, EXIT } from "../errors.ts";
 import { followEvents } from "../events.ts";
 import { createLiveView, type LiveView } from "../live-view.ts";
-import { type Column, renderList } from "../output.ts";
+import { type Column, renderChange, renderList } from "../output.ts";
 import type { Session } from "../session.ts";
-import type { Tone } from "../table.ts";
+import { type Tone, widthOf } from "../table.ts";
 import { describeDuration } from "../times.ts";
 import { readShelf } from "./power-shelf-list.ts";
 import { reasonText } from "./power-shelf-view.ts";
@@ -34,6 +34,8 @@ export async function waitForRequests(session: Session, waiting: Waiting): Promi
   const began = session.terminal.now().getTime();
   const shelves = new Map<string, Progress>();
   const all = () => [...shelves.values()];
+  const columns = columnsFor(waiting.ids);
+  let isSubmitted = false;
   const view = createLiveView(session, async (style) => renderList({ items: all(), columns, json: toJson }, style));
   try {
     // The stream is open before the request is made, so that not even the quickest shelf is missed.
@@ -45,35 +47,52 @@ export async function waitForRequests(session: Session, waiting: Waiting): Promi
       if (followed.type === "ready") {
         for (const id of waiting.ids) shelves.set(id, await noteBefore(session, id));
         await waiting.submit();
+        isSubmitted = true;
         for (const progress of all()) await look(session, progress);
         if (isForPeople(session)) await view.start();
       } else {
         const progress = shelves.get(followed.event.id);
-        if (progress) await lookAndTell(session, progress, view);
+        if (progress) await lookAndTell(session, progress, view, columns);
       }
       if (shelves.size > 0 && all().every(({ outcome }) => outcome !== "")) break;
     }
   } finally {
     await view.stop();
   }
+  if (!isSubmitted) throw notSubmitted(session, waiting.timeoutMs);
   if (session.signal.aborted) {
     session.terminal.stderr.write("Stopped waiting; the request goes on. `millwright power-shelf show ID` shows it.\n");
     return EXIT.interrupted;
   }
   return summarise(session, {
     all: all(),
-    view,
+    columns,
     tookMs: session.terminal.now().getTime() - began,
     timeoutMs: waiting.timeoutMs,
   });
 }
 
+/** The time was up, or the user went, before the request was made. */
+function notSubmitted(session: Session, timeoutMs: number | undefined): CliError {
+  if (session.signal.aborted) return new CliError(EXIT.interrupted, "interrupted; nothing was asked for");
+  return new CliError(
+    EXIT.unavailable,
+    `timed out after ${describeDuration(timeoutMs ?? 0)}, before the server answered; nothing was asked for`,
+  );
+}
+
 const isForPeople = (session: Session): boolean => session.style().format === "table";
 
-const columns: readonly Column<Progress>[] = [
-  { title: "ID", cell: ({ id }) => id },
-  { title: "STATE", cell: ({ state }) => state },
-  { title: "REQUEST", cell: ({ outcome }) => outcome || "pending", tone: ({ outcome }) => toneOf(outcome) },
+/** As wide from the start as the longest state and outcome, so that later rows stand below the first. */
+const columnsFor = (ids: readonly string[]): readonly Column<Progress>[] => [
+  { title: "ID", cell: ({ id }) => id, least: Math.max(...ids.map(widthOf)) },
+  { title: "STATE", cell: ({ state }) => state, least: "fetching_data".length },
+  {
+    title: "REQUEST",
+    cell: ({ outcome }) => outcome || "pending",
+    tone: ({ outcome }) => toneOf(outcome),
+    least: "superseded".length,
+  },
   { title: "MESSAGE", cell: ({ message }) => message },
 ];
 
@@ -124,35 +143,41 @@ function judge(shelf: PowerShelf, request: string): { outcome: string; message: 
   };
 }
 
-async function lookAndTell(session: Session, progress: Progress, view: LiveView): Promise<void> {
+async function lookAndTell(
+  session: Session,
+  progress: Progress,
+  view: LiveView,
+  columns: readonly Column<Progress>[],
+): Promise<void> {
   const before = JSON.stringify(progress);
   await look(session, progress);
   if (JSON.stringify(progress) === before) return;
-  const { id, state, outcome, message } = progress;
-  const line = `${id}  ${state}  ${outcome || "pending"}${message === "" ? "" : `  ${message}`}\n`;
-  if (isForPeople(session)) await view.change(async () => line);
+  if (isForPeople(session)) await view.change((style) => renderChange({ columns, json: toJson }, progress, style));
 }
 
 async function summarise(
   session: Session,
-  ended: { all: readonly Progress[]; view: LiveView; tookMs: number; timeoutMs: number | undefined },
+  ended: {
+    all: readonly Progress[];
+    columns: readonly Column<Progress>[];
+    tookMs: number;
+    timeoutMs: number | undefined;
+  },
 ): Promise<number> {
   const { terminal } = session;
   const style = session.style();
   const completed = ended.all.filter(({ outcome }) => outcome === "completed");
   const pending = ended.all.filter(({ outcome }) => outcome === "");
   if (!isForPeople(session))
-    terminal.stdout.write(await renderList({ items: ended.all, columns, json: toJson }, style));
+    terminal.stdout.write(await renderList({ items: ended.all, columns: ended.columns, json: toJson }, style));
   else
     terminal.stdout.write(
       `${completed.length} of ${ended.all.length} completed after ${describeDuration(ended.tookMs)}.\n`,
     );
-  if (ended.all.length === 0 || pending.length > 0) {
-    const which =
-      pending.length === 0 ? "the server did not answer" : `still pending: ${pending.map(({ id }) => id).join(", ")}`;
+  if (pending.length > 0) {
     throw new CliError(
       EXIT.unavailable,
-      `timed out after ${describeDuration(ended.timeoutMs ?? ended.tookMs)}; ${which}`,
+      `timed out after ${describeDuration(ended.timeoutMs ?? ended.tookMs)}; still pending: ${pending.map(({ id }) => id).join(", ")}`,
       "the request goes on; `millwright power-shelf show ID` shows it",
     );
   }

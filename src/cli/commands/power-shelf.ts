@@ -1,12 +1,12 @@
 import { type Command, Option } from "commander";
-import type { Run } from "../session.ts";
+import type { Run, Session } from "../session.ts";
 import { addHistoryOptions } from "./history.ts";
 import type { HistoryOptions } from "./history-read.ts";
 import { addPasswordOptions } from "./password-options.ts";
 import type { AddReportOptions } from "./power-shelf-health.ts";
 import type { ListOptions } from "./power-shelf-list.ts";
 import type { MaintenanceOptions, Operation } from "./power-shelf-maintenance.ts";
-import type { CreateOptions } from "./power-shelf-manage.ts";
+import type { CreateOptions, CredentialOptions } from "./power-shelf-manage.ts";
 import type { SetOptions } from "./power-shelf-metadata.ts";
 
 /** The grammar alone; what a command does is loaded when it runs, so that none waits for the others' code. */
@@ -22,6 +22,10 @@ export function addPowerShelfCommands(program: Command, run: Run): void {
   addHealthReports(shelf, run);
 }
 
+/** Names stand for ids everywhere. */
+const idOf = async (session: Session, idOrName: string): Promise<string> =>
+  (await import("./power-shelf-names.ts")).resolveShelf(session, idOrName);
+
 function addReading(shelf: Command, run: Run): void {
   shelf
     .command("list")
@@ -29,7 +33,11 @@ function addReading(shelf: Command, run: Run): void {
     .option("--rack <id>", "only those of this rack")
     .option("--state, --controller-state <state>", "only those in this state, such as ready or error", stateWord)
     .option("--power-state <state>", "only those in this power state, such as on or off")
-    .option("--stuck", "only those that are longer in their state than they should be, or wait for a person")
+    .option(
+      "--stuck",
+      "only those that somebody should look at: in error, waiting for a person, too long in their state, or failing for a minute",
+    )
+    .option("--failing", "only those at which the last look failed, such as those that cannot be reached")
     .addOption(
       new Option("--deleted <which>", "those marked for deletion")
         .choices(["exclude", "only", "include"])
@@ -59,18 +67,29 @@ function addReading(shelf: Command, run: Run): void {
   addHistoryOptions(
     shelf
       .command("history")
-      .argument("<id>", "a power shelf")
+      .argument("<id|name>", "a power shelf")
       .description("what happened to a power shelf, who did it and why"),
   ).action((id: string, options: HistoryOptions) =>
-    run(async (session) => (await import("./history-read.ts")).showHistory(session, "power_shelf", id, options)),
+    run(async (session) =>
+      (await import("./history-read.ts")).showHistory(session, "power_shelf", await idOf(session, id), options),
+    ),
   );
   shelf
+    .command("log")
+    .argument("<id|name>", "a power shelf")
+    .description("the latest entries of the log that the shelf itself keeps")
+    .action((id: string) =>
+      run(async (session) => (await import("./power-shelf-log.ts")).showDeviceLog(session, await idOf(session, id))),
+    );
+  shelf
     .command("refresh")
-    .argument("<id>", "a power shelf")
+    .argument("<id|name>", "a power shelf")
     .description("have the controller look at a power shelf now")
     .option("--forget-certificate", "pin the certificate that the BMC shows next (it was replaced or given a new one)")
     .action((id: string, options: { readonly forgetCertificate?: boolean }) =>
-      run(async (session) => (await import("./power-shelf-manage.ts")).refreshPowerShelf(session, id, options)),
+      run(async (session) =>
+        (await import("./power-shelf-manage.ts")).refreshPowerShelf(session, await idOf(session, id), options),
+      ),
     );
 }
 
@@ -86,7 +105,10 @@ function addMaintenance(shelf: Command, run: Run): void {
     maintenance
       .command(word)
       .description(description)
-      .requiredOption("--id, --power-shelf-id <id...>", "power shelves; several values, or the option several times")
+      .requiredOption(
+        "--id, --power-shelf-id <id...>",
+        "power shelves, by id or name; several values, or the option several times",
+      )
       .option("--ref, --reference <url>", "ticket or issue behind the request; recorded with it")
       .option("--wait", "follow it until every shelf has ended; exit code 1 when one failed")
       .option("--timeout <duration>", "with --wait: give up waiting after this long, such as 10m")
@@ -126,20 +148,35 @@ function addManaging(shelf: Command, run: Run): void {
   ).action((options: CreateOptions) =>
     run(async (session) => (await import("./power-shelf-manage.ts")).createPowerShelf(session, options)),
   );
+  addPasswordOptions(
+    shelf
+      .command("set-credentials")
+      .argument("<id|name>", "a power shelf")
+      .description("change user name and password at a power shelf's BMC")
+      .requiredOption("--bmc-username <name>", "user name at its BMC"),
+  ).action((id: string, options: CredentialOptions) =>
+    run(async (session) =>
+      (await import("./power-shelf-manage.ts")).setCredentials(session, await idOf(session, id), options),
+    ),
+  );
   shelf
     .command("delete")
-    .argument("<id>", "a power shelf")
+    .argument("<id|name>", "a power shelf")
     .description("mark a power shelf for deletion; the controller removes it")
     .action((id: string) =>
-      run(async (session) => (await import("./power-shelf-manage.ts")).deletePowerShelf(session, id)),
+      run(async (session) =>
+        (await import("./power-shelf-manage.ts")).deletePowerShelf(session, await idOf(session, id)),
+      ),
     );
   shelf
     .command("force-delete")
-    .argument("<id>", "a power shelf")
+    .argument("<id|name>", "a power shelf")
     .description("remove a power shelf at once, whatever its state")
     .option("-d, --delete-interfaces", "also forget its network interfaces")
     .action((id: string, options: { deleteInterfaces?: boolean }) =>
-      run(async (session) => (await import("./power-shelf-manage.ts")).forceDeletePowerShelf(session, id, options)),
+      run(async (session) =>
+        (await import("./power-shelf-manage.ts")).forceDeletePowerShelf(session, await idOf(session, id), options),
+      ),
     );
 }
 
@@ -147,8 +184,10 @@ function addMetadata(shelf: Command, run: Run): void {
   const load = () => import("./power-shelf-metadata.ts");
   const metadata = shelf.command("metadata").description("name, description and labels of a power shelf");
   const command = (word: string, description: string) =>
-    metadata.command(word).argument("<id>", "a power shelf").description(description);
-  command("show", "show them").action((id: string) => run(async (session) => (await load()).showMetadata(session, id)));
+    metadata.command(word).argument("<id|name>", "a power shelf").description(description);
+  command("show", "show them").action((id: string) =>
+    run(async (session) => (await load()).showMetadata(session, await idOf(session, id))),
+  );
   command("set", "set name, description or both")
     .option("--name <name>", "2 to 256 ASCII characters")
     .option("--description <text>", "at most 1024 characters")
@@ -160,17 +199,17 @@ function addMetadata(shelf: Command, run: Run): void {
     .requiredOption("--key <key>", "1 to 255 ASCII characters")
     .option("--value <value>", "at most 255 characters")
     .action((id: string, options: { key: string; value?: string }) =>
-      run(async (session) => (await load()).addLabel(session, id, options)),
+      run(async (session) => (await load()).addLabel(session, await idOf(session, id), options)),
     );
   command("remove-labels", "remove labels")
     .requiredOption("--keys <key...>", "keys of the labels")
     .action((id: string, options: { keys: string[] }) =>
-      run(async (session) => (await load()).removeLabels(session, id, options)),
+      run(async (session) => (await load()).removeLabels(session, await idOf(session, id), options)),
     );
   command("from-expected-power-shelf", "take them over from the expected inventory")
     .option("--replace-all", "also drop what the expected inventory does not have")
     .action((id: string, options: { replaceAll?: boolean }) =>
-      run(async (session) => (await load()).metadataFromExpected(session, id, options)),
+      run(async (session) => (await load()).metadataFromExpected(session, await idOf(session, id), options)),
     );
 }
 
@@ -182,12 +221,12 @@ function addHealthReports(shelf: Command, run: Run): void {
     .description("health reports that people and monitors put on a power shelf");
   reports
     .command("show")
-    .argument("<id>", "a power shelf")
+    .argument("<id|name>", "a power shelf")
     .description("show the reports, one per source")
-    .action((id: string) => run(async (session) => (await load()).showHealthReports(session, id)));
+    .action((id: string) => run(async (session) => (await load()).showHealthReports(session, await idOf(session, id))));
   reports
     .command("add")
-    .argument("<id>", "a power shelf")
+    .argument("<id|name>", "a power shelf")
     .description("put a report on; it replaces the earlier one of its source")
     .option("--health-report <json>", "the report: JSON, @FILE, or - for standard input")
     .addOption(
@@ -210,10 +249,10 @@ function addHealthReports(shelf: Command, run: Run): void {
     .action(() => run(async (session) => (await load()).printEmptyTemplate(session)));
   reports
     .command("remove")
-    .argument("<id>", "a power shelf")
+    .argument("<id|name>", "a power shelf")
     .argument("<source>", "whose report")
     .description("take the report of one source off")
     .action((id: string, source: string) =>
-      run(async (session) => (await load()).removeHealthReport(session, id, source)),
+      run(async (session) => (await load()).removeHealthReport(session, await idOf(session, id), source)),
     );
 }

@@ -1,16 +1,25 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
+import type { ServerVocabulary } from "../server-vocabulary.ts";
 import type { Run } from "../session.ts";
 import type { CreateTokenOptions } from "./token-manage.ts";
 
-export function addTokenCommands(program: Command, run: Run): void {
+export function addTokenCommands(program: Command, run: Run, { roles }: ServerVocabulary): void {
   const load = () => import("./token-manage.ts");
   const token = program.command("token").description("bearer tokens for people and programs");
   token
     .command("create")
     .argument("<name>", "who calls with it; recorded with what is done")
     .description("make a token; it is printed this once")
-    .requiredOption("--role <role...>", "what it may do, such as admin; several values, or the option several times")
+    .addOption(
+      new Option("--role <role...>", "what the caller may do; several values, or the option several times")
+        .choices(roles)
+        .makeOptionMandatory(),
+    )
     .option("--expires-in <duration>", "when it ends, such as 30d; never when left out")
+    .addHelpText(
+      "after",
+      "\nRoles: admin may do everything; operator may also change things; viewer may only look. The others are the principals of\nforge.Forge clients. A token cannot be changed: revoke it and create another.\n\nExample:\n  millwright token create ci --role operator --expires-in 30d > token",
+    )
     .action((name: string, options: CreateTokenOptions) =>
       run(async (session) => (await load()).createToken(session, name, options)),
     );

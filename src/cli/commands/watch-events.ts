@@ -1,6 +1,6 @@
 import { EXIT } from "../errors.ts";
 import { type EventFilter, followEvents } from "../events.ts";
-import { renderChange } from "../output.ts";
+import { renderChange, renderHead } from "../output.ts";
 import type { Session } from "../session.ts";
 import { eventColumns, eventJson } from "./event-view.ts";
 import { kindOf } from "./kind.ts";
@@ -26,6 +26,7 @@ export async function watchEvents(
     from: startOf(options.from),
   };
   let seen = 0;
+  stdout.write(await renderHead(eventColumns, session.style()));
   for await (const followed of followEvents(session, filter, session.signal)) {
     if (followed.type !== "event") continue;
     stdout.write(await renderChange({ columns: eventColumns, json: eventJson }, followed.event, session.style()));

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { Run } from "../session.ts";
-import { positiveNumber } from "./history.ts";
+import { eventTypes, positiveNumber } from "./history.ts";
 import type { WatchOptions } from "./watch-events.ts";
 
 export function addWatchCommand(program: Command, run: Run): void {
@@ -10,7 +10,7 @@ export function addWatchCommand(program: Command, run: Run): void {
     .argument("[id...]", "only these things")
     .description("events as they happen, one line each; a broken connection is made again, and nothing is lost")
     .option("--from <cursor>", "go on after this cursor, or from `oldest`; from now on when left out")
-    .option("--type <type...>", "only events of these types, such as transition")
+    .addOption(eventTypes())
     .option("-n, --limit <count>", "end after so many events", positiveNumber)
     .addHelpText("after", "\nExamples:\n  millwright watch\n  millwright watch power-shelf --type transition -o json")
     .action((kind: string | undefined, ids: string[], options: WatchOptions) =>

@@ -1,3 +1,4 @@
+import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { Thing } from "../../kernel/lifecycle.ts";
 
 /** Why an expected shelf is not linked yet, in the words of the API. */
@@ -18,6 +19,19 @@ export interface ExpectedPowerShelfFacts {
   readonly exploredAt: string | null;
   /** The shelf that it became; kept when that is deleted. */
   readonly powerShelfId: string | null;
+  /** Of the certificate that its BMC showed first: from then on the password goes to no other, until the row is updated. */
+  readonly certificateFingerprint: string | null;
+}
+
+/** A power shelf that already has the row's MAC address: it is linked, not made a second time. */
+export interface ExistingShelf {
+  readonly id: string;
+  readonly serial: string | null;
+  readonly scheme: BmcTarget["scheme"];
+  readonly trust: BmcTarget["trust"]["mode"];
+  readonly certificateFingerprint: string | null;
+  /** It is on its way out, and nothing to link to. */
+  readonly markedForDeletion: boolean;
 }
 
 /** A shelf that the site says it has; the explorer looks for it, and makes the power shelf once it is who it should be. */
@@ -29,6 +43,5 @@ export interface ExpectedPowerShelf extends Thing {
   readonly labels: Readonly<Record<string, string | null>>;
   readonly rackId: string | null;
   readonly facts: ExpectedPowerShelfFacts;
-  /** A power shelf that already has this MAC address: it is linked, not made a second time. */
-  readonly existingShelf: { readonly id: string; readonly serial: string | null } | null;
+  readonly existingShelf: ExistingShelf | null;
 }

@@ -7,15 +7,23 @@ import type { DeviceIdentity, Inspect } from "../../capabilities/inspect.ts";
 import { seconds } from "../../kernel/duration.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import { parsePowerShelfId } from "../../kernel/ids.ts";
-import type { ExpectedPowerShelf, ExploreResult } from "./expected-power-shelf.ts";
-import { expectedPowerShelfHandlers, powerShelfIdOf } from "./handlers.ts";
+import type { ExistingShelf, ExpectedPowerShelf, ExploreResult } from "./expected-power-shelf.ts";
+import { expectedPowerShelfHandlers, filledIn, powerShelfIdOf } from "./handlers.ts";
 
 const NOW = new Date("2026-01-02T03:04:05.678Z");
-const identity: DeviceIdentity = {
+const identity = {
   serial: "SN1",
   vendor: "Lite-On",
   model: "PS-1",
   certificateFingerprint: "AB:CD",
+} as const satisfies DeviceIdentity;
+const byHand: ExistingShelf = {
+  id: "shelf-by-hand",
+  serial: "SN1",
+  scheme: "https",
+  trust: "pin",
+  certificateFingerprint: null,
+  markedForDeletion: false,
 };
 const bmc: BmcTarget = {
   address: "127.1.0.1",
@@ -30,6 +38,7 @@ const expected = (change: Partial<ExpectedPowerShelf> = {}): ExpectedPowerShelf 
   version: 1,
   state: { name: "exploring" },
   stateSince: NOW,
+  basis: 1,
   stateVersion: 1,
   outcome: null,
   bmc: { mac: "02:00:5e:10:00:01", address: "127.1.0.1", port: 8443 },
@@ -38,7 +47,7 @@ const expected = (change: Partial<ExpectedPowerShelf> = {}): ExpectedPowerShelf 
   description: "top of rack",
   labels: { row: "7" },
   rackId: "rack-1",
-  facts: { explored: null, exploredAt: null, powerShelfId: null },
+  facts: { explored: null, exploredAt: null, powerShelfId: null, certificateFingerprint: null },
   existingShelf: null,
   ...change,
 });
@@ -67,11 +76,11 @@ function explore(row: ExpectedPowerShelf, { identify, target }: Answer = {}) {
     exploreEvery: seconds(60),
   });
 }
-const notYet = (explored: ExploreResult, reason: string) => ({
+const notYet = (explored: ExploreResult, reason: string, seen = {}) => ({
   type: "waiting",
   reason,
   after: 60_000,
-  facts: { explored, exploredAt: NOW.toISOString() },
+  facts: { explored, exploredAt: NOW.toISOString(), ...seen },
 });
 
 describe("exploring", () => {
@@ -80,7 +89,12 @@ describe("exploring", () => {
     expect(await explore(expected())).toEqual({
       type: "happened",
       event: "identified",
-      facts: { explored: "linked", exploredAt: NOW.toISOString(), powerShelfId: id },
+      facts: {
+        explored: "linked",
+        exploredAt: NOW.toISOString(),
+        powerShelfId: id,
+        certificateFingerprint: "AB:CD",
+      },
       effects: [
         {
           type: "create",
@@ -109,12 +123,54 @@ describe("exploring", () => {
   });
 
   test("links the shelf that already has the MAC address, and makes none", async () => {
-    const row = expected({ existingShelf: { id: "shelf-by-hand", serial: "SN1" } });
-    expect(await explore(row)).toMatchObject({ facts: { powerShelfId: "shelf-by-hand" }, effects: [] });
+    expect(await explore(expected({ existingShelf: byHand }))).toMatchObject({
+      facts: { powerShelfId: "shelf-by-hand" },
+      // It must still be there, and stay, when the link is written.
+      effects: [{ type: "require", kind: "power_shelf", id: "shelf-by-hand", notDeleted: true }],
+    });
   });
 
-  test("takes whatever serial answers where none is expected", async () => {
-    expect(await explore(expected({ serial: "" }))).toMatchObject({ event: "identified" });
+  test("waits until a shelf that is marked for deletion is gone, instead of linking to it", async () => {
+    const identify = vi.fn<Inspect["identify"]>();
+    const row = expected({ existingShelf: { ...byHand, markedForDeletion: true } });
+    expect(await explore(row, { identify })).toMatchObject({
+      type: "waiting",
+      reason: expect.stringContaining("shelf-by-hand, which has this BMC, is marked for deletion"),
+      facts: { explored: "pending" },
+    });
+    expect(identify).not.toHaveBeenCalled();
+  });
+
+  test("links nothing to a row that states no serial", async () => {
+    expect(await explore(expected({ serial: "" }))).toMatchObject({ facts: { explored: "wrong_serial" } });
+  });
+
+  test("keeps the certificate that was seen first", async () => {
+    const { facts } = expected();
+    const row = expected({ facts: { ...facts, certificateFingerprint: "11:22" } });
+    expect(await explore(row)).toMatchObject({ facts: { certificateFingerprint: "11:22" } });
+  });
+
+  test("of a shelf that says little of itself fills in what its id is made of, as the contract says", async () => {
+    const mute = { serial: null, vendor: null, model: null };
+    expect(await explore(expected(), { identify: async () => mute })).toMatchObject({
+      event: "identified",
+      effects: [
+        {
+          id: powerShelfIdOf({ serial: "shelf-1", vendor: "NVIDIA", model: "PowerShelf" }),
+          row: { facts: { serial: null, vendor: null, model: null } },
+        },
+      ],
+    });
+    expect(filledIn(identity, "shelf-1")).toEqual({ serial: "SN1", vendor: "Lite-On", model: "PS-1" });
+  });
+
+  test("makes no shelf of one that states no serial under a row without a name", async () => {
+    const identify = async () => ({ ...identity, serial: null });
+    expect(await explore(expected({ name: "" }), { identify })).toMatchObject({
+      reason: expect.stringContaining("states no serial, and the row has no name"),
+      facts: { explored: "failed" },
+    });
   });
 
   test("waits for an address, and asks nobody meanwhile", async () => {
@@ -128,7 +184,7 @@ describe("exploring", () => {
 
   test("makes nothing of a BMC with another serial", async () => {
     expect(await explore(expected({ serial: "SN2" }))).toEqual(
-      notYet("wrong_serial", "the BMC at 127.1.0.1 says serial SN1, expected SN2"),
+      notYet("wrong_serial", "the BMC at 127.1.0.1 says serial SN1, expected SN2", { certificateFingerprint: "AB:CD" }),
     );
   });
 
@@ -136,7 +192,6 @@ describe("exploring", () => {
     ["unreachable", "unreachable"],
     ["busy", "unreachable"],
     ["credentials", "wrong_credentials"],
-    ["certificate", "failed"],
     ["protocol", "failed"],
     ["refused", "failed"],
   ])("shows a BMC that is %s as %s, and tries again", async (reason, shown) => {
@@ -144,6 +199,14 @@ describe("exploring", () => {
       throw new DeviceFailure("retry", reason, "what the BMC did");
     };
     expect(await explore(expected(), { identify })).toEqual(notYet(shown, "what the BMC did"));
+  });
+
+  test("of a BMC with another certificate than before says how it can be accepted", async () => {
+    const identify = async () => {
+      throw new DeviceFailure("fail", "certificate", "what the BMC showed");
+    };
+    const reason = "what the BMC showed. An update of the row has the explorer accept the next one";
+    expect(await explore(expected(), { identify })).toEqual(notYet("failed", reason));
   });
 
   test("leaves what is not the device's doing to the engine", async () => {
@@ -157,7 +220,7 @@ describe("exploring", () => {
 
 describe("the id of a shelf", () => {
   /** By arithmetic on one big number, to check the table-driven way by another. */
-  function idByArithmetic({ serial, vendor, model }: DeviceIdentity): string {
+  function idByArithmetic({ serial, vendor, model }: Parameters<typeof powerShelfIdOf>[0]): string {
     const digest = createHash("sha256").update(`s${serial}-b${vendor}-c${model}`).digest("hex");
     // 256 bits and 4 of padding make 52 digits of base 32, whose digits JavaScript writes as 0-9 and a-v.
     return `ps100rs${(BigInt(`0x${digest}`) << 4n).toString(32).padStart(52, "0")}`;

@@ -36,40 +36,64 @@ export const expectedPowerShelfHandlers: Handlers<
 > = {
   async exploring(expected, { provider, call, clock, target, exploreEvery }) {
     const { inspect } = need(provider, ["inspect"]);
-    const notYet = (explored: ExploreResult, reason: string) =>
-      waitFor(reason, exploreEvery, { facts: { explored, exploredAt: clock.now().toISOString() } });
+    const notYet = (explored: ExploreResult, reason: string, seen: JsonObject = {}) =>
+      waitFor(reason, exploreEvery, { facts: { explored, exploredAt: clock.now().toISOString(), ...seen } });
     if (expected.bmc.address === null) return notYet("pending", "no bmc_ip_address is given: update the row with one");
+
+    const { existingShelf } = expected;
+    if (existingShelf?.markedForDeletion) {
+      const reason = `power shelf ${existingShelf.id}, which has this BMC, is marked for deletion: waiting until it is gone`;
+      return notYet("pending", reason);
+    }
 
     let identity: DeviceIdentity;
     try {
       identity = await inspect.identify(await target(), call);
     } catch (error) {
-      if (error instanceof DeviceFailure) return notYet(SHOWN_AS[error.reason], error.message);
+      if (error instanceof DeviceFailure) return notYet(SHOWN_AS[error.reason], explain(error));
       throw error;
     }
-    if (expected.serial !== "" && identity.serial !== expected.serial) {
-      return notYet(
-        "wrong_serial",
-        `the BMC at ${expected.bmc.address} says serial ${identity.serial}, expected ${expected.serial}`,
-      );
-    }
-    const { existingShelf } = expected;
-    if (existingShelf && existingShelf.serial !== null && existingShelf.serial !== identity.serial) {
-      return notYet(
-        "duplicate",
-        `power shelf ${existingShelf.id} is on record with this BMC, but with serial ${existingShelf.serial} instead of ${identity.serial}: delete it first`,
-      );
-    }
-    const id = existingShelf?.id ?? powerShelfIdOf(identity);
+    // Whoever answered: the password went to this one, and goes to no other from now on.
+    const certificateFingerprint = expected.facts.certificateFingerprint ?? identity.certificateFingerprint ?? null;
+    const seen = { certificateFingerprint };
+    const wrong = findWrong(expected, identity);
+    if (wrong) return notYet(wrong.explored, wrong.reason, seen);
+    const id = existingShelf?.id ?? powerShelfIdOf(filledIn(identity, expected.name));
     return happened("identified", {
-      facts: { explored: "linked", exploredAt: clock.now().toISOString(), powerShelfId: id },
+      facts: { explored: "linked", exploredAt: clock.now().toISOString(), powerShelfId: id, ...seen },
       effects: existingShelf
-        ? []
+        ? [{ type: "require", kind: "power_shelf", id, notDeleted: true }]
         : // Under this BMC there is no shelf; one with this id was made from another row, which must not be linked twice.
           [{ type: "create", kind: "power_shelf", id, row: shelfRow(expected, id, identity), mustBeNew: true }],
     });
   },
 };
+
+const explain = ({ reason, message }: DeviceFailure): string =>
+  reason === "certificate" ? `${message}. An update of the row has the explorer accept the next one` : message;
+
+/** Why it is not the shelf that is expected, if it is not. */
+function findWrong(
+  { serial, name, bmc, existingShelf }: ExpectedPowerShelf,
+  identity: DeviceIdentity,
+): { readonly explored: ExploreResult; readonly reason: string } | undefined {
+  if (identity.serial !== null && identity.serial !== serial) {
+    const expected = serial === "" ? "but the row states none" : `expected ${serial}`;
+    return {
+      explored: "wrong_serial",
+      reason: `the BMC at ${bmc.address} says serial ${identity.serial}, ${expected}`,
+    };
+  }
+  if (existingShelf && existingShelf.serial !== null && existingShelf.serial !== identity.serial) {
+    const reason = `power shelf ${existingShelf.id} is on record with this BMC, but with serial ${existingShelf.serial} instead of ${identity.serial ?? "none"}: delete it first`;
+    return { explored: "duplicate", reason };
+  }
+  if (identity.serial === null && name === "" && !existingShelf) {
+    const reason = `the BMC at ${bmc.address} states no serial, and the row has no name that could stand for it: give it one`;
+    return { explored: "failed", reason };
+  }
+  return undefined;
+}
 
 function shelfRow(
   { bmc, name, description, labels, rackId }: ExpectedPowerShelf,
@@ -95,8 +119,21 @@ function shelfRow(
 
 const BASE32_EXTENDED_HEX = "0123456789abcdefghijklmnopqrstuv";
 
+/** What a device does not say of itself, as other clients of this contract fill it in: so they arrive at the same id. */
+export const filledIn = ({ serial, vendor, model }: DeviceIdentity, expectedName: string): NamedShelf => ({
+  serial: serial ?? expectedName,
+  vendor: vendor ?? "NVIDIA",
+  model: model ?? "PowerShelf",
+});
+
+interface NamedShelf {
+  readonly serial: string;
+  readonly vendor: string;
+  readonly model: string;
+}
+
 /** The same shelf always gets the same id: `ps100`, rack type, chassis serial as its source, and a digest of who it is. */
-export function powerShelfIdOf({ serial, vendor, model }: DeviceIdentity): string {
+export function powerShelfIdOf({ serial, vendor, model }: NamedShelf): string {
   const digest = createHash("sha256").update(`s${serial}-b${vendor}-c${model}`).digest();
   let bits = "";
   for (const byte of digest) bits += byte.toString(2).padStart(8, "0");

@@ -10,6 +10,7 @@ const expected = (state: string): ExpectedPowerShelf => ({
   version: 1,
   state: { name: state },
   stateSince: new Date(0),
+  basis: 1,
   stateVersion: 1,
   outcome: null,
   bmc: { mac: "02:00:5e:10:00:01", address: "127.1.0.1", port: 443 },
@@ -18,7 +19,7 @@ const expected = (state: string): ExpectedPowerShelf => ({
   description: "",
   labels: {},
   rackId: null,
-  facts: { explored: null, exploredAt: null, powerShelfId: null },
+  facts: { explored: null, exploredAt: null, powerShelfId: null, certificateFingerprint: null },
   existingShelf: null,
 });
 
@@ -54,6 +55,11 @@ describe("a row whose shelf was deleted", () => {
     expect(
       followOrRefuse(expectedPowerShelfLifecycle, expected("detached"), { owner: "caller", name: "update" }).to,
     ).toBe("exploring");
+  });
+
+  test.each(["exploring", "detached"])("and updated when %s, forgets which certificate its BMC showed", (state) => {
+    const move = followOrRefuse(expectedPowerShelfLifecycle, expected(state), { owner: "caller", name: "update" });
+    expect(move.facts).toEqual({ explored: "pending", certificateFingerprint: null });
   });
 
   test("does not become detached twice", () => {

@@ -4,6 +4,8 @@ import type { ExpectedPowerShelf, ExploreResult } from "./expected-power-shelf.t
 
 /** What the API shows of it, until the explorer has something newer to tell. */
 const shownAs = (explored: ExploreResult) => ({ sets: () => ({ explored }) });
+/** Whatever was found out belongs to the row as it was, also which certificate its BMC showed. */
+const exploredAnew = { sets: () => ({ explored: "pending", certificateFingerprint: null }) };
 
 /** How an expected shelf becomes a power shelf: found, identified, linked; detached when that shelf is deleted. */
 export const expectedPowerShelfLifecycle = defineLifecycle<ExpectedPowerShelf>()({
@@ -22,12 +24,12 @@ export const expectedPowerShelfLifecycle = defineLifecycle<ExpectedPowerShelf>()
   transitions: [
     // from       trigger                        to
     ["exploring", on("identified"),              "linked"],
-    ["exploring", asked("update"),               "exploring", shownAs("pending")],
+    ["exploring", asked("update"),               "exploring", exploredAnew],
     ["exploring", asked("remove"),               GONE],
     ["linked",    caused("power_shelf_deleted"), "detached",  shownAs("detached")],
     ["linked",    asked("update"),               "linked"],
     ["linked",    asked("remove"),               GONE],
-    ["detached",  asked("update"),               "exploring", shownAs("pending")],
+    ["detached",  asked("update"),               "exploring", exploredAnew],
     ["detached",  asked("remove"),               GONE],
   ],
 });

@@ -33,6 +33,7 @@ const machine = (state: Machine["state"], change: Partial<Machine> = {}): Machin
   version: 3,
   state,
   stateSince: new Date("2026-01-01T00:00:00Z"),
+  basis: 1,
   stateVersion: 2,
   outcome: null,
   labels: {},

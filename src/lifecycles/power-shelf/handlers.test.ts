@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { DeviceInventory, Inspect } from "../../capabilities/inspect.ts";
 import type { PowerControl, PowerState } from "../../capabilities/power-control.ts";
 import type { Capabilities } from "../../capabilities/provider.ts";
@@ -48,12 +49,16 @@ const unread: PowerShelf["facts"] = {
   health: null,
   sensors: [],
   observedAt: null,
+  deviceLog: [],
+  deviceLogReadAt: null,
+  commandedAt: null,
 };
 const shelf = (state: PowerShelf["state"], change: Partial<PowerShelf> = {}): PowerShelf => ({
   id: parsePowerShelfId("ps100rs1", "id"),
   version: 4,
   state,
   stateSince: NOW,
+  basis: 1,
   stateVersion: 2,
   outcome: null,
   rackId: "rack-1",
@@ -72,7 +77,7 @@ let sensors: { [M in keyof Sensors]: ReturnType<typeof vi.fn<Sensors[M]>> };
 beforeEach(() => {
   power = {
     readPower: vi.fn<PowerControl["readPower"]>(async () => "on"),
-    setPower: vi.fn<PowerControl["setPower"]>(async () => {}),
+    setPower: vi.fn<PowerControl["setPower"]>(async () => ({ commanded: false })),
   };
   inspect = {
     identify: vi.fn<Inspect["identify"]>(async () => inventory.identity),
@@ -158,8 +163,12 @@ const observed = {
   sensors: [{ name: "inlet", value: 21.5, unit: "Cel" }],
   powerSupplies: inventory.powerSupplies,
   bmcFirmware: "1.2.3",
+  capacityWatts: 33_000,
+  voltage: 48,
   certificateFingerprint: "AB:CD", // the first one seen is pinned, also after an operator had it forgotten
   observedAt: NOW.toISOString(),
+  deviceLog: [],
+  deviceLogReadAt: NOW.toISOString(),
 };
 
 describe("configuring", () => {
@@ -196,8 +205,63 @@ describe.each(["ready", "error"] as const)("monitoring in %s", (state) => {
     );
   });
 
+  test("learns the voltage of a shelf that was off when it was found, and does not forget it when it is off again", async () => {
+    const off = { ...inventory, voltage: null, capacityWatts: null };
+    expect(await monitor({ ...unread, voltage: null })).toMatchObject({
+      facts: { voltage: 48, capacityWatts: 33_000 },
+    });
+    inspect.readInventory.mockResolvedValue(off);
+    expect(await monitor({ ...unread, voltage: 48, capacityWatts: 33_000 })).toMatchObject({
+      facts: { voltage: 48, capacityWatts: 33_000 },
+    });
+  });
+
+  test("takes no trembling of the voltage for news", async () => {
+    expect(await monitor({ ...unread, voltage: 48.4 })).toMatchObject({ facts: { voltage: 48.4 } });
+    expect(await monitor({ ...unread, voltage: 54 })).toMatchObject({ facts: { voltage: 48 } });
+  });
+
   test("says why the shelf cannot be seen", async () => {
     sensors.readHealth.mockRejectedValue(unreachable);
+    await expect(monitor()).rejects.toBe(unreachable);
+  });
+});
+
+describe("the device's own log", () => {
+  const at = new Date("2026-01-01T00:00:00Z");
+  const entry = { id: "7", at, severity: "critical", message: `${"x".repeat(2_000)}` } as const;
+  const monitor = (facts: Partial<PowerShelf["facts"]> = {}) =>
+    powerShelfHandlers.configuring(shelf({ name: "configuring" }, { facts: { ...unread, ...facts } }), context());
+  const read = (ago: number) => new Date(NOW.getTime() - ago).toISOString();
+
+  test("is read with its latest entries, cut to a bearable length", async () => {
+    sensors.readLog.mockResolvedValue([entry, { ...entry, id: "6", at: null, message: "old" }]);
+    expect(await monitor()).toMatchObject({
+      facts: {
+        deviceLog: [
+          { id: "7", at: at.toISOString(), severity: "critical", message: "x".repeat(1_000) },
+          { id: "6", at: null, severity: "critical", message: "old" },
+        ],
+      },
+    });
+    expect(sensors.readLog).toHaveBeenCalledWith(bmc, call, { limit: 20 });
+  });
+
+  test("is not read at every look, but at once when the health changed", async () => {
+    await monitor({ health: "warning", deviceLogReadAt: read(minutes(4)) });
+    expect(sensors.readLog).not.toHaveBeenCalled();
+    await monitor({ health: "warning", deviceLogReadAt: read(minutes(5)) });
+    expect(sensors.readLog).toHaveBeenCalledTimes(1);
+    await monitor({ health: "ok", deviceLogReadAt: read(minutes(1)) });
+    expect(sensors.readLog).toHaveBeenCalledTimes(2);
+  });
+
+  test("that cannot be read hides nothing else, but a lost lease is not its doing", async () => {
+    sensors.readLog.mockRejectedValue(new DeviceFailure("fail", "protocol", "no log here"));
+    const outcome = await monitor();
+    expect(outcome).toMatchObject({ facts: { powerState: "on" } });
+    expect(outcome.facts).not.toHaveProperty("deviceLog");
+    sensors.readLog.mockRejectedValue(unreachable);
     await expect(monitor()).rejects.toBe(unreachable);
   });
 });
@@ -216,7 +280,7 @@ describe("maintenance", () => {
       event: "operation_completed",
       facts: { powerState: wanted },
     });
-    expect(power.setPower).toHaveBeenCalledExactlyOnceWith(bmc, wanted, call);
+    expect(power.setPower).toHaveBeenCalledExactlyOnceWith(bmc, wanted, call, undefined);
     expect(power.setPower).toHaveBeenCalledBefore(power.readPower);
   });
 
@@ -248,6 +312,46 @@ describe("maintenance", () => {
     expect([await pauseAfter(0), await pauseAfter(400), await pauseAfter(8_000), await pauseAfter(minutes(3))]).toEqual(
       [200, 200, 2_000, 10_000],
     );
+  });
+
+  describe("that told the shelf", () => {
+    const request = { id: "request-1" };
+    const told = { operation: "power_off", requestId: "request-1", at: NOW.toISOString() } as const;
+    const maintainFor = (carried: { id: string }, commandedAt: PowerShelf["facts"]["commandedAt"]) =>
+      powerShelfHandlers.maintenance(
+        shelf({ name: "maintenance", operation: "power_off", request: carried }, { facts: { ...unread, commandedAt } }),
+        context(),
+      );
+    const handedIn = () => power.setPower.mock.calls.map(([, , , evidence]) => evidence);
+
+    test("keeps when, and for which request", async () => {
+      power.setPower.mockResolvedValue({ commanded: true });
+      expect(await maintainFor(request, null)).toMatchObject({
+        type: "waiting",
+        facts: { powerState: "on", commandedAt: told },
+      });
+    });
+
+    test("keeps it also when the shelf cannot be read afterwards", async () => {
+      power.setPower.mockResolvedValue({ commanded: true });
+      power.readPower.mockRejectedValue(unreachable);
+      expect(await maintainFor(request, null)).toMatchObject({
+        type: "waiting",
+        reason: expect.stringContaining(unreachable.message),
+        facts: { commandedAt: told },
+      });
+    });
+
+    test("hands it in at the next look, so that another replica does not repeat it", async () => {
+      await maintainFor(request, told);
+      expect(handedIn()).toEqual([{ at: NOW }]);
+    });
+
+    test("does not take the command of an earlier request for its own", async () => {
+      await maintainFor({ id: "request-2" }, told);
+      await maintainFor(request, { ...told, operation: "power_on" });
+      expect(handedIn()).toEqual([undefined, undefined]);
+    });
   });
 
   test("does not read back what the BMC refused", async () => {

@@ -1,6 +1,7 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import type { DeviceIdentity } from "../../capabilities/inspect.ts";
+import type { Told } from "../../capabilities/power-control.ts";
 import { need, type Provider } from "../../capabilities/provider.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { type Duration, milliseconds } from "../../kernel/duration.ts";
@@ -8,6 +9,7 @@ import { StepFailure } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { type Handlers, happened, nothingToDo, waitFor } from "../../kernel/outcome.ts";
 import { polling } from "../../kernel/retry.ts";
+import { logIsDue, readLog } from "./device-log.ts";
 import type { powerShelfLifecycle } from "./lifecycle.ts";
 import type { PowerShelf } from "./power-shelf.ts";
 
@@ -64,12 +66,24 @@ export const powerShelfHandlers: Handlers<typeof powerShelfLifecycle, PowerShelf
     const desired = shelf.state.operation === "power_on" ? "on" : "off"; // what was carried in, not what may have been asked since
     const bmc = await target();
     confirmIdentity(shelf, bmc, await inspect.identify(bmc, call)); // addresses move: never switch somebody else's shelf
-    await power.setPower(bmc, desired, call);
-    const seen = await power.readPower(bmc, call);
+    const { commanded } = await power.setPower(bmc, desired, call, toldBefore(shelf));
+    const told: JsonObject = commanded ? { commandedAt: commandOf(shelf, clock.now()) } : {};
+    const seen = await power.readPower(bmc, call).catch((error: unknown) => {
+      if (!commanded || !(error instanceof StepFailure)) throw error;
+      return error; // that the shelf has been told must be kept, or whoever carries on would tell it again
+    });
+    if (seen instanceof StepFailure)
+      return waitFor(
+        `shelf was told to power ${desired}, but not read since: ${seen.message}`,
+        pollAfter(shelf, clock),
+        {
+          facts: told,
+        },
+      );
     return seen === desired
       ? happened("operation_completed", { facts: { powerState: seen } })
       : waitFor(`shelf reports power ${seen}, wanted ${desired}`, pollAfter(shelf, clock), {
-          facts: { powerState: seen },
+          facts: { powerState: seen, ...told },
         });
   },
 
@@ -84,11 +98,29 @@ export const powerShelfHandlers: Handlers<typeof powerShelfLifecycle, PowerShelf
   },
 };
 
+const requestIdOf = ({ state: { request } }: PowerShelf): string | null =>
+  typeof request === "object" && request !== null && "id" in request && typeof request.id === "string"
+    ? request.id
+    : null;
+
+const commandOf = (shelf: PowerShelf, at: Date): JsonObject => ({
+  operation: shelf.state.operation ?? null,
+  requestId: requestIdOf(shelf),
+  at: at.toISOString(),
+});
+
+/** When this very request's command was accepted, by whichever replica; that of another request says nothing. */
+function toldBefore(shelf: PowerShelf): Told | undefined {
+  const { commandedAt } = shelf.facts;
+  if (commandedAt === null || commandedAt.operation !== shelf.state.operation) return undefined;
+  return commandedAt.requestId === requestIdOf(shelf) ? { at: new Date(commandedAt.at) } : undefined;
+}
+
 function confirmIdentity(shelf: PowerShelf, bmc: BmcTarget, { serial }: DeviceIdentity): void {
   if (shelf.facts.serial === null || shelf.facts.serial === serial) return;
   throw new StepFailure(
     "retry",
-    `the BMC at ${bmc.address} answers for serial ${serial}, but this shelf is ${shelf.facts.serial}: check the address`,
+    `the BMC at ${bmc.address} answers for ${serial === null ? "no serial" : `serial ${serial}`}, but this shelf is ${shelf.facts.serial}: check the address`,
   );
 }
 
@@ -105,13 +137,24 @@ async function observe(shelf: PowerShelf, { provider, call, target, clock }: Pow
   const health = await sensors.readHealth(bmc, call);
   const inventory = await inspect.readInventory(bmc, call);
   confirmIdentity(shelf, bmc, inventory.identity);
+  const { facts } = shelf;
   return {
     powerState,
     health: health.status,
     sensors: health.readings.map((reading) => ({ ...reading })),
     powerSupplies: inventory.powerSupplies.map((supply) => ({ ...supply })),
     bmcFirmware: inventory.bmcFirmware,
-    certificateFingerprint: shelf.facts.certificateFingerprint ?? inventory.identity.certificateFingerprint ?? null,
+    // A shelf that is off says nothing of either, and is no other shelf for that.
+    capacityWatts: inventory.capacityWatts ?? facts.capacityWatts,
+    voltage: steadyVoltage(facts.voltage, inventory.voltage),
+    certificateFingerprint: facts.certificateFingerprint ?? inventory.identity.certificateFingerprint ?? null,
     observedAt: clock.now().toISOString(),
+    ...(logIsDue(shelf, health, clock.now()) && (await readLog(sensors, bmc, { call, clock }))),
   };
+}
+
+/** It is measured, so it never stays the same; only a real change is news. */
+function steadyVoltage(known: number | null, seen: number | null): number | null {
+  if (known === null || seen === null) return seen ?? known;
+  return Math.abs(seen - known) > known * 0.05 ? seen : known;
 }

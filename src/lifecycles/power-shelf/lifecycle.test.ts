@@ -111,6 +111,7 @@ const shelf = (name: string, change: Partial<PowerShelf> = {}): PowerShelf => ({
   version: 4,
   state: { name },
   stateSince: new Date("2026-01-01T00:00:00Z"),
+  basis: 1,
   stateVersion: 2,
   outcome: null,
   rackId: "rack-1",
@@ -128,6 +129,9 @@ const shelf = (name: string, change: Partial<PowerShelf> = {}): PowerShelf => ({
     health: null,
     sensors: [],
     observedAt: null,
+    deviceLog: [],
+    deviceLogReadAt: null,
+    commandedAt: null,
   },
   deletedAt: null,
   maintenanceRequest: null,
@@ -199,6 +203,29 @@ describe("the end of maintenance", () => {
 
   test("is not hastened by a deletion: what was begun is seen through", () => {
     expect(decide(powerShelfLifecycle, { ...inMaintenance, deletedAt: new Date() })).toEqual({ kind: "handle" });
+  });
+});
+
+describe("a shelf that goes", () => {
+  test.each(["initializing", "fetching_data", "configuring", "ready", "error"])(
+    "from %s because it is marked for deletion withdraws what was asked of it",
+    (state) => {
+      expect(moved(shelf(state, { deletedAt: new Date() }))).toMatchObject({
+        to: "deleting",
+        withdraws: ["maintenanceRequest"],
+      });
+    },
+  );
+
+  test("for good withdraws it too, whichever way", () => {
+    for (const [state, owner, name] of [
+      ["deleting", "handler", "removed"],
+      ["maintenance", "caller", "force_delete"],
+    ] as const)
+      expect(follow(powerShelfLifecycle, shelf(state), { owner, name })).toMatchObject({
+        gone: true,
+        withdraws: ["maintenanceRequest"],
+      });
   });
 });
 

@@ -25,6 +25,9 @@ const request = ({ maintenanceRequest }: PowerShelf): JsonObject => {
 const cause = (_: PowerShelf, { message }: Happening) => ({ cause: message ?? "unknown" });
 const itsRequest = { field: "maintenanceRequest", carried: (shelf: PowerShelf) => shelf.state.request } as const; // a newer one stays
 
+/** Whoever waits for the request learns that it will not be carried out. */
+const unheard = { withdraws: ["maintenanceRequest"] } as const;
+
 const beforeReady = "a shelf that cannot be read can still be removed";
 
 /**
@@ -36,7 +39,7 @@ const beforeReady = "a shelf that cannot be read can still be removed";
 export const powerShelfLifecycle = defineLifecycle<PowerShelf>()({
   kind: "power_shelf",
   initial: "initializing",
-  quietFacts: ["sensors", "observedAt"],
+  quietFacts: ["sensors", "observedAt", "deviceLog", "deviceLogReadAt", "commandedAt"],
 
   // biome-ignore format: a table is read by its columns
   states: {
@@ -52,20 +55,20 @@ export const powerShelfLifecycle = defineLifecycle<PowerShelf>()({
   // biome-ignore format: a table is read by its columns
   transitions: [
     // from           trigger                        to
-    ["initializing",  when(markedForDeletion),       "deleting",    { added: beforeReady }],
+    ["initializing",  when(markedForDeletion),       "deleting",    { ...unheard, added: beforeReady }],
     ["initializing",  when(processed),               "fetching_data"],
-    ["fetching_data", when(markedForDeletion),       "deleting",    { added: beforeReady }],
+    ["fetching_data", when(markedForDeletion),       "deleting",    { ...unheard, added: beforeReady }],
     ["fetching_data", on("data_fetched"),            "configuring"],
-    ["configuring",   when(markedForDeletion),       "deleting",    { added: beforeReady }],
+    ["configuring",   when(markedForDeletion),       "deleting",    { ...unheard, added: beforeReady }],
     ["configuring",   on("configured"),              "ready"],
-    ["ready",         when(markedForDeletion),       "deleting"],
+    ["ready",         when(markedForDeletion),       "deleting",    unheard],
     ["ready",         when(maintenanceRequested),    "maintenance", { carries: request }],
     ["maintenance",   on("operation_completed"),     "ready",       { clears: [itsRequest] }],
     ["maintenance",   onFailure("operation_failed"), "error",       { clears: [itsRequest], carries: cause }],
-    ["error",         when(markedForDeletion),       "deleting"],
+    ["error",         when(markedForDeletion),       "deleting",    unheard],
     ["error",         when(maintenanceRequested),    "maintenance", { carries: request, added: "a fresh request is the operator's manual intervention" }],
-    ["deleting",      on("removed"),                 GONE],
-    [ANY,             asked("force_delete"),         GONE,          { added: "AdminForceDeletePowerShelf removes the record at once, whatever it is doing" }],
+    ["deleting",      on("removed"),                 GONE,          unheard],
+    [ANY,             asked("force_delete"),         GONE,          { ...unheard, added: "AdminForceDeletePowerShelf removes the record at once, whatever it is doing" }],
   ],
 });
 

@@ -1,7 +1,7 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { PowerSupply } from "../../capabilities/inspect.ts";
 import type { PowerState } from "../../capabilities/power-control.ts";
-import type { DeviceHealth } from "../../capabilities/sensors.ts";
+import type { DeviceHealth, DeviceLogEntry } from "../../capabilities/sensors.ts";
 import type { PowerShelfId } from "../../kernel/ids.ts";
 import type { Json, Thing } from "../../kernel/lifecycle.ts";
 
@@ -17,6 +17,9 @@ export interface MaintenanceRequest {
   /** The trace of the call that asked. */
   readonly traceparent?: string | undefined;
 }
+
+/** As it is kept: the time as text. */
+export type KeptLogEntry = Omit<DeviceLogEntry, "at"> & { readonly at: string | null };
 
 export const REQUEST_OUTCOMES = ["completed", "failed", "superseded", "withdrawn"] as const;
 export type RequestOutcome = (typeof REQUEST_OUTCOMES)[number];
@@ -41,6 +44,15 @@ export interface PowerShelfFacts {
   readonly health: DeviceHealth["status"] | null;
   readonly sensors: DeviceHealth["readings"];
   readonly observedAt: string | null;
+  /** The latest entries of the device's own log, newest first. */
+  readonly deviceLog: readonly KeptLogEntry[];
+  readonly deviceLogReadAt: string | null;
+  /** The last power command that the shelf accepted, and for which request. */
+  readonly commandedAt: {
+    readonly operation: string | null;
+    readonly requestId: string | null;
+    readonly at: string;
+  } | null;
 }
 
 export interface Bmc {

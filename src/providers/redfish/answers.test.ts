@@ -82,6 +82,26 @@ describe("what the BMC says of an error", () => {
     expect((refusalOf(anAnswer(200, "garbage canary-4711")) as Error).message).not.toContain("canary-4711");
   });
 
+  test.each([
+    ["in JSON", (secret: string) => JSON.stringify(secret)],
+    ["in JSON with its slashes escaped", (secret: string) => JSON.stringify(secret).replaceAll("/", "\\/")],
+    ["in JSON without other than ASCII", () => '"p\\"a/\\u00df \\\\canary"'],
+    ["in an address", (secret: string) => encodeURIComponent(secret)],
+    ["in an address in small letters", () => "p%22a%2f%c3%9f%20%5ccanary"],
+    ["in a form", (secret: string) => new URLSearchParams({ secret }).toString()],
+    ["in HTML", (secret: string) => secret.replaceAll('"', "&quot;")],
+    ["in the Basic header", (secret: string) => Buffer.from(`root:${secret}`).toString("base64")],
+    ["in base64", (secret: string) => Buffer.from(secret).toString("base64")],
+  ])("never repeats the password as it is spelt %s, nor the token", (_where, spell) => {
+    const password = 'p"a/ß \\canary';
+    const token = "Session/Token=";
+    const text = `before ${spell(password)} between ${spell(token)} after`;
+    const said = failureOf({ ...asked, target: { ...target, password }, token }, anAnswer(400, text))?.message;
+    expect(said).toMatch(/before .*\*\*\*.* after$/);
+    expect(said).not.toContain(spell(password));
+    expect(said).not.toMatch(/canary|Session\/?Token/);
+  });
+
   test("is short and on one line, without what could command a terminal", () => {
     const message = failureOf(asked, anAnswer(500, `\u001b[31m${"x\n".repeat(5_000)}`))?.message ?? "";
     expect(message.length).toBeLessThan(500);

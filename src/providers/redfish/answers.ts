@@ -1,6 +1,7 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { nameOf } from "../bmc-gateway.ts";
+import { type Carried, hideSecrets } from "../hide-secrets.ts";
 import { isResource, listAt, type Resource, textAt, valueAt } from "./resource.ts";
 
 export interface Answer {
@@ -10,7 +11,7 @@ export interface Answer {
   readonly certificateFingerprint?: string;
 }
 
-export interface Asked {
+export interface Asked extends Carried {
   readonly target: BmcTarget;
   readonly method: string;
   readonly path: string;
@@ -28,7 +29,7 @@ export function resourceOf(asked: Asked, answer: Answer): Resource {
   throw new DeviceFailure(
     "retry",
     "protocol",
-    `${describe(asked)} was answered with something that is not a JSON object: ${excerpt(asked.target, answer.text) || "nothing"}`,
+    `${describe(asked)} was answered with something that is not a JSON object: ${excerpt(asked, answer.text) || "nothing"}`,
     { status: answer.status },
   );
 }
@@ -36,7 +37,7 @@ export function resourceOf(asked: Asked, answer: Answer): Resource {
 export function failureOf(asked: Asked, answer: Answer): DeviceFailure | undefined {
   const { status } = answer;
   if (status >= 200 && status < 300) return undefined;
-  const said = saidBy(asked.target, answer);
+  const said = saidBy(asked, answer);
   const tail = said === "" ? "" : `: ${said}`;
   const name = describe(asked);
   if (status >= 300 && status < 400) {
@@ -80,7 +81,7 @@ export function retryAfter(header: string | string[] | undefined, now: number = 
 }
 
 /** What the BMC wrote about an error, in its own words: Redfish's extended information, else whatever text there is. */
-function saidBy(target: BmcTarget, answer: Answer): string {
+function saidBy(asked: Carried, answer: Answer): string {
   const body = parseJson(answer.text);
   const messages = listAt(body, "error", "@Message.ExtendedInfo").flatMap((info) => {
     const message = textAt(info, "Message");
@@ -88,15 +89,15 @@ function saidBy(target: BmcTarget, answer: Answer): string {
   });
   const text =
     messages.length > 0 ? messages.join(" ") : (textAt(body, "error", "message") ?? textAt(body, "error", "code"));
-  if (text !== undefined) return excerpt(target, text);
-  return isResource(body) && valueAt(body, "error") !== undefined ? "" : excerpt(target, answer.text);
+  if (text !== undefined) return excerpt(asked, text);
+  return isResource(body) && valueAt(body, "error") !== undefined ? "" : excerpt(asked, answer.text);
 }
 
 const LONGEST_EXCERPT = 300;
 
-/** Fit for a message to people: one line, not long, and never the password, should the BMC repeat it. */
-function excerpt({ password }: BmcTarget, text: string): string {
-  const shown = password === "" ? text : text.replaceAll(password, "***");
+/** Fit for a message to people: one line, not long, and without what we sent in confidence, should the BMC repeat it. */
+function excerpt(carried: Carried, text: string): string {
+  const shown = hideSecrets(text, carried);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not reach a terminal
   const line = shown.replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, " ").trim();
   return line.length > LONGEST_EXCERPT ? `${line.slice(0, LONGEST_EXCERPT)}…` : line;

@@ -26,9 +26,14 @@ export interface RedfishClient {
   /** For what a BMC need not have: `undefined` where it answers 404. */
   find(target: BmcTarget, path: string, call: CallContext): Promise<Resource | undefined>;
   post(target: BmcTarget, path: string, body: Resource, call: CallContext): Promise<Fetched>;
+  /** Changes members of a resource. */
+  patch(target: BmcTarget, path: string, body: Resource, call: CallContext): Promise<void>;
   /** Signs out everywhere and drops the connections. Before the gateway is closed. */
   close(): Promise<void>;
 }
+
+/** What a BMC answers that changes a resource only for those who show that they have just read it. */
+const WANTS_ETAG: readonly (number | undefined)[] = [412, 428];
 
 export function createRedfishClient(options: RedfishClientOptions): RedfishClient {
   const { caCertificates, mayReach } = options;
@@ -74,6 +79,17 @@ export function createRedfishClient(options: RedfishClientOptions): RedfishClien
     },
     post: (target, path, body, call) =>
       request({ target, call, operation: "redfish.command", method: "POST", path, body }),
+    async patch(target, path, body, call) {
+      const change = { target, call, operation: "redfish.command", method: "PATCH", path, body } as const;
+      try {
+        await request(change);
+      } catch (error) {
+        if (!(error instanceof DeviceFailure) || !WANTS_ETAG.includes(error.status)) throw error;
+        const { etag } = (await get(target, path, call)).headers;
+        if (typeof etag !== "string") throw error;
+        await request({ ...change, ifMatch: etag });
+      }
+    },
     async close() {
       await sessions.close();
       http.close();

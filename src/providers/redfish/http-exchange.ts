@@ -3,15 +3,15 @@ import { request as httpsRequest } from "node:https";
 import type { BmcTarget, TlsTrust } from "../../capabilities/bmc-target.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { seconds } from "../../kernel/duration.ts";
-import { messageOf } from "../../kernel/errors.ts";
 import { nameOf } from "../bmc-gateway.ts";
 import { checkAddress, guardedLookup, type MayReach } from "./allowed-networks.ts";
 import type { Answer } from "./answers.ts";
+import { transportCause } from "./transport-cause.ts";
 import { fingerprintOf, TrustingAgent } from "./trusting-agent.ts";
 
 export interface Outgoing {
   readonly target: BmcTarget;
-  readonly method: "GET" | "POST" | "DELETE";
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -160,7 +160,7 @@ function transportFailure({ target, method, path }: Outgoing, reused: boolean, e
   return new DeviceFailure(
     "retry",
     "unreachable",
-    `${nameOf(target)} cannot be reached: ${method} ${path}: ${messageOf(error)}`,
+    `${nameOf(target)} cannot be reached: ${method} ${path}: ${transportCause(error)}`,
     {
       cause: error,
     },

@@ -1,6 +1,4 @@
-import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { DeviceIdentity, Inspect } from "../../capabilities/inspect.ts";
-import { nameOf } from "../bmc-gateway.ts";
 import { readOutput } from "./meter.ts";
 import { describeSupply, readPowerSubsystem } from "./power-supplies.ts";
 import { textAt } from "./resource.ts";
@@ -30,19 +28,11 @@ export function createInspect(shelves: Shelves): Inspect {
   };
 }
 
-function identityOf({ target, places, chassis, certificateFingerprint }: Shelf): DeviceIdentity {
-  const serial = textAt(chassis, "SerialNumber");
-  if (serial === undefined) {
-    throw new DeviceFailure(
-      "fail",
-      "protocol",
-      `${nameOf(target)}: ${places.chassis} states no SerialNumber, so nobody can say which shelf it is`,
-    );
-  }
+function identityOf({ chassis, certificateFingerprint }: Shelf): DeviceIdentity {
   return {
-    serial,
-    vendor: textAt(chassis, "Manufacturer") ?? "unknown",
-    model: textAt(chassis, "Model") ?? "unknown",
+    serial: textAt(chassis, "SerialNumber") || null,
+    vendor: textAt(chassis, "Manufacturer") || null,
+    model: textAt(chassis, "Model") || null,
     ...(certificateFingerprint === undefined ? {} : { certificateFingerprint }),
   };
 }

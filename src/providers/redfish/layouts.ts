@@ -30,7 +30,7 @@ const STANDARD_COMMANDS: ShelfLayout["commands"] = {
 };
 
 /** First match wins; the last one matches all. */
-export const SHELF_LAYOUTS: readonly ShelfLayout[] = [
+const SHELF_LAYOUTS: readonly ShelfLayout[] = [
   {
     name: "liteon",
     manufacturer: /lite-?on/i,

@@ -1,6 +1,6 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import type { PowerControl, PowerState } from "../../capabilities/power-control.ts";
+import type { PowerControl, PowerState, Told } from "../../capabilities/power-control.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { type Duration, seconds } from "../../kernel/duration.ts";
 import { StepFailure } from "../../kernel/errors.ts";
@@ -32,15 +32,18 @@ const REMEMBERED = 20_000;
 
 export function createPowerControl(shelves: Shelves, options: PowerControlOptions): PowerControl {
   const { clock, commandSettles = seconds(20), lostCommandSettles = seconds(5) } = options;
-  // Not needed to be right, only to be quiet: callers ask until they see the state, and the device shall hear it once.
+  // Not needed to be right, only to be quiet: callers ask until they see the state, and the device shall hear it once. It holds
+  // what callers cannot keep: commands whose answer was lost, and those that nobody got round to noting.
   const commanded = new BoundedMemory<Commanded>(REMEMBERED);
 
   const note = (target: BmcTarget, desired: Desired, settles: Duration) =>
     commanded.set(keyOf(target), { desired, until: clock.monotonic() + settles });
 
-  function isAwaited(target: BmcTarget, desired: Desired): boolean {
+  function isAwaited(target: BmcTarget, desired: Desired, told: Told | undefined): boolean {
     const last = commanded.get(keyOf(target));
-    return last !== undefined && last.desired === desired && clock.monotonic() < last.until;
+    if (last !== undefined && last.desired === desired && clock.monotonic() < last.until) return true;
+    // Either way: the clock of the replica that noted it may be ahead of ours.
+    return told !== undefined && Math.abs(clock.now().getTime() - told.at.getTime()) < commandSettles;
   }
 
   return {
@@ -48,23 +51,25 @@ export function createPowerControl(shelves: Shelves, options: PowerControlOption
       return provenPower(await shelves.open(target, call));
     },
 
-    async setPower(target, desired, call) {
+    async setPower(target, desired, call, told) {
       const shelf = await shelves.open(target, call);
       if (isReachedOrUnderWay(await provenPower(shelf), desired)) {
         commanded.forget(keyOf(target));
-        return;
+        return { commanded: false };
       }
-      if (isAwaited(target, desired)) return;
+      if (isAwaited(target, desired, told)) return { commanded: false };
       const { path, body } = await findCommand(shelf, desired);
       try {
         await shelf.client.post(target, path, body, call);
         note(target, desired, commandSettles);
+        return { commanded: true };
       } catch (error) {
         if (mayHaveArrived(error)) note(target, desired, lostCommandSettles);
         if (!(error instanceof DeviceFailure) || error.reason !== "refused") throw error;
         // Some refuse a command for the state that they have just reached by themselves.
         const now = await provenPower(await shelves.open(target, call));
         if (!isReachedOrUnderWay(now, desired)) throw error;
+        return { commanded: false };
       }
     },
   };

@@ -11,7 +11,7 @@ export interface RedfishProviderOptions extends RedfishClientOptions, Partial<Om
 }
 
 export interface RedfishProvider extends Provider {
-  readonly can: Capabilities;
+  readonly can: Pick<Capabilities, "power" | "inspect" | "sensors">;
   /** Signs out everywhere and drops the connections. Before the gateway is closed. */
   close(): Promise<void>;
 }

@@ -38,6 +38,7 @@ const SIGN_OUTS_AT_ONCE = 32;
 export class Sessions {
   readonly #exchange: GatedExchange;
   readonly #known: BoundedMemory<Known>;
+  #closing: Promise<void> | undefined;
 
   constructor(exchange: GatedExchange, limit: number) {
     this.#exchange = exchange;
@@ -75,12 +76,19 @@ export class Sessions {
   }
 
   /** Gives sessions back: a BMC has few, and keeps those of a vanished client for half an hour. */
-  async close(): Promise<void> {
-    const open = this.#known.entries().map(([, known]) => known);
+  close(): Promise<void> {
+    this.#closing ??= this.#signOutEverywhere();
+    return this.#closing;
+  }
+
+  async #signOutEverywhere(): Promise<void> {
+    const open = this.#known.entries().flatMap(([, known]) => (known.session === undefined ? [] : [{ ...known }]));
+    // Emptied first: those that are forgotten with a session are signed out by that alone, and once is enough.
+    for (const [, known] of this.#known.entries()) known.session = undefined;
+    this.#known.clear();
     for (let from = 0; from < open.length; from += SIGN_OUTS_AT_ONCE) {
       await Promise.all(open.slice(from, from + SIGN_OUTS_AT_ONCE).map((known) => this.#signOut(known)));
     }
-    this.#known.clear();
   }
 
   #of(target: BmcTarget): Known {

@@ -5,8 +5,8 @@ import { connect, type TLSSocket } from "node:tls";
 import type { TlsTrust } from "../../capabilities/bmc-target.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { type Duration, describeDuration } from "../../kernel/duration.ts";
-import { messageOf } from "../../kernel/errors.ts";
 import { nameOf } from "../bmc-gateway.ts";
+import { transportCause } from "./transport-cause.ts";
 
 export interface TrustingAgentOptions {
   /** PEM. Without any, those that the runtime trusts. */
@@ -120,17 +120,12 @@ function connectFailure(endpoint: { readonly address: string; readonly port: num
     return new DeviceFailure(
       "fail",
       "certificate",
-      `${nameOf(endpoint)} shows a certificate that is not trusted (${messageOf(error)}). ` +
-        "Add its CA to the trusted ones, or set the trust of this BMC to pin",
+      `${nameOf(endpoint)} shows a certificate that is not trusted (${transportCause(error)}). ` +
+        "Add its CA to bmc.ca_file, or set the trust of this BMC to pin",
       { cause: error },
     );
   }
-  return new DeviceFailure(
-    "retry",
-    "unreachable",
-    `${nameOf(endpoint)} cannot be reached: ${messageOf(error) || code}`,
-    {
-      cause: error,
-    },
-  );
+  return new DeviceFailure("retry", "unreachable", `${nameOf(endpoint)} cannot be reached: ${transportCause(error)}`, {
+    cause: error,
+  });
 }

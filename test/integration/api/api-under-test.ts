@@ -1,6 +1,7 @@
 import { ConnectError, type ConnectRouter, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import type { FastifyInstance } from "fastify";
+import type { SignedIn } from "../../../src/api/auth/authenticate.ts";
 import { HealthSwitch, healthRoutes } from "../../../src/api/grpc/health.ts";
 import { createCallFrame } from "../../../src/api/grpc/interceptors.ts";
 import { reflectionRoutes } from "../../../src/api/grpc/reflection.ts";
@@ -9,7 +10,6 @@ import type { Peer } from "../../../src/api/peer.ts";
 import { type ApiServers, startApiServers } from "../../../src/api/server.ts";
 import { type Duration, seconds } from "../../../src/kernel/duration.ts";
 import type { Log } from "../../../src/kernel/log.ts";
-import type { Caller } from "../../../src/services/caller.ts";
 
 export interface LogLine {
   readonly level: keyof Log;
@@ -44,6 +44,8 @@ export class RecordingLog implements Log {
 export interface ApiUnderTest extends ApiServers {
   readonly log: RecordingLog;
   readonly health: HealthSwitch;
+  /** As after a revocation. */
+  recheckStreams(): void;
   grpc(): Transport;
 }
 
@@ -54,7 +56,8 @@ interface Options {
     headers: { get(name: string): string | null },
     peer: Peer,
     method: string,
-  ) => Promise<Caller>;
+  ) => Promise<SignedIn>;
+  readonly recheckStreamsEvery?: Duration;
   readonly tls?: TlsMaterial;
   readonly closeWithin?: Duration;
 }
@@ -65,14 +68,16 @@ export async function startApi(options: Options = {}): Promise<ApiUnderTest> {
   const health = new HealthSwitch(true);
   const authenticate =
     options.authenticate ?? (async (_headers, peer) => ({ name: "tester", roles: ["admin"], address: peer.address }));
+  const frame = createCallFrame({
+    log,
+    authenticate: (headers, peer, method) =>
+      authenticate(headers, { certificate: null, certificateError: null, ...peer }, method),
+    ...(options.recheckStreamsEvery !== undefined && { recheckStreamsEvery: options.recheckStreamsEvery }),
+  });
   const servers = await startApiServers({
     grpcListen: { host: "127.0.0.1", port: 0 },
     httpListen: { host: "127.0.0.1", port: 0 },
-    ...createCallFrame({
-      log,
-      authenticate: (headers, peer, method) =>
-        authenticate(headers, { certificate: null, certificateError: null, ...peer }, method),
-    }),
+    ...frame,
     routes(router) {
       options.routes?.(router);
       healthRoutes(router, health);
@@ -83,7 +88,14 @@ export async function startApi(options: Options = {}): Promise<ApiUnderTest> {
     closeWithin: options.closeWithin ?? seconds(10),
     ...(options.tls === undefined ? {} : { tls: options.tls }),
   });
-  return { ...servers, log, health, grpc: () => createGrpcTransport({ baseUrl: `http://${servers.grpcAddress}` }) };
+  const { recheckStreams } = frame;
+  return {
+    ...servers,
+    log,
+    health,
+    recheckStreams,
+    grpc: () => createGrpcTransport({ baseUrl: `http://${servers.grpcAddress}` }),
+  };
 }
 
 /** The error that a call ended with. */

@@ -82,6 +82,7 @@ describe("adding", () => {
     ["a MAC address that is none", { bmcMacAddress: "02:00" }, "bmc_mac_address"],
     ["no user name", { bmcUsername: "" }, "bmc_username"],
     ["no password", { bmcPassword: "" }, "bmc_password"],
+    ["no serial", { shelfSerialNumber: "" }, "shelf_serial_number"],
     ["a serial that is too long", { shelfSerialNumber: "s".repeat(257) }, "shelf_serial_number"],
     ["an address that is none", { bmcIpAddress: "no address at all" }, "bmc_ip_address"],
     ["a port that is none", { bmcIpAddress: "192.0.2.7:99999" }, "bmc_ip_address"],
@@ -273,6 +274,10 @@ describe("the operators' list", () => {
       },
     ]);
     expect((await list({ exploreState: ExploreState.PENDING })).expectedPowerShelves).toHaveLength(2);
+    expect((await list({ powerShelfId: "shelf-2" })).expectedPowerShelves).toMatchObject([{ powerShelfId: "shelf-2" }]);
+    expect((await list({ powerShelfId: "shelf-1" })).expectedPowerShelves).toEqual([]);
+    expect((await list({ bmcMac: "02-00-00-00-00-03" })).expectedPowerShelves).toMatchObject([{ rackId: "b1" }]);
+    expect(await refusal(list({ bmcMac: "02:00" }))).toMatchObject({ code: Code.InvalidArgument, field: "bmc_mac" });
     expect(await refusal(list({ exploreState: 42 as ExploreState }))).toMatchObject({
       code: Code.InvalidArgument,
       field: "explore_state",

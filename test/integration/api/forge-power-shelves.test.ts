@@ -381,6 +381,26 @@ describe("health reports", () => {
     ]);
   });
 
+  test("one that is damaged hides no other, is not passed over, and can be replaced", async () => {
+    const id = await it.addShelf("damaged-report");
+    const insert = (source: string) =>
+      it.forge.insertPowerShelfHealthReport({
+        powerShelfId: { id },
+        healthReportEntry: { report: { source, successes: [{ id: "fan" }] } },
+      });
+    await insert("good");
+    await insert("bad");
+    await it.db.execute("update health_reports set report = '{}' where id = $1 and source = 'bad'", [id]);
+    const alerts = (await list(id)).map(({ report }) => [report?.source, report?.alerts.map((alert) => alert.id)]);
+    expect(alerts).toEqual([
+      ["bad", ["ReportUnreadable"]],
+      ["good", []],
+    ]);
+    expect((await find(id)).status?.health?.alerts[0]?.message).toContain("insert it again");
+    await insert("bad");
+    expect((await find(id)).status?.health?.alerts).toEqual([]);
+  });
+
   test("one that replaces overrides all that are merged, the BMC's own among them, until it is removed", async () => {
     const id = await it.addShelf("replaced");
     await put(id, { facts: { health: "critical" } });

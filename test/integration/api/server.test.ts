@@ -1,4 +1,6 @@
 import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { connect, constants, type IncomingHttpHeaders } from "node:http2";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -73,6 +75,13 @@ describe("one handler, every protocol", () => {
   });
 });
 
+/** The detail of an error as Connect shows it in JSON. */
+const errorInfo = (kind: string, field = "") => ({
+  type: "millwright.v1.ErrorInfo",
+  value: expect.any(String),
+  debug: { kind, ...(field !== "" && { field }) },
+});
+
 describe("bad input", () => {
   const shelves = {
     routes: (router: ConnectRouter) => void router.service(Forge, { setPowerShelfMaintenance: () => ({}) }),
@@ -80,20 +89,25 @@ describe("bad input", () => {
   const path = "forge.Forge/SetPowerShelfMaintenance";
 
   test.each([
-    ["no JSON at all", "{", "JSON"],
-    ["a field of the wrong type", '{"operation": {}}', "operation"],
+    ["no JSON at all", "{", "JSON", ""],
+    ["a field of the wrong type", '{"operation": {}}', "operation", "operation"],
+    ["a text for a list", '{"powerShelfIds": "one"}', "power_shelf_ids", "power_shelf_ids"],
     [
       "an unknown enum word",
       '{"operation": "POWER_SHELF_MAINTENANCE_OPERATION_EXPLODE"}',
       "operation must be one of POWER_SHELF_MAINTENANCE_OPERATION_UNSPECIFIED, POWER_SHELF",
+      "operation",
     ],
-    ["a misspelt field", '{"power_shelf_idz": []}', "power_shelf_idz"],
-  ])("%s is refused with a message that names it", async (_, body, named) => {
+    ["a misspelt field", '{"power_shelf_idz": []}', "power_shelf_idz", "power_shelf_idz"],
+    ["a misspelt field further down", '{"powerShelfIds": [{"idd": "x"}]}', "idd", "power_shelf_ids.idd"],
+    ["a wrong type further down", '{"powerShelfIds": [{"id": 7}]}', "id", "power_shelf_ids.id"],
+  ])("%s is refused with a message and a detail that name it", async (_, body, named, field) => {
     const { httpUrl } = await api(shelves);
     const response = await postJson(`${httpUrl}/${path}`, body);
-    const answer = (await response.json()) as { code: string; message: string };
+    const answer = (await response.json()) as { code: string; message: string; details: unknown };
     expect([response.status, answer.code]).toEqual([400, "invalid_argument"]);
     expect(answer.message).toContain(named);
+    expect(answer.details).toEqual([errorInfo("invalid_argument", field)]);
   });
 
   test("bytes that are no message are the caller's fault over Connect and gRPC-Web", async () => {
@@ -102,7 +116,11 @@ describe("bad input", () => {
     const connect = await postJson(`${httpUrl}/${path}`, garbage, "application/proto");
     expect([connect.status, await connect.json()]).toEqual([
       400,
-      { code: "invalid_argument", message: expect.stringContaining("the request is not a valid protobuf message") },
+      {
+        code: "invalid_argument",
+        message: expect.stringContaining("the request is not a valid protobuf message"),
+        details: [errorInfo("invalid_argument")],
+      },
     ]);
     const framed = Uint8Array.of(0, 0, 0, 0, garbage.length, ...garbage);
     const web = await postJson(`${httpUrl}/${path}`, framed, "application/grpc-web+proto");
@@ -121,6 +139,7 @@ describe("bad input", () => {
       Code.InvalidArgument,
       expect.stringContaining("not a valid protobuf message"),
     ]);
+    expect(failure.findDetails(ErrorInfoSchema)).toMatchObject([{ kind: "invalid_argument" }]);
   });
 
   test("a message above the limit is refused by every protocol, and the server goes on", async () => {
@@ -137,7 +156,7 @@ describe("bad input", () => {
     const overJson = await postJson(`${httpUrl}/${path}`, JSON.stringify({ reference }));
     expect([overJson.status, await overJson.json()]).toEqual([
       429,
-      { code: "resource_exhausted", message: refused[1] },
+      { code: "resource_exhausted", message: refused[1], details: [errorInfo("exhausted")] },
     ]);
     const packed = await postJson(
       `${httpUrl}/${path}`,
@@ -157,6 +176,22 @@ describe("bad input", () => {
       Code.Unimplemented,
       "this server has no method /forge.Forge/DeletePowerShelf",
     ]);
+  });
+
+  test("that answer is one HEADERS frame, which also ends the stream: grpcio takes nothing else for a status", async () => {
+    const { grpcAddress } = await api();
+    const session = connect(`http://${grpcAddress}`);
+    const call = session.request({
+      ":method": "POST",
+      ":path": "/forge.Forge/SelfDestruct",
+      "content-type": "application/grpc",
+      te: "trailers",
+    });
+    call.end(Uint8Array.of(0, 0, 0, 0, 0));
+    const [headers, flags] = (await once(call, "response")) as [IncomingHttpHeaders, number];
+    expect(headers).toMatchObject({ ":status": 200, "grpc-status": String(Code.Unimplemented) });
+    expect(flags & constants.NGHTTP2_FLAG_END_STREAM).not.toBe(0);
+    session.close();
   });
 
   test("REST refusals have the one error shape", async () => {

@@ -86,6 +86,31 @@ describe("trouble with one thing", () => {
     expect(await typesOf("w13")).toEqual(["failing"]);
   });
 
+  test("trouble is logged when it begins and when it is over, however often the thing is looked at", async () => {
+    await placeWidgets(database.db, ["w"], "kicked");
+    const lines: string[] = [];
+    const at = (level: string) => (fields: object, message: string) => {
+      if ("kind" in fields) lines.push(`${level} ${message}${"reason" in fields ? `: ${fields.reason}` : ""}`);
+    };
+    const log = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+    let broken = true;
+    await start(
+      {
+        kicked: async () => {
+          if (broken) throw new StepFailure("retry", "no answer");
+          return happened("settled");
+        },
+      },
+      { log },
+    );
+    await eventually(async () => expect((await workOf("w"))?.failures).toBeGreaterThanOrEqual(2));
+    expect(lines).toEqual(["warn failing: no answer"]);
+    broken = false;
+    await wake("w");
+    await nowIn("w", "idle");
+    await eventually(async () => expect(lines).toEqual(["warn failing: no answer", "info recovered", "debug moved"]));
+  });
+
   test("a row that cannot be read is set aside and shown; its neighbours go on, and so does it once it is repaired", async () => {
     const ids = names(20);
     await placeWidgets(database.db, ids, "kicked");

@@ -1,10 +1,11 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { JournalTail } from "../../../src/engine/watch.ts";
 import { hours } from "../../../src/kernel/duration.ts";
+import { silentLog } from "../../../src/kernel/log.ts";
+import type { Database } from "../../../src/store/database.ts";
 import type { WatchItem } from "../../../src/store/event-source.ts";
 import * as journal from "../../../src/store/journal.ts";
 import { lockThings } from "../../../src/store/locks.ts";
-import { silentLog } from "../../../src/kernel/log.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 
 let database: TestDatabase;
@@ -127,14 +128,43 @@ test("followers end when they are told to", async () => {
 
 test("a cursor from before what is kept is refused, since events after it are gone", async () => {
   await write(["a"], 1);
-  const items = from("oldest");
-  const { value } = await items.next();
-  if (value?.type !== "event") throw new Error("expected an event");
+  const read = () => journal.readAfter(database.db, "0.0.0", 1);
+  const [first] = await vi.waitUntil(async () => (await read()).length > 0 && read()); // nobody has it in memory
   await write(["a"], 2);
   await write(["a"], 3);
   await database.db.execute("update journal set at = now() - interval '2 days' where version <= 2");
   expect(await journal.deleteOldest(database.db, hours(24), 100)).toBe(2);
-  await items.return?.(undefined);
-  await expect(take(from({ cursor: value.row.cursor }), 1)).rejects.toMatchObject({ kind: "failed_precondition" });
+  await expect(take(from({ cursor: first?.cursor ?? "" }), 1)).rejects.toMatchObject({ kind: "failed_precondition" });
   expect(await take(from("oldest"), 1)).toEqual(["a@3"]);
+});
+
+test("there are so many followers at most; the next one is told, and gets the place of one that left", async () => {
+  const small = new JournalTail({ db: database.db, log: silentLog, most: 2 });
+  const leaving = new AbortController();
+  const [first, second] = [leaving.signal, stop.signal].map((signal) => small.follow("now", {}, signal));
+  await Promise.all([first?.next(), second?.next()]);
+  const third = () => small.follow("now", {}, stop.signal).next();
+  await expect(third()).rejects.toMatchObject({ kind: "exhausted" });
+  expect(small.followers).toBe(2);
+  await first?.return(undefined);
+  expect(await third()).toMatchObject({ value: { type: "bookmark" } });
+});
+
+test("a follower that is behind has a hundred events in hand, not thousands", async () => {
+  await write(
+    Array.from({ length: 350 }, (_, index) => `t${index}`),
+    1,
+  );
+  const pages: number[] = [];
+  const db: Database = {
+    ...database.db,
+    query: async <Row extends object>(...query: Parameters<Database["query"]>) => {
+      const rows = await database.db.query<Row>(...query);
+      pages.push(rows.length);
+      return rows;
+    },
+  };
+  const slow = new JournalTail({ db, log: silentLog });
+  expect(await take(slow.follow("oldest", {}, stop.signal), 350)).toHaveLength(350);
+  expect(Math.max(...pages)).toBe(100);
 });

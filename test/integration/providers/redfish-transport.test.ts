@@ -29,7 +29,7 @@ async function listening(server: Server | ReturnType<typeof createTcpServer>): P
 }
 
 /** A BMC without sessions that answers everything but its root as told. */
-async function aBmc(answer: Answering) {
+async function aBmc(answer: Answering, root = "{}") {
   const requests: { method: string; path: string; connection: Socket; authorization: string | undefined }[] = [];
   const server = createServer((request, response) => {
     requests.push({
@@ -38,7 +38,7 @@ async function aBmc(answer: Answering) {
       connection: request.socket,
       authorization: request.headers.authorization,
     });
-    if (request.url === "/redfish/v1/") response.end("{}");
+    if (request.url === "/redfish/v1/") response.end(root);
     else answer(request, response);
   });
   cleanUps.push(() => server.closeAllConnections());
@@ -182,4 +182,23 @@ test("a request that is told to stop leaves neither a connection nor a place tak
   server.on("request", ({ url }) => url === thing && stop.abort());
   await expect(asked).rejects.toMatchObject({ disposition: "retry" });
   expect(client.gateway.status(target)).toMatchObject({ inFlight: 0, waiting: 0, breaker: "closed" });
+});
+
+test("neither password nor token is in a failure, in whatever spelling the BMC repeats them", async () => {
+  const password = 'can"ary/4711 &<ß>';
+  const token = "token+canary/0815==";
+  const basic = Buffer.from(`root:${password}`).toString("base64");
+  const plain = [password, encodeURIComponent(password), `Basic ${basic}`, token].join(" ");
+  const repeats = [plain, JSON.stringify({ error: { message: plain } }), JSON.stringify({ sent: password, token })];
+  const answers = [...repeats];
+  const { target } = await aBmc(({ method }, response) => {
+    if (method === "POST") response.writeHead(201, { "x-auth-token": token }).end("{}");
+    else response.writeHead(400).end(answers.shift());
+  }, '{"Links":{"Sessions":{"@odata.id":"/redfish/v1/SessionService/Sessions"}}}');
+  const client = aClient();
+  for (const _ of repeats) {
+    const failure: unknown = await client.get({ ...target, password }, thing, aCall()).catch((error: unknown) => error);
+    expect(failure).toMatchObject({ reason: "refused", status: 400, message: expect.stringContaining("***") });
+    expect((failure as Error).message).not.toMatch(new RegExp(`ary|4711|0815|${basic.slice(0, 12)}`));
+  }
 });

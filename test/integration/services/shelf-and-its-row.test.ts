@@ -71,6 +71,32 @@ test("a row is not linked to a shelf that is on record with another serial numbe
   expect((await rowOf(shelf)).outcome?.reason).toContain("delete it first");
 });
 
+test("the explorer sends the password to no other certificate than the first, until the row is updated", async () => {
+  const shelf = await shelfNamed("rack-1-shelf-6");
+  const row = await rowOf(shelf);
+  expect(row.facts.certificateFingerprint).toBe(shelf.facts.certificateFingerprint);
+  await forceDeletePowerShelf(dc.deps, tester, shelf.id);
+  await dc.db.execute("update expected_power_shelves set state = 'exploring', facts = facts || $2 where id = $1", [
+    row.id,
+    { certificateFingerprint: "00:11:22" },
+  ]);
+  await dc.db.execute("update work set wake_at = now() where kind = 'expected_power_shelf' and id = $1", [row.id]);
+  await dc.until(async () => (await rowOf(shelf)).outcome?.reason.includes("00:11:22") ?? false);
+  expect((await rowOf(shelf)).facts.explored).toBe("failed");
+
+  await updateExpectedPowerShelf(dc.deps, tester, {
+    bmcMac: row.bmc.mac,
+    bmcUsername: row.bmcUsername,
+    bmcPassword: undefined,
+    serial: row.serial,
+    bmcEndpoint: `${row.bmc.address}:${row.bmc.port}`,
+    rackId: row.rackId ?? undefined,
+    metadata: { name: row.name, description: row.description, labels: row.labels },
+  });
+  await dc.until(async () => (await rowOf(shelf)).state.name === "linked");
+  expect((await rowOf(shelf)).facts.certificateFingerprint).toBe(shelf.facts.certificateFingerprint);
+});
+
 test("credentials go with the last that needs them", async () => {
   const secretsOf = async (mac: string) => dc.db.query("select name from secrets where name = $1", [`bmc/${mac}`]);
   const bmcMac = "02:00:00:00:99:01";

@@ -181,15 +181,19 @@ test("another way out also ends the waiting", async () => {
   await vi.waitFor(async () => expect(await queue()).toEqual(["[a]"]));
 });
 
-test("a thing's claim vanishes with the thing, and whoever waited gets its turn", async () => {
+test("all claims on a thing end with it, and whoever held or awaited one is woken to find it gone", async () => {
   await placeWidgets(database.db, ["shelf"], "busy");
+  await acquire(run("a"));
   await acquire(shelf);
   await acquire(run("b"));
   await database.db.transaction((tx) =>
     applyVerb(tx, widgetStores, { ...shelf, owner: "caller", name: "scrap", actor: "tester" }),
   );
-  expect(await queue()).toEqual(["[b]"]);
-  expect(await database.db.query("select 1 from work where kind = 'run' and id = 'b'")).toHaveLength(1);
+  expect(await queue()).toEqual([]);
+  expect(await database.db.query("select kind, id from work where wake_at <= now() order by id")).toEqual([
+    run("a"),
+    run("b"),
+  ]);
 });
 
 test("a move that must wait writes nothing but that it waits", async () => {

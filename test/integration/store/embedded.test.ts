@@ -17,10 +17,10 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { silentLog } from "../../../src/kernel/log.ts";
 import { type EmbeddedOptions, startEmbedded } from "../../../src/store/embedded.ts";
 import { findBinaryPackage } from "../../../src/store/embedded-binaries.ts";
 import { findProcess, waitForExit } from "../../../src/store/embedded-process.ts";
-import { silentLog } from "../../../src/kernel/log.ts";
 
 const OWNER = join(import.meta.dirname, "..", "..", "support", "embedded-owner.ts");
 const asRoot = process.getuid?.() === 0;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Queryable } from "../../../src/store/database.ts";
+import type { Transaction } from "../../../src/store/database.ts";
 import * as journal from "../../../src/store/journal.ts";
 import { lockThings } from "../../../src/store/locks.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
@@ -58,7 +58,7 @@ async function follow(cursor: string, limit: number, enough: (rows: journal.Jour
 }
 
 /** One transaction as the store writes them: all locks, then versions and entries. */
-async function change(tx: Queryable, ids: readonly string[]): Promise<void> {
+async function change(tx: Transaction, ids: readonly string[]): Promise<void> {
   await lockThings(tx, ids.map(key));
   const rows = await tx.query<{ id: string; version: number }>(
     `insert into counted (id, version) select id, 1 from unnest($1::text[]) as t(id)

@@ -115,3 +115,13 @@ test("can be given up while another replica migrates", async () => {
   await other.end();
   expect(await migrateNow()).toEqual([]);
 });
+
+test("a replica killed in the middle of a migration leaves nothing of it, and the next one applies it", async () => {
+  write("0001_first.sql", "CREATE TABLE first (n int)");
+  write("0002_second.sql", "CREATE TABLE second (n int)");
+  const env = { ...process.env, MILLWRIGHT_FAILPOINT: "migrate:applied@2" };
+  const died = run(process.execPath, [REPLICA, database.url, directory], { env });
+  await expect(died).rejects.toMatchObject({ signal: "SIGKILL" });
+  expect(await tables()).toEqual(["first", "schema_migrations"]);
+  expect(await migrateNow()).toEqual(["0002_second"]);
+});

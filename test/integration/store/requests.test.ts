@@ -2,7 +2,10 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Move } from "../../../src/kernel/decide.ts";
 import { decide, fail, follow } from "../../../src/kernel/decide.ts";
 import type { JsonObject, Lifecycle, Thing } from "../../../src/kernel/lifecycle.ts";
+import { lockThings } from "../../../src/store/locks.ts";
+import { storeOf } from "../../../src/store/things.ts";
 import { commitUnits } from "../../../src/store/transitions.ts";
+import { withdrawPending } from "../../../src/store/withdrawals.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import {
   createWidgetTable,
@@ -10,6 +13,7 @@ import {
   placeWidgets,
   requestWork,
   type Widget,
+  widgetKey,
   widgetLifecycle,
   widgetStores,
 } from "../../support/widget.ts";
@@ -40,6 +44,14 @@ const events = async () =>
       "select version, type, data from journal where id = 'w' and type <> 'created' order by epoch, xid, seq",
     )
   ).map(({ version, type, data }) => `${version} ${type} ${data.job ?? ""} ${data.outcome ?? ""}`.trim());
+
+/** The ends of requests that transitions told of: how, and of which. */
+const endsTold = async () => {
+  const rows = await database.db.query<{ ended: { outcome: string; request: { id: string } }[] }>(
+    "select data -> 'ended' as ended from journal where id = 'w' and data ? 'ended' order by epoch, xid, seq",
+  );
+  return rows.flatMap(({ ended }) => ended.map(({ outcome, request: { id } }) => [outcome, id]));
+};
 
 async function commitMove(find: (thing: Widget) => Move | undefined): Promise<void> {
   const thing = await getWidget(database.db, "w");
@@ -146,4 +158,51 @@ test("a transition that was worked out before a newer request came is dropped", 
   );
   expect(result).toEqual({ type: "conflict" });
   expect((await getWidget(database.db, "w")).state.name).toBe("idle");
+});
+
+test("a request on a thing that goes another way ends as withdrawn, and that is told with who withdrew it", async () => {
+  const id = await request("polish");
+  await database.db.query("update widgets set leave_at = now()");
+  await takeUp();
+  expect(await columns()).toMatchObject({
+    pending: null,
+    last: { id, job: "polish", outcome: "withdrawn", message: "withdrawn by test (to_be_removed)" },
+  });
+  expect(await endsTold()).toEqual([["withdrawn", id]]);
+});
+
+test("with a thing that goes for good, what it works on and what waits behind are both withdrawn", async () => {
+  const first = await request("polish");
+  await takeUp();
+  const second = await request("paint");
+  await commitMove((thing) => follow(lifecycle, thing, { owner: "caller", name: "scrap" }));
+  expect(await endsTold()).toEqual([
+    ["withdrawn", first],
+    ["withdrawn", second],
+  ]);
+});
+
+test("nothing is withdrawn where nothing was asked for", async () => {
+  await commitMove((thing) => follow(lifecycle, thing, { owner: "caller", name: "scrap" }));
+  expect(await endsTold()).toEqual([]);
+});
+
+test("a caller can withdraw what waits, and leaves alone what is being carried out", async () => {
+  const withdraw = () =>
+    database.db.transaction(async (tx) => {
+      await lockThings(tx, [widgetKey("w")]);
+      const store = storeOf(widgetStores, "widget");
+      await withdrawPending(tx, store, { field: "workRequest", id: "w", actor: "ann", address: null });
+    });
+  const first = await request("polish");
+  await takeUp();
+  await withdraw();
+  expect(await columns()).toMatchObject({ pending: { id: first }, last: null });
+  const second = await request("paint");
+  await withdraw();
+  expect(await columns()).toMatchObject({
+    pending: null,
+    last: { id: second, outcome: "withdrawn", message: "withdrawn by ann" },
+  });
+  expect((await events()).at(-1)).toMatch(/request_ended paint withdrawn$/);
 });

@@ -4,8 +4,10 @@ import { follow } from "../../../src/kernel/decide.ts";
 import { milliseconds, minutes, seconds } from "../../../src/kernel/duration.ts";
 import type { JsonObject, Lifecycle, Thing } from "../../../src/kernel/lifecycle.ts";
 import type { Effect } from "../../../src/kernel/outcome.ts";
+import { recordChange } from "../../../src/store/changes.ts";
 import * as claims from "../../../src/store/claims.ts";
 import { lockThings } from "../../../src/store/locks.ts";
+import { storeOf } from "../../../src/store/things.ts";
 import { commitUnits, type Unit } from "../../../src/store/transitions.ts";
 import { applyVerb, type Verb } from "../../../src/store/verbs.ts";
 import * as work from "../../../src/store/work.ts";
@@ -153,6 +155,27 @@ describe("one unit", () => {
     );
     expect((await widget("w")).facts).toEqual({});
     expect(await claims.list(database.db, [widgetKey("other")])).toHaveLength(1);
+  });
+
+  test("is dropped whole when a thing that it relies on is not there any more", async () => {
+    await placeWidgets(database.db, ["w", "other"], "idle");
+    const requiring = (id: string): Effect[] => [{ type: "require", ...widgetKey(id) }, make(`child of ${id}`)];
+    const lost = await unitOf("w", { facts: { size: 4 }, effects: requiring("nobody") });
+    expect(await commit(lost)).toEqual([{ type: "conflict" }]);
+    expect((await widget("w")).facts).toEqual({});
+    await expect(widget("child of nobody")).rejects.toThrow("does not exist");
+    expect(await commit(await unitOf("w", { facts: { size: 4 }, effects: requiring("other") }))).toEqual([
+      { type: "committed" },
+    ]);
+    expect((await widget("other")).version).toBe(1);
+  });
+
+  test("is dropped when an earlier unit of the same batch removed what it relies on", async () => {
+    await placeWidgets(database.db, ["w", "other"], "idle");
+    const scrap = await unitOf("other");
+    const move = moveOf(scrap.thing as Widget, "caller", "scrap");
+    const unit = await unitOf("w", { facts: { size: 4 }, effects: [{ type: "require", ...widgetKey("other") }] });
+    expect(await commit({ ...scrap, move }, unit)).toEqual([{ type: "committed" }, { type: "conflict" }]);
   });
 
   test("is dropped whole when the thing has changed since it was loaded", async () => {
@@ -322,6 +345,31 @@ describe("the committer", () => {
     expect(await isDue("w")).toBe(true);
   });
 
+  test("comes back to a thing at once after one conflict, and after growing pauses when they go on", async () => {
+    await placeWidgets(database.db, ["w"], "idle");
+    const one = committer();
+    const conflict = async (turn: number) => {
+      await database.db.query("update work set wake_at = now() where id = 'w'");
+      const [late] = await submissions(["w"], () => ({ facts: { size: -1 } }));
+      if (!late) throw new Error("nothing to submit");
+      await commit(await unitOf("w", { facts: { size: turn } }));
+      expect(await one.submit(late)).toEqual({ type: "conflict" });
+      const [row] = await database.db.query<{ wait: number }>(
+        "select extract(epoch from wake_at - now())::float8 * 1000 as wait from work where id = 'w'",
+      );
+      return row?.wait ?? Number.NaN;
+    };
+    expect(await conflict(100)).toBeLessThanOrEqual(0);
+    for (let turn = 101; turn < 108; turn += 1) await conflict(turn);
+    expect(await conflict(108)).toBeGreaterThan(1_000);
+
+    await database.db.query("update work set wake_at = now() where id = 'w'");
+    const [good] = await submissions(["w"], () => ({ facts: { size: 7 } }));
+    if (!good) throw new Error("nothing to submit");
+    expect(await one.submit(good)).toEqual({ type: "committed" });
+    expect(await conflict(109)).toBeLessThanOrEqual(0);
+  });
+
   test("touches neither the thing nor the lease of somebody who took over", async () => {
     await placeWidgets(database.db, ["w"], "idle");
     const [one] = await submissions(["w"], () => ({ facts: { size: 1 } }));
@@ -355,6 +403,64 @@ describe("the committer", () => {
     ]);
     expect((await widget("same")).version).toBe(1);
     expect((await workOf("same"))?.leased).toBe(false);
+  });
+});
+
+describe("changes by others", () => {
+  const change = (touchesBasis?: boolean) =>
+    database.db.transaction(async (tx) => {
+      await lockThings(tx, [widgetKey("w")]);
+      await recordChange(tx, storeOf(widgetStores, "widget"), {
+        id: "w",
+        type: "noted",
+        actor: "monitor",
+        set: {},
+        ...(touchesBasis !== undefined && { touchesBasis }),
+      });
+    });
+
+  test("of what no guard or handler reads cost no outcome, however many there are, and versions only grow", async () => {
+    await placeWidgets(database.db, ["w"], "kicked");
+    const thing = await widget("w");
+    const settling = await unitOf("w", { move: moveOf(thing, "handler", "settled") });
+    for (let count = 0; count < 3; count += 1) await change(false);
+    expect(await commit(settling)).toEqual([{ type: "committed" }]);
+    await change(false);
+    expect((await eventsOf("w")).map(({ type, version }) => [type, version])).toEqual([
+      ["noted", 2],
+      ["noted", 3],
+      ["noted", 4],
+      ["transition", 5],
+      ["noted", 6],
+    ]);
+    expect((await widget("w")).version).toBe(6);
+  });
+
+  test("of what they read drop the outcome", async () => {
+    await placeWidgets(database.db, ["w"], "kicked");
+    const settling = await unitOf("w", { move: moveOf(await widget("w"), "handler", "settled") });
+    await change();
+    expect(await commit(settling)).toEqual([{ type: "conflict" }]);
+    expect((await widget("w")).state.name).toBe("kicked");
+  });
+
+  test("a thing's end is told with its own version, after all that came before", async () => {
+    await placeWidgets(database.db, ["w"], "leaving");
+    const leaving = await unitOf("w", { move: moveOf(await widget("w"), "handler", "left") });
+    await change(false);
+    expect(await commit(leaving)).toEqual([{ type: "committed" }]);
+    expect((await eventsOf("w")).map(({ type, version }) => [type, version])).toEqual([
+      ["noted", 2],
+      ["deleted", 3],
+    ]);
+  });
+
+  test("an outcome for a thing that is gone does not fit another of the same name", async () => {
+    await placeWidgets(database.db, ["w"], "leaving");
+    const late = await unitOf("w", { facts: { size: 1 } });
+    await commit(await unitOf("w", { move: moveOf(await widget("w"), "handler", "left") }));
+    await placeWidgets(database.db, ["w"], "leaving");
+    expect(await commit(late)).toEqual([{ type: "conflict" }]);
   });
 });
 

@@ -1,20 +1,20 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { Forge, type PowerShelfMaintenanceRequest } from "../../contract/forge/forge_pb.js";
-import type { EventSchema } from "../../contract/millwright/v1/event_pb.js";
+import { Forge, type PowerShelfMaintenanceRequest } from "../../../contract/forge/forge_pb.js";
+import type { EventSchema } from "../../../contract/millwright/v1/event_pb.js";
 import {
   DeletedShelves,
   type PowerShelf,
   PowerShelfSchema,
   PowerShelfService,
-} from "../../contract/millwright/v1/power_shelf_pb.js";
+} from "../../../contract/millwright/v1/power_shelf_pb.js";
 import {
   type WatchRequest,
   type WatchResponse,
   WatchResponseSchema,
   WatchService,
-} from "../../contract/millwright/v1/watch_pb.js";
+} from "../../../contract/millwright/v1/watch_pb.js";
 
 /** For tests: a few shelves behind the services that commands talk to, and a stream that the test feeds. */
 export interface FakeShelves {
@@ -72,13 +72,14 @@ export function createFakeShelves(): FakeShelves {
           if (!powerShelf) throw new ConnectError(`power shelf ${id} does not exist`, Code.NotFound);
           return { powerShelf };
         },
-        listPowerShelves: ({ pageToken, rackId, state, powerState, bmcMac, deleted, stuckOnly }) => {
+        listPowerShelves: ({ pageToken, rackId, state, powerState, bmcMac, deleted, stuckOnly, failingOnly }) => {
           const all = [...fake.shelves.values()].filter(
             (shelf) =>
               (rackId === "" || shelf.rackId === rackId) &&
               (state === "" || shelf.state === state) &&
               (powerState === "" || shelf.powerState === powerState) &&
               (!stuckOnly || shelf.stuck) &&
+              (!failingOnly || shelf.failing) &&
               (bmcMac === "" || shelf.bmc?.mac === bmcMac) &&
               (deleted === DeletedShelves.INCLUDE ||
                 (shelf.deletedAt !== undefined) === (deleted === DeletedShelves.ONLY)),
@@ -94,6 +95,9 @@ export function createFakeShelves(): FakeShelves {
           fake.onMaintenance(request);
           return {};
         },
+        findPowerShelvesByIds: ({ powerShelfIds }) => ({
+          powerShelves: powerShelfIds.filter(({ id }) => fake.shelves.has(id)).map((id) => ({ id })),
+        }),
         findPowerShelves: ({ name }) => ({
           powerShelves: [...fake.shelves.values()]
             .filter((shelf) => shelf.name === name)

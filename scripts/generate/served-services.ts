@@ -1,0 +1,16 @@
+import { createConnectRouter } from "@connectrpc/connect";
+import { HealthSwitch, healthRoutes } from "../../src/api/grpc/health.ts";
+import { reflectionRoutes } from "../../src/api/grpc/reflection.ts";
+import { type RouteDeps, registerRoutes } from "../../src/api/grpc/routes.ts";
+
+/**
+ * Full names of the services that the server really has: the contracts hold more. The routes are registered as in the server,
+ * and nothing is ever called, so that they need nothing behind them.
+ */
+export function servedServices(): ReadonlySet<string> {
+  const router = createConnectRouter();
+  registerRoutes(router, { services: {}, events: {}, system: {}, onTokenRevoked() {} } as unknown as RouteDeps);
+  healthRoutes(router, new HealthSwitch(true));
+  reflectionRoutes(router);
+  return new Set(router.handlers.map(({ service }) => service.typeName));
+}

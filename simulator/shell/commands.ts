@@ -1,0 +1,204 @@
+import { kubeadm } from "./kubeadm-command.ts";
+import { readFileOf, writeFileOf } from "./machine-files.ts";
+import { type CommandIo, type ShellSession, waitUntil } from "./shell-session.ts";
+import { systemctl } from "./systemctl-command.ts";
+
+export interface CommandCall {
+  readonly args: readonly string[];
+  readonly io: CommandIo;
+  readonly env: Readonly<Record<string, string>>;
+  readonly session: ShellSession;
+}
+
+/** Resolves with the exit code. */
+export type ShellCommand = (call: CommandCall) => number | Promise<number>;
+
+const COMMANDS: Readonly<Record<string, ShellCommand>> = {
+  true: () => 0,
+  ":": () => 0,
+  false: () => 1,
+  echo,
+  printf,
+  cat,
+  grep,
+  tee,
+  rm,
+  mkdir: () => 0,
+  chmod: () => 0,
+  sync: () => 0,
+  sleep,
+  test: ({ args, session }) => (isTrue(args, session) ? 0 : 1),
+  "[": ({ args, session }) => (isTrue(args.slice(0, -1), session) ? 0 : 1),
+  hostname: ({ io, session }) => said(io, session.machine.spec.id),
+  whoami: ({ io, session }) => said(io, session.user),
+  id: ({ args, io, session }) =>
+    said(io, args[0] === "-u" ? (session.user === "root" ? "0" : "1000") : `uid=0(${session.user})`),
+  uname: ({ args, io, session }) =>
+    said(
+      io,
+      args[0] === "-a"
+        ? `Linux ${session.machine.spec.id} 5.15.0-generic #1 SMP x86_64 GNU/Linux`
+        : args[0] === "-r"
+          ? "5.15.0-generic"
+          : "Linux",
+    ),
+  date: ({ io, session }) => said(io, new Date(session.surroundings.clock.realNow()).toISOString()),
+  uptime: ({ io, session }) => said(io, `up ${uptimeSeconds(session)} seconds`),
+  which: ({ args, io }) => found(args, io),
+  reboot: ({ session }) => down(session, "restart"),
+  poweroff: ({ session }) => down(session, "off"),
+  shutdown: ({ args, session }) => down(session, args.includes("-r") ? "restart" : "off"),
+  systemctl,
+  kubeadm,
+};
+
+/** Undefined for all that is not known here. */
+export const findCommand = (name: string): ShellCommand | undefined =>
+  Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+
+function said(io: CommandIo, text: string): number {
+  io.out(`${text}\n`);
+  return 0;
+}
+
+export const down = ({ machine }: ShellSession, next: "off" | "restart"): number => (machine.goDown(next) ? 0 : 1);
+
+const uptimeSeconds = ({ machine, surroundings: { clock } }: ShellSession): number =>
+  Math.max(0, Math.round((clock.now() - machine.state.runningSince) / 1_000));
+
+function echo({ args, io }: CommandCall): number {
+  const bare = args[0] === "-n";
+  io.out(`${args.slice(bare ? 1 : 0).join(" ")}${bare ? "" : "\n"}`);
+  return 0;
+}
+
+/** `%s` and `%d`; the format is used again while there are arguments, as the real one does. */
+function printf({ args: [format = "", ...values], io }: CommandCall): number {
+  const text = format.replaceAll("\\n", "\n").replaceAll("\\t", "\t");
+  const holes = text.match(/%[sd]/g)?.length ?? 0;
+  let left = [...values];
+  do {
+    let index = 0;
+    io.out(text.replace(/%[sd%]/g, (hole) => (hole === "%%" ? "%" : (left[index++] ?? ""))));
+    left = left.slice(Math.max(1, holes));
+  } while (holes > 0 && left.length > 0);
+  return 0;
+}
+
+async function cat({ args, io, session }: CommandCall): Promise<number> {
+  if (args.length === 0) io.out(await io.stdin());
+  let code = 0;
+  for (const path of args) {
+    const text = path === "-" ? await io.stdin() : readFileOf(session.machine, path);
+    if (text !== undefined) io.out(text);
+    else {
+      io.error(`cat: ${path}: No such file or directory\n`);
+      code = 1;
+    }
+  }
+  return code;
+}
+
+async function grep({ args, io, session }: CommandCall): Promise<number> {
+  const flags = args.filter((arg) => arg.startsWith("-")).join("");
+  const [pattern = "", ...paths] = args.filter((arg) => !arg.startsWith("-"));
+  const text =
+    paths.length === 0 ? await io.stdin() : paths.map((path) => readFileOf(session.machine, path) ?? "").join("");
+  // A leading ^ and a trailing $ are all that is known of regular expressions.
+  const [, start = "", middle = "", end = ""] = /^(\^?)(.*?)(\$?)$/s.exec(pattern) ?? [];
+  const matches = (row: string) =>
+    start !== "" && end !== ""
+      ? row === middle
+      : start !== ""
+        ? row.startsWith(middle)
+        : end !== ""
+          ? row.endsWith(middle)
+          : row.includes(middle);
+  const rows = text.split("\n").filter((row) => row !== "" && matches(row));
+  if (!flags.includes("q")) for (const row of rows) io.out(`${row}\n`);
+  return rows.length > 0 ? 0 : 1;
+}
+
+async function tee({ args, io, session }: CommandCall): Promise<number> {
+  const text = await io.stdin();
+  io.out(text);
+  const append = args.includes("-a");
+  for (const path of args.filter((arg) => !arg.startsWith("-"))) {
+    const before = append ? (readFileOf(session.machine, path) ?? "") : "";
+    writeFileOf(session.machine, path, before + text);
+  }
+  return 0;
+}
+
+function rm({ args, io, session }: CommandCall): number {
+  let code = 0;
+  const forced = args.some((arg) => /^-[a-z]*f/.test(arg));
+  for (const path of args.filter((arg) => !arg.startsWith("-"))) {
+    if (readFileOf(session.machine, path) !== undefined) writeFileOf(session.machine, path, undefined);
+    else if (!forced) {
+      io.error(`rm: cannot remove '${path}': No such file or directory\n`);
+      code = 1;
+    }
+  }
+  return code;
+}
+
+async function sleep({ args: [duration = ""], io, session }: CommandCall): Promise<number> {
+  const match = /^(\d+(?:\.\d+)?)([smh]?)$/.exec(duration);
+  if (match === null) {
+    io.error(`sleep: invalid time interval '${duration}'\n`);
+    return 1;
+  }
+  const { clock } = session.surroundings;
+  const unit = { "": 1_000, s: 1_000, m: 60_000, h: 3_600_000 }[match[2] as "" | "s" | "m" | "h"];
+  await waitUntil(clock, clock.now() + Number(match[1]) * unit, session.signal);
+  return 0;
+}
+
+function isTrue(args: readonly string[], session: ShellSession): boolean {
+  const [first = "", operator, second = ""] = args;
+  if (first === "!") return !isTrue(args.slice(1), session);
+  switch (first) {
+    case "-e":
+    case "-f":
+    case "-r":
+    case "-s":
+      return readFileOf(session.machine, operator ?? "") !== undefined;
+    case "-n":
+      return (operator ?? "") !== "";
+    case "-z":
+      return (operator ?? "") === "";
+  }
+  switch (operator) {
+    case undefined:
+      return first !== "";
+    case "=":
+    case "==":
+      return first === second;
+    case "!=":
+      return first !== second;
+    case "-eq":
+      return Number(first) === Number(second);
+    case "-ne":
+      return Number(first) !== Number(second);
+    case "-gt":
+      return Number(first) > Number(second);
+    case "-lt":
+      return Number(first) < Number(second);
+    case "-ge":
+      return Number(first) >= Number(second);
+    case "-le":
+      return Number(first) <= Number(second);
+    default:
+      return false;
+  }
+}
+
+function found(names: readonly string[], io: CommandIo): number {
+  let code = 0;
+  for (const name of names.filter((each) => !each.startsWith("-"))) {
+    if (findCommand(name) === undefined) code = 1;
+    else io.out(`/usr/bin/${name}\n`);
+  }
+  return code;
+}

@@ -1,0 +1,67 @@
+import type { Machine } from "../devices/machine.ts";
+
+const MOST_FILES = 100;
+const MOST_FILE_CHARACTERS = 64_000;
+
+type Maker = (machine: Machine) => string | undefined;
+
+/** Files that follow from what the machine is and does. The others were written by somebody. */
+const KNOWN_FILES: Readonly<Record<string, Maker>> = {
+  "/proc/sys/kernel/random/boot_id": ({ state }) => line(state.bootId),
+  "/proc/version": () => "Linux version 5.15.0-generic (simulated)\n",
+  "/etc/hostname": ({ spec }) => line(spec.id),
+  "/etc/machine-id": (machine) => line(machineIdOf(machine)),
+  "/etc/millwright-image": describeImage,
+  "/etc/os-release": () => 'PRETTY_NAME="Ubuntu 22.04.4 LTS"\nID=ubuntu\nVERSION_ID="22.04"\n',
+  "/etc/kubernetes/kubelet.conf": ({ state }) =>
+    state.kubelet === null ? undefined : `# joined ${state.kubelet.cluster}\n`,
+  "/sys/class/dmi/id/product_uuid": ({ spec }) => line(spec.systemUuid),
+  "/sys/class/dmi/id/product_serial": ({ spec }) => line(spec.serial),
+  "/sys/class/dmi/id/product_name": ({ spec }) => line(spec.model),
+  "/sys/class/dmi/id/bios_version": ({ spec }) => line(spec.biosVersion),
+  "/sys/class/net/eth0/address": ({ spec }) => line(spec.macs[0] ?? null),
+  "/sys/class/net/eth1/address": ({ spec }) => line(spec.macs[1] ?? null),
+};
+
+const line = (text: string | null): string | undefined => (text === null ? undefined : `${text}\n`);
+
+/** What the installation left on the disk about itself, one `key=value` a line. */
+function describeImage({ spec, state: { os } }: Machine): string | undefined {
+  if (os === null || os.source === "factory") return undefined;
+  return [
+    `image=${os.image}`,
+    `digest=${os.digest}`,
+    `machine=${spec.id}`,
+    `serial=${spec.serial}`,
+    `cloud_init=${os.cloudInit ?? ""}`,
+    `token=${os.token ?? ""}`,
+    `installed_at=${new Date(os.installedAt).toISOString()}`,
+    "",
+  ].join("\n");
+}
+
+/** Another one after each installation, like a real one. */
+export const machineIdOf = ({ spec, state }: Machine): string =>
+  `${spec.systemUuid.replaceAll("-", "").slice(0, 28)}${String(state.os?.number ?? 0).padStart(4, "0")}`;
+
+export const readFileOf = (machine: Machine, path: string): string | undefined =>
+  path === "/dev/null"
+    ? ""
+    : Object.hasOwn(machine.state.files, path)
+      ? machine.state.files[path]
+      : Object.hasOwn(KNOWN_FILES, path)
+        ? KNOWN_FILES[path]?.(machine)
+        : undefined;
+
+/** False when the disk is full. Undefined removes the file. */
+export function writeFileOf(machine: Machine, path: string, text: string | undefined): boolean {
+  const { files } = machine.state;
+  if (text === undefined) {
+    if (Object.hasOwn(files, path)) machine.writeFile(path, undefined);
+    return true;
+  }
+  if (text.length > MOST_FILE_CHARACTERS) return false;
+  if (!Object.hasOwn(files, path) && Object.keys(files).length >= MOST_FILES) return false;
+  machine.writeFile(path, text);
+  return true;
+}

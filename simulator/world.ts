@@ -1,0 +1,71 @@
+import { checkFaultRule } from "./control-api.ts";
+import { Machine } from "./devices/machine.ts";
+import { PowerShelf } from "./devices/power-shelf.ts";
+import { FaultBook } from "./faults/fault-book.ts";
+import { Cluster } from "./kubernetes/cluster.ts";
+import { machineTree } from "./redfish/machine-resources.ts";
+import { powerShelfTree } from "./redfish/power-shelf-resources.ts";
+import type { RedfishDevice } from "./redfish/redfish-listener.ts";
+import { RedfishService } from "./redfish/redfish-service.ts";
+import type { SeededValues } from "./seeded-values.ts";
+import type { SimulatedClock } from "./simulated-clock.ts";
+import type { Site } from "./site.ts";
+import { createSiteKeys, type SiteKeys } from "./ssh/site-keys.ts";
+import type { StateJournal } from "./state-journal.ts";
+
+const SHELF_TREES = { liteon: powerShelfTree("liteon"), standard: powerShelfTree("standard") } as const;
+const MACHINE_TREE = machineTree();
+
+/** All that exists in the datacentre, before anybody can reach it. */
+export interface World {
+  readonly shelves: ReadonlyMap<string, PowerShelf>;
+  readonly machines: ReadonlyMap<string, Machine>;
+  readonly clusters: readonly Cluster[];
+  readonly byAddress: ReadonlyMap<string, RedfishDevice>;
+  readonly bySshAddress: ReadonlyMap<string, Machine>;
+  readonly faults: FaultBook;
+  readonly keys: SiteKeys;
+}
+
+export function createWorld(parts: {
+  /** Fault rules from the start. */
+  atStart: readonly unknown[];
+  site: Site;
+  seeded: SeededValues;
+  journal: StateJournal;
+  clock: SimulatedClock;
+}): World {
+  const { site, seeded, journal, clock } = parts;
+  const ids = [...site.shelves, ...site.machines].map(({ id }) => id).concat(site.clusters.map(({ name }) => name));
+  const atStart = parts.atStart.map((rule, index) => checkFaultRule(rule, ids, `faults[${index}]`));
+  const faults = new FaultBook({ journal, seeded, realNow: clock.realNow, atStart });
+  const surroundings = (kind: "shelf" | "machine") => ({
+    clock,
+    seeded,
+    load: (id: string) => journal.get(`${kind}/${id}`),
+    save: (id: string, state: unknown) => journal.put(`${kind}/${id}`, state),
+    isFaultPresent: (id: string) => faults.get(id) !== undefined,
+  });
+  const aroundShelves = surroundings("shelf");
+  const aroundMachines = {
+    ...surroundings("machine"),
+    images: site.images,
+    pxeImage: site.pxe.image,
+    installFails: (device: string) => faults.strike("install_fails", { device }) !== undefined,
+  };
+  const shelves = new Map(site.shelves.map((spec) => [spec.id, new PowerShelf(spec, aroundShelves)]));
+  const machines = new Map(site.machines.map((spec) => [spec.id, new Machine(spec, aroundMachines)]));
+  const behind = { faults, seeded, realNow: clock.realNow };
+  const byAddress = new Map<string, RedfishDevice>();
+  for (const device of shelves.values()) {
+    const tree = SHELF_TREES[device.spec.layout];
+    byAddress.set(device.spec.address, { device, service: new RedfishService({ device, tree, ...behind }) });
+  }
+  for (const device of machines.values()) {
+    const service = new RedfishService({ device, tree: MACHINE_TREE, ...behind });
+    byAddress.set(device.spec.address, { device, service });
+  }
+  const clusters = site.clusters.map(({ name }) => new Cluster(name, { machines, journal, seeded, clock }));
+  const bySshAddress = new Map([...machines.values()].map((machine) => [machine.spec.sshAddress, machine]));
+  return { shelves, machines, clusters, byAddress, bySshAddress, faults, keys: createSiteKeys(seeded) };
+}

@@ -1,0 +1,118 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type ConditionSchema,
+  type MachineSchema,
+  type MachineSpecSchema,
+  type MachineStatusSchema,
+  type Machine as WireMachine,
+  MachineStatus_Phase as WirePhase,
+  type MachineSpec as WireSpec,
+} from "../../../contract/baremetal/v1/baremetal_pb.js";
+import type { Condition, MachinePhase, MachineRecord, MachineView } from "../../services/machine-view.ts";
+import type { MachineInput, SpecInput } from "../../services/machines.ts";
+import { nonEmpty, required, timestampOf } from "./fields.ts";
+
+const WIRE_PHASES = {
+  FACTORY_READY: WirePhase.FACTORY_READY,
+  READY: WirePhase.READY,
+  PROVISIONING: WirePhase.PROVISIONING,
+  IN_SERVICE: WirePhase.IN_SERVICE,
+  MAINTENANCE: WirePhase.MAINTENANCE,
+  RMA: WirePhase.RMA,
+  RETIRED: WirePhase.RETIRED,
+} as const satisfies Record<MachinePhase, WirePhase>;
+
+/** Status is the server's: what a caller sends of it is not even read. */
+export function machineFrom(machine: WireMachine | undefined): MachineInput {
+  const { machineId, labels, spec } = required(machine, "machine");
+  return { id: nonEmpty(machineId), labels, spec: spec && specFrom(spec) };
+}
+
+const specFrom = (spec: WireSpec): SpecInput => ({
+  provider: spec.provider,
+  serial: spec.serial,
+  macAddresses: spec.macAddresses,
+  rack: spec.rack,
+  slot: spec.slot,
+  location: spec.location,
+  customerId: spec.customerId,
+  targetClusterRef: spec.targetClusterRef,
+  sshEndpoint: spec.sshEndpoint,
+  sshHostKey: spec.sshHostKey,
+  jumpHosts: spec.jumpHosts.map(({ endpoint, hostKey, username }) => ({ endpoint, hostKey, username })),
+  bmcEndpoint: spec.bmcEndpoint,
+  bmcProtocol: spec.bmcProtocol,
+  bmcTlsTrust: spec.bmcTlsTrust,
+});
+
+export const machineOf = (view: MachineView): MessageInitShape<typeof MachineSchema> => ({
+  machineId: view.machine.id,
+  labels: { ...view.machine.labels },
+  spec: specOf(view.machine),
+  status: statusOf(view),
+  createdAt: timestampOf(view.machine.createdAt),
+  version: BigInt(view.machine.version),
+});
+
+const specOf = ({ spec, given }: MachineRecord): MessageInitShape<typeof MachineSpecSchema> => ({
+  sshEndpoint: given.ssh,
+  bmcEndpoint: given.bmc,
+  targetClusterRef: spec.targetCluster ?? "",
+  macAddresses: [...spec.macs],
+  provider: spec.provider,
+  serial: spec.serial ?? "",
+  rack: spec.rack ?? "",
+  slot: spec.slot ?? "",
+  location: spec.location ?? "",
+  customerId: spec.customerId ?? "",
+  jumpHosts: given.jumpHosts.map(({ endpoint, host_key, username }) => ({
+    endpoint,
+    hostKey: host_key,
+    username: username ?? "",
+  })),
+  sshHostKey: given.sshHostKey ?? "",
+  bmcProtocol: given.bmcProtocol ?? "",
+  bmcTlsTrust: given.bmcTrust,
+});
+
+function statusOf(view: MachineView): MessageInitShape<typeof MachineStatusSchema> {
+  const { machine, claim } = view;
+  return {
+    phase: WIRE_PHASES[view.phase],
+    conditions: machine.conditions.map(conditionOf),
+    activeRunId: machine.activeRunId ?? "",
+    effectiveState: WIRE_PHASES[view.effectiveState],
+    banners: [...view.banners],
+    waitingFor: view.waitingFor,
+    phaseSince: timestampOf(machine.stateSince),
+    ...(claim && {
+      claim: { kind: claim.holder.kind, id: claim.holder.id, since: timestampOf(claim.grantedAt ?? claim.requestedAt) },
+    }),
+    residue: [...machine.residue],
+    ...inventoryOf(machine),
+    lastRunId: machine.lastRunId ?? "",
+  };
+}
+
+const conditionOf = (condition: Condition): MessageInitShape<typeof ConditionSchema> => ({
+  type: condition.type,
+  status: condition.status,
+  reason: condition.reason,
+  lastTransition: timestampOf(condition.lastTransition),
+  message: condition.message,
+});
+
+function inventoryOf({ facts }: MachineRecord): Pick<MessageInitShape<typeof MachineStatusSchema>, "inventory"> {
+  if (facts.observedAt === null) return {};
+  return {
+    inventory: {
+      serial: facts.serial ?? "",
+      vendor: facts.vendor ?? "",
+      model: facts.model ?? "",
+      bmcFirmwareVersion: facts.bmcFirmware ?? "",
+      powerState: facts.powerState ?? "unknown",
+      bootId: facts.bootId ?? "",
+      observedAt: timestampOf(new Date(facts.observedAt)),
+    },
+  };
+}

@@ -1,0 +1,54 @@
+import type { Duration } from "../kernel/duration.ts";
+import type { CallContext } from "./call.ts";
+import type { ClusterTarget } from "./cluster-target.ts";
+
+/** By what a node is told to be a machine. A name alone proves nothing. */
+export interface NodeIdentity {
+  readonly systemUuid: string | null;
+  readonly serial: string | null;
+  readonly addresses: readonly string[];
+}
+
+export interface ClusterNode {
+  readonly name: string;
+  /** Another one when the node was deleted and came back. */
+  readonly uid: string;
+  readonly ready: boolean;
+  /** Why it is not ready, in the cluster's words; empty when it is. */
+  readonly reason: string;
+  readonly unschedulable: boolean;
+  readonly systemUuid: string | null;
+  readonly bootId: string | null;
+  readonly kubeletVersion: string | null;
+  readonly matchedBy: "system_uuid" | "serial" | "address";
+}
+
+/** What a machine needs to join: short-lived and secret. */
+export interface JoinMaterial {
+  /** `host:port` of the cluster's API, as nodes reach it. */
+  readonly endpoint: string;
+  readonly token: string;
+  /** `sha256:…` of the authority's public key, by which the node knows the cluster. */
+  readonly caCertHash: string;
+  readonly expiresAt: Date;
+}
+
+/** What still runs on a node that is being emptied; daemons and static pods do not count. */
+export interface DrainProgress {
+  readonly remaining: readonly string[];
+}
+
+/**
+ * A cluster that machines join and leave. Every call but `mintJoin` is idempotent, and that one leaves only a token that expires.
+ *
+ * @throws StepFailure "retry" when the API cannot be reached or is busy, "fail" when it refuses for good.
+ */
+export interface Cluster {
+  mintJoin(target: ClusterTarget, lifetime: Duration, call: CallContext): Promise<JoinMaterial>;
+  findNode(target: ClusterTarget, identity: NodeIdentity, call: CallContext): Promise<ClusterNode | undefined>;
+  setSchedulable(target: ClusterTarget, nodeName: string, schedulable: boolean, call: CallContext): Promise<void>;
+  /** Asks once for everything on the node to go, and says what is still there. Called until nothing is. */
+  drain(target: ClusterTarget, nodeName: string, call: CallContext): Promise<DrainProgress>;
+  /** Forgets the node: also one that is not there any more. */
+  deleteNode(target: ClusterTarget, nodeName: string, call: CallContext): Promise<void>;
+}

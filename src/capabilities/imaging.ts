@@ -1,0 +1,38 @@
+import type { BmcTarget } from "./bmc-target.ts";
+import type { CallContext } from "./call.ts";
+
+/** One installation of an image on one machine. The same order given again is the same installation. */
+export interface InstallOrder {
+  /** Where the installation medium lies. */
+  readonly location: string;
+  /** Empty for none. */
+  readonly cloudInitRef: string;
+  /** Single use: the installed system shows it, which proves that it came from this very order. */
+  readonly token: string;
+}
+
+/** What can be seen of an installation from outside. Whether it succeeded only the installed system can tell. */
+export interface ImagingProgress {
+  /** The medium of this order is in the drive. */
+  readonly inserted: boolean;
+  /** The next boot will be from it: a boot uses that up, unless the BMC keeps it for every boot. */
+  readonly armed: boolean;
+}
+
+/**
+ * Installing an operating system from outside: the medium, the boot order and the restart.
+ *
+ * Calls are idempotent per order: preparing twice leaves one medium in, and cleaning up what is not there succeeds. Preparing
+ * and starting are apart, so that whoever died between the two can see which of them is left to do.
+ *
+ * @throws StepFailure "retry" when the BMC cannot be reached or is busy, "fail" when it refuses for good.
+ */
+export interface Imaging {
+  /** Puts the medium in, in place of whatever is in, and makes it the next boot source. */
+  prepare(target: BmcTarget, order: InstallOrder, call: CallContext): Promise<void>;
+  /** Restarts the machine into the medium, at once: the disk is about to be overwritten anyway. */
+  start(target: BmcTarget, order: InstallOrder, call: CallContext): Promise<void>;
+  readProgress(target: BmcTarget, order: InstallOrder, call: CallContext): Promise<ImagingProgress>;
+  /** Takes the medium of this order out and the boot override back. Another order's medium stays. */
+  cleanUp(target: BmcTarget, order: InstallOrder, call: CallContext): Promise<void>;
+}

@@ -1,0 +1,146 @@
+import { randomUUID } from "node:crypto";
+import {
+  type Run,
+  Run_Phase,
+  RunSchema,
+  RunService,
+  type StepStatus,
+  StepStatus_State,
+} from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { EXIT, UsageError } from "../errors.ts";
+import { type Column, renderList } from "../output.ts";
+import { printList, printOne } from "../printing.ts";
+import { jsonOf } from "../proto-json.ts";
+import type { Session } from "../session.ts";
+import { clockTime, isoTime } from "../times.ts";
+
+export interface StartRunOptions {
+  readonly machine: string;
+  readonly type?: string;
+  readonly plan?: string;
+  readonly param?: readonly string[];
+  readonly requestId?: string;
+  readonly wait?: boolean;
+}
+
+export interface ListRunsOptions {
+  readonly filter?: string;
+  readonly machine?: string;
+  readonly limit: string;
+}
+
+export interface RunLogsOptions {
+  readonly follow?: boolean;
+}
+
+const phaseOf = ({ phase }: Run): string => Run_Phase[phase] ?? "UNKNOWN";
+const stateOf = ({ state }: StepStatus): string => StepStatus_State[state] ?? "UNKNOWN";
+const json = (run: Run) => jsonOf(RunSchema, run);
+
+const columns: readonly Column<Run>[] = [
+  { title: "RUN", cell: ({ runId }) => runId },
+  { title: "MACHINE", cell: ({ machineId }) => machineId },
+  { title: "TYPE", cell: ({ type }) => type || "-", plain: ({ type }) => type },
+  { title: "PHASE", cell: phaseOf },
+  { title: "STEP", cell: ({ currentStep }) => currentStep || "-", plain: ({ currentStep }) => currentStep },
+  { title: "CREATED", cell: (run) => clockTime(run.createdAt), plain: (run) => isoTime(run.createdAt) },
+  { title: "MESSAGE", cell: ({ message }) => message || "-", plain: ({ message }) => message },
+];
+
+const stepColumns: readonly Column<StepStatus>[] = [
+  { title: "STEP", cell: ({ name }) => name },
+  { title: "STATE", cell: stateOf },
+  { title: "FAILED ATTEMPTS", cell: ({ retryCount }) => String(retryCount) },
+  { title: "STARTED", cell: (step) => clockTime(step.startedAt) },
+  { title: "FINISHED", cell: (step) => clockTime(step.finishedAt) || "-" },
+  { title: "MESSAGE", cell: ({ message }) => message || "-" },
+];
+
+export async function startRun(session: Session, options: StartRunOptions): Promise<number | undefined> {
+  const client = await session.client(RunService);
+  const run = await client.startRun(
+    {
+      requestId: options.requestId ?? randomUUID(),
+      machineId: options.machine,
+      type: options.type ?? "",
+      planId: options.plan ?? "",
+      params: Object.fromEntries((options.param ?? []).map(parseParam)),
+    },
+    { signal: session.signal },
+  );
+  if (!options.wait) {
+    await printRun(session, run);
+    return undefined;
+  }
+  session.terminal.stderr.write(`${run.runId}\n`);
+  await printLogs(session, run.runId, true);
+  const ended = await client.getRun({ runId: run.runId }, { signal: session.signal });
+  await printRun(session, ended);
+  return ended.phase === Run_Phase.SUCCEEDED ? undefined : EXIT.operationFailed;
+}
+
+function parseParam(pair: string): [name: string, value: string] {
+  const at = pair.indexOf("=");
+  if (at < 1) throw new UsageError(`--param: ${JSON.stringify(pair)} is not name=value`);
+  return [pair.slice(0, at), pair.slice(at + 1)];
+}
+
+export async function listRuns(session: Session, options: ListRunsOptions): Promise<undefined> {
+  const client = await session.client(RunService);
+  const limit = Number(options.limit);
+  if (!Number.isInteger(limit) || limit < 1 || limit > 1_000)
+    throw new UsageError("--limit: a whole number from 1 to 1000");
+  const filter = [options.filter, options.machine && `machine_id=${options.machine}`].filter(Boolean).join(" AND ");
+  const { runs } = await client.listRuns({ filter, pageSize: limit }, { signal: session.signal });
+  await printList(session, { items: runs, columns, json }, "No runs.");
+}
+
+export async function showRun(session: Session, id: string): Promise<undefined> {
+  const client = await session.client(RunService);
+  await printRun(session, await client.getRun({ runId: id }, { signal: session.signal }));
+}
+
+export async function runLogs(session: Session, id: string, options: RunLogsOptions): Promise<undefined> {
+  await printLogs(session, id, options.follow ?? false);
+}
+
+async function printLogs(session: Session, runId: string, follow: boolean): Promise<void> {
+  const client = await session.client(RunService, { streaming: true });
+  const decoder = new TextDecoder();
+  for await (const chunk of client.streamRunLogs({ runId, noFollow: !follow }, { signal: session.signal })) {
+    const sink = chunk.stream === "stderr" ? session.terminal.stderr : session.terminal.stdout;
+    sink.write(decoder.decode(chunk.data));
+  }
+}
+
+export async function cancelRun(session: Session, id: string): Promise<undefined> {
+  const client = await session.client(RunService);
+  await printRun(session, await client.cancelRun({ runId: id }, { signal: session.signal }));
+}
+
+async function printRun(session: Session, run: Run): Promise<void> {
+  const steps = await renderList(
+    { items: run.steps, columns: stepColumns, json: () => null },
+    { ...session.style(), format: "table" },
+  );
+  await printOne(session, {
+    item: run,
+    columns,
+    json,
+    details: [
+      ["Run", run.runId, "bold"],
+      ["Machine", run.machineId],
+      ["Type", run.type],
+      ["Plan", run.planId],
+      ["Phase", phaseOf(run)],
+      ["Message", run.message],
+      ["Waits for", run.waitingFor],
+      ["Started by", run.initiator],
+      ["Created", clockTime(run.createdAt)],
+      ["Started", clockTime(run.startedAt)],
+      ["Finished", clockTime(run.finishedAt)],
+      ["Left behind", run.residue.join("; ")],
+    ],
+    sections: run.steps.length > 0 ? [{ title: "Steps", body: steps }] : [],
+  });
+}

@@ -1,0 +1,23 @@
+/** What can happen to a thing, in the journal's own words. */
+export const EVENT_TYPES = [
+  "created",
+  "transition",
+  "deleted",
+  "requested",
+  "request_ended",
+  "facts_changed",
+  "waiting",
+  "failing",
+  "needs_intervention",
+  "recovered",
+  "deletion_requested",
+  "cancel_requested",
+  "metadata_changed",
+  "place_changed",
+  "spec_changed",
+  "conditions_changed",
+  "credentials_changed",
+  "health_report_changed",
+  "updated",
+  "revoked",
+] as const;

@@ -1,0 +1,51 @@
+import { isIP } from "node:net";
+import { AppError } from "../../kernel/errors.ts";
+import type { BmcProtocol, MachineBmc } from "./machine.ts";
+
+const HOST_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
+
+export interface Endpoint {
+  readonly address: string;
+  /** Null when none was given: the usual one is meant. */
+  readonly port: number | null;
+}
+
+/** `host`, `host:port`, `[v6]` or `[v6]:port`. */
+export function parseEndpoint(text: string, field: string): Endpoint {
+  const [, bracketed, plain, portText] = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d{1,5}))?$/.exec(text) ?? [
+    undefined,
+    undefined,
+    isIP(text) === 6 ? text : undefined,
+  ];
+  const address = bracketed ?? plain;
+  const port = portText === undefined ? null : Number(portText);
+  const isHost = address !== undefined && (isIP(address) !== 0 || (bracketed === undefined && HOST_NAME.test(address)));
+  if (!isHost || (port !== null && (port < 1 || port > 65_535))) {
+    throw new AppError(
+      "invalid_argument",
+      `${field}: ${JSON.stringify(text.slice(0, 80))} is not a host or host:port (like 10.0.0.7 or bmc-7.example:8443)`,
+      { field },
+    );
+  }
+  return { address, port };
+}
+
+/** An endpoint, which may begin with the scheme; https unless it does. */
+export function parseBmcAddress(text: string, field: string): Pick<MachineBmc, "address" | "port" | "scheme"> {
+  const [, scheme, rest = text] = /^(https?):\/\/([^/]*)\/?$/i.exec(text) ?? [];
+  return { ...parseEndpoint(rest, field), scheme: scheme?.toLowerCase() === "http" ? "http" : "https" };
+}
+
+const USUAL_PORTS = { https: 443, http: 80 } as const;
+const IPMI_PORT = 623;
+
+/** Where the BMC listens. */
+export function bmcPortOf({
+  port,
+  protocol,
+  scheme,
+}: Pick<MachineBmc, "port" | "scheme"> & { readonly protocol: BmcProtocol | null }): number {
+  return port ?? (protocol === "ipmi" ? IPMI_PORT : USUAL_PORTS[scheme]);
+}
+
+export const SSH_PORT = 22;

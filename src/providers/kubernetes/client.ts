@@ -1,0 +1,174 @@
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
+import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import type { CallContext } from "../../capabilities/call.ts";
+import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import { type Duration, describeDuration, seconds } from "../../kernel/duration.ts";
+import { messageOf, StepFailure } from "../../kernel/errors.ts";
+
+export interface KubernetesClientOptions {
+  readonly requestTimeout?: Duration;
+  readonly largestAnswer?: number;
+  readonly mayReach?: (address: string) => boolean;
+}
+
+export interface KubernetesRequest {
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  /** Without the credentials, for what everybody may read. */
+  readonly anonymous?: true;
+}
+
+/** The little of the Kubernetes API that is needed here. Every failure is a `DeviceFailure`, or a `StepFailure` when stopped. */
+export interface KubernetesClient {
+  send(target: ClusterTarget, request: KubernetesRequest, call: CallContext): Promise<Members>;
+  /** `undefined` where it answers 404. */
+  find(target: ClusterTarget, request: KubernetesRequest, call: CallContext): Promise<Members | undefined>;
+  close(): void;
+}
+
+export type Members = Readonly<Record<string, unknown>>;
+export const isMembers = (value: unknown): value is Members =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const LONGEST_EXCERPT = 300;
+
+export function createKubernetesClient(options: KubernetesClientOptions = {}): KubernetesClient {
+  const { requestTimeout = seconds(15), largestAnswer = 64 * 1_024 * 1_024, mayReach } = options;
+  const agents = { "http:": new HttpAgent({ keepAlive: true }), "https:": new HttpsAgent({ keepAlive: true }) };
+
+  async function send(target: ClusterTarget, asked: KubernetesRequest, call: CallContext): Promise<Members> {
+    const url = new URL(`${target.apiUrl}${asked.path}`);
+    for (const [name, value] of Object.entries(asked.query ?? {})) url.searchParams.set(name, value);
+    if (mayReach?.(url.hostname.replace(/^\[|\]$/g, "")) === false)
+      throw new StepFailure(
+        "fail",
+        `cluster ${target.name}: ${url.host} is outside of the networks that may be called`,
+      );
+    const deadline = call.mayTouchDevice(requestTimeout);
+    const signal = AbortSignal.any([call.signal, AbortSignal.timeout(deadline)]);
+    const agent = agents[url.protocol === "https:" ? "https:" : "http:"];
+    const what = `cluster ${target.name}: ${asked.method} ${asked.path}`;
+    try {
+      const { status, text } = await exchange(url, optionsFor(target, asked, agent), asked.body, signal, largestAnswer);
+      return answerOf(target, what, status, text);
+    } catch (error) {
+      if (error instanceof StepFailure) throw error;
+      if (call.signal.aborted) throw new StepFailure("retry", `${what} was stopped`, { cause: call.signal.reason });
+      const why = signal.aborted ? `no answer within ${describeDuration(deadline)}` : messageOf(error);
+      throw new DeviceFailure("retry", "unreachable", `${what}: the API cannot be reached: ${why}`, { cause: error });
+    }
+  }
+
+  return {
+    send,
+    async find(target, asked, call) {
+      try {
+        return await send(target, asked, call);
+      } catch (error) {
+        if (error instanceof DeviceFailure && error.status === 404) return undefined;
+        throw error;
+      }
+    },
+    close() {
+      for (const agent of Object.values(agents)) agent.destroy();
+    },
+  };
+}
+
+function optionsFor(target: ClusterTarget, asked: KubernetesRequest, agent: HttpAgent | HttpsAgent): RequestOptions {
+  const { ca, credentials } = target;
+  const certificate = "token" in credentials ? {} : { cert: credentials.certificate, key: credentials.key };
+  return {
+    method: asked.method,
+    agent,
+    ...(ca === null ? {} : { ca }),
+    ...(asked.anonymous ? {} : certificate),
+    headers: {
+      accept: "application/json",
+      ...("token" in credentials && !asked.anonymous ? { authorization: `Bearer ${credentials.token}` } : {}),
+      ...(asked.body === undefined
+        ? {}
+        : { "content-type": asked.method === "PATCH" ? "application/merge-patch+json" : "application/json" }),
+    },
+  };
+}
+
+function exchange(
+  url: URL,
+  options: RequestOptions,
+  body: unknown,
+  signal: AbortSignal,
+  largest: number,
+): Promise<{ status: number; text: string }> {
+  return new Promise((resolve, reject) => {
+    const request = (url.protocol === "https:" ? httpsRequest : httpRequest)(url, options);
+    const onAbort = () => request.destroy(new Error("stopped"));
+    signal.addEventListener("abort", onAbort, { once: true });
+    const done = () => signal.removeEventListener("abort", onAbort);
+    request.on("error", (error) => {
+      done();
+      reject(error);
+    });
+    request.on("response", (response) => {
+      readText(response, largest)
+        .then((text) => resolve({ status: response.statusCode ?? 0, text }), reject)
+        .finally(done);
+    });
+    if (signal.aborted) onAbort();
+    else request.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
+
+async function readText(response: IncomingMessage, largest: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of response) {
+    size += chunk.length;
+    if (size > largest) {
+      response.destroy();
+      throw new Error(`the answer is larger than ${largest} bytes`);
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function answerOf(target: ClusterTarget, what: string, status: number, text: string): Members {
+  const body = parseJson(text);
+  if (status >= 200 && status < 300) {
+    if (isMembers(body)) return body;
+    throw new DeviceFailure("retry", "protocol", `${what} was answered with something that is not a JSON object`, {
+      status,
+    });
+  }
+  const said = isMembers(body) && typeof body.message === "string" ? body.message : "";
+  const tail = said === "" ? "" : `: ${withoutSecrets(said, target).slice(0, LONGEST_EXCERPT)}`;
+  const message = `${what} was answered with status ${status}${tail}`;
+  if (status === 401 || status === 403)
+    throw new DeviceFailure(
+      "fail",
+      "credentials",
+      `${message}. Check the cluster's kubeconfig and what its user may do`,
+      { status },
+    );
+  if (status === 408 || status === 409 || status === 429 || status >= 500)
+    throw new DeviceFailure("retry", "busy", message, { status });
+  throw new DeviceFailure("fail", "refused", message, { status });
+}
+
+function withoutSecrets(text: string, { credentials }: ClusterTarget): string {
+  const shown = "token" in credentials ? text.replaceAll(credentials.token, "***") : text;
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not reach a terminal
+  return shown.replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, " ").trim();
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

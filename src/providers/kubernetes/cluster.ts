@@ -1,0 +1,112 @@
+import type { CallContext } from "../../capabilities/call.ts";
+import type { Cluster, ClusterNode, NodeIdentity } from "../../capabilities/cluster.ts";
+import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import { type Clock, systemClock } from "../../kernel/clock.ts";
+import type { KubernetesClient, Members } from "./client.ts";
+import { bootstrapSecret, caCertHash, newBootstrapToken, readClusterInfo } from "./join-material.ts";
+import { describeNode, listAt, matchOf, mustLeave, textAt } from "./nodes.ts";
+
+const PAGE = "500";
+/** Ten thousand nodes; a cluster that never ends its list must not keep us for ever. */
+const MOST_PAGES = 20;
+const CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
+
+export function createCluster(client: KubernetesClient, clock: Clock = systemClock): Cluster {
+  const nodePath = (name: string) => `/api/v1/nodes/${encodeURIComponent(name)}`;
+
+  return {
+    async mintJoin(target, lifetime, call) {
+      const info = await readInfo(client, target, call);
+      const token = newBootstrapToken();
+      const expiresAt = new Date(clock.now().getTime() + lifetime);
+      const path = "/api/v1/namespaces/kube-system/secrets";
+      await client.send(target, { method: "POST", path, body: bootstrapSecret(token, expiresAt) }, call);
+      return {
+        endpoint: info.endpoint,
+        token: `${token.id}.${token.secret}`,
+        caCertHash: caCertHash(info.ca),
+        expiresAt,
+      };
+    },
+
+    findNode: (target, identity, call) => findNode(client, target, identity, call),
+
+    async setSchedulable(target, nodeName, schedulable, call) {
+      const body = { spec: { unschedulable: schedulable ? null : true } };
+      await client.send(target, { method: "PATCH", path: nodePath(nodeName), body }, call);
+    },
+
+    async drain(target, nodeName, call) {
+      const query = { fieldSelector: `spec.nodeName=${nodeName}`, limit: PAGE };
+      const pods = listAt(await client.send(target, { method: "GET", path: "/api/v1/pods", query }, call), "items");
+      const leaving = pods.filter(mustLeave);
+      for (const pod of leaving) await evict(client, target, pod, call);
+      return { remaining: leaving.map(nameOfPod) };
+    },
+
+    async deleteNode(target, nodeName, call) {
+      await client.find(target, { method: "DELETE", path: nodePath(nodeName) }, call);
+    },
+  };
+}
+
+async function readInfo(client: KubernetesClient, target: ClusterTarget, call: CallContext) {
+  const map = await client.find(target, { method: "GET", path: CLUSTER_INFO }, call);
+  const kubeconfig = textAt(map, "data", "kubeconfig");
+  const info = kubeconfig === undefined ? undefined : readClusterInfo(kubeconfig);
+  if (info !== undefined) return info;
+  throw new DeviceFailure(
+    "fail",
+    "protocol",
+    `cluster ${target.name} does not publish how to join it (cluster-info in kube-public). Was it set up with kubeadm?`,
+  );
+}
+
+/** The one node that is this machine. Two that both claim to be are an answer nobody can act on. */
+async function findNode(
+  client: KubernetesClient,
+  target: ClusterTarget,
+  identity: NodeIdentity,
+  call: CallContext,
+): Promise<ClusterNode | undefined> {
+  const found: ClusterNode[] = [];
+  let token: string | undefined;
+  for (let page = 0; page < MOST_PAGES; page += 1) {
+    const query = { limit: PAGE, ...(token === undefined ? {} : { continue: token }) };
+    const list = await client.send(target, { method: "GET", path: "/api/v1/nodes", query }, call);
+    for (const node of listAt(list, "items")) {
+      const matchedBy = matchOf(node, identity);
+      if (matchedBy !== undefined) found.push(describeNode(node, matchedBy));
+    }
+    token = textAt(list, "metadata", "continue");
+    if (token === undefined) break;
+  }
+  const best = (["system_uuid", "serial", "address"] as const)
+    .map((mark) => found.filter(({ matchedBy }) => matchedBy === mark))
+    .find((matches) => matches.length > 0);
+  if (best === undefined || best.length === 1) return best?.[0];
+  throw new DeviceFailure(
+    "fail",
+    "protocol",
+    `cluster ${target.name} has ${best.length} nodes that are this machine by ${best[0]?.matchedBy}: ${best.map(({ name }) => name).join(", ")}. Delete the stale one`,
+  );
+}
+
+async function evict(client: KubernetesClient, target: ClusterTarget, pod: Members, call: CallContext): Promise<void> {
+  // One that is going already need not be asked again.
+  if (textAt(pod, "metadata", "deletionTimestamp") !== undefined) return;
+  const name = textAt(pod, "metadata", "name") ?? "";
+  const namespace = textAt(pod, "metadata", "namespace") ?? "";
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}/eviction`;
+  const body = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name, namespace } };
+  try {
+    await client.find(target, { method: "POST", path, body }, call);
+  } catch (error) {
+    // 429: a disruption budget does not allow it now. It stays in the list, and is asked again next time.
+    if (!(error instanceof DeviceFailure) || error.status !== 429) throw error;
+  }
+}
+
+const nameOfPod = (pod: Members): string =>
+  `${textAt(pod, "metadata", "namespace") ?? ""}/${textAt(pod, "metadata", "name") ?? ""}`;

@@ -1,0 +1,16 @@
+import type { Capabilities, Provider } from "../../capabilities/provider.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { createKubernetesClient, type KubernetesClientOptions } from "./client.ts";
+import { createCluster } from "./cluster.ts";
+
+export interface KubernetesProvider extends Provider {
+  readonly can: Pick<Capabilities, "cluster">;
+  close(): void;
+}
+
+export function createKubernetesProvider(
+  options: KubernetesClientOptions & { readonly clock?: Clock } = {},
+): KubernetesProvider {
+  const client = createKubernetesClient(options);
+  return { name: "kubernetes", can: { cluster: createCluster(client, options.clock) }, close: () => client.close() };
+}

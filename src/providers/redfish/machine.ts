@@ -1,0 +1,114 @@
+import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import type { CallContext } from "../../capabilities/call.ts";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import { keyOf, nameOf } from "../bmc-gateway.ts";
+import { BoundedMemory } from "../bounded-memory.ts";
+import type { RedfishClient } from "./client.ts";
+import { isLocalPath, linkAt, listAt, membersOf, type Resource, textAt, valueAt } from "./resource.ts";
+import { SERVICE_ROOT } from "./sessions.ts";
+
+/** Where things are on the BMC of a machine. Found once; members that are found later are filled in. */
+export interface MachinePlaces {
+  readonly system: string;
+  readonly managers: string | undefined;
+  readonly updateService: string | undefined;
+  /** The virtual drive that takes installation media; `undefined` until looked for. */
+  drive?: string | undefined;
+}
+
+export interface OpenMachine {
+  readonly target: BmcTarget;
+  readonly call: CallContext;
+  readonly client: RedfishClient;
+  readonly places: MachinePlaces;
+  /** The computer system, read just now. */
+  readonly system: Resource;
+  readonly certificateFingerprint: string | undefined;
+}
+
+/** Opens the machine behind a BMC. */
+export interface Machines {
+  open(target: BmcTarget, call: CallContext): Promise<OpenMachine>;
+}
+
+const REMEMBERED = 20_000;
+
+export function createMachines(client: RedfishClient): Machines {
+  const known = new BoundedMemory<MachinePlaces>(REMEMBERED);
+
+  async function read(target: BmcTarget, call: CallContext, places: MachinePlaces): Promise<OpenMachine> {
+    const { resource, certificateFingerprint } = await client.get(target, places.system, call);
+    return { target, call, client, places, system: resource, certificateFingerprint };
+  }
+
+  return {
+    async open(target, call) {
+      const key = keyOf(target);
+      const before = known.get(key);
+      if (before !== undefined) {
+        try {
+          return await read(target, call, before);
+        } catch (error) {
+          if (!(error instanceof DeviceFailure) || error.status !== 404) throw error;
+          // Other firmware, or another device, at the same address: look again.
+          known.forget(key);
+        }
+      }
+      const places = await findPlaces(client, target, call);
+      const machine = await read(target, call, places);
+      known.set(key, places);
+      return machine;
+    },
+  };
+}
+
+async function findPlaces(client: RedfishClient, target: BmcTarget, call: CallContext): Promise<MachinePlaces> {
+  const { resource: root } = await client.get(target, SERVICE_ROOT, call);
+  const collection = linkAt(root, "Systems");
+  if (collection === undefined) {
+    throw new DeviceFailure(
+      "fail",
+      "protocol",
+      `${nameOf(target)} lists no computer systems in ${SERVICE_ROOT}: is it the BMC of a machine?`,
+    );
+  }
+  const members = membersOf((await client.get(target, collection, call)).resource);
+  const [system] = members;
+  if (system === undefined)
+    throw new DeviceFailure("fail", "protocol", `${nameOf(target)}: ${collection} has no members`);
+  if (members.length > 1) {
+    // Which of them is meant could only be guessed, and a wrong guess restarts somebody else's machine.
+    throw new DeviceFailure(
+      "fail",
+      "protocol",
+      `${nameOf(target)}: ${collection} has ${members.length} computer systems, and a machine's BMC must have one`,
+    );
+  }
+  return { system: system.path, managers: linkAt(root, "Managers"), updateService: linkAt(root, "UpdateService") };
+}
+
+/** The manager that the system names as its own, else the first there is. */
+export async function findMachineManager(machine: OpenMachine): Promise<Resource | undefined> {
+  const { client, target, call, places, system } = machine;
+  const own = linkAt(listAt(system, "Links", "ManagedBy")[0]);
+  if (own !== undefined) return client.find(target, own, call);
+  if (places.managers === undefined) return undefined;
+  const first = membersOf(await client.find(target, places.managers, call))[0];
+  return first === undefined ? undefined : client.find(target, first.path, call);
+}
+
+/**
+ * Where to send an action, if the resource offers it with this value. Values that are not listed are not sent, since some BMCs
+ * answer unknown ones with success; one that lists none at all is believed to know the usual.
+ */
+export function actionOffered(
+  owner: Resource | undefined,
+  action: string,
+  parameter?: { readonly name: string; readonly value: string },
+): string | undefined {
+  const target = textAt(owner, "Actions", action, "target");
+  if (target === undefined || !isLocalPath(target)) return undefined;
+  if (parameter === undefined) return target;
+  const allowed = valueAt(owner, "Actions", action, `${parameter.name}@Redfish.AllowableValues`);
+  return allowed === undefined || listAt(allowed).includes(parameter.value) ? target : undefined;
+}

@@ -1,0 +1,249 @@
+import type { Duplex } from "node:stream";
+import type { Client, ConnectConfig } from "ssh2";
+import ssh2 from "ssh2";
+import type { CallContext } from "../../capabilities/call.ts";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import type { SshCredentials, SshTarget } from "../../capabilities/ssh-target.ts";
+import { type Duration, describeDuration, seconds } from "../../kernel/duration.ts";
+import { messageOf, StepFailure } from "../../kernel/errors.ts";
+import { describeHostKey, fingerprintOf, isPinnedKey } from "./host-key.ts";
+
+/** An open way to a machine, over as many hosts as it takes. */
+export interface SshConnection {
+  readonly client: Client;
+  /** What the machine showed: type and key. */
+  readonly hostKey: string;
+  /** Resolves once it is broken or closed. */
+  readonly closed: Promise<void>;
+  readonly isOpen: boolean;
+  close(): void;
+}
+
+export interface ConnectOptions {
+  /** For each host on the way. */
+  readonly connectTimeout: Duration;
+  /** Whether this address may be called at all; told for the first host on the way. */
+  readonly mayReach?: ((address: string) => boolean) | undefined;
+}
+
+interface Hop {
+  readonly address: string;
+  readonly port: number;
+  readonly username: string;
+  readonly hostKey: string | null;
+}
+
+const KEEPALIVE = seconds(10);
+const KEEPALIVES_MISSED = 3;
+
+export const nameOfHost = ({ address, port }: { readonly address: string; readonly port: number }): string =>
+  `SSH ${address.includes(":") ? `[${address}]` : address}:${port}`;
+
+/** Signs in at the machine, one host after the other; what was opened on the way is closed when a later one fails. */
+export async function connectTo(target: SshTarget, call: CallContext, options: ConnectOptions): Promise<SshConnection> {
+  if (target.hostKey === null && "password" in target.credentials) {
+    throw new StepFailure(
+      "fail",
+      `${nameOfHost(target)}: its host key is not known, and a password is not sent to a host that has not proved who it is. Pin its host key, or sign in with a private key`,
+    );
+  }
+  const hops: readonly Hop[] = [...target.jumpHosts, target];
+  checkNetwork(hops[0] ?? target, options);
+  const clients: Client[] = [];
+  const closeAll = () => {
+    for (const client of clients.toReversed()) client.destroy();
+  };
+  try {
+    let way: Duplex | undefined;
+    let hostKey = "";
+    for (const [index, hop] of hops.entries()) {
+      const client = newClient();
+      clients.push(client);
+      hostKey = await signIn(client, hop, { way, credentials: target.credentials, call, options });
+      const next = hops[index + 1];
+      if (next !== undefined) way = await forward(client, hop, next, call, options);
+    }
+    return openConnection(clients, hostKey, closeAll);
+  } catch (error) {
+    closeAll();
+    throw error;
+  }
+}
+
+/** The key that the machine shows now, whatever is pinned. It is left before anything of ours is sent to it. */
+export async function lookAtHostKey(target: SshTarget, call: CallContext, options: ConnectOptions): Promise<string> {
+  const { credentials, jumpHosts } = target;
+  const last = jumpHosts.at(-1);
+  if (last === undefined) {
+    checkNetwork(target, options);
+    return keyShownBy(target, { way: undefined, call, options });
+  }
+  const way = await connectTo({ ...last, credentials, jumpHosts: jumpHosts.slice(0, -1) }, call, options);
+  try {
+    const channel = await forward(way.client, last, target, call, options);
+    return await keyShownBy(target, { way: channel, call, options });
+  } finally {
+    way.close();
+  }
+}
+
+async function keyShownBy(hop: Hop, through: Pick<SigningIn, "way" | "call" | "options">): Promise<string> {
+  const client = newClient();
+  try {
+    return await signIn(client, hop, { ...through, credentials: undefined });
+  } finally {
+    client.destroy();
+  }
+}
+
+function newClient(): Client {
+  const client = new ssh2.Client();
+  // Those who wait listen for themselves; an error that comes after they have left is no event.
+  client.on("error", () => undefined);
+  return client;
+}
+
+function checkNetwork(hop: Pick<Hop, "address" | "port">, { mayReach }: ConnectOptions): void {
+  if (mayReach?.(hop.address) === false) {
+    throw new StepFailure("fail", `${nameOfHost(hop)} is outside of the networks that may be called`);
+  }
+}
+
+function openConnection(clients: readonly Client[], hostKey: string, closeAll: () => void): SshConnection {
+  const client = clients.at(-1);
+  if (client === undefined) throw new Error("a way without a host");
+  let isOpen = true;
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  for (const each of clients) {
+    each.once("close", () => {
+      isOpen = false;
+      closeAll();
+      resolve();
+    });
+  }
+  return {
+    client,
+    hostKey,
+    closed,
+    get isOpen() {
+      return isOpen;
+    },
+    close: closeAll,
+  };
+}
+
+interface SigningIn {
+  readonly way: Duplex | undefined;
+  /** None: only the host's key is wanted, and it is left as soon as it has shown it. */
+  readonly credentials: SshCredentials | undefined;
+  readonly call: CallContext;
+  readonly options: ConnectOptions;
+}
+
+/** Resolves with the host's key once it is proved and has accepted us. */
+function signIn(client: Client, hop: Hop, { way, credentials, call, options }: SigningIn): Promise<string> {
+  const deadline = call.mayTouchDevice(options.connectTimeout);
+  let shown: Buffer | undefined;
+  let refusedKey = false;
+  const config: ConnectConfig = {
+    username: hop.username,
+    ...credentials,
+    // The timer of the promise below covers all of it, also a host that accepts and then says nothing.
+    readyTimeout: 0,
+    keepaliveInterval: KEEPALIVE,
+    keepaliveCountMax: KEEPALIVES_MISSED,
+    hostVerifier: (key: Buffer) => {
+      shown = key;
+      refusedKey = credentials !== undefined && hop.hostKey !== null && !isPinnedKey(hop.hostKey, key);
+      return credentials !== undefined && !refusedKey;
+    },
+    ...(way === undefined ? { host: hop.address, port: hop.port } : { sock: way }),
+  };
+  return settleWithin<string>({ name: nameOfHost(hop), what: "signing in", deadline, call }, (resolve, reject) => {
+    client.once("ready", () => resolve(shown === undefined ? "" : describeHostKey(shown)));
+    client.once("error", (error) => {
+      if (shown !== undefined && credentials === undefined) resolve(describeHostKey(shown));
+      else reject(refusedKey && shown !== undefined ? wrongHostKey(hop, shown) : connectFailure(hop, error));
+    });
+    client.once("close", () => reject(unreachable(hop, "it closed the connection")));
+    try {
+      client.connect(config);
+    } catch (error) {
+      // Only a key that cannot be read gets here; what it says may not be repeated, since it may quote the key.
+      reject(
+        new StepFailure("fail", `${nameOfHost(hop)}: the private key to sign in with cannot be read`, { cause: error }),
+      );
+    }
+  });
+}
+
+function forward(client: Client, hop: Hop, next: Hop, call: CallContext, options: ConnectOptions): Promise<Duplex> {
+  const deadline = call.mayTouchDevice(options.connectTimeout);
+  const what = `forwarding to ${next.address}:${next.port}`;
+  return settleWithin<Duplex>({ name: nameOfHost(hop), what, deadline, call }, (resolve, reject) => {
+    client.once("close", () => reject(unreachable(hop, "it closed the connection")));
+    client.forwardOut("127.0.0.1", 0, next.address, next.port, (error, channel) => {
+      if (error === undefined) resolve(channel);
+      else reject(unreachable(next, `jump host ${hop.address}:${hop.port} does not get through: ${messageOf(error)}`));
+    });
+  });
+}
+
+/** Ends with the work, at the deadline, or when the caller stops; whichever is first. */
+export function settleWithin<T>(
+  around: { readonly name: string; readonly what: string; readonly deadline: Duration; readonly call: CallContext },
+  work: (resolve: (value: T) => void, reject: (error: Error) => void) => void,
+): Promise<T> {
+  const { name, what, deadline, call } = around;
+  return new Promise<T>((resolve, reject) => {
+    const stopped = () =>
+      reject(new StepFailure("retry", `work on ${name} was stopped before it answered`, { cause: call.signal.reason }));
+    if (call.signal.aborted) return stopped();
+    const late = () =>
+      reject(
+        new DeviceFailure(
+          "retry",
+          "unreachable",
+          `${name} did not answer ${what} within ${describeDuration(deadline)}`,
+        ),
+      );
+    const timer = setTimeout(late, deadline);
+    call.signal.addEventListener("abort", stopped, { once: true });
+    const end = () => {
+      clearTimeout(timer);
+      call.signal.removeEventListener("abort", stopped);
+    };
+    work(
+      (value) => {
+        end();
+        resolve(value);
+      },
+      (error) => {
+        end();
+        reject(error);
+      },
+    );
+  });
+}
+
+const unreachable = (hop: Hop, why: string): DeviceFailure =>
+  new DeviceFailure("retry", "unreachable", `${nameOfHost(hop)} cannot be reached: ${why}`);
+
+function connectFailure(hop: Hop, error: Error & { readonly level?: string }): StepFailure {
+  if (error.level === "client-authentication") {
+    const message = `wrong credentials: ${nameOfHost(hop)} does not accept user ${hop.username} with the given key or password`;
+    return new DeviceFailure("fail", "credentials", message, { cause: error });
+  }
+  if (error.level === "client-socket") return unreachable(hop, messageOf(error));
+  return new DeviceFailure("retry", "unreachable", `${nameOfHost(hop)} cannot be reached: ${messageOf(error)}`, {
+    cause: error,
+  });
+}
+
+/** Never tried again by itself: either the machine was installed anew behind our back, or somebody sits in between. */
+const wrongHostKey = (hop: Hop, shown: Buffer): DeviceFailure =>
+  new DeviceFailure(
+    "intervene",
+    "certificate",
+    `${nameOfHost(hop)} shows host key ${fingerprintOf(shown)}, but ${fingerprintOf(hop.hostKey ?? "")} is pinned: either it was installed anew, or something else answers at its address. Check it, then pin the new key`,
+  );

@@ -1,0 +1,92 @@
+import { createHmac, randomBytes } from "node:crypto";
+import type { CallContext } from "../../capabilities/call.ts";
+import type { SshTarget } from "../../capabilities/ssh-target.ts";
+import { type Duration, seconds } from "../../kernel/duration.ts";
+import { BoundedMemory } from "../bounded-memory.ts";
+import { type ConnectOptions, connectTo, lookAtHostKey, type SshConnection } from "./connect.ts";
+
+export interface ConnectionsOptions extends Partial<ConnectOptions> {
+  /** Connections kept open, all machines together. */
+  readonly keepAtMost?: number;
+  /** A connection that nobody used for this long is closed. */
+  readonly keepIdleFor?: Duration;
+}
+
+interface Kept {
+  readonly connection: SshConnection;
+  users: number;
+  idleTimer: NodeJS.Timeout | undefined;
+}
+
+// Made anew in each process: tells "the same target as before" without keeping what it is made of.
+const secret = randomBytes(32);
+const keyOfTarget = (target: SshTarget): string =>
+  createHmac("sha256", secret).update(JSON.stringify(target)).digest("base64");
+
+/** Open connections, used again by those who come soon after: signing in costs a machine more than a command does. */
+export class SshConnections {
+  readonly #options: ConnectOptions;
+  readonly #keepIdleFor: Duration;
+  readonly #kept: BoundedMemory<Kept>;
+  #closed = false;
+
+  constructor({
+    keepAtMost = 256,
+    keepIdleFor = seconds(15),
+    connectTimeout = seconds(10),
+    mayReach,
+  }: ConnectionsOptions) {
+    this.#options = { connectTimeout, mayReach };
+    this.#keepIdleFor = keepIdleFor;
+    // One that is in use when it is forgotten is closed by its last user.
+    this.#kept = new BoundedMemory(keepAtMost, (kept) => {
+      clearTimeout(kept.idleTimer);
+      if (kept.users === 0) kept.connection.close();
+    });
+  }
+
+  async use<T>(target: SshTarget, call: CallContext, work: (connection: SshConnection) => Promise<T>): Promise<T> {
+    const key = keyOfTarget(target);
+    const kept = await this.#open(key, target, call);
+    kept.users += 1;
+    clearTimeout(kept.idleTimer);
+    try {
+      return await work(kept.connection);
+    } finally {
+      kept.users -= 1;
+      if (kept.users === 0) this.#rest(key, kept);
+    }
+  }
+
+  /** Nothing is kept of it: the key is wanted as it is now. */
+  hostKey(target: SshTarget, call: CallContext): Promise<string> {
+    return lookAtHostKey(target, call, this.#options);
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const [, { connection }] of this.#kept.entries()) connection.close();
+    this.#kept.clear();
+  }
+
+  async #open(key: string, target: SshTarget, call: CallContext): Promise<Kept> {
+    const before = this.#kept.get(key);
+    if (before?.connection.isOpen) return before;
+    const connection = await connectTo(target, call, this.#options);
+    const kept: Kept = { connection, users: 0, idleTimer: undefined };
+    if (this.#closed) connection.close();
+    else this.#kept.set(key, kept);
+    return kept;
+  }
+
+  #rest(key: string, kept: Kept): void {
+    if (this.#kept.get(key) !== kept) {
+      kept.connection.close();
+      return;
+    }
+    kept.idleTimer = setTimeout(() => {
+      if (this.#kept.get(key) === kept) this.#kept.forget(key);
+    }, this.#keepIdleFor);
+    kept.idleTimer.unref();
+  }
+}

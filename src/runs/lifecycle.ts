@@ -1,0 +1,74 @@
+import { hours, minutes } from "../kernel/duration.ts";
+import { defineLifecycle, type JsonObject, on, onFailure, type Thing, when } from "../kernel/lifecycle.ts";
+import type { Machine } from "../lifecycles/machine/machine.ts";
+import type { Plan } from "./plan.ts";
+import type { RunError, StepStatus } from "./run.ts";
+
+export interface RunFacts {
+  readonly steps: readonly StepStatus[];
+  readonly startedAt: Date | null;
+  readonly finishedAt: Date | null;
+  readonly error: RunError | null;
+  /** What a canceled or failed step left behind and could not take back. */
+  readonly residue: readonly string[];
+}
+
+/** A run as the executor sees it: with the machine that it works on. */
+export interface RunThing extends Thing {
+  readonly machine: Machine;
+  readonly plan: Plan;
+  readonly params: Readonly<Record<string, string>>;
+  readonly cancelRequestedAt: Date | null;
+  readonly facts: RunFacts;
+}
+
+const cancelRequested = (run: RunThing) => run.cancelRequestedAt !== null;
+
+/**
+ * The run's phases. A run that waits for its machine's claim is PENDING; once it is RUNNING it holds it. The machine's own phase
+ * moves in the same commits.
+ */
+export const runLifecycle = defineLifecycle<RunThing>()({
+  kind: "run",
+  initial: "PENDING",
+
+  // biome-ignore format: a table is read by its columns
+  states: {
+    PENDING:   { sla: minutes(30), doc: "Accepted; waits for its machine." },
+    RUNNING:   { sla: hours(24), claims: true, doc: "Carries out its steps in order, each until it is proven." },
+    SUCCEEDED: { terminal: true, doc: "Every step was proven." },
+    FAILED:    { terminal: true, doc: "A step failed after its retries." },
+    CANCELED:  { terminal: true, doc: "A caller ended it; what it left behind is listed." },
+  },
+
+  // biome-ignore format: a table is read by its columns
+  transitions: [
+    ["PENDING", when(cancelRequested),    "CANCELED"],
+    ["PENDING", on("started"),            "RUNNING"],
+    ["RUNNING", on("finished"),           "SUCCEEDED"],
+    ["RUNNING", on("canceled"),           "CANCELED"],
+    ["RUNNING", onFailure("step_failed"), "FAILED"],
+  ],
+});
+
+/** As it is kept: plain JSON. */
+export function stepJson({
+  startedAt,
+  finishedAt,
+  nextAttemptAt,
+  attemptStartedAt,
+  actingAt,
+  actedAt,
+  ...rest
+}: StepStatus): JsonObject {
+  const iso = (date: Date | null) => date?.toISOString() ?? null;
+  return {
+    ...rest,
+    startedAt: iso(startedAt),
+    finishedAt: iso(finishedAt),
+    nextAttemptAt: iso(nextAttemptAt),
+    attemptStartedAt: iso(attemptStartedAt),
+    actingAt: iso(actingAt),
+    actedAt: iso(actedAt),
+  };
+}

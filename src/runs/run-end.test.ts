@@ -1,0 +1,60 @@
+import { describe, expect, test } from "vitest";
+import { machineLifecycle } from "../lifecycles/machine/lifecycle.ts";
+import { BUILT_IN_PLANS } from "./plans/built-in.ts";
+import { CAUSE_OF_END, conditionsAtEnd, phaseOnSuccess } from "./run-end.ts";
+
+const plan = (...kinds: string[]) => ({
+  steps: kinds.map((kind) => ({ name: kind, kind, timeoutSeconds: 1, maxRetries: 0, payload: {} })),
+});
+
+describe("a run that succeeded leads the machine", () => {
+  test.each([
+    ["plan/repave-join", "IN_SERVICE"],
+    ["plan-repave-ubuntu-2204-v1", "IN_SERVICE"],
+    ["plan/rma", "RMA"],
+    ["plan/reboot", null],
+    ["plan/upgrade", null],
+    ["plan/net-reconfig", null],
+  ])("with %s to %s", (planId, phase) => {
+    const found = BUILT_IN_PLANS.find((each) => each.planId === planId);
+    expect(found && phaseOnSuccess(found)).toBe(phase);
+  });
+
+  test("to READY when it only repaved, and to RMA whatever else it did", () => {
+    expect(phaseOnSuccess(plan("netboot", "repave"))).toBe("READY");
+    expect(phaseOnSuccess(plan("repave", "join", "rma"))).toBe("RMA");
+  });
+});
+
+describe("the end of a run", () => {
+  test("is told to the machine by words that its table knows", () => {
+    const known = machineLifecycle.transitions.map(([, { name }]) => name as string);
+    expect(CAUSE_OF_END).toEqual({ SUCCEEDED: "run_succeeded", FAILED: "run_failed", CANCELED: "run_canceled" });
+    for (const cause of Object.values(CAUSE_OF_END)) expect(known).toContain(cause);
+  });
+
+  test("in failure calls for a person, and says why", () => {
+    expect(conditionsAtEnd(plan("repave", "join"), "FAILED", "the BMC is dead")).toEqual([
+      { type: "NeedsIntervention", status: true, reason: "RunFailed", message: "the BMC is dead" },
+    ]);
+  });
+
+  test("by cancel calls for nobody", () => {
+    expect(conditionsAtEnd(plan("repave"), "CANCELED", "")).toEqual([]);
+  });
+
+  test("in success ends the call for a person, and proves what the plan did", () => {
+    const proved = (...kinds: string[]) =>
+      conditionsAtEnd(plan(...kinds), "SUCCEEDED", "").map(({ type, status }) => [type, status]);
+    expect(proved("reboot")).toEqual([["NeedsIntervention", false]]);
+    expect(proved("repave")).toEqual([
+      ["NeedsIntervention", false],
+      ["Provisioned", true],
+    ]);
+    expect(proved("repave", "join", "verify")).toEqual([
+      ["NeedsIntervention", false],
+      ["Provisioned", true],
+      ["InCustomerCluster", true],
+    ]);
+  });
+});

@@ -1,0 +1,86 @@
+import type { Clock } from "../kernel/clock.ts";
+import { type Duration, describeDuration, milliseconds } from "../kernel/duration.ts";
+import type { JsonObject } from "../kernel/lifecycle.ts";
+import { pauseBefore } from "../kernel/retry.ts";
+import { attemptsOf, type Step, timeoutOf } from "./plan.ts";
+import type { StepStatus } from "./run.ts";
+import { STEP_RETRY } from "./step.ts";
+
+/** The pure changes of a visit to a step: what the executor writes between its calls to devices. */
+
+export const beginVisit = ({ name, kind }: Step, now: Date): StepStatus => ({
+  name,
+  kind,
+  state: "RUNNING",
+  retryCount: 0,
+  startedAt: now,
+  finishedAt: null,
+  message: "",
+  carriedOver: false,
+  nextAttemptAt: null,
+  attemptStartedAt: now,
+  actingBy: null,
+  actingAt: null,
+  actedAt: null,
+  evidence: null,
+});
+
+export const withIntent = (visit: StepStatus, evidence: JsonObject): StepStatus => ({ ...visit, evidence });
+
+/** Who is about to act: persisted before the action, so that a crash in the middle of it is known as one. */
+export const announced = (visit: StepStatus, { instance, clock }: { instance: string; clock: Clock }): StepStatus => ({
+  ...visit,
+  actingBy: instance,
+  actingAt: clock.now(),
+});
+
+export const acted = (visit: StepStatus, now: Date): StepStatus => ({ ...visit, actedAt: now });
+
+/**
+ * Whether "nothing of it happened" may be believed. Once we acted, the device only takes its time; and when another process
+ * announced the action and never said that it was done, it may have died just after acting.
+ */
+export function mayAct(
+  { actingBy, actingAt, actedAt }: StepStatus,
+  { instance, clock }: { readonly instance: string; readonly clock: Clock },
+  settles: Duration,
+): boolean {
+  if (actedAt !== null) return false;
+  if (actingBy === null || actingAt === null || actingBy === instance) return true;
+  return clock.now().getTime() - actingAt.getTime() > settles;
+}
+
+export const succeeded = (visit: StepStatus, now: Date, message: string): StepStatus => ({
+  ...visit,
+  state: "SUCCEEDED",
+  finishedAt: now,
+  message,
+});
+
+/** The next attempt after a pause, or the end when there is none left. A new attempt takes its evidence anew. */
+export function failedAttempt(
+  visit: StepStatus,
+  step: Step,
+  failure: { readonly message: string; readonly final: boolean },
+  now: Date,
+): StepStatus {
+  const retryCount = visit.retryCount + 1;
+  const counted = { ...visit, retryCount, message: failure.message };
+  if (failure.final || retryCount >= attemptsOf(step)) {
+    return { ...counted, state: "FAILED", finishedAt: now, nextAttemptAt: null };
+  }
+  const nextAttemptAt = new Date(now.getTime() + pauseBefore(retryCount, STEP_RETRY));
+  const anew = { evidence: null, actingBy: null, actingAt: null, actedAt: null };
+  return { ...counted, ...anew, nextAttemptAt, attemptStartedAt: nextAttemptAt };
+}
+
+export function isOverdue({ attemptStartedAt }: StepStatus, step: Step, clock: Clock): boolean {
+  return attemptStartedAt !== null && clock.now().getTime() - attemptStartedAt.getTime() > timeoutOf(step);
+}
+
+export const overdueMessage = (step: Step, lastSeen: string): string =>
+  `not done within ${describeDuration(timeoutOf(step))}${lastSeen === "" ? "" : `: ${lastSeen}`}`;
+
+/** How long until the pause between two attempts is over. */
+export const pauseLeft = ({ nextAttemptAt }: StepStatus, clock: Clock): Duration =>
+  milliseconds(nextAttemptAt === null ? 0 : Math.max(0, nextAttemptAt.getTime() - clock.now().getTime()));

@@ -1,0 +1,97 @@
+import type { ClusterNode, NodeIdentity } from "../../capabilities/cluster.ts";
+import { minutes } from "../../kernel/duration.ts";
+import { StepFailure } from "../../kernel/errors.ts";
+import { type Payloads, parsePayload } from "../payloads.ts";
+import { type ActingContext, defineStep, type ProbeAnswer } from "../step.ts";
+import { readBootId, whileUp } from "./boot-id.ts";
+import { endDetached, newMark, OutputReader, readState, startDetached } from "./detached-script.ts";
+import { readNodeIdentity } from "./node-identity.ts";
+
+type Evidence = {
+  readonly mark: string;
+  readonly systemUuid: string | null;
+  readonly serial: string | null;
+  readonly addresses: readonly string[];
+};
+type Acting = ActingContext<Payloads["join"], Evidence, "exec" | "cluster", "machine">;
+
+const output = new OutputReader();
+/** Longer than the step may take, so that it never expires under way; short enough to be worth nothing tomorrow. */
+const TOKEN_LIVES = minutes(60);
+
+/** A machine that has joined already keeps its membership: joining again would fail, and says nothing new. */
+const JOIN_SCRIPT = `if [ -e /etc/kubernetes/kubelet.conf ]; then
+  echo "this machine has joined a cluster already"
+  exit 0
+fi
+kubeadm join "$JOIN_ENDPOINT" --token "$JOIN_TOKEN" --discovery-token-ca-cert-hash "$JOIN_CA_HASH"
+`;
+
+/**
+ * Joins the machine to a cluster with material that is minted for it. Done when the cluster has a node that is this machine by
+ * its system UUID, serial number or address, and that tells of the boot that the machine itself tells of: a node object may be
+ * left over from an earlier life.
+ */
+export const join = defineStep({
+  kind: "join",
+  needs: ["exec", "cluster"],
+  mayUse: ["machine"],
+  defaults: { timeout: minutes(10), maxRetries: 1 },
+  parse: parsePayload.join,
+  refersTo: ({ cluster_ref }) => [{ kind: "cluster", ref: cluster_ref }],
+
+  async before(context): Promise<Evidence> {
+    const { systemUuid, serial, addresses } = await readNodeIdentity(context);
+    return { mark: newMark(), systemUuid, serial, addresses };
+  },
+
+  async act({ payload, evidence, can, targets, call, log }: Acting) {
+    const cluster = await targets.cluster(payload.cluster_ref);
+    const { endpoint, token, caCertHash } = await can.cluster.mintJoin(cluster, TOKEN_LIVES, call);
+    log(`[join] join material for cluster ${cluster.name} minted; joining at ${endpoint}\n`);
+    const script = { mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call };
+    const env = { JOIN_ENDPOINT: endpoint, JOIN_TOKEN: token, JOIN_CA_HASH: caCertHash };
+    await startDetached(script, { text: JOIN_SCRIPT, env });
+  },
+
+  async probe(context: Acting): Promise<ProbeAnswer> {
+    const { payload, evidence, can, targets, call, log } = context;
+    const cluster = await targets.cluster(payload.cluster_ref);
+    const ssh = await targets.ssh();
+    const script = { mark: evidence.mark, exec: can.exec, ssh, call };
+    const inside = await whileUp(async () => {
+      const state = await readState(script);
+      if (state.is !== "absent") await output.passOn(script, log);
+      return { state, bootId: await readBootId(can.exec, ssh, call) };
+    });
+    if (inside === undefined) return { state: "unknown", message: "waiting for the machine to answer" };
+    const { state, bootId } = inside;
+    if (state.is === "absent") return "not_done";
+    if (state.is === "ended") output.forget(script);
+    if (state.is === "ended" && state.code !== 0)
+      throw new StepFailure("retry", `kubeadm join ended with exit code ${state.code}; its output is in the run's log`);
+    const node = await whileUp(async () => ({
+      found: await can.cluster.findNode(cluster, identityOf(evidence), call),
+    }));
+    if (node === undefined) return { state: "unknown", message: `cluster ${cluster.name} does not answer` };
+    const missing = whyNotThere(node.found, bootId);
+    if (missing === undefined) return { state: "done", message: `joined ${cluster.name} as node ${node.found?.name}` };
+    // Whoever ended the script cannot have ended a join that the cluster has taken up, so a little patience is right.
+    if (state.is === "cut_off") throw new StepFailure("retry", `kubeadm join was cut off, and ${missing}`);
+    return { state: "in_progress", message: state.is === "running" ? "kubeadm join is running" : missing };
+  },
+
+  async undo({ evidence, can, targets, call }: Acting) {
+    await endDetached({ mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call });
+  },
+  residue: () => "the machine may have joined its cluster, or be joining it",
+});
+
+const identityOf = ({ systemUuid, serial, addresses }: Evidence): NodeIdentity => ({ systemUuid, serial, addresses });
+
+function whyNotThere(node: ClusterNode | undefined, bootId: string | undefined): string | undefined {
+  if (node === undefined) return "the cluster has no node that is this machine yet";
+  if (node.bootId !== null && bootId !== undefined && node.bootId !== bootId)
+    return `node ${node.name} tells of an earlier boot of this machine`;
+  return undefined;
+}

@@ -1,0 +1,31 @@
+import type { NodeIdentity } from "../../capabilities/cluster.ts";
+import type { StepContext } from "../step.ts";
+import { whileUp } from "./boot-id.ts";
+
+const PRODUCT_UUID = "/sys/class/dmi/id/product_uuid";
+
+/** By what the machine's node is found: what the hardware says of itself, from outside or from inside. */
+export async function readNodeIdentity({
+  machine,
+  can,
+  targets,
+  call,
+}: StepContext<unknown, never, "machine" | "exec">): Promise<NodeIdentity> {
+  const { machine: inspect, exec } = can;
+  const outside =
+    inspect === undefined || machine.spec.bmc === null
+      ? undefined
+      : await whileUp(async () => inspect.identify(await targets.bmc(), call));
+  const inside =
+    exec === undefined || machine.spec.ssh === null || outside?.systemUuid != null
+      ? undefined
+      : await whileUp(async () => exec.readFile(await targets.ssh(), PRODUCT_UUID, call));
+  return {
+    systemUuid: outside?.systemUuid ?? inside?.text?.trim().toLowerCase() ?? null,
+    serial: outside?.serial ?? machine.spec.serial ?? machine.facts.serial,
+    addresses: machine.spec.ssh === null ? [] : [machine.spec.ssh.address],
+  };
+}
+
+export const hasMark = ({ systemUuid, serial, addresses }: NodeIdentity): boolean =>
+  systemUuid !== null || serial !== null || addresses.length > 0;

@@ -1,0 +1,96 @@
+import type { BootSeen } from "../../capabilities/machine-inspect.ts";
+import { minutes, seconds } from "../../kernel/duration.ts";
+import { StepFailure } from "../../kernel/errors.ts";
+import type { Payloads } from "../payloads.ts";
+import { parsePayload } from "../payloads.ts";
+import { type ActingContext, defineStep, type ProbeAnswer, type StepContext } from "../step.ts";
+import { readBootId, whileUp } from "./boot-id.ts";
+
+/** Which boot was there before, by the system's own id where it answers, and by what the BMC tells. */
+type Evidence = { readonly bootId: string | null; readonly lastReset: string | null };
+type Used = "reset" | "machine" | "exec";
+type Context = StepContext<Payloads["reboot"], never, Used>;
+type Acting = ActingContext<Payloads["reboot"], Evidence, never, Used>;
+
+/** The system goes down after the answer has left: else the command would look as if it had failed. */
+const REBOOT_SCRIPT = "systemctl reboot\n";
+const REBOOT_FORCED_SCRIPT = "sync\nsystemctl reboot --force\n";
+
+/**
+ * Reboots the machine. Done when its boot id differs from the one noted before; "power is on" proves nothing. A machine without
+ * SSH is believed when its BMC tells of a later reset and of a system that runs.
+ */
+export const reboot = defineStep({
+  kind: "reboot",
+  needs: [],
+  mayUse: ["reset", "machine", "exec"],
+  alsoNeeds: ({ mode }) => (mode === "bmc" ? ["reset", "machine"] : ["exec"]),
+  defaults: { timeout: minutes(5), maxRetries: 1 },
+  reboots: true,
+  parse: parsePayload.reboot,
+
+  async before(context: Context): Promise<Evidence> {
+    const evidence = {
+      bootId: (await seenInside(context)) ?? null,
+      lastReset: (await seenOutside(context))?.lastReset ?? null,
+    };
+    if (evidence.bootId !== null || evidence.lastReset !== null) return evidence;
+    throw new StepFailure(
+      "retry",
+      "nothing can be noted by which a reboot could be proved: the machine does not answer over SSH, and its BMC does not tell when it was last reset",
+    );
+  },
+
+  async act({ payload: { mode, force }, can, targets, call, log }: Acting): Promise<void> {
+    if (mode === "bmc") {
+      if (can.reset === undefined) throw new StepFailure("fail", "this machine's provider cannot reset it");
+      await can.reset.resetPower(await targets.bmc(), force ? "forced" : "graceful", call);
+      log(`[reboot] the BMC accepted a ${force ? "forced" : "graceful"} restart\n`);
+      return;
+    }
+    if (can.exec === undefined) throw new StepFailure("fail", "this machine's provider runs nothing on it");
+    const script = force ? REBOOT_FORCED_SCRIPT : REBOOT_SCRIPT;
+    // A machine that is gone before it has answered obeyed all the same; the probe tells.
+    const ssh = await targets.ssh();
+    const exit = await whileUp(async () => can.exec?.run(ssh, { script, env: {}, timeout: seconds(30) }, call));
+    if (exit !== undefined && exit.code !== null && exit.code !== 0)
+      throw new StepFailure("retry", `the system refused to reboot: exit code ${exit.code}`);
+    log("[reboot] the system was told to reboot\n");
+  },
+
+  async probe(context: Acting): Promise<ProbeAnswer> {
+    const { evidence } = context;
+    const outside = await seenOutside(context);
+    const wasReset =
+      outside?.lastReset != null && evidence.lastReset !== null && outside.lastReset !== evidence.lastReset;
+    if (evidence.bootId === null) return judgedFromOutside(outside, wasReset);
+    const bootId = await seenInside(context);
+    if (bootId === undefined) return { state: "in_progress", message: waiting(outside) };
+    if (bootId !== evidence.bootId)
+      return { state: "done", message: `booted anew: boot id ${bootId}`, facts: { bootId } };
+    return wasReset
+      ? { state: "in_progress", message: "the BMC tells of a reset, but the system of before still answers" }
+      : { state: "not_done", message: "the system of before still runs" };
+  },
+
+  residue: () => "the machine may reboot later: the request for it cannot be taken back",
+});
+
+function judgedFromOutside(outside: BootSeen | undefined, wasReset: boolean): ProbeAnswer {
+  if (outside === undefined) return "unknown";
+  if (!wasReset) return { state: "not_done", message: "the BMC tells of no reset yet" };
+  return outside.progress === "running"
+    ? { state: "done", message: `reset at ${outside.lastReset}, and the system runs` }
+    : { state: "in_progress", message: waiting(outside) };
+}
+
+const waiting = (outside: BootSeen | undefined): string =>
+  `waiting for the system to answer${outside === undefined ? "" : ` (the BMC says: ${outside.progress})`}`;
+
+const seenInside = async ({ machine, can, targets, call }: Context): Promise<string | undefined> =>
+  machine.spec.ssh === null || can.exec === undefined ? undefined : readBootId(can.exec, await targets.ssh(), call);
+
+const seenOutside = async ({ machine, can, targets, call }: Context): Promise<BootSeen | undefined> =>
+  machine.spec.bmc === null || can.machine === undefined
+    ? undefined
+    : whileUp(async () => can.machine?.readBoot(await targets.bmc(), call));

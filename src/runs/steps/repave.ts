@@ -1,0 +1,172 @@
+import { randomBytes } from "node:crypto";
+import type { InstallOrder } from "../../capabilities/imaging.ts";
+import { minutes } from "../../kernel/duration.ts";
+import { StepFailure } from "../../kernel/errors.ts";
+import type { Machine } from "../../lifecycles/machine/machine.ts";
+import { type Payloads, parsePayload } from "../payloads.ts";
+import { type ActingContext, defineStep, type ProbeAnswer, type StepContext } from "../step.ts";
+import type { Image } from "../targets.ts";
+import { readBootId, whileUp } from "./boot-id.ts";
+import { type InstallStamp, parseStamp, STAMP_FILE } from "./install-stamp.ts";
+
+type Evidence = {
+  /** Single use; made before anything is done, so that nobody can have it from an earlier installation. */
+  readonly token: string;
+  readonly digest: string;
+  readonly location: string;
+  readonly bootId: string | null;
+  readonly lastReset: string | null;
+};
+type Needed = "imaging" | "machine" | "exec";
+type Context = StepContext<Payloads["repave"], Needed, "boot">;
+type Acting = ActingContext<Payloads["repave"], Evidence, Needed, "boot">;
+
+/**
+ * Installs an operating system. Done when the machine answers over SSH with a system that shows the token of this very
+ * installation, the image's digest and its own name or serial number; the host key that it shows then is pinned from there on.
+ *
+ * Until then any host key is taken, since a fresh system has a fresh one: signing in by key gives nothing away, and whoever is
+ * not the machine does not know the token.
+ */
+export const repave = defineStep({
+  kind: "repave",
+  needs: ["imaging", "machine", "exec"],
+  mayUse: ["boot"],
+  defaults: { timeout: minutes(30), maxRetries: 1 },
+  reboots: true,
+  parse: parsePayload.repave,
+  refersTo: ({ image_ref }) => [{ kind: "image", ref: image_ref }],
+
+  async before(context: Context): Promise<Evidence> {
+    const { payload, can, targets, call } = context;
+    const { digest, location } = await targets.image(payload.image_ref);
+    const ssh = await targets.ssh();
+    if ("password" in ssh.credentials)
+      throw new StepFailure(
+        "fail",
+        "an installation is proved over SSH, to a host whose key is new: give the machine a private key to sign in with, since a password would be shown to whoever answers",
+      );
+    const { lastReset } = await can.machine.readBoot(await targets.bmc(), call);
+    const bootId = (await readBootId(can.exec, { ...ssh, hostKey: null }, call)) ?? null;
+    return { token: randomBytes(24).toString("hex"), digest, location, bootId, lastReset };
+  },
+
+  async act(context: Acting): Promise<void> {
+    const { payload, can, targets, call, log } = context;
+    const bmc = await targets.bmc();
+    const order = orderOf(context);
+    await can.imaging.prepare(bmc, order, call);
+    log(`[repave] the medium of ${payload.image_ref} is inserted and the next boot source\n`);
+    await can.imaging.start(bmc, order, call);
+    log("[repave] the BMC accepted the restart into it\n");
+  },
+
+  async probe(context: Acting): Promise<ProbeAnswer> {
+    const { can, targets, call, evidence } = context;
+    const bmc = await targets.bmc();
+    const system = await lookInside(context);
+    if (system?.stamp?.token === evidence.token) return installed(context, system.stamp, system);
+    const outside = await whileUp(async () => ({
+      boot: await can.machine.readBoot(bmc, call),
+      imaging: await can.imaging.readProgress(bmc, orderOf(context), call),
+      override: await can.boot?.readBootOverride(bmc, call),
+    }));
+    if (outside === undefined) return { state: "unknown", message: "the BMC does not answer" };
+    const { boot, imaging, override } = outside;
+    // A BMC that keeps "once" as "always" would install again and again: it is told as soon as the installer has begun.
+    const keepsIt = override?.source === "cd" && override.lasts === "always";
+    if (keepsIt && boot.progress === "booting") await can.boot?.clearBootOverride(bmc, call);
+    return judge({
+      evidence,
+      bootId: system?.bootId,
+      lastReset: boot.lastReset,
+      imaging,
+      doing: boot.progress,
+    });
+  },
+
+  async undo(context: Acting) {
+    await context.can.imaging.cleanUp(await context.targets.bmc(), orderOf(context), context.call);
+  },
+  residue: ({ image_ref }) => `the installation of ${image_ref} may have begun: what was on the disk may be lost`,
+});
+
+function orderOf({ payload, evidence }: Acting): InstallOrder {
+  return { location: evidence.location, cloudInitRef: payload.cloud_init_ref, token: evidence.token };
+}
+
+interface Inside {
+  readonly bootId: string | undefined;
+  readonly stamp: InstallStamp | undefined;
+  readonly hostKey: string;
+}
+
+/** Undefined while no system answers. */
+async function lookInside({ can, targets, call }: Acting): Promise<Inside | undefined> {
+  const ssh = { ...(await targets.ssh()), hostKey: null };
+  const found = await whileUp(() => can.exec.readFile(ssh, STAMP_FILE, call));
+  if (found === undefined) return undefined;
+  const bootId = await readBootId(can.exec, ssh, call);
+  return { bootId, stamp: parseStamp(found.text), hostKey: found.hostKey };
+}
+
+async function installed(context: Acting, stamp: InstallStamp, system: Inside): Promise<ProbeAnswer> {
+  const { payload, machine, evidence, can, targets, call } = context;
+  checkStamp(stamp, machine, { ref: payload.image_ref, digest: evidence.digest });
+  const bmc = await targets.bmc();
+  const cleaned = await whileUp(async () => {
+    await can.imaging.cleanUp(bmc, orderOf(context), call);
+    return true;
+  });
+  if (cleaned === undefined)
+    return { state: "unknown", message: "installed; the BMC does not answer to eject the medium" };
+  return {
+    state: "done",
+    message: `${payload.image_ref} is installed (${evidence.digest.slice(0, 19)}…)`,
+    facts: { sshHostKey: system.hostKey, ...(system.bootId === undefined ? {} : { bootId: system.bootId }) },
+    conditions: [{ type: "Provisioned", status: true, reason: "ImageInstalled", message: payload.image_ref }],
+  };
+}
+
+/** The token alone says that it came from this order; these say that it is the right system on the right machine. */
+function checkStamp(stamp: InstallStamp, machine: Machine, image: Pick<Image, "ref" | "digest">): void {
+  if (stamp.digest !== image.digest)
+    throw new StepFailure(
+      "fail",
+      `the machine came up with an image of digest ${stamp.digest || "(none)"}, but ${image.ref} is ${image.digest}: the medium at its location is another one`,
+    );
+  const serials = [machine.spec.serial, machine.facts.serial].filter((serial) => serial !== null);
+  if (stamp.machine === machine.id || (stamp.serial !== "" && serials.includes(stamp.serial))) return;
+  throw new StepFailure(
+    "intervene",
+    `the installed system says that it is machine ${stamp.machine || "(none)"} with serial ${stamp.serial || "(none)"}, but this is ${machine.id}: check which machine answers at its addresses`,
+  );
+}
+
+interface Seen {
+  readonly evidence: Evidence;
+  /** Undefined while no system answers. */
+  readonly bootId: string | undefined;
+  readonly lastReset: string | null;
+  readonly imaging: { readonly inserted: boolean; readonly armed: boolean };
+  readonly doing: string;
+}
+
+/** What is seen of an installation that has not proved itself yet. Pure, and a table of its own in the tests. */
+export function judge({ evidence, bootId, lastReset, imaging, doing }: Seen): ProbeAnswer {
+  const tells = evidence.lastReset !== null && lastReset !== null;
+  const isSystemOfBefore = bootId !== undefined && bootId === evidence.bootId;
+  const wasReset = tells ? lastReset !== evidence.lastReset : wentDownForIt(evidence, bootId, imaging);
+  if (!wasReset)
+    return { state: "not_done", message: "the machine has not been restarted into the installation medium" };
+  if (bootId === undefined || isSystemOfBefore)
+    return { state: "in_progress", message: `installing (the BMC says: ${doing})` };
+  throw new StepFailure(
+    "retry",
+    "the machine came up with a system that is not from this installation: it did not boot from the medium, or the installation failed",
+  );
+}
+
+/** For BMCs that do not tell when they were reset: who was up is gone, or the medium's turn to boot is over. */
+const wentDownForIt = (evidence: Evidence, bootId: string | undefined, { inserted, armed }: Seen["imaging"]): boolean =>
+  inserted && bootId !== evidence.bootId && (evidence.bootId === null ? !armed : true);

@@ -1,0 +1,98 @@
+import type { DeviceLogEntry } from "../../capabilities/sensors.ts";
+import { minutes, seconds } from "../../kernel/duration.ts";
+import type { JsonObject } from "../../kernel/lifecycle.ts";
+import { type Payloads, parsePayload } from "../payloads.ts";
+import { type ActingContext, defineStep, type ProbeAnswer, type StepContext } from "../step.ts";
+import { whileUp } from "./boot-id.ts";
+
+type Used = "locator" | "sensors" | "exec";
+type Context = StepContext<Payloads["rma"], "power" | "machine", Used>;
+type Acting = ActingContext<Payloads["rma"], JsonObject, "power" | "machine", Used>;
+
+const MOST_EVENTS = 50;
+const LAST_LINES = 100;
+const LONGEST_LOG = 16_384;
+const LAST_LOGS = `journalctl -p warning -n ${LAST_LINES} --no-pager 2>/dev/null || dmesg 2>/dev/null | tail -n ${LAST_LINES}\n`;
+
+/**
+ * Takes the machine out for return: collects what whoever repairs it will ask for, turns it off and lights its locator. Done when
+ * the BMC reports it off and the light on. What was collected is the step's evidence, and in the run's log.
+ */
+export const rma = defineStep({
+  kind: "rma",
+  needs: ["power", "machine"],
+  mayUse: ["locator", "sensors", "exec"],
+  defaults: { timeout: minutes(2), maxRetries: 1 },
+  parse: parsePayload.rma,
+
+  /** A faulty machine may not tell everything: what is missing is left out, and never a reason not to go on. */
+  async before(context: Context): Promise<JsonObject> {
+    const { payload, params, can, targets, call } = context;
+    const bmc = await targets.bmc();
+    const identity = await can.machine.identify(bmc, call);
+    const firmware = await whileUp(() => can.machine.readFirmware(bmc, call));
+    const health = await whileUp(async () => can.sensors?.readHealth(bmc, call));
+    const events = await whileUp(async () => can.sensors?.readLog(bmc, call, { limit: MOST_EVENTS }));
+    return {
+      reason: payload.reason,
+      ticket: params.ticket ?? null,
+      serial: identity.serial,
+      systemUuid: identity.systemUuid,
+      vendor: identity.vendor,
+      model: identity.model,
+      firmware: (firmware ?? []).map(({ name, version }) => ({ name, version })),
+      health: health?.status ?? null,
+      events: (events ?? []).map(describeEvent),
+      lastLogs: await readLastLogs(context),
+    };
+  },
+
+  async act({ can, targets, call, log, evidence }: Acting) {
+    log(`[rma] ${JSON.stringify(evidence)}\n`);
+    const bmc = await targets.bmc();
+    await can.power.setPower(bmc, "off", call);
+    log("[rma] power off requested\n");
+    await can.locator?.setLocator(bmc, "lit", call);
+  },
+
+  async probe({ payload, evidence, can, targets, call }: Acting): Promise<ProbeAnswer> {
+    const bmc = await targets.bmc();
+    const seen = await whileUp(async () => ({
+      power: await can.power.readPower(bmc, call),
+      light: await can.locator?.readLocator(bmc, call),
+    }));
+    if (seen === undefined) return { state: "unknown", message: "the BMC does not answer" };
+    const { power, light } = seen;
+    if (power === "on" || power === "powering_on") return { state: "not_done", message: `the machine is ${power}` };
+    if (power !== "off") return { state: "in_progress", message: `waiting for the machine to be off (it is ${power})` };
+    if (light === "dark") return { state: "not_done", message: "the machine is off, but its locator is dark" };
+    const ticket = typeof evidence.ticket === "string" ? `, ticket ${evidence.ticket}` : "";
+    return {
+      state: "done",
+      message: `off for return: ${payload.reason}${ticket}${light === "lit" ? "; its locator is lit" : ""}`,
+      facts: { powerState: "off" },
+    };
+  },
+
+  residue: () => "the machine may be off, and its locator lit",
+});
+
+const describeEvent = ({ id, at, severity, message }: DeviceLogEntry): JsonObject => ({
+  id,
+  at: at === null ? null : at.toISOString(),
+  severity,
+  message,
+});
+
+async function readLastLogs({ machine, can, targets, call }: Context): Promise<string> {
+  const { exec } = can;
+  if (exec === undefined || machine.spec.ssh === null) return "";
+  try {
+    const asked = { script: LAST_LOGS, env: {}, timeout: seconds(10) };
+    const { output } = await exec.run(await targets.ssh(), asked, call);
+    return output.slice(-LONGEST_LOG).replaceAll("\0", "");
+  } catch (error) {
+    if (call.signal.aborted) throw error;
+    return "";
+  }
+}

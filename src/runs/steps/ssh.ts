@@ -1,0 +1,53 @@
+import { StepFailure } from "../../kernel/errors.ts";
+import { parsePayload } from "../payloads.ts";
+import { defineStep } from "../step.ts";
+import { whileUp } from "./boot-id.ts";
+import { endDetached, newMark, OutputReader, readState, startDetached } from "./detached-script.ts";
+
+const output = new OutputReader();
+
+/** Runs one of the server's scripts on the machine. Done when it has ended with exit code 0; it is started once, and outlives us. */
+export const ssh = defineStep({
+  kind: "ssh",
+  needs: ["exec"],
+  parse: parsePayload.ssh,
+  refersTo: ({ script_ref }) => [{ kind: "script", ref: script_ref }],
+
+  async before({ payload, targets }) {
+    const { digest } = await targets.script(payload.script_ref);
+    return { mark: newMark(), script: digest };
+  },
+
+  async act({ payload, evidence, can, targets, call, log }) {
+    const { text, digest } = await targets.script(payload.script_ref);
+    if (digest !== evidence.script)
+      throw new StepFailure("fail", `script ${payload.script_ref} is no longer the one that this run was started with`);
+    const script = { mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call };
+    await startDetached(script, { text, env: payload.args });
+    log(`[ssh] ${payload.script_ref} (${digest.slice(0, 19)}…) started\n`);
+  },
+
+  async probe({ payload, evidence, can, targets, call, log }) {
+    const script = { mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call };
+    const seen = await whileUp(async () => {
+      // The state first: what was written until then is then complete.
+      const state = await readState(script);
+      if (state.is !== "absent") await output.passOn(script, log);
+      return state;
+    });
+    const name = payload.script_ref;
+    if (seen === undefined) return { state: "unknown", message: `waiting for the machine to answer about ${name}` };
+    if (seen.is === "absent") return "not_done";
+    if (seen.is === "running") return { state: "in_progress", message: `${name} is running` };
+    output.forget(script);
+    if (seen.is === "cut_off")
+      throw new StepFailure("retry", `${name} was cut off: it was started and ended without a result`);
+    if (seen.code !== 0) throw new StepFailure("retry", `${name} ended with exit code ${seen.code}`);
+    return { state: "done", message: `${name} ended with exit code 0` };
+  },
+
+  async undo({ evidence, can, targets, call }) {
+    await endDetached({ mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call });
+  },
+  residue: ({ script_ref }) => `script ${script_ref} may have been carried out in part`,
+});

@@ -1,0 +1,53 @@
+import { minutes } from "../../kernel/duration.ts";
+import { StepFailure } from "../../kernel/errors.ts";
+import { parsePayload } from "../payloads.ts";
+import { defineStep } from "../step.ts";
+import { readBootId, whileUp } from "./boot-id.ts";
+import { hasMark, readNodeIdentity } from "./node-identity.ts";
+
+/** Confirms that the machine serves in its cluster: a node that is this machine, of its present boot, is Ready. Changes nothing. */
+export const verify = defineStep({
+  kind: "verify",
+  needs: ["cluster"],
+  mayUse: ["machine", "exec"],
+  defaults: { timeout: minutes(5), maxRetries: 0 },
+  parse: parsePayload.verify,
+  refersTo: ({ cluster_ref }) => [{ kind: "cluster", ref: cluster_ref }],
+
+  async before(context) {
+    const identity = await readNodeIdentity(context);
+    if (!hasMark(identity))
+      throw new StepFailure(
+        "retry",
+        "nothing is known of the machine by which its node could be told: neither its BMC nor its system answers",
+      );
+    return { systemUuid: identity.systemUuid, serial: identity.serial, addresses: [...identity.addresses] };
+  },
+  async act() {},
+  async probe({ payload, evidence, machine, can, targets, call }) {
+    const { exec } = can;
+    const cluster = await targets.cluster(payload.cluster_ref);
+    const answer = await whileUp(async () => ({ node: await can.cluster.findNode(cluster, evidence, call) }));
+    if (answer === undefined) return { state: "unknown", message: `cluster ${cluster.name} does not answer` };
+    const { node } = answer;
+    if (node === undefined)
+      return { state: "in_progress", message: `cluster ${cluster.name} has no node that is this machine` };
+    if (!node.ready) return { state: "in_progress", message: `node ${node.name} is not Ready: ${node.reason}` };
+    const bootId =
+      exec === undefined || machine.spec.ssh === null ? undefined : await readBootId(exec, await targets.ssh(), call);
+    if (bootId !== undefined && node.bootId !== null && node.bootId !== bootId)
+      return { state: "in_progress", message: `node ${node.name} is Ready, but tells of an earlier boot` };
+    return {
+      state: "done",
+      message: `node ${node.name} is Ready in ${cluster.name} (matched by ${node.matchedBy})`,
+      conditions: [
+        {
+          type: "InCustomerCluster",
+          status: true,
+          reason: "NodeReady",
+          message: `node ${node.name} of ${cluster.name}`,
+        },
+      ],
+    };
+  },
+});

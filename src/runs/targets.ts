@@ -1,0 +1,75 @@
+import type { BmcTarget } from "../capabilities/bmc-target.ts";
+import type { ClusterTarget } from "../capabilities/cluster-target.ts";
+import type { SshCredentials, SshTarget } from "../capabilities/ssh-target.ts";
+import { StepFailure } from "../kernel/errors.ts";
+import type { Machine } from "../lifecycles/machine/machine.ts";
+import type { Runbook } from "./runbooks.ts";
+
+/** What a payload can name that the server must have. An empty `ref` of a cluster means the machine's own. */
+export interface Reference {
+  readonly kind: "cluster" | "image" | "script";
+  readonly ref: string;
+}
+
+/** An operating system that can be installed. */
+export interface Image {
+  /** As plans name it. */
+  readonly ref: string;
+  /** `sha256:…`: what the installed system must show. */
+  readonly digest: string;
+  /** Where the installation medium lies. */
+  readonly location: string;
+}
+
+/**
+ * Where the things are that a step works with.
+ *
+ * @throws StepFailure "fail" that says what is missing and where to give it.
+ */
+export interface StepTargets {
+  bmc(): Promise<BmcTarget>;
+  ssh(): Promise<SshTarget>;
+  /** Empty takes the machine's target cluster. */
+  cluster(ref: string): Promise<ClusterTarget>;
+  image(ref: string): Promise<Image>;
+  /** As it was when the run was started, by its digest. */
+  script(ref: string): Promise<Runbook>;
+}
+
+const PORTS = { https: 443, http: 80 } as const;
+
+export function bmcTargetOf(machine: Machine, credentials: Pick<BmcTarget, "username" | "password">): BmcTarget {
+  const { bmc } = machine.spec;
+  if (bmc === null)
+    throw new StepFailure("fail", `machine ${machine.id} has no BMC endpoint; give it spec.bmc_endpoint`);
+  const { certificateFingerprint } = machine.facts;
+  const pinned = certificateFingerprint === null ? {} : { fingerprint256: certificateFingerprint };
+  return {
+    address: bmc.address,
+    port: bmc.port ?? PORTS[bmc.scheme],
+    scheme: bmc.scheme,
+    ...credentials,
+    trust: bmc.trust === "pin" ? { mode: "pin", ...pinned } : { mode: bmc.trust },
+  };
+}
+
+/**
+ * The key that the machine must show is the one that its own installation proved, else the one that its owner gave; before
+ * either, any.
+ */
+export function sshTargetOf(
+  machine: Machine,
+  { username, credentials }: { readonly username: string; readonly credentials: SshCredentials },
+): SshTarget {
+  const { ssh } = machine.spec;
+  if (ssh === null)
+    throw new StepFailure("fail", `machine ${machine.id} has no SSH endpoint; give it spec.ssh_endpoint`);
+  return {
+    address: ssh.address,
+    port: ssh.port,
+    username,
+    credentials,
+    hostKey: machine.facts.sshHostKey ?? ssh.hostKey,
+    jumpHosts: ssh.jumpHosts.map((jump) => ({ ...jump, username: jump.username ?? username })),
+  };
+}

@@ -1,0 +1,115 @@
+import { AppError } from "../kernel/errors.ts";
+import { isPrintable } from "../kernel/printable.ts";
+import {
+  findRunOfImage,
+  IMAGE_KINDS,
+  type ImageRow,
+  insertImage,
+  listImages,
+  removeImage,
+  SUCCESS_PROOFS,
+} from "../store/images.ts";
+import { lockThings } from "../store/locks.ts";
+import type { Caller } from "./caller.ts";
+import { audit } from "./catalog-audit.ts";
+import type { ServiceDeps } from "./deps.ts";
+import { actorOf } from "./initiator.ts";
+import { checkPageSize, cutPage, type Page, parsePageToken } from "./paging.ts";
+
+export type { ImageRow } from "../store/images.ts";
+
+const KIND = "image";
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$/;
+const DIGEST = /^sha256:[0-9a-f]{64}$/;
+const LONGEST_LOCATION = 2_048;
+
+export interface CreateImage {
+  readonly name: string;
+  readonly kind: string;
+  readonly location: string;
+  readonly digest: string;
+  /** Empty takes ssh. */
+  readonly successProof: string;
+}
+
+export async function createImage(deps: ServiceDeps, caller: Caller, input: CreateImage): Promise<ImageRow> {
+  const image = {
+    name: checkName(input.name),
+    kind: checkWord(input.kind, IMAGE_KINDS, "kind"),
+    location: checkLocation(input.location),
+    digest: checkDigest(input.digest),
+    successProof: checkWord(input.successProof || "ssh", SUCCESS_PROOFS, "success_proof"),
+  };
+  const { name, successProof, ...telling } = image;
+  return deps.db.transaction(async (tx) => {
+    await lockThings(tx, [{ kind: KIND, id: name }]);
+    if (!(await insertImage(tx, { ...image, createdBy: actorOf(caller) }))) {
+      throw new AppError("already_exists", `name: an image ${name} exists already`, {
+        field: "name",
+        next: "millwright image list",
+      });
+    }
+    const data = { ...telling, success_proof: successProof };
+    await audit(tx, caller, { kind: KIND, id: name, type: "created", data });
+    const [row] = await listImages(tx, { names: [name] });
+    if (!row) throw new Error(`image ${name} was written and is not there`);
+    return row;
+  });
+}
+
+/** In the order of their names. */
+export async function pageImages(
+  deps: ServiceDeps,
+  request: { readonly pageSize: number; readonly pageToken: string },
+): Promise<Page<ImageRow>> {
+  const size = checkPageSize(request.pageSize);
+  const after = parsePageToken(request.pageToken, { of: "images" }, 1)?.[0];
+  const rows = await listImages(deps.db, { after, limit: size + 1 });
+  return cutPage(rows, size, { of: "images" }, ({ name }) => [name]);
+}
+
+export async function deleteImage(deps: ServiceDeps, caller: Caller, text: string): Promise<void> {
+  const name = checkName(text);
+  await deps.db.transaction(async (tx) => {
+    await lockThings(tx, [{ kind: KIND, id: name }]);
+    const run = await findRunOfImage(tx, name);
+    if (run !== undefined) {
+      throw new AppError("failed_precondition", `run ${run} installs image ${name}, so it stays`, {
+        field: "name",
+        next: `millwright run show ${run}`,
+      });
+    }
+    if (!(await removeImage(tx, name))) {
+      throw new AppError("not_found", `image ${name} does not exist`, { field: "name", next: "millwright image list" });
+    }
+    await audit(tx, caller, { kind: KIND, id: name, type: "deleted", data: {} });
+  });
+}
+
+function checkName(text: string): string {
+  if (NAME.test(text)) return text;
+  throw refusal(
+    "name",
+    `${JSON.stringify(text.slice(0, 80))} is not an image name (letters, digits and . _ : / @ + -)`,
+  );
+}
+
+function checkLocation(text: string): string {
+  const isUrl = URL.canParse(text) && /^(https?|nfs|cifs):$/.test(new URL(text).protocol);
+  if (isUrl && text.length <= LONGEST_LOCATION && isPrintable(text)) return text;
+  throw refusal("location", "must be an http, https, nfs or cifs URL");
+}
+
+function checkDigest(text: string): string {
+  if (DIGEST.test(text)) return text;
+  throw refusal("digest", "must be sha256: and 64 hexadecimal digits in small letters");
+}
+
+function checkWord<const W extends string>(text: string, words: readonly W[], field: string): W {
+  const word = words.find((each) => each === text);
+  if (word !== undefined) return word;
+  throw refusal(field, `must be one of ${words.join(", ")}, got ${JSON.stringify(text.slice(0, 80))}`);
+}
+
+const refusal = (field: string, why: string): AppError =>
+  new AppError("invalid_argument", `${field}: ${why}`, { field });

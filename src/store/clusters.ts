@@ -1,0 +1,67 @@
+import type { Queryable, Transaction } from "./database.ts";
+import { failPoint } from "./fail-points.ts";
+import type { SecretStore } from "./secrets.ts";
+
+export interface ClusterRow {
+  readonly name: string;
+  readonly apiUrl: string;
+  readonly createdAt: Date;
+}
+
+const kubeconfigName = (cluster: string): string => `cluster/${cluster}`;
+
+/** In the order of their names. */
+export const listClusters = (
+  db: Queryable,
+  query: { readonly names?: readonly string[]; readonly after?: string | undefined; readonly limit?: number } = {},
+): Promise<ClusterRow[]> =>
+  db.query<ClusterRow>(
+    `select name, api_url as "apiUrl", created_at as "createdAt" from clusters
+      where ($1::text[] is null or name = any($1)) and ($2::text is null or name > $2) order by name
+      ${query.limit === undefined ? "" : `limit ${Math.floor(query.limit)}`}`,
+    [query.names ?? null, query.after ?? null],
+  );
+
+export interface NewCluster {
+  readonly name: string;
+  readonly apiUrl: string;
+  readonly kubeconfig: string;
+  readonly createdBy: string;
+}
+
+/** The caller holds the cluster's lock. Returns whether the row is new; the kubeconfig is kept only then. */
+export async function insertCluster(tx: Transaction, secrets: SecretStore, cluster: NewCluster): Promise<boolean> {
+  const inserted = await tx.execute(
+    `insert into clusters (name, api_url, created_by) values ($1, $2, $3) on conflict do nothing`,
+    [cluster.name, cluster.apiUrl, cluster.createdBy],
+  );
+  if (inserted === 0) return false;
+  await secrets.put(tx, kubeconfigName(cluster.name), cluster.kubeconfig);
+  failPoint("clusters:written");
+  return true;
+}
+
+/** Returns whether there was one. */
+export async function removeCluster(tx: Transaction, secrets: SecretStore, name: string): Promise<boolean> {
+  const removed = await tx.execute(`delete from clusters where name = $1`, [name]);
+  await secrets.remove(tx, kubeconfigName(name));
+  return removed > 0;
+}
+
+/** For those who speak to the cluster; no answer to a caller carries it. */
+export const getKubeconfig = (db: Queryable, secrets: SecretStore, name: string): Promise<string | undefined> =>
+  secrets.get(db, kubeconfigName(name));
+
+/** Who still needs the cluster: a machine that is to join it, or an active run with a step that names it. */
+export async function findUserOfCluster(
+  tx: Transaction,
+  name: string,
+): Promise<{ readonly kind: string; readonly id: string } | undefined> {
+  const [user] = await tx.query<{ kind: string; id: string }>(
+    `(select 'machine' as kind, id from machines where target_cluster = $1 and state <> 'RETIRED' order by id limit 1)
+     union all
+     (select 'run', id from runs where state in ('PENDING', 'RUNNING') and plan @> $2::jsonb order by id limit 1)`,
+    [name, JSON.stringify({ steps: [{ payload: { cluster_ref: name } }] })],
+  );
+  return user;
+}

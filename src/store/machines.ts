@@ -1,0 +1,308 @@
+import { z } from "zod";
+import { POWER_STATES } from "../capabilities/power-control.ts";
+import { messageOf } from "../kernel/errors.ts";
+import type { Filter, FilterFields } from "../kernel/filter.ts";
+import { parseMachineId } from "../kernel/ids.ts";
+import type { JsonObject } from "../kernel/lifecycle.ts";
+import { CONDITION_TYPES, type Condition, type Conditions, observe } from "../lifecycles/machine/conditions.ts";
+import { effectiveStateSql } from "../lifecycles/machine/effective-state.ts";
+import { parseBmcAddress, parseEndpoint, SSH_PORT } from "../lifecycles/machine/endpoint.ts";
+import { machineLifecycle } from "../lifecycles/machine/lifecycle.ts";
+import {
+  type BmcProtocol,
+  type JumpHost,
+  MACHINE_PHASES,
+  type Machine,
+  type MachineBmc,
+  type MachineFacts,
+  type MachineSpec,
+} from "../lifecycles/machine/machine.ts";
+import type { Queryable, Transaction } from "./database.ts";
+import { failPoint } from "./fail-points.ts";
+import { type FilterColumns, filterSql } from "./filter-sql.ts";
+import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "./state-columns.ts";
+import { parseRows, type ThingStore } from "./things.ts";
+
+/** A machine with what only people need. */
+export interface MachineRecord extends Machine {
+  readonly createdAt: Date;
+  /** The last run that ended. */
+  readonly lastRunId: string | null;
+  /** What its active run waits for. */
+  readonly runWaitsFor: string | null;
+  /** As they were given, so that what is read can be handed in again. */
+  readonly given: GivenEndpoints;
+}
+
+export interface GivenEndpoints {
+  readonly ssh: string;
+  readonly sshHostKey: string | null;
+  readonly jumpHosts: readonly GivenJumpHost[];
+  readonly bmc: string;
+  readonly bmcProtocol: BmcProtocol | null;
+  readonly bmcTrust: MachineBmc["trust"];
+}
+
+/** A type and no interface, so that it is JSON to the compiler. */
+export type GivenJumpHost = {
+  readonly endpoint: string;
+  readonly host_key: string;
+  readonly username: string | null;
+};
+
+const factsSchema = z.object({
+  serial: z.string().nullable().default(null),
+  vendor: z.string().nullable().default(null),
+  model: z.string().nullable().default(null),
+  bmcFirmware: z.string().nullable().default(null),
+  certificateFingerprint: z.string().nullable().default(null),
+  sshHostKey: z.string().nullable().default(null),
+  powerState: z.enum(POWER_STATES).nullable().default(null),
+  bootId: z.string().nullable().default(null),
+  observedAt: z.string().nullable().default(null),
+});
+
+const conditionsSchema = z.array(
+  z
+    .object({
+      type: z.enum(CONDITION_TYPES),
+      status: z.boolean(),
+      reason: z.string(),
+      message: z.string(),
+      last_transition: z.coerce.date(),
+    })
+    .transform(({ last_transition, ...rest }): Condition => ({ ...rest, lastTransition: last_transition })),
+);
+
+const observedSchema = z.array(
+  z.object({ type: z.enum(CONDITION_TYPES), status: z.boolean(), reason: z.string(), message: z.string() }),
+);
+
+const jumpHostsSchema = z.array(
+  z.object({ endpoint: z.string(), host_key: z.string(), username: z.string().nullable().default(null) }),
+);
+
+/** As the column holds them. */
+export const conditionsJson = (conditions: Conditions) =>
+  conditions.map(({ lastTransition, ...rest }) => ({ ...rest, last_transition: lastTransition.toISOString() }));
+
+interface MachineRow extends StateColumns {
+  labels: Record<string, string>;
+  provider: string;
+  serial: string | null;
+  macs: string[];
+  rack: string | null;
+  slot: string | null;
+  location: string | null;
+  customer_id: string | null;
+  target_cluster: string | null;
+  ssh_endpoint: string | null;
+  ssh_host_key: string | null;
+  jump_hosts: readonly GivenJumpHost[];
+  bmc_endpoint: string | null;
+  bmc_protocol: BmcProtocol | null;
+  bmc_trust: MachineBmc["trust"];
+  conditions: unknown;
+  residue: unknown;
+  active_run_id: string | null;
+  facts: unknown;
+}
+
+const SPEC_COLUMNS = [
+  "labels",
+  "provider",
+  "serial",
+  "macs",
+  "rack",
+  "slot",
+  "location",
+  "customer_id",
+  "target_cluster",
+  "ssh_endpoint",
+  "ssh_host_key",
+  "jump_hosts",
+  "bmc_endpoint",
+  "bmc_protocol",
+  "bmc_trust",
+] as const;
+const COLUMNS = `${STATE_COLUMNS}, ${SPEC_COLUMNS.map((column) => `t.${column}`).join(", ")}, t.conditions, t.residue,
+  t.active_run_id`;
+
+/** What the owner says about a machine, as its row has it. */
+export type SpecRow = Pick<MachineRow, (typeof SPEC_COLUMNS)[number]>;
+
+const jumpHostOf = ({ endpoint, host_key, username }: GivenJumpHost): JumpHost => {
+  const { address, port } = parseEndpoint(endpoint, "jump_hosts.endpoint");
+  return { address, port: port ?? SSH_PORT, hostKey: host_key, username };
+};
+
+/** The columns of a spec, in the words of the domain. */
+function specOf(row: SpecRow, jumpHosts: readonly GivenJumpHost[]): MachineSpec {
+  const ssh = row.ssh_endpoint === null ? null : parseEndpoint(row.ssh_endpoint, "ssh_endpoint");
+  return {
+    provider: row.provider,
+    serial: row.serial,
+    macs: row.macs,
+    rack: row.rack,
+    slot: row.slot,
+    location: row.location,
+    customerId: row.customer_id,
+    targetCluster: row.target_cluster,
+    ssh: ssh && {
+      address: ssh.address,
+      port: ssh.port ?? SSH_PORT,
+      hostKey: row.ssh_host_key,
+      jumpHosts: jumpHosts.map(jumpHostOf),
+    },
+    bmc:
+      row.bmc_endpoint === null
+        ? null
+        : { ...parseBmcAddress(row.bmc_endpoint, "bmc_endpoint"), protocol: row.bmc_protocol, trust: row.bmc_trust },
+  };
+}
+
+function parseMachine(row: MachineRow): Machine {
+  return {
+    ...parseStateColumns(row),
+    id: parseMachineId(row.id, "id"),
+    labels: row.labels,
+    spec: specOf(row, jumpHostsSchema.parse(row.jump_hosts)),
+    facts: factsSchema.parse(row.facts) satisfies MachineFacts,
+    conditions: conditionsSchema.parse(row.conditions),
+    activeRunId: row.active_run_id,
+    residue: z.array(z.string()).parse(row.residue),
+  };
+}
+
+/** Merges what was seen into the conditions on record; a time changes only when its status flips. */
+async function observeConditions(tx: Transaction, id: string, observed: readonly JsonObject[]): Promise<void> {
+  const [row] = await tx.query<{ conditions: unknown }>("select conditions from machines where id = $1", [id]);
+  if (!row) return;
+  const known = conditionsSchema.parse(row.conditions);
+  const merged = observe(known, observedSchema.parse(observed), new Date());
+  if (merged === known) return;
+  await tx.query("update machines set conditions = $2::jsonb, basis = basis + 1 where id = $1", [
+    id,
+    JSON.stringify(conditionsJson(merged)),
+  ]);
+  failPoint("machines:observed", [{ kind: "machine" }]);
+}
+
+export const machineStore: ThingStore<Machine> = {
+  observe: observeConditions,
+  lifecycle: machineLifecycle,
+  table: "machines",
+  requests: {},
+  async load(db, ids) {
+    const rows = await db.query<MachineRow>({
+      name: "machines.load",
+      text: `select ${COLUMNS} from machines t where t.id = any($1)`,
+      values: [ids],
+    });
+    return parseRows(rows, parseMachine);
+  },
+};
+
+/** What machines can be listed by, in the words of the contract. */
+export const MACHINE_FILTER_FIELDS = {
+  machine_id: "text",
+  phase: MACHINE_PHASES,
+  effective_state: MACHINE_PHASES,
+  provider: "text",
+  rack: "text",
+  slot: "text",
+  location: "text",
+  serial: "text",
+  customer_id: "text",
+  target_cluster_ref: "text",
+  labels: "labels",
+} as const satisfies FilterFields;
+export type MachineFilterField = keyof typeof MACHINE_FILTER_FIELDS;
+
+const FILTER_COLUMNS: FilterColumns<MachineFilterField> = {
+  machine_id: "t.id",
+  phase: "t.state",
+  effective_state: `(${effectiveStateSql({
+    phase: "t.state",
+    runIsActive: "t.active_run_id is not null",
+    inCustomerCluster: "t.in_customer_cluster",
+  })})`,
+  provider: "t.provider",
+  rack: "t.rack",
+  slot: "t.slot",
+  location: "t.location",
+  serial: "t.serial",
+  customer_id: "t.customer_id",
+  target_cluster_ref: "t.target_cluster",
+  labels: { labels: "t.labels" },
+};
+
+export interface MachineQuery {
+  readonly filter?: Filter<MachineFilterField>;
+  readonly ids?: readonly string[];
+  /** Keyset paging: ids after this one. */
+  readonly after?: string;
+  readonly limit?: number;
+}
+
+interface RecordRow extends MachineRow {
+  created_at: Date;
+  last_run_id: string | null;
+  run_waits_for: string | null;
+}
+
+/** Machines that satisfy the query, in the order of their ids. */
+export async function listMachines(db: Queryable, query: MachineQuery = {}): Promise<MachineRecord[]> {
+  const rows = await db.query<RecordRow>(...machinesSql(query));
+  return rows.map(parseRecord);
+}
+
+export function machinesSql({ filter = [], ids, after, limit }: MachineQuery): [text: string, values: unknown[]] {
+  const values: unknown[] = [];
+  const where = [filterSql(filter, FILTER_COLUMNS, values)];
+  if (ids !== undefined) where.push(`t.id = any($${values.push(ids)})`);
+  if (after !== undefined) where.push(`t.id > $${values.push(after)}`);
+  return [
+    `select ${COLUMNS}, t.created_at, t.last_run_id,
+            case when r.outcome ->> 'type' = 'waiting' then r.outcome ->> 'reason' end as run_waits_for
+       from machines t left join runs r on r.id = t.active_run_id
+      where ${where.join(" and ")} order by t.id ${limit === undefined ? "" : `limit ${Math.floor(limit)}`}`,
+    values,
+  ];
+}
+
+/** One row that does not parse must not hide the others from a list: it is shown as far as it can be read. */
+function parseRecord(row: RecordRow): MachineRecord {
+  try {
+    return parseReadable(row);
+  } catch (error) {
+    const reason = `its row cannot be read: ${messageOf(error)}`;
+    const rest = {
+      ...row,
+      facts: {},
+      conditions: [],
+      residue: [],
+      jump_hosts: [],
+      ssh_endpoint: null,
+      bmc_endpoint: null,
+    };
+    return { ...parseReadable(rest), outcome: { type: "failing", reason } };
+  }
+}
+
+function parseReadable(row: RecordRow): MachineRecord {
+  return {
+    ...parseMachine(row),
+    createdAt: row.created_at,
+    lastRunId: row.last_run_id,
+    runWaitsFor: row.run_waits_for,
+    given: {
+      ssh: row.ssh_endpoint ?? "",
+      sshHostKey: row.ssh_host_key,
+      jumpHosts: jumpHostsSchema.parse(row.jump_hosts),
+      bmc: row.bmc_endpoint ?? "",
+      bmcProtocol: row.bmc_protocol,
+      bmcTrust: row.bmc_trust,
+    },
+  };
+}

@@ -1,0 +1,99 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { dumpTables } from "../integration/api/forge-under-test.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { openProcessBench, type ProcessBench } from "../support/process-bench.ts";
+import type { Write } from "../support/writer-process.ts";
+
+/**
+ * Kill -9 in the middle of what callers have written: it is there as a whole or not at all, and can be asked for again.
+ *
+ * `before` is what the write needs to find; `tables` are those that it changes.
+ */
+interface Kill {
+  readonly at: string;
+  readonly write: Write;
+  readonly before: readonly Write[];
+  readonly tables: readonly string[];
+}
+
+// biome-ignore format: a table is read by its columns
+const KILLS: readonly Kill[] = [
+  { at: "create:inserted",        write: "create shelf two",            before: [],                                          tables: ["idempotency_keys", "journal", "power_shelves", "secrets", "work"] },
+  { at: "idempotency:remembered", write: "create shelf two",            before: ["create shelf one"],                        tables: ["idempotency_keys", "journal", "power_shelves", "secrets", "work"] },
+  { at: "secrets:put",            write: "create shelf two",            before: ["create shelf one"],                        tables: ["idempotency_keys", "journal", "power_shelves", "secrets", "work"] },
+  { at: "changes:written",        write: "mark shelf one for deletion", before: ["create shelf one"],                        tables: ["journal", "power_shelves"] },
+  { at: "journal:appended",       write: "mark shelf one for deletion", before: ["create shelf one"],                        tables: ["journal", "power_shelves"] },
+  { at: "withdrawals:written",    write: "mark shelf one for deletion", before: ["create shelf one", "ask for maintenance of shelf one"], tables: ["journal", "power_shelves"] },
+  { at: "bmc-credentials:removed", write: "remove shelf one",           before: ["create shelf one"],                        tables: ["journal", "power_shelves", "secrets", "work"] },
+  { at: "health-reports:put",     write: "report on shelf one",         before: ["create shelf one"],                        tables: ["health_reports", "journal", "power_shelves"] },
+  { at: "health-reports:removed", write: "take the report back",        before: ["create shelf one", "report on shelf one"], tables: ["health_reports", "journal", "power_shelves"] },
+  { at: "secrets:removed",        write: "drop the secret",             before: ["keep a secret"],                           tables: ["secrets"] },
+  { at: "tokens:created",         write: "create a token",              before: [],                                          tables: ["journal", "tokens"] },
+  { at: "tokens:revoked",         write: "revoke all tokens",           before: ["create a token"],                          tables: ["journal", "tokens"] },
+];
+
+const WRITER = join(import.meta.dirname, "..", "support", "writer-process.ts");
+
+let bench: ProcessBench;
+let database: TestDatabase;
+beforeAll(() => {
+  bench = openProcessBench();
+});
+afterAll(() => bench.close());
+
+const write = ({ url }: TestDatabase, writes: readonly Write[], failPoint = "") =>
+  bench.start({
+    command: process.execPath,
+    args: [WRITER, url, join(bench.directory, "secret-key"), ...writes],
+    env: { MILLWRIGHT_FAILPOINT: failPoint },
+  });
+const done = { code: 0, signal: null };
+const killed = { code: null, signal: "SIGKILL" };
+
+async function prepare(writes: readonly Write[]): Promise<TestDatabase> {
+  database = await createTestDatabase();
+  onTestFinished(database.drop);
+  const before = write(database, writes);
+  expect(await before.exited, before.transcript()).toEqual(done);
+  return database;
+}
+
+describe("a server killed at", () => {
+  test.each(KILLS)("$at has written nothing, and the same call then writes everything", async (kill) => {
+    const { db } = await prepare(kill.before);
+    const found = await dumpTables(db);
+    const victim = write(database, [kill.write], kill.at);
+    expect(await victim.exited, victim.transcript()).toEqual(killed);
+    expect(await dumpTables(db)).toEqual(found);
+
+    const again = write(database, [kill.write]);
+    expect(await again.exited, again.transcript()).toEqual(done);
+    const written = await dumpTables(db);
+    expect(Object.keys(written).filter((table) => written[table]?.join() !== found[table]?.join())).toEqual(
+      expect.arrayContaining([...kill.tables]),
+    );
+  });
+
+  test("sign-in-ledger:noted has counted the rejection: the BMC did, too", async () => {
+    const { db } = await prepare([]);
+    const victim = write(database, ["note a rejected sign-in"], "sign-in-ledger:noted");
+    expect(await victim.exited, victim.transcript()).toEqual(killed);
+    expect(await db.query("select rejections from sign_in_ledger")).toEqual([{ rejections: 1 }]);
+    expect(await write(database, ["note a rejected sign-in"]).exited).toEqual(done);
+    expect(await db.query("select rejections from sign_in_ledger")).toEqual([{ rejections: 2 }]);
+  });
+
+  test("journal:forgotten has forgotten whole entries, and watchers are told of all of them", async () => {
+    const { db } = await prepare(["create shelf one", "create a token"]);
+    await db.execute("update journal set at = now() - interval '2 days' where kind = 'power_shelf'");
+    const [old] = await db.query<{ cursor: string }>(
+      "select epoch || '.' || xid::text || '.' || seq as cursor from journal where kind = 'power_shelf'",
+    );
+    const victim = write(database, ["forget what is old"], "journal:forgotten");
+    expect(await victim.exited, victim.transcript()).toEqual(killed);
+    expect(await db.query("select kind from journal")).toEqual([{ kind: "token" }]);
+    expect(await db.query("select forgotten_to as cursor from journal_epoch")).toEqual([old]);
+    expect(await write(database, ["forget what is old"]).exited).toEqual(done);
+  });
+});

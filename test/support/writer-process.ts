@@ -1,0 +1,70 @@
+import { forgetOld } from "../../src/engine/retention.ts";
+import { hours } from "../../src/kernel/duration.ts";
+import { silentLog } from "../../src/kernel/log.ts";
+import type { ServiceDeps } from "../../src/services/deps.ts";
+import { insertPowerShelfHealthReport, removePowerShelfHealthReport } from "../../src/services/health-reports.ts";
+import {
+  createPowerShelf,
+  deletePowerShelf,
+  forceDeletePowerShelf,
+  setPowerShelfMaintenance,
+} from "../../src/services/power-shelves.ts";
+import { createToken, revokeToken } from "../../src/services/tokens.ts";
+import { allThings } from "../../src/store/all-things.ts";
+import { openDatabase } from "../../src/store/database.ts";
+import { openSecretStore } from "../../src/store/secrets.ts";
+import { noteRejected, openSignInDigest } from "../../src/store/sign-in-ledger.ts";
+
+const caller = { name: "tester", roles: ["admin"], address: null };
+const shelf = {
+  name: "",
+  rackId: undefined,
+  bmcEndpoint: "192.0.2.1",
+  bmcUsername: "root",
+  bmcPassword: "secret",
+  bmcScheme: "",
+  trust: "pin",
+} as const;
+const report = { source: "probe", observedAt: null, triggeredBy: null, successes: [], alerts: [] } as const;
+
+/** What callers, and the clock, have written to the database outside the controller's own work. */
+export const WRITES = {
+  "create shelf one": (deps) =>
+    createPowerShelf(deps, caller, { ...shelf, id: "one", bmcMac: "02:00:00:00:00:01", requestId: "request-1" }),
+  "create shelf two": (deps) =>
+    createPowerShelf(deps, caller, { ...shelf, id: "two", bmcMac: "02:00:00:00:00:02", requestId: "request-2" }),
+  "mark shelf one for deletion": (deps) => deletePowerShelf(deps, caller, "one"),
+  "ask for maintenance of shelf one": (deps) =>
+    setPowerShelfMaintenance(deps, caller, { powerShelfIds: ["one"], operation: "power_off", reference: undefined }),
+  "remove shelf one": (deps) => forceDeletePowerShelf(deps, caller, "one"),
+  "report on shelf one": (deps) =>
+    insertPowerShelfHealthReport(deps, caller, { powerShelfId: "one", report, mode: "merge" }),
+  "take the report back": (deps) => removePowerShelfHealthReport(deps, caller, "one", "probe"),
+  "keep a secret": ({ db, secrets }) => db.transaction((tx) => secrets.put(tx, "a/secret", "hunter2")),
+  "drop the secret": ({ db, secrets }) => db.transaction((tx) => secrets.remove(tx, "a/secret")),
+  "create a token": (deps) => createToken(deps, caller, { name: "pat", roles: ["viewer"], expiresAt: null }),
+  "revoke all tokens": async (deps) => {
+    for (const { id } of await deps.db.query<{ id: string }>("select id from tokens"))
+      await revokeToken(deps, caller, id);
+  },
+  "note a rejected sign-in": async ({ db, secrets }) =>
+    noteRejected(
+      db,
+      await openSignInDigest(db, secrets),
+      { endpoint: "192.0.2.1:443", username: "root", password: "wrong" },
+      { rejectionsToStop: 2, coolDown: hours(1) },
+    ),
+  "forget what is old": ({ db }) =>
+    forgetOld({ db, log: silentLog, retention: hours(24) }, new AbortController().signal),
+} as const satisfies Readonly<Record<string, (deps: ServiceDeps) => Promise<unknown>>>;
+
+export type Write = keyof typeof WRITES;
+
+/** As a process of its own: does the writes that it is told to, so that a test can have it die in the middle of one. */
+if (process.argv[1] === import.meta.filename) {
+  const [url = "", keyFile = "", ...writes] = process.argv.slice(2);
+  const db = openDatabase(url, { log: silentLog, applicationName: "writer" });
+  const secrets = openSecretStore({ keyFile });
+  for (const write of writes) await WRITES[write as Write]({ db, secrets, stores: allThings, maxFindByIds: 100 });
+  await db.close();
+}

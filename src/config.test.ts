@@ -125,6 +125,9 @@ describe("mistakes", () => {
     expect(refusalOf({ file: "log:\n  levle: info\n" })).toBe(
       'file /etc/millwright/config.yaml:2: unknown key "log.levle"; did you mean "log.level"?',
     );
+    expect(refusalOf({ file: "htpp:\n  listen: x\n" })).toBe(
+      'file /etc/millwright/config.yaml:1: unknown key "htpp"; did you mean "http"?',
+    );
     expect(refusalOf({ env: { MILLWRIGHT_DATABSE_URL: "x" } })).toBe(
       'environment: unknown variable "MILLWRIGHT_DATABSE_URL"; did you mean "MILLWRIGHT_DATABASE_URL"?',
     );

@@ -43,6 +43,13 @@ test.each([
   ],
   [["ps", "list", "-o", "y"], ["yaml"]],
   [["completion", "f"], ["fish"]],
+  [["serve", "--http"], ["--http-listen"]],
+  [["config", "c"], ["check"]],
+  [
+    ["config", "check", "--profile", ""],
+    ["serve", "dev"],
+  ],
+  [["dev", "--log-format", "j"], ["json"]],
   [["ps", "list", "--rack", ""], []],
 ])("bash completes %j with %j", (words, expected) => {
   expect(offered(...words)).toEqual(expected);

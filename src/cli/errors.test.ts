@@ -1,9 +1,12 @@
+import { createServer as createHttp2Server } from "node:http2";
+import type { AddressInfo } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { ErrorInfoSchema } from "../../contract/millwright/v1/error_info_pb.js";
 import { SystemService } from "../../contract/millwright/v1/system_pb.js";
 import { describeFailure, EXIT, isDisconnection } from "./errors.ts";
-import { runAgainst } from "./testing/fake-terminal.ts";
+import { runCli } from "./run-cli.ts";
+import { createFakeTerminal, runAgainst } from "./testing/fake-terminal.ts";
 
 const failing = (error: ConnectError) =>
   runAgainst((router) => {
@@ -86,6 +89,18 @@ test.each(["SELF_SIGNED_CERT_IN_CHAIN", "ERR_TLS_CERT_ALTNAME_INVALID", "ERR_SSL
     expect(failure.hint).toContain("--ca-file");
   },
 );
+
+test("the gRPC port in place of the HTTP port is told as such", async () => {
+  const grpc = createHttp2Server();
+  await new Promise<void>((resolve) => grpc.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(grpc.address() as AddressInfo).port}`;
+  const terminal = createFakeTerminal();
+  expect(await runCli(["system", "--server", url], { version: "1", terminal })).toBe(EXIT.unavailable);
+  expect(terminal.err()).toBe(
+    `error: ${url} does not speak HTTP/1.1\nhint: is it the gRPC port? --server takes the HTTP address, which the server prints at its start (port 8080 unless set otherwise)\n`,
+  );
+  await new Promise((resolve) => grpc.close(resolve));
+});
 
 test("an answer that is not Millwright's says so", async () => {
   const failure = await describeFailure(new ConnectError("HTTP 502", Code.Unavailable), "http://proxy");

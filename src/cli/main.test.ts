@@ -61,6 +61,12 @@ test("it starts with an empty environment, from another directory", async () => 
   expect(await run("--version")).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), err: "" });
 });
 
+test.each(["dev", "serve", "sim", "config"])("%s --help prints help and starts nothing", async (command) => {
+  const { code, out, err } = await run(command, "--help");
+  expect({ code, err }).toEqual({ code: 0, err: "" });
+  expect(out).toContain(`Usage: millwright ${command}`);
+});
+
 test("it is found through links, relative ones too", async () => {
   symlinkSync(bin, join(directory, "absolute"));
   symlinkSync("absolute", join(directory, "relative"));

@@ -19,7 +19,7 @@ export function enumWord(descriptor: DescEnum, value: number): string {
 /** wrong-serial, wrong_serial or WRONG_SERIAL → the number; undefined when there is no such value. */
 export function enumNumber(descriptor: DescEnum, word: string): number | undefined {
   const wanted = word.toLowerCase().replaceAll("-", "_");
-  return descriptor.values.find((value) => wordOf(descriptor, value.name) === wanted)?.number;
+  return descriptor.values.find((value) => wordOf(descriptor, value.name).toLowerCase() === wanted)?.number;
 }
 
 /** All the words of an enum but "unspecified". */
@@ -29,7 +29,8 @@ export const enumWords = (descriptor: DescEnum): string[] =>
 function wordOf(descriptor: DescEnum, name: string): string {
   const prefix = (descriptor.sharedPrefix ?? "").toUpperCase();
   const word = prefix !== "" && name.toUpperCase().startsWith(prefix) ? name.slice(prefix.length) : name;
-  return word.toLowerCase();
+  // The words of this contract are in capitals wherever they are seen: in filters, tables and JSON alike.
+  return descriptor.typeName.startsWith("baremetal.v1.") ? word : word.toLowerCase();
 }
 
 function complete(schema: DescMessage, json: Json): Json {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { HealthReport, HealthReportEntry } from "../store/health-reports.ts";
-import { mergeHealth } from "./merged-health.ts";
+import { deviceReport, healthWord, mergeHealth } from "./merged-health.ts";
 
 const at = (second: number) => new Date(second * 1_000);
 const alert = (id: string, message: string, since: number, classifications: string[] = []) => ({
@@ -53,4 +53,27 @@ test("a report that replaces counts alone", () => {
   ]);
   expect(report.alerts).toEqual([]);
   expect(sources).toEqual([{ source: "operator", mode: "replace" }]);
+});
+
+test.each([
+  ["unknown while nobody says anything", null, [], "unknown"],
+  ["what the BMC says when it is alone", "critical", [], "critical"],
+  ["ok when all say so", "ok", [entry("a", {})], "ok"],
+  ["warning when another than the BMC alerts", "ok", [entry("a", { alerts: [alert("hot", "hot", 1)] })], "warning"],
+  [
+    "critical when the BMC says so, whoever else alerts",
+    "critical",
+    [entry("a", { alerts: [alert("hot", "hot", 1)] })],
+    "critical",
+  ],
+  ["ok when a report replaces what the BMC says", "critical", [entry("a", {}, "replace")], "ok"],
+  [
+    "warning when a report with an alert replaces it",
+    "critical",
+    [entry("a", { alerts: [alert("hot", "hot", 1)] }, "replace")],
+    "warning",
+  ],
+] as const)("in a word it is %s", (_what, health, reports, word) => {
+  const device = deviceReport({ health, observedAt: null } as Parameters<typeof deviceReport>[0], at(0));
+  expect(healthWord(mergeHealth([...device, ...reports]), health)).toBe(word);
 });

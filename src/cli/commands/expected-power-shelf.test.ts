@@ -185,5 +185,53 @@ test("delete-all asks a person first", async () => {
   expect(await run("eps delete-all", { isTTY: true, answer: "no" })).toMatchObject({ code: 2, sent: [] });
   expect((await run("eps delete-all", { isTTY: true, answer: "yes" })).sent).toHaveLength(1);
   expect((await run("eps delete-all --yes", { isTTY: true })).sent).toHaveLength(1);
-  expect((await run("eps delete-all")).sent).toHaveLength(1);
+});
+
+test.each([
+  ["eps delete-all", {}],
+  ["eps replace-all -f -", { stdin: "[]", isTTY: true }],
+])("%s is refused where there is nobody to ask, and done with --yes", async (line, options) => {
+  const refused = await run(line, options);
+  expect(refused).toMatchObject({ code: 2, sent: [] });
+  expect(refused.err).toContain("hint: --yes");
+  expect((await run(`${line} --yes`, options)).sent).toHaveLength(1);
+});
+
+test("replace-all asks before it drops what the file does not have, and only then", async () => {
+  const without = fileWith("- bmc_mac: 02:00:5e:10:00:09\n");
+  const asked = await run(`eps replace-all -f ${without}`, { isTTY: true, answer: "no" });
+  expect(asked).toMatchObject({ code: 2, sent: [] });
+  expect(asked.err).toContain("Drop 1 expected power shelves that are not in the file?");
+  expect((await run(`eps replace-all -f ${fileWith("- bmc_mac: 02-00-5E-10-00-01\n")}`)).sent).toHaveLength(1);
+});
+
+test("update without anything to change is refused", async () => {
+  const { code, sent, err } = await run("eps update 02:00:5e:10:00:01");
+  expect({ code, sent }).toEqual({ code: 2, sent: [] });
+  expect(err).toContain("nothing to change");
+});
+
+test("show of a detached entry says what that means, and the command that brings it back", async () => {
+  const detached = { ...entry, powerShelfId: "", exploreState: ExploreState.DETACHED };
+  const { out } = await runAgainst(
+    (router) =>
+      router.service(PowerShelfService, { listExpectedPowerShelves: () => ({ expectedPowerShelves: [detached] }) }),
+    "eps show 02:00:5e:10:00:01",
+  );
+  expect(out).toContain("its power shelf was deleted");
+  expect(out).toContain("`millwright expected-power-shelf update 02:00:5e:10:00:01 --serial SN1` brings it back");
+});
+
+test("the list is in the order of racks and names", async () => {
+  const shelves = [
+    ["r10", "a"],
+    ["r2", "shelf-10"],
+    ["r2", "shelf-2"],
+  ].map(([rackId, name]) => ({ ...entry, rackId: rackId ?? "", name: name ?? "" }));
+  const { out } = await runAgainst(
+    (router) =>
+      router.service(PowerShelfService, { listExpectedPowerShelves: () => ({ expectedPowerShelves: shelves }) }),
+    "eps list -o json",
+  );
+  expect((JSON.parse(out) as { name: string }[]).map(({ name }) => name)).toEqual(["shelf-2", "shelf-10", "a"]);
 });

@@ -1,4 +1,6 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
+import type { EventSchema } from "../../../contract/millwright/v1/event_pb.js";
 import { HistoryService, type ListHistoryRequest } from "../../../contract/millwright/v1/history_pb.js";
 import { createFakeShelves } from "../testing/fake-shelves.ts";
 import { createFakeTerminal, runAgainst } from "../testing/fake-terminal.ts";
@@ -56,6 +58,13 @@ describe("history", () => {
     expect(out).toMatch(/transition +ready → maintenance +kim +why 1/);
   });
 
+  test("of an unknown type is refused with the words that are known", async () => {
+    const { asked, run } = journal(1);
+    const { code, err } = await run("ps history a --type transitions");
+    expect({ code, asked }).toEqual({ code: 2, asked: [] });
+    expect(err).toContain("Allowed choices are created, transition, deleted");
+  });
+
   test("of what never was ends with 3", async () => {
     const { code, err } = await journal(0).run("ps history nothing");
     expect(code).toBe(3);
@@ -69,7 +78,83 @@ describe("history", () => {
   });
 });
 
+describe("what an event says", () => {
+  const request = { id: "r", operation: "power_off", initiator: "kim (https://tracker/1)" };
+  const why = async (event: MessageInitShape<typeof EventSchema>) => {
+    const { out } = await runAgainst(
+      (router) => router.service(HistoryService, { listHistory: () => ({ events: [event] }) }),
+      "history machine a",
+    );
+    return out.split("\n")[1] ?? "";
+  };
+
+  test.each([
+    ["power on → off", { facts: { powerState: "off" }, was: { powerState: "on" } }],
+    ["health warning", { facts: { health: "warning" } }],
+    ["capacity 10 W → 20 W", { facts: { capacityWatts: 20 }, was: { capacityWatts: 10 } }],
+    [
+      "PSU 1 on → off, PSU 1 health ok → critical, PSU 2 gone",
+      {
+        facts: { powerSupplies: [{ name: "PSU 1", on: false, health: "critical" }] },
+        was: {
+          powerSupplies: [
+            { name: "PSU 1", on: true, health: "ok" },
+            { name: "PSU 2", on: true, health: "ok" },
+          ],
+        },
+      },
+    ],
+    [
+      "certificate 0123456789ab… → unknown",
+      { facts: { certificateFingerprint: null }, was: { certificateFingerprint: "0123456789abcdef".repeat(4) } },
+    ],
+  ])("of changed facts: %s", async (text, data) => {
+    expect(await why({ type: "facts_changed", data })).toMatch(new RegExp(`facts_changed +- +- +${escaped(text)}$`));
+  });
+
+  test.each([
+    [
+      "power_off for kim (https://tracker/1)",
+      "maintenance",
+      { state: { request }, trigger: "maintenance_requested", state_version: 4 },
+    ],
+    [
+      "power_off for kim (https://tracker/1): completed",
+      "ready",
+      { ended: [{ request, outcome: "completed", message: null }] },
+    ],
+    [
+      "power_off for kim (https://tracker/1): failed: BMC refused",
+      "error",
+      { ended: [{ request, outcome: "failed", message: "BMC refused" }] },
+    ],
+    ["data fetched", "configuring", { trigger: "data_fetched", state: {}, state_version: 3 }],
+  ])("of a transition: %s", async (text, toState, data) => {
+    const reason = "trigger" in data ? data.trigger : "operation_completed";
+    const line = await why({ type: "transition", fromState: "fetching_data", toState, reason, data });
+    expect(line).toMatch(new RegExp(`fetching_data → ${toState} +- +${escaped(text)}$`));
+  });
+
+  test("of requests: whose they are and what became of them", async () => {
+    expect(await why({ type: "requested", data: request })).toContain("power_off for kim (https://tracker/1)");
+    expect(await why({ type: "request_ended", data: { ...request, outcome: "withdrawn" } })).toContain(
+      "(https://tracker/1): withdrawn",
+    );
+  });
+});
+
+const escaped = (text: string) => text.replace(/[()[\]./]/g, "\\$&");
+
 describe("watch", () => {
+  test.each(["table", "csv"])("has a head and the cursor of each event as %s", async (format) => {
+    const fake = createFakeShelves();
+    const running = runAgainst(fake.routes, `watch --from oldest -n 1 -o ${format}`);
+    fake.emit({ kind: "power_shelf", id: "a", type: "transition" });
+    const [head = "", row = ""] = (await running).out.toLowerCase().split("\n");
+    const cells = (line: string) => line.split(format === "csv" ? "," : /\s{2,}/);
+    expect(cells(row)[cells(head).indexOf("cursor")]).toBe("1");
+  });
+
   test("prints one line an event and ends after --limit", async () => {
     const fake = createFakeShelves();
     const terminal = createFakeTerminal();

@@ -88,6 +88,36 @@ test("the answer is the line of the specification, with the count", async () => 
   );
 });
 
+describe("names", () => {
+  const named = () => {
+    const fake = createFakeShelves();
+    fake.put({ id: "ps-1", name: "Left Shelf" });
+    fake.put({ id: "ps-2", name: "ps-1" });
+    fake.put({ id: "ps-3", name: "twin" });
+    fake.put({ id: "ps-4", name: "twin" });
+    return fake;
+  };
+  const asked = async (...ids: string[]) => {
+    const fake = named();
+    const { code, err } = await runAgainst(fake.routes, ["ps", "fix", "power-on", "--id", ...ids]);
+    return { code, err, ids: fake.maintenance[0]?.powerShelfIds.map(({ id }) => id) };
+  };
+
+  test("stand for ids, and an id wins over a name", async () => {
+    expect(await asked("Left Shelf", "ps-1", "ps-2")).toMatchObject({ code: 0, ids: ["ps-1", "ps-2"] });
+  });
+
+  test("that several shelves have are not guessed at", async () => {
+    const { code, err, ids } = await asked("ps-1", "twin");
+    expect({ code, ids }).toEqual({ code: 2, ids: undefined });
+    expect(err).toContain("give the id: ps-3, ps-4");
+  });
+
+  test("that no shelf has are left to the server to refuse", async () => {
+    expect((await asked("nobody", "")).ids).toEqual(["nobody", ""]);
+  });
+});
+
 test("an id given twice counts once", async () => {
   const sent = await submit("ps fix power-on --id a a");
   expect(sent.ids).toEqual(["a"]);
@@ -100,6 +130,7 @@ test.each([
   ["ps fix power-cycle --id a", "unknown command 'power-cycle'"],
   ["ps fix power-on --id a --timeout 5m", "needs --wait"],
   ["ps fix power-on --id a --wait --timeout soon", '--timeout: "soon" is not a duration'],
+  ["ps fix power-on --id a --wait --timeout 0s", "leave --wait out"],
 ])("%s is a usage error and sends nothing", async (line, message) => {
   const sent = await submit(line);
   expect(sent).toMatchObject({ code: 2, calls: 0, out: "" });
@@ -151,9 +182,9 @@ describe("--wait", () => {
     const { fake, end } = withController({ a: { outcome: "completed" }, b: { outcome: "completed" } });
     const terminal = createFakeTerminal();
     const running = runAgainst(fake.routes, "ps fix power-off --id a b --wait", { terminal });
-    await terminal.printed("b   maintenance  pending");
+    await terminal.printed("b   maintenance    pending");
     end("a");
-    await terminal.printed("a  ready  completed");
+    await terminal.printed("a   ready          completed");
     end("b");
     const { code, out } = await running;
     expect(code).toBe(0);
@@ -169,7 +200,7 @@ describe("--wait", () => {
     end("a");
     const { code, out } = await running;
     expect(code).toBe(1);
-    expect(out).toContain("a  error  failed  BMC refused");
+    expect(out).toContain("a   error          failed      BMC refused");
     expect(out).toContain("0 of 1 completed");
   });
 
@@ -192,7 +223,7 @@ describe("--wait", () => {
       lastRequest: { id: "old", outcome: "completed" },
     });
     fake.emit({ kind: "power_shelf", id: "a", type: "facts_changed" });
-    await terminal.printed("a  configuring  pending");
+    await terminal.printed("a   configuring    pending");
     end("a");
     expect((await running).code).toBe(1);
   });
@@ -214,7 +245,7 @@ describe("--wait", () => {
     const { code, out } = await running;
     expect(code).toBe(1);
     expect(out).toContain("superseded  another request took its place: power_off by kim");
-    expect(out).toContain("b  gone  gone");
+    expect(out).toContain("b   gone           gone");
   });
 
   test("goes on after the connection broke, from where it was", async () => {

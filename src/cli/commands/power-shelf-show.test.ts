@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { HistoryService } from "../../../contract/millwright/v1/history_pb.js";
 import { PowerShelfSchema } from "../../../contract/millwright/v1/power_shelf_pb.js";
 import { createFakeShelves } from "../testing/fake-shelves.ts";
 import { createFakeTerminal, runAgainst } from "../testing/fake-terminal.ts";
@@ -17,6 +18,7 @@ const stuck = create(PowerShelfSchema, {
   stateSince: at("2026-03-01T11:50:00Z"),
   sla: { seconds: 300n },
   stuck: true,
+  condition: "waiting",
   pendingRequest: {
     id: "r1",
     operation: "power_off",
@@ -33,7 +35,12 @@ const stuck = create(PowerShelfSchema, {
   },
   powerState: "on",
   powerStateObservedAt: at("2026-03-01T11:59:50Z"),
-  healthStatus: "warning",
+  healthStatus: "ok",
+  health: "warning",
+  healthSources: [
+    { source: "bmc", mode: "merge", counts: true },
+    { source: "kim", mode: "merge", counts: true, alerts: [{ id: "Fan", target: "PSU 1", message: "slow" }] },
+  ],
   bmc: { address: "10.0.0.7", port: 443, mac: "02:00:5e:10:00:02", tlsTrust: 2 },
   powerSupplies: [{ name: "PSU 1", on: true, health: "ok" }],
   sensors: [{ name: "input", value: 1200, unit: "W" }],
@@ -49,7 +56,7 @@ function fleet() {
     rackId: "rack-1",
     state: "ready",
     powerState: "on",
-    healthStatus: "ok",
+    health: "ok",
     stateSince: at("2026-03-01T11:00:00Z"),
   });
   fake.shelves.set("ps-2", stuck);
@@ -72,7 +79,7 @@ test("the list turns pages by itself, marks what is stuck, and says why", async 
 
 test("csv has the bare words and times for programs", async () => {
   expect((await run("power-shelf list --stuck -o csv")).out).toBe(
-    'id,name,rack,state,power,health,since,reason,stuck,deleted\nps-2,"Shelf, two",rack-1,maintenance,on,warning,2026-03-01T11:50:00.000Z,"shelf reports power on, wanted off",true,\n',
+    'id,name,rack,state,power,health,since,reason,stuck,condition,failing_since,deleted\nps-2,"Shelf, two",rack-1,maintenance,on,warning,2026-03-01T11:50:00.000Z,"shelf reports power on, wanted off",true,waiting,,\n',
   );
 });
 
@@ -120,12 +127,102 @@ test("show tells state, why, since when, requests and parts", async () => {
     /Last request: +power_on by lee .*failed, 2h ago – no answer/,
     /Power: +on \(seen .*10s ago\)/,
     /BMC: +10.0.0.7:443, 02:00:5e:10:00:02, TLS pin/,
-    /Claimed by: +power_shelf ps-2/,
+    /Condition: +waiting/,
+    /Health: +warning/,
+    /kim +merge +- +Fan\[PSU 1\]: slow/,
+    /Claimed by: +its own maintenance/,
     /PSU 1 +on +ok/,
     /input +1200 W/,
   ]) {
     expect(out).toMatch(part);
   }
+});
+
+describe("a shelf at which looks fail", () => {
+  const reason = `the BMC at 10.0.0.9 does not answer: ${"connect ETIMEDOUT ".repeat(8)}`.trim();
+  const failing = create(PowerShelfSchema, {
+    id: "ps-9",
+    name: "Nine",
+    state: "ready",
+    stateReason: reason,
+    condition: "failing",
+    failing: true,
+    failingSince: at("2026-03-01T11:58:00Z"),
+    stuck: true,
+    powerState: "on",
+    health: "ok",
+  });
+  const shelves = () => {
+    const fake = fleet();
+    fake.shelves.set("ps-9", failing);
+    return fake;
+  };
+
+  test("does not look healthy: what was read before is in doubt", async () => {
+    const { out } = await runAgainst(shelves().routes, "ps list --failing", { now });
+    expect(out.split("\n")).toHaveLength(3);
+    expect(out).toMatch(/ready \(failing\) +on\? +unknown \(was ok\)/);
+  });
+
+  test("is shown with its whole reason, and for how long", async () => {
+    const { out } = await runAgainst(shelves().routes, "ps show ps-9", { now });
+    expect(out).toMatch(/Condition: +failing for 2m/);
+    expect(out).toContain(`Reason:          ${reason}\n`);
+    expect(out).toMatch(/Power: +on\? /);
+  });
+
+  test("has its reason cut at the edge of the terminal alone", async () => {
+    const piped = await runAgainst(shelves().routes, "ps list --failing", { now });
+    expect(piped.out).toContain(reason);
+    const narrow = { now, isTTY: true, columns: 100 };
+    const { out } = await runAgainst(shelves().routes, "ps list --failing --no-color", narrow);
+    for (const line of out.trim().split("\n")) expect(line.length).toBeLessThanOrEqual(100);
+    expect(out).toContain("…");
+  });
+
+  test("that waits for a person says so", async () => {
+    const fake = shelves();
+    fake.put({ ...failing, condition: "needs_intervention" });
+    expect((await runAgainst(fake.routes, "ps list --failing", { now })).out).toContain("ready (needs intervention)");
+  });
+
+  test("has its words for programs as they are", async () => {
+    const { out } = await runAgainst(shelves().routes, "ps list --failing -o csv", { now });
+    expect(out).toContain(",ready,on,ok,");
+    expect(out).toContain(",true,failing,2026-03-01T11:58:00.000Z,");
+  });
+});
+
+test("the request that is carried out is shown beside one that waits", async () => {
+  const fake = fleet();
+  const running = { id: "r7", operation: "power_on", initiator: "lee", requested_at: "2026-03-01T11:55:00.000Z" };
+  const show = async (pending: string) => {
+    fake.put({
+      id: "ps-2",
+      state: "maintenance",
+      stateDetail: { operation: "power_on", request: running },
+      pendingRequest: { id: pending, operation: "power_off", initiator: "kim" },
+    });
+    return (await runAgainst(fake.routes, "ps show ps-2", { now })).out;
+  };
+  const both = await show("r8");
+  expect(both).toMatch(/Running request: +power_on by lee \(asked .*5m ago\)/);
+  expect(both).toMatch(/Pending request: +power_off by kim/);
+  expect(await show("r7")).toMatch(/Pending request: +none/);
+});
+
+test("show of a shelf that was deleted points to its history", async () => {
+  const { code, err } = await runAgainst((router) => {
+    fleet().routes(router);
+    router.service(HistoryService, {
+      listHistory: ({ kind, id }) => ({
+        events: kind === "power_shelf" && id === "ps-0" ? [{ type: "deleted", actor: "kim" }] : [],
+      }),
+    });
+  }, "ps show ps-0");
+  expect(code).toBe(3);
+  expect(err).toContain("does not exist any more: it was deleted");
+  expect(err).toContain("hint: `millwright power-shelf history ps-0`");
 });
 
 test("show takes a name, tries the id first, and shows all without either", async () => {

@@ -187,6 +187,17 @@ describe("configuring", () => {
   });
 });
 
+test("the first look in ready does not ask again what the look before has just read", async () => {
+  const read = { ...unread, observedAt: new Date(NOW.getTime() - 100).toISOString() };
+  const first = shelf({ name: "ready" }, { facts: read, stateSince: NOW });
+  expect(await powerShelfHandlers.ready?.(first, context())).toEqual({ type: "nothing", after: 30_000 });
+  expect(power.readPower).not.toHaveBeenCalled();
+
+  const later = shelf({ name: "ready" }, { facts: read, stateSince: new Date(NOW.getTime() - 15_000) });
+  await powerShelfHandlers.ready?.(later, context());
+  expect(power.readPower).toHaveBeenCalled();
+});
+
 describe.each(["ready", "error"] as const)("monitoring in %s", (state) => {
   const monitor = (facts = unread) => {
     const handler = powerShelfHandlers[state];
@@ -275,13 +286,19 @@ describe("maintenance", () => {
     ["power_off", "off"],
   ] as const)("to %s sets the power, reads it back, and is complete when it is %s", async (operation, wanted) => {
     power.readPower.mockResolvedValue(wanted);
-    expect(await maintain(operation)).toEqual({
+    expect(await maintain(operation)).toMatchObject({
       type: "happened",
       event: "operation_completed",
-      facts: { powerState: wanted },
+      facts: { powerState: wanted, observedAt: NOW.toISOString() },
     });
     expect(power.setPower).toHaveBeenCalledExactlyOnceWith(bmc, wanted, call, undefined);
     expect(power.setPower).toHaveBeenCalledBefore(power.readPower);
+  });
+
+  test("is complete although nothing else of the shelf can be read", async () => {
+    power.readPower.mockResolvedValue("off");
+    sensors.readHealth.mockRejectedValue(new StepFailure("retry", "the sensors do not answer"));
+    expect(await maintain("power_off")).toMatchObject({ event: "operation_completed", facts: { powerState: "off" } });
   });
 
   test.each<PowerState>(["on", "powering_off", "powering_on", "unknown"])(
@@ -292,7 +309,7 @@ describe("maintenance", () => {
         type: "waiting",
         reason: `shelf reports power ${seen}, wanted off`,
         after: 200,
-        facts: { powerState: seen },
+        facts: { powerState: seen, observedAt: NOW.toISOString() },
       });
     },
   );

@@ -4,7 +4,7 @@ import type { DeviceIdentity } from "../../capabilities/inspect.ts";
 import type { Told } from "../../capabilities/power-control.ts";
 import { need, type Provider } from "../../capabilities/provider.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import { type Duration, milliseconds } from "../../kernel/duration.ts";
+import { type Duration, milliseconds, seconds } from "../../kernel/duration.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { type Handlers, happened, nothingToDo, waitFor } from "../../kernel/outcome.ts";
@@ -53,6 +53,7 @@ export const powerShelfHandlers: Handlers<typeof powerShelfLifecycle, PowerShelf
 
   /** Monitoring: what changed outside is noticed here. A shelf that does not answer stays ready, and says so. */
   async ready(shelf, context) {
+    if (wasJustObserved(shelf, context.clock)) return nothingToDo(context.monitorEvery);
     return nothingToDo(context.monitorEvery, { facts: await observe(shelf, context) });
   },
 
@@ -61,7 +62,8 @@ export const powerShelfHandlers: Handlers<typeof powerShelfLifecycle, PowerShelf
     return nothingToDo(context.monitorEvery, { facts: await observe(shelf, context) });
   },
 
-  async maintenance(shelf, { provider, call, target, clock }) {
+  async maintenance(shelf, context) {
+    const { provider, call, target, clock } = context;
     const { power, inspect } = need(provider, ["power", "inspect"]);
     const desired = shelf.state.operation === "power_on" ? "on" : "off"; // what was carried in, not what may have been asked since
     const bmc = await target();
@@ -80,11 +82,17 @@ export const powerShelfHandlers: Handlers<typeof powerShelfLifecycle, PowerShelf
           facts: told,
         },
       );
-    return seen === desired
-      ? happened("operation_completed", { facts: { powerState: seen } })
-      : waitFor(`shelf reports power ${seen}, wanted ${desired}`, pollAfter(shelf, clock), {
-          facts: { powerState: seen, ...told },
-        });
+    const facts = { powerState: seen, observedAt: clock.now().toISOString() };
+    if (seen !== desired)
+      return waitFor(`shelf reports power ${seen}, wanted ${desired}`, pollAfter(shelf, clock), {
+        facts: { ...facts, ...told },
+      });
+    // What else changed with the power is told at once; that it could not be read takes nothing from the success.
+    const rest = await observe(shelf, context).catch((error: unknown) => {
+      if (error instanceof StepFailure) return {};
+      throw error;
+    });
+    return happened("operation_completed", { facts: { ...rest, ...facts } });
   },
 
   /** Its expected row is detached in the same commit, so that the explorer does not bring the shelf back. */
@@ -122,6 +130,15 @@ function confirmIdentity(shelf: PowerShelf, bmc: BmcTarget, { serial }: DeviceId
     "retry",
     `the BMC at ${bmc.address} answers for ${serial === null ? "no serial" : `serial ${serial}`}, but this shelf is ${shelf.facts.serial}: check the address`,
   );
+}
+
+const JUST_NOW = seconds(2);
+
+/** The look that led to ready has read everything already; asking the BMC all of it again tells nothing. */
+function wasJustObserved({ facts: { observedAt }, stateSince }: PowerShelf, clock: Clock): boolean {
+  if (observedAt === null) return false;
+  const isFirstLook = clock.now().getTime() - stateSince.getTime() < JUST_NOW;
+  return isFirstLook && stateSince.getTime() - Date.parse(observedAt) < JUST_NOW;
 }
 
 /** Often at first, ever less often the longer it takes: 0.2 s growing to 10 s. */

@@ -185,6 +185,75 @@ describe("power shelves", () => {
     expect(powerShelves.map((shelf) => shelf.id)).toEqual([id]);
   });
 
+  test.each([
+    ["in error", "state = 'error'", true],
+    ["failing for longer than a minute", `outcome = '{"type":"failing","reason":"no route","since":"2020-01-01T00:00:00Z"}'`, true],
+    [
+      "failing since a moment ago",
+      `outcome = jsonb_build_object('type', 'failing', 'reason', 'no route', 'since', now())`,
+      false,
+    ],
+    ["waiting for long", `outcome = '{"type":"waiting","reason":"slow","since":"2020-01-01T00:00:00Z"}'`, false],
+    ["in fetching_data above its SLA", "state = 'fetching_data', state_since = now() - interval '1 hour'", true],
+  ])("%s: whether somebody should look is said in the list as in the shelf itself", async (what, set, stuck) => {
+    const id = await it.addShelf(`look-${what.replace(/\W+/g, "-").replaceAll("_", "-").toLowerCase()}`);
+    await it.db.execute(`update power_shelves set ${set} where id = $1`, [id]);
+    expect((await it.shelves.getPowerShelf({ id })).powerShelf?.stuck).toBe(stuck);
+    const { powerShelves } = await it.shelves.listPowerShelves({ stuckOnly: true });
+    expect(powerShelves.some((shelf) => shelf.id === id)).toBe(stuck);
+    await it.db.execute("delete from power_shelves where id = $1", [id]);
+  });
+
+  test("at which the last look failed say so, since when, and are listed by it", async () => {
+    const failing = await it.addShelf("out-of-reach");
+    const unwritten = await it.addShelf("unwritten");
+    const waiting = await it.addShelf("only-waiting");
+    const since = "2024-01-02T03:04:05.000Z";
+    const set = (id: string, outcome: object) =>
+      it.db.execute("update power_shelves set outcome = $2 where id = $1", [id, outcome]);
+    await set(failing, { type: "failing", reason: "no route", since });
+    await set(waiting, { type: "waiting", reason: "slow", since });
+    await it.db.execute("update work set last_error = 'its outcome cannot be written' where id = $1", [unwritten]);
+    const shelf = async (id: string) => (await it.shelves.getPowerShelf({ id })).powerShelf;
+    expect(await shelf(failing)).toMatchObject({ failing: true, condition: "failing", stateReason: "no route" });
+    expect((await shelf(failing))?.failingSince).toMatchObject({ seconds: BigInt(Date.parse(since) / 1000) });
+    expect(await shelf(unwritten)).toMatchObject({ failing: true, condition: "failing" });
+    expect(await shelf(waiting)).toMatchObject({ failing: false, condition: "waiting", failingSince: undefined });
+    const listed = (await it.shelves.listPowerShelves({ failingOnly: true })).powerShelves.map(({ id }) => id);
+    expect(listed).toEqual(expect.arrayContaining([failing, unwritten]));
+    expect(listed).not.toContain(waiting);
+    for (const id of [failing, unwritten, waiting]) await it.db.execute("delete from power_shelves where id = $1", [id]);
+  });
+
+  test("have the health that BMC and reports say together, with who says what", async () => {
+    const id = await it.addShelf("reported-on");
+    await it.db.execute(`update power_shelves set facts = facts || '{"health":"ok"}' where id = $1`, [id]);
+    const report = { source: "kim", alerts: [{ id: "Fan", target: "PSU 1", message: "slow" }] };
+    const put = (mode: HealthReportApplyMode, alerts = report.alerts) =>
+      it.forge.insertPowerShelfHealthReport({
+        powerShelfId: { id },
+        healthReportEntry: { report: { ...report, alerts }, mode },
+      });
+    await put(HealthReportApplyMode.Merge);
+    const shown = async () => (await it.shelves.getPowerShelf({ id })).powerShelf;
+    expect(await shown()).toMatchObject({
+      health: "warning",
+      healthStatus: "ok",
+      healthSources: [
+        { source: "bmc", mode: "merge", counts: true, alerts: [] },
+        { source: "kim", mode: "merge", counts: true, alerts: [{ id: "Fan", target: "PSU 1", message: "slow" }] },
+      ],
+    });
+    await put(HealthReportApplyMode.Replace, []);
+    expect(await shown()).toMatchObject({
+      health: "ok",
+      healthSources: [
+        { source: "bmc", counts: false },
+        { source: "kim", mode: "replace", counts: true },
+      ],
+    });
+  });
+
   test("get new credentials for their BMCs, and are looked at with them", async () => {
     const id = await it.addShelf("signed-in-anew");
     await it.db.execute("update work set wake_at = 'infinity' where id = $1", [id]);

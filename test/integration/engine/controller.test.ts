@@ -194,11 +194,11 @@ describe("failures of work", () => {
       },
     });
     await eventually(async () =>
-      expect((await widget("w")).outcome).toEqual({ type: "failing", reason: "the BMC does not answer" }),
+      expect((await widget("w")).outcome).toMatchObject({ type: "failing", reason: "the BMC does not answer" }),
     );
     answers = true;
     await eventually(async () =>
-      expect((await widget("w")).outcome).toEqual({ type: "waiting", reason: "warming up" }),
+      expect((await widget("w")).outcome).toMatchObject({ type: "waiting", reason: "warming up" }),
     );
     expect(await workOf("w")).toMatchObject({ failures: 0, last_error: null });
     expect(await typesOf("w")).toEqual(["failing", "waiting"]);
@@ -241,7 +241,7 @@ describe("failures of work", () => {
     await placeWidgets(database.db, ["w"], "busy");
     await start(failing(() => new StepFailure("intervene", "replace the fuse")));
     await eventually(async () =>
-      expect((await widget("w")).outcome).toEqual({ type: "needs_intervention", reason: "replace the fuse" }),
+      expect((await widget("w")).outcome).toMatchObject({ type: "needs_intervention", reason: "replace the fuse" }),
     );
     expect((await workOf("w"))?.wait).toBeGreaterThan(200);
     expect((await widget("w")).state.name).toBe("busy");
@@ -266,7 +266,7 @@ describe("failures of work", () => {
     await placeWidgets(database.db, ["w", "x"], "kicked");
     await age("w", "6 minutes");
     const counts = await countStates(database.db, widgetStore as unknown as ThingStore);
-    expect(counts.find(({ state }) => state === "kicked")).toEqual({ state: "kicked", things: 2, aboveSla: 1 });
+    expect(counts.find(({ state }) => state === "kicked")).toEqual({ state: "kicked", things: 2, aboveSla: 1, failing: 0 });
   });
 });
 

@@ -218,6 +218,33 @@ describe("one unit", () => {
     expect((await eventsOf("w"))[0]?.data).toEqual({ facts: { size: 3 } });
   });
 
+  test("tells what loud facts were before, where something was known", async () => {
+    await placeWidgets(database.db, ["w"], "idle");
+    await commit(await unitOf("w", { facts: { label: "A", heartbeat: 1 } }));
+    await commit(await unitOf("w", { facts: { label: "B", heartbeat: 2 } }));
+    const [, second] = await eventsOf("w");
+    expect(second?.data).toEqual({ facts: { label: "B" }, was: { label: "A" } });
+  });
+
+  test("keeps since when looks have failed, however they fail, and begins anew after that", async () => {
+    await placeWidgets(database.db, ["w"], "idle");
+    const sinces: (string | undefined)[] = [];
+    for (const outcome of [
+      { type: "failing", reason: "no answer" },
+      { type: "failing", reason: "no route" },
+      { type: "needs_intervention", reason: "no power" },
+      { type: "waiting", reason: "slow" },
+      { type: "failing", reason: "no answer" },
+    ] as const) {
+      await commit(await unitOf("w", { outcome }));
+      sinces.push((await widget("w")).outcome?.since);
+    }
+    const [first, ...rest] = sinces;
+    expect(first).toMatch(/^\d{4}-\d\d-\d\dT/);
+    expect(rest.slice(0, 2)).toEqual([first, first]);
+    expect(new Set(sinces).size).toBe(3);
+  });
+
   test("tells of every change of the outcome, once, and of the recovery", async () => {
     await placeWidgets(database.db, ["w"], "idle");
     for (const outcome of [

@@ -1,0 +1,12 @@
+#!/bin/sh
+# Moves everything but daemons off this machine's node. Succeeds when nothing is left, or when the machine is in no cluster.
+# Variables: timeout (seconds, 300), node (the node's name, if it is not the host's)
+set -eu
+
+kubeconfig=/etc/kubernetes/kubelet.conf
+if [ ! -e "$kubeconfig" ]; then
+  echo "no cluster member: nothing to drain"
+  exit 0
+fi
+node="${node:-$(hostname)}"
+kubectl --kubeconfig "$kubeconfig" drain "$node" --ignore-daemonsets --delete-emptydir-data "--timeout=${timeout:-300}s"

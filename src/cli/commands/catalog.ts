@@ -1,0 +1,51 @@
+import { type Command, Option } from "commander";
+import type { Run } from "../session.ts";
+import type { CreateClusterOptions, CreateImageOptions } from "./catalog-manage.ts";
+
+/** What plans and machines refer to by name: clusters and images. */
+export function addCatalogCommands(program: Command, run: Run): void {
+  const load = () => import("./catalog-manage.ts");
+  const cluster = program.command("cluster").description("Kubernetes clusters that machines can join");
+  cluster
+    .command("list")
+    .description("list clusters")
+    .action(() => run(async (session) => (await load()).listClusters(session)));
+  cluster
+    .command("create")
+    .argument("<name>", "what plans and machines call it")
+    .description("record a cluster")
+    .requiredOption("--api-url <url>", "where its API is, such as https://10.0.0.1:6443")
+    .requiredOption("--kubeconfig <file>", "file with its kubeconfig, or - for standard input; kept encrypted")
+    .action((name: string, options: CreateClusterOptions) =>
+      run(async (session) => (await load()).createCluster(session, name, options)),
+    );
+  cluster
+    .command("delete")
+    .argument("<name>", "a cluster that nothing refers to")
+    .description("forget a cluster and its kubeconfig")
+    .action((name: string) => run(async (session) => (await load()).deleteCluster(session, name)));
+
+  const image = program.command("image").description("OS images that machines can be repaved with");
+  image
+    .command("list")
+    .description("list images")
+    .action(() => run(async (session) => (await load()).listImages(session)));
+  image
+    .command("create")
+    .argument("<name>", "what plans call it")
+    .description("record an image")
+    .addOption(new Option("--kind <kind>", "what it is").choices(["iso", "disk"]).default("iso"))
+    .requiredOption("--location <url>", "where a BMC or an installer fetches it from")
+    .requiredOption("--digest <digest>", "of what is there: sha256: and 64 hexadecimal digits")
+    .addOption(
+      new Option("--success-proof <proof>", "how the installed system proves itself").choices(["token", "ssh"]).default("ssh"),
+    )
+    .action((name: string, options: CreateImageOptions) =>
+      run(async (session) => (await load()).createImage(session, name, options)),
+    );
+  image
+    .command("delete")
+    .argument("<name>", "an image that no active run installs")
+    .description("forget an image")
+    .action((name: string) => run(async (session) => (await load()).deleteImage(session, name)));
+}

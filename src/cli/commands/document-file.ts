@@ -1,0 +1,28 @@
+import { type DescMessage, fromJson, type JsonValue, type MessageShape } from "@bufbuild/protobuf";
+import { readTextFile } from "../discover-server.ts";
+import { UsageError } from "../errors.ts";
+import type { Session } from "../session.ts";
+
+/** A message of the contract from a file of YAML or JSON, spelled as `-o yaml` prints it; `-` is standard input. */
+export async function readDocument<D extends DescMessage>(
+  session: Session,
+  file: string,
+  schema: D,
+): Promise<MessageShape<D>> {
+  const text = file === "-" ? await session.terminal.stdin.readAll() : readTextFile(file);
+  if (text === undefined) throw new UsageError(`--file: ${file} does not exist`);
+  const { parseAllDocuments } = await import("yaml");
+  const documents = parseAllDocuments(text);
+  const [document] = Array.isArray(documents) ? documents : [];
+  const fault = document?.errors[0];
+  if (fault) {
+    const line = fault.linePos?.[0].line;
+    throw new UsageError(`--file: neither YAML nor JSON${line === undefined ? "" : `: line ${line}`} (${fault.code})`);
+  }
+  if (document === undefined || documents.length !== 1) throw new UsageError("--file: one document is wanted");
+  try {
+    return fromJson(schema, document.toJS() as JsonValue);
+  } catch (error) {
+    throw new UsageError(`--file: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}

@@ -1,0 +1,55 @@
+import type { Machine } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { MachineLifecycleService } from "../../../contract/millwright/v1/machine_pb.js";
+import { confirm } from "../confirm.ts";
+import { printOne } from "../printing.ts";
+import type { Session } from "../session.ts";
+import { machineThing, phaseOf } from "./machine-view.ts";
+
+export interface VerbOptions {
+  readonly comment?: string;
+}
+
+export async function acceptMachine(session: Session, machineId: string, options: VerbOptions): Promise<undefined> {
+  const client = await session.client(MachineLifecycleService);
+  const { comment = "" } = options;
+  await printMoved(session, await client.acceptMachine({ machineId, comment }, { signal: session.signal }));
+}
+
+export async function enterMaintenance(session: Session, machineId: string, options: VerbOptions): Promise<undefined> {
+  const client = await session.client(MachineLifecycleService);
+  const { comment = "" } = options;
+  await printMoved(session, await client.enterMaintenance({ machineId, comment }, { signal: session.signal }));
+}
+
+export async function exitMaintenance(
+  session: Session,
+  machineId: string,
+  { comment = "", acknowledge = false }: VerbOptions & { readonly acknowledge?: boolean },
+): Promise<undefined> {
+  const client = await session.client(MachineLifecycleService);
+  const request = { machineId, comment, acknowledge };
+  await printMoved(session, await client.exitMaintenance(request, { signal: session.signal }));
+}
+
+export async function returnMachine(session: Session, machineId: string, options: VerbOptions): Promise<undefined> {
+  const client = await session.client(MachineLifecycleService);
+  const { comment = "" } = options;
+  await printMoved(session, await client.returnMachine({ machineId, comment }, { signal: session.signal }));
+}
+
+export async function retireMachine(
+  session: Session,
+  machineId: string,
+  { comment = "", yes }: VerbOptions & { readonly yes?: boolean },
+): Promise<undefined> {
+  if (!yes) await confirm(session, { what: `Retire machine ${machineId} for good?`, canAsk: true });
+  const client = await session.client(MachineLifecycleService);
+  await printMoved(session, await client.retireMachine({ machineId, comment }, { signal: session.signal }));
+}
+
+async function printMoved(session: Session, { machine }: { readonly machine?: Machine }): Promise<void> {
+  if (!machine) throw new Error("the server answered without the machine");
+  const style = session.style();
+  if (style.format === "table") session.terminal.stdout.write(`Machine ${machine.machineId} is ${phaseOf(machine)} now.\n`);
+  else await printOne(session, machineThing(machine, [], style));
+}

@@ -1,0 +1,41 @@
+import { type Machine, MachineService, type Run, RunService } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { isConnectError } from "../errors.ts";
+import { printList, printOne } from "../printing.ts";
+import type { Session } from "../session.ts";
+import { machineColumns, machineJson, machineThing } from "./machine-view.ts";
+
+const PAGE_SIZE = 500;
+const LAST_RUNS = 5;
+
+export async function listMachines(session: Session, { filter = "" }: { readonly filter?: string }): Promise<undefined> {
+  const client = await session.client(MachineService);
+  const items: Machine[] = [];
+  let pageToken = "";
+  do {
+    const page = await client.listMachines({ filter, pageSize: PAGE_SIZE, pageToken }, { signal: session.signal });
+    items.push(...page.machines);
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+  await printList(session, { items, columns: machineColumns, json: machineJson }, "No machines.");
+}
+
+export async function showMachine(session: Session, machineId: string): Promise<undefined> {
+  const client = await session.client(MachineService);
+  const machine = await client.getMachine({ machineId }, { signal: session.signal });
+  const style = session.style();
+  const runs = style.format === "table" ? await lastRuns(session, machine.machineId) : [];
+  await printOne(session, machineThing(machine, runs, style));
+}
+
+/** The newest first. A caller who may not see runs still sees the machine. */
+async function lastRuns(session: Session, machineId: string): Promise<Run[]> {
+  const client = await session.client(RunService);
+  try {
+    const filter = `machine_id=${machineId}`;
+    return (await client.listRuns({ filter, pageSize: LAST_RUNS }, { signal: session.signal })).runs;
+  } catch (error) {
+    const { Code } = await import("@connectrpc/connect");
+    if (isConnectError(error) && (error.code === Code.PermissionDenied || error.code === Code.Unimplemented)) return [];
+    throw error;
+  }
+}

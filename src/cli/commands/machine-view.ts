@@ -1,0 +1,132 @@
+import {
+  type Condition,
+  type Machine,
+  MachineSchema,
+  MachineStatus_PhaseSchema,
+  type Run,
+  Run_PhaseSchema,
+} from "../../../contract/baremetal/v1/baremetal_pb.js";
+import type { Column, Detail, OneThing, Section, Style } from "../output.ts";
+import { enumWord, jsonOf } from "../proto-json.ts";
+import { shorten, type Tone, tableOf } from "../table.ts";
+import { age, clockTime, isoTime } from "../times.ts";
+
+const SHORT_REASON = 60;
+
+export const machineJson = (machine: Machine) => jsonOf(MachineSchema, machine);
+export const phaseOf = ({ status }: Machine): string => enumWord(MachineStatus_PhaseSchema, status?.phase ?? 0);
+const effectiveOf = ({ status }: Machine): string => enumWord(MachineStatus_PhaseSchema, status?.effectiveState ?? 0);
+
+const TONE_OF_STATE: { readonly [state: string]: Tone } = {
+  FACTORY_READY: "dim",
+  READY: "good",
+  PROVISIONING: "busy",
+  IN_SERVICE: "good",
+  MAINTENANCE: "busy",
+  RMA: "bad",
+  RETIRED: "dim",
+};
+const toneOf = (machine: Machine): Tone | undefined =>
+  machine.status?.banners.includes("NeedsIntervention") ? "bad" : TONE_OF_STATE[effectiveOf(machine)];
+
+/** yes, no, or nothing where nobody has looked. */
+function known(machine: Machine, type: string): string {
+  const condition = machine.status?.conditions.find((each) => each.type === type);
+  return condition === undefined ? "" : condition.status ? "yes" : "no";
+}
+
+export const machineColumns: readonly Column<Machine>[] = [
+  { title: "ID", cell: ({ machineId }) => machineId },
+  { title: "PHASE", cell: phaseOf },
+  { title: "EFFECTIVE", cell: effectiveOf, tone: toneOf },
+  { title: "RACK", cell: ({ spec }) => spec?.rack ?? "" },
+  { title: "PROVIDER", cell: ({ spec }) => spec?.provider ?? "" },
+  { title: "REACHABLE", cell: (machine) => known(machine, "Reachable") },
+  { title: "IN CLUSTER", cell: (machine) => known(machine, "InCustomerCluster") },
+  { title: "BANNERS", cell: ({ status }) => status?.banners.join(" ") ?? "", tone: () => "bad" },
+  { title: "RUN", cell: ({ status }) => status?.activeRunId ?? "" },
+  {
+    title: "WAITS FOR",
+    cell: ({ status }) => shorten(status?.waitingFor ?? "", SHORT_REASON),
+    plain: ({ status }) => status?.waitingFor ?? "",
+  },
+];
+
+const ago = (timestamp: Machine["createdAt"], now: Date): string =>
+  timestamp ? `${clockTime(timestamp)}, ${age(timestamp, now)} ago` : "";
+
+const joined = (...parts: readonly string[]): string => parts.filter((part) => part !== "").join(", ");
+const after = (word: string, text: string): string => (text === "" ? "" : `${word} ${text}`);
+
+function machineDetails(machine: Machine, now: Date): Detail[] {
+  const { spec, status } = machine;
+  const { claim, inventory } = status ?? {};
+  return [
+    ["Machine", machine.machineId, "bold"],
+    ["Phase", phaseOf(machine)],
+    ["Since", ago(status?.phaseSince, now)],
+    ["Effective state", effectiveOf(machine), toneOf(machine)],
+    ["Banners", status?.banners.join(", ") ?? "", "bad"],
+    ["Waits for", status?.waitingFor ?? "", "busy"],
+    ["Active run", status?.activeRunId || "none"],
+    ["Last run", status?.lastRunId ?? ""],
+    ["Claimed by", claim ? `${claim.kind} ${claim.id}${claim.since ? ` for ${age(claim.since, now)}` : ""}` : "nobody"],
+    ["Left behind", status?.residue.join("; ") ?? "", "bad"],
+    ["Provider", spec?.provider ?? ""],
+    ["Place", joined(spec?.location ?? "", spec?.rack ?? "", after("slot", spec?.slot ?? ""))],
+    ["Customer", spec?.customerId ?? ""],
+    ["Cluster", spec?.targetClusterRef ?? ""],
+    ["Serial", spec?.serial ?? ""],
+    ["MAC addresses", spec?.macAddresses.join(", ") ?? ""],
+    ["BMC", spec?.bmcEndpoint ? joined(spec.bmcEndpoint, spec.bmcProtocol, after("TLS", spec.bmcTlsTrust)) : ""],
+    ["SSH", spec?.sshEndpoint ?? ""],
+    ["SSH through", spec?.jumpHosts.map(({ endpoint }) => endpoint).join(" → ") ?? ""],
+    ["SSH host key", spec?.sshHostKey ?? ""],
+    ["Hardware", inventory ? joined(inventory.vendor, inventory.model, after("serial", inventory.serial)) : "never read"],
+    ["Power", inventory ? `${inventory.powerState} (seen ${ago(inventory.observedAt, now)})` : ""],
+    ["BMC firmware", inventory?.bmcFirmwareVersion ?? ""],
+    ["Boot id", inventory?.bootId ?? ""],
+    ["Labels", labelText(machine.labels)],
+    ["Registered", ago(machine.createdAt, now)],
+  ];
+}
+
+const labelText = (labels: Machine["labels"]): string =>
+  Object.entries(labels)
+    .map(([key, value]) => (value === "" ? key : `${key}=${value}`))
+    .join(", ");
+
+/** Of these two, yes is the bad news. */
+const BAD_WHEN_TRUE = new Set(["NeedsIntervention", "Degraded"]);
+
+function conditionRow(condition: Condition, now: Date) {
+  const { type, status, reason, message, lastTransition } = condition;
+  const tone: Tone = status === BAD_WHEN_TRUE.has(type) ? "bad" : "good";
+  const plain = (text: string) => ({ text, tone: undefined });
+  return [plain(type), { text: status ? "yes" : "no", tone }, plain(age(lastTransition, now)), plain(reason), plain(message)];
+}
+
+const runRow = (run: Run, now: Date) =>
+  [run.runId, run.type || run.planId, enumWord(Run_PhaseSchema, run.phase), age(run.createdAt, now), run.message].map(
+    (text) => ({ text, tone: undefined }),
+  );
+
+export function machineThing(machine: Machine, runs: readonly Run[], style: Style): OneThing<Machine> {
+  const sections: Section[] = [];
+  const conditions = machine.status?.conditions ?? [];
+  if (conditions.length > 0) {
+    const rows = conditions.map((condition) => conditionRow(condition, style.now));
+    sections.push({ title: "Conditions", body: tableOf(["TYPE", "STATUS", "FOR", "REASON", "MESSAGE"], rows, style) });
+  }
+  if (runs.length > 0) {
+    const rows = runs.map((run) => runRow(run, style.now));
+    sections.push({ title: "Runs", body: tableOf(["RUN", "TYPE", "PHASE", "AGE", "MESSAGE"], rows, style) });
+  }
+  return {
+    item: machine,
+    columns: [...machineColumns, { title: "SINCE", cell: ({ status }) => isoTime(status?.phaseSince) }],
+    json: machineJson,
+    details: machineDetails(machine, style.now),
+    sections,
+  };
+}

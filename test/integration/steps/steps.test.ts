@@ -1,0 +1,191 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type MachineSite, startMachineSite } from "../../support/machine-site.ts";
+import { type Bench, begin, benchFor, carryOut, untilDone } from "./step-driver.ts";
+
+let site: MachineSite;
+let number = 0;
+let bench: Bench;
+
+beforeAll(async () => {
+  site = await startMachineSite({ speed: 200, site: "racks=2" });
+});
+afterAll(() => site.stop());
+beforeEach(async () => {
+  await site.control("DELETE", "/faults");
+  number += 1;
+  bench = await benchFor(site, `m-rack${number > 18 ? 2 : 1}-${String(((number - 1) % 18) + 1).padStart(2, "0")}`);
+});
+const truth = () => site.truth(bench.machine.id);
+
+describe("reboot", () => {
+  test.each(["bmc", "in_band"])("by %s is done when the machine runs with another boot id", async (mode) => {
+    const before = await truth();
+    const seen = await carryOut(bench, "reboot", { mode });
+    const after = await truth();
+    expect(after.os.boot_id).not.toBe(before.os.boot_id);
+    expect(seen.facts).toEqual({ bootId: after.os.boot_id });
+    expect((after.effects.boots ?? 0) - (before.effects.boots ?? 0)).toBe(1);
+  });
+
+  test("is not done before it was asked for, and in progress while the machine is down", async () => {
+    const step = await begin(bench, "reboot", { force: true });
+    expect(await step.probe()).toMatchObject({ state: "not_done" });
+    await step.act();
+    expect(await step.probe()).toMatchObject({ state: "in_progress" });
+    await untilDone(bench, step);
+    expect((await truth()).effects.force_restart_commands).toBe(1);
+  });
+
+  test("of a machine whose system is not reached is proved by its BMC", async () => {
+    const step = await begin(bench, "reboot", {}, { without: ["exec"] });
+    expect(step.evidence).toMatchObject({ bootId: null });
+    expect(await step.probe()).toMatchObject({ state: "not_done" });
+    await step.act();
+    expect((await untilDone(bench, step)).message).toContain("the system runs");
+    expect((await truth()).effects.boots).toBe(1);
+  });
+});
+
+describe("netboot", () => {
+  test("arms the next boot and reads it back", async () => {
+    const step = await begin(bench, "netboot", { mode: "PXE" }, { without: ["imaging"] });
+    expect(await step.probe()).toMatchObject({ state: "not_done" });
+    await step.act();
+    expect(await step.probe()).toMatchObject({ state: "done" });
+    expect((await truth()).boot_override).toMatchObject({ enabled: "Once", target: "Pxe" });
+    await step.act();
+    expect((await truth()).effects.boot_override_changes).toBe(1);
+    await step.undo();
+    expect((await truth()).boot_override.enabled).toBe("Disabled");
+  });
+
+  test("arms the virtual drive where images come from virtual media, and a reboot then comes back from the disk", async () => {
+    await carryOut(bench, "netboot", { profile: "pxe-ubuntu-22.04" });
+    expect((await truth()).boot_override).toMatchObject({ enabled: "Once", target: "Cd" });
+    await carryOut(bench, "reboot", {});
+    expect((await truth()).effects.installs_started).toBe(0);
+  });
+});
+
+describe("repave", () => {
+  const payload = { image_ref: "ubuntu:22.04-k8s", cloud_init_ref: "cloud-init/worker-node" };
+
+  test("is done when the new system shows the token, and pins the key that it shows", async () => {
+    const before = await truth();
+    const step = await begin(bench, "repave", payload);
+    expect(await step.probe()).toMatchObject({ state: "not_done" });
+    await step.act();
+    expect(await step.probe()).toMatchObject({ state: "in_progress" });
+    const seen = await untilDone(bench, step);
+    const after = await truth();
+    expect(after.os.host_key).not.toBe(before.os.host_key);
+    expect(seen).toMatchObject({
+      facts: { sshHostKey: after.os.host_key, bootId: after.os.boot_id },
+      conditions: [{ type: "Provisioned", status: true }],
+    });
+    expect(after).toMatchObject({ media: null, boot_override: { enabled: "Disabled" }, effects: { installs: 1 } });
+    // The next step talks to the machine under its new key.
+    await carryOut(bench, "reboot", { mode: "in_band" });
+  });
+
+  test("goes on where another process stopped between the medium and the restart, with one medium and one installation", async () => {
+    const step = await begin(bench, "repave", payload);
+    const bmc = site.bmc(bench.simulated);
+    const order = {
+      location: String(step.evidence.location),
+      token: String(step.evidence.token),
+      cloudInitRef: payload.cloud_init_ref,
+    };
+    const call = { signal: new AbortController().signal, subject: "test", mayTouchDevice: <T>(wanted: T) => wanted };
+    await site.can.imaging.prepare(bmc, order, call);
+    expect(await step.probe()).toMatchObject({ state: "not_done" });
+    await step.act();
+    await untilDone(bench, step);
+    expect((await truth()).effects).toMatchObject({ media_inserts: 1, installs: 1 });
+  });
+
+  test("never takes a failed installation for one that succeeded", async () => {
+    await site.control("POST", "/faults", { device: bench.machine.id, fault: { type: "install_fails" } });
+    const step = await begin(bench, "repave", payload);
+    await step.act();
+    await expect(untilDone(bench, step, 8_000)).rejects.toThrow(/not done after .*in_progress/);
+    expect((await truth()).effects.installs_failed).toBe(1);
+    await step.undo();
+    expect((await truth()).media).toBeNull();
+  });
+});
+
+describe("join and verify", () => {
+  test("make the machine a Ready node of its cluster, by its system UUID", async () => {
+    const joined = await carryOut(bench, "join", {});
+    expect(joined.message).toContain(bench.machine.id);
+    expect((await truth()).kubernetes.cluster).toBe("default-cluster");
+    expect(bench.log.join("")).toContain("This node has joined the cluster");
+    const verified = await carryOut(bench, "verify", { cluster_ref: "default-cluster" });
+    expect(verified).toMatchObject({
+      conditions: [{ type: "InCustomerCluster", status: true, reason: "NodeReady" }],
+    });
+    expect(verified.message).toContain("system_uuid");
+  });
+
+  test("a join that fails on the machine fails the attempt and shows what it wrote", async () => {
+    await site.control("POST", "/faults", { device: bench.machine.id, fault: { type: "join_fails" } });
+    const step = await begin(bench, "join", {});
+    expect(await step.probe()).toMatchObject({ state: "not_done" });
+    await step.act();
+    await expect(untilDone(bench, step)).rejects.toMatchObject({ disposition: "retry" });
+    expect(bench.log.join("")).toContain("timed out waiting for the condition");
+  });
+
+  test("a machine that joined no cluster is not verified", async () => {
+    const step = await begin(bench, "verify", {});
+    await step.act();
+    expect(await step.probe()).toMatchObject({ state: "in_progress", message: expect.stringContaining("no node") });
+  });
+});
+
+describe("ssh", () => {
+  test("runs the script once, passes on what it writes, and is done with exit code 0", async () => {
+    const step = await begin(bench, "ssh", { script_ref: "drain_check.sh", args: { force: "false" } });
+    expect(await step.probe()).toMatchObject({ state: "not_done" });
+    await step.act();
+    await step.act();
+    expect(await untilDone(bench, step)).toMatchObject({ message: expect.stringContaining("exit code 0") });
+    expect(bench.log.join("").match(/no cluster member/g)).toHaveLength(1);
+  });
+
+  test("fails the attempt with the exit code of the script", async () => {
+    await site.control("POST", `/devices/${bench.machine.id}/join`, { cluster: "default-cluster" });
+    const step = await begin(bench, "ssh", { script_ref: "drain_check.sh", args: { force: "false" } });
+    await step.act();
+    await expect(untilDone(bench, step)).rejects.toThrow("drain_check.sh ended with exit code 1");
+  });
+
+  test("takes arguments as values, whatever they contain", async () => {
+    const step = await begin(bench, "ssh", {
+      script_ref: "drain_check.sh",
+      args: { force: "true'; echo broken out; '\"$(reboot)" },
+    });
+    await step.act();
+    await untilDone(bench, step);
+    expect(bench.log.join("")).not.toContain("broken out");
+    expect((await truth()).os.up).toBe(true);
+  });
+});
+
+describe("rma", () => {
+  test("notes what the machine is, turns it off and lights its locator", async () => {
+    const step = await begin(bench, "rma", { reason: "hardware failure" }, { params: { ticket: "T-1" } });
+    expect(step.evidence).toMatchObject({
+      reason: "hardware failure",
+      ticket: "T-1",
+      serial: bench.simulated.serial,
+      systemUuid: bench.simulated.system_uuid,
+    });
+    expect(step.evidence.firmware).toContainEqual({ name: "BIOS", version: "U46-2.20" });
+    expect(await step.probe()).toMatchObject({ state: "not_done" });
+    await step.act();
+    expect((await untilDone(bench, step)).message).toContain("ticket T-1");
+    expect(await truth()).toMatchObject({ power: "off", locator_lit: true, effects: { power_off_commands: 1 } });
+  });
+});

@@ -90,7 +90,7 @@ const tellDataDir = (dataDir: string): string =>
 
 function welcome(dev: Awaited<ReturnType<typeof startDev>>, dataDir: string | undefined): string {
   return `
-  Millwright ${version} is up, with a simulated datacentre of ${dev.expectedShelves} power shelves.
+  Millwright ${version} is up, with a simulated datacentre of ${dev.expectedShelves} power shelves and ${dev.machines} machines.
 
     API (JSON)         ${dev.httpUrl}
     API (gRPC)         ${dev.grpcAddress}
@@ -99,7 +99,8 @@ function welcome(dev: Awaited<ReturnType<typeof startDev>>, dataDir: string | un
 
   In a second terminal:
 
-${dataDir === undefined ? "" : tellDataDir(dataDir)}    bin/millwright power-shelf list
+${dataDir === undefined ? "" : tellDataDir(dataDir)}    bin/millwright machine list
+    bin/millwright power-shelf list
     bin/millwright power-shelf maintenance power-off --power-shelf-id <ID> --reference https://tracker/MAINT-123
     bin/millwright power-shelf show <ID>
     bin/millwright power-shelf history <ID>

@@ -1,8 +1,11 @@
 import { Command, Option } from "commander";
+import { addCatalogCommands } from "./commands/catalog.ts";
 import { addCompletionCommand } from "./commands/completion.ts";
 import { addExpectedPowerShelfCommands } from "./commands/expected-power-shelf.ts";
 import { addHistoryCommand } from "./commands/history.ts";
 import { addLifecycleCommands } from "./commands/lifecycle.ts";
+import { addMachineCommands } from "./commands/machine.ts";
+import { addPlanCommands } from "./commands/plan.ts";
 import { addPowerShelfCommands } from "./commands/power-shelf.ts";
 import { addRunCommands } from "./commands/run.ts";
 import { addServerCommands } from "./commands/server.ts";
@@ -66,7 +69,10 @@ export function createProgram(options: ProgramOptions): Command {
   const run = createRun(program);
   addPowerShelfCommands(program, run);
   addExpectedPowerShelfCommands(program, run);
+  addMachineCommands(program, run);
+  addPlanCommands(program, run);
   addRunCommands(program, run);
+  addCatalogCommands(program, run);
   addLifecycleCommands(program, run);
   addHistoryCommand(program, run);
   addWatchCommand(program, run);

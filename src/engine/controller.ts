@@ -141,8 +141,8 @@ export class Controller {
   async #recoverLeases(): Promise<void> {
     if (!this.#mayHaveLostAnswers) return;
     const { db, owner } = this.#options;
+    this.#mayHaveLostAnswers = false; // before the query: an answer that is lost while it runs is for the next one
     await work.releaseUnheld(db, { owner, held: [...this.#leases].map((lease) => lease.work) });
-    this.#mayHaveLostAnswers = false;
   }
 
   async #idle(most: Duration): Promise<void> {

@@ -4,6 +4,7 @@ import { milliseconds } from "../kernel/duration.ts";
 import { StepFailure } from "../kernel/errors.ts";
 import type { Outcome } from "../kernel/outcome.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
+import { BegunActions } from "./begun-actions.ts";
 import { type RunContext, runHandlers } from "./executor.ts";
 import type { RunThing } from "./lifecycle.ts";
 import type { StepStatus } from "./run.ts";
@@ -38,6 +39,7 @@ class Bench {
   now = new Date("2026-01-01T00:00:00Z");
   instance = "one";
   readonly device = new Device();
+  readonly begun = new BegunActions();
   steps: StepStatus[] = [];
   cancelRequestedAt: Date | null = null;
   logged: string[] = [];
@@ -67,7 +69,7 @@ class Bench {
       },
       params: {},
       cancelRequestedAt: this.cancelRequestedAt,
-      facts: { steps: this.steps, startedAt: this.now, finishedAt: null, error: null, residue: [] },
+      facts: { scripts: {}, steps: this.steps, startedAt: this.now, finishedAt: null, error: null, residue: [] },
     };
   }
 
@@ -76,6 +78,7 @@ class Bench {
       call: { signal: new AbortController().signal, subject: "run run-1", mayTouchDevice: (wanted) => wanted },
       clock: { now: () => this.now, monotonic: () => this.now.getTime() },
       steps: collectSteps([this.device.step]) as ReadonlyMap<string, AnyStep>,
+      begun: this.begun,
       provider: { name: "test", can: {} } satisfies Provider,
       targets: {} as StepTargets, // the device of these tests needs none
       instance: this.instance,

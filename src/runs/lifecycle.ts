@@ -5,6 +5,8 @@ import type { Plan } from "./plan.ts";
 import type { RunError, StepStatus } from "./run.ts";
 
 export interface RunFacts {
+  /** The digests of the scripts that its plan names, as they were when it was started. */
+  readonly scripts: Readonly<Record<string, string>>;
   readonly steps: readonly StepStatus[];
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;

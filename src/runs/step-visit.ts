@@ -37,16 +37,16 @@ export const announced = (visit: StepStatus, { instance, clock }: { instance: st
 export const acted = (visit: StepStatus, now: Date): StepStatus => ({ ...visit, actedAt: now });
 
 /**
- * Whether "nothing of it happened" may be believed. Once we acted, the device only takes its time; and when another process
- * announced the action and never said that it was done, it may have died just after acting.
+ * Whether "nothing of it happened" may be believed. Once we acted, the device only takes its time; and when somebody announced
+ * the action and never said that it was done, they may have died, or lost the answer, just after acting.
  */
 export function mayAct(
-  { actingBy, actingAt, actedAt }: StepStatus,
-  { instance, clock }: { readonly instance: string; readonly clock: Clock },
+  { actingAt, actedAt }: StepStatus,
+  { isOurs, clock }: { readonly isOurs: boolean; readonly clock: Clock },
   settles: Duration,
 ): boolean {
   if (actedAt !== null) return false;
-  if (actingBy === null || actingAt === null || actingBy === instance) return true;
+  if (actingAt === null || isOurs) return true;
   return clock.now().getTime() - actingAt.getTime() > settles;
 }
 
@@ -57,11 +57,14 @@ export const succeeded = (visit: StepStatus, now: Date, message: string): StepSt
   message,
 });
 
-/** The next attempt after a pause, or the end when there is none left. A new attempt takes its evidence anew. */
+/**
+ * The next attempt after a pause, or the end when there is none left. A new attempt takes its evidence anew, unless it is open
+ * whether the device heard the command: then the old evidence is what tells.
+ */
 export function failedAttempt(
   visit: StepStatus,
   step: Step,
-  failure: { readonly message: string; readonly final: boolean },
+  failure: { readonly message: string; readonly final: boolean; readonly mayHaveActed: boolean },
   now: Date,
 ): StepStatus {
   const retryCount = visit.retryCount + 1;
@@ -70,7 +73,7 @@ export function failedAttempt(
     return { ...counted, state: "FAILED", finishedAt: now, nextAttemptAt: null };
   }
   const nextAttemptAt = new Date(now.getTime() + pauseBefore(retryCount, STEP_RETRY));
-  const anew = { evidence: null, actingBy: null, actingAt: null, actedAt: null };
+  const anew = failure.mayHaveActed ? {} : { evidence: null, actingBy: null, actingAt: null, actedAt: null };
   return { ...counted, ...anew, nextAttemptAt, attemptStartedAt: nextAttemptAt };
 }
 

@@ -36,6 +36,9 @@ export interface StepTargets {
   script(ref: string): Promise<Runbook>;
 }
 
+/** Which cluster a payload means: the one that it names, else the machine's own, else the usual one. */
+export const clusterNameOf = (ref: string, { spec }: Machine): string => ref || spec.targetCluster || "default-cluster";
+
 const PORTS = { https: 443, http: 80 } as const;
 
 export function bmcTargetOf(machine: Machine, credentials: Pick<BmcTarget, "username" | "password">): BmcTarget {

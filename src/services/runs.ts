@@ -7,7 +7,7 @@ import type { Machine } from "../lifecycles/machine/machine.ts";
 import type { Plan } from "../runs/plan.ts";
 import { isActive, RUN_PHASES, type Run } from "../runs/run.ts";
 import { chooseRunType } from "../runs/run-types.ts";
-import { type AnyStep, capabilitiesFor } from "../runs/step.ts";
+import { capabilitiesFor } from "../runs/step.ts";
 import { recordChange } from "../store/changes.ts";
 import { create } from "../store/create.ts";
 import type { Transaction } from "../store/database.ts";
@@ -23,6 +23,7 @@ import type { ServiceDeps } from "./deps.ts";
 import { actorOf, doneBy } from "./initiator.ts";
 import { checkPageSize, cutPage, type Page, parsePageToken } from "./paging.ts";
 import { findPlan } from "./plans.ts";
+import { checkReferences, type ReferenceDeps } from "./run-references.ts";
 import type { EventSource } from "./watch.ts";
 
 export { currentStep, type Run, type RunPhase, type StepState, type StepStatus } from "../runs/run.ts";
@@ -32,9 +33,8 @@ const KIND = "run";
 const machineKey = (id: string) => ({ kind: "machine", id });
 const LONGEST_REQUEST_ID = 128;
 
-/** What the server can do for a run: the kinds of steps, and what the provider of a machine can. */
-export interface RunDeps extends ServiceDeps {
-  readonly steps: ReadonlyMap<string, AnyStep>;
+/** What the server can do for a run: the kinds of steps, the scripts, and what the provider of a machine can. */
+export interface RunDeps extends ServiceDeps, ReferenceDeps {
   capabilitiesOf(provider: string): ReadonlySet<Capability>;
 }
 
@@ -97,6 +97,7 @@ async function insertRun(
     throw new AppError("not_found", `machine ${input.machineId} does not exist`, { next: "millwright machine list" });
   await checkMoment(tx, machine);
   checkCapabilities(deps, machine, plan);
+  const scripts = await checkReferences(tx, deps, { machine, plan });
   const id = `run-${randomUUID()}`;
   await lockThings(tx, [{ kind: KIND, id }]); // nobody else knows it yet, so this cannot wait
   await create(tx, storeOf(deps.stores, KIND), {
@@ -112,6 +113,7 @@ async function insertRun(
       params: input.params,
       job_id: `job-${randomUUID()}`,
       initiator: actorOf(caller),
+      facts: { scripts },
     },
   });
   return id;
@@ -226,7 +228,7 @@ export interface RunEvent {
   readonly at: Date;
   readonly run: Run;
   readonly message: string;
-  /** Empty for the snapshots at the beginning. */
+  /** That of the snapshots at the beginning is where they were taken. */
   readonly cursor: string;
 }
 
@@ -238,10 +240,13 @@ export async function* watchRuns(
   signal: AbortSignal,
 ): AsyncGenerator<RunEvent> {
   const where = conditionOf(query.filter);
-  const from = query.cursor === "" ? ("now" as const) : { cursor: query.cursor };
+  let needsSnapshots = query.cursor === "";
+  const from = needsSnapshots ? ("now" as const) : { cursor: query.cursor };
   for await (const item of events.follow(from, { kinds: [KIND] }, signal)) {
     if (item.type === "bookmark") {
-      if (query.cursor === "" && from === "now") yield* snapshots(deps, where, item.cursor);
+      // The first one says where "now" is; later ones only say that nothing happened.
+      if (needsSnapshots) yield* snapshots(deps, where, item.cursor);
+      needsSnapshots = false;
       continue;
     }
     const [run] = await listRuns(deps.db, { where, ids: [item.row.id] });

@@ -3,7 +3,7 @@ import type { Json } from "../kernel/lifecycle.ts";
 import type { LogLine } from "../kernel/outcome.ts";
 import { type RunFacts, type RunThing, runLifecycle } from "../runs/lifecycle.ts";
 import type { Plan } from "../runs/plan.ts";
-import { RUN_ERROR_CODES, RUN_PHASES, type Run, STEP_STATES } from "../runs/run.ts";
+import { isActive, RUN_ERROR_CODES, RUN_PHASES, type Run, STEP_STATES } from "../runs/run.ts";
 import type { Queryable, Transaction } from "./database.ts";
 import { failPoint } from "./fail-points.ts";
 import { storableText } from "./json-text.ts";
@@ -30,6 +30,7 @@ const stepSchema = z.object({
   evidence: z.record(z.string(), json).nullable(),
 });
 const factsSchema = z.object({
+  scripts: z.record(z.string(), z.string()).default({}),
   steps: z.array(stepSchema).default([]),
   startedAt: date,
   finishedAt: date,
@@ -170,7 +171,8 @@ export async function listLogs(db: Queryable, runId: string, after: number, limi
 const phaseSchema = z.enum(RUN_PHASES);
 
 function parseRun(row: RunRow): Run {
-  const facts = parseFacts(row.facts);
+  const { scripts: _, ...facts } = parseFacts(row.facts);
+  const phase = phaseSchema.parse(row.state);
   return {
     id: row.id,
     machineId: row.machine_id,
@@ -178,8 +180,10 @@ function parseRun(row: RunRow): Run {
     type: row.type,
     plan: parsePlan(row.plan),
     params: row.params,
-    phase: phaseSchema.parse(row.state),
+    phase,
     ...facts,
+    // One that was canceled while it waited never had a look of its own that could have noted it.
+    finishedAt: facts.finishedAt ?? (isActive(phase) ? null : row.state_since),
     jobId: row.job_id,
     attempt: row.attempt,
     previousRunId: row.previous_run_id,

@@ -5,6 +5,7 @@ import type { ServiceDeps } from "../services/deps.ts";
 import { addExpectedPowerShelf } from "../services/expected-power-shelves.ts";
 import { createToken, verifyToken } from "../services/tokens.ts";
 import { refuseIfOwned } from "../store/embedded-owner-lock.ts";
+import { recordSimulatedMachines } from "./dev-machines.ts";
 import { type Server, type ServerOptions, startServer } from "./server.ts";
 import { startSimulatorProcess } from "./simulator-process.ts";
 import { Undo } from "./undo.ts";
@@ -13,6 +14,7 @@ export interface Dev extends Server {
   readonly simulatorUrl: string;
   readonly tokenPath: string;
   readonly expectedShelves: number;
+  readonly machines: number;
 }
 
 const caller = { name: "dev", roles: ["admin"], address: null } as const;
@@ -49,11 +51,13 @@ export async function startDev(options: ServerOptions & { readonly simulatorFlag
       create: ({ name, roles }) => createToken(server.deps, caller, { name, roles, expiresAt: null }),
     });
     const expectedShelves = await expectInventory(server.deps, simulator.controlUrl);
+    const machines = await recordSimulatedMachines(server.deps, caller, simulator.controlUrl);
     return {
       ...server,
       simulatorUrl: simulator.controlUrl,
       tokenPath: path,
       expectedShelves,
+      machines,
       stop: () => undo.run(),
       abandon: () => undo.abandon(),
     };

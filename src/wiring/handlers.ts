@@ -12,6 +12,7 @@ import { type ExplorerContext, expectedPowerShelfHandlers } from "../lifecycles/
 import { machineHandlers } from "../lifecycles/machine/handlers.ts";
 import { type PowerShelfContext, powerShelfHandlers } from "../lifecycles/power-shelf/handlers.ts";
 import type { PowerShelf } from "../lifecycles/power-shelf/power-shelf.ts";
+import { BegunActions } from "../runs/begun-actions.ts";
 import { type RunContext, runHandlers } from "../runs/executor.ts";
 import type { RunThing } from "../runs/lifecycle.ts";
 import type { Runbooks } from "../runs/runbooks.ts";
@@ -74,12 +75,14 @@ export function wireHandlers({
     exploreEvery,
     target: () => signIn(explorerTarget(expected), expected.bmc.mac),
   });
+  const begun = new BegunActions();
   const runContext = (run: RunThing, { hardware, steps, runbooks, instance }: RunWiring): Omit<RunContext, "call"> => {
     const { provider: name } = run.machine.spec;
     return {
       clock,
       steps,
       instance,
+      begun,
       provider: hardware.providerOf(name) ?? { name, can: {} },
       targets: stepTargets({ db, secrets, runbooks }, run.machine),
     };

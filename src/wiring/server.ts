@@ -29,6 +29,7 @@ import { createMetrics } from "../telemetry/metrics.ts";
 import { observeRpc } from "../telemetry/observers.ts";
 import { writeEndpointsFile } from "./endpoints-file.ts";
 import { type Engine, startEngine } from "./engine.ts";
+import { loadRunbooks } from "./runbook-files.ts";
 import { Undo } from "./undo.ts";
 
 /** How often the health service learns whether we are ready. */
@@ -160,7 +161,7 @@ async function startSurfaces({ config, log, version, deps, metrics, replica, eng
     routes(router) {
       registerRoutes(router, {
         services: deps,
-        runs: { steps: allSteps, capabilitiesOf: engine.capabilitiesOf },
+        runs: { steps: allSteps, runbooks: loadRunbooks(), capabilitiesOf: engine.capabilitiesOf },
         events: engine.events,
         system: { version, startedAt, replica },
         onTokenRevoked(id) {

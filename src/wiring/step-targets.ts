@@ -2,7 +2,7 @@ import { AppError, StepFailure } from "../kernel/errors.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import { targetOfKubeconfig } from "../providers/kubernetes/kubeconfig.ts";
 import type { Runbooks } from "../runs/runbooks.ts";
-import { bmcTargetOf, type StepTargets, sshTargetOf } from "../runs/targets.ts";
+import { bmcTargetOf, clusterNameOf, type StepTargets, sshTargetOf } from "../runs/targets.ts";
 import { getKubeconfig, listClusters } from "../store/clusters.ts";
 import type { Database } from "../store/database.ts";
 import { listImages } from "../store/images.ts";
@@ -33,7 +33,7 @@ export function stepTargets({ db, secrets, runbooks }: TargetWiring, machine: Ma
       return sshTargetOf(machine, { username: found.username, credentials: { privateKey: found.privateKey } });
     },
     async cluster(ref) {
-      const name = ref || machine.spec.targetCluster || "default-cluster";
+      const name = clusterNameOf(ref, machine);
       const [cluster] = await listClusters(db, { names: [name] });
       const kubeconfig = cluster && (await getKubeconfig(db, secrets, name));
       if (!cluster || kubeconfig === undefined)

@@ -31,6 +31,11 @@ const KILLS: readonly Kill[] = [
   { at: "secrets:removed",        write: "drop the secret",             before: ["keep a secret"],                           tables: ["secrets"] },
   { at: "tokens:created",         write: "create a token",              before: [],                                          tables: ["journal", "tokens"] },
   { at: "tokens:revoked",         write: "revoke all tokens",           before: ["create a token"],                          tables: ["journal", "tokens"] },
+  { at: "machine-identities:written", write: "register a machine",      before: [],                                          tables: ["journal", "machine_identities", "machines", "work"] },
+  { at: "machine-identities:written", write: "replace its MAC addresses", before: ["register a machine"],                    tables: ["journal", "machine_identities", "machines"] },
+  { at: "plans:written",          write: "create a plan",               before: [],                                          tables: ["journal", "plans"] },
+  { at: "clusters:written",       write: "create a cluster",            before: [],                                          tables: ["clusters", "journal", "secrets"] },
+  { at: "images:written",         write: "create an image",             before: [],                                          tables: ["images", "journal"] },
 ];
 
 const WRITER = join(import.meta.dirname, "..", "support", "writer-process.ts");

@@ -1,8 +1,12 @@
 import { forgetOld } from "../../src/engine/retention.ts";
 import { hours } from "../../src/kernel/duration.ts";
 import { silentLog } from "../../src/kernel/log.ts";
+import { createCluster } from "../../src/services/clusters.ts";
 import type { ServiceDeps } from "../../src/services/deps.ts";
 import { insertPowerShelfHealthReport, removePowerShelfHealthReport } from "../../src/services/health-reports.ts";
+import { createImage } from "../../src/services/images.ts";
+import { registerMachine, type SpecInput } from "../../src/services/machines.ts";
+import { createPlan } from "../../src/services/plans.ts";
 import {
   createPowerShelf,
   deletePowerShelf,
@@ -27,6 +31,24 @@ const shelf = {
 } as const;
 const report = { source: "probe", observedAt: null, triggeredBy: null, successes: [], alerts: [] } as const;
 
+const spec: SpecInput = {
+  provider: "",
+  serial: "S-1",
+  macAddresses: ["02:00:00:00:00:11", "02:00:00:00:00:12"],
+  rack: "",
+  slot: "",
+  location: "",
+  customerId: "",
+  targetClusterRef: "",
+  sshEndpoint: "",
+  sshHostKey: "",
+  jumpHosts: [],
+  bmcEndpoint: "192.0.2.11",
+  bmcProtocol: "",
+  bmcTlsTrust: "",
+};
+const image = { kind: "iso", location: "http://192.0.2.1/a.iso", digest: `sha256:${"0".repeat(64)}`, successProof: "" };
+
 /** What callers, and the clock, have written to the database outside the controller's own work. */
 export const WRITES = {
   "create shelf one": (deps) =>
@@ -47,6 +69,18 @@ export const WRITES = {
     for (const { id } of await deps.db.query<{ id: string }>("select id from tokens"))
       await revokeToken(deps, caller, id);
   },
+  "register a machine": (deps) => registerMachine(deps, caller, { id: "m-1", labels: {}, spec }),
+  "replace its MAC addresses": (deps) =>
+    registerMachine(deps, caller, { id: "m-1", labels: {}, spec: { ...spec, macAddresses: ["02:00:00:00:00:13"] } }),
+  "create a plan": (deps) =>
+    createPlan(deps, caller, {
+      planId: "mine",
+      displayName: "",
+      steps: [{ name: "reboot", kind: "reboot", payload: {} }],
+    }),
+  "create a cluster": (deps) =>
+    createCluster(deps, caller, { name: "one", apiUrl: "https://192.0.2.1:6443", kubeconfig: "secret" }),
+  "create an image": (deps) => createImage(deps, caller, { ...image, name: "one" }),
   "note a rejected sign-in": async ({ db, secrets }) =>
     noteRejected(
       db,

@@ -38,7 +38,9 @@ export function addCatalogCommands(program: Command, run: Run): void {
     .requiredOption("--location <url>", "where a BMC or an installer fetches it from")
     .requiredOption("--digest <digest>", "of what is there: sha256: and 64 hexadecimal digits")
     .addOption(
-      new Option("--success-proof <proof>", "how the installed system proves itself").choices(["token", "ssh"]).default("ssh"),
+      new Option("--success-proof <proof>", "how the installed system proves itself")
+        .choices(["token", "ssh"])
+        .default("ssh"),
     )
     .action((name: string, options: CreateImageOptions) =>
       run(async (session) => (await load()).createImage(session, name, options)),

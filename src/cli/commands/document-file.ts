@@ -21,8 +21,16 @@ export async function readDocument<D extends DescMessage>(
   }
   if (document === undefined || documents.length !== 1) throw new UsageError("--file: one document is wanted");
   try {
-    return fromJson(schema, document.toJS() as JsonValue);
+    return fromJson(schema, withoutNulls(document.toJS() as JsonValue));
   } catch (error) {
     throw new UsageError(`--file: ${error instanceof Error ? error.message : String(error)}`);
   }
+}
+
+/** `-o yaml` shows what is absent as null; of a step's kinds, all but one are. */
+function withoutNulls(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (typeof value !== "object" || value === null) return value;
+  const given = Object.entries(value).filter(([, inner]) => inner !== null);
+  return Object.fromEntries(given.map(([name, inner]) => [name, withoutNulls(inner)]));
 }

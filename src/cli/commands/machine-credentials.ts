@@ -11,10 +11,17 @@ export interface CredentialOptions extends PasswordOptions {
   readonly sshKeyFile?: string;
 }
 
-export async function setCredentials(session: Session, machineId: string, options: CredentialOptions): Promise<undefined> {
+export async function setCredentials(
+  session: Session,
+  machineId: string,
+  options: CredentialOptions,
+): Promise<undefined> {
   const { bmcUsername, sshUsername, sshKeyFile } = options;
   if (bmcUsername === undefined && sshUsername === undefined)
-    throw new UsageError("nothing to set is given", "give --bmc-username, or --ssh-username with --ssh-key-file, or both");
+    throw new UsageError(
+      "nothing to set is given",
+      "give --bmc-username, or --ssh-username with --ssh-key-file, or both",
+    );
   if ((sshUsername === undefined) !== (sshKeyFile === undefined))
     throw new UsageError("--ssh-username and --ssh-key-file belong together");
   const sshPrivateKey = sshKeyFile === undefined ? "" : readKey(sshKeyFile);

@@ -36,7 +36,8 @@ export interface RegisterOptions extends MachineFields {
 
 /** What a file says, with what the options say on top. */
 export async function registerMachine(session: Session, options: RegisterOptions): Promise<undefined> {
-  const machine = options.file === undefined ? create(MachineSchema) : await readDocument(session, options.file, MachineSchema);
+  const machine =
+    options.file === undefined ? create(MachineSchema) : await readDocument(session, options.file, MachineSchema);
   if (options.id !== undefined) machine.machineId = options.id;
   apply(machine, options);
   const client = await session.client(MachineService);
@@ -55,7 +56,11 @@ export async function updateMachine(session: Session, machineId: string, options
   await printMachine(session, updated, `Machine ${machineId} updated.`);
 }
 
-export async function labelMachine(session: Session, machineId: string, changes: readonly string[]): Promise<undefined> {
+export async function labelMachine(
+  session: Session,
+  machineId: string,
+  changes: readonly string[],
+): Promise<undefined> {
   const client = await session.client(MachineService);
   const machine = clone(MachineSchema, await client.getMachine({ machineId }, { signal: session.signal }));
   for (const change of changes) {

@@ -47,9 +47,10 @@ export async function retireMachine(
   await printMoved(session, await client.retireMachine({ machineId, comment }, { signal: session.signal }));
 }
 
-async function printMoved(session: Session, { machine }: { readonly machine?: Machine }): Promise<void> {
+async function printMoved(session: Session, { machine }: { readonly machine?: Machine | undefined }): Promise<void> {
   if (!machine) throw new Error("the server answered without the machine");
   const style = session.style();
-  if (style.format === "table") session.terminal.stdout.write(`Machine ${machine.machineId} is ${phaseOf(machine)} now.\n`);
+  if (style.format === "table")
+    session.terminal.stdout.write(`Machine ${machine.machineId} is ${phaseOf(machine)} now.\n`);
   else await printOne(session, machineThing(machine, [], style));
 }

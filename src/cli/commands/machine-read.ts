@@ -7,7 +7,10 @@ import { machineColumns, machineJson, machineThing } from "./machine-view.ts";
 const PAGE_SIZE = 500;
 const LAST_RUNS = 5;
 
-export async function listMachines(session: Session, { filter = "" }: { readonly filter?: string }): Promise<undefined> {
+export async function listMachines(
+  session: Session,
+  { filter = "" }: { readonly filter?: string },
+): Promise<undefined> {
   const client = await session.client(MachineService);
   const items: Machine[] = [];
   let pageToken = "";

@@ -82,7 +82,10 @@ function machineDetails(machine: Machine, now: Date): Detail[] {
     ["SSH", spec?.sshEndpoint ?? ""],
     ["SSH through", spec?.jumpHosts.map(({ endpoint }) => endpoint).join(" → ") ?? ""],
     ["SSH host key", spec?.sshHostKey ?? ""],
-    ["Hardware", inventory ? joined(inventory.vendor, inventory.model, after("serial", inventory.serial)) : "never read"],
+    [
+      "Hardware",
+      inventory ? joined(inventory.vendor, inventory.model, after("serial", inventory.serial)) : "never read",
+    ],
     ["Power", inventory ? `${inventory.powerState} (seen ${ago(inventory.observedAt, now)})` : ""],
     ["BMC firmware", inventory?.bmcFirmwareVersion ?? ""],
     ["Boot id", inventory?.bootId ?? ""],
@@ -103,7 +106,13 @@ function conditionRow(condition: Condition, now: Date) {
   const { type, status, reason, message, lastTransition } = condition;
   const tone: Tone = status === BAD_WHEN_TRUE.has(type) ? "bad" : "good";
   const plain = (text: string) => ({ text, tone: undefined });
-  return [plain(type), { text: status ? "yes" : "no", tone }, plain(age(lastTransition, now)), plain(reason), plain(message)];
+  return [
+    plain(type),
+    { text: status ? "yes" : "no", tone },
+    plain(age(lastTransition, now)),
+    plain(reason),
+    plain(message),
+  ];
 }
 
 const runRow = (run: Run, now: Date) =>

@@ -41,7 +41,10 @@ Examples:
     .description("show a machine: phase, conditions, who works on it, endpoints, last runs")
     .action((id: string) => run(async (session) => (await import("./machine-read.ts")).showMachine(session, id)));
   addHistoryOptions(
-    machine.command("history").argument("<id>", "a machine").description("what happened to a machine, who did it and why"),
+    machine
+      .command("history")
+      .argument("<id>", "a machine")
+      .description("what happened to a machine, who did it and why"),
   ).action((id: string, options: HistoryOptions) =>
     run(async (session) => (await import("./history-read.ts")).showHistory(session, "machine", id, options)),
   );

@@ -1,4 +1,10 @@
-import { type Plan, PlanSchema, PlanService, type Step, StepSchema } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import {
+  type Plan,
+  PlanSchema,
+  PlanService,
+  type Step,
+  StepSchema,
+} from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { PlanCatalogService } from "../../../contract/millwright/v1/plan_pb.js";
 import type { Column, OneThing, Style } from "../output.ts";
 import { printDone, printList, printOne } from "../printing.ts";
@@ -32,10 +38,12 @@ function payloadText(step: Step): string {
 
 function planThing(plan: Plan, style: Style): OneThing<Plan> {
   const rows = plan.steps.map((step) =>
-    [step.name, step.kind.case ?? "", `${step.timeoutSeconds}s`, String(step.maxRetries), payloadText(step)].map((text) => ({
-      text,
-      tone: undefined,
-    })),
+    [step.name, step.kind.case ?? "", `${step.timeoutSeconds}s`, String(step.maxRetries), payloadText(step)].map(
+      (text) => ({
+        text,
+        tone: undefined,
+      }),
+    ),
   );
   return {
     item: plan,

@@ -51,10 +51,7 @@ async function goneError(session: Session, id: string): Promise<CliError | undef
     () => undefined,
   );
   if (!last) return undefined;
-  const how =
-    last.type === "deleted"
-      ? `was deleted ${clockTime(last.at)}${last.actor === "" ? "" : ` by ${last.actor}`}`
-      : "is gone";
+  const how = last.type === "deleted" ? `was deleted ${clockTime(last.at)}`.trimEnd() : "is gone";
   return new CliError(
     EXIT.notFound,
     `power shelf ${id} does not exist any more: it ${how}`,

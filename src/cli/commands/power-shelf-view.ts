@@ -225,6 +225,8 @@ export function shelfThing(shelf: PowerShelf, style: Style): OneThing<PowerShelf
     const rows = shelf.sensors.map((sensor) => plain(sensor.name, `${sensor.value} ${sensor.unit}`.trim()));
     sections.push({ title: "Sensors", body: tableOf(["NAME", "VALUE"], rows, style) });
   }
-  if (shelf.healthSources.length > 0) sections.push(healthSection(shelf, style));
+  // A BMC that says that all is well has said so above.
+  if (shelf.healthSources.length > 1 || shelf.healthSources.some(({ alerts }) => alerts.length > 0))
+    sections.push(healthSection(shelf, style));
   return { item: shelf, columns: shelfCsvColumns, json: shelfJson, details: shelfDetails(shelf, style.now), sections };
 }

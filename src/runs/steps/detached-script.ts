@@ -30,7 +30,10 @@ export const newMark = (): string => randomBytes(12).toString("hex");
 const DIRECTORY = "/var/tmp/millwright-";
 const MARKS_ARE_KEPT_DAYS = 7;
 
-/** Old marks go when the next script comes; those of this one stay, since they are what a later reader goes by. */
+/**
+ * In a session of its own where the machine can, so that all of it can be ended together. Old marks go when the next script comes; those of this one
+ * stay, since they are what a later reader goes by.
+ */
 const START = `umask 077
 dir="${DIRECTORY}$MILLWRIGHT_MARK"
 find /var/tmp -maxdepth 1 -name 'millwright-*' -mtime +${MARKS_ARE_KEPT_DAYS} -exec rm -rf {} + 2>/dev/null
@@ -39,7 +42,9 @@ mkdir "$dir" || exit 1
 printf '%s' "$MILLWRIGHT_SCRIPT" > "$dir/script"
 unset MILLWRIGHT_SCRIPT
 echo yes > "$dir/started"
-nohup sh -c 'echo $$ > "$1/pid"; sh -c "$(cat "$1/script")"; echo $? > "$1/exit"' millwright "$dir" > "$dir/stdout" 2> "$dir/stderr" < /dev/null &
+launch=""
+if command -v setsid >/dev/null 2>&1; then launch=setsid; fi
+$launch nohup sh -c 'echo $$ > "$1/pid"; sh -c "$(cat "$1/script")"; echo $? > "$1/exit"' millwright "$dir" > "$dir/stdout" 2> "$dir/stderr" < /dev/null &
 `;
 
 /** A process of the same number after a reboot is told apart by the mark in its environment. */
@@ -58,7 +63,11 @@ if [ "$MILLWRIGHT_FROM" = 0 ]; then cat "$file"; else tail -c "+$(($MILLWRIGHT_F
 `;
 
 const END = `dir="${DIRECTORY}$MILLWRIGHT_MARK"
-if [ -s "$dir/pid" ] && [ ! -s "$dir/exit" ]; then kill -TERM "$(cat "$dir/pid")" 2>/dev/null; fi
+if [ ! -s "$dir/pid" ] || [ -s "$dir/exit" ]; then exit 0; fi
+pid="$(cat "$dir/pid")"
+if grep -q "MILLWRIGHT_MARK=$MILLWRIGHT_MARK" "/proc/$pid/environ" 2>/dev/null; then
+  kill -s TERM -- "-$pid" 2>/dev/null || kill -s TERM "$pid" 2>/dev/null
+fi
 exit 0
 `;
 
@@ -90,7 +99,7 @@ export async function readState(script: DetachedScript): Promise<ScriptState> {
   throw new StepFailure("retry", `the machine does not tell how far the script is (exit code ${code})`);
 }
 
-/** Ends it if it still runs; best effort. */
+/** Ends it and all that it started, if it still runs; best effort. */
 export const endDetached = async (script: DetachedScript): Promise<void> => {
   await ask(script, END, {});
 };

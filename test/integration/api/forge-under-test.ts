@@ -126,13 +126,13 @@ export async function dumpTables(db: Database, except: readonly string[] = []): 
 /** Code, offending field and message of a call that must fail. */
 export async function refusal(
   call: Promise<unknown>,
-): Promise<{ code: ConnectError["code"]; field: string; message: string }> {
+): Promise<{ code: ConnectError["code"]; kind: string; field: string; message: string }> {
   try {
     await call;
   } catch (error) {
     const failure = ConnectError.from(error);
     const [info] = failure.findDetails(ErrorInfoSchema);
-    return { code: failure.code, field: info?.field ?? "", message: failure.rawMessage };
+    return { code: failure.code, kind: info?.kind ?? "", field: info?.field ?? "", message: failure.rawMessage };
   }
   throw new Error("the call succeeded");
 }

@@ -266,7 +266,12 @@ describe("failures of work", () => {
     await placeWidgets(database.db, ["w", "x"], "kicked");
     await age("w", "6 minutes");
     const counts = await countStates(database.db, widgetStore as unknown as ThingStore);
-    expect(counts.find(({ state }) => state === "kicked")).toEqual({ state: "kicked", things: 2, aboveSla: 1, failing: 0 });
+    expect(counts.find(({ state }) => state === "kicked")).toEqual({
+      state: "kicked",
+      things: 2,
+      aboveSla: 1,
+      failing: 0,
+    });
   });
 });
 

@@ -115,7 +115,7 @@ export async function begin(
     payload: step.parse(payload, kind),
     machine: bench.machine,
     targets: targetsOf(bench),
-    can: can as ActingContext<JsonObject, JsonObject>["can"],
+    can: can as unknown as ActingContext<JsonObject, JsonObject>["can"],
     call: { signal, subject: "test", mayTouchDevice: (wanted: number) => Math.min(wanted, minutes(1)) as never },
     log: (text: string | Uint8Array) =>
       void bench.log.push(typeof text === "string" ? text : Buffer.from(text).toString()),

@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { bmcPortOf, parseBmcAddress, parseEndpoint } from "./endpoint.ts";
+
+test.each([
+  ["10.0.0.7", { address: "10.0.0.7", port: null }],
+  ["10.0.0.7:8443", { address: "10.0.0.7", port: 8443 }],
+  ["bmc-7.example:22", { address: "bmc-7.example", port: 22 }],
+  ["fe80::1", { address: "fe80::1", port: null }],
+  ["[fe80::1]:22", { address: "fe80::1", port: 22 }],
+])("%s is an endpoint", (text, endpoint) => {
+  expect(parseEndpoint(text, "f")).toEqual(endpoint);
+});
+
+test.each(["", "a b", "10.0.0.7:0", "10.0.0.7:65536", "a:b:c", "[bmc]:22", "-a", "root@10.0.0.7"])(
+  "%j is no endpoint, and the answer names the field",
+  (text) => {
+    expect(() => parseEndpoint(text, "f")).toThrow(
+      expect.objectContaining({ kind: "invalid_argument", detail: { field: "f" } }),
+    );
+  },
+);
+
+test.each([
+  ["10.0.0.7", "https", null, 443],
+  ["https://10.0.0.7/", "https", null, 443],
+  ["HTTP://10.0.0.7", "http", null, 80],
+  ["http://10.0.0.7:8080", "http", 8080, 8080],
+])("the BMC %s speaks %s", (text, scheme, port, listens) => {
+  const bmc = parseBmcAddress(text, "f");
+  expect(bmc).toEqual({ address: "10.0.0.7", port, scheme });
+  expect(bmcPortOf({ ...bmc, protocol: null })).toBe(listens);
+});
+
+test("IPMI has a port of its own", () => {
+  expect(bmcPortOf({ ...parseBmcAddress("10.0.0.7", "f"), protocol: "ipmi" })).toBe(623);
+});
+
+test.each(["ftp://10.0.0.7", "https://10.0.0.7/redfish", "https://"])("%s is no BMC", (text) => {
+  expect(() => parseBmcAddress(text, "f")).toThrow("f: ");
+});

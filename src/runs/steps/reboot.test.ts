@@ -1,0 +1,97 @@
+import { describe, expect, test } from "vitest";
+import type { BootProgress } from "../../capabilities/machine-inspect.ts";
+import { aMachine, benchOf, exited, fakeSystem, unreachable } from "./step-bench.ts";
+
+const BOOT_ID = "/proc/sys/kernel/random/boot_id";
+
+/** A machine whose boot the test decides on. */
+function world(start: { bootId?: string; lastReset?: string | null; progress?: BootProgress } = {}) {
+  const seen = {
+    bootId: "b1" as string | undefined,
+    lastReset: "r1" as string | null,
+    progress: "running" as BootProgress,
+    ...start,
+  };
+  const resets: string[] = [];
+  const can = {
+    exec: {
+      ...fakeSystem(() => (seen.bootId === undefined ? undefined : { [BOOT_ID]: `${seen.bootId}\n` })),
+      run: async () => exited(0),
+    },
+    machine: { readBoot: async () => ({ lastReset: seen.lastReset, progress: seen.progress }) },
+    reset: {
+      resetPower: async (_target: unknown, mode: string) => {
+        resets.push(mode);
+      },
+    },
+  };
+  return { seen, resets, can };
+}
+
+describe("a reboot", () => {
+  test("notes the boot id and the last reset before anything is done", async () => {
+    const { can } = world();
+    expect(await benchOf("reboot", {}, can).before()).toEqual({ bootId: "b1", lastReset: "r1" });
+  });
+
+  test("is not begun when nothing could prove it", async () => {
+    const { can, seen } = world({ lastReset: null });
+    seen.bootId = undefined;
+    await expect(benchOf("reboot", {}, can).before()).rejects.toMatchObject({ disposition: "retry" });
+  });
+
+  test.each([
+    { bootId: "b1", lastReset: "r1", expected: "not_done" },
+    { bootId: "b1", lastReset: "r2", expected: "in_progress" },
+    { bootId: undefined, lastReset: "r1", expected: "in_progress" },
+    { bootId: undefined, lastReset: "r2", expected: "in_progress" },
+    { bootId: "b2", lastReset: "r2", expected: "done" },
+    { bootId: "b2", lastReset: null, expected: "done" },
+  ])("with boot id $bootId and reset $lastReset after b1 and r1 is $expected", async ({ expected, ...now }) => {
+    const { can, seen } = world();
+    Object.assign(seen, now);
+    expect(await benchOf("reboot", {}, can).probe({ bootId: "b1", lastReset: "r1" })).toMatchObject({
+      state: expected,
+    });
+  });
+
+  test.each([
+    { lastReset: "r1", progress: "running", expected: "not_done" },
+    { lastReset: "r2", progress: "booting", expected: "in_progress" },
+    { lastReset: "r2", progress: "running", expected: "done" },
+  ] as const)("of a machine without SSH, reset $lastReset and $progress is $expected", async ({ expected, ...now }) => {
+    const { can, seen } = world();
+    Object.assign(seen, now);
+    const bench = benchOf("reboot", {}, can, { machine: aMachine({ ssh: null }) });
+    expect(await bench.probe({ bootId: null, lastReset: "r1" })).toMatchObject({ state: expected });
+  });
+
+  test("that only the BMC could prove is unknown while the BMC is silent", async () => {
+    const { can } = world();
+    const silent = { ...can, machine: { readBoot: unreachable } };
+    const bench = benchOf("reboot", {}, silent, { machine: aMachine({ ssh: null }) });
+    expect(await bench.probe({ bootId: null, lastReset: "r1" })).toEqual({ state: "unknown" });
+  });
+
+  test.each([
+    [{ force: false }, ["graceful"]],
+    [{ force: true }, ["forced"]],
+    [{ mode: "in_band" }, []],
+  ])("of %j resets the machine %j", async (payload, expected) => {
+    const { can, resets } = world();
+    await benchOf("reboot", payload, can).act({ bootId: "b1", lastReset: "r1" });
+    expect(resets).toEqual(expected);
+  });
+
+  test("in band takes a machine that is gone before it answered for one that obeyed", async () => {
+    const { can } = world();
+    const gone = { ...can, exec: { ...can.exec, run: async () => unreachable() } };
+    await expect(
+      benchOf("reboot", { mode: "in_band" }, gone).act({ bootId: "b1", lastReset: null }),
+    ).resolves.toBeUndefined();
+    const refusing = { ...can, exec: { ...can.exec, run: async () => exited(1) } };
+    await expect(
+      benchOf("reboot", { mode: "in_band" }, refusing).act({ bootId: "b1", lastReset: null }),
+    ).rejects.toThrow("refused to reboot");
+  });
+});

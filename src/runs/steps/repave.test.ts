@@ -1,0 +1,149 @@
+import { describe, expect, test } from "vitest";
+import { StepFailure } from "../../kernel/errors.ts";
+import { readProbe } from "../step.ts";
+import { parseStamp } from "./install-stamp.ts";
+import { judge } from "./repave.ts";
+import { anImage, anSsh, benchOf, fakeSystem, unreachable } from "./step-bench.ts";
+
+const evidence = { token: "t1", digest: anImage.digest, location: anImage.location, bootId: "b1", lastReset: "r1" };
+const stamp = (change: Readonly<Record<string, string>> = {}) =>
+  Object.entries({ image: "ubuntu", digest: anImage.digest, machine: "m-1", serial: "S1", token: "t1", ...change })
+    .map(([key, value]) => `${key}=${value}\n`)
+    .join("");
+
+function world(files: Readonly<Record<string, string>> | undefined, override: "once" | "always" = "once") {
+  const calls: string[] = [];
+  const note = (name: string) => async () => {
+    calls.push(name);
+  };
+  const can = {
+    exec: fakeSystem(() => files),
+    machine: { readBoot: async () => ({ lastReset: "r2", progress: "booting" as const }) },
+    imaging: {
+      prepare: note("prepare"),
+      start: note("start"),
+      cleanUp: note("cleanUp"),
+      readProgress: async () => ({ inserted: true, armed: false }),
+    },
+    boot: {
+      readBootOverride: async () => ({ source: "cd" as const, lasts: override }),
+      clearBootOverride: note("clearBootOverride"),
+    },
+  };
+  return { can, calls };
+}
+const booted = (text: string) => ({ "/etc/millwright-image": text, "/proc/sys/kernel/random/boot_id": "b2\n" });
+
+describe("an installation", () => {
+  test("has another token each time, made before anything is done", async () => {
+    const { can, calls } = world(booted(""));
+    const bench = benchOf("repave", { image: "ubuntu" }, can);
+    const [one, other] = [await bench.before(), await bench.before()];
+    expect(one).toMatchObject({ digest: anImage.digest, bootId: "b2", lastReset: "r2" });
+    expect(one.token).not.toBe(other.token);
+    expect(calls).toEqual([]);
+  });
+
+  test("puts the medium in before it restarts the machine", async () => {
+    const { can, calls } = world(undefined);
+    await benchOf("repave", { image: "ubuntu" }, can).act(evidence);
+    expect(calls).toEqual(["prepare", "start"]);
+  });
+
+  test("is done when the system shows the token, the digest and the machine, and the medium is then put away", async () => {
+    const { can, calls } = world(booted(stamp()));
+    expect(await benchOf("repave", { image: "ubuntu" }, can).probe(evidence)).toMatchObject({
+      state: "done",
+      facts: { sshHostKey: "ssh-ed25519 NEW", bootId: "b2" },
+      conditions: [{ type: "Provisioned", status: true }],
+    });
+    expect(calls).toEqual(["cleanUp"]);
+  });
+
+  test("is not over while the medium cannot be put away", async () => {
+    const { can } = world(booted(stamp()));
+    const silent = { ...can, imaging: { ...can.imaging, cleanUp: unreachable } };
+    expect(await benchOf("repave", { image: "ubuntu" }, silent).probe(evidence)).toMatchObject({ state: "unknown" });
+  });
+
+  test.each([
+    [{ digest: "sha256:other" }, "fail"],
+    [{ machine: "m-2", serial: "S2" }, "intervene"],
+  ])("whose system shows the token but %j fails", async (change, disposition) => {
+    const { can } = world(booted(stamp(change)));
+    await expect(benchOf("repave", { image: "ubuntu" }, can).probe(evidence)).rejects.toMatchObject({ disposition });
+  });
+
+  test("is known by its serial number when the machine was registered under another name", async () => {
+    const { can } = world(booted(stamp({ machine: "other-name" })));
+    expect(await benchOf("repave", { image: "ubuntu" }, can).probe(evidence)).toMatchObject({ state: "done" });
+  });
+
+  test("with the token of another order is none of ours", async () => {
+    const { can } = world(booted(stamp({ token: "t0" })));
+    await expect(benchOf("repave", { image: "ubuntu" }, can).probe(evidence)).rejects.toThrow(
+      "not from this installation",
+    );
+  });
+
+  test("tells a BMC that keeps the medium for every boot to stop, once the installer has begun", async () => {
+    const kept = world(undefined, "always");
+    expect(await benchOf("repave", { image: "ubuntu" }, kept.can).probe(evidence)).toMatchObject({
+      state: "in_progress",
+    });
+    expect(kept.calls).toEqual(["clearBootOverride"]);
+    const once = world(undefined, "once");
+    await benchOf("repave", { image: "ubuntu" }, once.can).probe(evidence);
+    expect(once.calls).toEqual([]);
+  });
+
+  test("is unknown while neither the system nor the BMC answers", async () => {
+    const { can } = world(undefined);
+    const silent = { ...can, machine: { readBoot: unreachable } };
+    expect(await benchOf("repave", { image: "ubuntu" }, silent).probe(evidence)).toMatchObject({ state: "unknown" });
+  });
+
+  test("is refused where only a password could sign in to the new system", async () => {
+    const { can } = world(undefined);
+    const ssh = async () => ({ ...anSsh, credentials: { password: "secret" } });
+    await expect(benchOf("repave", { image: "ubuntu" }, can, { targets: { ssh } }).before()).rejects.toMatchObject({
+      disposition: "fail",
+      message: expect.not.stringContaining("secret"),
+    });
+  });
+});
+
+// biome-ignore format: a table is read by its columns
+test.each([
+  // system now   reset now   medium in, armed   before: boot, reset   expected
+  ["b1",          "r1",       true,  true,       "b1", "r1",           "not_done"],
+  ["b1",          "r2",       true,  true,       "b1", "r1",           "in_progress"],
+  [undefined,     "r2",       true,  false,      "b1", "r1",           "in_progress"],
+  [undefined,     "r2",       false, false,      "b1", "r1",           "in_progress"],
+  [undefined,     "r1",       true,  true,       "b1", "r1",           "not_done"],
+  ["b2",          "r2",       true,  false,      "b1", "r1",           "failed"],
+  // A BMC that does not tell of resets.
+  ["b1",          null,       true,  true,       "b1", null,           "not_done"],
+  [undefined,     null,       true,  true,       "b1", null,           "in_progress"],
+  [undefined,     null,       false, false,      "b1", null,           "not_done"],
+  ["b2",          null,       true,  false,      "b1", null,           "failed"],
+  // And a machine that was down before.
+  [undefined,     null,       true,  true,       null, null,           "not_done"],
+  [undefined,     null,       true,  false,      null, null,           "in_progress"],
+] as const)("system %s, reset %s, medium in: %s, armed: %s, after boot %s and reset %s is %s",
+  (bootId, lastReset, inserted, armed, bootBefore, resetBefore, expected) => {
+    const look = () => {
+      try {
+        return readProbe(judge({ evidence: { ...evidence, bootId: bootBefore, lastReset: resetBefore }, bootId, lastReset, imaging: { inserted, armed }, doing: "booting" })).state;
+      } catch (error) {
+        return error instanceof StepFailure ? "failed" : error;
+      }
+    };
+    expect(look()).toBe(expected);
+  });
+
+test("a stamp without a token is not from us", () => {
+  expect(parseStamp(undefined)).toBeUndefined();
+  expect(parseStamp("image=x\ndigest=y\n")).toBeUndefined();
+  expect(parseStamp("token = abc\nnonsense\ndigest=a=b\n")).toMatchObject({ token: "abc", digest: "a=b" });
+});

@@ -1,0 +1,112 @@
+import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import type { Capabilities } from "../../capabilities/provider.ts";
+import type { RemoteExec, RemoteExit } from "../../capabilities/remote-exec.ts";
+import type { SshTarget } from "../../capabilities/ssh-target.ts";
+import type { Duration } from "../../kernel/duration.ts";
+import type { MachineId } from "../../kernel/ids.ts";
+import type { JsonObject } from "../../kernel/lifecycle.ts";
+import type { Machine } from "../../lifecycles/machine/machine.ts";
+import { Runbooks } from "../runbooks.ts";
+import { type AnyStep, type ProbeReport, readProbe } from "../step.ts";
+import type { StepTargets } from "../targets.ts";
+import { allSteps } from "./index.ts";
+
+/** For tests of steps: a machine made of plain values, and capabilities that a test writes down. */
+export const unreachable = (): never => {
+  throw new DeviceFailure("retry", "unreachable", "nobody answers");
+};
+
+export const aBmc: BmcTarget = {
+  address: "10.0.0.1",
+  port: 443,
+  scheme: "https",
+  username: "root",
+  password: "secret",
+  trust: { mode: "off" },
+};
+export const anSsh: SshTarget = {
+  address: "10.0.0.2",
+  port: 22,
+  username: "root",
+  credentials: { privateKey: "key" },
+  hostKey: "ssh-ed25519 AAAA",
+  jumpHosts: [],
+};
+export const anImage = { ref: "ubuntu", digest: "sha256:1234", location: "http://images/ubuntu.iso" };
+
+export function aMachine(spec: Partial<Machine["spec"]> = {}): Machine {
+  return {
+    id: "m-1" as MachineId,
+    spec: {
+      serial: "S1",
+      targetCluster: "c1",
+      ssh: { address: "10.0.0.2", port: 22, hostKey: null, jumpHosts: [] },
+      bmc: { address: "10.0.0.1", port: null, protocol: null, scheme: "https", trust: "off" },
+      ...spec,
+    },
+    facts: { serial: null, sshHostKey: null, certificateFingerprint: null },
+  } as unknown as Machine;
+}
+
+export type Fakes = { readonly [C in keyof Capabilities]?: Partial<Capabilities[C]> };
+
+export interface StepBench {
+  readonly log: string[];
+  before(): Promise<JsonObject>;
+  act(evidence: JsonObject): Promise<void>;
+  probe(evidence: JsonObject): Promise<ProbeReport>;
+}
+
+export function benchOf(
+  kind: string,
+  payload: JsonObject,
+  can: Fakes,
+  around: {
+    readonly machine?: Machine;
+    readonly targets?: Partial<StepTargets>;
+    readonly scripts?: Record<string, string>;
+  } = {},
+): StepBench {
+  const step = allSteps.get(kind) as AnyStep;
+  const log: string[] = [];
+  const runbooks = new Runbooks(around.scripts ?? {});
+  const context = {
+    payload: step.parse(payload, kind),
+    machine: around.machine ?? aMachine(),
+    targets: {
+      bmc: async () => aBmc,
+      ssh: async () => anSsh,
+      cluster: async () => ({ name: "c1", apiUrl: "https://c1", ca: null, credentials: { token: "t" } }),
+      image: async () => anImage,
+      script: async (ref: string) => runbooks.resolve(ref, "script_ref"),
+      ...around.targets,
+    },
+    can: can as Parameters<AnyStep["before"]>[0]["can"],
+    call: {
+      signal: new AbortController().signal,
+      subject: "test",
+      mayTouchDevice: (wanted: Duration) => wanted,
+    },
+    log: (text: string | Uint8Array) => void log.push(Buffer.from(text).toString("utf8")),
+    params: {},
+  };
+  return {
+    log,
+    before: () => step.before(context),
+    act: (evidence) => step.act({ ...context, evidence }),
+    probe: async (evidence) => readProbe(await step.probe({ ...context, evidence })),
+  };
+}
+
+/** An operating system made of files; undefined as a whole while nobody answers. */
+export function fakeSystem(files: () => Readonly<Record<string, string>> | undefined): Partial<RemoteExec> {
+  return {
+    async readFile(_target, path) {
+      const now = files();
+      return now === undefined ? unreachable() : { text: now[path], hostKey: "ssh-ed25519 NEW" };
+    },
+  };
+}
+
+export const exited = (code: number, output = ""): RemoteExit => ({ code, signal: null, output });

@@ -1,0 +1,58 @@
+import { AppError } from "../kernel/errors.ts";
+import type { Machine } from "../lifecycles/machine/machine.ts";
+import type { Plan } from "../runs/plan.ts";
+import type { Runbooks } from "../runs/runbooks.ts";
+import type { AnyStep } from "../runs/step.ts";
+import { clusterNameOf, type Reference } from "../runs/targets.ts";
+import { listClusters } from "../store/clusters.ts";
+import type { Queryable } from "../store/database.ts";
+import { listImages } from "../store/images.ts";
+
+export interface ReferenceDeps {
+  readonly steps: ReadonlyMap<string, AnyStep>;
+  readonly runbooks: Pick<Runbooks, "find" | "refs">;
+}
+
+interface Named extends Reference {
+  readonly step: string;
+}
+
+/**
+ * Refuses a plan that names a cluster, an image or a script that is not there: a run would find out only after it has changed
+ * the machine. Returns the digests of its scripts by their names, to be frozen into the run.
+ */
+export async function checkReferences(
+  db: Queryable,
+  { steps, runbooks }: ReferenceDeps,
+  { machine, plan }: { readonly machine: Machine; readonly plan: Plan },
+): Promise<Record<string, string>> {
+  const named: Named[] = plan.steps.flatMap((step) =>
+    (steps.get(step.kind)?.refersTo(step.payload) ?? []).map(({ kind, ref }) => ({
+      step: step.name,
+      kind,
+      ref: kind === "cluster" ? clusterNameOf(ref, machine) : ref,
+    })),
+  );
+  const refs = (kind: Reference["kind"]) => named.filter((one) => one.kind === kind).map(({ ref }) => ref);
+  const [clusters, images] = [refs("cluster"), refs("image")];
+  const known = {
+    cluster: new Set(
+      clusters.length === 0 ? [] : (await listClusters(db, { names: clusters })).map(({ name }) => name),
+    ),
+    image: new Set(images.length === 0 ? [] : (await listImages(db, { names: images })).map(({ name }) => name)),
+    script: new Set(runbooks.refs),
+  };
+  const missing = named.find(({ kind, ref }) => !known[kind].has(ref));
+  if (missing) throw unknown(missing, runbooks.refs);
+  return Object.fromEntries(refs("script").map((ref) => [ref, runbooks.find(ref)?.digest ?? ""]));
+}
+
+function unknown({ step, kind, ref }: Named, scripts: readonly string[]): AppError {
+  const what = `plan_id: step ${step} names the ${kind} ${JSON.stringify(ref)}, which is not there`;
+  return kind === "script"
+    ? new AppError("invalid_argument", `${what}; known: ${scripts.join(", ")}`, { field: "plan_id" })
+    : new AppError("invalid_argument", `${what}; create it first, or choose another plan`, {
+        field: "plan_id",
+        next: `millwright ${kind} list`,
+      });
+}

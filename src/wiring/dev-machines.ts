@@ -1,0 +1,106 @@
+import { z } from "zod";
+import { AppError } from "../kernel/errors.ts";
+import type { Caller } from "../services/caller.ts";
+import { createCluster } from "../services/clusters.ts";
+import type { ServiceDeps } from "../services/deps.ts";
+import { createImage } from "../services/images.ts";
+import { setMachineCredentials } from "../services/machine-credentials.ts";
+import { getMachine, registerMachine } from "../services/machines.ts";
+
+const machinesSchema = z.array(
+  z.object({
+    machine_id: z.string(),
+    serial: z.string(),
+    mac_addresses: z.array(z.string()),
+    rack: z.string(),
+    slot: z.coerce.string(),
+    bmc_endpoint: z.string(),
+    bmc_username: z.string(),
+    bmc_password: z.string(),
+    ssh_endpoint: z.string().optional(),
+    ssh_username: z.string().optional(),
+    ssh_private_key: z.string().optional(),
+    jump: z.object({ endpoint: z.string(), username: z.string() }).optional(),
+  }),
+);
+const clustersSchema = z.array(z.object({ name: z.string(), api_url: z.string(), kubeconfig: z.string() }));
+const imagesSchema = z.array(z.object({ ref: z.string(), digest: z.string(), url: z.string() }));
+const bastionSchema = z.object({ host_key: z.string() });
+
+type SimulatedMachine = z.infer<typeof machinesSchema>[number];
+
+/** Below the connections that there are: commits at the same moment cost hardly more than one. */
+const AT_ONCE = 8;
+
+/** What a simulated site has for machines; a simulator that does not know them has none. */
+export async function recordSimulatedMachines(deps: ServiceDeps, caller: Caller, controlUrl: string): Promise<number> {
+  const read = async <T>(path: string, schema: z.ZodType<T>): Promise<T | undefined> => {
+    const answer = await fetch(new URL(path, controlUrl));
+    return answer.ok ? schema.parse(await answer.json()) : undefined;
+  };
+  for (const { name, api_url, kubeconfig } of (await read("/clusters", clustersSchema)) ?? [])
+    await unlessThere(createCluster(deps, caller, { name, apiUrl: api_url, kubeconfig }));
+  for (const { ref, digest, url } of (await read("/images", imagesSchema)) ?? []) {
+    const image = { name: ref, kind: "iso", location: url, digest, successProof: "ssh" };
+    await unlessThere(createImage(deps, caller, image));
+  }
+  const machines = (await read("/inventory/machines", machinesSchema)) ?? [];
+  const bastion = machines.some(({ jump }) => jump) ? await read("/bastion", bastionSchema) : undefined;
+  for (let from = 0; from < machines.length; from += AT_ONCE) {
+    const some = machines.slice(from, from + AT_ONCE);
+    await Promise.all(some.map((machine) => recordMachine(deps, caller, machine, bastion?.host_key)));
+  }
+  return machines.length;
+}
+
+/** As its operator would. One on record already stays as it is: somebody may have changed it. */
+async function recordMachine(
+  deps: ServiceDeps,
+  caller: Caller,
+  machine: SimulatedMachine,
+  bastionKey: string | undefined,
+): Promise<void> {
+  const { machine_id: id, jump } = machine;
+  const known = await getMachine(deps, id).catch(ifMissing);
+  if (known) return;
+  await registerMachine(deps, caller, {
+    id,
+    labels: { simulated: "true" },
+    spec: {
+      provider: "",
+      serial: machine.serial,
+      macAddresses: machine.mac_addresses,
+      rack: machine.rack,
+      slot: machine.slot,
+      location: "",
+      customerId: "",
+      targetClusterRef: "default-cluster",
+      sshEndpoint: machine.ssh_endpoint ?? "",
+      sshHostKey: "",
+      jumpHosts:
+        jump && bastionKey !== undefined
+          ? [{ endpoint: jump.endpoint, hostKey: bastionKey, username: jump.username }]
+          : [],
+      bmcEndpoint: machine.bmc_endpoint,
+      bmcProtocol: "redfish",
+      bmcTlsTrust: "pin",
+    },
+  });
+  await setMachineCredentials(deps, caller, {
+    machineId: id,
+    bmcUsername: machine.bmc_username,
+    bmcPassword: machine.bmc_password,
+    sshUsername: machine.ssh_private_key === undefined ? "" : (machine.ssh_username ?? ""),
+    sshPrivateKey: machine.ssh_username === undefined ? "" : (machine.ssh_private_key ?? ""),
+  });
+}
+
+const ifMissing = (error: unknown): undefined => {
+  if (!(error instanceof AppError) || error.kind !== "not_found") throw error;
+};
+
+async function unlessThere(creating: Promise<unknown>): Promise<void> {
+  await creating.catch((error: unknown) => {
+    if (!(error instanceof AppError) || error.kind !== "already_exists") throw error;
+  });
+}

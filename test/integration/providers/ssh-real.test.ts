@@ -1,0 +1,259 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdirSync } from "node:fs";
+import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+import ssh2 from "ssh2";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { aCall } from "../../../src/capabilities/conformance/device-bench.ts";
+import type { SshTarget } from "../../../src/capabilities/ssh-target.ts";
+import { milliseconds, seconds } from "../../../src/kernel/duration.ts";
+import { createSshProvider, type SshProvider } from "../../../src/providers/ssh/ssh-provider.ts";
+import {
+  endDetached,
+  newMark,
+  OutputReader,
+  readState,
+  startDetached,
+} from "../../../src/runs/steps/detached-script.ts";
+
+const SSHD = "/usr/sbin/sshd";
+
+interface RealServer {
+  readonly target: SshTarget;
+  readonly process: ChildProcess;
+  readonly directory: string;
+}
+
+let provider: SshProvider;
+const servers: RealServer[] = [];
+
+beforeEach(() => {
+  provider = createSshProvider();
+});
+afterEach(async () => {
+  provider.close();
+  for (const { process: child, directory } of servers.splice(0)) {
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    child.kill();
+    await ended;
+    await rm(directory, { recursive: true, force: true });
+  }
+});
+
+describe.skipIf(!existsSync(SSHD))("against the OpenSSH server (skipped where openssh-server is not installed)", () => {
+  const run = (target: SshTarget, script: string, env: Record<string, string> = {}) =>
+    provider.can.exec.run(target, { script, env, timeout: seconds(10) }, aCall());
+
+  test("a script comes by standard input, with its variables, and its exit code comes back", async () => {
+    const { target } = await startSshd();
+    const text = `it's $HOME; "$(id)"\nand a second line`;
+    const exit = await run(target, 'printf %s "$SAID"; echo oops >&2; exit 7\n', { SAID: text });
+    expect(exit).toEqual({ code: 7, signal: null, output: text });
+  });
+
+  test("goes by way of a jump host that has a pinned key of its own", async () => {
+    const jump = (await startSshd()).target;
+    const { target } = await startSshd();
+    const { address, port, username, hostKey } = jump;
+    const through = { ...target, credentials: jump.credentials };
+    // Both accept the same key, as jump hosts take the machine's credentials.
+    await accept(through);
+    const jumpHosts = [{ address, port, username, hostKey: hostKey ?? "" }];
+    expect(await run({ ...through, jumpHosts }, "echo $SSH_CONNECTION\n")).toMatchObject({ code: 0 });
+    const wrong = [{ address, port, username, hostKey: target.hostKey ?? "" }];
+    await expect(run({ ...through, jumpHosts: wrong }, "true\n")).rejects.toMatchObject({
+      disposition: "intervene",
+      reason: "certificate",
+    });
+  });
+
+  test("a machine that shows another key than the pinned one is not signed in to", async () => {
+    const { target } = await startSshd();
+    const other = (await startSshd()).target;
+    await expect(run({ ...target, hostKey: other.hostKey }, "true\n")).rejects.toMatchObject({
+      disposition: "intervene",
+    });
+    expect(await provider.can.exec.readHostKey({ ...target, hostKey: other.hostKey }, aCall())).toBe(target.hostKey);
+  });
+
+  test("a key that is not accepted fails for good and is named as the cause", async () => {
+    const { target } = await startSshd();
+    const { privateKey } = newKey();
+    await expect(run({ ...target, credentials: { privateKey } }, "true\n")).rejects.toMatchObject({
+      disposition: "fail",
+      reason: "credentials",
+    });
+  });
+
+  test("reads small files, and tells which are not there", async () => {
+    const { target } = await startSshd();
+    const { text, hostKey } = await provider.can.exec.readFile(target, "/proc/sys/kernel/random/boot_id", aCall());
+    expect(text).toBe(await readFile("/proc/sys/kernel/random/boot_id", "utf8"));
+    expect(hostKey).toBe(target.hostKey);
+    expect((await provider.can.exec.readFile(target, "/no/such/file", aCall())).text).toBeUndefined();
+  });
+
+  test("a caller who stops waiting is not kept, and the connection serves the next one", async () => {
+    const { target, directory } = await startSshd();
+    const stop = new AbortController();
+    const begun = join(directory, "begun");
+    // Ends by itself with the directory: no server promises to end what nobody waits for any more.
+    const script = `echo yes > ${begun}\nwhile [ -e ${begun} ]; do sleep 0.05; done\n`;
+    const running = provider.can.exec.run(
+      target,
+      { script, env: {}, timeout: seconds(60) },
+      aCall({ signal: stop.signal }),
+    );
+    await vi.waitFor(() => expect(existsSync(begun)).toBe(true), { timeout: 5_000 });
+    stop.abort();
+    await expect(running).rejects.toThrow("stopped");
+    expect(await run(target, "echo still here\n")).toMatchObject({ code: 0, output: "still here\n" });
+  });
+
+  test("a detached script outlives the connection and is found again by its mark", async () => {
+    const { target, directory } = await startSshd();
+    const go = join(directory, "go");
+    const script = { mark: newMark(), exec: provider.can.exec, ssh: target, call: aCall() };
+    const text = `echo first; while [ ! -e ${go} ]; do sleep 0.05; done; echo "second $WORD"; echo bad >&2; exit 3`;
+    expect(await readState(script)).toEqual({ is: "absent" });
+    await startDetached(script, { text, env: { WORD: "it's" } });
+    await vi.waitFor(async () => expect(await readState(script)).toEqual({ is: "running" }));
+    provider.close();
+    provider = createSshProvider();
+    const again = { ...script, exec: provider.can.exec };
+    expect(await readState(again)).toEqual({ is: "running" });
+    const reader = new OutputReader();
+    const seen: string[] = [];
+    const log = (chunk: string | Uint8Array, stream = "stdout") => void seen.push(`${stream}: ${Buffer.from(chunk)}`);
+    await reader.passOn(again, log);
+    await startDetached(again, { text, env: {} });
+    await writeFile(go, "");
+    await vi.waitFor(async () => expect(await readState(again)).toEqual({ is: "ended", code: 3 }), { timeout: 5_000 });
+    await reader.passOn(again, log);
+    await rm(`/var/tmp/millwright-${script.mark}`, { recursive: true });
+    expect(seen).toEqual(["stdout: first\n", "stdout: second it's\n", "stderr: bad\n"]);
+  });
+
+  test("a detached script is ended with all that it started, and seen to have been cut off", async () => {
+    const { target, directory } = await startSshd();
+    const script = { mark: newMark(), exec: provider.can.exec, ssh: target, call: aCall() };
+    const inner = join(directory, "inner");
+    await startDetached(script, { text: `sh -c 'echo $$ > ${inner}; sleep 600; true'; echo over`, env: {} });
+    await vi.waitFor(() => expect(existsSync(inner)).toBe(true), { timeout: 5_000 });
+    await endDetached(script);
+    const pid = (await readFile(inner, "utf8")).trim();
+    await vi.waitFor(() => expect(existsSync(`/proc/${pid}`)).toBe(false), { timeout: 5_000 });
+    expect(await readState(script)).toEqual({ is: "cut_off" });
+    await rm(`/var/tmp/millwright-${script.mark}`, { recursive: true });
+  });
+
+  test("output beyond the cap is left out, and said so", async () => {
+    const small = createSshProvider({ mostOutput: 1_000 });
+    try {
+      const { target } = await startSshd();
+      let passed = "";
+      const onOutput = (text: Uint8Array) => {
+        passed += Buffer.from(text).toString();
+      };
+      const script = "i=0; while [ $i -lt 500 ]; do echo 0123456789; i=$((i + 1)); done\n";
+      expect(
+        await small.can.exec.run(target, { script, env: {}, timeout: seconds(10), onOutput }, aCall()),
+      ).toMatchObject({ code: 0 });
+      expect(passed).toMatch(/output beyond 1000 bytes is left out/);
+      expect(passed.length).toBeLessThan(1_100);
+    } finally {
+      small.close();
+    }
+  });
+
+  test("a host that accepts and says nothing is given up at the deadline", async () => {
+    const silent = createServer(() => undefined);
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    const quick = createSshProvider({ connectTimeout: milliseconds(200) });
+    try {
+      const { port } = silent.address() as { port: number };
+      const target = { ...(await startSshd()).target, port };
+      await expect(quick.can.exec.readHostKey(target, aCall())).rejects.toMatchObject({ reason: "unreachable" });
+    } finally {
+      quick.close();
+      silent.close();
+    }
+  });
+});
+
+function newKey(): { readonly privateKey: string; readonly publicKey: string } {
+  const { private: privateKey, public: publicKey } = ssh2.utils.generateKeyPairSync("ed25519");
+  return { privateKey, publicKey };
+}
+
+async function accept({ credentials }: SshTarget): Promise<void> {
+  if (!("privateKey" in credentials)) throw new Error("only keys are accepted");
+  const key = ssh2.utils.parseKey(credentials.privateKey);
+  if (key instanceof Error) throw key;
+  const line = `${key.type} ${key.getPublicSSH().toString("base64")}\n`;
+  for (const { directory } of servers) {
+    const file = join(directory, "authorized_keys");
+    await writeFile(file, (await readFile(file, "utf8")) + line);
+  }
+}
+
+/** A server of its own, on a free port, that accepts one key. */
+async function startSshd(): Promise<RealServer> {
+  const directory = await mkdtemp(join(tmpdir(), "millwright-sshd-"));
+  const host = newKey();
+  const user = newKey();
+  await writeFile(join(directory, "host_key"), host.privateKey, { mode: 0o600 });
+  await writeFile(join(directory, "authorized_keys"), `${user.publicKey}\n`, { mode: 0o600 });
+  await chmod(directory, 0o700);
+  // As root, sshd insists on the directory into which it shuts those who have not signed in yet.
+  if (process.getuid?.() === 0) mkdirSync("/run/sshd", { recursive: true, mode: 0o755 });
+  const port = await freePort();
+  const settings = {
+    Port: port,
+    ListenAddress: "127.0.0.1",
+    HostKey: join(directory, "host_key"),
+    AuthorizedKeysFile: join(directory, "authorized_keys"),
+    PidFile: "none",
+    PasswordAuthentication: "no",
+    KbdInteractiveAuthentication: "no",
+    StrictModes: "no",
+    UsePAM: "no",
+    PermitRootLogin: "prohibit-password",
+  };
+  await writeFile(
+    join(directory, "config"),
+    Object.entries(settings)
+      .map(([name, value]) => `${name} ${value}\n`)
+      .join(""),
+  );
+  const child = spawn(SSHD, ["-D", "-e", "-f", join(directory, "config")], { stdio: ["ignore", "ignore", "pipe"] });
+  await new Promise<void>((resolve, reject) => {
+    let said = "";
+    child.stderr?.on("data", (chunk: Buffer) => {
+      said += chunk.toString();
+      if (said.includes("Server listening")) resolve();
+    });
+    child.once("exit", () => reject(new Error(`sshd did not start: ${said}`)));
+  });
+  const target: SshTarget = {
+    address: "127.0.0.1",
+    port,
+    username: userInfo().username,
+    credentials: { privateKey: user.privateKey },
+    hostKey: host.publicKey.split(" ").slice(0, 2).join(" "),
+    jumpHosts: [],
+  };
+  const server = { target, process: child, directory };
+  servers.push(server);
+  return server;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

@@ -1,0 +1,332 @@
+import { Code } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MachineStatus_Phase, Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import type { Capability } from "../../../src/capabilities/provider.ts";
+import { createCluster } from "../../../src/services/clusters.ts";
+import { createImage } from "../../../src/services/images.ts";
+import { collect, type RunSurface, startRunSurface, tester } from "../../support/run-bench.ts";
+import { refusal } from "../api/forge-under-test.ts";
+
+/** StartRun and its neighbours with nobody who carries runs out, so that each stays where it was put. */
+const CAPABILITIES: Readonly<Record<string, readonly Capability[]>> = {
+  datacenter: ["reset", "machine", "exec", "boot", "imaging", "cluster", "locator", "power", "inspect", "sensors"],
+  "bmc-only": ["reset", "machine"],
+};
+
+let surface: RunSurface;
+beforeAll(async () => {
+  surface = await startRunSurface({ capabilitiesOf: (provider) => new Set(CAPABILITIES[provider] ?? []) });
+});
+afterAll(() => surface.close());
+
+let count = 0;
+const machine = (provider?: string) => surface.addMachine(`m-${++count}`, provider);
+const start = (request: Parameters<RunSurface["runs"]["startRun"]>[0]) => surface.runs.startRun(request);
+const reboot = (machineId: string, requestId = "r") => start({ requestId, machineId, type: "REBOOT" });
+
+describe("StartRun refuses, in this order,", () => {
+  test("an empty request_id, before an empty machine_id", async () => {
+    expect(await refusal(start({ requestId: "", machineId: "" }))).toMatchObject({
+      code: Code.InvalidArgument,
+      field: "request_id",
+    });
+  });
+
+  test("an empty machine_id, before an unknown type", async () => {
+    expect(await refusal(start({ requestId: "r", machineId: "", type: "DANCE" }))).toMatchObject({
+      code: Code.InvalidArgument,
+      field: "machine_id",
+    });
+  });
+
+  test("a request id that is known with other params, before anything is said of the new type", async () => {
+    const machineId = await machine();
+    await reboot(machineId);
+    expect(await refusal(start({ requestId: "r", machineId, type: "DANCE" }))).toMatchObject({
+      code: Code.AlreadyExists,
+      field: "request_id",
+    });
+  });
+
+  test("neither type nor plan", async () => {
+    expect(await refusal(start({ requestId: "r", machineId: "nobody" }))).toMatchObject({
+      code: Code.InvalidArgument,
+      field: "type",
+    });
+  });
+
+  test("an unknown type, with those that there are, before an unknown plan", async () => {
+    const answer = await refusal(start({ requestId: "r", machineId: "nobody", type: "DANCE", planId: "plan/none" }));
+    expect(answer).toMatchObject({ code: Code.InvalidArgument, field: "type" });
+    expect(answer.message).toContain("REPAVE, RMA, REBOOT, UPGRADE, NET_RECONFIG");
+  });
+
+  test("an unknown plan, before an unknown machine", async () => {
+    const answer = await refusal(start({ requestId: "r", machineId: "nobody", planId: "plan/none" }));
+    expect(answer).toMatchObject({ code: Code.NotFound, field: "plan_id" });
+    expect(answer.message).toContain("plan/none");
+  });
+
+  test("an unknown machine", async () => {
+    const answer = await refusal(reboot("nobody"));
+    expect(answer.code).toBe(Code.NotFound);
+    expect(answer.message).toContain("machine nobody");
+  });
+
+  test("a RETIRED machine, before what its provider cannot do", async () => {
+    const machineId = await machine("none");
+    await surface.lifecycle.retireMachine({ machineId });
+    const answer = await refusal(reboot(machineId));
+    expect(answer.code).toBe(Code.FailedPrecondition);
+    expect(answer.message).toContain("RETIRED");
+  });
+
+  test("a machine with an active run, named, before what its provider cannot do", async () => {
+    const machineId = await machine("bmc-only");
+    const { runId } = await reboot(machineId);
+    const answer = await refusal(start({ requestId: "other", machineId, type: "REPAVE" }));
+    expect(answer.code).toBe(Code.FailedPrecondition);
+    expect(answer.message).toContain(runId);
+  });
+
+  test("a provider that lacks a capability, with step and capability", async () => {
+    const machineId = await machine("bmc-only");
+    const answer = await refusal(start({ requestId: "r", machineId, type: "REPAVE" }));
+    expect(answer.code).toBe(Code.Unimplemented);
+    expect(answer.message).toMatch(/step \S+ needs .*, which provider bmc-only cannot do/);
+  });
+
+  test.each([
+    ["an image", { name: "install", kind: { case: "repave", value: { imageRef: "no-such" } } }, "image"],
+    ["a cluster", { name: "check", kind: { case: "verify", value: { clusterRef: "no-such" } } }, "cluster"],
+    ["a script", { name: "say", kind: { case: "ssh", value: { scriptRef: "no-such" } } }, "script"],
+  ] as const)("%s that is not there, with the step that names it", async (_, step, kind) => {
+    const machineId = await machine();
+    const planId = `plan-with-unknown-${kind}`;
+    await surface.plans.createPlan({ plan: { planId, steps: [step] } });
+    const answer = await refusal(start({ requestId: "r", machineId, planId }));
+    expect(answer).toMatchObject({ code: Code.InvalidArgument, field: "plan_id" });
+    expect(answer.message).toContain(`step ${step.name} names the ${kind} "no-such"`);
+    expect((await surface.runs.listRuns({ filter: `machine_id=${machineId}` })).runs).toEqual([]);
+  });
+});
+
+describe("StartRun", () => {
+  test("returns a PENDING run at once, which is the machine's active one", async () => {
+    const machineId = await machine();
+    const run = await start({ requestId: "r", machineId, type: "reboot", params: { why: "test" } });
+    expect(run).toMatchObject({
+      machineId,
+      requestId: "r",
+      type: "REBOOT",
+      planId: "plan/reboot",
+      phase: Run_Phase.PENDING,
+      params: { why: "test" },
+      steps: [],
+      currentStep: "",
+      attempt: 1,
+    });
+    const { machines } = await surface.machines.listMachines({ filter: "effective_state=PROVISIONING" });
+    expect(machines.find((one) => one.machineId === machineId)?.status).toMatchObject({
+      activeRunId: run.runId,
+      effectiveState: MachineStatus_Phase.PROVISIONING,
+    });
+  });
+
+  test("takes a plan instead of a type, and freezes it into the run", async () => {
+    const machineId = await machine();
+    const planId = "plan-to-freeze";
+    const plan = {
+      planId,
+      displayName: "One",
+      steps: [{ name: "boot", kind: { case: "reboot", value: {} } }],
+    } as const;
+    await surface.plans.createPlan({ plan: { ...plan, steps: [...plan.steps] } });
+    const { runId } = await start({ requestId: "r", machineId, planId });
+    await surface.db.execute("update plans set steps = '[]' where plan_id = $1", [planId]);
+    const run = await surface.runs.getRun({ runId });
+    expect(run).toMatchObject({ planId, type: "", plan: { displayName: "One", steps: [{ name: "boot" }] } });
+  });
+
+  test("freezes the digests of the scripts that the plan names", async () => {
+    const machineId = await machine();
+    await surface.plans.createPlan({
+      plan: {
+        planId: "plan-of-a-script",
+        steps: [{ name: "drain", kind: { case: "ssh", value: { scriptRef: "drain_check.sh" } } }],
+      },
+    });
+    const { runId } = await start({ requestId: "r", machineId, planId: "plan-of-a-script" });
+    const [row] = await surface.db.query<{ facts: object }>("select facts from runs where id = $1", [runId]);
+    expect(row?.facts).toEqual({ scripts: { "drain_check.sh": expect.stringMatching(/^sha256:[0-9a-f]{64}$/) } });
+  });
+
+  test("lets an empty cluster be the machine's own", async () => {
+    const machineId = await machine();
+    const spec = { targetClusterRef: "cluster-of-its-own" };
+    await surface.machines.updateMachine({ machine: { machineId, spec } });
+    await createImage(surface.deps, tester, {
+      name: "ubuntu:22.04-k8s",
+      kind: "iso",
+      location: "https://images.example/k8s.iso",
+      digest: `sha256:${"0".repeat(64)}`,
+      successProof: "",
+    });
+    const answer = await refusal(start({ requestId: "r", machineId, type: "REPAVE" }));
+    expect(answer.message).toContain(`step join-cluster names the cluster "cluster-of-its-own"`);
+    await createCluster(surface.deps, tester, {
+      name: "cluster-of-its-own",
+      apiUrl: "https://k8s.example",
+      kubeconfig: "apiVersion: v1",
+    });
+    await expect(start({ requestId: "r", machineId, type: "REPAVE" })).resolves.toMatchObject({ machineId });
+  });
+});
+
+describe("the same request again", () => {
+  test("returns the same run", async () => {
+    const machineId = await machine();
+    const request = { requestId: "again", machineId, type: "REBOOT", params: { a: "1", b: "2" } };
+    const { runId } = await start(request);
+    expect((await start({ ...request, params: { b: "2", a: "1" } })).runId).toBe(runId);
+  });
+
+  test("returns the same run also after it has ended", async () => {
+    const machineId = await machine();
+    const { runId } = await reboot(machineId);
+    await end(runId);
+    expect(await reboot(machineId)).toMatchObject({ runId, phase: Run_Phase.SUCCEEDED });
+  });
+
+  test("returns the same run also when the machine is RETIRED since", async () => {
+    const machineId = await machine();
+    const { runId } = await reboot(machineId);
+    await end(runId);
+    await surface.lifecycle.retireMachine({ machineId });
+    expect((await reboot(machineId)).runId).toBe(runId);
+  });
+
+  test.each([
+    ["type", { type: "RMA" }],
+    ["plan", { planId: "plan/rma" }],
+    ["params", { params: { other: "1" } }],
+  ])("with another %s is ALREADY_EXISTS, and names the run", async (_, change) => {
+    const machineId = await machine();
+    const { runId } = await reboot(machineId);
+    const answer = await refusal(start({ requestId: "r", machineId, type: "REBOOT", ...change }));
+    expect(answer.code).toBe(Code.AlreadyExists);
+    expect(answer.message).toContain(runId);
+  });
+
+  test("for another machine is another request", async () => {
+    const [one, two] = [await machine(), await machine()];
+    expect((await reboot(one)).runId).not.toBe((await reboot(two)).runId);
+  });
+});
+
+describe("50 at once", () => {
+  const fifty = Array.from({ length: 50 }, (_, index) => index);
+
+  test("with one request id start one run", async () => {
+    const machineId = await machine();
+    const runs = await Promise.all(fifty.map(() => reboot(machineId)));
+    expect(new Set(runs.map(({ runId }) => runId)).size).toBe(1);
+    expect((await surface.runs.listRuns({ filter: `machine_id=${machineId}` })).runs).toHaveLength(1);
+  });
+
+  test("with 50 request ids start one run, and 49 are FAILED_PRECONDITION", async () => {
+    const machineId = await machine();
+    const outcomes = await Promise.all(
+      fifty.map((index) =>
+        reboot(machineId, `request-${index}`).then(
+          () => "started",
+          async (error) => (await refusal(Promise.reject(error))).code,
+        ),
+      ),
+    );
+    expect(outcomes.filter((outcome) => outcome === "started")).toHaveLength(1);
+    expect(outcomes.filter((outcome) => outcome === Code.FailedPrecondition)).toHaveLength(49);
+  });
+});
+
+describe("lists of runs", () => {
+  test("are filtered, newest first, and paged without gap or repeat", async () => {
+    const machineId = await machine();
+    const ids: string[] = [];
+    for (const index of [1, 2, 3, 4, 5]) {
+      const { runId } = await reboot(machineId, `request-${index}`);
+      await end(runId, index % 2 === 0 ? "FAILED" : "SUCCEEDED");
+      ids.unshift(runId);
+    }
+    const list = async (filter: string, pageSize = 0, pageToken = "") =>
+      surface.runs.listRuns({ filter, pageSize, pageToken });
+    const all = await list(`machine_id=${machineId}`);
+    expect(all.runs.map(({ runId }) => runId)).toEqual(ids);
+    const paged: string[] = [];
+    for (let token = ""; ; ) {
+      const page = await list(`machine_id=${machineId}`, 2, token);
+      paged.push(...page.runs.map(({ runId }) => runId));
+      token = page.nextPageToken;
+      if (token === "") break;
+      expect(page.runs).toHaveLength(2);
+    }
+    expect(paged).toEqual(ids);
+    const failed = await list(`machine_id=${machineId} AND phase=FAILED`);
+    expect(failed.runs.map(({ requestId }) => requestId)).toEqual(["request-4", "request-2"]);
+    expect((await list(`machine_id=${machineId} AND request_id IN (request-1, request-5)`)).runs).toHaveLength(2);
+    expect((await list(`machine_id=${machineId} AND type!=REBOOT`)).runs).toEqual([]);
+  });
+
+  test("refuse a filter that makes no sense, and a page token of another filter", async () => {
+    expect(await refusal(surface.runs.listRuns({ filter: "colour=red" }))).toMatchObject({
+      code: Code.InvalidArgument,
+    });
+    const { nextPageToken } = await surface.runs.listRuns({ pageSize: 1 });
+    expect(nextPageToken).not.toBe("");
+    expect(
+      await refusal(surface.runs.listRuns({ filter: "phase=FAILED", pageSize: 1, pageToken: nextPageToken })),
+    ).toMatchObject({ code: Code.InvalidArgument });
+  });
+});
+
+describe("CancelRun", () => {
+  test("of an unknown run is NOT_FOUND, and so are GetRun and StreamRunLogs", async () => {
+    const runId = "run-nobody";
+    for (const call of [
+      () => surface.runs.cancelRun({ runId }),
+      () => surface.runs.getRun({ runId }),
+      () => collect(surface.runs.streamRunLogs({ runId })),
+    ]) {
+      expect((await refusal(call())).code).toBe(Code.NotFound);
+    }
+  });
+
+  test.each(["SUCCEEDED", "FAILED"])("of a run that has %s is FAILED_PRECONDITION", async (state) => {
+    const { runId } = await reboot(await machine());
+    await end(runId, state);
+    const answer = await refusal(surface.runs.cancelRun({ runId }));
+    expect(answer.code).toBe(Code.FailedPrecondition);
+    expect(answer.message).toContain(state);
+  });
+
+  test("can be repeated, and is recorded once", async () => {
+    const { runId } = await reboot(await machine());
+    const first = await surface.runs.cancelRun({ runId });
+    const again = await surface.runs.cancelRun({ runId });
+    expect(first.cancelRequestedAt).toBeDefined();
+    expect(again.cancelRequestedAt).toEqual(first.cancelRequestedAt);
+    const events = await surface.db.query("select 1 from journal where id = $1 and type = 'cancel_requested'", [runId]);
+    expect(events).toHaveLength(1);
+  });
+
+  test("of a CANCELED run succeeds", async () => {
+    const { runId } = await reboot(await machine());
+    await end(runId, "CANCELED");
+    expect(await surface.runs.cancelRun({ runId })).toMatchObject({ phase: Run_Phase.CANCELED });
+  });
+});
+
+/** Ends a run that nobody carries out. */
+async function end(runId: string, state = "SUCCEEDED"): Promise<void> {
+  await surface.db.execute("update runs set state = $2 where id = $1", [runId, state]);
+}

@@ -1,0 +1,257 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { DescService } from "@bufbuild/protobuf";
+import { type Client, createClient } from "@connectrpc/connect";
+import {
+  type LogChunk,
+  MachineService,
+  type Run,
+  Run_Phase,
+  RunService,
+} from "../../contract/baremetal/v1/baremetal_pb.js";
+import { MachineLifecycleService } from "../../contract/millwright/v1/machine_pb.js";
+import { PlanCatalogService } from "../../contract/millwright/v1/plan_pb.js";
+import { type Simulator, startSimulator } from "../../simulator/simulator.ts";
+import { registerRoutes } from "../../src/api/grpc/routes.ts";
+import type { Capability } from "../../src/capabilities/provider.ts";
+import { Controller } from "../../src/engine/controller.ts";
+import { JournalTail } from "../../src/engine/watch.ts";
+import { hours } from "../../src/kernel/duration.ts";
+import { silentLog } from "../../src/kernel/log.ts";
+import { createBmcGateway } from "../../src/providers/bmc-gateway.ts";
+import { createRedfishProvider } from "../../src/providers/redfish/redfish-provider.ts";
+import type { AnyStep } from "../../src/runs/step.ts";
+import { allSteps } from "../../src/runs/steps/index.ts";
+import { createCluster } from "../../src/services/clusters.ts";
+import type { ServiceDeps } from "../../src/services/deps.ts";
+import { createImage } from "../../src/services/images.ts";
+import { setMachineCredentials } from "../../src/services/machine-credentials.ts";
+import { allThings } from "../../src/store/all-things.ts";
+import { openSecretStore } from "../../src/store/secrets.ts";
+import { wireHandlers } from "../../src/wiring/handlers.ts";
+import { wireMachineHardware } from "../../src/wiring/machine-hardware.ts";
+import { loadRunbooks } from "../../src/wiring/runbook-files.ts";
+import { startApi } from "../integration/api/api-under-test.ts";
+import { createTestDatabase, type TestDatabase } from "./database.ts";
+import { eventually } from "./eventually.ts";
+import type { MachineTruth, SimulatedMachine } from "./machine-site.ts";
+
+export const tester = { name: "tester", roles: ["admin"], address: null } as const;
+
+/** The services of machines and runs over gRPC, on a database of their own. */
+export interface RunSurface extends TestDatabase {
+  readonly deps: ServiceDeps;
+  readonly runs: Client<typeof RunService>;
+  readonly machines: Client<typeof MachineService>;
+  readonly lifecycle: Client<typeof MachineLifecycleService>;
+  readonly plans: Client<typeof PlanCatalogService>;
+  client<S extends DescService>(service: S): Client<S>;
+  /** A machine on record without endpoints. */
+  addMachine(id: string, provider?: string): Promise<string>;
+  /** Waits until the run has ended, and returns it. */
+  ended(runId: string, within?: number): Promise<Run>;
+  /** All that was logged so far. */
+  logs(runId: string): Promise<LogChunk[]>;
+  close(): Promise<void>;
+}
+
+export interface RunSurfaceOptions {
+  /** Absent: what the real providers can. */
+  readonly capabilitiesOf?: (provider: string) => ReadonlySet<Capability>;
+  /** Carries runs out. */
+  readonly controller?: boolean;
+  /** Absent: the real ones. */
+  readonly steps?: ReadonlyMap<string, AnyStep>;
+}
+
+export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<RunSurface> {
+  const directory = mkdtempSync(join(tmpdir(), "millwright-runs-"));
+  const database = await createTestDatabase();
+  const { db } = database;
+  const secrets = openSecretStore({ keyFile: join(directory, "secret.key") });
+  const deps: ServiceDeps = { db, stores: allThings, secrets, maxFindByIds: 100 };
+  const steps = options.steps ?? allSteps;
+  const runbooks = loadRunbooks();
+  const gateway = createBmcGateway();
+  const hardware = wireMachineHardware({ gateway, mayReach: () => true });
+  const provider = createRedfishProvider({ gateway });
+  const stop = new AbortController();
+  const events = new JournalTail({ db, log: silentLog });
+  const controller = new Controller({
+    db,
+    stores: allThings,
+    log: silentLog,
+    handlers: wireHandlers({
+      db,
+      secrets,
+      provider,
+      monitorEvery: hours(1),
+      exploreEvery: hours(1),
+      runs: { hardware, steps, runbooks, instance: "bench" },
+    }),
+  });
+  const loops = [
+    db.listen(
+      "millwright",
+      () => {
+        controller.nudge();
+        events.nudge();
+      },
+      stop.signal,
+    ),
+    events.run(stop.signal),
+    ...(options.controller === true ? [controller.run(stop.signal)] : []),
+  ];
+  const api = await startApi({
+    routes: (router) =>
+      registerRoutes(router, {
+        services: deps,
+        runs: { steps, runbooks, capabilitiesOf: options.capabilitiesOf ?? hardware.capabilitiesOf },
+        events,
+        system: { version: "1.2.3", startedAt: new Date(), replica: "bench" },
+        onTokenRevoked() {},
+      }),
+  });
+  const transport = api.grpc();
+  const runs = createClient(RunService, transport);
+  const machines = createClient(MachineService, transport);
+  return {
+    ...database,
+    deps,
+    runs,
+    machines,
+    lifecycle: createClient(MachineLifecycleService, transport),
+    plans: createClient(PlanCatalogService, transport),
+    client: (service) => createClient(service, transport),
+    async addMachine(id, machineProvider = "") {
+      await machines.registerMachine({ machine: { machineId: id, spec: { provider: machineProvider } } });
+      return id;
+    },
+    async ended(runId, within = 40_000) {
+      let run: Run | undefined;
+      return eventually(
+        async () => {
+          run = await runs.getRun({ runId });
+          return run.phase > Run_Phase.RUNNING && run;
+        },
+        { what: `${runId} has ended`, within, seen: () => JSON.stringify(run, plain, 1) },
+      );
+    },
+    logs: (runId) => collect(runs.streamRunLogs({ runId, noFollow: true })),
+    async close() {
+      await api.close();
+      stop.abort();
+      await Promise.all(loops);
+      await provider.close?.();
+      await hardware.close();
+      gateway.close();
+      await database.drop();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function collect<T>(stream: AsyncIterable<T>): Promise<T[]> {
+  const items: T[] = [];
+  for await (const item of stream) items.push(item);
+  return items;
+}
+
+const plain = (_: string, value: unknown) => (typeof value === "bigint" ? Number(value) : value);
+
+/** The same with a simulated rack of machines on record, and what the built-in plans name. */
+export interface RunBench extends RunSurface {
+  readonly simulator: Simulator;
+  readonly simulated: readonly SimulatedMachine[];
+  truth(id: string): Promise<MachineTruth>;
+  control<T = unknown>(method: string, path: string, body?: unknown): Promise<T>;
+  fault(rule: object): Promise<void>;
+}
+
+export async function startRunBench(
+  options: { readonly speed?: number; readonly site?: string } & RunSurfaceOptions = {},
+): Promise<RunBench> {
+  const directory = mkdtempSync(join(tmpdir(), "millwright-run-site-"));
+  const simulator = await startSimulator({
+    dataDir: directory,
+    seed: 7,
+    speed: options.speed ?? 400,
+    site: options.site ?? "racks=1",
+  });
+  const surface = await startRunSurface({ controller: true, ...options });
+  const control = controlOf(simulator.controlUrl);
+  const simulated = await control<readonly SimulatedMachine[]>("GET", "/inventory/machines");
+  await putSiteOnRecord(surface, control, simulated);
+  return {
+    ...surface,
+    simulator,
+    simulated,
+    control,
+    truth: (id) => control("GET", `/devices/${id}`),
+    fault: (rule) => control("POST", "/faults", rule),
+    async close() {
+      await surface.close();
+      await simulator.close();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+type Control = <T = unknown>(method: string, path: string, body?: unknown) => Promise<T>;
+
+const controlOf =
+  (url: string): Control =>
+  async <T>(method: string, path: string, body?: unknown): Promise<T> => {
+    const answer = await fetch(new URL(path, url), {
+      method,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
+    return (text === "" ? undefined : JSON.parse(text)) as T;
+  };
+
+/** Machines, clusters and images of a simulated site, as its operator would put them on record. */
+export async function putSiteOnRecord(
+  surface: Pick<RunSurface, "deps" | "machines">,
+  control: Control,
+  simulated: readonly SimulatedMachine[],
+): Promise<void> {
+  const { deps } = surface;
+  const bastion = await control<{ endpoint: string; username: string; host_key: string }>("GET", "/bastion");
+  for (const one of simulated) {
+    const { os } = await control<MachineTruth>("GET", `/devices/${one.machine_id}`);
+    await surface.machines.registerMachine({
+      machine: {
+        machineId: one.machine_id,
+        spec: {
+          serial: one.serial,
+          macAddresses: [...one.mac_addresses],
+          bmcEndpoint: one.bmc_endpoint,
+          sshEndpoint: one.ssh_endpoint,
+          sshHostKey: os.host_key,
+          jumpHosts: one.jump
+            ? [{ endpoint: bastion.endpoint, hostKey: bastion.host_key, username: bastion.username }]
+            : [],
+        },
+      },
+    });
+    await setMachineCredentials(deps, tester, {
+      machineId: one.machine_id,
+      bmcUsername: one.bmc_username,
+      bmcPassword: one.bmc_password,
+      sshUsername: one.ssh_username,
+      sshPrivateKey: one.ssh_private_key,
+    });
+  }
+  const [cluster] = await control<{ name: string; api_url: string; kubeconfig: string }[]>("GET", "/clusters");
+  if (!cluster) throw new Error("the simulator has no cluster");
+  // `cluster-a` and `ubuntu-22.04` are what the sample plan of the specification names.
+  for (const name of [cluster.name, "cluster-a"])
+    await createCluster(deps, tester, { name, apiUrl: cluster.api_url, kubeconfig: cluster.kubeconfig });
+  const [image] = await control<{ ref: string; digest: string; url: string }[]>("GET", "/images");
+  if (!image) throw new Error("the simulator has no image");
+  for (const name of [image.ref, "ubuntu-22.04"])
+    await createImage(deps, tester, { name, kind: "iso", location: image.url, digest: image.digest, successProof: "" });
+}

@@ -78,13 +78,13 @@ test("the diagram has an arrow for every row", () => {
   expect(lines.slice(from + 1, lines.indexOf("```", from))).toEqual([
     "stateDiagram-v2",
     "    [*] --> idle",
+    '    state "any state" as any_state',
     "    idle --> testing : is worn",
     "    testing --> idle : passed",
     "    testing --> testing : broke (failure)",
     "    testing --> [*] : broke (failure)",
     "    idle --> idle : hummed",
     "    idle --> [*] : house burnt",
-    '    state "any state" as any_state',
     "    any_state --> retired : retire",
     "    retired --> [*]",
   ]);

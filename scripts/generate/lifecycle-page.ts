@@ -1,3 +1,7 @@
+import { create } from "@bufbuild/protobuf";
+import { LifecycleSchema } from "../../contract/millwright/v1/lifecycle_pb.js";
+import { lifecycleOf } from "../../src/api/convert/lifecycle.ts";
+import { mermaidOf } from "../../src/cli/commands/lifecycle-show.ts";
 import { type Duration, describeDuration } from "../../src/kernel/duration.ts";
 import {
   ANY,
@@ -6,7 +10,6 @@ import {
   OWNERS,
   type Owner,
   type Row,
-  rowsFrom,
   STAY,
   type Thing,
 } from "../../src/kernel/lifecycle.ts";
@@ -122,26 +125,8 @@ function addedEdges(lifecycle: AnyLifecycle): string[] {
 }
 
 /** `ANY` rows are drawn once, from a note of their own: an arrow from every state would hide all others. */
-function diagram(lifecycle: AnyLifecycle): string {
-  const lines = ["stateDiagram-v2", `    [*] --> ${lifecycle.initial}`];
-  for (const row of lifecycle.transitions) {
-    const [from, { name, failure }, to] = row;
-    if (from === ANY) continue;
-    const label = `${spoken(name)}${failure ? " (failure)" : ""}`;
-    lines.push(`    ${from} --> ${to === GONE ? "[*]" : to === STAY ? from : to} : ${label}`);
-  }
-  const anyRows = lifecycle.transitions.filter(([from]) => from === ANY);
-  if (anyRows.length > 0) {
-    lines.push('    state "any state" as any_state');
-    for (const [, { name }, to] of anyRows) {
-      lines.push(`    any_state --> ${to === GONE ? "[*]" : to === STAY ? "any_state" : to} : ${spoken(name)}`);
-    }
-  }
-  for (const [name, { terminal }] of Object.entries(lifecycle.states)) {
-    if (terminal && rowsFrom(lifecycle, name).length === 0) lines.push(`    ${name} --> [*]`);
-  }
-  return lines.join("\n");
-}
+const diagram = (lifecycle: AnyLifecycle): string =>
+  mermaidOf(create(LifecycleSchema, lifecycleOf(lifecycle))).trimEnd();
 
 /** Conditions are functions in camelCase; their names are read as words. */
 const separated = (name: string): string => name.replace(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();

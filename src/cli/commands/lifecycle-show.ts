@@ -85,16 +85,17 @@ function transitionsTable(transitions: readonly LifecycleTransition[], style: St
   return tableOf(["FROM", "TO", "BY", "TRIGGER", "WHY"], rows, style);
 }
 
-/** A state diagram for any Markdown viewer that draws Mermaid. */
-export function mermaidOf(lifecycle: Lifecycle): string {
-  const lines = ["stateDiagram-v2", `  [*] --> ${lifecycle.initial}`];
-  for (const transition of lifecycle.transitions) {
-    const { from, to, deletes, stays, trigger } = transition;
-    const sources =
-      from === "*"
-        ? lifecycle.states.filter((state) => !state.terminal && state.name !== to).map(({ name }) => name)
-        : [from];
-    for (const source of sources) lines.push(`  ${source} --> ${deletes ? "[*]" : stays ? source : to} : ${trigger}`);
+const ANY_STATE = "any_state";
+
+/** A state diagram for any Markdown viewer that draws Mermaid; the generated pages have the very same. */
+export function mermaidOf({ initial, states, transitions }: Lifecycle): string {
+  const lines = [`[*] --> ${initial}`];
+  if (transitions.some(({ from }) => from === "*")) lines.push(`state "any state" as ${ANY_STATE}`);
+  for (const { from, to, deletes, stays, trigger, failure } of transitions) {
+    const source = from === "*" ? ANY_STATE : from;
+    const label = `${trigger.replaceAll("_", " ")}${failure ? " (failure)" : ""}`;
+    lines.push(`${source} --> ${deletes ? "[*]" : stays ? source : to} : ${label}`);
   }
-  return `${lines.join("\n")}\n`;
+  for (const { name, terminal } of states) if (terminal) lines.push(`${name} --> [*]`);
+  return `${["stateDiagram-v2", ...lines.map((line) => `    ${line}`)].join("\n")}\n`;
 }

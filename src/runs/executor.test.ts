@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { DeviceFailure } from "../capabilities/device-failure.ts";
 import type { Provider } from "../capabilities/provider.ts";
 import { milliseconds } from "../kernel/duration.ts";
-import { StepFailure } from "../kernel/errors.ts";
+import { AppError, StepFailure } from "../kernel/errors.ts";
 import type { Outcome } from "../kernel/outcome.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import { BegunActions } from "./begun-actions.ts";
@@ -17,6 +18,7 @@ class Device {
   undone = 0;
   answers: ProbeAnswer[] = [];
   failActing: Error | undefined;
+  obeysAllTheSame = false;
 
   readonly step = defineStep({
     kind: "poke",
@@ -25,8 +27,8 @@ class Device {
     parse: (payload) => payload,
     before: async () => ({ seen: this.acts }),
     act: async () => {
+      if (!this.failActing || this.obeysAllTheSame) this.acts += 1;
       if (this.failActing) throw this.failActing;
-      this.acts += 1;
     },
     probe: async () => this.answers.shift() ?? (this.acts > 0 ? "done" : "not_done"),
     undo: async () => {
@@ -40,6 +42,8 @@ class Bench {
   instance = "one";
   readonly device = new Device();
   readonly begun = new BegunActions();
+  readonly stop = new AbortController();
+  scripts: Record<string, string> = {};
   steps: StepStatus[] = [];
   cancelRequestedAt: Date | null = null;
   logged: string[] = [];
@@ -69,18 +73,26 @@ class Bench {
       },
       params: {},
       cancelRequestedAt: this.cancelRequestedAt,
-      facts: { scripts: {}, steps: this.steps, startedAt: this.now, finishedAt: null, error: null, residue: [] },
+      facts: {
+        scripts: this.scripts,
+        steps: this.steps,
+        startedAt: this.now,
+        finishedAt: null,
+        error: null,
+        residue: [],
+      },
     };
   }
 
   get context(): RunContext {
     return {
-      call: { signal: new AbortController().signal, subject: "run run-1", mayTouchDevice: (wanted) => wanted },
+      call: { signal: this.stop.signal, subject: "run run-1", mayTouchDevice: (wanted) => wanted },
       clock: { now: () => this.now, monotonic: () => this.now.getTime() },
       steps: collectSteps([this.device.step]) as ReadonlyMap<string, AnyStep>,
       begun: this.begun,
       provider: { name: "test", can: {} } satisfies Provider,
-      targets: {} as StepTargets, // the device of these tests needs none
+      // all that the device of these tests asks for
+      targets: { script: async (ref) => ({ ref, digest: "sha256:new", text: "" }) } as StepTargets,
       instance: this.instance,
     };
   }
@@ -90,6 +102,11 @@ class Bench {
     const outcome = await runHandlers.RUNNING(this.run(), this.context);
     this.commit(outcome);
     return outcome;
+  }
+
+  /** One look whose commit never came about, although the process lives on. */
+  async lookInVain(): Promise<void> {
+    await runHandlers.RUNNING(this.run(), this.context);
   }
 
   /** One look whose commit never came about: the process died just before. */
@@ -233,6 +250,113 @@ describe("an action", () => {
     bench.instance = "two"; // announced, and then nothing
     await bench.untilEnd();
     expect(bench.device.acts).toBe(1);
+  });
+});
+
+describe("an action whose outcome was not written", () => {
+  test("is not repeated by the same process while the device has not shown it", async () => {
+    const bench = new Bench();
+    await bench.look();
+    await bench.look();
+    await bench.lookInVain();
+    bench.device.answers = ["not_done", "not_done"];
+    await bench.look();
+    await bench.look();
+    expect(bench.device.acts).toBe(1);
+    await bench.untilEnd();
+    expect(bench.device.acts).toBe(1);
+  });
+
+  test("is announced anew, and done, when the device has still not shown it after a while", async () => {
+    const bench = new Bench();
+    await bench.look();
+    await bench.look();
+    await bench.lookInVain();
+    bench.device.acts = 0; // the device never heard of it
+    await bench.untilEnd();
+    expect(bench.device.acts).toBe(1);
+  });
+});
+
+describe("an action without an answer", () => {
+  const lost = new DeviceFailure("retry", "unreachable", "the connection was closed");
+
+  test("is asked for by the evidence of before: the device may have heard", async () => {
+    const bench = new Bench();
+    await bench.look();
+    await bench.look();
+    bench.device.failActing = lost;
+    bench.device.obeysAllTheSame = true;
+    await bench.look();
+    expect(bench.steps).toMatchObject([{ retryCount: 1, evidence: { seen: 0 }, actedAt: null }]);
+    bench.device.failActing = undefined;
+    await bench.untilEnd();
+    expect(bench.device.acts).toBe(1);
+    expect(bench.steps).toMatchObject([{ state: "SUCCEEDED", retryCount: 1 }]);
+  });
+
+  test("that was refused begins anew, with evidence of its own", async () => {
+    const bench = new Bench();
+    await bench.look();
+    await bench.look();
+    bench.device.failActing = new DeviceFailure("retry", "busy", "come back later");
+    await bench.look();
+    expect(bench.steps).toMatchObject([{ retryCount: 1, evidence: null, actingAt: null }]);
+  });
+});
+
+describe("what is no failure of the step", () => {
+  test.each([
+    ["a database that is away", new AppError("unavailable", "the database cannot be reached"), false],
+    ["a stop of this process", new Error("shutting down"), true],
+  ])("%s counts as no attempt", async (_, error, stops) => {
+    const bench = new Bench();
+    await bench.look();
+    await bench.look();
+    const before = bench.steps;
+    bench.device.failActing = error;
+    if (stops) bench.stop.abort(error);
+    await expect(bench.look()).rejects.toBe(error);
+    expect(bench.steps).toEqual(before);
+  });
+
+  test("but an error of our own ends the run, as one that trying again does not help", async () => {
+    const bench = new Bench();
+    bench.maxRetries = 5;
+    bench.device.failActing = new TypeError("x is not a function");
+    const outcome = await bench.untilEnd();
+    expect(outcome).toMatchObject({
+      event: "step_failed",
+      facts: { error: { code: "PANIC", retryable: false, message: "first: x is not a function" } },
+      effects: [{ cause: "run_failed" }, { type: "log" }],
+    });
+    expect(bench.steps).toMatchObject([{ state: "FAILED", retryCount: 1 }]);
+  });
+});
+
+describe("a look", () => {
+  test("that saw nothing new writes nothing", async () => {
+    const bench = new Bench();
+    bench.device.answers = ["in_progress", "in_progress"];
+    await bench.look();
+    await bench.look();
+    expect(await bench.look()).toMatchObject({ type: "waiting", effects: [] });
+    bench.device.answers = ["in_progress"];
+    expect((await bench.look()).facts).toBeUndefined();
+  });
+});
+
+describe("a script", () => {
+  test("that is not the one of the run's start is not run", async () => {
+    const bench = new Bench();
+    bench.scripts = { "a.sh": "sha256:old" };
+    Object.assign(bench.device.step, {
+      before: ({ targets }: { targets: StepTargets }) => targets.script("a.sh"),
+    });
+    expect(await bench.untilEnd()).toMatchObject({
+      event: "step_failed",
+      message: expect.stringMatching(/a\.sh is sha256:new now, but was sha256:old/),
+    });
   });
 });
 

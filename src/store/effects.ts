@@ -9,6 +9,8 @@ import * as work from "./work.ts";
 /** The effects of one unit, worked out against the things as they are under the lock. */
 export interface EffectPlan {
   readonly actor: string;
+  /** The thing whose outcome this is: named in the history of those that it changes. */
+  readonly causer: string;
   readonly creates: readonly Extract<Effect, { type: "create" }>[];
   readonly moves: readonly Unit[];
   readonly wakes: readonly ThingKey[];
@@ -53,6 +55,7 @@ export async function planEffects(
       if (effect.type === "move" || effect.type === "observe") moves.push(await planChange(tx, stores, unit, effect));
     plans.set(unit, {
       actor: unit.actor,
+      causer: `${unit.kind} ${unit.thing.id}`,
       creates: unit.effects.filter((effect) => effect.type === "create"),
       moves,
       wakes: unit.effects.filter((effect) => effect.type === "wake"),
@@ -75,8 +78,10 @@ export async function applyEffects(tx: Transaction, stores: ThingStores, plans: 
   }
   const moves = plans.flatMap((plan) => plan.moves);
   await moveAll(tx, stores, moves);
-  for (const { kind, id, observed = [] } of plans.flatMap(({ observations }) => observations)) {
-    if (observed.length > 0) await storeOf(stores, kind).observe?.(tx, id, observed);
+  for (const { causer, observations } of plans) {
+    for (const { kind, id, observed = [] } of observations) {
+      if (observed.length > 0) await storeOf(stores, kind).observe?.(tx, id, observed, causer);
+    }
   }
   await work.wake(tx, [
     ...moves.map((move) => ({ kind: move.kind, id: move.thing.id })),

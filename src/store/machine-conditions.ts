@@ -1,4 +1,6 @@
-import { type ObservedCondition, observe } from "../lifecycles/machine/conditions.ts";
+import { z } from "zod";
+import type { JsonObject } from "../kernel/lifecycle.ts";
+import { CONDITION_TYPES, type ObservedCondition, observe } from "../lifecycles/machine/conditions.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import { recordChange } from "./changes.ts";
 import type { Transaction } from "./database.ts";
@@ -33,4 +35,20 @@ export async function recordConditions(
     data: { conditions: changed },
     set: { conditions: conditionsJson(conditions) },
   });
+}
+
+const observedSchema = z.array(
+  z.object({ type: z.enum(CONDITION_TYPES), status: z.boolean(), reason: z.string(), message: z.string() }),
+);
+
+/** What a run or another thing saw of a machine; the caller holds its lock. */
+export async function observeMachine(
+  tx: Transaction,
+  id: string,
+  observed: readonly JsonObject[],
+  actor: string,
+): Promise<void> {
+  const [machine] = (await machineStore.load(tx, [id])).things;
+  if (machine)
+    await recordConditions(tx, machine, { observed: observedSchema.parse(observed), actor, now: new Date() });
 }

@@ -3,8 +3,7 @@ import { POWER_STATES } from "../capabilities/power-control.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { Filter, FilterFields } from "../kernel/filter.ts";
 import { parseMachineId } from "../kernel/ids.ts";
-import type { JsonObject } from "../kernel/lifecycle.ts";
-import { CONDITION_TYPES, type Condition, type Conditions, observe } from "../lifecycles/machine/conditions.ts";
+import { CONDITION_TYPES, type Condition, type Conditions } from "../lifecycles/machine/conditions.ts";
 import { effectiveStateSql } from "../lifecycles/machine/effective-state.ts";
 import { parseBmcAddress, parseEndpoint, SSH_PORT } from "../lifecycles/machine/endpoint.ts";
 import { machineLifecycle } from "../lifecycles/machine/lifecycle.ts";
@@ -17,8 +16,7 @@ import {
   type MachineFacts,
   type MachineSpec,
 } from "../lifecycles/machine/machine.ts";
-import type { Queryable, Transaction } from "./database.ts";
-import { failPoint } from "./fail-points.ts";
+import type { Queryable } from "./database.ts";
 import { type FilterColumns, filterSql } from "./filter-sql.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "./state-columns.ts";
 import { parseRows, type ThingStore } from "./things.ts";
@@ -72,10 +70,6 @@ const conditionsSchema = z.array(
       last_transition: z.coerce.date(),
     })
     .transform(({ last_transition, ...rest }): Condition => ({ ...rest, lastTransition: last_transition })),
-);
-
-const observedSchema = z.array(
-  z.object({ type: z.enum(CONDITION_TYPES), status: z.boolean(), reason: z.string(), message: z.string() }),
 );
 
 const jumpHostsSchema = z.array(
@@ -174,22 +168,7 @@ function parseMachine(row: MachineRow): Machine {
   };
 }
 
-/** Merges what was seen into the conditions on record; a time changes only when its status flips. */
-async function observeConditions(tx: Transaction, id: string, observed: readonly JsonObject[]): Promise<void> {
-  const [row] = await tx.query<{ conditions: unknown }>("select conditions from machines where id = $1", [id]);
-  if (!row) return;
-  const known = conditionsSchema.parse(row.conditions);
-  const merged = observe(known, observedSchema.parse(observed), new Date());
-  if (merged === known) return;
-  await tx.query("update machines set conditions = $2::jsonb, basis = basis + 1 where id = $1", [
-    id,
-    JSON.stringify(conditionsJson(merged)),
-  ]);
-  failPoint("machines:observed", [{ kind: "machine" }]);
-}
-
 export const machineStore: ThingStore<Machine> = {
-  observe: observeConditions,
   lifecycle: machineLifecycle,
   table: "machines",
   requests: {},

@@ -36,7 +36,7 @@ export interface ThingStore<T extends Thing = Thing> {
   /** Whose claim a state with `claims` takes; the thing's own unless told. */
   readonly claimTarget?: (thing: T) => ThingKey;
   /** Conditions that another thing saw are merged with those on record, under the thing's lock. */
-  readonly observe?: (tx: Transaction, id: string, observed: readonly JsonObject[]) => Promise<void>;
+  readonly observe?: (tx: Transaction, id: string, observed: readonly JsonObject[], actor: string) => Promise<void>;
   /** Where a thing keeps what its steps said. */
   readonly appendLog?: (tx: Transaction, id: string, lines: readonly LogLine[]) => Promise<void>;
   /** Request fields of the thing: the column with the pending request, and the one with the last that ended. */

@@ -27,6 +27,7 @@ import { createCluster } from "../../src/services/clusters.ts";
 import type { ServiceDeps } from "../../src/services/deps.ts";
 import { createImage } from "../../src/services/images.ts";
 import { setMachineCredentials } from "../../src/services/machine-credentials.ts";
+import { registerMachine } from "../../src/services/machines.ts";
 import { allThings } from "../../src/store/all-things.ts";
 import { openSecretStore } from "../../src/store/secrets.ts";
 import { wireHandlers } from "../../src/wiring/handlers.ts";
@@ -181,8 +182,7 @@ export async function startRunBench(
   });
   const surface = await startRunSurface({ controller: true, ...options });
   const control = controlOf(simulator.controlUrl);
-  const simulated = await control<readonly SimulatedMachine[]>("GET", "/inventory/machines");
-  await putSiteOnRecord(surface, control, simulated);
+  const simulated = await putSiteOnRecord(surface.deps, control);
   return {
     ...surface,
     simulator,
@@ -198,7 +198,7 @@ export async function startRunBench(
   };
 }
 
-type Control = <T = unknown>(method: string, path: string, body?: unknown) => Promise<T>;
+export type Control = <T = unknown>(method: string, path: string, body?: unknown) => Promise<T>;
 
 const controlOf =
   (url: string): Control =>
@@ -213,28 +213,23 @@ const controlOf =
   };
 
 /** Machines, clusters and images of a simulated site, as its operator would put them on record. */
-export async function putSiteOnRecord(
-  surface: Pick<RunSurface, "deps" | "machines">,
-  control: Control,
-  simulated: readonly SimulatedMachine[],
-): Promise<void> {
-  const { deps } = surface;
+export async function putSiteOnRecord(deps: ServiceDeps, control: Control): Promise<readonly SimulatedMachine[]> {
+  const simulated = await control<readonly SimulatedMachine[]>("GET", "/inventory/machines");
   const bastion = await control<{ endpoint: string; username: string; host_key: string }>("GET", "/bastion");
+  const jump = { endpoint: bastion.endpoint, hostKey: bastion.host_key, username: bastion.username };
   for (const one of simulated) {
     const { os } = await control<MachineTruth>("GET", `/devices/${one.machine_id}`);
-    await surface.machines.registerMachine({
-      machine: {
-        machineId: one.machine_id,
-        spec: {
-          serial: one.serial,
-          macAddresses: [...one.mac_addresses],
-          bmcEndpoint: one.bmc_endpoint,
-          sshEndpoint: one.ssh_endpoint,
-          sshHostKey: os.host_key,
-          jumpHosts: one.jump
-            ? [{ endpoint: bastion.endpoint, hostKey: bastion.host_key, username: bastion.username }]
-            : [],
-        },
+    await registerMachine(deps, tester, {
+      id: one.machine_id,
+      labels: {},
+      spec: {
+        ...NOTHING_ELSE,
+        serial: one.serial,
+        macAddresses: one.mac_addresses,
+        bmcEndpoint: one.bmc_endpoint,
+        sshEndpoint: one.ssh_endpoint,
+        sshHostKey: os.host_key,
+        jumpHosts: one.jump ? [jump] : [],
       },
     });
     await setMachineCredentials(deps, tester, {
@@ -254,4 +249,16 @@ export async function putSiteOnRecord(
   if (!image) throw new Error("the simulator has no image");
   for (const name of [image.ref, "ubuntu-22.04"])
     await createImage(deps, tester, { name, kind: "iso", location: image.url, digest: image.digest, successProof: "" });
+  return simulated;
 }
+
+const NOTHING_ELSE = {
+  provider: "",
+  rack: "",
+  slot: "",
+  location: "",
+  customerId: "",
+  targetClusterRef: "",
+  bmcProtocol: "",
+  bmcTlsTrust: "",
+} as const;

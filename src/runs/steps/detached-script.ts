@@ -27,7 +27,8 @@ export type ScriptState =
 
 export const newMark = (): string => randomBytes(12).toString("hex");
 
-const DIRECTORY = "/var/tmp/millwright-";
+/** Within a detached script: `"$DIRECTORY$MILLWRIGHT_MARK"` is its directory. */
+export const DIRECTORY = "/var/tmp/millwright-";
 const MARKS_ARE_KEPT_DAYS = 7;
 
 /**
@@ -55,6 +56,11 @@ if [ ! -s "$dir/pid" ]; then echo running; exit 0; fi
 pid="$(cat "$dir/pid")"
 if grep -q "MILLWRIGHT_MARK=$MILLWRIGHT_MARK" "/proc/$pid/environ" 2>/dev/null; then echo running; exit 0; fi
 if [ -s "$dir/exit" ]; then echo "ended $(cat "$dir/exit")"; else echo cut_off; fi
+`;
+
+const NOTE = `dir="${DIRECTORY}$MILLWRIGHT_MARK"
+if [ ! -e "$dir/$MILLWRIGHT_AFTER" ]; then exit 1; fi
+echo yes > "$dir/$MILLWRIGHT_NOTE"
 `;
 
 const READ = `file="${DIRECTORY}$MILLWRIGHT_MARK/$MILLWRIGHT_STREAM"
@@ -97,6 +103,11 @@ export async function readState(script: DetachedScript): Promise<ScriptState> {
       if (/^\d{1,3}$/.test(number)) return { is: "ended", code: Number(number) };
   }
   throw new StepFailure("retry", `the machine does not tell how far the script is (exit code ${code})`);
+}
+
+/** Leaves a note for the script, in its directory, once it has left one of its own there; false until then. */
+export async function leaveNote(script: DetachedScript, note: string, after: string): Promise<boolean> {
+  return (await ask(script, NOTE, { MILLWRIGHT_NOTE: note, MILLWRIGHT_AFTER: after })).code === 0;
 }
 
 /** Ends it and all that it started, if it still runs; best effort. */

@@ -1,5 +1,6 @@
 import { collectSteps } from "../step.ts";
 import { join } from "./join.ts";
+import { net } from "./net.ts";
 import { netboot } from "./netboot.ts";
 import { reboot } from "./reboot.ts";
 import { repave } from "./repave.ts";
@@ -8,4 +9,4 @@ import { ssh } from "./ssh.ts";
 import { verify } from "./verify.ts";
 
 /** Every kind of step there is. */
-export const allSteps = collectSteps([ssh, reboot, netboot, repave, join, verify, rma]);
+export const allSteps = collectSteps([ssh, reboot, netboot, repave, join, verify, net, rma]);

@@ -9,6 +9,8 @@ import { readNodeIdentity } from "./node-identity.ts";
 
 type Evidence = {
   readonly mark: string;
+  /** Null when the system did not answer. */
+  readonly bootId: string | null;
   readonly systemUuid: string | null;
   readonly serial: string | null;
   readonly addresses: readonly string[];
@@ -41,8 +43,10 @@ export const join = defineStep({
   refersTo: ({ cluster_ref }) => [{ kind: "cluster", ref: cluster_ref }],
 
   async before(context): Promise<Evidence> {
+    const { can, targets, call } = context;
     const { systemUuid, serial, addresses } = await readNodeIdentity(context);
-    return { mark: newMark(), systemUuid, serial, addresses };
+    const bootId = (await readBootId(can.exec, await targets.ssh(), call)) ?? null;
+    return { mark: newMark(), bootId, systemUuid, serial, addresses };
   },
 
   async act({ payload, evidence, can, targets, call, log }: Acting) {
@@ -76,8 +80,9 @@ export const join = defineStep({
     if (node === undefined) return { state: "unknown", message: `cluster ${cluster.name} does not answer` };
     const missing = whyNotThere(node.found, bootId);
     if (missing === undefined) return { state: "done", message: `joined ${cluster.name} as node ${node.found?.name}` };
-    // Whoever ended the script cannot have ended a join that the cluster has taken up, so a little patience is right.
-    if (state.is === "cut_off") throw new StepFailure("retry", `kubeadm join was cut off, and ${missing}`);
+    // What the cluster has taken up goes on without the script, unless the machine itself went down under it.
+    if (state.is === "cut_off" && bootId !== evidence.bootId)
+      throw new StepFailure("retry", `the machine booted anew under kubeadm join, and ${missing}`);
     return { state: "in_progress", message: state.is === "running" ? "kubeadm join is running" : missing };
   },
 

@@ -101,7 +101,7 @@ describe("a join", () => {
     kubeletVersion: null,
     matchedBy: "system_uuid" as const,
   };
-  const joinEvidence = { mark: "j1", systemUuid: "uuid-1", serial: "S1", addresses: ["10.0.0.2"] };
+  const joinEvidence = { mark: "j1", bootId: "b1", systemUuid: "uuid-1", serial: "S1", addresses: ["10.0.0.2"] };
   const can = (state: string, found: typeof node | undefined | "silent") => ({
     exec: { ...fakeSystem(() => ({ "/proc/sys/kernel/random/boot_id": "b1\n" })), run: machineWith(state).run },
     cluster: { findNode: async () => (found === "silent" ? unreachable() : found) },
@@ -116,17 +116,21 @@ describe("a join", () => {
     ["ended 0", node, "done"],
     ["ended 0", { ...node, bootId: null }, "done"],
     ["cut_off", node, "done"],
+    ["cut_off", undefined, "in_progress"],
   ] as const)("that is %s, with node %j, is %s", async (state, found, expected) => {
     expect(await benchOf("join", {}, can(state, found)).probe(joinEvidence)).toMatchObject({ state: expected });
   });
 
-  test.each([
-    ["ended 1", node],
-    ["cut_off", undefined],
-  ] as const)("that is %s fails the attempt", async (state, found) => {
-    await expect(benchOf("join", {}, can(state, found)).probe(joinEvidence)).rejects.toMatchObject({
+  test("that ends with another exit code than 0 fails the attempt", async () => {
+    await expect(benchOf("join", {}, can("ended 1", node)).probe(joinEvidence)).rejects.toMatchObject({
       disposition: "retry",
     });
+  });
+
+  test("under which the machine booted anew fails the attempt", async () => {
+    const before = { ...joinEvidence, bootId: "b0" };
+    await expect(benchOf("join", {}, can("cut_off", undefined)).probe(before)).rejects.toThrow("booted anew");
+    expect(await benchOf("join", {}, can("cut_off", node)).probe(before)).toMatchObject({ state: "done" });
   });
 
   test("hands the join material over as variables and keeps the token out of the log", async () => {

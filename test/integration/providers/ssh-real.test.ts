@@ -17,6 +17,7 @@ import {
   readState,
   startDetached,
 } from "../../../src/runs/steps/detached-script.ts";
+import { benchOf } from "../../../src/runs/steps/step-bench.ts";
 
 const SSHD = "/usr/sbin/sshd";
 
@@ -149,6 +150,52 @@ describe.skipIf(!existsSync(SSHD))("against the OpenSSH server (skipped where op
     await rm(`/var/tmp/millwright-${script.mark}`, { recursive: true });
   });
 
+  describe("a network change", () => {
+    /** A stand-in for netplan that notes what it was told to apply, on the path of this one server. */
+    async function startWithNetplan() {
+      const bin = await mkdtemp(join(tmpdir(), "millwright-netplan-"));
+      const config = join(bin, "90-millwright.yaml");
+      await writeFile(join(bin, "netplan"), `#!/bin/sh\ncat ${config} >> ${bin}/applied\n`, { mode: 0o755 });
+      await writeFile(config, "old\n");
+      const { target } = await startSshd(`SetEnv NETPLAN_DIRECTORY=${bin} PATH=${bin}:/usr/bin:/bin\n`);
+      return { bin, config, target, applied: () => readFile(join(bin, "applied"), "utf8") };
+    }
+    const netStep = (target: SshTarget, rollback: string) =>
+      benchOf(
+        "net",
+        { params: { netplan: "new", rollback_seconds: rollback } },
+        { exec: provider.can.exec },
+        { targets: { ssh: async () => target } },
+      );
+
+    test("stays once the machine was reached after it", async () => {
+      const { target, config, applied, bin } = await startWithNetplan();
+      const step = netStep(target, "60");
+      const evidence = await step.before();
+      expect(await step.probe(evidence)).toMatchObject({ state: "not_done" });
+      await step.act(evidence);
+      await vi.waitFor(async () => expect(await step.probe(evidence)).toMatchObject({ state: "done" }), {
+        timeout: 10_000,
+      });
+      expect(await readFile(config, "utf8")).toBe("new\n");
+      expect(await applied()).toBe("new\n");
+      await rm(bin, { recursive: true });
+      await rm(`/var/tmp/millwright-${evidence.mark}`, { recursive: true });
+    });
+
+    test("is taken back by the machine when nobody reaches it", async () => {
+      const { target, config, applied, bin } = await startWithNetplan();
+      const step = netStep(target, "5");
+      const evidence = await step.before();
+      await step.act(evidence);
+      await vi.waitFor(async () => expect(await applied()).toBe("new\nold\n"), { timeout: 15_000 });
+      expect(await readFile(config, "utf8")).toBe("old\n");
+      await vi.waitFor(() => expect(step.probe(evidence)).rejects.toThrow("taken back"), { timeout: 5_000 });
+      await rm(bin, { recursive: true });
+      await rm(`/var/tmp/millwright-${evidence.mark}`, { recursive: true });
+    });
+  });
+
   test("output beyond the cap is left out, and said so", async () => {
     const small = createSshProvider({ mostOutput: 1_000 });
     try {
@@ -200,7 +247,7 @@ async function accept({ credentials }: SshTarget): Promise<void> {
 }
 
 /** A server of its own, on a free port, that accepts one key. */
-async function startSshd(): Promise<RealServer> {
+async function startSshd(more = ""): Promise<RealServer> {
   const directory = await mkdtemp(join(tmpdir(), "millwright-sshd-"));
   const host = newKey();
   const user = newKey();
@@ -226,7 +273,7 @@ async function startSshd(): Promise<RealServer> {
     join(directory, "config"),
     Object.entries(settings)
       .map(([name, value]) => `${name} ${value}\n`)
-      .join(""),
+      .join("") + more,
   );
   const child = spawn(SSHD, ["-D", "-e", "-f", join(directory, "config")], { stdio: ["ignore", "ignore", "pipe"] });
   await new Promise<void>((resolve, reject) => {

@@ -33,6 +33,7 @@ async function machine(): Promise<string> {
   return id;
 }
 
+const RESET = "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset";
 const start = (machineId: string, type: string, requestId = "r") => bench.runs.startRun({ requestId, machineId, type });
 const show = (machineId: string) => bench.machines.getMachine({ machineId });
 const condition = (shown: Machine, type: string) => shown.status?.conditions.find((one) => one.type === type);
@@ -98,7 +99,7 @@ describe("a REBOOT", () => {
 
   test("shows the machine PROVISIONING while it runs, and holds its claim", async () => {
     const id = await machine();
-    await bench.fault({ device: id, fault: { type: "ssh_hang" }, times: 1 });
+    await bench.fault({ device: id, path: "/redfish/v1/Systems", fault: { type: "latency", ms: 300 } });
     const { runId } = await start(id, "REBOOT");
     const shown = await eventually(
       async () => {
@@ -108,6 +109,7 @@ describe("a REBOOT", () => {
       { what: "the machine is PROVISIONING" },
     );
     expect(shown.status).toMatchObject({ activeRunId: runId, effectiveState: MachineStatus_Phase.PROVISIONING });
+    expect(shown.status?.claim).toMatchObject({ kind: "run", id: runId });
     await expectProven(await bench.ended(runId), ["reboot"]);
   });
 });
@@ -157,8 +159,7 @@ describe("a REPAVE", () => {
 describe("a step that fails after its retries", () => {
   test("fails the run, puts the machine into MAINTENANCE and calls for somebody; a success clears it", async () => {
     const id = await machine();
-    const resets = `/redfish/v1/Systems/1/Actions/ComputerSystem.Reset`;
-    await bench.fault({ device: id, method: "POST", path: resets, fault: { type: "status", status: 400 } });
+    await bench.fault({ device: id, method: "POST", path: RESET, fault: { type: "status", status: 400 } });
     const { runId } = await start(id, "REBOOT");
     const run = await bench.ended(runId);
     expect(run.phase).toBe(Run_Phase.FAILED);
@@ -177,35 +178,50 @@ describe("a step that fails after its retries", () => {
     expect(condition(await show(id), "NeedsIntervention")).toMatchObject({ status: false });
   });
 
-  test("is tried again as often as the plan says, and counts its failures", async () => {
-    const id = await machine();
-    await bench.plans.createPlan({
+  const hasty = (planId: string, maxRetries: number, timeoutSeconds: number) =>
+    bench.plans.createPlan({
       plan: {
-        planId: "plan-drain-check",
-        steps: [
-          {
-            name: "boot",
-            timeoutSeconds: 60,
-            maxRetries: 2,
-            kind: { case: "reboot", value: { mode: "bmc" } },
-          },
-        ],
+        planId,
+        steps: [{ name: "boot", timeoutSeconds, maxRetries, kind: { case: "reboot", value: { mode: "bmc" } } }],
       },
     });
-    const resets = `/redfish/v1/Systems/1/Actions/ComputerSystem.Reset`;
-    await bench.fault({ device: id, method: "POST", path: resets, times: 1, fault: { type: "status", status: 503 } });
-    const { runId } = await bench.runs.startRun({ requestId: "r", machineId: id, planId: "plan-drain-check" });
+
+  test("was tried as often as the plan says, each time with a longer pause before", async () => {
+    const id = await machine();
+    await hasty("plan-hasty", 2, 1);
+    await bench.fault({ device: id, path: RESET, fault: { type: "lie_accept" } });
+    const { runId } = await bench.runs.startRun({ requestId: "r", machineId: id, planId: "plan-hasty" });
     const run = await bench.ended(runId);
-    expect(run.phase, run.error?.message).toBe(Run_Phase.SUCCEEDED);
-    expect((await bench.truth(id)).effects).toMatchObject({ resets: 1 });
+    expect(run).toMatchObject({
+      phase: Run_Phase.FAILED,
+      steps: [{ name: "boot", state: StepStatus_State.FAILED, retryCount: 3 }],
+    });
+    expect(run.error?.message).toMatch(/^boot: not done within 1/);
+    const said = textOf(await bench.logs(runId));
+    expect(said.match(/step boot begins.*/g)).toEqual([
+      "step boot begins",
+      "step boot begins, attempt 2",
+      "step boot begins, attempt 3",
+    ]);
+  });
+
+  test("but then succeeds shows how often it failed", async () => {
+    const id = await machine();
+    await hasty("plan-less-hasty", 1, 4);
+    await bench.fault({ device: id, path: RESET, times: 1, fault: { type: "lie_accept" } });
+    const { runId } = await bench.runs.startRun({ requestId: "r", machineId: id, planId: "plan-less-hasty" });
+    const run = await bench.ended(runId);
+    expect(run).toMatchObject({
+      phase: Run_Phase.SUCCEEDED,
+      steps: [{ name: "boot", state: StepStatus_State.SUCCEEDED, retryCount: 1 }],
+    });
   });
 });
 
 describe("a lost answer", () => {
   test("to the reset does not reset the machine twice", async () => {
     const id = await machine();
-    const resets = `/redfish/v1/Systems/1/Actions/ComputerSystem.Reset`;
-    await bench.fault({ device: id, method: "POST", path: resets, times: 1, fault: { type: "drop", when: "after" } });
+    await bench.fault({ device: id, method: "POST", path: RESET, times: 1, fault: { type: "drop", when: "after" } });
     const { runId } = await start(id, "REBOOT");
     const run = await bench.ended(runId);
     expect(run.phase, `${run.error?.message}`).toBe(Run_Phase.SUCCEEDED);

@@ -173,6 +173,16 @@ describe("ssh", () => {
   });
 });
 
+describe("net", () => {
+  test("on a system without netplan changes nothing, and says so", async () => {
+    const step = await begin(bench, "net", { params: { action: "reconfigure" } });
+    expect(await step.probe()).toMatchObject({ state: "not_done" });
+    await step.act();
+    await expect(untilDone(bench, step)).rejects.toThrow("exit code 2");
+    expect(bench.log.join("")).toContain("no netplan");
+  });
+});
+
 describe("rma", () => {
   test("notes what the machine is, turns it off and lights its locator", async () => {
     const step = await begin(bench, "rma", { reason: "hardware failure" }, { params: { ticket: "T-1" } });

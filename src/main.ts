@@ -100,6 +100,7 @@ function welcome(dev: Awaited<ReturnType<typeof startDev>>, dataDir: string | un
   In a second terminal:
 
 ${dataDir === undefined ? "" : tellDataDir(dataDir)}    bin/millwright machine list
+    bin/millwright run start --machine m-rack1-03 --type REPAVE --wait
     bin/millwright power-shelf list
     bin/millwright power-shelf maintenance power-off --power-shelf-id <ID> --reference https://tracker/MAINT-123
     bin/millwright power-shelf show <ID>

@@ -118,7 +118,7 @@ class Bench {
   async untilEnd(most = 30): Promise<Outcome> {
     for (let looks = 0; looks < most; looks += 1) {
       const outcome = await this.look();
-      if (outcome.type === "happened") return outcome;
+      if (outcome.type === "happened" && outcome.event !== "acting") return outcome;
       if (outcome.type === "waiting") this.now = new Date(this.now.getTime() + outcome.after);
     }
     throw new Error(`no end after ${most} looks: ${JSON.stringify(this.steps)}`);

@@ -69,7 +69,7 @@ export const runHandlers: Handlers<typeof runLifecycle, RunThing, RunContext> = 
   },
 };
 
-type Looked = Outcome<"finished" | "canceled" | "step_failed">;
+type Looked = Outcome<"acting" | "finished" | "canceled" | "step_failed">;
 
 async function workOn(run: RunThing, step: Step, visit: StepStatus, context: RunContext, log: RunLog): Promise<Looked> {
   const { clock } = context;
@@ -123,7 +123,12 @@ async function attempt(work: Work): Promise<Looked> {
     );
   }
   if (!isOurs) {
-    return save(work, visits.announced(visit, context), { reason: `${step.name}: acting`, after: AT_ONCE });
+    const steps = stepsWith(run, visits.announced(visit, context));
+    return happened("acting", {
+      message: `${step.name}: acting`,
+      facts: { steps },
+      effects: log.effects(step.name),
+    });
   }
   context.begun.note(action);
   work.isActing = true;

@@ -1,5 +1,5 @@
 import { hours, minutes } from "../kernel/duration.ts";
-import { defineLifecycle, type JsonObject, on, onFailure, type Thing, when } from "../kernel/lifecycle.ts";
+import { defineLifecycle, type JsonObject, on, onFailure, STAY, type Thing, when } from "../kernel/lifecycle.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import type { Plan } from "./plan.ts";
 import type { RunError, StepStatus } from "./run.ts";
@@ -47,6 +47,7 @@ export const runLifecycle = defineLifecycle<RunThing>()({
   transitions: [
     ["PENDING", when(cancelRequested),    "CANCELED"],
     ["PENDING", on("started"),            "RUNNING"],
+    ["RUNNING", on("acting"),             STAY], // a row of its own, so that who announced an action goes on with it
     ["RUNNING", on("finished"),           "SUCCEEDED"],
     ["RUNNING", on("canceled"),           "CANCELED"],
     ["RUNNING", onFailure("step_failed"), "FAILED"],

@@ -70,7 +70,7 @@ const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
     "tokens:revoked",
     "withdrawals:written",
   ],
-  "test/chaos/run-kills.test.ts": ["machines:observed", "run-logs:appended"],
+  "test/chaos/run-kills.test.ts": ["run-logs:appended"],
   "test/integration/store/migrate.test.ts": ["migrate:applied"],
 };
 /** Where the caller's own transaction dies with the server: then there is no request, and the caller asks again. */

@@ -83,10 +83,11 @@ export const powerShelfHandlers: Handlers<typeof powerShelfLifecycle, PowerShelf
         },
       );
     const facts = { powerState: seen, observedAt: clock.now().toISOString() };
-    if (seen !== desired)
-      return waitFor(`shelf reports power ${seen}, wanted ${desired}`, pollAfter(shelf, clock), {
-        facts: { ...facts, ...told },
-      });
+    if (seen !== desired) {
+      const news = seen === shelf.facts.powerState ? {} : facts; // a poll that saw nothing new is no reason to write
+      const reason = `shelf reports power ${seen}, wanted ${desired}`;
+      return waitFor(reason, pollAfter(shelf, clock), { facts: { ...news, ...told } });
+    }
     // What else changed with the power is told at once; that it could not be read takes nothing from the success.
     const rest = await observe(shelf, context).catch((error: unknown) => {
       if (error instanceof StepFailure) return {};

@@ -1,5 +1,5 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdirSync } from "node:fs";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir, userInfo } from "node:os";
@@ -230,9 +230,16 @@ describe.skipIf(!existsSync(SSHD))("against the OpenSSH server (skipped where op
   });
 });
 
+/** By OpenSSH's own tool: of the keys that ssh2 makes, OpenSSH refuses one now and then. */
 function newKey(): { readonly privateKey: string; readonly publicKey: string } {
-  const { private: privateKey, public: publicKey } = ssh2.utils.generateKeyPairSync("ed25519");
-  return { privateKey, publicKey };
+  const directory = mkdtempSync(join(tmpdir(), "millwright-key-"));
+  try {
+    const file = join(directory, "key");
+    execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-C", "", "-f", file]);
+    return { privateKey: readFileSync(file, "utf8"), publicKey: readFileSync(`${file}.pub`, "utf8").trim() };
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
 }
 
 async function accept({ credentials }: SshTarget): Promise<void> {

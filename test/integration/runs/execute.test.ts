@@ -241,9 +241,8 @@ describe("a cancel", () => {
 
   test("with devices that answer ends within 10 s, takes back what it can, and leaves the machine in MAINTENANCE", async () => {
     const id = await machine();
-    await bench.fault({ device: id, fault: { type: "install_fails" } });
     const { runId } = await start(id, "REPAVE");
-    await during(runId, "repave-image");
+    await eventually(async () => (await bench.truth(id)).media !== null, { what: "the medium is inserted" });
     const asked = Date.now();
     await bench.runs.cancelRun({ runId });
     const run = await bench.ended(runId, 10_000);

@@ -4,6 +4,8 @@ import { MachineStatus_Phase, Run_Phase } from "../../../contract/baremetal/v1/b
 import type { Capability } from "../../../src/capabilities/provider.ts";
 import { createCluster } from "../../../src/services/clusters.ts";
 import { createImage } from "../../../src/services/images.ts";
+import { watchRuns } from "../../../src/services/runs.ts";
+import type { EventSource } from "../../../src/services/watch.ts";
 import { collect, type RunSurface, startRunSurface, tester } from "../../support/run-bench.ts";
 import { refusal } from "../api/forge-under-test.ts";
 
@@ -323,6 +325,28 @@ describe("CancelRun", () => {
     const { runId } = await reboot(await machine());
     await end(runId, "CANCELED");
     expect(await surface.runs.cancelRun({ runId })).toMatchObject({ phase: Run_Phase.CANCELED });
+  });
+});
+
+describe("WatchRuns", () => {
+  test("sends each active run once, however long nothing happens", async () => {
+    const machineId = await machine();
+    const { runId } = await reboot(machineId);
+    const events: EventSource = {
+      async *follow() {
+        for (const cursor of ["1.1.1", "1.1.2", "1.1.3"]) yield { type: "bookmark", cursor };
+      },
+    };
+    const query = { filter: `machine_id=${machineId}`, cursor: "" };
+    const sent = await collect(watchRuns(surface.deps, events, query, new AbortController().signal));
+    expect(sent.map(({ run, cursor }) => [run.id, cursor])).toEqual([[runId, "1.1.1"]]);
+  });
+
+  test("refuses a filter and a cursor that make no sense", async () => {
+    for (const request of [{ filter: "colour=red" }, { cursor: "yesterday" }]) {
+      const first = surface.runs.watchRuns(request)[Symbol.asyncIterator]().next();
+      expect((await refusal(first)).code).toBe(Code.InvalidArgument);
+    }
   });
 });
 

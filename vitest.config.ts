@@ -18,6 +18,8 @@ export default defineConfig({
           globalSetup: ["test/support/global-setup.ts"],
           testTimeout: 60_000,
           hookTimeout: 60_000,
+          // Whole processes on two shared cores: a second try tells a busy machine from a broken promise.
+          retry: process.env.CI ? 1 : 0,
         },
       })),
     ],

@@ -15,12 +15,13 @@ import {
   stopPostmaster,
   waitUntilReady,
 } from "./embedded-postmaster.ts";
-import { isRunning } from "./embedded-process.ts";
+import { isRunning, waitForExit } from "./embedded-process.ts";
 import { type Settings, serverSettings } from "./embedded-settings.ts";
 import { chooseSocketDirectory, ensurePrivateDirectory, removeStaleSocket, SOCKET_PORT } from "./embedded-socket.ts";
 import { supervise } from "./embedded-supervisor.ts";
 
 const DATABASE = "millwright";
+const DYING_PATIENCE_MS = 2_000;
 
 export interface EmbeddedConnection {
   /** The directory of the Unix socket; there is no TCP. */
@@ -61,8 +62,16 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   const { dataDir, account } = prepareDataDirectory(options.dataDir);
   const lock = await acquireOwnerLock(dataDir);
   try {
-    const first = await adoptOrStart({ ...options, dataDir }, account);
-    return await handle({ ...options, dataDir }, account, { first, release: lock.release });
+    const bringUp = async () => {
+      const first = await adoptOrStart({ ...options, dataDir }, account);
+      return handle({ ...options, dataDir }, account, { first, release: lock.release });
+    };
+    const running = findPostmaster(clusterOf(dataDir));
+    return await bringUp().catch(async (error: unknown) => {
+      // A server that was killed a moment ago may still look alive when it is taken over; once it is gone, ours begins.
+      if (running === undefined || !(await waitForExit(running.process, DYING_PATIENCE_MS))) throw error;
+      return bringUp();
+    });
   } catch (error) {
     lock.release();
     throw error;
@@ -118,7 +127,7 @@ async function adoptOrStart(
   keptSocketDir?: string,
 ): Promise<Started> {
   const { dataDir, log, signal } = options;
-  const cluster = join(clusterHome(dataDir), "data");
+  const cluster = clusterOf(dataDir);
   const outputFile = join(dataDir, "postgres-start.log");
   const running = findPostmaster(cluster);
   if (running !== undefined) {
@@ -150,6 +159,7 @@ async function adoptOrStart(
 
 /** Owned by the database's user; the data directory around it stays ours. */
 const clusterHome = (dataDir: string) => join(dataDir, "postgres");
+const clusterOf = (dataDir: string) => join(clusterHome(dataDir), "data");
 
 function prepareDataDirectory(wanted: string): { dataDir: string; account: Account | undefined } {
   const path = resolve(wanted);

@@ -155,6 +155,10 @@ test("a follower that is behind has a hundred events in hand, not thousands", as
     Array.from({ length: 350 }, (_, index) => `t${index}`),
     1,
   );
+  // Writers in other databases of the same server hold readers back for a moment, and nobody would wake this follower.
+  await expect
+    .poll(async () => (await journal.readAfter(database.db, "0.0.0", 1_000)).length, { timeout: 30_000 })
+    .toBe(350);
   const pages: number[] = [];
   const db: Database = {
     ...database.db,

@@ -243,6 +243,23 @@ describe("an action", () => {
     expect(bench.device.acts).toBe(1);
   });
 
+  test("is believed undone only when the device has shown nothing for half a minute", async () => {
+    const bench = new Bench();
+    await bench.look();
+    await bench.look();
+    await bench.lookAndDie();
+    const died = bench.now.getTime();
+    const lookTwiceAfter = async (seconds: number) => {
+      bench.now = new Date(died + seconds * 1_000);
+      bench.device.answers = ["not_done", "not_done"];
+      await bench.look();
+      await bench.look();
+      return bench.device.acts;
+    };
+    expect(await lookTwiceAfter(29)).toBe(1);
+    expect(await lookTwiceAfter(31)).toBe(2);
+  });
+
   test("is done by the next one when the process died before it", async () => {
     const bench = new Bench();
     await bench.look();

@@ -1,9 +1,9 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import { keyOf, nameOf } from "../bmc-gateway.ts";
-import { BoundedMemory } from "../bounded-memory.ts";
+import { nameOf } from "../bmc-gateway.ts";
 import type { RedfishClient } from "./client.ts";
+import { openAtKnownPlaces } from "./known-places.ts";
 import { isLocalPath, linkAt, listAt, membersOf, type Resource, textAt, valueAt } from "./resource.ts";
 import { SERVICE_ROOT } from "./sessions.ts";
 
@@ -31,34 +31,15 @@ export interface Machines {
   open(target: BmcTarget, call: CallContext): Promise<OpenMachine>;
 }
 
-const REMEMBERED = 20_000;
-
 export function createMachines(client: RedfishClient): Machines {
-  const known = new BoundedMemory<MachinePlaces>(REMEMBERED);
-
-  async function read(target: BmcTarget, call: CallContext, places: MachinePlaces): Promise<OpenMachine> {
-    const { resource, certificateFingerprint } = await client.get(target, places.system, call);
-    return { target, call, client, places, system: resource, certificateFingerprint };
-  }
-
   return {
-    async open(target, call) {
-      const key = keyOf(target);
-      const before = known.get(key);
-      if (before !== undefined) {
-        try {
-          return await read(target, call, before);
-        } catch (error) {
-          if (!(error instanceof DeviceFailure) || error.status !== 404) throw error;
-          // Other firmware, or another device, at the same address: look again.
-          known.forget(key);
-        }
-      }
-      const places = await findPlaces(client, target, call);
-      const machine = await read(target, call, places);
-      known.set(key, places);
-      return machine;
-    },
+    open: openAtKnownPlaces<MachinePlaces, OpenMachine>({
+      find: (target, call) => findPlaces(client, target, call),
+      async read(target, call, places) {
+        const { resource, certificateFingerprint } = await client.get(target, places.system, call);
+        return { target, call, client, places, system: resource, certificateFingerprint };
+      },
+    }),
   };
 }
 

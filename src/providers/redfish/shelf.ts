@@ -1,9 +1,9 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import { keyOf, nameOf } from "../bmc-gateway.ts";
-import { BoundedMemory } from "../bounded-memory.ts";
+import { nameOf } from "../bmc-gateway.ts";
 import type { RedfishClient } from "./client.ts";
+import { openAtKnownPlaces } from "./known-places.ts";
 import { SHELF_CHASSIS_ID } from "./layouts.ts";
 import { lastSegment, linkAt, listAt, membersOf, type Resource } from "./resource.ts";
 import { SERVICE_ROOT } from "./sessions.ts";
@@ -31,34 +31,15 @@ export interface Shelves {
   open(target: BmcTarget, call: CallContext): Promise<Shelf>;
 }
 
-const REMEMBERED = 20_000;
-
 export function createShelves(client: RedfishClient): Shelves {
-  const known = new BoundedMemory<ShelfPlaces>(REMEMBERED);
-
-  async function read(target: BmcTarget, call: CallContext, places: ShelfPlaces): Promise<Shelf> {
-    const { resource, certificateFingerprint } = await client.get(target, places.chassis, call);
-    return { target, call, client, places, chassis: resource, certificateFingerprint };
-  }
-
   return {
-    async open(target, call) {
-      const key = keyOf(target);
-      const before = known.get(key);
-      if (before !== undefined) {
-        try {
-          return await read(target, call, before);
-        } catch (error) {
-          if (!(error instanceof DeviceFailure) || error.status !== 404) throw error;
-          // Other firmware, or another device, at the same address: look again.
-          known.forget(key);
-        }
-      }
-      const places = await findPlaces(client, target, call);
-      const shelf = await read(target, call, places);
-      known.set(key, places);
-      return shelf;
-    },
+    open: openAtKnownPlaces<ShelfPlaces, Shelf>({
+      find: (target, call) => findPlaces(client, target, call),
+      async read(target, call, places) {
+        const { resource, certificateFingerprint } = await client.get(target, places.chassis, call);
+        return { target, call, client, places, chassis: resource, certificateFingerprint };
+      },
+    }),
   };
 }
 

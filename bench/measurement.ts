@@ -3,7 +3,7 @@ export interface Measurement {
   readonly what: string;
   /** One value a repetition; the median counts, the others tell how steady it was. */
   readonly values: readonly number[];
-  readonly unit: "/s" | "ms" | "×";
+  readonly unit: "/s" | "ms" | "×" | "MB" | "MB/s" | "s";
   /** What the same server reaches in the same run without us: no system built on it can be better. */
   readonly limit?: { readonly what: string; readonly value: number };
   /** Absent: for information. */
@@ -63,5 +63,5 @@ export function printTable(measurements: readonly Measurement[]): void {
 function show(value: number, unit: string): string {
   const digits = value >= 100 ? 0 : value >= 10 ? 1 : 2;
   const text = value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-  return unit === "ms" ? `${text} ms` : `${text}${unit}`;
+  return unit === "/s" || unit === "×" || unit === "" ? `${text}${unit}` : `${text} ${unit}`;
 }

@@ -3,8 +3,12 @@ import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { type BenchServer, startBenchServer } from "./bench-server.ts";
 import { measureEvents } from "./events.ts";
+import { measureKill } from "./kill.ts";
+import { measureMachines } from "./machines.ts";
 import { type Measurement, median, printTable, verdictOf } from "./measurement.ts";
 import { measureRequests } from "./requests.ts";
+import { measureRunLogs } from "./run-logs.ts";
+import { measureRuns } from "./runs.ts";
 import { measureTransitions } from "./transitions.ts";
 
 type Measure = (server: BenchServer, options: { quick: boolean }) => Promise<Measurement[]>;
@@ -13,6 +17,10 @@ const MEASURES: Readonly<Record<string, Measure>> = {
   transitions: measureTransitions,
   requests: measureRequests,
   events: measureEvents,
+  runs: measureRuns,
+  machines: measureMachines,
+  "run-logs": measureRunLogs,
+  kill: measureKill,
 };
 
 const { values: options, positionals } = parseArgs({

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Whether this machine may be taken away: succeeds when no cluster counts on it any more, or with force=true.
-# Variables: force (true | false)
+# Variables: force (true | false), node (the node's name, if it is not the host's)
 set -eu
 
 if [ "${force:-false}" = "true" ]; then
@@ -22,7 +22,7 @@ fi
 node="${node:-$(hostname)}"
 unschedulable="$(kubectl --kubeconfig /etc/kubernetes/kubelet.conf get node "$node" -o 'jsonpath={.spec.unschedulable}')"
 if [ "$unschedulable" != "true" ]; then
-  echo "node $node is not cordoned; run cordon_node.sh and drain_node.sh first, or give force=true" >&2
+  echo "node $node is not cordoned: put the machine into maintenance first, which cordons and drains it, or give force=true" >&2
   exit 1
 fi
 echo "node $node is cordoned"

@@ -1,9 +1,10 @@
 #!/bin/sh
 # Moves everything but daemons off this machine's node. Succeeds when nothing is left, or when the machine is in no cluster.
-# Variables: timeout (seconds, 300), node (the node's name, if it is not the host's)
+# Variables: timeout (seconds, 300), node (the node's name, if it is not the host's), kubeconfig (a file on the machine;
+# the kubelet's by default, which some clusters do not let drain)
 set -eu
 
-kubeconfig=/etc/kubernetes/kubelet.conf
+kubeconfig="${kubeconfig:-/etc/kubernetes/kubelet.conf}"
 if [ ! -e "$kubeconfig" ]; then
   echo "no cluster member: nothing to drain"
   exit 0

@@ -21,4 +21,8 @@ apt-mark hold kubeadm kubelet kubectl
 if [ -e /etc/kubernetes/kubelet.conf ]; then kubeadm upgrade node; fi
 systemctl daemon-reload
 systemctl restart kubelet
+if [ "$(kubelet --version)" != "Kubernetes v$version" ]; then
+  echo "the kubelet is $(kubelet --version) after all" >&2
+  exit 1
+fi
 echo "upgraded from ${installed:-nothing} to $version"

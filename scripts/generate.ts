@@ -2,11 +2,12 @@
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isGeneratedPage } from "./generate/markdown.ts";
-import { GENERATED_FOLDERS, generatePages } from "./generate/pages.ts";
 import { generateContract } from "./generate-contract.ts";
 import { root } from "./run-tool.ts";
 
 await generateContract(join(root, "contract"));
+// Only now: the pages are made from the server, which may import a part of the contract that was not there before.
+const { GENERATED_FOLDERS, generatePages } = await import("./generate/pages.ts");
 const pages = await generatePages();
 for (const folder of GENERATED_FOLDERS) await removeStale(folder);
 for (const [path, text] of pages) {

@@ -78,11 +78,15 @@ describe("control API", () => {
     expect((await site.control("POST", "/devices/rack-1-shelf-1/crash")).status).toBe(404);
   });
 
-  test("the built-in plans' image, profile and cluster are there", async () => {
+  test("the built-in plans' images, profile and clusters are there", async () => {
     expect((await site.control("GET", "/images")).body).toMatchObject([
       { ref: "ubuntu:22.04-k8s", digest: expect.stringMatching(/^sha256:/), pxe_profiles: ["pxe-ubuntu-22.04"] },
+      { ref: "ubuntu-22.04", digest: expect.stringMatching(/^sha256:/) },
     ]);
-    expect((await site.control("GET", "/clusters")).body).toMatchObject([{ name: "default-cluster", nodes: [] }]);
+    expect((await site.control("GET", "/clusters")).body).toMatchObject([
+      { name: "default-cluster", nodes: [] },
+      { name: "cluster-a", nodes: [] },
+    ]);
   });
 
   test("shows no password but in the inventory, whose rows are ready to be registered", async () => {

@@ -56,6 +56,7 @@ export function describeMachine(machine: Machine, endpoints: MachineEndpoints) {
     address,
     port: endpoints.redfishPort,
     ssh_address: machine.spec.sshAddress,
+    answers_at: machine.addresses,
     ssh_port: endpoints.sshPort,
     mac,
     mac_addresses: machine.spec.macs,

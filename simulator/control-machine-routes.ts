@@ -11,6 +11,7 @@ import {
   refused,
 } from "./control-route.ts";
 import type { Machine } from "./devices/machine.ts";
+import { AILING, SENSOR_IDS } from "./devices/machine-state.ts";
 import { InvalidInput, parseInput } from "./invalid-input.ts";
 import { BASTION_ADDRESS } from "./site/fields.ts";
 
@@ -22,6 +23,11 @@ const netbootSchema = z.strictObject({
   cloud_init: z.string().max(500).nullable().optional(),
   token: z.string().max(500).nullable().optional(),
 });
+const sensorSchema = z.strictObject({
+  sensor: z.enum(SENSOR_IDS),
+  /** Null: well again. */
+  health: z.enum(AILING).nullable(),
+});
 const joinSchema = z.strictObject({ cluster: z.string() });
 
 /** What the person at the rack can do to machines, beyond what goes for every device. */
@@ -32,6 +38,7 @@ export const MACHINE_ROUTES: readonly Route[] = [
   ["GET", /^\/bastion$/, ({ options }) => ok({ ...bastion(options), host_key: options.keys.bastionHost.publicKey })],
   ["POST", /^\/devices\/([^/]+)\/crash$/, crash],
   ["POST", /^\/devices\/([^/]+)\/join$/, joinByHand],
+  ["PUT", /^\/devices\/([^/]+)\/health$/, setHealth],
   ["PUT", /^\/devices\/([^/]+)\/netboot$/, arrangeNetboot],
   ["DELETE", /^\/devices\/([^/]+)\/netboot$/, forgetNetboot],
 ];
@@ -76,6 +83,14 @@ function crash({ options, id }: ControlCall): Reply {
   const machine = options.machines.get(id);
   if (machine === undefined) return noDevice(id);
   if (!machine.crash()) return refused(409, `no operating system runs on ${id}`);
+  return ok(describeMachine(machine, options.endpoints));
+}
+
+function setHealth({ options, id, body }: ControlCall): Reply {
+  const machine = options.machines.get(id);
+  if (machine === undefined) return noDevice(id);
+  const { sensor, health } = parseInput(sensorSchema, body);
+  machine.setAilment(sensor, health);
   return ok(describeMachine(machine, options.endpoints));
 }
 

@@ -20,6 +20,7 @@ import {
   type SimulatedClock,
   SLOWEST_SPEED,
 } from "./simulated-clock.ts";
+import { BASTION_ADDRESS } from "./site/fields.ts";
 import { loadSite, type Site } from "./site.ts";
 import { createSshListener } from "./ssh/ssh-listener.ts";
 import { openStateJournal, type StateJournal } from "./state-journal.ts";
@@ -52,6 +53,7 @@ export interface Simulator {
 
 const CLUSTER_PORT = "cluster-";
 const LOOPBACK = "127.0.0.1";
+const REACHED_BY_ALL = new Set([LOOPBACK, BASTION_ADDRESS]);
 /** A range of loopback addresses cannot be bound otherwise; the listeners cut whatever comes from elsewhere. */
 const ALL_ADDRESSES = "0.0.0.0";
 
@@ -115,7 +117,7 @@ async function openPorts(parts: {
 }): Promise<Omit<Simulator, "close">> {
   const { options, site, journal, clock, world, log } = parts;
   const open = portOpener(parts);
-  const { faults, keys, byAddress, bySshAddress } = world;
+  const { faults, keys, byAddress, machineAt } = world;
   const certificate = loadOrCreateCertificate(options.dataDir, [...byAddress.keys()], new Date(clock.realNow()));
   const redfish = createRedfishListener({ certificate, deviceAt: (address) => byAddress.get(address), faults, log });
   const redfishPort = await open(redfish, "redfish", ALL_ADDRESSES, options.redfishPort);
@@ -126,13 +128,15 @@ async function openPorts(parts: {
     endpointOf.set(cluster.name, `${LOOPBACK}:${await open(api, `${CLUSTER_PORT}${cluster.name}`, LOOPBACK)}`);
   }
   const ssh = createSshListener({
-    machineAt: (address) => bySshAddress.get(address),
+    machineAt,
     keys,
     faults,
     surroundings: {
       clock,
       judgeJoin: (request) => judgeJoin(world, endpointOf, request),
       joinFails: (device) => faults.strike("join_fails", { device }) !== undefined,
+      reaches: (address) => REACHED_BY_ALL.has(address) || machineAt(address)?.upBootId !== undefined,
+      cluster: (name) => world.clusters.find((cluster) => cluster.name === name)?.access,
     },
     log,
   });

@@ -38,6 +38,14 @@ describe("site", () => {
     expect(large.machines).toHaveLength(600 * 18);
   });
 
+  test("racks=N,joined=M has the machines of the last M racks in the first cluster already", () => {
+    const { machines, clusters } = loadSite("racks=3,joined=2", seeded);
+    expect(new Set(machines.map(({ rack, initialCluster }) => `${rack} ${initialCluster}`))).toEqual(
+      new Set(["rack-1 null", "rack-2 default-cluster", "rack-3 default-cluster"]),
+    );
+    expect(clusters[0]?.name).toBe("default-cluster");
+  });
+
   test("the same seed makes the same machines, another seed others", () => {
     const identities = (seed: number) =>
       loadSite("racks=1", createSeededValues(seed)).machines.flatMap(({ serial, systemUuid, macs }) => [
@@ -81,7 +89,8 @@ describe("site", () => {
   });
 
   test.each([
-    ["racks=0", /site\.racks/],
+    ["racks=0", /N from 1/],
+    ["racks=1,joined=2", /M not more than N/],
     ["racks=many", /racks=N/],
     ["/no/such/file", /site: must be racks=N or the path/],
   ])("refuses %s and says why", (site, reason) => {

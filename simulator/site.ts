@@ -6,7 +6,7 @@ import type { PowerShelfSpec } from "./devices/power-shelf.ts";
 import { InvalidInput, parseInput } from "./invalid-input.ts";
 import type { SeededValues } from "./seeded-values.ts";
 import { BASTION_ADDRESS, name, word } from "./site/fields.ts";
-import { DEFAULT_IMAGE_REF, DEFAULT_PXE_PROFILE, type ImageSpec, imageOf, imageSchema } from "./site/images.ts";
+import { DEFAULT_IMAGE_REFS, DEFAULT_PXE_PROFILE, type ImageSpec, imageOf, imageSchema } from "./site/images.ts";
 import { machinesOf, rackMachineFields } from "./site/machines.ts";
 import { rackShelfFields, shelvesOf } from "./site/shelves.ts";
 
@@ -21,7 +21,8 @@ export interface Site {
 }
 
 const MOST_RACKS = 10_000;
-const DEFAULT_CLUSTER = "default-cluster";
+/** Those that the built-in plans name. Nodes from the start are in the first. */
+const DEFAULT_CLUSTERS = [{ name: "default-cluster" }, { name: "cluster-a" }] as const;
 
 const rackSchema = z.strictObject({ id: name.optional(), ...rackShelfFields, ...rackMachineFields });
 type RackEntry = z.infer<typeof rackSchema>;
@@ -33,14 +34,9 @@ const siteSchema = z.strictObject({
   clusters: z.array(z.strictObject({ name })).max(16).optional(),
 });
 
-/** @param site `racks=N`, or the path of a YAML or JSON file. */
+/** @param site `racks=N`, `racks=N,joined=M` for machines of the last M racks that are nodes already, or the path of a YAML or JSON file. */
 export function loadSite(site: string, seeded: SeededValues): Site {
-  const count = /^racks=(.*)$/s.exec(site)?.[1];
-  if (count !== undefined) {
-    if (!/^\d{1,5}$/.test(count))
-      throw new InvalidInput("site", `"${site}" must be racks=N, with N from 1 to ${MOST_RACKS}`);
-    return buildSite({ racks: Number(count) }, seeded, "site");
-  }
+  if (site.startsWith("racks=")) return buildSite({ racks: countedRacks(site) }, seeded, "site");
   let text: string;
   try {
     text = readFileSync(site, "utf8");
@@ -49,6 +45,17 @@ export function loadSite(site: string, seeded: SeededValues): Site {
     throw new InvalidInput("site", `must be racks=N or the path of a readable site file: ${why}`);
   }
   return buildSite(parseSiteText(text, site), seeded, site);
+}
+
+function countedRacks(site: string): RackEntry[] {
+  const [, racks = "", joined = "0"] = /^racks=(\d{1,5})(?:,joined=(\d{1,5}))?$/.exec(site) ?? [];
+  const [all, nodes] = [Number(racks), Number(joined)];
+  if (all < 1 || all > MOST_RACKS || nodes > all)
+    throw new InvalidInput(
+      "site",
+      `"${site}" must be racks=N or racks=N,joined=M, with N from 1 to ${MOST_RACKS} and M not more than N`,
+    );
+  return Array.from({ length: all }, (_, index) => (index < all - nodes ? {} : { cluster: DEFAULT_CLUSTERS[0].name }));
 }
 
 function parseSiteText(text: string, file: string): unknown {
@@ -63,7 +70,7 @@ export function buildSite(description: unknown, seeded: SeededValues, root = "si
   const given = parseInput(siteSchema, description, root);
   const racks: readonly RackEntry[] =
     typeof given.racks === "number" ? Array.from({ length: given.racks }, () => ({})) : given.racks;
-  const images = (given.images ?? [{ ref: DEFAULT_IMAGE_REF }]).map((entry) => imageOf(entry, seeded));
+  const images = (given.images ?? DEFAULT_IMAGE_REFS.map((ref) => ({ ref }))).map((entry) => imageOf(entry, seeded));
   const [firstImage] = images;
   const pxeImage = given.pxe === undefined ? firstImage : images.find(({ ref }) => ref === given.pxe?.image);
   if (firstImage === undefined || pxeImage === undefined)
@@ -77,7 +84,7 @@ export function buildSite(description: unknown, seeded: SeededValues, root = "si
     machines: places.flatMap(({ rack, place }) => machinesOf(rack, place, { seeded, defaultImage: firstImage.ref })),
     images,
     pxe: { profile: given.pxe?.profile ?? DEFAULT_PXE_PROFILE, image: pxeImage },
-    clusters: given.clusters ?? [{ name: DEFAULT_CLUSTER }],
+    clusters: given.clusters ?? DEFAULT_CLUSTERS,
   };
   checkSite(site, root);
   return site;

@@ -22,7 +22,8 @@ export interface World {
   readonly machines: ReadonlyMap<string, Machine>;
   readonly clusters: readonly Cluster[];
   readonly byAddress: ReadonlyMap<string, RedfishDevice>;
-  readonly bySshAddress: ReadonlyMap<string, Machine>;
+  /** The machine whose own settings let it answer there. */
+  machineAt(address: string): Machine | undefined;
   readonly faults: FaultBook;
   readonly keys: SiteKeys;
 }
@@ -47,7 +48,9 @@ export function createWorld(parts: {
     isFaultPresent: (id: string) => faults.get(id) !== undefined,
   });
   const aroundShelves = surroundings("shelf");
+  const moved = new Set<string>();
   const aroundMachines = {
+    moved: (id: string) => void moved.add(id),
     ...surroundings("machine"),
     images: site.images,
     pxeImage: site.pxe.image,
@@ -67,5 +70,10 @@ export function createWorld(parts: {
   }
   const clusters = site.clusters.map(({ name }) => new Cluster(name, { machines, journal, seeded, clock }));
   const bySshAddress = new Map([...machines.values()].map((machine) => [machine.spec.sshAddress, machine]));
-  return { shelves, machines, clusters, byAddress, bySshAddress, faults, keys: createSiteKeys(seeded) };
+  const machineAt = (address: string): Machine | undefined => {
+    const usual = bySshAddress.get(address);
+    if (usual?.addresses.includes(address)) return usual;
+    return [...moved].map((id) => machines.get(id)).find((machine) => machine?.addresses.includes(address));
+  };
+  return { shelves, machines, clusters, byAddress, machineAt, faults, keys: createSiteKeys(seeded) };
 }

@@ -70,6 +70,15 @@ describe("sources", () => {
     expect(asked).toEqual(["/work/b.yaml"]);
   });
 
+  test("fake machines are there only where somebody asks for them, and fail only at what is named", () => {
+    for (const { config } of [load(), load({ profile: "dev" })])
+      expect(config.fake).toEqual({ provider: "off", fail: [] });
+    const env = { MILLWRIGHT_FAKE_PROVIDER: "slow", MILLWRIGHT_FAKE_FAIL: "netboot, join" };
+    expect(load({ env }).config.fake).toEqual({ provider: "slow", fail: ["netboot", "join"] });
+    expect(load({ file: "fake: { fail: [rma] }" }).config.fake.fail).toEqual(["rma"]);
+    expect(refusalOf({ env: { MILLWRIGHT_FAKE_FAIL: "everything" } })).toContain("MILLWRIGHT_FAKE_FAIL");
+  });
+
   test("a relative path is relative to the file that says it, else to the working directory", () => {
     expect(load({ file: "secret_key_file: keys/main" }).config.secretKeyFile).toBe("/etc/millwright/keys/main");
     expect(load({ argv: ["--secret-key-file", "keys/main"] }).config.secretKeyFile).toBe("/work/keys/main");

@@ -27,7 +27,7 @@ const COMMANDS: { readonly [name: string]: (argv: readonly string[]) => Promise<
     });
   },
   serve: (argv) =>
-    runUntilStopped("serve", argv, async (options) => {
+    runUntilStopped("serve", argv.map(spellOut), async (options) => {
       const server = await startServer(options);
       process.stdout.write(`Millwright ${version} is ready: ${server.httpUrl} (HTTP), ${server.grpcAddress} (gRPC)\n`);
       return server;
@@ -35,6 +35,9 @@ const COMMANDS: { readonly [name: string]: (argv: readonly string[]) => Promise<
   sim: runSimulator,
   config: checkConfig,
 };
+
+/** The short form of a setting. */
+const spellOut = (flag: string): string => (flag === "--cancel-runs" ? "--shutdown-runs=cancel" : flag);
 
 /** One Ctrl-C may arrive twice: from the terminal, and passed on by npm. */
 const SAME_KEY_PRESS_MS = 2_000;
@@ -129,7 +132,7 @@ async function checkConfig(argv: readonly string[]): Promise<number> {
   if (action !== "check")
     throw new AppError("invalid_argument", "usage: millwright config check [--profile serve|dev] [flags]");
   const { profile, rest } = takeProfile(given);
-  const loaded = loadConfig({ env: process.env, argv: rest, profile });
+  const loaded = loadConfig({ env: process.env, argv: rest.map(spellOut), profile });
   process.stdout.write(`${printConfig(loaded)}\n`);
   const { problems, warnings } = checkFiles(loaded);
   for (const warning of warnings) process.stdout.write(`warning: ${warning}\n`);

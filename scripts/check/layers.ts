@@ -47,6 +47,7 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
   main:         { imports: [...BELOW_WIRING, "wiring"], packages: [] },
   cli:          { imports: ["contract"], packages: ["commander", "yaml", "@connectrpc/connect", "@connectrpc/connect-node", "@bufbuild/protobuf"] },
   contract:     { imports: [], packages: ["@bufbuild/protobuf"], builtins: false },
+  examples:     { imports: ["contract"], packages: ["@connectrpc/connect", "@connectrpc/connect-node"] },
   simulator:    { imports: [], packages: ["ssh2", "yaml", "zod"] },
 };
 

@@ -7,7 +7,7 @@ export interface SourceFile {
   readonly text: string;
 }
 
-const FOLDERS = ["bench", "console", "contract", "scripts", "simulator", "src", "test"];
+const FOLDERS = ["bench", "console", "contract", "examples", "scripts", "simulator", "src", "test"];
 const SKIPPED = new Set(["node_modules", "dist"]);
 const CODE = /\.(ts|tsx|js|mjs|cjs)$/;
 

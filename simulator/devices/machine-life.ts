@@ -5,6 +5,7 @@ import type { MachineLogCode } from "./machine-log.ts";
 import type { MachineSpec } from "./machine-spec.ts";
 import { counted, type InstallSource, type Life, type MachineState, NO_OVERRIDE } from "./machine-state.ts";
 import { appendToLog } from "./managed-device.ts";
+import { type Network, networkFrom } from "./network.ts";
 import type { Power } from "./power.ts";
 
 /** Simulated milliseconds. */
@@ -193,6 +194,7 @@ function installing(state: MachineState, offer: InstallOffer, at: number, around
       os: null,
       kubelet: null,
       files: {},
+      network: null,
       life: { is: "installing", until, ...order, source, fails },
       effects: counted(state.effects, "installs_started"),
     },
@@ -231,9 +233,15 @@ function running(state: MachineState, at: number, around: LifeSurroundings): Mac
   const bootId = seededUuid(around.seeded, `${around.spec.id}/boot/${effects.boots}`);
   // Whoever stopped the kubelet did so for this boot only.
   const kubelet = state.kubelet === null ? null : { ...state.kubelet, active: true };
-  const up: MachineState = { ...state, life: { is: "running" }, runningSince: at, bootId, kubelet, effects };
+  // Settings that make no sense leave the system with those of before.
+  const read = networkFrom(state.files, around.spec.sshAddress);
+  const network = "problem" in read ? state.network : asUsual(read, around.spec.sshAddress) ? null : read;
+  const up: MachineState = { ...state, life: { is: "running" }, runningSince: at, bootId, kubelet, network, effects };
   return logged(up, around, ["os_running", at]);
 }
+
+export const asUsual = ({ addresses }: Network, usual: string): boolean =>
+  addresses.length === 1 && addresses[0] === usual;
 
 export const logged = (
   state: MachineState,

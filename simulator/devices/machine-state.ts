@@ -1,6 +1,7 @@
 import type { ImageSpec } from "../site/images.ts";
 import type { MachineLogEntry } from "./machine-log.ts";
 import type { MachineSpec } from "./machine-spec.ts";
+import type { Network } from "./network.ts";
 import type { Lie, PendingChange, Power } from "./power.ts";
 
 export const RESET_TYPES = [
@@ -97,11 +98,23 @@ export interface MachineEffects {
   readonly media_inserts: number;
   readonly media_ejects: number;
   readonly boot_override_changes: number;
+  readonly locator_changes: number;
   readonly reboots_from_inside: number;
   readonly ssh_commands: number;
+  /** Of what those commands put into the background, to go on without them. */
+  readonly background_processes: number;
   readonly crashes: number;
   readonly manager_restarts: number;
+  readonly kubelet_restarts: number;
+  readonly package_upgrades: number;
+  readonly network_changes: number;
 }
+
+/** Sensors that say that something is not well. */
+export const SENSOR_IDS = ["input_power", "inlet_temperature", "cpu_temperature", "fan_speed"] as const;
+export type SensorId = (typeof SENSOR_IDS)[number];
+export const AILING = ["Warning", "Critical"] as const;
+export type Ailments = Readonly<Partial<Record<SensorId, (typeof AILING)[number]>>>;
 
 export interface Kubelet {
   readonly cluster: string;
@@ -126,10 +139,14 @@ export interface MachineState {
   readonly media: VirtualMedium | null;
   readonly netboot: NetbootOrder | null;
   readonly locatorLit: boolean;
+  /** Absent in the states of machines that were never ill. */
+  readonly ailments?: Ailments;
   readonly kubelet: Kubelet | null;
   readonly joining: { readonly cluster: string; readonly dueAt: number; readonly fails: boolean } | null;
   /** Written by whoever was signed in; gone with the next installation. */
   readonly files: Readonly<Record<string, string>>;
+  /** What was last applied of the settings among the files; null is as delivered. */
+  readonly network: Network | null;
   readonly log: readonly MachineLogEntry[];
   readonly effects: MachineEffects;
 }
@@ -153,10 +170,15 @@ const NO_EFFECTS: MachineEffects = {
   media_inserts: 0,
   media_ejects: 0,
   boot_override_changes: 0,
+  locator_changes: 0,
   reboots_from_inside: 0,
   ssh_commands: 0,
+  background_processes: 0,
   crashes: 0,
   manager_restarts: 0,
+  kubelet_restarts: 0,
+  package_upgrades: 0,
+  network_changes: 0,
 };
 
 export const NO_OVERRIDE: BootOverride = { enabled: "Disabled", target: "None", mode: "UEFI", httpUri: null };
@@ -197,12 +219,21 @@ export function freshState(spec: MachineSpec, factory: { image: ImageSpec | unde
     kubelet: os !== null && spec.initialCluster !== null ? { cluster: spec.initialCluster, active: true } : null,
     joining: null,
     files: {},
+    network: null,
     log: [],
     effects: NO_EFFECTS,
   };
 }
 
+/** As it was saved, possibly before some of these parts were thought of. */
+export const savedState = (saved: MachineState): MachineState => ({
+  ...saved,
+  network: saved.network ?? null,
+  effects: { ...NO_EFFECTS, ...saved.effects },
+});
+
 export const counted = (effects: MachineEffects, ...names: readonly (keyof MachineEffects)[]): MachineEffects => ({
   ...effects,
-  ...Object.fromEntries(names.map((name) => [name, effects[name] + 1])),
+  // A state that was kept by an earlier simulator may lack what is counted since.
+  ...Object.fromEntries(names.map((name) => [name, (effects[name] ?? 0) + 1])),
 });

@@ -2,6 +2,7 @@ import { seededUuid } from "../site/fields.ts";
 import type { ImageSpec } from "../site/images.ts";
 import {
   advance,
+  asUsual,
   crashed,
   flipped,
   JOIN_MS,
@@ -14,6 +15,7 @@ import { describeEntry, type MachineLogCode } from "./machine-log.ts";
 import { type MachineMeter, readMachineMeter } from "./machine-meter.ts";
 import type { MachineSpec } from "./machine-spec.ts";
 import {
+  type Ailments,
   type BootOverride,
   counted,
   freshState,
@@ -21,9 +23,12 @@ import {
   type MachineState,
   type NetbootOrder,
   type ResetType,
+  type SensorId,
+  savedState,
   type VirtualMedium,
 } from "./machine-state.ts";
 import type { DeviceEvent, DeviceSurroundings, ManagedDevice } from "./managed-device.ts";
+import { networkFrom } from "./network.ts";
 import {
   type Conduct,
   claimedPhase,
@@ -40,6 +45,8 @@ export interface MachineSurroundings extends DeviceSurroundings {
   readonly images: readonly ImageSpec[];
   readonly pxeImage: ImageSpec;
   installFails(id: string): boolean;
+  /** It answers at other addresses than before. */
+  moved?(id: string): void;
 }
 
 export interface MachineReading {
@@ -85,7 +92,9 @@ export class Machine implements ManagedDevice {
       realTimeOf: (at) => clock.realTimeOf(at),
       installFails: () => surroundings.installFails(spec.id),
     };
-    this.#state = (surroundings.load(spec.id) as MachineState | undefined) ?? this.#delivered();
+    const saved = surroundings.load(spec.id) as MachineState | undefined;
+    this.#state = saved === undefined ? this.#delivered() : savedState(saved);
+    if (this.#state.network !== null) surroundings.moved?.(spec.id);
   }
 
   /** The whole present state, as it truly is. */
@@ -122,6 +131,35 @@ export class Machine implements ManagedDevice {
   get upBootId(): string | undefined {
     const { life, bootId } = this.state;
     return life.is === "running" && bootId !== null ? bootId : undefined;
+  }
+
+  /** Where its system answers while it is up; the first one is what it calls its own. */
+  get addresses(): readonly string[] {
+    return this.state.network?.addresses ?? [this.spec.sshAddress];
+  }
+
+  /** What is wrong with the network settings among its files. */
+  get networkProblem(): string | undefined {
+    const read = networkFrom(this.state.files, this.spec.sshAddress);
+    return "problem" in read ? read.problem : undefined;
+  }
+
+  /** Takes the network settings among its files into force; returns what is wrong with them, in which case nothing changes. */
+  applyNetwork(): string | undefined {
+    const state = this.state;
+    const read = networkFrom(state.files, this.spec.sshAddress);
+    if ("problem" in read) return read.problem;
+    const network = asUsual(read, this.spec.sshAddress) ? null : read;
+    this.#save({ ...state, network, effects: counted(state.effects, "network_changes") });
+    return undefined;
+  }
+
+  /** Another version of the kubelet is on the disk; one that runs goes on with its own until it is started again. */
+  installKubelet(version: string): void {
+    const state = this.state;
+    if (state.os === null || state.os.kubeletVersion === version) return;
+    const effects = counted(state.effects, "package_upgrades");
+    this.#save({ ...state, os: { ...state.os, kubeletVersion: version }, effects });
   }
 
   /** A command through the management controller; false when the present power state does not allow it. */
@@ -187,7 +225,15 @@ export class Machine implements ManagedDevice {
   }
 
   setLocator(locatorLit: boolean): void {
-    this.#save({ ...this.state, locatorLit });
+    const state = this.state;
+    this.#save({ ...state, locatorLit, effects: counted(state.effects, "locator_changes") });
+  }
+
+  /** Null: well again. */
+  setAilment(sensor: SensorId, health: Ailments[SensorId] | null): void {
+    const state = this.state;
+    const { [sensor]: _before, ...others } = state.ailments ?? {};
+    this.#save({ ...state, ailments: health == null ? others : { ...others, [sensor]: health } });
   }
 
   /** What the network boot server answers this machine from now on; null for what the site says. */
@@ -221,19 +267,25 @@ export class Machine implements ManagedDevice {
   }
 
   /** False when there is no kubelet to start or to stop. */
-  setKubelet(active: boolean): boolean {
+  setKubelet(active: boolean, anew = false): boolean {
     const state = this.state;
     if (state.kubelet === null) return false;
-    if (state.kubelet.active === active) return true;
+    if (state.kubelet.active === active && !anew) return true;
     const now = this.#surroundings.clock.now();
     const kubeletSilentSince = active ? state.kubeletSilentSince : now;
-    this.#save({ ...state, kubelet: { ...state.kubelet, active }, kubeletSilentSince });
+    const effects = active ? counted(state.effects, "kubelet_restarts") : state.effects;
+    this.#save({ ...state, kubelet: { ...state.kubelet, active }, kubeletSilentSince, effects });
     return true;
   }
 
   countSshCommand(): void {
     const state = this.state;
     this.#save({ ...state, effects: counted(state.effects, "ssh_commands") });
+  }
+
+  countBackgroundProcess(): void {
+    const state = this.state;
+    this.#save({ ...state, effects: counted(state.effects, "background_processes") });
   }
 
   /** Undefined removes the file. */
@@ -293,6 +345,8 @@ export class Machine implements ManagedDevice {
 
   #save(state: MachineState): void {
     this.#surroundings.save(this.spec.id, state);
+    const hasMoved = state.network !== this.#state.network;
     this.#state = state;
+    if (hasMoved) this.#surroundings.moved?.(this.spec.id);
   }
 }

@@ -2,13 +2,13 @@ import { hash, X509Certificate } from "node:crypto";
 import { type Certificate, createCertificate } from "../certificate/certificate.ts";
 import type { Machine } from "../devices/machine.ts";
 import type { SeededValues } from "../seeded-values.ts";
-import type { JoinVerdict } from "../shell/shell-session.ts";
+import type { ClusterAccess, JoinVerdict } from "../shell/shell-session.ts";
 import type { SimulatedClock } from "../simulated-clock.ts";
 import { seededUuid } from "../site/fields.ts";
 import type { StateJournal } from "../state-journal.ts";
 import { bootstrapTokenProblem, type Secret } from "./bootstrap-token.ts";
 import { isHeard, type NodeRecord, readInfo } from "./node-record.ts";
-import { type PodRecord, podsOf } from "./pods.ts";
+import { type PodRecord, podKey, podsOf, workOf } from "./pods.ts";
 
 export interface ClusterSurroundings {
   readonly machines: ReadonlyMap<string, Machine>;
@@ -66,12 +66,34 @@ export class Cluster {
     this.saveNode({ ...record, deleted: true });
   }
 
+  /** A kubelet from outside registers its own node; false when there is one of that name. */
+  register(
+    node: Pick<NodeRecord, "name" | "labels" | "info"> & { reported: NonNullable<NodeRecord["reported"]> },
+  ): boolean {
+    if (this.node(node.name) !== undefined) return false;
+    const { seeded, clock } = this.#around;
+    const createdAt = clock.realNow();
+    this.saveNode({
+      uid: seededUuid(seeded, `node/${this.name}/${node.name}/${createdAt}`),
+      createdAt,
+      registration: "outside",
+      deleted: false,
+      unschedulable: false,
+      annotations: {},
+      taints: [],
+      evicted: {},
+      ...node,
+    });
+    return true;
+  }
+
   machineOf({ name }: NodeRecord): Machine | undefined {
     return this.#around.machines.get(name);
   }
 
   /** Since when the kubelet has been silent, in simulated milliseconds; undefined while it is heard. */
   silentFor(record: NodeRecord): number | undefined {
+    if (record.reported?.ready === true) return undefined;
     const machine = this.machineOf(record);
     if (machine === undefined) return Number.POSITIVE_INFINITY;
     return isHeard(machine, this.name) ? undefined : this.#around.clock.now() - machine.state.kubeletSilentSince;
@@ -85,8 +107,51 @@ export class Cluster {
   evict(pod: PodRecord): void {
     const node = this.node(pod.node);
     if (node === undefined || pod.goneAt !== null) return;
-    const evicted = { ...node.evicted, [`${pod.namespace}/${pod.name}`]: this.#around.clock.now() + POD_GRACE_MS };
+    const evicted = { ...node.evicted, [podKey(pod)]: this.#around.clock.now() + POD_GRACE_MS };
     this.saveNode({ ...node, evicted });
+  }
+
+  /** A node that takes pods again gets some. */
+  setSchedulable(record: NodeRecord, schedulable: boolean): NodeRecord {
+    const evicted = schedulable && record.unschedulable ? {} : record.evicted;
+    const changed = { ...record, unschedulable: !schedulable, evicted };
+    this.saveNode(changed);
+    return changed;
+  }
+
+  /** For those on machines who hold credentials of this cluster. */
+  get access(): ClusterAccess {
+    return {
+      node: (name) => {
+        const record = this.node(name);
+        if (record === undefined) return undefined;
+        const { unschedulable, info } = record;
+        return {
+          name,
+          unschedulable,
+          ready: this.silentFor(record) === undefined,
+          kubeletVersion: info.kubeletVersion,
+        };
+      },
+      setSchedulable: (name, schedulable) => {
+        const record = this.node(name);
+        if (record !== undefined) this.setSchedulable(record, schedulable);
+      },
+      podsOn: (node) =>
+        this.#podsOn(node).map(({ namespace, name, owner }) => ({
+          namespace,
+          name,
+          isDaemon: owner.kind === "DaemonSet",
+        })),
+      evict: ({ namespace, name }) => {
+        const pod = this.pods().find((each) => each.namespace === namespace && each.name === name);
+        if (pod !== undefined) this.evict(pod);
+      },
+    };
+  }
+
+  #podsOn(node: string): readonly PodRecord[] {
+    return this.pods().filter((pod) => pod.node === node);
   }
 
   secret(namespace: string, name: string): Secret | undefined {
@@ -108,12 +173,21 @@ export class Cluster {
 
   /** What the control plane says to somebody who wants to join with this token and these hashes. */
   judge(request: { token: string; caCertHashes: readonly string[]; unsafe: boolean }): JoinVerdict {
-    const { clock } = this.#around;
     if (!request.unsafe && !request.caCertHashes.includes(this.caCertHash))
       return { refused: "cluster CA found in cluster-info ConfigMap is invalid: none of the public keys are pinned" };
-    const [id = "", secret = ""] = request.token.split(".");
-    const problem = bootstrapTokenProblem(this.secret("kube-system", `bootstrap-token-${id}`), secret, clock.realNow());
+    const problem = this.#problemOf(request.token);
     return problem === undefined ? { cluster: this.name } : { refused: problem };
+  }
+
+  /** Whether this bootstrap token lets a kubelet in now. */
+  admits(token: string): boolean {
+    return this.#problemOf(token) === undefined;
+  }
+
+  #problemOf(token: string): string | undefined {
+    const [id = "", secret = ""] = token.split(".");
+    const kept = this.secret("kube-system", `bootstrap-token-${id}`);
+    return bootstrapTokenProblem(kept, secret, this.#around.clock.realNow());
   }
 
   /** Goes up whenever what is shown under this name differs from what was shown before. */
@@ -137,10 +211,19 @@ export class Cluster {
       const record = this.#around.journal.get(this.#nodeKey(machine.spec.id)) as NodeRecord | undefined;
       if (record?.registration === registration) continue;
       if (record !== undefined && !record.deleted)
-        this.saveNode({ ...record, registration, evicted: {}, info: readInfo(machine) });
+        this.saveNode(this.#startedAnew(record, registration, readInfo(machine)));
       else if (record === undefined || isHeard(machine, this.name))
         this.saveNode(this.#freshNode(machine, registration));
     }
+  }
+
+  /** What ran there is started again, unless the node was emptied and takes nothing. */
+  #startedAnew(record: NodeRecord, registration: string, info: NodeRecord["info"]): NodeRecord {
+    const anew = { ...record, registration, info, evicted: {} };
+    const isEmpty = workOf(record).every(({ goneAt }) => goneAt !== null);
+    if (!record.unschedulable || !isEmpty) return anew;
+    const now = this.#around.clock.now();
+    return { ...anew, evicted: Object.fromEntries(workOf(anew).map((pod) => [podKey(pod), now])) };
   }
 
   #freshNode(machine: Machine, registration: string): NodeRecord {
@@ -186,4 +269,4 @@ export class Cluster {
 
 /** Another one whenever a kubelet starts anew: with each boot, join and installation. */
 const registrationOf = ({ state: { effects, os } }: Machine): string =>
-  `${os?.number ?? 0}-${effects.joins}-${effects.boots}`;
+  `${os?.number ?? 0}-${effects.joins}-${effects.boots}-${effects.kubelet_restarts}`;

@@ -18,7 +18,10 @@ const CORE = {
   kind: "APIResourceList",
   groupVersion: "v1",
   resources: [
-    resource("nodes", "Node", ["get", "list", "watch", "patch", "delete"], { namespaced: false, shortNames: ["no"] }),
+    resource("nodes", "Node", ["create", "get", "list", "watch", "patch", "delete"], {
+      namespaced: false,
+      shortNames: ["no"],
+    }),
     resource("pods", "Pod", ["get", "list", "delete"], { shortNames: ["po"] }),
     resource("pods/eviction", "Eviction", ["create"], { group: "policy", version: "v1" }),
     resource("secrets", "Secret", ["get", "list", "create", "delete"]),

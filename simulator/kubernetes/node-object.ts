@@ -46,8 +46,8 @@ function contentOf(cluster: Cluster, record: NodeRecord, clock: SimulatedClock) 
       capacity: { cpu: "192", memory: "768Gi", pods: "110" },
       allocatable: { cpu: "190", memory: "760Gi", pods: "110" },
       conditions: conditionsOf(cluster, record, clock),
-      addresses: [
-        { type: "InternalIP", address: machine?.spec.sshAddress ?? "" },
+      addresses: record.reported?.addresses ?? [
+        { type: "InternalIP", address: machine?.addresses[0] ?? "" },
         { type: "Hostname", address: record.name },
       ],
       daemonEndpoints: { kubeletEndpoint: { Port: 10_250 } },

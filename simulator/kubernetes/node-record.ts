@@ -30,6 +30,13 @@ export interface NodeRecord {
   /** Pods that were evicted, by namespace and name, and when they are gone in simulated time. */
   readonly evicted: Readonly<Record<string, number>>;
   readonly info: NodeInfo;
+  /** Of a node that is no machine of this site: its own kubelet registered it and says how it is. */
+  readonly reported?: { readonly ready: boolean; readonly addresses: readonly NodeAddress[] };
+}
+
+export interface NodeAddress {
+  readonly type: string;
+  readonly address: string;
 }
 
 export const readInfo = (machine: Machine): NodeInfo => ({

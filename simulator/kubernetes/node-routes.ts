@@ -17,6 +17,7 @@ import { jsonPatch, mergePatch, UnfitPatch } from "./patches.ts";
 
 export const NODE_ROUTES: readonly ApiRoute[] = [
   ["GET", /^\/api\/v1\/nodes$/, listNodes],
+  ["POST", /^\/api\/v1\/nodes$/, registerNode],
   ["GET", /^\/api\/v1\/nodes\/([^/]+)$/, getNode],
   ["PATCH", /^\/api\/v1\/nodes\/([^/]+)$/, patchNode],
   ["DELETE", /^\/api\/v1\/nodes\/([^/]+)$/, deleteNode],
@@ -35,6 +36,20 @@ const writableSchema = z.object({
       taints: z.array(z.object({ key: z.string(), value: z.string().optional(), effect: z.string() })).optional(),
     })
     .optional(),
+});
+
+const text = z.string().max(253);
+/** What a kubelet says of itself when it registers. */
+const registrationSchema = z.object({
+  metadata: z.object({
+    name: z.string().regex(/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/),
+    labels: z.record(text, text).default({}),
+  }),
+  status: z.object({
+    conditions: z.array(z.object({ type: text, status: text })).default([]),
+    addresses: z.array(z.object({ type: text, address: text })).default([]),
+    nodeInfo: z.object({ bootID: text, machineID: text, systemUUID: text, kubeletVersion: text }),
+  }),
 });
 
 /** Taints that follow from the node's state are not the client's to set. */
@@ -61,6 +76,20 @@ function listNodes(call: ApiCall): ApiReply {
   if (call.asTable) return ok(nodeTable(items, call));
   const metadata = { resourceVersion: String(call.cluster.version) };
   return ok({ kind: "NodeList", apiVersion: "v1", metadata, items });
+}
+
+function registerNode(call: ApiCall): ApiReply {
+  const read = registrationSchema.safeParse(call.body);
+  if (!read.success) {
+    const [issue] = read.error.issues;
+    return failure(422, `Node is invalid: ${issue?.path.join(".")}: ${issue?.message}`);
+  }
+  const { metadata, status } = read.data;
+  const ready = status.conditions.some((each) => each.type === "Ready" && each.status === "True");
+  const node = { ...metadata, info: status.nodeInfo, reported: { ready, addresses: status.addresses } };
+  if (!call.cluster.register(node)) return failure(409, `nodes "${metadata.name}" already exists`, "AlreadyExists");
+  const record = call.cluster.node(metadata.name);
+  return { status: 201, body: record && nodeObject(call.cluster, record, call.clock) };
 }
 
 function getNode(call: ApiCall): ApiReply {
@@ -103,8 +132,11 @@ function patchNode(call: ApiCall): ApiReply {
       .filter(({ key }) => !OWN_TAINTS.has(key))
       .map(({ key, value, effect }) => (value === undefined ? { key, effect } : { key, value, effect })),
   };
-  call.cluster.saveNode(changed);
-  return ok(nodeObject(call.cluster, changed, call.clock));
+  const schedulable = call.cluster.setSchedulable(
+    { ...changed, unschedulable: record.unschedulable },
+    !changed.unschedulable,
+  );
+  return ok(nodeObject(call.cluster, schedulable, call.clock));
 }
 
 function patchOf({ contentType, body }: ApiCall, node: NodeObject): unknown {

@@ -19,12 +19,15 @@ export function podsOf(node: NodeRecord): PodRecord[] {
   const daemons = ["kube-proxy", "cni"].map((owner) =>
     podOf(node, { namespace: "kube-system", owner: { kind: "DaemonSet", name: owner }, index: 0 }),
   );
-  // A cordoned node that was emptied gets nothing new; one that takes pods again gets them with its next start.
-  const work = Array.from({ length: WORKLOADS }, (_, index) =>
+  return [...daemons, ...workOf(node)];
+}
+
+export const workOf = (node: NodeRecord): PodRecord[] =>
+  Array.from({ length: WORKLOADS }, (_, index) =>
     podOf(node, { namespace: "default", owner: { kind: "ReplicaSet", name: "web-7d4f" }, index }),
   );
-  return [...daemons, ...work];
-}
+
+export const podKey = ({ namespace, name }: Pick<PodRecord, "namespace" | "name">): string => `${namespace}/${name}`;
 
 function podOf(
   node: NodeRecord,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Machine } from "../devices/machine.ts";
 import type { MachineMeter } from "../devices/machine-meter.ts";
+import type { Ailments, SensorId } from "../devices/machine-state.ts";
 import { type Answer, noContent, ok } from "./answer.ts";
 import { readBodyOf } from "./patch-body.ts";
 import { collection, link, REDFISH_POWER_STATE, type Resource, type ResourceCall } from "./resources.ts";
@@ -12,7 +13,7 @@ const patchSchema = z.strictObject({ LocationIndicatorActive: z.boolean().option
 
 /** The sensors follow the meter, whatever the management controller claims about the power state. */
 const SENSORS: Readonly<
-  Record<string, { name: string; type: string; unit: string; read: (meter: MachineMeter) => number }>
+  Record<SensorId, { name: string; type: string; unit: string; read: (meter: MachineMeter) => number }>
 > = {
   input_power: { name: "Input power", type: "Power", unit: "W", read: (meter) => meter.input_watts },
   inlet_temperature: {
@@ -46,7 +47,7 @@ export function machineChassisResources(chassis: string, system: string): [strin
             ReadingType: sensor.type,
             ReadingUnits: sensor.unit,
             Reading: sensor.read(device.read().meter),
-            Status: { State: "Enabled", Health: "OK" },
+            Status: { State: "Enabled", Health: device.state.ailments?.[id as SensorId] ?? "OK" },
           }),
       },
     ]),
@@ -67,12 +68,18 @@ function chassisBody(call: Call, chassis: string, system: string) {
     PowerState: REDFISH_POWER_STATE[call.device.read().reported],
     LocationIndicatorActive: state.locatorLit,
     Location: { Placement: { Rack: spec.rack, RackOffset: spec.slot } },
-    Status: { State: "Enabled", Health: "OK" },
+    Status: { State: "Enabled", Health: "OK", HealthRollup: rollup(state.ailments) },
     Power: link(`${chassis}/Power`),
     Thermal: link(`${chassis}/Thermal`),
     Sensors: link(`${chassis}/Sensors`),
     Links: { ComputerSystems: [link(system)], ManagedBy: [link("/redfish/v1/Managers/bmc")] },
   };
+}
+
+/** The worst of all that is in the case. */
+function rollup(ailments: Ailments = {}): string {
+  const worst = Object.values(ailments);
+  return worst.includes("Critical") ? "Critical" : (worst[0] ?? "OK");
 }
 
 function patchChassis({ device, body }: Call): Answer {

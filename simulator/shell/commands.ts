@@ -1,5 +1,9 @@
 import { kubeadm } from "./kubeadm-command.ts";
-import { readFileOf, writeFileOf } from "./machine-files.ts";
+import { kubectl } from "./kubectl-command.ts";
+import { filesUnder, readFileOf, writeFileOf } from "./machine-files.ts";
+import { ip, netplan, ping } from "./network-commands.ts";
+import { aptGet, aptMark, kubelet } from "./package-commands.ts";
+import { kill } from "./process-commands.ts";
 import { type CommandIo, type ShellSession, waitUntil } from "./shell-session.ts";
 import { systemctl } from "./systemctl-command.ts";
 
@@ -22,7 +26,10 @@ const COMMANDS: Readonly<Record<string, ShellCommand>> = {
   cat,
   grep,
   tee,
+  tail,
   rm,
+  // Whatever is looked for by age: nothing here is ever old.
+  find: () => 0,
   mkdir: () => 0,
   chmod: () => 0,
   sync: () => 0,
@@ -50,6 +57,14 @@ const COMMANDS: Readonly<Record<string, ShellCommand>> = {
   shutdown: ({ args, session }) => down(session, args.includes("-r") ? "restart" : "off"),
   systemctl,
   kubeadm,
+  kubectl,
+  kubelet,
+  "apt-get": aptGet,
+  "apt-mark": aptMark,
+  netplan,
+  ip,
+  ping,
+  kill,
 };
 
 /** Undefined for all that is not known here. */
@@ -119,6 +134,24 @@ async function grep({ args, io, session }: CommandCall): Promise<number> {
   return rows.length > 0 ? 0 : 1;
 }
 
+/** `-c +N` from the N-th byte on, `-c N` and `-n N` the last ones. */
+async function tail({ args, io, session }: CommandCall): Promise<number> {
+  const [, unit = "n", from = "", count = "10"] = /-(c|n)\s?(\+?)(\d+)/.exec(args.join(" ")) ?? [];
+  const path = args.findLast((arg, index) => !arg.startsWith("-") && !/^-[cn]$/.test(args[index - 1] ?? ""));
+  const text = path === undefined ? await io.stdin() : readFileOf(session.machine, path);
+  if (text === undefined) {
+    io.error(`tail: cannot open '${path}' for reading: No such file or directory\n`);
+    return 1;
+  }
+  const pieces: Buffer[] =
+    unit === "c" ? [...Buffer.from(text)].map((byte) => Buffer.of(byte)) : linesOf(text).map((row) => Buffer.from(row));
+  const first = from === "+" ? Math.max(0, Number(count) - 1) : Math.max(0, pieces.length - Number(count));
+  io.out(Buffer.concat(pieces.slice(first)).toString("utf8"));
+  return 0;
+}
+
+const linesOf = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+
 async function tee({ args, io, session }: CommandCall): Promise<number> {
   const text = await io.stdin();
   io.out(text);
@@ -133,7 +166,11 @@ async function tee({ args, io, session }: CommandCall): Promise<number> {
 function rm({ args, io, session }: CommandCall): number {
   let code = 0;
   const forced = args.some((arg) => /^-[a-z]*f/.test(arg));
+  const deep = args.some((arg) => /^-[a-z]*r/i.test(arg));
   for (const path of args.filter((arg) => !arg.startsWith("-"))) {
+    const inside = deep ? filesUnder(session.machine, path) : [];
+    for (const each of inside) writeFileOf(session.machine, each, undefined);
+    if (inside.length > 0) continue;
     if (readFileOf(session.machine, path) !== undefined) writeFileOf(session.machine, path, undefined);
     else if (!forced) {
       io.error(`rm: cannot remove '${path}': No such file or directory\n`);
@@ -143,6 +180,12 @@ function rm({ args, io, session }: CommandCall): number {
   return code;
 }
 
+/**
+ * How many times faster than life a script sleeps at most. Whoever sleeps waits for somebody, often for one outside, whom the
+ * speed of the simulation does not make any faster: a minute's grace is to be a grace at any speed.
+ */
+const FASTEST_SLEEP = 10;
+
 async function sleep({ args: [duration = ""], io, session }: CommandCall): Promise<number> {
   const match = /^(\d+(?:\.\d+)?)([smh]?)$/.exec(duration);
   if (match === null) {
@@ -151,7 +194,8 @@ async function sleep({ args: [duration = ""], io, session }: CommandCall): Promi
   }
   const { clock } = session.surroundings;
   const unit = { "": 1_000, s: 1_000, m: 60_000, h: 3_600_000 }[match[2] as "" | "s" | "m" | "h"];
-  await waitUntil(clock, clock.now() + Number(match[1]) * unit, session.signal);
+  const stretch = Math.max(1, clock.speed / FASTEST_SLEEP);
+  await waitUntil(clock, clock.now() + Number(match[1]) * unit * stretch, session.signal);
   return 0;
 }
 
@@ -159,11 +203,18 @@ function isTrue(args: readonly string[], session: ShellSession): boolean {
   const [first = "", operator, second = ""] = args;
   if (first === "!") return !isTrue(args.slice(1), session);
   switch (first) {
+    case "-d":
+      return filesUnder(session.machine, operator ?? "").length > 0;
     case "-e":
-    case "-f":
     case "-r":
-    case "-s":
+      return (
+        readFileOf(session.machine, operator ?? "") !== undefined ||
+        filesUnder(session.machine, operator ?? "").length > 0
+      );
+    case "-f":
       return readFileOf(session.machine, operator ?? "") !== undefined;
+    case "-s":
+      return (readFileOf(session.machine, operator ?? "") ?? "") !== "";
     case "-n":
       return (operator ?? "") !== "";
     case "-z":

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { Machine } from "../devices/machine.ts";
 import { createSeededValues } from "../seeded-values.ts";
 import { createSimulatedClock } from "../simulated-clock.ts";
@@ -24,7 +24,13 @@ function shellOnTheBench() {
     pxeImage: site.pxe.image,
     installFails: () => false,
   });
-  const surroundings = { clock, judgeJoin: () => ({ refused: "no cluster" }), joinFails: () => false };
+  const surroundings = {
+    clock,
+    judgeJoin: () => ({ refused: "no cluster" }),
+    joinFails: () => false,
+    reaches: () => true,
+    cluster: () => undefined,
+  };
   return {
     machine,
     async run(script: string, options: { env?: Record<string, string>; stdin?: string; signal?: AbortSignal } = {}) {
@@ -54,6 +60,7 @@ describe("scripts", () => {
     ["echo $X | cat", "x y\n"],
     ['for i in $X z; do echo "<$i>"; done', "<x>\n<y>\n<z>\n"],
     [`A=1; B=$A$A; echo \${B} \${NONE:-none} \${#}`, "11 none 0\n"],
+    [`echo \${NONE:-$(echo from a command)} \${NONE:-$X}`, "from a command x y\n"],
     ["true && echo yes || echo no; false && echo yes || echo no", "yes\nno\n"],
     ["! false && echo negated", "negated\n"],
     ["echo $(echo $(echo deep))", "deep\n"],
@@ -66,6 +73,12 @@ describe("scripts", () => {
     ["sudo -n env A=5 sh -c 'echo $A $1' name arg", "5 arg\n"],
     ["nothing 2>/dev/null; echo $?", "127\n"],
     ["echo lost 1>&2 2>/dev/null; echo kept", "kept\n"],
+    ["n=4; n=$((n * (3 - 1) % 5 + 10 / 3)); echo $n $(($n < 7)) $((-n + none))", "6 1 -6\n"],
+    ["echo abcdef > /tmp/t; tail -c +4 /tmp/t; tail -c 3 /tmp/t; printf '1\\n2\\n3' | tail -n 2", "def\nef\n2\n3"],
+    ["mkdir /tmp/d; echo 1 > /tmp/d/a; [ -d /tmp/d ] && rm -rf /tmp/d; [ -e /tmp/d ] || echo gone", "gone\n"],
+    ["command -v kubeadm; command -v nothing || echo none", "/usr/bin/kubeadm\nnone\n"],
+    ["(sleep 1; echo late > /tmp/bg) & [ -e /tmp/bg ] || echo early; wait; cat /tmp/bg", "early\nlate\n"],
+    ["sleep 1000h & kill -0 $! && kill $! && wait; kill -0 $! 2>/dev/null || echo ended", "ended\n"],
     ["until [ -f /tmp/flag ]; do sleep 5; touch=1; echo x > /tmp/flag; done; echo done", "done\n"],
   ])("%s", async (script, expected) => {
     expect(await run(script, { env: { X: "x y" } })).toMatchObject({ code: 0, stdout: expected });
@@ -102,6 +115,29 @@ describe("scripts", () => {
     const waiting = run("sleep 10000h", { signal: gone.signal });
     gone.abort(new Error("gone"));
     await expect(waiting).rejects.toThrow("gone");
+  });
+
+  describe("in the background", () => {
+    const waiting =
+      "setsid nohup sh -c 'echo $$ > /tmp/pid; sleep 1; echo still here; sleep 1000h' > /tmp/out 2>&1 < /dev/null &";
+
+    test("outlive the connection, write as they go, and are found by their environment", async () => {
+      const gone = new AbortController();
+      await run(`MARK=m1\n${waiting}`, { signal: gone.signal });
+      gone.abort(new Error("gone"));
+      await vi.waitFor(async () => expect((await run("cat /tmp/out")).stdout).toBe("still here\n"));
+      expect((await run('grep -q MARK=m1 "/proc/$(cat /tmp/pid)/environ" && echo found')).stdout).toBe("found\n");
+    });
+
+    test("end with the boot that they were started under", async () => {
+      const other = shellOnTheBench();
+      await other.run(waiting);
+      await vi.waitFor(async () => expect((await other.run("cat /tmp/pid")).code).toBe(0));
+      const before = other.machine.upBootId;
+      other.machine.reset("ForceRestart", { is: "honest" });
+      await vi.waitFor(() => expect([undefined, before]).not.toContain(other.machine.upBootId));
+      expect((await other.run('[ -e "/proc/$(cat /tmp/pid)/environ" ] || echo ended')).stdout).toBe("ended\n");
+    });
   });
 
   test("no script brings it down", async () => {

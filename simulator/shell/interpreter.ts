@@ -1,6 +1,8 @@
+import { evaluate } from "./arithmetic.ts";
 import { findCommand } from "./commands.ts";
 import { expandToFields, expandToText } from "./expansion.ts";
 import { parseScript } from "./parser.ts";
+import { type Process, processesOf } from "./processes.ts";
 import { redirect } from "./redirection.ts";
 import { type CommandIo, inputOf, type ShellSession } from "./shell-session.ts";
 import {
@@ -17,6 +19,8 @@ import {
 const MOST_COMMANDS = 20_000;
 const NOT_FOUND = 127;
 const SYNTAX = 2;
+const FOREGROUND_PID = 4_242;
+const WRAPPERS = new Set(["sudo", "env", "nohup", "setsid", "exec", "command"]);
 
 /** `exit`, and the end of a script under `set -e`. */
 class ExitScript extends Error {
@@ -57,6 +61,8 @@ class Interpreter {
   #stopsOnFailure = false;
   /** More than 0 within a condition, where a failure is an answer. */
   #conditions = 0;
+  /** What this shell put into the background. */
+  readonly #children: Process[] = [];
 
   constructor(session: ShellSession, variables: Record<string, string>, args: readonly string[], budget: Budget) {
     this.#session = session;
@@ -66,8 +72,24 @@ class Interpreter {
   }
 
   async script(script: Script, io: CommandIo): Promise<number> {
-    for (const chain of script) await this.#chain(chain, io);
+    for (const { chain, background } of script) {
+      if (background) this.#inBackground(chain, io);
+      else await this.#chain(chain, io);
+    }
     return this.#status;
+  }
+
+  /** Nothing that the connection brings or ends reaches it any more. */
+  #inBackground(chain: AndOr, io: CommandIo): void {
+    const { machine } = this.#session;
+    const process = processesOf(machine).start({ ...this.#variables }, (self) => {
+      const session = { ...this.#session, signal: self.signal, pid: self.pid };
+      const inner = new Interpreter(session, { ...this.#variables }, this.#args, { commands: MOST_COMMANDS });
+      inner.#stopsOnFailure = this.#stopsOnFailure;
+      return inner.script([{ chain, background: false }], { ...io, stdin: inputOf("") });
+    });
+    this.#children.push(process);
+    this.#status = 0;
   }
 
   async #chain(chain: AndOr, io: CommandIo): Promise<void> {
@@ -113,7 +135,10 @@ class Interpreter {
     if (this.#budget.commands < 0) throw new ExitScript(1);
     // Lets everything else have its turn, also in a script that loops without ever waiting.
     if (this.#budget.commands % 100 === 0) await new Promise(setImmediate);
-    this.#session.signal.throwIfAborted();
+    const { signal, pid, machine } = this.#session;
+    signal.throwIfAborted();
+    if (pid !== undefined && processesOf(machine).find(pid) === undefined)
+      throw new Error("the machine went down under it");
     switch (command.kind) {
       case "simple":
         return this.#simple(command, io);
@@ -161,6 +186,7 @@ class Interpreter {
     const { io, finish } = await redirect(command.redirects, {
       outer,
       machine: this.#session.machine,
+      signal: this.#session.signal,
       text: (word) => this.#text(word, outer),
     });
     // An assignment alone succeeds, unless a command within it says otherwise.
@@ -198,6 +224,11 @@ class Interpreter {
         for (const variable of args) delete this.#variables[variable];
         return 0;
       case "trap":
+      case "umask":
+        return 0;
+      case "wait":
+        await Promise.race([Promise.all(this.#children.map(({ ended }) => ended)), aborted(this.#session.signal)]);
+        this.#session.signal.throwIfAborted();
         return 0;
     }
     return this.#external(name, args, io, { ...this.#variables, ...assigned });
@@ -205,22 +236,19 @@ class Interpreter {
 
   async #external(name: string, args: string[], io: CommandIo, env: Record<string, string>): Promise<number> {
     const [first, ...rest] = args;
+    if (name === "command" && (first === "-v" || first === "-V")) name = "which";
+    if (WRAPPERS.has(name)) {
+      const at = args.findIndex((arg) => !arg.startsWith("-") && !/^[A-Za-z_]\w*=/.test(arg));
+      const more = args
+        .slice(0, at === -1 ? args.length : at)
+        .filter((arg) => arg.includes("=") && !arg.startsWith("-"));
+      const wider = {
+        ...env,
+        ...Object.fromEntries(more.map((arg) => arg.split(/=(.*)/s).slice(0, 2) as [string, string])),
+      };
+      return at === -1 ? 0 : this.#external(args[at] ?? "", args.slice(at + 1), io, wider);
+    }
     switch (name) {
-      case "sudo":
-      case "env":
-      case "nohup":
-      case "exec":
-      case "command": {
-        const at = args.findIndex((arg) => !arg.startsWith("-") && !/^[A-Za-z_]\w*=/.test(arg));
-        const more = args
-          .slice(0, at === -1 ? args.length : at)
-          .filter((arg) => arg.includes("=") && !arg.startsWith("-"));
-        const wider = {
-          ...env,
-          ...Object.fromEntries(more.map((arg) => arg.split(/=(.*)/s).slice(0, 2) as [string, string])),
-        };
-        return at === -1 ? 0 : this.#external(args[at] ?? "", args.slice(at + 1), io, wider);
-      }
       case "sh":
       case "bash":
       case "/bin/sh":
@@ -252,6 +280,7 @@ class Interpreter {
   async #part(part: WordPart, io: CommandIo): Promise<string> {
     if (part.kind === "text") return part.text;
     if (part.kind === "variable") return this.#variable(part, io);
+    if (part.kind === "arithmetic") return String(evaluate(part.expression, (name) => this.#valueOf(name)));
     let output = "";
     const out = (text: string) => {
       output += text;
@@ -261,13 +290,14 @@ class Interpreter {
     return output.replace(/\n+$/, "");
   }
 
-  #variable(part: Extract<WordPart, { kind: "variable" }>, io: CommandIo): string {
+  async #variable(part: Extract<WordPart, { kind: "variable" }>, io: CommandIo): Promise<string> {
     const { name, otherwise } = part;
     const value = this.#valueOf(name);
     if (value !== undefined && value !== "") return value;
-    if (otherwise?.how === "use") return otherwise.text;
     if (otherwise === null) return "";
-    io.error(`sh: ${name}: ${otherwise.text === "" ? "parameter not set" : otherwise.text}\n`);
+    const text = await this.#text(otherwise.text, io);
+    if (otherwise.how === "use") return text;
+    io.error(`sh: ${name}: ${text === "" ? "parameter not set" : text}\n`);
     throw new ExitScript(SYNTAX);
   }
 
@@ -276,11 +306,19 @@ class Interpreter {
     if (name === "#") return String(this.#args.length);
     if (name === "@" || name === "*") return this.#args.join(" ");
     if (name === "0") return "sh";
-    if (name === "$") return "4242";
+    if (name === "$") return String(this.#session.pid ?? FOREGROUND_PID);
+    if (name === "!") return this.#children.at(-1)?.pid.toString();
     return /^\d$/.test(name)
       ? this.#args[Number(name) - 1]
       : Object.hasOwn(this.#variables, name)
         ? this.#variables[name]
         : undefined;
   }
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  if (signal.aborted) return;
+  signal.addEventListener("abort", () => resolve(), { once: true });
+  await promise;
 }

@@ -21,13 +21,17 @@ export function kubeadm(call: CommandCall): number | Promise<number> {
       session.machine.leaveCluster();
       io.out("[reset] The node was reset.\n");
       return 0;
+    case "upgrade":
+      if (args[1] !== "node") break;
+      if (session.machine.state.kubelet === null) return failed(io, "[ERROR]: this machine is no node of a cluster");
+      io.out("[upgrade] The configuration for this node was successfully updated!\n");
+      return 0;
     case "version":
       io.out(`${session.machine.state.os?.kubeletVersion ?? "v0.0.0"}\n`);
       return 0;
-    default:
-      io.error(`Error: unknown command "${args[0] ?? ""}" for "kubeadm"\n`);
-      return 1;
   }
+  io.error(`Error: unknown command "${args.slice(0, 2).join(" ")}" for "kubeadm"\n`);
+  return 1;
 }
 
 async function join({ args, io, session }: CommandCall): Promise<number> {

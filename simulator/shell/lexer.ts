@@ -7,7 +7,7 @@ export type Token =
 
 /** Longest first. */
 const OPERATORS = ["2>&1", "1>&2", ">&2", "2>>", "&&", "||", ";;", ">>", "2>", ">", "<", "|", "&", ";", "(", ")", "\n"];
-const VARIABLE = /^(?:\{([A-Za-z_]\w*|[0-9#@?*$])(?:(:?[-?])([^}]*))?\}|([A-Za-z_]\w*|[0-9#@?*$]))/;
+const VARIABLE = /^(?:\{([A-Za-z_]\w*|[0-9#@?*$!])(?:(:?[-?])([^}]*))?\}|([A-Za-z_]\w*|[0-9#@?*$!]))/;
 
 interface PendingHere {
   readonly delimiter: string;
@@ -123,6 +123,11 @@ function readQuoted(script: string, start: number, close: '"' | undefined): { pa
 }
 
 function readDollar(script: string, start: number, quoted: boolean): { part: WordPart; end: number } {
+  if (script.startsWith("((", start + 1)) {
+    const end = closingParenthesis(script, start + 3);
+    if (script[end + 1] !== ")") throw new SyntaxProblem("unterminated $(( ))");
+    return { part: { kind: "arithmetic", expression: script.slice(start + 3, end), quoted }, end: end + 2 };
+  }
   if (script[start + 1] === "(") {
     const end = closingParenthesis(script, start + 2);
     return { part: { kind: "output", script: script.slice(start + 2, end), quoted }, end: end + 1 };
@@ -130,7 +135,8 @@ function readDollar(script: string, start: number, quoted: boolean): { part: Wor
   const match = VARIABLE.exec(script.slice(start + 1));
   if (match === null) return { part: { kind: "text", text: "$", quoted: true }, end: start + 1 };
   const [whole, braced, how, text = "", bare] = match;
-  const otherwise: Otherwise | null = how === undefined ? null : { how: how.endsWith("?") ? "fail" : "use", text };
+  const otherwise: Otherwise | null =
+    how === undefined ? null : { how: how.endsWith("?") ? "fail" : "use", text: readQuoted(text, 0, undefined).parts };
   const part: WordPart = { kind: "variable", name: braced ?? bare ?? "", otherwise, quoted };
   return { part, end: start + 1 + whole.length };
 }

@@ -1,6 +1,10 @@
 import type { Machine } from "../devices/machine.ts";
+import { factoryNetplan } from "../devices/network.ts";
+import { processesOf } from "./processes.ts";
 
-const MOST_FILES = 100;
+const MOST_FILES = 200;
+/** What a long-lived system clears away by itself, the longest untouched first. */
+const TEMPORARY = "/var/tmp/";
 const MOST_FILE_CHARACTERS = 64_000;
 
 type Maker = (machine: Machine) => string | undefined;
@@ -12,6 +16,7 @@ const KNOWN_FILES: Readonly<Record<string, Maker>> = {
   "/etc/hostname": ({ spec }) => line(spec.id),
   "/etc/machine-id": (machine) => line(machineIdOf(machine)),
   "/etc/millwright-image": describeImage,
+  "/etc/netplan/50-cloud-init.yaml": () => factoryNetplan,
   "/etc/os-release": () => 'PRETTY_NAME="Ubuntu 22.04.4 LTS"\nID=ubuntu\nVERSION_ID="22.04"\n',
   "/etc/kubernetes/kubelet.conf": ({ state }) =>
     state.kubelet === null ? undefined : `# joined ${state.kubelet.cluster}\n`,
@@ -51,7 +56,24 @@ export const readFileOf = (machine: Machine, path: string): string | undefined =
       ? machine.state.files[path]
       : Object.hasOwn(KNOWN_FILES, path)
         ? KNOWN_FILES[path]?.(machine)
-        : undefined;
+        : environmentOf(machine, path);
+
+/** `/proc/<pid>/environ` of what runs in the background. */
+function environmentOf(machine: Machine, path: string): string | undefined {
+  const pid = /^\/proc\/(\d{1,9})\/environ$/.exec(path)?.[1];
+  const process = pid === undefined ? undefined : processesOf(machine).find(Number(pid));
+  return (
+    process &&
+    Object.entries(process.env)
+      .map(([name, value]) => `${name}=${value}\0`)
+      .join("")
+  );
+}
+
+export function filesUnder(machine: Machine, directory: string): string[] {
+  const prefix = `${directory.replace(/\/+$/, "")}/`;
+  return [...Object.keys(machine.state.files), ...Object.keys(KNOWN_FILES)].filter((path) => path.startsWith(prefix));
+}
 
 /** False when the disk is full. Undefined removes the file. */
 export function writeFileOf(machine: Machine, path: string, text: string | undefined): boolean {
@@ -61,7 +83,12 @@ export function writeFileOf(machine: Machine, path: string, text: string | undef
     return true;
   }
   if (text.length > MOST_FILE_CHARACTERS) return false;
-  if (!Object.hasOwn(files, path) && Object.keys(files).length >= MOST_FILES) return false;
+  if (!Object.hasOwn(files, path) && Object.keys(files).length >= MOST_FILES) {
+    // Files are kept in the order in which they were last written.
+    const oldest = Object.keys(files).find((each) => each.startsWith(TEMPORARY));
+    if (oldest === undefined) return false;
+    machine.writeFile(oldest, undefined);
+  }
   machine.writeFile(path, text);
   return true;
 }

@@ -5,6 +5,7 @@ import {
   type Pipeline,
   type Redirect,
   type Script,
+  type Statement,
   SyntaxProblem,
   type Word,
   type WordPart,
@@ -29,11 +30,12 @@ class Parser {
   }
 
   list(): Script {
-    const list: AndOr[] = [];
+    const list: Statement[] = [];
     for (;;) {
-      while (this.#takeOperator("\n") || this.#takeOperator(";") || this.#takeOperator("&"));
+      while (this.#takeOperator("\n") || this.#takeOperator(";"));
       if (this.#peek() === undefined || this.#isOperator(")") || ENDS_OF_LISTS.has(this.#keyword() ?? "")) return list;
-      list.push(this.#andOr());
+      const chain = this.#andOr();
+      list.push({ chain, background: this.#takeOperator("&") });
     }
   }
 

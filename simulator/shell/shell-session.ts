@@ -15,6 +15,32 @@ export interface ShellSurroundings {
   }): JoinVerdict;
   /** Asked once for each join, when it starts. */
   joinFails(machine: string): boolean;
+  /** Whether this address answers to somebody on a machine. */
+  reaches(address: string): boolean;
+  /** The cluster of this name, as somebody who may do anything in it sees it. */
+  cluster(name: string): ClusterAccess | undefined;
+}
+
+export interface NodeSeen {
+  readonly name: string;
+  readonly ready: boolean;
+  readonly unschedulable: boolean;
+  readonly kubeletVersion: string;
+}
+
+export interface PodSeen {
+  readonly namespace: string;
+  readonly name: string;
+  readonly isDaemon: boolean;
+}
+
+/** What `kubectl` does for scripts. */
+export interface ClusterAccess {
+  node(name: string): NodeSeen | undefined;
+  setSchedulable(node: string, schedulable: boolean): void;
+  /** Those that are there now, also those on their way out. */
+  podsOn(node: string): readonly PodSeen[];
+  evict(pod: PodSeen): void;
 }
 
 /** One sign-in: where its commands run, who runs them, and how long anybody waits for them. */
@@ -22,8 +48,10 @@ export interface ShellSession {
   readonly machine: Machine;
   readonly user: string;
   readonly surroundings: ShellSurroundings;
-  /** Aborted when the connection is gone. */
+  /** Aborted when the connection is gone; in the background, when the process was ended. */
   readonly signal: AbortSignal;
+  /** Of the process in the background that it runs in. */
+  readonly pid?: number;
 }
 
 export interface CommandIo {

@@ -2,12 +2,13 @@
 export type WordPart =
   | { readonly kind: "text"; readonly text: string; readonly quoted: boolean }
   | { readonly kind: "variable"; readonly name: string; readonly otherwise: Otherwise | null; readonly quoted: boolean }
-  | { readonly kind: "output"; readonly script: string; readonly quoted: boolean };
+  | { readonly kind: "output"; readonly script: string; readonly quoted: boolean }
+  | { readonly kind: "arithmetic"; readonly expression: string; readonly quoted: boolean };
 
 /** `${NAME:-text}` and `${NAME:?text}`. */
 export interface Otherwise {
   readonly how: "use" | "fail";
-  readonly text: string;
+  readonly text: Word;
 }
 
 export type Word = readonly WordPart[];
@@ -37,7 +38,13 @@ export interface Pipeline {
 
 /** `a && b || c`; the first one has no condition. */
 export type AndOr = readonly { readonly after: "always" | "success" | "failure"; readonly pipeline: Pipeline }[];
-export type Script = readonly AndOr[];
+
+/** One chain of a script; with `&` behind it nobody waits for it. */
+export interface Statement {
+  readonly chain: AndOr;
+  readonly background: boolean;
+}
+export type Script = readonly Statement[];
 
 /** Said as a shell says it; the command then ends with code 2. */
 export class SyntaxProblem extends Error {}

@@ -40,7 +40,7 @@ export function systemctl({ args, io, session: { machine } }: CommandCall): numb
     case "restart":
     case "stop":
       // Without a cluster to join, the kubelet only waits; starting it changes nothing.
-      if (unit === "kubelet") machine.setKubelet(verb !== "stop");
+      if (unit === "kubelet") machine.setKubelet(verb !== "stop", verb === "restart");
       return 0;
     default:
       io.error(`Unknown command verb '${verb}'.\n`);

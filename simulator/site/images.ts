@@ -22,7 +22,8 @@ export const imageSchema = z.strictObject({
   kubelet_version: word.optional(),
 });
 
-export const DEFAULT_IMAGE_REF = "ubuntu:22.04-k8s";
+/** Those that the built-in plans name; the first is on the disks from the start. */
+export const DEFAULT_IMAGE_REFS = ["ubuntu:22.04-k8s", "ubuntu-22.04"] as const;
 export const DEFAULT_PXE_PROFILE = "pxe-ubuntu-22.04";
 
 export const imageOf = (entry: z.infer<typeof imageSchema>, seeded: SeededValues): ImageSpec => ({

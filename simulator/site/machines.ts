@@ -47,6 +47,8 @@ export const rackMachineFields = {
   machines: z.union([z.int().min(0).max(MOST_MACHINES), z.array(machineSchema).max(MOST_MACHINES)]).optional(),
   /** Whether SSH to its machines is only let through from the bastion. */
   behind_bastion: z.boolean().optional(),
+  /** The cluster that its machines are nodes of already, unless one says otherwise. */
+  cluster: name.nullable().optional(),
 };
 type RackMachines = z.infer<z.ZodObject<typeof rackMachineFields>>;
 
@@ -60,7 +62,11 @@ export function machinesOf(
     typeof machines === "number" ? Array.from({ length: machines }, () => ({})) : machines;
   return entries.map((entry, index) =>
     machineOf(
-      { ...entry, behind_bastion: entry.behind_bastion ?? rack.behind_bastion },
+      {
+        ...entry,
+        behind_bastion: entry.behind_bastion ?? rack.behind_bastion,
+        cluster: entry.cluster === undefined ? rack.cluster : entry.cluster,
+      },
       { rackId, rackNumber, slot: index + 1 },
       options,
     ),

@@ -4,6 +4,7 @@ import { BASTION_ADDRESS } from "../site/fields.ts";
 
 /** A jump host: it forwards connections to machines of the site, and there is nothing to be done on it itself. */
 export function serveForwarding(client: Connection, mayReach: (host: string) => boolean): void {
+  client.setMaxListeners(0);
   client.on("tcpip", (accept, reject, { destIP, destPort }) => {
     if (!mayReach(destIP)) return void reject();
     // From the bastion's own address: machines behind it let nobody else in.
@@ -18,7 +19,10 @@ export function serveForwarding(client: Connection, mayReach: (host: string) => 
       channel.on("close", () => socket.destroy());
       socket.pipe(channel).pipe(socket);
     });
-    client.on("close", () => socket.destroy());
+    // One connection may carry many forwardings, one after the other and side by side.
+    const onClose = () => socket.destroy();
+    client.on("close", onClose);
+    socket.once("close", () => client.off("close", onClose));
   });
   client.on("session", (accept) => {
     const session = accept();

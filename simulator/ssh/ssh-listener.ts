@@ -76,10 +76,11 @@ function admit(socket: Socket, options: SshListenerOptions): void {
   );
 }
 
-/** A machine that goes down takes its connections along, without a word. */
+/** A machine that goes down, or away from an address, takes its connections along, without a word. */
 function watch(socket: Socket, machine: Machine, bootId: string): void {
+  const address = socket.localAddress ?? "";
   const timer = setInterval(() => {
-    if (machine.upBootId !== bootId) socket.destroy();
+    if (machine.upBootId !== bootId || !machine.addresses.includes(address)) socket.destroy();
   }, WATCH_EVERY_MS);
   timer.unref();
   socket.on("close", () => clearInterval(timer));

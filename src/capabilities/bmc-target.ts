@@ -13,4 +13,8 @@ export interface BmcTarget {
   readonly username: string;
   readonly password: string;
   readonly trust: TlsTrust;
+  /** Where many machines stand behind one address: which of them is meant, as the path of its own there. */
+  readonly path?: string;
+  /** What answers at the address, for messages; "BMC" unless it is something else. */
+  readonly noun?: string;
 }

@@ -17,6 +17,8 @@ export interface ClusterNode {
   /** Why it is not ready, in the cluster's words; empty when it is. */
   readonly reason: string;
   readonly unschedulable: boolean;
+  /** Whether it was `setSchedulable` that cordoned it, and not somebody else; absent where nobody can tell. */
+  readonly cordonedByUs?: boolean;
   readonly systemUuid: string | null;
   readonly bootId: string | null;
   readonly kubeletVersion: string | null;
@@ -46,6 +48,7 @@ export interface DrainProgress {
 export interface Cluster {
   mintJoin(target: ClusterTarget, lifetime: Duration, call: CallContext): Promise<JoinMaterial>;
   findNode(target: ClusterTarget, identity: NodeIdentity, call: CallContext): Promise<ClusterNode | undefined>;
+  /** Cordoning leaves a mark on the node, by which it is told from somebody else's; uncordoning takes it away. */
   setSchedulable(target: ClusterTarget, nodeName: string, schedulable: boolean, call: CallContext): Promise<void>;
   /** Asks once for everything on the node to go, and says what is still there. Called until nothing is. */
   drain(target: ClusterTarget, nodeName: string, call: CallContext): Promise<DrainProgress>;

@@ -9,6 +9,12 @@ export interface InstallOrder {
   readonly cloudInitRef: string;
   /** Single use: the installed system shows it, which proves that it came from this very order. */
   readonly token: string;
+  /** iso: a medium that installs by itself once it is booted, which is what is meant where nothing is said. disk: written as it is. */
+  readonly kind?: "iso" | "disk";
+  /** `sha256:…` of what lies at the location. */
+  readonly digest?: string;
+  /** What the installed system is to show of itself, for images that are written as they are. */
+  readonly stamp?: { readonly path: string; readonly text: string };
 }
 
 /** What can be seen of an installation from outside. Whether it succeeded only the installed system can tell. */

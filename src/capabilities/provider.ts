@@ -5,10 +5,12 @@ import type { Imaging } from "./imaging.ts";
 import type { Inspect } from "./inspect.ts";
 import type { Locator } from "./locator.ts";
 import type { MachineInspect } from "./machine-inspect.ts";
+import type { NodeList } from "./node-list.ts";
 import type { PowerControl } from "./power-control.ts";
 import type { RemoteExec } from "./remote-exec.ts";
 import type { Reset } from "./reset.ts";
 import type { Sensors } from "./sensors.ts";
+import type { Vitals } from "./vitals.ts";
 
 /** Everything that hardware can be asked, by the word that steps and handlers use to need it. */
 export interface Capabilities {
@@ -22,6 +24,8 @@ export interface Capabilities {
   readonly locator: Locator;
   readonly exec: RemoteExec;
   readonly cluster: Cluster;
+  readonly vitals: Vitals;
+  readonly nodes: NodeList;
 }
 export type Capability = keyof Capabilities;
 

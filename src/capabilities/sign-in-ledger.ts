@@ -8,6 +8,10 @@ export interface SignInAttempt {
   readonly password: string;
 }
 
+/** The one spelling. */
+export const signInEndpoint = ({ address, port }: { readonly address: string; readonly port: number }): string =>
+  address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
+
 /** How often in a row a BMC has rejected certain credentials, whoever tried them. */
 export interface SignInRejections {
   readonly count: number;

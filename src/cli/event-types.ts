@@ -12,6 +12,8 @@ export const EVENT_TYPES = [
   "recovered",
   "deletion_requested",
   "cancel_requested",
+  "continued",
+  "marked_manual",
   "metadata_changed",
   "place_changed",
   "spec_changed",

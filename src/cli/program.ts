@@ -2,6 +2,7 @@ import { Command, Option } from "commander";
 import { addCatalogCommands } from "./commands/catalog.ts";
 import { addCompletionCommand } from "./commands/completion.ts";
 import { addExpectedPowerShelfCommands } from "./commands/expected-power-shelf.ts";
+import { addExplainCommand } from "./commands/explain.ts";
 import { addHistoryCommand } from "./commands/history.ts";
 import { addLifecycleCommands } from "./commands/lifecycle.ts";
 import { addMachineCommands } from "./commands/machine.ts";
@@ -30,6 +31,7 @@ Examples:
   millwright power-shelf show ID
   millwright power-shelf maintenance power-off --power-shelf-id ID1 ID2 --reference https://tracker/MAINT-123
   millwright watch power-shelf
+  millwright explain machine ID
 
 Exit codes: 0 done, 1 the operation failed, 2 wrong input, 3 not found, 4 not possible now, 5 not allowed, 6 no server or no
 answer in time, 70 internal error, 130 interrupted.`;
@@ -74,6 +76,7 @@ export function createProgram(options: ProgramOptions): Command {
   addRunCommands(program, run);
   addCatalogCommands(program, run);
   addLifecycleCommands(program, run);
+  addExplainCommand(program, run);
   addHistoryCommand(program, run);
   addWatchCommand(program, run);
   addTokenCommands(program, run, vocabulary);

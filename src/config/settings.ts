@@ -113,7 +113,7 @@ export const SETTINGS = {
 
   "engine.concurrency": setting(kinds.integer(1, 10_000), {
     default: 1_000,
-    doc: "Things worked on at the same time, per replica.",
+    doc: "Things worked on at the same time, per replica. Those that wait for a slow device for longer than half a second do not count, up to four times as many.",
   }),
   "engine.stop_grace": setting(kinds.duration("0s", "60s"), {
     default: "5s",
@@ -122,6 +122,15 @@ export const SETTINGS = {
   "engine.sweep_interval": setting(kinds.duration("1s", "1h"), {
     default: "30s",
     doc: "How often things that nothing would wake are looked for.",
+  }),
+
+  "shutdown.runs": setting(kinds.choice(["hand_over", "cancel"]), {
+    default: "hand_over",
+    doc: "What a stop in good order does with active runs: `hand_over` leaves them to the other replicas, or to the next start; `cancel` cancels all of them, also those that other replicas work on (`serve --cancel-runs` is short for it).",
+  }),
+  "shutdown.cancel_within": setting(kinds.duration("1s", "10m"), {
+    default: "20s",
+    doc: "How long a stop waits for runs that it cancels. What has not ended by then is ended by the other replicas, or at the next start.",
   }),
 
   "bmc.allowed_networks": setting(kinds.networks(), {
@@ -136,6 +145,26 @@ export const SETTINGS = {
     default: 2,
     doc: "Requests at a time to one BMC; many of them fall over early.",
   }),
+  "ipmi.command": setting(kinds.text("a program, by name or path"), {
+    default: "ipmitool",
+    doc: "The program with which BMCs that speak IPMI are reached.",
+  }),
+  "ipmi.cipher": setting(kinds.choice(["auto", "3", "17"]), {
+    default: "auto",
+    doc: "The cipher suite of IPMI sessions. `auto` tries 17 and then 3; `17` refuses BMCs that know nothing better than SHA-1.",
+  }),
+  "ipmi.boot_mode": setting(kinds.choice(["uefi", "legacy"]), {
+    default: "uefi",
+    doc: "How machines are told to boot when a plan arms a boot device over IPMI, which has to say it.",
+  }),
+  "fake.provider": setting(kinds.choice(["off", "default", "slow", "instant"]), {
+    default: "off",
+    doc: "Machines of provider `fake`, which exist in this process alone, and how long they take: for demonstrations and measurements. `off`: there are none. They forget everything when the server stops.",
+  }),
+  "fake.fail": setting(kinds.choices(["netboot", "reboot", "repave", "join", "verify", "rma"]), {
+    default: [],
+    doc: "What fake machines fail at, each time.",
+  }),
   "explorer.interval": setting(kinds.duration("1s", "1d"), {
     default: "60s",
     dev: "5s",
@@ -144,6 +173,17 @@ export const SETTINGS = {
   "monitor.interval": setting(kinds.duration("1s", "1h"), {
     default: "15s",
     doc: "How often a resting device is read. A change made outside is shown within twice this.",
+  }),
+  "conditions.interval": setting(kinds.duration("1s", "1h"), {
+    default: "10s",
+    doc: "How often each machine is looked at to keep its conditions true. A change shows within three times this; at 10s, within 30s.",
+  }),
+  "conditions.rate": setting(kinds.integer(1, 10_000), {
+    default: 100,
+    doc: "Looks at machines a second, at most, per replica. A fleet too large for it is looked at less often.",
+  }),
+  "scripts.directory": optional(kinds.path("the path of a directory"), {
+    doc: "Scripts (`*.sh`) of the site, which plans name as `script_ref`; one of the same name takes the place of a shipped one. Read when the server starts; all replicas need the same.",
   }),
   "history.retention": setting(kinds.duration("1d", "36500d"), {
     default: "365d",
@@ -164,9 +204,10 @@ export const SETTINGS = {
     doc: "How much faster than life simulated hardware is.",
   }),
   "sim.seed": setting(kinds.integer(0, 4_294_967_295), { default: 1, doc: "Where the simulator's randomness starts." }),
-  "sim.site": setting(kinds.text("`racks=N` or the path of a site file"), {
+  "sim.site": setting(kinds.text("`racks=N`, `racks=N,joined=M` or the path of a site file"), {
     default: "racks=2",
-    doc: "What is simulated.",
+    dev: "racks=2,joined=1",
+    doc: "What is simulated. With `joined=M` the machines of the last M racks are nodes of `default-cluster` already.",
   }),
 } as const satisfies Readonly<Record<string, Setting<unknown>>>;
 

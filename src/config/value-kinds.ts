@@ -68,6 +68,20 @@ export function choice<const T extends readonly string[]>(words: T): ValueKind<T
   );
 }
 
+/** Several of the words, or none. */
+export function choices<const T extends readonly string[]>(words: T): ValueKind<readonly T[number][]> {
+  return kind(
+    `a list of ${words.join(", ")}, separated by commas`,
+    (raw) => {
+      const parts = typeof raw === "string" ? raw.split(",") : raw;
+      if (!Array.isArray(parts)) return undefined;
+      const known = parts.filter((part) => part !== "").map((part) => words.find((word) => word === trimmed(part)));
+      return known.includes(undefined) ? undefined : known.filter((word): word is T[number] => word !== undefined);
+    },
+    { repeatable: true },
+  );
+}
+
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 function parseDuration(raw: unknown): number | undefined {

@@ -1,3 +1,4 @@
+import { type Batcher, createBatcher, runInHalves } from "../kernel/batcher.ts";
 import { type Duration, milliseconds, seconds } from "../kernel/duration.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { pauseBefore, retrying } from "../kernel/retry.ts";
@@ -7,7 +8,6 @@ import { failPoint } from "../store/fail-points.ts";
 import { nameOf, type ThingKey, type ThingStores } from "../store/things.ts";
 import { commitUnits, type Unit, type UnitResult } from "../store/transitions.ts";
 import * as work from "../store/work.ts";
-import { type Batcher, createBatcher, runInHalves } from "./batcher.ts";
 
 /** What becomes of the lease once the unit is written; absent: it is kept, and the look goes on. */
 export interface Submission {

@@ -37,9 +37,15 @@ export interface ControllerOptions {
 
 const CLAIM_BATCH = 250;
 const COMMIT_BATCH = 500;
-/** After so many transitions a thing makes room for others. */
-const MOST_TRANSITIONS = 10;
+/** After so many looks in a row a thing makes room for others. */
+const MOST_LOOKS = 10;
 const IDLE_POLL = seconds(1);
+/** A look that is not back by then waits for a device. */
+const SLOW_LOOK = milliseconds(500);
+/** Looks under way in all, those that wait for slow devices among them: so many times those that do not. */
+const MOST_WAITING = 5;
+/** While there is no room: soon somebody is done, or slow. */
+const FULL_POLL = milliseconds(250);
 const CONTENDED_PAUSE = milliseconds(10);
 
 /**
@@ -54,6 +60,8 @@ export class Controller {
   readonly #changes: ChangeLog;
   readonly #loaders = new Map<string, Loader>();
   readonly #leases = new Set<Lease>();
+  /** Those whose thing has said that it is about to do something: we alone know that it has not yet, so we see it through. */
+  readonly #midway = new Set<Lease>();
   readonly #cutOff = new AbortController();
   #nudge = Promise.withResolvers<void>();
   #stopping = false;
@@ -119,11 +127,11 @@ export class Controller {
   }
 
   async #claimAndDispatch(signal: AbortSignal): Promise<void> {
-    const { db, owner, inFlight, clock } = this.#options;
+    const { db, owner, clock } = this.#options;
     const kinds = [...this.#loaders.keys()];
     this.#nudge = Promise.withResolvers();
-    const room = inFlight - this.#leases.size;
-    if (room <= 0) return this.#idle(IDLE_POLL);
+    const room = this.#room();
+    if (room <= 0) return this.#idle(FULL_POLL);
     const limit = Math.min(CLAIM_BATCH, room);
     await this.#recoverLeases();
     const askedAt = clock.monotonic();
@@ -135,6 +143,20 @@ export class Controller {
     // What is due and was not given to us is locked by somebody for the moment: no reason to ask a thousand times a second.
     const soonest = claimed.length === 0 ? CONTENDED_PAUSE : 1;
     await this.#idle(milliseconds(Math.max(soonest, Math.min(IDLE_POLL, due ?? IDLE_POLL))));
+  }
+
+  /**
+   * How many more things may be looked at. Looks that have long been waiting for their device give up their place: they cost next
+   * to nothing, and however many devices hang, the others are not to wait for them.
+   */
+  #room(): number {
+    const { inFlight, clock } = this.#options;
+    const held = this.#leases.size;
+    if (held < inFlight) return inFlight - held;
+    const longSince = clock.monotonic() - SLOW_LOOK;
+    let slow = 0;
+    for (const { lookingSince } of this.#leases) if (lookingSince < longSince) slow += 1;
+    return Math.min(inFlight - (held - slow), inFlight * MOST_WAITING - held);
   }
 
   /** After trouble with the database: leases that nobody works under need not run out first. */
@@ -151,52 +173,61 @@ export class Controller {
     clearTimeout(timer);
   }
 
-  /** Looks at one thing, and goes on in the same claim while it moves. */
+  /** Looks at one thing, and goes on in the same claim while it moves, or wants to be looked at again at once. */
   async #follow(lease: Lease): Promise<void> {
     this.#leases.add(lease);
     const { kind, id } = lease.work;
     try {
-      let transitions = 0;
-      while (await this.#lookOnce(lease, transitions)) transitions += 1;
+      let looks = 0;
+      while (await this.#lookOnce(lease, looks)) looks += 1;
     } catch (error) {
       this.#options.log.warn({ err: error, kind, id }, "a look was cut short; the thing falls due again");
       await this.#giveBack(lease, error);
     } finally {
       const full = this.#leases.size >= this.#options.inFlight;
       this.#leases.delete(lease);
+      this.#midway.delete(lease);
       if (full || this.#leases.size === 0) this.nudge();
     }
   }
 
   /** Returns whether to go on with the same thing. */
-  async #lookOnce(lease: Lease, transitions: number): Promise<boolean> {
+  async #lookOnce(lease: Lease, looks: number): Promise<boolean> {
     const { clock, observer, handlers, stores, log } = this.#options;
     const { kind, id } = lease.work;
-    if (this.#stopping) return this.#abandon(lease);
+    const isMidway = this.#midway.delete(lease);
+    if (this.#stopping && !isMidway) return this.#abandon(lease);
     const loaded = await (this.#loaders.get(kind) as Loader).submit(id);
     if (!loaded.thing) return this.#setAside(lease, loaded.unreadable);
     const { thing } = loaded;
     const where = [{ kind, state: thing.state.name }];
     failPoint("controller:loaded", where);
     const startedAt = clock.monotonic();
+    lease.lookingSince = startedAt;
+    const { lifecycle } = storeOf(stores, kind);
     const look = await lookAt({
-      lifecycle: storeOf(stores, kind).lifecycle,
+      lifecycle,
       handlerOf: handlers.get(kind) as HandlerOf,
       thing,
-      failures: transitions === 0 ? lease.work.failures : 0,
+      failures: looks === 0 ? lease.work.failures : 0,
       clock,
       call: lease.callContext(this.#cutOff.signal),
     });
     if (look.bug && (look.outcome === null || look.outcome.reason !== thing.outcome?.reason))
       log.error({ err: look.bug, kind, id, state: thing.state.name }, "a handler threw an unexpected error");
+    lease.lookingSince = Number.POSITIVE_INFINITY;
     failPoint("controller:handled", where);
     const took = milliseconds(clock.monotonic() - startedAt);
     observer.handled({ kind, state: thing.state.name, outcome: nameOutcome(look), took });
     if (this.#cutOff.signal.aborted || lease.signal.aborted) return this.#abandon(lease);
 
-    const goesOn =
-      look.move !== undefined && !look.move.gone && transitions + 1 < MOST_TRANSITIONS && lease.remaining > LEASE / 2;
-    const release = { after: look.move ? milliseconds(0) : look.after, failures: look.failures, error: look.error };
+    const isOver = look.move !== undefined && (look.move.gone || lifecycle.states[look.move.to]?.terminal === true);
+    const after = look.move ? milliseconds(0) : look.after;
+    // A move that stays announces the next look: handed over in between, another replica would have to wait whether it happened.
+    const isHalf = !isMidway && look.move !== undefined && look.move.from === look.move.to;
+    const hasTurn = looks + 1 < MOST_LOOKS && lease.remaining > LEASE / 2;
+    const goesOn = after === 0 && !isOver && (isHalf || hasTurn);
+    const release = { after: isOver ? null : after, failures: look.failures, error: look.error };
     const unit = unitOf(kind, thing, look, lease);
     const result = await this.#committer.submit({
       claimed: lease.work,
@@ -204,7 +235,9 @@ export class Controller {
       ...(!goesOn && { release }),
     });
     this.#tell(result, lease, thing, look);
-    return result.type === "committed" && goesOn;
+    if (result.type !== "committed" || !goesOn) return false;
+    if (isHalf) this.#midway.add(lease);
+    return true;
   }
 
   #tell(result: Submitted, lease: Lease, thing: Thing, look: Look): void {

@@ -33,6 +33,12 @@ describe("a lease", () => {
     expect(call.mayTouchDevice(seconds(60))).toBe(1_500);
   });
 
+  test("gives a device call whole milliseconds, and never more than is left: timers take nothing else", () => {
+    const { call, pass } = setUp();
+    pass(LEASE - 1_500.4);
+    expect(call.mayTouchDevice(seconds(60))).toBe(1_500);
+  });
+
   test("allows no device call once it is over, and tells the work under way to stop", () => {
     const { call, lease, pass } = setUp();
     pass(LEASE);

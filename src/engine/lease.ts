@@ -19,6 +19,8 @@ export class Lease {
   readonly work: ClaimedWork;
   readonly #clock: Clock;
   readonly #lost = new AbortController();
+  /** Since when its handler has been at work, on the monotonic clock; never, while it is not. */
+  lookingSince = Number.POSITIVE_INFINITY;
   #validUntil: number;
   #ends: AbortSignal | undefined;
 
@@ -52,7 +54,7 @@ export class Lease {
       signal: this.#ends,
       subject: `${this.work.kind} ${this.work.id}`,
       mayTouchDevice: (wanted) => {
-        const left = this.remaining;
+        const left = Math.floor(this.remaining); // whole ones: that is all that timers take
         if (left <= 0) {
           this.lose();
           throw new StepFailure(

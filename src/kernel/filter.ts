@@ -45,6 +45,14 @@ export function parseFilter<const Fs extends FilterFields>(text: string, fields:
   }
 }
 
+/** Whether all terms hold of a thing; what is not set is empty text, as it is in SQL. */
+export const matchesFilter = <F extends string>(filter: Filter<F>, read: (term: FilterTerm<F>) => string): boolean =>
+  filter.every((term) => {
+    const value = read(term);
+    if (term.operator === "in") return term.values.includes(value);
+    return (term.operator === "=") === (term.value === value);
+  });
+
 /** The filter as text that parses to the same filter. */
 export function printFilter(filter: Filter): string {
   return filter

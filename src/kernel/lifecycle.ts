@@ -121,6 +121,8 @@ export interface Lifecycle<T, S extends string = string, R extends readonly Row<
   readonly transitions: R;
   /** Facts that change all the time: they are kept, but no event tells of them. */
   readonly quietFacts: readonly string[];
+  /** Facts that are lists of parts with a name each: an event tells of the parts that changed, and not of all. */
+  readonly listFacts: readonly string[];
 }
 
 /** The states and the events of each state, as types: a handler can only say what its state's rows know. */
@@ -156,8 +158,9 @@ export function defineLifecycle<T extends Thing>() {
     readonly states: { readonly [name in S]: StateSpec };
     readonly transitions: R;
     readonly quietFacts?: readonly string[];
+    readonly listFacts?: readonly string[];
   }): Lifecycle<T, S, R> => {
-    const lifecycle = { quietFacts: [], ...definition };
+    const lifecycle = { quietFacts: [], listFacts: [], ...definition };
     const faults = findFaults(lifecycle);
     if (faults.length > 0) throw new Error(`lifecycle ${definition.kind}: ${faults.join("; ")}`);
     return lifecycle;

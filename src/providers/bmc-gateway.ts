@@ -2,7 +2,12 @@ import { type Attributes, type Span, SpanKind, SpanStatusCode, trace } from "@op
 import type { BmcTarget } from "../capabilities/bmc-target.ts";
 import type { CallContext } from "../capabilities/call.ts";
 import { DeviceFailure, type DeviceFailureReason } from "../capabilities/device-failure.ts";
-import type { SignInAttempt, SignInLedger, SignInRule } from "../capabilities/sign-in-ledger.ts";
+import {
+  type SignInAttempt,
+  type SignInLedger,
+  type SignInRule,
+  signInEndpoint,
+} from "../capabilities/sign-in-ledger.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import { type Duration, describeDuration, milliseconds, minutes, seconds } from "../kernel/duration.ts";
 import { messageOf, StepFailure } from "../kernel/errors.ts";
@@ -54,6 +59,7 @@ export interface Attempt {
 export interface BmcEndpoint {
   readonly address: string;
   readonly port: number;
+  readonly noun?: string | undefined;
 }
 
 /**
@@ -86,9 +92,8 @@ const DEFAULTS: LaneOptions & { readonly forgetAfter: Duration; readonly remembe
 
 const tracer = trace.getTracer("millwright.bmc-gateway");
 
-export const nameOf = ({ address, port }: BmcEndpoint): string => `BMC ${keyOf({ address, port })}`;
-export const keyOf = ({ address, port }: BmcEndpoint): string =>
-  address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
+export const nameOf = ({ address, port, noun = "BMC" }: BmcEndpoint): string => `${noun} ${keyOf({ address, port })}`;
+export const keyOf: (bmc: BmcEndpoint) => string = signInEndpoint;
 
 export function createBmcGateway(options: GatewayOptions = {}): BmcGateway {
   const { clock = systemClock, observer, ledger, ...given } = options;
@@ -178,6 +183,7 @@ async function passLane<T>(
   const { target, call, signsIn } = request;
   const digest = signsIn ? credentialDigest(target) : undefined;
   const ticket = { signInDigest: digest, signal: call.signal };
+  if (digest !== undefined) await noticeLiftedStop(lane, digest, target, signIns);
   await lane.enter(ticket);
   try {
     if (digest !== undefined) await askOthers(lane, digest, target, signIns);
@@ -214,6 +220,13 @@ async function askOthers(lane: BmcLane, digest: string, target: BmcTarget, { led
   }
   const stop = lane.stopFor(digest);
   if (stop !== undefined) throw new Inconclusive(stop);
+}
+
+/** The lane refuses what it has stopped without asking anybody; but somebody may have given the credentials another try since. */
+async function noticeLiftedStop(lane: BmcLane, digest: string, target: BmcTarget, { ledger }: SignIns): Promise<void> {
+  if (ledger === undefined || lane.stopFor(digest) === undefined) return;
+  const shared = await ledger.rejections(attemptAt(target)).catch(() => undefined);
+  if (shared?.rest === 0) lane.learn(digest, shared);
 }
 
 /** Should the ledger not take it, this process still knows. */

@@ -8,7 +8,8 @@ import type { Machine } from "../lifecycles/machine/machine.ts";
 import { BegunActions } from "./begun-actions.ts";
 import { type RunContext, runHandlers } from "./executor.ts";
 import type { RunThing } from "./lifecycle.ts";
-import type { StepStatus } from "./run.ts";
+import type { RunAction, StepStatus } from "./run.ts";
+import { inheritFrom, type LeftOver, type NextAttempt } from "./run-action.ts";
 import { type AnyStep, collectSteps, defineStep, type ProbeAnswer } from "./step.ts";
 import type { StepTargets } from "./targets.ts";
 
@@ -49,17 +50,21 @@ class Bench {
   logged: string[] = [];
   maxRetries = 1;
   planned = ["first"];
+  id = "run-1";
+  action: RunAction = "start";
+  residue: string[] = [];
+  takeBackFirst: LeftOver | null = null;
 
   run(): RunThing {
     return {
-      id: "run-1",
+      id: this.id,
       version: 1,
       basis: 1,
       state: { name: "RUNNING" },
       stateSince: this.now,
       stateVersion: 1,
       outcome: null,
-      machine: { id: "m-1" } as Machine,
+      machine: { id: "m-1", facts: { residue: [] as string[] } } as unknown as Machine,
       plan: {
         planId: "plan/test",
         displayName: "",
@@ -72,6 +77,7 @@ class Bench {
         })),
       },
       params: {},
+      action: this.action,
       cancelRequestedAt: this.cancelRequestedAt,
       facts: {
         scripts: this.scripts,
@@ -79,7 +85,8 @@ class Bench {
         startedAt: this.now,
         finishedAt: null,
         error: null,
-        residue: [],
+        residue: this.residue,
+        takeBackFirst: this.takeBackFirst,
       },
     };
   }
@@ -104,6 +111,14 @@ class Bench {
     return outcome;
   }
 
+  /** Looks until it is on record that an action begins. */
+  async announce(): Promise<void> {
+    for (let looks = 0; this.steps.at(-1)?.actingAt == null; looks += 1) {
+      if (looks === 5) throw new Error(`nothing was announced: ${JSON.stringify(this.steps)}`);
+      await this.look();
+    }
+  }
+
   /** One look whose commit never came about, although the process lives on. */
   async lookInVain(): Promise<void> {
     await runHandlers.RUNNING(this.run(), this.context);
@@ -125,8 +140,10 @@ class Bench {
   }
 
   private commit(outcome: Outcome): void {
-    const { steps } = outcome.facts ?? {};
+    const { steps, residue, takeBackFirst } = outcome.facts ?? {};
     if (steps) this.steps = (steps as unknown as Record<string, never>[]).map(revive);
+    if (residue) this.residue = residue as string[];
+    if (takeBackFirst === null) this.takeBackFirst = null;
     for (const effect of outcome.effects ?? [])
       if (effect.type === "log") this.logged.push(...effect.lines.map(({ text }) => text));
   }
@@ -205,10 +222,7 @@ describe("an action", () => {
   test("begins only once its intent, and then its beginning, are on record", async () => {
     const bench = new Bench();
     await bench.look();
-    expect(bench.steps).toMatchObject([{ evidence: { seen: 0 }, actingBy: null }]);
-    expect(bench.device.acts).toBe(0);
-    await bench.look();
-    expect(bench.steps).toMatchObject([{ actingBy: "one", actedAt: null }]);
+    expect(bench.steps).toMatchObject([{ evidence: { seen: 0 }, actingBy: "one", actedAt: null }]);
     expect(bench.device.acts).toBe(0);
     await bench.look();
     expect(bench.device.acts).toBe(1);
@@ -224,8 +238,7 @@ describe("an action", () => {
 
   test("is done once although the process died between acting and saying so, when the device shows it", async () => {
     const bench = new Bench();
-    await bench.look();
-    await bench.look();
+    await bench.announce();
     await bench.lookAndDie();
     expect(bench.device.acts).toBe(1);
     await bench.untilEnd();
@@ -234,8 +247,7 @@ describe("an action", () => {
 
   test("is not believed undone right after a death in the middle of it", async () => {
     const bench = new Bench();
-    await bench.look();
-    await bench.look();
+    await bench.announce();
     await bench.lookAndDie();
     bench.device.answers = ["not_done"];
     const outcome = await bench.look();
@@ -245,8 +257,7 @@ describe("an action", () => {
 
   test("is believed undone only when the device has shown nothing for half a minute", async () => {
     const bench = new Bench();
-    await bench.look();
-    await bench.look();
+    await bench.announce();
     await bench.lookAndDie();
     const died = bench.now.getTime();
     const lookTwiceAfter = async (seconds: number) => {
@@ -262,8 +273,7 @@ describe("an action", () => {
 
   test("is done by the next one when the process died before it", async () => {
     const bench = new Bench();
-    await bench.look();
-    await bench.look();
+    await bench.announce();
     bench.instance = "two"; // announced, and then nothing
     await bench.untilEnd();
     expect(bench.device.acts).toBe(1);
@@ -273,8 +283,7 @@ describe("an action", () => {
 describe("an action whose outcome was not written", () => {
   test("is not repeated by the same process while the device has not shown it", async () => {
     const bench = new Bench();
-    await bench.look();
-    await bench.look();
+    await bench.announce();
     await bench.lookInVain();
     bench.device.answers = ["not_done", "not_done"];
     await bench.look();
@@ -286,8 +295,7 @@ describe("an action whose outcome was not written", () => {
 
   test("is announced anew, and done, when the device has still not shown it after a while", async () => {
     const bench = new Bench();
-    await bench.look();
-    await bench.look();
+    await bench.announce();
     await bench.lookInVain();
     bench.device.acts = 0; // the device never heard of it
     await bench.untilEnd();
@@ -300,8 +308,7 @@ describe("an action without an answer", () => {
 
   test("is asked for by the evidence of before: the device may have heard", async () => {
     const bench = new Bench();
-    await bench.look();
-    await bench.look();
+    await bench.announce();
     bench.device.failActing = lost;
     bench.device.obeysAllTheSame = true;
     await bench.look();
@@ -314,8 +321,7 @@ describe("an action without an answer", () => {
 
   test("that was refused begins anew, with evidence of its own", async () => {
     const bench = new Bench();
-    await bench.look();
-    await bench.look();
+    await bench.announce();
     bench.device.failActing = new DeviceFailure("retry", "busy", "come back later");
     await bench.look();
     expect(bench.steps).toMatchObject([{ retryCount: 1, evidence: null, actingAt: null }]);
@@ -328,8 +334,7 @@ describe("what is no failure of the step", () => {
     ["a stop of this process", new Error("shutting down"), true],
   ])("%s counts as no attempt", async (_, error, stops) => {
     const bench = new Bench();
-    await bench.look();
-    await bench.look();
+    await bench.announce();
     const before = bench.steps;
     bench.device.failActing = error;
     if (stops) bench.stop.abort(error);
@@ -356,10 +361,10 @@ describe("a look", () => {
     const bench = new Bench();
     bench.device.answers = ["in_progress", "in_progress"];
     await bench.look();
-    await bench.look();
-    expect(await bench.look()).toMatchObject({ type: "waiting", effects: [] });
-    bench.device.answers = ["in_progress"];
-    expect((await bench.look()).facts).toBeUndefined();
+    expect(bench.steps).toMatchObject([{ evidence: { seen: 0 }, actingAt: null }]);
+    const again = await bench.look();
+    expect(again).toMatchObject({ type: "waiting", effects: [] });
+    expect(again.facts).toBeUndefined();
   });
 });
 
@@ -378,9 +383,18 @@ describe("a script", () => {
 });
 
 describe("a cancel", () => {
+  test("takes nothing back where nothing was begun", async () => {
+    const bench = new Bench();
+    bench.device.answers = ["in_progress"];
+    await bench.look();
+    bench.cancelRequestedAt = bench.now;
+    expect(await bench.look()).toMatchObject({ event: "canceled", facts: { residue: [] } });
+    expect(bench.device.undone).toBe(0);
+  });
+
   test("takes back what can be taken back, and ends", async () => {
     const bench = new Bench();
-    await bench.look();
+    await bench.announce();
     bench.cancelRequestedAt = bench.now;
     expect(await bench.look()).toMatchObject({
       event: "canceled",
@@ -392,11 +406,252 @@ describe("a cancel", () => {
 
   test("ends also when nothing can be taken back, and lists what may be left", async () => {
     const bench = new Bench();
-    await bench.look();
+    await bench.announce();
     bench.cancelRequestedAt = bench.now;
     Object.assign(bench.device.step, { undo: () => Promise.reject(new StepFailure("retry", "the BMC is dead")) });
     const outcome = await bench.look();
     expect(outcome).toMatchObject({ event: "canceled" });
     expect(outcome.facts?.residue).toEqual([expect.stringContaining("the BMC is dead")]);
+  });
+
+  test("lists what a step has done for good although it was taken back, and tells the machine", async () => {
+    const bench = new Bench();
+    await bench.announce();
+    bench.cancelRequestedAt = bench.now;
+    Object.assign(bench.device.step, { undoIsPartial: true, residue: () => "half of it is done" });
+    const residue = ["first: half of it is done"];
+    expect(await bench.look()).toMatchObject({
+      event: "canceled",
+      facts: { residue },
+      effects: [{ cause: "run_canceled", facts: { residue } }, {}],
+    });
+    expect(bench.device.undone).toBe(1);
+  });
+});
+
+/** A bench whose run has failed or was canceled, as the next attempt at its job. */
+function nextAttempt(bench: Bench, action: NextAttempt): Bench {
+  const { steps, takeBackFirst } = inheritFrom(bench.steps, action);
+  Object.assign(bench, { id: "run-2", action, steps, takeBackFirst, residue: [], cancelRequestedAt: null });
+  bench.device.failActing = undefined;
+  bench.logged = [];
+  return bench;
+}
+
+async function failedBench(planned = ["first"]): Promise<Bench> {
+  const bench = new Bench();
+  bench.planned = planned;
+  bench.maxRetries = 0;
+  bench.device.failActing = new StepFailure("fail", "refused");
+  expect(await bench.untilEnd()).toMatchObject({ event: "step_failed" });
+  return bench;
+}
+
+describe("a step that failed after it had begun", () => {
+  test("is taken back, for good and before another attempt alike", async () => {
+    const bench = new Bench();
+    bench.device.failActing = new StepFailure("retry", "no answer");
+    expect(await bench.untilEnd()).toMatchObject({ event: "step_failed", facts: { residue: [] } });
+    expect(bench.device.undone).toBe(2);
+    expect(bench.steps).toMatchObject([{ state: "FAILED", toTakeBack: null }]);
+  });
+
+  test("lists what could not be taken back, and keeps what is needed to try again", async () => {
+    const bench = new Bench();
+    bench.maxRetries = 0;
+    bench.device.failActing = new StepFailure("fail", "refused");
+    Object.assign(bench.device.step, { undo: () => Promise.reject(new StepFailure("retry", "the BMC is dead")) });
+    await bench.untilEnd();
+    expect(bench.residue).toEqual([expect.stringMatching(/^first: .*the BMC is dead/)]);
+    expect(bench.steps).toMatchObject([{ toTakeBack: { seen: 0 } }]);
+  });
+
+  test("is not taken back under an attempt that goes by its evidence", async () => {
+    const bench = new Bench();
+    await bench.announce();
+    bench.device.failActing = new DeviceFailure("retry", "unreachable", "the connection was closed");
+    await bench.look();
+    expect(bench.device.undone).toBe(0);
+    expect(bench.steps).toMatchObject([{ retryCount: 1, toTakeBack: { seen: 0 } }]);
+  });
+
+  test("that calls for a person is not called retryable", async () => {
+    const bench = new Bench();
+    bench.device.failActing = new StepFailure("intervene", "another machine answers");
+    expect(await bench.untilEnd()).toMatchObject({
+      facts: { error: { retryable: false, details: { step: "first" } } },
+    });
+  });
+
+  test("is taken back by a cancel that comes between two attempts", async () => {
+    const bench = new Bench();
+    Object.assign(bench.device.step, { undo: () => Promise.reject(new StepFailure("retry", "not now")) });
+    bench.device.failActing = new StepFailure("retry", "no answer");
+    await bench.announce();
+    await bench.look();
+    expect(bench.steps).toMatchObject([{ retryCount: 1, evidence: null, toTakeBack: { seen: 0 } }]);
+    let evidence: unknown;
+    Object.assign(bench.device.step, {
+      undo: async (context: { evidence: unknown }) => {
+        evidence = context.evidence;
+      },
+    });
+    bench.cancelRequestedAt = bench.now;
+    expect(await bench.look()).toMatchObject({ event: "canceled", facts: { residue: [] } });
+    expect(evidence).toEqual({ seen: 0 });
+  });
+});
+
+describe("a retry", () => {
+  test("does the failed step anew and leaves proven ones alone", async () => {
+    const bench = new Bench();
+    bench.planned = ["first", "second"];
+    bench.maxRetries = 0;
+    bench.device.answers = ["not_done", "not_done", "done", "not_done", "not_done"];
+    for (let looks = 0; bench.steps.at(-1)?.name !== "second"; looks += 1) {
+      const outcome = await bench.look();
+      if (outcome.type === "waiting") bench.now = new Date(bench.now.getTime() + outcome.after);
+      expect(looks).toBeLessThan(10);
+    }
+    bench.device.failActing = new StepFailure("fail", "refused");
+    await bench.untilEnd();
+    expect(bench.device.acts).toBe(1);
+    nextAttempt(bench, "retry");
+    bench.device.answers = ["not_done", "not_done", "done"];
+    expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
+    expect(bench.device.acts).toBe(2);
+    expect(bench.steps).toMatchObject([
+      { name: "first", carriedOver: true },
+      { name: "second", carriedOver: false, state: "SUCCEEDED", retryCount: 0 },
+    ]);
+  });
+});
+
+describe("a resume", () => {
+  test("does nothing where the step is done by now", async () => {
+    const bench = nextAttempt(await failedBench(), "resume");
+    bench.device.answers = ["done"];
+    expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
+    expect(bench.device.acts).toBe(0);
+    expect(bench.steps).toMatchObject([{ state: "SUCCEEDED", resumed: true, startedAt: expect.any(Date) }]);
+  });
+
+  test("does the step where it is not, once the device has had its time to show it", async () => {
+    const bench = nextAttempt(await failedBench(), "resume");
+    bench.device.answers = ["not_done"];
+    expect(await bench.look()).toMatchObject({ type: "waiting" });
+    expect(bench.device.acts).toBe(0);
+    expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
+    expect(bench.device.acts).toBe(1);
+  });
+
+  test("takes an old failure for no failure of its own: the step is done anew, with evidence of now", async () => {
+    const bench = await failedBench();
+    let failures = 0;
+    const { probe } = bench.device.step;
+    Object.assign(bench.device.step, {
+      probe: async () => {
+        failures += 1;
+        if (failures === 1) throw new StepFailure("retry", "the script ended with exit code 3");
+        return probe({} as never);
+      },
+    });
+    nextAttempt(bench, "resume");
+    expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
+    expect(bench.device.acts).toBe(1);
+    expect(bench.steps).toMatchObject([{ state: "SUCCEEDED", retryCount: 0, resumed: false }]);
+    expect(bench.logged.join("")).toContain("by what was noted before: the script ended with exit code 3");
+  });
+
+  test("waits for a device that does not answer, by the evidence of before", async () => {
+    const bench = await failedBench();
+    bench.maxRetries = 2;
+    const { probe } = bench.device.step;
+    let asked = 0;
+    Object.assign(bench.device.step, {
+      probe: async () => {
+        asked += 1;
+        if (asked === 1) throw new DeviceFailure("retry", "unreachable", "no route");
+        return probe({} as never);
+      },
+    });
+    nextAttempt(bench, "resume");
+    await bench.look();
+    expect(bench.steps).toMatchObject([{ retryCount: 1, resumed: true, evidence: { seen: 0 } }]);
+    bench.device.answers = ["done"];
+    expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
+    expect(bench.device.acts).toBe(0);
+  });
+});
+
+describe("a restart clean", () => {
+  test("takes back first, lists what stays, and begins from the first step", async () => {
+    const bench = await failedBench(["first", "second"]);
+    const undone = bench.device.undone;
+    nextAttempt(bench, "restart_clean");
+    await bench.look();
+    expect(bench.device.undone).toBe(undone + 1);
+    expect(bench.device.acts).toBe(0);
+    expect(await bench.untilEnd()).toMatchObject({ event: "finished", facts: { residue: [] } });
+    expect(bench.steps.map(({ name, carriedOver }) => [name, carriedOver])).toEqual([
+      ["first", false],
+      ["second", false],
+    ]);
+  });
+
+  test("goes on although nothing could be taken back, and says so at its end", async () => {
+    const bench = await failedBench();
+    nextAttempt(bench, "restart_clean");
+    Object.assign(bench.device.step, { undo: () => Promise.reject(new StepFailure("retry", "the BMC is dead")) });
+    expect(await bench.untilEnd()).toMatchObject({
+      event: "finished",
+      facts: { residue: [expect.stringContaining("the BMC is dead")] },
+    });
+  });
+
+  test("that is canceled before it has taken back does so in its end", async () => {
+    const bench = await failedBench();
+    const undone = bench.device.undone;
+    nextAttempt(bench, "restart_clean");
+    bench.cancelRequestedAt = bench.now;
+    expect(await bench.look()).toMatchObject({ event: "canceled", facts: { takeBackFirst: null } });
+    expect(bench.device.undone).toBe(undone + 1);
+  });
+});
+
+describe("an adoption", () => {
+  test("never acts, and ends with the step that could not be proven", async () => {
+    const bench = nextAttempt(await failedBench(), "adopt");
+    const undone = bench.device.undone;
+    expect(await bench.untilEnd()).toMatchObject({
+      event: "step_failed",
+      message: "first: cannot be taken as done",
+      effects: [{ cause: "run_failed" }],
+    });
+    expect(bench.device).toMatchObject({ acts: 0, undone });
+  });
+
+  test("succeeds when every step is seen to be done", async () => {
+    const bench = nextAttempt(await failedBench(["first", "second"]), "adopt");
+    bench.device.answers = ["done", "done"];
+    expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
+    expect(bench.device.acts).toBe(0);
+  });
+
+  test("asks what can be seen without evidence where the evidence does not tell", async () => {
+    const bench = nextAttempt(await failedBench(), "adopt");
+    Object.assign(bench.device.step, { observe: async () => ({ state: "done", message: "seen as it is" }) });
+    expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
+    expect(bench.steps).toMatchObject([{ state: "SUCCEEDED", message: "seen as it is" }]);
+  });
+
+  test("waits for what is under way, at most as long as the step may take", async () => {
+    const bench = nextAttempt(await failedBench(), "adopt");
+    bench.device.answers = Array.from({ length: 50 }, () => "in_progress" as const);
+    expect(await bench.untilEnd(60)).toMatchObject({
+      event: "step_failed",
+      message: expect.stringContaining("not done within 1m"),
+    });
+    expect(bench.device.acts).toBe(0);
   });
 });

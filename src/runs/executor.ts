@@ -1,7 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { CallContext } from "../capabilities/call.ts";
 import { DeviceFailure } from "../capabilities/device-failure.ts";
-import type { Capabilities, Provider } from "../capabilities/provider.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { type Duration, milliseconds, seconds } from "../kernel/duration.ts";
 import { AppError, messageOf, StepFailure } from "../kernel/errors.ts";
@@ -10,34 +8,24 @@ import { type Effect, type Handlers, happened, type Outcome, waitFor } from "../
 import { polling } from "../kernel/retry.ts";
 import type { ObservedCondition } from "../lifecycles/machine/conditions.ts";
 import { runStartedData } from "../lifecycles/machine/lifecycle.ts";
-import type { BegunActions } from "./begun-actions.ts";
+import { endRun } from "./end-run.ts";
 import { type RunThing, type runLifecycle, stepJson } from "./lifecycle.ts";
 import { nextInPlan } from "./next-step.ts";
 import type { Step } from "./plan.ts";
-import type { EndedRunPhase, RunErrorCode, StepStatus } from "./run.ts";
-import { CAUSE_OF_END, conditionsAtEnd, phaseOnSuccess } from "./run-end.ts";
+import type { StepStatus } from "./run.ts";
+import type { LeftOver } from "./run-action.ts";
+import { type RunContext, stepContext } from "./run-context.ts";
+import { phaseOnSuccess } from "./run-end.ts";
 import { createRunLog, type RunLog } from "./run-log.ts";
-import { type AnyStep, type ProbeReport, readProbe } from "./step.ts";
+import { type ActingContext, type AnyStep, type ProbeReport, readProbe } from "./step.ts";
 import * as visits from "./step-visit.ts";
-import type { StepTargets } from "./targets.ts";
+import { staysAnyway, takeBack } from "./take-back.ts";
 
-export interface RunContext {
-  readonly call: CallContext;
-  readonly clock: Clock;
-  readonly steps: ReadonlyMap<string, AnyStep>;
-  /** The provider of the run's machine. */
-  readonly provider: Provider;
-  readonly targets: StepTargets;
-  /** Names this process: only the one that announced an action can know that it has not begun. */
-  readonly instance: string;
-  /** What this process has begun. */
-  readonly begun: BegunActions;
-}
+export type { RunContext } from "./run-context.ts";
 
 const AT_ONCE = milliseconds(0);
 /** After a crash in the middle of an action: how long a device gets to show its effect before the action counts as not begun. */
 const SETTLES: Duration = seconds(30);
-const UNDO_WITHIN: Duration = seconds(8);
 
 /**
  * Carries out a run, one short look at a time: each look does one thing to a device and is then committed.
@@ -57,19 +45,45 @@ export const runHandlers: Handlers<typeof runLifecycle, RunThing, RunContext> = 
   async RUNNING(run, context) {
     const log = createRunLog(run.id, context.clock);
     if (run.cancelRequestedAt !== null) return cancel(run, context, log);
+    if (run.facts.takeBackFirst !== null) return cleanUpBefore(run, run.facts.takeBackFirst, context, log);
     const next = nextInPlan(run.plan, run.facts.steps);
-    if (next.type === "finished") return end(run, "SUCCEEDED", context, log, {});
+    if (next.type === "finished") return endRun(run, "SUCCEEDED", context, log, {});
     const step = run.plan.steps[next.index] as Step;
-    if (next.type === "failed") {
-      const message = `${step.name}: ${run.facts.steps[next.visit]?.message ?? "failed"}`;
-      return end(run, "FAILED", context, log, { message });
-    }
     const visit = next.visit === undefined ? undefined : run.facts.steps[next.visit];
-    return workOn(run, step, visit ?? visits.beginVisit(step, context.clock.now()), context, log);
+    if (next.type === "failed") return endFailed(run, step, visit, context, log);
+    if (visit?.state === "WAITING") log.say(`step ${step.name}: looking first, by what the attempt before had noted`);
+    return workOn(run, step, begunVisit(step, visit, context.clock.now()), context, log);
   },
 };
 
 type Looked = Outcome<"acting" | "finished" | "canceled" | "step_failed">;
+
+function begunVisit(step: Step, visit: StepStatus | undefined, now: Date): StepStatus {
+  if (visit === undefined) return visits.beginVisit(step, now);
+  return visit.state === "WAITING" ? visits.beginResumed(visit, now) : visit;
+}
+
+/** What the attempt before left is taken back once; what stays is listed, and the run goes on all the same. */
+async function cleanUpBefore(
+  run: RunThing,
+  { step, evidence }: LeftOver,
+  context: RunContext,
+  log: RunLog,
+): Promise<Looked> {
+  log.say(`taking back what step ${step} of the attempt before has left`);
+  const left = await takeBack({ run, step, evidence }, context, log);
+  if (left !== null) log.say(`stays behind: ${left}`, "stderr");
+  return waitFor(`${step}: taken back`, AT_ONCE, {
+    facts: { takeBackFirst: null, ...(left !== null && { residue: [...run.facts.residue, left] }) },
+    effects: log.effects(step),
+  });
+}
+
+function endFailed(run: RunThing, step: Step, visit: StepStatus | undefined, context: RunContext, log: RunLog): Looked {
+  const message = `${step.name}: ${visit?.message ?? "failed"}`;
+  const failure = { code: "EXECUTION_FAILED", retryable: visit?.needsPerson !== true, step: step.name } as const;
+  return endRun(run, "FAILED", context, log, { message, failure });
+}
 
 async function workOn(run: RunThing, step: Step, visit: StepStatus, context: RunContext, log: RunLog): Promise<Looked> {
   const { clock } = context;
@@ -93,21 +107,28 @@ interface Work {
   /** From the moment that the device may hear of it. */
   isActing: boolean;
 }
+type Acting = ActingContext<JsonObject, JsonObject>;
 
 async function attempt(work: Work): Promise<Looked> {
   const { run, step, visit, context, log } = work;
   const kind = context.steps.get(step.kind);
   if (!kind) throw new StepFailure("fail", `this server does not know the step kind ${step.kind}`);
-  const base = baseContext(run, step, context, log);
-  if (visit.evidence === null) {
-    log.say(`step ${step.name} begins${visit.retryCount > 0 ? `, attempt ${visit.retryCount + 1}` : ""}`);
-    return save(work, visits.withIntent(visit, await kind.before(base)), {
-      reason: `${step.name}: about to begin`,
-      after: AT_ONCE,
-    });
+  const base = stepContext(run, step, context, log);
+  if (visit.evidence !== null) return goOn(work, kind, { ...base, evidence: visit.evidence });
+  log.say(`step ${step.name} begins${visit.retryCount > 0 ? `, attempt ${visit.retryCount + 1}` : ""}`);
+  // Asking changes nothing, so that the evidence need not be on record for it: it is written with what the answer leads to.
+  const evidence = await kind.before(base);
+  return goOn({ ...work, visit: visits.withIntent(visit, evidence) }, kind, { ...base, evidence });
+}
+
+/** Asks first; acts only when that was announced by the look before. */
+async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<Looked> {
+  const { run, step, visit, context, log } = work;
+  if (run.action === "adopt") return adopt(work, kind, acting);
+  const report = await ask(work, kind, acting);
+  if (report === "tells nothing") {
+    return save(work, visits.withoutEvidence(visit), { reason: `${step.name}: about to begin anew`, after: AT_ONCE });
   }
-  const acting = { ...base, evidence: visit.evidence };
-  const report = readProbe(await kind.probe(acting));
   if (report.state === "done") return succeed(work, report);
   if (visits.isOverdue(visit, step, context.clock)) {
     throw new StepFailure("retry", visits.overdueMessage(step, report.message ?? ""));
@@ -115,12 +136,7 @@ async function attempt(work: Work): Promise<Looked> {
   const action = actionOf(run, visit, context);
   const isOurs = visit.actingBy === context.instance && !context.begun.has(action);
   if (report.state !== "not_done" || !visits.mayAct(visit, { isOurs, clock: context.clock }, SETTLES)) {
-    const message = report.message ?? "";
-    return save(
-      work,
-      { ...visit, message },
-      { reason: `${step.name}: ${message || "under way"}`, after: pollAfter(visit, context.clock) },
-    );
+    return wait(work, report);
   }
   if (!isOurs) {
     const steps = stepsWith(run, visits.announced(visit, context));
@@ -133,15 +149,71 @@ async function attempt(work: Work): Promise<Looked> {
   context.begun.note(action);
   work.isActing = true;
   await kind.act(acting);
-  return save(work, visits.acted(visit, context.clock.now()), {
-    reason: `${step.name}: under way`,
-    after: polling.first,
-  });
+  work.isActing = false; // what fails from here on is no refusal of the action
+  const done = { ...work, visit: visits.acted(visit, context.clock.now()) };
+  const proof = kind.reboots ? undefined : await askAtOnce(work, kind, acting);
+  if (proof?.state === "done") return succeed(done, proof);
+  return save(done, done.visit, { reason: `${step.name}: under way`, after: polling.first });
+}
+
+/**
+ * What is done in an instant is proven in the same look. Nobody answering is for the looks that follow: that it was done must be
+ * written first.
+ */
+async function askAtOnce({ context }: Work, kind: AnyStep, acting: Acting): Promise<ProbeReport | undefined> {
+  try {
+    return readProbe(await kind.probe(acting));
+  } catch (error) {
+    if (isUnreachable(error) || isNotOfTheStep(error, context)) return undefined;
+    throw error;
+  }
+}
+
+/** By the evidence of an earlier run a step can be proven, but not fail: that it failed then is why people asked to go on. */
+async function ask({ step, visit, log }: Work, kind: AnyStep, acting: Acting): Promise<ProbeReport | "tells nothing"> {
+  try {
+    return readProbe(await kind.probe(acting));
+  } catch (error) {
+    if (!visit.resumed || !isOldNews(error)) throw error;
+    log.say(`step ${step.name} is not done, by what was noted before: ${messageOf(error)}`);
+    return "tells nothing";
+  }
+}
+
+/** An answer, and none that calls for a person. */
+const isOldNews = (error: unknown): boolean =>
+  error instanceof StepFailure && error.disposition !== "intervene" && !isUnreachable(error);
+
+const isUnreachable = (error: unknown): boolean => error instanceof DeviceFailure && error.reason === "unreachable";
+
+/** Looks and never acts: the step is proven as things are, or the run ends with what was seen instead. */
+async function adopt(work: Work, kind: AnyStep, acting: Acting): Promise<Looked> {
+  const { step, visit, context } = work;
+  const asked = await ask(work, kind, acting);
+  const probed: ProbeReport =
+    asked === "tells nothing" ? { state: "not_done", message: "what was begun then has failed" } : asked;
+  const seen = probed.state === "done" || !kind.observe ? probed : readProbe(await kind.observe(acting));
+  if (seen.state === "done") return succeed(work, seen);
+  const message = seen.message ?? probed.message ?? "";
+  const why = `cannot be taken as done${message === "" ? "" : `: ${message}`}`;
+  if (probed.state === "not_done") throw new StepFailure("fail", why);
+  if (visits.isOverdue(visit, step, context.clock))
+    throw new StepFailure("fail", `${why}; ${visits.overdueMessage(step, "")}`);
+  return wait(work, probed);
 }
 
 /** One announcement: a new one has another time. */
 const actionOf = (run: RunThing, { name, actingAt }: StepStatus, { instance }: RunContext): string =>
   `${instance} ${run.id} ${name} ${actingAt?.toISOString() ?? ""}`;
+
+function wait(work: Work, { message = "" }: ProbeReport): Looked {
+  const { step, visit, context } = work;
+  return save(
+    work,
+    { ...visit, message },
+    { reason: `${step.name}: ${message || "under way"}`, after: pollAfter(visit, context.clock) },
+  );
+}
 
 function succeed(work: Work, { message = "", facts, conditions }: ProbeReport): Looked {
   const { run, step, visit, context, log } = work;
@@ -159,29 +231,60 @@ function isNotOfTheStep(error: unknown, { call }: RunContext): boolean {
   return call.signal.aborted && !(call.signal.reason instanceof StepFailure);
 }
 
-function failAttempt(work: Work, error: unknown): Looked {
+async function failAttempt(work: Work, error: unknown): Promise<Looked> {
   const { run, step, visit, context, log } = work;
   const message = messageOf(error);
   const isBug = !(error instanceof StepFailure);
-  const final = isBug || error.disposition !== "retry";
   // Who did not answer may have heard. Every other failure is an answer.
   const mayHaveActed =
-    (work.isActing || (visit.actingAt !== null && visit.actedAt === null)) &&
-    error instanceof DeviceFailure &&
-    error.reason === "unreachable";
-  const after = visits.failedAttempt(visit, step, { message, final, mayHaveActed }, context.clock.now());
+    (work.isActing || visit.resumed || (visit.actingAt !== null && visit.actedAt === null)) && isUnreachable(error);
+  const failed = visits.failedAttempt(
+    visit,
+    step,
+    {
+      message,
+      final: isBug || error.disposition !== "retry",
+      mayHaveActed,
+      needsPerson: isBug || error.disposition === "intervene",
+    },
+    context.clock.now(),
+  );
   log.say(`step ${step.name} failed: ${message}`, "stderr");
-  if (!isBug) {
-    return save(work, after, { reason: `${step.name}: ${message}`, after: visits.pauseLeft(after, context.clock) });
+  const isFinal = failed.state === "FAILED";
+  // Otherwise the next attempt goes by the evidence of this one, and what this one began is not to be taken back under it.
+  const isOver = isFinal || !mayHaveActed;
+  const left = isOver ? await takeBackAttempt(work, isUnreachable(error)) : null;
+  const after = { ...failed, toTakeBack: isOver && left === null ? null : visit.toTakeBack };
+  const residue = isFinal && left !== null ? [left] : [];
+  if (isBug) {
+    const failure = { code: "PANIC", retryable: false, step: step.name } as const;
+    const steps = stepsWith(run, after);
+    return endRun(run, "FAILED", context, log, { message: `${step.name}: ${message}`, failure, steps, residue });
   }
-  const steps = stepsWith(run, after);
-  return end(run, "FAILED", context, log, { message: `${step.name}: ${message}`, code: "PANIC", steps });
+  return save(work, after, {
+    reason: `${step.name}: ${message}`,
+    after: visits.pauseLeft(after, context.clock),
+    residue,
+  });
+}
+
+/** Before another attempt, and at the end: two scripts must not run side by side, nor a medium stay in its drive. */
+async function takeBackAttempt(work: Work, isOpen: boolean): Promise<string | null> {
+  const { run, step, visit, context, log } = work;
+  if (visit.toTakeBack === null) return null;
+  const canUndo = context.steps.get(step.kind)?.undo !== undefined;
+  // The device said no: where nothing can be undone, there is then nothing to list either.
+  if (work.isActing && !isOpen && !canUndo) return null;
+  const left = await takeBack({ run, step: step.name, evidence: visit.toTakeBack }, context, log);
+  if (left !== null) log.say(`stays behind: ${left}`, "stderr");
+  return left;
 }
 
 interface Saved {
   readonly reason: string;
   readonly after: Duration;
   readonly effects?: readonly Effect[];
+  readonly residue?: readonly string[];
 }
 
 const stepsWith = (run: RunThing, visit: StepStatus): JsonObject[] =>
@@ -191,97 +294,40 @@ const stepsWith = (run: RunThing, visit: StepStatus): JsonObject[] =>
 function save(
   { run, step, visit, log }: Work,
   after: StepStatus,
-  { reason, after: pause, effects = [] }: Saved,
+  { reason, after: pause, effects = [], residue = [] }: Saved,
 ): Looked {
   const said = log.effects(step.name);
   const known = run.facts.steps.find(({ name }) => name === visit.name);
   const isNews = said.length > 0 || !isDeepStrictEqual(known, after);
   return waitFor(reason, pause, {
-    ...(isNews && { facts: { steps: stepsWith(run, after) } }),
+    ...(isNews && {
+      facts: {
+        steps: stepsWith(run, after),
+        ...(residue.length > 0 && { residue: [...run.facts.residue, ...residue] }),
+      },
+    }),
     effects: [...effects, ...said],
   });
 }
 
 /** What could be taken back is; what could not is listed. It always ends. */
 async function cancel(run: RunThing, context: RunContext, log: RunLog): Promise<Looked> {
-  const visit = run.facts.steps.at(-1);
-  const step = run.plan.steps.find(({ name }) => name === visit?.name);
-  const kind = step && context.steps.get(step.kind);
-  const residue: string[] = [];
-  if (kind && step && visit?.state === "RUNNING" && visit.evidence !== null) {
-    const left = kind.residue?.(step.payload);
-    try {
-      const signal = AbortSignal.any([context.call.signal, AbortSignal.timeout(UNDO_WITHIN)]);
-      const base = baseContext(run, step, { ...context, call: { ...context.call, signal } }, log);
-      await kind.undo?.({ ...base, evidence: visit.evidence });
-      if (!kind.undo && left !== undefined) residue.push(`${step.name}: ${left}`);
-    } catch (error) {
-      residue.push(
-        `${step.name}: ${left ?? "may have left something behind"} (undoing it failed: ${messageOf(error)})`,
-      );
-    }
-  }
+  const { takeBackFirst, steps } = run.facts;
+  const earlier = takeBackFirst === null ? null : await takeBack({ run, ...takeBackFirst }, context, log);
+  // One that has FAILED was taken back when it did.
+  const visit = steps.findLast(({ state, toTakeBack }) => state !== "FAILED" && toTakeBack !== null);
+  const begun = visit?.toTakeBack ? { run, step: visit.name, evidence: visit.toTakeBack } : null;
+  const left = begun === null ? null : await takeBack(begun, context, log);
+  const stays = begun !== null && left === null ? staysAnyway(begun, context) : null;
   log.say("the run was canceled");
-  return end(run, "CANCELED", context, log, { residue });
-}
-
-interface Ending {
-  readonly message?: string;
-  readonly residue?: readonly string[];
-  readonly code?: RunErrorCode;
-  readonly steps?: readonly JsonObject[];
-}
-
-/** The run's end, the machine's phase and its conditions are one commit. */
-function end(
-  run: RunThing,
-  phase: EndedRunPhase,
-  { clock }: RunContext,
-  log: RunLog,
-  { message = "", residue = [], code = "EXECUTION_FAILED", steps }: Ending,
-): Looked {
-  const event = { SUCCEEDED: "finished", FAILED: "step_failed", CANCELED: "canceled" } as const;
-  const error = phase === "FAILED" ? { code, message, retryable: code !== "PANIC", details: {} } : null;
-  const machine: Effect = {
-    type: "move",
-    kind: "machine",
-    id: run.machine.id,
-    cause: CAUSE_OF_END[phase],
-    message,
-    facts: { lastRunId: run.id },
-    observed: conditionsAtEnd(run.plan, phase, message).map((condition) => ({ ...condition })),
-  };
-  return happened(event[phase], {
-    ...(message !== "" && { message }),
-    facts: { finishedAt: clock.now().toISOString(), error, residue, ...(steps && { steps }) },
-    effects: [machine, ...log.effects("")],
+  const last = steps.at(-1);
+  const isOpen = last?.state === "RUNNING" || last?.state === "WAITING";
+  const kept = last === visit && left === null ? { toTakeBack: null } : {};
+  return endRun(run, "CANCELED", context, log, {
+    residue: [earlier, left, stays].filter((one) => one !== null),
+    ...(last && isOpen && { steps: stepsWith(run, { ...visits.canceled(last, context.clock.now()), ...kept }) }),
   });
 }
-
-function baseContext(run: RunThing, step: Step, { provider, targets, call }: RunContext, log: RunLog) {
-  return {
-    payload: step.payload,
-    machine: run.machine,
-    targets: { ...targets, script: frozenScripts(run, targets) },
-    can: provider.can as Capabilities,
-    call,
-    log: log.say,
-    params: run.params,
-  };
-}
-
-/** A script that changed since the run was started is not the one that its caller asked for. */
-const frozenScripts =
-  ({ facts: { scripts } }: RunThing, targets: StepTargets): StepTargets["script"] =>
-  async (ref) => {
-    const found = await targets.script(ref);
-    const frozen = scripts[ref];
-    if (frozen === undefined || frozen === found.digest) return found;
-    throw new StepFailure(
-      "fail",
-      `script ${ref} is ${found.digest} now, but was ${frozen} when this run was started: start it anew`,
-    );
-  };
 
 /** What a step saw of its machine, told to the machine. */
 function observedOn(

@@ -2,7 +2,8 @@ import { hours, minutes } from "../kernel/duration.ts";
 import { defineLifecycle, type JsonObject, on, onFailure, STAY, type Thing, when } from "../kernel/lifecycle.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import type { Plan } from "./plan.ts";
-import type { RunError, StepStatus } from "./run.ts";
+import type { RunAction, RunError, StepStatus } from "./run.ts";
+import type { LeftOver } from "./run-action.ts";
 
 export interface RunFacts {
   /** The digests of the scripts that its plan names, as they were when it was started. */
@@ -13,6 +14,8 @@ export interface RunFacts {
   readonly error: RunError | null;
   /** What a canceled or failed step left behind and could not take back. */
   readonly residue: readonly string[];
+  /** What the attempt before left, to be taken back before anything else is done; null once that was tried. */
+  readonly takeBackFirst: LeftOver | null;
 }
 
 /** A run as the executor sees it: with the machine that it works on. */
@@ -20,6 +23,7 @@ export interface RunThing extends Thing {
   readonly machine: Machine;
   readonly plan: Plan;
   readonly params: Readonly<Record<string, string>>;
+  readonly action: RunAction;
   readonly cancelRequestedAt: Date | null;
   readonly facts: RunFacts;
 }
@@ -33,6 +37,7 @@ const cancelRequested = (run: RunThing) => run.cancelRequestedAt !== null;
 export const runLifecycle = defineLifecycle<RunThing>()({
   kind: "run",
   initial: "PENDING",
+  listFacts: ["steps"],
 
   // biome-ignore format: a table is read by its columns
   states: {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { machineLifecycle } from "../lifecycles/machine/lifecycle.ts";
 import { BUILT_IN_PLANS } from "./plans/built-in.ts";
-import { CAUSE_OF_END, conditionsAtEnd, phaseOnSuccess } from "./run-end.ts";
+import { CAUSE_OF_END, conditionsAtEnd, phaseOnSuccess, residueAfter } from "./run-end.ts";
 
 const plan = (...kinds: string[]) => ({
   steps: kinds.map((kind) => ({ name: kind, kind, timeoutSeconds: 1, maxRetries: 0, payload: {} })),
@@ -56,5 +56,18 @@ describe("the end of a run", () => {
       ["Provisioned", true],
       ["InCustomerCluster", true],
     ]);
+  });
+});
+
+describe("what runs left behind", () => {
+  const left = ["set-netboot: may boot from the network", "repave: may have begun", "repave: may have begun"];
+
+  test.each(["FAILED", "CANCELED"] as const)("stays listed after a run that %s, each once", (phase) => {
+    expect(residueAfter(plan("repave"), phase, left)).toEqual(left.slice(0, 2));
+  });
+
+  test("is gone once a run made something new of the machine, and not by a reboot", () => {
+    expect(residueAfter(plan("repave", "join"), "SUCCEEDED", left)).toEqual([]);
+    expect(residueAfter(plan("reboot"), "SUCCEEDED", left)).toEqual(left.slice(0, 2));
   });
 });

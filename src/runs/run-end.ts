@@ -37,3 +37,11 @@ export function conditionsAtEnd(plan: Pick<Plan, "steps">, phase: EndedRunPhase,
   if (has("join")) conditions.push({ type: "InCustomerCluster", status: true, reason: "JoinVerified", message: "" });
   return conditions;
 }
+
+/**
+ * What runs have left behind on the machine and nobody has seen to, each once. A run that made something new of the machine has
+ * done away with it; a mere reboot has not.
+ */
+export function residueAfter(plan: Pick<Plan, "steps">, phase: EndedRunPhase, left: readonly string[]): string[] {
+  return phase === "SUCCEEDED" && phaseOnSuccess(plan) !== null ? [] : [...new Set(left)];
+}

@@ -68,6 +68,9 @@ describe("the current step", () => {
     actingAt: null,
     actedAt: null,
     evidence: null,
+    toTakeBack: null,
+    resumed: false,
+    needsPerson: false,
   });
 
   test.each<[RunPhase, StepStatus[], string]>([

@@ -50,6 +50,17 @@ export const RUN_PHASE_OF_JOB = {
   cancelled: "CANCELED",
 } as const satisfies Record<JobState, RunPhase>;
 
+/** How an attempt came about: by StartRun, or by what people did with the attempt before it. */
+export const RUN_ACTIONS = ["start", "retry", "resume", "rerun", "restart_clean", "adopt"] as const;
+export type RunAction = (typeof RUN_ACTIONS)[number];
+
+/** That people took a failed job over. */
+export interface ManualMark {
+  readonly at: Date;
+  readonly by: string;
+  readonly comment: string;
+}
+
 export const RUN_ERROR_CODES = ["EXECUTION_FAILED", "PANIC"] as const;
 export type RunErrorCode = (typeof RUN_ERROR_CODES)[number];
 
@@ -85,6 +96,12 @@ export interface StepStatus {
   readonly actedAt: Date | null;
   /** What `before` returned; null until the intent is persisted. */
   readonly evidence: JsonObject | null;
+  /** The evidence of an action that was begun, and is neither proven nor taken back. */
+  readonly toTakeBack: JsonObject | null;
+  /** The evidence is an earlier run's: it can prove that the step is done, but its failure is not one of this run. */
+  readonly resumed: boolean;
+  /** It failed in a way that somebody has to see to. */
+  readonly needsPerson: boolean;
 }
 
 /** Unchanging once it has ended. */
@@ -104,6 +121,10 @@ export interface Run {
   /** From 1 on within the job. */
   readonly attempt: number;
   readonly previousRunId: string | null;
+  /** The attempt after this one; this one then no longer speaks for the job. */
+  readonly nextRunId: string | null;
+  readonly action: RunAction;
+  readonly manual: ManualMark | null;
   readonly initiator: string;
   readonly message: string;
   readonly waitingFor: string;

@@ -6,7 +6,11 @@ export interface Runbook {
   readonly ref: string;
   readonly digest: string;
   readonly text: string;
+  readonly origin: RunbookOrigin;
 }
+
+export const RUNBOOK_ORIGINS = ["shipped", "site"] as const;
+export type RunbookOrigin = (typeof RUNBOOK_ORIGINS)[number];
 
 const REF = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 /** Scripts travel whole; one that is larger is no script. */
@@ -14,14 +18,14 @@ export const LARGEST_RUNBOOK = 96 * 1_024;
 
 export const digestOf = (text: string): string => `sha256:${createHash("sha256").update(text, "utf8").digest("hex")}`;
 
-/** Scripts by name. Later sources win, so that a site can have its own version of a shipped one. */
+/** Scripts by name: those that are shipped, and after them the site's, which win, so that it can have its own version of one. */
 export class Runbooks {
   readonly #byRef: ReadonlyMap<string, Runbook>;
 
-  constructor(...sources: readonly Readonly<Record<string, string>>[]) {
-    const entries = sources
-      .flatMap((files) => Object.entries(files))
-      .map(([ref, text]) => [ref, runbook(ref, text)] as const);
+  constructor(shipped: Readonly<Record<string, string>>, site: Readonly<Record<string, string>> = {}) {
+    const entries = Object.entries({ shipped, site }).flatMap(([origin, files]) =>
+      Object.entries(files).map(([ref, text]) => [ref, runbook(ref, text, origin as RunbookOrigin)] as const),
+    );
     this.#byRef = new Map(entries);
   }
 
@@ -45,9 +49,26 @@ export class Runbooks {
   }
 }
 
-function runbook(ref: string, text: string): Runbook {
+/** What the comment at the top says, apart from the line that names the interpreter: what it does, and the variables it takes. */
+export function describeRunbook({ text }: Pick<Runbook, "text">): {
+  readonly description: string;
+  readonly variables: string;
+} {
+  const lines = text.split("\n");
+  const first = lines[0]?.startsWith("#!") ? 1 : 0;
+  const length = lines.slice(first).findIndex((line) => !line.startsWith("#"));
+  const header = lines
+    .slice(first, length === -1 ? undefined : first + length)
+    .map((line) => line.replace(/^#+ ?/, ""))
+    .join(" ");
+  const [description = "", variables = ""] = header.split(/\bVariables:/);
+  const tidy = (words: string) => words.replaceAll(/\s+/g, " ").trim();
+  return { description: tidy(description), variables: tidy(variables) };
+}
+
+function runbook(ref: string, text: string, origin: RunbookOrigin): Runbook {
   if (!REF.test(ref)) throw new Error(`${JSON.stringify(ref)} is not the name of a script (letters, digits and . _ -)`);
   if (Buffer.byteLength(text, "utf8") > LARGEST_RUNBOOK)
     throw new Error(`the script ${ref} is larger than ${LARGEST_RUNBOOK} bytes`);
-  return { ref, text, digest: digestOf(text) };
+  return { ref, text, digest: digestOf(text), origin };
 }

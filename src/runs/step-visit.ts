@@ -23,6 +23,27 @@ export const beginVisit = ({ name, kind }: Step, now: Date): StepStatus => ({
   actingAt: null,
   actedAt: null,
   evidence: null,
+  toTakeBack: null,
+  resumed: false,
+  needsPerson: false,
+});
+
+/** A visit whose evidence came from an earlier run begins when it is first looked at. */
+export const beginResumed = (visit: StepStatus, now: Date): StepStatus => ({
+  ...visit,
+  state: "RUNNING",
+  startedAt: now,
+  attemptStartedAt: now,
+});
+
+/** What an earlier run noted does not tell any more: the step is done as if it came to it for the first time. */
+export const withoutEvidence = (visit: StepStatus): StepStatus => ({
+  ...visit,
+  evidence: null,
+  actingBy: null,
+  actingAt: null,
+  actedAt: null,
+  resumed: false,
 });
 
 export const withIntent = (visit: StepStatus, evidence: JsonObject): StepStatus => ({ ...visit, evidence });
@@ -32,6 +53,8 @@ export const announced = (visit: StepStatus, { instance, clock }: { instance: st
   ...visit,
   actingBy: instance,
   actingAt: clock.now(),
+  toTakeBack: visit.evidence,
+  resumed: false,
 });
 
 export const acted = (visit: StepStatus, now: Date): StepStatus => ({ ...visit, actedAt: now });
@@ -50,11 +73,21 @@ export function mayAct(
   return clock.now().getTime() - actingAt.getTime() > settles;
 }
 
+/** It is not going on any more; a run that has ended has no step under way. */
+export const canceled = (visit: StepStatus, now: Date): StepStatus => ({
+  ...visit,
+  state: "FAILED",
+  finishedAt: now,
+  nextAttemptAt: null,
+  message: visit.message === "" ? "canceled" : `canceled: ${visit.message}`,
+});
+
 export const succeeded = (visit: StepStatus, now: Date, message: string): StepStatus => ({
   ...visit,
   state: "SUCCEEDED",
   finishedAt: now,
   message,
+  toTakeBack: null,
 });
 
 /**
@@ -64,17 +97,22 @@ export const succeeded = (visit: StepStatus, now: Date, message: string): StepSt
 export function failedAttempt(
   visit: StepStatus,
   step: Step,
-  failure: { readonly message: string; readonly final: boolean; readonly mayHaveActed: boolean },
+  failure: {
+    readonly message: string;
+    readonly final: boolean;
+    readonly mayHaveActed: boolean;
+    readonly needsPerson: boolean;
+  },
   now: Date,
 ): StepStatus {
   const retryCount = visit.retryCount + 1;
   const counted = { ...visit, retryCount, message: failure.message };
   if (failure.final || retryCount >= attemptsOf(step)) {
-    return { ...counted, state: "FAILED", finishedAt: now, nextAttemptAt: null };
+    return { ...counted, state: "FAILED", finishedAt: now, nextAttemptAt: null, needsPerson: failure.needsPerson };
   }
   const nextAttemptAt = new Date(now.getTime() + pauseBefore(retryCount, STEP_RETRY));
-  const anew = failure.mayHaveActed ? {} : { evidence: null, actingBy: null, actingAt: null, actedAt: null };
-  return { ...counted, ...anew, nextAttemptAt, attemptStartedAt: nextAttemptAt };
+  const anew = failure.mayHaveActed ? counted : withoutEvidence(counted);
+  return { ...anew, nextAttemptAt, attemptStartedAt: nextAttemptAt };
 }
 
 export function isOverdue({ attemptStartedAt }: StepStatus, step: Step, clock: Clock): boolean {

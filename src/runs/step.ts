@@ -98,6 +98,11 @@ export interface StepDefinition<
   readonly alsoNeeds: (payload: P) => readonly U[];
   /** What of the server's own this payload names: it must be there when a run is started. */
   readonly refersTo: (payload: P) => readonly Reference[];
+  /**
+   * The payload with what the caller of StartRun gave filled in, so that it is frozen into the run; left out by kinds that take
+   * nothing. Throws `AppError` for what cannot be meant, naming the param.
+   */
+  readonly takesParams?: (payload: P, params: Readonly<Record<string, string>>) => P;
   /** The machine boots anew in the course of it. */
   readonly reboots: boolean;
   /** Evidence from before, persisted as the step's intent before anything is done. Changes nothing. */
@@ -105,10 +110,17 @@ export interface StepDefinition<
   act(context: ActingContext<P, E, C, U>): Promise<void>;
   /** Reads the postcondition back. Changes nothing, unless to put away what its own action needed no longer than until now. */
   probe(context: ActingContext<P, E, C, U>): Promise<ProbeAnswer>;
+  /**
+   * Whether the postcondition holds although nobody acted, for adopting what people did by hand; `done` and `not_done` are all it
+   * knows. Left out where the probe tells as much, or where nothing but the step's own evidence can prove it.
+   */
+  readonly observe?: (context: ActingContext<P, E, C, U>) => Promise<ProbeAnswer>;
   /** Takes back what a canceled or failed step left behind; best effort, and bounded by `call.signal`. */
   readonly undo?: (context: ActingContext<P, E, C, U>) => Promise<void>;
   /** For people: what stays behind when the step was begun and is not undone; left out when nothing does. */
   readonly residue?: (payload: P) => string;
+  /** Undoing ends it, but does not unmake what it has done until then: `residue` is listed all the same. */
+  readonly undoIsPartial?: true;
 }
 
 type Optional = "defaults" | "mayUse" | "alsoNeeds" | "refersTo" | "reboots";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import { Runbooks } from "./runbooks.ts";
 import { aMachine } from "./steps/step-bench.ts";
-import { bmcTargetOf, sshTargetOf } from "./targets.ts";
+import { bmcTargetOf, clusterNameOf, sshTargetOf } from "./targets.ts";
 
 const account = { username: "root", credentials: { privateKey: "k" } };
 const withFacts = (machine: Machine, facts: Partial<Machine["facts"]>): Machine => ({
@@ -58,4 +58,11 @@ describe("scripts", () => {
     );
     expect(() => new Runbooks({ "../a.sh": "" })).toThrow("not the name of a script");
   });
+});
+
+test("a cluster is the one that the step names, else the machine's own, else default-cluster", () => {
+  const ownCluster = aMachine({ targetCluster: "of-the-machine" });
+  expect(clusterNameOf("of-the-step", ownCluster)).toBe("of-the-step");
+  expect(clusterNameOf("", ownCluster)).toBe("of-the-machine");
+  expect(clusterNameOf("", aMachine({ targetCluster: null }))).toBe("default-cluster");
 });

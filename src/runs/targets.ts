@@ -2,7 +2,8 @@ import type { BmcTarget } from "../capabilities/bmc-target.ts";
 import type { ClusterTarget } from "../capabilities/cluster-target.ts";
 import type { SshCredentials, SshTarget } from "../capabilities/ssh-target.ts";
 import { StepFailure } from "../kernel/errors.ts";
-import type { Machine } from "../lifecycles/machine/machine.ts";
+import { bmcPortOf, bmcProtocolOf } from "../lifecycles/machine/endpoint.ts";
+import { type Machine, sshAddressOf } from "../lifecycles/machine/machine.ts";
 import type { Runbook } from "./runbooks.ts";
 
 /** What a payload can name that the server must have. An empty `ref` of a cluster means the machine's own. */
@@ -19,6 +20,8 @@ export interface Image {
   readonly digest: string;
   /** Where the installation medium lies. */
   readonly location: string;
+  /** iso: installs by itself once it is booted, which is meant where nothing is said. disk: written as it is. */
+  readonly kind?: "iso" | "disk";
 }
 
 /**
@@ -39,8 +42,6 @@ export interface StepTargets {
 /** Which cluster a payload means: the one that it names, else the machine's own, else the usual one. */
 export const clusterNameOf = (ref: string, { spec }: Machine): string => ref || spec.targetCluster || "default-cluster";
 
-const PORTS = { https: 443, http: 80 } as const;
-
 export function bmcTargetOf(machine: Machine, credentials: Pick<BmcTarget, "username" | "password">): BmcTarget {
   const { bmc } = machine.spec;
   if (bmc === null)
@@ -49,10 +50,11 @@ export function bmcTargetOf(machine: Machine, credentials: Pick<BmcTarget, "user
   const pinned = certificateFingerprint === null ? {} : { fingerprint256: certificateFingerprint };
   return {
     address: bmc.address,
-    port: bmc.port ?? PORTS[bmc.scheme],
+    port: bmcPortOf({ ...bmc, protocol: bmcProtocolOf(machine.spec) }),
     scheme: bmc.scheme,
     ...credentials,
     trust: bmc.trust === "pin" ? { mode: "pin", ...pinned } : { mode: bmc.trust },
+    ...(bmc.path !== undefined && { path: bmc.path }),
   };
 }
 
@@ -68,7 +70,7 @@ export function sshTargetOf(
   if (ssh === null)
     throw new StepFailure("fail", `machine ${machine.id} has no SSH endpoint; give it spec.ssh_endpoint`);
   return {
-    address: ssh.address,
+    address: sshAddressOf(machine) ?? ssh.address,
     port: ssh.port,
     username,
     credentials,

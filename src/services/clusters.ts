@@ -48,9 +48,9 @@ export async function pageClusters(
   request: { readonly pageSize: number; readonly pageToken: string },
 ): Promise<Page<ClusterRow>> {
   const size = checkPageSize(request.pageSize);
-  const after = parsePageToken(request.pageToken, { of: "clusters" }, 1)?.[0];
+  const after = parsePageToken(deps.secrets, request.pageToken, { of: "clusters" }, 1)?.[0];
   const rows = await listClusters(deps.db, { after, limit: size + 1 });
-  return cutPage(rows, size, { of: "clusters" }, ({ name }) => [name]);
+  return cutPage(deps.secrets, rows, size, { of: "clusters" }, ({ name }) => [name]);
 }
 
 export async function deleteCluster(deps: ServiceDeps, caller: Caller, text: string): Promise<void> {

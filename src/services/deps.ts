@@ -10,6 +10,8 @@ export interface ServiceDeps {
   readonly secrets: SecretStore;
   /** The most ids that one call may name. */
   readonly maxFindByIds: number;
+  /** What machines may name as their provider. Absent: all that there are. */
+  readonly providers?: readonly string[];
   /** Absent: the system's. */
   readonly clock?: Clock;
 }

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { signInEndpoint } from "../capabilities/sign-in-ledger.ts";
 import { followOrRefuse } from "../kernel/decide.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { Json, JsonObject } from "../kernel/lifecycle.ts";
@@ -9,6 +10,7 @@ import { createAll } from "../store/create.ts";
 import type { Transaction } from "../store/database.ts";
 import { type ExpectedPowerShelfRecord, listExpectedPowerShelves } from "../store/expected-power-shelves.ts";
 import { lockThings } from "../store/locks.ts";
+import { liftSignInStop } from "../store/sign-in-ledger.ts";
 import { nameOf, storeOf, type ThingKey } from "../store/things.ts";
 import { commitUnits } from "../store/transitions.ts";
 import * as work from "../store/work.ts";
@@ -91,12 +93,20 @@ async function carryOut(tx: Transaction, deps: ServiceDeps, caller: Caller, chan
   }
   // First those that go: their ids and MAC addresses may come again.
   await follow(tx, deps, caller, { name: "remove", rows: removed });
-  for (const { mac, username, password } of [...added, ...updated].map(({ checked }) => checked))
-    if (password !== undefined) await putBmcCredentials(tx, deps.secrets, mac, { username, password });
+  const given = [...added, ...updated].map(({ checked }) => checked).filter(({ password }) => password !== undefined);
+  for (const { mac, username, password = "" } of given)
+    await putBmcCredentials(tx, deps.secrets, mac, { username, password });
+  await liftSignInStop(
+    tx,
+    given.flatMap(({ row }) => endpointsOf(row)),
+  );
   await add(tx, deps, caller, added);
   await update(tx, deps, caller, updated);
   await tellShelves(tx, deps, caller, change);
 }
+
+const endpointsOf = ({ bmc_address: address, bmc_port: port }: ExpectedColumns): string[] =>
+  address === null ? [] : [signInEndpoint({ address, port: port ?? 443 })];
 
 async function follow(
   tx: Transaction,

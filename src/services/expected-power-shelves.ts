@@ -146,7 +146,7 @@ export async function pageExpectedPowerShelves(
 ): Promise<Page<ExpectedPowerShelfRecord>> {
   const { pageSize, pageToken, ...query } = request;
   const size = checkPageSize(pageSize);
-  const afterMac = parsePageToken(pageToken, query, 1)?.[0];
+  const afterMac = parsePageToken(deps.secrets, pageToken, query, 1)?.[0];
   const { bmcMac, powerShelfId } = query;
   const rows = await listExpectedPowerShelves(deps.db, {
     ...(bmcMac !== undefined && { bmcMac: parseMac(bmcMac, "bmc_mac") }),
@@ -156,7 +156,7 @@ export async function pageExpectedPowerShelves(
     ...(afterMac !== undefined && { afterMac }),
     limit: size + 1,
   });
-  return cutPage(rows, size, query, ({ bmc }) => [bmc.mac]);
+  return cutPage(deps.secrets, rows, size, query, ({ bmc }) => [bmc.mac]);
 }
 
 async function find(db: Queryable, key: ExpectedKey): Promise<ExpectedPowerShelfRecord> {

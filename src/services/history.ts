@@ -22,7 +22,7 @@ export async function pageHistory(deps: ServiceDeps, request: HistoryQuery): Pro
   checkKind(deps, kind, "kind");
   if (id === "") throw new AppError("invalid_argument", "id: is required", { field: "id" });
   const size = checkPageSize(pageSize);
-  const after = parsePageToken(pageToken, query, 1, ([cursor = ""]) => isCursor(cursor))?.[0] ?? null;
+  const after = parsePageToken(deps.secrets, pageToken, query, 1, ([cursor = ""]) => isCursor(cursor))?.[0] ?? null;
   const rows = await listHistory(deps.db, { key: { kind, id }, types, newestFirst, after, limit: size + 1 });
-  return cutPage(rows, size, query, ({ cursor }) => [cursor]);
+  return cutPage(deps.secrets, rows, size, query, ({ cursor }) => [cursor]);
 }

@@ -63,9 +63,9 @@ export async function pageImages(
   request: { readonly pageSize: number; readonly pageToken: string },
 ): Promise<Page<ImageRow>> {
   const size = checkPageSize(request.pageSize);
-  const after = parsePageToken(request.pageToken, { of: "images" }, 1)?.[0];
+  const after = parsePageToken(deps.secrets, request.pageToken, { of: "images" }, 1)?.[0];
   const rows = await listImages(deps.db, { after, limit: size + 1 });
-  return cutPage(rows, size, { of: "images" }, ({ name }) => [name]);
+  return cutPage(deps.secrets, rows, size, { of: "images" }, ({ name }) => [name]);
 }
 
 export async function deleteImage(deps: ServiceDeps, caller: Caller, text: string): Promise<void> {

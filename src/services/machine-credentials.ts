@@ -1,9 +1,12 @@
+import { signInEndpoint } from "../capabilities/sign-in-ledger.ts";
 import { AppError } from "../kernel/errors.ts";
 import { parseMachineId } from "../kernel/ids.ts";
+import { bmcTargetOf } from "../runs/targets.ts";
 import { recordChange } from "../store/changes.ts";
 import { lockThings } from "../store/locks.ts";
 import { putMachineBmcCredentials, putMachineSshCredentials } from "../store/machine-credentials.ts";
 import { listMachines } from "../store/machines.ts";
+import { liftSignInStop } from "../store/sign-in-ledger.ts";
 import { storeOf } from "../store/things.ts";
 import * as work from "../store/work.ts";
 import type { Caller } from "./caller.ts";
@@ -44,6 +47,8 @@ export async function setMachineCredentials(
     if (hasBmc) {
       const { bmcUsername: username, bmcPassword: password } = input;
       await putMachineBmcCredentials(tx, deps.secrets, id, { username, password });
+      if (machine.spec.bmc !== null)
+        await liftSignInStop(tx, [signInEndpoint(bmcTargetOf(machine, { username, password }))]);
     }
     if (hasSsh) {
       const { sshUsername: username, sshPrivateKey: privateKey } = input;

@@ -1,8 +1,8 @@
 import { AppError } from "../kernel/errors.ts";
 import { parseMac } from "../kernel/ids.ts";
 import { isPrintable } from "../kernel/printable.ts";
-import { bmcPortOf, parseBmcAddress, parseEndpoint } from "../lifecycles/machine/endpoint.ts";
-import { BMC_PROTOCOLS } from "../lifecycles/machine/machine.ts";
+import { bmcPortOf, bmcProtocolOf, parseEndpoint, parseMachineAddress } from "../lifecycles/machine/endpoint.ts";
+import { BMC_PROTOCOLS, MACHINE_PROVIDERS } from "../lifecycles/machine/machine.ts";
 import type { Identity } from "../store/machine-identities.ts";
 import type { SpecRow } from "../store/machines.ts";
 
@@ -33,18 +33,16 @@ export interface CheckedSpec {
 export const DEFAULT_PROVIDER = "datacenter";
 const TRUSTS = ["ca", "pin", "off"] as const;
 const MOST = { macs: 64, jumpHosts: 8, labels: 64, labelKey: 128, labelValue: 256, text: 256, hostKey: 4_096 } as const;
-const WORD = /^[a-z0-9][a-z0-9-]{0,62}$/;
 const HOST_KEY = /^[a-z0-9@.-]+ [A-Za-z0-9+/]+=*( .*)?$/;
 
 /** The first thing that is wrong is refused, by the name that the field has in the contract. */
-export function checkSpec(input: SpecInput, field = "machine.spec"): CheckedSpec {
-  const at = (name: string) => `${field}.${name}`;
-  const provider = input.provider === "" ? DEFAULT_PROVIDER : input.provider;
-  if (!WORD.test(provider)) throw refusal(at("provider"), `${shown(provider)} cannot be the name of a provider`);
+export function checkSpec(input: SpecInput, providers: readonly string[] = MACHINE_PROVIDERS): CheckedSpec {
+  const at = (name: string) => `machine.spec.${name}`;
+  const provider = checkWord(input.provider === "" ? DEFAULT_PROVIDER : input.provider, providers, at("provider"));
   const macs = checkMacs(input.macAddresses, at("mac_addresses"));
   const serial = optionalText(input.serial, at("serial"));
   const ssh = checkSsh(input, at);
-  const bmc = checkBmc(input, at);
+  const bmc = checkBmc({ ...input, provider }, at);
   return {
     row: {
       provider,
@@ -90,16 +88,19 @@ function checkSsh({ sshEndpoint, sshHostKey, jumpHosts }: SpecInput, at: At) {
   };
 }
 
-function checkBmc({ bmcEndpoint, bmcProtocol, bmcTlsTrust }: SpecInput, at: At) {
+function checkBmc({ provider, bmcEndpoint, bmcProtocol, bmcTlsTrust }: SpecInput, at: At) {
   const protocol = bmcProtocol === "" ? null : checkWord(bmcProtocol, BMC_PROTOCOLS, at("bmc_protocol"));
+  if (protocol !== null && provider !== protocol && BMC_PROTOCOLS.some((each) => each === provider))
+    throw refusal(at("bmc_protocol"), `must be ${provider} or empty with provider ${provider}, got ${shown(protocol)}`);
   const row = {
     bmc_endpoint: bmcEndpoint === "" ? null : bmcEndpoint,
     bmc_protocol: protocol,
     bmc_trust: bmcTlsTrust === "" ? ("pin" as const) : checkWord(bmcTlsTrust, TRUSTS, at("bmc_tls_trust")),
   };
   if (bmcEndpoint === "") return { row };
-  const bmc = parseBmcAddress(bmcEndpoint, at("bmc_endpoint"));
-  return { row, identity: `${bmc.address.toLowerCase()} ${bmcPortOf({ ...bmc, protocol })}` };
+  const bmc = parseMachineAddress(provider, bmcEndpoint, at("bmc_endpoint"));
+  const port = bmcPortOf({ ...bmc, protocol: bmcProtocolOf({ provider, bmc: { protocol } }) });
+  return { row, identity: `${bmc.address.toLowerCase()} ${port}${bmc.path ?? ""}` };
 }
 
 function checkHostKey(text: string, field: string): string | null {

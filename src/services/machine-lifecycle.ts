@@ -82,6 +82,8 @@ export const retireMachine = (deps: ServiceDeps, caller: Caller, input: MachineV
     await removeMachineCredentials(tx, deps.secrets, id);
   });
 
+const SAYS_FIT: ReadonlySet<string> = new Set(["exit_maintenance", "return"]);
+
 async function moveMachine(
   deps: ServiceDeps,
   caller: Caller,
@@ -103,6 +105,8 @@ async function moveMachine(
       name: verb,
       ...doneBy(caller),
       ...(comment !== "" && { message: comment }),
+      // Whoever says that it is fit has seen to what runs left behind.
+      ...(SAYS_FIT.has(verb) && { facts: { residue: [] } }),
     });
   });
   return id;

@@ -1,9 +1,11 @@
+import { type Batcher, createBatcher } from "../kernel/batcher.ts";
 import { parseFilter } from "../kernel/filter.ts";
 import { parseMachineId } from "../kernel/ids.ts";
 import { holds } from "../lifecycles/machine/conditions.ts";
 import { type Banner, bannersOf, effectiveState } from "../lifecycles/machine/effective-state.ts";
-import type { MachinePhase } from "../lifecycles/machine/machine.ts";
+import { type MachinePhase, sshAddressOf } from "../lifecycles/machine/machine.ts";
 import { type Claim, list as listClaims } from "../store/claims.ts";
+import type { Database } from "../store/database.ts";
 import { listMachines, MACHINE_FILTER_FIELDS, type MachineRecord } from "../store/machines.ts";
 import type { ServiceDeps } from "./deps.ts";
 import { machineKey, unknownMachine } from "./machines.ts";
@@ -23,6 +25,8 @@ export interface MachineView {
   /** What it or its active run waits for; empty when that is nothing. */
   readonly waitingFor: string;
   readonly claim: Claim | null;
+  /** Where it is reached since a run gave it another address than its owner says; empty unless one did. */
+  readonly sshMovedTo: string;
 }
 
 /** Puts claims beside the machines: one query, however many there are. */
@@ -45,13 +49,39 @@ async function viewMachines(deps: ServiceDeps, machines: readonly MachineRecord[
       banners: bannersOf(machine.conditions),
       waitingFor: machine.outcome?.reason ?? machine.runWaitsFor ?? "",
       claim: granted.get(machine.id) ?? null,
+      sshMovedTo: movedTo(machine),
     };
   });
 }
 
+function movedTo(machine: MachineRecord): string {
+  const address = sshAddressOf(machine);
+  return address === null || address === machine.spec.ssh?.address ? "" : address;
+}
+
+type Reader = Batcher<string, MachineView | undefined>;
+const readers = new WeakMap<Database, Reader>();
+
+/** Those who ask for a machine while others are being answered are answered together: two statements for all of them. */
+function readerOf(deps: ServiceDeps): Reader {
+  const known = readers.get(deps.db);
+  if (known) return known;
+  const reader = createBatcher<string, MachineView | undefined>({
+    most: 200,
+    atOnce: 4,
+    async run(ids) {
+      const views = await viewMachines(deps, await listMachines(deps.db, { ids: [...new Set(ids)] }));
+      const byId = new Map<string, MachineView>(views.map((view) => [view.machine.id, view]));
+      return ids.map((id) => byId.get(id));
+    },
+  });
+  readers.set(deps.db, reader);
+  return reader;
+}
+
 export async function viewMachine(deps: ServiceDeps, machineId: string): Promise<MachineView> {
   const id = parseMachineId(machineId, "machine_id");
-  const [view] = await viewMachines(deps, await listMachines(deps.db, { ids: [id] }));
+  const view = await readerOf(deps).submit(id);
   if (!view) throw unknownMachine(id);
   return view;
 }
@@ -67,8 +97,8 @@ export async function pageMachines(deps: ServiceDeps, request: MachineListReques
   const query = { filter: request.filter };
   const filter = parseFilter(request.filter, MACHINE_FILTER_FIELDS);
   const size = checkPageSize(request.pageSize);
-  const after = parsePageToken(request.pageToken, query, 1)?.[0];
+  const after = parsePageToken(deps.secrets, request.pageToken, query, 1)?.[0];
   const machines = await listMachines(deps.db, { filter, limit: size + 1, ...(after !== undefined && { after }) });
-  const { items, nextPageToken } = cutPage(machines, size, query, ({ id }) => [id]);
+  const { items, nextPageToken } = cutPage(deps.secrets, machines, size, query, ({ id }) => [id]);
   return { items: await viewMachines(deps, items), nextPageToken };
 }

@@ -11,6 +11,7 @@ import { lockThings } from "../store/locks.ts";
 import { replaceIdentities, type TakenIdentity } from "../store/machine-identities.ts";
 import { listMachines, type MachineRecord, type SpecRow } from "../store/machines.ts";
 import { storeOf } from "../store/things.ts";
+import { commitUnits } from "../store/transitions.ts";
 import type { Caller } from "./caller.ts";
 import type { ServiceDeps } from "./deps.ts";
 import { doneBy } from "./initiator.ts";
@@ -50,7 +51,7 @@ const NOTHING_SAID: SpecInput = {
 export async function registerMachine(deps: ServiceDeps, caller: Caller, input: MachineInput): Promise<MachineId> {
   const given = input.id === undefined ? undefined : parseMachineId(input.id, "machine.machine_id");
   const labels = checkLabels(input.labels);
-  const spec = checkSpec(input.spec ?? NOTHING_SAID);
+  const spec = checkSpec(input.spec ?? NOTHING_SAID, deps.providers);
   const id = given ?? idFor(spec);
   // Who exchanges identities with another machine at the same moment may get in each other's way.
   await retryOnConflict(() =>
@@ -79,7 +80,7 @@ function idFor({ row }: CheckedSpec): MachineId {
 export async function updateMachine(deps: ServiceDeps, caller: Caller, input: MachineInput): Promise<MachineId> {
   const id = parseMachineId(input.id ?? "", "machine.machine_id");
   const labels = checkLabels(input.labels);
-  const spec = input.spec && checkSpec(input.spec);
+  const spec = input.spec && checkSpec(input.spec, deps.providers);
   await retryOnConflict(() =>
     deps.db.transaction(async (tx) => {
       await lockThings(tx, [machineKey(id)]);
@@ -110,6 +111,9 @@ async function replace(
   if (changed.length === 0) return;
   await refuseNewEndpoints(tx, machine, changed);
   if (spec) await takeIdentities(tx, machine.id, spec);
+  const facts = outdatedBy(changed);
+  if (Object.keys(facts).length > 0)
+    await commitUnits(tx, deps.stores, [{ kind: MACHINE_KIND, thing: machine, facts, ...doneBy(caller) }]);
   const set = Object.fromEntries(Object.entries(after).filter(([column]) => changed.includes(column))) as JsonObject;
   await recordChange(tx, storeOf(deps.stores, MACHINE_KIND), {
     id: machine.id,
@@ -121,6 +125,12 @@ async function replace(
     set,
   });
 }
+
+/** What was learnt before the owner said otherwise: the key of the last installation, the certificate of the BMC of before. */
+const outdatedBy = (changed: readonly string[]): JsonObject => ({
+  ...(changed.includes("ssh_host_key") && { sshHostKey: null }),
+  ...((changed.includes("bmc_endpoint") || changed.includes("bmc_trust")) && { certificateFingerprint: null }),
+});
 
 /** What its row says of it. */
 function rowOf({ labels, spec, given }: MachineRecord): SpecRow {

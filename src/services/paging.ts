@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { AppError } from "../kernel/errors.ts";
+import type { Signer } from "../store/secrets.ts";
 
 const DEFAULT_PAGE_SIZE = 100;
 const LARGEST_PAGE_SIZE = 1_000;
@@ -20,25 +21,30 @@ const fingerprint = (query: object): string =>
 /** Longer than any key that we page by. */
 const LONGEST_WORD = 1_024;
 const LONGEST_TOKEN = 8_192;
-/** Tokens come back from outside, and their words go into queries: NUL is what the database cannot take. */
+/** Their words go into queries: NUL is what the database cannot take. */
 const word = z
   .string()
   .max(LONGEST_WORD)
   .refine((text) => !text.includes("\0"));
 const tokenSchema = z.object({ query: z.string(), after: z.array(word) });
 
+const PURPOSE = "page token";
+
 /**
- * Where a page ends, for the caller to hand back. It carries a fingerprint of its query, so that a token of another query is
- * refused instead of silently skipping rows.
+ * Where a page ends, for the caller to hand back. It is signed, since its words go into queries, and carries a fingerprint of
+ * its query, so that a token of another query is refused instead of silently skipping rows.
  */
-export const pageTokenOf = (query: object, after: readonly string[]): string =>
-  Buffer.from(JSON.stringify({ query: fingerprint(query), after })).toString("base64url");
+export function pageTokenOf(signer: Signer, query: object, after: readonly string[]): string {
+  const content = Buffer.from(JSON.stringify({ query: fingerprint(query), after })).toString("base64url");
+  return `${content}.${signer.sign(PURPOSE, content)}`;
+}
 
 /**
  * The key after which the page begins, as many words as it was made of; undefined for the first page. `isKey` says what else
  * must hold of the words.
  */
 export function parsePageToken(
+  signer: Signer,
   token: string,
   query: object,
   words: number,
@@ -52,7 +58,9 @@ export function parsePageToken(
     });
   const foreign = "is not a token that this server gave out";
   if (token.length > LONGEST_TOKEN) throw refuse(foreign);
-  const parsed = tokenSchema.safeParse(parseJson(Buffer.from(token, "base64url").toString()));
+  const [content = "", signature = ""] = token.split(".");
+  if (!signer.isSigned(PURPOSE, content, signature) || token !== `${content}.${signature}`) throw refuse(foreign);
+  const parsed = tokenSchema.safeParse(parseJson(Buffer.from(content, "base64url").toString()));
   if (!parsed.success || parsed.data.after.length !== words || !isKey(parsed.data.after)) throw refuse(foreign);
   if (parsed.data.query !== fingerprint(query)) throw refuse("belongs to a call with other arguments");
   return parsed.data.after;
@@ -74,6 +82,7 @@ export interface Page<T> {
 
 /** Cuts the one row too many that tells whether there is another page. */
 export function cutPage<T>(
+  signer: Signer,
   rows: readonly T[],
   size: number,
   query: object,
@@ -81,5 +90,8 @@ export function cutPage<T>(
 ): Page<T> {
   const items = rows.slice(0, size);
   const last = items.at(-1);
-  return { items, nextPageToken: rows.length > size && last !== undefined ? pageTokenOf(query, keyOf(last)) : "" };
+  return {
+    items,
+    nextPageToken: rows.length > size && last !== undefined ? pageTokenOf(signer, query, keyOf(last)) : "",
+  };
 }

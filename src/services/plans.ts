@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from "node:util";
 import { AppError } from "../kernel/errors.ts";
 import { type Plan, type PlanInput, parsePlanId, validatePlan } from "../runs/plan.ts";
 import { BUILT_IN_PLANS } from "../runs/plans/built-in.ts";
-import type { Queryable } from "../store/database.ts";
+import type { Queryable, Transaction } from "../store/database.ts";
 import { lockThings } from "../store/locks.ts";
-import { findRunOfPlan, insertPlan, listPlans, removePlan } from "../store/plans.ts";
+import { findRunOfPlan, holdPlan, holdPlanAlone, insertPlan, listPlans, removePlan } from "../store/plans.ts";
 import type { Caller } from "./caller.ts";
 import { audit } from "./catalog-audit.ts";
 import type { ServiceDeps } from "./deps.ts";
@@ -37,6 +37,13 @@ async function viewPlan(db: Queryable, id: string): Promise<PlanRecord> {
 /** The plan alone, as a run freezes it. */
 export const findPlan = async (db: Queryable, id: string): Promise<Plan> => (await viewPlan(db, id)).plan;
 
+/** The same for a run that is about to refer to it: it cannot be deleted before the run is on record. */
+export async function findPlanForRun(tx: Transaction, id: string): Promise<Plan> {
+  const planId = parsePlanId(id, "plan_id");
+  if (!BUILT_IN.has(planId)) await holdPlan(tx, planId);
+  return findPlan(tx, planId);
+}
+
 export const getPlan = ({ db }: ServiceDeps, id: string): Promise<PlanRecord> => viewPlan(db, id);
 
 /** All that fit into one answer, unless fewer are asked for. */
@@ -48,7 +55,7 @@ export async function pagePlans(
   request: { readonly pageSize: number; readonly pageToken: string },
 ): Promise<Page<PlanRecord>> {
   const size = request.pageSize === 0 ? USUAL_PAGE : checkPageSize(request.pageSize);
-  const after = parsePageToken(request.pageToken, { of: "plans" }, 1)?.[0];
+  const after = parsePageToken(deps.secrets, request.pageToken, { of: "plans" }, 1)?.[0];
   const stored = await listPlans(deps.db, { after, limit: size + 1 });
   const all: PlanRecord[] = [
     ...BUILT_IN_PLANS.filter(({ planId }) => after === undefined || planId > after).map((plan) => ({
@@ -59,7 +66,7 @@ export async function pagePlans(
     ...stored.map(({ createdAt, createdBy: _, ...plan }) => ({ plan, builtIn: false, createdAt })),
   ];
   all.sort((a, b) => (a.plan.planId < b.plan.planId ? -1 : 1));
-  return cutPage(all, size, { of: "plans" }, ({ plan }) => [plan.planId]);
+  return cutPage(deps.secrets, all, size, { of: "plans" }, ({ plan }) => [plan.planId]);
 }
 
 /** Keeps a plan under its id. The same plan again is harmless; another one under the same id is refused. */
@@ -97,6 +104,8 @@ export async function deletePlan(deps: ServiceDeps, caller: Caller, id: string):
     await lockThings(tx, [{ kind: KIND, id: planId }]);
     const [known] = await listPlans(tx, { ids: [planId] });
     if (!known) throw unknownPlan(planId);
+    // A run that is being started holds the plan: only after it is there can we tell that there is none.
+    await holdPlanAlone(tx, planId);
     const run = await findRunOfPlan(tx, planId);
     if (run !== undefined) {
       throw new AppError("failed_precondition", `run ${run} refers to plan ${planId}, so it stays`, {

@@ -1,3 +1,4 @@
+import { signInEndpoint } from "../capabilities/sign-in-ledger.ts";
 import { AppError } from "../kernel/errors.ts";
 import { parsePowerShelfId } from "../kernel/ids.ts";
 import { bmcKey, putBmcCredentials } from "../store/bmc-credentials.ts";
@@ -6,6 +7,7 @@ import type { Transaction } from "../store/database.ts";
 import { listExpectedPowerShelves } from "../store/expected-power-shelves.ts";
 import { lockThings } from "../store/locks.ts";
 import { listPowerShelves } from "../store/power-shelves.ts";
+import { liftSignInStop } from "../store/sign-in-ledger.ts";
 import { storeOf, type ThingKey } from "../store/things.ts";
 import * as work from "../store/work.ts";
 import type { Caller } from "./caller.ts";
@@ -36,6 +38,7 @@ export async function setPowerShelfCredentials(
     if (mac !== before.mac || rowId !== before.rowId)
       throw new AppError("conflict", `power shelf ${id} changed meanwhile; ask again`);
     await putBmcCredentials(tx, deps.secrets, mac, { username, password });
+    await liftSignInStop(tx, before.endpoints);
     const told = { type: "credentials_changed", ...doneBy(caller) };
     await recordChange(tx, storeOf(deps.stores, "power_shelf"), { ...told, id, set: {} });
     if (rowId !== undefined) {
@@ -49,6 +52,7 @@ export async function setPowerShelfCredentials(
 interface Concerned {
   readonly mac: string;
   readonly rowId: string | undefined;
+  readonly endpoints: readonly string[];
   readonly things: readonly ThingKey[];
   readonly locks: readonly ThingKey[];
 }
@@ -59,5 +63,6 @@ async function findConcerned(tx: Transaction, id: string): Promise<Concerned> {
   const { mac } = shelf.bmc;
   const [row] = await listExpectedPowerShelves(tx, { bmcMac: mac });
   const things = [{ kind: "power_shelf", id }, ...(row ? [{ kind: "expected_power_shelf", id: row.id }] : [])];
-  return { mac, rowId: row?.id, things, locks: [...things, bmcKey(mac)] };
+  const endpoints = [signInEndpoint(shelf.bmc)];
+  return { mac, rowId: row?.id, endpoints, things, locks: [...things, bmcKey(mac)] };
 }

@@ -105,7 +105,7 @@ export async function pagePowerShelves(deps: ServiceDeps, request: PowerShelfQue
   const size = checkPageSize(pageSize);
   checkWord(state, Object.keys(STATES), "state");
   checkWord(powerState, POWER_STATES, "power_state");
-  const after = parsePageToken(pageToken, query, 1)?.[0];
+  const after = parsePageToken(deps.secrets, pageToken, query, 1)?.[0];
   const shelves = await listPowerShelves(deps.db, {
     ...(rackId !== undefined && { rackId }),
     ...(state !== undefined && { state }),
@@ -117,7 +117,7 @@ export async function pagePowerShelves(deps: ServiceDeps, request: PowerShelfQue
     deleted,
     limit: size + 1,
   });
-  const { items, nextPageToken } = cutPage(shelves, size, query, ({ id }) => [id]);
+  const { items, nextPageToken } = cutPage(deps.secrets, shelves, size, query, ({ id }) => [id]);
   return { items: await viewPowerShelves(deps, items), nextPageToken };
 }
 

@@ -17,22 +17,35 @@ interface Named extends Reference {
   readonly step: string;
 }
 
+interface RunOn {
+  readonly machine: Machine;
+  readonly plan: Plan;
+}
+
 /**
  * Refuses a plan that names a cluster, an image or a script that is not there: a run would find out only after it has changed
  * the machine. Returns the digests of its scripts by their names, to be frozen into the run.
  */
-export async function checkReferences(
-  db: Queryable,
-  { steps, runbooks }: ReferenceDeps,
-  { machine, plan }: { readonly machine: Machine; readonly plan: Plan },
-): Promise<Record<string, string>> {
-  const named: Named[] = plan.steps.flatMap((step) =>
+export async function checkReferences(db: Queryable, deps: ReferenceDeps, run: RunOn): Promise<Record<string, string>> {
+  const [missing] = await findUnknownReferences(db, deps, run);
+  if (missing) throw missing;
+  const scripts = referencesOf(deps, run).filter(({ kind }) => kind === "script");
+  return Object.fromEntries(scripts.map(({ ref }) => [ref, deps.runbooks.find(ref)?.digest ?? ""]));
+}
+
+const referencesOf = ({ steps }: ReferenceDeps, { machine, plan }: RunOn): Named[] =>
+  plan.steps.flatMap((step) =>
     (steps.get(step.kind)?.refersTo(step.payload) ?? []).map(({ kind, ref }) => ({
       step: step.name,
       kind,
       ref: kind === "cluster" ? clusterNameOf(ref, machine) : ref,
     })),
   );
+
+/** One refusal for each that is not there, in the order of the steps. */
+export async function findUnknownReferences(db: Queryable, deps: ReferenceDeps, run: RunOn): Promise<AppError[]> {
+  const { runbooks } = deps;
+  const named = referencesOf(deps, run);
   const refs = (kind: Reference["kind"]) => named.filter((one) => one.kind === kind).map(({ ref }) => ref);
   const [clusters, images] = [refs("cluster"), refs("image")];
   const known = {
@@ -42,9 +55,7 @@ export async function checkReferences(
     image: new Set(images.length === 0 ? [] : (await listImages(db, { names: images })).map(({ name }) => name)),
     script: new Set(runbooks.refs),
   };
-  const missing = named.find(({ kind, ref }) => !known[kind].has(ref));
-  if (missing) throw unknown(missing, runbooks.refs);
-  return Object.fromEntries(refs("script").map((ref) => [ref, runbooks.find(ref)?.digest ?? ""]));
+  return named.filter(({ kind, ref }) => !known[kind].has(ref)).map((missing) => unknown(missing, runbooks.refs));
 }
 
 function unknown({ step, kind, ref }: Named, scripts: readonly string[]): AppError {

@@ -1,41 +1,37 @@
-import { createHash, randomUUID } from "node:crypto";
 import type { Capability } from "../capabilities/provider.ts";
 import { AppError } from "../kernel/errors.ts";
-import { type FilterFields, parseFilter } from "../kernel/filter.ts";
-import { parseMachineId } from "../kernel/ids.ts";
-import type { Machine } from "../lifecycles/machine/machine.ts";
-import type { Plan } from "../runs/plan.ts";
-import { isActive, RUN_PHASES, type Run } from "../runs/run.ts";
-import { chooseRunType } from "../runs/run-types.ts";
-import { capabilitiesFor } from "../runs/step.ts";
+import type { MachineSpec } from "../lifecycles/machine/machine.ts";
+import { isActive, type Run } from "../runs/run.ts";
 import { recordChange } from "../store/changes.ts";
-import { create } from "../store/create.ts";
 import type { Transaction } from "../store/database.ts";
-import { filterSql } from "../store/filter-sql.ts";
 import { announce } from "../store/journal.ts";
 import { lockThings } from "../store/locks.ts";
-import { machineStore } from "../store/machines.ts";
-import { findByRequest, type LogRow, listLogs, listRuns } from "../store/runs.ts";
+import { type LogRow, listLogs } from "../store/run-logs.ts";
+import { listRuns, listRunsWithKeys } from "../store/runs.ts";
 import { storeOf } from "../store/things.ts";
 import * as work from "../store/work.ts";
 import type { Caller } from "./caller.ts";
 import type { ServiceDeps } from "./deps.ts";
-import { actorOf, doneBy } from "./initiator.ts";
+import { doneBy } from "./initiator.ts";
 import { checkPageSize, cutPage, type Page, parsePageToken } from "./paging.ts";
-import { findPlan } from "./plans.ts";
+import { findPlanForRun } from "./plans.ts";
+import { checkCapabilities, checkMachineId, checkMoment, chooseRun } from "./run-checks.ts";
+import { checkRunRequestId, createRun, findRepeated, fingerprintOf, newRunId } from "./run-creation.ts";
+import { concerns, parseRunFilter, type RunFilter, runCondition } from "./run-filter.ts";
 import { checkReferences, type ReferenceDeps } from "./run-references.ts";
 import type { EventSource } from "./watch.ts";
 
+export { jobStateOf } from "../runs/job-state.ts";
 export { currentStep, type Run, type RunPhase, type StepState, type StepStatus } from "../runs/run.ts";
-export type { LogRow } from "../store/runs.ts";
+export type { LogRow } from "../store/run-logs.ts";
 
 const KIND = "run";
 const machineKey = (id: string) => ({ kind: "machine", id });
-const LONGEST_REQUEST_ID = 128;
 
 /** What the server can do for a run: the kinds of steps, the scripts, and what the provider of a machine can. */
 export interface RunDeps extends ServiceDeps, ReferenceDeps {
-  capabilitiesOf(provider: string): ReadonlySet<Capability>;
+  /** Empty where the machine names a provider that this server does not have. */
+  capabilitiesOf(spec: MachineSpec): ReadonlySet<Capability>;
 }
 
 export interface StartRun {
@@ -51,34 +47,15 @@ export interface StartRun {
  * holds one run a request and one active run a machine.
  */
 export async function startRun(deps: RunDeps, caller: Caller, input: StartRun): Promise<Run> {
-  const { requestId } = input;
-  if (requestId === "" || requestId.length > LONGEST_REQUEST_ID) {
-    throw new AppError("invalid_argument", `request_id: 1 to ${LONGEST_REQUEST_ID} characters are required`, {
-      field: "request_id",
-    });
-  }
-  if (input.machineId === "")
-    throw new AppError("invalid_argument", "machine_id: is required", { field: "machine_id" });
-  const machineId = parseMachineId(input.machineId, "machine_id");
+  checkRunRequestId(input.requestId);
+  const machineId = checkMachineId(input.machineId);
   const { type, planId, params } = input;
-  const fingerprint = createHash("sha256")
-    .update(JSON.stringify([type, planId, Object.entries(params).sort()]))
-    .digest("hex");
+  const fingerprint = fingerprintOf([type, planId, Object.entries(params).sort()]);
 
   const id = await deps.db.transaction(async (tx) => {
     await lockThings(tx, [machineKey(machineId)]);
-    const known = await findByRequest(tx, machineId, requestId);
-    if (known) {
-      if (known.fingerprint === fingerprint) return known.id;
-      throw new AppError(
-        "already_exists",
-        `request_id: ${requestId} started run ${known.id} with another type, plan or params; choose a new one`,
-        {
-          field: "request_id",
-          next: `millwright run show ${known.id}`,
-        },
-      );
-    }
+    const known = await findRepeated(tx, { machineId, requestId: input.requestId, fingerprint });
+    if (known !== undefined) return known;
     return insertRun(tx, deps, caller, { ...input, machineId, fingerprint });
   });
   return getRun(deps, id);
@@ -90,65 +67,23 @@ async function insertRun(
   caller: Caller,
   input: StartRun & { readonly fingerprint: string },
 ): Promise<string> {
-  const chosen = chooseRunType(input);
-  const plan = await findPlan(tx, chosen.planId);
-  const [machine] = (await machineStore.load(tx, [input.machineId])).things;
-  if (!machine)
-    throw new AppError("not_found", `machine ${input.machineId} does not exist`, { next: "millwright machine list" });
+  const { type, machine, plan } = await chooseRun(tx, input, { steps: deps.steps, findPlan: findPlanForRun });
   await checkMoment(tx, machine);
   checkCapabilities(deps, machine, plan);
   const scripts = await checkReferences(tx, deps, { machine, plan });
-  const id = `run-${randomUUID()}`;
+  const id = newRunId();
   await lockThings(tx, [{ kind: KIND, id }]); // nobody else knows it yet, so this cannot wait
-  await create(tx, storeOf(deps.stores, KIND), {
+  await createRun(tx, deps, caller, {
     id,
-    ...doneBy(caller),
-    row: {
-      machine_id: machine.id,
-      request_id: input.requestId,
-      fingerprint: input.fingerprint,
-      type: chosen.type,
-      plan_id: plan.planId,
-      plan: { ...plan, steps: plan.steps.map((step) => ({ ...step })) },
-      params: input.params,
-      job_id: `job-${randomUUID()}`,
-      initiator: actorOf(caller),
-      facts: { scripts },
-    },
+    machineId: machine.id,
+    requestId: input.requestId,
+    fingerprint: input.fingerprint,
+    type,
+    plan,
+    params: input.params,
+    scripts,
   });
   return id;
-}
-
-async function checkMoment(tx: Transaction, machine: Machine): Promise<void> {
-  if (machine.state.name === "RETIRED") {
-    throw new AppError("failed_precondition", `machine ${machine.id} is RETIRED: nothing can be done with it`);
-  }
-  const [active] = await listRuns(tx, { machineId: machine.id, activeOnly: true });
-  if (active) {
-    throw new AppError(
-      "failed_precondition",
-      `machine ${machine.id} has an active run, ${active.id}: wait for it or cancel it`,
-      {
-        next: `millwright run show ${active.id}`,
-      },
-    );
-  }
-}
-
-function checkCapabilities(deps: RunDeps, machine: Machine, plan: Plan): void {
-  const can = deps.capabilitiesOf(machine.spec.provider);
-  for (const step of plan.steps) {
-    const kind = deps.steps.get(step.kind);
-    const missing = kind
-      ? capabilitiesFor(kind, step.payload).filter((capability) => !can.has(capability))
-      : [step.kind];
-    if (missing.length > 0) {
-      throw new AppError(
-        "unsupported",
-        `step ${step.name} needs ${missing.join(", ")}, which provider ${machine.spec.provider} cannot do: choose another plan`,
-      );
-    }
-  }
 }
 
 export async function getRun(deps: ServiceDeps, id: string): Promise<Run> {
@@ -156,25 +91,6 @@ export async function getRun(deps: ServiceDeps, id: string): Promise<Run> {
   if (!run) throw new AppError("not_found", `run ${id.slice(0, 80)} does not exist`, { next: "millwright run list" });
   return run;
 }
-
-const FIELDS: FilterFields = {
-  run_id: "text",
-  machine_id: "text",
-  phase: RUN_PHASES,
-  type: "text",
-  plan_id: "text",
-  request_id: "text",
-  job_id: "text",
-};
-const COLUMNS = {
-  run_id: "t.id",
-  machine_id: "t.machine_id",
-  phase: "t.state",
-  type: "t.type",
-  plan_id: "t.plan_id",
-  request_id: "t.request_id",
-  job_id: "t.job_id",
-};
 
 const MOST_RUNS = 1_000;
 
@@ -185,18 +101,14 @@ export async function pageRuns(
 ): Promise<Page<Run>> {
   const query = { filter: request.filter };
   const size = request.pageSize === 0 ? MOST_RUNS : checkPageSize(request.pageSize);
-  const [createdAt, id] = parsePageToken(request.pageToken, query, 2) ?? [];
-  const runs = await listRuns(deps.db, {
-    where: conditionOf(request.filter),
-    ...(createdAt !== undefined && id !== undefined && { before: { createdAt: new Date(createdAt), id } }),
+  const [createdAt, id] = parsePageToken(deps.secrets, request.pageToken, query, 2) ?? [];
+  const found = await listRunsWithKeys(deps.db, {
+    where: runCondition(parseRunFilter(request.filter)),
+    ...(createdAt !== undefined && id !== undefined && { before: { createdAt, id } }),
     limit: size + 1,
   });
-  return cutPage(runs, size, query, (run) => [run.createdAt.toISOString(), run.id]);
-}
-
-function conditionOf(filter: string): { sql: string; values: unknown[] } {
-  const values: unknown[] = [];
-  return { sql: filterSql(parseFilter(filter, FIELDS), COLUMNS, values), values };
+  const page = cutPage(deps.secrets, found, size, query, ({ key }) => [key.createdAt, key.id]);
+  return { ...page, items: page.items.map(({ run }) => run) };
 }
 
 /** Ends an active run in bounded time; asking again is harmless. */
@@ -232,34 +144,34 @@ export interface RunEvent {
   readonly cursor: string;
 }
 
-/** Without a cursor: one snapshot of each matching active run, then every change; with one: what came after it. */
+/**
+ * Without a cursor: one snapshot of each matching active run, then every change; with one: what came after it. The change by which
+ * a run ceases to match is told as well.
+ */
 export async function* watchRuns(
   deps: ServiceDeps,
   events: EventSource,
   query: { readonly filter: string; readonly cursor: string },
   signal: AbortSignal,
 ): AsyncGenerator<RunEvent> {
-  const where = conditionOf(query.filter);
+  const filter = parseRunFilter(query.filter);
   let needsSnapshots = query.cursor === "";
   const from = needsSnapshots ? ("now" as const) : { cursor: query.cursor };
   for await (const item of events.follow(from, { kinds: [KIND] }, signal)) {
     if (item.type === "bookmark") {
       // The first one says where "now" is; later ones only say that nothing happened.
-      if (needsSnapshots) yield* snapshots(deps, where, item.cursor);
+      if (needsSnapshots) yield* snapshots(deps, filter, item.cursor);
       needsSnapshots = false;
       continue;
     }
-    const [run] = await listRuns(deps.db, { where, ids: [item.row.id] });
-    if (run) yield { at: item.row.at, run, message: item.row.reason ?? item.row.type, cursor: item.row.cursor };
+    const [run] = await listRuns(deps.db, { ids: [item.row.id] });
+    if (run && concerns(filter, item.row, run))
+      yield { at: item.row.at, run, message: item.row.reason ?? item.row.type, cursor: item.row.cursor };
   }
 }
 
-async function* snapshots(
-  deps: ServiceDeps,
-  where: { sql: string; values: unknown[] },
-  cursor: string,
-): AsyncGenerator<RunEvent> {
-  for (const run of await listRuns(deps.db, { where, activeOnly: true })) {
+async function* snapshots(deps: ServiceDeps, filter: RunFilter, cursor: string): AsyncGenerator<RunEvent> {
+  for (const run of await listRuns(deps.db, { where: runCondition(filter), activeOnly: true })) {
     yield { at: new Date(), run, message: "snapshot", cursor };
   }
 }

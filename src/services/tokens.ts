@@ -54,10 +54,10 @@ export async function pageTokens(
   request: { readonly pageSize: number; readonly pageToken: string },
 ): Promise<Page<store.TokenRow>> {
   const size = checkPageSize(request.pageSize);
-  const [name, id] = parsePageToken(request.pageToken, {}, 2) ?? [];
+  const [name, id] = parsePageToken(deps.secrets, request.pageToken, {}, 2) ?? [];
   const after = name === undefined || id === undefined ? undefined : { name, id };
   const rows = await store.listTokens(deps.db, { limit: size + 1, after });
-  return cutPage(rows, size, {}, (row) => [row.name, row.id]);
+  return cutPage(deps.secrets, rows, size, {}, (row) => [row.name, row.id]);
 }
 
 /** Ends a token at once; asking again is harmless. */

@@ -54,18 +54,19 @@ export async function recordChanges(
   const odd = columns.find((column) => LIFECYCLE_COLUMNS.has(column));
   if (odd !== undefined) throw new Error(`${odd} cannot be set by a change`);
   const assignments = columns.map((column) => `, ${column} = r.${column}`).join("");
-  const rows = await tx.query<{ id: string; version: number }>(
-    `update ${store.table} t
+  const rows = await tx.query<{ id: string; version: number }>({
+    hot: true,
+    text: `update ${store.table} t
         set version = t.version + 1, basis = t.basis + case when i.touches_basis then 1 else 0 end ${assignments}
        from unnest($1::text[], $2::boolean[], $3::jsonb[]) as i(id, touches_basis, row)
             cross join lateral jsonb_populate_record(null::${store.table}, i.row) as r
       where t.id = i.id returning t.id, t.version`,
-    [
+    values: [
       changes.map(({ id }) => id),
       changes.map(({ touchesBasis = true }) => touchesBasis),
       changes.map(({ set }) => toJsonText(set)),
     ],
-  );
+  });
   if (rows.length === 0) return new Set();
   const { kind } = store.lifecycle;
   failPoint("changes:written", [{ kind }]);

@@ -26,18 +26,19 @@ export interface ClaimWish {
 export async function acquire(tx: Transaction, wishes: readonly ClaimWish[]): Promise<Map<ClaimWish, Claim>> {
   const waiting = new Map<ClaimWish, Claim>();
   if (wishes.length === 0) return waiting;
-  await tx.query(
-    `insert into claims (thing_kind, thing_id, holder_kind, holder_id, reason)
+  await tx.query({
+    hot: true,
+    text: `insert into claims (thing_kind, thing_id, holder_kind, holder_id, reason)
      select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
      on conflict do nothing`,
-    [
+    values: [
       wishes.map((wish) => wish.thing.kind),
       wishes.map((wish) => wish.thing.id),
       wishes.map((wish) => wish.holder.kind),
       wishes.map((wish) => wish.holder.id),
       wishes.map((wish) => wish.reason),
     ],
-  );
+  });
   failPoint(
     "claims:wished",
     wishes.map(({ thing }) => thing),
@@ -57,12 +58,13 @@ export async function acquire(tx: Transaction, wishes: readonly ClaimWish[]): Pr
 /** Ends all claims of the holders, granted or waiting; returns whose turn it now is, to be woken. */
 export async function releaseAll(tx: Transaction, holders: readonly ThingKey[]): Promise<ThingKey[]> {
   if (holders.length === 0) return [];
-  const freed = await tx.query<{ kind: string; id: string }>(
-    `delete from claims c using unnest($1::text[], $2::text[]) as h(kind, id)
+  const freed = await tx.query<{ kind: string; id: string }>({
+    hot: true,
+    text: `delete from claims c using unnest($1::text[], $2::text[]) as h(kind, id)
       where c.holder_kind = h.kind and c.holder_id = h.id
      returning c.thing_kind as kind, c.thing_id as id`,
-    [holders.map((holder) => holder.kind), holders.map((holder) => holder.id)],
-  );
+    values: [holders.map((holder) => holder.kind), holders.map((holder) => holder.id)],
+  });
   failPoint("claims:released", holders);
   return grantFirst(tx, freed);
 }
@@ -86,20 +88,35 @@ export async function endOn(tx: Transaction, things: readonly ThingKey[]): Promi
 /** Every claim on the things, the granted one first, then in the order of the queue. */
 export async function list(db: Queryable, things: readonly ThingKey[]): Promise<Claim[]> {
   if (things.length === 0) return [];
+  const rows = await db.query<ClaimRow>({
+    hot: true,
+    text: `select c.thing_kind, c.thing_id, c.holder_kind, c.holder_id, c.reason, c.requested_at, c.granted_at from claims c
+             join unnest($1::text[], $2::text[]) as t(kind, id) on c.thing_kind = t.kind and c.thing_id = t.id
+            order by c.granted_at nulls last, c.seq`,
+    values: [things.map((thing) => thing.kind), things.map((thing) => thing.id)],
+  });
+  return rows.map(parseClaim);
+}
+
+/** Every claim of the holders, granted or waiting. */
+export async function listOfHolders(db: Queryable, holders: readonly ThingKey[]): Promise<Claim[]> {
+  if (holders.length === 0) return [];
   const rows = await db.query<ClaimRow>(
     `select c.* from claims c
-       join unnest($1::text[], $2::text[]) as t(kind, id) on c.thing_kind = t.kind and c.thing_id = t.id
-      order by c.granted_at nulls last, c.seq`,
-    [things.map((thing) => thing.kind), things.map((thing) => thing.id)],
+       join unnest($1::text[], $2::text[]) as h(kind, id) on c.holder_kind = h.kind and c.holder_id = h.id
+      order by c.seq`,
+    [holders.map((holder) => holder.kind), holders.map((holder) => holder.id)],
   );
-  return rows.map((row) => ({
-    thing: { kind: row.thing_kind, id: row.thing_id },
-    holder: { kind: row.holder_kind, id: row.holder_id },
-    reason: row.reason,
-    requestedAt: row.requested_at,
-    grantedAt: row.granted_at,
-  }));
+  return rows.map(parseClaim);
 }
+
+const parseClaim = (row: ClaimRow): Claim => ({
+  thing: { kind: row.thing_kind, id: row.thing_id },
+  holder: { kind: row.holder_kind, id: row.holder_id },
+  reason: row.reason,
+  requestedAt: row.requested_at,
+  grantedAt: row.granted_at,
+});
 
 interface ClaimRow {
   thing_kind: string;
@@ -114,14 +131,15 @@ interface ClaimRow {
 /** Grants each thing without a holder to the first in its queue. */
 async function grantFirst(tx: Transaction, things: readonly ThingKey[]): Promise<ThingKey[]> {
   if (things.length === 0) return [];
-  const rows = await tx.query<ThingKey>(
-    `update claims c set granted_at = now()
+  const rows = await tx.query<ThingKey>({
+    hot: true,
+    text: `update claims c set granted_at = now()
        from (select distinct on (q.thing_kind, q.thing_id) q.seq, q.granted_at
                from claims q join unnest($1::text[], $2::text[]) as t(kind, id) on q.thing_kind = t.kind and q.thing_id = t.id
               order by q.thing_kind, q.thing_id, q.granted_at nulls last, q.seq) as first
       where c.seq = first.seq and first.granted_at is null
      returning c.holder_kind as kind, c.holder_id as id`,
-    [things.map((thing) => thing.kind), things.map((thing) => thing.id)],
-  );
+    values: [things.map((thing) => thing.kind), things.map((thing) => thing.id)],
+  });
   return rows;
 }

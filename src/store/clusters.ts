@@ -1,3 +1,4 @@
+import type { AppError } from "../kernel/errors.ts";
 import type { Queryable, Transaction } from "./database.ts";
 import { failPoint } from "./fail-points.ts";
 import type { SecretStore } from "./secrets.ts";
@@ -15,12 +16,13 @@ export const listClusters = (
   db: Queryable,
   query: { readonly names?: readonly string[]; readonly after?: string | undefined; readonly limit?: number } = {},
 ): Promise<ClusterRow[]> =>
-  db.query<ClusterRow>(
-    `select name, api_url as "apiUrl", created_at as "createdAt" from clusters
+  db.query<ClusterRow>({
+    text: `select name, api_url as "apiUrl", created_at as "createdAt" from clusters
       where ($1::text[] is null or name = any($1)) and ($2::text is null or name > $2) order by name
       ${query.limit === undefined ? "" : `limit ${Math.floor(query.limit)}`}`,
-    [query.names ?? null, query.after ?? null],
-  );
+    values: [query.names ?? null, query.after ?? null],
+    ...(query.limit === undefined && { hot: true }),
+  });
 
 export interface NewCluster {
   readonly name: string;
@@ -51,6 +53,25 @@ export async function removeCluster(tx: Transaction, secrets: SecretStore, name:
 /** For those who speak to the cluster; no answer to a caller carries it. */
 export const getKubeconfig = (db: Queryable, secrets: SecretStore, name: string): Promise<string | undefined> =>
   secrets.get(db, kubeconfigName(name));
+
+/** The same for many clusters, in one query: those that there are. One that cannot be read is there as its error. */
+export async function getKubeconfigs(
+  db: Queryable,
+  secrets: SecretStore,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, string | AppError>> {
+  const known = await listClusters(db, { names });
+  const found = await secrets.getMany(
+    db,
+    known.map(({ name }) => kubeconfigName(name)),
+  );
+  return new Map(
+    known.flatMap(({ name }) => {
+      const kubeconfig = found.get(kubeconfigName(name));
+      return kubeconfig === undefined ? [] : [[name, kubeconfig]];
+    }),
+  );
+}
 
 /** Who still needs the cluster: a machine that is to join it, or an active run with a step that names it. */
 export async function findUserOfCluster(

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import pg from "pg";
 import { type Duration, minutes, seconds } from "../kernel/duration.ts";
 import { messageOf } from "../kernel/errors.ts";
@@ -19,9 +20,14 @@ export type DatabaseConfig =
       readonly password?: string;
     };
 
-/** A named statement is parsed and planned once per connection: for the hot ones. The name stands for the text, always. */
 export interface Statement {
+  /** Parsed and planned once per connection, under this name, which stands for the text, always. */
   readonly name?: string;
+  /**
+   * The same under a name that is made from the text: for statements that are sent all the time, of which there are few. They name
+   * their columns, since a statement that is known by a connection fails once `*` means others.
+   */
+  readonly hot?: true;
   readonly text: string;
   readonly values?: readonly unknown[];
 }
@@ -84,6 +90,8 @@ export function openDatabase(config: DatabaseConfig, options: DatabaseOptions): 
     max: settings.max,
     connectionTimeoutMillis: settings.connectTimeout,
     idleTimeoutMillis: minutes(5),
+    // Statements that a connection knows keep their plans, which were made for tables as they were then.
+    maxLifetimeSeconds: minutes(10) / seconds(1),
     keepAlive: true,
     statement_timeout: settings.statementTimeout,
     idle_in_transaction_session_timeout: settings.idleInTransactionTimeout,
@@ -143,13 +151,29 @@ async function run<Row extends pg.QueryResultRow>(
   statement: string | Statement,
   values?: readonly unknown[],
 ): Promise<pg.QueryResult<Row>> {
-  const { name, text, values: own }: Statement = typeof statement === "string" ? { text: statement } : statement;
+  const {
+    hot,
+    text,
+    values: own,
+    ...given
+  }: Statement = typeof statement === "string" ? { text: statement } : statement;
+  const name = hot ? nameOf(text) : given.name;
   const bound = values ?? own;
   try {
     return await on.query<Row>({ text, ...(name !== undefined && { name }), ...(bound && { values: [...bound] }) });
   } catch (error) {
     throw databaseError(error);
   }
+}
+
+const names = new Map<string, string>();
+
+function nameOf(text: string): string {
+  const known = names.get(text);
+  if (known !== undefined) return known;
+  const name = `hot-${createHash("sha256").update(text).digest("hex").slice(0, 32)}`;
+  names.set(text, name);
+  return name;
 }
 
 async function inTransaction<T>(pool: pg.Pool, work: (tx: Transaction) => Promise<T>): Promise<T> {

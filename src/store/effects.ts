@@ -1,9 +1,10 @@
 import { follow } from "../kernel/decide.ts";
+import type { Thing } from "../kernel/lifecycle.ts";
 import type { Effect } from "../kernel/outcome.ts";
 import { create } from "./create.ts";
 import type { Transaction } from "./database.ts";
-import { storeOf, type ThingKey, type ThingStores } from "./things.ts";
-import { commitUnits, type Unit, type UnitResult } from "./transitions.ts";
+import { nameOf, storeOf, type ThingKey, type ThingStores } from "./things.ts";
+import { commitUnits, keyOf, type Unit, type UnitResult } from "./transitions.ts";
 import * as work from "./work.ts";
 
 /** The effects of one unit, worked out against the things as they are under the lock. */
@@ -40,6 +41,9 @@ export async function findUnmet(tx: Transaction, stores: ThingStores, units: rea
 type Requirement = Extract<Effect, { type: "require" }>;
 const requiredBy = ({ effects = [] }: Unit): Requirement[] => effects.filter((effect) => effect.type === "require");
 
+type ChangeEffect = Extract<Effect, { type: "move" | "observe" }>;
+const isChange = (effect: Effect): effect is ChangeEffect => effect.type === "move" || effect.type === "observe";
+
 /** Throws when an effect cannot be: the unit then fails as a whole, alone, and says why. */
 export async function planEffects(
   tx: Transaction,
@@ -47,23 +51,42 @@ export async function planEffects(
   units: readonly Unit[],
   dropped: ReadonlyMap<Unit, UnitResult>,
 ): Promise<Map<Unit, EffectPlan>> {
-  const plans = new Map<Unit, EffectPlan>();
-  for (const unit of units) {
-    if (!unit.effects || unit.effects.length === 0 || dropped.has(unit)) continue;
-    const moves: Unit[] = [];
-    for (const effect of unit.effects)
-      if (effect.type === "move" || effect.type === "observe") moves.push(await planChange(tx, stores, unit, effect));
-    plans.set(unit, {
-      actor: unit.actor,
-      causer: `${unit.kind} ${unit.thing.id}`,
-      creates: unit.effects.filter((effect) => effect.type === "create"),
-      moves,
-      wakes: unit.effects.filter((effect) => effect.type === "wake"),
-      logs: unit.effects.filter((effect) => effect.type === "log"),
-      observations: unit.effects.filter((effect) => effect.type === "move" || effect.type === "observe"),
-    });
+  const effective = units.flatMap((unit) => {
+    const { effects = [] } = unit;
+    return effects.length === 0 || dropped.has(unit) ? [] : [{ unit, effects }];
+  });
+  const changed = await loadChanged(
+    tx,
+    stores,
+    effective.flatMap(({ effects }) => effects.filter(isChange)),
+  );
+  return new Map(
+    effective.map(({ unit, effects }) => [
+      unit,
+      {
+        actor: unit.actor,
+        causer: `${unit.kind} ${unit.thing.id}`,
+        creates: effects.filter((effect) => effect.type === "create"),
+        moves: effects.filter(isChange).map((effect) => planChange(stores, unit, effect, changed)),
+        wakes: effects.filter((effect) => effect.type === "wake"),
+        logs: effects.filter((effect) => effect.type === "log"),
+        observations: effects.filter(isChange),
+      },
+    ]),
+  );
+}
+
+type Seen = ReadonlyMap<string, Thing | { readonly unreadable: string }>;
+
+/** The things that effects change, as they are under the lock: one query a kind. */
+async function loadChanged(tx: Transaction, stores: ThingStores, effects: readonly ChangeEffect[]): Promise<Seen> {
+  const seen = new Map<string, Thing | { readonly unreadable: string }>();
+  for (const [kind, ofKind] of Map.groupBy(effects, (effect) => effect.kind)) {
+    const { things, unreadable } = await storeOf(stores, kind).load(tx, [...new Set(ofKind.map(({ id }) => id))]);
+    for (const thing of things) seen.set(nameOf({ kind, id: thing.id }), thing);
+    for (const { id, error } of unreadable) seen.set(nameOf({ kind, id }), { unreadable: error });
   }
-  return plans;
+  return seen;
 }
 
 export async function applyEffects(tx: Transaction, stores: ThingStores, plans: readonly EffectPlan[]): Promise<void> {
@@ -73,20 +96,46 @@ export async function applyEffects(tx: Transaction, stores: ThingStores, plans: 
       if (mustBeNew && !isNew) throw new Error(`${kind} ${id} exists already, and cannot be made a second time`);
     }
   }
-  for (const { kind, id, lines } of plans.flatMap(({ logs }) => logs)) {
-    await storeOf(stores, kind).appendLog?.(tx, id, lines);
-  }
+  await appendLogs(
+    tx,
+    stores,
+    plans.flatMap(({ logs }) => logs),
+  );
   const moves = plans.flatMap((plan) => plan.moves);
   await moveAll(tx, stores, moves);
-  for (const { causer, observations } of plans) {
-    for (const { kind, id, observed = [] } of observations) {
-      if (observed.length > 0) await storeOf(stores, kind).observe?.(tx, id, observed, causer);
-    }
-  }
+  await observeAll(tx, stores, plans);
   await work.wake(tx, [
-    ...moves.map((move) => ({ kind: move.kind, id: move.thing.id })),
+    ...moves.filter((change) => mayReact(stores, change)).map(keyOf),
     ...plans.flatMap((plan) => plan.wakes),
   ]);
+}
+
+/** What one thing's steps said at several places is one log. */
+async function appendLogs(tx: Transaction, stores: ThingStores, logs: readonly LogEffect[]): Promise<void> {
+  for (const [kind, ofKind] of Map.groupBy(logs, (log) => log.kind)) {
+    const byThing = [...Map.groupBy(ofKind, ({ id }) => id)];
+    await storeOf(stores, kind).appendLogs?.(
+      tx,
+      byThing.map(([id, ofThing]) => ({ id, lines: ofThing.flatMap(({ lines }) => lines) })),
+    );
+  }
+}
+type LogEffect = Extract<Effect, { type: "log" }>;
+
+/** Each thing was seen by one unit only, since units that touch the same are written one after the other. */
+async function observeAll(tx: Transaction, stores: ThingStores, plans: readonly EffectPlan[]): Promise<void> {
+  const seen = plans.flatMap(({ causer, observations }) =>
+    observations.flatMap(({ kind, id, observed = [] }) =>
+      observed.length > 0 ? [{ kind, id, observed, actor: causer }] : [],
+    ),
+  );
+  for (const [kind, ofKind] of Map.groupBy(seen, (one) => one.kind)) await storeOf(stores, kind).observe?.(tx, ofKind);
+}
+
+/** Whether looking at the thing could lead to anything. */
+function mayReact(stores: ThingStores, { kind, move }: Unit): boolean {
+  const { lifecycle, isPassive } = storeOf(stores, kind);
+  return isPassive !== true || (move !== undefined && lifecycle.states[move.to]?.rest !== true);
 }
 
 /** An effect that is not written takes its unit, and the transaction, with it: there is no half of a unit. */
@@ -105,18 +154,12 @@ async function moveAll(tx: Transaction, stores: ThingStores, moves: readonly Uni
 }
 
 /** What a move or an observation makes of the other thing as it is now, under the lock. */
-async function planChange(
-  tx: Transaction,
-  stores: ThingStores,
-  unit: Unit,
-  effect: Extract<Effect, { type: "move" | "observe" }>,
-): Promise<Unit> {
+function planChange(stores: ThingStores, unit: Unit, effect: ChangeEffect, seen: Seen): Unit {
   const store = storeOf(stores, effect.kind);
-  const { things, unreadable } = await store.load(tx, [effect.id]);
-  const [thing] = things;
+  const thing = seen.get(nameOf(effect));
   const what = effect.type === "move" ? effect.cause : "what was seen";
-  if (!thing) {
-    const why = unreadable[0] ? `cannot be read (${unreadable[0].error})` : "does not exist";
+  if (thing === undefined || "unreadable" in thing) {
+    const why = thing ? `cannot be read (${thing.unreadable})` : "does not exist";
     throw new Error(`${effect.kind} ${effect.id} ${why}, so ${what} cannot move it`);
   }
   const facts = effect.facts ?? {};

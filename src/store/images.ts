@@ -21,12 +21,13 @@ export const listImages = (
   db: Queryable,
   query: { readonly names?: readonly string[]; readonly after?: string | undefined; readonly limit?: number } = {},
 ): Promise<ImageRow[]> =>
-  db.query<ImageRow>(
-    `select name, kind, location, digest, success_proof as "successProof", created_at as "createdAt" from images
+  db.query<ImageRow>({
+    text: `select name, kind, location, digest, success_proof as "successProof", created_at as "createdAt" from images
       where ($1::text[] is null or name = any($1)) and ($2::text is null or name > $2) order by name
       ${query.limit === undefined ? "" : `limit ${Math.floor(query.limit)}`}`,
-    [query.names ?? null, query.after ?? null],
-  );
+    values: [query.names ?? null, query.after ?? null],
+    ...(query.limit === undefined && { hot: true }),
+  });
 
 /** The caller holds the image's lock. Returns whether the row is new. */
 export async function insertImage(

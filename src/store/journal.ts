@@ -29,11 +29,12 @@ export interface JournalRow extends JournalEntry {
 /** The caller holds the locks of all things named: see `lockThings`. */
 export async function append(tx: Transaction, entries: readonly JournalEntry[]): Promise<void> {
   if (entries.length === 0) return;
-  await tx.query(
-    `insert into journal (epoch, kind, id, version, type, from_state, to_state, owner, actor, address, reason, data)
+  await tx.query({
+    hot: true,
+    text: `insert into journal (epoch, kind, id, version, type, from_state, to_state, owner, actor, address, reason, data)
      select e.epoch, j.* from journal_epoch e cross join
             unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::jsonb[]) as j`,
-    [
+    values: [
       entries.map((entry) => entry.kind),
       entries.map((entry) => entry.id),
       entries.map((entry) => entry.version),
@@ -46,7 +47,7 @@ export async function append(tx: Transaction, entries: readonly JournalEntry[]):
       entries.map((entry) => (entry.reason === null ? null : storableText(entry.reason))),
       entries.map((entry) => toJsonText(entry.data)),
     ],
-  );
+  });
   failPoint("journal:appended", entries);
 }
 

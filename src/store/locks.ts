@@ -9,10 +9,11 @@ import type { ThingKey } from "./things.ts";
  */
 export async function lockThings(tx: Transaction, keys: readonly ThingKey[]): Promise<void> {
   if (keys.length === 0) return;
-  await tx.query(
-    `select pg_advisory_xact_lock(k)
-       from (select distinct hashtextextended(kind || '/' || id, 0) as k
-               from unnest($1::text[], $2::text[]) as t(kind, id) order by k) as ordered`,
-    [keys.map((key) => key.kind), keys.map((key) => key.id)],
-  );
+  await tx.query({
+    hot: true,
+    text: `select pg_advisory_xact_lock(k)
+             from (select distinct hashtextextended(kind || '/' || id, 0) as k
+                     from unnest($1::text[], $2::text[]) as t(kind, id) order by k) as ordered`,
+    values: [keys.map((key) => key.kind), keys.map((key) => key.id)],
+  });
 }

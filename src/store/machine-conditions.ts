@@ -1,11 +1,10 @@
 import { z } from "zod";
-import type { JsonObject } from "../kernel/lifecycle.ts";
 import { CONDITION_TYPES, type ObservedCondition, observe } from "../lifecycles/machine/conditions.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
-import { recordChange } from "./changes.ts";
+import { type Change, recordChanges } from "./changes.ts";
 import type { Transaction } from "./database.ts";
 import { conditionsJson, machineStore } from "./machines.ts";
-import type { ThingStore } from "./things.ts";
+import type { ThingObservation, ThingStore } from "./things.ts";
 
 export interface Observation {
   readonly observed: readonly ObservedCondition[];
@@ -23,32 +22,35 @@ export interface Observation {
 export async function recordConditions(
   tx: Transaction,
   machine: Pick<Machine, "id" | "conditions">,
-  { observed, now, ...by }: Observation,
+  observation: Observation,
 ): Promise<void> {
+  await recordChanges(tx, machineStore as unknown as ThingStore, changesOf(machine, observation));
+}
+
+/** None when nothing differs. */
+function changesOf(
+  machine: Pick<Machine, "id" | "conditions">,
+  { observed, now, ...by }: Observation,
+): readonly Change[] {
   const conditions = observe(machine.conditions, observed, now);
-  if (conditions === machine.conditions) return;
+  if (conditions === machine.conditions) return [];
   const changed = conditionsJson(conditions.filter((condition) => !machine.conditions.includes(condition)));
-  await recordChange(tx, machineStore as unknown as ThingStore, {
-    id: machine.id,
-    type: "conditions_changed",
-    ...by,
-    data: { conditions: changed },
-    set: { conditions: conditionsJson(conditions) },
-  });
+  const set = { conditions: conditionsJson(conditions) };
+  return [{ id: machine.id, type: "conditions_changed", ...by, data: { conditions: changed }, set }];
 }
 
 const observedSchema = z.array(
   z.object({ type: z.enum(CONDITION_TYPES), status: z.boolean(), reason: z.string(), message: z.string() }),
 );
 
-/** What a run or another thing saw of a machine; the caller holds its lock. */
-export async function observeMachine(
-  tx: Transaction,
-  id: string,
-  observed: readonly JsonObject[],
-  actor: string,
-): Promise<void> {
-  const [machine] = (await machineStore.load(tx, [id])).things;
-  if (machine)
-    await recordConditions(tx, machine, { observed: observedSchema.parse(observed), actor, now: new Date() });
+/** What runs or other things saw of machines, each of them once; the caller holds their locks. */
+export async function observeMachines(tx: Transaction, observations: readonly ThingObservation[]): Promise<void> {
+  const ids = observations.map(({ id }) => id);
+  const machines = new Map((await machineStore.load(tx, ids)).things.map((machine) => [machine.id as string, machine]));
+  const now = new Date();
+  const changes = observations.flatMap(({ id, observed, actor }) => {
+    const machine = machines.get(id);
+    return machine ? changesOf(machine, { observed: observedSchema.parse(observed), actor, now }) : [];
+  });
+  await recordChanges(tx, machineStore as unknown as ThingStore, changes);
 }

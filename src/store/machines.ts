@@ -5,7 +5,7 @@ import type { Filter, FilterFields } from "../kernel/filter.ts";
 import { parseMachineId } from "../kernel/ids.ts";
 import { CONDITION_TYPES, type Condition, type Conditions } from "../lifecycles/machine/conditions.ts";
 import { effectiveStateSql } from "../lifecycles/machine/effective-state.ts";
-import { parseBmcAddress, parseEndpoint, SSH_PORT } from "../lifecycles/machine/endpoint.ts";
+import { parseEndpoint, parseMachineAddress, SSH_PORT } from "../lifecycles/machine/endpoint.ts";
 import { machineLifecycle } from "../lifecycles/machine/lifecycle.ts";
 import {
   type BmcProtocol,
@@ -50,14 +50,20 @@ export type GivenJumpHost = {
 
 const factsSchema = z.object({
   serial: z.string().nullable().default(null),
+  systemUuid: z.string().nullable().default(null),
+  macs: z.array(z.string()).nullable().default(null),
+  firmware: z.record(z.string(), z.string()).nullable().default(null),
   vendor: z.string().nullable().default(null),
   model: z.string().nullable().default(null),
   bmcFirmware: z.string().nullable().default(null),
   certificateFingerprint: z.string().nullable().default(null),
   sshHostKey: z.string().nullable().default(null),
+  sshMoved: z.object({ from: z.string(), to: z.string() }).nullable().default(null),
   powerState: z.enum(POWER_STATES).nullable().default(null),
   bootId: z.string().nullable().default(null),
   observedAt: z.string().nullable().default(null),
+  cordoned: z.object({ cluster: z.string(), node: z.string() }).nullable().default(null),
+  residue: z.array(z.string()).default([]),
 });
 
 const conditionsSchema = z.array(
@@ -97,7 +103,6 @@ interface MachineRow extends StateColumns {
   bmc_protocol: BmcProtocol | null;
   bmc_trust: MachineBmc["trust"];
   conditions: unknown;
-  residue: unknown;
   active_run_id: string | null;
   facts: unknown;
 }
@@ -119,7 +124,7 @@ const SPEC_COLUMNS = [
   "bmc_protocol",
   "bmc_trust",
 ] as const;
-const COLUMNS = `${STATE_COLUMNS}, ${SPEC_COLUMNS.map((column) => `t.${column}`).join(", ")}, t.conditions, t.residue,
+const COLUMNS = `${STATE_COLUMNS}, ${SPEC_COLUMNS.map((column) => `t.${column}`).join(", ")}, t.conditions,
   t.active_run_id`;
 
 /** What the owner says about a machine, as its row has it. */
@@ -151,7 +156,11 @@ function specOf(row: SpecRow, jumpHosts: readonly GivenJumpHost[]): MachineSpec 
     bmc:
       row.bmc_endpoint === null
         ? null
-        : { ...parseBmcAddress(row.bmc_endpoint, "bmc_endpoint"), protocol: row.bmc_protocol, trust: row.bmc_trust },
+        : {
+            ...parseMachineAddress(row.provider, row.bmc_endpoint, "bmc_endpoint"),
+            protocol: row.bmc_protocol,
+            trust: row.bmc_trust,
+          },
   };
 }
 
@@ -164,7 +173,6 @@ function parseMachine(row: MachineRow): Machine {
     facts: factsSchema.parse(row.facts) satisfies MachineFacts,
     conditions: conditionsSchema.parse(row.conditions),
     activeRunId: row.active_run_id,
-    residue: z.array(z.string()).parse(row.residue),
   };
 }
 
@@ -172,6 +180,7 @@ export const machineStore: ThingStore<Machine> = {
   lifecycle: machineLifecycle,
   table: "machines",
   requests: {},
+  isPassive: true,
   async load(db, ids) {
     const rows = await db.query<MachineRow>({
       name: "machines.load",
@@ -232,7 +241,9 @@ interface RecordRow extends MachineRow {
 
 /** Machines that satisfy the query, in the order of their ids. */
 export async function listMachines(db: Queryable, query: MachineQuery = {}): Promise<MachineRecord[]> {
-  const rows = await db.query<RecordRow>(...machinesSql(query));
+  const [text, values] = machinesSql(query);
+  const isByIdsAlone = Object.keys(query).length === 1 && query.ids !== undefined;
+  const rows = await db.query<RecordRow>({ text, values, ...(isByIdsAlone && { hot: true }) });
   return rows.map(parseRecord);
 }
 
@@ -260,7 +271,6 @@ function parseRecord(row: RecordRow): MachineRecord {
       ...row,
       facts: {},
       conditions: [],
-      residue: [],
       jump_hosts: [],
       ssh_endpoint: null,
       bmc_endpoint: null,

@@ -62,6 +62,19 @@ export async function insertPlan(tx: Transaction, plan: Plan, createdBy: string)
   failPoint("plans:written");
 }
 
+/**
+ * Keeps the plan from being deleted until the end of the transaction; any number may do so at once. What was deleted a moment
+ * ago is not there any more.
+ */
+export async function holdPlan(tx: Transaction, planId: string): Promise<void> {
+  await tx.query("select 1 from plans where plan_id = $1 for key share", [planId]);
+}
+
+/** Waits for those who hold it; then nobody can until the end of the transaction. */
+export async function holdPlanAlone(tx: Transaction, planId: string): Promise<void> {
+  await tx.query("select 1 from plans where plan_id = $1 for update", [planId]);
+}
+
 export async function removePlan(tx: Transaction, planId: string): Promise<void> {
   await tx.execute(`delete from plans where plan_id = $1`, [planId]);
 }

@@ -1,19 +1,18 @@
 import { z } from "zod";
 import type { Json } from "../kernel/lifecycle.ts";
-import type { LogLine } from "../kernel/outcome.ts";
 import { type RunFacts, type RunThing, runLifecycle } from "../runs/lifecycle.ts";
 import type { Plan } from "../runs/plan.ts";
-import { isActive, RUN_ERROR_CODES, RUN_PHASES, type Run, STEP_STATES } from "../runs/run.ts";
-import type { Queryable, Transaction } from "./database.ts";
-import { failPoint } from "./fail-points.ts";
-import { storableText } from "./json-text.ts";
+import { isActive, RUN_ACTIONS, RUN_ERROR_CODES, RUN_PHASES, type Run, STEP_STATES } from "../runs/run.ts";
+import type { Queryable } from "./database.ts";
 import { machineStore } from "./machines.ts";
+import { appendLogs } from "./run-logs.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "./state-columns.ts";
 import type { Loaded, ThingStore } from "./things.ts";
 
 const date = z.coerce.date().nullable().default(null);
 const json: z.ZodType<Json> = z.json();
-const stepSchema = z.object({
+const evidence = z.record(z.string(), json).nullable();
+const stepFields = z.object({
   name: z.string(),
   kind: z.string(),
   state: z.enum(STEP_STATES),
@@ -27,7 +26,18 @@ const stepSchema = z.object({
   actingBy: z.string().nullable().default(null),
   actingAt: date,
   actedAt: date,
-  evidence: z.record(z.string(), json).nullable(),
+  evidence,
+  toTakeBack: evidence.optional(),
+  resumed: z.boolean().default(false),
+  needsPerson: z.boolean().default(false),
+});
+/** Runs that an older server began do not say what is to be taken back: there it is whatever is being done. */
+const stepSchema = stepFields.transform((step) => {
+  const isBeingDone = step.state === "RUNNING" && step.actingAt !== null;
+  return {
+    ...step,
+    toTakeBack: step.toTakeBack ?? (step.toTakeBack === undefined && isBeingDone ? step.evidence : null),
+  };
 });
 const factsSchema = z.object({
   scripts: z.record(z.string(), z.string()).default({}),
@@ -44,6 +54,10 @@ const factsSchema = z.object({
     .nullable()
     .default(null),
   residue: z.array(z.string()).default([]),
+  takeBackFirst: z
+    .object({ step: z.string(), evidence: z.record(z.string(), json) })
+    .nullable()
+    .default(null),
 });
 const planSchema = z.object({
   planId: z.string(),
@@ -70,20 +84,26 @@ interface RunRow extends StateColumns {
   job_id: string;
   attempt: number;
   previous_run_id: string | null;
+  next_run_id: string | null;
+  action: string;
+  manual_at: Date | null;
+  manual_by: string | null;
+  manual_comment: string | null;
   initiator: string;
   created_at: Date;
   cancel_requested_at: Date | null;
 }
 
 const COLUMNS = `${STATE_COLUMNS}, t.machine_id, t.request_id, t.fingerprint, t.type, t.plan, t.params, t.job_id, t.attempt,
-  t.previous_run_id, t.initiator, t.created_at, t.cancel_requested_at`;
+  t.previous_run_id, t.next_run_id, t.action, t.manual_at, t.manual_by, t.manual_comment, t.initiator, t.created_at, t.cancel_requested_at`;
 
 const parseFacts = (facts: unknown): RunFacts => factsSchema.parse(facts);
 const parsePlan = (plan: unknown): Plan => planSchema.parse(plan) as Plan;
 
 /** Runs with their machines, in two queries however many there are. */
 async function load(db: Queryable, ids: readonly string[]): Promise<Loaded<RunThing>> {
-  const rows = await db.query<RunRow>(`select ${COLUMNS} from runs t where t.id = any($1)`, [ids]);
+  const text = `select ${COLUMNS} from runs t where t.id = any($1)`;
+  const rows = await db.query<RunRow>({ hot: true, text, values: [ids] });
   const machines = await machineStore.load(db, [...new Set(rows.map((row) => row.machine_id))]);
   const byId = new Map(machines.things.map((machine) => [machine.id as string, machine]));
   const things: RunThing[] = [];
@@ -98,6 +118,7 @@ async function load(db: Queryable, ids: readonly string[]): Promise<Loaded<RunTh
         machine,
         plan: parsePlan(row.plan),
         params: row.params,
+        action: actionSchema.parse(row.action),
         cancelRequestedAt: row.cancel_requested_at,
         facts: parseFacts(row.facts),
       });
@@ -113,65 +134,15 @@ export const runStore: ThingStore<RunThing> = {
   table: "runs",
   requests: {},
   claimTarget: (run) => ({ kind: "machine", id: run.machine.id }),
-  appendLog,
+  appendLogs,
   load,
 };
 
-const MOST_LOG_BYTES = 4 * 1_024 * 1_024;
-const CAPPED = "[the log of this run is full; what follows was not kept]\n";
-
-/** Appends under the run's lock. A full log says so once, and then keeps nothing more. */
-async function appendLog(tx: Transaction, id: string, lines: readonly LogLine[]): Promise<void> {
-  const [row] = await tx.query<{ last: number; bytes: number }>(
-    `select coalesce(max(seq), 0) as last, coalesce(sum(octet_length(data)), 0)::float8 as bytes from run_logs where run_id = $1`,
-    [id],
-  );
-  const { last, bytes } = row ?? { last: 0, bytes: 0 };
-  const kept: { line: LogLine; data: Buffer }[] = [];
-  let size = bytes;
-  for (const line of lines) {
-    if (size > MOST_LOG_BYTES) break;
-    const text = storableText(line.text);
-    const isFull = size + Buffer.byteLength(text) > MOST_LOG_BYTES;
-    const data = Buffer.from(isFull ? CAPPED : text, "utf8");
-    size = isFull ? MOST_LOG_BYTES + 1 : size + data.length;
-    kept.push({ line, data });
-  }
-  if (kept.length === 0) return;
-  await tx.query(
-    `insert into run_logs (run_id, seq, at, step, stream, data)
-     select $1, l.* from unnest($2::bigint[], $3::timestamptz[], $4::text[], $5::text[], $6::bytea[]) as l`,
-    [
-      id,
-      kept.map((_, index) => last + index + 1),
-      kept.map(({ line }) => line.at),
-      kept.map(({ line }) => line.step),
-      kept.map(({ line }) => line.stream),
-      kept.map(({ data }) => data),
-    ],
-  );
-  failPoint("run-logs:appended", [{ kind: "run" }]);
-}
-
-export interface LogRow {
-  readonly seq: number;
-  readonly at: Date;
-  readonly step: string;
-  readonly stream: string;
-  readonly data: Buffer;
-}
-
-export async function listLogs(db: Queryable, runId: string, after: number, limit: number): Promise<LogRow[]> {
-  return db.query<LogRow>(
-    `select seq, at, step, stream, data from run_logs where run_id = $1 and seq > $2 order by seq limit ${Math.floor(limit)}`,
-    [runId, after],
-  );
-}
-
 const phaseSchema = z.enum(RUN_PHASES);
+const actionSchema = z.enum(RUN_ACTIONS);
 
 function parseRun(row: RunRow): Run {
-  const { scripts: _, ...facts } = parseFacts(row.facts);
+  const { scripts: _, takeBackFirst: __, ...facts } = parseFacts(row.facts);
   const phase = phaseSchema.parse(row.state);
   return {
     id: row.id,
@@ -187,6 +158,10 @@ function parseRun(row: RunRow): Run {
     jobId: row.job_id,
     attempt: row.attempt,
     previousRunId: row.previous_run_id,
+    nextRunId: row.next_run_id,
+    action: actionSchema.parse(row.action),
+    manual:
+      row.manual_at === null ? null : { at: row.manual_at, by: row.manual_by ?? "", comment: row.manual_comment ?? "" },
     initiator: row.initiator,
     message: row.outcome?.reason ?? facts.error?.message ?? "",
     waitingFor: row.state === "PENDING" ? (row.outcome?.reason ?? "") : "",
@@ -202,26 +177,44 @@ export interface RunFilter {
   readonly activeOnly?: boolean;
   /** A condition over `t`, with its parameters from $1 on. */
   readonly where?: { readonly sql: string; readonly values: readonly unknown[] };
-  /** Keyset paging, newest first. */
-  readonly before?: { readonly createdAt: Date; readonly id: string };
+  /** Keyset paging, newest first: the key of the last run of the page before. */
+  readonly before?: RunKey;
   readonly limit?: number;
 }
 
+/** Where a run stands in lists. The time is the database's own text: a `Date` has no microseconds, and would leave runs out. */
+export interface RunKey {
+  readonly createdAt: string;
+  readonly id: string;
+}
+
+const CREATED_AT = `to_char(t.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+
 /** Newest first. */
 export async function listRuns(db: Queryable, filter: RunFilter = {}): Promise<Run[]> {
+  return (await listRunsWithKeys(db, filter)).map(({ run }) => run);
+}
+
+export async function listRunsWithKeys(
+  db: Queryable,
+  filter: RunFilter,
+): Promise<{ readonly run: Run; readonly key: RunKey }[]> {
   const values: unknown[] = [...(filter.where?.values ?? [])];
   const where = [filter.where?.sql ?? "true"];
   const at = (value: unknown) => `$${values.push(value)}`;
   if (filter.ids) where.push(`t.id = any(${at(filter.ids)})`);
   if (filter.machineId !== undefined) where.push(`t.machine_id = ${at(filter.machineId)}`);
   if (filter.activeOnly) where.push(`t.state in ('PENDING', 'RUNNING')`);
-  if (filter.before) where.push(`(t.created_at, t.id) < (${at(filter.before.createdAt)}, ${at(filter.before.id)})`);
-  const rows = await db.query<RunRow>(
-    `select ${COLUMNS} from runs t where ${where.join(" and ")} order by t.created_at desc, t.id desc
-      ${filter.limit === undefined ? "" : `limit ${Math.floor(filter.limit)}`}`,
+  if (filter.before)
+    where.push(`(t.created_at, t.id) < (${at(filter.before.createdAt)}::timestamptz, ${at(filter.before.id)})`);
+  const isOneOfFew = filter.where === undefined && filter.limit === undefined;
+  const rows = await db.query<RunRow & { created_key: string }>({
+    text: `select ${COLUMNS}, ${CREATED_AT} as created_key from runs t where ${where.join(" and ")}
+            order by t.created_at desc, t.id desc ${filter.limit === undefined ? "" : `limit ${Math.floor(filter.limit)}`}`,
     values,
-  );
-  return rows.map(parseRun);
+    ...(isOneOfFew && { hot: true }),
+  });
+  return rows.map((row) => ({ run: parseRun(row), key: { createdAt: row.created_key, id: row.id } }));
 }
 
 /** The run that the request made, and what it asked for. */
@@ -230,9 +223,38 @@ export async function findByRequest(
   machineId: string,
   requestId: string,
 ): Promise<{ readonly id: string; readonly fingerprint: string } | undefined> {
-  const [row] = await db.query<{ id: string; fingerprint: string }>(
-    "select id, fingerprint from runs where machine_id = $1 and request_id = $2",
-    [machineId, requestId],
-  );
+  const [row] = await db.query<{ id: string; fingerprint: string }>({
+    hot: true,
+    text: "select id, fingerprint from runs where machine_id = $1 and request_id = $2",
+    values: [machineId, requestId],
+  });
   return row;
+}
+
+/** The digests of its scripts as they were frozen into the run. */
+export async function getFrozenScripts(db: Queryable, id: string): Promise<Readonly<Record<string, string>>> {
+  const [row] = await db.query<{ facts: unknown }>("select facts from runs where id = $1", [id]);
+  return row === undefined ? {} : parseFacts(row.facts).scripts;
+}
+
+/** The attempt that speaks for the job. */
+export async function getLatestAttempt(db: Queryable, jobId: string): Promise<Run | undefined> {
+  const rows = await db.query<RunRow>(
+    `select ${COLUMNS} from runs t where t.job_id = $1 order by t.attempt desc limit 1`,
+    [jobId],
+  );
+  return rows.map(parseRun)[0];
+}
+
+/** Runs that are active, of those named or of all. */
+export async function listActiveIds(
+  db: Queryable,
+  { ids, notCanceled }: { readonly ids?: readonly string[]; readonly notCanceled?: true } = {},
+): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(
+    `select id from runs where state in ('PENDING', 'RUNNING') and ($1::text[] is null or id = any($1))
+       ${notCanceled ? "and cancel_requested_at is null" : ""} order by id`,
+    [ids ?? null],
+  );
+  return rows.map(({ id }) => id);
 }

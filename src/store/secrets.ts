@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
 import { AppError } from "../kernel/errors.ts";
 import type { Queryable } from "./database.ts";
 import { failPoint } from "./fail-points.ts";
@@ -7,9 +7,18 @@ import { readOrCreateKeys, type SecretKey } from "./secret-key-file.ts";
 const CIPHER = "aes-256-gcm";
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
+const SIGNATURE_BYTES = 16;
+
+/** Signs what callers hand back to us, so that nobody else can make it. All replicas of a site have the same keys. */
+export interface Signer {
+  /** `purpose` keeps what is signed for one use from being taken for another. */
+  sign(purpose: string, text: string): string;
+  /** Also true of what a key signed that has been rotated out of use, but is still in the file. */
+  isSigned(purpose: string, text: string, signature: string): boolean;
+}
 
 /** The only place where passwords and keys are kept. No error, log line or event of it carries a value. */
-export interface SecretStore {
+export interface SecretStore extends Signer {
   put(tx: Queryable, name: string, plaintext: string): Promise<void>;
   get(db: Queryable, name: string): Promise<string | undefined>;
   /** One query for all. Names without a secret are not in the answer; one that cannot be read is there as its error, and spoils no other. */
@@ -52,6 +61,12 @@ export function openSecretStore({ keyFile }: { readonly keyFile: string }): Secr
   }
 
   return {
+    sign: (purpose, text) => signatureOf(current, purpose, text).toString("base64url"),
+    isSigned(purpose, text, signature) {
+      const given = Buffer.from(signature, "base64url");
+      if (given.length !== SIGNATURE_BYTES) return false;
+      return keys.some((key) => timingSafeEqual(given, signatureOf(key, purpose, text)));
+    },
     async checkKeys(db) {
       // The first one to come makes its key the database's own; all later ones must have it.
       await db.query("INSERT INTO secret_keys (key_id, is_first) VALUES ($1, true) ON CONFLICT DO NOTHING", [
@@ -112,4 +127,10 @@ function open({ name, nonce, ciphertext }: SecretRow, key: SecretKey): string | 
       next: "store the secret again",
     });
   }
+}
+
+/** The key that encrypts signs nothing itself: each purpose has one that is derived from it. */
+function signatureOf({ key }: SecretKey, purpose: string, text: string): Buffer {
+  const derived = Buffer.from(hkdfSync("sha256", key, "", `millwright signature: ${purpose}`, 32));
+  return createHmac("sha256", derived).update(text).digest().subarray(0, SIGNATURE_BYTES);
 }

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from "node:crypto";
 import type { SignInAttempt, SignInRejections, SignInRule } from "../capabilities/sign-in-ledger.ts";
 import { milliseconds } from "../kernel/duration.ts";
-import type { Database, Queryable } from "./database.ts";
+import type { Database, Queryable, Transaction } from "./database.ts";
 import { failPoint } from "./fail-points.ts";
 import type { SecretStore } from "./secrets.ts";
 
@@ -88,6 +88,19 @@ export async function noteRejected(
   failPoint("sign-in-ledger:noted");
   if (row === undefined) throw new Error("the ledger of sign-ins took no note of a rejection");
   return parseRow(row);
+}
+
+/**
+ * Somebody has just given credentials for these BMCs: they are tried now, also when they are the ones that were rejected before,
+ * since the account may have been put right. One more rejection stops them again, as after a cool-down.
+ */
+export async function liftSignInStop(tx: Transaction, endpoints: readonly string[]): Promise<void> {
+  if (endpoints.length === 0) return;
+  await tx.execute(
+    "update sign_in_ledger set rejected_until = now() where endpoint = any($1) and rejected_until > now()",
+    [endpoints],
+  );
+  failPoint("sign-in-ledger:lifted");
 }
 
 export async function noteAccepted(db: Queryable, digestOf: SignInDigest, attempt: SignInAttempt): Promise<void> {

@@ -24,6 +24,18 @@ export interface Loaded<T> {
   readonly unreadable: readonly { readonly id: string; readonly error: string }[];
 }
 
+/** What `actor` saw of a thing. */
+export interface ThingObservation {
+  readonly id: string;
+  readonly observed: readonly JsonObject[];
+  readonly actor: string;
+}
+
+export interface ThingLog {
+  readonly id: string;
+  readonly lines: readonly LogLine[];
+}
+
 /** A kind of thing: its table of transitions, its SQL table, and how to load it with what guards and handlers need. */
 export interface ThingStore<T extends Thing = Thing> {
   readonly lifecycle: Lifecycle<T>;
@@ -33,12 +45,14 @@ export interface ThingStore<T extends Thing = Thing> {
   readonly locksWhenGone?: (thing: T) => readonly ThingKey[];
   /** Runs when the rows have been deleted, in the same transaction: what only they needed goes with them. */
   readonly afterGone?: (tx: Transaction, things: readonly T[]) => Promise<void>;
+  /** Nobody works on such a thing while it rests, nor for what is learnt about it: it need not be looked at then. */
+  readonly isPassive?: true;
   /** Whose claim a state with `claims` takes; the thing's own unless told. */
   readonly claimTarget?: (thing: T) => ThingKey;
-  /** Conditions that another thing saw are merged with those on record, under the thing's lock. */
-  readonly observe?: (tx: Transaction, id: string, observed: readonly JsonObject[], actor: string) => Promise<void>;
-  /** Where a thing keeps what its steps said. */
-  readonly appendLog?: (tx: Transaction, id: string, lines: readonly LogLine[]) => Promise<void>;
+  /** Conditions that other things saw are merged with those on record, under the things' locks; each thing comes once. */
+  readonly observe?: (tx: Transaction, observations: readonly ThingObservation[]) => Promise<void>;
+  /** Where things keep what their steps said; each thing comes once. */
+  readonly appendLogs?: (tx: Transaction, logs: readonly ThingLog[]) => Promise<void>;
   /** Request fields of the thing: the column with the pending request, and the one with the last that ended. */
   readonly requests: { readonly [field: string]: { readonly column: string; readonly lastColumn: string } };
 }

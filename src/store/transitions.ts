@@ -9,6 +9,7 @@ import * as journal from "./journal.ts";
 import { toJsonText } from "./json-text.ts";
 import { lockThings } from "./locks.ts";
 import { nameOf, storeOf, type ThingKey, type ThingStore, type ThingStores } from "./things.ts";
+import { tellFacts } from "./told-facts.ts";
 import { endWithdrawn } from "./withdrawals.ts";
 import * as work from "./work.ts";
 
@@ -110,10 +111,11 @@ async function findUncommittable(
   const leased = units.flatMap((unit) => (unit.lease ? [{ ...keyOf(unit), epoch: unit.lease.epoch }] : []));
   const ours = new Set((await work.fence(tx, leased)).map(nameOf));
   for (const [kind, ofKind] of groupByKind(units)) {
-    const rows = await tx.query<{ id: string; basis: number }>(
-      `select id, basis from ${storeOf(stores, kind).table} where id = any($1)`,
-      [ofKind.map((unit) => unit.thing.id)],
-    );
+    const rows = await tx.query<{ id: string; basis: number }>({
+      hot: true,
+      text: `select id, basis from ${storeOf(stores, kind).table} where id = any($1)`,
+      values: [ofKind.map((unit) => unit.thing.id)],
+    });
     const bases = new Map(rows.map((row) => [row.id, row.basis]));
     for (const unit of ofKind) {
       if (unit.lease && !ours.has(nameOf(keyOf(unit)))) results.set(unit, FENCED);
@@ -204,8 +206,9 @@ async function updateThings(tx: Transaction, store: ThingStore, units: readonly 
       ${lastColumn} = case when i.ends ? '${field}' then (i.ends -> '${field}') || jsonb_build_object('ended_at', now()) else t.${lastColumn} end,
       ${column} = case when t.${column} ->> 'id' = i.ends -> '${field}' ->> 'id' then null else t.${column} end`,
   );
-  return tx.query<Written>(
-    `update ${store.table} t set
+  return tx.query<Written>({
+    hot: true,
+    text: `update ${store.table} t set
       version = t.version + 1,
       basis = t.basis + 1,
       state = i.state,
@@ -218,7 +221,7 @@ async function updateThings(tx: Transaction, store: ThingStore, units: readonly 
           as i(id, state, state_data, moved, facts, outcome, ends)
      where t.id = i.id
      returning t.id, t.version`,
-    [
+    values: [
       units.map((unit) => unit.thing.id),
       units.map((unit) => unit.move?.to ?? unit.thing.state.name),
       units.map((unit) => toJsonText(unit.move?.carried ?? carriedBy(unit.thing))),
@@ -227,7 +230,7 @@ async function updateThings(tx: Transaction, store: ThingStore, units: readonly 
       units.map((unit) => toJsonText(outcomeAfter(unit))),
       units.map((unit) => toJsonText(endsOf(unit))),
     ],
-  );
+  });
 }
 
 async function deleteThings(tx: Transaction, store: ThingStore, units: readonly Unit[]): Promise<Written[]> {
@@ -249,14 +252,7 @@ async function deleteThings(tx: Transaction, store: ThingStore, units: readonly 
 /** The journal's row of a unit; none when only quiet facts changed, since nobody would want to be told. */
 function entryOf(stores: ThingStores, unit: Unit, versions: ReadonlyMap<string, number>): journal.JournalEntry[] {
   const { thing, move, kind } = unit;
-  const quiet = new Set(storeOf(stores, kind).lifecycle.quietFacts);
-  const facts = Object.fromEntries(
-    Object.entries({ ...unit.facts, ...move?.facts }).filter(([name]) => !quiet.has(name)),
-  );
-  const was = Object.fromEntries(
-    Object.entries(thing.facts).filter(([name, value]) => name in facts && value !== null),
-  );
-  const told = Object.keys(facts).length > 0 ? { facts, ...(Object.keys(was).length > 0 && { was }) } : {};
+  const told = tellFacts(storeOf(stores, kind).lifecycle, thing, { ...unit.facts, ...move?.facts });
   const version = versions.get(nameOf(keyOf(unit)));
   if (version === undefined) throw new Error(`${kind} ${thing.id} was not written, though it is locked`);
   const base = { kind, id: thing.id, version, actor: unit.actor, address: unit.address ?? null };
@@ -280,7 +276,7 @@ function entryOf(stores: ThingStores, unit: Unit, versions: ReadonlyMap<string, 
   }
   const outcome = outcomeAfter(unit);
   const outcomeChanged = outcome?.reason !== thing.outcome?.reason || outcome?.type !== thing.outcome?.type;
-  if (!outcomeChanged && Object.keys(facts).length === 0) return [];
+  if (!outcomeChanged && Object.keys(told).length === 0) return [];
   const type = outcomeChanged ? (outcome?.type ?? "recovered") : "facts_changed";
   return [
     {

@@ -19,6 +19,25 @@ export interface Release extends ThingKey {
   readonly error: string | null;
 }
 
+/** When a thing is looked at next, and by whom at present. */
+export interface PlannedLook extends ThingKey {
+  /** Null: only when woken. */
+  readonly wakeAt: Date | null;
+  readonly leaseUntil: Date | null;
+  readonly leaseOwner: string | null;
+  readonly failures: number;
+  readonly lastError: string | null;
+}
+
+/** For those who only want to know; things that nobody ever woke are left out. */
+export const findWork = (db: Queryable, keys: readonly ThingKey[]): Promise<PlannedLook[]> =>
+  db.query<PlannedLook>(
+    `select w.kind, w.id, nullif(w.wake_at, 'infinity') as "wakeAt", w.lease_until as "leaseUntil", w.lease_owner as "leaseOwner",
+            w.failures, w.last_error as "lastError"
+       from work w join unnest($1::text[], $2::text[]) as t(kind, id) using (kind, id)`,
+    [keys.map((key) => key.kind), keys.map((key) => key.id)],
+  );
+
 /** `least` passes over nulls, so that a thing without a lease is just woken. */
 const WOKEN = "least(work.wake_at, excluded.wake_at, work.lease_until - interval '1 microsecond')";
 const DUE = "greatest(wake_at, coalesce(lease_until, '-infinity'::timestamptz))";
@@ -34,12 +53,13 @@ const OF_KINDS = (kinds: string) => `coalesce(kind = any(${kinds}), false)`;
  */
 export async function wake(tx: Queryable, keys: readonly ThingKey[]): Promise<void> {
   if (keys.length === 0) return;
-  await tx.query(
-    `insert into work (kind, id, wake_at)
+  await tx.query({
+    hot: true,
+    text: `insert into work (kind, id, wake_at)
      select distinct kind, id, now() from unnest($1::text[], $2::text[]) as t(kind, id) order by kind, id
      on conflict (kind, id) do update set wake_at = ${WOKEN}`,
-    [keys.map((key) => key.kind), keys.map((key) => key.id)],
-  );
+    values: [keys.map((key) => key.kind), keys.map((key) => key.id)],
+  });
 }
 
 /**
@@ -112,8 +132,9 @@ export async function renew(
  */
 export async function release(db: Queryable, releases: readonly Release[]): Promise<number> {
   if (releases.length === 0) return 0;
-  const [counted] = await db.query<{ due: number }>(
-    `with ours as (
+  const [counted] = await db.query<{ due: number }>({
+    hot: true,
+    text: `with ours as (
        select w.kind, w.id, r.after_ms, r.failures, r.error from work w
          join unnest($1::text[], $2::text[], $3::bigint[], $4::float8[], $5::int[], $6::text[])
               as r(kind, id, epoch, after_ms, failures, error) using (kind, id, epoch)
@@ -125,7 +146,7 @@ export async function release(db: Queryable, releases: readonly Release[]): Prom
        from ours r where w.kind = r.kind and w.id = r.id
      returning w.wake_at)
      select count(*)::int as due from given_back where wake_at <= now()`,
-    [
+    values: [
       releases.map((one) => one.kind),
       releases.map((one) => one.id),
       releases.map((one) => one.epoch),
@@ -133,7 +154,7 @@ export async function release(db: Queryable, releases: readonly Release[]): Prom
       releases.map((one) => one.failures),
       releases.map((one) => (one.error === null ? null : storableText(one.error))),
     ],
-  );
+  });
   failPoint("work:released", releases);
   return counted?.due ?? 0;
 }
@@ -163,12 +184,13 @@ export async function fence(
   held: readonly (ThingKey & { readonly epoch: number })[],
 ): Promise<ThingKey[]> {
   if (held.length === 0) return [];
-  const rows = await tx.query<ThingKey>(
-    `select w.kind, w.id from work w
+  const rows = await tx.query<ThingKey>({
+    hot: true,
+    text: `select w.kind, w.id from work w
        join unnest($1::text[], $2::text[], $3::bigint[]) as h(kind, id, epoch) using (kind, id, epoch)
        order by w.kind, w.id for update of w`,
-    [held.map((one) => one.kind), held.map((one) => one.id), held.map((one) => one.epoch)],
-  );
+    values: [held.map((one) => one.kind), held.map((one) => one.id), held.map((one) => one.epoch)],
+  });
   return rows;
 }
 
@@ -202,11 +224,12 @@ export async function freeLeases(db: Queryable): Promise<void> {
 
 /** When the next thing falls due, as milliseconds from now; null when nothing will by itself. */
 export async function untilNextDue(db: Queryable, kinds: readonly string[]): Promise<number | null> {
-  const rows = await db.query<{ wait: number | null }>(
-    `select extract(epoch from ${DUE} - now())::float8 * 1000 as wait
+  const rows = await db.query<{ wait: number | null }>({
+    hot: true,
+    text: `select extract(epoch from ${DUE} - now())::float8 * 1000 as wait
        from work where ${OF_KINDS("$1")} and ${DUE} < 'infinity' order by ${DUE} limit 1`,
-    [kinds],
-  );
+    values: [kinds],
+  });
   return rows[0]?.wait ?? null;
 }
 

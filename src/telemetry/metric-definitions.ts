@@ -75,6 +75,17 @@ export const METRICS = {
     labels: [],
     doc: "Age of the oldest open writing transaction: watchers see nothing newer.",
   },
+  millwright_condition_look_seconds: {
+    type: "histogram",
+    labels: ["outcome"],
+    buckets: DEVICE_SECONDS,
+    doc: "Looks at machines to keep their conditions true, by what came of them.",
+  },
+  millwright_condition_lag_seconds: {
+    type: "gauge",
+    labels: [],
+    doc: "How long the machine that has waited longest is overdue for a look. Grows when the fleet is too large for `conditions.rate`.",
+  },
   millwright_watchers: { type: "gauge", labels: [], doc: "Open event streams on this replica." },
   millwright_device_call_seconds: {
     type: "histogram",

@@ -21,6 +21,12 @@ export const observeEngine = (metrics: Metrics) => ({
   leaseLost: (kind: string) => metrics.count("millwright_leases_lost_total", { kind }),
 });
 
+/** Fits `ReconcilerObserver`. */
+export const observeLooks = (metrics: Metrics) => ({
+  looked: ({ outcome, took }: { outcome: string; took: Duration }) =>
+    metrics.observe("millwright_condition_look_seconds", { outcome }, inSeconds(took)),
+});
+
 interface DeviceCall {
   readonly address: string;
   readonly operation: string;

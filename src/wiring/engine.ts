@@ -1,6 +1,6 @@
 import { once } from "node:events";
-import type { Capability } from "../capabilities/provider.ts";
 import type { Config } from "../config.ts";
+import { ConditionReconciler } from "../engine/condition-reconciler.ts";
 import { Controller } from "../engine/controller.ts";
 import { runRetention } from "../engine/retention.ts";
 import { superviseLoops } from "../engine/supervisor.ts";
@@ -9,23 +9,29 @@ import { JournalTail } from "../engine/watch.ts";
 import type { Log } from "../kernel/log.ts";
 import { createBmcGateway } from "../providers/bmc-gateway.ts";
 import { createRedfishProvider } from "../providers/redfish/redfish-provider.ts";
+import type { Runbooks } from "../runs/runbooks.ts";
 import { allSteps } from "../runs/steps/index.ts";
 import { allThings } from "../store/all-things.ts";
+import { measureLooks } from "../store/condition-looks.ts";
 import type { Database } from "../store/database.ts";
 import type { EventSource } from "../store/event-source.ts";
 import type { SecretStore } from "../store/secrets.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import { observeDeviceCalls, observeEngine } from "../telemetry/observers.ts";
+import { observeDeviceCalls, observeEngine, observeLooks } from "../telemetry/observers.ts";
 import { readCaCertificates } from "./ca-certificates.ts";
 import { wireHandlers } from "./handlers.ts";
-import { wireMachineHardware } from "./machine-hardware.ts";
+import { wireLookPlaces } from "./look-places.ts";
+import { type MachineHardware, wireMachineHardware } from "./machine-hardware.ts";
 import { loadRunbooks } from "./runbook-files.ts";
 import { createSignInLedger } from "./sign-in-ledger.ts";
+import { wireStepTargets } from "./step-targets.ts";
 
 export interface Engine {
   readonly events: EventSource;
-  /** What can be done with machines of a provider. */
-  capabilitiesOf(provider: string): ReadonlySet<Capability>;
+  /** What can be done with machines. */
+  readonly hardware: Pick<MachineHardware, "providers" | "capabilitiesOf">;
+  /** The scripts that plans can name. */
+  readonly runbooks: Runbooks;
   /** Why the engine is not doing its work; null when it is. */
   trouble(): string | null;
   stop(): Promise<void>;
@@ -43,11 +49,11 @@ export interface EngineWiring {
 
 /** All loops of one replica, with the hardware below them. */
 export function startEngine({ db, secrets, log, metrics, replica, config, mayReach }: EngineWiring): Engine {
-  const gateway = createBmcGateway({
-    concurrency: config.bmc.perBmcConcurrency,
-    observer: observeDeviceCalls(metrics, log),
-    ledger: createSignInLedger(db, secrets, log),
-  });
+  const observed = { observer: observeDeviceCalls(metrics, log), ledger: createSignInLedger(db, secrets, log) };
+  const gateway = createBmcGateway({ concurrency: config.bmc.perBmcConcurrency, ...observed });
+  // A service answers for as many machines as it has in its care.
+  const services = createBmcGateway({ concurrency: 16, queueLimit: 4_096, ...observed });
+  const { provider: speed } = config.fake;
   const { caFile } = config.bmc;
   const redfish = {
     gateway,
@@ -55,7 +61,13 @@ export function startEngine({ db, secrets, log, metrics, replica, config, mayRea
     ...(caFile !== null && { caCertificates: readCaCertificates(caFile, "bmc.ca_file") }),
   };
   const provider = createRedfishProvider(redfish);
-  const hardware = wireMachineHardware(redfish);
+  const hardware = wireMachineHardware({
+    ...redfish,
+    services,
+    ipmi: config.ipmi,
+    ...(speed !== "off" && { fake: { speed, failures: config.fake.fail } }),
+  });
+  const runbooks = loadRunbooks(config.scripts.directory);
   const controller = new Controller({
     db,
     stores: allThings,
@@ -70,8 +82,22 @@ export function startEngine({ db, secrets, log, metrics, replica, config, mayRea
       provider,
       monitorEvery: config.monitor.interval,
       exploreEvery: config.explorer.interval,
-      runs: { hardware, steps: allSteps, runbooks: loadRunbooks(), instance: replica },
+      runs: { hardware, steps: allSteps, runbooks, instance: replica },
     }),
+  });
+  const conditions = new ConditionReconciler({
+    db,
+    stores: allThings,
+    log,
+    owner: replica,
+    interval: config.conditions.interval,
+    rate: config.conditions.rate,
+    observer: observeLooks(metrics),
+    placesOf: wireLookPlaces({ db, hardware, targetsOf: wireStepTargets({ db, secrets, runbooks }) }),
+  });
+  metrics.collectWith(async () => {
+    const { lagSeconds } = await measureLooks(db);
+    return { millwright_condition_lag_seconds: [{ labels: {}, value: lagSeconds }] };
   });
   const tail = new JournalTail({ db, log, most: config.watch.most });
   metrics.collectWith(async () => ({ millwright_watchers: [{ labels: {}, value: tail.followers }] }));
@@ -82,6 +108,7 @@ export function startEngine({ db, secrets, log, metrics, replica, config, mayRea
   const loops = superviseLoops(
     {
       controller: (signal) => controller.run(signal),
+      conditions: (signal) => conditions.run(signal),
       events: (signal) => tail.run(signal),
       notifications: async (signal) => {
         await db.listen("millwright", nudgeAll, signal); // from here on it lives, and heals, by itself
@@ -94,13 +121,15 @@ export function startEngine({ db, secrets, log, metrics, replica, config, mayRea
   );
   return {
     events: tail,
-    capabilitiesOf: hardware.capabilitiesOf,
+    hardware,
+    runbooks,
     trouble: loops.trouble,
     async stop() {
       await loops.stop();
       await provider.close();
       await hardware.close();
       gateway.close();
+      services.close();
     },
   };
 }

@@ -1,7 +1,8 @@
 import type { BmcTarget, TlsTrust } from "../capabilities/bmc-target.ts";
+import type { ClusterTarget } from "../capabilities/cluster-target.ts";
 import type { Provider } from "../capabilities/provider.ts";
-import { createBatcher } from "../engine/batcher.ts";
 import type { HandlerOf, StateHandler } from "../engine/look.ts";
+import { createBatcher } from "../kernel/batcher.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import type { Duration } from "../kernel/duration.ts";
 import { AppError, StepFailure } from "../kernel/errors.ts";
@@ -9,7 +10,8 @@ import type { Thing } from "../kernel/lifecycle.ts";
 import type { Outcome } from "../kernel/outcome.ts";
 import type { ExpectedPowerShelf } from "../lifecycles/expected-power-shelf/expected-power-shelf.ts";
 import { type ExplorerContext, expectedPowerShelfHandlers } from "../lifecycles/expected-power-shelf/handlers.ts";
-import { machineHandlers } from "../lifecycles/machine/handlers.ts";
+import { type MachineContext, machineHandlers } from "../lifecycles/machine/handlers.ts";
+import type { Machine } from "../lifecycles/machine/machine.ts";
 import { type PowerShelfContext, powerShelfHandlers } from "../lifecycles/power-shelf/handlers.ts";
 import type { PowerShelf } from "../lifecycles/power-shelf/power-shelf.ts";
 import { BegunActions } from "../runs/begun-actions.ts";
@@ -17,11 +19,13 @@ import { type RunContext, runHandlers } from "../runs/executor.ts";
 import type { RunThing } from "../runs/lifecycle.ts";
 import type { Runbooks } from "../runs/runbooks.ts";
 import type { AnyStep } from "../runs/step.ts";
+import type { StepTargets } from "../runs/targets.ts";
 import { type BmcCredentials, getBmcCredentials } from "../store/bmc-credentials.ts";
 import type { Database } from "../store/database.ts";
 import type { SecretStore } from "../store/secrets.ts";
+import { withFakeEndpoints } from "./fake-machines.ts";
 import type { MachineHardware } from "./machine-hardware.ts";
-import { stepTargets } from "./step-targets.ts";
+import { wireStepTargets } from "./step-targets.ts";
 
 export interface HandlerWiring {
   readonly db: Database;
@@ -75,24 +79,42 @@ export function wireHandlers({
     exploreEvery,
     target: () => signIn(explorerTarget(expected), expected.bmc.mac),
   });
-  const begun = new BegunActions();
-  const runContext = (run: RunThing, { hardware, steps, runbooks, instance }: RunWiring): Omit<RunContext, "call"> => {
-    const { provider: name } = run.machine.spec;
-    return {
+  const targetsOf = runs && wireStepTargets({ db, secrets, runbooks: runs.runbooks });
+  const machineContext = (machine: Machine): Omit<MachineContext, "call"> => ({
+    provider: runs?.hardware.providerOf(machine.spec) ?? { name: machine.spec.provider, can: {} },
+    cluster: async (name = "") => targetsOf && clusterOnRecord(targetsOf(machine), name),
+  });
+  const runContextOf = ({ hardware, steps, runbooks, instance }: RunWiring) => {
+    const begun = new BegunActions();
+    const targetsForSteps = wireStepTargets({ db, secrets, runbooks });
+    return ({ machine }: RunThing): Omit<RunContext, "call"> => ({
       clock,
       steps,
       instance,
       begun,
-      provider: hardware.providerOf(name) ?? { name, can: {} },
-      targets: stepTargets({ db, secrets, runbooks }, run.machine),
-    };
+      provider: hardware.providerOf(machine.spec) ?? { name: machine.spec.provider, can: {} },
+      targets: targetsForSteps(machine),
+    });
   };
   return new Map<string, HandlerOf>([
     ["power_shelf", withContext(powerShelfHandlers, shelfContext)],
     ["expected_power_shelf", withContext(expectedPowerShelfHandlers, explorerContext)],
-    ["machine", withContext(machineHandlers, () => ({}))],
-    ...(runs ? [["run", withContext(runHandlers, (run: RunThing) => runContext(run, runs))] as const] : []),
+    ["machine", withContext(machineHandlers, machineContext)],
+    ...(runs ? [["run", withContext(runHandlers, runContextOf(runs), onFakeEndpoints)] as const] : []),
   ]);
+}
+
+const onFakeEndpoints = (run: RunThing): RunThing => ({ ...run, machine: withFakeEndpoints(run.machine) });
+
+/** Undefined for one that is not on record. One that is there and cannot be read is a reason to wait. */
+async function clusterOnRecord(targets: StepTargets, name: string): Promise<ClusterTarget | undefined> {
+  try {
+    return await targets.cluster(name);
+  } catch (error) {
+    if (error instanceof StepFailure) return undefined;
+    if (error instanceof AppError && error.kind !== "unavailable") throw new StepFailure("retry", error.message);
+    throw error;
+  }
 }
 
 const trustOf = ({ bmc, facts }: PowerShelf): TlsTrust => trust(bmc.trust, facts.certificateFingerprint);
@@ -119,11 +141,13 @@ const trust = (mode: TlsTrust["mode"], fingerprint: string | null): TlsTrust =>
 function withContext<T extends Thing, C>(
   handlers: { readonly [state: string]: ((thing: T, context: C) => Promise<Outcome>) | undefined },
   contextOf: (thing: T) => Omit<C, "call">,
+  asSeenBy: (thing: T) => T = (thing) => thing,
 ): HandlerOf {
   return (state) => {
     const handler = handlers[state];
     if (!handler) return undefined;
-    const wired: StateHandler = (thing, { call }) => handler(thing as T, { ...contextOf(thing as T), call } as C);
+    const wired: StateHandler = (thing, { call }) =>
+      handler(asSeenBy(thing as T), { ...contextOf(thing as T), call } as C);
     return wired;
   };
 }

@@ -1,34 +1,76 @@
 import type { Capabilities, Capability, Provider } from "../capabilities/provider.ts";
+import { bmcProtocolOf } from "../lifecycles/machine/endpoint.ts";
+import type { MachineProvider, MachineSpec } from "../lifecycles/machine/machine.ts";
 import type { BmcGateway } from "../providers/bmc-gateway.ts";
+import { createFakeProvider, type FakeProviderOptions } from "../providers/fake/fake-provider.ts";
+import { createIpmiProvider, type IpmiProviderOptions } from "../providers/ipmi/ipmi-provider.ts";
+import { createIronicProvider } from "../providers/ironic/ironic-provider.ts";
 import { createKubernetesProvider } from "../providers/kubernetes/kubernetes-provider.ts";
 import { createRedfishMachineProvider } from "../providers/redfish/redfish-machine-provider.ts";
 import { createSshProvider } from "../providers/ssh/ssh-provider.ts";
 
-/** The ways to reach machines, by the word that `machine.spec.provider` uses. */
+/** What of a machine's spec decides how it is worked on. */
+export type MachineAccess = Pick<MachineSpec, "provider" | "bmc">;
+
+/** The ways to reach machines. */
 export interface MachineHardware {
-  providerOf(name: string): Provider | undefined;
-  capabilitiesOf(name: string): ReadonlySet<Capability>;
+  /** What machines may name as their provider here. */
+  readonly providers: readonly MachineProvider[];
+  /** Undefined: the machine names a provider that this server does not have. */
+  providerOf(spec: MachineAccess): Provider | undefined;
+  capabilitiesOf(spec: MachineAccess): ReadonlySet<Capability>;
   close(): Promise<void>;
 }
 
 export interface MachineHardwareOptions {
+  /** Machines that exist in this process alone. Absent: there are none. */
+  readonly fake?: FakeProviderOptions;
   readonly gateway: BmcGateway;
+  /** For services that have many machines in their care, and bear more at once than a BMC. Absent: the same. */
+  readonly services?: BmcGateway;
   readonly mayReach: (address: string) => boolean;
   readonly caCertificates?: readonly string[];
+  readonly ipmi?: Pick<IpmiProviderOptions, "command" | "cipher" | "bootMode">;
 }
 
-/** A datacentre that we control: BMCs over Redfish, operating systems over SSH, clusters over the Kubernetes API. */
+/** How the machine itself is worked on from outside, by the word that `machine.spec.provider` uses. */
+type Ways = Partial<Record<MachineProvider, (spec: MachineAccess) => Partial<Capabilities>>>;
+
+/**
+ * The providers differ in how they get at a machine from outside: through its BMC, or through a service that has it in its care.
+ * The operating system on it is reached over SSH and clusters through the Kubernetes API, whichever that is, unless the provider
+ * brings its own way.
+ */
 export function wireMachineHardware(options: MachineHardwareOptions): MachineHardware {
   const redfish = createRedfishMachineProvider(options);
+  const ironic = createIronicProvider({ ...options, gateway: options.services ?? options.gateway });
+  const ipmi = createIpmiProvider({ gateway: options.gateway, mayReach: options.mayReach, ...options.ipmi });
   const ssh = createSshProvider({ mayReach: options.mayReach });
-  const kubernetes = createKubernetesProvider();
-  const all: Partial<Capabilities> = { ...redfish.can, ...ssh.can, ...kubernetes.can };
-  const byName = new Map<string, Provider>(["datacenter", "redfish"].map((name) => [name, { name, can: all }]));
+  const kubernetes = createKubernetesProvider({ mayReach: options.mayReach });
+  const fake = options.fake && createFakeProvider(options.fake);
+  const bmcs = { redfish: redfish.can, ipmi: ipmi.can } as const;
+  const ways: Ways = {
+    datacenter: (spec) => bmcs[bmcProtocolOf(spec)],
+    redfish: () => bmcs.redfish,
+    ipmi: () => bmcs.ipmi,
+    ironic: () => ironic.can,
+    ...(fake && { fake: () => fake.can }),
+  };
+
+  const providerOf = (spec: MachineAccess): Provider | undefined => {
+    const name = spec.provider;
+    const way = Object.hasOwn(ways, name) ? ways[name as MachineProvider] : undefined;
+    // A fake machine is fake throughout: nothing of it leads to a real one.
+    const inside = name === "fake" ? {} : { ...ssh.can, ...kubernetes.can };
+    return way && { name, can: { ...inside, ...way(spec) } };
+  };
   return {
-    providerOf: (name) => byName.get(name),
-    capabilitiesOf: (name) => new Set(Object.keys(byName.get(name)?.can ?? {}) as Capability[]),
+    providers: Object.keys(ways) as MachineProvider[],
+    providerOf,
+    capabilitiesOf: (spec) => new Set(Object.keys(providerOf(spec)?.can ?? {}) as Capability[]),
     async close() {
       await redfish.close();
+      ironic.close();
       ssh.close();
       kubernetes.close();
     },

@@ -1,11 +1,22 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { messageOf } from "../kernel/errors.ts";
 import { Runbooks } from "../runs/runbooks.ts";
 
 const SHIPPED = join(import.meta.dirname, "..", "..", "runbooks");
 
-/** The scripts that come with Millwright. */
-export function loadRunbooks(directory = SHIPPED): Runbooks {
+/** The scripts that come with Millwright, and those of the site: what is there when the server starts. */
+export function loadRunbooks(directory: string | null = null): Runbooks {
+  const shipped = readScripts(SHIPPED);
+  if (directory === null) return new Runbooks(shipped);
+  try {
+    return new Runbooks(shipped, readScripts(directory));
+  } catch (error) {
+    throw new Error(`scripts.directory: the scripts in ${directory} cannot be used: ${messageOf(error)}`);
+  }
+}
+
+function readScripts(directory: string): Readonly<Record<string, string>> {
   const files = readdirSync(directory).filter((name) => name.endsWith(".sh"));
-  return new Runbooks(Object.fromEntries(files.map((name) => [name, readFileSync(join(directory, name), "utf8")])));
+  return Object.fromEntries(files.map((name) => [name, readFileSync(join(directory, name), "utf8")]));
 }

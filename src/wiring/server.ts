@@ -17,6 +17,7 @@ import { seconds } from "../kernel/duration.ts";
 import type { Log } from "../kernel/log.ts";
 import { allSteps } from "../runs/steps/index.ts";
 import type { ServiceDeps } from "../services/deps.ts";
+import { cancelActiveRuns, untilRunsEnded } from "../services/run-shutdown.ts";
 import { verifyToken } from "../services/tokens.ts";
 import { allThings } from "../store/all-things.ts";
 import { type Database, openDatabase } from "../store/database.ts";
@@ -29,7 +30,6 @@ import { createMetrics } from "../telemetry/metrics.ts";
 import { observeRpc } from "../telemetry/observers.ts";
 import { writeEndpointsFile } from "./endpoints-file.ts";
 import { type Engine, startEngine } from "./engine.ts";
-import { loadRunbooks } from "./runbook-files.ts";
 import { Undo } from "./undo.ts";
 
 /** How often the health service learns whether we are ready. */
@@ -60,7 +60,6 @@ export async function startServer({ config, log, version, signal }: ServerOption
     const db = await openStore(config, log, signal, undo);
     const secrets = openSecretStore({ keyFile: config.secretKeyFile ?? join(config.dataDir, "secret-key") });
     await secrets.checkKeys(db);
-    const deps: ServiceDeps = { db, stores: allThings, secrets, maxFindByIds: config.maxFindByIds };
     const metrics = createMetrics({
       processMetrics: true,
       onCollectFailure: (message) => log.warn({ message }, "fleet metrics could not be read"),
@@ -77,9 +76,17 @@ export async function startServer({ config, log, version, signal }: ServerOption
       mayReach: createAddressFilter(config.bmc.allowedNetworks),
     });
     undo.add("the engine", () => engine.stop());
+    const { providers } = engine.hardware;
+    const deps: ServiceDeps = { db, stores: allThings, secrets, maxFindByIds: config.maxFindByIds, providers };
+    // Once nobody can start runs here any more, and while the engine still ends them. A start that fails cancels nothing.
+    let isUp = false;
+    undo.add("the active runs", async () => {
+      if (isUp && config.shutdown.runs === "cancel") await cancelRuns(deps, config, log);
+    });
     const api = await startSurfaces({ config, log, version, deps, metrics, replica, engine }, undo);
     const file = writeEndpointsFile(config.dataDir, { http: api.httpUrl, grpc: api.grpcAddress });
     undo.add("the endpoints file", async () => file.remove());
+    isUp = true;
     return {
       ...api,
       deps,
@@ -90,6 +97,14 @@ export async function startServer({ config, log, version, signal }: ServerOption
     await undo.run();
     throw error;
   }
+}
+
+async function cancelRuns(deps: ServiceDeps, { shutdown }: Config, log: Log): Promise<void> {
+  const canceled = await cancelActiveRuns(deps);
+  if (canceled.length > 0) log.info({ runs: canceled.length }, "canceling the active runs");
+  const left = await untilRunsEnded(deps, canceled, shutdown.cancelWithin);
+  if (left.length > 0)
+    log.warn({ runs: left.length }, "runs were canceled, and have not ended yet; the next start ends them");
 }
 
 async function openStore(config: Config, log: Log, signal: AbortSignal, undo: Undo): Promise<Database> {
@@ -161,7 +176,7 @@ async function startSurfaces({ config, log, version, deps, metrics, replica, eng
     routes(router) {
       registerRoutes(router, {
         services: deps,
-        runs: { steps: allSteps, runbooks: loadRunbooks(), capabilitiesOf: engine.capabilitiesOf },
+        runs: { steps: allSteps, runbooks: engine.runbooks, capabilitiesOf: engine.hardware.capabilitiesOf },
         events: engine.events,
         system: { version, startedAt, replica },
         onTokenRevoked(id) {

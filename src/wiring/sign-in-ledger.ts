@@ -1,5 +1,5 @@
 import type { SignInAttempt, SignInLedger, SignInRejections } from "../capabilities/sign-in-ledger.ts";
-import { createBatcher } from "../engine/batcher.ts";
+import { createBatcher } from "../kernel/batcher.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Database } from "../store/database.ts";

@@ -1,13 +1,16 @@
+import type { ClusterTarget } from "../capabilities/cluster-target.ts";
+import { createBatcher } from "../kernel/batcher.ts";
 import { AppError, StepFailure } from "../kernel/errors.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import { targetOfKubeconfig } from "../providers/kubernetes/kubeconfig.ts";
 import type { Runbooks } from "../runs/runbooks.ts";
 import { bmcTargetOf, clusterNameOf, type StepTargets, sshTargetOf } from "../runs/targets.ts";
-import { getKubeconfig, listClusters } from "../store/clusters.ts";
+import { getKubeconfigs } from "../store/clusters.ts";
 import type { Database } from "../store/database.ts";
 import { listImages } from "../store/images.ts";
 import { getMachineBmcCredentials, getMachineSshCredentials } from "../store/machine-credentials.ts";
 import type { SecretStore } from "../store/secrets.ts";
+import { fakeTargets, isFake } from "./fake-machines.ts";
 
 export interface TargetWiring {
   readonly db: Database;
@@ -17,38 +20,64 @@ export interface TargetWiring {
 
 const missing = (message: string): StepFailure => new StepFailure("fail", message);
 
-/** Where the things are that the steps of a machine's runs work with, looked up when they are asked for. */
-export function stepTargets({ db, secrets, runbooks }: TargetWiring, machine: Machine): StepTargets {
-  return {
+/**
+ * Where the things are that the steps of a machine's runs work with, looked up when they are asked for: with one query for all
+ * that ask at the same time.
+ */
+export function wireStepTargets({ db, secrets, runbooks }: TargetWiring): (machine: Machine) => StepTargets {
+  const lookUp = <T>(run: (names: readonly string[]) => Promise<readonly T[]>) =>
+    createBatcher<string, T>({ most: 500, atOnce: 2, run });
+  const bmcCredentials = lookUp((ids) => getMachineBmcCredentials(db, secrets, ids));
+  const sshCredentials = lookUp((ids) => getMachineSshCredentials(db, secrets, ids));
+  const clusters = lookUp(async (names) => {
+    const kubeconfigs = await getKubeconfigs(db, secrets, [...new Set(names)]);
+    const targets = new Map([...kubeconfigs].map(([name, kubeconfig]) => [name, clusterOf(name, kubeconfig)]));
+    return names.map((name) => targets.get(name) ?? noCluster(name));
+  });
+  const images = lookUp(async (names) => {
+    const found = new Map((await listImages(db, { names: [...new Set(names)] })).map((image) => [image.name, image]));
+    return names.map((name) => found.get(name));
+  });
+  const targetsOf = (machine: Machine): StepTargets => ({
     async bmc() {
-      const [found] = await getMachineBmcCredentials(db, secrets, [machine.id]);
-      if (found === undefined || found instanceof AppError)
-        throw missing(found?.message ?? "there are no BMC credentials");
+      const found = await bmcCredentials.submit(machine.id);
+      if (found instanceof AppError) throw missing(found.message);
       return bmcTargetOf(machine, found);
     },
     async ssh() {
-      const [found] = await getMachineSshCredentials(db, secrets, [machine.id]);
-      if (found === undefined || found instanceof AppError)
-        throw missing(found?.message ?? "there are no SSH credentials");
+      const found = await sshCredentials.submit(machine.id);
+      if (found instanceof AppError) throw missing(found.message);
       return sshTargetOf(machine, { username: found.username, credentials: { privateKey: found.privateKey } });
     },
     async cluster(ref) {
-      const name = clusterNameOf(ref, machine);
-      const [cluster] = await listClusters(db, { names: [name] });
-      const kubeconfig = cluster && (await getKubeconfig(db, secrets, name));
-      if (!cluster || kubeconfig === undefined)
-        throw missing(`there is no cluster ${name}; create it with millwright cluster create`);
-      return targetOfKubeconfig(name, kubeconfig);
+      const found = await clusters.submit(clusterNameOf(ref, machine));
+      if (found instanceof Error) throw found;
+      return found;
     },
     async image(ref) {
-      const [image] = await listImages(db, { names: [ref] });
+      const image = await images.submit(ref);
       if (!image) throw missing(`there is no image ${ref}; create it with millwright image create`);
-      return { ref: image.name, digest: image.digest, location: image.location };
+      return { ref: image.name, digest: image.digest, location: image.location, kind: image.kind };
     },
     async script(ref) {
       const found = runbooks.find(ref);
       if (!found) throw missing(`there is no script ${ref}; known: ${runbooks.refs.join(", ")}`);
       return found;
     },
-  };
+  });
+  return (machine) => (isFake(machine) ? fakeTargets(machine, targetsOf(machine)) : targetsOf(machine));
+}
+
+const noCluster = (name: string): StepFailure =>
+  missing(`there is no cluster ${name}; create it with millwright cluster create`);
+
+/** An error is an answer here: one that cannot be read spoils no other. */
+function clusterOf(name: string, kubeconfig: string | AppError): ClusterTarget | AppError {
+  if (kubeconfig instanceof AppError) return kubeconfig;
+  try {
+    return targetOfKubeconfig(name, kubeconfig);
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
 }

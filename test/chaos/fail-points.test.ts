@@ -65,12 +65,14 @@ const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
     "plans:written",
     "secrets:put",
     "secrets:removed",
+    "sign-in-ledger:lifted",
     "sign-in-ledger:noted",
     "tokens:created",
     "tokens:revoked",
     "withdrawals:written",
   ],
   "test/chaos/run-kills.test.ts": ["run-logs:appended"],
+  "test/chaos/machine-conditions.test.ts": ["condition-looks:claimed", "condition-looks:released"],
   "test/integration/store/migrate.test.ts": ["migrate:applied"],
 };
 /** Where the caller's own transaction dies with the server: then there is no request, and the caller asks again. */

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { DescService } from "@bufbuild/protobuf";
-import { type Client, createClient } from "@connectrpc/connect";
+import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import {
   type LogChunk,
   MachineService,
@@ -19,8 +19,11 @@ import { Controller } from "../../src/engine/controller.ts";
 import { JournalTail } from "../../src/engine/watch.ts";
 import { hours } from "../../src/kernel/duration.ts";
 import { silentLog } from "../../src/kernel/log.ts";
+import type { MachineSpec } from "../../src/lifecycles/machine/machine.ts";
 import { createBmcGateway } from "../../src/providers/bmc-gateway.ts";
+import type { FakeProviderOptions } from "../../src/providers/fake/fake-provider.ts";
 import { createRedfishProvider } from "../../src/providers/redfish/redfish-provider.ts";
+import type { Runbooks } from "../../src/runs/runbooks.ts";
 import type { AnyStep } from "../../src/runs/step.ts";
 import { allSteps } from "../../src/runs/steps/index.ts";
 import { createCluster } from "../../src/services/clusters.ts";
@@ -33,6 +36,7 @@ import { openSecretStore } from "../../src/store/secrets.ts";
 import { wireHandlers } from "../../src/wiring/handlers.ts";
 import { wireMachineHardware } from "../../src/wiring/machine-hardware.ts";
 import { loadRunbooks } from "../../src/wiring/runbook-files.ts";
+import { createSignInLedger } from "../../src/wiring/sign-in-ledger.ts";
 import { startApi } from "../integration/api/api-under-test.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 import { eventually } from "./eventually.ts";
@@ -48,6 +52,8 @@ export interface RunSurface extends TestDatabase {
   readonly lifecycle: Client<typeof MachineLifecycleService>;
   readonly plans: Client<typeof PlanCatalogService>;
   client<S extends DescService>(service: S): Client<S>;
+  /** For whoever makes clients of their own, such as the command line. */
+  readonly transport: Transport;
   /** A machine on record without endpoints. */
   addMachine(id: string, provider?: string): Promise<string>;
   /** Waits until the run has ended, and returns it. */
@@ -59,11 +65,17 @@ export interface RunSurface extends TestDatabase {
 
 export interface RunSurfaceOptions {
   /** Absent: what the real providers can. */
-  readonly capabilitiesOf?: (provider: string) => ReadonlySet<Capability>;
+  readonly capabilitiesOf?: (spec: MachineSpec) => ReadonlySet<Capability>;
+  /** Machines of provider `fake`. Absent: there are none. */
+  readonly fake?: FakeProviderOptions;
+  /** How many things the controller looks at at a time. Absent: as many as usual. */
+  readonly inFlight?: number;
   /** Carries runs out. */
   readonly controller?: boolean;
   /** Absent: the real ones. */
   readonly steps?: ReadonlyMap<string, AnyStep>;
+  /** Absent: the shipped ones. */
+  readonly runbooks?: Runbooks;
 }
 
 export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<RunSurface> {
@@ -73,9 +85,13 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
   const secrets = openSecretStore({ keyFile: join(directory, "secret.key") });
   const deps: ServiceDeps = { db, stores: allThings, secrets, maxFindByIds: 100 };
   const steps = options.steps ?? allSteps;
-  const runbooks = loadRunbooks();
-  const gateway = createBmcGateway();
-  const hardware = wireMachineHardware({ gateway, mayReach: () => true });
+  const runbooks = options.runbooks ?? loadRunbooks();
+  const gateway = createBmcGateway({ ledger: createSignInLedger(db, secrets, silentLog) });
+  const hardware = wireMachineHardware({
+    gateway,
+    mayReach: () => true,
+    ...(options.fake && { fake: options.fake }),
+  });
   const provider = createRedfishProvider({ gateway });
   const stop = new AbortController();
   const events = new JournalTail({ db, log: silentLog });
@@ -83,6 +99,7 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
     db,
     stores: allThings,
     log: silentLog,
+    ...(options.inFlight !== undefined && { inFlight: options.inFlight }),
     handlers: wireHandlers({
       db,
       secrets,
@@ -125,6 +142,7 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
     lifecycle: createClient(MachineLifecycleService, transport),
     plans: createClient(PlanCatalogService, transport),
     client: (service) => createClient(service, transport),
+    transport,
     async addMachine(id, machineProvider = "") {
       await machines.registerMachine({ machine: { machineId: id, spec: { provider: machineProvider } } });
       return id;
@@ -240,15 +258,12 @@ export async function putSiteOnRecord(deps: ServiceDeps, control: Control): Prom
       sshPrivateKey: one.ssh_private_key,
     });
   }
-  const [cluster] = await control<{ name: string; api_url: string; kubeconfig: string }[]>("GET", "/clusters");
-  if (!cluster) throw new Error("the simulator has no cluster");
-  // `cluster-a` and `ubuntu-22.04` are what the sample plan of the specification names.
-  for (const name of [cluster.name, "cluster-a"])
-    await createCluster(deps, tester, { name, apiUrl: cluster.api_url, kubeconfig: cluster.kubeconfig });
-  const [image] = await control<{ ref: string; digest: string; url: string }[]>("GET", "/images");
-  if (!image) throw new Error("the simulator has no image");
-  for (const name of [image.ref, "ubuntu-22.04"])
-    await createImage(deps, tester, { name, kind: "iso", location: image.url, digest: image.digest, successProof: "" });
+  const clusters = await control<{ name: string; api_url: string; kubeconfig: string }[]>("GET", "/clusters");
+  for (const { name, api_url, kubeconfig } of clusters)
+    await createCluster(deps, tester, { name, apiUrl: api_url, kubeconfig });
+  const images = await control<{ ref: string; digest: string; url: string }[]>("GET", "/images");
+  for (const { ref, digest, url } of images)
+    await createImage(deps, tester, { name: ref, kind: "iso", location: url, digest, successProof: "" });
   return simulated;
 }
 

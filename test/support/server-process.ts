@@ -12,6 +12,7 @@ export interface ServerOptions {
   /** Absent: the embedded database. */
   readonly databaseUrl?: string;
   readonly env?: Readonly<Record<string, string>>;
+  readonly flags?: readonly string[];
 }
 
 export interface Answer<T = unknown> {
@@ -38,7 +39,7 @@ export interface ServerProcess {
 export function spawnServer(bench: ProcessBench, options: ServerOptions): StartedProcess {
   return bench.start({
     command: join(ROOT, "bin", "millwright"),
-    args: [options.command, "--data-dir", dataDirOf(bench, options)],
+    args: [options.command, "--data-dir", dataDirOf(bench, options), ...(options.flags ?? [])],
     env: {
       MILLWRIGHT_HTTP_LISTEN: "127.0.0.1:0",
       MILLWRIGHT_GRPC_LISTEN: "127.0.0.1:0",

@@ -1,23 +1,29 @@
+import type { Capability } from "../../src/capabilities/provider.ts";
 import { forgetOld } from "../../src/engine/retention.ts";
 import { hours } from "../../src/kernel/duration.ts";
 import { silentLog } from "../../src/kernel/log.ts";
+import { allSteps } from "../../src/runs/steps/index.ts";
 import { createCluster } from "../../src/services/clusters.ts";
 import type { ServiceDeps } from "../../src/services/deps.ts";
 import { insertPowerShelfHealthReport, removePowerShelfHealthReport } from "../../src/services/health-reports.ts";
 import { createImage } from "../../src/services/images.ts";
 import { registerMachine, type SpecInput } from "../../src/services/machines.ts";
 import { createPlan } from "../../src/services/plans.ts";
+import { setPowerShelfCredentials } from "../../src/services/power-shelf-credentials.ts";
 import {
   createPowerShelf,
   deletePowerShelf,
   forceDeletePowerShelf,
   setPowerShelfMaintenance,
 } from "../../src/services/power-shelves.ts";
+import { startNextAttempt } from "../../src/services/run-actions.ts";
+import { type RunDeps, startRun } from "../../src/services/runs.ts";
 import { createToken, revokeToken } from "../../src/services/tokens.ts";
 import { allThings } from "../../src/store/all-things.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { openSecretStore } from "../../src/store/secrets.ts";
 import { noteRejected, openSignInDigest } from "../../src/store/sign-in-ledger.ts";
+import { loadRunbooks } from "../../src/wiring/runbook-files.ts";
 
 const caller = { name: "tester", roles: ["admin"], address: null };
 const shelf = {
@@ -49,12 +55,21 @@ const spec: SpecInput = {
 };
 const image = { kind: "iso", location: "http://192.0.2.1/a.iso", digest: `sha256:${"0".repeat(64)}`, successProof: "" };
 
+const runDeps = (deps: ServiceDeps): RunDeps => ({
+  ...deps,
+  steps: allSteps,
+  runbooks: loadRunbooks(),
+  capabilitiesOf: () => new Set<Capability>(["reset", "machine", "exec"]),
+});
+
 /** What callers, and the clock, have written to the database outside the controller's own work. */
 export const WRITES = {
   "create shelf one": (deps) =>
     createPowerShelf(deps, caller, { ...shelf, id: "one", bmcMac: "02:00:00:00:00:01", requestId: "request-1" }),
   "create shelf two": (deps) =>
     createPowerShelf(deps, caller, { ...shelf, id: "two", bmcMac: "02:00:00:00:00:02", requestId: "request-2" }),
+  "give shelf one its credentials again": (deps) =>
+    setPowerShelfCredentials(deps, caller, { id: "one", bmcUsername: "root", bmcPassword: "wrong" }),
   "mark shelf one for deletion": (deps) => deletePowerShelf(deps, caller, "one"),
   "ask for maintenance of shelf one": (deps) =>
     setPowerShelfMaintenance(deps, caller, { powerShelfIds: ["one"], operation: "power_off", reference: undefined }),
@@ -72,6 +87,13 @@ export const WRITES = {
   "register a machine": (deps) => registerMachine(deps, caller, { id: "m-1", labels: {}, spec }),
   "replace its MAC addresses": (deps) =>
     registerMachine(deps, caller, { id: "m-1", labels: {}, spec: { ...spec, macAddresses: ["02:00:00:00:00:13"] } }),
+  "start a run": (deps) =>
+    startRun(runDeps(deps), caller, { requestId: "start", machineId: "m-1", type: "REBOOT", planId: "", params: {} }),
+  "fail the run": ({ db }) => db.execute("update runs set state = 'FAILED' where attempt = 1"),
+  "retry the run": async (deps) => {
+    const [run] = await deps.db.query<{ id: string }>("select id from runs where attempt = 1");
+    await startNextAttempt(runDeps(deps), caller, "retry", { runId: run?.id ?? "", requestId: "retry" });
+  },
   "create a plan": (deps) =>
     createPlan(deps, caller, {
       planId: "mine",

@@ -252,7 +252,7 @@ export declare const GetRunRequestSchema: GenMessage<GetRunRequest>;
 export declare type ListRunsRequest = Message<"baremetal.v1.ListRunsRequest"> & {
   /**
    * As in ListMachinesRequest, such as machine_id=m-1 AND phase IN (PENDING, RUNNING). Fields: run_id, machine_id, phase, type,
-   * plan_id, request_id, job_id. Empty admits all.
+   * plan_id, request_id, job_id, job_state, action. Empty admits all.
    *
    * @generated from field: string filter = 1;
    */
@@ -649,6 +649,13 @@ export declare type MachineStatus = Message<"baremetal.v1.MachineStatus"> & {
    * @generated from field: string last_run_id = 17;
    */
   lastRunId: string;
+
+  /**
+   * Where it is reached since a run gave it another address; empty while that is where spec.ssh_endpoint says.
+   *
+   * @generated from field: string ssh_moved_to = 18;
+   */
+  sshMovedTo: string;
 };
 
 /**
@@ -1369,6 +1376,35 @@ export declare type Run = Message<"baremetal.v1.Run"> & {
    * @generated from field: int64 version = 31;
    */
   version: bigint;
+
+  /**
+   * How this attempt came about: start, retry, resume, rerun, restart_clean or adopt.
+   *
+   * @generated from field: string action = 32;
+   */
+  action: string;
+
+  /**
+   * Where the job is: pending, running, compensating (a cancel is being carried out), completed, reconciled (adopted as it was
+   * found), failed_retryable, failed_manual_intervention or cancelled. Only the latest attempt speaks for its job: empty for others.
+   *
+   * @generated from field: string job_state = 33;
+   */
+  jobState: string;
+
+  /**
+   * The attempt after this one; empty for the latest.
+   *
+   * @generated from field: string next_run_id = 34;
+   */
+  nextRunId: string;
+
+  /**
+   * That people have taken the failed job over; absent when they have not.
+   *
+   * @generated from field: baremetal.v1.ManualMark manual = 35;
+   */
+  manual?: ManualMark | undefined;
 };
 
 /**
@@ -1418,6 +1454,36 @@ export enum Run_Phase {
  * Describes the enum baremetal.v1.Run.Phase.
  */
 export declare const Run_PhaseSchema: GenEnum<Run_Phase>;
+
+/**
+ * That people have taken a failed job over.
+ *
+ * @generated from message baremetal.v1.ManualMark
+ */
+export declare type ManualMark = Message<"baremetal.v1.ManualMark"> & {
+  /**
+   * @generated from field: google.protobuf.Timestamp at = 1;
+   */
+  at?: Timestamp | undefined;
+
+  /**
+   * @generated from field: string by = 2;
+   */
+  by: string;
+
+  /**
+   * What is wrong and who sees to it.
+   *
+   * @generated from field: string comment = 3;
+   */
+  comment: string;
+};
+
+/**
+ * Describes the message baremetal.v1.ManualMark.
+ * Use `create(ManualMarkSchema)` to create a new message.
+ */
+export declare const ManualMarkSchema: GenMessage<ManualMark>;
 
 /**
  * Why a run failed.
@@ -1784,8 +1850,9 @@ export declare const RunService: GenService<{
     output: typeof RunSchema;
   },
   /**
-   * Streams the changes of all runs that satisfy the filter, each once and in order. Without a cursor it begins with one snapshot
-   * of each active run. A reader that falls behind loses nothing.
+   * Streams the changes of all runs that satisfy the filter, each once and in order; also the change by which a run ceases to
+   * satisfy it (with phase=RUNNING: its end). Without a cursor it begins with one snapshot of each active run. A reader that falls
+   * behind loses nothing.
    *
    * @generated from rpc baremetal.v1.RunService.WatchRuns
    */

@@ -157,6 +157,14 @@ export declare type RetryRunRequest = Message<"millwright.v1.RetryRunRequest"> &
    * @generated from field: string request_id = 2;
    */
   requestId: string;
+
+  /**
+   * Take scripts that have changed since the run was started as they are now. Otherwise such a change is FAILED_PRECONDITION: the
+   * rest of a plan done by other scripts than its beginning is seldom what was meant.
+   *
+   * @generated from field: bool take_new_scripts = 3;
+   */
+  takeNewScripts: boolean;
 };
 
 /**
@@ -266,6 +274,88 @@ export declare type RerunRunResponse = Message<"millwright.v1.RerunRunResponse">
 export declare const RerunRunResponseSchema: GenMessage<RerunRunResponse>;
 
 /**
+ * @generated from message millwright.v1.RestartRunCleanRequest
+ */
+export declare type RestartRunCleanRequest = Message<"millwright.v1.RestartRunCleanRequest"> & {
+  /**
+   * @generated from field: string run_id = 1;
+   */
+  runId: string;
+
+  /**
+   * Makes the call safe to repeat. Required.
+   *
+   * @generated from field: string request_id = 2;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message millwright.v1.RestartRunCleanRequest.
+ * Use `create(RestartRunCleanRequestSchema)` to create a new message.
+ */
+export declare const RestartRunCleanRequestSchema: GenMessage<RestartRunCleanRequest>;
+
+/**
+ * @generated from message millwright.v1.RestartRunCleanResponse
+ */
+export declare type RestartRunCleanResponse = Message<"millwright.v1.RestartRunCleanResponse"> & {
+  /**
+   * The new run.
+   *
+   * @generated from field: baremetal.v1.Run run = 1;
+   */
+  run?: Run | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.RestartRunCleanResponse.
+ * Use `create(RestartRunCleanResponseSchema)` to create a new message.
+ */
+export declare const RestartRunCleanResponseSchema: GenMessage<RestartRunCleanResponse>;
+
+/**
+ * @generated from message millwright.v1.AdoptRunRequest
+ */
+export declare type AdoptRunRequest = Message<"millwright.v1.AdoptRunRequest"> & {
+  /**
+   * @generated from field: string run_id = 1;
+   */
+  runId: string;
+
+  /**
+   * Makes the call safe to repeat. Required.
+   *
+   * @generated from field: string request_id = 2;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message millwright.v1.AdoptRunRequest.
+ * Use `create(AdoptRunRequestSchema)` to create a new message.
+ */
+export declare const AdoptRunRequestSchema: GenMessage<AdoptRunRequest>;
+
+/**
+ * @generated from message millwright.v1.AdoptRunResponse
+ */
+export declare type AdoptRunResponse = Message<"millwright.v1.AdoptRunResponse"> & {
+  /**
+   * The new run.
+   *
+   * @generated from field: baremetal.v1.Run run = 1;
+   */
+  run?: Run | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.AdoptRunResponse.
+ * Use `create(AdoptRunResponseSchema)` to create a new message.
+ */
+export declare const AdoptRunResponseSchema: GenMessage<AdoptRunResponse>;
+
+/**
  * @generated from message millwright.v1.MarkRunManualRequest
  */
 export declare type MarkRunManualRequest = Message<"millwright.v1.MarkRunManualRequest"> & {
@@ -307,8 +397,10 @@ export declare const MarkRunManualResponseSchema: GenMessage<MarkRunManualRespon
 /**
  * What people do with runs beyond starting and canceling them.
  *
- * RetryRun, ResumeRun and RerunRun start the next attempt at the same job: a new run with the same job_id. They obey the rules of
- * StartRun: repeating the call with the same request_id returns the same run, and a machine has one active run.
+ * RetryRun, ResumeRun, RerunRun, RestartRunClean and AdoptRun start the next attempt at the same job: a new run with the same
+ * job_id and the plan of the first. They obey the rules of StartRun: repeating the call with the same request_id returns the same
+ * run, a machine has one active run, and what its provider must be able to do is checked again. Only the latest attempt at a job can
+ * be acted on: FAILED_PRECONDITION otherwise, which names the latest.
  *
  * @generated from service millwright.v1.RunActionsService
  */
@@ -345,7 +437,8 @@ export declare const RunActionsService: GenService<{
     output: typeof ResumeRunResponseSchema;
   },
   /**
-   * Does everything once more from the first step, with the plan as it was then. For a run that has ended.
+   * Does everything once more from the first step, with the plan as it was then and the scripts as they are now. For a run that has
+   * ended.
    *
    * @generated from rpc millwright.v1.RunActionsService.RerunRun
    */
@@ -353,6 +446,28 @@ export declare const RunActionsService: GenService<{
     methodKind: "unary";
     input: typeof RerunRunRequestSchema;
     output: typeof RerunRunResponseSchema;
+  },
+  /**
+   * First takes back what the attempt before began and could not prove, and lists what stays; then does everything from the first
+   * step, as RerunRun does. For a run that FAILED or was CANCELED.
+   *
+   * @generated from rpc millwright.v1.RunActionsService.RestartRunClean
+   */
+  restartRunClean: {
+    methodKind: "unary";
+    input: typeof RestartRunCleanRequestSchema;
+    output: typeof RestartRunCleanResponseSchema;
+  },
+  /**
+   * Only looks, and does nothing to the machine: when every step that is left is seen to be done, the run has SUCCEEDED and the job
+   * is reconciled; otherwise it has FAILED at the step that could not be proved. For a run that FAILED or was CANCELED.
+   *
+   * @generated from rpc millwright.v1.RunActionsService.AdoptRun
+   */
+  adoptRun: {
+    methodKind: "unary";
+    input: typeof AdoptRunRequestSchema;
+    output: typeof AdoptRunResponseSchema;
   },
   /**
    * Says that people take over: the job waits for a person and is not retried by anything but them. For a run that FAILED.

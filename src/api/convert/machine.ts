@@ -12,7 +12,7 @@ import type { Condition, MachinePhase, MachineRecord, MachineView } from "../../
 import type { MachineInput, SpecInput } from "../../services/machines.ts";
 import { nonEmpty, required, timestampOf } from "./fields.ts";
 
-const WIRE_PHASES = {
+export const WIRE_PHASES = {
   FACTORY_READY: WirePhase.FACTORY_READY,
   READY: WirePhase.READY,
   PROVISIONING: WirePhase.PROVISIONING,
@@ -88,9 +88,10 @@ function statusOf(view: MachineView): MessageInitShape<typeof MachineStatusSchem
     ...(claim && {
       claim: { kind: claim.holder.kind, id: claim.holder.id, since: timestampOf(claim.grantedAt ?? claim.requestedAt) },
     }),
-    residue: [...machine.residue],
+    residue: [...machine.facts.residue],
     ...inventoryOf(machine),
     lastRunId: machine.lastRunId ?? "",
+    sshMovedTo: view.sshMovedTo,
   };
 }
 

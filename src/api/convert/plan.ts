@@ -30,7 +30,7 @@ export const planOf = ({ plan, builtIn, createdAt }: PlanRecord): MessageInitSha
   createdAt: timestampOf(createdAt),
 });
 
-const stepOf = ({ name, timeoutSeconds, maxRetries, kind, payload }: Step): WireStep =>
+export const stepOf = ({ name, timeoutSeconds, maxRetries, kind, payload }: Step): WireStep =>
   fromJson(StepSchema, {
     name,
     timeout_seconds: timeoutSeconds,

@@ -8,6 +8,7 @@ import {
 } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import {
   currentStep,
+  jobStateOf,
   type LogRow,
   type Run,
   type RunEvent,
@@ -69,6 +70,10 @@ export const runOf = (run: Run): MessageInitShape<typeof RunSchema> => ({
   cancelRequestedAt: timestampOf(run.cancelRequestedAt),
   residue: [...run.residue],
   version: BigInt(run.version),
+  action: run.action,
+  jobState: jobStateOf(run) ?? "",
+  nextRunId: run.nextRunId ?? "",
+  ...(run.manual && { manual: { ...run.manual, at: timestampOf(run.manual.at) } }),
 });
 
 export const runEventOf = ({ at, run, message, cursor }: RunEvent): MessageInitShape<typeof RunEventSchema> => ({

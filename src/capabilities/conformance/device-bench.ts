@@ -5,7 +5,7 @@ import type { CallContext } from "../call.ts";
 import type { Provider } from "../provider.ts";
 
 /** What can be wrong with a device or the way to it. `lies_…`: it misbehaves and says that all is well. */
-const DEVICE_TROUBLES = [
+export const DEVICE_TROUBLES = [
   "cuts_connections",
   "hangs",
   "is_overloaded",
@@ -20,23 +20,29 @@ export type DeviceTrouble = (typeof DEVICE_TROUBLES)[number];
  * A device on the bench and a provider to reach it with, fresh for each test: powered on, healthy, never asked before. All
  * that the bench tells comes from the device itself and not through the provider.
  */
-export interface DeviceBench {
+export interface FaultyBench {
   readonly provider: Provider;
   readonly target: BmcTarget;
-  readonly serial: string;
-  readonly powerSupplies: number;
-  realPower(): Promise<"on" | "off" | "powering_on" | "powering_off">;
-  /** Somebody uses the switch at the rack. */
-  switchAtRack(power: "on" | "off"): Promise<void>;
-  /** Power commands that the device has accepted. */
-  commandsAccepted(): Promise<number>;
   /** Requests that the device has received. */
   requestsReceived(): Promise<number>;
   cause(trouble: DeviceTrouble): Promise<void>;
   putRight(): Promise<void>;
 }
 
-export type SetUpBench = () => Promise<DeviceBench>;
+export interface PowerBench extends FaultyBench {
+  realPower(): Promise<"on" | "off" | "powering_on" | "powering_off">;
+  /** Somebody uses the switch at the rack. */
+  switchAtRack(power: "on" | "off"): Promise<void>;
+  /** Power commands that the device has accepted. */
+  commandsAccepted(): Promise<number>;
+}
+
+export interface DeviceBench extends PowerBench {
+  readonly serial: string;
+  readonly powerSupplies: number;
+}
+
+export type SetUpBench<B = DeviceBench> = () => Promise<B>;
 
 /** A call that may take its time, or as long as its lease lasts. */
 export function aCall(options: { signal?: AbortSignal; lease?: Duration } = {}): CallContext {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Inspect } from "../inspect.ts";
 import { need } from "../provider.ts";
-import { aCall, type DeviceBench, type SetUpBench } from "./device-bench.ts";
+import { aCall, DEVICE_TROUBLES, type DeviceBench, type SetUpBench } from "./device-bench.ts";
 import { describeFailures } from "./failures.ts";
 
 /** What every provider of inspection must do. */
@@ -64,7 +64,7 @@ export function describeInspect(name: string, setUp: SetUpBench): void {
       expect(await bench.realPower()).toBe("on");
     });
 
-    describeFailures(() => bench, {
+    describeFailures(() => bench, DEVICE_TROUBLES, {
       identify: ({ provider, target }, call) => need(provider, ["inspect"]).inspect.identify(target, call),
       readInventory: ({ provider, target }, call) => need(provider, ["inspect"]).inspect.readInventory(target, call),
     });

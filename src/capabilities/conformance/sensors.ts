@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { need } from "../provider.ts";
 import type { Sensors } from "../sensors.ts";
-import { aCall, type DeviceBench, type SetUpBench } from "./device-bench.ts";
+import { aCall, DEVICE_TROUBLES, type DeviceBench, type SetUpBench } from "./device-bench.ts";
 import { describeFailures } from "./failures.ts";
 
 /** What every provider of sensors and logs must do. */
@@ -48,7 +48,7 @@ export function describeSensors(name: string, setUp: SetUpBench): void {
       expect(await sensors.readLog(bench.target, aCall(), { limit: 0 })).toEqual([]);
     });
 
-    describeFailures(() => bench, {
+    describeFailures(() => bench, DEVICE_TROUBLES, {
       readHealth: ({ provider, target }, call) => need(provider, ["sensors"]).sensors.readHealth(target, call),
       readLog: ({ provider, target }, call) => need(provider, ["sensors"]).sensors.readLog(target, call, { limit: 10 }),
     });

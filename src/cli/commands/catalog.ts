@@ -2,7 +2,7 @@ import { type Command, Option } from "commander";
 import type { Run } from "../session.ts";
 import type { CreateClusterOptions, CreateImageOptions } from "./catalog-manage.ts";
 
-/** What plans and machines refer to by name: clusters and images. */
+/** What plans and machines refer to by name: clusters, images and scripts. */
 export function addCatalogCommands(program: Command, run: Run): void {
   const load = () => import("./catalog-manage.ts");
   const cluster = program.command("cluster").description("Kubernetes clusters that machines can join");
@@ -50,4 +50,16 @@ export function addCatalogCommands(program: Command, run: Run): void {
     .argument("<name>", "an image that no active run installs")
     .description("forget an image")
     .action((name: string) => run(async (session) => (await load()).deleteImage(session, name)));
+
+  const loadScripts = () => import("./script-read.ts");
+  const script = program.command("script").description("scripts that steps run on machines; files of the server");
+  script
+    .command("list")
+    .description("list scripts, and what they do")
+    .action(() => run(async (session) => (await loadScripts()).listScripts(session)));
+  script
+    .command("show")
+    .argument("<ref>", "what script_ref says")
+    .description("show a script with its text")
+    .action((ref: string) => run(async (session) => (await loadScripts()).showScript(session, ref)));
 }

@@ -24,7 +24,12 @@ export function factsText(data: JsonObject): string {
     .join(", ");
 }
 
+/** The node of a machine that is kept out of use while it is in maintenance. */
+const cordonText = (now: JsonValue): string =>
+  isObject(now) ? `node ${String(now.node)} is to be cordoned` : "its node is in use again";
+
 function factText(fact: string, before: JsonValue | undefined, now: JsonValue): string {
+  if (fact === "cordoned") return cordonText(now);
   const name = NAMES[fact] ?? spoken(fact);
   if (Array.isArray(now)) return listText(name, Array.isArray(before) ? before : [], now);
   if (isObject(now)) return `${name} changed`;

@@ -37,11 +37,21 @@ function whyText(event: Event): string {
       return joined(`${requestText(data)}: ${textOf(data.outcome)}`, reason);
     case "health_report_changed":
       return joined(`report of ${textOf(data.source)}${data.removed === true ? " removed" : ""}`, reason);
+    case "conditions_changed":
+      return joined(conditionsText(data), reason);
     case "metadata_changed":
       return joined(textOf(data.name) === "" ? "" : `name ${textOf(data.name)}`, reason);
     default:
       return joined(reason, factsText(data));
   }
+}
+
+/** Reachable no (NoAnswer), Drained yes (NodeDrained). */
+function conditionsText(data: JsonObject): string {
+  const conditions = (Array.isArray(data.conditions) ? data.conditions : []).filter(isObject);
+  return conditions
+    .map(({ type, status, reason }) => `${textOf(type)} ${status === true ? "yes" : "no"} (${textOf(reason)})`)
+    .join(", ");
 }
 
 /** Maintenance by its operation and who asked for it; how it ended; else the row's own reason. */

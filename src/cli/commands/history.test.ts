@@ -108,8 +108,19 @@ describe("what an event says", () => {
       "certificate 0123456789ab… → unknown",
       { facts: { certificateFingerprint: null }, was: { certificateFingerprint: "0123456789abcdef".repeat(4) } },
     ],
+    ["node n1 is to be cordoned", { facts: { cordoned: { cluster: "c1", node: "n1" } } }],
+    ["its node is in use again", { facts: { cordoned: null }, was: { cordoned: { cluster: "c1", node: "n1" } } }],
   ])("of changed facts: %s", async (text, data) => {
     expect(await why({ type: "facts_changed", data })).toMatch(new RegExp(`facts_changed +- +- +${escaped(text)}$`));
+  });
+
+  test("of conditions: which of them, and why", async () => {
+    const conditions = [
+      { type: "Reachable", status: false, reason: "NoAnswer" },
+      { type: "Drained", status: true, reason: "NodeDrained" },
+    ];
+    const said = await why({ type: "conditions_changed", data: { conditions } });
+    expect(said).toMatch(/Reachable no \(NoAnswer\), Drained yes \(NodeDrained\)$/);
   });
 
   test.each([

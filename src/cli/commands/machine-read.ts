@@ -9,8 +9,16 @@ const LAST_RUNS = 5;
 
 export async function listMachines(
   session: Session,
-  { filter = "" }: { readonly filter?: string },
-): Promise<undefined> {
+  options: { readonly filter?: string; readonly watch?: boolean },
+): Promise<number | undefined> {
+  if (options.watch) return (await import("./machine-watch.ts")).watchMachines(session, options);
+  const items = await readMachines(session, options.filter ?? "");
+  await printList(session, { items, columns: machineColumns, json: machineJson }, "No machines.");
+  return undefined;
+}
+
+/** All that the filter lets through, page after page. */
+export async function readMachines(session: Session, filter: string): Promise<Machine[]> {
   const client = await session.client(MachineService);
   const items: Machine[] = [];
   let pageToken = "";
@@ -19,19 +27,25 @@ export async function listMachines(
     items.push(...page.machines);
     pageToken = page.nextPageToken;
   } while (pageToken !== "");
-  await printList(session, { items, columns: machineColumns, json: machineJson }, "No machines.");
+  return items;
 }
 
-export async function showMachine(session: Session, machineId: string): Promise<undefined> {
+export async function showMachine(
+  session: Session,
+  machineId: string,
+  options: { readonly watch?: boolean } = {},
+): Promise<number | undefined> {
   const client = await session.client(MachineService);
   const machine = await client.getMachine({ machineId }, { signal: session.signal });
+  if (options.watch) return (await import("./machine-watch.ts")).watchMachine(session, machine.machineId);
   const style = session.style();
   const runs = style.format === "table" ? await lastRuns(session, machine.machineId) : [];
   await printOne(session, machineThing(machine, runs, style));
+  return undefined;
 }
 
 /** The newest first. A caller who may not see runs still sees the machine. */
-async function lastRuns(session: Session, machineId: string): Promise<Run[]> {
+export async function lastRuns(session: Session, machineId: string): Promise<Run[]> {
   const client = await session.client(RunService);
   try {
     const filter = `machine_id=${machineId}`;

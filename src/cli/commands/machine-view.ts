@@ -29,11 +29,24 @@ const TONE_OF_STATE: { readonly [state: string]: Tone } = {
 const toneOf = (machine: Machine): Tone | undefined =>
   machine.status?.banners.includes("NeedsIntervention") ? "bad" : TONE_OF_STATE[effectiveOf(machine)];
 
+const conditionOf = ({ status }: Machine, type: string): Condition | undefined =>
+  status?.conditions.find((each) => each.type === type);
+
 /** yes, no, or nothing where nobody has looked. */
 function known(machine: Machine, type: string): string {
-  const condition = machine.status?.conditions.find((each) => each.type === type);
+  const condition = conditionOf(machine, type);
   return condition === undefined ? "" : condition.status ? "yes" : "no";
 }
+
+/** For people also for how long. */
+const conditionColumn = (title: string, type: string): Column<Machine> => ({
+  title,
+  cell(machine, now) {
+    const condition = conditionOf(machine, type);
+    return condition === undefined ? "" : `${known(machine, type)} ${age(condition.lastTransition, now)}`.trimEnd();
+  },
+  plain: (machine) => known(machine, type),
+});
 
 export const machineColumns: readonly Column<Machine>[] = [
   { title: "ID", cell: ({ machineId }) => machineId },
@@ -41,8 +54,8 @@ export const machineColumns: readonly Column<Machine>[] = [
   { title: "EFFECTIVE", cell: effectiveOf, tone: toneOf },
   { title: "RACK", cell: ({ spec }) => spec?.rack ?? "" },
   { title: "PROVIDER", cell: ({ spec }) => spec?.provider ?? "" },
-  { title: "REACHABLE", cell: (machine) => known(machine, "Reachable") },
-  { title: "IN CLUSTER", cell: (machine) => known(machine, "InCustomerCluster") },
+  conditionColumn("REACHABLE", "Reachable"),
+  conditionColumn("IN CLUSTER", "InCustomerCluster"),
   { title: "BANNERS", cell: ({ status }) => status?.banners.join(" ") ?? "", tone: () => "bad" },
   { title: "RUN", cell: ({ status }) => status?.activeRunId ?? "" },
   {
@@ -57,6 +70,13 @@ const ago = (timestamp: Machine["createdAt"], now: Date): string =>
 
 const joined = (...parts: readonly string[]): string => parts.filter((part) => part !== "").join(", ");
 const after = (word: string, text: string): string => (text === "" ? "" : `${word} ${text}`);
+
+/** Somebody is needed, it waits for somebody else, or it is not reached. */
+const needsExplaining = ({ status }: Machine): boolean =>
+  status !== undefined &&
+  (status.banners.length > 0 ||
+    status.waitingFor !== "" ||
+    status.conditions.some(({ type, status: holds }) => !holds && (type === "Reachable" || type === "BMCReachable")));
 
 function machineDetails(machine: Machine, now: Date): Detail[] {
   const { spec, status } = machine;
@@ -79,7 +99,7 @@ function machineDetails(machine: Machine, now: Date): Detail[] {
     ["Serial", spec?.serial ?? ""],
     ["MAC addresses", spec?.macAddresses.join(", ") ?? ""],
     ["BMC", spec?.bmcEndpoint ? joined(spec.bmcEndpoint, spec.bmcProtocol, after("TLS", spec.bmcTlsTrust)) : ""],
-    ["SSH", spec?.sshEndpoint ?? ""],
+    ["SSH", joined(spec?.sshEndpoint ?? "", after("since a network change at", status?.sshMovedTo ?? ""))],
     ["SSH through", spec?.jumpHosts.map(({ endpoint }) => endpoint).join(" → ") ?? ""],
     ["SSH host key", spec?.sshHostKey ?? ""],
     [
@@ -90,6 +110,7 @@ function machineDetails(machine: Machine, now: Date): Detail[] {
     ["BMC firmware", inventory?.bmcFirmwareVersion ?? ""],
     ["Boot id", inventory?.bootId ?? ""],
     ["Labels", labelText(machine.labels)],
+    ["Explained by", needsExplaining(machine) ? `millwright explain machine ${machine.machineId}` : ""],
     ["Registered", ago(machine.createdAt, now)],
   ];
 }

@@ -120,7 +120,7 @@ describe("machine list", () => {
     const { out } = await runAgainst(routes, ["machine", "list", "--filter", "rack=rack-1 AND phase=READY"], { now });
     expect(out).toMatch(/ID +PHASE +EFFECTIVE +RACK +PROVIDER +REACHABLE +IN CLUSTER +BANNERS +RUN +WAITS FOR/);
     expect(out).toMatch(
-      /m-1 +MAINTENANCE +PROVISIONING +rack-1 +datacenter +no +- +NeedsIntervention +run-7 +rack rack-1/,
+      /m-1 +MAINTENANCE +PROVISIONING +rack-1 +datacenter +no 6m +- +NeedsIntervention +run-7 +rack rack-1/,
     );
     expect(out).toMatch(/m-2 +READY +READY/);
     expect(asked.map(({ request }) => request)).toMatchObject([

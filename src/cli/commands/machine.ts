@@ -23,6 +23,7 @@ function addReading(machine: Command, run: Run): void {
     .command("list")
     .description("list machines")
     .option("--filter <filter>", "such as rack=rack-1 AND phase=READY")
+    .option("--watch", "keep showing it as it changes")
     .addHelpText(
       "after",
       `\nConditions are field=value, field!=value or field IN (value, value), joined with AND. Fields: machine_id, phase,
@@ -30,16 +31,20 @@ effective_state, provider, rack, slot, location, serial, customer_id, target_clu
 
 Examples:
   millwright machine list --filter 'effective_state IN (READY, FACTORY_READY)'
-  millwright machine list --filter 'labels.env=prod AND rack!=rack-1' -o json`,
+  millwright machine list --filter 'labels.env=prod AND rack!=rack-1' -o json
+  millwright machine list --watch`,
     )
-    .action((options: { filter?: string }) =>
+    .action((options: { filter?: string; watch?: boolean }) =>
       run(async (session) => (await import("./machine-read.ts")).listMachines(session, options)),
     );
   machine
     .command("show")
     .argument("<id>", "a machine")
     .description("show a machine: phase, conditions, who works on it, endpoints, last runs")
-    .action((id: string) => run(async (session) => (await import("./machine-read.ts")).showMachine(session, id)));
+    .option("--watch", "keep showing it as it changes")
+    .action((id: string, options: { watch?: boolean }) =>
+      run(async (session) => (await import("./machine-read.ts")).showMachine(session, id, options)),
+    );
   addHistoryOptions(
     machine
       .command("history")

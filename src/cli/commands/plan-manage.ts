@@ -24,7 +24,7 @@ const columns: readonly Column<Plan>[] = [
 ];
 
 /** The payload as it stands in files, on one line. */
-function payloadText(step: Step): string {
+export function payloadText(step: Step): string {
   const whole = jsonOf(StepSchema, step) as { readonly [field: string]: unknown };
   const payload = whole[step.kind.case ?? ""];
   if (typeof payload !== "object" || payload === null) return "";

@@ -148,6 +148,10 @@ function runningRequest({ stateDetail }: PowerShelf): MaintenanceRequest | undef
   });
 }
 
+/** Somebody should look at it, its last look failed, or it waits for whoever has it. */
+const needsExplaining = ({ stuck, failing, claim, id, waitingClaims }: PowerShelf): boolean =>
+  stuck || failing || (waitingClaims.some(({ holderId }) => holderId === id) && claim?.holderId !== id);
+
 function shelfDetails(shelf: PowerShelf, now: Date): Detail[] {
   const running = runningRequest(shelf);
   const pending = shelf.pendingRequest?.id === running?.id ? undefined : shelf.pendingRequest;
@@ -190,6 +194,7 @@ function shelfDetails(shelf: PowerShelf, now: Date): Detail[] {
     ["Claimed by", shelf.claim ? claimText(shelf, shelf.claim, now) : "nobody"],
     ["Claims waiting", shelf.waitingClaims.map((claim) => claimText(shelf, claim, now)).join("; ")],
     ["Created", ago(shelf.createdAt, now)],
+    ["Explained by", needsExplaining(shelf) ? `millwright explain power-shelf ${shelf.id}` : ""],
     ["Deleted", shelf.deletedAt ? `marked ${ago(shelf.deletedAt, now)}` : "", "bad"],
   ];
 }

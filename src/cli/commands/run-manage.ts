@@ -21,6 +21,7 @@ export interface StartRunOptions {
   readonly param?: readonly string[];
   readonly requestId?: string;
   readonly wait?: boolean;
+  readonly dryRun?: boolean;
 }
 
 export interface ListRunsOptions {
@@ -49,7 +50,7 @@ const columns: readonly Column<Run>[] = [
 
 const stepColumns: readonly Column<StepStatus>[] = [
   { title: "STEP", cell: ({ name }) => name },
-  { title: "STATE", cell: stateOf },
+  { title: "STATE", cell: (step) => outcomeOf(step) },
   { title: "FAILED ATTEMPTS", cell: ({ retryCount }) => String(retryCount) },
   { title: "STARTED", cell: (step) => clockTime(step.startedAt) },
   { title: "FINISHED", cell: (step) => clockTime(step.finishedAt) || "-" },
@@ -57,6 +58,8 @@ const stepColumns: readonly Column<StepStatus>[] = [
 ];
 
 export async function startRun(session: Session, options: StartRunOptions): Promise<number | undefined> {
+  const params = Object.fromEntries((options.param ?? []).map(parseParam));
+  if (options.dryRun) return (await import("./run-preview.ts")).previewRun(session, options, params);
   const client = await session.client(RunService);
   const run = await client.startRun(
     {
@@ -64,14 +67,20 @@ export async function startRun(session: Session, options: StartRunOptions): Prom
       machineId: options.machine,
       type: options.type ?? "",
       planId: options.plan ?? "",
-      params: Object.fromEntries((options.param ?? []).map(parseParam)),
+      params,
     },
     { signal: session.signal },
   );
-  if (!options.wait) {
+  return showStarted(session, run, options.wait ?? false);
+}
+
+/** A run that was just started: as it is, or followed to its end, which the exit code then tells. */
+export async function showStarted(session: Session, run: Run, wait: boolean): Promise<number | undefined> {
+  if (!wait) {
     await printRun(session, run);
     return undefined;
   }
+  const client = await session.client(RunService);
   session.terminal.stderr.write(`${run.runId}\n`);
   await printLogs(session, run.runId, true);
   const ended = await client.getRun({ runId: run.runId }, { signal: session.signal });
@@ -115,10 +124,35 @@ async function printLogs(session: Session, runId: string, follow: boolean): Prom
 
 export async function cancelRun(session: Session, id: string): Promise<undefined> {
   const client = await session.client(RunService);
-  await printRun(session, await client.cancelRun({ runId: id }, { signal: session.signal }));
+  const run = await client.cancelRun({ runId: id }, { signal: session.signal });
+  await printRun(session, run);
+  if (run.phase <= Run_Phase.RUNNING)
+    session.terminal.stderr.write(
+      `Canceling: what was begun is taken back first. Follow it: millwright run logs ${id} --follow\n`,
+    );
 }
 
-async function printRun(session: Session, run: Run): Promise<void> {
+/** For people: which attempt at which job it is, and where that job stands. */
+const attemptOf = ({ attempt, action, previousRunId, nextRunId }: Run): string =>
+  [
+    `${attempt}`,
+    previousRunId === "" ? "" : ` (${action} of ${previousRunId})`,
+    nextRunId === "" ? "" : `, followed by ${nextRunId}`,
+  ].join("");
+
+const manualOf = ({ manual }: Run): string =>
+  manual === undefined ? "" : `${manual.comment} (${manual.by}, ${clockTime(manual.at)})`;
+
+const outcomeOf = (step: StepStatus): string => (step.carriedOver ? `${stateOf(step)} (carried over)` : stateOf(step));
+
+/** It failed, waits for somebody else, or is at a step for the second time. */
+const needsExplaining = ({ phase, waitingFor, steps }: Run): boolean =>
+  phase === Run_Phase.FAILED ||
+  waitingFor !== "" ||
+  (phase === Run_Phase.RUNNING &&
+    steps.some(({ state, retryCount }) => state === StepStatus_State.RUNNING && retryCount > 0));
+
+export async function printRun(session: Session, run: Run): Promise<void> {
   const steps = await renderList(
     { items: run.steps, columns: stepColumns, json: () => null },
     { ...session.style(), format: "table" },
@@ -133,6 +167,10 @@ async function printRun(session: Session, run: Run): Promise<void> {
       ["Type", run.type],
       ["Plan", run.planId],
       ["Phase", phaseOf(run)],
+      ["Job", run.jobId],
+      ["Job is", run.jobState],
+      ["Attempt", attemptOf(run)],
+      ["People see to it", manualOf(run)],
       ["Message", run.message],
       ["Waits for", run.waitingFor],
       ["Started by", run.initiator],
@@ -140,6 +178,7 @@ async function printRun(session: Session, run: Run): Promise<void> {
       ["Started", clockTime(run.startedAt)],
       ["Finished", clockTime(run.finishedAt)],
       ["Left behind", run.residue.join("; ")],
+      ["Explained by", needsExplaining(run) ? `millwright explain run ${run.runId}` : ""],
     ],
     sections: run.steps.length > 0 ? [{ title: "Steps", body: steps }] : [],
   });

@@ -47,7 +47,9 @@ export function addServerCommands(program: Command, run: Run, { settings }: Serv
     isDev: true,
     isTaken: () => true,
   });
-  add(program, "serve", "the server alone, for production");
+  add(program, "serve", "the server alone, for production").addOption(
+    new Option("--cancel-runs", "short for --shutdown-runs cancel: a stop cancels all active runs"),
+  );
   const sim = add(program, "sim", "the simulated datacentre alone", {
     isDev: true,
     isTaken: ({ flag }) => flag === "--data-dir" || flag.startsWith("--sim-"),

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bmcPortOf, parseBmcAddress, parseEndpoint } from "./endpoint.ts";
+import { bmcPortOf, parseBmcAddress, parseEndpoint, parseMachineAddress } from "./endpoint.ts";
 
 test.each([
   ["10.0.0.7", { address: "10.0.0.7", port: null }],
@@ -37,4 +37,21 @@ test("IPMI has a port of its own", () => {
 
 test.each(["ftp://10.0.0.7", "https://10.0.0.7/redfish", "https://"])("%s is no BMC", (text) => {
   expect(() => parseBmcAddress(text, "f")).toThrow("f: ");
+});
+
+test.each([
+  ["https://ironic.example:6385/v1/nodes/n-1", { scheme: "https", port: 6385, path: "/v1/nodes/n-1" }],
+  ["http://ironic.example/baremetal/v1/nodes/n_1/", { scheme: "http", port: null, path: "/baremetal/v1/nodes/n_1" }],
+])("the node %s is one of many behind its address", (text, place) => {
+  expect(parseMachineAddress("ironic", text, "f")).toEqual({ address: "ironic.example", ...place });
+  expect(() => parseMachineAddress("redfish", text, "f")).toThrow("f: ");
+});
+
+test.each([
+  "ironic.example",
+  "https://ironic.example/v1/nodes",
+  "https://ironic.example/v1/nodes/a?b",
+  "https://ironic.example/v1/nodes/a/../b",
+])("%s is no node of Ironic", (text) => {
+  expect(() => parseMachineAddress("ironic", text, "f")).toThrow("f: ");
 });

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { AppError } from "../../kernel/errors.ts";
-import type { BmcProtocol, MachineBmc } from "./machine.ts";
+import type { BmcProtocol, MachineBmc, MachineSpec } from "./machine.ts";
 
 const HOST_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
 
@@ -31,10 +31,30 @@ export function parseEndpoint(text: string, field: string): Endpoint {
 }
 
 /** An endpoint, which may begin with the scheme; https unless it does. */
-export function parseBmcAddress(text: string, field: string): Pick<MachineBmc, "address" | "port" | "scheme"> {
+export function parseBmcAddress(text: string, field: string): Pick<MachineBmc, "address" | "port" | "scheme" | "path"> {
   const [, scheme, rest = text] = /^(https?):\/\/([^/]*)\/?$/i.exec(text) ?? [];
   return { ...parseEndpoint(rest, field), scheme: scheme?.toLowerCase() === "http" ? "http" : "https" };
 }
+
+const NODE_PATH = /^(?:\/[A-Za-z0-9._~-]+)*\/v1\/nodes\/[A-Za-z0-9._~-]+$/;
+
+/** A machine in the care of Ironic is where its node is: one address for all of them, and a path of its own for each. */
+function parseNodeAddress(text: string, field: string): ReturnType<typeof parseBmcAddress> {
+  const [, server = "", path = ""] = /^((?:https?:\/\/)?[^/]*)(\/[^?#]*?)\/?$/i.exec(text) ?? [];
+  if (text.length <= 400 && NODE_PATH.test(path)) return { ...parseBmcAddress(server, field), path };
+  throw new AppError(
+    "invalid_argument",
+    `${field}: ${JSON.stringify(text.slice(0, 80))} is not the address of a node in Ironic (like https://ironic.example:6385/v1/nodes/NODE, with the node's UUID or name)`,
+    { field },
+  );
+}
+
+/** Where a machine is worked on from outside: at its BMC, or at the service that has it in its care. */
+export const parseMachineAddress = (
+  provider: string,
+  text: string,
+  field: string,
+): ReturnType<typeof parseBmcAddress> => (provider === "ironic" ? parseNodeAddress : parseBmcAddress)(text, field);
 
 const USUAL_PORTS = { https: 443, http: 80 } as const;
 const IPMI_PORT = 623;
@@ -46,6 +66,14 @@ export function bmcPortOf({
   scheme,
 }: Pick<MachineBmc, "port" | "scheme"> & { readonly protocol: BmcProtocol | null }): number {
   return port ?? (protocol === "ipmi" ? IPMI_PORT : USUAL_PORTS[scheme]);
+}
+
+/** What the BMC of a machine speaks: what its owner says, else what its provider prefers. */
+export function bmcProtocolOf({
+  provider,
+  bmc,
+}: Pick<MachineSpec, "provider"> & { readonly bmc: Pick<MachineBmc, "protocol"> | null }): BmcProtocol {
+  return bmc?.protocol ?? (provider === "ipmi" ? "ipmi" : "redfish");
 }
 
 export const SSH_PORT = 22;

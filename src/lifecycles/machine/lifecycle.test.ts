@@ -4,7 +4,7 @@ import { parseMachineId } from "../../kernel/ids.ts";
 import type { JsonObject, Row } from "../../kernel/lifecycle.ts";
 import { pathsThrough } from "../../kernel/paths.ts";
 import { machineLifecycle, runStartedData } from "./lifecycle.ts";
-import { MACHINE_PHASES, type Machine, PHASES_AFTER_RUN } from "./machine.ts";
+import { MACHINE_PHASES, type Machine, NOTHING_KNOWN, PHASES_AFTER_RUN } from "./machine.ts";
 
 /** The phase table of the specification's decisions, row by row: from, who and what, to, and the condition where there is one. */
 // biome-ignore format: a table is read by its columns
@@ -49,20 +49,9 @@ const machine = (state: Machine["state"], change: Partial<Machine> = {}): Machin
     ssh: null,
     bmc: null,
   },
-  facts: {
-    serial: null,
-    vendor: null,
-    model: null,
-    bmcFirmware: null,
-    certificateFingerprint: null,
-    sshHostKey: null,
-    powerState: null,
-    bootId: null,
-    observedAt: null,
-  },
+  facts: NOTHING_KNOWN,
   conditions: [],
   activeRunId: null,
-  residue: [],
   ...change,
 });
 const caused = (before: Machine, name: string, data?: JsonObject): Move | undefined =>

@@ -27,10 +27,15 @@ const theRun = ({ state }: Machine, { data = {} }: Happening): JsonObject => ({
   before: state.name,
 });
 
+/** A run that failed leads to MAINTENANCE too, but nobody asked then for the workloads to be moved away. */
+const toBeDrained = (): JsonObject => ({ drain: true });
+
 /**
  * The phases of docs/specs/bare-metal-api.md. There is no phase for errors: those are conditions.
  *
- * Nothing here works by itself: people ask, and runs cause. PROVISIONING is the run's affair, so it has an SLA and no handler.
+ * Nothing here moves by itself: people ask, runs cause, and the first inspection of a machine that came from the factory does.
+ * PROVISIONING is the run's affair, so it has an SLA. Resting phases have work all the same: who asked for maintenance has the
+ * node emptied, and who ends it gets it back.
  */
 export const machineLifecycle = defineLifecycle<Machine>()({
   kind: "machine",
@@ -43,7 +48,7 @@ export const machineLifecycle = defineLifecycle<Machine>()({
     READY:         { rest: true,     doc: "Imported; can be managed." },
     PROVISIONING:  { sla: hours(4),  doc: "A run is changing it; the end of the run leads out." },
     IN_SERVICE:    { rest: true,     doc: "Serves workloads in the customer's cluster." },
-    MAINTENANCE:   { rest: true,     doc: "Drained; disruptive work is allowed." },
+    MAINTENANCE:   { rest: true,     doc: "Taken out of service; disruptive work is allowed once `Drained` holds." },
     RMA:           { rest: true,     doc: "Taken out of service to be returned or replaced." },
     RETIRED:       { terminal: true, doc: "Removed from the inventory; nothing can be done with it." },
   },
@@ -53,8 +58,8 @@ export const machineLifecycle = defineLifecycle<Machine>()({
     // from           trigger                     to
     ["FACTORY_READY", asked("accept"),            "READY"],
     ["FACTORY_READY", caused("inspected"),        "READY"],
-    ["READY",         asked("enter_maintenance"), "MAINTENANCE"],
-    ["IN_SERVICE",    asked("enter_maintenance"), "MAINTENANCE"],
+    ["READY",         asked("enter_maintenance"), "MAINTENANCE",   { carries: toBeDrained }],
+    ["IN_SERVICE",    asked("enter_maintenance"), "MAINTENANCE",   { carries: toBeDrained }],
     ["MAINTENANCE",   asked("exit_maintenance"),  "READY",         { provided: needsNobody }],
     [ANY,             caused("run_started"),      "PROVISIONING",  { carries: theRun }],
     ["PROVISIONING",  caused("run_succeeded"),    "IN_SERVICE",    { provided: goesInService }],

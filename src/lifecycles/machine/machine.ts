@@ -39,6 +39,10 @@ export interface SshEndpoint {
   readonly jumpHosts: readonly JumpHost[];
 }
 
+/** The ways to work on machines. `fake` is there only where the server was told to have it. */
+export const MACHINE_PROVIDERS = ["datacenter", "redfish", "ipmi", "ironic", "fake"] as const;
+export type MachineProvider = (typeof MACHINE_PROVIDERS)[number];
+
 export const BMC_PROTOCOLS = ["redfish", "ipmi"] as const;
 export type BmcProtocol = (typeof BMC_PROTOCOLS)[number];
 
@@ -50,6 +54,8 @@ export interface MachineBmc {
   readonly protocol: BmcProtocol | null;
   readonly scheme: BmcTarget["scheme"];
   readonly trust: BmcTarget["trust"]["mode"];
+  /** Which of the machines behind the address it is; absent for a BMC, which has but one. */
+  readonly path?: string;
 }
 
 /** What the owner says about a machine. */
@@ -66,18 +72,55 @@ export interface MachineSpec {
   readonly bmc: MachineBmc | null;
 }
 
+/** A node that may have been cordoned by us. */
+export type CordonedNode = {
+  readonly cluster: string;
+  readonly node: string;
+};
+
+/** From one address to another. A type and no interface, so that it is JSON to the compiler. */
+export type SshMove = { readonly from: string; readonly to: string };
+
 /** What was read from the machine itself. Every part is null until it has been. */
 export interface MachineFacts {
   readonly serial: string | null;
+  readonly systemUuid: string | null;
+  readonly macs: readonly string[] | null;
+  /** Versions by what has them. */
+  readonly firmware: Readonly<Record<string, string>> | null;
   readonly vendor: string | null;
   readonly model: string | null;
   readonly bmcFirmware: string | null;
   readonly certificateFingerprint: string | null;
   readonly sshHostKey: string | null;
+  /** A run gave it another address; holds for as long as its owner says that it is at `from`. */
+  readonly sshMoved: SshMove | null;
   readonly powerState: PowerState | null;
   readonly bootId: string | null;
   readonly observedAt: string | null;
+  /** Written before it is cordoned, and kept until it is uncordoned: whoever carries on knows that there is something to undo. */
+  readonly cordoned: CordonedNode | null;
+  /** What ended runs could not undo, for people; until somebody ends the maintenance, or a run makes something new of the machine. */
+  readonly residue: readonly string[];
 }
+
+export const NOTHING_KNOWN: MachineFacts = {
+  serial: null,
+  systemUuid: null,
+  macs: null,
+  firmware: null,
+  vendor: null,
+  model: null,
+  bmcFirmware: null,
+  certificateFingerprint: null,
+  sshHostKey: null,
+  sshMoved: null,
+  powerState: null,
+  bootId: null,
+  observedAt: null,
+  cordoned: null,
+  residue: [],
+};
 
 export interface Machine extends Thing {
   readonly id: MachineId;
@@ -87,10 +130,10 @@ export interface Machine extends Thing {
   readonly conditions: Conditions;
   /** The run that is PENDING or RUNNING. */
   readonly activeRunId: string | null;
-  /** What ended runs could not undo, for people. */
-  readonly residue: readonly string[];
   readonly state: {
     readonly name: string;
+    /** While MAINTENANCE: somebody asked for it, so that what runs on the machine is to be moved away. */
+    readonly drain?: boolean;
     /** While PROVISIONING: the run that is changing the machine. */
     readonly run?: string;
     /** While PROVISIONING: the phase before. */
@@ -99,4 +142,11 @@ export interface Machine extends Thing {
     readonly on_success?: string;
     readonly [carried: string]: Json | undefined;
   };
+}
+
+/** Where its system answers: where a run has moved it, else where its owner says. */
+export function sshAddressOf({ spec, facts }: Pick<Machine, "spec" | "facts">): string | null {
+  const { sshMoved } = facts;
+  if (spec.ssh === null) return null;
+  return sshMoved?.from === spec.ssh.address ? sshMoved.to : spec.ssh.address;
 }

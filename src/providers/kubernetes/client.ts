@@ -5,11 +5,12 @@ import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { type Duration, describeDuration, seconds } from "../../kernel/duration.ts";
 import { messageOf, StepFailure } from "../../kernel/errors.ts";
+import { checkAddress, guardedLookup, type MayReach } from "../allowed-networks.ts";
 
 export interface KubernetesClientOptions {
   readonly requestTimeout?: Duration;
   readonly largestAnswer?: number;
-  readonly mayReach?: (address: string) => boolean;
+  readonly mayReach?: MayReach;
 }
 
 export interface KubernetesRequest {
@@ -42,17 +43,15 @@ export function createKubernetesClient(options: KubernetesClientOptions = {}): K
   async function send(target: ClusterTarget, asked: KubernetesRequest, call: CallContext): Promise<Members> {
     const url = new URL(`${target.apiUrl}${asked.path}`);
     for (const [name, value] of Object.entries(asked.query ?? {})) url.searchParams.set(name, value);
-    if (mayReach?.(url.hostname.replace(/^\[|\]$/g, "")) === false)
-      throw new StepFailure(
-        "fail",
-        `cluster ${target.name}: ${url.host} is outside of the networks that may be called`,
-      );
+    checkAddress(url.hostname.replace(/^\[|\]$/g, ""), mayReach, `cluster ${target.name}:`);
     const deadline = call.mayTouchDevice(requestTimeout);
     const signal = AbortSignal.any([call.signal, AbortSignal.timeout(deadline)]);
     const agent = agents[url.protocol === "https:" ? "https:" : "http:"];
     const what = `cluster ${target.name}: ${asked.method} ${asked.path}`;
     try {
-      const { status, text } = await exchange(url, optionsFor(target, asked, agent), asked.body, signal, largestAnswer);
+      const lookup = mayReach && { lookup: guardedLookup(mayReach, `cluster ${target.name}:`) };
+      const sent = { ...optionsFor(target, asked, agent), ...lookup };
+      const { status, text } = await exchange(url, sent, asked.body, signal, largestAnswer);
       return answerOf(target, what, status, text);
     } catch (error) {
       if (error instanceof StepFailure) throw error;

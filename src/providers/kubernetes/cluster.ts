@@ -5,11 +5,9 @@ import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { type Clock, systemClock } from "../../kernel/clock.ts";
 import type { KubernetesClient, Members } from "./client.ts";
 import { bootstrapSecret, caCertHash, newBootstrapToken, readClusterInfo } from "./join-material.ts";
-import { describeNode, listAt, matchOf, mustLeave, textAt } from "./nodes.ts";
+import { forEachNode, listLeaving } from "./node-list.ts";
+import { CORDONED_BY_US, describeNode, matchOf, nameOfPod, textAt } from "./nodes.ts";
 
-const PAGE = "500";
-/** Ten thousand nodes; a cluster that never ends its list must not keep us for ever. */
-const MOST_PAGES = 20;
 const CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
 
 export function createCluster(client: KubernetesClient, clock: Clock = systemClock): Cluster {
@@ -33,14 +31,13 @@ export function createCluster(client: KubernetesClient, clock: Clock = systemClo
     findNode: (target, identity, call) => findNode(client, target, identity, call),
 
     async setSchedulable(target, nodeName, schedulable, call) {
-      const body = { spec: { unschedulable: schedulable ? null : true } };
+      const annotations = { [CORDONED_BY_US]: schedulable ? null : "true" };
+      const body = { metadata: { annotations }, spec: { unschedulable: schedulable ? null : true } };
       await client.send(target, { method: "PATCH", path: nodePath(nodeName), body }, call);
     },
 
     async drain(target, nodeName, call) {
-      const query = { fieldSelector: `spec.nodeName=${nodeName}`, limit: PAGE };
-      const pods = listAt(await client.send(target, { method: "GET", path: "/api/v1/pods", query }, call), "items");
-      const leaving = pods.filter(mustLeave);
+      const leaving = await listLeaving(client, target, nodeName, call);
       for (const pod of leaving) await evict(client, target, pod, call);
       return { remaining: leaving.map(nameOfPod) };
     },
@@ -71,17 +68,10 @@ async function findNode(
   call: CallContext,
 ): Promise<ClusterNode | undefined> {
   const found: ClusterNode[] = [];
-  let token: string | undefined;
-  for (let page = 0; page < MOST_PAGES; page += 1) {
-    const query = { limit: PAGE, ...(token === undefined ? {} : { continue: token }) };
-    const list = await client.send(target, { method: "GET", path: "/api/v1/nodes", query }, call);
-    for (const node of listAt(list, "items")) {
-      const matchedBy = matchOf(node, identity);
-      if (matchedBy !== undefined) found.push(describeNode(node, matchedBy));
-    }
-    token = textAt(list, "metadata", "continue");
-    if (token === undefined) break;
-  }
+  await forEachNode(client, target, call, (node) => {
+    const matchedBy = matchOf(node, identity);
+    if (matchedBy !== undefined) found.push(describeNode(node, matchedBy));
+  });
   const best = (["system_uuid", "serial", "address"] as const)
     .map((mark) => found.filter(({ matchedBy }) => matchedBy === mark))
     .find((matches) => matches.length > 0);
@@ -107,6 +97,3 @@ async function evict(client: KubernetesClient, target: ClusterTarget, pod: Membe
     if (!(error instanceof DeviceFailure) || error.status !== 429) throw error;
   }
 }
-
-const nameOfPod = (pod: Members): string =>
-  `${textAt(pod, "metadata", "namespace") ?? ""}/${textAt(pod, "metadata", "name") ?? ""}`;

@@ -2,9 +2,10 @@ import type { Capabilities, Provider } from "../../capabilities/provider.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { createKubernetesClient, type KubernetesClientOptions } from "./client.ts";
 import { createCluster } from "./cluster.ts";
+import { createNodeList } from "./node-list.ts";
 
 export interface KubernetesProvider extends Provider {
-  readonly can: Pick<Capabilities, "cluster">;
+  readonly can: Pick<Capabilities, "cluster" | "nodes">;
   close(): void;
 }
 
@@ -12,5 +13,9 @@ export function createKubernetesProvider(
   options: KubernetesClientOptions & { readonly clock?: Clock } = {},
 ): KubernetesProvider {
   const client = createKubernetesClient(options);
-  return { name: "kubernetes", can: { cluster: createCluster(client, options.clock) }, close: () => client.close() };
+  return {
+    name: "kubernetes",
+    can: { cluster: createCluster(client, options.clock), nodes: createNodeList(client) },
+    close: () => client.close(),
+  };
 }

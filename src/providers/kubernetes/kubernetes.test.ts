@@ -123,6 +123,27 @@ describe("the API", () => {
   }
   const identity = { systemUuid: "u-1", serial: null, addresses: [] };
 
+  test.each(["127.0.0.1", "localhost"])(
+    "at %s is not called when its address lies outside of the allowed networks",
+    async (host) => {
+      let asked = 0;
+      const target = await serve(() => {
+        asked += 1;
+        return { status: 200, body: { items: [] } };
+      });
+      const apiUrl = target.apiUrl.replace("127.0.0.1", host);
+      const fenced = createKubernetesProvider({ mayReach: () => false });
+      await expect(fenced.can.cluster.findNode({ ...target, apiUrl }, identity, call)).rejects.toThrow(
+        /cluster c1: .* is outside the networks that may be called: add its network to bmc\.allowed_networks/,
+      );
+      expect(asked).toBe(0);
+      const open = createKubernetesProvider({ mayReach: (address) => address === "127.0.0.1" });
+      expect(await open.can.cluster.findNode({ ...target, apiUrl }, identity, call)).toBeUndefined();
+      expect(asked).toBe(1);
+      open.close();
+    },
+  );
+
   test.each([
     [401, "fail", "credentials"],
     [403, "fail", "credentials"],

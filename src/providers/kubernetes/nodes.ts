@@ -1,4 +1,6 @@
 import type { ClusterNode, NodeIdentity } from "../../capabilities/cluster.ts";
+import type { ListedNode } from "../../capabilities/node-list.ts";
+import { isSameUuid } from "../../capabilities/system-uuid.ts";
 import { isMembers, type Members } from "./client.ts";
 
 const at = (value: unknown, ...path: readonly string[]): unknown =>
@@ -16,6 +18,9 @@ export const listAt = (value: unknown, ...path: readonly string[]): readonly Mem
 };
 export const flagAt = (value: unknown, ...path: readonly string[]): boolean => at(value, ...path) === true;
 
+/** The mark that tells our cordon from somebody else's. */
+export const CORDONED_BY_US = "millwright.io/cordoned";
+
 /** Where distributions and vendors note the serial number of the machine behind a node. */
 const SERIAL_LABELS = ["millwright.io/serial", "node.kubernetes.io/serial"] as const;
 
@@ -27,41 +32,50 @@ export function matchOf(node: Members, identity: NodeIdentity): ClusterNode["mat
   const uuid = textAt(node, "status", "nodeInfo", "systemUUID")?.toLowerCase();
   const wanted = identity.systemUuid?.toLowerCase();
   if (uuid !== undefined && wanted !== undefined) return isSameUuid(uuid, wanted) ? "system_uuid" : undefined;
-  const serial = SERIAL_LABELS.flatMap((label) => textAt(node, "metadata", "labels", label) ?? [])[0];
+  const serial = serialOf(node);
   if (serial !== undefined && identity.serial !== null)
     return serial.toLowerCase() === identity.serial.toLowerCase() ? "serial" : undefined;
-  const addresses = listAt(node, "status", "addresses").flatMap((address) =>
+  return addressesOf(node).some((address) => identity.addresses.includes(address)) ? "address" : undefined;
+}
+
+const serialOf = (node: Members): string | undefined =>
+  SERIAL_LABELS.flatMap((label) => textAt(node, "metadata", "labels", label) ?? [])[0];
+
+/** What it calls itself is no address. */
+const addressesOf = (node: Members): readonly string[] =>
+  listAt(node, "status", "addresses").flatMap((address) =>
     textAt(address, "type") === "Hostname" ? [] : (textAt(address, "address") ?? []),
   );
-  return addresses.some((address) => identity.addresses.includes(address)) ? "address" : undefined;
-}
 
-/** SMBIOS before 2.6 left the byte order of the first three fields open, and firmware took both. */
-export function isSameUuid(one: string, other: string): boolean {
-  return one === other || swapped(one) === other;
-}
-
-function swapped(uuid: string): string {
-  const [first = "", second = "", third = "", ...rest] = uuid.split("-");
-  const turned = (field: string) => (field.match(/../g) ?? []).toReversed().join("");
-  return [turned(first), turned(second), turned(third), ...rest].join("-");
-}
-
-export function describeNode(node: Members, matchedBy: ClusterNode["matchedBy"]): ClusterNode {
+const seenOf = (node: Members) => {
   const ready = listAt(node, "status", "conditions").find((condition) => textAt(condition, "type") === "Ready");
   const isReady = textAt(ready, "status") === "True";
   return {
     name: textAt(node, "metadata", "name") ?? "",
-    uid: textAt(node, "metadata", "uid") ?? "",
     ready: isReady,
     reason: isReady ? "" : (textAt(ready, "message") ?? textAt(ready, "reason") ?? "it has not reported yet"),
     unschedulable: flagAt(node, "spec", "unschedulable"),
     systemUuid: textAt(node, "status", "nodeInfo", "systemUUID")?.toLowerCase() ?? null,
     bootId: textAt(node, "status", "nodeInfo", "bootID") ?? null,
-    kubeletVersion: textAt(node, "status", "nodeInfo", "kubeletVersion") ?? null,
-    matchedBy,
   };
-}
+};
+
+export const describeNode = (node: Members, matchedBy: ClusterNode["matchedBy"]): ClusterNode => ({
+  ...seenOf(node),
+  uid: textAt(node, "metadata", "uid") ?? "",
+  cordonedByUs: textAt(node, "metadata", "annotations", CORDONED_BY_US) === "true",
+  kubeletVersion: textAt(node, "status", "nodeInfo", "kubeletVersion") ?? null,
+  matchedBy,
+});
+
+export const describeListed = (node: Members): ListedNode => ({
+  ...seenOf(node),
+  serial: serialOf(node) ?? null,
+  addresses: addressesOf(node),
+});
+
+export const nameOfPod = (pod: Members): string =>
+  `${textAt(pod, "metadata", "namespace") ?? ""}/${textAt(pod, "metadata", "name") ?? ""}`;
 
 /** Pods that a drain moves away: not those of daemon sets, nor static ones, nor those that are over. */
 export function mustLeave(pod: Members): boolean {

@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import { type Answer, failureOf, resourceOf, retryAfter } from "./answers.ts";
+import { type Answer, retryAfter } from "../http-answer.ts";
+import { failureOf, resourceOf } from "./answers.ts";
 
 const target: BmcTarget = {
   address: "192.0.2.1",

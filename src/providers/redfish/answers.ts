@@ -1,15 +1,9 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { nameOf } from "../bmc-gateway.ts";
-import { type Carried, hideSecrets } from "../hide-secrets.ts";
+import type { Carried } from "../hide-secrets.ts";
+import { type Answer, excerpt, parseJson, retryAfter } from "../http-answer.ts";
 import { isResource, listAt, type Resource, textAt, valueAt } from "./resource.ts";
-
-export interface Answer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly text: string;
-  readonly certificateFingerprint?: string;
-}
 
 export interface Asked extends Carried {
   readonly target: BmcTarget;
@@ -70,16 +64,6 @@ export function failureOf(asked: Asked, answer: Answer): DeviceFailure | undefin
 
 const describe = ({ target, method, path }: Asked): string => `${nameOf(target)}: ${method} ${path}`;
 
-/** Seconds or a date, as HTTP has it. */
-export function retryAfter(header: string | string[] | undefined, now: number = Date.now()): number | undefined {
-  const text = Array.isArray(header) ? header[0] : header;
-  if (text === undefined) return undefined;
-  if (/^\d{1,9}$/.test(text.trim())) return Number(text) * 1_000;
-  // HTTP's dates all end so; Date.parse alone would see a date in "-5".
-  const date = text.trim().endsWith("GMT") ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
-}
-
 /** What the BMC wrote about an error, in its own words: Redfish's extended information, else whatever text there is. */
 function saidBy(asked: Carried, answer: Answer): string {
   const body = parseJson(answer.text);
@@ -91,22 +75,4 @@ function saidBy(asked: Carried, answer: Answer): string {
     messages.length > 0 ? messages.join(" ") : (textAt(body, "error", "message") ?? textAt(body, "error", "code"));
   if (text !== undefined) return excerpt(asked, text);
   return isResource(body) && valueAt(body, "error") !== undefined ? "" : excerpt(asked, answer.text);
-}
-
-const LONGEST_EXCERPT = 300;
-
-/** Fit for a message to people: one line, not long, and without what we sent in confidence, should the BMC repeat it. */
-function excerpt(carried: Carried, text: string): string {
-  const shown = hideSecrets(text, carried);
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not reach a terminal
-  const line = shown.replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, " ").trim();
-  return line.length > LONGEST_EXCERPT ? `${line.slice(0, LONGEST_EXCERPT)}…` : line;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -2,10 +2,10 @@ import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { type Duration, seconds } from "../../kernel/duration.ts";
+import type { MayReach } from "../allowed-networks.ts";
 import type { BmcGateway } from "../bmc-gateway.ts";
-import type { MayReach } from "./allowed-networks.ts";
+import { createHttpExchange } from "../http-exchange.ts";
 import { createGatedExchange, type Fetched, type GatedRequest } from "./gated-exchange.ts";
-import { createHttpExchange } from "./http-exchange.ts";
 import { isLocalPath, type Resource } from "./resource.ts";
 import { Sessions } from "./sessions.ts";
 

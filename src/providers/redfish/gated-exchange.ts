@@ -1,10 +1,10 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
-import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { Duration } from "../../kernel/duration.ts";
-import { type BmcGateway, nameOf } from "../bmc-gateway.ts";
-import { type Answer, resourceOf } from "./answers.ts";
-import { type HttpExchange, StaleConnection } from "./http-exchange.ts";
+import type { BmcGateway } from "../bmc-gateway.ts";
+import type { Answer } from "../http-answer.ts";
+import { despiteStaleConnections, type HttpExchange } from "../http-exchange.ts";
+import { resourceOf } from "./answers.ts";
 import type { Resource } from "./resource.ts";
 
 export interface GatedRequest {
@@ -28,9 +28,6 @@ export interface Fetched {
 
 export type GatedExchange = (request: GatedRequest) => Promise<Fetched>;
 
-/** As many as kept connections there may be to one BMC: all of them can have gone stale at once. */
-const STALE_CONNECTIONS = 2;
-
 /** HTTP requests that each pass the gateway by themselves, so that each is fenced, bounded and learnt from. */
 export function createGatedExchange(gateway: BmcGateway, http: HttpExchange, wanted: Duration): GatedExchange {
   const once = (request: GatedRequest): Promise<Fetched> => {
@@ -46,8 +43,11 @@ export function createGatedExchange(gateway: BmcGateway, http: HttpExchange, wan
       },
       async ({ signal, span }) => {
         const { target, method, path } = request;
-        const headers =
-          request.ifMatch === undefined ? request.headers : { ...request.headers, "if-match": request.ifMatch };
+        const headers = {
+          "odata-version": "4.0",
+          ...request.headers,
+          ...(request.ifMatch === undefined ? {} : { "if-match": request.ifMatch }),
+        };
         const body = request.body === undefined ? {} : { body: JSON.stringify(request.body) };
         const answer = await http.send({ target, method, path, headers, signal, ...body });
         span.setAttribute("http.response.status_code", answer.status);
@@ -61,18 +61,5 @@ export function createGatedExchange(gateway: BmcGateway, http: HttpExchange, wan
     );
   };
 
-  return async (request) => {
-    for (let stale = 0; ; stale += 1) {
-      try {
-        return await once(request);
-      } catch (error) {
-        if (!(error instanceof StaleConnection)) throw error;
-        if (stale === STALE_CONNECTIONS) {
-          const { target, method, path } = request;
-          const message = `${nameOf(target)} cannot be reached: it cuts the connection at ${method} ${path}`;
-          throw new DeviceFailure("retry", "unreachable", message, { cause: error });
-        }
-      }
-    }
-  };
+  return (request) => despiteStaleConnections(request, () => once(request));
 }

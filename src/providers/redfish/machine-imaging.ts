@@ -2,6 +2,7 @@ import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { Imaging, InstallOrder } from "../../capabilities/imaging.ts";
 import type { Reset } from "../../capabilities/reset.ts";
 import { nameOf } from "../bmc-gateway.ts";
+import { mediumUrl } from "../medium-url.ts";
 import { actionOffered, findMachineManager, type Machines, type OpenMachine } from "./machine.ts";
 import { bootOverrideOf, clearNextBoot, setNextBoot } from "./machine-boot.ts";
 import { linkAt, listAt, membersOf, type Resource, textAt, valueAt } from "./resource.ts";
@@ -9,14 +10,6 @@ import { linkAt, listAt, membersOf, type Resource, textAt, valueAt } from "./res
 const INSERT = "#VirtualMedia.InsertMedia";
 const EJECT = "#VirtualMedia.EjectMedia";
 const OPTICAL = /^(?:cd|dvd)$/i;
-
-/** What the installer is to know travels in the address of its medium, which BMCs hand on unread. */
-export function mediumUrl({ location, cloudInitRef, token }: InstallOrder): string {
-  const url = new URL(location);
-  url.searchParams.set("token", token);
-  if (cloudInitRef !== "") url.searchParams.set("cloud_init", cloudInitRef);
-  return url.href;
-}
 
 /** Installing from virtual media: the machine boots once from a medium that its BMC fetches. */
 export function createMachineImaging(machines: Machines, reset: Reset): Imaging {

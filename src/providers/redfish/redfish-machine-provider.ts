@@ -8,6 +8,7 @@ import { createMachineInspect } from "./machine-inspect.ts";
 import { createMachineLocator } from "./machine-locator.ts";
 import { createMachinePower, type MachinePowerOptions } from "./machine-power.ts";
 import { createMachineSensors } from "./machine-sensors.ts";
+import { createMachineVitals } from "./machine-vitals.ts";
 import { createSensors } from "./sensors.ts";
 import { createShelves } from "./shelf.ts";
 
@@ -25,6 +26,7 @@ export const REDFISH_MACHINE_CAPABILITIES = [
   "machine",
   "locator",
   "sensors",
+  "vitals",
 ] as const;
 type RedfishMachineCapabilities = Pick<Capabilities, (typeof REDFISH_MACHINE_CAPABILITIES)[number]>;
 
@@ -49,6 +51,7 @@ export function createRedfishMachineProvider(options: RedfishMachineProviderOpti
       machine: createMachineInspect(machines),
       locator: createMachineLocator(machines),
       sensors: createMachineSensors(machines, createSensors(createShelves(client))),
+      vitals: createMachineVitals(machines),
     },
     close: () => client.close(),
   };

@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Client, ConnectConfig } from "ssh2";
 import ssh2 from "ssh2";
@@ -6,6 +7,7 @@ import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { SshCredentials, SshTarget } from "../../capabilities/ssh-target.ts";
 import { type Duration, describeDuration, seconds } from "../../kernel/duration.ts";
 import { messageOf, StepFailure } from "../../kernel/errors.ts";
+import { allowedAddress } from "../allowed-networks.ts";
 import { describeHostKey, fingerprintOf, isPinnedKey } from "./host-key.ts";
 
 /** An open way to a machine, over as many hosts as it takes. */
@@ -48,7 +50,7 @@ export async function connectTo(target: SshTarget, call: CallContext, options: C
     );
   }
   const hops: readonly Hop[] = [...target.jumpHosts, target];
-  checkNetwork(hops[0] ?? target, options);
+  const host = await firstAddress(hops[0] ?? target, options);
   const clients: Client[] = [];
   const closeAll = () => {
     for (const client of clients.toReversed()) client.destroy();
@@ -59,7 +61,7 @@ export async function connectTo(target: SshTarget, call: CallContext, options: C
     for (const [index, hop] of hops.entries()) {
       const client = newClient();
       clients.push(client);
-      hostKey = await signIn(client, hop, { way, credentials: target.credentials, call, options });
+      hostKey = await signIn(client, hop, { host, way, credentials: target.credentials, call, options });
       const next = hops[index + 1];
       if (next !== undefined) way = await forward(client, hop, next, call, options);
     }
@@ -70,24 +72,27 @@ export async function connectTo(target: SshTarget, call: CallContext, options: C
   }
 }
 
-/** The key that the machine shows now, whatever is pinned. It is left before anything of ours is sent to it. */
-export async function lookAtHostKey(target: SshTarget, call: CallContext, options: ConnectOptions): Promise<string> {
-  const { credentials, jumpHosts } = target;
-  const last = jumpHosts.at(-1);
-  if (last === undefined) {
-    checkNetwork(target, options);
-    return keyShownBy(target, { way: undefined, call, options });
+/**
+ * The key that the machine shows now, whatever is pinned, and proves to have. It is left before anything of ours is sent to it.
+ *
+ * @param through An open way to the last jump host, where there is one.
+ */
+export async function lookAtHostKey(
+  target: SshTarget,
+  through: SshConnection | undefined,
+  call: CallContext,
+  options: ConnectOptions,
+): Promise<string> {
+  const last = target.jumpHosts.at(-1);
+  if (last === undefined || through === undefined) {
+    const host = await firstAddress(target, options);
+    return keyShownBy(target, { host, way: undefined, call, options });
   }
-  const way = await connectTo({ ...last, credentials, jumpHosts: jumpHosts.slice(0, -1) }, call, options);
-  try {
-    const channel = await forward(way.client, last, target, call, options);
-    return await keyShownBy(target, { way: channel, call, options });
-  } finally {
-    way.close();
-  }
+  const channel = await forward(through.client, last, target, call, options);
+  return keyShownBy(target, { host: target.address, way: channel, call, options });
 }
 
-async function keyShownBy(hop: Hop, through: Pick<SigningIn, "way" | "call" | "options">): Promise<string> {
+async function keyShownBy(hop: Hop, through: Pick<SigningIn, "host" | "way" | "call" | "options">): Promise<string> {
   const client = newClient();
   try {
     return await signIn(client, hop, { ...through, credentials: undefined });
@@ -100,13 +105,17 @@ function newClient(): Client {
   const client = new ssh2.Client();
   // Those who wait listen for themselves; an error that comes after they have left is no event.
   client.on("error", () => undefined);
+  // As many as look through the same jump host at the same time.
+  client.setMaxListeners(0);
   return client;
 }
 
-function checkNetwork(hop: Pick<Hop, "address" | "port">, { mayReach }: ConnectOptions): void {
-  if (mayReach?.(hop.address) === false) {
+/** The very address that was judged: a name could lead elsewhere by the time of the connection. */
+async function firstAddress(hop: Pick<Hop, "address" | "port">, { mayReach }: ConnectOptions): Promise<string> {
+  if (mayReach && isIP(hop.address) !== 0 && !mayReach(hop.address)) {
     throw new StepFailure("fail", `${nameOfHost(hop)} is outside of the networks that may be called`);
   }
+  return allowedAddress(hop.address, mayReach, "SSH");
 }
 
 function openConnection(clients: readonly Client[], hostKey: string, closeAll: () => void): SshConnection {
@@ -133,6 +142,8 @@ function openConnection(clients: readonly Client[], hostKey: string, closeAll: (
 }
 
 interface SigningIn {
+  /** Where to connect when there is no way yet. */
+  readonly host: string;
   readonly way: Duplex | undefined;
   /** None: only the host's key is wanted, and it is left as soon as it has shown it. */
   readonly credentials: SshCredentials | undefined;
@@ -141,7 +152,7 @@ interface SigningIn {
 }
 
 /** Resolves with the host's key once it is proved and has accepted us. */
-function signIn(client: Client, hop: Hop, { way, credentials, call, options }: SigningIn): Promise<string> {
+function signIn(client: Client, hop: Hop, { host, way, credentials, call, options }: SigningIn): Promise<string> {
   const deadline = call.mayTouchDevice(options.connectTimeout);
   let shown: Buffer | undefined;
   let refusedKey = false;
@@ -155,16 +166,18 @@ function signIn(client: Client, hop: Hop, { way, credentials, call, options }: S
     hostVerifier: (key: Buffer) => {
       shown = key;
       refusedKey = credentials !== undefined && hop.hostKey !== null && !isPinnedKey(hop.hostKey, key);
-      return credentials !== undefined && !refusedKey;
+      return !refusedKey;
     },
-    ...(way === undefined ? { host: hop.address, port: hop.port } : { sock: way }),
+    ...(way === undefined ? { host, port: hop.port } : { sock: way }),
   };
   return settleWithin<string>({ name: nameOfHost(hop), what: "signing in", deadline, call }, (resolve, reject) => {
-    client.once("ready", () => resolve(shown === undefined ? "" : describeHostKey(shown)));
-    client.once("error", (error) => {
-      if (shown !== undefined && credentials === undefined) resolve(describeHostKey(shown));
-      else reject(refusedKey && shown !== undefined ? wrongHostKey(hop, shown) : connectFailure(hop, error));
-    });
+    const done = () => resolve(shown === undefined ? "" : describeHostKey(shown));
+    client.once("ready", done);
+    // A key is shown before it is proved; once the keys are exchanged, whoever answers has it. Nobody signs in.
+    if (credentials === undefined) client.once("handshake", done);
+    client.once("error", (error) =>
+      reject(refusedKey && shown !== undefined ? wrongHostKey(hop, shown) : connectFailure(hop, error)),
+    );
     client.once("close", () => reject(unreachable(hop, "it closed the connection")));
     try {
       client.connect(config);
@@ -181,8 +194,10 @@ function forward(client: Client, hop: Hop, next: Hop, call: CallContext, options
   const deadline = call.mayTouchDevice(options.connectTimeout);
   const what = `forwarding to ${next.address}:${next.port}`;
   return settleWithin<Duplex>({ name: nameOfHost(hop), what, deadline, call }, (resolve, reject) => {
-    client.once("close", () => reject(unreachable(hop, "it closed the connection")));
+    const onClose = () => reject(unreachable(hop, "it closed the connection"));
+    client.once("close", onClose);
     client.forwardOut("127.0.0.1", 0, next.address, next.port, (error, channel) => {
+      client.off("close", onClose); // the way may serve many more
       if (error === undefined) resolve(channel);
       else reject(unreachable(next, `jump host ${hop.address}:${hop.port} does not get through: ${messageOf(error)}`));
     });

@@ -58,9 +58,13 @@ export class SshConnections {
     }
   }
 
-  /** Nothing is kept of it: the key is wanted as it is now. */
+  /** Nothing is kept of it: the key is wanted as it is now. The way to it may have been used before: many machines share one. */
   hostKey(target: SshTarget, call: CallContext): Promise<string> {
-    return lookAtHostKey(target, call, this.#options);
+    const { credentials, jumpHosts } = target;
+    const last = jumpHosts.at(-1);
+    if (last === undefined) return lookAtHostKey(target, undefined, call, this.#options);
+    const way: SshTarget = { ...last, credentials, jumpHosts: jumpHosts.slice(0, -1) };
+    return this.use(way, call, (connection) => lookAtHostKey(target, connection, call, this.#options));
   }
 
   close(): void {

@@ -9,6 +9,12 @@ export interface InstallStamp {
 
 export const STAMP_FILE = "/etc/millwright-image";
 
+/** As the shipped installers write it. */
+export const printStamp = (stamp: InstallStamp): string =>
+  Object.entries(stamp)
+    .map(([key, value]) => `${key}=${value}\n`)
+    .join("");
+
 /** Undefined for a system that was not installed by us. */
 export function parseStamp(text: string | undefined): InstallStamp | undefined {
   if (text === undefined) return undefined;

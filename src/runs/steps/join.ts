@@ -79,16 +79,29 @@ export const join = defineStep({
     }));
     if (node === undefined) return { state: "unknown", message: `cluster ${cluster.name} does not answer` };
     const missing = whyNotThere(node.found, bootId);
+    // A node that is there already is not done being joined while kubeadm is at it; and what it says last belongs into the log.
+    if (state.is === "running") return { state: "in_progress", message: "kubeadm join is running" };
     if (missing === undefined) return { state: "done", message: `joined ${cluster.name} as node ${node.found?.name}` };
     // What the cluster has taken up goes on without the script, unless the machine itself went down under it.
     if (state.is === "cut_off" && bootId !== evidence.bootId)
       throw new StepFailure("retry", `the machine booted anew under kubeadm join, and ${missing}`);
-    return { state: "in_progress", message: state.is === "running" ? "kubeadm join is running" : missing };
+    return { state: "in_progress", message: missing };
+  },
+
+  /** Whoever joined it: the cluster has a node that is this machine, of its present boot. */
+  async observe({ payload, evidence, can, targets, call }: Acting): Promise<ProbeAnswer> {
+    const cluster = await targets.cluster(payload.cluster_ref);
+    const node = await can.cluster.findNode(cluster, identityOf(evidence), call);
+    const missing = whyNotThere(node, await readBootId(can.exec, await targets.ssh(), call));
+    return missing === undefined
+      ? { state: "done", message: `is in ${cluster.name} as node ${node?.name}` }
+      : { state: "not_done", message: missing };
   },
 
   async undo({ evidence, can, targets, call }: Acting) {
     await endDetached({ mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call });
   },
+  undoIsPartial: true,
   residue: () => "the machine may have joined its cluster, or be joining it",
 });
 

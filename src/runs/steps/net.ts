@@ -1,9 +1,16 @@
 import type { SshTarget } from "../../capabilities/ssh-target.ts";
 import { minutes } from "../../kernel/duration.ts";
-import { AppError, StepFailure } from "../../kernel/errors.ts";
+import { AppError, messageOf, StepFailure } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { type Payloads, parsePayload } from "../payloads.ts";
-import { type ActingContext, defineStep, type ProbeAnswer } from "../step.ts";
+import {
+  type ActingContext,
+  defineStep,
+  type ProbeAnswer,
+  type ProbeReport,
+  readProbe,
+  type StepContext,
+} from "../step.ts";
 import { whileUp } from "./boot-id.ts";
 import {
   DIRECTORY,
@@ -62,19 +69,24 @@ exit ${REVERTED}
 /**
  * Changes network settings with netplan. Done when the machine was reached where it is to be reached afterwards, after the change
  * was applied, and has been told so. Params: `action` (reconfigure), `netplan` (the settings, as YAML; without, those that are there
- * are applied anew), `ssh_address` (where it answers afterwards, if elsewhere) and `rollback_seconds` (60).
+ * are applied anew), `ssh_address` (where it answers afterwards, if elsewhere) and `rollback_seconds` (60). Params of the run come
+ * before those of the plan.
  */
 export const net = defineStep({
   kind: "net",
   needs: ["exec"],
   defaults: { timeout: minutes(2), maxRetries: 1 },
   parse: parseNet,
+  takesParams: withParams,
 
-  async before() {
+  async before(context) {
+    settingsOf(context);
     return { mark: newMark() };
   },
 
-  async act({ payload: { params }, evidence, can, targets, call, log }: Acting) {
+  async act(context: Acting) {
+    const { evidence, can, targets, call, log } = context;
+    const params = settingsOf(context);
     const script = { mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call };
     const env = { NET_CONFIG: params.netplan ?? "", NET_ROLLBACK: params.rollback_seconds ?? String(ROLLBACK.usual) };
     await startDetached(script, { text: APPLY_SCRIPT, env });
@@ -82,11 +94,10 @@ export const net = defineStep({
   },
 
   async probe(context: Acting): Promise<ProbeAnswer> {
-    const { payload, targets } = context;
-    const before = await targets.ssh();
-    const after = { ...before, address: payload.params.ssh_address ?? before.address };
+    const before = await context.targets.ssh();
+    const after = { ...before, address: settingsOf(context).ssh_address ?? before.address };
     const there = await lookFrom(context, after, "confirm");
-    if (there !== undefined) return there;
+    if (there !== undefined) return readProbe(there).state === "done" ? moved(context, there, after) : there;
     // Where it was before it only tells how it went: being reached there proves nothing of the change.
     const here = after.address === before.address ? undefined : await lookFrom(context, before, "only look");
     return here ?? { state: "unknown", message: `waiting for the machine to answer at ${after.address}` };
@@ -101,7 +112,7 @@ async function lookFrom(
   ssh: SshTarget,
   what: "confirm" | "only look",
 ): Promise<ProbeAnswer | undefined> {
-  const { payload, evidence, machine, can, call, log } = context;
+  const { evidence, can, call, log } = context;
   const script = { mark: evidence.mark, exec: can.exec, ssh, call };
   const state = await whileUp(async () => {
     const seen = await readState(script);
@@ -111,10 +122,30 @@ async function lookFrom(
   });
   if (state === undefined) return undefined;
   if (state.is === "ended" || state.is === "cut_off") output.forget(script);
-  const isElsewhere =
-    payload.params.ssh_address !== undefined && payload.params.ssh_address !== machine.spec.ssh?.address;
-  const next = isElsewhere ? `; give the machine's spec.ssh_endpoint its new address ${ssh.address}` : "";
-  return judgeChange(state, `the change is in force and confirmed from ${ssh.address}${next}`);
+  return judgeChange(state, `the change is in force and confirmed from ${ssh.address}`);
+}
+
+/** Whatever comes after reaches the machine where it is now; its owner's word stays as it is until they change it. */
+function moved({ machine }: Acting, answer: ProbeAnswer, { address }: SshTarget): ProbeReport {
+  const report = readProbe(answer);
+  const from = machine.spec.ssh?.address ?? address;
+  if (address === from) return { ...report, facts: { sshMoved: null } };
+  const next = `; it is reached there from now on: give spec.ssh_endpoint of ${machine.id} its new address`;
+  return { ...report, message: `${report.message ?? ""}${next}`, facts: { sshMoved: { from, to: address } } };
+}
+
+/** Those of the plan, and over them what the caller of StartRun gave under the same names. */
+function settingsOf({ payload, params }: StepContext<Payloads["net"], "exec">): Payloads["net"]["params"] {
+  try {
+    return withParams(payload, params).params;
+  } catch (error) {
+    throw new StepFailure("fail", messageOf(error));
+  }
+}
+
+function withParams(payload: Payloads["net"], params: Readonly<Record<string, string>>): Payloads["net"] {
+  const given = Object.entries(params).filter(([name]) => PARAMS.some((known) => known === name));
+  return parseNet({ params: { ...payload.params, ...Object.fromEntries(given) } }, "");
 }
 
 function judgeChange(state: ScriptState, done: string): ProbeAnswer {
@@ -141,8 +172,10 @@ function judgeChange(state: ScriptState, done: string): ProbeAnswer {
 
 function parseNet(payload: JsonObject, field: string): Payloads["net"] {
   const { params } = parsePayload.net(payload, field);
+  // Params of a run stand in the request itself, and in no step.
+  const at = (name: string) => (field === "" ? `params.${name}` : `${field}.params.${name}`);
   const refuse = (name: string, why: string) =>
-    new AppError("invalid_argument", `${field}.params.${name}: ${why}`, { field: `${field}.params.${name}` });
+    new AppError("invalid_argument", `${at(name)}: ${why}`, { field: at(name) });
   const unknown = Object.keys(params).find((name) => !PARAMS.some((known) => known === name));
   if (unknown !== undefined) throw refuse(unknown, `is not known; known: ${PARAMS.join(", ")}`);
   const { action = "reconfigure", ssh_address, rollback_seconds = String(ROLLBACK.usual) } = params;

@@ -1,4 +1,5 @@
 import type { NodeIdentity } from "../../capabilities/cluster.ts";
+import { sshAddressOf } from "../../lifecycles/machine/machine.ts";
 import type { StepContext } from "../step.ts";
 import { whileUp } from "./boot-id.ts";
 
@@ -20,10 +21,11 @@ export async function readNodeIdentity({
     exec === undefined || machine.spec.ssh === null || outside?.systemUuid != null
       ? undefined
       : await whileUp(async () => exec.readFile(await targets.ssh(), PRODUCT_UUID, call));
+  const address = sshAddressOf(machine);
   return {
     systemUuid: outside?.systemUuid ?? inside?.text?.trim().toLowerCase() ?? null,
     serial: outside?.serial ?? machine.spec.serial ?? machine.facts.serial,
-    addresses: machine.spec.ssh === null ? [] : [machine.spec.ssh.address],
+    addresses: address === null ? [] : [address],
   };
 }
 

@@ -66,11 +66,14 @@ describe("a reboot", () => {
     expect(await bench.probe({ bootId: null, lastReset: "r1" })).toMatchObject({ state: expected });
   });
 
-  test("that only the BMC could prove is unknown while the BMC is silent", async () => {
+  test("that only the BMC could prove is unknown while the BMC is silent, and says why", async () => {
     const { can } = world();
     const silent = { ...can, machine: { readBoot: unreachable } };
     const bench = benchOf("reboot", {}, silent, { machine: aMachine({ ssh: null }) });
-    expect(await bench.probe({ bootId: null, lastReset: "r1" })).toEqual({ state: "unknown" });
+    expect(await bench.probe({ bootId: null, lastReset: "r1" })).toEqual({
+      state: "unknown",
+      message: "nobody answers",
+    });
   });
 
   test.each([

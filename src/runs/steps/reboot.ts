@@ -1,3 +1,4 @@
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { BootSeen } from "../../capabilities/machine-inspect.ts";
 import { minutes, seconds } from "../../kernel/duration.ts";
 import { StepFailure } from "../../kernel/errors.ts";
@@ -30,11 +31,11 @@ export const reboot = defineStep({
   parse: parsePayload.reboot,
 
   async before(context: Context): Promise<Evidence> {
-    const evidence = {
-      bootId: (await seenInside(context)) ?? null,
-      lastReset: (await seenOutside(context))?.lastReset ?? null,
-    };
+    const outside = await seenOutside(context);
+    const evidence = { bootId: (await seenInside(context)) ?? null, lastReset: outside?.boot?.lastReset ?? null };
     if (evidence.bootId !== null || evidence.lastReset !== null) return evidence;
+    // Who is why is named: "nothing can be noted" would only be what follows from it.
+    if (outside?.failure !== undefined) throw outside.failure;
     throw new StepFailure(
       "retry",
       "nothing can be noted by which a reboot could be proved: the machine does not answer over SSH, and its BMC does not tell when it was last reset",
@@ -61,8 +62,8 @@ export const reboot = defineStep({
   async probe(context: Acting): Promise<ProbeAnswer> {
     const { evidence } = context;
     const outside = await seenOutside(context);
-    const wasReset =
-      outside?.lastReset != null && evidence.lastReset !== null && outside.lastReset !== evidence.lastReset;
+    const lastReset = outside?.boot?.lastReset ?? null;
+    const wasReset = lastReset !== null && evidence.lastReset !== null && lastReset !== evidence.lastReset;
     if (evidence.bootId === null) return judgedFromOutside(outside, wasReset);
     const bootId = await seenInside(context);
     if (bootId === undefined) return { state: "in_progress", message: waiting(outside) };
@@ -76,21 +77,38 @@ export const reboot = defineStep({
   residue: () => "the machine may reboot later: the request for it cannot be taken back",
 });
 
-function judgedFromOutside(outside: BootSeen | undefined, wasReset: boolean): ProbeAnswer {
-  if (outside === undefined) return "unknown";
+function judgedFromOutside(outside: Outside | undefined, wasReset: boolean): ProbeAnswer {
+  if (outside?.boot === undefined) return { state: "unknown", message: outside?.failure?.message ?? "" };
+  const { boot } = outside;
   if (!wasReset) return { state: "not_done", message: "the BMC tells of no reset yet" };
-  return outside.progress === "running"
-    ? { state: "done", message: `reset at ${outside.lastReset}, and the system runs` }
+  return boot.progress === "running"
+    ? { state: "done", message: `reset at ${boot.lastReset}, and the system runs` }
     : { state: "in_progress", message: waiting(outside) };
 }
 
-const waiting = (outside: BootSeen | undefined): string =>
-  `waiting for the system to answer${outside === undefined ? "" : ` (the BMC says: ${outside.progress})`}`;
+function waiting(outside: Outside | undefined): string {
+  const said = outside?.boot === undefined ? outside?.failure?.message : `the BMC says: ${outside.boot.progress}`;
+  return `waiting for the system to answer${said === undefined ? "" : ` (${said})`}`;
+}
 
 const seenInside = async ({ machine, can, targets, call }: Context): Promise<string | undefined> =>
   machine.spec.ssh === null || can.exec === undefined ? undefined : readBootId(can.exec, await targets.ssh(), call);
 
-const seenOutside = async ({ machine, can, targets, call }: Context): Promise<BootSeen | undefined> =>
-  machine.spec.bmc === null || can.machine === undefined
-    ? undefined
-    : whileUp(async () => can.machine?.readBoot(await targets.bmc(), call));
+/** What the BMC tells, or why it tells nothing now. Undefined where there is none to ask. */
+interface Outside {
+  readonly boot?: BootSeen;
+  readonly failure?: DeviceFailure;
+}
+
+async function seenOutside({ machine, can, targets, call }: Context): Promise<Outside | undefined> {
+  if (machine.spec.bmc === null || can.machine === undefined) return undefined;
+  const { machine: inspect } = can;
+  try {
+    return { boot: await inspect.readBoot(await targets.bmc(), call) };
+  } catch (error) {
+    if (error instanceof DeviceFailure && (error.reason === "unreachable" || error.reason === "busy")) {
+      return { failure: error };
+    }
+    throw error;
+  }
+}

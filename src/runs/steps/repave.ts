@@ -7,13 +7,15 @@ import { type Payloads, parsePayload } from "../payloads.ts";
 import { type ActingContext, defineStep, type ProbeAnswer, type StepContext } from "../step.ts";
 import type { Image } from "../targets.ts";
 import { readBootId, whileUp } from "./boot-id.ts";
-import { type InstallStamp, parseStamp, STAMP_FILE } from "./install-stamp.ts";
+import { type InstallStamp, parseStamp, printStamp, STAMP_FILE } from "./install-stamp.ts";
 
 type Evidence = {
   /** Single use; made before anything is done, so that nobody can have it from an earlier installation. */
   readonly token: string;
   readonly digest: string;
   readonly location: string;
+  /** Absent in what older servers noted: an ISO. */
+  readonly kind?: "iso" | "disk";
   readonly bootId: string | null;
   readonly lastReset: string | null;
 };
@@ -39,7 +41,7 @@ export const repave = defineStep({
 
   async before(context: Context): Promise<Evidence> {
     const { payload, can, targets, call } = context;
-    const { digest, location } = await targets.image(payload.image_ref);
+    const { digest, location, kind = "iso" } = await targets.image(payload.image_ref);
     const ssh = await targets.ssh();
     if ("password" in ssh.credentials)
       throw new StepFailure(
@@ -48,7 +50,7 @@ export const repave = defineStep({
       );
     const { lastReset } = await can.machine.readBoot(await targets.bmc(), call);
     const bootId = (await readBootId(can.exec, { ...ssh, hostKey: null }, call)) ?? null;
-    return { token: randomBytes(24).toString("hex"), digest, location, bootId, lastReset };
+    return { token: randomBytes(24).toString("hex"), digest, location, kind, bootId, lastReset };
   },
 
   async act(context: Acting): Promise<void> {
@@ -85,14 +87,40 @@ export const repave = defineStep({
     });
   },
 
+  /** Another installation's token says nothing; the pinned host key, the image's digest and the machine's own name do. */
+  async observe({ payload, machine, evidence, can, targets, call }: Acting): Promise<ProbeAnswer> {
+    const ssh = await targets.ssh();
+    if (ssh.hostKey === null)
+      return { state: "not_done", message: "the machine's host key is not known, so that anybody may answer for it" };
+    const stamp = parseStamp((await can.exec.readFile(ssh, STAMP_FILE, call)).text);
+    if (stamp === undefined)
+      return { state: "not_done", message: "the system does not say that it was installed from an image" };
+    checkStamp(stamp, machine, { ref: payload.image_ref, digest: evidence.digest });
+    return {
+      state: "done",
+      message: `${payload.image_ref} is installed already (${evidence.digest.slice(0, 19)}…)`,
+      conditions: [{ type: "Provisioned", status: true, reason: "ImageInstalled", message: payload.image_ref }],
+    };
+  },
+
   async undo(context: Acting) {
     await context.can.imaging.cleanUp(await context.targets.bmc(), orderOf(context), context.call);
   },
+  undoIsPartial: true,
   residue: ({ image_ref }) => `the installation of ${image_ref} may have begun: what was on the disk may be lost`,
 });
 
-function orderOf({ payload, evidence }: Acting): InstallOrder {
-  return { location: evidence.location, cloudInitRef: payload.cloud_init_ref, token: evidence.token };
+function orderOf({ payload, machine, evidence: { location, token, digest, kind = "iso" } }: Acting): InstallOrder {
+  const serial = machine.spec.serial ?? machine.facts.serial ?? "";
+  const stamp = { image: payload.image_ref, digest, machine: machine.id, serial, token };
+  return {
+    location,
+    cloudInitRef: payload.cloud_init_ref,
+    token,
+    digest,
+    kind,
+    stamp: { path: STAMP_FILE, text: printStamp(stamp) },
+  };
 }
 
 interface Inside {

@@ -3,9 +3,13 @@ import { StepFailure } from "../../kernel/errors.ts";
 import { parsePayload } from "../payloads.ts";
 import { defineStep } from "../step.ts";
 import { readBootId, whileUp } from "./boot-id.ts";
+import { readKubeletVersion } from "./kubelet-version.ts";
 import { hasMark, readNodeIdentity } from "./node-identity.ts";
 
-/** Confirms that the machine serves in its cluster: a node that is this machine, of its present boot, is Ready. Changes nothing. */
+/**
+ * Confirms that the machine serves in its cluster: a node that is this machine, of its present boot and with the kubelet that is
+ * installed, is Ready. Changes nothing.
+ */
 export const verify = defineStep({
   kind: "verify",
   needs: ["cluster"],
@@ -31,15 +35,28 @@ export const verify = defineStep({
     if (answer === undefined) return { state: "unknown", message: `cluster ${cluster.name} does not answer` };
     const { node } = answer;
     if (node === undefined)
-      return { state: "in_progress", message: `cluster ${cluster.name} has no node that is this machine` };
+      return {
+        state: "in_progress",
+        message: `cluster ${cluster.name} has no node that is this machine; unless it is about to join, it must be joined first, as REPAVE does`,
+      };
     if (!node.ready) return { state: "in_progress", message: `node ${node.name} is not Ready: ${node.reason}` };
     const bootId =
       exec === undefined || machine.spec.ssh === null ? undefined : await readBootId(exec, await targets.ssh(), call);
     if (bootId !== undefined && node.bootId !== null && node.bootId !== bootId)
       return { state: "in_progress", message: `node ${node.name} is Ready, but tells of an earlier boot` };
+    const installed =
+      exec === undefined || bootId === undefined
+        ? undefined
+        : await readKubeletVersion(exec, await targets.ssh(), call);
+    if (installed !== undefined && node.kubeletVersion !== null && node.kubeletVersion !== installed)
+      return {
+        state: "in_progress",
+        message: `node ${node.name} is Ready, but with the kubelet ${node.kubeletVersion}, and ${installed} is installed`,
+      };
+    const version = node.kubeletVersion === null ? "" : ` with the kubelet ${node.kubeletVersion}`;
     return {
       state: "done",
-      message: `node ${node.name} is Ready in ${cluster.name} (matched by ${node.matchedBy})`,
+      message: `node ${node.name} is Ready in ${cluster.name}${version} (matched by ${node.matchedBy})`,
       conditions: [
         {
           type: "InCustomerCluster",

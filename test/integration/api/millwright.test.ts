@@ -380,7 +380,8 @@ describe("history", () => {
     const id = await it.addShelf("asked-of");
     const kind = "power_shelf";
     const { nextPageToken } = await it.history.listHistory({ kind, id: "storied", pageSize: 1 });
-    const forged = (cursor: string) => pageTokenOf({ kind, id, types: [], newestFirst: false }, [cursor]);
+    const forged = (cursor: string) =>
+      pageTokenOf(it.deps.secrets, { kind, id, types: [], newestFirst: false }, [cursor]);
     for (const [query, field] of [
       [{ kind: "toaster", id }, "kind"] as const,
       [{ kind }, "id"] as const,

@@ -358,6 +358,55 @@ describe("work is looked at", () => {
   });
 });
 
+describe("devices that hang", () => {
+  test("keep no other thing waiting, though more of them hang than may be looked at at a time", async () => {
+    const hanging = names(8, "hanging");
+    const others = names(40, "other");
+    await placeWidgets(database.db, [...hanging, ...others], "kicked");
+    const over = Promise.withResolvers<void>();
+    const { handled } = await start(
+      {
+        kicked: async ({ id }) => {
+          if (id.startsWith("hanging")) await over.promise;
+          return happened("settled");
+        },
+      },
+      { inFlight: 4 },
+    );
+    await Promise.all(others.map((id) => nowIn(id, "idle")));
+    const stillHanging = await Promise.all(hanging.map(async (id) => (await widget(id)).state.name));
+    expect(stillHanging).toEqual(hanging.map(() => "kicked"));
+    over.resolve();
+    await Promise.all(hanging.map((id) => nowIn(id, "idle")));
+    // Nobody was looked at twice for it.
+    expect(new Set(handled).size).toBe(handled.length);
+  });
+
+  test("are waited for only so many at a time", async () => {
+    const hanging = names(20, "hanging");
+    await placeWidgets(database.db, hanging, "kicked");
+    const over = Promise.withResolvers<void>();
+    let most = 0;
+    let now = 0;
+    await start(
+      {
+        kicked: async () => {
+          now += 1;
+          most = Math.max(most, now);
+          await over.promise;
+          now -= 1;
+          return happened("settled");
+        },
+      },
+      { inFlight: 2 },
+    );
+    await eventually(async () => expect(now).toBe(10));
+    over.resolve();
+    await Promise.all(hanging.map((id) => nowIn(id, "idle")));
+    expect(most).toBeLessThanOrEqual(10);
+  });
+});
+
 describe("several controllers", () => {
   test("share the work, and never handle one thing at the same time", async () => {
     const ids = names(60);
@@ -435,6 +484,23 @@ describe("several controllers", () => {
     expect(await workOf("w")).toMatchObject({ leased: false });
     const second = await start({ idle: async () => nothingToDo(null) });
     await eventually(async () => expect(second.handled).toEqual(["w idle"]));
+  });
+
+  test("leave to one that is stopped what it has announced: it makes that one look more, and no other", async () => {
+    await placeWidgets(database.db, ["w"], "idle");
+    const gate = Promise.withResolvers<void>();
+    const first = await start({
+      idle: async () => {
+        await gate.promise;
+        return happened("settled"); // stays where it is: whoever said so knows what comes next
+      },
+    });
+    await eventually(async () => expect(first.handled).toHaveLength(1));
+    const stopping = first.stop();
+    gate.resolve();
+    await stopping;
+    expect(first.handled).toEqual(["w idle", "w idle"]);
+    expect(await workOf("w")).toMatchObject({ leased: false });
   });
 });
 

@@ -167,7 +167,12 @@ describe("what is wrong is refused by its field", () => {
   test.each([
     ["the machine itself", undefined, "machine"],
     ["an id", { machineId: "M 1" }, "machine.machine_id"],
-    ["a provider", { spec: { provider: "Not A Word" } }, "machine.spec.provider"],
+    ["a provider", { spec: { provider: "magic" } }, "machine.spec.provider"],
+    [
+      "a protocol that the provider does not speak",
+      { spec: { provider: "redfish", bmcProtocol: "ipmi" } },
+      "machine.spec.bmc_protocol",
+    ],
     ["a MAC address", { spec: { macAddresses: ["02:00:00:00:00:01", "nonsense"] } }, "machine.spec.mac_addresses[1]"],
     ["an SSH endpoint", { spec: { sshEndpoint: "10.0.0.1:99999" } }, "machine.spec.ssh_endpoint"],
     ["a BMC endpoint", { spec: { bmcEndpoint: "ftp://10.0.0.1" } }, "machine.spec.bmc_endpoint"],
@@ -302,8 +307,8 @@ describe("a machine shows", () => {
   test("what was read from it", async () => {
     await register({ machineId: "m-facts" });
     await site.db.execute(
-      `update machines set facts = '{"serial": "S1", "vendor": "Acme", "powerState": "on", "observedAt": "2026-01-01T00:00:00Z"}',
-              residue = '["media is still inserted"]' where id = 'm-facts'`,
+      `update machines set facts = '{"serial": "S1", "vendor": "Acme", "powerState": "on", "observedAt": "2026-01-01T00:00:00Z",
+              "residue": ["media is still inserted"]}' where id = 'm-facts'`,
     );
     expect((await get("m-facts")).status).toMatchObject({
       inventory: { serial: "S1", vendor: "Acme", model: "", powerState: "on", observedAt: { seconds: 1767225600n } },

@@ -4,9 +4,11 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { BmcTarget } from "../../../src/capabilities/bmc-target.ts";
 import { aCall } from "../../../src/capabilities/conformance/device-bench.ts";
+import { signInEndpoint } from "../../../src/capabilities/sign-in-ledger.ts";
 import { minutes } from "../../../src/kernel/duration.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
 import { openSecretStore, type SecretStore } from "../../../src/store/secrets.ts";
+import { liftSignInStop } from "../../../src/store/sign-in-ledger.ts";
 import { createSignInLedger } from "../../../src/wiring/sign-in-ledger.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { type Reach, reach, type SimulatedSite, startSite } from "./simulated-bench.ts";
@@ -83,6 +85,16 @@ describe("the ledger of rejected sign-ins", () => {
     expect(await ledger.noteRejected(attempt, RULE)).toMatchObject({ count: 3, rest: RULE.coolDown });
   });
 
+  test("has credentials that somebody has just given tried once more, at their BMC alone", async () => {
+    const ledger = aLedger();
+    const other = { ...attempt, endpoint: "192.0.2.2:443" };
+    for (const each of [attempt, attempt, other, other]) await ledger.noteRejected(each, RULE);
+    await database.db.transaction((tx) => liftSignInStop(tx, [attempt.endpoint]));
+    expect(await ledger.rejections(attempt)).toMatchObject({ count: 2, rest: 0 });
+    expect((await ledger.rejections(other))?.rest).toBeGreaterThan(0);
+    expect(await ledger.noteRejected(attempt, RULE)).toMatchObject({ count: 3, rest: RULE.coolDown });
+  });
+
   test("does not keep for ever what a BMC rejected long ago", async () => {
     const ledger = aLedger();
     await ledger.noteRejected({ ...attempt, password: "old" }, RULE);
@@ -145,5 +157,23 @@ describe("replicas that share the ledger", () => {
     expect(failures.at(-1)).toMatchObject({ reason: "credentials" });
     expect((failures.at(-1) as Error).message).toContain("so that the account is not locked");
     expect(await ask(aReplica(), right)).toMatchObject({ serial: device.serial });
+  });
+
+  test("try credentials that they had stopped once more when somebody gives them again, and accept them if the BMC does", async () => {
+    const [, device] = await site.devices("liteon");
+    if (device === undefined) throw new Error("the site is too small");
+    const target = await site.target(device);
+    const [one, two] = [reach({ gateway: { ledger: aLedger() } }), reach({ gateway: { ledger: aLedger() } })];
+    open.push(one, two);
+    const ask = ({ provider }: Reach) =>
+      provider.can.inspect.identify(target, aCall()).catch((error: unknown) => error);
+    await site.addFault({ device: device.id, fault: { type: "wrong_credentials" }, times: 3 });
+    for (const replica of [one, two, one, two]) expect(await ask(replica)).toMatchObject({ reason: "credentials" });
+    const lift = () => database.db.transaction((tx) => liftSignInStop(tx, [signInEndpoint(target)]));
+    await lift();
+    expect(await ask(two)).toMatchObject({ reason: "credentials" }); // the third and last rejection: stopped again
+    expect(await ask(one)).toMatchObject({ reason: "credentials" });
+    await lift();
+    expect(await ask(one)).toMatchObject({ serial: device.serial });
   });
 });

@@ -1,10 +1,8 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
-import { tmpdir, userInfo } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import ssh2 from "ssh2";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { aCall } from "../../../src/capabilities/conformance/device-bench.ts";
 import type { SshTarget } from "../../../src/capabilities/ssh-target.ts";
@@ -18,49 +16,37 @@ import {
   startDetached,
 } from "../../../src/runs/steps/detached-script.ts";
 import { benchOf } from "../../../src/runs/steps/step-bench.ts";
-
-const SSHD = "/usr/sbin/sshd";
-
-interface RealServer {
-  readonly target: SshTarget;
-  readonly process: ChildProcess;
-  readonly directory: string;
-}
+import { accept, hasSshd, newKey, type RealSshServer, startSshd } from "../../support/openssh-server.ts";
 
 let provider: SshProvider;
-const servers: RealServer[] = [];
+const servers: RealSshServer[] = [];
 
 beforeEach(() => {
   provider = createSshProvider();
 });
 afterEach(async () => {
   provider.close();
-  for (const { process: child, directory } of servers.splice(0)) {
-    const ended = new Promise((resolve) => child.once("exit", resolve));
-    child.kill();
-    await ended;
-    await rm(directory, { recursive: true, force: true });
-  }
+  for (const server of servers.splice(0)) await server.stop();
 });
 
-describe.skipIf(!existsSync(SSHD))("against the OpenSSH server (skipped where openssh-server is not installed)", () => {
+describe.skipIf(!hasSshd)("against the OpenSSH server (skipped where openssh-server is not installed)", () => {
   const run = (target: SshTarget, script: string, env: Record<string, string> = {}) =>
     provider.can.exec.run(target, { script, env, timeout: seconds(10) }, aCall());
 
   test("a script comes by standard input, with its variables, and its exit code comes back", async () => {
-    const { target } = await startSshd();
+    const { target } = await sshd();
     const text = `it's $HOME; "$(id)"\nand a second line`;
     const exit = await run(target, 'printf %s "$SAID"; echo oops >&2; exit 7\n', { SAID: text });
     expect(exit).toEqual({ code: 7, signal: null, output: text });
   });
 
   test("goes by way of a jump host that has a pinned key of its own", async () => {
-    const jump = (await startSshd()).target;
-    const { target } = await startSshd();
+    const jump = (await sshd()).target;
+    const { target } = await sshd();
     const { address, port, username, hostKey } = jump;
     const through = { ...target, credentials: jump.credentials };
     // Both accept the same key, as jump hosts take the machine's credentials.
-    await accept(through);
+    await accept(through, servers);
     const jumpHosts = [{ address, port, username, hostKey: hostKey ?? "" }];
     expect(await run({ ...through, jumpHosts }, "echo $SSH_CONNECTION\n")).toMatchObject({ code: 0 });
     const wrong = [{ address, port, username, hostKey: target.hostKey ?? "" }];
@@ -71,8 +57,8 @@ describe.skipIf(!existsSync(SSHD))("against the OpenSSH server (skipped where op
   });
 
   test("a machine that shows another key than the pinned one is not signed in to", async () => {
-    const { target } = await startSshd();
-    const other = (await startSshd()).target;
+    const { target } = await sshd();
+    const other = (await sshd()).target;
     await expect(run({ ...target, hostKey: other.hostKey }, "true\n")).rejects.toMatchObject({
       disposition: "intervene",
     });
@@ -80,7 +66,7 @@ describe.skipIf(!existsSync(SSHD))("against the OpenSSH server (skipped where op
   });
 
   test("a key that is not accepted fails for good and is named as the cause", async () => {
-    const { target } = await startSshd();
+    const { target } = await sshd();
     const { privateKey } = newKey();
     await expect(run({ ...target, credentials: { privateKey } }, "true\n")).rejects.toMatchObject({
       disposition: "fail",
@@ -89,7 +75,7 @@ describe.skipIf(!existsSync(SSHD))("against the OpenSSH server (skipped where op
   });
 
   test("reads small files, and tells which are not there", async () => {
-    const { target } = await startSshd();
+    const { target } = await sshd();
     const { text, hostKey } = await provider.can.exec.readFile(target, "/proc/sys/kernel/random/boot_id", aCall());
     expect(text).toBe(await readFile("/proc/sys/kernel/random/boot_id", "utf8"));
     expect(hostKey).toBe(target.hostKey);
@@ -97,7 +83,7 @@ describe.skipIf(!existsSync(SSHD))("against the OpenSSH server (skipped where op
   });
 
   test("a caller who stops waiting is not kept, and the connection serves the next one", async () => {
-    const { target, directory } = await startSshd();
+    const { target, directory } = await sshd();
     const stop = new AbortController();
     const begun = join(directory, "begun");
     // Ends by itself with the directory: no server promises to end what nobody waits for any more.
@@ -114,7 +100,7 @@ describe.skipIf(!existsSync(SSHD))("against the OpenSSH server (skipped where op
   });
 
   test("a detached script outlives the connection and is found again by its mark", async () => {
-    const { target, directory } = await startSshd();
+    const { target, directory } = await sshd();
     const go = join(directory, "go");
     const script = { mark: newMark(), exec: provider.can.exec, ssh: target, call: aCall() };
     const text = `echo first; while [ ! -e ${go} ]; do sleep 0.05; done; echo "second $WORD"; echo bad >&2; exit 3`;
@@ -138,7 +124,7 @@ describe.skipIf(!existsSync(SSHD))("against the OpenSSH server (skipped where op
   });
 
   test("a detached script is ended with all that it started, and seen to have been cut off", async () => {
-    const { target, directory } = await startSshd();
+    const { target, directory } = await sshd();
     const script = { mark: newMark(), exec: provider.can.exec, ssh: target, call: aCall() };
     const inner = join(directory, "inner");
     await startDetached(script, { text: `sh -c 'echo $$ > ${inner}; sleep 600; true'; echo over`, env: {} });
@@ -157,7 +143,7 @@ describe.skipIf(!existsSync(SSHD))("against the OpenSSH server (skipped where op
       const config = join(bin, "90-millwright.yaml");
       await writeFile(join(bin, "netplan"), `#!/bin/sh\ncat ${config} >> ${bin}/applied\n`, { mode: 0o755 });
       await writeFile(config, "old\n");
-      const { target } = await startSshd(`SetEnv NETPLAN_DIRECTORY=${bin} PATH=${bin}:/usr/bin:/bin\n`);
+      const { target } = await sshd(`SetEnv NETPLAN_DIRECTORY=${bin} PATH=${bin}:/usr/bin:/bin\n`);
       return { bin, config, target, applied: () => readFile(join(bin, "applied"), "utf8") };
     }
     const netStep = (target: SshTarget, rollback: string) =>
@@ -199,7 +185,7 @@ describe.skipIf(!existsSync(SSHD))("against the OpenSSH server (skipped where op
   test("output beyond the cap is left out, and said so", async () => {
     const small = createSshProvider({ mostOutput: 1_000 });
     try {
-      const { target } = await startSshd();
+      const { target } = await sshd();
       let passed = "";
       const onOutput = (text: Uint8Array) => {
         passed += Buffer.from(text).toString();
@@ -221,7 +207,7 @@ describe.skipIf(!existsSync(SSHD))("against the OpenSSH server (skipped where op
     const quick = createSshProvider({ connectTimeout: milliseconds(200) });
     try {
       const { port } = silent.address() as { port: number };
-      const target = { ...(await startSshd()).target, port };
+      const target = { ...(await sshd()).target, port };
       await expect(quick.can.exec.readHostKey(target, aCall())).rejects.toMatchObject({ reason: "unreachable" });
     } finally {
       quick.close();
@@ -230,84 +216,9 @@ describe.skipIf(!existsSync(SSHD))("against the OpenSSH server (skipped where op
   });
 });
 
-/** By OpenSSH's own tool: of the keys that ssh2 makes, OpenSSH refuses one now and then. */
-function newKey(): { readonly privateKey: string; readonly publicKey: string } {
-  const directory = mkdtempSync(join(tmpdir(), "millwright-key-"));
-  try {
-    const file = join(directory, "key");
-    execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-C", "", "-f", file]);
-    return { privateKey: readFileSync(file, "utf8"), publicKey: readFileSync(`${file}.pub`, "utf8").trim() };
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
-  }
-}
-
-async function accept({ credentials }: SshTarget): Promise<void> {
-  if (!("privateKey" in credentials)) throw new Error("only keys are accepted");
-  const key = ssh2.utils.parseKey(credentials.privateKey);
-  if (key instanceof Error) throw key;
-  const line = `${key.type} ${key.getPublicSSH().toString("base64")}\n`;
-  for (const { directory } of servers) {
-    const file = join(directory, "authorized_keys");
-    await writeFile(file, (await readFile(file, "utf8")) + line);
-  }
-}
-
-/** A server of its own, on a free port, that accepts one key. */
-async function startSshd(more = ""): Promise<RealServer> {
-  const directory = await mkdtemp(join(tmpdir(), "millwright-sshd-"));
-  const host = newKey();
-  const user = newKey();
-  await writeFile(join(directory, "host_key"), host.privateKey, { mode: 0o600 });
-  await writeFile(join(directory, "authorized_keys"), `${user.publicKey}\n`, { mode: 0o600 });
-  await chmod(directory, 0o700);
-  // As root, sshd insists on the directory into which it shuts those who have not signed in yet.
-  if (process.getuid?.() === 0) mkdirSync("/run/sshd", { recursive: true, mode: 0o755 });
-  const port = await freePort();
-  const settings = {
-    Port: port,
-    ListenAddress: "127.0.0.1",
-    HostKey: join(directory, "host_key"),
-    AuthorizedKeysFile: join(directory, "authorized_keys"),
-    PidFile: "none",
-    PasswordAuthentication: "no",
-    KbdInteractiveAuthentication: "no",
-    StrictModes: "no",
-    UsePAM: "no",
-    PermitRootLogin: "prohibit-password",
-  };
-  await writeFile(
-    join(directory, "config"),
-    Object.entries(settings)
-      .map(([name, value]) => `${name} ${value}\n`)
-      .join("") + more,
-  );
-  const child = spawn(SSHD, ["-D", "-e", "-f", join(directory, "config")], { stdio: ["ignore", "ignore", "pipe"] });
-  await new Promise<void>((resolve, reject) => {
-    let said = "";
-    child.stderr?.on("data", (chunk: Buffer) => {
-      said += chunk.toString();
-      if (said.includes("Server listening")) resolve();
-    });
-    child.once("exit", () => reject(new Error(`sshd did not start: ${said}`)));
-  });
-  const target: SshTarget = {
-    address: "127.0.0.1",
-    port,
-    username: userInfo().username,
-    credentials: { privateKey: user.privateKey },
-    hostKey: host.publicKey.split(" ").slice(0, 2).join(" "),
-    jumpHosts: [],
-  };
-  const server = { target, process: child, directory };
+/** One that is stopped with the test. */
+async function sshd(more = ""): Promise<RealSshServer> {
+  const server = await startSshd(more);
   servers.push(server);
   return server;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

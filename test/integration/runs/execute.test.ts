@@ -10,6 +10,7 @@ import {
   type RunEvent,
   StepStatus_State,
 } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { HistoryService } from "../../../contract/millwright/v1/history_pb.js";
 import * as claims from "../../../src/store/claims.ts";
 import { lockThings } from "../../../src/store/locks.ts";
 import * as work from "../../../src/store/work.ts";
@@ -84,6 +85,20 @@ describe("a REBOOT", () => {
       lastRunId: runId,
     });
     expect(await claims.list(bench.db, [{ kind: "machine", id }])).toEqual([]);
+  });
+
+  test("leaves every transition in the run's history, in order and with who made it", async () => {
+    const { runId } = await start(await machine(), "REBOOT");
+    await bench.ended(runId);
+    const { events } = await bench.client(HistoryService).listHistory({ kind: "run", id: runId });
+    const moves = events.filter(({ fromState, toState }) => toState !== fromState && toState !== "");
+    expect(moves.map(({ fromState, toState }) => `${fromState}>${toState}`)).toEqual([
+      ">PENDING",
+      "PENDING>RUNNING",
+      "RUNNING>SUCCEEDED",
+    ]);
+    expect(events.every(({ actor, at }) => actor !== "" && at !== undefined)).toBe(true);
+    expect(events.map(({ version }) => version)).toEqual(events.map((_, index) => BigInt(index + 1)));
   });
 
   test("does not lift maintenance", async () => {
@@ -164,7 +179,7 @@ describe("a step that fails after its retries", () => {
     const run = await bench.ended(runId);
     expect(run.phase).toBe(Run_Phase.FAILED);
     expect(run.steps).toMatchObject([{ name: "reboot", state: StepStatus_State.FAILED }]);
-    expect(run.error).toMatchObject({ code: "EXECUTION_FAILED" });
+    expect(run.error).toMatchObject({ code: "EXECUTION_FAILED", retryable: true });
     expect(run.error?.message).toMatch(/^reboot: /);
     const failed = await show(id);
     expect(failed.status).toMatchObject({ phase: MachineStatus_Phase.MAINTENANCE, lastRunId: runId, activeRunId: "" });
@@ -230,15 +245,6 @@ describe("a lost answer", () => {
 });
 
 describe("a cancel", () => {
-  const during = async (runId: string, step: string) =>
-    eventually(
-      async () => {
-        const run = await bench.runs.getRun({ runId });
-        return run.currentStep === step && run;
-      },
-      { what: `${runId} is at ${step}` },
-    );
-
   test("with devices that answer ends within 10 s, takes back what it can, and leaves the machine in MAINTENANCE", async () => {
     const id = await machine();
     const { runId } = await start(id, "REPAVE");
@@ -259,7 +265,7 @@ describe("a cancel", () => {
   test("with a dead BMC ends within 60 s and lists what may be left behind", async () => {
     const id = await machine();
     const { runId } = await start(id, "REPAVE");
-    await during(runId, "repave-image");
+    await eventually(async () => (await bench.truth(id)).media !== null, { what: "the medium is inserted" });
     await bench.fault({ device: id, fault: { type: "hang" } });
     await bench.fault({ device: id, fault: { type: "ssh_hang" } });
     const asked = Date.now();
@@ -378,8 +384,8 @@ describe("StreamRunLogs", () => {
     const own = (await bench.logs(runId)).length;
     const line = "x".repeat(2_000);
     await bench.db.execute(
-      `insert into run_logs (run_id, seq, at, step, stream, data)
-       select $1, $2 + n, now(), 'reboot', 'stdout', convert_to(n || $3, 'UTF8') from generate_series(1, 1800) n`,
+      `insert into run_logs (run_id, seq, at, step, stream, data, bytes_so_far)
+       select $1, $2 + n, now(), 'reboot', 'stdout', convert_to(n || $3, 'UTF8'), 2000 * n from generate_series(1, 1800) n`,
       [runId, own, line],
     );
     let expected = 0;

@@ -12,12 +12,12 @@ import { refusal } from "../api/forge-under-test.ts";
 /** StartRun and its neighbours with nobody who carries runs out, so that each stays where it was put. */
 const CAPABILITIES: Readonly<Record<string, readonly Capability[]>> = {
   datacenter: ["reset", "machine", "exec", "boot", "imaging", "cluster", "locator", "power", "inspect", "sensors"],
-  "bmc-only": ["reset", "machine"],
+  ironic: ["reset", "machine"],
 };
 
 let surface: RunSurface;
 beforeAll(async () => {
-  surface = await startRunSurface({ capabilitiesOf: (provider) => new Set(CAPABILITIES[provider] ?? []) });
+  surface = await startRunSurface({ capabilitiesOf: ({ provider }) => new Set(CAPABILITIES[provider] ?? []) });
 });
 afterAll(() => surface.close());
 
@@ -76,7 +76,7 @@ describe("StartRun refuses, in this order,", () => {
   });
 
   test("a RETIRED machine, before what its provider cannot do", async () => {
-    const machineId = await machine("none");
+    const machineId = await machine("fake");
     await surface.lifecycle.retireMachine({ machineId });
     const answer = await refusal(reboot(machineId));
     expect(answer.code).toBe(Code.FailedPrecondition);
@@ -84,7 +84,7 @@ describe("StartRun refuses, in this order,", () => {
   });
 
   test("a machine with an active run, named, before what its provider cannot do", async () => {
-    const machineId = await machine("bmc-only");
+    const machineId = await machine("ironic");
     const { runId } = await reboot(machineId);
     const answer = await refusal(start({ requestId: "other", machineId, type: "REPAVE" }));
     expect(answer.code).toBe(Code.FailedPrecondition);
@@ -92,10 +92,10 @@ describe("StartRun refuses, in this order,", () => {
   });
 
   test("a provider that lacks a capability, with step and capability", async () => {
-    const machineId = await machine("bmc-only");
+    const machineId = await machine("ironic");
     const answer = await refusal(start({ requestId: "r", machineId, type: "REPAVE" }));
     expect(answer.code).toBe(Code.Unimplemented);
-    expect(answer.message).toMatch(/step \S+ needs .*, which provider bmc-only cannot do/);
+    expect(answer.message).toMatch(/step \S+ needs .*, which provider ironic cannot do/);
   });
 
   test.each([

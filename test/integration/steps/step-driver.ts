@@ -2,7 +2,7 @@ import type { Capability } from "../../../src/capabilities/provider.ts";
 import { minutes, seconds } from "../../../src/kernel/duration.ts";
 import type { MachineId } from "../../../src/kernel/ids.ts";
 import type { JsonObject } from "../../../src/kernel/lifecycle.ts";
-import type { Machine } from "../../../src/lifecycles/machine/machine.ts";
+import { type Machine, NOTHING_KNOWN } from "../../../src/lifecycles/machine/machine.ts";
 import { type ActingContext, type AnyStep, type ProbeReport, readProbe } from "../../../src/runs/step.ts";
 import { allSteps } from "../../../src/runs/steps/index.ts";
 import { type StepTargets, sshTargetOf } from "../../../src/runs/targets.ts";
@@ -37,17 +37,7 @@ export async function benchFor(site: MachineSite, id: string): Promise<Bench> {
       ssh: { address, port, hostKey: host_key, jumpHosts },
       bmc: { address: bmc.address, port: bmc.port, protocol: "redfish", scheme: "https", trust: "pin" },
     },
-    facts: {
-      serial: null,
-      vendor: null,
-      model: null,
-      bmcFirmware: null,
-      certificateFingerprint: null,
-      sshHostKey: null,
-      powerState: null,
-      bootId: null,
-      observedAt: null,
-    },
+    facts: NOTHING_KNOWN,
     conditions: [],
     activeRunId: null,
     residue: [],

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { seconds } from "../../../src/kernel/duration.ts";
 import { type MachineSite, startMachineSite } from "../../support/machine-site.ts";
 import { type Bench, begin, benchFor, carryOut, untilDone } from "./step-driver.ts";
 
@@ -128,6 +129,25 @@ describe("join and verify", () => {
     expect(verified.message).toContain("system_uuid");
   });
 
+  test("a node whose kubelet is another one than is installed is not verified until it was started anew", async () => {
+    await site.control("POST", `/devices/${bench.machine.id}/join`, { cluster: "default-cluster" });
+    const run = (script: string) =>
+      site.can.exec.run(
+        site.ssh(bench.simulated, null),
+        { script, env: {}, timeout: seconds(20) },
+        { signal: new AbortController().signal, subject: "test", mayTouchDevice: (wanted) => wanted },
+      );
+    const step = await begin(bench, "verify", {});
+    expect(await step.probe()).toMatchObject({ state: "done", message: expect.stringContaining("v1.31.4") });
+    await run("apt-get install -y 'kubelet=1.33.0-*'");
+    expect(await step.probe()).toMatchObject({
+      state: "in_progress",
+      message: expect.stringMatching(/kubelet v1\.31\.4, and v1\.33\.0 is installed/),
+    });
+    await run("systemctl restart kubelet");
+    expect(await step.probe()).toMatchObject({ state: "done", message: expect.stringContaining("v1.33.0") });
+  });
+
   test("a join that fails on the machine fails the attempt and shows what it wrote", async () => {
     await site.control("POST", "/faults", { device: bench.machine.id, fault: { type: "join_fails" } });
     const step = await begin(bench, "join", {});
@@ -174,12 +194,78 @@ describe("ssh", () => {
 });
 
 describe("net", () => {
-  test("on a system without netplan changes nothing, and says so", async () => {
+  const moving = (address: string, rollback: string) => ({
+    params: {
+      netplan: `network: {version: 2, ethernets: {eth0: {dhcp4: false, addresses: [${address}/8]}}}`,
+      ssh_address: address,
+      rollback_seconds: rollback,
+    },
+  });
+  const answersAt = async () =>
+    (await site.control<{ answers_at: string[] }>("GET", `/devices/${bench.machine.id}`)).answers_at;
+  const changes = async () => (await truth()).effects.network_changes;
+  const usual = () => [site.ssh(bench.simulated, null).address];
+
+  test("without settings applies those that are there anew, and proves that the machine is reached", async () => {
     const step = await begin(bench, "net", { params: { action: "reconfigure" } });
     expect(await step.probe()).toMatchObject({ state: "not_done" });
     await step.act();
-    await expect(untilDone(bench, step)).rejects.toThrow("exit code 2");
-    expect(bench.log.join("")).toContain("no netplan");
+    expect(await untilDone(bench, step)).toMatchObject({ facts: { sshMoved: null } });
+    expect([await changes(), await answersAt()]).toEqual([1, usual()]);
+    expect(bench.log.join("")).toContain("confirmed");
+  });
+
+  test("to another address is confirmed from there, where whatever comes after reaches the machine", async () => {
+    const moved = await carryOut(bench, "net", moving("127.91.0.1", "600"));
+    expect(moved.facts).toEqual({ sshMoved: { from: usual()[0], to: "127.91.0.1" } });
+    expect([await changes(), await answersAt()]).toEqual([1, ["127.91.0.1"]]);
+    await carryOut(bench, "ssh", { script_ref: "verify_network.sh" });
+    expect(bench.log.join("")).toContain("127.91.0.1/8");
+  });
+
+  test("takes settings from the run's own params", async () => {
+    await carryOut(bench, "net", { params: { action: "reconfigure" } }, moving("127.91.0.2", "600").params);
+    expect(await answersAt()).toEqual(["127.91.0.2"]);
+    await expect(
+      begin(bench, "net", { params: { action: "reconfigure" } }, { params: { rollback_seconds: "x" } }),
+    ).rejects.toMatchObject({
+      disposition: "fail",
+      message: expect.stringContaining("rollback_seconds"),
+    });
+  });
+
+  test("to an address where nobody answers is taken back by the machine itself", async () => {
+    const { params } = moving("127.91.0.3", "5");
+    const step = await begin(bench, "net", { params: { ...params, ssh_address: "127.91.0.4" } });
+    await step.act();
+    await vi.waitFor(async () => expect(await answersAt()).toEqual(["127.91.0.3"]));
+    await expect(untilDone(bench, step)).rejects.toMatchObject({
+      disposition: "retry",
+      message: expect.stringContaining("taken back"),
+    });
+    expect([await changes(), await answersAt()]).toEqual([2, usual()]);
+    const left = await bench.site.can.exec.readFile(
+      { ...site.ssh(bench.simulated, bench.machine.spec.ssh?.hostKey ?? null) },
+      "/etc/netplan/90-millwright.yaml",
+      { signal: new AbortController().signal, subject: "test", mayTouchDevice: (wanted) => wanted },
+    );
+    expect(left.text).toBeUndefined();
+  });
+
+  test("that makes no sense is refused by the machine, which stays as it was", async () => {
+    const step = await begin(bench, "net", { params: { netplan: "network: {ethernets: 7}" } });
+    await step.act();
+    await expect(untilDone(bench, step)).rejects.toThrow("taken back");
+    expect(await answersAt()).toEqual(usual());
+    expect(bench.log.join("")).toContain("ethernets");
+  });
+
+  test("goes on where another process stopped, and is applied once", async () => {
+    const step = await begin(bench, "net", moving("127.91.0.5", "600"));
+    await step.act();
+    await step.act().catch(() => {}); // The successor acts again only when nothing had begun; here it finds nobody where it was.
+    await untilDone(bench, step);
+    expect([await changes(), await answersAt()]).toEqual([1, ["127.91.0.5"]]);
   });
 });
 

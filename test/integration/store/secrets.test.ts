@@ -158,3 +158,19 @@ test("of replicas that start at once with different keys on an empty database, o
   const outcomes = await Promise.allSettled(starts);
   expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
 });
+
+test("replicas with the same key file know each other's signatures, also after a rotation, and nobody else's", () => {
+  const [one, two] = [openSecretStore({ keyFile }), openSecretStore({ keyFile })];
+  const signature = one.sign("page token", "a text");
+  expect(two.isSigned("page token", "a text", signature)).toBe(true);
+  expect(two.isSigned("page token", "another text", signature)).toBe(false);
+  expect(two.isSigned("another use", "a text", signature)).toBe(false);
+  for (const rubbish of ["", "x", `${signature}A`, signature.slice(1)])
+    expect(two.isSigned("page token", "a text", rubbish)).toBe(false);
+  writeFileSync(keyFile, `${randomBytes(32).toString("base64")}\n${readFileSync(keyFile, "utf8")}`);
+  const rotated = openSecretStore({ keyFile });
+  expect(rotated.isSigned("page token", "a text", signature)).toBe(true);
+  expect(rotated.sign("page token", "a text")).not.toBe(signature);
+  const stranger = openSecretStore({ keyFile: join(scratch, "other", "secret.key") });
+  expect(stranger.isSigned("page token", "a text", signature)).toBe(false);
+});

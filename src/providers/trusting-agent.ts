@@ -2,10 +2,10 @@ import { Agent, type AgentOptions } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect, type TLSSocket } from "node:tls";
-import type { TlsTrust } from "../../capabilities/bmc-target.ts";
-import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import { type Duration, describeDuration } from "../../kernel/duration.ts";
-import { nameOf } from "../bmc-gateway.ts";
+import type { TlsTrust } from "../capabilities/bmc-target.ts";
+import { DeviceFailure } from "../capabilities/device-failure.ts";
+import { type Duration, describeDuration } from "../kernel/duration.ts";
+import { type BmcEndpoint, nameOf } from "./bmc-gateway.ts";
 import { transportCause } from "./transport-cause.ts";
 
 export interface TrustingAgentOptions {
@@ -19,6 +19,7 @@ interface ConnectOptions {
   readonly host?: string | null;
   readonly port?: number | string | null;
   readonly trust?: TlsTrust;
+  readonly noun?: string | undefined;
   readonly lookup?: LookupFunction;
 }
 
@@ -43,7 +44,7 @@ export class TrustingAgent extends Agent {
   }
 
   override createConnection(options: ConnectOptions, callback?: OnConnected): undefined {
-    const endpoint = { address: options.host ?? "", port: Number(options.port) };
+    const endpoint = { address: options.host ?? "", port: Number(options.port), noun: options.noun };
     const trust = options.trust ?? { mode: "ca" };
     const { caCertificates, connectTimeout } = this.#trusting;
     const socket = connect({
@@ -94,11 +95,7 @@ function noteFingerprint(socket: TLSSocket): string | undefined {
 
 const normal = (fingerprint: string): string => fingerprint.replaceAll(":", "").trim().toUpperCase();
 
-function pinFailure(
-  endpoint: { readonly address: string; readonly port: number },
-  trust: TlsTrust,
-  seen: string | undefined,
-): DeviceFailure | undefined {
+function pinFailure(endpoint: BmcEndpoint, trust: TlsTrust, seen: string | undefined): DeviceFailure | undefined {
   if (trust.mode !== "pin" || trust.fingerprint256 === undefined) return undefined;
   if (seen !== undefined && normal(seen) === normal(trust.fingerprint256)) return undefined;
   return new DeviceFailure(
@@ -113,7 +110,7 @@ function pinFailure(
 const NOT_TRUSTED =
   /^(?:ERR_TLS_CERT_ALTNAME_INVALID|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA)/;
 
-function connectFailure(endpoint: { readonly address: string; readonly port: number }, error: Error): DeviceFailure {
+function connectFailure(endpoint: BmcEndpoint, error: Error): DeviceFailure {
   if (error instanceof DeviceFailure) return error;
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
   if (NOT_TRUSTED.test(code)) {

@@ -1,4 +1,4 @@
-import { messageOf } from "../../kernel/errors.ts";
+import { messageOf } from "../kernel/errors.ts";
 
 /**
  * Why a connection failed, in words that are the same each time it fails so: OpenSSL puts an address in memory into its messages,

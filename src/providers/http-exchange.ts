@@ -1,17 +1,17 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
-import type { BmcTarget, TlsTrust } from "../../capabilities/bmc-target.ts";
-import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import { seconds } from "../../kernel/duration.ts";
-import { nameOf } from "../bmc-gateway.ts";
+import type { BmcTarget, TlsTrust } from "../capabilities/bmc-target.ts";
+import { DeviceFailure } from "../capabilities/device-failure.ts";
+import { seconds } from "../kernel/duration.ts";
 import { checkAddress, guardedLookup, type MayReach } from "./allowed-networks.ts";
-import type { Answer } from "./answers.ts";
+import { nameOf } from "./bmc-gateway.ts";
+import type { Answer } from "./http-answer.ts";
 import { transportCause } from "./transport-cause.ts";
 import { fingerprintOf, TrustingAgent } from "./trusting-agent.ts";
 
 export interface Outgoing {
   readonly target: BmcTarget;
-  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -20,6 +20,27 @@ export interface Outgoing {
 
 /** An idle connection that the BMC closed just as we wrote to it: it never saw the request, which may be sent again. */
 export class StaleConnection extends Error {}
+
+/** As many as kept connections there may be to one place: all of them can have gone stale at once. */
+const STALE_CONNECTIONS = 2;
+
+/** Sends again what never arrived, because the kept connection had just been closed at the other end. */
+export async function despiteStaleConnections<T>(
+  { target, method, path }: Pick<Outgoing, "target" | "method" | "path">,
+  send: () => Promise<T>,
+): Promise<T> {
+  for (let stale = 0; ; stale += 1) {
+    try {
+      return await send();
+    } catch (error) {
+      if (!(error instanceof StaleConnection)) throw error;
+      if (stale === STALE_CONNECTIONS) {
+        const message = `${nameOf(target)} cannot be reached: it cuts the connection at ${method} ${path}`;
+        throw new DeviceFailure("retry", "unreachable", message, { cause: error });
+      }
+    }
+  }
+}
 
 export interface HttpExchange {
   send(outgoing: Outgoing): Promise<Answer>;
@@ -55,8 +76,8 @@ export function createHttpExchange(options: {
       const { target, method, path, headers, body } = outgoing;
       // A command goes over a connection of its own: on a kept one that breaks, nobody could say whether it was carried out.
       const agent = agents[target.scheme][method === "GET" ? "reading" : "changing"];
-      checkAddress(target.address, mayReach);
-      const request: RequestOptions & { readonly trust: TlsTrust } = {
+      checkAddress(target.address, mayReach, target.noun);
+      const request: RequestOptions & { readonly trust: TlsTrust; readonly noun: string | undefined } = {
         ...(lookup && { lookup }),
         host: target.address,
         port: target.port,
@@ -64,9 +85,9 @@ export function createHttpExchange(options: {
         path,
         agent,
         trust: target.trust,
+        noun: target.noun,
         headers: {
           accept: "application/json",
-          "odata-version": "4.0",
           ...headers,
           ...(body === undefined
             ? {}

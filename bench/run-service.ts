@@ -1,0 +1,82 @@
+import { createCallFrame } from "../src/api/grpc/interceptors.ts";
+import { registerRoutes } from "../src/api/grpc/routes.ts";
+import { startApiServers } from "../src/api/server.ts";
+import { Controller } from "../src/engine/controller.ts";
+import { type EngineObserver, unobserved } from "../src/engine/observer.ts";
+import { JournalTail } from "../src/engine/watch.ts";
+import { hours } from "../src/kernel/duration.ts";
+import { allSteps } from "../src/runs/steps/index.ts";
+import type { ServiceDeps } from "../src/services/deps.ts";
+import { wireHandlers } from "../src/wiring/handlers.ts";
+import type { MachineHardware } from "../src/wiring/machine-hardware.ts";
+import { loadRunbooks } from "../src/wiring/runbook-files.ts";
+import { benchLog } from "./bench-server.ts";
+import { createInstantHardware } from "./instant-hardware.ts";
+
+export interface RunService {
+  readonly grpcAddress: string;
+  readonly events: JournalTail;
+  stop(): Promise<void>;
+}
+
+const loopback = { host: "127.0.0.1", port: 0 };
+
+/** What a server is made of, with all that every call and every look passes through, and hardware that is given. */
+export async function startRunService(
+  deps: ServiceDeps,
+  hardware: MachineHardware,
+  { observer = {}, instance = "bench" }: { observer?: Partial<EngineObserver>; instance?: string } = {},
+): Promise<RunService> {
+  const { db, stores, secrets } = deps;
+  const stop = new AbortController();
+  const events = new JournalTail({ db, log: benchLog });
+  const runbooks = loadRunbooks();
+  const controller = new Controller({
+    db,
+    stores,
+    log: benchLog,
+    owner: instance,
+    handlers: wireHandlers({
+      db,
+      secrets,
+      provider: createInstantHardware().provider,
+      monitorEvery: hours(1),
+      exploreEvery: hours(1),
+      runs: { hardware, steps: allSteps, runbooks, instance },
+    }),
+    observer: { ...unobserved, ...observer },
+  });
+  const nudgeAll = () => {
+    controller.nudge();
+    events.nudge();
+  };
+  await db.listen("millwright", nudgeAll, stop.signal);
+  const loops = [controller.run(stop.signal), events.run(stop.signal)];
+  const api = await startApiServers({
+    grpcListen: loopback,
+    httpListen: loopback,
+    ...createCallFrame({
+      log: benchLog,
+      authenticate: async (_headers, peer) => ({ name: "bench", roles: ["admin"], address: peer.address }),
+    }),
+    routes: (router) =>
+      registerRoutes(router, {
+        services: deps,
+        runs: { steps: allSteps, runbooks, capabilitiesOf: hardware.capabilitiesOf },
+        events,
+        system: { version: "bench", startedAt: new Date(), replica: instance },
+        onTokenRevoked() {},
+      }),
+    http() {},
+    log: benchLog,
+  });
+  return {
+    grpcAddress: api.grpcAddress,
+    events,
+    async stop() {
+      await api.close();
+      stop.abort();
+      await Promise.all(loops);
+    },
+  };
+}

@@ -1,0 +1,45 @@
+import { vi } from "vitest";
+import type { BootOverride } from "../boot-device.ts";
+import type { PowerBench } from "./device-bench.ts";
+
+/** What a technology has no word for. The tests of it are skipped, and say so. */
+export type MachineLimit =
+  /** A changed time of the last reset. */
+  | "tell_last_reset"
+  | "tell_macs"
+  /** Whether the light is lit. */
+  | "tell_locator"
+  /** A boot uses an override up, and what is left can be seen. */
+  | "use_up_override"
+  | "boot_from_disk"
+  | "boot_from_http";
+
+/** A machine on the bench: on, running, with no override set, no medium in its drive and its light dark. */
+export interface MachineBench extends PowerBench {
+  readonly serial: string;
+  readonly systemUuid: string;
+  readonly macs: readonly string[];
+  readonly cannot: readonly MachineLimit[];
+  /** Where an installation medium lies that the machine can boot from. */
+  readonly mediumLocation: string;
+  /** Restarts that it has gone through since the test began; switching it on from off is none. */
+  restarts(): Promise<number>;
+  /** As the machine keeps it; `lasts` may be left out where it keeps no such thing. */
+  realOverride(): Promise<Pick<BootOverride, "source"> & Partial<BootOverride>>;
+  realLocator(): Promise<"lit" | "dark">;
+  /** What lies in its drive. */
+  realMedium(): Promise<string | null>;
+}
+
+/** Machines take their time, at whichever speed. */
+export const eventually = <T>(look: () => Promise<T>): Promise<T> =>
+  vi.waitFor(look, { timeout: 30_000, interval: 20 });
+
+/** Ends the test where this technology cannot. */
+export function unless(
+  { cannot }: Pick<MachineBench, "cannot">,
+  limit: MachineLimit,
+  { skip }: { skip(note?: string): void },
+): void {
+  if (cannot.includes(limit)) skip(`this technology cannot ${limit.replaceAll("_", " ")}`);
+}

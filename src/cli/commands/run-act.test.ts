@@ -1,0 +1,118 @@
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { Run_Phase, RunService, StepStatus_State } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
+import { runAgainst } from "../testing/fake-terminal.ts";
+
+const at = { seconds: 1_767_225_600n, nanos: 0 };
+const NEXT = {
+  runId: "run-2",
+  machineId: "m-1",
+  jobId: "job-1",
+  jobState: "running",
+  attempt: 2,
+  action: "retry",
+  previousRunId: "run-1",
+  phase: Run_Phase.RUNNING,
+  steps: [
+    { name: "arm", state: StepStatus_State.SUCCEEDED, carriedOver: true },
+    { name: "boot", state: StepStatus_State.RUNNING },
+  ],
+};
+
+/** A server that keeps what it is asked, and whose runs end as told. */
+function fakeServer(end: Run_Phase = Run_Phase.SUCCEEDED) {
+  const asked: { readonly method: string; readonly request: Record<string, unknown> }[] = [];
+  const keep = (method: string) => (request: object) => {
+    const { $typeName: _, ...fields } = request as Record<string, unknown>;
+    asked.push({ method, request: fields });
+    return { run: NEXT };
+  };
+  const routes = (router: ConnectRouter) => {
+    router.service(RunActionsService, {
+      retryRun: keep("retryRun"),
+      resumeRun: keep("resumeRun"),
+      rerunRun: keep("rerunRun"),
+      restartRunClean: keep("restartRunClean"),
+      adoptRun: keep("adoptRun"),
+      markRunManual(request) {
+        if (request.runId === "run-old")
+          throw new ConnectError("run run-old is not the latest attempt at its job", Code.FailedPrecondition);
+        keep("markRunManual")(request);
+        const manual = { comment: request.comment, by: "ann", at };
+        return { run: { runId: request.runId, phase: Run_Phase.FAILED, attempt: 1, manual } };
+      },
+    });
+    router.service(RunService, {
+      getRun: () => ({ ...NEXT, phase: end }),
+      async *streamRunLogs() {
+        yield { stream: "stdout", data: Buffer.from("step boot begins\n") };
+      },
+    });
+  };
+  return { asked, routes };
+}
+
+describe("millwright run", () => {
+  test.each([
+    ["retry", "retryRun"],
+    ["resume", "resumeRun"],
+    ["rerun", "rerunRun"],
+    ["restart-clean", "restartRunClean"],
+    ["adopt", "adoptRun"],
+  ])("%s asks for %s and shows the new attempt", async (command, method) => {
+    const { asked, routes } = fakeServer();
+    const { code: exitCode, out: stdout } = await runAgainst(routes, ["run", command, "run-1", "--request-id", "once"]);
+    expect(exitCode).toBe(0);
+    expect(asked).toEqual([{ method, request: expect.objectContaining({ runId: "run-1", requestId: "once" }) }]);
+    expect(stdout).toContain("run-2");
+    expect(stdout).toContain("2 (retry of run-1)");
+    expect(stdout).toContain("SUCCEEDED (carried over)");
+    expect(stdout).toMatch(/Job is\W+running/);
+  });
+
+  test("makes a request id of its own when none is given, another each time", async () => {
+    const { asked, routes } = fakeServer();
+    await runAgainst(routes, ["run", "retry", "run-1"]);
+    await runAgainst(routes, ["run", "retry", "run-1"]);
+    const ids = asked.map(({ request }) => request.requestId);
+    expect(ids[0]).toMatch(/^[0-9a-f-]{36}$/);
+    expect(ids[1]).not.toBe(ids[0]);
+  });
+
+  test("retry takes changed scripts only when told so", async () => {
+    const { asked, routes } = fakeServer();
+    await runAgainst(routes, ["run", "retry", "run-1"]);
+    await runAgainst(routes, ["run", "retry", "run-1", "--new-scripts"]);
+    expect(asked.map(({ request }) => request.takeNewScripts)).toEqual([false, true]);
+    expect((await runAgainst(routes, ["run", "resume", "run-1", "--new-scripts"])).code).toBe(2);
+  });
+
+  test.each([
+    ["SUCCEEDED", Run_Phase.SUCCEEDED, 0],
+    ["FAILED", Run_Phase.FAILED, 1],
+  ])("resume --wait follows the log, and its exit code says that it %s", async (_, end, code) => {
+    const { routes } = fakeServer(end);
+    const { code: exitCode, out: stdout } = await runAgainst(routes, ["run", "resume", "run-1", "--wait"]);
+    expect(exitCode === 0).toBe(code === 0);
+    expect(stdout).toContain("step boot begins");
+  });
+
+  test("mark-manual needs a comment, and shows who sees to it", async () => {
+    const { asked, routes } = fakeServer();
+    expect((await runAgainst(routes, ["run", "mark-manual", "run-1"])).code).toBe(2);
+    const marked = await runAgainst(routes, ["run", "mark-manual", "run-1", "--comment", "fan broken"]);
+    expect(marked.code).toBe(0);
+    expect(marked.out).toContain("fan broken (ann");
+    expect(asked).toEqual([
+      { method: "markRunManual", request: expect.objectContaining({ runId: "run-1", comment: "fan broken" }) },
+    ]);
+  });
+
+  test("shows why the server refused", async () => {
+    const { routes } = fakeServer();
+    const refused = await runAgainst(routes, ["run", "mark-manual", "run-old", "--comment", "x"]);
+    expect(refused.code).not.toBe(0);
+    expect(refused.err).toContain("not the latest attempt");
+  });
+});

@@ -1,0 +1,282 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+import type { CallContext } from "../capabilities/call.ts";
+import { type Batcher, createBatcher } from "../kernel/batcher.ts";
+import { type Clock, systemClock } from "../kernel/clock.ts";
+import { type Duration, milliseconds, seconds } from "../kernel/duration.ts";
+import { messageOf, StepFailure } from "../kernel/errors.ts";
+import type { JsonObject } from "../kernel/lifecycle.ts";
+import type { Log } from "../kernel/log.ts";
+import { observe } from "../lifecycles/machine/conditions.ts";
+import type { Machine } from "../lifecycles/machine/machine.ts";
+import { judge, type Verdict } from "../lifecycles/machine/observation.ts";
+import { contradictionOf, type Sighting } from "../lifecycles/machine/sighting.ts";
+import { type ClaimedLook, claimLooks, type LookRelease, releaseLooks } from "../store/condition-looks.ts";
+import { type Database, retryOnConflict } from "../store/database.ts";
+import { type MachineSighting, recordSightings } from "../store/machine-sightings.ts";
+import { machineStore } from "../store/machines.ts";
+import type { ThingStores } from "../store/things.ts";
+import { runBounded } from "./bounded-handler.ts";
+import { inspectMachine, type LookPlaces, lookAtMachine } from "./machine-look.ts";
+import { NodeLists } from "./node-lists.ts";
+
+/** What the reconciler tells of itself. */
+export interface ReconcilerObserver {
+  looked(seen: { readonly outcome: "unchanged" | "changed" | "overtaken" | "failed"; readonly took: Duration }): void;
+}
+
+export interface ReconcilerOptions {
+  readonly db: Database;
+  readonly stores: ThingStores;
+  /** Where the machines are to be looked at, in their order; many at once, so that a batch costs a few queries. */
+  readonly placesOf: (machines: readonly Machine[]) => Promise<readonly LookPlaces[]>;
+  readonly log: Log;
+  /** How often each machine is looked at, while the rate allows it. */
+  readonly interval: Duration;
+  /** Looks a second at most. */
+  readonly rate: number;
+  readonly owner?: string;
+  readonly clock?: Clock;
+  readonly observer?: ReconcilerObserver;
+  /** Machines looked at at the same time. */
+  readonly inFlight?: number;
+  readonly random?: () => number;
+}
+
+/** No device request of a look takes longer: two that fail, and the pause between them, still show within half a minute. */
+const LONGEST_REQUEST = seconds(5);
+/** No look takes longer; one that hangs is told to stop, then left behind. */
+const LONGEST_LOOK = seconds(7);
+/** Once in a machine's life it is read whole. */
+const LONGEST_INSPECTION = seconds(10);
+/** From the claim on no device is touched after this. */
+const TOUCHES_UNTIL = seconds(20);
+/** Whoever takes over from a dead replica finds that none of its requests can still be under way. */
+const LEASE = seconds(30);
+const IDLE_POLL = milliseconds(500);
+const BUSY_POLL = milliseconds(50);
+/** After a miss that is not believed yet, and after a change that came in between. */
+const SOON = seconds(2);
+
+/** A look that has been made, with what is to become of it. */
+interface Looked {
+  readonly look: ClaimedLook;
+  readonly sighting: MachineSighting | undefined;
+  readonly release: LookRelease;
+}
+
+/**
+ * Keeps the conditions of machines true, by looking at each of them again and again.
+ *
+ * The database says who is due, and leases it, so that any number of replicas share the fleet. The rate is a budget: a fleet that
+ * is larger than it allows is looked at less often, in turn, and nothing piles up. Only what changed is written.
+ */
+export class ConditionReconciler {
+  readonly #options: Required<ReconcilerOptions>;
+  readonly #nodes: NodeLists;
+  readonly #writer: Batcher<Looked, boolean>;
+  readonly #underWay = new Set<Promise<void>>();
+  #inFlight = 0;
+  #tokens = 0;
+  #countedAt: number;
+
+  constructor(options: ReconcilerOptions) {
+    this.#options = {
+      owner: randomUUID(),
+      clock: systemClock,
+      observer: { looked() {} },
+      inFlight: 400,
+      random: Math.random,
+      ...options,
+    };
+    const { clock, log, interval } = this.#options;
+    this.#countedAt = clock.monotonic();
+    this.#tokens = options.rate;
+    this.#nodes = new NodeLists({ clock, log, freshFor: milliseconds(Math.min(interval / 2, seconds(5))) });
+    this.#writer = createBatcher({ most: 250, atOnce: 2, run: (looked) => this.#write(looked) });
+  }
+
+  /** Runs until the signal aborts; then hands back what it has not seen, and resolves. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { log } = this.#options;
+    while (!signal.aborted) {
+      let rest = seconds(1);
+      try {
+        rest = await this.#claim(signal);
+      } catch (error) {
+        log.warn({ err: error }, "machines to look at could not be claimed; trying again");
+      }
+      await pause(rest, undefined, { signal }).catch(() => undefined);
+    }
+    await Promise.all(this.#underWay);
+  }
+
+  /** Claims as many as the budget allows, begins to look at them, and says how long to wait before the next. */
+  async #claim(signal: AbortSignal): Promise<Duration> {
+    const { db, owner, inFlight, clock } = this.#options;
+    const limit = Math.min(this.#budget(), inFlight - this.#inFlight);
+    if (limit < 1) return BUSY_POLL;
+    const askedAt = clock.monotonic();
+    const claimed = await claimLooks(db, { owner, limit, leaseFor: LEASE });
+    this.#tokens -= claimed.length;
+    if (claimed.length === 0) return IDLE_POLL;
+    this.#inFlight += claimed.length;
+    const looking = this.#lookAtAll(claimed, askedAt, signal).finally(() => {
+      this.#underWay.delete(looking);
+    });
+    this.#underWay.add(looking);
+    return claimed.length < limit ? IDLE_POLL : BUSY_POLL;
+  }
+
+  /** Up to one second's worth is saved up. */
+  #budget(): number {
+    const { rate, clock } = this.#options;
+    const now = clock.monotonic();
+    this.#tokens = Math.min(this.#tokens + ((now - this.#countedAt) / 1_000) * rate, Math.max(rate, 1));
+    this.#countedAt = now;
+    return Math.floor(this.#tokens);
+  }
+
+  async #lookAtAll(claimed: readonly ClaimedLook[], askedAt: number, signal: AbortSignal): Promise<void> {
+    const { db, placesOf, log } = this.#options;
+    let left = claimed.length;
+    try {
+      const ids = claimed.map(({ machineId }) => machineId);
+      const { things, unreadable } = await machineStore.load(db, ids);
+      for (const { id, error } of unreadable)
+        log.warn({ id, error }, "a machine's row cannot be read; it is not looked at");
+      const places = await placesOf(things);
+      const byId = new Map(things.map((machine, index) => [machine.id as string, { machine, places: places[index] }]));
+      await Promise.all(
+        claimed.map(async (look) => {
+          const found = byId.get(look.machineId);
+          if (found?.places) await this.#look(look, found.machine, found.places, { askedAt, signal });
+          this.#inFlight -= 1;
+          left -= 1;
+        }),
+      );
+    } catch (error) {
+      // Their leases end by themselves.
+      log.warn({ err: error }, "machines could not be looked at; they fall due again");
+    } finally {
+      this.#inFlight -= left;
+    }
+  }
+
+  async #look(
+    look: ClaimedLook,
+    machine: Machine,
+    places: LookPlaces,
+    { askedAt, signal }: { readonly askedAt: number; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const { clock, observer, log, db } = this.#options;
+    const startedAt = clock.monotonic();
+    const took = () => milliseconds(clock.monotonic() - startedAt);
+    try {
+      const call = this.#frame(machine.id, askedAt, signal);
+      const { verdict, inspected } = await this.#see(look, machine, places, call);
+      const written = await this.#writer.submit(this.#lookedOf(look, machine, verdict, inspected));
+      const isNews = isChange(machine, verdict, inspected, clock.now());
+      observer.looked({ outcome: !written ? "overtaken" : isNews ? "changed" : "unchanged", took: took() });
+    } catch (error) {
+      const after = signal.aborted ? milliseconds(0) : this.#jittered(this.#options.interval);
+      const release = { ...look, after, looked: false };
+      await releaseLooks(db, [release]).catch(() => undefined); // else its lease ends by itself
+      if (signal.aborted) return;
+      observer.looked({ outcome: "failed", took: took() });
+      log.warn({ id: machine.id, reason: messageOf(error) }, "a look at a machine failed; it is looked at again");
+    }
+  }
+
+  async #see(look: ClaimedLook, machine: Machine, places: LookPlaces, frame: CallContext) {
+    const { clock } = this.#options;
+    const around = { machine, places, nodes: this.#nodes, clock };
+    const sighting = await runBounded(frame, (call) => lookAtMachine({ ...around, call }), LONGEST_LOOK);
+    const verdict = judge(machine, sighting, look.misses);
+    if (!verdict.mayBeInspected) return { verdict, inspected: undefined };
+    const facts = await runBounded(frame, (call) => inspectMachine({ ...around, call }), LONGEST_INSPECTION);
+    if (facts === undefined || contradictionOf(machine, identityOf(facts)) === undefined)
+      return { verdict, inspected: facts };
+    // The BMC of a provider without vitals tells only now whose it is; or somebody moved a cable in between.
+    return { verdict: judge(machine, withIdentity(sighting, facts), look.misses), inspected: undefined };
+  }
+
+  #frame(id: string, askedAt: number, signal: AbortSignal): CallContext {
+    const { clock } = this.#options;
+    return {
+      signal,
+      subject: `conditions of machine ${id}`,
+      mayTouchDevice(wanted) {
+        const left = askedAt + TOUCHES_UNTIL - clock.monotonic();
+        if (left <= 0) throw new StepFailure("retry", "the look took too long; the machine is looked at again");
+        return milliseconds(Math.min(wanted, LONGEST_REQUEST, left));
+      },
+    };
+  }
+
+  #lookedOf(look: ClaimedLook, machine: Machine, verdict: Verdict, inspected: JsonObject | undefined): Looked {
+    const { clock, interval } = this.#options;
+    const isNews = isChange(machine, verdict, inspected, clock.now());
+    const observedAt = clock.now().toISOString();
+    const facts = Object.keys(verdict.facts).length > 0 ? { ...verdict.facts, observedAt } : {};
+    const isDoubtful = Object.values(verdict.misses).some((count) => count === 1);
+    return {
+      look,
+      sighting: isNews
+        ? {
+            look,
+            machine,
+            observed: verdict.observed,
+            facts: { ...facts, ...inspected },
+            inspected: inspected !== undefined,
+          }
+        : undefined,
+      release: {
+        ...look,
+        misses: verdict.misses,
+        after: isDoubtful ? SOON : this.#jittered(interval),
+        looked: true,
+      },
+    };
+  }
+
+  /** Writes what changed, hands everything back, and says of each whether it was written. */
+  async #write(looked: readonly Looked[]): Promise<readonly boolean[]> {
+    const { db, stores, clock } = this.#options;
+    const sightings = looked.flatMap(({ sighting }) => sighting ?? []);
+    const written: ReadonlySet<string> =
+      sightings.length === 0
+        ? new Set()
+        : await retryOnConflict(() =>
+            db.transaction((tx) =>
+              recordSightings(tx, stores, sightings, { actor: "condition reconciler", now: clock.now() }),
+            ),
+          );
+    const isOvertaken = ({ sighting }: Looked) => sighting !== undefined && !written.has(sighting.machine.id);
+    await releaseLooks(
+      db,
+      looked.map((one) => (isOvertaken(one) ? { ...one.look, after: SOON, looked: false } : one.release)),
+    );
+    return looked.map((one) => !isOvertaken(one));
+  }
+
+  /** Spread, so that machines that were registered as one do not come due as one for ever. */
+  #jittered(duration: Duration): Duration {
+    return milliseconds(duration * (0.8 + this.#options.random() * 0.4));
+  }
+}
+
+const identityOf = ({ serial, systemUuid }: JsonObject) => ({
+  serial: typeof serial === "string" ? serial : null,
+  systemUuid: typeof systemUuid === "string" ? systemUuid : null,
+});
+
+function withIdentity(sighting: Sighting, facts: JsonObject): Sighting {
+  const { bmc } = sighting;
+  return bmc.is === "seen" ? { ...sighting, bmc: { ...bmc, what: { ...bmc.what, ...identityOf(facts) } } } : sighting;
+}
+
+const isChange = (machine: Machine, verdict: Verdict, inspected: JsonObject | undefined, now: Date): boolean =>
+  inspected !== undefined ||
+  Object.keys(verdict.facts).length > 0 ||
+  observe(machine.conditions, verdict.observed, now) !== machine.conditions;

@@ -1,0 +1,131 @@
+import type { BmcTarget } from "../capabilities/bmc-target.ts";
+import type { CallContext } from "../capabilities/call.ts";
+import type { ClusterTarget } from "../capabilities/cluster-target.ts";
+import { DeviceFailure, type DeviceFailureReason } from "../capabilities/device-failure.ts";
+import type { Provider } from "../capabilities/provider.ts";
+import type { SshTarget } from "../capabilities/ssh-target.ts";
+import type { MachineVitals } from "../capabilities/vitals.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { messageOf, StepFailure } from "../kernel/errors.ts";
+import type { JsonObject } from "../kernel/lifecycle.ts";
+import { nodeIdentityOf } from "../lifecycles/machine/handlers.ts";
+import type { Machine } from "../lifecycles/machine/machine.ts";
+import type { NodeSighting, Seen, Sighting } from "../lifecycles/machine/sighting.ts";
+import type { NodeLists } from "./node-lists.ts";
+
+/** Where something of a machine is to be looked at, or why it cannot be. */
+export type Place<T> =
+  | { readonly is: "at"; readonly target: T }
+  | { readonly is: "nowhere"; readonly reason: string; readonly message: string }
+  /** There is such a place, but where it is cannot be read. */
+  | { readonly is: "unknown" };
+
+/** Where all there is to see of a machine is. */
+export interface LookPlaces {
+  readonly provider: Provider;
+  readonly bmc: Place<BmcTarget>;
+  readonly ssh: Place<SshTarget>;
+  readonly cluster: Place<ClusterTarget>;
+  readonly alerts: readonly string[];
+}
+
+export interface LookFrame {
+  readonly machine: Machine;
+  readonly places: LookPlaces;
+  readonly nodes: NodeLists;
+  readonly call: CallContext;
+  readonly clock: Clock;
+}
+
+/** Looks at a machine from all sides at once. What fails on one side is part of the answer, and hides no other. */
+export async function lookAtMachine(frame: LookFrame): Promise<Sighting> {
+  const [ssh, bmc, node] = await Promise.all([lookAtSsh(frame), lookAtBmc(frame), lookAtNode(frame)]);
+  return { ssh, bmc, node, alerts: frame.places.alerts };
+}
+
+/** No sign-in: the keys are exchanged, and that is all that is asked. */
+async function lookAtSsh({ places: { ssh, provider }, call, clock }: LookFrame): Promise<Seen<{ hostKey: string }>> {
+  const { exec } = provider.can;
+  if (exec === undefined) return { is: "unknown" };
+  if (ssh.is !== "at") return ssh;
+  return seen(clock, call, async () => ({ hostKey: await exec.readHostKey(ssh.target, call) }));
+}
+
+/** A provider without vitals still tells of its power whether anybody is there. */
+async function lookAtBmc({ places: { bmc, provider }, call, clock }: LookFrame): Promise<Seen<MachineVitals>> {
+  const { vitals, power } = provider.can;
+  if (vitals === undefined && power === undefined) return { is: "unknown" };
+  if (bmc.is !== "at") return bmc;
+  return seen(clock, call, async () => {
+    if (vitals !== undefined) return vitals.readVitals(bmc.target, call);
+    const state = await power?.readPower(bmc.target, call);
+    return { serial: null, systemUuid: null, power: state ?? "unknown", health: "unknown", ailments: [] };
+  });
+}
+
+async function lookAtNode({ machine, places, nodes, call }: LookFrame): Promise<Seen<NodeSighting>> {
+  const { cluster, provider } = places;
+  const list = provider.can.nodes;
+  if (cluster.is !== "at") return cluster;
+  if (list === undefined) return { is: "unknown" };
+  const found = await nodes.find(list, cluster.target, nodeIdentityOf(machine), call);
+  if (found === undefined) return { is: "unknown" };
+  const { node, at } = found;
+  // Only of nodes that are cordoned, which are few: the others are not drained, whatever runs on them.
+  const workloads = node?.unschedulable
+    ? await list.listWorkloads(cluster.target, node.name, call).catch(() => null)
+    : null;
+  return { is: "seen", at, what: { cluster: cluster.target.name, node, workloads } };
+}
+
+const MISSED: Readonly<Record<DeviceFailureReason, string>> = {
+  unreachable: "NoAnswer",
+  busy: "Busy",
+  credentials: "CredentialsRefused",
+  certificate: "IdentityNotProven",
+  protocol: "AnswerMakesNoSense",
+  refused: "Refused",
+};
+
+/** A look that was cut off from our side, because we stop, says nothing about the machine. */
+async function seen<T>(clock: Clock, call: CallContext, look: () => Promise<T>): Promise<Seen<T>> {
+  const at = clock.now();
+  try {
+    return { is: "seen", at, what: await look() };
+  } catch (error) {
+    const isStopped = call.signal.aborted && !(call.signal.reason instanceof StepFailure);
+    if (isStopped || !(error instanceof StepFailure)) throw error;
+    const reason = error instanceof DeviceFailure ? MISSED[error.reason] : "NotAsked";
+    return { is: "missed", reason, message: messageOf(error) };
+  }
+}
+
+/** Reads what a machine from the factory is; undefined when that cannot be read now. */
+export async function inspectMachine({
+  places: { bmc, provider },
+  call,
+  clock,
+}: LookFrame): Promise<JsonObject | undefined> {
+  const { machine: inspect } = provider.can;
+  if (inspect === undefined || bmc.is !== "at") return undefined;
+  try {
+    const { serial, systemUuid, macs, vendor, model } = await inspect.identify(bmc.target, call);
+    const firmware = await inspect.readFirmware(bmc.target, call);
+    return {
+      serial,
+      systemUuid,
+      macs: [...macs],
+      vendor,
+      model,
+      firmware: Object.fromEntries(firmware.map(({ name, version }) => [name, version])),
+      bmcFirmware: firmware.find(({ name }) => name === "BMC")?.version ?? null,
+      // Whatever was installed here before is not what has come from the factory.
+      sshHostKey: null,
+      bootId: null,
+      observedAt: clock.now().toISOString(),
+    };
+  } catch (error) {
+    if (error instanceof StepFailure) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,385 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { ListedNode } from "../../capabilities/node-list.ts";
+import type { MachineVitals } from "../../capabilities/vitals.ts";
+import { parseMachineId } from "../../kernel/ids.ts";
+import { CONDITION_TYPES, type Condition, type ConditionType, observe } from "./conditions.ts";
+import { MACHINE_PHASES, type Machine, type MachineFacts, NOTHING_KNOWN } from "./machine.ts";
+import { judge, MISSES_TO_BELIEVE, type Misses, podsRemain } from "./observation.ts";
+import type { Seen, Sighting } from "./sighting.ts";
+
+const START = new Date("2026-01-01T00:00:00Z");
+const later = (seconds: number): Date => new Date(START.getTime() + seconds * 1_000);
+const OLD_KEY = "ssh-ed25519 AAAAold";
+
+const condition = (type: ConditionType, status: boolean, reason = "Known", message = ""): Condition => ({
+  type,
+  status,
+  reason,
+  message,
+  lastTransition: START,
+});
+
+interface Given {
+  readonly phase?: string;
+  readonly before?: string;
+  readonly conditions?: readonly Condition[];
+  readonly activeRunId?: string | null;
+  readonly facts?: Partial<MachineFacts>;
+  readonly serial?: string | null;
+}
+
+const machineWith = ({
+  phase = "READY",
+  before,
+  conditions = [],
+  activeRunId = null,
+  facts,
+  serial = "S1",
+}: Given = {}): Machine => ({
+  id: parseMachineId("m-1", "id"),
+  labels: {},
+  spec: {
+    provider: "datacenter",
+    serial,
+    macs: [],
+    rack: null,
+    slot: null,
+    location: null,
+    customerId: null,
+    targetCluster: null,
+    ssh: { address: "10.0.0.1", port: 22, hostKey: null, jumpHosts: [] },
+    bmc: null,
+  },
+  facts: { ...NOTHING_KNOWN, ...facts },
+  conditions,
+  activeRunId,
+  state: { name: phase, ...(before !== undefined && { before }) },
+  stateSince: START,
+  stateVersion: 1,
+  outcome: null,
+  version: 1,
+  basis: 1,
+});
+
+const WELL: MachineVitals = { serial: "S1", systemUuid: "u-1", power: "on", health: "ok", ailments: [] };
+const NODE: ListedNode = {
+  name: "n1",
+  ready: true,
+  reason: "",
+  unschedulable: false,
+  systemUuid: "u-1",
+  serial: null,
+  addresses: [],
+  bootId: "b-1",
+};
+const seen = <T>(what: T, at = later(60)): Seen<T> => ({ is: "seen", what, at });
+const missed = (message = "no answer"): Seen<never> => ({ is: "missed", reason: "NoAnswer", message });
+const sighting = (over: Partial<Sighting> = {}): Sighting => ({
+  ssh: seen({ hostKey: OLD_KEY }),
+  bmc: seen(WELL),
+  node: { is: "nowhere", reason: "NoCluster", message: "" },
+  alerts: [],
+  ...over,
+});
+const inCluster = (node: ListedNode | null, workloads: readonly string[] | null = null, at = later(60)) =>
+  seen({ cluster: "c1", node, workloads }, at);
+
+/** What is said of one condition; undefined when nothing is. */
+const said = (machine: Machine, what: Sighting, type: ConditionType, misses: Misses = {}) => {
+  const found = judge(machine, what, misses).observed.find((each) => each.type === type);
+  return found && `${found.status} ${found.reason}`;
+};
+
+describe("Reachable and BMCReachable", () => {
+  test.each<[ConditionType, Partial<Sighting>]>([
+    ["Reachable", { ssh: missed() }],
+    ["BMCReachable", { bmc: missed() }],
+  ])("%s is not given up for one miss, but for two in a row", (type, over) => {
+    const machine = machineWith({ conditions: [condition(type, true)] });
+    const first = judge(machine, sighting(over), {});
+    expect(first.observed.some((each) => each.type === type)).toBe(false);
+    const second = judge(machine, sighting(over), first.misses);
+    expect(second.observed).toContainEqual(expect.objectContaining({ type, status: false, reason: "NoAnswer" }));
+  });
+
+  test("an answer ends the doubt, so that misses far apart never add up", () => {
+    const machine = machineWith({ conditions: [condition("Reachable", true)] });
+    const { misses } = judge(machine, sighting({ ssh: missed() }), {});
+    expect(judge(machine, sighting(), misses).misses).toEqual({});
+  });
+
+  test("an answer is believed at once", () => {
+    const machine = machineWith({ conditions: [condition("Reachable", false)] });
+    expect(said(machine, sighting(), "Reachable")).toBe("true SshAnswers");
+  });
+
+  test("the words of a failure stay for as long as its reason does, so that nothing is written again and again", () => {
+    const machine = machineWith({ conditions: [condition("BMCReachable", false, "NoAnswer", "after 5s")] });
+    const { observed } = judge(machine, sighting({ bmc: missed("after 7s") }), { BMCReachable: 2 });
+    expect(observed).toContainEqual(expect.objectContaining({ type: "BMCReachable", message: "after 5s" }));
+  });
+
+  test("a machine that shows another host key than the pinned one is not reached", () => {
+    const machine = machineWith({ facts: { sshHostKey: OLD_KEY }, conditions: [condition("Reachable", true)] });
+    const other = sighting({ ssh: seen({ hostKey: "ssh-ed25519 AAAAnew" }) });
+    expect(said(machine, other, "Reachable", { Reachable: 1 })).toBe("false HostKeyChanged");
+    expect(said(machine, sighting({ ssh: seen({ hostKey: `${OLD_KEY} root@m-1` }) }), "Reachable")).toBe(
+      "true SshAnswers",
+    );
+  });
+
+  test("without an endpoint there is nothing to reach", () => {
+    const nowhere = { is: "nowhere", reason: "NoEndpoint", message: "" } as const;
+    expect(said(machineWith(), sighting({ ssh: nowhere }), "Reachable")).toBe("false NoEndpoint");
+    expect(said(machineWith(), sighting({ bmc: nowhere }), "BMCReachable")).toBe("false NoEndpoint");
+  });
+});
+
+describe("InCustomerCluster", () => {
+  test.each<[string, Seen<{ cluster: string; node: ListedNode | null; workloads: null }>, string | undefined]>([
+    ["a Ready node is in the cluster", inCluster(NODE) as never, "true NodeReady"],
+    [
+      "so is one that is not Ready: its pods may still run",
+      inCluster({ ...NODE, ready: false }) as never,
+      "true NodeNotReady",
+    ],
+    ["a cluster without such a node has not got it", inCluster(null) as never, "false NotJoined"],
+    ["a cluster that does not answer says nothing", { is: "unknown" }, undefined],
+  ])("%s", (_, node, expected) => {
+    expect(said(machineWith(), sighting({ node }), "InCustomerCluster")).toBe(expected);
+  });
+
+  test("a silent node of an earlier boot is what an earlier system left behind", () => {
+    const machine = machineWith({ facts: { bootId: "b-2" } });
+    expect(said(machine, sighting({ node: inCluster({ ...NODE, ready: false }) }), "InCustomerCluster")).toBe(
+      "false NodeLeftOver",
+    );
+    expect(said(machine, sighting({ node: inCluster(NODE) }), "InCustomerCluster")).toBe("true NodeReady");
+  });
+
+  test("a list from before the run's own proof does not speak against it", () => {
+    const proven = { ...condition("InCustomerCluster", true), lastTransition: later(61) };
+    const machine = machineWith({ conditions: [proven] });
+    expect(said(machine, sighting({ node: inCluster(null) }), "InCustomerCluster")).toBeUndefined();
+    expect(said(machine, sighting({ node: inCluster(null, null, later(62)) }), "InCustomerCluster")).toBe(
+      "false NotJoined",
+    );
+  });
+});
+
+describe("Drained", () => {
+  const cordoned = { ...NODE, unschedulable: true };
+  test.each<[string, Given, Sighting["node"], string | undefined]>([
+    ["a cordoned node with nothing on it is", {}, inCluster(cordoned, []), "true NodeDrained"],
+    ["one with pods is not", {}, inCluster(cordoned, ["d/p"]), "false PodsRemain"],
+    ["one that takes pods is not, though none is there", {}, inCluster(NODE), "false NotCordoned"],
+    ["one whose pods cannot be listed stays what it was", {}, inCluster(cordoned, null), undefined],
+    ["in MAINTENANCE a machine without a node is", { phase: "MAINTENANCE" }, inCluster(null), "true NotInCluster"],
+    [
+      "so it is while a run works on it there",
+      { phase: "PROVISIONING", before: "MAINTENANCE" },
+      inCluster(null),
+      "true NotInCluster",
+    ],
+    ["in RMA as well", { phase: "RMA" }, inCluster(null), "true NotInCluster"],
+    [
+      "elsewhere it is not: nobody took it out of service",
+      { phase: "READY" },
+      inCluster(null),
+      "false NotInMaintenance",
+    ],
+    ["nobody knows while the cluster does not answer", { phase: "MAINTENANCE" }, { is: "unknown" }, undefined],
+  ])("%s", (_, given, node, expected) => {
+    expect(said(machineWith(given), sighting({ node }), "Drained")).toBe(expected);
+  });
+
+  test("what remains is named, but not endlessly", () => {
+    expect(podsRemain(["a/1"])).toBe("1 pod remains: a/1");
+    expect(podsRemain(["a/1", "a/2", "a/3", "a/4", "a/5"])).toBe("5 pods remain: a/1, a/2, a/3 and 2 more");
+  });
+});
+
+describe("Degraded", () => {
+  const ailing = {
+    ...WELL,
+    health: "critical" as const,
+    ailments: [{ name: "Fan speed", health: "critical" as const }],
+  };
+  test.each<[string, Partial<Sighting>, string | undefined]>([
+    ["a part that is not well is named", { bmc: seen(ailing) }, "true PartNotWell"],
+    ["bad health alone is enough", { bmc: seen({ ...WELL, health: "warning" }) }, "true BmcHealthWarning"],
+    [
+      "an open alert is enough, also while the BMC is silent",
+      { bmc: missed(), alerts: ["probe: Leak: wet"] },
+      "true OpenAlert",
+    ],
+    ["a BMC that does not answer says nothing", { bmc: missed() }, undefined],
+    ["a healthy machine is not", {}, "false Healthy"],
+    ["nor is one whose BMC does not tell", { bmc: seen({ ...WELL, health: "unknown" }) }, "false HealthNotReported"],
+  ])("%s", (_, over, expected) => {
+    expect(said(machineWith(), sighting(over), "Degraded")).toBe(expected);
+  });
+
+  test("the message names the part", () => {
+    const { observed } = judge(machineWith(), sighting({ bmc: seen(ailing) }), {});
+    expect(observed).toContainEqual(expect.objectContaining({ type: "Degraded", message: "Fan speed is critical" }));
+  });
+});
+
+describe("Provisioned", () => {
+  const pinned = { facts: { sshHostKey: OLD_KEY } };
+  const other = sighting({ ssh: seen({ hostKey: "ssh-ed25519 AAAAnew" }) });
+  const believed: Misses = { Reachable: 1 };
+
+  test("another host key than the installed system's takes it back, and the same one again restores it", () => {
+    const machine = machineWith({ ...pinned, conditions: [condition("Provisioned", true, "RepaveVerified")] });
+    expect(said(machine, other, "Provisioned")).toBeUndefined();
+    expect(said(machine, other, "Provisioned", believed)).toBe("false HostKeyChanged");
+    const taken = machineWith({ ...pinned, conditions: [condition("Provisioned", false, "HostKeyChanged")] });
+    expect(said(taken, sighting(), "Provisioned")).toBe("true HostKeyProven");
+  });
+
+  test("back from the vendor, or on the way there, it has no system of ours", () => {
+    const conditions = [condition("Provisioned", true)];
+    expect(said(machineWith({ phase: "FACTORY_READY", conditions }), sighting(), "Provisioned")).toBe(
+      "false FactorySystem",
+    );
+    expect(said(machineWith({ phase: "RMA", conditions }), sighting(), "Provisioned")).toBe("false InRma");
+  });
+
+  test("an answer of the right machine alone proves no installation", () => {
+    const machine = machineWith({ ...pinned, conditions: [condition("Provisioned", false, "FactorySystem")] });
+    expect(said(machine, sighting(), "Provisioned")).toBeUndefined();
+  });
+});
+
+describe("NeedsIntervention", () => {
+  const wrong = sighting({ bmc: seen({ ...WELL, serial: "S2" }) });
+
+  test("a BMC that answers for another serial is named with both", () => {
+    const { observed, mayBeInspected } = judge(machineWith({ phase: "FACTORY_READY" }), wrong, {});
+    const raised = observed.find(({ type }) => type === "NeedsIntervention");
+    expect(raised).toMatchObject({ status: true, reason: "WrongSerial" });
+    expect(raised?.message).toMatch(/serial S2\b.*serial S1\b/);
+    expect(mayBeInspected).toBe(false);
+  });
+
+  test("what was raised by a look ends when the very thing is right again, and not before", () => {
+    const machine = machineWith({ conditions: [condition("NeedsIntervention", true, "WrongSerial")] });
+    expect(said(machine, sighting({ bmc: missed() }), "NeedsIntervention")).toBeUndefined();
+    expect(said(machine, sighting(), "NeedsIntervention")).toBe("false IdentityMatches");
+    const key = machineWith({ conditions: [condition("NeedsIntervention", true, "HostKeyChanged")] });
+    expect(said(key, sighting({ ssh: missed() }), "NeedsIntervention")).toBeUndefined();
+    expect(said(key, sighting(), "NeedsIntervention")).toBe("false HostKeyMatches");
+  });
+
+  test("a failed run's call for somebody is neither ended nor overwritten", () => {
+    const machine = machineWith({ conditions: [condition("NeedsIntervention", true, "RunFailed")] });
+    expect(said(machine, sighting(), "NeedsIntervention")).toBeUndefined();
+    expect(said(machine, wrong, "NeedsIntervention")).toBeUndefined();
+  });
+
+  test("while a run works on it, what is the run's to prove is left to it", () => {
+    const machine = machineWith({ activeRunId: "run-1", facts: { sshHostKey: "ssh-ed25519 AAAAother" } });
+    const { observed } = judge(machine, wrong, { Reachable: 1 });
+    expect(observed.map(({ type }) => type)).not.toContain("NeedsIntervention");
+    expect(observed.map(({ type }) => type)).not.toContain("Provisioned");
+  });
+});
+
+const seenOf = <T>(what: fc.Arbitrary<T>): fc.Arbitrary<Seen<T>> =>
+  fc.oneof(
+    what.map((each) => seen(each)),
+    fc.constant(missed()),
+    fc.constant<Seen<T>>({ is: "nowhere", reason: "NoEndpoint", message: "" }),
+    fc.constant<Seen<T>>({ is: "unknown" }),
+  );
+const anySighting: fc.Arbitrary<Sighting> = fc.record({
+  ssh: seenOf(fc.record({ hostKey: fc.constantFrom(OLD_KEY, "ssh-ed25519 AAAAnew") })),
+  bmc: seenOf(
+    fc.record({
+      serial: fc.constantFrom("S1", "S2", null),
+      systemUuid: fc.constantFrom("u-1", "u-2", null),
+      power: fc.constantFrom("on" as const, "off" as const),
+      health: fc.constantFrom("ok" as const, "warning" as const, "critical" as const, "unknown" as const),
+      ailments: fc.constantFrom([], [{ name: "Fan", health: "warning" as const }]),
+    }),
+  ),
+  node: seenOf(
+    fc.record({
+      cluster: fc.constant("c1"),
+      node: fc.option(fc.record({ ...constants(NODE), ready: fc.boolean(), unschedulable: fc.boolean() }), {
+        nil: null,
+      }),
+      workloads: fc.constantFrom(null, [], ["d/p"]),
+    }),
+  ),
+  alerts: fc.constantFrom([], ["probe: Leak: wet"]),
+});
+function constants<T extends object>(value: T): { [K in keyof T]: fc.Arbitrary<T[K]> } {
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, fc.constant(each)])) as never;
+}
+const anyMachine = fc
+  .record({
+    phase: fc.constantFrom(...MACHINE_PHASES),
+    activeRunId: fc.constantFrom(null, "run-1"),
+    sshHostKey: fc.constantFrom(null, OLD_KEY),
+    conditions: fc.uniqueArray(
+      fc.record({
+        type: fc.constantFrom(...CONDITION_TYPES),
+        status: fc.boolean(),
+        reason: fc.constantFrom("Known", "RunFailed", "WrongSerial", "HostKeyChanged"),
+      }),
+      { selector: ({ type }) => type },
+    ),
+  })
+  .map(({ sshHostKey, conditions, ...given }) =>
+    machineWith({
+      ...given,
+      facts: { sshHostKey },
+      conditions: conditions.map(({ type, status, reason }) => condition(type, status, reason)),
+    }),
+  );
+
+describe("whatever is seen", () => {
+  test("the same sighting again changes nothing more, once it is believed", () => {
+    fc.assert(
+      fc.property(anyMachine, anySighting, (machine, what) => {
+        let misses: Misses = {};
+        let { conditions } = machine;
+        for (let look = 0; look < MISSES_TO_BELIEVE + 1; look += 1) {
+          const verdict = judge({ ...machine, conditions }, what, misses);
+          conditions = observe(conditions, verdict.observed, later(30));
+          misses = verdict.misses;
+        }
+        const again = judge({ ...machine, conditions }, what, misses);
+        expect(observe(conditions, again.observed, later(90))).toBe(conditions);
+        expect(again.misses).toEqual(misses);
+      }),
+    );
+  });
+
+  test("each condition is spoken of at most once, and a run's own are left alone while it is active", () => {
+    fc.assert(
+      fc.property(anyMachine, anySighting, (machine, what) => {
+        const types = judge(machine, what, {}).observed.map(({ type }) => type);
+        expect(new Set(types).size).toBe(types.length);
+        if (machine.activeRunId !== null) expect(types).not.toContain("Provisioned");
+      }),
+    );
+  });
+
+  test("one look that fails on all sides flips nothing that was true", () => {
+    fc.assert(
+      fc.property(anyMachine, (machine) => {
+        const nothing: Sighting = { ssh: missed(), bmc: missed(), node: { is: "unknown" }, alerts: [] };
+        const after = observe(machine.conditions, judge(machine, nothing, {}).observed, later(30));
+        for (const { type, status } of machine.conditions) {
+          if (type === "Provisioned" && ["FACTORY_READY", "RMA"].includes(machine.state.name)) continue;
+          expect(after.find((each) => each.type === type)?.status).toBe(status);
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,219 @@
+import type { JsonObject } from "../../kernel/lifecycle.ts";
+import { type Condition, type ConditionType, holds, type ObservedCondition } from "./conditions.ts";
+import type { Machine } from "./machine.ts";
+import {
+  contradictionOf,
+  isLeftOver,
+  isSameHostKey,
+  type NodeSighting,
+  pinnedKeyOf,
+  type Seen,
+  type Sighting,
+} from "./sighting.ts";
+
+/** Looks in a row that found a condition untrue which is not believed yet. */
+export type Misses = { readonly [T in ConditionType]?: number };
+
+/** A single miss is a lost packet or a busy BMC; whoever misses twice is not there. */
+export const MISSES_TO_BELIEVE = 2;
+
+export interface Verdict {
+  readonly observed: readonly ObservedCondition[];
+  readonly misses: Misses;
+  /** What was read of the machine, as far as it differs from what is known. */
+  readonly facts: JsonObject;
+  /** It has come from the factory and its BMC answers for the right machine: it can be inspected and taken in. */
+  readonly mayBeInspected: boolean;
+}
+
+/**
+ * What one look makes known of a machine. Pure; who looks, and how, is the reconciler's affair.
+ *
+ * While a run works on the machine, nothing is said about what is the run's own to prove.
+ */
+export function judge(machine: Machine, sighting: Sighting, misses: Misses): Verdict {
+  const observed: ObservedCondition[] = [];
+  const missesAfter: { [T in ConditionType]?: number } = {};
+  const say = (type: ConditionType, status: boolean, reason: string, message = "") =>
+    void observed.push({ type, status, reason, message });
+  const doubt = (type: "Reachable" | "BMCReachable", reason: string, message: string): boolean => {
+    const known = conditionOf(machine, type);
+    const count = Math.min((misses[type] ?? 0) + 1, MISSES_TO_BELIEVE);
+    const isBelieved = known?.status === false || count >= MISSES_TO_BELIEVE;
+    missesAfter[type] = count;
+    // The words of one failure vary from look to look: the first ones stay for as long as the reason does.
+    const isSame = known?.status === false && known.reason === reason;
+    if (isBelieved) say(type, false, reason, isSame ? known.message : message);
+    return isBelieved;
+  };
+
+  const key = judgeKey(machine, sighting.ssh);
+  let isKeyWrong = false;
+  if (sighting.ssh.is === "seen") {
+    if (key.is === "wrong") isKeyWrong = doubt("Reachable", "HostKeyChanged", key.message);
+    else say("Reachable", true, "SshAnswers");
+  } else if (sighting.ssh.is === "nowhere") say("Reachable", false, sighting.ssh.reason, sighting.ssh.message);
+  else if (sighting.ssh.is === "missed") doubt("Reachable", sighting.ssh.reason, sighting.ssh.message);
+
+  const { bmc } = sighting;
+  if (bmc.is === "seen") say("BMCReachable", true, "BmcAnswers");
+  else if (bmc.is === "nowhere") say("BMCReachable", false, bmc.reason, bmc.message);
+  else if (bmc.is === "missed") doubt("BMCReachable", bmc.reason, bmc.message);
+
+  observed.push(...judgeCluster(machine, sighting.node), ...judgeHealth(sighting));
+  const contradiction = bmc.is === "seen" ? contradictionOf(machine, bmc.what) : undefined;
+  if (machine.activeRunId === null) {
+    const isKeyRight = key.is === "right";
+    observed.push(...judgeProvisioned(machine, { isKeyWrong, isKeyRight }));
+    const trouble = contradiction ?? (isKeyWrong ? { reason: "HostKeyChanged", message: key.message } : undefined);
+    observed.push(
+      ...judgeIntervention(machine, trouble, {
+        WrongSerial: bmc.is === "seen" && contradiction === undefined,
+        WrongIdentity: bmc.is === "seen" && contradiction === undefined,
+        HostKeyChanged: sighting.ssh.is === "seen" && key.is !== "wrong",
+      }),
+    );
+  }
+  return {
+    observed,
+    misses: missesAfter,
+    facts: contradiction === undefined ? factsOf(machine, sighting) : {},
+    mayBeInspected:
+      machine.state.name === "FACTORY_READY" &&
+      machine.activeRunId === null &&
+      bmc.is === "seen" &&
+      contradiction === undefined,
+  };
+}
+
+const conditionOf = ({ conditions }: Pick<Machine, "conditions">, type: ConditionType): Condition | undefined =>
+  conditions.find((condition) => condition.type === type);
+
+type Key = { readonly is: "right" | "wrong" | "any"; readonly message: string };
+
+function judgeKey(machine: Machine, ssh: Sighting["ssh"]): Key {
+  const pinned = pinnedKeyOf(machine);
+  if (ssh.is !== "seen" || pinned === null) return { is: "any", message: "" };
+  if (isSameHostKey(pinned, ssh.what.hostKey)) return { is: "right", message: "" };
+  const message = `SSH shows another host key than the pinned one: either the machine was installed anew, or something else answers at its address. Check it, then pin the new key: millwright machine update ${machine.id} --ssh-host-key <key>`;
+  return { is: "wrong", message };
+}
+
+function judgeCluster(machine: Machine, seen: Seen<NodeSighting>): ObservedCondition[] {
+  if (seen.is === "unknown" || seen.is === "missed") return [];
+  const observed = (type: "InCustomerCluster" | "Drained", status: boolean, reason: string, message = "") => {
+    // What was read before somebody proved the contrary says nothing against it.
+    const known = conditionOf(machine, type);
+    const isOlder = seen.is === "seen" && known !== undefined && known.lastTransition >= seen.at;
+    return isOlder && known.status !== status ? [] : [{ type, status, reason, message }];
+  };
+  const withoutNode = (reason: string, message: string) => [
+    ...observed("InCustomerCluster", false, reason, message),
+    ...(isOutOfService(machine)
+      ? observed("Drained", true, "NotInCluster")
+      : observed("Drained", false, "NotInMaintenance")),
+  ];
+  if (seen.is === "nowhere") return withoutNode(seen.reason, seen.message);
+  const { node, workloads, cluster } = seen.what;
+  if (node === null) return withoutNode("NotJoined", `cluster ${cluster} has no node that is this machine`);
+  if (isLeftOver(node, machine))
+    return withoutNode("NodeLeftOver", `node ${node.name} of ${cluster} is silent and tells of an earlier system`);
+  const where = `node ${node.name} of ${cluster}`;
+  const inCluster = node.ready
+    ? observed("InCustomerCluster", true, "NodeReady", where)
+    : observed("InCustomerCluster", true, "NodeNotReady", `${where}: ${node.reason}`);
+  if (!node.unschedulable) return [...inCluster, ...observed("Drained", false, "NotCordoned", where)];
+  if (workloads === null) return inCluster;
+  if (workloads.length > 0) return [...inCluster, ...observed("Drained", false, "PodsRemain", podsRemain(workloads))];
+  return [...inCluster, ...observed("Drained", true, "NodeDrained", where)];
+}
+
+const MOST_NAMED = 3;
+
+/** "4 pods remain: a, b, c and 1 more". */
+export function podsRemain(names: readonly string[]): string {
+  const more = names.length - MOST_NAMED;
+  const named = names.slice(0, MOST_NAMED).join(", ");
+  return `${names.length} ${names.length === 1 ? "pod remains" : "pods remain"}: ${named}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+/** A run does not change whether the machine was taken out of service before it. */
+function isOutOfService({ state }: Machine): boolean {
+  const phase = state.name === "PROVISIONING" ? state.before : state.name;
+  return phase === "MAINTENANCE" || phase === "RMA";
+}
+
+/** A BMC that does not answer says nothing about health: what it said last stays. */
+function judgeHealth({ bmc, alerts }: Sighting): ObservedCondition[] {
+  const degraded = (reason: string, message: string) => [{ type: "Degraded" as const, status: true, reason, message }];
+  if (bmc.is === "seen") {
+    const { ailments, health } = bmc.what;
+    if (ailments.length > 0) {
+      const named = ailments.map(({ name, health: how }) => `${name} is ${how}`).join(", ");
+      return degraded("PartNotWell", named);
+    }
+    if (health === "critical") return degraded("BmcHealthCritical", "the BMC reports health critical, and no part");
+    if (health === "warning") return degraded("BmcHealthWarning", "the BMC reports health warning, and no part");
+  }
+  if (alerts.length > 0) return degraded("OpenAlert", alerts.join("; "));
+  if (bmc.is !== "seen") return [];
+  const reason = bmc.what.health === "ok" ? "Healthy" : "HealthNotReported";
+  return [{ type: "Degraded", status: false, reason, message: "" }];
+}
+
+/** Installations prove it; what shows that the system is not the installed one any more takes it back. */
+function judgeProvisioned(
+  machine: Machine,
+  { isKeyWrong, isKeyRight }: { readonly isKeyWrong: boolean; readonly isKeyRight: boolean },
+): ObservedCondition[] {
+  const known = conditionOf(machine, "Provisioned");
+  const said = (status: boolean, reason: string, message = ""): ObservedCondition[] => [
+    { type: "Provisioned", status, reason, message },
+  ];
+  const phase = machine.state.name;
+  if (phase === "FACTORY_READY") return said(false, "FactorySystem");
+  if (phase === "RMA") return said(false, "InRma");
+  if (known === undefined) return said(false, "NeverProvisioned");
+  const isProvable = machine.facts.sshHostKey !== null;
+  if (known.status && isProvable && isKeyWrong)
+    return said(false, "HostKeyChanged", "the system shows another host key than the installed one");
+  if (!known.status && known.reason === "HostKeyChanged" && isProvable && isKeyRight)
+    return said(true, "HostKeyProven", "the system shows the host key of the installed one again");
+  return [];
+}
+
+const OWN_TROUBLES = ["WrongSerial", "WrongIdentity", "HostKeyChanged"] as const;
+type OwnTrouble = (typeof OWN_TROUBLES)[number];
+
+/**
+ * What somebody else raised, such as a run that failed, is theirs to end: it is neither overwritten nor ended here. What was
+ * raised here ends only when the very thing that was wrong was seen to be right.
+ */
+function judgeIntervention(
+  machine: Machine,
+  trouble: { readonly reason: string; readonly message: string } | undefined,
+  isRightAgain: Readonly<Record<OwnTrouble, boolean>>,
+): ObservedCondition[] {
+  const known = conditionOf(machine, "NeedsIntervention");
+  const own = OWN_TROUBLES.find((reason) => reason === known?.reason);
+  if (known?.status && own === undefined) return [];
+  if (trouble) return [{ type: "NeedsIntervention", status: true, ...trouble }];
+  if (known === undefined) return [{ type: "NeedsIntervention", status: false, reason: "NothingFound", message: "" }];
+  if (!known.status || own === undefined || !isRightAgain[own]) return [];
+  const reason = own === "HostKeyChanged" ? "HostKeyMatches" : "IdentityMatches";
+  return [{ type: "NeedsIntervention", status: false, reason, message: "" }];
+}
+
+/** What is worth keeping of a look. The boot of a Ready node is that of the system that runs now. */
+function factsOf(machine: Machine, { bmc, node }: Sighting): JsonObject {
+  const facts: { powerState?: string; bootId?: string } = {};
+  if (bmc.is === "seen" && bmc.what.power !== machine.facts.powerState) facts.powerState = bmc.what.power;
+  const found = node.is === "seen" ? node.what.node : null;
+  const isAtRest = machine.activeRunId === null && machine.state.name !== "PROVISIONING";
+  if (isAtRest && found?.ready && found.bootId !== null && found.bootId !== machine.facts.bootId)
+    facts.bootId = found.bootId;
+  return facts;
+}
+
+/** Whether what runs on the machine may be disrupted. */
+export const isDrained = (machine: Pick<Machine, "conditions">): boolean => holds(machine.conditions, "Drained");

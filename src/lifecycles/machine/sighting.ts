@@ -1,0 +1,74 @@
+import type { ListedNode } from "../../capabilities/node-list.ts";
+import type { MachineVitals } from "../../capabilities/vitals.ts";
+import type { Machine } from "./machine.ts";
+
+/** What came of one try to see something. */
+export type Seen<T> =
+  /** `at`: not later than the moment for which it is true. */
+  | { readonly is: "seen"; readonly what: T; readonly at: Date }
+  /** It should have answered, and did not, or not as it must. */
+  | { readonly is: "missed"; readonly reason: string; readonly message: string }
+  /** There is no place where one could look. */
+  | { readonly is: "nowhere"; readonly reason: string; readonly message: string }
+  /** Whoever would know was not to be asked. That says nothing about the machine: what is known of it stays. */
+  | { readonly is: "unknown" };
+
+/** The machine's place in its cluster. */
+export interface NodeSighting {
+  readonly cluster: string;
+  /** Null: the cluster has no node that is this machine. */
+  readonly node: ListedNode | null;
+  /** What a drain would still have to move; null when nobody asked. */
+  readonly workloads: readonly string[] | null;
+}
+
+/** All that one look at a machine saw. */
+export interface Sighting {
+  readonly ssh: Seen<{ readonly hostKey: string }>;
+  readonly bmc: Seen<MachineVitals>;
+  readonly node: Seen<NodeSighting>;
+  /** Open alerts of those who watch over the machine, each in a few words. */
+  readonly alerts: readonly string[];
+}
+
+/** The key that the machine must show: the one that its own installation proved, else the one that its owner gave. */
+export const pinnedKeyOf = ({ facts, spec }: Pick<Machine, "facts" | "spec">): string | null =>
+  facts.sshHostKey ?? spec.ssh?.hostKey ?? null;
+
+/** Whether two keys in the spelling of known_hosts are the same; comments behind them do not matter. */
+export function isSameHostKey(one: string, other: string): boolean {
+  const keyOf = (text: string) => text.trim().split(/\s+/).slice(0, 2).join(" ");
+  return keyOf(one) === keyOf(other);
+}
+
+/** By whom the BMC answers for, if that contradicts what is on record. */
+export interface Contradiction {
+  readonly reason: "WrongSerial" | "WrongIdentity";
+  readonly message: string;
+}
+
+/**
+ * Whether the BMC is another machine's. The serial number that the owner gave counts first; where there is none to compare, the
+ * system UUID that was read before.
+ */
+export function contradictionOf(
+  { id, spec, facts }: Pick<Machine, "id" | "spec" | "facts">,
+  { serial, systemUuid }: Pick<MachineVitals, "serial" | "systemUuid">,
+): Contradiction | undefined {
+  const expected = spec.serial ?? facts.serial;
+  if (expected !== null && serial !== null) {
+    if (expected.toLowerCase() === serial.toLowerCase()) return undefined;
+    const message = `the BMC answers for serial ${serial}, but machine ${id} has serial ${expected}: check which machine is behind its BMC endpoint`;
+    return { reason: "WrongSerial", message };
+  }
+  if (facts.systemUuid === null || systemUuid === null || facts.systemUuid === systemUuid) return undefined;
+  const message = `the BMC answers for system UUID ${systemUuid}, but machine ${id} had ${facts.systemUuid}: check which machine is behind its BMC endpoint`;
+  return { reason: "WrongIdentity", message };
+}
+
+/**
+ * A node object outlives the system that registered it. One that is silent and tells of another boot than the last that was
+ * proven is what an earlier system left behind.
+ */
+export const isLeftOver = (node: ListedNode, { facts }: Pick<Machine, "facts">): boolean =>
+  !node.ready && node.bootId !== null && facts.bootId !== null && node.bootId !== facts.bootId;

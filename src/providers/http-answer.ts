@@ -1,0 +1,37 @@
+import { type Carried, hideSecrets } from "./hide-secrets.ts";
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+  readonly certificateFingerprint?: string;
+}
+
+/** Seconds or a date, as HTTP has it. */
+export function retryAfter(header: string | string[] | undefined, now: number = Date.now()): number | undefined {
+  const text = Array.isArray(header) ? header[0] : header;
+  if (text === undefined) return undefined;
+  if (/^\d{1,9}$/.test(text.trim())) return Number(text) * 1_000;
+  // HTTP's dates all end so; Date.parse alone would see a date in "-5".
+  const date = text.trim().endsWith("GMT") ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}
+
+const LONGEST_EXCERPT = 300;
+
+/** Fit for a message to people: one line, not long, and without what we sent in confidence, should the device repeat it. */
+export function excerpt(carried: Carried, text: string): string {
+  const shown = hideSecrets(text, carried);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not reach a terminal
+  const line = shown.replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, " ").trim();
+  return line.length > LONGEST_EXCERPT ? `${line.slice(0, LONGEST_EXCERPT)}…` : line;
+}
+
+/** Undefined for what is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

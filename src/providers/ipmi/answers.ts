@@ -1,0 +1,112 @@
+import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import { DeviceFailure, type DeviceFailureReason } from "../../capabilities/device-failure.ts";
+import type { Disposition } from "../../kernel/errors.ts";
+import { nameOf } from "../bmc-gateway.ts";
+import { hideSecrets } from "../hide-secrets.ts";
+import type { ToolResult } from "./ipmitool.ts";
+import { oneLine } from "./one-line.ts";
+
+/** Whom was asked what, for messages. */
+export interface Asked {
+  readonly target: BmcTarget;
+  readonly what: string;
+}
+
+const LONGEST_EXCERPT = 300;
+
+/** The bytes that `ipmitool raw` prints: pairs of hexadecimal digits, sixteen a line. */
+export function bytesOf(asked: Asked, { stdout }: Pick<ToolResult, "stdout">, atLeast: number): readonly number[] {
+  const words = stdout.split(/\s+/).filter((word) => word !== "");
+  const bytes = words.map((word) => (/^[0-9a-f]{2}$/i.test(word) ? Number.parseInt(word, 16) : Number.NaN));
+  if (bytes.length >= atLeast && !bytes.some(Number.isNaN)) return bytes;
+  const shown = excerptOf(asked, stdout);
+  throw new DeviceFailure(
+    "retry",
+    "protocol",
+    `${nameOf(asked.target)} answered ${asked.what} with something that makes no sense: ${shown === "" ? "nothing" : shown}`,
+  );
+}
+
+/** Completion codes of the IPMI specification (table 5-2) that say more than "refused". */
+const COMPLETION_CODES: ReadonlyMap<number, readonly [Disposition, DeviceFailureReason]> = new Map([
+  [0xc0, ["retry", "busy"]], // node busy
+  [0xc3, ["retry", "busy"]], // timeout while processing
+  [0xc4, ["retry", "busy"]], // out of space
+  [0xce, ["retry", "busy"]], // response could not be provided
+  [0xd0, ["retry", "busy"]], // SDR repository in update mode
+  [0xd1, ["retry", "busy"]], // device in firmware update mode
+  [0xd2, ["retry", "busy"]], // BMC initialising
+  [0xd3, ["retry", "busy"]], // destination unavailable
+  [0xd4, ["fail", "credentials"]], // insufficient privilege level
+  [0xd5, ["retry", "busy"]], // not supported in the present state
+]);
+
+/** What the program complains of, the most telling first. Its words, as of 1.8.18 and 1.8.19 with `-v`. */
+const COMPLAINTS: readonly (readonly [RegExp, Disposition, DeviceFailureReason, string])[] = [
+  [
+    /RAKP 2 HMAC is invalid|unauthorized name|unauthorized GUID|invalid integrity check|invalid role|invalid name length|unauthorized role/i,
+    "fail",
+    "credentials",
+    "refused the sign-in: wrong credentials, or a user without the privilege OPERATOR on its LAN channel",
+  ],
+  [
+    /insufficient resources to create a session/i,
+    "retry",
+    "busy",
+    "has no session left: others are signed in, or an old session has not run out",
+  ],
+  [
+    /invalid (authentication|integrity|confidentiality) algorithm|no matching (authentication|integrity|cipher)|cipher suite/i,
+    "fail",
+    "refused",
+    "accepts none of the cipher suites that were tried: see the setting ipmi.cipher",
+  ],
+  [
+    /Get Auth Capabilities error|Could not open socket|Unable to establish|Address lookup|timed? ?out|No response/i,
+    "retry",
+    "unreachable",
+    "cannot be reached over IPMI",
+  ],
+];
+
+const RAW_FAILURE = /\brsp=0x([0-9a-f]{1,2})\)/i;
+
+/** What went wrong when the program ended with anything but 0. */
+export function failureOf(asked: Asked, result: ToolResult): DeviceFailure {
+  const bmc = nameOf(asked.target);
+  const said = excerptOf(asked, lastWords(result.stderr) || lastWords(result.stdout));
+  const code = RAW_FAILURE.exec(result.stderr)?.[1];
+  if (code !== undefined) {
+    const number = Number.parseInt(code, 16);
+    const [disposition, reason] = COMPLETION_CODES.get(number) ?? ["fail", "refused"];
+    return new DeviceFailure(disposition, reason, `${bmc} answered ${asked.what} with: ${said}`, { status: number });
+  }
+  const known = COMPLAINTS.find(([words]) => words.test(result.stderr));
+  if (known === undefined)
+    return new DeviceFailure(
+      "retry",
+      "protocol",
+      `${bmc}: ${asked.what} failed with exit code ${result.code ?? "none"}: ${said || "no word why"}`,
+    );
+  const [, disposition, reason, words] = known;
+  return new DeviceFailure(disposition, reason, `${bmc} ${words} (${said})`);
+}
+
+/** Whether another cipher suite may do better: the BMC is there, and no fault was found with who we are. */
+export function isCipherTrouble({ code, stderr }: ToolResult): boolean {
+  if (code === 0 || !/Unable to establish/i.test(stderr)) return false;
+  return !/Get Auth Capabilities error|Could not open socket|Address lookup|RAKP 2|insufficient resources/i.test(
+    stderr,
+  );
+}
+
+/** The line that says it; those before are chatter, and "unable to establish" is said of everything. */
+function lastWords(text: string): string {
+  const lines = text.split("\n").map((line) => line.trim());
+  const telling = lines.filter((line) => line !== "" && !CHATTER.test(line));
+  return telling.at(-1) ?? lines.filter((line) => line !== "").at(-1) ?? "";
+}
+const CHATTER =
+  /^Loading IANA|Get HPM\.x Capabilities|Running Get VSO|Invalid completion code received|Discovered IPMB|^RAW (REQ|RSP)|Unable to establish/i;
+
+const excerptOf = ({ target }: Asked, text: string): string => oneLine(hideSecrets(text, { target }), LONGEST_EXCERPT);

@@ -1,0 +1,54 @@
+import type { JsonObject } from "../kernel/lifecycle.ts";
+import { type Effect, happened } from "../kernel/outcome.ts";
+import type { RunThing } from "./lifecycle.ts";
+import type { EndedRunPhase, RunErrorCode } from "./run.ts";
+import type { RunContext } from "./run-context.ts";
+import { CAUSE_OF_END, conditionsAtEnd, residueAfter } from "./run-end.ts";
+import type { RunLog } from "./run-log.ts";
+
+export interface Ending {
+  readonly message?: string;
+  /** Beside what the run has listed before. */
+  readonly residue?: readonly string[];
+  readonly failure?: { readonly code: RunErrorCode; readonly retryable: boolean; readonly step: string };
+  readonly steps?: readonly JsonObject[];
+}
+
+const EVENT_OF_END = { SUCCEEDED: "finished", FAILED: "step_failed", CANCELED: "canceled" } as const satisfies Record<
+  EndedRunPhase,
+  string
+>;
+
+/** The run's end, the machine's phase and its conditions are one commit. */
+export function endRun(
+  run: RunThing,
+  phase: EndedRunPhase,
+  { clock }: RunContext,
+  log: RunLog,
+  { message = "", residue = [], failure, steps }: Ending,
+) {
+  const error = failure
+    ? { code: failure.code, message, retryable: failure.retryable, details: { step: failure.step } }
+    : null;
+  const left = [...run.facts.residue, ...residue];
+  const machine: Effect = {
+    type: "move",
+    kind: "machine",
+    id: run.machine.id,
+    cause: CAUSE_OF_END[phase],
+    message,
+    facts: { lastRunId: run.id, residue: residueAfter(run.plan, phase, [...run.machine.facts.residue, ...left]) },
+    observed: conditionsAtEnd(run.plan, phase, message).map((condition) => ({ ...condition })),
+  };
+  return happened(EVENT_OF_END[phase], {
+    ...(message !== "" && { message }),
+    facts: {
+      finishedAt: clock.now().toISOString(),
+      error,
+      residue: left,
+      takeBackFirst: null,
+      ...(steps && { steps }),
+    },
+    effects: [machine, ...log.effects("")],
+  });
+}

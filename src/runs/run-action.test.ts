@@ -1,0 +1,135 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { nextInPlan } from "./next-step.ts";
+import type { Plan } from "./plan.ts";
+import { RUN_PHASES, type StepStatus } from "./run.ts";
+import { ACTION_RULES, inheritFrom, mayFollowPhase, type NextAttempt } from "./run-action.ts";
+import * as visits from "./step-visit.ts";
+
+const now = new Date("2026-01-01T00:00:00Z");
+const plan: Plan = {
+  planId: "plan/test",
+  displayName: "",
+  steps: ["one", "two", "three"].map((name) => ({
+    name,
+    kind: "poke",
+    timeoutSeconds: 60,
+    maxRetries: 0,
+    payload: {},
+  })),
+};
+const ACTIONS = Object.keys(ACTION_RULES) as NextAttempt[];
+const visit = (name: string, change: Partial<StepStatus> = {}): StepStatus => ({
+  ...visits.beginVisit({ ...plan.steps[0], name } as Plan["steps"][number], now),
+  ...change,
+});
+const proven = visit("one", { state: "SUCCEEDED", finishedAt: now, evidence: { seen: 1 } });
+const failed = visit("two", {
+  state: "FAILED",
+  finishedAt: now,
+  retryCount: 3,
+  message: "no answer",
+  evidence: { seen: 2 },
+  actingBy: "another",
+  actingAt: now,
+  actedAt: new Date(now.getTime() + 5_000),
+  toTakeBack: { seen: 2 },
+  needsPerson: true,
+});
+
+describe("what an attempt has of the one before", () => {
+  test("retry keeps what was proven, and begins the failed step with evidence of its own", () => {
+    const { steps, takeBackFirst } = inheritFrom([proven, failed], "retry");
+    expect(steps).toEqual([{ ...proven, carriedOver: true }]);
+    expect(takeBackFirst).toEqual({ step: "two", evidence: { seen: 2 } });
+  });
+
+  test("retry has nothing to take back where the failed attempt took it back itself", () => {
+    expect(inheritFrom([proven, { ...failed, toTakeBack: null }], "retry").takeBackFirst).toBeNull();
+  });
+
+  test("resume goes on by what was noted, as a visit of its own that has not failed", () => {
+    const { steps, takeBackFirst } = inheritFrom([proven, failed], "resume");
+    expect(takeBackFirst).toBeNull();
+    expect(steps).toMatchObject([
+      { name: "one", carriedOver: true },
+      {
+        name: "two",
+        state: "WAITING",
+        resumed: true,
+        carriedOver: false,
+        retryCount: 0,
+        message: "",
+        evidence: { seen: 2 },
+        actingBy: null,
+        actingAt: failed.actedAt,
+        actedAt: null,
+        needsPerson: false,
+      },
+    ]);
+  });
+
+  test("adopt looks by the same evidence, and has nothing to take back", () => {
+    const { steps } = inheritFrom([proven, failed], "adopt");
+    expect(steps.at(-1)).toMatchObject({ name: "two", resumed: true, evidence: { seen: 2 }, toTakeBack: null });
+  });
+
+  test("rerun has nothing of it", () => {
+    expect(inheritFrom([proven, failed], "rerun")).toEqual({ steps: [], takeBackFirst: null });
+  });
+
+  test("restart clean takes back what was begun, also when the attempt before tried to", () => {
+    const takeBackFirst = { step: "two", evidence: { seen: 2 } };
+    expect(inheritFrom([proven, failed], "restart_clean")).toEqual({ steps: [], takeBackFirst });
+    expect(inheritFrom([proven, { ...failed, toTakeBack: null }], "restart_clean")).toEqual({
+      steps: [],
+      takeBackFirst,
+    });
+    const neverActed = { ...failed, toTakeBack: null, actingAt: null, actedAt: null };
+    expect(inheritFrom([neverActed], "restart_clean").takeBackFirst).toBeNull();
+  });
+
+  test("is always something that the plan can go on from, and never ended", () => {
+    const past = fc
+      .record({
+        proven: fc.integer({ min: 0, max: 3 }),
+        rest: fc.constantFrom("none", "FAILED", "RUNNING", "WAITING"),
+        evidence: fc.boolean(),
+        begun: fc.boolean(),
+      })
+      .map(({ proven: count, rest, evidence, begun }) => {
+        const steps = plan.steps.slice(0, count).map(({ name }) => visit(name, { state: "SUCCEEDED" }));
+        const next = plan.steps[count];
+        if (rest === "none" || next === undefined) return steps;
+        const seen = evidence ? { seen: count } : null;
+        return [
+          ...steps,
+          visit(next.name, { state: rest as StepStatus["state"], evidence: seen, toTakeBack: begun ? seen : null }),
+        ];
+      });
+    fc.assert(
+      fc.property(past, fc.constantFrom(...ACTIONS), (steps, action) => {
+        const inherited = inheritFrom(steps, action);
+        const next = nextInPlan(plan, inherited.steps);
+        const carried = inherited.steps.filter(({ carriedOver }) => carriedOver);
+        expect(next.type).not.toBe("failed");
+        expect(carried.every(({ state }) => state === "SUCCEEDED")).toBe(true);
+        if (next.type === "run") expect(next.index).toBe(carried.length);
+        if (!ACTION_RULES[action].carriesProven) expect(inherited.steps).toEqual([]);
+      }),
+    );
+  });
+});
+
+test("which action follows which phase", () => {
+  const possible = Object.fromEntries(
+    RUN_PHASES.map((phase) => [phase, ACTIONS.filter((action) => mayFollowPhase(action, phase))]),
+  );
+  expect(possible).toEqual({
+    PENDING: [],
+    RUNNING: [],
+    SUCCEEDED: ["rerun"],
+    FAILED: ["retry", "resume", "rerun", "restart_clean", "adopt"],
+    CANCELED: ["resume", "rerun", "restart_clean", "adopt"],
+  });
+});

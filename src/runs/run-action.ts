@@ -1,0 +1,88 @@
+import type { JsonObject } from "../kernel/lifecycle.ts";
+import type { EndedRunPhase, RunAction, RunPhase, StepStatus } from "./run.ts";
+
+/** What people do with a run that has ended: each makes the next attempt at the same job. */
+export type NextAttempt = Exclude<RunAction, "start">;
+
+interface ActionRule {
+  /** As the command line spells it. */
+  readonly command: string;
+  readonly after: readonly EndedRunPhase[];
+  /** Proven steps are not done again. */
+  readonly carriesProven: boolean;
+}
+
+// biome-ignore format: a table is read by its columns
+export const ACTION_RULES: Readonly<Record<NextAttempt, ActionRule>> = {
+  retry:         { command: "retry",         after: ["FAILED"],                          carriesProven: true },
+  resume:        { command: "resume",        after: ["FAILED", "CANCELED"],              carriesProven: true },
+  rerun:         { command: "rerun",         after: ["SUCCEEDED", "FAILED", "CANCELED"], carriesProven: false },
+  restart_clean: { command: "restart-clean", after: ["FAILED", "CANCELED"],              carriesProven: false },
+  adopt:         { command: "adopt",         after: ["FAILED", "CANCELED"],              carriesProven: true },
+};
+
+export const mayFollowPhase = (action: NextAttempt, phase: RunPhase): boolean =>
+  ACTION_RULES[action].after.some((one) => one === phase);
+
+/** What an earlier attempt began and did not take back, by the evidence of that time. */
+export interface LeftOver {
+  readonly step: string;
+  readonly evidence: JsonObject;
+}
+
+export interface Inheritance {
+  readonly steps: readonly StepStatus[];
+  /** Taken back before anything else is done. */
+  readonly takeBackFirst: LeftOver | null;
+}
+
+/**
+ * What an attempt has of the one before it. Retry begins the failed step with evidence of its own; resume and adopt keep what was
+ * noted then, so that the step is asked for first; rerun and restart clean begin anew.
+ */
+export function inheritFrom(previous: readonly StepStatus[], action: NextAttempt): Inheritance {
+  const proven = previous.filter(({ state }) => state === "SUCCEEDED").map((step) => ({ ...step, carriedOver: true }));
+  const unfinished = previous.find(({ state }) => state !== "SUCCEEDED");
+  switch (action) {
+    case "retry":
+      return { steps: proven, takeBackFirst: leftOver(unfinished, unfinished?.toTakeBack) };
+    case "resume":
+    case "adopt": {
+      if (unfinished?.evidence == null) return { steps: proven, takeBackFirst: null };
+      const known = resumed(unfinished);
+      // Who only looks has nothing to take back either, however it ends.
+      const visit = action === "adopt" ? { ...known, toTakeBack: null } : known;
+      return { steps: [...proven, visit], takeBackFirst: null };
+    }
+    case "rerun":
+      return { steps: [], takeBackFirst: null };
+    case "restart_clean": {
+      // Taken back already, perhaps; once more does no harm, and what people did since may have brought it back.
+      const begun = unfinished?.actingAt == null ? null : unfinished.evidence;
+      return { steps: [], takeBackFirst: leftOver(unfinished, unfinished?.toTakeBack ?? begun) };
+    }
+  }
+}
+
+const leftOver = (step: StepStatus | undefined, evidence: JsonObject | null | undefined): LeftOver | null =>
+  step === undefined || evidence == null ? null : { step: step.name, evidence };
+
+/**
+ * The visit goes on by the evidence of before. Who acted then is not us, and when is kept: right after a cancel the device may
+ * still be about to obey.
+ */
+const resumed = (step: StepStatus): StepStatus => ({
+  ...step,
+  state: "WAITING",
+  retryCount: 0,
+  startedAt: null,
+  finishedAt: null,
+  message: "",
+  nextAttemptAt: null,
+  attemptStartedAt: null,
+  actingBy: null,
+  actingAt: step.actedAt ?? step.actingAt,
+  actedAt: null,
+  resumed: true,
+  needsPerson: false,
+});

@@ -1,0 +1,48 @@
+import { systemClock } from "../../kernel/clock.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { storeOf } from "../../store/things.ts";
+import type { ServiceDeps } from "../deps.ts";
+import { nameCause } from "./causes.ts";
+import { findClaimsInTheWay } from "./claims-in-the-way.ts";
+import { type Explanation, explainHolder, say } from "./explanation.ts";
+import { findNextLook } from "./next-look.ts";
+
+/** What can be said of a thing of any kind: from its lifecycle, the last look, the next one and its claims. */
+export async function explainAnyThing(deps: ServiceDeps, kind: string, id: string): Promise<Explanation> {
+  const { lifecycle, load } = storeOf(deps.stores, kind);
+  const { things, unreadable } = await load(deps.db, [id]);
+  const [thing] = things;
+  const [broken] = unreadable;
+  const history = say(`history ${kind} ${id}`, "shows what happened to it, and who did what");
+  if (!thing && !broken)
+    throw new AppError("not_found", `${kind} ${id.slice(0, 80)} does not exist`, {
+      field: "id",
+      next: history.command,
+    });
+  const state = lifecycle.states[thing?.state.name ?? ""];
+  const isAtWork = thing !== undefined && !state?.rest && !state?.terminal;
+  const look = await findNextLook(deps.db, { kind, id }, { now: (deps.clock ?? systemClock).now(), isAtWork });
+  const claims = await findClaimsInTheWay(deps.db, deps.stores, { kind, id });
+  const trouble = broken ? `its row cannot be read: ${broken.error}` : (look.lastError ?? thing?.outcome?.reason ?? "");
+  const failed = broken !== undefined || look.lastError !== null || (thing?.outcome?.type ?? "waiting") !== "waiting";
+  const [holder] = claims;
+  return {
+    headline: `${kind} ${id} is ${thing?.state.name ?? "unreadable"}${trouble === "" ? "" : `: ${nameCause(trouble)}`}`,
+    doing: isAtWork ? (state?.doc ?? "") : "",
+    waitingFor: [
+      ...claims.map((link) => `${link.holder.kind} ${link.holder.id}, which ${link.reason}`),
+      ...(claims.length === 0 && !failed && trouble !== "" ? [trouble] : []),
+      ...(look.waits === "" ? [] : [look.waits]),
+    ],
+    since: thing?.outcome?.since === undefined ? (thing?.stateSince ?? null) : new Date(thing.outcome.since),
+    claims,
+    lastFailure: failed
+      ? { at: null, runId: "", step: thing?.state.name ?? "", attempt: Math.max(1, look.failures), message: trouble }
+      : null,
+    nextCommands: [
+      ...explainHolder(deps.stores, holder?.holder),
+      history,
+      say(`lifecycle show ${kind}`, "shows its states, and what leads from one to the other"),
+    ],
+  };
+}

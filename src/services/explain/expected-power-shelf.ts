@@ -1,0 +1,101 @@
+import { systemClock } from "../../kernel/clock.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { parseMac } from "../../kernel/ids.ts";
+import { expectedPowerShelfLifecycle } from "../../lifecycles/expected-power-shelf/lifecycle.ts";
+import { type ExpectedPowerShelfRecord, listExpectedPowerShelves } from "../../store/expected-power-shelves.ts";
+import type { ServiceDeps } from "../deps.ts";
+import { causeOf, nameCause } from "./causes.ts";
+import { type Explanation, inOrder, type NextCommand, say } from "./explanation.ts";
+import { findNextLook, iso, type NextLook } from "./next-look.ts";
+
+const KIND = expectedPowerShelfLifecycle.kind;
+
+/** By its id, or by the MAC address of its BMC. */
+export async function explainExpectedPowerShelf(deps: ServiceDeps, idOrMac: string): Promise<Explanation> {
+  const row = await find(deps, idOrMac);
+  const now = (deps.clock ?? systemClock).now();
+  const isAtWork = row.state.name === "exploring";
+  const look = await findNextLook(deps.db, { kind: KIND, id: row.id }, { now, isAtWork });
+  const trouble = isAtWork ? (row.lastError ?? row.outcome?.reason ?? "") : "";
+  return {
+    headline: `expected power shelf ${row.bmc.mac} ${headlineOf(row, look, trouble)}`,
+    doing: isAtWork ? `looking for its BMC at ${row.bmc.address ?? "no address"}` : "",
+    waitingFor: waitingFor(row, look, trouble),
+    since: row.outcome?.since === undefined ? row.stateSince : new Date(row.outcome.since),
+    claims: [],
+    lastFailure:
+      trouble === ""
+        ? null
+        : { at: exploredAt(row), runId: "", step: "exploring", attempt: Math.max(1, look.failures), message: trouble },
+    nextCommands: inOrder(commandsFor(row, look, trouble)),
+  };
+}
+
+async function find({ db }: ServiceDeps, idOrMac: string): Promise<ExpectedPowerShelfRecord> {
+  const isMac = /^([0-9a-f]{2}[:-]){5}[0-9a-f]{2}$/i.test(idOrMac);
+  const [row] = await listExpectedPowerShelves(db, isMac ? { bmcMac: parseMac(idOrMac, "id") } : { ids: [idOrMac] });
+  if (row) return row;
+  throw new AppError("not_found", `expected power shelf ${idOrMac.slice(0, 80)} does not exist`, {
+    field: "id",
+    next: "millwright expected-power-shelf list",
+  });
+}
+
+const exploredAt = ({ facts: { exploredAt: at } }: ExpectedPowerShelfRecord): Date | null =>
+  at === null ? null : new Date(at);
+
+function headlineOf({ state, facts }: ExpectedPowerShelfRecord, look: NextLook, trouble: string): string {
+  if (state.name === "linked") return `is linked: it became power shelf ${facts.powerShelfId ?? ""}`.trimEnd();
+  if (state.name === "detached")
+    return "is detached: its power shelf was deleted, and it is not looked for until it is updated";
+  if (look.isStranded) return `is being looked for, and waits for ${look.waits}`;
+  return trouble === "" ? "is being looked for" : `is being looked for, but ${nameCause(trouble)}`;
+}
+
+function waitingFor({ state, nextExploreAt }: ExpectedPowerShelfRecord, look: NextLook, trouble: string): string[] {
+  if (state.name !== "exploring") return state.name === "detached" ? ["somebody who updates it"] : [];
+  if (look.waits !== "") return [look.waits];
+  const next = nextExploreAt === null ? [] : [`the next look at ${iso(nextExploreAt)}`];
+  return trouble === "" ? next : [trouble, ...next];
+}
+
+function commandsFor(row: ExpectedPowerShelfRecord, look: NextLook, trouble: string): NextCommand[] {
+  const { bmc, state, facts, existingShelf } = row;
+  const show = say(`expected-power-shelf show ${bmc.mac}`, "shows what is expected, and how finding it goes");
+  const history = say(`history ${KIND} ${row.id}`, "shows what happened to it");
+  const update = (option: string, why: string) => say(`expected-power-shelf update ${bmc.mac} ${option}`, why);
+  const endpoint = bmc.address === null ? "<host[:port]>" : `${bmc.address}${bmc.port === null ? "" : `:${bmc.port}`}`;
+  const again = update(
+    `--bmc-endpoint ${endpoint}`,
+    "looks for it again at once, here or at the address that you give",
+  );
+  if (state.name === "linked" && facts.powerShelfId !== null)
+    return [say(`explain power_shelf ${facts.powerShelfId}`, "explains the power shelf that it became"), show];
+  if (state.name !== "exploring") return [again, show, history];
+  if (look.isStranded) return [again, say("system", "says which server answers, and whether it is well")];
+  switch (causeOf(trouble)) {
+    case "bmc_credentials":
+    case "sign_in_stopped":
+    case "credentials_missing":
+      return [
+        update(
+          `--bmc-username ${row.bmcUsername || "<name>"}`,
+          "gives it a user and a password, which are tried at once",
+        ),
+        show,
+      ];
+    case "wrong_serial":
+      return [update("--serial <serial>", "corrects the serial that is expected"), again, show];
+    case "endpoint_missing":
+      return [update("--bmc-endpoint <host[:port]>", "says where its BMC is"), show];
+    default:
+      return [
+        ...(existingShelf === null
+          ? []
+          : [say(`explain power_shelf ${existingShelf.id}`, "explains the power shelf that has its BMC")]),
+        again,
+        show,
+        history,
+      ];
+  }
+}

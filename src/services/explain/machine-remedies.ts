@@ -1,0 +1,58 @@
+import type { CauseId } from "./causes.ts";
+import { type NextCommand, say } from "./explanation.ts";
+
+/** What puts a cause right, where a command of ours does; the rest is for hands. */
+export function machineRemedies(cause: CauseId | undefined, machineId: string): NextCommand[] {
+  switch (cause) {
+    case "bmc_credentials":
+    case "sign_in_stopped":
+      return [
+        say(
+          `machine set-credentials ${machineId} --bmc-username <name>`,
+          "gives its BMC others, which are tried at once",
+        ),
+      ];
+    case "ssh_credentials":
+      return [
+        say(
+          `machine set-credentials ${machineId} --ssh-username <name> --ssh-key-file <file>`,
+          "gives SSH another user and key",
+        ),
+      ];
+    case "credentials_missing":
+      return [
+        say(`machine set-credentials ${machineId} --bmc-username <name>`, "says how to sign in to its BMC"),
+        say(
+          `machine set-credentials ${machineId} --ssh-username <name> --ssh-key-file <file>`,
+          "says how to sign in to its system",
+        ),
+      ];
+    case "host_key_changed":
+      return [
+        say(
+          `machine update ${machineId} --ssh-host-key <key>`,
+          "pins the key that it shows: only when it was installed anew, and the key was checked at the machine",
+        ),
+      ];
+    case "endpoint_missing":
+    case "wrong_serial":
+      return [say(`machine show ${machineId}`, "shows which addresses are on record; machine update changes them")];
+    case "reference_missing":
+      return [
+        say("cluster list", "shows the clusters that there are; cluster create adds one"),
+        say("image list", "shows the images that there are; image create adds one"),
+      ];
+    case "cluster_credentials":
+      return [
+        say(
+          "cluster list",
+          "shows the clusters; its kubeconfig must belong to a user who may read nodes and make tokens",
+        ),
+      ];
+    case "not_allowed":
+    case "certificate_untrusted":
+      return [say("config check", "shows bmc.ca_file and bmc.allowed_networks as they are in effect")];
+    default:
+      return [];
+  }
+}

@@ -1,0 +1,199 @@
+import { systemClock } from "../../kernel/clock.ts";
+import { minutes, seconds } from "../../kernel/duration.ts";
+import { powerShelfLifecycle } from "../../lifecycles/power-shelf/lifecycle.ts";
+import type { MaintenanceOperation } from "../../lifecycles/power-shelf/power-shelf.ts";
+import type { ServiceDeps } from "../deps.ts";
+import { type PowerShelfRecord, type PowerShelfView, viewPowerShelf } from "../power-shelf-view.ts";
+import { CAUSES, type CauseId, causeOf, nameCause } from "./causes.ts";
+import { findClaimsInTheWay } from "./claims-in-the-way.ts";
+import {
+  type ClaimLink,
+  type Explanation,
+  explainHolder,
+  inOrder,
+  type LastFailure,
+  type NextCommand,
+  say,
+} from "./explanation.ts";
+import { findNextLook, iso, type NextLook } from "./next-look.ts";
+
+const KIND = powerShelfLifecycle.kind;
+/** As long as an accepted command is given to show before it is sent again. */
+const SHOWS_WITHIN = seconds(20);
+
+interface Seen {
+  readonly view: PowerShelfView;
+  readonly shelf: PowerShelfRecord;
+  readonly look: NextLook;
+  readonly claims: readonly ClaimLink[];
+  /** What is wrong at this moment; empty when nothing is. */
+  readonly trouble: string;
+  readonly cause: CauseId | undefined;
+}
+
+export async function explainPowerShelf(deps: ServiceDeps, id: string): Promise<Explanation> {
+  const view = await viewPowerShelf(deps, id);
+  const { shelf } = view;
+  const key = { kind: KIND, id: shelf.id };
+  const now = (deps.clock ?? systemClock).now();
+  const look = await findNextLook(deps.db, key, { now, isAtWork: !isResting(shelf) });
+  const claims = await findClaimsInTheWay(deps.db, deps.stores, key);
+  const trouble = troubleOf(view, look, now);
+  const cause = trouble === "" ? undefined : (causeOf(trouble) ?? (isIdle(shelf, now) ? IDLE : undefined));
+  const seen: Seen = { view, shelf, look, claims, trouble, cause };
+  return {
+    headline: `power shelf ${shelf.id} ${headlineOf(seen)}`,
+    doing: doingOf(shelf),
+    waitingFor: waitingFor(seen),
+    since: view.failingSince ?? outcomeSince(shelf) ?? shelf.stateSince,
+    claims,
+    lastFailure: lastFailureOf(seen),
+    nextCommands: inOrder([...explainHolder(deps.stores, claims[0]?.holder), ...commandsFor(seen)]),
+  };
+}
+
+const IDLE = "accepts_and_does_nothing";
+const isResting = ({ state: { name } }: PowerShelfRecord): boolean => name === "ready" || name === "error";
+const outcomeSince = ({ outcome }: PowerShelfRecord): Date | undefined =>
+  outcome?.since === undefined ? undefined : new Date(outcome.since);
+
+/** It was told long enough ago, and does not even begin. */
+const isIdle = ({ state, facts: { commandedAt }, outcome }: PowerShelfRecord, now: Date): boolean =>
+  state.name === "maintenance" &&
+  commandedAt !== null &&
+  now.getTime() - Date.parse(commandedAt.at) > SHOWS_WITHIN &&
+  /reports power (on|off)\b/.test(outcome?.reason ?? "");
+
+function troubleOf({ shelf, lastLook, reason }: PowerShelfView, { lastError }: NextLook, now: Date): string {
+  if (lastLook === "failed") return reason || (lastError ?? "");
+  if (lastLook === "waiting") return causeOf(reason) !== undefined || isIdle(shelf, now) ? reason : "";
+  return "";
+}
+
+function headlineOf({ view, shelf, look, claims, trouble, cause }: Seen): string {
+  const [first] = claims;
+  const { name, cause: failed } = shelf.state;
+  if (trouble !== "") return `${phrase(shelf)}, but ${cause === undefined ? trouble : CAUSES[cause]}`;
+  if (first) return `${phrase(shelf)}, and waits for ${first.holder.kind} ${first.holder.id}`;
+  if (look.isStranded) return `${phrase(shelf)}, and waits for ${look.waits}`;
+  if (name === "error") return `is in error: ${lastOperation(shelf)} failed because ${nameCause(failed ?? "")}`;
+  if (shelf.maintenanceRequest && name === "ready")
+    return `is about to carry out ${shelf.maintenanceRequest.operation}`;
+  if (view.lastLook === "waiting") return `${phrase(shelf)}: ${view.reason}`;
+  return name === "ready"
+    ? `is ready, with power ${shelf.facts.powerState ?? "unknown"}; nothing is wrong`
+    : phrase(shelf);
+}
+
+function phrase(shelf: PowerShelfRecord): string {
+  const { name } = shelf.state;
+  return name === "ready" || name === "error" ? `is ${name === "error" ? "in error" : name}` : `is ${doingOf(shelf)}`;
+}
+
+function doingOf({ state: { name, operation } }: PowerShelfRecord): string {
+  switch (name) {
+    case "maintenance":
+      return `carrying out ${operation ?? "an operation"}`;
+    case "fetching_data":
+      return "being read for the first time";
+    case "initializing":
+      return "waiting for the controller's first look";
+    case "configuring":
+      return "being configured";
+    case "deleting":
+      return "being removed";
+    default:
+      return "";
+  }
+}
+
+const lastOperation = ({ lastMaintenanceRequest }: PowerShelfRecord): MaintenanceOperation | "the last operation" =>
+  lastMaintenanceRequest?.operation ?? "the last operation";
+
+function waitingFor({ view, shelf, look, claims, cause }: Seen): string[] {
+  const holders = claims.map(
+    ({ holder, thing, reason }) => `${holder.kind} ${holder.id}, which ${reason} (${thing.kind} ${thing.id})`,
+  );
+  const own = view.lastLook === "waiting" && claims.length === 0 ? [view.reason] : [];
+  const person = shelf.state.name === "error" ? ["a new request: it does nothing by itself"] : [];
+  const { deadline = minutes(0) } = powerShelfLifecycle.states.maintenance;
+  const until =
+    shelf.state.name === "maintenance" && cause !== undefined
+      ? [`the deadline at ${iso(new Date(shelf.stateSince.getTime() + deadline))}, when it gives up and is in error`]
+      : [];
+  return [...holders, ...own, ...(look.waits === "" ? [] : [look.waits]), ...until, ...person];
+}
+
+function lastFailureOf({ view, shelf, look, trouble }: Seen): LastFailure | null {
+  const { name, operation } = shelf.state;
+  const step = operation === undefined ? name : `${name} (${operation})`;
+  if (view.lastLook === "failed")
+    return { at: view.failingSince, runId: "", step, attempt: Math.max(1, look.failures), message: trouble };
+  const last = shelf.lastMaintenanceRequest;
+  if (last?.outcome !== "failed") return null;
+  const message = last.message ?? shelf.state.cause ?? "";
+  return { at: last.endedAt, runId: "", step: `maintenance (${last.operation})`, attempt: 1, message };
+}
+
+const FIXED_BY_CREDENTIALS: ReadonlySet<string> = new Set([
+  "bmc_credentials",
+  "sign_in_stopped",
+  "credentials_missing",
+]);
+
+function commandsFor({ shelf, look, claims, cause, trouble }: Seen): NextCommand[] {
+  const { id, bmc, state } = shelf;
+  const again = askAgain(shelf);
+  const refresh = say(`power-shelf refresh ${id}`, lookNow(look));
+  const show = say(`power-shelf show ${id}`, "shows all that is known of it");
+  const history = say(`power-shelf history ${id}`, "shows what happened to it, and who did what");
+  if (claims.length > 0) return [show, history];
+  const failedBy = cause ?? (state.name === "error" ? causeOf(state.cause ?? "") : undefined);
+  const fix = fixFor(failedBy, id, bmc.mac);
+  const { observedAt } = shelf.facts;
+  const wasSeenSince = observedAt !== null && Date.parse(observedAt) > shelf.stateSince.getTime();
+  const isFixed = trouble === "" && (wasSeenSince || fix.length === 0);
+  if (state.name === "error") {
+    // What is wrong now comes first; with nothing wrong any more, asking again is what is left.
+    if (isFixed) return [...again, ...fix, say(`power-shelf log ${id}`, "shows what the shelf itself noted"), history];
+    return [...fix, refresh, ...again, history];
+  }
+  if (look.isStranded) return [refresh, say("system", "says which server answers, and whether it is well"), history];
+  if (trouble === "" && state.name === "ready") return [show, history];
+  return [...fix, refresh, say(`power-shelf log ${id}`, "shows what the shelf itself noted"), show, history];
+}
+
+const lookNow = ({ at }: NextLook): string =>
+  `looks at it again now${at === null ? "" : ` instead of at ${iso(at)}`}: as soon as what is wrong has been put right`;
+
+function askAgain({ id, lastMaintenanceRequest }: PowerShelfRecord): NextCommand[] {
+  if (!lastMaintenanceRequest) return [];
+  const verb = lastMaintenanceRequest.operation.replace("_", "-");
+  return [
+    say(`power-shelf maintenance ${verb} --power-shelf-id ${id}`, "asks for it once more, and leads out of error"),
+  ];
+}
+
+function fixFor(cause: CauseId | undefined, id: string, mac: string): NextCommand[] {
+  if (cause === undefined) return [];
+  if (FIXED_BY_CREDENTIALS.has(cause))
+    return [say(`power-shelf set-credentials ${id} --bmc-username <name>`, "gives it others, which are tried at once")];
+  const look = say(`power-shelf refresh ${id}`, "looks again, once the right device answers there");
+  const move = say(`expected-power-shelf update ${mac} --bmc-endpoint <host[:port]>`, "says where its BMC really is");
+  switch (cause) {
+    case "certificate_changed":
+      return [
+        say(
+          `power-shelf refresh ${id} --forget-certificate`,
+          "trusts the one that it shows next: only when the BMC was replaced or given a new one",
+        ),
+      ];
+    case "wrong_serial":
+      return [look, move];
+    case "certificate_untrusted":
+    case "not_allowed":
+      return [say("config check", "shows bmc.ca_file and bmc.allowed_networks as they are in effect")];
+    default:
+      return [];
+  }
+}

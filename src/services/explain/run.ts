@@ -1,0 +1,140 @@
+import { systemClock } from "../../kernel/clock.ts";
+import { isActive, type Run, type StepStatus } from "../../runs/run.ts";
+import { listRuns } from "../../store/runs.ts";
+import type { ServiceDeps } from "../deps.ts";
+import { getRun } from "../runs.ts";
+import { CAUSES, type CauseId, causeOf, nameCause } from "./causes.ts";
+import { findClaimsInTheWay } from "./claims-in-the-way.ts";
+import { type ClaimLink, type Explanation, explainHolder, inOrder, type LastFailure } from "./explanation.ts";
+import { findNextLook, iso, type NextLook } from "./next-look.ts";
+import { runCommands } from "./run-commands.ts";
+
+const KIND = "run";
+
+export interface SeenRun {
+  readonly run: Run;
+  /** The step that is being worked on, or that failed. */
+  readonly step: StepStatus | undefined;
+  readonly look: NextLook;
+  readonly claims: readonly ClaimLink[];
+  readonly now: Date;
+  readonly cause: CauseId | undefined;
+  /** A later run of the same machine, which has the say now. */
+  readonly newer: Run | undefined;
+}
+
+export async function explainRun(deps: ServiceDeps, id: string): Promise<Explanation> {
+  const run = await getRun(deps, id);
+  const key = { kind: KIND, id };
+  const now = (deps.clock ?? systemClock).now();
+  const look = await findNextLook(deps.db, key, { now, isAtWork: isActive(run.phase) });
+  const claims = run.phase === "PENDING" ? await findClaimsInTheWay(deps.db, deps.stores, key) : [];
+  const step = run.steps.findLast(({ state }) => state !== "SUCCEEDED");
+  const [newest] = await listRuns(deps.db, { machineId: run.machineId, limit: 1 });
+  const newer = newest && newest.id !== id && newest.createdAt > run.createdAt ? newest : undefined;
+  const seen: SeenRun = { run, step, look, claims, now, cause: causeOf(troubleOf(run, step, look)), newer };
+  return {
+    headline: `run ${id} ${headlineOf(seen)}`,
+    doing: doingOf(seen),
+    waitingFor: waitingFor(seen),
+    since: sinceOf(seen),
+    claims,
+    lastFailure: lastFailureOf(seen),
+    nextCommands: inOrder([...explainHolder(deps.stores, claims[0]?.holder), ...runCommands(seen)]),
+  };
+}
+
+const troubleOf = (run: Run, step: StepStatus | undefined, { lastError }: NextLook): string =>
+  isActive(run.phase) ? (lastError ?? step?.message ?? "") : (run.error?.message ?? "");
+
+/** Between two attempts. */
+const isPausing = ({ step, now }: Pick<SeenRun, "step" | "now">): boolean =>
+  step?.nextAttemptAt != null && step.nextAttemptAt > now;
+
+function headlineOf(seen: SeenRun): string {
+  const { run, step, look, claims, cause } = seen;
+  const on = `on machine ${run.machineId}`;
+  const [holder] = claims;
+  if (isActive(run.phase) && run.cancelRequestedAt !== null) return `${on} is being canceled`;
+  switch (run.phase) {
+    case "SUCCEEDED":
+      return `${on} SUCCEEDED: every step was proved`;
+    case "CANCELED":
+      return `${on} was CANCELED${run.residue.length > 0 ? `, and left behind: ${run.residue.join("; ")}` : ""}`;
+    case "FAILED":
+      return `${on} FAILED${step === undefined ? "" : ` in step ${step.name}`}: ${nameCause(run.error?.message ?? "")}${manualText(run)}`;
+    case "PENDING":
+      if (holder) return `${on} is PENDING behind ${holder.holder.kind} ${holder.holder.id}, which ${holder.reason}`;
+      return look.isStranded ? `${on} is PENDING and waits for ${look.waits}` : `${on} is PENDING: about to begin`;
+    case "RUNNING":
+      if (look.lastError !== null) return `${on} is RUNNING, but ${nameCause(look.lastError)}`;
+      if (look.isStranded) return `${on} is RUNNING and waits for ${look.waits}`;
+      return `${on} ${stepText(seen)}${cause === undefined ? "" : `, but ${CAUSES[cause]}`}`;
+  }
+}
+
+const manualText = ({ manual }: Run): string =>
+  manual === null ? "" : `; ${manual.by} took it over: ${manual.comment}`;
+
+function stepText({ step, now }: SeenRun): string {
+  if (step === undefined) return "is RUNNING, between two steps";
+  if (isPausing({ step, now })) return `pauses before attempt ${step.retryCount + 1} of step ${step.name}`;
+  return `carries out step ${step.name}`;
+}
+
+function doingOf({ run, step, now }: SeenRun): string {
+  if (!isActive(run.phase)) return "";
+  if (run.cancelRequestedAt !== null) return "taking back what can be taken back";
+  if (run.phase === "PENDING") return "";
+  if (step === undefined) return "going on to its next step";
+  const place = `step ${run.plan.steps.findIndex(({ name }) => name === step.name) + 1} of ${run.plan.steps.length}`;
+  if (isPausing({ step, now })) return `${place}, ${step.name}: pausing`;
+  return `${place}, ${step.name}: ${step.actedAt === null ? "preparing" : "waiting for its proof"}${step.retryCount > 0 ? `, attempt ${step.retryCount + 1}` : ""}`;
+}
+
+function waitingFor({ run, step, look, claims, now }: SeenRun): string[] {
+  if (!isActive(run.phase)) return run.phase === "FAILED" ? ["a person: it does nothing more by itself"] : [];
+  const holders = claims.map(
+    ({ holder, thing, reason }) => `${holder.kind} ${holder.id}, which ${reason} (${thing.kind} ${thing.id})`,
+  );
+  const pause =
+    step && isPausing({ step, now }) ? [`attempt ${step.retryCount + 1} at ${iso(step.nextAttemptAt as Date)}`] : [];
+  const proof = step !== undefined && pause.length === 0 && step.message !== "" ? [step.message] : [];
+  const ends = deadlineOf(run, step, now);
+  return [...holders, ...pause, ...proof, ...(look.waits === "" ? [] : [look.waits]), ...ends];
+}
+
+/** When the present attempt counts as failed. */
+function deadlineOf({ plan, phase }: Run, step: StepStatus | undefined, now: Date): string[] {
+  const planned = plan.steps.find(({ name }) => name === step?.name);
+  if (phase !== "RUNNING" || !planned || !step?.attemptStartedAt || isPausing({ step, now })) return [];
+  const at = new Date(step.attemptStartedAt.getTime() + planned.timeoutSeconds * 1_000);
+  const left = planned.maxRetries - step.retryCount;
+  return [
+    `at the latest its timeout at ${iso(at)}, ${left > 0 ? `after which it is tried again` : "after which the run fails"}`,
+  ];
+}
+
+function sinceOf({ run, step }: SeenRun): Date | null {
+  if (run.finishedAt !== null) return run.finishedAt;
+  if (run.cancelRequestedAt !== null) return run.cancelRequestedAt;
+  if (run.phase === "PENDING") return run.createdAt;
+  return step?.attemptStartedAt ?? step?.startedAt ?? run.startedAt ?? run.createdAt;
+}
+
+function lastFailureOf({ run, step, now, look }: SeenRun): LastFailure | null {
+  const base = { runId: run.id, step: step?.name ?? "" };
+  if (run.phase === "FAILED")
+    return {
+      ...base,
+      at: run.finishedAt,
+      attempt: Math.max(1, step?.retryCount ?? 1),
+      message: run.error?.message ?? run.message,
+    };
+  if (look.lastError !== null) return { ...base, at: null, attempt: look.failures, message: look.lastError };
+  if (!isActive(run.phase) || step === undefined || step.retryCount === 0) return null;
+  const message = isPausing({ step, now })
+    ? step.message
+    : `attempt ${step.retryCount} of step ${step.name} failed; its log says why`;
+  return { ...base, at: step.attemptStartedAt, attempt: step.retryCount, message };
+}

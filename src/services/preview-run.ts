@@ -1,0 +1,83 @@
+import { type Duration, milliseconds } from "../kernel/duration.ts";
+import type { Machine, MachinePhase } from "../lifecycles/machine/machine.ts";
+import type { Step } from "../runs/plan.ts";
+import { phaseOnSuccess } from "../runs/run-end.ts";
+import { list as listClaims } from "../store/claims.ts";
+import type { Queryable } from "../store/database.ts";
+import { readStepDurations } from "../store/step-durations.ts";
+import { machineKey } from "./machines.ts";
+import { findPlan } from "./plans.ts";
+import { checkMachineId, chooseRun, findMomentConflicts, needsOf } from "./run-checks.ts";
+import { findUnknownReferences } from "./run-references.ts";
+import type { RunDeps, StartRun } from "./runs.ts";
+
+export interface PreviewedStep {
+  readonly step: Step;
+  readonly needs: readonly string[];
+  readonly reboots: boolean;
+  /** Undefined: no such step was proved yet. */
+  readonly expectedDuration: Duration | undefined;
+}
+
+export interface RunPreview {
+  readonly planId: string;
+  readonly steps: readonly PreviewedStep[];
+  readonly missingCapabilities: readonly string[];
+  /** Why StartRun would refuse, or the run wait. */
+  readonly conflicts: readonly string[];
+  readonly reboots: number;
+  /** Undefined unless it is known of every step. */
+  readonly expectedDuration: Duration | undefined;
+  readonly phaseOnSuccess: MachinePhase;
+}
+
+/**
+ * What StartRun would do, without doing it: it only reads. Refuses what StartRun would refuse whatever the moment; what
+ * stands in the way only now is listed.
+ */
+export async function previewRun(deps: RunDeps, input: Omit<StartRun, "requestId">): Promise<RunPreview> {
+  const { db } = deps;
+  const machineId = checkMachineId(input.machineId);
+  const { machine, plan } = await chooseRun(db, { ...input, machineId }, { steps: deps.steps, findPlan });
+  const can: ReadonlySet<string> = deps.capabilitiesOf(machine.spec);
+  const durationOf = await readStepDurations(db, { planId: plan.planId, provider: machine.spec.provider });
+  const steps = plan.steps.map((step) => ({
+    step,
+    needs: needsOf(deps, step),
+    reboots: deps.steps.get(step.kind)?.reboots ?? false,
+    expectedDuration: durationOf(step),
+  }));
+  const refusals = [
+    ...(await findMomentConflicts(db, machine)),
+    ...(await findUnknownReferences(db, deps, { machine, plan })),
+  ];
+  return {
+    planId: plan.planId,
+    steps,
+    missingCapabilities: [...new Set(steps.flatMap(({ needs }) => needs))].filter((need) => !can.has(need)),
+    conflicts: [...refusals.map(({ message }) => message), ...(await findHolders(db, machine))],
+    reboots: steps.filter(({ reboots }) => reboots).length,
+    expectedDuration: sum(steps.map(({ expectedDuration }) => expectedDuration)),
+    phaseOnSuccess: phaseOnSuccess(plan) ?? phaseBefore(machine),
+  };
+}
+
+/** What the machine would be when the run begins: another that works on it now must end first. */
+const phaseBefore = ({ state: { name, on_success } }: Machine): MachinePhase =>
+  (name === "PROVISIONING" ? (on_success ?? "READY") : name) as MachinePhase;
+
+/** Runs are refused for each other; for everybody else they wait, in the order in which they came. */
+async function findHolders(db: Queryable, machine: Machine): Promise<string[]> {
+  const claims = await listClaims(db, [machineKey(machine.id)]);
+  return claims
+    .filter(({ holder }) => holder.kind !== "run")
+    .map(
+      ({ holder, reason, grantedAt }) =>
+        `${holder.kind} ${holder.id} (${reason}) ${grantedAt === null ? "waits for" : "works on"} machine ${machine.id}: the run would be PENDING until its turn comes`,
+    );
+}
+
+const sum = (durations: readonly (Duration | undefined)[]): Duration | undefined => {
+  const known = durations.filter((each) => each !== undefined);
+  return known.length < durations.length ? undefined : milliseconds(known.reduce((total, each) => total + each, 0));
+};

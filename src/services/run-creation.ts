@@ -1,0 +1,88 @@
+import { createHash, randomUUID } from "node:crypto";
+import { AppError } from "../kernel/errors.ts";
+import type { Json } from "../kernel/lifecycle.ts";
+import { stepJson } from "../runs/lifecycle.ts";
+import type { Plan } from "../runs/plan.ts";
+import type { Run } from "../runs/run.ts";
+import type { Inheritance, NextAttempt } from "../runs/run-action.ts";
+import { create } from "../store/create.ts";
+import type { Transaction } from "../store/database.ts";
+import { findByRequest } from "../store/runs.ts";
+import { storeOf } from "../store/things.ts";
+import type { Caller } from "./caller.ts";
+import type { ServiceDeps } from "./deps.ts";
+import { actorOf, doneBy } from "./initiator.ts";
+
+/** What StartRun and the actions on runs have in common: a run is made once for a request, however often it is asked for. */
+
+const LONGEST_REQUEST_ID = 128;
+
+export function checkRunRequestId(requestId: string): void {
+  if (requestId !== "" && requestId.length <= LONGEST_REQUEST_ID) return;
+  throw new AppError("invalid_argument", `request_id: 1 to ${LONGEST_REQUEST_ID} characters are required`, {
+    field: "request_id",
+  });
+}
+
+export const newRunId = (): string => `run-${randomUUID()}`;
+
+/** By what a repeated request is told from another one under the same id. */
+export const fingerprintOf = (asked: Json): string => createHash("sha256").update(JSON.stringify(asked)).digest("hex");
+
+export interface RunRequest {
+  readonly machineId: string;
+  readonly requestId: string;
+  readonly fingerprint: string;
+}
+
+/** The run that the same request made before; the caller holds the machine's lock. */
+export async function findRepeated(tx: Transaction, request: RunRequest): Promise<string | undefined> {
+  const { machineId, requestId, fingerprint } = request;
+  const known = await findByRequest(tx, machineId, requestId);
+  if (known === undefined || known.fingerprint === fingerprint) return known?.id;
+  throw new AppError(
+    "already_exists",
+    `request_id: ${requestId} started run ${known.id}, which was asked for in another way; choose a new one`,
+    { field: "request_id", next: `millwright run show ${known.id}` },
+  );
+}
+
+export interface NewRun extends RunRequest {
+  readonly id: string;
+  readonly type: string;
+  readonly plan: Plan;
+  readonly params: Readonly<Record<string, string>>;
+  readonly scripts: Readonly<Record<string, string>>;
+  /** Absent for the first attempt at a job. */
+  readonly next?: { readonly of: Run; readonly action: NextAttempt; readonly inherited: Inheritance };
+}
+
+/** The caller holds the locks of the machine and of the run. */
+export async function createRun(tx: Transaction, deps: ServiceDeps, caller: Caller, run: NewRun): Promise<void> {
+  const { plan, next, scripts } = run;
+  const { steps, takeBackFirst } = next?.inherited ?? { steps: [], takeBackFirst: null };
+  await create(tx, storeOf(deps.stores, "run"), {
+    id: run.id,
+    ...doneBy(caller),
+    ...(next && { reason: `${next.action} of ${next.of.id}` }),
+    row: {
+      machine_id: run.machineId,
+      request_id: run.requestId,
+      fingerprint: run.fingerprint,
+      type: run.type,
+      plan_id: plan.planId,
+      plan: { ...plan, steps: plan.steps.map((step) => ({ ...step })) },
+      params: run.params,
+      job_id: next?.of.jobId ?? `job-${randomUUID()}`,
+      attempt: (next?.of.attempt ?? 0) + 1,
+      previous_run_id: next?.of.id ?? null,
+      action: next?.action ?? "start",
+      initiator: actorOf(caller),
+      facts: {
+        scripts,
+        ...(steps.length > 0 && { steps: steps.map(stepJson) }),
+        ...(takeBackFirst !== null && { takeBackFirst: { ...takeBackFirst } }),
+      },
+    },
+  });
+}

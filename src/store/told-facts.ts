@@ -1,0 +1,37 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Json, JsonObject, Lifecycle, Thing } from "../kernel/lifecycle.ts";
+
+/** What an entry of the journal tells of facts that changed: how they are now, and how they were. Empty when nobody would want to be told. */
+export function tellFacts(
+  { quietFacts, listFacts }: Pick<Lifecycle<Thing>, "quietFacts" | "listFacts">,
+  thing: Thing,
+  patch: JsonObject,
+): { readonly facts?: JsonObject; readonly was?: JsonObject } {
+  const facts: Record<string, Json> = {};
+  const was: Record<string, Json> = {};
+  for (const [name, now] of Object.entries(patch)) {
+    if (quietFacts.includes(name) || now === undefined) continue;
+    const before = (thing.facts as JsonObject)[name];
+    const told = listFacts.includes(name) ? changedParts(before, now) : { before, now };
+    facts[name] = told.now;
+    if (told.before !== undefined && told.before !== null) was[name] = told.before;
+  }
+  if (Object.keys(facts).length === 0) return {};
+  return { facts, ...(Object.keys(was).length > 0 && { was }) };
+}
+
+/** Of a list the parts that are new or other than before, and how these were. Parts are told apart by their names. */
+function changedParts(before: Json | undefined, now: Json): { readonly before: Json; readonly now: Json } {
+  const known = new Map(partsOf(before).map((part) => [part.name, part]));
+  const changed = partsOf(now).filter((part) => !isDeepStrictEqual(known.get(part.name), part));
+  return {
+    now: changed,
+    before: changed.flatMap((part) => known.get(part.name) ?? []),
+  };
+}
+
+/** As plain JSON: what was loaded may have dates where the journal has their text. */
+function partsOf(list: Json | undefined): JsonObject[] {
+  const plain: unknown = JSON.parse(JSON.stringify(list ?? []));
+  return Array.isArray(plain) ? plain : [];
+}

@@ -1,0 +1,76 @@
+import type { LookPlaces, Place } from "../engine/machine-look.ts";
+import { AppError, StepFailure } from "../kernel/errors.ts";
+import type { Machine } from "../lifecycles/machine/machine.ts";
+import { type StepTargets, sshTargetOf } from "../runs/targets.ts";
+import type { Database } from "../store/database.ts";
+import { type HealthReportEntry, listHealthReports } from "../store/health-reports.ts";
+import { isFake, withFakeEndpoints } from "./fake-machines.ts";
+import type { MachineHardware } from "./machine-hardware.ts";
+
+export interface LookPlacesWiring {
+  readonly db: Database;
+  readonly hardware: Pick<MachineHardware, "providerOf">;
+  /** Looks up for many machines at once what they ask for at the same time. */
+  readonly targetsOf: (machine: Machine) => StepTargets;
+}
+
+const nowhere = (reason: string, message: string) => ({ is: "nowhere", reason, message }) as const;
+const NO_SSH = nowhere("NoEndpoint", "the machine has no SSH endpoint");
+const NO_BMC = nowhere("NoEndpoint", "the machine has no BMC endpoint");
+
+/** Where the machines of a batch are to be looked at: a few queries, however many there are. */
+export function wireLookPlaces({ db, hardware, targetsOf }: LookPlacesWiring) {
+  return async (machines: readonly Machine[]): Promise<LookPlaces[]> => {
+    const reports = listHealthReports(
+      db,
+      "machine",
+      machines.map(({ id }) => id),
+    );
+    return Promise.all(
+      machines.map(withFakeEndpoints).map(async (machine): Promise<LookPlaces> => {
+        const targets = targetsOf(machine);
+        const { spec } = machine;
+        const [ssh, bmc, cluster, alerts] = await Promise.all([
+          spec.ssh === null ? NO_SSH : placeOf("NoCredentials", () => sshTarget(machine, targets)),
+          spec.bmc === null ? NO_BMC : placeOf("NoCredentials", () => targets.bmc()),
+          placeOf("NoCluster", () => targets.cluster("")),
+          reports.then((found) => openAlerts(found.get(machine.id) ?? [])),
+        ]);
+        return {
+          provider: hardware.providerOf(spec) ?? { name: spec.provider, can: {} },
+          ssh,
+          bmc,
+          cluster,
+          alerts,
+        };
+      }),
+    );
+  };
+}
+
+/** Nobody signs in to the machine itself, so that credentials are needed only where jump hosts stand before it. */
+async function sshTarget(machine: Machine, targets: StepTargets) {
+  if (isFake(machine) || (machine.spec.ssh?.jumpHosts.length ?? 0) > 0) return targets.ssh();
+  return sshTargetOf(machine, { username: "", credentials: { privateKey: "" } });
+}
+
+/** What is not on record is not to be looked at, and what cannot be read is not known; all else is ours, and spoils the batch. */
+async function placeOf<T>(reason: string, find: () => Promise<T>): Promise<Place<T>> {
+  try {
+    return { is: "at", target: await find() };
+  } catch (error) {
+    if (error instanceof StepFailure) return nowhere(reason, error.message);
+    if (error instanceof AppError && error.kind !== "unavailable") return { is: "unknown" };
+    throw error;
+  }
+}
+
+/** Reports that replace count alone; where there is none, all that are merged count. */
+function openAlerts(entries: readonly HealthReportEntry[]): string[] {
+  const replacing = entries.filter(({ mode }) => mode === "replace");
+  return (replacing.length > 0 ? replacing : entries).flatMap(({ report }) =>
+    report.alerts.map(
+      ({ id, target, message }) => `${report.source}: ${target === null ? id : `${id} ${target}`}: ${message}`,
+    ),
+  );
+}

@@ -1,0 +1,181 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { LEASE_IN_DATABASE } from "../../src/engine/lease.ts";
+import { allThings } from "../../src/store/all-things.ts";
+import { openSecretStore } from "../../src/store/secrets.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import type { MachineTruth } from "../support/machine-site.ts";
+import { openProcessBench, type ProcessBench } from "../support/process-bench.ts";
+import { putSiteOnRecord } from "../support/run-bench.ts";
+import { adminToken, type ServerProcess, startServerProcess } from "../support/server-process.ts";
+import { type SimulatorProcess, startSimulatorProcess } from "../support/simulator-process.ts";
+
+/**
+ * Kill -9 of whole servers in the middle of a REPAVE: the next one on the same database finishes it, the machine shows each effect
+ * once, and the log has no hole. `run-kills.test.ts` goes through every fail point with as much of a server as carries out runs.
+ */
+/** The reboot into the network and the one into the installer. */
+const EFFECTS = { resets: 2, installs_started: 1, installs: 1, joins_started: 1, joins: 1 };
+const STEPS = ["set-netboot", "reboot-to-netboot", "repave-image", "join-cluster", "verify-in-cluster"];
+
+const kills: readonly string[] = [
+  "create:inserted:run",
+  "committer:inside:run:PENDING",
+  ...[2, 4, 7, 11].map((pass) => `controller:handled:run:RUNNING@${pass}`),
+  ...[3, 6].map((pass) => `committer:after:run:RUNNING@${pass}`),
+];
+
+let bench: ProcessBench;
+let prepared: TestDatabase;
+let simulator: SimulatorProcess;
+let token: string;
+const machines: string[] = [];
+
+const settings = () => ({
+  MILLWRIGHT_SECRET_KEY_FILE: join(bench.directory, "secret-key"),
+  MILLWRIGHT_MONITOR_INTERVAL: "1h",
+  MILLWRIGHT_EXPLORER_INTERVAL: "1h",
+});
+
+beforeAll(async () => {
+  bench = openProcessBench();
+  const racks = Math.ceil(kills.length / 18);
+  simulator = await startSimulatorProcess(bench, { site: `racks=${racks}`, seed: 3, speed: 400 });
+  prepared = await createTestDatabase();
+  token = await adminToken(prepared);
+  const secrets = openSecretStore({ keyFile: settings().MILLWRIGHT_SECRET_KEY_FILE });
+  const deps = { db: prepared.db, stores: allThings, secrets, maxFindByIds: 100 };
+  const simulated = await putSiteOnRecord(deps, simulator.call);
+  machines.push(...simulated.map(({ machine_id }) => machine_id));
+  await prepared.close();
+}, 90_000);
+
+afterAll(async () => {
+  await bench.close();
+  await prepared.drop();
+});
+
+interface RunJson {
+  readonly runId: string;
+  readonly phase: string;
+  readonly currentStep?: string;
+  readonly error?: { readonly message: string };
+  readonly steps?: readonly { readonly name: string; readonly state: string; readonly retryCount?: number }[];
+}
+
+describe("a server killed at", { concurrent: true, timeout: 180_000 }, () => {
+  test.for(kills.map((failPoint, index) => [failPoint, index] as const))(
+    "%s leaves nothing lost, doubled or half done",
+    async ([failPoint, index], { onTestFinished, expect }) => {
+      const machineId = machines[index] ?? "";
+      const database = await createTestDatabase({ clone: prepared });
+      onTestFinished(() => database.drop());
+      const before = await truth(machineId);
+
+      await killDuring({ database, machineId, failPoint, index });
+      await letLeasesEnd(database);
+      const atDeath = await readRun(database);
+      const successor = await startServerProcess(bench, {
+        command: "serve",
+        name: `successor-${index}`,
+        databaseUrl: database.url,
+        env: settings(),
+      });
+      const { runId } = await startRun(successor, machineId); // as its caller would, who has had no answer
+      const run = await ended(successor, runId);
+      successor.process.signal("SIGTERM");
+      expect(await successor.process.exited).toEqual({ code: 0, signal: null });
+
+      expect(run.phase, run.error?.message).toBe("SUCCEEDED");
+      expect(run.steps?.every(({ retryCount = 0 }) => retryCount === 0)).toBe(true);
+      expect(run.steps?.map(({ name }) => name)).toEqual(STEPS);
+      await expectWholeLog(database, runId, STEPS);
+      expectSameIntents(atDeath, await readRun(database));
+      const seen = effectsSince(before, await truth(machineId));
+      expect(seen).toMatchObject(EFFECTS);
+      expect(await database.db.query("select * from claims")).toEqual([]);
+      expect(await database.db.query("select * from runs")).toHaveLength(1);
+    },
+  );
+});
+
+const truth = (id: string) => simulator.call<MachineTruth>("GET", `/devices/${id}`);
+
+const effectsSince = (before: MachineTruth, after: MachineTruth): Record<string, number> =>
+  Object.fromEntries(Object.entries(after.effects).map(([name, count]) => [name, count - (before.effects[name] ?? 0)]));
+
+const startRun = (server: ServerProcess, machineId: string) =>
+  server.ask<RunJson>("baremetal.v1.RunService/StartRun", { requestId: "once", machineId, type: "REPAVE" }, token);
+
+async function ended(server: ServerProcess, runId: string): Promise<RunJson> {
+  let run: RunJson | undefined;
+  return eventually(
+    async () => {
+      run = await server.ask<RunJson>("baremetal.v1.RunService/GetRun", { runId }, token);
+      return !["PENDING", "RUNNING"].includes(run.phase) && run;
+    },
+    { what: `${runId} has ended`, within: 120_000, seen: () => `${JSON.stringify(run)}${server.process.transcript()}` },
+  );
+}
+
+async function killDuring(kill: {
+  database: TestDatabase;
+  machineId: string;
+  failPoint: string;
+  index: number;
+}): Promise<void> {
+  const victim = await startServerProcess(bench, {
+    command: "serve",
+    name: `victim-${kill.index}`,
+    databaseUrl: kill.database.url,
+    env: { ...settings(), MILLWRIGHT_FAILPOINT: kill.failPoint },
+  });
+  // The answer may or may not make it out before the end.
+  await startRun(victim, kill.machineId).catch(() => undefined);
+  await eventually(async () => victim.process.hasExited(), {
+    what: `the server dies at ${kill.failPoint}`,
+    within: 60_000,
+    seen: victim.process.transcript,
+  });
+  expect(await victim.process.exited).toEqual({ code: null, signal: "SIGKILL" });
+}
+
+/** As if the time had passed: their owner is dead, and makes no call any more. */
+async function letLeasesEnd({ db }: TestDatabase): Promise<void> {
+  await db.execute(
+    `update work set lease_until = lease_until - $1 * interval '1 ms', wake_at = wake_at - $1 * interval '1 ms'
+      where lease_owner is not null`,
+    [LEASE_IN_DATABASE],
+  );
+}
+
+interface RunOnRecord {
+  readonly steps: readonly StepOnRecord[];
+}
+interface StepOnRecord {
+  readonly name: string;
+  readonly evidence: object | null;
+}
+
+async function readRun({ db }: TestDatabase): Promise<RunOnRecord | undefined> {
+  const [run] = await db.query<RunOnRecord>("select coalesce(facts -> 'steps', '[]') as steps from runs");
+  return run;
+}
+
+/** What was begun was gone on with, and not begun anew. */
+function expectSameIntents(atDeath: RunOnRecord | undefined, atEnd: RunOnRecord | undefined): void {
+  for (const { name, evidence } of atDeath?.steps ?? [])
+    expect(atEnd?.steps.find((step) => step.name === name)?.evidence).toEqual(evidence);
+}
+
+async function expectWholeLog({ db }: TestDatabase, runId: string, steps: readonly string[]): Promise<void> {
+  const rows = await db.query<{ seq: number; text: string }>(
+    "select seq, convert_from(data, 'UTF8') as text from run_logs where run_id = $1 order by seq",
+    [runId],
+  );
+  expect(rows.map(({ seq }) => seq)).toEqual(rows.map((_, index) => index + 1));
+  const said = rows.map(({ text }) => text).join("");
+  const marks = said.match(/^step \S+ (begins|is done)/gm);
+  expect(marks).toEqual(steps.flatMap((name) => [`step ${name} begins`, `step ${name} is done`]));
+}

@@ -1,0 +1,509 @@
+import { Code } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ExplainService } from "../../../contract/millwright/v1/explain_pb.js";
+import { addExpectedPowerShelf } from "../../../src/services/expected-power-shelves.ts";
+import { CAUSES, type CauseId } from "../../../src/services/explain/causes.ts";
+import { machineRemedies } from "../../../src/services/explain/machine-remedies.ts";
+import { createPowerShelf, setPowerShelfMaintenance } from "../../../src/services/power-shelves.ts";
+import { allThings } from "../../../src/store/all-things.ts";
+import * as claims from "../../../src/store/claims.ts";
+import { lockThings } from "../../../src/store/locks.ts";
+import { dumpDatabase } from "../../support/database-dump.ts";
+import { carryOut, checkCommand, explainOn } from "../../support/explain-bench.ts";
+import { type RunSurface, startRunSurface, tester } from "../../support/run-bench.ts";
+import { refusal } from "../api/forge-under-test.ts";
+
+/** With nobody who works on anything: each thing stays as it was put, and what `explain` says of it is seen at leisure. */
+let surface: RunSurface;
+beforeAll(async () => {
+  surface = await startRunSurface({ capabilitiesOf: () => new Set(["reset", "machine", "exec"]) });
+});
+afterAll(() => surface.close());
+
+let count = 0;
+const machine = () => surface.addMachine(`m-${++count}`);
+const set = (table: string, id: string, values: Readonly<Record<string, unknown>>) => {
+  const columns = Object.keys(values);
+  const assignments = columns.map((column, at) => `${column} = $${at + 2}`).join(", ");
+  return surface.db.execute(`update ${table} set ${assignments} where id = $1`, [id, ...Object.values(values)]);
+};
+const ago = (seconds: number) => new Date(Date.now() - seconds * 1_000);
+
+async function run(machineId: string, requestId = "r"): Promise<string> {
+  return (await surface.runs.startRun({ requestId, machineId, type: "REBOOT" })).runId;
+}
+
+const VISIT = {
+  name: "reboot",
+  kind: "reboot",
+  state: "RUNNING",
+  retryCount: 0,
+  startedAt: ago(60),
+  finishedAt: null,
+  message: "",
+  carriedOver: false,
+  nextAttemptAt: null,
+  attemptStartedAt: ago(60),
+  evidence: {},
+  toTakeBack: null,
+  resumed: false,
+  needsPerson: false,
+};
+
+/** A run that is at work on its only step, in the way that the visit says. */
+async function running(visit: object = {}, columns: Readonly<Record<string, unknown>> = {}): Promise<string> {
+  const id = await run(await machine());
+  const facts = { steps: [{ ...VISIT, ...visit }], startedAt: ago(60) };
+  await set("runs", id, { state: "RUNNING", facts, ...columns });
+  await set("work", id, { wake_at: new Date(Date.now() + 60_000) });
+  return id;
+}
+
+async function failed(machineId: string, message: string, requestId = "r"): Promise<string> {
+  const id = await run(machineId, requestId);
+  const steps = [{ ...VISIT, state: "FAILED", retryCount: 2, message, finishedAt: ago(10) }];
+  const error = { code: "EXECUTION_FAILED", message: `reboot: ${message}`, retryable: true, details: {} };
+  await set("runs", id, { state: "FAILED", facts: { steps, startedAt: ago(60), finishedAt: ago(10), error } });
+  await surface.db.execute("update machines set active_run_id = null, last_run_id = $2 where id = $1", [machineId, id]);
+  return id;
+}
+
+async function shelf(columns: Readonly<Record<string, unknown>> = {}): Promise<string> {
+  const number = String(++count).padStart(2, "0");
+  const id = `ps-${number}`;
+  await createPowerShelf(surface.deps, tester, {
+    id,
+    name: id,
+    rackId: undefined,
+    bmcEndpoint: `10.0.0.${count}`,
+    bmcMac: `02:00:5e:10:00:${number}`,
+    bmcUsername: "admin",
+    bmcPassword: "password",
+    bmcScheme: "",
+    trust: "pin",
+    requestId: undefined,
+  });
+  await set("power_shelves", id, { state: "ready", ...columns });
+  return id;
+}
+
+const claim = (thing: readonly [string, string], holder: readonly [string, string], reason = "maintenance") =>
+  surface.db.transaction(async (tx) => {
+    const key = ([kind, id]: readonly [string, string]) => ({ kind, id });
+    await lockThings(tx, [key(thing)]);
+    await claims.acquire(tx, [{ thing: key(thing), holder: key(holder), reason }]);
+  });
+
+const explain = (kind: string, id: string) => explainOn(surface, kind, id);
+const first = async (kind: string, id: string) => (await explain(kind, id)).nextCommands[0]?.command;
+
+describe("Explain refuses", () => {
+  const ask = (kind: string, id: string) => refusal(surface.client(ExplainService).explain({ kind, id }));
+
+  test("a kind that this server does not have, naming those that it has", async () => {
+    const answer = await ask("toaster", "t-1");
+    expect(answer).toMatchObject({ code: Code.InvalidArgument, field: "kind" });
+    expect(answer.message).toContain("power_shelf");
+  });
+
+  test("an empty id", async () => {
+    expect(await ask("machine", "")).toMatchObject({ code: Code.InvalidArgument, field: "id" });
+  });
+
+  test.each([...allThings.keys()])("a %s that does not exist", async (kind) => {
+    expect(await ask(kind, "nobody-here")).toMatchObject({ code: Code.NotFound });
+  });
+});
+
+test("explaining changes nothing, to the byte", async () => {
+  const machineId = await machine();
+  const ids = [
+    ["machine", machineId],
+    ["run", await run(machineId)],
+    ["power_shelf", await shelf()],
+  ] as const;
+  const before = await dumpDatabase(surface.db);
+  for (const [kind, id] of ids) await explain(kind, id);
+  expect(await dumpDatabase(surface.db)).toEqual(before);
+});
+
+describe("a run", () => {
+  test("that nobody has taken up yet is about to begin", async () => {
+    const id = await run(await machine());
+    expect(await explain("run", id)).toMatchObject({
+      headline: expect.stringMatching(/PENDING: about to begin$/),
+      claims: [],
+    });
+  });
+
+  test("that no server takes up says so, and since when", async () => {
+    const id = await run(await machine());
+    await set("work", id, { wake_at: "2026-01-01T00:00:00Z" });
+    const { headline, nextCommands } = await explain("run", id);
+    expect(headline).toContain("waits for a server that carries work out: it has been due since 2026-01-01T00:00:00Z");
+    expect(nextCommands[0]?.command).toBe("millwright system");
+  });
+
+  test("that nobody is going to look at waits for the sweep", async () => {
+    const id = await run(await machine());
+    await set("work", id, { wake_at: "infinity" });
+    expect((await explain("run", id)).headline).toContain("waits for the safety sweep");
+  });
+
+  test("whose server is not heard of any more waits for another", async () => {
+    const id = await running({}, {});
+    await set("work", id, { lease_until: "2026-01-01T00:00:00Z", lease_owner: "replica-7" });
+    expect((await explain("run", id)).headline).toMatch(
+      /another server to take over: replica-7 .*not been heard of since 2026/,
+    );
+  });
+
+  test("whose outcome cannot be kept says what the database says, and when it is tried again", async () => {
+    const id = await running();
+    await set("work", id, { failures: 3, last_error: "its outcome cannot be written: value too long" });
+    const { headline, waitingFor, lastFailure } = await explain("run", id);
+    expect(headline).toContain("what was worked out cannot be kept");
+    expect(waitingFor).toContainEqual(expect.stringMatching(/next attempt at .*, after 3 in vain/));
+    expect(lastFailure).toMatchObject({ attempt: 3, message: expect.stringContaining("value too long") });
+  });
+
+  test("between two attempts tells when the next one is, and what the last one failed with", async () => {
+    const nextAttemptAt = new Date(Date.now() + 60_000);
+    const id = await running({
+      retryCount: 1,
+      nextAttemptAt,
+      message: "BMC 10.0.0.1:443 cannot be reached: ECONNREFUSED",
+    });
+    const { headline, waitingFor, lastFailure, nextCommands } = await explain("run", id);
+    expect(headline).toMatch(/pauses before attempt 2 of step reboot, but its BMC cannot be reached$/);
+    expect(waitingFor[0]).toBe(`attempt 2 at ${nextAttemptAt.toISOString().replace(/\.\d+Z/, "Z")}`);
+    expect(lastFailure).toMatchObject({
+      runId: id,
+      step: "reboot",
+      attempt: 1,
+      message: expect.stringContaining("ECONNREFUSED"),
+    });
+    expect(nextCommands.map(({ command }) => command)).toContain(`millwright run cancel ${id}`);
+  });
+
+  test("that waits for a proof tells for which, and when its time is up", async () => {
+    const id = await running({ actedAt: ago(5), message: "waiting for the system to answer (the BMC says: booting)" });
+    const { doing, waitingFor, since } = await explain("run", id);
+    expect(doing).toBe("step 1 of 1, reboot: waiting for its proof");
+    expect(waitingFor).toEqual([
+      expect.stringContaining("waiting for the system"),
+      expect.stringMatching(/timeout at .* tried again/),
+    ]);
+    expect(since).toBeDefined();
+  });
+
+  test("that is being canceled says so, and that it ends by itself", async () => {
+    const id = await running();
+    await surface.runs.cancelRun({ runId: id });
+    expect(await explain("run", id)).toMatchObject({
+      headline: expect.stringContaining("is being canceled"),
+      doing: "taking back what can be taken back",
+    });
+    expect(await first("run", id)).toBe(`millwright run logs ${id} --follow`);
+  });
+
+  test("that was canceled can be resumed or done anew", async () => {
+    const id = await running();
+    await set("runs", id, { state: "CANCELED" });
+    expect(await first("run", id)).toBe(`millwright run resume ${id}`);
+  });
+
+  test("that FAILED tells step, attempt and cause, and waits for a person", async () => {
+    const id = await failed(await machine(), "wrong credentials: BMC 10.0.0.1:443 does not accept user admin");
+    const { headline, waitingFor, lastFailure, nextCommands } = await explain("run", id);
+    expect(headline).toMatch(/FAILED in step reboot: its BMC rejects the credentials$/);
+    expect(waitingFor).toEqual(["a person: it does nothing more by itself"]);
+    expect(lastFailure).toMatchObject({ runId: id, step: "reboot", attempt: 2 });
+    expect(nextCommands[0]?.command).toContain("machine set-credentials");
+    expect(nextCommands[1]?.command).toBe(`millwright run retry ${id}`);
+  });
+
+  test("that a person took over tells who, and is resumed rather than retried", async () => {
+    const id = await failed(await machine(), "kubeadm join ended with exit code 1");
+    await set("runs", id, { manual_at: new Date(), manual_by: "ada", manual_comment: "swapping the disk" });
+    expect((await explain("run", id)).headline).toContain("ada took it over: swapping the disk");
+    expect(await first("run", id)).toBe(`millwright run resume ${id}`);
+  });
+
+  test("that another one of the machine came after sends there", async () => {
+    const machineId = await machine();
+    const old = await failed(machineId, "kubeadm join ended with exit code 1");
+    const later = await run(machineId, "later");
+    expect(await first("run", old)).toBe(`millwright explain run ${later}`);
+  });
+});
+
+describe("the claims in the way", () => {
+  test("of a run are followed from holder to holder, each with what it does", async () => {
+    const machineId = await machine();
+    const [holder, wanted] = [await shelf(), await shelf()];
+    const other = await running({ message: "waiting for the system to answer" });
+    await claim(["machine", machineId], ["power_shelf", holder]);
+    const id = await run(machineId);
+    await claim(["machine", machineId], ["run", id], "RUNNING");
+    await claim(["power_shelf", wanted], ["run", other], "RUNNING");
+    await claim(["power_shelf", wanted], ["power_shelf", holder]);
+    const { headline, claims: links, waitingFor, nextCommands } = await explain("run", id);
+    expect(headline).toMatch(new RegExp(`is PENDING behind power_shelf ${holder}, which works on it \\(ready\\)$`));
+    expect(links).toMatchObject([
+      { thingKind: "machine", thingId: machineId, claim: { holderKind: "power_shelf", holderId: holder } },
+      {
+        thingKind: "power_shelf",
+        thingId: wanted,
+        claim: { holderKind: "run", holderId: other },
+        reason: "works on it (RUNNING)",
+      },
+    ]);
+    expect(waitingFor).toEqual([expect.stringContaining(holder), expect.stringContaining(`run ${other}`)]);
+    expect(nextCommands[0]?.command).toBe(`millwright explain power_shelf ${holder}`);
+    expect(await carryOut(surface, nextCommands[0]?.command ?? "")).toContain(`waits for run ${other}`);
+  });
+
+  test("include whoever is before it in line", async () => {
+    const machineId = await machine();
+    await claim(["machine", machineId], ["rack", "rack-1"]);
+    await claim(["machine", machineId], ["workflow", "w-1"]);
+    const id = await run(machineId);
+    await claim(["machine", machineId], ["run", id], "RUNNING");
+    const { claims: links } = await explain("run", id);
+    expect(links.map(({ claim: link, reason }) => [link?.holderId, reason])).toEqual([
+      ["rack-1", "works on it (maintenance)"],
+      ["w-1", "is before it in line for it (maintenance)"],
+    ]);
+  });
+
+  test("end where they come round in a circle", async () => {
+    const [one, two] = [await machine(), await machine()];
+    const id = await run(one);
+    await claim(["machine", one], ["rack", "rack-9"]);
+    await claim(["machine", one], ["run", id]);
+    await claim(["machine", two], ["run", id]);
+    await claim(["machine", two], ["rack", "rack-9"]);
+    expect((await explain("run", id)).claims.map(({ claim: link }) => link?.holderId)).toEqual(["rack-9"]);
+  });
+
+  test("of a shelf are told too", async () => {
+    const id = await shelf();
+    await claim(["power_shelf", id], ["rack", "rack-3"]);
+    await claim(["power_shelf", id], ["power_shelf", id]);
+    expect((await explain("power_shelf", id)).headline).toBe(`power shelf ${id} is ready, and waits for rack rack-3`);
+  });
+});
+
+describe("a machine", () => {
+  // biome-ignore format: a table is read by its columns
+  test.each<[phase: string, command: string]>([
+    ["FACTORY_READY", "machine accept"],
+    ["READY",         "run list --machine"],
+    ["IN_SERVICE",    "run list --machine"],
+    ["MAINTENANCE",   "machine exit-maintenance"],
+    ["RMA",           "machine return"],
+    ["RETIRED",       "machine history"],
+  ])("that is %s is told so, and its first command (%s) is accepted", async (phase, command) => {
+    const id = await machine();
+    await set("machines", id, { state: phase });
+    const { headline, nextCommands } = await explain("machine", id);
+    expect(headline).toBe(`machine ${id} is ${phase}; nothing is wrong`);
+    expect(nextCommands[0]?.command).toBe(`millwright ${command} ${id}`);
+    await carryOut(surface, nextCommands[0]?.command ?? "");
+  });
+
+  test("with an active run is explained by it", async () => {
+    const runId = await running({ message: "waiting for the system to answer" });
+    const { machineId } = await surface.runs.getRun({ runId });
+    const { headline, nextCommands } = await explain("machine", machineId);
+    expect(headline).toMatch(new RegExp(`^machine ${machineId} is .*: run ${runId} .* carries out step reboot`));
+    expect(nextCommands[0]?.command).toBe(`millwright run logs ${runId} --follow`);
+  });
+
+  test("that needs a person after a failed run tells why, what to do, and how to say that it was seen to", async () => {
+    const id = await machine();
+    const runId = await failed(id, "kubeadm join ended with exit code 1");
+    const at = new Date().toISOString();
+    const needs = { type: "NeedsIntervention", status: true, reason: "RunFailed", message: "x", last_transition: at };
+    await set("machines", id, { state: "MAINTENANCE", conditions: JSON.stringify([needs]) });
+    const { headline, lastFailure, nextCommands, waitingFor } = await explain("machine", id);
+    expect(headline).toMatch(/is MAINTENANCE, and needs a person: run .* joining the cluster failed/);
+    expect(waitingFor).toEqual(["a person who sees to it"]);
+    expect(lastFailure).toMatchObject({ runId, step: "reboot" });
+    const commands = nextCommands.map(({ command }) => command);
+    expect(commands[0]).toBe(`millwright run retry ${runId}`);
+    const acknowledge = commands.find((command) => command.includes("--acknowledge")) ?? "";
+    await carryOut(surface, acknowledge, { "<text>": "seen-to" });
+    expect((await explain("machine", id)).headline).toBe(`machine ${id} is READY; nothing is wrong`);
+  });
+
+  test("whose BMC is not reached tells why", async () => {
+    const id = await machine();
+    const message = "BMC 10.0.0.1:443 shows a certificate with fingerprint AA, but BB was pinned on first use";
+    const condition = {
+      type: "BMCReachable",
+      status: false,
+      reason: "No",
+      message,
+      last_transition: new Date().toISOString(),
+    };
+    await set("machines", id, { state: "READY", conditions: JSON.stringify([condition]) });
+    expect((await explain("machine", id)).headline).toMatch(
+      /its BMC is not reached: its BMC shows another certificate/,
+    );
+  });
+});
+
+describe("a power shelf", () => {
+  const failing = (reason: string) => ({ outcome: { type: "failing", reason, since: "2026-01-01T00:00:00Z" } });
+
+  test("whose BMC shows another certificate than the one that is pinned: the first command trusts the new one", async () => {
+    const reason =
+      "BMC 10.0.0.1:443 shows a certificate with fingerprint AA, but BB was pinned on first use. Nothing was sent";
+    const id = await shelf({ ...failing(reason), facts: { certificateFingerprint: "BB" } });
+    const { headline, nextCommands, since } = await explain("power_shelf", id);
+    expect(headline).toBe(
+      `power shelf ${id} is ready, but its BMC shows another certificate than the one that is pinned`,
+    );
+    expect(Number(since?.seconds)).toBe(Date.parse("2026-01-01T00:00:00Z") / 1_000);
+    expect(nextCommands[0]?.command).toBe(`millwright power-shelf refresh ${id} --forget-certificate`);
+    await carryOut(surface, nextCommands[0]?.command ?? "");
+    const [row] = await surface.db.query<{ pinned: string | null }>(
+      "select facts ->> 'certificateFingerprint' as pinned from power_shelves where id = $1",
+      [id],
+    );
+    expect(row?.pinned).toBeNull();
+  });
+
+  test("whose credentials are tried only rarely is told so", async () => {
+    const id = await shelf(
+      failing("wrong credentials: BMC 10.0.0.1:443 has rejected them since 2026-01-01T00:00:00Z; they are"),
+    );
+    expect((await explain("power_shelf", id)).headline).toContain("tried only rarely");
+    expect(await first("power_shelf", id)).toContain("power-shelf set-credentials");
+  });
+
+  test("that does not begin to obey is called so before its deadline, but not at once", async () => {
+    const request = { id: "q", operation: "power_off", initiator: "ada", requested_at: ago(90).toISOString() };
+    const told = (at: Date) => ({
+      facts: { commandedAt: { operation: "power_off", requestId: "q", at: at.toISOString() } },
+    });
+    const id = await shelf({
+      state: "maintenance",
+      state_since: ago(90),
+      state_data: { operation: "power_off", request },
+      outcome: { type: "waiting", reason: "shelf reports power on, wanted off" },
+      ...told(ago(5)),
+    });
+    expect((await explain("power_shelf", id)).headline).toBe(
+      `power shelf ${id} is carrying out power_off: shelf reports power on, wanted off`,
+    );
+    await set("power_shelves", id, told(ago(60)));
+    const { headline, waitingFor } = await explain("power_shelf", id);
+    expect(headline).toContain("accepts the command, and nothing changes");
+    expect(waitingFor).toContainEqual(expect.stringMatching(/the deadline at .*, when it gives up/));
+  });
+
+  test("with a request that was not taken up yet is about to carry it out", async () => {
+    const id = await shelf();
+    await setPowerShelfMaintenance(surface.deps, tester, {
+      powerShelfIds: [id],
+      operation: "power_off",
+      reference: "R",
+    });
+    expect((await explain("power_shelf", id)).headline).toContain("is about to carry out power_off");
+  });
+
+  test("is found by its name on the command line, under its short kind", async () => {
+    const id = await shelf({ name: "shelf-of-the-north" });
+    expect(await carryOut(surface, "millwright explain ps shelf-of-the-north")).toContain(`power shelf ${id} is ready`);
+  });
+});
+
+describe("an expected power shelf", () => {
+  async function expected(columns: Readonly<Record<string, unknown>> = {}): Promise<{ id: string; mac: string }> {
+    const mac = `02:00:5e:20:00:${String(++count).padStart(2, "0")}`;
+    const input = {
+      bmcMac: mac,
+      bmcUsername: "admin",
+      bmcPassword: "password",
+      serial: `SN-${count}`,
+      bmcEndpoint: "10.1.0.1:8443",
+      rackId: undefined,
+      metadata: { name: "", description: "", labels: {} },
+    };
+    await addExpectedPowerShelf(surface.deps, tester, input);
+    const [row] = await surface.db.query<{ id: string }>("select id from expected_power_shelves where bmc_mac = $1", [
+      mac,
+    ]);
+    const id = row?.id ?? "";
+    await set("work", id, { wake_at: new Date(Date.now() + 60_000) });
+    if (Object.keys(columns).length > 0) await set("expected_power_shelves", id, columns);
+    return { id, mac };
+  }
+  const waiting = (reason: string) => ({ outcome: { type: "waiting", reason } });
+
+  test.each<[what: string, reason: string, names: RegExp, command: string]>([
+    [
+      "cannot be reached",
+      "BMC 10.1.0.1:8443 cannot be reached: ECONNREFUSED",
+      /BMC cannot be reached/,
+      "--bmc-endpoint 10.1.0.1:8443",
+    ],
+    [
+      "rejects the credentials",
+      "wrong credentials: BMC 10.1.0.1:8443 does not accept",
+      /rejects the credentials/,
+      "--bmc-username admin",
+    ],
+    [
+      "is another shelf",
+      "the BMC at 10.1.0.1 says serial X, expected Y",
+      /another device answers/,
+      "--serial <serial>",
+    ],
+    [
+      "is nowhere",
+      "no bmc_ip_address is given: update the row with one",
+      /not on record where/,
+      "--bmc-endpoint <host[:port]>",
+    ],
+  ])("whose BMC %s", async (_, reason, words, command) => {
+    const { mac } = await expected(waiting(reason));
+    const { headline, nextCommands, waitingFor } = await explain("expected_power_shelf", mac);
+    expect(headline).toMatch(words);
+    expect(nextCommands[0]?.command).toBe(`millwright expected-power-shelf update ${mac} ${command}`);
+    expect(waitingFor).toEqual([reason, expect.stringContaining("the next look at")]);
+  });
+
+  test("that is looked for again at once after its first command", async () => {
+    const { id, mac } = await expected(waiting("BMC 10.1.0.1:8443 cannot be reached: ECONNREFUSED"));
+    await carryOut(surface, (await first("expected_power_shelf", mac)) ?? "");
+    const [row] = await surface.db.query<{ due: boolean }>("select wake_at <= now() as due from work where id = $1", [
+      id,
+    ]);
+    expect(row?.due).toBe(true);
+  });
+
+  test("that is linked sends to its power shelf; one that is detached is looked for again when it is updated", async () => {
+    const id = await shelf();
+    const linked = await expected({ state: "linked", facts: { powerShelfId: id } });
+    expect(await first("expected_power_shelf", linked.id)).toBe(`millwright explain power_shelf ${id}`);
+    const detached = await expected({ state: "detached" });
+    expect((await explain("expected_power_shelf", detached.id)).headline).toContain("is detached");
+    expect(await first("expected_power_shelf", detached.id)).toContain("expected-power-shelf update");
+  });
+});
+
+test.each(Object.keys(CAUSES) as CauseId[])(
+  "what is suggested against %s is understood by the command line",
+  async (cause) => {
+    for (const { command } of machineRemedies(cause, "m-1")) await checkCommand(command);
+  },
+);
+
+test("a command that the command line does not know is noticed", async () => {
+  await expect(checkCommand("millwright run dance run-1")).rejects.toThrow(/does not understand/);
+  await expect(checkCommand("millwright run show run-1 --loudly")).rejects.toThrow(/does not understand/);
+});

@@ -1,0 +1,392 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Run, Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import type { ExplainResponse } from "../../../contract/millwright/v1/explain_pb.js";
+import { type FaultType, faultRuleSchema } from "../../../simulator/faults/fault-rule.ts";
+import { seconds } from "../../../src/kernel/duration.ts";
+import { createSshProvider } from "../../../src/providers/ssh/ssh-provider.ts";
+import { setPowerShelfMaintenance } from "../../../src/services/power-shelves.ts";
+import type { PowerShelfRecord } from "../../../src/store/power-shelves.ts";
+import { eventually } from "../../support/eventually.ts";
+import {
+  carryOut,
+  type ExplainBench,
+  explainOn,
+  type SimulatedShelf,
+  startExplainBench,
+  untilExplained,
+} from "../../support/explain-bench.ts";
+import type { MachineTruth, SimulatedMachine } from "../../support/machine-site.ts";
+import { tester } from "../../support/run-bench.ts";
+
+/**
+ * For each fault that the simulator knows: it is injected, `explain` must name that cause, the operator puts right what only hands
+ * can, and the first command that was suggested must help.
+ */
+let bench: ExplainBench;
+let freeShelves: ExplainBench["shelves"][number][];
+let freeMachines: SimulatedMachine[];
+beforeAll(async () => {
+  bench = await startExplainBench({ site: "racks=2", speed: 400 });
+  freeShelves = [...bench.shelves];
+  freeMachines = [...bench.simulated];
+  for (const [planId, step] of Object.entries(PLANS)) await bench.plans.createPlan({ plan: { planId, steps: [step] } });
+});
+afterAll(() => bench.close());
+
+type Step = NonNullable<Parameters<ExplainBench["plans"]["createPlan"]>[0]["plan"]>["steps"] extends
+  | (infer S)[]
+  | undefined
+  ? S
+  : never;
+
+/** One step each, with no second attempt: what goes wrong shows soon, and what goes well has time enough. */
+const PLANS: Readonly<Record<string, Step>> = {
+  "plan-script": {
+    name: "script",
+    timeoutSeconds: 10,
+    kind: { case: "ssh", value: { scriptRef: "verify_network.sh" } },
+  },
+  "plan-reboot": { name: "reboot", timeoutSeconds: 15, kind: { case: "reboot", value: { force: true } } },
+  "plan-pave": { name: "pave", timeoutSeconds: 30, kind: { case: "repave", value: { imageRef: "ubuntu:22.04-k8s" } } },
+  "plan-join": { name: "join", timeoutSeconds: 30, kind: { case: "join", value: { clusterRef: "default-cluster" } } },
+};
+
+interface Case {
+  /** Puts right at the rack what no command can. */
+  readonly mend: () => Promise<void>;
+  readonly explained: ExplainResponse;
+  readonly id: string;
+}
+
+interface Row {
+  readonly fault: FaultType;
+  readonly title: string;
+  /** Injects the fault and waits until the explanation names the cause. */
+  readonly meet: () => Promise<Case>;
+  readonly names: RegExp;
+  /** The first command, without its arguments. */
+  readonly first: string;
+  /** Carries the first command out, and waits until it has helped. */
+  readonly help: (met: Case, command: string) => Promise<void>;
+}
+
+// Power shelves
+
+function takeShelf(): { shelf: PowerShelfRecord; device: SimulatedShelf } {
+  const taken = freeShelves.shift();
+  if (!taken) throw new Error("no shelf is left");
+  return taken;
+}
+
+const powerOff = (id: string) =>
+  setPowerShelfMaintenance(bench.deps, tester, { powerShelfIds: [id], operation: "power_off", reference: "FAULT-1" });
+
+const names = (words: RegExp) => (explanation: ExplainResponse) => words.test(explanation.headline);
+
+/** Asks for power off on a shelf whose BMC misbehaves so. */
+const onShelf =
+  (words: RegExp, rule: object, before: (id: string) => Promise<void> = async () => {}) =>
+  async (): Promise<Case> => {
+    const { shelf, device } = takeShelf();
+    const mend = await bench.break({ device: device.id, ...rule });
+    await powerOff(shelf.id);
+    await before(shelf.id);
+    const explained = await untilExplained(bench, ["power_shelf", shelf.id], names(words), `${shelf.id}: ${words}`);
+    return { mend, explained, id: shelf.id };
+  };
+
+/** As if it had been at it for longer than it may; once it has said what it waits for. */
+async function letTheDeadlinePass(id: string): Promise<void> {
+  await eventually(
+    async () => {
+      const { state, outcome } = await bench.shelf(id);
+      return state.name === "maintenance" && outcome !== null;
+    },
+    { what: `${id} waits` },
+  );
+  await bench.db.query("update power_shelves set state_since = now() - interval '5 minutes' where id = $1", [id]);
+  await bench.db.query("update work set wake_at = least(wake_at, now()) where id = $1 and lease_until is null", [id]);
+  await eventually(async () => (await bench.shelf(id)).state.name === "error", { what: `${id} is in error` });
+}
+
+const untilOff = (id: string) =>
+  eventually(
+    async () => {
+      const { state, facts, lastMaintenanceRequest } = await bench.shelf(id);
+      return state.name === "ready" && facts.powerState === "off" && lastMaintenanceRequest?.outcome === "completed";
+    },
+    { what: `${id} is off`, within: 60_000, seen: async () => JSON.stringify(await bench.shelf(id)) },
+  );
+
+/** What was wrong is put right; the command then has the operation completed. */
+const completesIt = async ({ mend, id }: Case, command: string): Promise<void> => {
+  await mend();
+  await carryOut(bench, command);
+  await untilOff(id);
+  const well = /is ready, with power off; nothing is wrong/;
+  await untilExplained(bench, ["power_shelf", id], names(well), `${id} is well`);
+};
+
+// Runs on machines
+
+function takeMachine(): SimulatedMachine {
+  const taken = freeMachines.shift();
+  if (!taken) throw new Error("no machine is left");
+  return taken;
+}
+
+interface OnMachine {
+  readonly planId: string;
+  readonly rule: object;
+  /** Where the fault is, when not at the machine. */
+  readonly device?: string;
+  readonly before?: (machine: SimulatedMachine) => Promise<void>;
+}
+
+const machineOf = new Map<string, SimulatedMachine>();
+
+/** Starts a run on a machine that misbehaves so, and waits until it has FAILED. */
+const onMachine =
+  (words: RegExp, { planId, rule, device, before }: OnMachine) =>
+  async (): Promise<Case> => {
+    const machine = takeMachine();
+    const machineId = machine.machine_id;
+    await before?.(machine);
+    const mend = await bench.break({ device: device ?? machineId, ...rule });
+    const { runId } = await bench.runs.startRun({ requestId: "r", machineId, planId });
+    machineOf.set(runId, machine);
+    const run = await bench.ended(runId, 60_000);
+    expect(run.phase).toBe(Run_Phase.FAILED);
+    const explained = await untilExplained(bench, ["run", runId], names(words), `${runId}: ${words}`, 1_000);
+    // Whoever asks about the machine learns the same, and what to do comes first there too.
+    const aboutMachine = await explainOn(bench, "machine", machineId);
+    expect(aboutMachine.headline).toMatch(words);
+    expect(aboutMachine.nextCommands[0]).toEqual(explained.nextCommands[0]);
+    expect(explained.lastFailure).toMatchObject({ runId, step: run.steps.at(-1)?.name, attempt: 1 });
+    return { mend, explained, id: runId };
+  };
+
+const machineWith = (runId: string): SimulatedMachine => {
+  const machine = machineOf.get(runId);
+  if (!machine) throw new Error(`${runId} is not ours`);
+  return machine;
+};
+
+/** The newest run of the machine succeeds. */
+async function untilSucceeded(machineId: string, not: string): Promise<Run> {
+  const { runs } = await bench.runs.listRuns({ filter: `machine_id=${machineId}` });
+  const [newest] = runs;
+  expect(newest?.runId).not.toBe(not);
+  const run = await bench.ended(newest?.runId ?? "", 60_000);
+  expect(run.phase, run.error?.message).toBe(Run_Phase.SUCCEEDED);
+  return run;
+}
+
+const retrySucceeds = async ({ mend, id }: Case, command: string): Promise<void> => {
+  await mend();
+  await carryOut(bench, command);
+  await untilSucceeded(machineWith(id).machine_id, id);
+  expect((await explainOn(bench, "run", id)).headline).toContain("FAILED");
+};
+
+/** What the explanation suggests after its first command. */
+const thenRetry = async (met: Case): Promise<void> => {
+  const { nextCommands } = await explainOn(bench, "run", met.id);
+  const retry = nextCommands.find(({ command }) => command.startsWith("millwright run retry"));
+  await retrySucceeds(met, retry?.command ?? "");
+};
+
+async function shownHostKey(machine: SimulatedMachine): Promise<string> {
+  const ssh = createSshProvider();
+  try {
+    const [address = "", port = ""] = machine.ssh_endpoint.split(":");
+    const call = { signal: new AbortController().signal, mayTouchDevice: () => seconds(10), subject: "test" };
+    const credentials = { privateKey: machine.ssh_private_key };
+    const target = {
+      address,
+      port: Number(port),
+      username: machine.ssh_username,
+      credentials,
+      hostKey: null,
+      jumpHosts: [],
+    };
+    return (await ssh.can.exec.readFile(target, "/etc/hostname", call)).hostKey;
+  } finally {
+    ssh.close();
+  }
+}
+
+/** As after an installation that proved its key: what the owner says must win over it. */
+async function pinByInstallation({ machine_id }: SimulatedMachine): Promise<void> {
+  const { os } = await bench.control<MachineTruth>("GET", `/devices/${machine_id}`);
+  await bench.db.execute("update machines set facts = facts || $2 where id = $1", [
+    machine_id,
+    { sshHostKey: os.host_key },
+  ]);
+}
+
+const COMMAND = { method: "POST", path: "*/Actions/*" };
+const REFRESH = "power-shelf refresh";
+
+const shelfRow = (fault: FaultType, title: string, words: RegExp, rule: object): Row => ({
+  fault,
+  title,
+  names: words,
+  first: REFRESH,
+  meet: onShelf(words, rule),
+  help: completesIt,
+});
+
+const runRow = (fault: FaultType, title: string, words: RegExp, on: OnMachine): Row => ({
+  fault,
+  title,
+  names: words,
+  first: "run retry",
+  meet: onMachine(words, on),
+  help: retrySucceeds,
+});
+
+const IDLE = /accepts the command, and nothing changes/;
+const METER = /meter contradicts what its BMC reports/;
+const REJECTED = /BMC rejects the credentials/;
+const HOST_KEY = /shows another SSH host key than the one that is pinned/;
+
+const ROWS: readonly Row[] = [
+  shelfRow("status", "a shelf's BMC that answers commands with 503", /answers with an error of its own/, {
+    ...COMMAND,
+    fault: { type: "status", status: 503 },
+  }),
+  shelfRow("drop", "a shelf's BMC that cuts every connection", /BMC cannot be reached/, { fault: { type: "drop" } }),
+  shelfRow("flap", "a shelf's BMC that comes and goes", /BMC cannot be reached/, {
+    fault: { type: "flap", up_ms: 1, down_ms: 60_000 },
+  }),
+  shelfRow("hang", "a shelf's BMC that never answers", /does not answer in time/, { fault: { type: "hang" } }),
+  shelfRow("latency", "a shelf's BMC that answers too late", /does not answer in time: it is slow/, {
+    fault: { type: "latency", ms: 20_000 },
+  }),
+  shelfRow("garbage", "a shelf's BMC that answers with garbage", /something that makes no sense/, {
+    method: "GET",
+    fault: { type: "garbage" },
+  }),
+  shelfRow("wrong_serial", "a shelf at whose address another one answers", /another device answers at its address/, {
+    fault: { type: "wrong_serial", serial: "SOMEBODY-ELSE" },
+  }),
+  {
+    fault: "wrong_credentials",
+    title: "a shelf whose BMC rejects the credentials",
+    names: REJECTED,
+    first: "power-shelf set-credentials",
+    meet: onShelf(REJECTED, { fault: { type: "wrong_credentials" } }),
+    async help({ mend, id }, command) {
+      await mend();
+      const { bmc } = await bench.shelf(id);
+      const rows = await bench.control<
+        readonly { bmc_mac_address: string; bmc_username: string; bmc_password: string }[]
+      >("GET", "/inventory");
+      const account = rows.find(({ bmc_mac_address }) => bmc_mac_address === bmc.mac);
+      await carryOut(bench, command, { "<name>": account?.bmc_username ?? "" }, account?.bmc_password);
+      const mended = await untilExplained(
+        bench,
+        ["power_shelf", id],
+        ({ nextCommands }) => nextCommands[0]?.command.includes("maintenance power-off") ?? false,
+        "asking again comes first",
+      );
+      await completesIt({ mend: async () => {}, explained: mended, id }, mended.nextCommands[0]?.command ?? "");
+    },
+  },
+  {
+    fault: "lie_accept",
+    title: "a shelf that accepts the command and does nothing",
+    names: IDLE,
+    first: "power-shelf maintenance power-off",
+    meet: onShelf(IDLE, { fault: { type: "lie_accept" } }, letTheDeadlinePass),
+    help: completesIt,
+  },
+  {
+    fault: "lie_state",
+    title: "a shelf that says that it is off while its meter says otherwise",
+    names: METER,
+    first: "power-shelf maintenance power-off",
+    meet: onShelf(METER, { fault: { type: "lie_state" } }, letTheDeadlinePass),
+    help: completesIt,
+  },
+  runRow("lie_accept", "a machine that accepts a reset and does nothing", IDLE, {
+    planId: "plan-reboot",
+    rule: { fault: { type: "lie_accept" } },
+  }),
+  runRow("ssh_refused", "a machine that refuses SSH", /does not answer over SSH/, {
+    planId: "plan-script",
+    rule: { fault: { type: "ssh_refused" } },
+  }),
+  runRow("ssh_hang", "a machine whose SSH never says a word", /does not answer over SSH/, {
+    planId: "plan-script",
+    rule: { fault: { type: "ssh_hang" } },
+  }),
+  runRow("install_fails", "a machine on which the installation fails", /installation did not come up/, {
+    planId: "plan-pave",
+    rule: { fault: { type: "install_fails" } },
+  }),
+  runRow("join_fails", "a machine on which joining fails", /joining the cluster failed/, {
+    planId: "plan-join",
+    rule: { fault: { type: "join_fails" } },
+  }),
+  {
+    fault: "wrong_host_key",
+    title: "a machine that shows another host key",
+    names: HOST_KEY,
+    first: "machine update",
+    meet: onMachine(HOST_KEY, {
+      planId: "plan-script",
+      rule: { fault: { type: "wrong_host_key" } },
+      before: pinByInstallation,
+    }),
+    async help({ mend, explained, id }, command) {
+      // It stays: the machine was installed anew, and this is its key from now on.
+      await carryOut(bench, command, { "<key>": await shownHostKey(machineWith(id)) });
+      await thenRetry({ mend: async () => {}, explained, id });
+      await mend();
+    },
+  },
+  {
+    fault: "wrong_credentials",
+    title: "a machine whose BMC rejects the credentials",
+    names: REJECTED,
+    first: "machine set-credentials",
+    meet: onMachine(REJECTED, { planId: "plan-reboot", rule: { fault: { type: "wrong_credentials" } } }),
+    async help(met, command) {
+      await met.mend();
+      const { bmc_username, bmc_password } = machineWith(met.id);
+      await carryOut(bench, command, { "<name>": bmc_username }, bmc_password);
+      await thenRetry({ ...met, mend: async () => {} });
+    },
+  },
+];
+
+describe.concurrent("what is wrong is named, and the first command that is suggested helps:", () => {
+  test.each(ROWS.map((row) => [row.fault, row.title, row] as const))(
+    "%s: %s",
+    async (_fault, _title, row) => {
+      const met = await row.meet();
+      const [first] = met.explained.nextCommands;
+      expect(first?.command).toMatch(new RegExp(`^millwright ${row.first} `));
+      expect(met.explained.lastFailure?.message).toBeTruthy();
+      await row.help(met, first?.command ?? "");
+    },
+    120_000,
+  );
+});
+
+/** Alone, since the others need the cluster. */
+test("drop: a cluster whose API cuts every connection is named, and retrying helps once it is back", async () => {
+  const words = /the cluster's API does not answer/;
+  const rule = { fault: { type: "drop" } };
+  const met = await onMachine(words, { planId: "plan-join", rule, device: "default-cluster" })();
+  const [first] = met.explained.nextCommands;
+  expect(first?.command).toBe(`millwright run retry ${met.id}`);
+  await retrySucceeds(met, first?.command ?? "");
+}, 60_000);
+
+test("every fault that the simulator knows has a row", () => {
+  const known = faultRuleSchema.shape.fault.options.map(({ shape }) => shape.type.value);
+  expect([...new Set(ROWS.map(({ fault }) => fault))].toSorted()).toEqual(known.toSorted());
+});

@@ -1,0 +1,195 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MachineStatus_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import type { ClusterTarget } from "../../../src/capabilities/cluster-target.ts";
+import { aCall } from "../../../src/capabilities/conformance/device-bench.ts";
+import { targetOfKubeconfig } from "../../../src/providers/kubernetes/kubeconfig.ts";
+import { createKubernetesProvider } from "../../../src/providers/kubernetes/kubernetes-provider.ts";
+import { type ConditionBench, openConditionBench } from "../../support/condition-bench.ts";
+import { eventually } from "../../support/eventually.ts";
+import { type RunBench, startRunBench } from "../../support/run-bench.ts";
+
+/**
+ * Each condition against the simulator, with the interval that is the default: what changes there shows within 30 s, and what does
+ * not change there does not change here.
+ */
+const directory = mkdtempSync(join(tmpdir(), "millwright-conditions-"));
+let bench: RunBench;
+let looks: ConditionBench;
+let cluster: ClusterTarget;
+const kubernetes = createKubernetesProvider();
+
+beforeAll(async () => {
+  const site = join(directory, "site.yaml");
+  writeFileSync(site, "racks:\n  - machines: 14\n  - machines: 1\n    behind_bastion: true\n");
+  bench = await startRunBench({ speed: 100, site });
+  looks = openConditionBench(bench);
+  const [known] = await bench.control<{ name: string; kubeconfig: string }[]>("GET", "/clusters");
+  if (!known) throw new Error("the simulator has no cluster");
+  cluster = targetOfKubeconfig(known.name, known.kubeconfig);
+  looks.start();
+  for (const { machine_id } of bench.simulated) await looks.becomes(machine_id, "BMCReachable", true);
+}, 90_000);
+afterAll(async () => {
+  await looks.close();
+  await bench.close();
+  kubernetes.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+const machineOf = async (machineId: string) => bench.machines.getMachine({ machineId });
+const phaseOf = async (id: string) => MachineStatus_Phase[(await machineOf(id)).status?.phase ?? 0];
+const faultOn = async (device: string, fault: object, rest: object = {}): Promise<() => Promise<void>> => {
+  const { id } = await bench.control<{ id: string }>("POST", "/faults", { device, fault, ...rest });
+  return () => bench.control("DELETE", `/faults/${id}`);
+};
+const join_ = (id: string) => bench.control("POST", `/devices/${id}/join`, { cluster: cluster.name });
+
+/** Two more looks find the same; nothing was written, so that the time of the transition is what it was. */
+async function staysAsItIs(id: string, type: string): Promise<void> {
+  const before = await looks.condition(id, type);
+  await looks.looked(id, 2);
+  expect(await looks.condition(id, type)).toEqual(before);
+}
+
+describe.concurrent("shows within 30 s, and not before:", { timeout: 180_000 }, () => {
+  test("Reachable follows the machine's SSH server", async () => {
+    const id = "m-rack1-01";
+    await looks.becomes(id, "Reachable", true, "SshAnswers");
+    await staysAsItIs(id, "Reachable");
+    const mend = await faultOn(id, { type: "ssh_hang" });
+    const lost = await looks.becomes(id, "Reachable", false, "NoAnswer");
+    expect(lost.message).toMatch(/did not answer/);
+    await mend();
+    await looks.becomes(id, "Reachable", true);
+  });
+
+  test("Reachable is looked at through the jump host where there is one", async () => {
+    const id = "m-rack2-01";
+    await looks.becomes(id, "Reachable", true, "SshAnswers");
+    await bench.control("POST", `/devices/${id}/power`, { power: "off" });
+    await looks.becomes(id, "Reachable", false, "NoAnswer");
+  });
+
+  test("one lost connection is no loss of the machine", async () => {
+    const id = "m-rack1-02";
+    const { lastTransition } = await looks.becomes(id, "Reachable", true);
+    await faultOn(id, { type: "ssh_refused" }, { times: 1 });
+    await looks.looked(id, 3);
+    expect(await looks.condition(id, "Reachable")).toMatchObject({ status: true, lastTransition });
+  });
+
+  test("BMCReachable follows the BMC", async () => {
+    const id = "m-rack1-03";
+    await staysAsItIs(id, "BMCReachable");
+    const mend = await faultOn(id, { type: "hang" });
+    await looks.becomes(id, "BMCReachable", false, "NoAnswer");
+    await mend();
+    await looks.becomes(id, "BMCReachable", true, "BmcAnswers");
+  });
+
+  test("BMCReachable needs an account that is accepted", async () => {
+    const id = "m-rack1-04";
+    await faultOn(id, { type: "wrong_credentials" });
+    await looks.becomes(id, "BMCReachable", false, "CredentialsRefused");
+  });
+
+  test("InCustomerCluster and Drained follow the cluster's node", async () => {
+    const id = "m-rack1-05";
+    await looks.becomes(id, "InCustomerCluster", false, "NotJoined");
+    await staysAsItIs(id, "InCustomerCluster");
+    await join_(id);
+    const joined = await looks.becomes(id, "InCustomerCluster", true, "NodeReady");
+    expect(joined.message).toContain(`node ${id} of ${cluster.name}`);
+    await looks.becomes(id, "Drained", false, "NotCordoned");
+    await staysAsItIs(id, "Drained");
+    await kubernetes.can.cluster.setSchedulable(cluster, id, false, aCall());
+    expect((await looks.becomes(id, "Drained", false, "PodsRemain")).message).toMatch(/^3 pods remain: /);
+    await kubernetes.can.cluster.drain(cluster, id, aCall());
+    await looks.becomes(id, "Drained", true, "NodeDrained");
+    await kubernetes.can.cluster.deleteNode(cluster, id, aCall());
+    await looks.becomes(id, "InCustomerCluster", false, "NotJoined");
+  });
+
+  test("Degraded names the sensor that is not well", async () => {
+    const id = "m-rack1-06";
+    await looks.becomes(id, "Degraded", false, "Healthy");
+    await staysAsItIs(id, "Degraded");
+    await bench.control("PUT", `/devices/${id}/health`, { sensor: "fan_speed", health: "Critical" });
+    const { message } = await looks.becomes(id, "Degraded", true, "PartNotWell");
+    expect(message).toBe("Fan speed is critical");
+    expect((await machineOf(id)).status?.banners).toEqual(["Degraded"]);
+    await bench.control("PUT", `/devices/${id}/health`, { sensor: "fan_speed", health: null });
+    await looks.becomes(id, "Degraded", false);
+  });
+
+  test("NeedsIntervention is raised by a BMC that answers for another machine, and ends when it is the right one", async () => {
+    const id = "m-rack1-07";
+    await looks.becomes(id, "NeedsIntervention", false, "NothingFound");
+    await staysAsItIs(id, "NeedsIntervention");
+    const mend = await faultOn(id, { type: "wrong_serial", serial: "OTHER-1" });
+    const { message } = await looks.becomes(id, "NeedsIntervention", true, "WrongSerial");
+    const serial = bench.simulated.find(({ machine_id }) => machine_id === id)?.serial ?? "?";
+    expect(message).toContain("OTHER-1");
+    expect(message).toContain(serial);
+    await mend();
+    await looks.becomes(id, "NeedsIntervention", false, "IdentityMatches");
+  });
+
+  test("another host key takes Reachable and Provisioned back and calls for somebody, until the pinned one shows again", async () => {
+    const id = "m-rack1-08";
+    const { runId } = await bench.runs.startRun({ machineId: id, requestId: "provision", planId: "plan/repave-join" });
+    await bench.ended(runId);
+    const provisioned = await looks.becomes(id, "Provisioned", true);
+    await looks.looked(id, 2);
+    expect(await looks.condition(id, "Provisioned")).toEqual(provisioned);
+    const mend = await faultOn(id, { type: "wrong_host_key" });
+    await looks.becomes(id, "Provisioned", false, "HostKeyChanged");
+    await looks.becomes(id, "NeedsIntervention", true, "HostKeyChanged");
+    await looks.becomes(id, "Reachable", false, "HostKeyChanged");
+    await mend();
+    await looks.becomes(id, "Provisioned", true, "HostKeyProven");
+    await looks.becomes(id, "NeedsIntervention", false, "HostKeyMatches");
+    await looks.becomes(id, "Reachable", true);
+  });
+
+  test("a failed run's call for somebody is not ended by looks that find all well", async () => {
+    const id = "m-rack1-09";
+    await looks.becomes(id, "NeedsIntervention", false);
+    const reset = { method: "POST", path: "/redfish/v1/Systems/1/Actions" };
+    await faultOn(id, { type: "status", status: 400 }, reset);
+    const { runId } = await bench.runs.startRun({ machineId: id, requestId: "fails", planId: "plan/reboot" });
+    await bench.ended(runId);
+    expect(await looks.condition(id, "NeedsIntervention")).toMatchObject({ status: true, reason: "RunFailed" });
+    await looks.looked(id, 2);
+    expect(await looks.condition(id, "NeedsIntervention")).toMatchObject({ status: true, reason: "RunFailed" });
+  });
+
+  test("a machine from the factory is inspected and becomes READY, with what was read of it", async () => {
+    const id = "m-rack1-10";
+    await eventually(async () => (await phaseOf(id)) === "READY", { what: `${id} is READY` });
+    const { status } = await machineOf(id);
+    const truth = bench.simulated.find(({ machine_id }) => machine_id === id);
+    expect(status?.inventory).toMatchObject({ serial: truth?.serial, vendor: "Generic", bmcFirmwareVersion: "1.09.2" });
+    const [row] = await bench.db.query<{ facts: object }>("select facts from machines where id = $1", [id]);
+    expect(row?.facts).toMatchObject({ systemUuid: truth?.system_uuid, macs: truth?.mac_addresses });
+  });
+
+  test("a retired machine is not looked at any more", async () => {
+    const id = "m-rack1-11";
+    await bench.lifecycle.retireMachine({ machineId: id, comment: "" });
+    await looks.looked("m-rack1-12", 2);
+    expect(await bench.db.query("select 1 from condition_looks where machine_id = $1", [id])).toEqual([]);
+  });
+
+  test("a fleet at rest is looked at and not written", async () => {
+    const id = "m-rack1-13";
+    await looks.becomes(id, "Degraded", false);
+    await looks.looked(id, 1);
+    const { version } = await machineOf(id);
+    await looks.looked(id, 3);
+    expect((await machineOf(id)).version).toBe(version);
+  });
+});

@@ -1,0 +1,100 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Run, Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { type IpmiSimulator, ipmiMissing, startIpmiSimulator } from "../../support/ipmi-simulator.ts";
+import { type RunBench, startRunBench } from "../../support/run-bench.ts";
+
+/**
+ * Real runs on a machine whose BMC is OpenIPMI's. Its chassis is a simulated machine: what the BMC tells the chassis is done to that
+ * machine's power, so that its operating system really goes down and comes up with another boot id, as seen over SSH.
+ */
+describe.skipIf(ipmiMissing !== "")(
+  `runs over IPMI${ipmiMissing && ` (skipped: ${ipmiMissing} not installed)`}`,
+  () => {
+    let bench: RunBench;
+    let bmc: IpmiSimulator;
+    let directory: string;
+    let machineId: string;
+
+    beforeAll(async () => {
+      bench = await startRunBench();
+      const [machine] = bench.simulated;
+      if (machine === undefined) throw new Error("the site has no machine");
+      machineId = machine.machine_id;
+      directory = mkdtempSync(join(tmpdir(), "millwright-chassis-"));
+      const wires = join(directory, "wires.mjs");
+      writeFileSync(wires, wiresTo(`${bench.simulator.controlUrl}/devices/${machineId}/power`));
+      bmc = await startIpmiSimulator({ serial: machine.serial, chassis: [process.execPath, wires] });
+
+      const { spec } = await bench.machines.getMachine({ machineId });
+      if (spec === undefined) throw new Error("the machine has no spec");
+      const overIpmi = { ...spec, provider: "ipmi", bmcEndpoint: `${bmc.target.address}:${bmc.target.port}` };
+      await bench.machines.updateMachine({ machine: { machineId, spec: overIpmi } });
+      await bench.lifecycle.setMachineCredentials({
+        machineId,
+        bmcUsername: bmc.target.username,
+        bmcPassword: bmc.target.password,
+      });
+      await bench.lifecycle.acceptMachine({ machineId });
+    });
+    afterAll(async () => {
+      await bench.close();
+      await bmc.stop();
+      rmSync(directory, { recursive: true, force: true });
+    });
+
+    let requests = 0;
+    async function runPlan(planId: string, ...steps: Step[]): Promise<Run> {
+      await bench.plans.createPlan({ plan: { planId, steps } });
+      requests += 1;
+      const { runId } = await bench.runs.startRun({ requestId: `r-${requests}`, machineId, planId });
+      return bench.ended(runId);
+    }
+    type Step = NonNullable<NonNullable<Parameters<RunBench["plans"]["createPlan"]>[0]["plan"]>["steps"]>[number];
+    const bootId = async () => (await bench.truth(machineId)).os.boot_id;
+
+    test.each([
+      ["graceful", false, ["shutdown 1", "power 1"]],
+      ["forced", true, ["reset 1"]],
+    ] as const)("a %s Reboot restarts the machine once and is proven by its boot id", async (name, force, told) => {
+      const before = { bootId: await bootId(), told: (await bmc.told()).length };
+      const run = await runPlan(`plan-${name}`, {
+        name: "reboot",
+        timeoutSeconds: 60,
+        kind: { case: "reboot", value: { mode: "bmc", force } },
+      });
+      expect(run.phase, run.error?.message).toBe(Run_Phase.SUCCEEDED);
+      expect((await bmc.told()).slice(before.told)).toEqual(told);
+      const now = await bootId();
+      expect(now).not.toBe(before.bootId);
+      expect(run.steps).toMatchObject([{ message: expect.stringContaining(`boot id ${now}`), retryCount: 0 }]);
+    });
+
+    test("SetNetboot arms PXE, which the BMC reads back, and a Reboot follows it in the same run", async () => {
+      const run = await runPlan(
+        "plan-netboot",
+        { name: "arm", kind: { case: "netboot", value: { profile: "pxe-ubuntu-22.04" } } },
+        { name: "reboot", timeoutSeconds: 60, kind: { case: "reboot", value: { mode: "bmc", force: true } } },
+      );
+      expect(run.phase, run.error?.message).toBe(Run_Phase.SUCCEEDED);
+      expect(await bmc.boot()).toBe("pxe");
+      expect((await bmc.told()).slice(-2)).toEqual(["boot pxe", "reset 1"]);
+      expect(run.steps[0]).toMatchObject({ message: "the next boot is from pxe" });
+    });
+
+    test("what IPMI cannot do is refused when the run is asked for", async () => {
+      const asked = bench.runs.startRun({ requestId: "r-repave", machineId, type: "REPAVE" });
+      await expect(asked).rejects.toThrow(/needs imaging, which provider ipmi cannot do/);
+    });
+  },
+);
+
+/** What goes from the chassis to the machine: power that goes off and on, by the switch at the rack. */
+const wiresTo = (url: string): string => `
+const [, , name, value] = process.argv;
+const powers = { "power 0": ["off"], "power 1": ["on"], "shutdown 1": ["off"], "reset 1": ["off", "on"] };
+for (const power of powers[name + " " + value] ?? [])
+  await fetch(${JSON.stringify(url)}, { method: "POST", body: JSON.stringify({ power }) });
+`;

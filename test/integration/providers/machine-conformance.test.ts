@@ -1,0 +1,116 @@
+import { generateKeyPairSync } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe } from "vitest";
+import { describeBootDevice } from "../../../src/capabilities/conformance/boot-device.ts";
+import { describeCluster } from "../../../src/capabilities/conformance/cluster.ts";
+import { describeImaging } from "../../../src/capabilities/conformance/imaging.ts";
+import { describeLocator } from "../../../src/capabilities/conformance/locator.ts";
+import { describeMachineInspect } from "../../../src/capabilities/conformance/machine-inspect.ts";
+import { describePowerControl } from "../../../src/capabilities/conformance/power-control.ts";
+import { describeRemoteExec } from "../../../src/capabilities/conformance/remote-exec.ts";
+import { describeReset } from "../../../src/capabilities/conformance/reset.ts";
+import { milliseconds } from "../../../src/kernel/duration.ts";
+import { createBmcGateway } from "../../../src/providers/bmc-gateway.ts";
+import { createRedfishMachineProvider } from "../../../src/providers/redfish/redfish-machine-provider.ts";
+import { createSshProvider } from "../../../src/providers/ssh/ssh-provider.ts";
+import { type MachineSite, type SimulatedMachine, startMachineSite } from "../../support/machine-site.ts";
+import { hasSshd, startSshd } from "../../support/openssh-server.ts";
+import {
+  closedPort,
+  clusterBenchFor,
+  execBenchFor,
+  MACHINE_TROUBLES,
+  machineBenchFor,
+} from "./simulated-machine-bench.ts";
+
+let site: MachineSite;
+let directory: string;
+let used = 0;
+const open: (() => Promise<void>)[] = [];
+
+/** Each test has machines of its own, as delivered. */
+const RACKS = 5;
+const MACHINES = 60;
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), "millwright-conformance-"));
+  const file = join(directory, "site.yaml");
+  const racks = Array.from(
+    { length: RACKS },
+    (_, at) => `  - { id: rack-${at + 1}, shelves: 0, machines: ${MACHINES} }\n`,
+  );
+  writeFileSync(file, `racks:\n${racks.join("")}`);
+  // A change of power takes 100 ms: long enough to be seen under way, short enough to wait for.
+  site = await startMachineSite({ speed: 50, site: file });
+});
+afterEach(async () => {
+  await site.control("DELETE", "/faults");
+  await Promise.all(open.splice(0).map((close) => close()));
+});
+afterAll(async () => {
+  await site.stop();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+function fresh(): SimulatedMachine {
+  const machine = site.machines[used];
+  if (machine === undefined) throw new Error("more machines are needed");
+  used += 1;
+  return machine;
+}
+
+async function overRedfish() {
+  const gateway = createBmcGateway({ backOff: milliseconds(5), openFor: milliseconds(100) });
+  const provider = createRedfishMachineProvider({ gateway });
+  open.push(async () => {
+    await provider.close();
+    gateway.close();
+  });
+  return machineBenchFor(site, fresh(), provider);
+}
+
+describe("redfish", () => {
+  describePowerControl("a machine", overRedfish, MACHINE_TROUBLES);
+  describeReset("a machine", overRedfish, MACHINE_TROUBLES);
+  describeBootDevice("a machine", overRedfish, MACHINE_TROUBLES);
+  describeImaging("a machine", overRedfish, MACHINE_TROUBLES);
+  describeLocator("a machine", overRedfish, MACHINE_TROUBLES);
+  describeMachineInspect("a machine", overRedfish, MACHINE_TROUBLES);
+});
+
+describe("ssh", () => {
+  const { privateKey } = generateKeyPairSync("rsa", {
+    modulusLength: 2_048,
+    publicKeyEncoding: { type: "pkcs1", format: "pem" },
+    privateKeyEncoding: { type: "pkcs1", format: "pem" },
+  });
+  describeRemoteExec("a simulated machine", () => execBenchFor(site, [fresh(), fresh()], privateKey));
+});
+
+describe.skipIf(!hasSshd)("ssh (skipped where openssh-server is not installed)", () => {
+  describeRemoteExec("the OpenSSH server", async () => {
+    const [server, stranger] = [await startSshd(), await startSshd()];
+    const provider = createSshProvider();
+    open.push(
+      async () => provider.close(),
+      () => server.stop(),
+      () => stranger.stop(),
+    );
+    const { credentials, hostKey } = stranger.target;
+    const path = join(directory, "a-file");
+    writeFileSync(path, "what it says\n");
+    return {
+      provider,
+      target: { ...server.target, hostKey: server.target.hostKey ?? "" },
+      file: { path, text: "what it says\n" },
+      foreign: { privateKey: "privateKey" in credentials ? credentials.privateKey : "", hostKey: hostKey ?? "" },
+      nowhere: { address: "127.0.0.1", port: await closedPort() },
+    };
+  });
+});
+
+describe("kubernetes", () => {
+  describeCluster("a simulated machine", () => clusterBenchFor(site, fresh()));
+});

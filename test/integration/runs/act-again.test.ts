@@ -1,0 +1,205 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  MachineStatus_Phase,
+  type Run,
+  Run_Phase,
+  StepStatus_State,
+} from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
+import { eventually } from "../../support/eventually.ts";
+import { type RunBench, startRunBench } from "../../support/run-bench.ts";
+
+/** What people do with ended runs, carried out on simulated machines. */
+let bench: RunBench;
+let unused: string[];
+beforeAll(async () => {
+  bench = await startRunBench();
+  unused = bench.simulated.map(({ machine_id }) => machine_id);
+});
+afterAll(() => bench.close());
+
+const RESET = "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset";
+const EJECT = "/redfish/v1/Managers/bmc/VirtualMedia/Cd/Actions/VirtualMedia.EjectMedia";
+const REPAVE_STEPS = ["set-netboot", "reboot-to-netboot", "repave-image", "join-cluster", "verify-in-cluster"];
+
+function machine(): string {
+  const id = unused.shift();
+  if (id === undefined) throw new Error("there is no machine left");
+  return id;
+}
+
+const show = (machineId: string) => bench.machines.getMachine({ machineId });
+const clearFaults = () => bench.control("DELETE", "/faults");
+const start = async (machineId: string, type: string) =>
+  (await bench.runs.startRun({ requestId: "start", machineId, type })).runId;
+type Verb = "retryRun" | "resumeRun" | "rerunRun" | "restartRunClean" | "adoptRun";
+async function act(verb: Verb, runId: string): Promise<Run> {
+  const { run } = await bench.client(RunActionsService)[verb]({ runId, requestId: `${verb} of ${runId}` });
+  return bench.ended(run?.runId ?? "");
+}
+const stepsOf = (run: Run) => run.steps.map(({ name, carriedOver }) => [name, carriedOver]);
+async function failed(runId: string, step: string): Promise<Run> {
+  const run = await bench.ended(runId);
+  expect(run).toMatchObject({ phase: Run_Phase.FAILED, jobState: "failed_retryable" });
+  expect(run.steps.at(-1)).toMatchObject({ name: step, state: StepStatus_State.FAILED });
+  return run;
+}
+async function succeeded(run: Run, jobState = "completed"): Promise<void> {
+  expect(run.phase, run.error?.message).toBe(Run_Phase.SUCCEEDED);
+  expect(run).toMatchObject({ jobState, attempt: 2 });
+}
+
+/** Arms a boot source, then reboots: two steps, the second of which can be made to fail. */
+async function twoSteps(planId: string, timeoutSeconds: number): Promise<string> {
+  await bench.plans.createPlan({
+    plan: {
+      planId,
+      steps: [
+        { name: "arm", kind: { case: "netboot", value: { mode: "DISK" } } },
+        { name: "boot", timeoutSeconds, kind: { case: "reboot", value: { mode: "bmc" } } },
+      ],
+    },
+  });
+  return planId;
+}
+
+describe("a retry", () => {
+  test("does the failed step once more, and not what was proven", async () => {
+    const id = machine();
+    const planId = await twoSteps("plan-to-retry", 60);
+    await bench.fault({ device: id, method: "POST", path: RESET, fault: { type: "status", status: 400 } });
+    const { runId } = await bench.runs.startRun({ requestId: "start", machineId: id, planId });
+    await failed(runId, "boot");
+    const before = await bench.truth(id);
+    await clearFaults();
+    const run = await act("retryRun", runId);
+    await succeeded(run);
+    expect(stepsOf(run)).toEqual([
+      ["arm", true],
+      ["boot", false],
+    ]);
+    const after = await bench.truth(id);
+    expect(after.effects.resets).toBe((before.effects.resets ?? 0) + 1);
+    expect((await show(id)).status).toMatchObject({ activeRunId: "", lastRunId: run.runId });
+  });
+});
+
+describe("a resume", () => {
+  test("finds that people did it meanwhile, and does nothing", async () => {
+    const id = machine();
+    const planId = await twoSteps("plan-to-resume", 2);
+    await bench.fault({ device: id, path: RESET, fault: { type: "lie_accept" } });
+    const { runId } = await bench.runs.startRun({ requestId: "start", machineId: id, planId });
+    await failed(runId, "boot");
+    for (const power of ["off", "on"]) await bench.control("POST", `/devices/${id}/power`, { power });
+    await eventually(async () => (await bench.truth(id)).os.up, { what: "the machine is up again" });
+    const { resets } = (await bench.truth(id)).effects;
+    const run = await act("resumeRun", runId); // the BMC still lies: only what was done by hand can prove it
+    await succeeded(run);
+    expect((await bench.truth(id)).effects.resets).toBe(resets);
+    expect(stepsOf(run)).toEqual([
+      ["arm", true],
+      ["boot", false],
+    ]);
+    await clearFaults();
+  });
+
+  test("of a run that was canceled in an installation goes on with it", async () => {
+    const id = machine();
+    const runId = await start(id, "REPAVE");
+    await eventually(async () => (await bench.truth(id)).media !== null, { what: "the medium is inserted" });
+    await bench.runs.cancelRun({ runId });
+    expect(await bench.ended(runId)).toMatchObject({ phase: Run_Phase.CANCELED, jobState: "cancelled" });
+    expect((await bench.truth(id)).media).toBeNull();
+    const run = await act("resumeRun", runId);
+    await succeeded(run);
+    expect(run.steps.map(({ name }) => name)).toEqual(REPAVE_STEPS);
+    expect(run.steps.map(({ carriedOver }) => carriedOver)).toEqual([true, true, false, false, false]);
+    expect((await bench.truth(id)).effects).toMatchObject({ installs: 1, joins: 1 });
+    expect((await show(id)).status?.phase).toBe(MachineStatus_Phase.IN_SERVICE);
+  }, 120_000);
+});
+
+describe("a step that failed for good", () => {
+  test("is taken back: the medium does not stay in the drive", async () => {
+    const id = machine();
+    await bench.fault({ device: id, method: "POST", path: RESET, after: 1, fault: { type: "status", status: 400 } });
+    const run = await failed(await start(id, "REPAVE"), "repave-image");
+    expect(run.residue).toEqual([]);
+    const truth = await bench.truth(id);
+    expect(truth.media).toBeNull();
+    expect(truth.boot_override.enabled).not.toBe("Continuous");
+    await clearFaults();
+  });
+});
+
+describe("a restart clean", () => {
+  test("takes back first what the attempt before could not, and then does everything", async () => {
+    const id = machine();
+    await bench.fault({ device: id, method: "POST", path: RESET, after: 1, fault: { type: "status", status: 400 } });
+    await bench.fault({ device: id, method: "POST", path: EJECT, fault: { type: "status", status: 503 } });
+    const runId = await start(id, "REPAVE");
+    const first = await failed(runId, "repave-image");
+    expect(first.residue).toEqual([expect.stringMatching(/^repave-image: .*undoing it failed/)]);
+    expect((await bench.truth(id)).media).not.toBeNull();
+    await clearFaults();
+    const run = await act("restartRunClean", runId);
+    await succeeded(run);
+    expect(stepsOf(run)).toEqual(REPAVE_STEPS.map((name) => [name, false]));
+    const said = (await bench.logs(run.runId)).map(({ data }) => Buffer.from(data).toString()).join("");
+    expect(said.indexOf("what it had begun was taken back")).toBeGreaterThan(-1);
+    expect(said.indexOf("what it had begun was taken back")).toBeLessThan(said.indexOf("step set-netboot begins"));
+    expect((await bench.truth(id)).media).toBeNull();
+  }, 120_000);
+});
+
+describe("an adoption", () => {
+  test("takes what people did by hand as done: the job is reconciled, and nothing was done to the machine", async () => {
+    const id = machine();
+    const runId = await start(id, "REPAVE");
+    await eventually(async () => (await bench.runs.getRun({ runId })).currentStep === "join-cluster", {
+      what: "it is installed",
+      within: 40_000,
+    });
+    await bench.runs.cancelRun({ runId });
+    await bench.ended(runId);
+    const { kubernetes } = await bench.truth(id);
+    if (kubernetes.cluster === null) await bench.control("POST", `/devices/${id}/join`, { cluster: "default-cluster" });
+    await eventually(async () => (await bench.truth(id)).kubernetes.cluster !== null, { what: "it has joined" });
+    const before = (await bench.truth(id)).effects;
+    const run = await act("adoptRun", runId);
+    await succeeded(run, "reconciled");
+    const after = (await bench.truth(id)).effects;
+    expect([after.resets, after.installs_started]).toEqual([before.resets, before.installs_started]);
+    expect(run.steps.map(({ carriedOver }) => carriedOver)).toEqual([true, true, true, false, false]);
+    expect((await show(id)).status?.phase).toBe(MachineStatus_Phase.IN_SERVICE);
+  }, 120_000);
+
+  test("that finds a step undone has FAILED there, and has touched nothing", async () => {
+    const id = machine();
+    await bench.fault({ device: id, method: "POST", path: RESET, fault: { type: "status", status: 400 } });
+    const runId = await start(id, "REBOOT");
+    await failed(runId, "reboot");
+    await clearFaults();
+    const { ssh_commands: _, ...before } = (await bench.truth(id)).effects; // looking takes commands too
+    const run = await act("adoptRun", runId);
+    expect(run).toMatchObject({ phase: Run_Phase.FAILED, attempt: 2, jobState: "failed_retryable", residue: [] });
+    expect(run.error?.message).toBe("reboot: cannot be taken as done: the system of before still runs");
+    expect((await bench.truth(id)).effects).toMatchObject(before);
+    const { status } = await show(id);
+    expect(status).toMatchObject({ phase: MachineStatus_Phase.MAINTENANCE, lastRunId: run.runId });
+    expect(status?.banners).toContain("NeedsIntervention");
+  });
+});
+
+describe("a rerun", () => {
+  test("of a run that succeeded does everything once more", async () => {
+    const id = machine();
+    const runId = await start(id, "REBOOT");
+    expect((await bench.ended(runId)).phase).toBe(Run_Phase.SUCCEEDED);
+    const run = await act("rerunRun", runId);
+    await succeeded(run);
+    expect(stepsOf(run)).toEqual([["reboot", false]]);
+    expect((await bench.truth(id)).effects).toMatchObject({ resets: 2 });
+  });
+});

@@ -1,0 +1,162 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MachineStatus_Phase, type Run, Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { eventually } from "../../support/eventually.ts";
+import { type RunBench, startRunBench } from "../../support/run-bench.ts";
+
+/** Every built-in plan on machines of a simulated site: of rack 1, in no cluster, and of rack 2, nodes of default-cluster already. */
+let bench: RunBench;
+const unused = new Map<string, string[]>();
+beforeAll(async () => {
+  bench = await startRunBench({ site: "racks=2,joined=1" });
+  for (const rack of ["rack1", "rack2"])
+    unused.set(
+      rack,
+      bench.simulated.map(({ machine_id }) => machine_id).filter((id) => id.includes(rack)),
+    );
+}, 60_000);
+afterAll(() => bench.close());
+
+async function machine(rack: "rack1" | "rack2"): Promise<string> {
+  const id = unused.get(rack)?.shift();
+  if (id === undefined) throw new Error("there is no machine left");
+  await bench.lifecycle.acceptMachine({ machineId: id });
+  return id;
+}
+
+type Params = Readonly<Record<string, string>>;
+
+async function carryOut(machineId: string, what: { type?: string; planId?: string; params?: Params }): Promise<Run> {
+  const { runId } = await bench.runs.startRun({ requestId: "r", machineId, ...what });
+  return bench.ended(runId, 60_000);
+}
+
+const textOf = async ({ runId }: Run) =>
+  (await bench.logs(runId)).map(({ data }) => Buffer.from(data).toString()).join("");
+
+async function expectSucceeded(run: Run): Promise<string> {
+  const said = await textOf(run);
+  expect(run.phase, `${run.error?.message}\n${said}`).toBe(Run_Phase.SUCCEEDED);
+  return said;
+}
+
+const phaseOf = async (machineId: string) => (await bench.machines.getMachine({ machineId })).status?.phase;
+interface Seen {
+  readonly power: string;
+  readonly answers_at: readonly string[];
+  readonly os: { readonly image: string; readonly boot_id: string };
+  readonly kubernetes: { readonly cluster: string | null };
+  readonly effects: Readonly<Record<string, number>>;
+}
+const seen = (id: string) => bench.control<Seen>("GET", `/devices/${id}`);
+
+interface Node {
+  readonly metadata: { readonly name: string };
+  readonly spec: { readonly unschedulable?: boolean };
+  readonly status: { readonly nodeInfo: { readonly kubeletVersion: string; readonly bootID: string } };
+}
+async function nodeOf(id: string): Promise<Node> {
+  const [cluster] = await bench.control<{ api_url: string; token: string }[]>("GET", "/clusters");
+  const answer = await fetch(`${cluster?.api_url}/api/v1/nodes/${id}`, {
+    headers: { authorization: `Bearer ${cluster?.token}` },
+  });
+  return (await answer.json()) as Node;
+}
+
+describe("on a machine in no cluster", () => {
+  test("REBOOT, REPAVE and NET_RECONFIG succeed, each on its own", async () => {
+    const ids = await Promise.all([machine("rack1"), machine("rack1"), machine("rack1")]);
+    const types = ["REBOOT", "REPAVE", "NET_RECONFIG"];
+    const runs = await Promise.all(ids.map((id, index) => carryOut(id, { type: types[index] ?? "" })));
+    for (const run of runs) await expectSucceeded(run);
+    const { READY, IN_SERVICE } = MachineStatus_Phase;
+    expect(await Promise.all(ids.map(phaseOf))).toEqual([READY, IN_SERVICE, READY]);
+    expect((await seen(ids[2] ?? "")).effects).toMatchObject({ network_changes: 1, boots: 0 });
+  });
+
+  test("RMA turns it off and puts it into RMA", async () => {
+    const id = await machine("rack1");
+    await expectSucceeded(await carryOut(id, { type: "RMA" }));
+    expect([await phaseOf(id), (await seen(id)).power]).toEqual([MachineStatus_Phase.RMA, "off"]);
+  });
+
+  test("the specification's sample plan installs ubuntu-22.04 and joins cluster-a", async () => {
+    const id = await machine("rack1");
+    await expectSucceeded(await carryOut(id, { planId: "plan-repave-ubuntu-2204-v1" }));
+    expect(await seen(id)).toMatchObject({ os: { image: "ubuntu-22.04" }, kubernetes: { cluster: "cluster-a" } });
+    expect(await phaseOf(id)).toBe(MachineStatus_Phase.IN_SERVICE);
+  });
+});
+
+describe("on a node of a cluster", () => {
+  test("UPGRADE empties the node, brings the new kubelet into the cluster and gives the node back", async () => {
+    const id = await machine("rack2");
+    expect((await nodeOf(id)).status.nodeInfo.kubeletVersion).toBe("v1.31.4");
+    const said = await expectSucceeded(await carryOut(id, { type: "UPGRADE" }));
+    expect(said).toMatch(
+      /cordoned[\s\S]*evicting pod[\s\S]*drained[\s\S]*from Kubernetes v1\.31\.4 to 1\.33\.0[\s\S]*uncordoned/,
+    );
+    expect(said).toContain("with the kubelet v1.33.0");
+    const node = await nodeOf(id);
+    expect(node.status.nodeInfo).toMatchObject({ kubeletVersion: "v1.33.0", bootID: (await seen(id)).os.boot_id });
+    expect(node.spec.unschedulable).toBeUndefined();
+    expect((await seen(id)).effects).toMatchObject({ package_upgrades: 1, boots: 1 });
+  });
+
+  test("RMA succeeds once the machine is in maintenance, which cordons and drains its node", async () => {
+    const id = await machine("rack2");
+    await bench.lifecycle.enterMaintenance({ machineId: id });
+    await eventually(async () => (await nodeOf(id)).spec.unschedulable === true, { what: `${id} is cordoned` });
+    await expectSucceeded(await carryOut(id, { type: "RMA" }));
+    expect([await phaseOf(id), (await seen(id)).power]).toEqual([MachineStatus_Phase.RMA, "off"]);
+  });
+
+  test("RMA is refused by the machine while its node takes work, and says what to do", async () => {
+    const run = await carryOut(await machine("rack2"), { type: "RMA" });
+    expect(run).toMatchObject({
+      phase: Run_Phase.FAILED,
+      error: { message: expect.stringContaining("drain_check.sh") },
+    });
+    expect(await textOf(run)).toContain("put the machine into maintenance first");
+  });
+});
+
+describe("a network change", () => {
+  const to = (address: string, more: Params = {}): Params => ({
+    netplan: `network: {version: 2, ethernets: {eth0: {dhcp4: false, addresses: [${address}/8]}}}`,
+    ssh_address: address,
+    rollback_seconds: "600",
+    ...more,
+  });
+
+  test("to another address holds, and the next steps and runs reach the machine there", async () => {
+    const id = await machine("rack1");
+    const run = await carryOut(id, { type: "NET_RECONFIG", params: to("127.92.0.1") });
+    expect(await expectSucceeded(run)).toContain("127.92.0.1/8");
+    expect((await seen(id)).answers_at).toEqual(["127.92.0.1"]);
+    expect((await bench.machines.getMachine({ machineId: id })).status?.sshMovedTo).toBe("127.92.0.1");
+    await bench.runs.startRun({ requestId: "r2", machineId: id, type: "REBOOT" }).then(async ({ runId }) => {
+      await expectSucceeded(await bench.ended(runId));
+    });
+    expect((await seen(id)).answers_at).toEqual(["127.92.0.1"]);
+  });
+
+  test("to where nobody answers FAILS the run, and the machine is back where it was", async () => {
+    const id = await machine("rack1");
+    await bench.plans.createPlan({
+      plan: {
+        planId: "plan-once",
+        displayName: "One attempt",
+        steps: [
+          { name: "net", timeoutSeconds: 60, kind: { case: "net", value: { params: { action: "reconfigure" } } } },
+        ],
+      },
+    });
+    const before = (await seen(id)).answers_at;
+    const params = to("127.92.0.2", { ssh_address: "127.92.0.3", rollback_seconds: "5" });
+    const run = await carryOut(id, { planId: "plan-once", params });
+    expect(run).toMatchObject({ phase: Run_Phase.FAILED, error: { message: expect.stringContaining("taken back") } });
+    expect(await seen(id)).toMatchObject({ answers_at: before, effects: { network_changes: 2 } });
+    const { runId } = await bench.runs.startRun({ requestId: "r2", machineId: id, type: "NET_RECONFIG" });
+    await expectSucceeded(await bench.ended(runId));
+  });
+});

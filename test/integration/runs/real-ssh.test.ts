@@ -1,0 +1,148 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Run, Run_Phase, type Step } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { type Simulator, startSimulator } from "../../../simulator/simulator.ts";
+import { Runbooks } from "../../../src/runs/runbooks.ts";
+import { createCluster } from "../../../src/services/clusters.ts";
+import { setMachineCredentials } from "../../../src/services/machine-credentials.ts";
+import { accept, hasSshd, type RealSshServer, startSshd } from "../../support/openssh-server.ts";
+import { ROOT } from "../../support/process-bench.ts";
+import { type RunSurface, startRunSurface, tester } from "../../support/run-bench.ts";
+
+const SAY = `#!/bin/sh\nset -eu\nprintf "%s|%s\\n" "$GREETING" "\${SSH_CONNECTION:-}"\nexit "\${CODE:-0}"\n`;
+const AWKWARD = `it's "quoted"; $(touch ${tmpdir()}/never) && exit 9`;
+
+describe.skipIf(!hasSshd)("runs over the OpenSSH server (skipped where openssh-server is not installed)", () => {
+  const directory = mkdtempSync(join(tmpdir(), "millwright-real-ssh-"));
+  let simulator: Simulator;
+  let surface: RunSurface;
+  let host: RealSshServer;
+  let jump: RealSshServer;
+
+  beforeAll(async () => {
+    // kubeadm of this host: on the path of those who sign in, and nowhere else.
+    const program = join(ROOT, "test", "support", "kubeadm-stand-in.ts");
+    const kubeadm = `#!/bin/sh\nexec ${process.execPath} --disable-warning=ExperimentalWarning ${program} "$@"\n`;
+    writeFileSync(join(directory, "kubeadm"), kubeadm, { mode: 0o755 });
+    host = await startSshd(`SetEnv PATH=${directory}:/usr/bin:/bin\n`);
+    jump = await startSshd("PermitOpen 127.0.0.1:*\n");
+    await accept(host.target, [jump]);
+    simulator = await startSimulator({ dataDir: join(directory, "site"), seed: 7, speed: 100, site: "racks=1" });
+    surface = await startRunSurface({ controller: true, runbooks: new Runbooks({ "say.sh": SAY }) });
+    const answer = await fetch(new URL("/clusters", simulator.controlUrl));
+    const [cluster] = (await answer.json()) as { name: string; api_url: string; kubeconfig: string }[];
+    if (!cluster) throw new Error("the simulator has no cluster");
+    const { name, api_url: apiUrl, kubeconfig } = cluster;
+    await createCluster(surface.deps, tester, { name, apiUrl, kubeconfig });
+  }, 60_000);
+
+  afterAll(async () => {
+    const rows = await surface.db.query<{ facts: { steps?: { evidence?: { mark?: string } }[] } }>(
+      "select facts from runs",
+    );
+    for (const mark of rows.flatMap(({ facts }) => (facts.steps ?? []).map(({ evidence }) => evidence?.mark)))
+      if (mark !== undefined) await rm(`/var/tmp/millwright-${mark}`, { recursive: true, force: true });
+    await surface.close();
+    await simulator.close();
+    await host.stop();
+    await jump.stop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  interface Through {
+    readonly hostKey?: string;
+    readonly jumpKey?: string;
+  }
+
+  /** The same host under another name for each test: only one run at a time works on a machine. */
+  async function machine(machineId: string, { hostKey, jumpKey }: Through = {}): Promise<string> {
+    const { address, port, username, credentials } = host.target;
+    if (!("privateKey" in credentials)) throw new Error("only keys are accepted");
+    const jumpHosts =
+      jumpKey === undefined
+        ? []
+        : [{ endpoint: `${jump.target.address}:${jump.target.port}`, hostKey: jumpKey, username }];
+    await surface.machines.registerMachine({
+      machine: {
+        machineId,
+        spec: { sshEndpoint: `${address}:${port}`, sshHostKey: hostKey ?? host.target.hostKey ?? "", jumpHosts },
+      },
+    });
+    await setMachineCredentials(surface.deps, tester, {
+      machineId,
+      bmcUsername: "",
+      bmcPassword: "",
+      sshUsername: username,
+      sshPrivateKey: credentials.privateKey,
+    });
+    return machineId;
+  }
+
+  type PlannedStep = { name: string; maxRetries?: number; kind: Step["kind"] | object };
+  async function carryOut(machineId: string, steps: readonly PlannedStep[]): Promise<{ run: Run; said: string }> {
+    const planId = `plan-of-${machineId}`;
+    await surface.plans.createPlan({ plan: { planId, steps: steps as Step[] } });
+    const { runId } = await surface.runs.startRun({ requestId: "r", machineId, planId });
+    const run = await surface.ended(runId);
+    const said = (await surface.logs(runId)).map(({ data }) => Buffer.from(data).toString()).join("");
+    return { run, said };
+  }
+
+  const say = (args: Record<string, string>): PlannedStep => ({
+    name: "say",
+    kind: { case: "ssh", value: { scriptRef: "say.sh", args } },
+  });
+  const join_: PlannedStep = { name: "join", kind: { case: "join", value: { clusterRef: "default-cluster" } } };
+  const verify: PlannedStep = { name: "verify", kind: { case: "verify", value: { clusterRef: "default-cluster" } } };
+  const nodes = async (): Promise<{ readonly metadata: { readonly name: string } }[]> => {
+    const answer = await fetch(new URL("/clusters", simulator.controlUrl));
+    const [cluster] = (await answer.json()) as { api_url: string; token: string }[];
+    const list = await fetch(`${cluster?.api_url}/api/v1/nodes`, {
+      headers: { authorization: `Bearer ${cluster?.token}` },
+    });
+    return ((await list.json()) as { items: { metadata: { name: string } }[] }).items;
+  };
+
+  test("a script runs once, with its args as values, and what it writes is in the log", async () => {
+    const { run, said } = await carryOut(await machine("m-script"), [say({ GREETING: AWKWARD })]);
+    expect(run.phase, said).toBe(Run_Phase.SUCCEEDED);
+    expect(said.split(`${AWKWARD}|127.0.0.1 `)).toHaveLength(2);
+  });
+
+  test("a script that fails fails the run with its exit code", async () => {
+    const { run } = await carryOut(await machine("m-failing"), [say({ GREETING: "x", CODE: "7" })]);
+    expect(run).toMatchObject({ phase: Run_Phase.FAILED, error: { message: expect.stringContaining("exit code 7") } });
+  });
+
+  test("through a jump host with a key of its own, a script runs and the host joins: its node is known by what it is", async () => {
+    const id = await machine("m-jump", { jumpKey: jump.target.hostKey ?? "" });
+    const { run, said } = await carryOut(id, [say({ GREETING: "by the jump host" }), join_, verify]);
+    expect(run.phase, `${run.error?.message}\n${said}`).toBe(Run_Phase.SUCCEEDED);
+    expect(said).toContain("by the jump host|");
+    expect(said).toContain("This node has joined the cluster");
+    expect(run.steps.find(({ name }) => name === "verify")?.message).toMatch(/matched by (system_uuid|address)/);
+    expect(await nodes()).toHaveLength(1);
+    expect(said).not.toMatch(/[a-z0-9]{6}\.[a-z0-9]{16}/); // the token
+  });
+
+  test.each([
+    ["the jump host", "m-wrong-jump", () => ({ jumpKey: host.target.hostKey ?? "" }), () => jump.target.port],
+    ["the host", "m-wrong-host", () => ({ hostKey: jump.target.hostKey ?? "" }), () => host.target.port],
+  ])(
+    "another key of %s than the pinned one calls for somebody, names who showed it, and runs nothing",
+    async (_, id, how, port) => {
+      const { run, said } = await carryOut(await machine(id, how()), [
+        { ...say({ GREETING: "secret words" }), maxRetries: 3 },
+      ]);
+      expect(run.phase).toBe(Run_Phase.FAILED);
+      expect(run.error?.message).toMatch(new RegExp(`127\\.0\\.0\\.1:${port()}.*key`));
+      expect(run.steps[0]?.retryCount).toBe(1);
+      expect(said).not.toContain("secret words");
+      const { status } = await surface.machines.getMachine({ machineId: id });
+      expect(status?.conditions.find(({ type }) => type === "NeedsIntervention")).toMatchObject({ status: true });
+    },
+  );
+});

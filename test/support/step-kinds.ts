@@ -1,0 +1,63 @@
+import type { StepInput } from "../../src/services/plans.ts";
+
+/** A script of the site's own, which takes its time. */
+export const SITE_SCRIPT = { ref: "pause.sh", text: "echo pausing\nsleep 5\necho paused\n" } as const;
+
+/** One step of each kind, and all that a simulated machine counts of it when it is carried out once; reading is not counted. */
+export interface StepOnce {
+  readonly kind: string;
+  readonly step: StepInput;
+  readonly effects: Readonly<Record<string, number>>;
+  /** It must be in the cluster already. */
+  readonly needsNode?: true;
+  /**
+   * How much faster than life its machine is simulated: fast enough to be waited for, and slow enough that what takes time is never
+   * done in the moment in which it was begun.
+   */
+  readonly speed: number;
+}
+
+const one = (kind: string, payload: StepInput["payload"] = {}): Pick<StepOnce, "kind" | "step" | "speed"> => ({
+  kind,
+  step: { name: kind, kind, payload, timeoutSeconds: 3_600, maxRetries: 0 },
+  speed: 400,
+});
+
+export const STEP_KINDS: readonly StepOnce[] = [
+  { ...one("reboot", { mode: "bmc" }), effects: { graceful_restart_commands: 1, resets: 1, boots: 1 } },
+  { ...one("netboot", { mode: "PXE" }), effects: { boot_override_changes: 1 } },
+  {
+    ...one("repave", { image_ref: "ubuntu:22.04-k8s" }),
+    effects: {
+      media_inserts: 1,
+      boot_override_changes: 1,
+      force_restart_commands: 1,
+      resets: 1,
+      installs_started: 1,
+      installs: 1,
+      boots: 1,
+      media_ejects: 1,
+    },
+  },
+  { ...one("join"), speed: 40, effects: { background_processes: 1, joins_started: 1, joins: 1 } },
+  { ...one("verify"), effects: {}, needsNode: true },
+  { ...one("ssh", { script_ref: SITE_SCRIPT.ref }), effects: { background_processes: 1 } },
+  { ...one("net", { params: { action: "reconfigure" } }), effects: { background_processes: 1, network_changes: 1 } },
+  {
+    ...one("rma", { reason: "broken" }),
+    speed: 5,
+    effects: { power_off_commands: 1, resets: 1, power_changes: 1, locator_changes: 1 },
+  },
+];
+
+const READING: ReadonlySet<string> = new Set(["ssh_commands"]);
+
+type Counted = { readonly effects: Readonly<Record<string, number>> };
+
+/** What was done to a machine between two looks at it. */
+export function effectsSince(before: Counted, after: Counted): Record<string, number> {
+  const changes = Object.entries(after.effects).map(
+    ([name, count]) => [name, count - (before.effects[name] ?? 0)] as const,
+  );
+  return Object.fromEntries(changes.filter(([name, count]) => count !== 0 && !READING.has(name)));
+}

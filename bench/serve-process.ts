@@ -21,23 +21,20 @@ export async function startServeProcess(
   { keyFile }: { readonly keyFile: string },
 ): Promise<ServeProcess> {
   const dataDir = mkdtempSync(join(tmpdir(), "millwright-bench-serve-"));
-  const server = spawn(
-    process.execPath,
-    [new URL("../src/main.ts", import.meta.url).pathname, "serve", "--data-dir", dataDir],
-    {
-      stdio: ["ignore", "ignore", "inherit"],
-      env: {
-        ...process.env,
-        MILLWRIGHT_DATABASE_URL: urlOf(config),
-        MILLWRIGHT_SECRET_KEY_FILE: keyFile,
-        MILLWRIGHT_HTTP_LISTEN: "127.0.0.1:0",
-        MILLWRIGHT_GRPC_LISTEN: "127.0.0.1:0",
-        MILLWRIGHT_AUTH_MODE: "off",
-        MILLWRIGHT_BMC_ALLOWED_NETWORKS: "127.0.0.0/8",
-        MILLWRIGHT_LOG_LEVEL: "warn",
-      },
+  const millwright = new URL("../bin/millwright", import.meta.url).pathname; // with its settings of Node; it becomes the server
+  const server = spawn(millwright, ["serve", "--data-dir", dataDir], {
+    stdio: ["ignore", "ignore", "inherit"],
+    env: {
+      ...process.env,
+      MILLWRIGHT_DATABASE_URL: urlOf(config),
+      MILLWRIGHT_SECRET_KEY_FILE: keyFile,
+      MILLWRIGHT_HTTP_LISTEN: "127.0.0.1:0",
+      MILLWRIGHT_GRPC_LISTEN: "127.0.0.1:0",
+      MILLWRIGHT_AUTH_MODE: "off",
+      MILLWRIGHT_BMC_ALLOWED_NETWORKS: "127.0.0.0/8",
+      MILLWRIGHT_LOG_LEVEL: "warn",
     },
-  );
+  });
   const stop = async () => {
     if (server.exitCode === null && server.signalCode === null) {
       const ended = once(server, "exit");

@@ -22,7 +22,7 @@ fi
 node="${node:-$(hostname)}"
 unschedulable="$(kubectl --kubeconfig /etc/kubernetes/kubelet.conf get node "$node" -o 'jsonpath={.spec.unschedulable}')"
 if [ "$unschedulable" != "true" ]; then
-  echo "node $node is not cordoned: put the machine into maintenance first, which cordons and drains it, or give force=true" >&2
+  echo "node $node is not cordoned: have it drained by 'machine enter-maintenance' (after 'exit-maintenance', if a failed run left it in MAINTENANCE), then retry" >&2
   exit 1
 fi
 echo "node $node is cordoned"

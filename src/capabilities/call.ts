@@ -10,6 +10,8 @@ export interface CallContext {
   readonly signal: AbortSignal;
   /** What is left for one device request: never more than the lease. Throws `StepFailure("retry")` when the lease is gone. */
   mayTouchDevice(wanted: Duration): Duration;
+  /** False while we are being stopped: what was announced is still done, and nothing new is. Absent: yes. */
+  readonly mayBegin?: () => boolean;
   /** The thing and the purpose, for logs and spans. */
   readonly subject: string;
 }

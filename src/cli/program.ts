@@ -27,11 +27,12 @@ export interface ProgramOptions {
 
 const EXAMPLES = `
 Examples:
+  millwright machine list --filter 'rack=rack-1 AND phase=READY'
+  millwright run start --machine ID --type REPAVE --wait
+  millwright explain machine ID
   millwright power-shelf list
-  millwright power-shelf show ID
   millwright power-shelf maintenance power-off --power-shelf-id ID1 ID2 --reference https://tracker/MAINT-123
   millwright watch power-shelf
-  millwright explain machine ID
 
 Exit codes: 0 done, 1 the operation failed, 2 wrong input, 3 not found, 4 not possible now, 5 not allowed, 6 no server or no
 answer in time, 70 internal error, 130 interrupted.`;

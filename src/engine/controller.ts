@@ -39,6 +39,8 @@ const CLAIM_BATCH = 250;
 const COMMIT_BATCH = 500;
 /** After so many looks in a row a thing makes room for others. */
 const MOST_LOOKS = 10;
+/** And after so many even in the middle of something that it has announced. */
+const MOST_CHAINED = 200;
 const IDLE_POLL = seconds(1);
 /** A look that is not back by then waits for a device. */
 const SLOW_LOOK = milliseconds(500);
@@ -211,7 +213,7 @@ export class Controller {
       thing,
       failures: looks === 0 ? lease.work.failures : 0,
       clock,
-      call: lease.callContext(this.#cutOff.signal),
+      call: lease.callContext(this.#cutOff.signal, () => !this.#stopping),
     });
     if (look.bug && (look.outcome === null || look.outcome.reason !== thing.outcome?.reason))
       log.error({ err: look.bug, kind, id, state: thing.state.name }, "a handler threw an unexpected error");
@@ -224,7 +226,9 @@ export class Controller {
     const isOver = look.move !== undefined && (look.move.gone || lifecycle.states[look.move.to]?.terminal === true);
     const after = look.move ? milliseconds(0) : look.after;
     // A move that stays announces the next look: handed over in between, another replica would have to wait whether it happened.
-    const isHalf = !isMidway && look.move !== undefined && look.move.from === look.move.to;
+    // One that announces without end gets no more than its turn for ever; and who is being stopped sees only the last one through.
+    const mayChain = !isMidway || (!this.#stopping && looks < MOST_CHAINED);
+    const isHalf = mayChain && look.move !== undefined && look.move.from === look.move.to;
     const hasTurn = looks + 1 < MOST_LOOKS && lease.remaining > LEASE / 2;
     const goesOn = after === 0 && !isOver && (isHalf || hasTurn);
     const release = { after: isOver ? null : after, failures: look.failures, error: look.error };

@@ -48,10 +48,11 @@ export class Lease {
   }
 
   /** The frame for device calls under this lease. */
-  callContext(stop: AbortSignal): CallContext {
+  callContext(stop: AbortSignal, mayBegin: () => boolean = () => true): CallContext {
     this.#ends ??= AbortSignal.any([stop, this.#lost.signal]); // once for all looks under the lease: it is dear
     return {
       signal: this.#ends,
+      mayBegin,
       subject: `${this.work.kind} ${this.work.id}`,
       mayTouchDevice: (wanted) => {
         const left = Math.floor(this.remaining); // whole ones: that is all that timers take

@@ -8,10 +8,10 @@ import * as work from "../store/work.ts";
 /** The safety net: whatever should be looked at and has no wake-up gets one, so that nothing can be stranded for long. */
 export async function sweep(db: Database, stores: ThingStores, log: Log): Promise<void> {
   for (const { lifecycle, table } of stores.values()) {
-    const restingStates = Object.entries(lifecycle.states).flatMap(([name, spec]) =>
-      spec.rest || spec.terminal ? [name] : [],
-    );
-    const woken = await work.wakeStranded(db, { kind: lifecycle.kind, table, restingStates });
+    const states = Object.entries(lifecycle.states);
+    const liveStates = states.flatMap(([name, { terminal }]) => (terminal ? [] : [name]));
+    const restingStates = states.flatMap(([name, { rest }]) => (rest ? [name] : []));
+    const woken = await work.wakeStranded(db, { kind: lifecycle.kind, table, liveStates, restingStates });
     if (woken > 0) log.warn({ kind: lifecycle.kind, woken }, "things without a wake-up were found and woken");
   }
 }

@@ -40,6 +40,9 @@ export function endRun(
     facts: { lastRunId: run.id, residue: residueAfter(run.plan, phase, [...run.machine.facts.residue, ...left]) },
     observed: conditionsAtEnd(run.plan, phase, message).map((condition) => ({ ...condition })),
   };
+  // A machine that rests is not looked at by itself: its node would stay as it is until somebody happens to look.
+  const hasNodeToSeeTo = run.machine.facts.cordoned || run.machine.state.drain === true;
+  const wake: readonly Effect[] = hasNodeToSeeTo ? [{ type: "wake", kind: "machine", id: run.machine.id }] : [];
   return happened(EVENT_OF_END[phase], {
     ...(message !== "" && { message }),
     facts: {
@@ -49,6 +52,6 @@ export function endRun(
       takeBackFirst: null,
       ...(steps && { steps }),
     },
-    effects: [machine, ...log.effects("")],
+    effects: [machine, ...wake, ...log.effects("")],
   });
 }

@@ -54,6 +54,7 @@ class Bench {
   action: RunAction = "start";
   residue: string[] = [];
   takeBackFirst: LeftOver | null = null;
+  cordoned: { readonly cluster: string; readonly node: string } | null = null;
 
   run(): RunThing {
     return {
@@ -64,7 +65,11 @@ class Bench {
       stateSince: this.now,
       stateVersion: 1,
       outcome: null,
-      machine: { id: "m-1", facts: { residue: [] as string[] } } as unknown as Machine,
+      machine: {
+        id: "m-1",
+        state: { name: "PROVISIONING" },
+        facts: { residue: [] as string[], cordoned: this.cordoned },
+      } as unknown as Machine,
       plan: {
         planId: "plan/test",
         displayName: "",
@@ -99,7 +104,7 @@ class Bench {
       begun: this.begun,
       provider: { name: "test", can: {} } satisfies Provider,
       // all that the device of these tests asks for
-      targets: { script: async (ref) => ({ ref, digest: "sha256:new", text: "" }) } as StepTargets,
+      targetsOf: () => ({ script: async (ref) => ({ ref, digest: "sha256:new", text: "" }) }) as StepTargets,
       instance: this.instance,
     };
   }
@@ -158,6 +163,8 @@ const revive = (step: Record<string, unknown>): StepStatus =>
     ]),
   ) as unknown as StepStatus;
 
+const PROVISIONED = { type: "Provisioned", status: true, reason: "ImageInstalled", message: "" } as const;
+
 describe("a run", () => {
   test("begins by moving its machine, in the same commit", async () => {
     const bench = new Bench();
@@ -175,12 +182,97 @@ describe("a run", () => {
     const outcome = await bench.untilEnd();
     expect(outcome).toMatchObject({
       event: "finished",
-      effects: [{ type: "move", cause: "run_succeeded", facts: { lastRunId: "run-1" } }],
+      effects: expect.arrayContaining([
+        expect.objectContaining({
+          type: "move",
+          cause: "run_succeeded",
+          facts: expect.objectContaining({ lastRunId: "run-1" }),
+        }),
+      ]),
     });
     expect(bench.steps.map(({ name, state }) => [name, state])).toEqual([
       ["first", "SUCCEEDED"],
       ["second", "SUCCEEDED"],
     ]);
+  });
+
+  describe("that has proven a step", () => {
+    const readyToProve = async (first: ProbeAnswer) => {
+      const bench = new Bench();
+      bench.planned = ["first", "second"];
+      await bench.announce();
+      bench.device.answers = ["not_done", first, "not_done"];
+      return bench;
+    };
+
+    test("writes it with the announcement of the next action, and acts only in the look after that", async () => {
+      const bench = await readyToProve("done");
+      expect(await bench.look()).toMatchObject({ event: "acting", message: "second: acting" });
+      expect(bench.steps.map(({ name, state }) => [name, state])).toEqual([
+        ["first", "SUCCEEDED"],
+        ["second", "RUNNING"],
+      ]);
+      expect(bench.device.acts).toBe(1);
+    });
+
+    test("lets the next step see the machine as the one before has left it, and tells the machine once", async () => {
+      const bench = await readyToProve({ state: "done", facts: { bootId: "new" }, conditions: [PROVISIONED] });
+      const seen: unknown[] = [];
+      const { before } = bench.device.step;
+      bench.device.step.before = async (context) => {
+        seen.push(context.machine.facts.bootId);
+        return before(context);
+      };
+      const { effects = [] } = await bench.look();
+      expect(seen).toEqual(["new"]);
+      expect(effects.filter(({ kind }) => kind === "machine")).toEqual([
+        { type: "observe", kind: "machine", id: "m-1", facts: { bootId: "new" }, observed: [PROVISIONED] },
+      ]);
+    });
+
+    test("tells of it with its end, in one change of the machine", async () => {
+      const bench = await readyToProve({ state: "done", facts: { bootId: "new" }, conditions: [PROVISIONED] });
+      bench.planned = ["first"];
+      const { effects = [] } = await bench.look();
+      expect(effects.filter(({ kind }) => kind === "machine")).toMatchObject([
+        { type: "move", cause: "run_succeeded", facts: { bootId: "new", lastRunId: "run-1" } },
+      ]);
+      expect(effects.flatMap((effect) => (effect.type === "move" ? effect.observed : []))).toContainEqual(PROVISIONED);
+    });
+
+    test("writes it first when the look has lasted", async () => {
+      const bench = await readyToProve("done");
+      const { act } = bench.device.step;
+      bench.device.step.act = async (context) => {
+        bench.now = new Date(bench.now.getTime() + 5_000);
+        return act(context);
+      };
+      expect(await bench.look()).toMatchObject({ type: "waiting", reason: "first: done", after: 0 });
+      expect(bench.steps.map(({ name, state }) => [name, state])).toEqual([["first", "SUCCEEDED"]]);
+    });
+
+    test("keeps it although the next step fails", async () => {
+      const bench = await readyToProve("done");
+      bench.maxRetries = 0;
+      const { before } = bench.device.step;
+      bench.device.step.before = async () => {
+        throw new StepFailure("fail", "no such image");
+      };
+      await bench.look();
+      bench.device.step.before = before;
+      expect(bench.steps.map(({ name, state }) => [name, state])).toEqual([
+        ["first", "SUCCEEDED"],
+        ["second", "FAILED"],
+      ]);
+    });
+
+    test("asks again where the look came to nothing, and does not act again", async () => {
+      const bench = await readyToProve("done");
+      await bench.lookInVain();
+      await bench.look();
+      expect(bench.steps[0]).toMatchObject({ name: "first", state: "SUCCEEDED" });
+      expect(bench.device.acts).toBe(1);
+    });
   });
 
   test("stops at the first step that fails after its retries", async () => {
@@ -354,6 +446,26 @@ describe("what is no failure of the step", () => {
     });
     expect(bench.steps).toMatchObject([{ state: "FAILED", retryCount: 1 }]);
   });
+});
+
+test("a run's end has its machine looked at where a node was cordoned for it, and only there", async () => {
+  const bench = new Bench();
+  expect((await bench.untilEnd()).effects).not.toContainEqual(expect.objectContaining({ type: "wake" }));
+  const other = new Bench();
+  other.cordoned = { cluster: "c1", node: "n1" };
+  expect((await other.untilEnd()).effects).toContainEqual({ type: "wake", kind: "machine", id: "m-1" });
+});
+
+test("what the server says of its own things fails the step at once, for a person, and is no panic", async () => {
+  const bench = new Bench();
+  bench.maxRetries = 5;
+  bench.device.failActing = new AppError("failed_precondition", "secret cluster/c1 was encrypted with another key");
+  const outcome = await bench.untilEnd();
+  expect(outcome).toMatchObject({
+    event: "step_failed",
+    facts: { error: { code: "EXECUTION_FAILED", retryable: false, message: expect.stringContaining("another key") } },
+  });
+  expect(bench.steps).toMatchObject([{ state: "FAILED", retryCount: 1, needsPerson: true }]);
 });
 
 describe("a look", () => {

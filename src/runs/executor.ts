@@ -4,14 +4,14 @@ import type { Clock } from "../kernel/clock.ts";
 import { type Duration, milliseconds, seconds } from "../kernel/duration.ts";
 import { AppError, messageOf, StepFailure } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/lifecycle.ts";
-import { type Effect, type Handlers, happened, type Outcome, waitFor } from "../kernel/outcome.ts";
+import { type Handlers, happened, type Outcome, waitFor } from "../kernel/outcome.ts";
 import { polling } from "../kernel/retry.ts";
-import type { ObservedCondition } from "../lifecycles/machine/conditions.ts";
 import { runStartedData } from "../lifecycles/machine/lifecycle.ts";
 import { endRun } from "./end-run.ts";
 import { type RunThing, type runLifecycle, stepJson } from "./lifecycle.ts";
 import { nextInPlan } from "./next-step.ts";
 import type { Step } from "./plan.ts";
+import { type Proven, startOf, stepsWith, withProof, writtenWith } from "./progress.ts";
 import type { StepStatus } from "./run.ts";
 import type { LeftOver } from "./run-action.ts";
 import { type RunContext, stepContext } from "./run-context.ts";
@@ -26,9 +26,10 @@ export type { RunContext } from "./run-context.ts";
 const AT_ONCE = milliseconds(0);
 /** After a crash in the middle of an action: how long a device gets to show its effect before the action counts as not begun. */
 const SETTLES: Duration = seconds(30);
+const LONG_LOOK: Duration = seconds(1);
 
 /**
- * Carries out a run, one short look at a time: each look does one thing to a device and is then committed.
+ * Carries out a run, one short look at a time: each look does one thing to a device at most and is then committed.
  *
  * A step's intent is persisted with its evidence before anything is done; then that an action begins, and by whom; then that it
  * was done. So any replica knows after a crash how far it came, and asks the device before it acts again.
@@ -46,17 +47,40 @@ export const runHandlers: Handlers<typeof runLifecycle, RunThing, RunContext> = 
     const log = createRunLog(run.id, context.clock);
     if (run.cancelRequestedAt !== null) return cancel(run, context, log);
     if (run.facts.takeBackFirst !== null) return cleanUpBefore(run, run.facts.takeBackFirst, context, log);
-    const next = nextInPlan(run.plan, run.facts.steps);
-    if (next.type === "finished") return endRun(run, "SUCCEEDED", context, log, {});
-    const step = run.plan.steps[next.index] as Step;
-    const visit = next.visit === undefined ? undefined : run.facts.steps[next.visit];
-    if (next.type === "failed") return endFailed(run, step, visit, context, log);
-    if (visit?.state === "WAITING") log.say(`step ${step.name}: looking first, by what the attempt before had noted`);
-    return workOn(run, step, begunVisit(step, visit, context.clock.now()), context, log);
+    return goThrough(run, context);
   },
 };
 
 type Looked = Outcome<"acting" | "finished" | "canceled" | "step_failed">;
+
+/**
+ * What is proven is written with the announcement of the next action, or with the run's end: in between things are only read, and
+ * a crash there costs no more than asking again. A look that has lasted is written first.
+ */
+async function goThrough(run: RunThing, context: RunContext): Promise<Looked> {
+  const { clock } = context;
+  const startedAt = clock.monotonic();
+  let progress = startOf(run);
+  for (;;) {
+    const isLong = clock.monotonic() - startedAt > LONG_LOOK;
+    // Whoever is being stopped announces nothing more: another replica would have to wait whether it happened.
+    if (progress.proven !== null && (isLong || context.call.mayBegin?.() === false))
+      return writtenWith(progress, waitFor(`${progress.proven}: done`, AT_ONCE));
+    const looked = await lookAtNext(progress.run, context, createRunLog(run.id, clock));
+    if (looked.type !== "proven") return writtenWith(progress, looked);
+    progress = withProof(progress, looked);
+  }
+}
+
+async function lookAtNext(run: RunThing, context: RunContext, log: RunLog): Promise<Looked | Proven> {
+  const next = nextInPlan(run.plan, run.facts.steps);
+  if (next.type === "finished") return endRun(run, "SUCCEEDED", context, log, {});
+  const step = run.plan.steps[next.index] as Step;
+  const visit = next.visit === undefined ? undefined : run.facts.steps[next.visit];
+  if (next.type === "failed") return endFailed(run, step, visit, context, log);
+  if (visit?.state === "WAITING") log.say(`step ${step.name}: looking first, by what the attempt before had noted`);
+  return workOn(run, step, begunVisit(step, visit, context.clock.now()), context, log);
+}
 
 function begunVisit(step: Step, visit: StepStatus | undefined, now: Date): StepStatus {
   if (visit === undefined) return visits.beginVisit(step, now);
@@ -85,7 +109,13 @@ function endFailed(run: RunThing, step: Step, visit: StepStatus | undefined, con
   return endRun(run, "FAILED", context, log, { message, failure });
 }
 
-async function workOn(run: RunThing, step: Step, visit: StepStatus, context: RunContext, log: RunLog): Promise<Looked> {
+async function workOn(
+  run: RunThing,
+  step: Step,
+  visit: StepStatus,
+  context: RunContext,
+  log: RunLog,
+): Promise<Looked | Proven> {
   const { clock } = context;
   const pause = visits.pauseLeft(visit, clock);
   if (pause > 0) return waitFor(`${step.name}: trying again after ${visit.message}`, pause);
@@ -109,7 +139,7 @@ interface Work {
 }
 type Acting = ActingContext<JsonObject, JsonObject>;
 
-async function attempt(work: Work): Promise<Looked> {
+async function attempt(work: Work): Promise<Looked | Proven> {
   const { run, step, visit, context, log } = work;
   const kind = context.steps.get(step.kind);
   if (!kind) throw new StepFailure("fail", `this server does not know the step kind ${step.kind}`);
@@ -122,7 +152,7 @@ async function attempt(work: Work): Promise<Looked> {
 }
 
 /** Asks first; acts only when that was announced by the look before. */
-async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<Looked> {
+async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<Looked | Proven> {
   const { run, step, visit, context, log } = work;
   if (run.action === "adopt") return adopt(work, kind, acting);
   const report = await ask(work, kind, acting);
@@ -139,7 +169,7 @@ async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<Looked> 
     return wait(work, report);
   }
   if (!isOurs) {
-    const steps = stepsWith(run, visits.announced(visit, context));
+    const steps = stepsWith(run, visits.announced(visit, context)).map(stepJson);
     return happened("acting", {
       message: `${step.name}: acting`,
       facts: { steps },
@@ -187,7 +217,7 @@ const isOldNews = (error: unknown): boolean =>
 const isUnreachable = (error: unknown): boolean => error instanceof DeviceFailure && error.reason === "unreachable";
 
 /** Looks and never acts: the step is proven as things are, or the run ends with what was seen instead. */
-async function adopt(work: Work, kind: AnyStep, acting: Acting): Promise<Looked> {
+async function adopt(work: Work, kind: AnyStep, acting: Acting): Promise<Looked | Proven> {
   const { step, visit, context } = work;
   const asked = await ask(work, kind, acting);
   const probed: ProbeReport =
@@ -215,14 +245,11 @@ function wait(work: Work, { message = "" }: ProbeReport): Looked {
   );
 }
 
-function succeed(work: Work, { message = "", facts, conditions }: ProbeReport): Looked {
-  const { run, step, visit, context, log } = work;
+function succeed({ step, visit, context, log }: Work, report: ProbeReport): Proven {
+  const { message = "" } = report;
   log.say(`step ${step.name} is done${message === "" ? "" : `: ${message}`}`);
-  return save(work, visits.succeeded(visit, context.clock.now(), message), {
-    reason: `${step.name}: done`,
-    after: AT_ONCE,
-    effects: observedOn(run, facts, conditions),
-  });
+  const succeeded = visits.succeeded(visit, context.clock.now(), message);
+  return { type: "proven", visit: succeeded, report, said: log.effects(step.name) };
 }
 
 /** We are being stopped, have lost the lease, or have no database: nothing of that is a failed attempt, and the next look goes on. */
@@ -234,7 +261,9 @@ function isNotOfTheStep(error: unknown, { call }: RunContext): boolean {
 async function failAttempt(work: Work, error: unknown): Promise<Looked> {
   const { run, step, visit, context, log } = work;
   const message = messageOf(error);
-  const isBug = !(error instanceof StepFailure);
+  // What the server itself says of its own (a kubeconfig that cannot be read) is for a person, and no bug.
+  const isForPerson = error instanceof AppError || (error instanceof StepFailure && error.disposition === "intervene");
+  const isBug = !(error instanceof StepFailure || error instanceof AppError);
   // Who did not answer may have heard. Every other failure is an answer.
   const mayHaveActed =
     (work.isActing || visit.resumed || (visit.actingAt !== null && visit.actedAt === null)) && isUnreachable(error);
@@ -243,9 +272,9 @@ async function failAttempt(work: Work, error: unknown): Promise<Looked> {
     step,
     {
       message,
-      final: isBug || error.disposition !== "retry",
+      final: !(error instanceof StepFailure) || error.disposition !== "retry",
       mayHaveActed,
-      needsPerson: isBug || error.disposition === "intervene",
+      needsPerson: isBug || isForPerson,
     },
     context.clock.now(),
   );
@@ -258,7 +287,7 @@ async function failAttempt(work: Work, error: unknown): Promise<Looked> {
   const residue = isFinal && left !== null ? [left] : [];
   if (isBug) {
     const failure = { code: "PANIC", retryable: false, step: step.name } as const;
-    const steps = stepsWith(run, after);
+    const steps = stepsWith(run, after).map(stepJson);
     return endRun(run, "FAILED", context, log, { message: `${step.name}: ${message}`, failure, steps, residue });
   }
   return save(work, after, {
@@ -283,18 +312,14 @@ async function takeBackAttempt(work: Work, isOpen: boolean): Promise<string | nu
 interface Saved {
   readonly reason: string;
   readonly after: Duration;
-  readonly effects?: readonly Effect[];
   readonly residue?: readonly string[];
 }
-
-const stepsWith = (run: RunThing, visit: StepStatus): JsonObject[] =>
-  [...run.facts.steps.filter(({ name }) => name !== visit.name), visit].map(stepJson);
 
 /** A look that changed nothing and said nothing writes no event; one that only said something does, so that followers hear it. */
 function save(
   { run, step, visit, log }: Work,
   after: StepStatus,
-  { reason, after: pause, effects = [], residue = [] }: Saved,
+  { reason, after: pause, residue = [] }: Saved,
 ): Looked {
   const said = log.effects(step.name);
   const known = run.facts.steps.find(({ name }) => name === visit.name);
@@ -302,11 +327,11 @@ function save(
   return waitFor(reason, pause, {
     ...(isNews && {
       facts: {
-        steps: stepsWith(run, after),
+        steps: stepsWith(run, after).map(stepJson),
         ...(residue.length > 0 && { residue: [...run.facts.residue, ...residue] }),
       },
     }),
-    effects: [...effects, ...said],
+    effects: said,
   });
 }
 
@@ -325,19 +350,11 @@ async function cancel(run: RunThing, context: RunContext, log: RunLog): Promise<
   const kept = last === visit && left === null ? { toTakeBack: null } : {};
   return endRun(run, "CANCELED", context, log, {
     residue: [earlier, left, stays].filter((one) => one !== null),
-    ...(last && isOpen && { steps: stepsWith(run, { ...visits.canceled(last, context.clock.now()), ...kept }) }),
+    ...(last &&
+      isOpen && {
+        steps: stepsWith(run, { ...visits.canceled(last, context.clock.now()), ...kept }).map(stepJson),
+      }),
   });
-}
-
-/** What a step saw of its machine, told to the machine. */
-function observedOn(
-  run: RunThing,
-  facts: JsonObject | undefined,
-  conditions: readonly ObservedCondition[] | undefined,
-): Effect[] {
-  if (facts === undefined && conditions === undefined) return [];
-  const observed = (conditions ?? []).map((condition) => ({ ...condition }));
-  return [{ type: "observe", kind: "machine", id: run.machine.id, facts: facts ?? {}, observed }];
 }
 
 function pollAfter({ actedAt, attemptStartedAt }: StepStatus, clock: Clock): Duration {

@@ -69,6 +69,15 @@ describe("what an attempt has of the one before", () => {
     ]);
   });
 
+  test("resume takes back first what the last attempt left, when it was to begin anew", () => {
+    const between = { ...failed, evidence: null, toTakeBack: { seen: 2 } };
+    expect(inheritFrom([proven, between], "resume")).toMatchObject({
+      steps: [{ name: proven.name }],
+      takeBackFirst: { step: "two", evidence: { seen: 2 } },
+    });
+    expect(inheritFrom([proven, between], "adopt").takeBackFirst).toBeNull();
+  });
+
   test("adopt looks by the same evidence, and has nothing to take back", () => {
     const { steps } = inheritFrom([proven, failed], "adopt");
     expect(steps.at(-1)).toMatchObject({ name: "two", resumed: true, evidence: { seen: 2 }, toTakeBack: null });

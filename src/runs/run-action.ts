@@ -48,7 +48,10 @@ export function inheritFrom(previous: readonly StepStatus[], action: NextAttempt
       return { steps: proven, takeBackFirst: leftOver(unfinished, unfinished?.toTakeBack) };
     case "resume":
     case "adopt": {
-      if (unfinished?.evidence == null) return { steps: proven, takeBackFirst: null };
+      if (unfinished?.evidence == null) {
+        const left = action === "adopt" ? null : leftOver(unfinished, unfinished?.toTakeBack);
+        return { steps: proven, takeBackFirst: left };
+      }
       const known = resumed(unfinished);
       // Who only looks has nothing to take back either, however it ends.
       const visit = action === "adopt" ? { ...known, toTakeBack: null } : known;

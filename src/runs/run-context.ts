@@ -2,6 +2,7 @@ import type { CallContext } from "../capabilities/call.ts";
 import type { Capabilities, Provider } from "../capabilities/provider.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { StepFailure } from "../kernel/errors.ts";
+import type { Machine } from "../lifecycles/machine/machine.ts";
 import type { BegunActions } from "./begun-actions.ts";
 import type { RunThing } from "./lifecycle.ts";
 import type { Step } from "./plan.ts";
@@ -15,7 +16,7 @@ export interface RunContext {
   readonly steps: ReadonlyMap<string, AnyStep>;
   /** The provider of the run's machine. */
   readonly provider: Provider;
-  readonly targets: StepTargets;
+  targetsOf(machine: Machine): StepTargets;
   /** Names this process: only the one that announced an action can know that it has not begun. */
   readonly instance: string;
   /** What this process has begun. */
@@ -23,7 +24,8 @@ export interface RunContext {
 }
 
 /** What a step of the run works with. */
-export function stepContext(run: RunThing, step: Step, { provider, targets, call }: RunContext, log: RunLog) {
+export function stepContext(run: RunThing, step: Step, { provider, targetsOf, call }: RunContext, log: RunLog) {
+  const targets = targetsOf(run.machine);
   return {
     payload: step.payload,
     machine: run.machine,
@@ -32,6 +34,7 @@ export function stepContext(run: RunThing, step: Step, { provider, targets, call
     call,
     log: log.say,
     params: run.params,
+    basis: run.basis,
   };
 }
 

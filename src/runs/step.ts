@@ -49,6 +49,8 @@ export interface StepContext<P, C extends Capability = Capability, U extends Cap
   readonly log: StepLog;
   /** What the caller of StartRun gave. */
   readonly params: Readonly<Record<string, string>>;
+  /** Grows with what is written of the run: what a look said is kept only if it did. */
+  readonly basis: number;
 }
 
 /** Once the intent is persisted, its evidence goes along. */

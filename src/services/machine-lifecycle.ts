@@ -107,10 +107,18 @@ async function moveMachine(
       ...(comment !== "" && { message: comment }),
       // Whoever says that it is fit has seen to what runs left behind.
       ...(SAYS_FIT.has(verb) && { facts: { residue: [] } }),
+    }).catch((error: unknown) => {
+      throw withNextCommand(error, id);
     });
   });
   return id;
 }
+
+/** The table knows which verbs there are, but no commands: those that help in this phase are explained. */
+const withNextCommand = (error: unknown, id: MachineId): unknown =>
+  error instanceof AppError && error.kind === "failed_precondition" && error.detail.next === undefined
+    ? new AppError(error.kind, error.message, { ...error.detail, next: `millwright explain machine ${id}` })
+    : error;
 
 const LONGEST_COMMENT = 1_024;
 

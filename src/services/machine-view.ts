@@ -4,11 +4,11 @@ import { parseMachineId } from "../kernel/ids.ts";
 import { holds } from "../lifecycles/machine/conditions.ts";
 import { type Banner, bannersOf, effectiveState } from "../lifecycles/machine/effective-state.ts";
 import { type MachinePhase, sshAddressOf } from "../lifecycles/machine/machine.ts";
-import { type Claim, list as listClaims } from "../store/claims.ts";
+import type { Claim } from "../store/claims.ts";
 import type { Database } from "../store/database.ts";
 import { listMachines, MACHINE_FILTER_FIELDS, type MachineRecord } from "../store/machines.ts";
 import type { ServiceDeps } from "./deps.ts";
-import { machineKey, unknownMachine } from "./machines.ts";
+import { unknownMachine } from "./machines.ts";
 import { checkPageSize, cutPage, type Page, parsePageToken } from "./paging.ts";
 
 export type { Condition } from "../lifecycles/machine/conditions.ts";
@@ -29,29 +29,21 @@ export interface MachineView {
   readonly sshMovedTo: string;
 }
 
-/** Puts claims beside the machines: one query, however many there are. */
-async function viewMachines(deps: ServiceDeps, machines: readonly MachineRecord[]): Promise<MachineView[]> {
-  const claims = await listClaims(
-    deps.db,
-    machines.map(({ id }) => machineKey(id)),
-  );
-  const granted = new Map(claims.filter(({ grantedAt }) => grantedAt !== null).map((claim) => [claim.thing.id, claim]));
-  return machines.map((machine) => {
-    const phase = machine.state.name as MachinePhase;
-    return {
-      machine,
+function viewOf(machine: MachineRecord): MachineView {
+  const phase = machine.state.name as MachinePhase;
+  return {
+    machine,
+    phase,
+    effectiveState: effectiveState({
       phase,
-      effectiveState: effectiveState({
-        phase,
-        runIsActive: machine.activeRunId !== null,
-        inCustomerCluster: holds(machine.conditions, "InCustomerCluster"),
-      }),
-      banners: bannersOf(machine.conditions),
-      waitingFor: machine.outcome?.reason ?? machine.runWaitsFor ?? "",
-      claim: granted.get(machine.id) ?? null,
-      sshMovedTo: movedTo(machine),
-    };
-  });
+      runIsActive: machine.activeRunId !== null,
+      inCustomerCluster: holds(machine.conditions, "InCustomerCluster"),
+    }),
+    banners: bannersOf(machine.conditions),
+    waitingFor: machine.outcome?.reason ?? machine.runWaitsFor ?? "",
+    claim: machine.claim,
+    sshMovedTo: movedTo(machine),
+  };
 }
 
 function movedTo(machine: MachineRecord): string {
@@ -62,7 +54,7 @@ function movedTo(machine: MachineRecord): string {
 type Reader = Batcher<string, MachineView | undefined>;
 const readers = new WeakMap<Database, Reader>();
 
-/** Those who ask for a machine while others are being answered are answered together: two statements for all of them. */
+/** Those who ask for a machine while others are being answered are answered together: one statement for all of them. */
 function readerOf(deps: ServiceDeps): Reader {
   const known = readers.get(deps.db);
   if (known) return known;
@@ -70,7 +62,7 @@ function readerOf(deps: ServiceDeps): Reader {
     most: 200,
     atOnce: 4,
     async run(ids) {
-      const views = await viewMachines(deps, await listMachines(deps.db, { ids: [...new Set(ids)] }));
+      const views = (await listMachines(deps.db, { ids: [...new Set(ids)] })).map(viewOf);
       const byId = new Map<string, MachineView>(views.map((view) => [view.machine.id, view]));
       return ids.map((id) => byId.get(id));
     },
@@ -100,5 +92,5 @@ export async function pageMachines(deps: ServiceDeps, request: MachineListReques
   const after = parsePageToken(deps.secrets, request.pageToken, query, 1)?.[0];
   const machines = await listMachines(deps.db, { filter, limit: size + 1, ...(after !== undefined && { after }) });
   const { items, nextPageToken } = cutPage(deps.secrets, machines, size, query, ({ id }) => [id]);
-  return { items: await viewMachines(deps, items), nextPageToken };
+  return { items: items.map(viewOf), nextPageToken };
 }

@@ -4,11 +4,12 @@ import type { Step } from "../runs/plan.ts";
 import { phaseOnSuccess } from "../runs/run-end.ts";
 import { list as listClaims } from "../store/claims.ts";
 import type { Queryable } from "../store/database.ts";
+import { machineStore } from "../store/machines.ts";
 import { readStepDurations } from "../store/step-durations.ts";
 import { machineKey } from "./machines.ts";
 import { findPlan } from "./plans.ts";
 import { checkMachineId, chooseRun, findMomentConflicts, needsOf } from "./run-checks.ts";
-import { findUnknownReferences } from "./run-references.ts";
+import { findReferences, unknownReferences } from "./run-references.ts";
 import type { RunDeps, StartRun } from "./runs.ts";
 
 export interface PreviewedStep {
@@ -38,7 +39,14 @@ export interface RunPreview {
 export async function previewRun(deps: RunDeps, input: Omit<StartRun, "requestId">): Promise<RunPreview> {
   const { db } = deps;
   const machineId = checkMachineId(input.machineId);
-  const { machine, plan } = await chooseRun(db, { ...input, machineId }, { steps: deps.steps, findPlan });
+  const { machine, plan } = await chooseRun(
+    { ...input, machineId },
+    {
+      steps: deps.steps,
+      findPlan: (id) => findPlan(db, id),
+      findMachine: async (id) => (await machineStore.load(db, [id])).things[0],
+    },
+  );
   const can: ReadonlySet<string> = deps.capabilitiesOf(machine.spec);
   const durationOf = await readStepDurations(db, { planId: plan.planId, provider: machine.spec.provider });
   const steps = plan.steps.map((step) => ({
@@ -47,10 +55,8 @@ export async function previewRun(deps: RunDeps, input: Omit<StartRun, "requestId
     reboots: deps.steps.get(step.kind)?.reboots ?? false,
     expectedDuration: durationOf(step),
   }));
-  const refusals = [
-    ...(await findMomentConflicts(db, machine)),
-    ...(await findUnknownReferences(db, deps, { machine, plan })),
-  ];
+  const known = await findReferences(db, deps, [{ machine, plan }]);
+  const refusals = [...findMomentConflicts(machine), ...unknownReferences(known, deps, { machine, plan })];
   return {
     planId: plan.planId,
     steps,

@@ -15,7 +15,7 @@ import type { ServiceDeps } from "./deps.ts";
 import { doneBy } from "./initiator.ts";
 import { checkCapabilities, checkMoment } from "./run-checks.ts";
 import { checkRunRequestId, createRun, findRepeated, fingerprintOf, newRunId } from "./run-creation.ts";
-import { checkReferences } from "./run-references.ts";
+import { checkReferences, findReferences } from "./run-references.ts";
 import { getRun, type RunDeps } from "./runs.ts";
 
 const KIND = "run";
@@ -53,7 +53,7 @@ export async function startNextAttempt(
     await checkLatest(tx, previous, action);
     checkPhase(previous, action);
     const machine = await loadMachine(tx, machineId);
-    await checkMoment(tx, machine);
+    checkMoment(machine);
     const inherited = inheritFrom(previous.steps, action);
     const carried = new Set(inherited.steps.filter(({ carriedOver }) => carriedOver).map(({ name }) => name));
     const remaining = { ...previous.plan, steps: previous.plan.steps.filter(({ name }) => !carried.has(name)) };
@@ -150,9 +150,8 @@ async function chooseScripts(
   deps: RunDeps,
   { previous, machine, remaining, action, takeNewScripts }: ScriptChoice,
 ): Promise<Readonly<Record<string, string>>> {
-  const now = await checkReferences(tx, deps, { machine, plan: remaining }).catch((error: unknown) => {
-    throw withoutPlanField(error);
-  });
+  const run = { machine, plan: remaining };
+  const now = checkStillThere(await findReferences(tx, deps, [run]), deps, run);
   if (!ACTION_RULES[action].carriesProven) return now;
   const frozen = await getFrozenScripts(tx, previous.id);
   const changed = Object.keys(now).find((ref) => frozen[ref] !== undefined && frozen[ref] !== now[ref]);
@@ -166,11 +165,15 @@ async function chooseScripts(
 }
 
 /** Here nobody named a plan: what is missing is missing now, and was there when the job began. */
-function withoutPlanField(error: unknown): unknown {
-  if (!(error instanceof AppError) || error.detail.field !== "plan_id") return error;
-  const { next } = error.detail;
-  const message = error.message.replace(/^plan_id: /, "");
-  return new AppError("failed_precondition", message, next === undefined ? {} : { next });
+function checkStillThere(...given: Parameters<typeof checkReferences>): Readonly<Record<string, string>> {
+  try {
+    return checkReferences(...given);
+  } catch (error) {
+    if (!(error instanceof AppError) || error.detail.field !== "plan_id") throw error;
+    const { next } = error.detail;
+    const message = error.message.replace(/^plan_id: /, "");
+    throw new AppError("failed_precondition", message, next === undefined ? {} : { next });
+  }
 }
 
 /** Says that people take over. Saying it again is harmless; with another comment, the newer one stands. */

@@ -6,9 +6,6 @@ import type { Plan, Step } from "../runs/plan.ts";
 import { resolvePlan } from "../runs/resolve-plan.ts";
 import { chooseRunType, type RunType } from "../runs/run-types.ts";
 import { capabilitiesFor } from "../runs/step.ts";
-import type { Queryable } from "../store/database.ts";
-import { machineStore } from "../store/machines.ts";
-import { listRuns } from "../store/runs.ts";
 import type { RunDeps, StartRun } from "./runs.ts";
 
 /** What StartRun and PreviewRun find in the same order, so that a preview refuses exactly what a start would. */
@@ -18,6 +15,20 @@ export function checkMachineId(text: string): string {
   return parseMachineId(text, "machine_id");
 }
 
+const PARAM_LIMITS = { entries: 64, nameLength: 128, valueLength: 16_384 } as const;
+
+/** They are frozen into the run, and travel with everything that is told of it. */
+function checkParams(params: Readonly<Record<string, string>>): void {
+  const refuse = (field: string, why: string) => new AppError("invalid_argument", `${field}: ${why}`, { field });
+  const entries = Object.entries(params);
+  const { entries: most, nameLength, valueLength } = PARAM_LIMITS;
+  if (entries.length > most) throw refuse("params", `must have at most ${most} entries, got ${entries.length}`);
+  for (const [name, value] of entries) {
+    if (name.length > nameLength) throw refuse("params", `names must have at most ${nameLength} characters`);
+    if (value.length > valueLength) throw refuse(`params.${name}`, `must have at most ${valueLength} characters`);
+  }
+}
+
 export interface ChosenRun {
   readonly type: RunType | "";
   readonly machine: Machine;
@@ -25,37 +36,37 @@ export interface ChosenRun {
   readonly plan: Plan;
 }
 
-/** Type, then plan, then machine: the first that is wrong is the answer. Who starts a run finds the plan under its lock. */
-export async function chooseRun<Db extends Queryable>(
-  db: Db,
-  input: Omit<StartRun, "requestId">,
-  { steps, findPlan }: Pick<RunDeps, "steps"> & { readonly findPlan: (db: Db, id: string) => Promise<Plan> },
-): Promise<ChosenRun> {
+/** Where a run to be is looked up. Who starts one finds the plan, and the machine, under its lock. */
+export interface RunSources extends Pick<RunDeps, "steps"> {
+  findPlan(id: string): Promise<Plan>;
+  findMachine(id: string): Promise<Machine | undefined>;
+}
+
+/** Type, then plan, then machine: the first that is wrong is the answer. */
+export async function chooseRun(input: Omit<StartRun, "requestId">, sources: RunSources): Promise<ChosenRun> {
   const { type, planId } = chooseRunType(input);
-  const plan = await findPlan(db, planId);
-  const [machine] = (await machineStore.load(db, [input.machineId])).things;
+  checkParams(input.params);
+  const plan = await sources.findPlan(planId);
+  const machine = await sources.findMachine(input.machineId);
   if (!machine)
     throw new AppError("not_found", `machine ${input.machineId} does not exist`, { next: "millwright machine list" });
-  return { type, machine, plan: resolvePlan(plan, { machine, params: input.params, steps }) };
+  return { type, machine, plan: resolvePlan(plan, { machine, params: input.params, steps: sources.steps }) };
 }
 
 /** Why the machine cannot have a run at this moment; what StartRun would answer is the first. */
-export async function findMomentConflicts(db: Queryable, machine: Machine): Promise<AppError[]> {
-  const retired =
-    machine.state.name === "RETIRED"
-      ? [new AppError("failed_precondition", `machine ${machine.id} is RETIRED: nothing can be done with it`)]
-      : [];
-  const active = (await listRuns(db, { machineId: machine.id, activeOnly: true })).map(
-    ({ id }) =>
-      new AppError("failed_precondition", `machine ${machine.id} has an active run, ${id}: wait for it or cancel it`, {
-        next: `millwright run show ${id}`,
-      }),
-  );
-  return [...retired, ...active];
+export function findMomentConflicts({ id, state, activeRunId }: Machine): AppError[] {
+  const conflicts: AppError[] = [];
+  if (state.name === "RETIRED")
+    conflicts.push(new AppError("failed_precondition", `machine ${id} is RETIRED: nothing can be done with it`));
+  if (activeRunId !== null) {
+    const why = `machine ${id} has an active run, ${activeRunId}: wait for it or cancel it`;
+    conflicts.push(new AppError("failed_precondition", why, { next: `millwright run show ${activeRunId}` }));
+  }
+  return conflicts;
 }
 
-export async function checkMoment(db: Queryable, machine: Machine): Promise<void> {
-  const [conflict] = await findMomentConflicts(db, machine);
+export function checkMoment(machine: Machine): void {
+  const [conflict] = findMomentConflicts(machine);
   if (conflict) throw conflict;
 }
 

@@ -5,9 +5,9 @@ import { stepJson } from "../runs/lifecycle.ts";
 import type { Plan } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import type { Inheritance, NextAttempt } from "../runs/run-action.ts";
-import { create } from "../store/create.ts";
+import { createAll, type NewThing } from "../store/create.ts";
 import type { Transaction } from "../store/database.ts";
-import { findByRequest } from "../store/runs.ts";
+import { findByRequests } from "../store/runs.ts";
 import { storeOf } from "../store/things.ts";
 import type { Caller } from "./caller.ts";
 import type { ServiceDeps } from "./deps.ts";
@@ -37,9 +37,14 @@ export interface RunRequest {
 
 /** The run that the same request made before; the caller holds the machine's lock. */
 export async function findRepeated(tx: Transaction, request: RunRequest): Promise<string | undefined> {
-  const { machineId, requestId, fingerprint } = request;
-  const known = await findByRequest(tx, machineId, requestId);
-  if (known === undefined || known.fingerprint === fingerprint) return known?.id;
+  const [made] = await findByRequests(tx, [request]);
+  return made && sameRequest(made, request);
+}
+
+/** The run that was made under the request's id, unless it was asked for in another way. */
+export function sameRequest(known: { readonly id: string; readonly fingerprint: string }, request: RunRequest): string {
+  const { requestId, fingerprint } = request;
+  if (known.fingerprint === fingerprint) return known.id;
   throw new AppError(
     "already_exists",
     `request_id: ${requestId} started run ${known.id}, which was asked for in another way; choose a new one`,
@@ -59,12 +64,16 @@ export interface NewRun extends RunRequest {
 
 /** The caller holds the locks of the machine and of the run. */
 export async function createRun(tx: Transaction, deps: ServiceDeps, caller: Caller, run: NewRun): Promise<void> {
+  const { next } = run;
+  const why = next && { reason: `${next.action} of ${next.of.id}` };
+  await createAll(tx, storeOf(deps.stores, "run"), [newThing(caller, run)], { ...doneBy(caller), ...why });
+}
+
+export function newThing(caller: Caller, run: NewRun): NewThing {
   const { plan, next, scripts } = run;
   const { steps, takeBackFirst } = next?.inherited ?? { steps: [], takeBackFirst: null };
-  await create(tx, storeOf(deps.stores, "run"), {
+  return {
     id: run.id,
-    ...doneBy(caller),
-    ...(next && { reason: `${next.action} of ${next.of.id}` }),
     row: {
       machine_id: run.machineId,
       request_id: run.requestId,
@@ -84,5 +93,5 @@ export async function createRun(tx: Transaction, deps: ServiceDeps, caller: Call
         ...(takeBackFirst !== null && { takeBackFirst: { ...takeBackFirst } }),
       },
     },
-  });
+  };
 }

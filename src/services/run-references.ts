@@ -26,8 +26,8 @@ interface RunOn {
  * Refuses a plan that names a cluster, an image or a script that is not there: a run would find out only after it has changed
  * the machine. Returns the digests of its scripts by their names, to be frozen into the run.
  */
-export async function checkReferences(db: Queryable, deps: ReferenceDeps, run: RunOn): Promise<Record<string, string>> {
-  const [missing] = await findUnknownReferences(db, deps, run);
+export function checkReferences(known: KnownReferences, deps: ReferenceDeps, run: RunOn): Record<string, string> {
+  const [missing] = unknownReferences(known, deps, run);
   if (missing) throw missing;
   const scripts = referencesOf(deps, run).filter(({ kind }) => kind === "script");
   return Object.fromEntries(scripts.map(({ ref }) => [ref, deps.runbooks.find(ref)?.digest ?? ""]));
@@ -42,21 +42,33 @@ const referencesOf = ({ steps }: ReferenceDeps, { machine, plan }: RunOn): Named
     })),
   );
 
-/** One refusal for each that is not there, in the order of the steps. */
-export async function findUnknownReferences(db: Queryable, deps: ReferenceDeps, run: RunOn): Promise<AppError[]> {
-  const { runbooks } = deps;
-  const named = referencesOf(deps, run);
-  const refs = (kind: Reference["kind"]) => named.filter((one) => one.kind === kind).map(({ ref }) => ref);
+export type KnownReferences = Readonly<Record<Reference["kind"], ReadonlySet<string>>>;
+
+/** Of all that the plans name, what is there: two queries however many runs there are. */
+export async function findReferences(
+  db: Queryable,
+  deps: ReferenceDeps,
+  runs: readonly RunOn[],
+): Promise<KnownReferences> {
+  const named = runs.flatMap((run) => referencesOf(deps, run));
+  const refs = (kind: Reference["kind"]) => [
+    ...new Set(named.filter((one) => one.kind === kind).map(({ ref }) => ref)),
+  ];
   const [clusters, images] = [refs("cluster"), refs("image")];
-  const known = {
+  return {
     cluster: new Set(
       clusters.length === 0 ? [] : (await listClusters(db, { names: clusters })).map(({ name }) => name),
     ),
     image: new Set(images.length === 0 ? [] : (await listImages(db, { names: images })).map(({ name }) => name)),
-    script: new Set(runbooks.refs),
+    script: new Set(deps.runbooks.refs),
   };
-  return named.filter(({ kind, ref }) => !known[kind].has(ref)).map((missing) => unknown(missing, runbooks.refs));
 }
+
+/** One refusal for each that is not there, in the order of the steps. */
+export const unknownReferences = (known: KnownReferences, deps: ReferenceDeps, run: RunOn): AppError[] =>
+  referencesOf(deps, run)
+    .filter(({ kind, ref }) => !known[kind].has(ref))
+    .map((missing) => unknown(missing, deps.runbooks.refs));
 
 function unknown({ step, kind, ref }: Named, scripts: readonly string[]): AppError {
   const what = `plan_id: step ${step} names the ${kind} ${JSON.stringify(ref)}, which is not there`;

@@ -3,22 +3,21 @@ import { AppError } from "../kernel/errors.ts";
 import type { MachineSpec } from "../lifecycles/machine/machine.ts";
 import { isActive, type Run } from "../runs/run.ts";
 import { recordChange } from "../store/changes.ts";
-import type { Transaction } from "../store/database.ts";
 import { announce } from "../store/journal.ts";
 import { lockThings } from "../store/locks.ts";
 import { type LogRow, listLogs } from "../store/run-logs.ts";
-import { listRuns, listRunsWithKeys } from "../store/runs.ts";
+import { listRuns, listRunsWithKeys, type RunKey } from "../store/runs.ts";
 import { storeOf } from "../store/things.ts";
 import * as work from "../store/work.ts";
 import type { Caller } from "./caller.ts";
 import type { ServiceDeps } from "./deps.ts";
 import { doneBy } from "./initiator.ts";
 import { checkPageSize, cutPage, type Page, parsePageToken } from "./paging.ts";
-import { findPlanForRun } from "./plans.ts";
-import { checkCapabilities, checkMachineId, checkMoment, chooseRun } from "./run-checks.ts";
-import { checkRunRequestId, createRun, findRepeated, fingerprintOf, newRunId } from "./run-creation.ts";
+import { checkMachineId } from "./run-checks.ts";
+import { checkRunRequestId, fingerprintOf, newRunId } from "./run-creation.ts";
 import { concerns, parseRunFilter, type RunFilter, runCondition } from "./run-filter.ts";
-import { checkReferences, type ReferenceDeps } from "./run-references.ts";
+import type { ReferenceDeps } from "./run-references.ts";
+import { startWithOthers } from "./run-starts.ts";
 import type { EventSource } from "./watch.ts";
 
 export { jobStateOf } from "../runs/job-state.ts";
@@ -26,7 +25,6 @@ export { currentStep, type Run, type RunPhase, type StepState, type StepStatus }
 export type { LogRow } from "../store/run-logs.ts";
 
 const KIND = "run";
-const machineKey = (id: string) => ({ kind: "machine", id });
 
 /** What the server can do for a run: the kinds of steps, the scripts, and what the provider of a machine can. */
 export interface RunDeps extends ServiceDeps, ReferenceDeps {
@@ -42,48 +40,14 @@ export interface StartRun {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/**
- * Starts a run, or returns the one that the same request started before, under any race: the machine is locked, and the database
- * holds one run a request and one active run a machine.
- */
+/** Starts a run, or returns the one that the same request started before, under any race. */
 export async function startRun(deps: RunDeps, caller: Caller, input: StartRun): Promise<Run> {
-  checkRunRequestId(input.requestId);
+  const { requestId, type, planId, params } = input;
+  checkRunRequestId(requestId);
   const machineId = checkMachineId(input.machineId);
-  const { type, planId, params } = input;
   const fingerprint = fingerprintOf([type, planId, Object.entries(params).sort()]);
-
-  const id = await deps.db.transaction(async (tx) => {
-    await lockThings(tx, [machineKey(machineId)]);
-    const known = await findRepeated(tx, { machineId, requestId: input.requestId, fingerprint });
-    if (known !== undefined) return known;
-    return insertRun(tx, deps, caller, { ...input, machineId, fingerprint });
-  });
-  return getRun(deps, id);
-}
-
-async function insertRun(
-  tx: Transaction,
-  deps: RunDeps,
-  caller: Caller,
-  input: StartRun & { readonly fingerprint: string },
-): Promise<string> {
-  const { type, machine, plan } = await chooseRun(tx, input, { steps: deps.steps, findPlan: findPlanForRun });
-  await checkMoment(tx, machine);
-  checkCapabilities(deps, machine, plan);
-  const scripts = await checkReferences(tx, deps, { machine, plan });
-  const id = newRunId();
-  await lockThings(tx, [{ kind: KIND, id }]); // nobody else knows it yet, so this cannot wait
-  await createRun(tx, deps, caller, {
-    id,
-    machineId: machine.id,
-    requestId: input.requestId,
-    fingerprint: input.fingerprint,
-    type,
-    plan,
-    params: input.params,
-    scripts,
-  });
-  return id;
+  const run = { machineId, requestId, type, planId, params, fingerprint, id: newRunId(), caller };
+  return startWithOthers(deps, run);
 }
 
 export async function getRun(deps: ServiceDeps, id: string): Promise<Run> {
@@ -116,7 +80,7 @@ export async function cancelRun(deps: ServiceDeps, caller: Caller, id: string): 
   await deps.db.transaction(async (tx) => {
     await lockThings(tx, [{ kind: KIND, id }]);
     const [run] = await listRuns(tx, { ids: [id] });
-    if (!run) throw new AppError("not_found", `run ${id.slice(0, 80)} does not exist`);
+    if (!run) throw new AppError("not_found", `run ${id.slice(0, 80)} does not exist`, { next: "millwright run list" });
     if (run.phase === "CANCELED" || run.cancelRequestedAt !== null) return;
     if (!isActive(run.phase)) {
       throw new AppError(
@@ -170,10 +134,21 @@ export async function* watchRuns(
   }
 }
 
+const SNAPSHOT_PAGE = 200;
+
+/** Page by page, since a fleet may have as many active runs as machines. What changes meanwhile is told after them. */
 async function* snapshots(deps: ServiceDeps, filter: RunFilter, cursor: string): AsyncGenerator<RunEvent> {
-  for (const run of await listRuns(deps.db, { where: runCondition(filter), activeOnly: true })) {
-    yield { at: new Date(), run, message: "snapshot", cursor };
-  }
+  let before: RunKey | undefined;
+  do {
+    const page = await listRunsWithKeys(deps.db, {
+      where: runCondition(filter),
+      activeOnly: true,
+      limit: SNAPSHOT_PAGE,
+      ...(before && { before }),
+    });
+    for (const { run } of page) yield { at: new Date(), run, message: "snapshot", cursor };
+    before = page.length < SNAPSHOT_PAGE ? undefined : page.at(-1)?.key;
+  } while (before !== undefined);
 }
 
 const LOG_PAGE = 500;
@@ -186,7 +161,7 @@ export async function* streamRunLogs(
   signal: AbortSignal,
 ): AsyncGenerator<LogRow> {
   await getRun(deps, query.runId);
-  let after = query.after;
+  let after = Math.min(query.after, Number.MAX_SAFE_INTEGER); // beyond it the database knows no number
   const drain = async function* (): AsyncGenerator<LogRow> {
     for (;;) {
       const rows = await listLogs(deps.db, query.runId, after, LOG_PAGE);

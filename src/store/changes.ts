@@ -58,13 +58,11 @@ export async function recordChanges(
     hot: true,
     text: `update ${store.table} t
         set version = t.version + 1, basis = t.basis + case when i.touches_basis then 1 else 0 end ${assignments}
-       from unnest($1::text[], $2::boolean[], $3::jsonb[]) as i(id, touches_basis, row)
+       from jsonb_to_recordset($1) as i(id text, touches_basis boolean, row jsonb)
             cross join lateral jsonb_populate_record(null::${store.table}, i.row) as r
       where t.id = i.id returning t.id, t.version`,
     values: [
-      changes.map(({ id }) => id),
-      changes.map(({ touchesBasis = true }) => touchesBasis),
-      changes.map(({ set }) => toJsonText(set)),
+      toJsonText(changes.map(({ id, touchesBasis = true, set }) => ({ id, touches_basis: touchesBasis, row: set }))),
     ],
   });
   if (rows.length === 0) return new Set();

@@ -44,13 +44,13 @@ export async function createAll(
   const inserted = await tx.query<{ id: string; version: number }>({
     hot: true,
     text: `insert into ${store.table} (${["id", "state", "version", "basis", ...columns].join(", ")})
-     select ${["i.id", "$3", "c.version", "c.version", ...columns.map((column) => `r.${column}`)].join(", ")}
-       from unnest($1::text[], $2::jsonb[]) as i(id, row)
+     select ${["i.id", "$2", "c.version", "c.version", ...columns.map((column) => `r.${column}`)].join(", ")}
+       from jsonb_to_recordset($1) as i(id text, row jsonb)
             cross join lateral jsonb_populate_record(null::${store.table}, i.row) as r
-            cross join lateral (select 1 + coalesce((select j.version from journal j where j.kind = $4 and j.id = i.id
+            cross join lateral (select 1 + coalesce((select j.version from journal j where j.kind = $3 and j.id = i.id
                                   order by j.epoch desc, j.xid desc, j.seq desc limit 1), 0) as version) as c
      ${ifMissing ? "on conflict (id) do nothing" : ""} returning id, version`,
-    values: [things.map(({ id }) => id), things.map(({ row }) => toJsonText(row)), initial, kind],
+    values: [toJsonText(things.map(({ id, row }) => ({ id, row }))), initial, kind],
   });
   if (inserted.length === 0) return new Set();
   failPoint("create:inserted", [{ kind }]);

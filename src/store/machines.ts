@@ -16,6 +16,7 @@ import {
   type MachineFacts,
   type MachineSpec,
 } from "../lifecycles/machine/machine.ts";
+import type { Claim } from "./claims.ts";
 import type { Queryable } from "./database.ts";
 import { type FilterColumns, filterSql } from "./filter-sql.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "./state-columns.ts";
@@ -28,6 +29,8 @@ export interface MachineRecord extends Machine {
   readonly lastRunId: string | null;
   /** What its active run waits for. */
   readonly runWaitsFor: string | null;
+  /** Who works on it. */
+  readonly claim: Claim | null;
   /** As they were given, so that what is read can be handed in again. */
   readonly given: GivenEndpoints;
 }
@@ -237,6 +240,11 @@ interface RecordRow extends MachineRow {
   created_at: Date;
   last_run_id: string | null;
   run_waits_for: string | null;
+  holder_kind: string | null;
+  holder_id: string | null;
+  claim_reason: string | null;
+  requested_at: Date | null;
+  granted_at: Date | null;
 }
 
 /** Machines that satisfy the query, in the order of their ids. */
@@ -254,8 +262,10 @@ export function machinesSql({ filter = [], ids, after, limit }: MachineQuery): [
   if (after !== undefined) where.push(`t.id > $${values.push(after)}`);
   return [
     `select ${COLUMNS}, t.created_at, t.last_run_id,
-            case when r.outcome ->> 'type' = 'waiting' then r.outcome ->> 'reason' end as run_waits_for
+            case when r.outcome ->> 'type' = 'waiting' then r.outcome ->> 'reason' end as run_waits_for,
+            c.holder_kind, c.holder_id, c.reason as claim_reason, c.requested_at, c.granted_at
        from machines t left join runs r on r.id = t.active_run_id
+            left join claims c on c.thing_kind = 'machine' and c.thing_id = t.id and c.granted_at is not null
       where ${where.join(" and ")} order by t.id ${limit === undefined ? "" : `limit ${Math.floor(limit)}`}`,
     values,
   ];
@@ -279,12 +289,24 @@ function parseRecord(row: RecordRow): MachineRecord {
   }
 }
 
+const claimOf = ({ id, holder_kind: kind, holder_id: holder, ...row }: RecordRow): Claim | null =>
+  kind === null || holder === null || row.requested_at === null
+    ? null
+    : {
+        thing: { kind: "machine", id },
+        holder: { kind, id: holder },
+        reason: row.claim_reason ?? "",
+        requestedAt: row.requested_at,
+        grantedAt: row.granted_at,
+      };
+
 function parseReadable(row: RecordRow): MachineRecord {
   return {
     ...parseMachine(row),
     createdAt: row.created_at,
     lastRunId: row.last_run_id,
     runWaitsFor: row.run_waits_for,
+    claim: claimOf(row),
     given: {
       ssh: row.ssh_endpoint ?? "",
       sshHostKey: row.ssh_host_key,

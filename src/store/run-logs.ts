@@ -79,6 +79,15 @@ export interface LogRow {
   readonly data: Buffer;
 }
 
+/** The newest pieces that a step wrote to its error stream, the newest first. */
+export async function listLastErrors(db: Queryable, runId: string, step: string, limit: number): Promise<string[]> {
+  const rows = await db.query<Pick<LogRow, "data">>(
+    `select data from run_logs where run_id = $1 and step = $2 and stream = 'stderr' order by seq desc limit ${Math.floor(limit)}`,
+    [runId, step],
+  );
+  return rows.map(({ data }) => data.toString("utf8"));
+}
+
 export async function listLogs(db: Queryable, runId: string, after: number, limit: number): Promise<LogRow[]> {
   return db.query<LogRow>(
     `select seq, at, step, stream, data from run_logs where run_id = $1 and seq > $2 order by seq limit ${Math.floor(limit)}`,

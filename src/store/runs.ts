@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Json } from "../kernel/lifecycle.ts";
+import type { JsonObject } from "../kernel/lifecycle.ts";
 import { type RunFacts, type RunThing, runLifecycle } from "../runs/lifecycle.ts";
 import type { Plan } from "../runs/plan.ts";
 import { isActive, RUN_ACTIONS, RUN_ERROR_CODES, RUN_PHASES, type Run, STEP_STATES } from "../runs/run.ts";
@@ -10,8 +10,11 @@ import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "./state-col
 import type { Loaded, ThingStore } from "./things.ts";
 
 const date = z.coerce.date().nullable().default(null);
-const json: z.ZodType<Json> = z.json();
-const evidence = z.record(z.string(), json).nullable();
+/** What a column of JSON holds is JSON; that it is an object is all there is to check, and runs are loaded at every look. */
+const jsonObject = z.custom<JsonObject>(
+  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+);
+const evidence = jsonObject.nullable();
 const stepFields = z.object({
   name: z.string(),
   kind: z.string(),
@@ -54,10 +57,7 @@ const factsSchema = z.object({
     .nullable()
     .default(null),
   residue: z.array(z.string()).default([]),
-  takeBackFirst: z
-    .object({ step: z.string(), evidence: z.record(z.string(), json) })
-    .nullable()
-    .default(null),
+  takeBackFirst: z.object({ step: z.string(), evidence: jsonObject }).nullable().default(null),
 });
 const planSchema = z.object({
   planId: z.string(),
@@ -68,7 +68,7 @@ const planSchema = z.object({
       kind: z.string(),
       timeoutSeconds: z.number(),
       maxRetries: z.number(),
-      payload: z.record(z.string(), json),
+      payload: jsonObject,
     }),
   ),
 });
@@ -217,18 +217,17 @@ export async function listRunsWithKeys(
   return rows.map((row) => ({ run: parseRun(row), key: { createdAt: row.created_key, id: row.id } }));
 }
 
-/** The run that the request made, and what it asked for. */
-export async function findByRequest(
+/** The runs that requests made, and what they asked for. */
+export async function findByRequests(
   db: Queryable,
-  machineId: string,
-  requestId: string,
-): Promise<{ readonly id: string; readonly fingerprint: string } | undefined> {
-  const [row] = await db.query<{ id: string; fingerprint: string }>({
+  requests: readonly { readonly machineId: string; readonly requestId: string }[],
+): Promise<{ readonly id: string; readonly machineId: string; readonly fingerprint: string }[]> {
+  return db.query({
     hot: true,
-    text: "select id, fingerprint from runs where machine_id = $1 and request_id = $2",
-    values: [machineId, requestId],
+    text: `select t.id, t.machine_id as "machineId", t.fingerprint from unnest($1::text[], $2::text[]) as r(machine_id, request_id)
+             join runs t using (machine_id, request_id)`,
+    values: [requests.map(({ machineId }) => machineId), requests.map(({ requestId }) => requestId)],
   });
-  return row;
 }
 
 /** The digests of its scripts as they were frozen into the run. */

@@ -39,7 +39,9 @@ export async function readStepDurations(
       group by 1, 2`,
     [planId, provider],
   );
-  const known = new Map(rows.map(({ kind, what, median_ms }) => [`${kind} ${what}`, milliseconds(median_ms)]));
+  const known = new Map(
+    rows.map(({ kind, what, median_ms }) => [`${kind} ${what}`, milliseconds(Math.round(median_ms))]),
+  );
   return ({ kind, payload }) => known.get(`${kind} ${whatOf(payload)}`);
 }
 

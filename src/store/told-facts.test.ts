@@ -4,7 +4,9 @@ import { tellFacts } from "./told-facts.ts";
 
 const lifecycle = { quietFacts: ["heartbeat"], listFacts: ["steps"] };
 const thing = (facts: object): Thing => ({ facts }) as Thing;
-const told = (before: object, patch: JsonObject) => tellFacts(lifecycle, thing(before), patch);
+/** As it is written. */
+const told = (before: object, patch: JsonObject): unknown =>
+  JSON.parse(JSON.stringify(tellFacts(lifecycle, thing(before), patch)));
 
 describe("what the journal tells of facts", () => {
   test("is how they are now and how they were", () => {

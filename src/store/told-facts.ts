@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import type { Json, JsonObject, Lifecycle, Thing } from "../kernel/lifecycle.ts";
 
 /** What an entry of the journal tells of facts that changed: how they are now, and how they were. Empty when nobody would want to be told. */
@@ -23,15 +22,17 @@ export function tellFacts(
 /** Of a list the parts that are new or other than before, and how these were. Parts are told apart by their names. */
 function changedParts(before: Json | undefined, now: Json): { readonly before: Json; readonly now: Json } {
   const known = new Map(partsOf(before).map((part) => [part.name, part]));
-  const changed = partsOf(now).filter((part) => !isDeepStrictEqual(known.get(part.name), part));
-  return {
-    now: changed,
-    before: changed.flatMap((part) => known.get(part.name) ?? []),
-  };
+  const changed = partsOf(now).filter((part) => !isSame(known.get(part.name), part));
+  return { now: changed, before: changed.flatMap((part) => known.get(part.name) ?? []) };
 }
 
-/** As plain JSON: what was loaded may have dates where the journal has their text. */
-function partsOf(list: Json | undefined): JsonObject[] {
-  const plain: unknown = JSON.parse(JSON.stringify(list ?? []));
-  return Array.isArray(plain) ? plain : [];
+/** What was loaded may have dates where the patch has their text, as the journal will. */
+function isSame(before: unknown, now: unknown): boolean {
+  if (before === now) return true;
+  if (before instanceof Date) return before.toISOString() === now;
+  if (typeof before !== "object" || typeof now !== "object" || before === null || now === null) return false;
+  const [known, fields] = [before as JsonObject, Object.entries(now)];
+  return fields.length === Object.keys(known).length && fields.every(([name, value]) => isSame(known[name], value));
 }
+
+const partsOf = (list: unknown): JsonObject[] => (Array.isArray(list) ? list : []);

@@ -194,7 +194,7 @@ interface Written {
 }
 
 /** Since when it is so: a thing that fails in ever new ways has been failing all along. */
-const OUTCOME_WITH_SINCE = `case when i.outcome <> 'null'::jsonb then i.outcome || jsonb_build_object('since',
+const OUTCOME_WITH_SINCE = `case when i.outcome is not null then i.outcome || jsonb_build_object('since',
         case when (t.outcome ->> 'type' = 'waiting') = (i.outcome ->> 'type' = 'waiting')
              then coalesce(t.outcome -> 'since', to_jsonb(now())) else to_jsonb(now()) end) end`;
 
@@ -217,21 +217,23 @@ async function updateThings(tx: Transaction, store: ThingStore, units: readonly 
       state_since = case when i.moved then now() else t.state_since end,
       facts = t.facts || i.facts,
       outcome = ${OUTCOME_WITH_SINCE} ${requests.join("")}
-     from unnest($1::text[], $2::text[], $3::jsonb[], $4::boolean[], $5::jsonb[], $6::jsonb[], $7::jsonb[])
-          as i(id, state, state_data, moved, facts, outcome, ends)
+     from jsonb_to_recordset($1)
+          as i(id text, state text, state_data jsonb, moved boolean, facts jsonb, outcome jsonb, ends jsonb)
      where t.id = i.id
      returning t.id, t.version`,
-    values: [
-      units.map((unit) => unit.thing.id),
-      units.map((unit) => unit.move?.to ?? unit.thing.state.name),
-      units.map((unit) => toJsonText(unit.move?.carried ?? carriedBy(unit.thing))),
-      units.map((unit) => unit.move !== undefined && unit.move.to !== unit.move.from),
-      units.map((unit) => toJsonText({ ...unit.facts, ...unit.move?.facts })),
-      units.map((unit) => toJsonText(outcomeAfter(unit))),
-      units.map((unit) => toJsonText(endsOf(unit))),
-    ],
+    values: [toJsonText(units.map(columnsAfter))],
   });
 }
+
+const columnsAfter = (unit: Unit) => ({
+  id: unit.thing.id,
+  state: unit.move?.to ?? unit.thing.state.name,
+  state_data: unit.move?.carried ?? carriedBy(unit.thing),
+  moved: unit.move !== undefined && unit.move.to !== unit.move.from,
+  facts: { ...unit.facts, ...unit.move?.facts },
+  outcome: outcomeAfter(unit),
+  ends: endsOf(unit),
+});
 
 async function deleteThings(tx: Transaction, store: ThingStore, units: readonly Unit[]): Promise<Written[]> {
   if (units.length === 0) return [];

@@ -233,19 +233,29 @@ export async function untilNextDue(db: Queryable, kinds: readonly string[]): Pro
   return rows[0]?.wait ?? null;
 }
 
-/** The safety net: wakes things that should be looked at and have no wake-up of their own. */
+/**
+ * The safety net: wakes things that should be looked at and have no wake-up of their own. Those that have ended are named by
+ * nobody here: they are most of what there is in the long run, and are not even read.
+ */
 export async function wakeStranded(
   db: Queryable,
-  thing: { readonly kind: string; readonly table: string; readonly restingStates: readonly string[] },
+  thing: {
+    readonly kind: string;
+    readonly table: string;
+    readonly liveStates: readonly string[];
+    /** Of those: where nobody need look as long as nobody wakes them. */
+    readonly restingStates: readonly string[];
+  },
 ): Promise<number> {
   const rows = await db.query<{ id: string }>(
     `insert into work (kind, id, wake_at)
      select $1, t.id, now() from ${thing.table} t left join work w on w.kind = $1 and w.id = t.id
-      where w.id is null or (w.lease_until is null and w.wake_at = 'infinity' and t.state <> all($2))
+      where t.state = any($3)
+        and (w.id is null or (w.lease_until is null and w.wake_at = 'infinity' and t.state <> all($2)))
       order by t.id
      on conflict (kind, id) do update set wake_at = ${WOKEN}
      returning id`,
-    [thing.kind, thing.restingStates],
+    [thing.kind, thing.restingStates, thing.liveStates],
   );
   return rows.length;
 }

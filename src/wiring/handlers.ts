@@ -86,14 +86,14 @@ export function wireHandlers({
   });
   const runContextOf = ({ hardware, steps, runbooks, instance }: RunWiring) => {
     const begun = new BegunActions();
-    const targetsForSteps = wireStepTargets({ db, secrets, runbooks });
+    const targetsOf = wireStepTargets({ db, secrets, runbooks });
     return ({ machine }: RunThing): Omit<RunContext, "call"> => ({
       clock,
       steps,
       instance,
       begun,
       provider: hardware.providerOf(machine.spec) ?? { name: machine.spec.provider, can: {} },
-      targets: targetsForSteps(machine),
+      targetsOf,
     });
   };
   return new Map<string, HandlerOf>([

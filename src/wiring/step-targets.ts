@@ -39,21 +39,21 @@ export function wireStepTargets({ db, secrets, runbooks }: TargetWiring): (machi
     return names.map((name) => found.get(name));
   });
   const targetsOf = (machine: Machine): StepTargets => ({
-    async bmc() {
+    bmc: once(async () => {
       const found = await bmcCredentials.submit(machine.id);
       if (found instanceof AppError) throw missing(found.message);
       return bmcTargetOf(machine, found);
-    },
-    async ssh() {
+    }),
+    ssh: once(async () => {
       const found = await sshCredentials.submit(machine.id);
       if (found instanceof AppError) throw missing(found.message);
       return sshTargetOf(machine, { username: found.username, credentials: { privateKey: found.privateKey } });
-    },
-    async cluster(ref) {
+    }),
+    cluster: once(async (ref) => {
       const found = await clusters.submit(clusterNameOf(ref, machine));
       if (found instanceof Error) throw found;
       return found;
-    },
+    }),
     async image(ref) {
       const image = await images.submit(ref);
       if (!image) throw missing(`there is no image ${ref}; create it with millwright image create`);
@@ -66,6 +66,16 @@ export function wireStepTargets({ db, secrets, runbooks }: TargetWiring): (machi
     },
   });
   return (machine) => (isFake(machine) ? fakeTargets(machine, targetsOf(machine)) : targetsOf(machine));
+}
+
+/** A step that asks its machine three things in one look is given the same answer: secrets are read and opened once. */
+function once<T>(ask: (name: string) => Promise<T>): (name?: string) => Promise<T> {
+  const asked = new Map<string, Promise<T>>();
+  return (name = "") => {
+    const answer = asked.get(name) ?? ask(name);
+    asked.set(name, answer);
+    return answer;
+  };
 }
 
 const noCluster = (name: string): StepFailure =>

@@ -1,5 +1,5 @@
-import { create } from "@bufbuild/protobuf";
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { DurationSchema, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import {
   ControllerStateOutcomeSchema,
@@ -14,13 +14,14 @@ import {
 } from "../../../contract/forge/forge_pb.js";
 import { TransitionOwnerSchema } from "../../../contract/millwright/v1/lifecycle_pb.js";
 import { ExploreStateSchema, TlsTrustModeSchema } from "../../../contract/millwright/v1/power_shelf_pb.js";
+import { milliseconds } from "../../kernel/duration.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { OWNERS } from "../../kernel/lifecycle.ts";
 import { EXPLORE_RESULTS } from "../../lifecycles/expected-power-shelf/expected-power-shelf.ts";
 import { parseBmcEndpoint } from "../../services/bmc-endpoint.ts";
 import { endpointText } from "./bmc-endpoint.ts";
 import { EXPLORE_STATES, exploreResultsFrom } from "./expected-power-shelf.ts";
-import { dateFrom, int32Of } from "./fields.ts";
+import { dateFrom, durationOf, int32Of } from "./fields.ts";
 import { OUTCOMES, operationFrom, searchFrom } from "./forge-power-shelf.ts";
 import { healthReportEntryFrom, healthReportEntryOf, WIRE_MODES } from "./health.ts";
 import { TRANSITION_OWNERS } from "./lifecycle.ts";
@@ -145,6 +146,13 @@ describe("times and numbers", () => {
     expect(dateFrom(timestampFromDate(new Date(1_500)), "at")).toEqual(new Date(1_500));
     const farAway = { ...timestampFromDate(new Date(0)), seconds: 1n << 62n };
     expect(refusedField(() => dateFrom(farAway, "at"))).toBe("at");
+  });
+
+  test("a duration that was worked out, as a median of two, goes over the wire", () => {
+    const wire = durationOf(milliseconds(3_335.4999999999995));
+    expect(wire).toMatchObject({ seconds: 3n, nanos: 335_000_000 });
+    if (wire) expect(() => toBinary(DurationSchema, wire)).not.toThrow();
+    expect(durationOf(null)).toBeUndefined();
   });
 
   test("readings become whole numbers of 32 bits", () => {

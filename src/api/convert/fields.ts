@@ -29,8 +29,9 @@ export function wordFor<T>(words: Readonly<Record<number, T>>, number: number, f
 export const timestampOf = (date: Date | null): Timestamp | undefined =>
   date === null ? undefined : timestampFromDate(date);
 
+/** To the millisecond: the wire has no room for fractions of a nanosecond, as calculations have them. */
 export const durationOf = (duration: Duration | null): WireDuration | undefined =>
-  duration === null ? undefined : durationFromMs(duration);
+  duration === null ? undefined : durationFromMs(Math.round(duration));
 
 const FIRST_SECOND = -62_135_596_800n; // 0001-01-01
 const LAST_SECOND = 253_402_300_799n; // 9999-12-31

@@ -1,19 +1,22 @@
 import { type Machine, MachineService, type Run, RunService } from "../../../contract/baremetal/v1/baremetal_pb.js";
-import { isConnectError } from "../errors.ts";
+import { isConnectError, UsageError } from "../errors.ts";
 import { printList, printOne } from "../printing.ts";
 import type { Session } from "../session.ts";
-import { machineColumns, machineJson, machineThing } from "./machine-view.ts";
+import { isFailing, machineColumns, machineJson, machineThing } from "./machine-view.ts";
 
 const PAGE_SIZE = 500;
 const LAST_RUNS = 5;
 
 export async function listMachines(
   session: Session,
-  options: { readonly filter?: string; readonly watch?: boolean },
+  options: { readonly filter?: string; readonly failing?: boolean; readonly watch?: boolean },
 ): Promise<number | undefined> {
+  if (options.watch && options.failing) throw new UsageError("--failing: cannot be watched; leave --watch out");
   if (options.watch) return (await import("./machine-watch.ts")).watchMachines(session, options);
-  const items = await readMachines(session, options.filter ?? "");
-  await printList(session, { items, columns: machineColumns, json: machineJson }, "No machines.");
+  const machines = await readMachines(session, options.filter ?? "");
+  const items = options.failing ? machines.filter(isFailing) : machines;
+  const none = options.failing ? "No machine is in trouble." : "No machines.";
+  await printList(session, { items, columns: machineColumns, json: machineJson }, none);
   return undefined;
 }
 

@@ -55,6 +55,7 @@ export const machineColumns: readonly Column<Machine>[] = [
   { title: "RACK", cell: ({ spec }) => spec?.rack ?? "" },
   { title: "PROVIDER", cell: ({ spec }) => spec?.provider ?? "" },
   conditionColumn("REACHABLE", "Reachable"),
+  conditionColumn("BMC", "BMCReachable"),
   conditionColumn("IN CLUSTER", "InCustomerCluster"),
   { title: "BANNERS", cell: ({ status }) => status?.banners.join(" ") ?? "", tone: () => "bad" },
   { title: "RUN", cell: ({ status }) => status?.activeRunId ?? "" },
@@ -71,12 +72,17 @@ const ago = (timestamp: Machine["createdAt"], now: Date): string =>
 const joined = (...parts: readonly string[]): string => parts.filter((part) => part !== "").join(", ");
 const after = (word: string, text: string): string => (text === "" ? "" : `${word} ${text}`);
 
-/** Somebody is needed, it waits for somebody else, or it is not reached. */
-const needsExplaining = ({ status }: Machine): boolean =>
-  status !== undefined &&
-  (status.banners.length > 0 ||
-    status.waitingFor !== "" ||
-    status.conditions.some(({ type, status: holds }) => !holds && (type === "Reachable" || type === "BMCReachable")));
+const OUT_OF_SERVICE: ReadonlySet<string> = new Set(["RMA", "RETIRED"]);
+
+/** Somebody is needed, or it is not reached although it should be. */
+export const isFailing = (machine: Machine): boolean =>
+  (machine.status?.banners.length ?? 0) > 0 ||
+  (!OUT_OF_SERVICE.has(phaseOf(machine)) &&
+    ["Reachable", "BMCReachable"].some((type) => known(machine, type) === "no"));
+
+/** Also when it waits for somebody else. */
+const needsExplaining = (machine: Machine): boolean =>
+  isFailing(machine) || (machine.status !== undefined && machine.status.waitingFor !== "");
 
 function machineDetails(machine: Machine, now: Date): Detail[] {
   const { spec, status } = machine;
@@ -106,11 +112,12 @@ function machineDetails(machine: Machine, now: Date): Detail[] {
       "Hardware",
       inventory ? joined(inventory.vendor, inventory.model, after("serial", inventory.serial)) : "never read",
     ],
-    ["Power", inventory ? `${inventory.powerState} (seen ${ago(inventory.observedAt, now)})` : ""],
+    ["Power", inventory?.powerState ?? ""],
     ["BMC firmware", inventory?.bmcFirmwareVersion ?? ""],
     ["Boot id", inventory?.bootId ?? ""],
     ["Labels", labelText(machine.labels)],
     ["Explained by", needsExplaining(machine) ? `millwright explain machine ${machine.machineId}` : ""],
+    ["Inspected", ago(inventory?.observedAt, now)],
     ["Registered", ago(machine.createdAt, now)],
   ];
 }

@@ -14,6 +14,7 @@ import {
 } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { MachineLifecycleService } from "../../../contract/millwright/v1/machine_pb.js";
 import { runAgainst } from "../testing/fake-terminal.ts";
+import { isFailing } from "./machine-view.ts";
 
 const now = new Date("2026-01-01T00:10:00Z");
 const at = (minute: number) => ({ seconds: BigInt(Date.UTC(2026, 0, 1, 0, minute) / 1_000), nanos: 0 });
@@ -118,15 +119,26 @@ describe("machine list", () => {
   test("turns pages, and hands the filter over as it is", async () => {
     const { asked, routes } = fakeServer();
     const { out } = await runAgainst(routes, ["machine", "list", "--filter", "rack=rack-1 AND phase=READY"], { now });
-    expect(out).toMatch(/ID +PHASE +EFFECTIVE +RACK +PROVIDER +REACHABLE +IN CLUSTER +BANNERS +RUN +WAITS FOR/);
+    expect(out).toMatch(/ID +PHASE +EFFECTIVE +RACK +PROVIDER +REACHABLE +BMC +IN CLUSTER +BANNERS +RUN +WAITS FOR/);
     expect(out).toMatch(
-      /m-1 +MAINTENANCE +PROVISIONING +rack-1 +datacenter +no 6m +- +NeedsIntervention +run-7 +rack rack-1/,
+      /m-1 +MAINTENANCE +PROVISIONING +rack-1 +datacenter +no 6m +- +- +NeedsIntervention +run-7 +rack rack-1/,
     );
     expect(out).toMatch(/m-2 +READY +READY/);
     expect(asked.map(({ request }) => request)).toMatchObject([
       { filter: "rack=rack-1 AND phase=READY", pageToken: "" },
       { filter: "rack=rack-1 AND phase=READY", pageToken: "1" },
     ]);
+  });
+
+  test("--failing leaves out what is well, and what is out of service on purpose", async () => {
+    const { out } = await runAgainst(fakeServer().routes, "machine list --failing -o csv", { now });
+    expect(out).toContain("m-1,");
+    expect(out).not.toContain("m-2,");
+    const silent = [{ type: "BMCReachable", status: false, lastTransition: at(0) }];
+    const inPhase = (phase: Phase) => create(MachineSchema, { status: { phase, conditions: silent } });
+    expect(isFailing(inPhase(Phase.READY))).toBe(true);
+    expect(isFailing(inPhase(Phase.RMA))).toBe(false);
+    expect((await runAgainst(fakeServer().routes, "machine list --failing --watch", { now })).code).toBe(2);
   });
 
   test("gives programs the words of the contract", async () => {

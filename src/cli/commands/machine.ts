@@ -23,6 +23,7 @@ function addReading(machine: Command, run: Run): void {
     .command("list")
     .description("list machines")
     .option("--filter <filter>", "such as rack=rack-1 AND phase=READY")
+    .option("--failing", "only those that need somebody, are degraded, or are not reached")
     .option("--watch", "keep showing it as it changes")
     .addHelpText(
       "after",
@@ -32,9 +33,10 @@ effective_state, provider, rack, slot, location, serial, customer_id, target_clu
 Examples:
   millwright machine list --filter 'effective_state IN (READY, FACTORY_READY)'
   millwright machine list --filter 'labels.env=prod AND rack!=rack-1' -o json
+  millwright machine list --failing --filter rack=rack-1
   millwright machine list --watch`,
     )
-    .action((options: { filter?: string; watch?: boolean }) =>
+    .action((options: { filter?: string; failing?: boolean; watch?: boolean }) =>
       run(async (session) => (await import("./machine-read.ts")).listMachines(session, options)),
     );
   machine
@@ -121,10 +123,13 @@ function addPhases(machine: Command, run: Run): void {
   verb("accept", "FACTORY_READY → READY: the machine is ours to manage").action((id: string, options: VerbOptions) =>
     run(async (session) => (await load()).acceptMachine(session, id, options)),
   );
-  verb("enter-maintenance", "READY or IN_SERVICE → MAINTENANCE").action((id: string, options: VerbOptions) =>
+  verb(
+    "enter-maintenance",
+    "READY or IN_SERVICE → MAINTENANCE: its node is cordoned and drained; Drained proves it",
+  ).action((id: string, options: VerbOptions) =>
     run(async (session) => (await load()).enterMaintenance(session, id, options)),
   );
-  verb("exit-maintenance", "MAINTENANCE → READY")
+  verb("exit-maintenance", "MAINTENANCE → READY: its node is uncordoned, if we cordoned it")
     .option("--acknowledge", "end NeedsIntervention: somebody has seen to it; needs --comment")
     .action((id: string, options: VerbOptions & { acknowledge?: boolean }) =>
       run(async (session) => (await load()).exitMaintenance(session, id, options)),

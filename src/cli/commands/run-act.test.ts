@@ -2,7 +2,7 @@ import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { Run_Phase, RunService, StepStatus_State } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
-import { runAgainst } from "../testing/fake-terminal.ts";
+import { createFakeTerminal, runAgainst } from "../testing/fake-terminal.ts";
 
 const at = { seconds: 1_767_225_600n, nanos: 0 };
 const NEXT = {
@@ -46,7 +46,8 @@ function fakeServer(end: Run_Phase = Run_Phase.SUCCEEDED) {
     router.service(RunService, {
       getRun: () => ({ ...NEXT, phase: end }),
       async *streamRunLogs() {
-        yield { stream: "stdout", data: Buffer.from("step boot begins\n") };
+        yield { seq: 1n, ts: at, step: "boot", stream: "stdout", data: Buffer.from("step boot begins\n") };
+        yield { seq: 2n, ts: at, step: "boot", stream: "stderr", data: Buffer.from("no disk\n") };
       },
     });
   };
@@ -96,6 +97,44 @@ describe("millwright run", () => {
     const { code: exitCode, out: stdout } = await runAgainst(routes, ["run", "resume", "run-1", "--wait"]);
     expect(exitCode === 0).toBe(code === 0);
     expect(stdout).toContain("step boot begins");
+  });
+
+  test("who interrupts --wait is told that the run goes on", async () => {
+    const terminal = createFakeTerminal();
+    const routes = (router: ConnectRouter) => {
+      fakeServer().routes(router);
+      router.service(RunService, {
+        async *streamRunLogs(_, { signal }) {
+          yield { stream: "stdout", data: Buffer.from("step boot begins\n") };
+          terminal.interrupt();
+          await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+        },
+      });
+    };
+    const { code, err } = await runAgainst(routes, ["run", "retry", "run-1", "--wait"], { terminal });
+    expect(code).toBe(130);
+    expect(err).toContain("The run goes on. Follow it: millwright run logs run-2 --follow");
+  });
+
+  test("for programs, --wait leaves standard output to the result", async () => {
+    const { out, err } = await runAgainst(fakeServer().routes, ["run", "resume", "run-1", "--wait", "-o", "json"]);
+    expect(JSON.parse(out)).toMatchObject({ run_id: "run-2", phase: "SUCCEEDED" });
+    expect(err).toContain("step boot begins\nno disk\n");
+  });
+
+  test("logs go to the stream that they were said on; for programs they are records, one a line", async () => {
+    const { routes } = fakeServer();
+    expect(await runAgainst(routes, ["run", "logs", "run-2"])).toMatchObject({
+      out: "step boot begins\n",
+      err: "no disk\n",
+    });
+    const { out } = await runAgainst(routes, ["run", "logs", "run-2", "-o", "json"]);
+    const lines = out.trimEnd().split("\n");
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      { seq: "1", at: "2026-01-01T00:00:00.000Z", step: "boot", stream: "stdout", text: "step boot begins\n" },
+      { seq: "2", at: "2026-01-01T00:00:00.000Z", step: "boot", stream: "stderr", text: "no disk\n" },
+    ]);
+    expect((await runAgainst(routes, ["run", "logs", "run-2", "-o", "csv"])).out).toMatch(/^seq,at,step,stream,text/);
   });
 
   test("mark-manual needs a comment, and shows who sees to it", async () => {

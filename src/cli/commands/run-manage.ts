@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import {
+  type LogChunk,
   type Run,
   Run_Phase,
   RunSchema,
@@ -8,7 +9,7 @@ import {
   StepStatus_State,
 } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { EXIT, UsageError } from "../errors.ts";
-import { type Column, renderList } from "../output.ts";
+import { type Column, renderChange, renderHead, renderList } from "../output.ts";
 import { printList, printOne } from "../printing.ts";
 import { jsonOf } from "../proto-json.ts";
 import type { Session } from "../session.ts";
@@ -82,7 +83,16 @@ export async function showStarted(session: Session, run: Run, wait: boolean): Pr
   }
   const client = await session.client(RunService);
   session.terminal.stderr.write(`${run.runId}\n`);
-  await printLogs(session, run.runId, true);
+  // For programs standard output has the result and nothing else.
+  const aside = session.style().format === "table" ? undefined : session.terminal.stderr;
+  try {
+    for await (const { stream, text } of readLogs(session, run.runId, true))
+      (aside ?? sinkOf(session, stream)).write(text);
+  } catch (error) {
+    if (session.signal.aborted)
+      session.terminal.stderr.write(`The run goes on. Follow it: millwright run logs ${run.runId} --follow\n`);
+    throw error;
+  }
   const ended = await client.getRun({ runId: run.runId }, { signal: session.signal });
   await printRun(session, ended);
   return ended.phase === Run_Phase.SUCCEEDED ? undefined : EXIT.operationFailed;
@@ -109,17 +119,43 @@ export async function showRun(session: Session, id: string): Promise<undefined> 
   await printRun(session, await client.getRun({ runId: id }, { signal: session.signal }));
 }
 
-export async function runLogs(session: Session, id: string, options: RunLogsOptions): Promise<undefined> {
-  await printLogs(session, id, options.follow ?? false);
+type LogText = Pick<LogChunk, "seq" | "ts" | "step" | "stream"> & { readonly text: string };
+
+const logColumns: readonly Column<LogText>[] = [
+  { title: "SEQ", cell: ({ seq }) => String(seq) },
+  { title: "AT", cell: ({ ts }) => isoTime(ts) },
+  { title: "STEP", cell: ({ step }) => step },
+  { title: "STREAM", cell: ({ stream }) => stream },
+  { title: "TEXT", cell: ({ text }) => text },
+];
+const logJson = ({ seq, ts, step, stream, text }: LogText) => ({
+  seq: String(seq),
+  at: isoTime(ts),
+  step,
+  stream,
+  text,
+});
+
+/** For people as the steps said it, each on its own stream; for programs one record for each piece, with when and by which step. */
+export async function runLogs(session: Session, id: string, { follow = false }: RunLogsOptions): Promise<undefined> {
+  const style = session.style();
+  if (style.format !== "table") session.terminal.stdout.write(await renderHead(logColumns, style));
+  for await (const log of readLogs(session, id, follow)) {
+    if (style.format === "table") sinkOf(session, log.stream).write(log.text);
+    else session.terminal.stdout.write(await renderChange({ columns: logColumns, json: logJson }, log, style));
+  }
 }
 
-async function printLogs(session: Session, runId: string, follow: boolean): Promise<void> {
+const sinkOf = ({ terminal }: Session, stream: string) => (stream === "stderr" ? terminal.stderr : terminal.stdout);
+
+async function* readLogs(session: Session, runId: string, follow: boolean): AsyncGenerator<LogText> {
   const client = await session.client(RunService, { streaming: true });
   const decoder = new TextDecoder();
-  for await (const chunk of client.streamRunLogs({ runId, noFollow: !follow }, { signal: session.signal })) {
-    const sink = chunk.stream === "stderr" ? session.terminal.stderr : session.terminal.stdout;
-    sink.write(decoder.decode(chunk.data));
-  }
+  for await (const { seq, ts, step, stream, data } of client.streamRunLogs(
+    { runId, noFollow: !follow },
+    { signal: session.signal },
+  ))
+    yield { seq, ts, step, stream, text: decoder.decode(data) };
 }
 
 export async function cancelRun(session: Session, id: string): Promise<undefined> {

@@ -114,6 +114,20 @@ describe("a run", () => {
     expect(caused(during, cause)?.to).toBe("MAINTENANCE");
   });
 
+  test.each(["run_succeeded", "run_failed", "run_canceled"])(
+    "within a maintenance that somebody asked for does not end what was wanted of it: %s",
+    (cause) => {
+      const asked = askedOf(machine({ name: "IN_SERVICE" }), "enter_maintenance");
+      const started = caused(
+        machine({ name: "MAINTENANCE", ...asked.carried }),
+        "run_started",
+        runStartedData("run-1", null),
+      );
+      const during = machine({ name: "PROVISIONING", ...started?.carried });
+      expect(caused(during, cause)).toMatchObject({ to: "MAINTENANCE", carried: { drain: true } });
+    },
+  );
+
   test("starts on no machine that is RETIRED, or that another run is changing", () => {
     expect(caused(machine({ name: "RETIRED" }), "run_started", runStartedData("run-1", null))).toBeUndefined();
     expect(caused(machine({ name: "PROVISIONING" }), "run_started", runStartedData("run-1", null))).toBeUndefined();

@@ -25,10 +25,14 @@ const theRun = ({ state }: Machine, { data = {} }: Happening): JsonObject => ({
   on_success: state.name,
   ...data,
   before: state.name,
+  ...stillToBeDrained({ state }),
 });
 
 /** A run that failed leads to MAINTENANCE too, but nobody asked then for the workloads to be moved away. */
 const toBeDrained = (): JsonObject => ({ drain: true });
+/** Whoever asked for it before the run has not taken it back: a reboot does not end the maintenance, nor what was wanted of it. */
+const stillToBeDrained = ({ state }: Pick<Machine, "state">): JsonObject =>
+  state.drain === true ? { drain: true } : {};
 
 /**
  * The phases of docs/specs/bare-metal-api.md. There is no phase for errors: those are conditions.
@@ -66,9 +70,9 @@ export const machineLifecycle = defineLifecycle<Machine>()({
     ["PROVISIONING",  caused("run_succeeded"),    "READY",         { provided: becomesReady }],
     ["PROVISIONING",  caused("run_succeeded"),    "RMA",           { provided: goesBackToVendor }],
     ["PROVISIONING",  caused("run_succeeded"),    "FACTORY_READY", { provided: staysAsFromFactory }],
-    ["PROVISIONING",  caused("run_succeeded"),    "MAINTENANCE",   { provided: staysInMaintenance }],
-    ["PROVISIONING",  caused("run_failed"),       "MAINTENANCE"],
-    ["PROVISIONING",  caused("run_canceled"),     "MAINTENANCE"],
+    ["PROVISIONING",  caused("run_succeeded"),    "MAINTENANCE",   { provided: staysInMaintenance, carries: stillToBeDrained }],
+    ["PROVISIONING",  caused("run_failed"),       "MAINTENANCE",   { carries: stillToBeDrained }],
+    ["PROVISIONING",  caused("run_canceled"),     "MAINTENANCE",   { carries: stillToBeDrained }],
     ["RMA",           asked("return"),            "FACTORY_READY"],
     [ANY,             asked("retire"),            "RETIRED",       { provided: hasNoActiveRun }],
   ],

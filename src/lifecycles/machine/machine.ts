@@ -132,7 +132,7 @@ export interface Machine extends Thing {
   readonly activeRunId: string | null;
   readonly state: {
     readonly name: string;
-    /** While MAINTENANCE: somebody asked for it, so that what runs on the machine is to be moved away. */
+    /** While MAINTENANCE, and a run within it: somebody asked for it, so that what runs on the machine is to be moved away. */
     readonly drain?: boolean;
     /** While PROVISIONING: the run that is changing the machine. */
     readonly run?: string;

@@ -1,6 +1,6 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import type { Readable } from "node:stream";
-import { StepFailure } from "../../kernel/errors.ts";
+import { messageOf, StepFailure } from "../../kernel/errors.ts";
 
 /** How the program ended, and what it wrote. */
 export interface ToolResult {
@@ -36,7 +36,7 @@ export const runIpmitool: RunTool = ({ command, args, password, signal }) =>
     const stderr = collect(child, "stderr");
     child.once("error", (error: NodeJS.ErrnoException) => {
       const missing = error.code === "ENOENT" || error.code === "EACCES";
-      reject(missing ? notInstalled(command, error) : error);
+      reject(missing ? notInstalled(command, error) : notStarted(command, error));
     });
     child.once("close", (code) => resolve({ code, stdout: stdout(), stderr: stderr() }));
   });
@@ -48,10 +48,15 @@ const notInstalled = (command: string, cause: Error): StepFailure =>
     { cause },
   );
 
+/** Too many programs or open files at this moment; or it was stopped, which whoever stopped it says in better words. */
+const notStarted = (command: string, cause: NodeJS.ErrnoException): StepFailure =>
+  new StepFailure("retry", `${command} cannot be run on this server now: ${cause.code ?? messageOf(cause)}`, { cause });
+
 function collect(child: ChildProcessByStdio<null, Readable, Readable>, stream: "stdout" | "stderr"): () => string {
   const chunks: Buffer[] = [];
   let size = 0;
-  child[stream].on("data", (chunk: Buffer) => {
+  // A process for which there were no files left has no streams.
+  (child[stream] as Readable | null | undefined)?.on("data", (chunk: Buffer) => {
     if (size < MOST_OUTPUT) chunks.push(chunk);
     size += chunk.length;
   });

@@ -115,9 +115,19 @@ export const endDetached = async (script: DetachedScript): Promise<void> => {
   await ask(script, END, {});
 };
 
-/** How far this process has passed on what a script wrote; another process begins anew, so that nothing is left out. */
+/** Up to where a look read, where it began, and by which basis of its run. */
+interface Reading {
+  readonly from: number;
+  readonly began: number;
+  readonly basis: number;
+}
+
+/**
+ * How far this process has passed on what a script wrote; another process begins anew, so that nothing is left out. A look that
+ * passed something on and was written has raised the basis of its run: under the same basis nobody has heard of it yet.
+ */
 export class OutputReader {
-  readonly #read = new Map<string, number>();
+  readonly #read = new Map<string, Reading>();
   readonly #most: number;
 
   constructor(most = 1_000) {
@@ -125,16 +135,21 @@ export class OutputReader {
   }
 
   /** Passes on what was written since the last time. */
-  async passOn(script: DetachedScript, log: StepLog): Promise<void> {
+  async passOn(
+    script: DetachedScript,
+    { log, basis }: { readonly log: StepLog; readonly basis: number },
+  ): Promise<void> {
     for (const stream of ["stdout", "stderr"] as const) {
       const key = `${script.mark}/${stream}`;
-      let from = this.#read.get(key) ?? 0;
+      const last = this.#read.get(key);
+      const began = last === undefined ? 0 : last.basis === basis ? last.began : last.from;
+      let from = began;
       await ask(script, READ, { MILLWRIGHT_STREAM: stream, MILLWRIGHT_FROM: String(from) }, (text, written) => {
         if (written !== "stdout") return;
         from += text.length;
         log(text, stream);
       });
-      this.#note(key, from);
+      this.#note(key, { from, began, basis });
     }
   }
 
@@ -142,9 +157,9 @@ export class OutputReader {
     for (const stream of ["stdout", "stderr"]) this.#read.delete(`${mark}/${stream}`);
   }
 
-  #note(key: string, from: number): void {
+  #note(key: string, reading: Reading): void {
     this.#read.delete(key);
-    this.#read.set(key, from);
+    this.#read.set(key, reading);
     for (const oldest of this.#read.keys()) {
       if (this.#read.size <= this.#most * 2) return;
       this.#read.delete(oldest);

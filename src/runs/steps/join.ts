@@ -59,13 +59,13 @@ export const join = defineStep({
   },
 
   async probe(context: Acting): Promise<ProbeAnswer> {
-    const { payload, evidence, can, targets, call, log } = context;
+    const { payload, evidence, can, targets, call } = context;
     const cluster = await targets.cluster(payload.cluster_ref);
     const ssh = await targets.ssh();
     const script = { mark: evidence.mark, exec: can.exec, ssh, call };
     const inside = await whileUp(async () => {
       const state = await readState(script);
-      if (state.is !== "absent") await output.passOn(script, log);
+      if (state.is !== "absent") await output.passOn(script, context);
       return { state, bootId: await readBootId(can.exec, ssh, call) };
     });
     if (inside === undefined) return { state: "unknown", message: "waiting for the machine to answer" };

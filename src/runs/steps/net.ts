@@ -112,12 +112,12 @@ async function lookFrom(
   ssh: SshTarget,
   what: "confirm" | "only look",
 ): Promise<ProbeAnswer | undefined> {
-  const { evidence, can, call, log } = context;
+  const { evidence, can, call } = context;
   const script = { mark: evidence.mark, exec: can.exec, ssh, call };
   const state = await whileUp(async () => {
     const seen = await readState(script);
     if (seen.is === "running" && what === "confirm") await leaveNote(script, "confirmed", "applied");
-    if (seen.is !== "absent") await output.passOn(script, log);
+    if (seen.is !== "absent") await output.passOn(script, context);
     return seen;
   });
   if (state === undefined) return undefined;

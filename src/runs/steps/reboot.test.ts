@@ -55,6 +55,14 @@ describe("a reboot", () => {
     });
   });
 
+  test("that was left off halfway is to be acted on again, where the BMC can turn it on", async () => {
+    const { can, seen } = world({ lastReset: null });
+    Object.assign(seen, { bootId: undefined, progress: "off" });
+    const evidence = { bootId: "b1", lastReset: null };
+    expect(await benchOf("reboot", {}, can).probe(evidence)).toMatchObject({ state: "not_done" });
+    expect(await benchOf("reboot", { mode: "in_band" }, can).probe(evidence)).toMatchObject({ state: "in_progress" });
+  });
+
   test.each([
     { lastReset: "r1", progress: "running", expected: "not_done" },
     { lastReset: "r2", progress: "booting", expected: "in_progress" },

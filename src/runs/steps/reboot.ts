@@ -66,7 +66,12 @@ export const reboot = defineStep({
     const wasReset = lastReset !== null && evidence.lastReset !== null && lastReset !== evidence.lastReset;
     if (evidence.bootId === null) return judgedFromOutside(outside, wasReset);
     const bootId = await seenInside(context);
-    if (bootId === undefined) return { state: "in_progress", message: waiting(outside) };
+    if (bootId === undefined) {
+      // Where restarting means to have it go down and to turn it on again, whoever died in between has left it off; acting anew
+      // turns it on. An action that is known to be done is only waited for, whatever is said here.
+      const isLeftOff = context.payload.mode === "bmc" && outside?.boot?.progress === "off";
+      return { state: isLeftOff ? "not_done" : "in_progress", message: waiting(outside) };
+    }
     if (bootId !== evidence.bootId)
       return { state: "done", message: `booted anew: boot id ${bootId}`, facts: { bootId } };
     return wasReset

@@ -87,6 +87,21 @@ describe("a script", () => {
     await bench.probe(own);
     expect(bench.log).toEqual(["one\n", "two\n"]);
   });
+
+  test("is heard of again when what was heard of it was not written", async () => {
+    let written = "one\n";
+    let basis = 1;
+    const run = async (target: unknown, script: RemoteScript) => machineWith("running", written).run(target, script);
+    const bench = benchOf("ssh", { script_ref: "check.sh" }, { exec: { run } }, { scripts, basis: () => basis });
+    const own = { ...evidence, mark: "not written" };
+    await bench.probe(own);
+    basis = 2;
+    written += "two\n";
+    await bench.probe(own); // the database is away: nothing of this look is kept
+    written += "three\n";
+    await bench.probe(own);
+    expect(bench.log).toEqual(["one\n", "two\n", "two\nthree\n"]);
+  });
 });
 
 describe("a join", () => {

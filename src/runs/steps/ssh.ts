@@ -27,12 +27,12 @@ export const ssh = defineStep({
     log(`[ssh] ${payload.script_ref} (${digest.slice(0, 19)}…) started\n`);
   },
 
-  async probe({ payload, evidence, can, targets, call, log }) {
+  async probe({ payload, evidence, can, targets, call, log, basis }) {
     const script = { mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call };
     const seen = await whileUp(async () => {
       // The state first: what was written until then is then complete.
       const state = await readState(script);
-      if (state.is !== "absent") await output.passOn(script, log);
+      if (state.is !== "absent") await output.passOn(script, { log, basis });
       return state;
     });
     const name = payload.script_ref;

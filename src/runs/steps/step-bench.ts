@@ -66,11 +66,14 @@ export function benchOf(
     readonly machine?: Machine;
     readonly targets?: Partial<StepTargets>;
     readonly scripts?: Record<string, string>;
+    /** Of the run; absent: as if everything that is said is written. */
+    readonly basis?: () => number;
   } = {},
 ): StepBench {
   const step = allSteps.get(kind) as AnyStep;
   const log: string[] = [];
   const runbooks = new Runbooks(around.scripts ?? {});
+  let written = 0;
   const context = {
     payload: step.parse(payload, kind),
     machine: around.machine ?? aMachine(),
@@ -90,6 +93,10 @@ export function benchOf(
     },
     log: (text: string | Uint8Array) => void log.push(Buffer.from(text).toString("utf8")),
     params: {},
+    get basis() {
+      written += 1;
+      return around.basis?.() ?? written;
+    },
   };
   return {
     log,

@@ -57,6 +57,13 @@ describe("a cause", () => {
     expect(nameCause("the moon is full")).toBe("the moon is full");
   });
 
+  test.each(["installing (the BMC says: booting)", "kubeadm join is running", "the system of before still runs"])(
+    "is not read into what merely goes on: %s",
+    (message) => {
+      expect(causeOf(message)).toBeUndefined();
+    },
+  );
+
   test("each has an example here", () => {
     expect([...new Set(MESSAGES.map(([cause]) => cause))].toSorted()).toEqual(Object.keys(CAUSES).toSorted());
   });

@@ -54,7 +54,7 @@ const TOLD_BY: readonly (readonly [RegExp, CauseId])[] = [
   [/there is no (cluster|image|script) /,                                                       "reference_missing"],
   [/reports power unknown/,                                                                     "meter_contradicts"],
   [/not done within .*(the system of before still|tells of no reset|has not been restarted|the next boot is from|the machine is (powering_)?on|locator is dark|reports power)/, "accepts_and_does_nothing"],
-  [/not from this installation|image of digest|installing \(the BMC says/,                      "install_failed"],
+  [/not from this installation|image of digest|not done within .*installing \(the BMC says/,       "install_failed"],
   [/kubeadm join ended|booted anew under kubeadm join/,                                         "join_failed"],
   [/no node that is this machine|is not Ready|earlier boot/,                                    "node_missing"],
   [/cluster \S+ does not answer|cluster .*(the API cannot be reached|answered with (status|something))/, "cluster_unreachable"],

@@ -24,14 +24,23 @@ export async function explainMachine(deps: ServiceDeps, id: string): Promise<Exp
     const run = await explainRun(deps, machine.activeRunId);
     return { ...run, headline: `${about}: ${run.headline}` };
   }
-  const bad = badNews(view);
+  const [bad, ...others] = badNews(view);
   const claims = await findClaimsInTheWay(deps.db, deps.stores, { kind: "machine", id: machine.id });
-  const failed = bad?.reason === "RunFailed" ? await explainLastRun(deps, view) : undefined;
+  const failed = bad?.reason === "RunFailed" ? await explainLastRun(deps, view, "FAILED") : undefined;
+  // What a cancel could not undo is the first thing to know before the machine is given back.
+  const canceled =
+    failed === undefined && leftSomething(view) ? await explainLastRun(deps, view, "CANCELED") : undefined;
   const trouble = machine.outcome?.reason ?? bad?.message ?? "";
-  const why = bad === undefined ? "" : `, and ${wordsOf(bad)}${trouble === "" ? "" : `: ${nameCause(trouble)}`}`;
+  // A BMC that is silent alone is another matter than a machine of which nothing answers any more.
+  const also = others.length === 0 ? "" : `; also, ${others.map(wordsOf).join(", and ")}`;
+  const why = bad === undefined ? "" : `, and ${wordsOf(bad)}${trouble === "" ? "" : `: ${nameCause(trouble)}`}${also}`;
   const holder = view.claim?.holder;
   return {
-    headline: failed ? `${about}, and needs a person: ${failed.headline}` : `${about}${why || restingWords(view)}`,
+    headline: failed
+      ? `${about}, and needs a person: ${failed.headline}`
+      : canceled
+        ? `${about}: ${canceled.headline}${why}`
+        : `${about}${why || restingWords(view)}`,
     doing: holder ? `${holder.kind} ${holder.id} works on it` : "",
     waitingFor:
       bad?.type === "NeedsIntervention" ? ["a person who sees to it"] : view.waitingFor === "" ? [] : [view.waitingFor],
@@ -39,7 +48,7 @@ export async function explainMachine(deps: ServiceDeps, id: string): Promise<Exp
     claims,
     lastFailure: failed?.lastFailure ?? null,
     nextCommands: inOrder([
-      ...(failed?.nextCommands ?? []),
+      ...((failed ?? canceled)?.nextCommands ?? []),
       ...machineRemedies(causeOf(trouble), machine.id),
       ...explainHolder(deps.stores, holder),
       ...commandsFor(view, bad),
@@ -47,26 +56,51 @@ export async function explainMachine(deps: ServiceDeps, id: string): Promise<Exp
   };
 }
 
-const badNews = ({ machine }: MachineView): Condition | undefined =>
-  BAD.flatMap(([type, status]) => machine.conditions.filter((one) => one.type === type && one.status === status))[0];
+/** A machine that was taken out of service is switched off, so that nobody expects its system to answer. */
+const isExpected = ({ machine, phase }: MachineView, type: string): boolean =>
+  type === "Reachable" && (phase === "RETIRED" || (phase === "RMA" && machine.facts.powerState === "off"));
+
+const badNews = (view: MachineView): Condition[] =>
+  BAD.filter(([type]) => !isExpected(view, type)).flatMap(([type, status]) =>
+    view.machine.conditions.filter((one) => one.type === type && one.status === status),
+  );
 
 const wordsOf = ({ type }: Condition): string => BAD.find(([each]) => each === type)?.[2] ?? "";
 
-function restingWords({ machine, claim }: MachineView): string {
+function restingWords({ machine, phase, claim }: MachineView): string {
   if (claim) return `, and ${claim.holder.kind} ${claim.holder.id} works on it`;
   return machine.facts.residue.length > 0
     ? `, and a run left something behind: ${machine.facts.residue.join("; ")}`
-    : "; nothing is wrong";
+    : phase === "RMA" && machine.facts.powerState === "off"
+      ? ", switched off to be returned or replaced"
+      : "; nothing is wrong";
 }
 
-/** The run that left it so; undefined when that is no longer the last one, or did not fail. */
-async function explainLastRun(deps: ServiceDeps, { machine }: MachineView): Promise<Explanation | undefined> {
+const leftSomething = ({ machine, phase }: MachineView): boolean =>
+  phase === "MAINTENANCE" && machine.facts.residue.length > 0;
+
+/** The run that left it so; undefined when that is no longer the last one, or ended otherwise. */
+async function explainLastRun(
+  deps: ServiceDeps,
+  { machine }: MachineView,
+  ended: "FAILED" | "CANCELED",
+): Promise<Explanation | undefined> {
   if (machine.lastRunId === null) return undefined;
   const { phase } = await getRun(deps, machine.lastRunId);
-  return phase === "FAILED" ? explainRun(deps, machine.lastRunId) : undefined;
+  return phase === ended ? explainRun(deps, machine.lastRunId) : undefined;
 }
 
-function commandsFor({ machine: { id }, phase }: MachineView, bad: Condition | undefined): NextCommand[] {
+/** One machine that is silent is a machine; all of a rack are a switch, or its power. */
+const neighbours = ({ machine: { spec } }: MachineView, bad: Condition | undefined): NextCommand[] =>
+  bad?.type.endsWith("Reachable") && spec.rack !== null && /^[\w.-]+$/.test(spec.rack)
+    ? [say(`machine list --filter rack=${spec.rack}`, "shows whether others of its rack are not reached either")]
+    : [];
+
+function commandsFor(view: MachineView, bad: Condition | undefined): NextCommand[] {
+  const {
+    machine: { id },
+    phase,
+  } = view;
   const show = say(`machine show ${id}`, "shows all that is known of it");
   const history = say(`machine history ${id}`, "shows what happened to it, and who did what");
   const isSeenTo = bad?.type === "NeedsIntervention";
@@ -87,6 +121,11 @@ function commandsFor({ machine: { id }, phase }: MachineView, bad: Condition | u
     case "RETIRED":
       return [history];
     default:
-      return [...(bad ? [] : [say(`run list --machine ${id}`, "lists what was done with it")]), show, history];
+      return [
+        ...(bad ? [] : [say(`run list --machine ${id}`, "lists what was done with it")]),
+        show,
+        ...neighbours(view, bad),
+        history,
+      ];
   }
 }

@@ -1,5 +1,6 @@
 import { systemClock } from "../../kernel/clock.ts";
 import { isActive, type Run, type StepStatus } from "../../runs/run.ts";
+import { listLastErrors } from "../../store/run-logs.ts";
 import { listRuns } from "../../store/runs.ts";
 import type { ServiceDeps } from "../deps.ts";
 import { getRun } from "../runs.ts";
@@ -21,6 +22,8 @@ export interface SeenRun {
   readonly cause: CauseId | undefined;
   /** A later run of the same machine, which has the say now. */
   readonly newer: Run | undefined;
+  /** What the script that failed said last; empty when it was none, or said nothing. */
+  readonly lastWords: string;
 }
 
 export async function explainRun(deps: ServiceDeps, id: string): Promise<Explanation> {
@@ -32,7 +35,9 @@ export async function explainRun(deps: ServiceDeps, id: string): Promise<Explana
   const step = run.steps.findLast(({ state }) => state !== "SUCCEEDED");
   const [newest] = await listRuns(deps.db, { machineId: run.machineId, limit: 1 });
   const newer = newest && newest.id !== id && newest.createdAt > run.createdAt ? newest : undefined;
-  const seen: SeenRun = { run, step, look, claims, now, cause: causeOf(troubleOf(run, step, look)), newer };
+  const cause = causeOf(troubleOf(run, step, look));
+  const lastWords = await lastWordsOf(deps, run, step, cause);
+  const seen: SeenRun = { run, step, look, claims, now, cause, newer, lastWords };
   return {
     headline: `run ${id} ${headlineOf(seen)}`,
     doing: doingOf(seen),
@@ -42,6 +47,23 @@ export async function explainRun(deps: ServiceDeps, id: string): Promise<Explana
     lastFailure: lastFailureOf(seen),
     nextCommands: inOrder([...explainHolder(deps.stores, claims[0]?.holder), ...runCommands(seen)]),
   };
+}
+
+const LONGEST_WORDS = 300;
+const NEWEST_PIECES = 8;
+
+/** An exit code alone tells nobody anything; the last line on its error stream usually does. */
+async function lastWordsOf(
+  { db }: ServiceDeps,
+  { id, phase }: Run,
+  step: StepStatus | undefined,
+  cause: CauseId | undefined,
+): Promise<string> {
+  if (phase !== "FAILED" || step === undefined || (cause !== "script_failed" && cause !== "join_failed")) return "";
+  const pieces = await listLastErrors(db, id, step.name, NEWEST_PIECES);
+  const lines = pieces.toReversed().join("").split("\n");
+  const said = lines.findLast((line) => line.trim() !== "" && !line.startsWith(`step ${step.name} `));
+  return (said ?? "").trim().slice(0, LONGEST_WORDS);
 }
 
 const troubleOf = (run: Run, step: StepStatus | undefined, { lastError }: NextLook): string =>
@@ -76,8 +98,14 @@ function headlineOf(seen: SeenRun): string {
 const manualText = ({ manual }: Run): string =>
   manual === null ? "" : `; ${manual.by} took it over: ${manual.comment}`;
 
-function stepText({ step, now }: SeenRun): string {
-  if (step === undefined) return "is RUNNING, between two steps";
+/** The first look at a machine that is slow to answer takes its time, and the step counts as begun only after it. */
+function nextStepText({ plan, steps }: Run): string {
+  const next = plan.steps.find(({ name }) => steps.every((done) => done.name !== name));
+  return next === undefined ? "its next step" : `step ${next.name}`;
+}
+
+function stepText({ run, step, now }: SeenRun): string {
+  if (step === undefined) return `is RUNNING, about to begin ${nextStepText(run)}`;
   if (isPausing({ step, now })) return `pauses before attempt ${step.retryCount + 1} of step ${step.name}`;
   return `carries out step ${step.name}`;
 }
@@ -86,7 +114,7 @@ function doingOf({ run, step, now }: SeenRun): string {
   if (!isActive(run.phase)) return "";
   if (run.cancelRequestedAt !== null) return "taking back what can be taken back";
   if (run.phase === "PENDING") return "";
-  if (step === undefined) return "going on to its next step";
+  if (step === undefined) return `asking the machine how it is, before ${nextStepText(run)}`;
   const place = `step ${run.plan.steps.findIndex(({ name }) => name === step.name) + 1} of ${run.plan.steps.length}`;
   if (isPausing({ step, now })) return `${place}, ${step.name}: pausing`;
   return `${place}, ${step.name}: ${step.actedAt === null ? "preparing" : "waiting for its proof"}${step.retryCount > 0 ? `, attempt ${step.retryCount + 1}` : ""}`;
@@ -122,14 +150,14 @@ function sinceOf({ run, step }: SeenRun): Date | null {
   return step?.attemptStartedAt ?? step?.startedAt ?? run.startedAt ?? run.createdAt;
 }
 
-function lastFailureOf({ run, step, now, look }: SeenRun): LastFailure | null {
+function lastFailureOf({ run, step, now, look, lastWords }: SeenRun): LastFailure | null {
   const base = { runId: run.id, step: step?.name ?? "" };
   if (run.phase === "FAILED")
     return {
       ...base,
       at: run.finishedAt,
       attempt: Math.max(1, step?.retryCount ?? 1),
-      message: run.error?.message ?? run.message,
+      message: `${run.error?.message ?? run.message}${lastWords === "" ? "" : `; it said: ${lastWords}`}`,
     };
   if (look.lastError !== null) return { ...base, at: null, attempt: look.failures, message: look.lastError };
   if (!isActive(run.phase) || step === undefined || step.retryCount === 0) return null;

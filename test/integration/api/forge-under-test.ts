@@ -126,13 +126,14 @@ export async function dumpTables(db: Database, except: readonly string[] = []): 
 /** Code, offending field and message of a call that must fail. */
 export async function refusal(
   call: Promise<unknown>,
-): Promise<{ code: ConnectError["code"]; kind: string; field: string; message: string }> {
+): Promise<{ code: ConnectError["code"]; kind: string; field: string; message: string; next: string }> {
   try {
     await call;
   } catch (error) {
     const failure = ConnectError.from(error);
     const [info] = failure.findDetails(ErrorInfoSchema);
-    return { code: failure.code, kind: info?.kind ?? "", field: info?.field ?? "", message: failure.rawMessage };
+    const { kind = "", field = "", next = "" } = info ?? {};
+    return { code: failure.code, kind, field, message: failure.rawMessage, next };
   }
   throw new Error("the call succeeded");
 }

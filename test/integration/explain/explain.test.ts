@@ -8,6 +8,7 @@ import { createPowerShelf, setPowerShelfMaintenance } from "../../../src/service
 import { allThings } from "../../../src/store/all-things.ts";
 import * as claims from "../../../src/store/claims.ts";
 import { lockThings } from "../../../src/store/locks.ts";
+import { appendLogs } from "../../../src/store/run-logs.ts";
 import { dumpDatabase } from "../../support/database-dump.ts";
 import { carryOut, checkCommand, explainOn } from "../../support/explain-bench.ts";
 import { type RunSurface, startRunSurface, tester } from "../../support/run-bench.ts";
@@ -223,6 +224,32 @@ describe("a run", () => {
     expect(nextCommands[1]?.command).toBe(`millwright run retry ${id}`);
   });
 
+  test("whose script failed tells what that said last", async () => {
+    const id = await failed(await machine(), "check.sh ended with exit code 1");
+    const line = (text: string, stream: "stdout" | "stderr") => ({
+      at: new Date().toISOString(),
+      step: "reboot",
+      stream,
+      text,
+    });
+    const lines = [
+      line("the node is not cordoned:\ndrain it first\n", "stderr"),
+      line("looking\n", "stdout"),
+      line("step reboot failed: check.sh ended with exit code 1\n", "stderr"),
+    ];
+    await surface.db.transaction((tx) => appendLogs(tx, [{ id, lines }]));
+    const { lastFailure } = await explain("run", id);
+    expect(lastFailure?.message).toBe("reboot: check.sh ended with exit code 1; it said: drain it first");
+  });
+
+  test("that has begun none of its steps yet names the first", async () => {
+    const id = await running();
+    await set("runs", id, { facts: { steps: [], startedAt: ago(60) } });
+    const { headline, doing } = await explain("run", id);
+    expect(headline).toMatch(/is RUNNING, about to begin step reboot$/);
+    expect(doing).toBe("asking the machine how it is, before step reboot");
+  });
+
   test("that a person took over tells who, and is resumed rather than retried", async () => {
     const id = await failed(await machine(), "kubeadm join ended with exit code 1");
     await set("runs", id, { manual_at: new Date(), manual_by: "ada", manual_comment: "swapping the disk" });
@@ -336,6 +363,52 @@ describe("a machine", () => {
     const acknowledge = commands.find((command) => command.includes("--acknowledge")) ?? "";
     await carryOut(surface, acknowledge, { "<text>": "seen-to" });
     expect((await explain("machine", id)).headline).toBe(`machine ${id} is READY; nothing is wrong`);
+  });
+
+  test("that a canceled run left in pieces tells what stayed, and is resumed before it is given back", async () => {
+    const id = await machine();
+    const runId = await failed(id, "canceled");
+    const residue = ["pave: what was on the disk may be lost"];
+    await set("runs", runId, { state: "CANCELED", facts: { steps: [], residue, finishedAt: ago(10) } });
+    const at = new Date().toISOString();
+    const silent = { type: "Reachable", status: false, reason: "NoAnswer", message: "no answer", last_transition: at };
+    await set("machines", id, { state: "MAINTENANCE", facts: { residue }, conditions: JSON.stringify([silent]) });
+    const { headline, nextCommands } = await explain("machine", id);
+    expect(headline).toMatch(/is MAINTENANCE: run .* was CANCELED, and left behind: pave: what was on the disk/);
+    expect(headline).toContain("not reached over SSH");
+    expect(nextCommands[0]?.command).toBe(`millwright run resume ${runId}`);
+  });
+
+  test("of which nothing answers any more says so, and sends to its neighbours", async () => {
+    const id = await machine();
+    const silent = (type: string, message: string) => ({
+      type,
+      status: false,
+      reason: "NoAnswer",
+      message,
+      last_transition: new Date().toISOString(),
+    });
+    const conditions = [silent("Reachable", "no answer"), silent("BMCReachable", "BMC 10.0.0.1:443 cannot be reached")];
+    await set("machines", id, { state: "READY", rack: "rack-7", conditions: JSON.stringify(conditions) });
+    const { headline, nextCommands } = await explain("machine", id);
+    expect(headline).toMatch(/its BMC is not reached: its BMC cannot be reached; also, it is not reached over SSH$/);
+    expect(nextCommands.map(({ command }) => command)).toContain("millwright machine list --filter rack=rack-7");
+  });
+
+  test("that was switched off for its return is not called unreachable", async () => {
+    const id = await machine();
+    const at = new Date().toISOString();
+    const silent = { type: "Reachable", status: false, reason: "NoAnswer", message: "no answer", last_transition: at };
+    await set("machines", id, {
+      state: "RMA",
+      facts: { powerState: "off" },
+      conditions: JSON.stringify([silent]),
+    });
+    expect((await explain("machine", id)).headline).toBe(
+      `machine ${id} is RMA, switched off to be returned or replaced`,
+    );
+    await set("machines", id, { facts: { powerState: "on" } });
+    expect((await explain("machine", id)).headline).toContain("not reached over SSH");
   });
 
   test("whose BMC is not reached tells why", async () => {

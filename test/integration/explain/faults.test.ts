@@ -248,7 +248,7 @@ const runRow = (fault: FaultType, title: string, words: RegExp, on: OnMachine): 
 
 const IDLE = /accepts the command, and nothing changes/;
 const METER = /meter contradicts what its BMC reports/;
-const REJECTED = /BMC rejects the credentials/;
+const REJECTED = /BMC (rejects|keeps rejecting) the credentials/;
 const HOST_KEY = /shows another SSH host key than the one that is pinned/;
 
 const ROWS: readonly Row[] = [

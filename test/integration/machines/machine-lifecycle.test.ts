@@ -52,6 +52,7 @@ test.each(cases)("%s from %s leads to %s", async (verb, phase, target) => {
     expect(refused.code).toBe(Code.FailedPrecondition);
     expect(refused.message).toContain(`machine ${machineId} is ${phase}: ${verb} is not possible`);
     for (const possible of Object.keys(LEADS[phase])) expect(refused.message).toContain(possible);
+    expect(refused.next).toBe(`millwright explain machine ${machineId}`);
     return;
   }
   const { machine } = await VERBS[verb](machineId);

@@ -114,11 +114,11 @@ describe.skipIf(!hasSshd)("against the OpenSSH server (skipped where openssh-ser
     const reader = new OutputReader();
     const seen: string[] = [];
     const log = (chunk: string | Uint8Array, stream = "stdout") => void seen.push(`${stream}: ${Buffer.from(chunk)}`);
-    await reader.passOn(again, log);
+    await reader.passOn(again, { log, basis: 1 });
     await startDetached(again, { text, env: {} });
     await writeFile(go, "");
     await vi.waitFor(async () => expect(await readState(again)).toEqual({ is: "ended", code: 3 }), { timeout: 5_000 });
-    await reader.passOn(again, log);
+    await reader.passOn(again, { log, basis: 2 });
     await rm(`/var/tmp/millwright-${script.mark}`, { recursive: true });
     expect(seen).toEqual(["stdout: first\n", "stdout: second it's\n", "stderr: bad\n"]);
   });

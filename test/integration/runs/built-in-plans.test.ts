@@ -116,7 +116,7 @@ describe("on a node of a cluster", () => {
       phase: Run_Phase.FAILED,
       error: { message: expect.stringContaining("drain_check.sh") },
     });
-    expect(await textOf(run)).toContain("put the machine into maintenance first");
+    expect(await textOf(run)).toContain("have it drained by 'machine enter-maintenance'");
   });
 });
 

@@ -63,6 +63,15 @@ describe("StartRun refuses, in this order,", () => {
     expect(answer.message).toContain("REPAVE, RMA, REBOOT, UPGRADE, NET_RECONFIG");
   });
 
+  test.each([
+    ["too many params", Object.fromEntries(Array.from({ length: 65 }, (_, at) => [`p${at}`, ""])), "params"],
+    ["a param that is too long", { why: "x".repeat(16_385) }, "params.why"],
+    ["a param with too long a name", { ["x".repeat(129)]: "" }, "params"],
+  ])("%s, before an unknown plan", async (_, params, field) => {
+    const answer = await refusal(start({ requestId: "r", machineId: "nobody", planId: "plan/none", params }));
+    expect(answer).toMatchObject({ code: Code.InvalidArgument, field });
+  });
+
   test("an unknown plan, before an unknown machine", async () => {
     const answer = await refusal(start({ requestId: "r", machineId: "nobody", planId: "plan/none" }));
     expect(answer).toMatchObject({ code: Code.NotFound, field: "plan_id" });
@@ -249,6 +258,19 @@ describe("50 at once", () => {
     expect(outcomes.filter((outcome) => outcome === "started")).toHaveLength(1);
     expect(outcomes.filter((outcome) => outcome === Code.FailedPrecondition)).toHaveLength(49);
   });
+
+  test("on 50 machines start 50 runs, whatever is wrong with others that come along", async () => {
+    const machines = await Promise.all(fifty.map(() => machine()));
+    const [unknownMachine, unknownPlan, ...runs] = await Promise.all([
+      refusal(reboot("m-nobody-knows")),
+      refusal(start({ requestId: "odd", machineId: machines[0] as string, planId: "plan/nobody-knows" })),
+      ...machines.map((machineId) => reboot(machineId)),
+    ]);
+    expect(unknownMachine).toMatchObject({ code: Code.NotFound });
+    expect(unknownPlan).toMatchObject({ code: Code.NotFound, field: "plan_id" });
+    expect(runs.map(({ machineId }) => machineId)).toEqual(machines);
+    expect(new Set(runs.map(({ runId }) => runId)).size).toBe(50);
+  });
 });
 
 describe("lists of runs", () => {
@@ -328,6 +350,12 @@ describe("CancelRun", () => {
   });
 });
 
+test("the log after a chunk that can never be has nothing in it", async () => {
+  const { runId } = await reboot(await machine());
+  const after = 9_223_372_036_854_775_807n;
+  expect(await collect(surface.runs.streamRunLogs({ runId, after, noFollow: true }))).toEqual([]);
+});
+
 describe("WatchRuns", () => {
   test("sends each active run once, however long nothing happens", async () => {
     const machineId = await machine();
@@ -340,6 +368,27 @@ describe("WatchRuns", () => {
     const query = { filter: `machine_id=${machineId}`, cursor: "" };
     const sent = await collect(watchRuns(surface.deps, events, query, new AbortController().signal));
     expect(sent.map(({ run, cursor }) => [run.id, cursor])).toEqual([[runId, "1.1.1"]]);
+  });
+
+  test("sends every active run once also when there are more than a page of them, of the same moment too", async () => {
+    const { runId } = await reboot(await machine());
+    await surface.db.execute(
+      `insert into runs (id, machine_id, request_id, fingerprint, type, plan_id, plan, job_id, initiator, state, created_at)
+       select 'run-many-' || i, 'many-' || i, 'r', '', 'MANY', plan_id, plan, 'job-many-' || i, initiator, 'PENDING',
+              now() - (i / 100) * interval '1 second'
+         from runs, generate_series(1, 450) as i where id = $1`,
+      [runId],
+    );
+    const events: EventSource = {
+      async *follow() {
+        yield { type: "bookmark", cursor: "1.1.1" };
+      },
+    };
+    const query = { filter: "type=MANY", cursor: "" };
+    const sent = await collect(watchRuns(surface.deps, events, query, new AbortController().signal));
+    await surface.db.execute("delete from runs where type = 'MANY'");
+    expect(sent).toHaveLength(450);
+    expect(new Set(sent.map(({ run }) => run.id)).size).toBe(450);
   });
 
   test("refuses a filter and a cursor that make no sense", async () => {

@@ -101,6 +101,7 @@ export async function begin(
     Object.entries(bench.site.can).filter(([word]) => !options.without?.includes(word as Capability)),
   );
   const signal = options.signal ?? new AbortController().signal;
+  let basis = 0;
   const context = () => ({
     payload: step.parse(payload, kind),
     machine: bench.machine,
@@ -110,6 +111,7 @@ export async function begin(
     log: (text: string | Uint8Array) =>
       void bench.log.push(typeof text === "string" ? text : Buffer.from(text).toString()),
     params: options.params ?? {},
+    basis: ++basis, // as if everything that is said is written
   });
   // As it comes back from the database.
   const evidence = JSON.parse(JSON.stringify(await step.before(context()))) as JsonObject;

@@ -287,7 +287,8 @@ async function waitingForLocks(): Promise<number> {
 
 test("the sweep wakes what should be looked at and has no wake-up, and nothing else", async () => {
   await database.db.query(`insert into widgets (id, state) values
-    ('no-row', 'idle'), ('stranded', 'busy'), ('resting', 'idle'), ('planned', 'busy'), ('leased', 'busy'), ('broken', 'broken')`);
+    ('no-row', 'idle'), ('stranded', 'busy'), ('resting', 'idle'), ('planned', 'busy'), ('leased', 'busy'), ('broken', 'broken'),
+    ('over', 'removed')`);
   await database.db.query(`insert into work (kind, id, wake_at, lease_until, lease_owner) values
     ('widget', 'stranded', 'infinity', null, null),
     ('widget', 'resting', 'infinity', null, null),
@@ -295,7 +296,12 @@ test("the sweep wakes what should be looked at and has no wake-up, and nothing e
     ('widget', 'planned', now() + interval '1 min', null, null),
     ('widget', 'leased', now() + interval '1 min', now() + interval '1 min', 'b')`);
   const sweep = () =>
-    work.wakeStranded(database.db, { kind: "widget", table: "widgets", restingStates: ["idle", "broken"] });
+    work.wakeStranded(database.db, {
+      kind: "widget",
+      table: "widgets",
+      liveStates: ["idle", "busy", "broken"],
+      restingStates: ["idle", "broken"],
+    });
   expect(await sweep()).toBe(2);
   expect((await claim()).map(({ id }) => id).sort()).toEqual(["no-row", "stranded"]);
   expect(await sweep()).toBe(0);

@@ -1,0 +1,71 @@
+import type { JsonObject } from "../kernel/lifecycle.ts";
+import type { Effect, Outcome } from "../kernel/outcome.ts";
+import { type RunThing, stepJson } from "./lifecycle.ts";
+import type { StepStatus } from "./run.ts";
+import type { ProbeReport } from "./step.ts";
+
+/** How far one look has come: what it has proven and is not on record yet. */
+export interface Progress {
+  /** With its machine, as both will be once the look is written. */
+  readonly run: RunThing;
+  /** The last step that was proven; null when the look has nothing to write yet. */
+  readonly proven: string | null;
+  readonly said: readonly Effect[];
+  readonly seen: Required<Pick<ProbeReport, "facts" | "conditions">>;
+}
+
+/** A step came to be proven; what comes next may be looked at before it is written. */
+export interface Proven {
+  readonly type: "proven";
+  readonly visit: StepStatus;
+  readonly report: ProbeReport;
+  readonly said: readonly Effect[];
+}
+
+export const startOf = (run: RunThing): Progress => ({
+  run,
+  proven: null,
+  said: [],
+  seen: { facts: {}, conditions: [] },
+});
+
+/** What a step tells of its machine holds for the steps after it: another host key, another address. */
+export function withProof({ run, said, seen }: Progress, { visit, report, said: more }: Proven): Progress {
+  const { facts = {}, conditions = [] } = report;
+  const machine = { ...run.machine, facts: { ...run.machine.facts, ...facts } };
+  return {
+    run: { ...run, machine, facts: { ...run.facts, steps: stepsWith(run, visit) } },
+    proven: visit.name,
+    said: [...said, ...more],
+    seen: { facts: { ...seen.facts, ...facts }, conditions: [...seen.conditions, ...conditions] },
+  };
+}
+
+export const stepsWith = (run: RunThing, visit: StepStatus): StepStatus[] => [
+  ...run.facts.steps.filter(({ name }) => name !== visit.name),
+  visit,
+];
+
+/** What the look comes to, and with it, in one commit, all that it has proven before. */
+export function writtenWith<E extends string>({ run, proven, said, seen }: Progress, last: Outcome<E>): Outcome<E> {
+  if (proven === null) return last;
+  const { facts = {}, effects = [] } = last;
+  return {
+    ...last,
+    facts: { steps: run.facts.steps.map(stepJson), ...facts },
+    effects: [...said, ...tellMachine(run, seen, effects)],
+  };
+}
+
+/** A thing is changed once in a commit: where the outcome moves the machine, what was seen of it goes along. */
+function tellMachine({ machine }: RunThing, { facts, conditions }: Progress["seen"], effects: readonly Effect[]) {
+  const observed: JsonObject[] = conditions.map((condition) => ({ ...condition }));
+  if (Object.keys(facts).length === 0 && observed.length === 0) return effects;
+  const isMoved = effects.some(({ type, kind }) => type === "move" && kind === "machine");
+  if (!isMoved) return [{ type: "observe", kind: "machine", id: machine.id, facts, observed } as const, ...effects];
+  return effects.map((effect) =>
+    effect.type === "move" && effect.kind === "machine"
+      ? { ...effect, facts: { ...facts, ...effect.facts }, observed: [...observed, ...(effect.observed ?? [])] }
+      : effect,
+  );
+}

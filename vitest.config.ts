@@ -23,6 +23,6 @@ export default defineConfig({
         },
       })),
     ],
-    maxWorkers: 2,
+    maxWorkers: 3,
   },
 });

@@ -112,6 +112,7 @@ async function putCredentials(tx: Queryable, secrets: SecretStore, macs: readonl
   const rows: (readonly unknown[])[] = [];
   const collector: Transaction = {
     insideTransaction: true,
+    logWhenCommitted() {},
     query: () => Promise.reject(new Error("storing a secret is expected to read nothing")),
     async execute(_statement, values = []) {
       rows.push(values);

@@ -97,6 +97,7 @@ async function putCredentials(db: Database, secrets: SecretStore, first: number,
   const rows: (readonly unknown[])[] = [];
   const collector: Transaction = {
     insideTransaction: true,
+    logWhenCommitted: () => undefined,
     query: () => Promise.reject(new Error("storing a secret is expected to read nothing")),
     async execute(_statement, values = []) {
       rows.push(values);

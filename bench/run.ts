@@ -6,12 +6,16 @@ import { measureEvents } from "./events.ts";
 import { measureKill } from "./kill.ts";
 import { measureMachines } from "./machines.ts";
 import { type Measurement, median, printTable, verdictOf } from "./measurement.ts";
+import { measureReports } from "./reports.ts";
 import { measureRequests } from "./requests.ts";
 import { measureRunLogs } from "./run-logs.ts";
 import { measureRuns } from "./runs.ts";
 import { measureTransitions } from "./transitions.ts";
 
-type Measure = (server: BenchServer, options: { quick: boolean }) => Promise<Measurement[]>;
+type Measure = (
+  server: BenchServer,
+  options: { quick: boolean; seconds?: number | undefined },
+) => Promise<Measurement[]>;
 
 const MEASURES: Readonly<Record<string, Measure>> = {
   transitions: measureTransitions,
@@ -21,11 +25,12 @@ const MEASURES: Readonly<Record<string, Measure>> = {
   machines: measureMachines,
   "run-logs": measureRunLogs,
   kill: measureKill,
+  reports: measureReports,
 };
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
-  options: { quick: { type: "boolean", default: false }, json: { type: "string" } },
+  options: { quick: { type: "boolean", default: false }, json: { type: "string" }, seconds: { type: "string" } },
 });
 const names = positionals.length > 0 ? positionals : Object.keys(MEASURES);
 const unknown = names.filter((name) => MEASURES[name] === undefined);
@@ -34,10 +39,18 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
+/** For those that last a given time; the others have repetitions. */
+const lasting = options.seconds === undefined ? undefined : Number(options.seconds);
+if (lasting !== undefined && !(lasting > 0)) {
+  console.error("--seconds: a number above 0 is wanted");
+  process.exit(2);
+}
+
 const server = await startBenchServer();
 const measurements: Measurement[] = [];
 try {
-  for (const name of names) measurements.push(...((await MEASURES[name]?.(server, { quick: options.quick })) ?? []));
+  for (const name of names)
+    measurements.push(...((await MEASURES[name]?.(server, { quick: options.quick, seconds: lasting })) ?? []));
 } finally {
   await server.stop();
 }

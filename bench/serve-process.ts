@@ -8,6 +8,7 @@ import type { BenchDatabase } from "./bench-server.ts";
 
 export interface ServeProcess {
   readonly grpcAddress: string;
+  readonly httpUrl: string;
   /** As the system counts it, right now. */
   residentMb(): number;
   stop(): Promise<void>;
@@ -44,8 +45,8 @@ export async function startServeProcess(
     rmSync(dataDir, { recursive: true, force: true });
   };
   try {
-    const { grpc } = await endpointsIn(dataDir, () => server.exitCode);
-    return { grpcAddress: grpc, residentMb: () => residentMbOf(server.pid ?? 0), stop };
+    const { grpc, http } = await endpointsIn(dataDir, () => server.exitCode);
+    return { grpcAddress: grpc, httpUrl: http, residentMb: () => residentMbOf(server.pid ?? 0), stop };
   } catch (error) {
     await stop();
     throw error;
@@ -55,12 +56,17 @@ export async function startServeProcess(
 const urlOf = ({ host, port, user, database }: BenchDatabase["config"]): string =>
   `postgresql://${encodeURIComponent(user)}@/${database}?host=${encodeURIComponent(host)}${port === undefined ? "" : `&port=${port}`}`;
 
-async function endpointsIn(dataDir: string, exitCode: () => number | null): Promise<{ readonly grpc: string }> {
+interface Endpoints {
+  readonly grpc: string;
+  readonly http: string;
+}
+
+async function endpointsIn(dataDir: string, exitCode: () => number | null): Promise<Endpoints> {
   const deadline = performance.now() + PATIENCE_MS;
   while (performance.now() < deadline) {
     if (exitCode() !== null) throw new Error(`the server ended with ${exitCode()}`);
     try {
-      return JSON.parse(readFileSync(join(dataDir, "endpoints.json"), "utf8")) as { grpc: string };
+      return JSON.parse(readFileSync(join(dataDir, "endpoints.json"), "utf8")) as Endpoints;
     } catch {
       await pause(50); // it is written once the server is up
     }

@@ -97,6 +97,7 @@ function welcome(dev: Awaited<ReturnType<typeof startDev>>, dataDir: string | un
 
     API (JSON)         ${dev.httpUrl}
     API (gRPC)         ${dev.grpcAddress}
+    REST reference     ${dev.httpUrl}/api/v1/docs
     simulator control  ${dev.simulatorUrl}
     admin token        ${dev.tokenPath}
 
@@ -108,6 +109,8 @@ ${dataDir === undefined ? "" : tellDataDir(dataDir)}    bin/millwright machine l
     bin/millwright power-shelf maintenance power-off --power-shelf-id <ID> --reference https://tracker/MAINT-123
     bin/millwright power-shelf show <ID>
     bin/millwright power-shelf history <ID>
+    curl '${dev.httpUrl}/api/v1/boot?mac=02:00:5e:10:00:01'    # a machine boots from the network
+    bin/millwright node list
 
   Ctrl-C stops everything; the next start goes on where this one ended.
 

@@ -6,6 +6,7 @@ import { configurationPage } from "./configuration-page.ts";
 import { errorsPage } from "./errors-page.ts";
 import { lifecycleFileName, lifecycleIndex, lifecyclePage } from "./lifecycle-page.ts";
 import { metricsPage } from "./metrics-page.ts";
+import { restPage } from "./rest-page.ts";
 
 /** Folders with generated pages; others may stand beside them. */
 export const GENERATED_FOLDERS = ["docs/lifecycles", "docs/reference", "src/cli/generated"] as const;
@@ -23,6 +24,7 @@ export async function generatePages(): Promise<ReadonlyMap<string, string>> {
     ["docs/reference/configuration.md", configurationPage()],
     ["docs/reference/errors.md", errorsPage()],
     ["docs/reference/metrics.md", metricsPage()],
+    ["docs/reference/rest.md", restPage()],
     ["src/cli/generated/server-vocabulary.ts", cliVocabularyModule()],
   ]);
 }

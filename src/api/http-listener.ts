@@ -35,6 +35,8 @@ export async function createHttpListener(
   const app = fastify({
     serverFactory: createRpcServer,
     bodyLimit: API_LIMITS.maxRestBodyBytes,
+    // An id that is too long is one that nothing has, in the words of its own route.
+    routerOptions: { maxParamLength: API_LIMITS.maxPathPart },
     genReqId: (request) => requestIdFrom(request.headers["x-request-id"]),
   });
   frameRest(app, log);

@@ -16,6 +16,8 @@ export const API_LIMITS = {
   maxMessageBytes: 4 * 1024 * 1024,
   /** Per REST body; above it 413. */
   maxRestBodyBytes: 1024 * 1024,
+  /** Of a path's variable part; Node bounds the whole. */
+  maxPathPart: 16 * 1024,
   headersTimeout: seconds(10),
   /** For receiving a whole HTTP/1.1 request; answers may take longer. */
   requestTimeout: seconds(120),

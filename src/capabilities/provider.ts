@@ -5,6 +5,7 @@ import type { Imaging } from "./imaging.ts";
 import type { Inspect } from "./inspect.ts";
 import type { Locator } from "./locator.ts";
 import type { MachineInspect } from "./machine-inspect.ts";
+import type { NetInstall } from "./net-install.ts";
 import type { NodeList } from "./node-list.ts";
 import type { PowerControl } from "./power-control.ts";
 import type { RemoteExec } from "./remote-exec.ts";
@@ -21,6 +22,7 @@ export interface Capabilities {
   readonly reset: Reset;
   readonly boot: BootDevice;
   readonly imaging: Imaging;
+  readonly netInstall: NetInstall;
   readonly locator: Locator;
   readonly exec: RemoteExec;
   readonly cluster: Cluster;

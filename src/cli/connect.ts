@@ -1,8 +1,7 @@
 import type { Interceptor, Transport } from "@connectrpc/connect";
 import { createTransport } from "@connectrpc/connect/protocol-connect";
-import { readTextFile } from "./discover-server.ts";
-import { UsageError } from "./errors.ts";
-import { createHttpClient, type TlsFiles } from "./http-client.ts";
+import { createHttpClient } from "./http-client.ts";
+import { tlsFiles } from "./tls-files.ts";
 
 export interface ConnectionOptions {
   readonly url: string;
@@ -39,20 +38,3 @@ const bearer =
     request.header.set("authorization", `Bearer ${token}`);
     return next(request);
   };
-
-function tlsFiles({ caFile, clientCert, clientKey }: ConnectionOptions): TlsFiles {
-  if ((clientCert === undefined) !== (clientKey === undefined)) {
-    throw new UsageError("--client-cert and --client-key belong together");
-  }
-  return {
-    ...(caFile === undefined ? {} : { ca: mustRead(caFile, "--ca-file") }),
-    ...(clientCert === undefined ? {} : { cert: mustRead(clientCert, "--client-cert") }),
-    ...(clientKey === undefined ? {} : { key: mustRead(clientKey, "--client-key") }),
-  };
-}
-
-function mustRead(path: string, field: string): string {
-  const text = readTextFile(path);
-  if (text === undefined) throw new UsageError(`${field}: ${path} does not exist`);
-  return text;
-}

@@ -4,7 +4,8 @@ import { expect, test } from "vitest";
 import { EVENT_TYPES } from "./event-types.ts";
 
 /** Words that are written to the journal as they stand in the code. */
-const WRITTEN = /\btype: "(created|updated|revoked|requested|[a-z]+(?:_[a-z]+)*_(?:changed|requested|ended))"/g;
+const WRITTEN =
+  /\btype: "(created|changed|updated|revoked|requested|assigned|[a-z]+(?:_[a-z]+)*_(?:changed|requested|ended|ignored|handed_out))"/g;
 
 test("everything that the journal tells of can be asked for", () => {
   const src = join(import.meta.dirname, "..");

@@ -20,6 +20,13 @@ export const EVENT_TYPES = [
   "conditions_changed",
   "credentials_changed",
   "health_report_changed",
+  "firmware_changed",
+  "tags_changed",
+  "assigned",
+  "script_handed_out",
+  "install_ordered",
+  "report_ignored",
+  "changed",
   "updated",
   "revoked",
 ] as const;

@@ -77,6 +77,11 @@ function createSession({ terminal, globals, transport, findServer }: SessionPart
       const { createClient } = await import("@connectrpc/connect");
       return createClient(service, await opened);
     },
+    async rest(call) {
+      const { callRest } = await import("./rest.ts");
+      const { caFile, clientCert, clientKey } = globals;
+      return callRest({ ...findServer(), caFile, clientCert, clientKey }, call, terminal.interrupted);
+    },
   };
 }
 

@@ -1,6 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
 import type { Style } from "./output.ts";
+import type { RestCall } from "./rest.ts";
 
 /** A stream that text goes to. */
 export interface Sink {
@@ -50,6 +51,8 @@ export interface Session {
   style(): Style;
   /** A client of one service; `streaming` ones may stay silent for as long as they like. */
   client<S extends DescService>(service: S, options?: { readonly streaming: boolean }): Promise<Client<S>>;
+  /** One call of the REST API. */
+  rest(call: RestCall): Promise<unknown>;
 }
 
 /** What a command does; a number is its exit code, and nothing means 0. */

@@ -60,3 +60,6 @@ export function parseDuration(text: string, field: string): number {
   }
   return Number(match[1]) * size;
 }
+
+/** How long ago that was. */
+export const ageOf = (then: Date, now: Date): string => describeDuration(now.getTime() - then.getTime());

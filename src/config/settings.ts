@@ -189,6 +189,33 @@ export const SETTINGS = {
     default: "365d",
     doc: "How long history, audit and events are kept.",
   }),
+  "install.timeout": setting(kinds.duration("0s", "7d"), {
+    default: "60m",
+    doc: "How long an attempt at a network install may take; then it counts as failed. `0s`: for ever.",
+  }),
+  "install.auto_register": setting(kinds.flag(), {
+    default: true,
+    doc: "Whether a machine that boots from the network and is not known is put on record as discovered.",
+  }),
+  "install.require_report_tokens": setting(kinds.flag(), {
+    default: false,
+    doc: "Whether nodes must show, with each report, the token that their boot script gave them.",
+  }),
+  "install.public_url": optional(kinds.baseUrl(), {
+    doc: "Where machines that boot from the network reach this server. Unset: where each of them did.",
+  }),
+  "install.files_dir": optional(kinds.path("the path of a directory"), {
+    doc: "Directory with kernels, initrds and images, served below `/files/` to whoever asks. Unset: none are.",
+  }),
+  "install.default_group": optional(kinds.text(), {
+    doc: "Id or name of the group of machines that boot from the network before anybody has put them on record.",
+  }),
+  "install.erase.kernel": optional(kinds.bootLocation(), {
+    doc: "Kernel of the environment that erases disks: a URL, or a path below `/files/`. Unset: erasing is refused.",
+  }),
+  "install.erase.initrd": optional(kinds.bootLocation(), {
+    doc: "Its initrd; `millwright netboot environment` makes one.",
+  }),
   "watch.most": setting(kinds.integer(1, 1_000_000), {
     default: 10_000,
     doc: "Watchers served at the same time, per replica; more are refused.",

@@ -122,6 +122,20 @@ export const url = (protocols: readonly string[]): ValueKind<string> =>
       : undefined;
   });
 
+/** What other addresses are put behind: without a slash at its end. */
+export const baseUrl = (): ValueKind<string> =>
+  kind("a URL that starts with http:// or https://, with neither blanks nor a query", (raw) => {
+    const candidate = (trimmed(raw) ?? "").replace(/\/+$/, "");
+    return /^https?:\/\/[\x21\x24-\x3e\x40-\x7e]+$/.test(candidate) && URL.canParse(candidate) ? candidate : undefined;
+  });
+
+/** It becomes a word of a boot script. */
+export const bootLocation = (): ValueKind<string> =>
+  kind("a path of this server (/files/…) or a URL (http, https, tftp), without blanks", (raw) => {
+    const candidate = trimmed(raw) ?? "";
+    return /^(\/|(https?|tftp):\/\/)[\x21-\x7e]+$/.test(candidate) ? candidate : undefined;
+  });
+
 export const networks = (): ValueKind<readonly Network[]> =>
   kind(
     "a list of networks such as 10.20.0.0/16 or fd00:20::/32, separated by commas",

@@ -86,10 +86,11 @@ function listen() {
         before = outcome;
       }
     },
-    move(thing: Lamp, name: string, message?: string) {
+    move(thing: Lamp, name: string, message?: string, more: Partial<Lifecycle<Thing>> = {}) {
       const move = follow(lifecycle, thing, { owner: "handler", name, message });
       if (!move) throw new Error(`no row for ${name}`);
-      changes.committed({ lifecycle: lifecycle as unknown as Lifecycle<Thing>, thing, look: look({ move }) });
+      const told = { ...(lifecycle as unknown as Lifecycle<Thing>), ...more };
+      changes.committed({ lifecycle: told, thing, look: look({ move }) });
     },
   };
 }
@@ -149,4 +150,12 @@ test("moves for a request and the end of a thing are information; how a new thin
     'info moved {"kind":"lamp","id":"l1","from":"error","to":"(gone)","trigger":"removed"}',
     'debug moved {"kind":"lamp","id":"l1","from":"new","to":"ready","trigger":"seen"}',
   ]);
+});
+
+test("of a lifecycle that is told in full, every transition is of interest, also what nobody asked for", () => {
+  const { lines, move } = listen();
+  const thing = lamp({ state: { name: "new" } });
+  move(thing, "seen");
+  move(thing, "seen", undefined, { toldInFull: true });
+  expect(lines.map((line) => line.split(" ", 2).join(" "))).toEqual(["debug moved", "info moved"]);
 });

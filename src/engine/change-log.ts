@@ -35,7 +35,7 @@ export class ChangeLog {
   committed({ lifecycle, thing, look }: Committed): void {
     const failed = look.move !== undefined && isFailure(lifecycle, look.move);
     this.#tellTrouble(lifecycle.kind, thing, look.outcome, failed);
-    if (look.move) this.#tellMove(lifecycle.kind, thing.id, look.move, failed);
+    if (look.move) this.#tellMove(lifecycle, thing.id, look.move, failed);
   }
 
   #tellTrouble(kind: string, thing: Thing, now: StoredOutcome | null, failed: boolean): void {
@@ -54,10 +54,11 @@ export class ChangeLog {
     }
   }
 
-  #tellMove(kind: string, id: string, move: Move, failed: boolean): void {
+  #tellMove(lifecycle: Lifecycle<Thing>, id: string, move: Move, failed: boolean): void {
     const { from, to, gone, trigger, message } = move;
+    const isOfInterest = isRequested(move) || (lifecycle.toldInFull === true && from !== to);
     const fields = {
-      kind,
+      kind: lifecycle.kind,
       id,
       from,
       to: gone ? GONE : to,
@@ -66,7 +67,7 @@ export class ChangeLog {
       ...(message !== undefined && { reason: message }),
     };
     if (failed) this.#log.warn(fields, "failed");
-    else if (isRequested(move)) this.#log.info(fields, "moved");
+    else if (isOfInterest) this.#log.info(fields, "moved");
     else this.#log.debug(fields, "moved");
   }
 

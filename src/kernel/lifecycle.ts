@@ -121,6 +121,8 @@ export interface Lifecycle<T, S extends string = string, R extends readonly Row<
   readonly transitions: R;
   /** Facts that change all the time: they are kept, but no event tells of them. */
   readonly quietFacts: readonly string[];
+  /** Every transition is told to the log, also those that nobody asked for. */
+  readonly toldInFull?: true;
   /** Facts that are lists of parts with a name each: an event tells of the parts that changed, and not of all. */
   readonly listFacts: readonly string[];
 }
@@ -158,6 +160,7 @@ export function defineLifecycle<T extends Thing>() {
     readonly states: { readonly [name in S]: StateSpec };
     readonly transitions: R;
     readonly quietFacts?: readonly string[];
+    readonly toldInFull?: true;
     readonly listFacts?: readonly string[];
   }): Lifecycle<T, S, R> => {
     const lifecycle = { quietFacts: [], listFacts: [], ...definition };

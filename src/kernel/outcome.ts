@@ -23,6 +23,8 @@ export type Effect =
       readonly kind: string;
       readonly id: string;
       readonly cause: string;
+      /** Where the thing is not there, or its state does not know the cause, nothing is to be done. */
+      readonly ifPossible?: true;
       readonly message?: string;
       /** What the table's row is told. */
       readonly data?: JsonObject;

@@ -19,7 +19,7 @@ const EVENT_OF_END = { SUCCEEDED: "finished", FAILED: "step_failed", CANCELED: "
   string
 >;
 
-/** The run's end, the machine's phase and its conditions are one commit. */
+/** The run's end, the machine's phase and its conditions are one commit; so is that an install does not outlive its run. */
 export function endRun(
   run: RunThing,
   phase: EndedRunPhase,
@@ -52,6 +52,13 @@ export function endRun(
       takeBackFirst: null,
       ...(steps && { steps }),
     },
-    effects: [machine, ...wake, ...log.effects("")],
+    effects: [machine, ...wake, ...installLetGo(run, phase, message), ...log.effects("")],
   });
+}
+
+/** Who canceled a run does not want the machine installed at its next boot after all. */
+function installLetGo({ id, plan, machine }: RunThing, phase: EndedRunPhase, message: string): Effect[] {
+  if (!plan.steps.some(({ kind }) => kind === "repave")) return [];
+  const why = `run ${id} ended ${phase}${message === "" ? "" : `: ${message}`}`;
+  return [{ type: "move", kind: "install", id: machine.id, cause: "run_ended", ifPossible: true, message: why }];
 }

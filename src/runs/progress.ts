@@ -10,7 +10,8 @@ export interface Progress {
   readonly run: RunThing;
   /** The last step that was proven; null when the look has nothing to write yet. */
   readonly proven: string | null;
-  readonly said: readonly Effect[];
+  /** What the steps said, and what they did to other things. */
+  readonly done: readonly Effect[];
   readonly seen: Required<Pick<ProbeReport, "facts" | "conditions">>;
 }
 
@@ -25,18 +26,18 @@ export interface Proven {
 export const startOf = (run: RunThing): Progress => ({
   run,
   proven: null,
-  said: [],
+  done: [],
   seen: { facts: {}, conditions: [] },
 });
 
 /** What a step tells of its machine holds for the steps after it: another host key, another address. */
-export function withProof({ run, said, seen }: Progress, { visit, report, said: more }: Proven): Progress {
-  const { facts = {}, conditions = [] } = report;
+export function withProof({ run, done, seen }: Progress, { visit, report, said: more }: Proven): Progress {
+  const { facts = {}, conditions = [], effects = [] } = report;
   const machine = { ...run.machine, facts: { ...run.machine.facts, ...facts } };
   return {
     run: { ...run, machine, facts: { ...run.facts, steps: stepsWith(run, visit) } },
     proven: visit.name,
-    said: [...said, ...more],
+    done: [...done, ...more, ...effects],
     seen: { facts: { ...seen.facts, ...facts }, conditions: [...seen.conditions, ...conditions] },
   };
 }
@@ -47,13 +48,19 @@ export const stepsWith = (run: RunThing, visit: StepStatus): StepStatus[] => [
 ];
 
 /** What the look comes to, and with it, in one commit, all that it has proven before. */
-export function writtenWith<E extends string>({ run, proven, said, seen }: Progress, last: Outcome<E>): Outcome<E> {
+export function writtenWith<E extends string>({ run, proven, done, seen }: Progress, last: Outcome<E>): Outcome<E> {
   if (proven === null) return last;
-  const { facts = {}, effects = [] } = last;
+  const { facts = {} } = last;
+  // A thing moves once in a commit, and what is only to be tried gives way to what was done.
+  const isMoved = (effect: Effect) =>
+    done.some(({ type, kind, id }) => type === "move" && kind === effect.kind && id === effect.id);
+  const effects = (last.effects ?? []).filter(
+    (effect) => !(effect.type === "move" && effect.ifPossible && isMoved(effect)),
+  );
   return {
     ...last,
     facts: { steps: run.facts.steps.map(stepJson), ...facts },
-    effects: [...said, ...tellMachine(run, seen, effects)],
+    effects: [...done, ...tellMachine(run, seen, effects)],
   };
 }
 

@@ -28,6 +28,7 @@ export function stepContext(run: RunThing, step: Step, { provider, targetsOf, ca
   const targets = targetsOf(run.machine);
   return {
     payload: step.payload,
+    runId: run.id,
     machine: run.machine,
     targets: { ...targets, script: frozenScripts(run, targets) },
     can: provider.can as Capabilities,

@@ -2,6 +2,7 @@ import type { CallContext } from "../capabilities/call.ts";
 import type { Capabilities, Capability } from "../capabilities/provider.ts";
 import { type Duration, seconds } from "../kernel/duration.ts";
 import type { JsonObject } from "../kernel/lifecycle.ts";
+import type { Effect } from "../kernel/outcome.ts";
 import type { BackOff } from "../kernel/retry.ts";
 import type { ObservedCondition } from "../lifecycles/machine/conditions.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
@@ -39,6 +40,7 @@ export type StepLog = (text: string | Uint8Array, stream?: LogStream) => void;
 /** Whom and what a step works with. */
 export interface StepContext<P, C extends Capability = Capability, U extends Capability = never> {
   readonly payload: P;
+  readonly runId: string;
   readonly machine: Machine;
   /** Where the machine and what the payload names are; secrets are looked up only when asked for. */
   readonly targets: StepTargets;
@@ -74,6 +76,8 @@ export interface ProbeReport {
   readonly facts?: JsonObject;
   /** What is now known of the machine. Written with the step's end. */
   readonly conditions?: readonly ObservedCondition[];
+  /** What else the proof leads to. Written with the step's end. */
+  readonly effects?: readonly Effect[];
 }
 export type ProbeAnswer = ProbeState | ProbeReport;
 

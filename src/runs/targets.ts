@@ -1,5 +1,6 @@
 import type { BmcTarget } from "../capabilities/bmc-target.ts";
 import type { ClusterTarget } from "../capabilities/cluster-target.ts";
+import type { Capability } from "../capabilities/provider.ts";
 import type { SshCredentials, SshTarget } from "../capabilities/ssh-target.ts";
 import { StepFailure } from "../kernel/errors.ts";
 import { bmcPortOf, bmcProtocolOf } from "../lifecycles/machine/endpoint.ts";
@@ -18,11 +19,22 @@ export interface Image {
   readonly ref: string;
   /** `sha256:…`: what the installed system must show. */
   readonly digest: string;
-  /** Where the installation medium lies. */
+  /** Where the installation medium lies; of a `netboot` image: the workflow that installs it. */
   readonly location: string;
-  /** iso: installs by itself once it is booted, which is meant where nothing is said. disk: written as it is. */
-  readonly kind?: "iso" | "disk";
+  /**
+   * iso: installs by itself once it is booted, which is meant where nothing is said. disk: written as it is. netboot: installed
+   * over the server's own boot path.
+   */
+  readonly kind?: "iso" | "disk" | "netboot";
+  /** Absent: ssh. token: that its installer reports with what only this boot was given. */
+  readonly proof?: "token" | "ssh";
 }
+
+/** What a machine's provider must be able to do for an image to be installed, by its kind. */
+export const IMAGE_NEEDS = { iso: "imaging", disk: "imaging", netboot: "netInstall" } as const satisfies Record<
+  NonNullable<Image["kind"]>,
+  Capability
+>;
 
 /**
  * Where the things are that a step works with.

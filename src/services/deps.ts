@@ -10,6 +10,8 @@ export interface ServiceDeps {
   readonly secrets: SecretStore;
   /** The most ids that one call may name. */
   readonly maxFindByIds: number;
+  /** Whether there is an environment that erases disks; without one, nothing is asked to be erased. */
+  readonly canErase?: boolean;
   /** What machines may name as their provider. Absent: all that there are. */
   readonly providers?: readonly string[];
   /** Absent: the system's. */

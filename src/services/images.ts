@@ -1,5 +1,6 @@
 import { AppError } from "../kernel/errors.ts";
 import { isPrintable } from "../kernel/printable.ts";
+import type { Transaction } from "../store/database.ts";
 import {
   findRunOfImage,
   IMAGE_KINDS,
@@ -9,6 +10,7 @@ import {
   removeImage,
   SUCCESS_PROOFS,
 } from "../store/images.ts";
+import { listWorkflows } from "../store/install-workflows.ts";
 import { lockThings } from "../store/locks.ts";
 import type { Caller } from "./caller.ts";
 import { audit } from "./catalog-audit.ts";
@@ -33,16 +35,18 @@ export interface CreateImage {
 }
 
 export async function createImage(deps: ServiceDeps, caller: Caller, input: CreateImage): Promise<ImageRow> {
+  const kind = checkWord(input.kind, IMAGE_KINDS, "kind");
   const image = {
     name: checkName(input.name),
-    kind: checkWord(input.kind, IMAGE_KINDS, "kind"),
-    location: checkLocation(input.location),
+    kind,
+    location: kind === "netboot" ? input.location : checkLocation(input.location),
     digest: checkDigest(input.digest),
     successProof: checkWord(input.successProof || "ssh", SUCCESS_PROOFS, "success_proof"),
   };
   const { name, successProof, ...telling } = image;
   return deps.db.transaction(async (tx) => {
     await lockThings(tx, [{ kind: KIND, id: name }]);
+    if (kind === "netboot") await checkWorkflow(tx, image);
     if (!(await insertImage(tx, { ...image, createdBy: actorOf(caller) }))) {
       throw new AppError("already_exists", `name: an image ${name} exists already`, {
         field: "name",
@@ -98,6 +102,16 @@ function checkLocation(text: string): string {
   const isUrl = URL.canParse(text) && /^(https?|nfs|cifs):$/.test(new URL(text).protocol);
   if (isUrl && text.length <= LONGEST_LOCATION && isPrintable(text)) return text;
   throw refusal("location", "must be an http, https, nfs or cifs URL");
+}
+
+/** What is installed over the network is a workflow: it must be there, and must not name another image. */
+async function checkWorkflow(tx: Transaction, { location, digest }: Pick<ImageRow, "location" | "digest">) {
+  const [workflow] = await listWorkflows(tx, { ids: [location], activeOnly: true });
+  if (!workflow)
+    throw refusal("location", `of a netboot image is the id of a workflow, and there is none ${location.slice(0, 80)}`);
+  const { boot } = workflow;
+  if (boot.method === "image" && boot.image_digest !== digest)
+    throw refusal("digest", `must be ${boot.image_digest}: that is what workflow ${workflow.id} installs`);
 }
 
 function checkDigest(text: string): string {

@@ -4,6 +4,7 @@ import { type MachineId, parseMachineId } from "../kernel/ids.ts";
 import { isPrintable } from "../kernel/printable.ts";
 import { holds } from "../lifecycles/machine/conditions.ts";
 import type { Transaction } from "../store/database.ts";
+import { loadInstalls } from "../store/installs.ts";
 import { lockThings } from "../store/locks.ts";
 import { recordConditions } from "../store/machine-conditions.ts";
 import { removeMachineCredentials } from "../store/machine-credentials.ts";
@@ -78,11 +79,23 @@ export const retireMachine = (deps: ServiceDeps, caller: Caller, input: MachineV
         next: `millwright run cancel ${activeRunId}`,
       });
     }
+    await refuseUnlessInstallRetired(tx, id);
     await replaceIdentities(tx, id, []);
     await removeMachineCredentials(tx, deps.secrets, id);
   });
 
 const SAYS_FIT: ReadonlySet<string> = new Set(["exit_maintenance", "return"]);
+
+/** A node that still boots, or still has data on its disks, has a machine. */
+async function refuseUnlessInstallRetired(tx: Transaction, id: MachineId): Promise<void> {
+  const [install] = (await loadInstalls(tx, [id])).things;
+  if (!install || install.state.name === "retired") return;
+  throw new AppError(
+    "failed_precondition",
+    `machine ${id} has an install that is ${install.state.name}: retire that first`,
+    { next: `millwright node retire ${id}` },
+  );
+}
 
 async function moveMachine(
   deps: ServiceDeps,

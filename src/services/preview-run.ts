@@ -8,7 +8,7 @@ import { machineStore } from "../store/machines.ts";
 import { readStepDurations } from "../store/step-durations.ts";
 import { machineKey } from "./machines.ts";
 import { findPlan } from "./plans.ts";
-import { checkMachineId, chooseRun, findMomentConflicts, needsOf } from "./run-checks.ts";
+import { checkMachineId, chooseRun, findMomentConflicts, findNeeds, imagesIn } from "./run-checks.ts";
 import { findReferences, unknownReferences } from "./run-references.ts";
 import type { RunDeps, StartRun } from "./runs.ts";
 
@@ -49,9 +49,10 @@ export async function previewRun(deps: RunDeps, input: Omit<StartRun, "requestId
   );
   const can: ReadonlySet<string> = deps.capabilitiesOf(machine.spec);
   const durationOf = await readStepDurations(db, { planId: plan.planId, provider: machine.spec.provider });
+  const needs = await findNeeds(imagesIn(db), deps, plan);
   const steps = plan.steps.map((step) => ({
     step,
-    needs: needsOf(deps, step),
+    needs: needs.get(step) ?? [],
     reboots: deps.steps.get(step.kind)?.reboots ?? false,
     expectedDuration: durationOf(step),
   }));
@@ -60,7 +61,7 @@ export async function previewRun(deps: RunDeps, input: Omit<StartRun, "requestId
   return {
     planId: plan.planId,
     steps,
-    missingCapabilities: [...new Set(steps.flatMap(({ needs }) => needs))].filter((need) => !can.has(need)),
+    missingCapabilities: [...new Set([...needs.values()].flat())].filter((need) => !can.has(need)),
     conflicts: [...refusals.map(({ message }) => message), ...(await findHolders(db, machine))],
     reboots: steps.filter(({ reboots }) => reboots).length,
     expectedDuration: sum(steps.map(({ expectedDuration }) => expectedDuration)),

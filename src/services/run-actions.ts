@@ -13,7 +13,7 @@ import { storeOf } from "../store/things.ts";
 import type { Caller } from "./caller.ts";
 import type { ServiceDeps } from "./deps.ts";
 import { doneBy } from "./initiator.ts";
-import { checkCapabilities, checkMoment } from "./run-checks.ts";
+import { checkCapabilities, checkMoment, imagesIn } from "./run-checks.ts";
 import { checkRunRequestId, createRun, findRepeated, fingerprintOf, newRunId } from "./run-creation.ts";
 import { checkReferences, findReferences } from "./run-references.ts";
 import { getRun, type RunDeps } from "./runs.ts";
@@ -57,7 +57,7 @@ export async function startNextAttempt(
     const inherited = inheritFrom(previous.steps, action);
     const carried = new Set(inherited.steps.filter(({ carriedOver }) => carriedOver).map(({ name }) => name));
     const remaining = { ...previous.plan, steps: previous.plan.steps.filter(({ name }) => !carried.has(name)) };
-    checkCapabilities(deps, machine, remaining);
+    await checkCapabilities(imagesIn(tx), deps, machine, remaining);
     const scripts = await chooseScripts(tx, deps, { previous, machine, remaining, action, takeNewScripts });
     const { type, plan, params } = previous;
     const next = { of: previous, action, inherited };

@@ -6,6 +6,9 @@ import type { Plan, Step } from "../runs/plan.ts";
 import { resolvePlan } from "../runs/resolve-plan.ts";
 import { chooseRunType, type RunType } from "../runs/run-types.ts";
 import { capabilitiesFor } from "../runs/step.ts";
+import { IMAGE_NEEDS } from "../runs/targets.ts";
+import type { Queryable } from "../store/database.ts";
+import { type ImageKind, listImages } from "../store/images.ts";
 import type { RunDeps, StartRun } from "./runs.ts";
 
 /** What StartRun and PreviewRun find in the same order, so that a preview refuses exactly what a start would. */
@@ -70,16 +73,45 @@ export function checkMoment(machine: Machine): void {
   if (conflict) throw conflict;
 }
 
-/** All without which the step is impossible; a kind that the server does not know counts as a capability that nobody has. */
-export function needsOf(deps: Pick<RunDeps, "steps">, step: Step): readonly (Capability | string)[] {
-  const kind = deps.steps.get(step.kind);
-  return kind ? capabilitiesFor(kind, step.payload) : [step.kind];
+/** Of the images that there are, by their names. */
+export type KindsOfImages = (names: readonly string[]) => Promise<ReadonlyMap<string, ImageKind>>;
+
+export const imagesIn =
+  (db: Queryable): KindsOfImages =>
+  async (names) =>
+    new Map((await listImages(db, { names })).map(({ name, kind }) => [name, kind]));
+
+/**
+ * All without which each step is impossible, also for what the images that it names are installed with; a kind that the server
+ * does not know counts as a capability that nobody has.
+ */
+export async function findNeeds(
+  kindsOf: KindsOfImages,
+  { steps }: Pick<RunDeps, "steps">,
+  plan: Pick<Plan, "steps">,
+): Promise<ReadonlyMap<Step, readonly (Capability | string)[]>> {
+  const imagesOf = ({ kind, payload }: Step) =>
+    (steps.get(kind)?.refersTo(payload) ?? []).filter((reference) => reference.kind === "image").map(({ ref }) => ref);
+  const names = plan.steps.flatMap(imagesOf);
+  const kinds = names.length === 0 ? new Map<string, ImageKind>() : await kindsOf(names);
+  return new Map(
+    plan.steps.map((step) => {
+      const kind = steps.get(step.kind);
+      const forImages = imagesOf(step).map((ref) => IMAGE_NEEDS[kinds.get(ref) ?? "iso"]);
+      return [step, kind ? [...new Set([...forImages, ...capabilitiesFor(kind, step.payload)])] : [step.kind]];
+    }),
+  );
 }
 
-export function checkCapabilities(deps: RunDeps, machine: Machine, plan: Plan): void {
+export async function checkCapabilities(
+  kindsOf: KindsOfImages,
+  deps: RunDeps,
+  machine: Machine,
+  plan: Plan,
+): Promise<void> {
   const can: ReadonlySet<string> = deps.capabilitiesOf(machine.spec);
-  for (const step of plan.steps) {
-    const missing = needsOf(deps, step).filter((capability) => !can.has(capability));
+  for (const [step, needs] of await findNeeds(kindsOf, deps, plan)) {
+    const missing = needs.filter((capability) => !can.has(capability));
     if (missing.length > 0) {
       throw new AppError(
         "unsupported",

@@ -13,7 +13,14 @@ import { storeOf } from "../store/things.ts";
 import type { Caller } from "./caller.ts";
 import { doneBy } from "./initiator.ts";
 import { findPlanForRun } from "./plans.ts";
-import { type ChosenRun, checkCapabilities, checkMoment, chooseRun } from "./run-checks.ts";
+import {
+  type ChosenRun,
+  checkCapabilities,
+  checkMoment,
+  chooseRun,
+  imagesIn,
+  type KindsOfImages,
+} from "./run-checks.ts";
 import { newThing, sameRequest } from "./run-creation.ts";
 import { checkReferences, findReferences } from "./run-references.ts";
 import type { RunDeps, StartRun } from "./runs.ts";
@@ -107,7 +114,7 @@ async function startRound(
       if (known) return results.set(start, sameRequest(known, start));
       const run = await chooseRun(start, sources);
       checkMoment(run.machine);
-      checkCapabilities(deps, run.machine, run.plan);
+      await checkCapabilities(sources.kindsOf, deps, run.machine, run.plan);
       return chosen.set(start, run);
     });
   }
@@ -118,7 +125,15 @@ async function startRound(
 function sourcesOf(tx: Transaction, deps: RunDeps, machines: readonly Machine[]) {
   const byId = new Map<string, Machine>(machines.map((machine) => [machine.id, machine]));
   const plans = new Map<string, Promise<Plan>>();
+  const kinds = new Map<string, ReturnType<KindsOfImages>>();
+  const kindsOf: KindsOfImages = (names) => {
+    const key = JSON.stringify(names);
+    const found = kinds.get(key) ?? imagesIn(tx)(names);
+    kinds.set(key, found);
+    return found;
+  };
   return {
+    kindsOf,
     steps: deps.steps,
     findMachine: async (id: string) => byId.get(id),
     findPlan(id: string) {

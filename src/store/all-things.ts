@@ -1,5 +1,6 @@
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import { expectedPowerShelfStore } from "./expected-power-shelves.ts";
+import { installStore } from "./installs.ts";
 import { observeMachines } from "./machine-conditions.ts";
 import { machineStore } from "./machines.ts";
 import { powerShelfStore } from "./power-shelves.ts";
@@ -9,4 +10,10 @@ import { collectThingStores, type ThingStore } from "./things.ts";
 const machines: ThingStore<Machine> = { ...machineStore, observe: observeMachines };
 
 /** Every kind of thing that has a lifecycle. A new kind is added here, and everything that treats all alike knows it. */
-export const allThings = collectThingStores([powerShelfStore, expectedPowerShelfStore, machines, runStore]);
+export const allThings = collectThingStores([
+  powerShelfStore,
+  expectedPowerShelfStore,
+  machines,
+  runStore,
+  installStore,
+]);

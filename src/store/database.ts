@@ -45,6 +45,8 @@ export interface Queryable {
 /** Marked, so that what must happen inside a transaction cannot be given the bare database. */
 export interface Transaction extends Queryable {
   readonly insideTransaction: true;
+  /** Tells the log once the transaction has committed: what was rolled back did not happen. */
+  logWhenCommitted(fields: object, message: string): void;
 }
 
 export interface Database extends Queryable {
@@ -113,7 +115,7 @@ export function openDatabase(config: DatabaseConfig, options: DatabaseOptions): 
   };
   return {
     ...queryable(pool),
-    transaction: (work) => inTransaction(pool, work),
+    transaction: (work) => inTransaction(pool, log, work),
     listen: (channel, onNotify, signal) => track(startListener(connection, { channel, onNotify, signal }, log)),
     async close() {
       await Promise.all(listeners);
@@ -176,13 +178,19 @@ function nameOf(text: string): string {
   return name;
 }
 
-async function inTransaction<T>(pool: pg.Pool, work: (tx: Transaction) => Promise<T>): Promise<T> {
+async function inTransaction<T>(pool: pg.Pool, log: Log, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  const lines: (readonly [fields: object, message: string])[] = [];
   const client = await pool.connect().catch((error: unknown) => Promise.reject(databaseError(error)));
   let fit = true;
   try {
     await run(client, "BEGIN");
-    const result = await work({ insideTransaction: true, ...queryable(client) });
+    const result = await work({
+      insideTransaction: true,
+      ...queryable(client),
+      logWhenCommitted: (fields, message) => void lines.push([fields, message]),
+    });
     await run(client, "COMMIT");
+    for (const [fields, message] of lines) log.info(fields, message);
     return result;
   } catch (error) {
     fit = await rollBack(client, error);

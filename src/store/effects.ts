@@ -67,7 +67,7 @@ export async function planEffects(
         actor: unit.actor,
         causer: `${unit.kind} ${unit.thing.id}`,
         creates: effects.filter((effect) => effect.type === "create"),
-        moves: effects.filter(isChange).map((effect) => planChange(stores, unit, effect, changed)),
+        moves: effects.filter(isChange).flatMap((effect) => planChange(stores, unit, effect, changed)),
         wakes: effects.filter((effect) => effect.type === "wake"),
         logs: effects.filter((effect) => effect.type === "log"),
         observations: effects.filter(isChange),
@@ -154,19 +154,22 @@ async function moveAll(tx: Transaction, stores: ThingStores, moves: readonly Uni
 }
 
 /** What a move or an observation makes of the other thing as it is now, under the lock. */
-function planChange(stores: ThingStores, unit: Unit, effect: ChangeEffect, seen: Seen): Unit {
+function planChange(stores: ThingStores, unit: Unit, effect: ChangeEffect, seen: Seen): Unit[] {
   const store = storeOf(stores, effect.kind);
   const thing = seen.get(nameOf(effect));
   const what = effect.type === "move" ? effect.cause : "what was seen";
+  const ifPossible = effect.type === "move" && effect.ifPossible === true;
+  if (thing === undefined && ifPossible) return [];
   if (thing === undefined || "unreadable" in thing) {
     const why = thing ? `cannot be read (${thing.unreadable})` : "does not exist";
     throw new Error(`${effect.kind} ${effect.id} ${why}, so ${what} cannot move it`);
   }
   const facts = effect.facts ?? {};
   const change = { thing, kind: effect.kind, facts, actor: `${unit.kind} ${unit.thing.id}` };
-  if (effect.type === "observe") return change;
+  if (effect.type === "observe") return [change];
   const { cause, message, data } = effect;
   const move = follow(store.lifecycle, thing, { owner: "other", name: cause, message, data });
-  if (!move) throw new Error(`${effect.kind} ${effect.id} is ${thing.state.name}, where ${cause} leads nowhere`);
-  return { ...change, move };
+  if (move) return [{ ...change, move }];
+  if (ifPossible) return [];
+  throw new Error(`${effect.kind} ${effect.id} is ${thing.state.name}, where ${cause} leads nowhere`);
 }

@@ -34,6 +34,26 @@ export async function rememberKey(tx: Transaction, call: KeyedCall): Promise<str
   });
 }
 
+export interface PlainKey {
+  readonly scope: string;
+  readonly key: string;
+  readonly thingId: string;
+}
+
+/** Notes many keys at once, of calls whose answer is the same whatever they said. Returns those that were known already. */
+export async function rememberKeys<K extends PlainKey>(tx: Transaction, keys: readonly K[]): Promise<ReadonlySet<K>> {
+  if (keys.length === 0) return new Set();
+  const inserted = await tx.query<{ scope: string; key: string }>(
+    `insert into idempotency_keys (scope, key, fingerprint, thing_id)
+     select k.scope, k.key, '', k.thing_id from unnest($1::text[], $2::text[], $3::text[]) as k(scope, key, thing_id)
+     on conflict do nothing returning scope, key`,
+    [keys.map(({ scope }) => scope), keys.map(({ key }) => key), keys.map(({ thingId }) => thingId)],
+  );
+  failPoint("idempotency:remembered");
+  const fresh = new Set(inserted.map(({ scope, key }) => JSON.stringify([scope, key])));
+  return new Set(keys.filter(({ scope, key }) => !fresh.has(JSON.stringify([scope, key]))));
+}
+
 /** The oldest first, at most so many at a time; returns how many there were. */
 export async function forgetKeys(db: Queryable, retention: Duration, most: number): Promise<number> {
   return db.execute(

@@ -1,7 +1,7 @@
 import type { Queryable, Transaction } from "./database.ts";
 import { failPoint } from "./fail-points.ts";
 
-export const IMAGE_KINDS = ["iso", "disk"] as const;
+export const IMAGE_KINDS = ["iso", "disk", "netboot"] as const;
 export type ImageKind = (typeof IMAGE_KINDS)[number];
 /** How an installed system proves itself. */
 export const SUCCESS_PROOFS = ["token", "ssh"] as const;

@@ -114,6 +114,15 @@ export async function listHistory(db: Queryable, page: HistoryPage): Promise<Jou
   return rows;
 }
 
+/** The version that the thing's last entry told; 0 when there is none. */
+export async function lastVersion(db: Queryable, { kind, id }: ThingKey): Promise<number> {
+  const [row] = await db.query<{ version: number }>(
+    `select j.version from journal j where j.kind = $1 and j.id = $2 order by j.epoch desc, j.xid desc, j.seq desc limit 1`,
+    [kind, id],
+  );
+  return row?.version ?? 0;
+}
+
 /** How long the oldest open writing transaction has held readers back. */
 export async function horizonAge(db: Queryable): Promise<number> {
   const [row] = await db.query<{ seconds: number }>(

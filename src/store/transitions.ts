@@ -1,5 +1,5 @@
 import type { Move } from "../kernel/decide.ts";
-import type { JsonObject, StoredOutcome, Thing } from "../kernel/lifecycle.ts";
+import { GONE, type JsonObject, type StoredOutcome, type Thing } from "../kernel/lifecycle.ts";
 import type { Effect } from "../kernel/outcome.ts";
 import * as claims from "./claims.ts";
 import type { Transaction } from "./database.ts";
@@ -53,7 +53,16 @@ export async function commitUnits(tx: Transaction, stores: ThingStores, units: r
   const results = new Map<Unit, UnitResult>();
   for (const wave of wavesOf(stores, units))
     for (const [unit, result] of await commitWave(tx, stores, wave)) results.set(unit, result);
+  for (const unit of units) if (!results.has(unit)) tellMove(tx, unit);
   return units.map((unit) => results.get(unit) ?? COMMITTED);
+}
+
+/** Of what the engine decides it tells itself, with what it knows of it; of what people, nodes and other things cause, we do. */
+function tellMove(tx: Transaction, { kind, thing, move, actor, lease }: Unit): void {
+  if (!move || lease || (!move.gone && move.to === move.from)) return;
+  const { from, to, gone, owner, trigger, message: reason } = move;
+  const fields = { kind, id: thing.id, from, to: gone ? GONE : to, owner, trigger, actor };
+  tx.logWhenCommitted(reason === undefined ? fields : { ...fields, reason }, "moved");
 }
 
 const touchedBy = (stores: ThingStores, unit: Unit): ThingKey[] => [

@@ -11,6 +11,7 @@ import { createBmcGateway } from "../providers/bmc-gateway.ts";
 import { createRedfishProvider } from "../providers/redfish/redfish-provider.ts";
 import type { Runbooks } from "../runs/runbooks.ts";
 import { allSteps } from "../runs/steps/index.ts";
+import { openInstallOrders } from "../services/install-orders.ts";
 import { allThings } from "../store/all-things.ts";
 import { measureLooks } from "../store/condition-looks.ts";
 import type { Database } from "../store/database.ts";
@@ -64,6 +65,7 @@ export function startEngine({ db, secrets, log, metrics, replica, config, mayRea
   const hardware = wireMachineHardware({
     ...redfish,
     services,
+    netInstall: openInstallOrders({ db, stores: allThings }),
     ipmi: config.ipmi,
     ...(speed !== "off" && { fake: { speed, failures: config.fake.fail } }),
   });
@@ -82,6 +84,7 @@ export function startEngine({ db, secrets, log, metrics, replica, config, mayRea
       provider,
       monitorEvery: config.monitor.interval,
       exploreEvery: config.explorer.interval,
+      installTimeout: config.install.timeout,
       runs: { hardware, steps: allSteps, runbooks, instance: replica },
     }),
   });

@@ -4,12 +4,13 @@ import type { Provider } from "../capabilities/provider.ts";
 import type { HandlerOf, StateHandler } from "../engine/look.ts";
 import { createBatcher } from "../kernel/batcher.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
-import type { Duration } from "../kernel/duration.ts";
+import { type Duration, hours } from "../kernel/duration.ts";
 import { AppError, StepFailure } from "../kernel/errors.ts";
 import type { Thing } from "../kernel/lifecycle.ts";
 import type { Outcome } from "../kernel/outcome.ts";
 import type { ExpectedPowerShelf } from "../lifecycles/expected-power-shelf/expected-power-shelf.ts";
 import { type ExplorerContext, expectedPowerShelfHandlers } from "../lifecycles/expected-power-shelf/handlers.ts";
+import { installHandlers } from "../lifecycles/install/handlers.ts";
 import { type MachineContext, machineHandlers } from "../lifecycles/machine/handlers.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import { type PowerShelfContext, powerShelfHandlers } from "../lifecycles/power-shelf/handlers.ts";
@@ -22,6 +23,7 @@ import type { AnyStep } from "../runs/step.ts";
 import type { StepTargets } from "../runs/targets.ts";
 import { type BmcCredentials, getBmcCredentials } from "../store/bmc-credentials.ts";
 import type { Database } from "../store/database.ts";
+import { loadInstalls } from "../store/installs.ts";
 import type { SecretStore } from "../store/secrets.ts";
 import { withFakeEndpoints } from "./fake-machines.ts";
 import type { MachineHardware } from "./machine-hardware.ts";
@@ -33,6 +35,8 @@ export interface HandlerWiring {
   readonly provider: Provider;
   readonly monitorEvery: Duration;
   readonly exploreEvery: Duration;
+  /** Absent: an attempt at a network install may take an hour. */
+  readonly installTimeout?: Duration;
   readonly clock?: Clock;
   /** Absent where no machines are worked on. */
   readonly runs?: RunWiring;
@@ -53,6 +57,7 @@ export function wireHandlers({
   provider,
   monitorEvery,
   exploreEvery,
+  installTimeout = hours(1),
   clock = systemClock,
   runs,
 }: HandlerWiring): ReadonlyMap<string, HandlerOf> {
@@ -100,9 +105,15 @@ export function wireHandlers({
     ["power_shelf", withContext(powerShelfHandlers, shelfContext)],
     ["expected_power_shelf", withContext(expectedPowerShelfHandlers, explorerContext)],
     ["machine", withContext(machineHandlers, machineContext)],
+    ["install", withContext(installHandlers, () => ({ clock, installTimeout, stateOf: installStateOf(db) }))],
     ...(runs ? [["run", withContext(runHandlers, runContextOf(runs), onFakeEndpoints)] as const] : []),
   ]);
 }
+
+const installStateOf =
+  (db: Database) =>
+  async (id: string): Promise<string | undefined> =>
+    (await loadInstalls(db, [id])).things[0]?.state.name;
 
 const onFakeEndpoints = (run: RunThing): RunThing => ({ ...run, machine: withFakeEndpoints(run.machine) });
 

@@ -1,3 +1,4 @@
+import type { NetInstall } from "../capabilities/net-install.ts";
 import type { Capabilities, Capability, Provider } from "../capabilities/provider.ts";
 import { bmcProtocolOf } from "../lifecycles/machine/endpoint.ts";
 import type { MachineProvider, MachineSpec } from "../lifecycles/machine/machine.ts";
@@ -30,6 +31,8 @@ export interface MachineHardwareOptions {
   readonly services?: BmcGateway;
   readonly mayReach: (address: string) => boolean;
   readonly caCertificates?: readonly string[];
+  /** The server's own boot path. Absent: it has none. */
+  readonly netInstall?: NetInstall;
   readonly ipmi?: Pick<IpmiProviderOptions, "command" | "cipher" | "bootMode">;
 }
 
@@ -48,7 +51,9 @@ export function wireMachineHardware(options: MachineHardwareOptions): MachineHar
   const ssh = createSshProvider({ mayReach: options.mayReach });
   const kubernetes = createKubernetesProvider({ mayReach: options.mayReach });
   const fake = options.fake && createFakeProvider(options.fake);
-  const bmcs = { redfish: redfish.can, ipmi: ipmi.can } as const;
+  // A service that has machines in its care boots them itself; where there is just a BMC, our own boot path is there for them.
+  const ownPath = options.netInstall && { netInstall: options.netInstall };
+  const bmcs = { redfish: { ...redfish.can, ...ownPath }, ipmi: { ...ipmi.can, ...ownPath } } as const;
   const ways: Ways = {
     datacenter: (spec) => bmcs[bmcProtocolOf(spec)],
     redfish: () => bmcs.redfish,

@@ -8,6 +8,8 @@ import { reflectionRoutes } from "../api/grpc/reflection.ts";
 import { registerRoutes } from "../api/grpc/routes.ts";
 import { peerOf } from "../api/peer.ts";
 import { followReadiness, type ReadyChecks } from "../api/readiness.ts";
+import { createFiles } from "../api/rest/files.ts";
+import { createInstallApi } from "../api/rest/install-api.ts";
 import { createOperations } from "../api/rest/operations.ts";
 import { startApiServers } from "../api/server.ts";
 import { type Config, createAddressFilter } from "../config.ts";
@@ -30,6 +32,7 @@ import { createMetrics } from "../telemetry/metrics.ts";
 import { observeRpc } from "../telemetry/observers.ts";
 import { writeEndpointsFile } from "./endpoints-file.ts";
 import { type Engine, startEngine } from "./engine.ts";
+import { bootRulesOf, openReportDesk } from "./installs.ts";
 import { Undo } from "./undo.ts";
 
 /** How often the health service learns whether we are ready. */
@@ -77,7 +80,14 @@ export async function startServer({ config, log, version, signal }: ServerOption
     });
     undo.add("the engine", () => engine.stop());
     const { providers } = engine.hardware;
-    const deps: ServiceDeps = { db, stores: allThings, secrets, maxFindByIds: config.maxFindByIds, providers };
+    const deps: ServiceDeps = {
+      db,
+      stores: allThings,
+      secrets,
+      maxFindByIds: config.maxFindByIds,
+      providers,
+      canErase: bootRulesOf(config).eraser !== null,
+    };
     // Once nobody can start runs here any more, and while the engine still ends them. A start that fails cancels nothing.
     let isUp = false;
     undo.add("the active runs", async () => {
@@ -163,6 +173,21 @@ async function startSurfaces({ config, log, version, deps, metrics, replica, eng
       authenticate(new Headers(request.headers as Record<string, string>), peerOf(request.raw.socket), route),
     checks,
   });
+  const reportUnexpected = (err: unknown, { id }: { readonly id: string }) => {
+    log.error({ err, requestId: id }, "request failed unexpectedly");
+    return id;
+  };
+  const installs = createInstallApi({
+    services: deps,
+    version,
+    installTimeout: config.install.timeout,
+    boot: bootRulesOf(config),
+    publicUrl: config.install.publicUrl,
+    reports: openReportDesk(deps, { requireTokens: config.install.requireReportTokens }),
+    authenticate: (request, route) =>
+      authenticate(new Headers(request.headers as Record<string, string>), peerOf(request.raw.socket), route),
+    reportUnexpected,
+  });
   const frame = createCallFrame({
     log,
     authenticate,
@@ -187,7 +212,11 @@ async function startSurfaces({ config, log, version, deps, metrics, replica, eng
       healthRoutes(router, health);
       reflectionRoutes(router);
     },
-    http: async (app) => void (await app.register(operations)),
+    http: async (app) => {
+      await app.register(operations);
+      await app.register(installs);
+      await app.register(createFiles({ directory: config.install.filesDir, reportUnexpected }));
+    },
     log,
     ...tlsOf(config),
   });

@@ -57,7 +57,8 @@ export function wireStepTargets({ db, secrets, runbooks }: TargetWiring): (machi
     async image(ref) {
       const image = await images.submit(ref);
       if (!image) throw missing(`there is no image ${ref}; create it with millwright image create`);
-      return { ref: image.name, digest: image.digest, location: image.location, kind: image.kind };
+      const { name, digest, location, kind, successProof } = image;
+      return { ref: name, digest, location, kind, proof: successProof };
     },
     async script(ref) {
       const found = runbooks.find(ref);

@@ -39,6 +39,20 @@ const KILLS: readonly Kill[] = [
   { at: "plans:written",          write: "create a plan",               before: [],                                          tables: ["journal", "plans"] },
   { at: "clusters:written",       write: "create a cluster",            before: [],                                          tables: ["clusters", "journal", "secrets"] },
   { at: "images:written",         write: "create an image",             before: [],                                          tables: ["images", "journal"] },
+  { at: "install-workflows:written", write: "create a workflow",        before: [],                                          tables: ["install_workflows", "journal"] },
+  { at: "install-workflows:retired", write: "delete the workflow",      before: ["create a workflow"],                       tables: ["install_workflows", "journal"] },
+  { at: "device-groups:written",  write: "create a group",              before: [],                                          tables: ["device_groups", "journal"] },
+  { at: "device-groups:removed",  write: "delete the group",            before: ["create a group"],                          tables: ["device_groups", "journal"] },
+  { at: "create:inserted",        write: "order an install",            before: ["register a machine", "create a workflow", "let a run hold the machine"], tables: ["installs", "journal", "work"] },
+  { at: "transitions:journaled",  write: "order an install",            before: ["register a machine", "create a workflow", "let a run hold the machine"], tables: ["installs", "journal", "work"] },
+  { at: "changes:written",        write: "order an install",            before: ["register a machine", "create a workflow", "let a run hold the machine"], tables: ["installs", "journal", "work"] },
+  { at: "transitions:journaled",  write: "order it again",              before: ["register a machine", "create a workflow", "let a run hold the machine", "order an install"], tables: ["installs", "journal"] },
+  { at: "create:inserted",        write: "let the spare take its place", before: ["create a workflow", "bring a node into use", "register a spare"], tables: ["claims", "installs", "journal"] },
+  { at: "changes:written",        write: "let the spare take its place", before: ["create a workflow", "bring a node into use", "register a spare"], tables: ["claims", "installs", "journal"] },
+  { at: "transitions:journaled",  write: "let the spare take its place", before: ["create a workflow", "bring a node into use", "register a spare"], tables: ["claims", "installs", "journal"] },
+  { at: "claims:wished",          write: "let the spare take its place", before: ["create a workflow", "bring a node into use", "register a spare"], tables: ["claims", "installs", "journal"] },
+  { at: "changes:written",        write: "call that off",               before: ["create a workflow", "bring a node into use", "register a spare", "let the spare take its place"], tables: ["claims", "installs", "journal"] },
+  { at: "claims:released",        write: "call that off",               before: ["create a workflow", "bring a node into use", "register a spare", "let the spare take its place"], tables: ["claims", "installs", "journal"] },
 ];
 
 const WRITER = join(import.meta.dirname, "..", "support", "writer-process.ts");
@@ -68,7 +82,7 @@ async function prepare(writes: readonly Write[]): Promise<TestDatabase> {
 }
 
 describe("a server killed at", () => {
-  test.each(KILLS)("$at has written nothing, and the same call then writes everything", async (kill) => {
+  test.each(KILLS)("$at ($write) has written nothing, and the same call then writes everything", async (kill) => {
     const { db } = await prepare(kill.before);
     const found = await dumpTables(db);
     const victim = write(database, [kill.write], kill.at);

@@ -29,6 +29,7 @@ import { allSteps } from "../../src/runs/steps/index.ts";
 import { createCluster } from "../../src/services/clusters.ts";
 import type { ServiceDeps } from "../../src/services/deps.ts";
 import { createImage } from "../../src/services/images.ts";
+import { openInstallOrders } from "../../src/services/install-orders.ts";
 import { setMachineCredentials } from "../../src/services/machine-credentials.ts";
 import { registerMachine } from "../../src/services/machines.ts";
 import { allThings } from "../../src/store/all-things.ts";
@@ -90,6 +91,7 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
   const hardware = wireMachineHardware({
     gateway,
     mayReach: () => true,
+    netInstall: openInstallOrders({ db, stores: allThings }),
     ...(options.fake && { fake: options.fake }),
   });
   const provider = createRedfishProvider({ gateway });

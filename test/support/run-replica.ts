@@ -7,6 +7,7 @@ import { createRedfishProvider } from "../../src/providers/redfish/redfish-provi
 import { Runbooks } from "../../src/runs/runbooks.ts";
 import { allSteps } from "../../src/runs/steps/index.ts";
 import type { ServiceDeps } from "../../src/services/deps.ts";
+import { openInstallOrders } from "../../src/services/install-orders.ts";
 import type { RunDeps } from "../../src/services/runs.ts";
 import { allThings } from "../../src/store/all-things.ts";
 import { openDatabase } from "../../src/store/database.ts";
@@ -36,7 +37,11 @@ export function openRunReplica({ url, keyFile, instance, around = (same) => same
   const secrets = openSecretStore({ keyFile });
   const services: ServiceDeps = { db, stores: allThings, secrets, maxFindByIds: 100 };
   const gateway = createBmcGateway();
-  const hardware = wireMachineHardware({ gateway, mayReach: () => true });
+  const hardware = wireMachineHardware({
+    gateway,
+    mayReach: () => true,
+    netInstall: openInstallOrders({ db, stores: allThings }),
+  });
   const provider = createRedfishProvider({ gateway });
   const runbooks = new Runbooks({ [SITE_SCRIPT.ref]: SITE_SCRIPT.text });
   const handlers = wireHandlers({

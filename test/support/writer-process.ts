@@ -5,8 +5,12 @@ import { silentLog } from "../../src/kernel/log.ts";
 import { allSteps } from "../../src/runs/steps/index.ts";
 import { createCluster } from "../../src/services/clusters.ts";
 import type { ServiceDeps } from "../../src/services/deps.ts";
+import { createGroup, deleteGroup } from "../../src/services/device-groups.ts";
 import { insertPowerShelfHealthReport, removePowerShelfHealthReport } from "../../src/services/health-reports.ts";
 import { createImage } from "../../src/services/images.ts";
+import { openInstallOrders } from "../../src/services/install-orders.ts";
+import { createWorkflow, deleteWorkflow } from "../../src/services/install-workflows.ts";
+import { changeInstallState, patchInstall, registerInstall } from "../../src/services/installs.ts";
 import { registerMachine, type SpecInput } from "../../src/services/machines.ts";
 import { createPlan } from "../../src/services/plans.ts";
 import { setPowerShelfCredentials } from "../../src/services/power-shelf-credentials.ts";
@@ -20,6 +24,7 @@ import { startNextAttempt } from "../../src/services/run-actions.ts";
 import { type RunDeps, startRun } from "../../src/services/runs.ts";
 import { createToken, revokeToken } from "../../src/services/tokens.ts";
 import { allThings } from "../../src/store/all-things.ts";
+import { acquire } from "../../src/store/claims.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { openSecretStore } from "../../src/store/secrets.ts";
 import { noteRejected, openSignInDigest } from "../../src/store/sign-in-ledger.ts";
@@ -62,6 +67,37 @@ const runDeps = (deps: ServiceDeps): RunDeps => ({
   capabilitiesOf: () => new Set<Capability>(["reset", "machine", "exec"]),
 });
 
+const workflow = {
+  id: "one",
+  name: "One",
+  description: "",
+  osFamily: "linux",
+  architecture: "x86_64",
+  bootMode: "any",
+  boot: { method: "chain", chain_url: "/files/a" },
+  steps: [],
+  nextState: "installed",
+} as const;
+const group = {
+  name: "one",
+  description: "",
+  parentId: null,
+  defaultWorkflowId: null,
+  autoProvision: null,
+  autoPromote: null,
+} as const;
+
+const order = {
+  machineId: "m-1",
+  runId: "run-1",
+  token: "1",
+  stamp: "token=1\n",
+  workflowId: workflow.id,
+  digest: image.digest,
+};
+const node = { arch: "x86_64", bootMode: "bios", groupId: null, facts: {} } as const;
+const spareSpec: SpecInput = { ...spec, serial: "S-2", macAddresses: ["02:00:00:00:00:22"], bmcEndpoint: "192.0.2.12" };
+
 /** What callers, and the clock, have written to the database outside the controller's own work. */
 export const WRITES = {
   "create shelf one": (deps) =>
@@ -103,6 +139,37 @@ export const WRITES = {
   "create a cluster": (deps) =>
     createCluster(deps, caller, { name: "one", apiUrl: "https://192.0.2.1:6443", kubeconfig: "secret" }),
   "create an image": (deps) => createImage(deps, caller, { ...image, name: "one" }),
+  "create a workflow": (deps) => createWorkflow(deps, caller, workflow),
+  "delete the workflow": (deps) => deleteWorkflow(deps, caller, workflow.id),
+  "create a group": (deps) => createGroup(deps, caller, group),
+  "delete the group": async (deps) => {
+    for (const { id } of await deps.db.query<{ id: string }>("select id from device_groups"))
+      await deleteGroup(deps, caller, id);
+  },
+  "let a run hold the machine": ({ db }) =>
+    db.transaction(async (tx) => {
+      await acquire(tx, [
+        { thing: { kind: "machine", id: "m-1" }, holder: { kind: "run", id: "run-1" }, reason: "RUNNING" },
+      ]);
+    }),
+  "order an install": (deps) => openInstallOrders(deps).order(order),
+  "order it again": (deps) => openInstallOrders(deps).order({ ...order, token: "2", stamp: "token=2\n" }),
+  "bring a node into use": async (deps) => {
+    const id = await registerInstall(deps, caller, { ...node, mac: "02:00:00:00:00:21" });
+    await patchInstall(deps, caller, id, { hardware: {}, workflowId: workflow.id });
+    for (const state of ["pending", "installing", "installed", "active"] as const)
+      await changeInstallState(deps, caller, id, { state, comment: "", force: false });
+  },
+  "register a spare": (deps) => registerMachine(deps, caller, { id: "spare", labels: {}, spec: spareSpec }),
+  "let the spare take its place": (deps) =>
+    changeInstallState(deps, caller, "m-020000000021", {
+      state: "migrating",
+      comment: "",
+      force: false,
+      replacementId: "spare",
+    }),
+  "call that off": (deps) =>
+    changeInstallState(deps, caller, "m-020000000021", { state: "active", comment: "", force: false }),
   "note a rejected sign-in": async ({ db, secrets }) =>
     noteRejected(
       db,

@@ -173,14 +173,14 @@ export declare type CreateImageRequest = Message<"millwright.v1.CreateImageReque
   name: string;
 
   /**
-   * iso or disk.
+   * iso, disk or netboot.
    *
    * @generated from field: string kind = 2;
    */
   kind: string;
 
   /**
-   * Where a BMC or an installer fetches it from.
+   * Where a BMC or an installer fetches it from; of a netboot image: the id of the workflow that installs it.
    *
    * @generated from field: string location = 3;
    */
@@ -310,7 +310,7 @@ export declare type Image = Message<"millwright.v1.Image"> & {
   name: string;
 
   /**
-   * iso or disk.
+   * iso, disk or netboot.
    *
    * @generated from field: string kind = 2;
    */

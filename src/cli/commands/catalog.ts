@@ -34,8 +34,11 @@ export function addCatalogCommands(program: Command, run: Run): void {
     .command("create")
     .argument("<name>", "what plans call it")
     .description("record an image")
-    .addOption(new Option("--kind <kind>", "what it is").choices(["iso", "disk"]).default("iso"))
-    .requiredOption("--location <url>", "where a BMC or an installer fetches it from")
+    .addOption(new Option("--kind <kind>", "what it is").choices(["iso", "disk", "netboot"]).default("iso"))
+    .requiredOption(
+      "--location <place>",
+      "where a BMC or an installer fetches it from; of a netboot image: its workflow",
+    )
     .requiredOption("--digest <digest>", "of what is there: sha256: and 64 hexadecimal digits")
     .addOption(
       new Option("--success-proof <proof>", "how the installed system proves itself")

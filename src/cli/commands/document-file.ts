@@ -9,6 +9,16 @@ export async function readDocument<D extends DescMessage>(
   file: string,
   schema: D,
 ): Promise<MessageShape<D>> {
+  const value = await readPlainDocument(session, file);
+  try {
+    return fromJson(schema, withoutNulls(value));
+  } catch (error) {
+    throw new UsageError(`--file: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** The same as it is: whoever it is sent to says what is wrong with it. */
+export async function readPlainDocument(session: Session, file: string): Promise<JsonValue> {
   const text = file === "-" ? await session.terminal.stdin.readAll() : readTextFile(file);
   if (text === undefined) throw new UsageError(`--file: ${file} does not exist`);
   const { parseAllDocuments } = await import("yaml");
@@ -20,11 +30,7 @@ export async function readDocument<D extends DescMessage>(
     throw new UsageError(`--file: neither YAML nor JSON${line === undefined ? "" : `: line ${line}`} (${fault.code})`);
   }
   if (document === undefined || documents.length !== 1) throw new UsageError("--file: one document is wanted");
-  try {
-    return fromJson(schema, withoutNulls(document.toJS() as JsonValue));
-  } catch (error) {
-    throw new UsageError(`--file: ${error instanceof Error ? error.message : String(error)}`);
-  }
+  return document.toJS() as JsonValue;
 }
 
 /** `-o yaml` shows what is absent as null; of a step's kinds, all but one are. */

@@ -4,7 +4,7 @@ import type { Run } from "../session.ts";
 export function addExplainCommand(program: Command, run: Run): void {
   program
     .command("explain")
-    .argument("<kind>", "machine, run, power-shelf (ps), expected-power-shelf (eps), …")
+    .argument("<kind>", "machine, run, node, power-shelf (ps), expected-power-shelf (eps), …")
     .argument("<id>", "the thing; a power shelf also by its name, an expected one by its MAC address")
     .description(
       "why a thing is as it is: what it does and waits for, who is in its way, what failed last, and what helps",

@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
-import type { InstallOrder } from "../../capabilities/imaging.ts";
+import type { Imaging, InstallOrder } from "../../capabilities/imaging.ts";
 import { minutes } from "../../kernel/duration.ts";
 import { StepFailure } from "../../kernel/errors.ts";
-import type { Machine } from "../../lifecycles/machine/machine.ts";
 import { type Payloads, parsePayload } from "../payloads.ts";
 import { type ActingContext, defineStep, type ProbeAnswer, type StepContext } from "../step.ts";
-import type { Image } from "../targets.ts";
 import { readBootId, whileUp } from "./boot-id.ts";
 import { type InstallStamp, parseStamp, printStamp, STAMP_FILE } from "./install-stamp.ts";
+import { checkStamp, type Inside, lookInside, provenBy } from "./installed-system.ts";
+import { actOverNetwork, probeOverNetwork, undoOverNetwork } from "./repave-over-network.ts";
 
 type Evidence = {
   /** Single use; made before anything is done, so that nobody can have it from an earlier installation. */
@@ -15,13 +15,15 @@ type Evidence = {
   readonly digest: string;
   readonly location: string;
   /** Absent in what older servers noted: an ISO. */
-  readonly kind?: "iso" | "disk";
+  readonly kind?: "iso" | "disk" | "netboot";
+  readonly proof?: "token" | "ssh";
   readonly bootId: string | null;
   readonly lastReset: string | null;
 };
-type Needed = "imaging" | "machine" | "exec";
-type Context = StepContext<Payloads["repave"], Needed, "boot">;
-type Acting = ActingContext<Payloads["repave"], Evidence, Needed, "boot">;
+type Needed = "machine" | "exec";
+type Used = "imaging" | "netInstall" | "boot" | "reset";
+type Context = StepContext<Payloads["repave"], Needed, Used>;
+type Acting = ActingContext<Payloads["repave"], Evidence, Needed, Used>;
 
 /**
  * Installs an operating system. Done when the machine answers over SSH with a system that shows the token of this very
@@ -29,48 +31,49 @@ type Acting = ActingContext<Payloads["repave"], Evidence, Needed, "boot">;
  *
  * Until then any host key is taken, since a fresh system has a fresh one: signing in by key gives nothing away, and whoever is
  * not the machine does not know the token.
+ *
+ * The image says how: from a medium that the BMC offers, or over the server's own boot path.
  */
 export const repave = defineStep({
   kind: "repave",
-  needs: ["imaging", "machine", "exec"],
-  mayUse: ["boot"],
+  // Which of the ways to install is needed, the image says (IMAGE_NEEDS).
+  needs: ["machine", "exec"],
+  mayUse: ["imaging", "netInstall", "boot", "reset"],
   defaults: { timeout: minutes(30), maxRetries: 1 },
   reboots: true,
   parse: parsePayload.repave,
   refersTo: ({ image_ref }) => [{ kind: "image", ref: image_ref }],
 
   async before(context: Context): Promise<Evidence> {
-    const { payload, can, targets, call } = context;
-    const { digest, location, kind = "iso" } = await targets.image(payload.image_ref);
-    const ssh = await targets.ssh();
-    if ("password" in ssh.credentials)
-      throw new StepFailure(
-        "fail",
-        "an installation is proved over SSH, to a host whose key is new: give the machine a private key to sign in with, since a password would be shown to whoever answers",
-      );
+    const { payload, can, targets, call, machine } = context;
+    const { digest, location, kind = "iso", proof = "ssh" } = await targets.image(payload.image_ref);
     const { lastReset } = await can.machine.readBoot(await targets.bmc(), call);
-    const bootId = (await readBootId(can.exec, { ...ssh, hostKey: null }, call)) ?? null;
-    return { token: randomBytes(24).toString("hex"), digest, location, kind, bootId, lastReset };
+    const goesWithoutSsh = kind === "netboot" && proof === "token" && machine.spec.ssh === null;
+    const bootId = goesWithoutSsh ? null : await bootIdBefore(context);
+    return { token: randomBytes(24).toString("hex"), digest, location, kind, proof, bootId, lastReset };
   },
 
   async act(context: Acting): Promise<void> {
-    const { payload, can, targets, call, log } = context;
+    if (isOverNetwork(context)) return actOverNetwork(context);
+    const { payload, targets, call, log } = context;
     const bmc = await targets.bmc();
     const order = orderOf(context);
-    await can.imaging.prepare(bmc, order, call);
+    const imaging = imagingOf(context);
+    await imaging.prepare(bmc, order, call);
     log(`[repave] the medium of ${payload.image_ref} is inserted and the next boot source\n`);
-    await can.imaging.start(bmc, order, call);
+    await imaging.start(bmc, order, call);
     log("[repave] the BMC accepted the restart into it\n");
   },
 
   async probe(context: Acting): Promise<ProbeAnswer> {
+    if (isOverNetwork(context)) return probeOverNetwork(context);
     const { can, targets, call, evidence } = context;
     const bmc = await targets.bmc();
     const system = await lookInside(context);
     if (system?.stamp?.token === evidence.token) return installed(context, system.stamp, system);
     const outside = await whileUp(async () => ({
       boot: await can.machine.readBoot(bmc, call),
-      imaging: await can.imaging.readProgress(bmc, orderOf(context), call),
+      imaging: await imagingOf(context).readProgress(bmc, orderOf(context), call),
       override: await can.boot?.readBootOverride(bmc, call),
     }));
     if (outside === undefined) return { state: "unknown", message: "the BMC does not answer" };
@@ -104,13 +107,35 @@ export const repave = defineStep({
   },
 
   async undo(context: Acting) {
-    await context.can.imaging.cleanUp(await context.targets.bmc(), orderOf(context), context.call);
+    if (isOverNetwork(context)) return undoOverNetwork(context);
+    await imagingOf(context).cleanUp(await context.targets.bmc(), orderOf(context), context.call);
   },
   undoIsPartial: true,
   residue: ({ image_ref }) => `the installation of ${image_ref} may have begun: what was on the disk may be lost`,
 });
 
-function orderOf({ payload, machine, evidence: { location, token, digest, kind = "iso" } }: Acting): InstallOrder {
+const isOverNetwork = ({ evidence }: Acting): boolean => evidence.kind === "netboot";
+
+function imagingOf({ can: { imaging } }: Acting): Imaging {
+  if (imaging) return imaging;
+  throw new StepFailure(
+    "fail",
+    "the machine's provider has no medium to install from: choose an image of kind netboot",
+  );
+}
+
+/** A system that answers by key alone: a fresh host key cannot be known, and a password would be shown to whoever answers. */
+async function bootIdBefore({ can, targets, call }: Context): Promise<string | null> {
+  const ssh = await targets.ssh();
+  if ("password" in ssh.credentials)
+    throw new StepFailure(
+      "fail",
+      "an installation is proved over SSH, to a host whose key is new: give the machine a private key to sign in with, since a password would be shown to whoever answers",
+    );
+  return (await readBootId(can.exec, { ...ssh, hostKey: null }, call)) ?? null;
+}
+
+function orderOf({ payload, machine, evidence: { location, token, digest, kind } }: Acting): InstallOrder {
   const serial = machine.spec.serial ?? machine.facts.serial ?? "";
   const stamp = { image: payload.image_ref, digest, machine: machine.id, serial, token };
   return {
@@ -118,57 +143,23 @@ function orderOf({ payload, machine, evidence: { location, token, digest, kind =
     cloudInitRef: payload.cloud_init_ref,
     token,
     digest,
-    kind,
+    kind: kind === "disk" ? "disk" : "iso",
     stamp: { path: STAMP_FILE, text: printStamp(stamp) },
   };
 }
 
-interface Inside {
-  readonly bootId: string | undefined;
-  readonly stamp: InstallStamp | undefined;
-  readonly hostKey: string;
-}
-
-/** Undefined while no system answers. */
-async function lookInside({ can, targets, call }: Acting): Promise<Inside | undefined> {
-  const ssh = { ...(await targets.ssh()), hostKey: null };
-  const found = await whileUp(() => can.exec.readFile(ssh, STAMP_FILE, call));
-  if (found === undefined) return undefined;
-  const bootId = await readBootId(can.exec, ssh, call);
-  return { bootId, stamp: parseStamp(found.text), hostKey: found.hostKey };
-}
-
 async function installed(context: Acting, stamp: InstallStamp, system: Inside): Promise<ProbeAnswer> {
-  const { payload, machine, evidence, can, targets, call } = context;
-  checkStamp(stamp, machine, { ref: payload.image_ref, digest: evidence.digest });
+  const { payload, machine, evidence, targets, call } = context;
+  const image = { ref: payload.image_ref, digest: evidence.digest };
+  checkStamp(stamp, machine, image);
   const bmc = await targets.bmc();
   const cleaned = await whileUp(async () => {
-    await can.imaging.cleanUp(bmc, orderOf(context), call);
+    await imagingOf(context).cleanUp(bmc, orderOf(context), call);
     return true;
   });
   if (cleaned === undefined)
     return { state: "unknown", message: "installed; the BMC does not answer to eject the medium" };
-  return {
-    state: "done",
-    message: `${payload.image_ref} is installed (${evidence.digest.slice(0, 19)}…)`,
-    facts: { sshHostKey: system.hostKey, ...(system.bootId === undefined ? {} : { bootId: system.bootId }) },
-    conditions: [{ type: "Provisioned", status: true, reason: "ImageInstalled", message: payload.image_ref }],
-  };
-}
-
-/** The token alone says that it came from this order; these say that it is the right system on the right machine. */
-function checkStamp(stamp: InstallStamp, machine: Machine, image: Pick<Image, "ref" | "digest">): void {
-  if (stamp.digest !== image.digest)
-    throw new StepFailure(
-      "fail",
-      `the machine came up with an image of digest ${stamp.digest || "(none)"}, but ${image.ref} is ${image.digest}: the medium at its location is another one`,
-    );
-  const serials = [machine.spec.serial, machine.facts.serial].filter((serial) => serial !== null);
-  if (stamp.machine === machine.id || (stamp.serial !== "" && serials.includes(stamp.serial))) return;
-  throw new StepFailure(
-    "intervene",
-    `the installed system says that it is machine ${stamp.machine || "(none)"} with serial ${stamp.serial || "(none)"}, but this is ${machine.id}: check which machine answers at its addresses`,
-  );
+  return provenBy(image, system);
 }
 
 interface Seen {

@@ -76,6 +76,7 @@ export function benchOf(
   let written = 0;
   const context = {
     payload: step.parse(payload, kind),
+    runId: "run-1",
     machine: around.machine ?? aMachine(),
     targets: {
       bmc: async () => aBmc,

@@ -3,6 +3,7 @@ import type { ServiceDeps } from "../deps.ts";
 import { explainAnyThing } from "./any-thing.ts";
 import { explainExpectedPowerShelf } from "./expected-power-shelf.ts";
 import type { Explanation } from "./explanation.ts";
+import { explainInstall } from "./install.ts";
 import { explainMachine } from "./machine.ts";
 import { explainPowerShelf } from "./power-shelf.ts";
 import { explainRun } from "./run.ts";
@@ -12,6 +13,7 @@ export type { ClaimLink, Explanation } from "./explanation.ts";
 const EXPLAINERS: Readonly<Record<string, (deps: ServiceDeps, id: string) => Promise<Explanation>>> = {
   machine: explainMachine,
   run: explainRun,
+  install: explainInstall,
   power_shelf: explainPowerShelf,
   expected_power_shelf: explainExpectedPowerShelf,
 };

@@ -1,5 +1,6 @@
 import { systemClock } from "../../kernel/clock.ts";
 import { isActive, type Run, type StepStatus } from "../../runs/run.ts";
+import { loadInstalls } from "../../store/installs.ts";
 import { listLastErrors } from "../../store/run-logs.ts";
 import { listRuns } from "../../store/runs.ts";
 import type { ServiceDeps } from "../deps.ts";
@@ -35,17 +36,22 @@ export async function explainRun(deps: ServiceDeps, id: string): Promise<Explana
   const step = run.steps.findLast(({ state }) => state !== "SUCCEEDED");
   const [newest] = await listRuns(deps.db, { machineId: run.machineId, limit: 1 });
   const newer = newest && newest.id !== id && newest.createdAt > run.createdAt ? newest : undefined;
+  const installs = isActive(run.phase) ? (await loadInstalls(deps.db, [run.machineId])).things : [];
+  const install = installs.find(({ facts }) => facts.orderedBy === id);
   const cause = causeOf(troubleOf(run, step, look));
   const lastWords = await lastWordsOf(deps, run, step, cause);
   const seen: SeenRun = { run, step, look, claims, now, cause, newer, lastWords };
   return {
     headline: `run ${id} ${headlineOf(seen)}`,
     doing: doingOf(seen),
-    waitingFor: waitingFor(seen),
+    waitingFor: [...(install ? [`install ${install.id}, which is ${install.state.name}`] : []), ...waitingFor(seen)],
     since: sinceOf(seen),
     claims,
     lastFailure: lastFailureOf(seen),
-    nextCommands: inOrder([...explainHolder(deps.stores, claims[0]?.holder), ...runCommands(seen)]),
+    nextCommands: inOrder([
+      ...explainHolder(deps.stores, claims[0]?.holder ?? (install && { kind: "install", id: install.id })),
+      ...runCommands(seen),
+    ]),
   };
 }
 

@@ -3,8 +3,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Run, Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { bootNode } from "../../../src/services/boot.ts";
+import type { ServiceDeps } from "../../../src/services/deps.ts";
+import { createImage } from "../../../src/services/images.ts";
+import { applyReports } from "../../../src/services/install-reports.ts";
+import { createWorkflow } from "../../../src/services/install-workflows.ts";
+import { loadInstalls } from "../../../src/store/installs.ts";
+import { eventually } from "../../support/eventually.ts";
 import { type IpmiSimulator, ipmiMissing, startIpmiSimulator } from "../../support/ipmi-simulator.ts";
-import { type RunBench, startRunBench } from "../../support/run-bench.ts";
+import { type RunBench, startRunBench, tester } from "../../support/run-bench.ts";
 
 /**
  * Real runs on a machine whose BMC is OpenIPMI's. Its chassis is a simulated machine: what the BMC tells the chassis is done to that
@@ -72,6 +79,29 @@ describe.skipIf(ipmiMissing !== "")(
       expect(run.steps).toMatchObject([{ message: expect.stringContaining(`boot id ${now}`), retryCount: 0 }]);
     });
 
+    test("what cannot be installed from a medium is installed over the network: PXE, a reset, and the node's own reports", async () => {
+      const { deps } = bench;
+      await createWorkflow(deps, tester, WORKFLOW);
+      const image = { name: "net", kind: "netboot", location: WORKFLOW.id, digest: `sha256:${"0".repeat(64)}` };
+      await createImage(deps, tester, { ...image, successProof: "token" });
+      const before = (await bmc.told()).length;
+      const ended = runPlan("plan-net", {
+        name: "install",
+        timeoutSeconds: 60,
+        // The simulated machine knows nothing of our boot path and goes to its disk: it may be up before its firmware was played.
+        maxRetries: 5,
+        kind: { case: "repave", value: { imageRef: "net" } },
+      });
+      const [{ mac_addresses: [mac = ""] = [] } = {}] = bench.simulated;
+      const token = await eventually(() => bootAsOrdered(deps, mac), { what: "it boots as a run has ordered" });
+      for (const status of ["started", "complete"] as const)
+        await applyReports(deps, { requireTokens: true }, [{ report: { mac, status }, address: null, token }]);
+      const run = await ended;
+      expect(run.phase, run.error?.message).toBe(Run_Phase.SUCCEEDED);
+      expect((await bmc.told()).slice(before)).toEqual(expect.arrayContaining(["boot pxe", "reset 1", "boot none"]));
+      expect((await loadInstalls(deps.db, [machineId])).things).toMatchObject([{ state: { name: "active" } }]);
+    });
+
     test("SetNetboot arms PXE, which the BMC reads back, and a Reboot follows it in the same run", async () => {
       const run = await runPlan(
         "plan-netboot",
@@ -90,6 +120,25 @@ describe.skipIf(ipmiMissing !== "")(
     });
   },
 );
+
+const WORKFLOW = {
+  id: "ubuntu",
+  name: "Ubuntu",
+  description: "",
+  osFamily: "linux",
+  architecture: "x86_64",
+  bootMode: "any",
+  boot: { method: "kernel", kernel_url: "/files/vmlinuz", cmdline: "" },
+  steps: [],
+  nextState: "installed",
+} as const;
+
+/** What its firmware does: the token of the boot, once there is something to install. */
+async function bootAsOrdered(deps: ServiceDeps, mac: string): Promise<string | undefined> {
+  const rules = { autoRegister: false, defaultGroupId: null, eraser: null };
+  const script = await bootNode(deps, rules, { mac, hardware: {}, server: "http://192.0.2.1", address: null });
+  return /millwright\.token=(\S+)/.exec(script)?.[1];
+}
 
 /** What goes from the chassis to the machine: power that goes off and on, by the switch at the rack. */
 const wiresTo = (url: string): string => `

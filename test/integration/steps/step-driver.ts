@@ -104,6 +104,7 @@ export async function begin(
   let basis = 0;
   const context = () => ({
     payload: step.parse(payload, kind),
+    runId: "run-1",
     machine: bench.machine,
     targets: targetsOf(bench),
     can: can as unknown as ActingContext<JsonObject, JsonObject>["can"],

@@ -89,6 +89,21 @@ describe("a transaction", () => {
     expect(await content()).toEqual([]);
   });
 
+  test("tells the log of what it did once that is committed, and nothing of what was rolled back", async () => {
+    const told: object[] = [];
+    const { db } = await withTable({ log: { ...silentLog, info: (fields) => told.push(fields) } });
+    await db.transaction(async (tx) => {
+      tx.logWhenCommitted({ id: "kept" }, "moved");
+      expect(told).toEqual([]);
+    });
+    const undone = db.transaction(async (tx) => {
+      tx.logWhenCommitted({ id: "undone" }, "moved");
+      throw new Error("changed my mind");
+    });
+    await expect(undone).rejects.toThrow("changed my mind");
+    expect(told).toEqual([{ id: "kept" }]);
+  });
+
   test("hands on the database's own error for a violated constraint", async () => {
     const { db } = await withTable();
     const error = await db

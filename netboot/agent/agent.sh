@@ -1,0 +1,43 @@
+#!/bin/sh
+# Does what the boot script asked for on the kernel's command line, and reports it. Ends with 10 when the machine is to be
+# switched off, and with anything else when it is to boot again.
+set -u
+HERE=${HERE:-/lib/millwright}
+. "$HERE/words.sh"
+. "$HERE/report.sh"
+. "$HERE/devices.sh"
+. "$HERE/network.sh"
+. "$HERE/image.sh"
+. "$HERE/erase.sh"
+
+say "begins"
+load_modules
+if ! bring_network_up "$MAC"; then
+  say "no network: nothing can be reported, so it boots again"
+  sleep 10
+  exit 1
+fi
+
+if [ "$(word task)" = erase ]; then
+  if erase_all; then say "erased"; else say "not erased"; fi
+  exit 10
+fi
+
+report started "\"installation_status\":\"started\",$(who_am_i)" || exit 1
+if ! may_install; then
+  say "the server does not want it installed now; it boots again"
+  sleep 10
+  exit 1
+fi
+if [ -z "$(word image)" ]; then
+  why="the boot script names neither an image nor a task"
+elif install_image "$(word image)" "$(word digest)" "$(word target)"; then
+  report complete '"installation_status":"complete","installation_progress":100'
+  say "installed"
+  exit 0
+fi
+say "failed: $why"
+report failed "\"installation_status\":\"failed\",\"installation_error\":\"$(json_text "$why")\""
+# Time for people to read it.
+sleep 10
+exit 1

@@ -1,0 +1,167 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { AppError, type ErrorKind } from "../../kernel/errors.ts";
+import type { Caller } from "../../services/caller.ts";
+import { toHttpError } from "../error-codes.ts";
+import { findUnstorable } from "./storable.ts";
+
+export const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
+type Method = (typeof METHODS)[number];
+
+/** What a handler is given: checked, with defaults filled in. */
+export interface Call<P, Q, B> {
+  readonly params: P;
+  readonly query: Q;
+  readonly body: B;
+  readonly caller: Caller;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+}
+
+/** A route, once: Fastify serves it and the OpenAPI document shows it. Who may use it is in the table of roles. */
+export interface Route<
+  P extends z.ZodType = z.ZodType,
+  Q extends z.ZodType = z.ZodType,
+  B extends z.ZodType = z.ZodType,
+> {
+  readonly method: Method;
+  /** As in OpenAPI: `/api/v1/nodes/{id}`. */
+  readonly path: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly params?: P;
+  readonly query?: Q;
+  readonly body?: B;
+  /** The codes besides 401, 403 and 422 that it may answer with, and what they mean. */
+  readonly errors?: Readonly<Record<number, string>>;
+  readonly status?: number;
+  /** Of the answer; `text` for one that is no JSON, with its media type. */
+  readonly answer: z.ZodType | { readonly text: string };
+  /** A request that the tests send. */
+  readonly example?: unknown;
+  handle(call: Call<z.output<P>, z.output<Q>, z.output<B>>): Promise<unknown>;
+}
+
+/** Keeps the types of params, query and body together with the handler. */
+export const defineRoute = <
+  P extends z.ZodType = z.ZodObject,
+  Q extends z.ZodType = z.ZodObject,
+  B extends z.ZodType = z.ZodUndefined,
+>(
+  route: Route<P, Q, B>,
+): AnyRoute => route as unknown as AnyRoute;
+
+/** A route whose own types nobody asks for any more: each has checked what its handler is given. */
+export type AnyRoute = Route;
+
+export const nameOfRoute = ({ method, path }: Pick<AnyRoute, "method" | "path">): string => `${method} ${path}`;
+
+export interface RouteDeps {
+  /** Throws unless the request may use the route. */
+  readonly authenticate: (request: FastifyRequest, route: string) => Promise<Caller>;
+  readonly reportUnexpected: (cause: unknown, request: FastifyRequest) => string;
+}
+
+/** Registers routes whose errors have the shape of this contract: `{detail: "text"}`, and 422 with a list. */
+export function registerRoutes(app: FastifyInstance, routes: readonly AnyRoute[], deps: RouteDeps): void {
+  const callers = new WeakMap<FastifyRequest, Caller>();
+  for (const route of routes) {
+    app.route({
+      method: route.method,
+      url: route.path.replace(/\{([^}]+)\}/g, ":$1"),
+      // Before the body is read: of who may not call, nothing is parsed.
+      onRequest: async (request) => {
+        callers.set(request, await deps.authenticate(request, nameOfRoute(route)));
+      },
+      handler: async (request, reply) => {
+        const caller = callers.get(request);
+        if (!caller) throw new Error(`${nameOfRoute(route)} was reached without a caller`);
+        const call = {
+          params: check(route.params, request.params, "path"),
+          query: check(route.query ?? z.strictObject({}), request.query, "query"),
+          body: check(route.body, request.body, "body"),
+          caller,
+          request,
+          reply,
+        };
+        const answer = await route.handle(call as never);
+        return reply.code(route.status ?? 200).send(answer);
+      },
+      errorHandler: (error, request, reply) => {
+        const { status, body } = toRestError(error, (cause) => deps.reportUnexpected(cause, request));
+        return reply.code(status).send(body);
+      },
+    });
+  }
+}
+
+/** What is wrong with a request, in the shape that clients of this contract know. */
+export class InvalidRequest extends Error {
+  readonly problems: readonly Problem[];
+  constructor(problems: readonly Problem[]) {
+    super(problems.map(({ loc, msg }) => `${loc.join(".")}: ${msg}`).join("; "));
+    this.problems = problems;
+  }
+}
+
+interface Problem {
+  readonly type: string;
+  readonly loc: readonly (string | number)[];
+  readonly msg: string;
+}
+
+function check(schema: z.ZodType | undefined, value: unknown, where: "path" | "query" | "body"): unknown {
+  if (schema === undefined) return undefined;
+  const odd = findUnstorable(value);
+  if (odd) throw new InvalidRequest([{ type: "value_error", loc: [where, ...odd.at], msg: odd.why }]);
+  const result = schema.safeParse(value ?? (where === "body" ? undefined : {}));
+  if (result.success) return result.data;
+  throw new InvalidRequest(
+    result.error.issues.map(({ code, path, message }) => ({
+      type: code,
+      loc: [where, ...path.map((part) => (typeof part === "number" ? part : String(part)))],
+      msg: message,
+    })),
+  );
+}
+
+/** The codes of the node-install routes: a wrong state is 400, and what cannot be right whatever the state is 422. */
+const STATUS_OF = {
+  invalid_argument: 422,
+  unauthenticated: 401,
+  permission_denied: 403,
+  not_found: 404,
+  already_exists: 409,
+  failed_precondition: 400,
+  conflict: 409,
+  exhausted: 429,
+  unsupported: 501,
+  unavailable: 503,
+  deadline_exceeded: 504,
+  cancelled: 499,
+  internal: 500,
+} as const satisfies Record<ErrorKind, number>;
+
+export function toRestError(error: unknown, report: (cause: unknown) => string): { status: number; body: unknown } {
+  if (error instanceof InvalidRequest) return { status: 422, body: { detail: error.problems } };
+  const status = refusedByFastify(error);
+  if (status !== undefined) {
+    const msg = error instanceof Error ? error.message : String(error);
+    // JSON that cannot be read is a body that is not valid.
+    if (status === 400) return { status: 422, body: { detail: [{ type: "json_invalid", loc: ["body"], msg }] } };
+    return { status, body: { detail: msg } };
+  }
+  if (error instanceof AppError && error.kind === "invalid_argument") {
+    const loc = ["body", ...(error.detail.field ?? "").split(".").filter((part) => part !== "")];
+    return { status: 422, body: { detail: [{ type: "value_error", loc, msg: error.message }] } };
+  }
+  const { message, kind } = toHttpError(error, report).body.error;
+  return { status: STATUS_OF[kind], body: { detail: message } };
+}
+
+/** Bad JSON, too large, a wrong media type: the texts are for callers. */
+function refusedByFastify(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !("statusCode" in error) || typeof error.statusCode !== "number") return undefined;
+  if (error.statusCode < 400 || error.statusCode >= 500) return undefined;
+  return error.statusCode;
+}

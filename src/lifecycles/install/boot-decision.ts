@@ -1,0 +1,44 @@
+import type { Install } from "./install.ts";
+
+/** What a node that boots from the network gets. */
+export type BootDecision =
+  /** Straight on to its disk. */
+  | { readonly type: "local"; readonly why: string }
+  /** Approved, and nobody has said yet what to install: asks again in a while. */
+  | { readonly type: "wait" }
+  | { readonly type: "install"; readonly attempt: number }
+  | { readonly type: "erase" }
+  /** Something for people to see on the screen, then its disk. */
+  | { readonly type: "problem"; readonly message: string };
+
+/** What is known of the workflow that the node is to be installed with. */
+export type WorkflowSeen = "none" | "missing" | "ready";
+
+/**
+ * By the state of the install, and by nothing else. An install whose last attempt failed gets its script again: that boot is
+ * the next attempt. One that is under way must not be begun anew by an installer's own reboot.
+ */
+export function decideBoot(install: Install, workflow: WorkflowSeen): BootDecision {
+  const { state, facts } = install;
+  switch (state.name) {
+    case "discovered":
+      return { type: "local", why: "discovered: awaits approval" };
+    case "pending":
+      return toInstall(install, workflow);
+    case "installing":
+      if (facts.attemptFailed) return toInstall(install, workflow);
+      return { type: "local", why: "the installation is under way" };
+    case "install_failed":
+      return { type: "problem", message: `the installation failed: ${facts.lastInstallError ?? "no reason given"}` };
+    case "deprovisioning":
+      return { type: "erase" };
+    default:
+      return { type: "local", why: state.name };
+  }
+}
+
+function toInstall({ facts }: Install, workflow: WorkflowSeen): BootDecision {
+  if (workflow === "none") return { type: "wait" };
+  if (workflow === "missing") return { type: "problem", message: "its workflow does not exist any more" };
+  return { type: "install", attempt: facts.installAttempts + 1 };
+}

@@ -1,0 +1,161 @@
+import { describe, expect, test } from "vitest";
+import type { NetInstallSeen } from "../../capabilities/net-install.ts";
+import type { Machine } from "../../lifecycles/machine/machine.ts";
+import { aMachine, anImage, benchOf, type Fakes, fakeSystem, unreachable } from "./step-bench.ts";
+
+const evidence = {
+  token: "t1",
+  digest: anImage.digest,
+  location: "ubuntu-2404",
+  kind: "netboot",
+  proof: "token",
+  bootId: "b1",
+  lastReset: "r1",
+};
+const stamp = `image=ubuntu\ndigest=${anImage.digest}\nmachine=m-1\nserial=S1\ntoken=t1\n`;
+
+interface World {
+  readonly install?: Partial<NetInstallSeen>;
+  /** Absent: nobody answers over SSH. */
+  readonly bootId?: string;
+  readonly stamp?: string;
+  readonly lastReset?: string | null;
+  readonly override?: { readonly source: "pxe" | "none"; readonly lasts: "once" | "always" };
+  readonly machine?: Machine;
+  readonly can?: Fakes;
+}
+
+function world({ install = {}, bootId, stamp: text = "", lastReset = "r2", override, machine, can }: World = {}) {
+  const calls: string[] = [];
+  const note = (name: string) => async () => void calls.push(name);
+  const files = bootId && { "/etc/millwright-image": text, "/proc/sys/kernel/random/boot_id": `${bootId}\n` };
+  const bench = benchOf(
+    "repave",
+    { image: "ubuntu" },
+    {
+      exec: fakeSystem(() => files || undefined),
+      machine: { readBoot: async () => ({ lastReset, progress: "booting" }) },
+      boot: {
+        readBootOverride: async () => override ?? { source: "none", lasts: "once" },
+        setBootOverride: async (_, source) => void calls.push(`boot ${source}`),
+        clearBootOverride: note("clear"),
+      },
+      reset: { resetPower: async (_, mode) => void calls.push(`reset ${mode}`) },
+      netInstall: {
+        order: async ({ runId, machineId, workflowId }) => void calls.push(`order ${runId} ${machineId} ${workflowId}`),
+        read: async () => ({ state: "absent", message: "", tokenShown: false, awaitsProof: false, ...install }),
+      },
+      ...can,
+    },
+    machine ? { machine } : {},
+  );
+  return { bench, calls };
+}
+const probe = (given: World, change: object = {}) => world(given).bench.probe({ ...evidence, ...change });
+
+describe("an installation over the network", () => {
+  test("is ordered before the machine is restarted, which then boots from the network", async () => {
+    const { bench, calls } = world();
+    await bench.act(evidence);
+    expect(calls).toEqual(["order run-1 m-1 ubuntu-2404", "boot pxe", "reset forced"]);
+  });
+
+  // biome-ignore format: a table is read by its columns
+  test.each<readonly [string, World, object, string]>([
+    ["nothing is ordered",                                        { install: { state: "absent" } },                                  {},                                  "not_done"],
+    ["it is ordered, and the machine was not reset",              { install: { state: "ordered" }, lastReset: "r1", bootId: "b1" },  {},                                  "not_done"],
+    ["the machine was reset, and is down",                        { install: { state: "ordered" } },                                 {},                                  "in_progress"],
+    ["the BMC does not tell, and who was up is gone",             { install: { state: "ordered" }, lastReset: null },                {},                                  "in_progress"],
+    ["the BMC does not tell, and who was up still is",            { install: { state: "ordered" }, lastReset: null, bootId: "b1" },  {},                                  "not_done"],
+    ["nobody was up, and the network is still the next source",   { install: { state: "ordered" }, lastReset: null, override: { source: "pxe", lasts: "once" } }, { bootId: null }, "not_done"],
+    ["nobody was up, and the source is used up",                  { install: { state: "ordered" }, lastReset: null },                { bootId: null },                    "in_progress"],
+    ["the script is handed out",                                  { install: { state: "begun" } },                                   {},                                  "in_progress"],
+    ["it installs, while an installer answers over SSH",          { install: { state: "installing" }, bootId: "b2" },                {},                                  "in_progress"],
+    ["it is complete, and the new system is not up",              { install: { state: "installed", tokenShown: true } },             {},                                  "in_progress"],
+    ["it is complete, and who answers is still the one of before", { install: { state: "installed", tokenShown: true }, bootId: "b1" }, {},                               "in_progress"],
+    ["it is complete under its token, and the new system is up",  { install: { state: "installed", tokenShown: true }, bootId: "b2" }, {},                                "done"],
+    ["it is to prove itself by SSH and shows nothing",            { install: { state: "installed" }, bootId: "b2" },                 { proof: "ssh" },                    "in_progress"],
+    ["it is to prove itself by SSH and shows its stamp",          { install: { state: "installed" }, bootId: "b2", stamp },          { proof: "ssh" },                    "done"],
+    ["it is complete, and the machine has no SSH",                { install: { state: "installed", tokenShown: true }, machine: aMachine({ ssh: null }) }, {},            "done"],
+  ])("when %s", async (_, given, change, state) => {
+    expect(await probe(given, change)).toMatchObject({ state });
+  });
+
+  test("that is proved pins the host key, takes the boot source back and makes the node active", async () => {
+    const { bench, calls } = world({
+      install: { state: "installed", tokenShown: true, awaitsProof: true },
+      bootId: "b2",
+    });
+    expect(await bench.probe(evidence)).toMatchObject({
+      facts: { sshHostKey: "ssh-ed25519 NEW", bootId: "b2" },
+      conditions: [{ type: "Provisioned", status: true }],
+      effects: [{ type: "move", kind: "install", id: "m-1", cause: "repave_proven" }],
+    });
+    expect(calls).toEqual(["clear"]);
+  });
+
+  test("of a node that is active already leaves it so", async () => {
+    expect(await probe({ install: { state: "installed", tokenShown: true }, bootId: "b2" })).toMatchObject({
+      effects: [],
+    });
+  });
+
+  test.each<readonly [string, World, object, object]>([
+    [
+      "was given up by the node",
+      { install: { state: "failed", message: "Disk not found" } },
+      {},
+      { disposition: "retry", message: "Disk not found" },
+    ],
+    [
+      "came up from another source",
+      { install: { state: "ordered" }, bootId: "b2" },
+      {},
+      { disposition: "retry", message: expect.stringContaining("without having booted from the network") },
+    ],
+    [
+      "was called complete by a stranger",
+      { install: { state: "installed" }, bootId: "b2" },
+      {},
+      { disposition: "fail" },
+    ],
+    [
+      "is of another image",
+      { install: { state: "installed" }, bootId: "b2", stamp: stamp.replace(anImage.digest, "sha256:other") },
+      { proof: "ssh" },
+      { disposition: "fail" },
+    ],
+    [
+      "is on another machine",
+      { install: { state: "installed" }, bootId: "b2", stamp: stamp.replace("m-1", "m-2").replace("S1", "S2") },
+      { proof: "ssh" },
+      { disposition: "intervene" },
+    ],
+  ])("that %s fails", async (_, given, change, failure) => {
+    await expect(probe(given, change)).rejects.toMatchObject(failure);
+  });
+
+  test("is over only when the BMC was told to boot as before", async () => {
+    const can: Fakes = { boot: { clearBootOverride: unreachable, readBootOverride: unreachable } };
+    expect(await probe({ install: { state: "installed", tokenShown: true }, bootId: "b2", can })).toMatchObject({
+      state: "unknown",
+    });
+  });
+
+  test("does not boot from the network for ever where the BMC keeps that", async () => {
+    const { bench, calls } = world({ install: { state: "installing" }, override: { source: "pxe", lasts: "always" } });
+    await bench.probe(evidence);
+    expect(calls).toEqual(["clear"]);
+  });
+
+  test("needs no SSH where its report is the proof", async () => {
+    const token = { ...anImage, kind: "netboot", location: "ubuntu-2404", proof: "token" } as const;
+    const noted = await benchOf(
+      "repave",
+      { image: "ubuntu" },
+      { machine: { readBoot: async () => ({ lastReset: "r1", progress: "off" }) } },
+      { machine: aMachine({ ssh: null }), targets: { image: async () => token } },
+    ).before();
+    expect(noted).toMatchObject({ kind: "netboot", proof: "token", location: "ubuntu-2404", bootId: null });
+  });
+});

@@ -1,0 +1,157 @@
+import type { NetInstall, NetInstallOrder, NetInstallSeen } from "../../capabilities/net-install.ts";
+import type { Capabilities } from "../../capabilities/provider.ts";
+import { StepFailure } from "../../kernel/errors.ts";
+import type { Payloads } from "../payloads.ts";
+import type { ActingContext, ProbeAnswer } from "../step.ts";
+import { whileUp } from "./boot-id.ts";
+import { printStamp } from "./install-stamp.ts";
+import { checkStamp, type Inside, lookInside, provenBy } from "./installed-system.ts";
+
+/** What was noted before an installation over the network. */
+export type NetworkEvidence = {
+  readonly token: string;
+  readonly digest: string;
+  /** The workflow. */
+  readonly location: string;
+  readonly proof?: "token" | "ssh";
+  readonly bootId: string | null;
+  readonly lastReset: string | null;
+};
+type Acting = ActingContext<Payloads["repave"], NetworkEvidence, "machine" | "exec", "boot" | "reset" | "netInstall">;
+type Needs = Pick<Capabilities, "boot" | "reset"> & { readonly netInstall: NetInstall };
+
+function needsOf({ can: { boot, reset, netInstall } }: Acting): Needs {
+  if (boot && reset && netInstall) return { boot, reset, netInstall };
+  throw new StepFailure("fail", "the machine's provider cannot install over the network");
+}
+
+const orderOf = ({ payload, machine, runId, evidence }: Acting): NetInstallOrder => ({
+  machineId: machine.id,
+  runId,
+  token: evidence.token,
+  stamp: printStamp({
+    image: payload.image_ref,
+    digest: evidence.digest,
+    machine: machine.id,
+    serial: machine.spec.serial ?? machine.facts.serial ?? "",
+    token: evidence.token,
+  }),
+  workflowId: evidence.location,
+  digest: evidence.digest,
+});
+
+/** The order first: a machine that boots before it is on record goes to its disk. */
+export async function actOverNetwork(context: Acting): Promise<void> {
+  const { targets, call, log, evidence } = context;
+  const { boot, reset, netInstall } = needsOf(context);
+  const bmc = await targets.bmc();
+  await netInstall.order(orderOf(context));
+  log(`[repave] workflow ${evidence.location} is to be installed at the next boot from the network\n`);
+  await boot.setBootOverride(bmc, "pxe", call);
+  await reset.resetPower(bmc, "forced", call);
+  log("[repave] the BMC accepted the restart, with the network as the next boot source\n");
+}
+
+export async function probeOverNetwork(context: Acting): Promise<ProbeAnswer> {
+  const { netInstall } = needsOf(context);
+  const seen = await netInstall.read(orderOf(context));
+  switch (seen.state) {
+    case "absent":
+      return { state: "not_done", message: "the installation is not ordered" };
+    case "ordered":
+      return whetherRestarted(context);
+    case "begun":
+    case "installing":
+      await endStuckOverride(context);
+      return { state: "in_progress", message: seen.message };
+    case "failed":
+      throw new StepFailure("retry", seen.message);
+    case "installed":
+      return prove(context, seen);
+  }
+}
+
+/** Best effort, since a machine that was not installed may well go on as it is. The order itself ends with the run. */
+export async function undoOverNetwork(context: Acting): Promise<void> {
+  await needsOf(context).boot.clearBootOverride(await context.targets.bmc(), context.call);
+}
+
+/** Nothing was handed out yet: has the machine gone down for it, and did it come up in another way? */
+async function whetherRestarted(context: Acting): Promise<ProbeAnswer> {
+  const { can, call, evidence, targets } = context;
+  const { boot } = needsOf(context);
+  const bmc = await targets.bmc();
+  const outside = await whileUp(async () => ({
+    lastReset: (await can.machine.readBoot(bmc, call)).lastReset,
+    override: await boot.readBootOverride(bmc, call),
+  }));
+  if (outside === undefined) return { state: "unknown", message: "the BMC does not answer" };
+  const bootId = (await insideIfAny(context))?.bootId;
+  const tells = evidence.lastReset !== null && outside.lastReset !== null;
+  const wentDown = tells
+    ? outside.lastReset !== evidence.lastReset
+    : evidence.bootId === null
+      ? outside.override.source !== "pxe"
+      : bootId !== evidence.bootId;
+  if (!wentDown) return { state: "not_done", message: "the machine has not been restarted to boot from the network" };
+  if (bootId === undefined || bootId === evidence.bootId)
+    return { state: "in_progress", message: "restarted; it has not asked for its boot script yet" };
+  throw new StepFailure(
+    "retry",
+    "the machine came up without having booted from the network: check that its network card boots, and that the DHCP server names our boot file",
+  );
+}
+
+/** A BMC that keeps "once" as "always" would have it boot from the network for ever. */
+async function endStuckOverride(context: Acting): Promise<void> {
+  const { targets, call } = context;
+  const { boot } = needsOf(context);
+  const bmc = await targets.bmc();
+  await whileUp(async () => {
+    const { source, lasts } = await boot.readBootOverride(bmc, call);
+    if (source === "pxe" && lasts === "always") await boot.clearBootOverride(bmc, call);
+  });
+}
+
+const insideIfAny = async (context: Acting): Promise<Inside | undefined> =>
+  context.machine.spec.ssh === null ? undefined : lookInside(context);
+
+/**
+ * token: it was reported complete by whoever had the script of this very boot; where the machine is reached over SSH, the system
+ * that comes up then shows the host key that is pinned. ssh: the system itself shows the token.
+ */
+async function prove(context: Acting, seen: NetInstallSeen): Promise<ProbeAnswer> {
+  const { payload, machine, evidence, targets, call } = context;
+  const image = { ref: payload.image_ref, digest: evidence.digest };
+  const byToken = evidence.proof === "token";
+  if (byToken && !seen.tokenShown)
+    throw new StepFailure(
+      "fail",
+      "the installation was called complete by somebody who did not show the token of its boot: let the installer show it (millwright.token), or give the image success_proof ssh",
+    );
+  const system = await insideIfAny(context);
+  if (byToken ? machine.spec.ssh !== null && !isFresh(system, evidence) : system?.stamp?.token !== evidence.token)
+    return { state: "in_progress", message: "installed; the new system has not shown itself over SSH yet" };
+  if (!byToken && system?.stamp) checkStamp(system.stamp, machine, image);
+  const { boot } = needsOf(context);
+  const bmc = await targets.bmc();
+  const cleared = await whileUp(async () => {
+    await boot.clearBootOverride(bmc, call);
+    return true;
+  });
+  if (cleared === undefined)
+    return { state: "unknown", message: "installed; the BMC does not answer to take the boot source back" };
+  return { ...provenBy(image, system), effects: seen.awaitsProof ? [proven(context)] : [] };
+}
+
+const isFresh = (system: Inside | undefined, { bootId }: NetworkEvidence): boolean =>
+  system?.bootId !== undefined && system.bootId !== bootId;
+
+const proven = ({ machine, payload }: Acting) =>
+  ({
+    type: "move",
+    kind: "install",
+    id: machine.id,
+    cause: "repave_proven",
+    message: `${payload.image_ref} has proved itself`,
+  }) as const;

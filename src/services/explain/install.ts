@@ -1,0 +1,100 @@
+import { mismatch } from "../../lifecycles/install/workflow.ts";
+import { listWorkflows } from "../../store/install-workflows.ts";
+import { type InstallRecord, listReplaced, loadInstalls } from "../../store/installs.ts";
+import type { ServiceDeps } from "../deps.ts";
+import { explainAnyThing } from "./any-thing.ts";
+import { type Explanation, inOrder, type NextCommand, say } from "./explanation.ts";
+
+/** What can be said of any thing, and who else has to do with this one: the run that installs it, who replaces whom. */
+export async function explainInstall(deps: ServiceDeps, id: string): Promise<Explanation> {
+  const plain = await explainAnyThing(deps, "install", id);
+  const [install] = (await loadInstalls(deps.db, [id])).things;
+  if (!install) return plain;
+  const [leaving] = await listReplaced(deps.db, [id]);
+  const missing = await missingWorkflow(deps, install);
+  const story = [...storyOf(install), ...(leaving ? [`it takes the place of node ${leaving.id}`] : [])];
+  return {
+    ...plain,
+    headline: story.length === 0 ? plain.headline : `${plain.headline}; ${story.join("; ")}`,
+    waitingFor: [...plain.waitingFor, ...awaitedBy(install, missing)],
+    nextCommands: inOrder([
+      ...relatedOf(install, leaving?.id),
+      ...commandsFor(install, missing),
+      ...plain.nextCommands,
+    ]),
+  };
+}
+
+/** Why its next boot would not install it, as that boot would say on the screen. Undefined: it would, or need not. */
+async function missingWorkflow({ db }: ServiceDeps, install: InstallRecord): Promise<string | undefined> {
+  const { effectiveWorkflowId: id, state, facts } = install;
+  if (state.name !== "pending" || facts.orderedBy !== null) return undefined;
+  if (id === null) return "a workflow: nobody has said what to install";
+  const [workflow] = await listWorkflows(db, { ids: [id], activeOnly: true });
+  if (!workflow) return `another workflow: ${id} is not offered any more`;
+  const problem = mismatch(workflow, install);
+  return problem === undefined ? undefined : `another workflow: ${problem}`;
+}
+
+const storyOf = ({ facts, state }: InstallRecord): string[] => [
+  ...(facts.orderedBy === null ? [] : [`run ${facts.orderedBy} installs it`]),
+  ...(state.replacement === undefined ? [] : [`machine ${state.replacement} takes its place`]),
+];
+
+/** What nobody but the node itself, or a person, can bring about. */
+function awaitedBy({ state, facts }: InstallRecord, missing: string | undefined): string[] {
+  switch (state.name) {
+    case "discovered":
+      return ["a person who approves it"];
+    case "pending":
+      return [missing ?? "the machine to boot from the network"];
+    case "install_failed":
+      return [`a person who lets it try again; the last error was: ${facts.lastInstallError ?? "no reason was given"}`];
+    case "installed":
+      return facts.orderedBy === null
+        ? ["a person who verifies it"]
+        : [`the proof that run ${facts.orderedBy} is after`];
+    case "reprovision":
+      return ["a person who lets it install"];
+    case "deprovisioning":
+      return facts.lastInstallError === null ? [] : [`another boot: ${facts.lastInstallError}`];
+    default:
+      return [];
+  }
+}
+
+const relatedOf = ({ facts, state }: InstallRecord, leaving: string | undefined): NextCommand[] => [
+  ...(facts.orderedBy === null
+    ? []
+    : [say(`explain run ${facts.orderedBy}`, "says how far the run is that installs it")]),
+  ...(state.replacement === undefined
+    ? []
+    : [say(`explain install ${state.replacement}`, "says how far the machine is that takes its place")]),
+  ...(leaving === undefined ? [] : [say(`node show ${leaving}`, "shows the node whose place it takes")]),
+];
+
+function commandsFor({ id, state, facts }: InstallRecord, missing: string | undefined): NextCommand[] {
+  if (facts.orderedBy !== null) return [];
+  const show = say(`node show ${id}`, "shows all that is known of it");
+  switch (state.name) {
+    case "discovered":
+      return [say(`node approve ${id} --workflow <id>`, "has it installed at its next boot from the network")];
+    case "install_failed":
+      return [say(`node retry ${id} --workflow <id> --force`, "lets it try again, with another workflow if need be")];
+    case "pending":
+      if (missing === undefined) return [show];
+      return [
+        say(`node set ${id} --workflow <id>`, "says what to install at its next boot from the network"),
+        say("workflow list", "lists what can be installed"),
+        show,
+      ];
+    case "installed":
+      return [say(`node activate ${id}`, "says that it is verified and in production"), show];
+    case "reprovision":
+      return [say(`node requeue ${id}`, "has it installed at its next boot from the network"), show];
+    case "migrating":
+      return [show, say(`node activate ${id}`, "calls the migration off, and gives back what was moved")];
+    default:
+      return [show];
+  }
+}

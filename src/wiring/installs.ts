@@ -1,0 +1,37 @@
+import type { Config } from "../config/load.ts";
+import { createBatcher, runInHalves } from "../kernel/batcher.ts";
+import { AppError } from "../kernel/errors.ts";
+import type { BootRules } from "../services/boot.ts";
+import type { ServiceDeps } from "../services/deps.ts";
+import { applyReports, type ReportDesk, type ReportRules } from "../services/install-reports.ts";
+
+const MOST = 200;
+/** Two, so that one is prepared while the other commits. */
+const AT_ONCE = 2;
+
+/** Reports that come in while others are being written are written together: a fleet that installs at once costs few commits. */
+export function openReportDesk(deps: ServiceDeps, rules: ReportRules): ReportDesk {
+  return createBatcher({
+    most: MOST,
+    atOnce: AT_ONCE,
+    run: (inputs) =>
+      runInHalves(inputs, {
+        run: (some) => applyReports(deps, rules, some),
+        // A database that is away fails them all alike.
+        isOfTheItem: (error) => !(error instanceof AppError),
+        alone: async (_, cause) => new AppError("internal", "the report could not be kept", {}, { cause }),
+      }),
+  });
+}
+
+export function bootRulesOf({ install }: Config): BootRules {
+  const { kernel, initrd } = install.erase;
+  return {
+    autoRegister: install.autoRegister,
+    defaultGroupId: install.defaultGroup,
+    eraser:
+      kernel === null
+        ? null
+        : { method: "kernel", kernel_url: kernel, cmdline: "", ...(initrd !== null && { initrd_url: initrd }) },
+  };
+}

@@ -1,0 +1,282 @@
+import { createHash, randomBytes } from "node:crypto";
+import { copyFileSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type BootNetwork, openBootNetwork, whyNoBootNetwork } from "../support/boot-network.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { findDebianKernel } from "../support/debian-kernel.ts";
+import { eventually } from "../support/eventually.ts";
+import { ipmiMissing, startIpmiSimulator } from "../support/ipmi-simulator.ts";
+import { openProcessBench, type ProcessBench, ROOT, type StartedProcess } from "../support/process-bench.ts";
+import { adminToken, type ServerProcess, startServerProcess } from "../support/server-process.ts";
+
+/** A machine boots over the network from firmware to the last report, with the configuration and the environment that we write. */
+const MIB = 1_048_576;
+const DISK_BYTES = 24 * MIB;
+/** Not a whole number of anything. */
+const IMAGE = randomBytes(17 * MIB + 12_345);
+const kernel = findKernel();
+const isLong = process.env.CHAOS_LONG === "1";
+const BOOTS = 2 * 60_000;
+
+function findKernel(): ReturnType<typeof findDebianKernel> {
+  return whyNoBootNetwork() ?? findDebianKernel();
+}
+
+let bench: ProcessBench;
+let database: TestDatabase;
+let network: BootNetwork;
+let server: ServerProcess;
+let dnsmasq: StartedProcess;
+let token: string;
+
+const inBench = (...names: string[]) => join(bench.directory, ...names);
+
+async function runCli(...args: string[]): Promise<void> {
+  const started = bench.start({ command: join(ROOT, "bin", "millwright"), args, env: { HOME: bench.directory } });
+  expect(await started.exited, started.transcript()).toEqual({ code: 0, signal: null });
+}
+
+describe.skipIf(typeof kernel === "string")("a machine that boots from the network", () => {
+  beforeAll(async () => {
+    if (typeof kernel === "string") return;
+    bench = openProcessBench();
+    database = await createTestDatabase();
+    network = openBootNetwork(bench);
+    mkdirSync(inBench("files"));
+    writeFileSync(inBench("files", "disk.img"), IMAGE);
+    const { image, modules } = kernel;
+    const environment = ["--kernel", image, "--busybox", "/bin/busybox", "--modules", modules];
+    const drivers = ["--module", "virtio_pci", "virtio_net", "virtio_blk"];
+    await runCli("netboot", "environment", ...environment, ...drivers, "--out", inBench("files", "environment"));
+    server = await startServerProcess(bench, {
+      command: "serve",
+      databaseUrl: database.url,
+      env: {
+        MILLWRIGHT_HTTP_LISTEN: `${network.hostAddress}:0`,
+        MILLWRIGHT_INSTALL_FILES_DIR: inBench("files"),
+        MILLWRIGHT_INSTALL_REQUIRE_REPORT_TOKENS: "true",
+        MILLWRIGHT_INSTALL_ERASE_KERNEL: "/files/environment/vmlinuz",
+        MILLWRIGHT_INSTALL_ERASE_INITRD: "/files/environment/initrd",
+      },
+    });
+    token = await adminToken(database);
+    dnsmasq = await startDnsmasq("--range", network.range);
+    await rest("POST", "/workflows", workflow());
+  }, BOOTS);
+
+  afterAll(async () => {
+    try {
+      await bench?.close();
+    } finally {
+      network?.close();
+      await database?.drop();
+    }
+  });
+
+  test("from its BIOS installs an image and, later, erases its disk", { timeout: 2 * BOOTS }, () =>
+    installAndErase("02:00:00:00:b0:01", "bios"),
+  );
+
+  test.skipIf(ipmiMissing !== "")(
+    `is installed by a run, over a BMC that knows nothing but IPMI${ipmiMissing && ` (skipped: needs ${ipmiMissing})`}`,
+    { timeout: 2 * BOOTS },
+    () => installByRun("02:00:00:00:b0:04"),
+  );
+
+  test.runIf(isLong)(
+    "from UEFI, over TFTP, installs an image and, later, erases its disk",
+    { timeout: 3 * BOOTS },
+    () => installAndErase("02:00:00:00:b0:02", "uefi"),
+  );
+
+  test.runIf(isLong)(
+    "is told by a proxy what to boot where another DHCP server gives out addresses",
+    { timeout: 3 * BOOTS },
+    async () => {
+      dnsmasq.signal("SIGTERM");
+      await dnsmasq.exited;
+      const other = startAnotherDhcpServer();
+      dnsmasq = await startDnsmasq("--proxy", network.subnet);
+      const mac = "02:00:00:00:b0:03";
+      await install(mac, "uefi", newDisk("proxy"));
+      expect(other.transcript()).toContain(`DHCPACK(eth0) `);
+    },
+  );
+});
+
+test("a machine can boot from the network here", ({ skip }) => {
+  if (typeof kernel === "string") skip(kernel);
+  expect(kernel).toHaveProperty("image");
+});
+
+const OWN_WAYS = ["--keep-in-foreground", "--log-facility=-", "--log-dhcp", "--user=root", "--pid-file"];
+
+/** With the configuration that we write. */
+async function startDnsmasq(...options: string[]): Promise<StartedProcess> {
+  const file = inBench("dnsmasq.conf");
+  const boot = ["--interface", network.bridge, "--boot-url", server.httpUrl];
+  await runCli("netboot", "dnsmasq", ...boot, ...options, "--out", file);
+  return network.start("dnsmasq", `--conf-file=${file}`, ...OWN_WAYS, `--dhcp-leasefile=${inBench("leases")}`);
+}
+
+/** A DHCP server that knows nothing of us. */
+const startAnotherDhcpServer = () =>
+  network.startNextDoor(
+    "dnsmasq",
+    ...["--conf-file=/dev/null", "--port=0", "--interface=eth0", `--dhcp-range=${network.range}`],
+    ...[...OWN_WAYS, `--dhcp-leasefile=${inBench("other-leases")}`],
+  );
+
+const workflow = () => ({
+  id: "image",
+  name: "image",
+  boot: {
+    method: "image",
+    kernel_url: "/files/environment/vmlinuz",
+    initrd_url: "/files/environment/initrd",
+    cmdline: "console=ttyS0 panic=5 quiet",
+    image_url: "/files/disk.img",
+    image_digest: `sha256:${createHash("sha256").update(IMAGE).digest("hex")}`,
+  },
+});
+
+interface Node {
+  readonly id: string;
+  readonly state: string;
+  readonly boot_mode: string;
+  readonly ip_address: string;
+  readonly last_install_error: string | null;
+  readonly erased_disks: readonly unknown[];
+}
+
+async function rest<T = Node>(method: string, path: string, body?: unknown): Promise<T> {
+  const answer = await fetch(`${server.httpUrl}/api/v1${path}`, {
+    method,
+    headers: { authorization: `Bearer ${token}`, ...(body !== undefined && { "content-type": "application/json" }) },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
+  return (JSON.parse(text) as { data: T }).data;
+}
+
+/** With something on it that was there before. */
+function newDisk(name: string): string {
+  const disk = inBench(`${name}.disk`);
+  writeFileSync(disk, randomBytes(MIB));
+  truncateSync(disk, DISK_BYTES);
+  return disk;
+}
+
+async function install(mac: string, firmware: "bios" | "uefi", disk: string): Promise<string> {
+  const { id } = await rest("POST", "/nodes", { mac_address: mac });
+  await rest("PATCH", `/nodes/${id}`, { workflow_id: "image" });
+  await rest("PATCH", `/nodes/${id}/state`, { state: "pending" });
+  await boot(mac, firmware, disk, id, "installed");
+  return id;
+}
+
+/** The machine is switched on by hand when its BMC was told to reset it: that is all that its BMC has to do with it. */
+async function installByRun(mac: string): Promise<void> {
+  const bmc = await startIpmiSimulator();
+  try {
+    const ask = <T = unknown>(method: string, body: object) => server.ask<T>(method, body, token);
+    const machineId = "m-by-run";
+    const { address, port, username, password } = bmc.target;
+    const spec = { provider: "ipmi", bmc_endpoint: `${address}:${port}`, mac_addresses: [mac] };
+    await ask("baremetal.v1.MachineService/RegisterMachine", { machine: { machine_id: machineId, spec } });
+    const credentials = { machine_id: machineId, bmc_username: username, bmc_password: password };
+    await ask("millwright.v1.MachineLifecycleService/SetMachineCredentials", credentials);
+    await ask("millwright.v1.MachineLifecycleService/AcceptMachine", { machine_id: machineId });
+    const { image_digest: digest } = workflow().boot;
+    const image = { name: "golden", kind: "netboot", location: "image", digest, success_proof: "token" };
+    await ask("millwright.v1.ImageService/CreateImage", image);
+    const step = { name: "install", timeout_seconds: 600, repave: { image_ref: "golden" } };
+    await ask("millwright.v1.PlanCatalogService/CreatePlan", { plan: { plan_id: "plan-golden", steps: [step] } });
+    const start = { request_id: "golden", machine_id: machineId, plan_id: "plan-golden" };
+    const { runId } = await ask<{ runId: string }>("baremetal.v1.RunService/StartRun", start);
+    const show = () => ask<{ phase: string }>("baremetal.v1.RunService/GetRun", { run_id: runId });
+    await eventually(async () => (await bmc.told()).includes("reset 1"), {
+      what: "the BMC was told to restart it",
+      seen: async () => JSON.stringify(await show()),
+    });
+    expect(await bmc.told()).toEqual(["boot pxe", "reset 1"]);
+    const disk = newDisk("by-run");
+    await boot(mac, "bios", disk, machineId, /^(installed|active)$/);
+    await eventually(async () => (await show()).phase === "SUCCEEDED", {
+      what: "the run has its proof",
+      seen: async () => JSON.stringify(await show()),
+    });
+    expect(await rest("GET", `/nodes/${machineId}`)).toMatchObject({ state: "active", vendor: "QEMU" });
+    expect(readFileSync(disk).subarray(0, IMAGE.length).equals(IMAGE)).toBe(true);
+    expect(await bmc.boot()).toBe("none");
+  } finally {
+    await bmc.stop();
+  }
+}
+
+async function installAndErase(mac: string, firmware: "bios" | "uefi"): Promise<void> {
+  const disk = newDisk(firmware);
+  const id = await install(mac, firmware, disk);
+  const written = readFileSync(disk);
+  expect(written.subarray(0, IMAGE.length).equals(IMAGE)).toBe(true);
+  expect(await rest("GET", `/nodes/${id}`)).toMatchObject({
+    boot_mode: firmware,
+    ip_address: expect.stringContaining(network.hostAddress.replace(/1$/, "")),
+    vendor: "QEMU",
+  });
+  const history = await rest<{ from_state: string; to_state: string }[]>("GET", `/nodes/${id}/history`);
+  expect(history.map((each) => `${each.from_state} → ${each.to_state}`)).toEqual([
+    "installing → installed",
+    "pending → installing",
+    "discovered → pending",
+  ]);
+
+  for (const state of ["active", "deprovisioning"]) await rest("PATCH", `/nodes/${id}/state`, { state });
+  await boot(mac, firmware, disk, id, "retired");
+  expect(await rest("GET", `/nodes/${id}`)).toMatchObject({
+    erased_disks: [{ disk: "/dev/vda", serial: `disk-of-${firmware}`, verified: true }],
+  });
+  expect(readFileSync(disk).every((byte) => byte === 0)).toBe(true);
+}
+
+/** Switches the machine on; it ends by itself once it has reported. */
+async function boot(
+  mac: string,
+  firmware: "bios" | "uefi",
+  disk: string,
+  id: string,
+  until: string | RegExp,
+): Promise<void> {
+  const machine = network.start("qemu-system-x86_64", ...machineArguments(mac, firmware, disk));
+  const seen = () => `${machine.transcript()}\n${dnsmasq.transcript().slice(-5_000)}`;
+  await eventually(async () => machine.hasExited(), {
+    what: `the machine has reported that it is ${until}, and has ended`,
+    within: firmware === "bios" ? BOOTS : 1.5 * BOOTS,
+    seen,
+  }).finally(() => machine.hasExited() || machine.signal("SIGKILL"));
+  const state = typeof until === "string" ? until : expect.stringMatching(until);
+  expect(await rest("GET", `/nodes/${id}`), seen()).toMatchObject({ state, last_install_error: null });
+}
+
+function machineArguments(mac: string, firmware: "bios" | "uefi", disk: string): string[] {
+  const uefi = () => {
+    const variables = `${disk}.vars`;
+    copyFileSync("/usr/share/OVMF/OVMF_VARS_4M.fd", variables);
+    return [
+      ...["-drive", "if=pflash,format=raw,unit=0,readonly=on,file=/usr/share/OVMF/OVMF_CODE_4M.fd"],
+      ...["-drive", `if=pflash,format=raw,unit=1,file=${variables}`],
+    ];
+  };
+  return [
+    ...["-machine", "q35,accel=tcg", "-cpu", "max", "-m", "512"],
+    ...["-display", "none", "-monitor", "none", "-serial", "stdio", "-no-reboot"],
+    ...(firmware === "uefi" ? uefi() : []),
+    ...["-netdev", `tap,id=net,ifname=${network.tap},script=no,downscript=no`],
+    // Without a ROM of its own, UEFI's network boot is not iPXE: it is sent there over TFTP.
+    ...["-device", `virtio-net-pci,netdev=net,mac=${mac},bootindex=1${firmware === "uefi" ? ",romfile=" : ""}`],
+    ...["-drive", `if=none,id=disk,format=raw,file=${disk}`],
+    ...["-device", `virtio-blk-pci,drive=disk,serial=disk-of-${firmware}`],
+  ];
+}

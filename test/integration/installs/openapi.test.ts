@@ -1,0 +1,144 @@
+import { createHash } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { isPublic, METHOD_ROLES } from "../../../src/api/auth/roles.ts";
+import { nameOfRoute } from "../../../src/api/rest/route.ts";
+import { type InstallsUnderTest, startInstalls } from "./installs-under-test.ts";
+import { faultsOfDocument, type OpenApiDocument } from "./openapi-faults.ts";
+import { openReferencePage } from "./reference-page.ts";
+
+let api: InstallsUnderTest;
+let document: OpenApiDocument;
+beforeAll(async () => {
+  api = await startInstalls();
+  document = (await api.call<OpenApiDocument>("GET", "/api/v1/openapi.json", undefined, { as: null })).body;
+});
+afterAll(() => api.close());
+
+const operations = () =>
+  Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+  );
+
+describe("the OpenAPI document", () => {
+  test("is valid OpenAPI 3.1", () => {
+    expect(faultsOfDocument(document)).toEqual([]);
+    expect(document).toMatchObject({ openapi: "3.1.0", info: { version: "1.2.3" } });
+  });
+
+  test("is found out when it is not", () => {
+    const broken = structuredClone(document) as unknown as Record<string, Record<string, Record<string, unknown>>>;
+    const history = broken.paths?.["/api/v1/nodes/{id}/history"]?.get as Record<string, unknown>;
+    history.parameters = [];
+    history.tags = ["nowhere"];
+    expect(faultsOfDocument(broken as unknown as OpenApiDocument)).toEqual([
+      "GET /api/v1/nodes/{id}/history: the tag nowhere is not declared",
+      "GET /api/v1/nodes/{id}/history: path parameters are , and its path says id",
+    ]);
+  });
+
+  test("shows every route below /api/v1 but its own two, and says of each whether it takes credentials", () => {
+    const shown = operations().map(({ path, method }) => `${method} ${path}`);
+    const routes = api.routes.map(nameOfRoute).filter((name) => !/openapi\.json|docs$/.test(name));
+    expect(shown.sort()).toEqual(routes.sort());
+    for (const { path, method, operation } of operations())
+      expect([path, operation.security]).toEqual([path, isPublic(`${method} ${path}`) ? [] : [{ bearer: [] }]]);
+  });
+
+  test("what is served has a row in the table of roles, and what has a row is served", () => {
+    const operationsOfTheServer = ["GET /healthz", "GET /readyz", "GET /metrics"];
+    const rows = Object.keys(METHOD_ROLES).filter((name) => name.includes(" /"));
+    expect([...api.served, ...operationsOfTheServer].sort()).toEqual(rows.sort());
+  });
+
+  test("is for viewers to read: whatever changes something takes more than that, or no credentials at all", () => {
+    const viewers = api.routes.filter((route) => {
+      const allowed = METHOD_ROLES[nameOfRoute(route)] ?? [];
+      return allowed !== "anyone" && allowed.includes("viewer");
+    });
+    expect(viewers.length).toBeGreaterThan(10);
+    expect(viewers.filter(({ method }) => method !== "GET")).toEqual([]);
+    const open = api.routes.map(nameOfRoute).filter((name) => isPublic(name) && !name.startsWith("GET "));
+    expect(open).toEqual(["POST /api/v1/report", "POST /api/v1/nodes/{id}/installation-status"]);
+  });
+
+  test("has examples that are requests which succeed", async () => {
+    // In an order in which each finds what it needs; the ids are those of the examples before.
+    const ids: Record<string, string> = { nodes: "m-02005e100001", workflows: "ubuntu-2404", groups: "" };
+    const order: readonly (readonly [operationId: string, before?: string])[] = [
+      ["postWorkflows"],
+      ["postGroups"],
+      ["postNodes"],
+      ["patchNodesId"],
+      ["postNodesBulkChangeState"],
+      ["patchNodesIdState", "discovered"],
+      ["postReport", "installing"],
+      ["postNodesIdInstallationStatus"],
+      ["postNodesIdTags"],
+      ["patchGroupsId"],
+      ["putWorkflowsId"],
+    ];
+    const withExamples = operations().filter(({ operation }) => exampleOf(operation) !== undefined);
+    expect(order.map(([id]) => id).sort()).toEqual(withExamples.map(({ operation }) => operation.operationId).sort());
+    for (const [operationId, before] of order) {
+      const found = withExamples.find(({ operation }) => operation.operationId === operationId);
+      if (!found) throw new Error(operationId);
+      if (before !== undefined) await api.place(ids.nodes ?? "", before);
+      const path = found.path.replace("{id}", ids[found.path.split("/")[3] ?? ""] ?? "");
+      const answer = await api.call<{ data: { id?: string } }>(found.method, path, exampleOf(found.operation));
+      expect(answer.status, `${operationId}: ${answer.text}`).toBeLessThan(300);
+      if (operationId === "postGroups") ids.groups = answer.body.data.id ?? "";
+    }
+  });
+});
+
+const exampleOf = (operation: OpenApiDocument["paths"][string][string]): unknown =>
+  operation.requestBody?.content["application/json"]?.example;
+
+describe("/api/v1/docs", () => {
+  test("is one page that runs its own script and style, asks its own server, and nothing else", async () => {
+    const { status, headers, text } = await api.call("GET", "/api/v1/docs", undefined, { as: null });
+    expect(status).toBe(200);
+    expect(headers.get("content-type")).toBe("text/html; charset=utf-8");
+    const digestOf = (tag: string) => {
+      const [, inside = ""] = new RegExp(`<${tag}>([\\s\\S]*?)</${tag}>`).exec(text) ?? [];
+      return `'sha256-${createHash("sha256").update(inside).digest("base64")}'`;
+    };
+    expect(headers.get("content-security-policy")?.split("; ")).toEqual([
+      "default-src 'none'",
+      `script-src ${digestOf("script")}`,
+      `style-src ${digestOf("style")}`,
+      "connect-src 'self'",
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+    ]);
+    // What the policy would refuse must not be in it, and there is one script and one style.
+    expect(text).not.toMatch(/\s(src|style|on[a-z]+)=|https?:\/\/|<link|@import|url\(|innerHTML|eval\(/);
+    expect([...text.matchAll(/<(script|style)\b/g)].map(([, tag]) => tag)).toEqual(["style", "script"]);
+  });
+
+  test("shows each operation with its parameters, its body, its example and a line of curl, and finds them", async () => {
+    const page = await openReferencePage((await api.call("GET", "/api/v1/docs")).text, document);
+    const boxes = page.operations();
+    expect(boxes.map(({ id }) => id).sort()).toEqual(
+      operations()
+        .map(({ operation }) => operation.operationId)
+        .sort(),
+    );
+    const shown = page.textOf("patchNodesIdState");
+    for (const part of ["PATCH", "/api/v1/nodes/{id}/state", "force", "boolean", "racked and cabled", "422"])
+      expect(shown).toContain(part);
+    expect(shown).toContain(
+      `curl -s -X PATCH -H "authorization: Bearer $TOKEN" -H 'content-type: application/json' -d '{"state":"pending","comment":"racked and cabled"}' 'http://millwright/api/v1/nodes/m-02005e100001/state'`,
+    );
+    page.search("stalled");
+    expect(
+      page
+        .operations()
+        .filter(({ hidden }) => !hidden)
+        .map(({ id }) => id),
+    ).toEqual(["getNodesStalled"]);
+    page.search("");
+    expect(page.operations().every(({ hidden }) => !hidden)).toBe(true);
+  });
+});

@@ -28,6 +28,7 @@ export async function createHttpListener(
     const limits = {
       headersTimeout: API_LIMITS.headersTimeout,
       requestTimeout: API_LIMITS.requestTimeout,
+      keepAliveTimeout: API_LIMITS.keepAliveTimeout,
       keepAlive: true,
     };
     return tls === undefined ? createServer(limits, calls) : createTlsServer({ ...limits, ...tlsOptions(tls) }, calls);

@@ -21,6 +21,8 @@ export const API_LIMITS = {
   headersTimeout: seconds(10),
   /** For receiving a whole HTTP/1.1 request; answers may take longer. */
   requestTimeout: seconds(120),
+  /** Longer than proxies keep theirs: who reuses a connection must not find it just closed. */
+  keepAliveTimeout: seconds(75),
   /** Open calls on one HTTP/2 connection. */
   maxConcurrentStreams: 2_000,
 } as const;

@@ -224,7 +224,7 @@ function clusterOf({ memory }: InstantMachinesOptions): Capabilities["cluster"] 
       };
     },
     async setSchedulable() {},
-    drain: async () => ({ remaining: [] }),
+    drain: async () => ({ remaining: [], refused: [] }),
     async deleteNode() {},
   };
 }

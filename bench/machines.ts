@@ -45,7 +45,9 @@ async function measureOn(
     const ids = Array.from({ length: 1_000 }, (_, index) => `m-${1 + ((index * 97) % MACHINES)}`);
     const lasting = quick ? 1_500 : 4_000;
     const rates: { readonly echo: number; readonly get: number }[] = [];
-    for (const load of [onEcho, onServer]) await getMachines(load, ids, lasting / 2); // until Node has compiled what it needs
+    // Until Node has compiled what it needs.
+    for (const load of [onEcho, onServer]) await getMachines(load, ids, lasting / 2);
+    await listLatencies(onServer, 10);
     for (let repetition = 0; repetition < repetitions; repetition += 1) {
       rates.push({
         echo: rateOf(await getMachines(onEcho, ids, lasting)),

@@ -9,4 +9,11 @@ if [ ! -e "$kubeconfig" ]; then
   exit 0
 fi
 node="${node:-$(hostname)}"
-kubectl --kubeconfig "$kubeconfig" cordon "$node"
+unschedulable="$(kubectl --kubeconfig "$kubeconfig" get node "$node" -o 'jsonpath={.spec.unschedulable}')"
+if [ "$unschedulable" = "true" ]; then
+  echo "node $node is cordoned already"
+  exit 0
+fi
+# In one write with the cordon, the mark by which it is told from somebody else's: leaving maintenance takes back what bears it.
+kubectl --kubeconfig "$kubeconfig" patch node "$node" --type merge --patch '{"metadata":{"annotations":{"millwright.io/cordoned":"true"}},"spec":{"unschedulable":true}}'
+echo "node $node is cordoned"

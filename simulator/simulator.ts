@@ -7,6 +7,7 @@ import type { ClusterDescription } from "./control-route.ts";
 import { lockDataDirectory } from "./data-directory-lock.ts";
 import { InvalidInput } from "./invalid-input.ts";
 import type { Cluster } from "./kubernetes/cluster.ts";
+import { accessTo } from "./kubernetes/cluster-access.ts";
 import { adminKubeconfig } from "./kubernetes/kubeconfig.ts";
 import { createKubernetesApi } from "./kubernetes/kubernetes-api.ts";
 import { listen } from "./listening.ts";
@@ -136,7 +137,8 @@ async function openPorts(parts: {
       judgeJoin: (request) => judgeJoin(world, endpointOf, request),
       joinFails: (device) => faults.strike("join_fails", { device }) !== undefined,
       reaches: (address) => REACHED_BY_ALL.has(address) || machineAt(address)?.upBootId !== undefined,
-      cluster: (name) => world.clusters.find((cluster) => cluster.name === name)?.access,
+      cluster: (name) =>
+        world.clusters.filter((cluster) => cluster.name === name).map((cluster) => accessTo(cluster, clock))[0],
     },
     log,
   });

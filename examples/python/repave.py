@@ -12,8 +12,12 @@ import os
 import sys
 import uuid
 
-import grpc
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+try:
+    import grpc
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+except ImportError as missing:
+    print(f"not started: {missing}; install it: python3 -m pip install grpcio protobuf", file=sys.stderr)
+    sys.exit(2)
 
 SERVICE = "baremetal.v1.RunService"
 STRING, BYTES, MESSAGE, OPTIONAL, REPEATED = 9, 12, 11, 1, 3

@@ -2,7 +2,7 @@ import { hash, X509Certificate } from "node:crypto";
 import { type Certificate, createCertificate } from "../certificate/certificate.ts";
 import type { Machine } from "../devices/machine.ts";
 import type { SeededValues } from "../seeded-values.ts";
-import type { ClusterAccess, JoinVerdict } from "../shell/shell-session.ts";
+import type { JoinVerdict } from "../shell/shell-session.ts";
 import type { SimulatedClock } from "../simulated-clock.ts";
 import { seededUuid } from "../site/fields.ts";
 import type { StateJournal } from "../state-journal.ts";
@@ -117,41 +117,6 @@ export class Cluster {
     const changed = { ...record, unschedulable: !schedulable, evicted };
     this.saveNode(changed);
     return changed;
-  }
-
-  /** For those on machines who hold credentials of this cluster. */
-  get access(): ClusterAccess {
-    return {
-      node: (name) => {
-        const record = this.node(name);
-        if (record === undefined) return undefined;
-        const { unschedulable, info } = record;
-        return {
-          name,
-          unschedulable,
-          ready: this.silentFor(record) === undefined,
-          kubeletVersion: info.kubeletVersion,
-        };
-      },
-      setSchedulable: (name, schedulable) => {
-        const record = this.node(name);
-        if (record !== undefined) this.setSchedulable(record, schedulable);
-      },
-      podsOn: (node) =>
-        this.#podsOn(node).map(({ namespace, name, owner }) => ({
-          namespace,
-          name,
-          isDaemon: owner.kind === "DaemonSet",
-        })),
-      evict: ({ namespace, name }) => {
-        const pod = this.pods().find((each) => each.namespace === namespace && each.name === name);
-        if (pod !== undefined) this.evict(pod);
-      },
-    };
-  }
-
-  #podsOn(node: string): readonly PodRecord[] {
-    return this.pods().filter((pod) => pod.node === node);
   }
 
   secret(namespace: string, name: string): Secret | undefined {

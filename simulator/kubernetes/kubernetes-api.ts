@@ -68,7 +68,7 @@ async function serve(options: KubernetesApiOptions, request: IncomingMessage, re
       request,
       response,
       sendError: (status, body, headers) =>
-        send(response, { status, body: body ?? failure(status, "the server is not able to answer now").body }, headers),
+        send(response, { status, body: body ?? failure(status, excuseOf(status, path)).body }, headers),
       garbage: '{"kind":"Status","apiVersion":',
     });
   if (isSpoiltBefore(trouble)) return spoilt();
@@ -128,6 +128,12 @@ function refusalOf(cluster: Cluster, { headers, method }: IncomingMessage, path:
   const [left, right] = [Buffer.from(token), Buffer.from(cluster.token)];
   return left.length === right.length && timingSafeEqual(left, right) ? undefined : failure(401, "Unauthorized");
 }
+
+/** Evictions are refused in these words; whatever else does not answer says no more than that. */
+const excuseOf = (status: number, path: string): string =>
+  status === 429 && path.endsWith("/eviction")
+    ? "Cannot evict pod as it would violate the pod's disruption budget."
+    : "the server is not able to answer now";
 
 function decode(part: string): string {
   try {

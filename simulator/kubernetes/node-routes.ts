@@ -52,6 +52,8 @@ const registrationSchema = z.object({
   }),
 });
 
+type NodePatch = Pick<ApiCall, "cluster" | "clock" | "names" | "body" | "contentType">;
+
 /** Taints that follow from the node's state are not the client's to set. */
 const OWN_TAINTS = new Set(["node.kubernetes.io/unschedulable", "node.kubernetes.io/unreachable"]);
 
@@ -106,7 +108,7 @@ function deleteNode(call: ApiCall): ApiReply {
   return success;
 }
 
-function patchNode(call: ApiCall): ApiReply {
+export function patchNode(call: NodePatch): ApiReply {
   const record = found(call);
   if (record === undefined) return notFound("nodes", call.names[0] ?? "");
   const node = nodeObject(call.cluster, record, call.clock);
@@ -139,7 +141,7 @@ function patchNode(call: ApiCall): ApiReply {
   return ok(nodeObject(call.cluster, schedulable, call.clock));
 }
 
-function patchOf({ contentType, body }: ApiCall, node: NodeObject): unknown {
+function patchOf({ contentType, body }: NodePatch, node: NodeObject): unknown {
   switch (contentType.split(";")[0]?.trim()) {
     case "application/merge-patch+json":
     case "application/strategic-merge-patch+json":
@@ -151,7 +153,8 @@ function patchOf({ contentType, body }: ApiCall, node: NodeObject): unknown {
   }
 }
 
-const found = ({ cluster, names }: ApiCall): NodeRecord | undefined => cluster.node(names[0] ?? "");
+const found = ({ cluster, names }: Pick<ApiCall, "cluster" | "names">): NodeRecord | undefined =>
+  cluster.node(names[0] ?? "");
 
 const nodeTable = (nodes: readonly NodeObject[], { cluster, clock }: ApiCall) =>
   table(

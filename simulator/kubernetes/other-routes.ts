@@ -14,7 +14,7 @@ import {
 } from "./api-call.ts";
 import type { Secret } from "./bootstrap-token.ts";
 import { clusterInfoKubeconfig } from "./kubeconfig.ts";
-import { isoSeconds, type PodRecord, podObject } from "./pods.ts";
+import { fieldOfPod, isoSeconds, type PodRecord, podObject } from "./pods.ts";
 
 const PODS = "/api/v1/namespaces/([^/]+)/pods";
 const SECRETS = "/api/v1/namespaces/([^/]+)/secrets";
@@ -47,7 +47,7 @@ function listPods({ cluster, clock, query, asTable }: ApiCall, namespace?: strin
     .filter(
       (pod) =>
         (namespace === undefined || pod.namespace === namespace) &&
-        selects(query.get("fieldSelector"), (key) => fieldOf(pod, key)) &&
+        selects(query.get("fieldSelector"), (key) => fieldOfPod(pod, key)) &&
         selects(query.get("labelSelector"), (key) => (key === "app" ? pod.owner.name : undefined)),
     );
   const items = pods.map((pod) => podObject(pod, clock.realNow()));
@@ -59,14 +59,6 @@ function listPods({ cluster, clock, query, asTable }: ApiCall, namespace?: strin
   }));
   return ok(table(["Name", "Ready", "Status", "Restarts", "Age"], rows));
 }
-
-const fieldOf = (pod: PodRecord, key: string): string | undefined =>
-  ({
-    "spec.nodeName": pod.node,
-    "metadata.name": pod.name,
-    "metadata.namespace": pod.namespace,
-    "status.phase": "Running",
-  })[key];
 
 const findPod = ({ cluster, names: [namespace, name] }: ApiCall): PodRecord | undefined =>
   cluster.pods().find((pod) => pod.namespace === namespace && pod.name === name);

@@ -66,5 +66,14 @@ export const podObject = (pod: PodRecord, realNow: number) => ({
   status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] },
 });
 
+/** By what pods can be selected. */
+export const fieldOfPod = (pod: PodRecord, key: string): string | undefined =>
+  ({
+    "spec.nodeName": pod.node,
+    "metadata.name": pod.name,
+    "metadata.namespace": pod.namespace,
+    "status.phase": "Running",
+  })[key];
+
 /** Kubernetes writes times without fractions of a second. */
 export const isoSeconds = (at: number): string => `${new Date(at).toISOString().slice(0, 19)}Z`;

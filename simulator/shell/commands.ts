@@ -1,6 +1,7 @@
+import { mkdir, mv, rm, tee } from "./file-commands.ts";
 import { kubeadm } from "./kubeadm-command.ts";
 import { kubectl } from "./kubectl-command.ts";
-import { filesUnder, readFileOf, writeFileOf } from "./machine-files.ts";
+import { filesUnder, readFileOf } from "./machine-files.ts";
 import { ip, netplan, ping } from "./network-commands.ts";
 import { aptGet, aptMark, kubelet } from "./package-commands.ts";
 import { kill } from "./process-commands.ts";
@@ -25,12 +26,15 @@ const COMMANDS: Readonly<Record<string, ShellCommand>> = {
   printf,
   cat,
   grep,
+  cut,
   tee,
   tail,
   rm,
+  mv,
+  mkdir,
+  tr,
   // Whatever is looked for by age: nothing here is ever old.
   find: () => 0,
-  mkdir: () => 0,
   chmod: () => 0,
   sync: () => 0,
   sleep,
@@ -129,9 +133,37 @@ async function grep({ args, io, session }: CommandCall): Promise<number> {
         : end !== ""
           ? row.endsWith(middle)
           : row.includes(middle);
-  const rows = text.split("\n").filter((row) => row !== "" && matches(row));
+  if (flags.includes("l")) return listMatching(paths, matches, { io, session });
+  const rows = linesOf(text)
+    .map((row) => row.replace(/\n$/, ""))
+    .filter((row) => matches(row) !== flags.includes("v"));
   if (!flags.includes("q")) for (const row of rows) io.out(`${row}\n`);
   return rows.length > 0 ? 0 : 1;
+}
+
+/** `grep -l`: the files that have such a line. */
+function listMatching(
+  paths: readonly string[],
+  matches: (row: string) => boolean,
+  { io, session }: Pick<CommandCall, "io" | "session">,
+): number {
+  const found = paths.filter((path) => (readFileOf(session.machine, path) ?? "").split("\n").some(matches));
+  for (const path of found) io.out(`${path}\n`);
+  return found.length > 0 ? 0 : 1;
+}
+
+/** `-d X -f N`: one field of each line; lines without the delimiter stay whole, as with the real one. */
+async function cut({ args, io }: CommandCall): Promise<number> {
+  const [, delimiter = "\t", field = ""] = /^-d\s?(\S)\s-f\s?([1-9]\d*)$/.exec(args.join(" ")) ?? [];
+  if (field === "") {
+    io.error("cut: only -d with -f and one field is known\n");
+    return 1;
+  }
+  for (const row of linesOf(await io.stdin())) {
+    const fields = row.replace(/\n$/, "").split(delimiter);
+    io.out(`${fields.length === 1 ? fields[0] : (fields[Number(field) - 1] ?? "")}\n`);
+  }
+  return 0;
 }
 
 /** `-c +N` from the N-th byte on, `-c N` and `-n N` the last ones. */
@@ -152,32 +184,19 @@ async function tail({ args, io, session }: CommandCall): Promise<number> {
 
 const linesOf = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 
-async function tee({ args, io, session }: CommandCall): Promise<number> {
-  const text = await io.stdin();
-  io.out(text);
-  const append = args.includes("-a");
-  for (const path of args.filter((arg) => !arg.startsWith("-"))) {
-    const before = append ? (readFileOf(session.machine, path) ?? "") : "";
-    writeFileOf(session.machine, path, before + text);
+/** `-d` and `-dc` with a set of characters and ranges; the rest of what the real one does is not known here. */
+async function tr({ args: [flags = "", set = ""], io }: CommandCall): Promise<number> {
+  if (!/^-(d|c)+$/.test(flags) || !flags.includes("d")) {
+    io.error("tr: only -d is known\n");
+    return 1;
   }
+  const inSet = (char: string) =>
+    [...set.replaceAll("\\n", "\n").matchAll(/(.)-(.)|[\s\S]/g)].some(([whole, from, to]) =>
+      from === undefined || to === undefined ? whole === char : char >= from && char <= to,
+    );
+  const goes = (char: string) => inSet(char) !== flags.includes("c");
+  io.out([...(await io.stdin())].filter((char) => !goes(char)).join(""));
   return 0;
-}
-
-function rm({ args, io, session }: CommandCall): number {
-  let code = 0;
-  const forced = args.some((arg) => /^-[a-z]*f/.test(arg));
-  const deep = args.some((arg) => /^-[a-z]*r/i.test(arg));
-  for (const path of args.filter((arg) => !arg.startsWith("-"))) {
-    const inside = deep ? filesUnder(session.machine, path) : [];
-    for (const each of inside) writeFileOf(session.machine, each, undefined);
-    if (inside.length > 0) continue;
-    if (readFileOf(session.machine, path) !== undefined) writeFileOf(session.machine, path, undefined);
-    else if (!forced) {
-      io.error(`rm: cannot remove '${path}': No such file or directory\n`);
-      code = 1;
-    }
-  }
-  return code;
 }
 
 /**

@@ -75,10 +75,25 @@ describe("scripts", () => {
     ["echo lost 1>&2 2>/dev/null; echo kept", "kept\n"],
     ["n=4; n=$((n * (3 - 1) % 5 + 10 / 3)); echo $n $(($n < 7)) $((-n + none))", "6 1 -6\n"],
     ["echo abcdef > /tmp/t; tail -c +4 /tmp/t; tail -c 3 /tmp/t; printf '1\\n2\\n3' | tail -n 2", "def\nef\n2\n3"],
+    ["printf 'a:1\\nb\\n\\nc:3\\n' | grep -v b | cut -d : -f 1", "a\n\nc\n"],
     ["mkdir /tmp/d; echo 1 > /tmp/d/a; [ -d /tmp/d ] && rm -rf /tmp/d; [ -e /tmp/d ] || echo gone", "gone\n"],
     ["command -v kubeadm; command -v nothing || echo none", "/usr/bin/kubeadm\nnone\n"],
     ["(sleep 1; echo late > /tmp/bg) & [ -e /tmp/bg ] || echo early; wait; cat /tmp/bg", "early\nlate\n"],
     ["sleep 1000h & kill -0 $! && kill $! && wait; kill -0 $! 2>/dev/null || echo ended", "ended\n"],
+    ["false; A=$?; echo $A $?; B=$(exit 4); echo $?", "1 0\n4\n"],
+    [
+      "mkdir /tmp/m && echo 1 > /tmp/m/a; mkdir /tmp/m 2>/dev/null || echo taken; mkdir -p /tmp/m && rm -r /tmp/m",
+      "taken\n",
+    ],
+    [
+      "echo 1 > /tmp/m1; echo 2 > /tmp/m2; mv -f /tmp/m1 /tmp/m2; cat /tmp/m2; [ -e /tmp/m1 ] || echo gone",
+      "1\ngone\n",
+    ],
+    ["echo x=y > /tmp/g1; echo z > /tmp/g2; grep -ls x= /tmp/g[0-9]* | tr -dc '0-9\\n'; echo /none/*", "1\n/none/*\n"],
+    [
+      "MARK=here; sleep 1000h & kill -s TERM -- $(grep -ls MARK=here /proc/[0-9]*/environ | tr -dc '0-9\\n') && wait; echo ended",
+      "ended\n",
+    ],
     ["until [ -f /tmp/flag ]; do sleep 5; touch=1; echo x > /tmp/flag; done; echo done", "done\n"],
   ])("%s", async (script, expected) => {
     expect(await run(script, { env: { X: "x y" } })).toMatchObject({ code: 0, stdout: expected });

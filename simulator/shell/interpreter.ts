@@ -1,6 +1,7 @@
 import { evaluate } from "./arithmetic.ts";
 import { findCommand } from "./commands.ts";
 import { expandToFields, expandToText } from "./expansion.ts";
+import { filesLike } from "./machine-files.ts";
 import { parseScript } from "./parser.ts";
 import { type Process, processesOf } from "./processes.ts";
 import { redirect } from "./redirection.ts";
@@ -189,8 +190,6 @@ class Interpreter {
       signal: this.#session.signal,
       text: (word) => this.#text(word, outer),
     });
-    // An assignment alone succeeds, unless a command within it says otherwise.
-    if (command.words.length === 0) this.#status = 0;
     const assigned: Record<string, string> = {};
     for (const [name, value] of command.assignments) assigned[name] = await this.#text(value, io);
     const words: string[] = [];
@@ -199,7 +198,8 @@ class Interpreter {
     try {
       if (name !== undefined) return await this.#run(name, args, io, assigned);
       Object.assign(this.#variables, assigned);
-      return this.#status;
+      // An assignment alone succeeds, unless a command within it says otherwise.
+      return command.assignments.some(([, value]) => value.some(({ kind }) => kind === "output")) ? this.#status : 0;
     } finally {
       finish();
     }
@@ -269,8 +269,13 @@ class Interpreter {
     return command({ args, io, env, session: this.#session });
   }
 
-  #fields(word: Word, io: CommandIo): Promise<string[]> {
-    return expandToFields(word, (part) => this.#part(part, io));
+  async #fields(word: Word, io: CommandIo): Promise<string[]> {
+    const fields = await expandToFields(word, (part) => this.#part(part, io));
+    // Only what is written out as a path with `*` is taken as a pattern: whatever came out of a variable stays what it is.
+    const [only] = word;
+    if (word.length !== 1 || only?.kind !== "text" || only.quoted || !/^\/.*\*/.test(only.text)) return fields;
+    const found = filesLike(this.#session.machine, only.text);
+    return found.length === 0 ? fields : found;
   }
 
   #text(word: Word, io: CommandIo): Promise<string> {

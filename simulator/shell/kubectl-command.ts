@@ -1,19 +1,34 @@
 import type { CommandCall } from "./commands.ts";
+import { fillJsonPath, JsonPathProblem } from "./json-path.ts";
 import { readFileOf } from "./machine-files.ts";
 import { type ClusterAccess, type NodeSeen, waitUntil } from "./shell-session.ts";
 
-const VALUE_FLAGS = new Set(["--kubeconfig", "-o", "--output", "--timeout", "--grace-period", "-n", "--namespace"]);
+const VALUE_FLAGS = new Set([
+  "--kubeconfig",
+  "-o",
+  "--output",
+  "--timeout",
+  "--grace-period",
+  "-n",
+  "--namespace",
+  "--field-selector",
+  "--type",
+  "-p",
+  "--patch",
+]);
 const KUBELET_CONF = "/etc/kubernetes/kubelet.conf";
 /** Simulated milliseconds. */
 const LOOK_AGAIN_MS = 1_000;
 
-interface Asked extends CommandCall {
+interface AskedCluster extends CommandCall {
   readonly cluster: ClusterAccess;
   readonly flags: ReadonlyMap<string, string>;
+}
+interface Asked extends AskedCluster {
   readonly node: NodeSeen;
 }
 
-/** As much of `kubectl` as takes a node out of scheduling, empties it, gives it back and tells of it. */
+/** As much of `kubectl` as takes a node out of scheduling, empties it, gives it back and tells of it and its pods. */
 export async function kubectl(call: CommandCall): Promise<number> {
   const { args, io } = call;
   const { flags, words } = readFlags(args);
@@ -24,7 +39,9 @@ export async function kubectl(call: CommandCall): Promise<number> {
   }
   const cluster = clusterOf(call, flags);
   if (typeof cluster === "string") return failed(io, cluster);
-  const name = nodeNameIn(verb === "get" ? names.slice(1) : names, verb === "get" ? (names[0] ?? "") : "");
+  if (verb === "get" && PODS.has(names[0] ?? "")) return getPods({ ...call, cluster, flags });
+  const isNamedByKind = verb === "get" || verb === "patch";
+  const name = nodeNameIn(isNamedByKind ? names.slice(1) : names, isNamedByKind ? (names[0] ?? "") : "");
   const node = cluster.node(name);
   if (node === undefined) return failed(io, `Error from server (NotFound): nodes "${name}" not found`);
   const asked = { ...call, cluster, flags, node };
@@ -37,10 +54,14 @@ export async function kubectl(call: CommandCall): Promise<number> {
       return drain(asked);
     case "get":
       return get(asked);
+    case "patch":
+      return patch(asked);
     default:
       return failed(io, `error: unknown command "${verb}" for "kubectl"`);
   }
 }
+
+const PODS: ReadonlySet<string> = new Set(["pods", "pod", "po"]);
 
 const nodeNameIn = ([first = ""]: readonly string[], kind: string): string =>
   kind.includes("/") ? (kind.split("/")[1] ?? "") : first.replace(/^nodes?\//, "");
@@ -73,7 +94,8 @@ function setSchedulable({ io, cluster, node }: Asked, schedulable: boolean): num
 async function drain(asked: Asked): Promise<number> {
   const { args, io, cluster, flags, node, session } = asked;
   setSchedulable(asked, false);
-  const pods = cluster.podsOn(node.name);
+  const podsOnNode = () => cluster.pods(`spec.nodeName=${node.name}`);
+  const pods = podsOnNode();
   const daemons = pods.filter(({ isDaemon }) => isDaemon).map(({ namespace, name }) => `${namespace}/${name}`);
   if (daemons.length > 0 && !args.includes("--ignore-daemonsets"))
     return failed(
@@ -89,7 +111,7 @@ async function drain(asked: Asked): Promise<number> {
   const { clock } = session.surroundings;
   const seconds = Number.parseInt(flags.get("--timeout") ?? "0", 10);
   const deadline = seconds > 0 ? clock.now() + seconds * 1_000 : Number.POSITIVE_INFINITY;
-  while (cluster.podsOn(node.name).some(({ isDaemon }) => !isDaemon)) {
+  while (podsOnNode().some(({ isDaemon }) => !isDaemon)) {
     if (clock.now() > deadline) return failed(io, `error: unable to drain node "${node.name}": global timeout reached`);
     await waitUntil(clock, clock.now() + LOOK_AGAIN_MS, session.signal);
   }
@@ -97,32 +119,64 @@ async function drain(asked: Asked): Promise<number> {
   return 0;
 }
 
-function get({ io, flags, node }: Asked): number {
-  const output = flags.get("-o") ?? flags.get("--output") ?? "";
-  const object = {
-    metadata: { name: node.name },
-    spec: node.unschedulable ? { unschedulable: true } : {},
-    status: { nodeInfo: { kubeletVersion: node.kubeletVersion } },
-  };
-  const path = /^jsonpath=\{\.([\w.]+)\}$/.exec(output)?.[1];
-  if (path !== undefined) io.out(valueAt(object, path));
-  else if (output === "json") io.out(`${JSON.stringify(object, null, 2)}\n`);
-  else if (output === "name") io.out(`node/${node.name}\n`);
-  else {
-    const status = `${node.ready ? "Ready" : "NotReady"}${node.unschedulable ? ",SchedulingDisabled" : ""}`;
-    io.out(`NAME STATUS VERSION\n${node.name} ${status} ${node.kubeletVersion}\n`);
+/** Of JSON merge patches alone, which scripts write. */
+function patch({ io, cluster, flags, node }: Asked): number {
+  if (flags.get("--type") !== "merge") return failed(io, "error: only --type merge is known here");
+  const text = flags.get("--patch") ?? flags.get("-p") ?? "";
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    return failed(io, `error: unable to parse "${text}": it is no JSON`);
   }
+  if (!cluster.patchNode(node.name, body)) return failed(io, `The request is invalid: the patch does not leave a node`);
+  io.out(`node/${node.name} patched\n`);
   return 0;
 }
 
-function valueAt(object: unknown, path: string): string {
-  let value: unknown = object;
-  for (const key of path.split("."))
-    value =
-      typeof value === "object" && value !== null && Object.hasOwn(value, key)
-        ? (value as Readonly<Record<string, unknown>>)[key]
-        : undefined;
-  return value === undefined ? "" : String(value);
+function get({ io, flags, node }: Asked): number {
+  const status = `${node.ready ? "Ready" : "NotReady"}${node.unschedulable ? ",SchedulingDisabled" : ""}`;
+  return show(io, flags, {
+    object: node.object,
+    names: [`node/${node.name}`],
+    table: `NAME STATUS VERSION\n${node.name} ${status} ${node.kubeletVersion}\n`,
+  });
+}
+
+function getPods({ args, io, cluster, flags }: AskedCluster): number {
+  const isEverywhere = args.includes("--all-namespaces") || args.includes("-A");
+  const namespace = flags.get("-n") ?? flags.get("--namespace") ?? "default";
+  const pods = cluster
+    .pods(flags.get("--field-selector") ?? "")
+    .filter((pod) => isEverywhere || pod.namespace === namespace);
+  const rows = pods.map((pod) => `${isEverywhere ? `${pod.namespace} ` : ""}${pod.name} Running\n`);
+  return show(io, flags, {
+    object: { apiVersion: "v1", kind: "List", items: pods.map(({ object }) => object) },
+    names: pods.map(({ name }) => `pod/${name}`),
+    table: `${isEverywhere ? "NAMESPACE " : ""}NAME STATUS\n${rows.join("")}`,
+  });
+}
+
+interface Shown {
+  readonly object: unknown;
+  readonly names: readonly string[];
+  readonly table: string;
+}
+
+function show(io: CommandCall["io"], flags: ReadonlyMap<string, string>, { object, names, table }: Shown): number {
+  const output = flags.get("-o") ?? flags.get("--output") ?? "";
+  const [kind, template = ""] = output.split(/=(.*)/s);
+  if (kind === "json") io.out(`${JSON.stringify(object, null, 2)}\n`);
+  else if (kind === "name") for (const name of names) io.out(`${name}\n`);
+  else if (kind === "jsonpath") {
+    try {
+      io.out(fillJsonPath(template, object));
+    } catch (error) {
+      if (!(error instanceof JsonPathProblem)) throw error;
+      return failed(io, `error: error parsing jsonpath ${template}, ${error.message}`);
+    }
+  } else io.out(table);
+  return 0;
 }
 
 function readFlags(args: readonly string[]): { flags: Map<string, string>; words: string[] } {

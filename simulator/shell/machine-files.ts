@@ -70,6 +70,22 @@ function environmentOf(machine: Machine, path: string): string | undefined {
   );
 }
 
+/** The files that a pattern with `*` and `[…]` means, in their order. */
+export function filesLike(machine: Machine, pattern: string): string[] {
+  const source = pattern.replace(/[.+^${}()|\\?]/g, "\\$&").replaceAll("*", "[^/]*");
+  const all = [
+    ...Object.keys(machine.state.files),
+    ...Object.keys(KNOWN_FILES),
+    ...processesOf(machine).pids.map((pid) => `/proc/${pid}/environ`),
+  ];
+  try {
+    const like = new RegExp(`^${source}$`);
+    return [...new Set(all)].filter((path) => like.test(path)).sort();
+  } catch {
+    return []; // a bracket that is not closed: a name like any other
+  }
+}
+
 export function filesUnder(machine: Machine, directory: string): string[] {
   const prefix = `${directory.replace(/\/+$/, "")}/`;
   return [...Object.keys(machine.state.files), ...Object.keys(KNOWN_FILES)].filter((path) => path.startsWith(prefix));

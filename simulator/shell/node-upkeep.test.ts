@@ -66,6 +66,44 @@ describe("kubectl on a node", () => {
     expect(await workOn(machine.machine_id)).toBeGreaterThan(0);
   });
 
+  test("tells of the pods of a node by a template, which others than kubectl would fill alike", async () => {
+    const machine = row(4);
+    using shell = await signIn(machine);
+    const template = `{range .items[*]}{.metadata.namespace}/{.metadata.name}:{.metadata.annotations.kubernetes\\.io/config\\.mirror}:{.metadata.ownerReferences[*].kind}{"\\n"}{end}`;
+    const list = (selector: string) =>
+      shell.run(`${kubectl} get pods --all-namespaces --field-selector "${selector}" -o 'jsonpath=${template}'`);
+    const { stdout } = await list(`spec.nodeName=${machine.machine_id},status.phase!=Failed`);
+    expect(stdout.split("\n").toSorted()).toEqual([
+      "",
+      expect.stringMatching(/^default\/web-7d4f-\w+::ReplicaSet$/),
+      expect.stringMatching(/^default\/web-7d4f-\w+::ReplicaSet$/),
+      expect.stringMatching(/^default\/web-7d4f-\w+::ReplicaSet$/),
+      expect.stringMatching(/^kube-system\/cni-\w+::DaemonSet$/),
+      expect.stringMatching(/^kube-system\/kube-proxy-\w+::DaemonSet$/),
+    ]);
+    expect(await list("spec.nodeName=nobody")).toMatchObject({ code: 0, stdout: "" });
+    expect((await shell.run(`${kubectl} get pods -o name`)).stdout).toMatch(/^(pod\/web-\S+\n)+$/);
+    expect(await shell.run(`${kubectl} get pods -o 'jsonpath={.items'`)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("unclosed action"),
+    });
+  });
+
+  test("changes marks and scheduling of a node in one write", async () => {
+    const machine = row(5);
+    using shell = await signIn(machine);
+    const patch = (body: string) => shell.run(`${kubectl} patch node "$(hostname)" --type merge --patch '${body}'`);
+    const read = (path: string) => shell.run(`${kubectl} get node "$(hostname)" -o 'jsonpath={${path}}'`);
+    const marked = '{"metadata":{"annotations":{"example.com/mark":"true"}},"spec":{"unschedulable":true}}';
+    expect(await patch(marked)).toMatchObject({ code: 0, stdout: `node/${machine.machine_id} patched\n` });
+    expect((await read(".metadata.annotations.example\\.com/mark")).stdout).toBe("true");
+    expect((await node(machine.machine_id)).spec.unschedulable).toBe(true);
+    await patch('{"metadata":{"annotations":{"example.com/mark":null}},"spec":{"unschedulable":null}}');
+    expect((await read(".metadata.annotations.example\\.com/mark")).stdout).toBe("");
+    expect((await node(machine.machine_id)).spec).toEqual({});
+    expect((await patch("{")).code).toBe(1);
+  });
+
   test("is refused without credentials, and for nodes that are not there", async () => {
     using shell = await signIn(row(0));
     expect((await shell.run("kubectl cordon x")).stderr).toContain("no such file");

@@ -50,6 +50,11 @@ class Processes {
     return undefined;
   }
 
+  /** Of those that are there now. */
+  get pids(): number[] {
+    return [...this.#byPid.keys()].filter((pid) => this.find(pid) !== undefined);
+  }
+
   end(pid: number): boolean {
     const isThere = this.find(pid) !== undefined;
     this.#byPid.get(pid)?.stop();

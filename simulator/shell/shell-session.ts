@@ -26,20 +26,26 @@ export interface NodeSeen {
   readonly ready: boolean;
   readonly unschedulable: boolean;
   readonly kubeletVersion: string;
+  /** As the API shows it. */
+  readonly object: unknown;
 }
 
 export interface PodSeen {
   readonly namespace: string;
   readonly name: string;
   readonly isDaemon: boolean;
+  /** As the API shows it. */
+  readonly object: unknown;
 }
 
 /** What `kubectl` does for scripts. */
 export interface ClusterAccess {
   node(name: string): NodeSeen | undefined;
   setSchedulable(node: string, schedulable: boolean): void;
+  /** A merge patch; false when it does not fit. */
+  patchNode(node: string, patch: unknown): boolean;
   /** Those that are there now, also those on their way out. */
-  podsOn(node: string): readonly PodSeen[];
+  pods(fieldSelector: string): readonly PodSeen[];
   evict(pod: PodSeen): void;
 }
 

@@ -10,6 +10,7 @@ import { toHttpError } from "./error-codes.ts";
 import { requestIdFrom } from "./grpc/interceptors.ts";
 import { API_LIMITS, createClose, type Listener, type ListenerOptions, tlsOptions } from "./listener.ts";
 import { peerKey, peerOf } from "./peer.ts";
+import { explainRefusals } from "./rpc-refusals.ts";
 
 /** HTTP/1.1: RPCs by their paths, everything else to Fastify. */
 export async function createHttpListener(
@@ -31,7 +32,13 @@ export async function createHttpListener(
       keepAliveTimeout: API_LIMITS.keepAliveTimeout,
       keepAlive: true,
     };
-    return tls === undefined ? createServer(limits, calls) : createTlsServer({ ...limits, ...tlsOptions(tls) }, calls);
+    const answer: RequestListener = (request, response) => {
+      explainRefusals(request, response);
+      calls(request, response);
+    };
+    return tls === undefined
+      ? createServer(limits, answer)
+      : createTlsServer({ ...limits, ...tlsOptions(tls) }, answer);
   };
   const app = fastify({
     serverFactory: createRpcServer,

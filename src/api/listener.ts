@@ -1,5 +1,6 @@
 import type { Server, Socket } from "node:net";
 import type { ConnectRouter, HandlerContext, Interceptor } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
 import { type Duration, seconds } from "../kernel/duration.ts";
 import type { Log } from "../kernel/log.ts";
 
@@ -35,6 +36,8 @@ export interface ListenerOptions {
     readonly requestGate?: (context: HandlerContext) => void | Promise<void>;
     readonly shutdownSignal: AbortSignal;
     readonly readMaxBytes: number;
+    readonly acceptCompression: Compression[];
+    readonly compressMinBytes: number;
     readonly jsonOptions: { readonly ignoreUnknownFields: boolean };
   };
   readonly log: Log;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { milliseconds } from "../kernel/duration.ts";
-import { followReadiness } from "./readiness.ts";
+import { followReadiness, readReadiness } from "./readiness.ts";
 
 test("readiness is told again and again, as it comes and goes, until nobody wants to know", async () => {
   const stop = new AbortController();
@@ -25,4 +25,12 @@ test("what is found out after the end is not told", async () => {
   };
   const tell = () => expect.unreachable();
   await followReadiness(checks, { every: milliseconds(1), tell }, stop.signal);
+});
+
+test("a remark is shown, and keeps nobody from being ready", async () => {
+  const checks = { database: async () => null, clock: async () => ({ remark: "it is an hour late" }) };
+  expect(await readReadiness(checks)).toEqual({
+    ready: true,
+    checks: { database: "ok", clock: "ok, but it is an hour late" },
+  });
 });

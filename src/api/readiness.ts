@@ -3,14 +3,14 @@ import { type Duration, seconds } from "../kernel/duration.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { withoutSecretText } from "../telemetry/redaction.ts";
 
-/** Says why the part is not ready; nothing when it is. */
-export type ReadyCheck = (signal: AbortSignal) => Promise<string | null>;
+/** Says why the part is not ready; nothing when it is, or a remark that people should read all the same. */
+export type ReadyCheck = (signal: AbortSignal) => Promise<string | null | { readonly remark: string }>;
 /** By name: `database`, `migrations`, `engine`. */
 export type ReadyChecks = Readonly<Record<string, ReadyCheck>>;
 
 export interface Readiness {
   readonly ready: boolean;
-  /** `ok`, or why not, for each check. */
+  /** `ok`, perhaps with a remark, or why not, for each check. */
   readonly checks: Readonly<Record<string, string>>;
 }
 
@@ -19,9 +19,12 @@ const CHECK_TIMEOUT = seconds(2);
 /** Whether the process can do its work. */
 export async function readReadiness(checks: ReadyChecks, timeout: Duration = CHECK_TIMEOUT): Promise<Readiness> {
   const results = await Promise.all(
-    Object.entries(checks).map(async ([name, check]) => [name, (await reasonOf(check, timeout)) ?? "ok"] as const),
+    Object.entries(checks).map(async ([name, check]) => [name, await answerOf(check, timeout)] as const),
   );
-  return { ready: results.every(([, result]) => result === "ok"), checks: Object.fromEntries(results) };
+  return {
+    ready: results.every(([, answer]) => typeof answer !== "string"),
+    checks: Object.fromEntries(results.map(([name, answer]) => [name, textOf(answer)])),
+  };
 }
 
 /** Tells, again and again until the signal aborts, whether the process is ready. */
@@ -39,7 +42,7 @@ export async function followReadiness(
 }
 
 /** A check that throws or does not end is a reason as well. */
-async function reasonOf(check: ReadyCheck, timeout: Duration): Promise<string | null> {
+async function answerOf(check: ReadyCheck, timeout: Duration): ReturnType<ReadyCheck> {
   const signal = AbortSignal.timeout(timeout);
   const late = new Promise<string>((resolve) => {
     signal.addEventListener("abort", () => resolve(`no answer within ${timeout} ms`), { once: true });
@@ -50,4 +53,9 @@ async function reasonOf(check: ReadyCheck, timeout: Duration): Promise<string | 
     // Anybody may read this answer.
     return withoutSecretText(messageOf(error));
   }
+}
+
+function textOf(answer: Awaited<ReturnType<ReadyCheck>>): string {
+  if (typeof answer === "string") return answer;
+  return answer === null ? "ok" : `ok, but ${answer.remark}`;
 }

@@ -2,6 +2,7 @@ import { Code, ConnectError, type ConnectRouter, type HandlerContext, type Inter
 import type { FastifyInstance } from "fastify";
 import { type Duration, seconds } from "../kernel/duration.ts";
 import type { Log } from "../kernel/log.ts";
+import { COMPRESSION } from "./compression.ts";
 import { createGrpcListener } from "./grpc-listener.ts";
 import { createHttpListener } from "./http-listener.ts";
 import { API_LIMITS, type Listener, type ListenerOptions, type TlsMaterial } from "./listener.ts";
@@ -48,6 +49,7 @@ export async function startApiServers(options: ApiServersOptions): Promise<ApiSe
       ...(options.requestGate === undefined ? {} : { requestGate: options.requestGate }),
       shutdownSignal: shutdown.signal,
       readMaxBytes: API_LIMITS.maxMessageBytes,
+      ...COMPRESSION,
       // A misspelt field is an error that names it, not a filter that is silently off.
       jsonOptions: { ignoreUnknownFields: false },
     },

@@ -38,6 +38,16 @@ export interface JoinMaterial {
 /** What still runs on a node that is being emptied; daemons and static pods do not count. */
 export interface DrainProgress {
   readonly remaining: readonly string[];
+  /** Of those, the ones that the cluster does not let go now. They are asked again with the next call. */
+  readonly refused: readonly RefusedEviction[];
+}
+
+export interface RefusedEviction {
+  readonly pod: string;
+  /** A disruption budget keeps it, until others of its kind run elsewhere; or the cluster has another reason. */
+  readonly by: "disruption_budget" | "cluster";
+  /** In the cluster's words; empty when it gives none. */
+  readonly why: string;
 }
 
 /**

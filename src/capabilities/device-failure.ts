@@ -14,16 +14,23 @@ export class DeviceFailure extends StepFailure {
   readonly reason: DeviceFailureReason;
   /** What the device answered, where it answered with a status at all. */
   readonly status: number | undefined;
+  /** What it said to that, for those who go by it; where it was not asked for, it stands in the message alone. */
+  readonly said: string | undefined;
 
   constructor(
     disposition: Disposition,
     reason: DeviceFailureReason,
     message: string,
-    options: { retryAfterMs?: number; cause?: unknown; status?: number } = {},
+    options: { retryAfterMs?: number; cause?: unknown; status?: number; said?: string } = {},
   ) {
     super(disposition, message, options);
     this.name = "DeviceFailure";
     this.reason = reason;
     this.status = options.status;
+    this.said = options.said;
   }
 }
+
+/** Nobody answered, or not now. */
+export const isSilence = (error: unknown): error is DeviceFailure =>
+  error instanceof DeviceFailure && (error.reason === "unreachable" || error.reason === "busy");

@@ -12,7 +12,8 @@ export type ResetMode = (typeof RESET_MODES)[number];
  * boot first (`MachineInspect.readBoot`, or the boot id over SSH) and calls again only while that boot is seen to be still there.
  * A machine that is off is switched on, since that is the state that a restart leads to.
  *
- * Returns once the BMC has accepted the request.
+ * Returns once the BMC has accepted the request. Asked gracefully, a technology that has no such restart has the system go down,
+ * and no more: whoever asks switches on a machine that they then see off (`PowerControl.setPower`).
  *
  * @throws StepFailure "retry" when the BMC cannot be reached or is busy, "fail" when it offers no such restart.
  */

@@ -11,7 +11,7 @@ export interface SshJump {
   readonly address: string;
   readonly port: number;
   readonly username: string;
-  /** As in known_hosts: type and key. */
+  /** As in known_hosts: type and key; or its fingerprint. */
   readonly hostKey: string;
 }
 
@@ -22,8 +22,8 @@ export interface SshTarget {
   readonly username: string;
   readonly credentials: SshCredentials;
   /**
-   * The key that it must show, as in known_hosts: type and key. Null takes any key: only with a private key, which nobody in
-   * between can use, and never with a password, which they could keep.
+   * The key that it must show, as in known_hosts: type and key; or its fingerprint. Null takes any key: only with a private key,
+   * which nobody in between can use, and never with a password, which they could keep.
    */
   readonly hostKey: string | null;
   /** The nearest to us first. */

@@ -138,3 +138,12 @@ test("a reader that stops reading is no failure", async () => {
   expect(out.trim().split("\n")).toHaveLength(1);
   expect(err).toBe("");
 });
+
+test("a pipe is given all of a long answer, more than it holds at a time", async () => {
+  for (let at = 1; at <= 150; at += 1) fake.put({ id: `ps-long-${at}`, state: "ready" });
+  const line = `"$0" ps list --server ${url} -o json | cat`;
+  const { out, err } = await runProgram("sh", ["-c", line, bin], { PATH: "/usr/bin:/bin" });
+  expect(err).toBe("");
+  expect(out.length).toBeGreaterThan(100_000);
+  expect(JSON.parse(out)).toHaveLength(151);
+});

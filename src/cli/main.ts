@@ -13,5 +13,8 @@ for (const stream of [process.stdout, process.stderr]) {
 }
 
 const code = await runCli(process.argv.slice(2), { version, terminal: createProcessTerminal() });
+// What a pipe did not take at once is still ours, and would be lost.
+const handedOver = (stream: NodeJS.WriteStream) => new Promise<void>((resolve) => stream.write("", () => resolve()));
+await Promise.all([process.stdout, process.stderr].map(handedOver));
 // Idle connections to the server would hold the process for seconds.
 process.exit(code);

@@ -1,6 +1,8 @@
 import { csvOf } from "./csv.ts";
 import type { Json } from "./proto-json.ts";
-import { paint, printable, type Tone, tableOf, widthOf } from "./table.ts";
+import { type Cell, headOf, paint, printable, rowOf, type Tone, tableOf } from "./table.ts";
+import { layTable } from "./table-layout.ts";
+import { widthOf, wrapWords } from "./wrap-words.ts";
 
 /** How to print at this moment. */
 export interface Style {
@@ -17,8 +19,12 @@ export interface Column<T> {
   readonly cell: (item: T, now: Date) => string;
   readonly plain?: (item: T) => string;
   readonly tone?: (item: T) => Tone | undefined;
-  /** Characters that it takes at least: rows that come later then stand below those that came before. */
+  /** For people at a narrow terminal: the same in fewer characters, and how many those are. */
+  readonly short?: { readonly cell: (item: T, now: Date) => string; readonly least: number };
+  /** Characters that it takes at least, in a stream: rows that come later then stand below those that came before. */
   readonly least?: number;
+  /** People at a narrow terminal do without it. */
+  readonly minor?: boolean;
 }
 
 /** Things of one sort, and how to show them in every format. */
@@ -42,9 +48,13 @@ export async function renderList<T>(listing: Listing<T>, style: Style): Promise<
       ]);
     case "table":
       return tableOf(
-        columns.map(({ title, least }) => ({ title, least: least ?? 0 })),
+        columns,
         items.map((item) =>
-          columns.map((column) => ({ text: column.cell(item, style.now), tone: column.tone?.(item) })),
+          columns.map(({ cell, short, tone }) => ({
+            text: cell(item, style.now),
+            short: short?.cell(item, style.now),
+            tone: tone?.(item),
+          })),
         ),
         style,
       );
@@ -85,14 +95,22 @@ export async function renderOne<T>(thing: OneThing<T>, style: Style): Promise<st
   }
 }
 
-export function detailsOf(details: readonly Detail[], style: Pick<Style, "color">): string {
+/** Below this a text is not wrapped beside its label: the terminal breaks it better. */
+const LEAST_DETAIL_ROOM = 30;
+/** A command is copied from the screen; in one line it is pasted as one. */
+const IS_COMMAND = /^millwright /;
+
+export function detailsOf(details: readonly Detail[], style: Pick<Style, "color" | "width">): string {
   const shown = details.filter(([, text]) => text !== "");
-  const width = Math.max(0, ...shown.map(([label]) => widthOf(label)));
+  const width = Math.max(0, ...shown.map(([label]) => widthOf(label))) + 2;
+  const room = (style.width ?? Number.POSITIVE_INFINITY) - width;
   return shown
-    .map(
-      ([label, text, tone]) =>
-        `${paint(`${label}:`.padEnd(width + 2), "dim", style.color)}${paint(printable(text), tone, style.color)}\n`,
-    )
+    .map(([label, text, tone]) => {
+      const safe = printable(text);
+      const lines = room < LEAST_DETAIL_ROOM || IS_COMMAND.test(safe) ? [safe] : wrapWords(safe, room);
+      const painted = lines.map((line) => paint(line, tone, style.color)).join(`\n${" ".repeat(width)}`);
+      return `${paint(`${label}:`.padEnd(width), "dim", style.color)}${painted}\n`;
+    })
     .join("");
 }
 
@@ -105,24 +123,35 @@ export async function renderChange<T>(listing: Omit<Listing<T>, "items">, item: 
       return `---\n${await yamlOf(listing.json(item))}`;
     case "csv":
       return csvOf([plainCells(item, listing.columns)]);
-    case "table":
-      return `${listing.columns
-        .map((column) => {
-          const text = printable(column.cell(item, style.now)) || "-";
-          return (
-            paint(text, column.tone?.(item), style.color) +
-            " ".repeat(Math.max(0, Math.max(column.least ?? 0, widthOf(column.title)) - widthOf(text)))
-          );
-        })
-        .join("  ")
-        .trimEnd()}\n`;
+    case "table": {
+      const { columns, layout, isShort } = streamLayout(listing.columns, style);
+      const cells = columns.map(({ cell, short, tone }): Cell => {
+        const text = ((isShort && short?.cell) || cell)(item, style.now);
+        return { text: printable(text) || "-", tone: tone?.(item) };
+      });
+      return rowOf(columns, layout, cells, style);
+    }
   }
 }
 
+/** Rows that are yet to come: as wide as their columns say. */
+function streamLayout<T>(columns: readonly Column<T>[], { width }: Pick<Style, "width">) {
+  const layout = layTable(columns, [], width);
+  if (layout.below.length === 0 && layout.beside.length === columns.length) return { columns, layout, isShort: false };
+  const short = columns.map((column) => (column.short ? { ...column, least: column.short.least } : column));
+  return { columns: short, layout: layTable(short, [], width), isShort: true };
+}
+
+/** How many of a stream's columns have room beside each other. */
+export const columnsBeside = <T>(columns: readonly Column<T>[], style: Pick<Style, "width">): number =>
+  streamLayout(columns, style).layout.beside.length;
+
 /** What stands above a stream of changes; JSON and YAML need nothing there. */
 export async function renderHead<T>(columns: readonly Column<T>[], style: Style): Promise<string> {
-  if (style.format !== "table" && style.format !== "csv") return "";
-  return renderList({ items: [], columns, json: () => null }, style);
+  if (style.format === "csv") return renderList({ items: [], columns, json: () => null }, style);
+  if (style.format !== "table") return "";
+  const stream = streamLayout(columns, style);
+  return headOf(stream.columns, stream.layout, style);
 }
 
 function plainCells<T>(item: T, columns: readonly Column<T>[]): string[] {

@@ -74,3 +74,14 @@ test("a handler that starts under a stop is bounded too", async () => {
   await vi.advanceTimersByTimeAsync(LONGEST_CALL);
   await running;
 });
+
+test("a handler can ask whether it may begin anything new, for as long as it is at work", async () => {
+  let isStopping = false;
+  const call = { ...callWith(), mayBegin: () => !isStopping };
+  const seen = await runBounded(call, async ({ mayBegin }) => {
+    const before = mayBegin?.();
+    isStopping = true;
+    return [before, mayBegin?.()];
+  });
+  expect(seen).toEqual([true, false]);
+});

@@ -40,6 +40,7 @@ export async function runBounded<T>(
     const bounded: CallContext = {
       subject: call.subject,
       signal,
+      ...(call.mayBegin && { mayBegin: call.mayBegin }),
       mayTouchDevice(wanted) {
         if (isOver !== undefined) throw isOver;
         return call.mayTouchDevice(wanted);

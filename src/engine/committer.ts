@@ -6,7 +6,8 @@ import { type Database, retryOnConflict } from "../store/database.ts";
 import { isDatabaseTrouble } from "../store/database-errors.ts";
 import { failPoint } from "../store/fail-points.ts";
 import { nameOf, type ThingKey, type ThingStores } from "../store/things.ts";
-import { commitUnits, type Unit, type UnitResult } from "../store/transitions.ts";
+import { commitUnits, type UnitResult } from "../store/transitions.ts";
+import type { Unit } from "../store/unit.ts";
 import * as work from "../store/work.ts";
 
 /** What becomes of the lease once the unit is written; absent: it is kept, and the look goes on. */
@@ -14,7 +15,7 @@ export interface Submission {
   readonly claimed: work.ClaimedWork;
   /** Absent when nothing changed: then only the lease is given back. */
   readonly unit?: Unit;
-  readonly release?: { readonly after: Duration | null; readonly failures: number; readonly error: string | null };
+  readonly release?: Omit<work.Release, "kind" | "id" | "epoch">;
 }
 
 export type Submitted = UnitResult | { readonly type: "quarantined"; readonly error: string };

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type Clock, systemClock } from "../kernel/clock.ts";
+import { type Clock, readingFor, systemClock } from "../kernel/clock.ts";
 import { type Duration, milliseconds, seconds } from "../kernel/duration.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { Thing } from "../kernel/lifecycle.ts";
@@ -10,7 +10,7 @@ import { isDatabaseTrouble } from "../store/database-errors.ts";
 import { failPoint } from "../store/fail-points.ts";
 import { announce } from "../store/journal.ts";
 import { storeOf, type ThingStores } from "../store/things.ts";
-import type { Unit } from "../store/transitions.ts";
+import type { Unit } from "../store/unit.ts";
 import * as work from "../store/work.ts";
 import { ChangeLog } from "./change-log.ts";
 import { type Committer, createCommitter, type Submitted } from "./committer.ts";
@@ -18,6 +18,7 @@ import { LEASE, LEASE_IN_DATABASE, Lease } from "./lease.ts";
 import { runLeaseKeeper } from "./lease-keeper.ts";
 import { createLoader, type Loader } from "./loader.ts";
 import { type HandlerOf, type Look, lookAt } from "./look.ts";
+import { runLookInterrupter } from "./look-interrupter.ts";
 import { type EngineObserver, unobserved } from "./observer.ts";
 
 export interface ControllerOptions {
@@ -93,10 +94,11 @@ export class Controller {
 
   /** Runs until the signal aborts; then hands its work over at once and resolves. */
   async run(signal: AbortSignal): Promise<void> {
-    const { db, log, clock, owner, grace } = this.#options;
+    const { db, stores, log, clock, owner, grace } = this.#options;
     this.#stopping = signal.aborted;
     const keeping = new AbortController();
     const keeper = runLeaseKeeper({ db, owner, leases: this.#leases, clock, log }, keeping.signal);
+    const interrupter = runLookInterrupter({ db, stores, leases: this.#leases, clock, log }, keeping.signal);
     const onStop = () => {
       this.#stopping = true;
       this.nudge();
@@ -119,7 +121,7 @@ export class Controller {
     }
     clearTimeout(cut);
     keeping.abort();
-    await keeper;
+    await Promise.all([keeper, interrupter]);
     await announce(db).catch(() => undefined); // the other replicas then take over at once, not at their next poll
   }
 
@@ -137,11 +139,12 @@ export class Controller {
     const limit = Math.min(CLAIM_BATCH, room);
     await this.#recoverLeases();
     const askedAt = clock.monotonic();
-    const claimed = await work.claim(db, { owner, kinds, limit, leaseFor: LEASE_IN_DATABASE });
+    const onTime = readingFor(clock);
+    const claimed = await work.claim(db, { owner, kinds, limit, leaseFor: LEASE_IN_DATABASE, onTime });
     failPoint("controller:claimed", claimed);
     for (const one of claimed) void this.#follow(new Lease(one, clock, askedAt));
     if (claimed.length === limit || signal.aborted) return;
-    const due = await work.untilNextDue(db, kinds);
+    const due = await work.untilNextDue(db, kinds, readingFor(clock));
     // What is due and was not given to us is locked by somebody for the moment: no reason to ask a thousand times a second.
     const soonest = claimed.length === 0 ? CONTENDED_PAUSE : 1;
     await this.#idle(milliseconds(Math.max(soonest, Math.min(IDLE_POLL, due ?? IDLE_POLL))));
@@ -206,6 +209,7 @@ export class Controller {
     failPoint("controller:loaded", where);
     const startedAt = clock.monotonic();
     lease.lookingSince = startedAt;
+    lease.thing = thing;
     const { lifecycle } = storeOf(stores, kind);
     const look = await lookAt({
       lifecycle,
@@ -215,23 +219,25 @@ export class Controller {
       clock,
       call: lease.callContext(this.#cutOff.signal, () => !this.#stopping),
     });
-    if (look.bug && (look.outcome === null || look.outcome.reason !== thing.outcome?.reason))
-      log.error({ err: look.bug, kind, id, state: thing.state.name }, "a handler threw an unexpected error");
     lease.lookingSince = Number.POSITIVE_INFINITY;
+    const isCutShort = this.#cutOff.signal.aborted || lease.signal.aborted;
+    if (look.bug && !isCutShort && (look.outcome === null || look.outcome.reason !== thing.outcome?.reason))
+      log.error({ err: look.bug, kind, id, state: thing.state.name }, "a handler threw an unexpected error");
     failPoint("controller:handled", where);
     const took = milliseconds(clock.monotonic() - startedAt);
     observer.handled({ kind, state: thing.state.name, outcome: nameOutcome(look), took });
-    if (this.#cutOff.signal.aborted || lease.signal.aborted) return this.#abandon(lease);
+    if (isCutShort) return this.#abandon(lease);
 
-    const isOver = look.move !== undefined && (look.move.gone || lifecycle.states[look.move.to]?.terminal === true);
     const after = look.move ? milliseconds(0) : look.after;
+    const isTerminal = lifecycle.states[look.move?.to ?? thing.state.name]?.terminal === true;
+    const isOver = look.move ? look.move.gone || isTerminal : isTerminal && after === null;
     // A move that stays announces the next look: handed over in between, another replica would have to wait whether it happened.
     // One that announces without end gets no more than its turn for ever; and who is being stopped sees only the last one through.
     const mayChain = !isMidway || (!this.#stopping && looks < MOST_CHAINED);
     const isHalf = mayChain && look.move !== undefined && look.move.from === look.move.to;
     const hasTurn = looks + 1 < MOST_LOOKS && lease.remaining > LEASE / 2;
     const goesOn = after === 0 && !isOver && (isHalf || hasTurn);
-    const release = { after: isOver ? null : after, failures: look.failures, error: look.error };
+    const release = { after: isOver ? null : after, failures: look.failures, error: look.error, over: isOver };
     const unit = unitOf(kind, thing, look, lease);
     const result = await this.#committer.submit({
       claimed: lease.work,
@@ -280,6 +286,7 @@ export class Controller {
   async #abandon(lease: Lease): Promise<false> {
     const { kind, id, epoch, failures } = lease.work;
     await work.release(this.#options.db, [{ kind, id, epoch, after: milliseconds(0), failures, error: null }]);
+    this.nudge(); // it is due at once, and nobody else says so
     return false;
   }
 

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { Clock } from "../kernel/clock.ts";
+import { type Clock, readingFor } from "../kernel/clock.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Database } from "../store/database.ts";
 import { nameOf } from "../store/things.ts";
@@ -29,7 +29,12 @@ export async function runLeaseKeeper(
     const held = [...leases];
     const askedAt = clock.monotonic();
     try {
-      const kept = await work.renew(db, { owner, held: held.map((lease) => lease.work), leaseFor: LEASE_IN_DATABASE });
+      const kept = await work.renew(db, {
+        owner,
+        held: held.map((lease) => lease.work),
+        leaseFor: LEASE_IN_DATABASE,
+        onTime: readingFor(clock),
+      });
       const names = new Set(kept.map(nameOf));
       for (const lease of held) if (names.has(nameOf(lease.work))) lease.renewed(askedAt);
     } catch (error) {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { seconds } from "../kernel/duration.ts";
 import { LEASE, LEASE_IN_DATABASE, Lease, LONGEST_CALL } from "./lease.ts";
 
@@ -59,5 +59,33 @@ describe("a lease", () => {
     stop.abort(new Error("shutting down"));
     expect(call.signal.reason).toEqual(new Error("shutting down"));
     expect(lease.signal.aborted).toBe(false);
+  });
+
+  describe("whose look is interrupted", () => {
+    beforeEach(() => {
+      vi.useFakeTimers({ toFake: ["setTimeout"] });
+    });
+    afterEach(() => {
+      vi.useRealTimers();
+    });
+
+    test("is kept, lets nothing more leave for a device, and tells the work to stop as soon as it wants to send something", () => {
+      const { call, lease } = setUp();
+      lease.interrupt("run r is to be ended");
+      expect(call.signal.aborted).toBe(false);
+      expect(() => call.mayTouchDevice(seconds(1))).toThrow("run r is to be ended");
+      expect(call.signal.reason).toMatchObject({ kind: "cancelled" });
+      expect(lease.remaining).toBe(LEASE);
+    });
+
+    test("gives what is on its way a second to be answered, and then cuts it off", () => {
+      const { call, lease } = setUp();
+      lease.interrupt("run r is to be ended");
+      vi.advanceTimersByTime(999);
+      expect(call.signal.aborted).toBe(false);
+      vi.advanceTimersByTime(1);
+      expect(call.signal.aborted).toBe(true);
+      expect(lease.signal.aborted).toBe(true);
+    });
   });
 });

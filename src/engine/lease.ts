@@ -1,7 +1,8 @@
 import type { CallContext } from "../capabilities/call.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { type Duration, milliseconds, seconds } from "../kernel/duration.ts";
-import { StepFailure } from "../kernel/errors.ts";
+import { AppError, StepFailure } from "../kernel/errors.ts";
+import type { Thing } from "../kernel/lifecycle.ts";
 import type { ClaimedWork } from "../store/work.ts";
 
 /** How long we ourselves trust a lease. Renewed three times as often. */
@@ -11,6 +12,9 @@ export const LONGEST_CALL: Duration = seconds(10);
 /** In the database a lease lasts longer than for its owner: a takeover starts only after the last call must have ended. */
 export const LEASE_IN_DATABASE: Duration = milliseconds(LEASE + LONGEST_CALL);
 
+/** A request that is on its way when its look is interrupted gets so long to be answered: what was cut off may be obeyed all the same. */
+const LAST_ANSWER: Duration = seconds(1);
+
 /**
  * Our right to work on one thing. It counts on the monotonic clock from before the claim was sent, so that a process that
  * was stopped for a while finds its leases over, whatever its timers say.
@@ -18,9 +22,12 @@ export const LEASE_IN_DATABASE: Duration = milliseconds(LEASE + LONGEST_CALL);
 export class Lease {
   readonly work: ClaimedWork;
   readonly #clock: Clock;
-  readonly #lost = new AbortController();
+  readonly #over = new AbortController();
+  #interruption: AppError | undefined;
   /** Since when its handler has been at work, on the monotonic clock; never, while it is not. */
   lookingSince = Number.POSITIVE_INFINITY;
+  /** What that handler looks at, as it was loaded. */
+  thing: Thing | undefined;
   #validUntil: number;
   #ends: AbortSignal | undefined;
 
@@ -30,8 +37,9 @@ export class Lease {
     this.#validUntil = askedAt + LEASE;
   }
 
+  /** That the look under it is to come to an end, and to nothing: the lease is lost, or somebody asked for something else. */
   get signal(): AbortSignal {
-    return this.#lost.signal;
+    return this.#over.signal;
   }
 
   get remaining(): number {
@@ -44,17 +52,29 @@ export class Lease {
 
   lose(): void {
     this.#validUntil = 0;
-    this.#lost.abort(new StepFailure("retry", "the lease is lost; another replica goes on"));
+    this.#over.abort(new StepFailure("retry", "the lease is lost; another replica goes on"));
+  }
+
+  /** Ends the look and not the lease, which is ours until the look has come to its end. No request leaves for a device any more. */
+  interrupt(why: string): void {
+    if (this.#interruption !== undefined) return;
+    const reason = new AppError("cancelled", why);
+    this.#interruption = reason;
+    setTimeout(() => this.#over.abort(reason), LAST_ANSWER).unref();
   }
 
   /** The frame for device calls under this lease. */
   callContext(stop: AbortSignal, mayBegin: () => boolean = () => true): CallContext {
-    this.#ends ??= AbortSignal.any([stop, this.#lost.signal]); // once for all looks under the lease: it is dear
+    this.#ends ??= AbortSignal.any([stop, this.#over.signal]); // once for all looks under the lease: it is dear
     return {
       signal: this.#ends,
       mayBegin,
       subject: `${this.work.kind} ${this.work.id}`,
       mayTouchDevice: (wanted) => {
+        if (this.#interruption !== undefined) {
+          this.#over.abort(this.#interruption);
+          throw new StepFailure("retry", this.#interruption.message);
+        }
         const left = Math.floor(this.remaining); // whole ones: that is all that timers take
         if (left <= 0) {
           this.lose();

@@ -10,7 +10,7 @@ import { messageOf, StepFailure } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/lifecycle.ts";
 import { nodeIdentityOf } from "../lifecycles/machine/handlers.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
-import type { NodeSighting, Seen, Sighting } from "../lifecycles/machine/sighting.ts";
+import { isLeftOver, type NodeSighting, type Seen, type Sighting } from "../lifecycles/machine/sighting.ts";
 import type { NodeLists } from "./node-lists.ts";
 
 /** Where something of a machine is to be looked at, or why it cannot be. */
@@ -25,7 +25,8 @@ export interface LookPlaces {
   readonly provider: Provider;
   readonly bmc: Place<BmcTarget>;
   readonly ssh: Place<SshTarget>;
-  readonly cluster: Place<ClusterTarget>;
+  /** Where its node may be, the likeliest first. */
+  readonly clusters: readonly Place<ClusterTarget>[];
   readonly alerts: readonly string[];
 }
 
@@ -63,8 +64,34 @@ async function lookAtBmc({ places: { bmc, provider }, call, clock }: LookFrame):
   });
 }
 
-async function lookAtNode({ machine, places, nodes, call }: LookFrame): Promise<Seen<NodeSighting>> {
-  const { cluster, provider } = places;
+/**
+ * The first cluster in which it is Ready. Where it is in none, the first in which it lives: a silent node may be all that is left
+ * of it where people have moved it away from. Where it lives in none, what the likeliest of those that there are says.
+ */
+async function lookAtNode(frame: LookFrame): Promise<Seen<NodeSighting>> {
+  const seen: Seen<NodeSighting>[] = [];
+  for (const cluster of frame.places.clusters) {
+    const here = await lookIn(cluster, frame);
+    // It may be in the one that does not answer, so that the next one proves nothing.
+    if (here.is === "unknown" || isReady(here)) return here;
+    seen.push(here);
+  }
+  return (
+    seen.find((one) => isAlive(one, frame.machine)) ??
+    seen.find(({ is }) => is === "seen") ??
+    seen[0] ?? { is: "unknown" }
+  );
+}
+
+const isReady = (seen: Seen<NodeSighting>): boolean => seen.is === "seen" && seen.what.node?.ready === true;
+
+const isAlive = (seen: Seen<NodeSighting>, machine: Machine): boolean =>
+  seen.is === "seen" && seen.what.node !== null && !isLeftOver(seen.what.node, machine);
+
+async function lookIn(
+  cluster: Place<ClusterTarget>,
+  { machine, places: { provider }, nodes, call }: LookFrame,
+): Promise<Seen<NodeSighting>> {
   const list = provider.can.nodes;
   if (cluster.is !== "at") return cluster;
   if (list === undefined) return { is: "unknown" };
@@ -122,6 +149,7 @@ export async function inspectMachine({
       // Whatever was installed here before is not what has come from the factory.
       sshHostKey: null,
       bootId: null,
+      joinedCluster: null,
       observedAt: clock.now().toISOString(),
     };
   } catch (error) {

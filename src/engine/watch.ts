@@ -1,4 +1,3 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { milliseconds, seconds } from "../kernel/duration.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { Log } from "../kernel/log.ts";
@@ -76,12 +75,12 @@ export class JournalTail implements EventSource {
       if (read === PAGE) continue;
       quiet = read > 0 ? 0 : quiet + 1;
       const wait = Math.min(FIRST_LOOK_AGAIN * 2 ** Math.min(quiet, 10), IDLE_LOOK);
-      const timer = new AbortController();
-      const nudged = await Promise.race([
-        this.#nudge.promise.then(() => true),
-        pause(wait, false, { signal: timer.signal, ref: false }).catch(() => false),
-      ]);
-      timer.abort();
+      let timer: NodeJS.Timeout | undefined;
+      const waited = new Promise<false>((resolve) => {
+        timer = setTimeout(() => resolve(false), wait).unref();
+      });
+      const nudged = await Promise.race([this.#nudge.promise.then(() => true), waited]);
+      clearTimeout(timer);
       if (nudged) quiet = 0;
     }
     this.#wakeAll();

@@ -220,6 +220,16 @@ describe("a verb", () => {
     expect(refused).toThrow("oven oven-1 is cold: repair is not possible; possible: take_away, bake");
   });
 
+  test("is not offered in place of another while its own guard refuses it", () => {
+    const refused = (burns: number) => () =>
+      followOrRefuse(ovenLifecycle, oven({ state: { name: "broken" }, facts: { burns } }), {
+        owner: "caller",
+        name: "bake",
+      });
+    expect(refused(0)).toThrow(/possible: repair$/);
+    expect(refused(2)).toThrow(/possible: repair, repair_again$/);
+  });
+
   test("is refused without a list where nothing is possible", () => {
     const scrapped = oven({ state: { name: "scrapped" } });
     let message = "";

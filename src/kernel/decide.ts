@@ -2,7 +2,7 @@ import { AppError } from "./errors.ts";
 import {
   GONE,
   type Happening,
-  type Json,
+  isJsonObject,
   type JsonObject,
   type Lifecycle,
   type Owner,
@@ -67,7 +67,7 @@ export function fail<T extends Thing>(lifecycle: Lifecycle<T>, thing: T, message
   return row && plan(thing, row, { message });
 }
 
-/** Like `follow`, for callers' verbs: a verb that the state does not know is refused with those that it does. */
+/** Like `follow`, for callers' verbs: a verb that is not possible now is refused with those that are. */
 export function followOrRefuse<T extends Thing>(
   lifecycle: Lifecycle<T>,
   thing: T,
@@ -76,7 +76,7 @@ export function followOrRefuse<T extends Thing>(
   const move = follow(lifecycle, thing, happened);
   if (move) return move;
   const possible = rowsFrom(lifecycle, stateOf(lifecycle, thing))
-    .filter(([, trigger]) => trigger.owner === happened.owner)
+    .filter(([, trigger, , options]) => trigger.owner === happened.owner && (options?.provided?.(thing) ?? true))
     .map(([, trigger]) => trigger.name);
   throw new AppError(
     "failed_precondition",
@@ -97,9 +97,6 @@ export function isPastDeadline<T extends Thing>(lifecycle: Lifecycle<T>, thing: 
   return deadline !== undefined && now.getTime() - thing.stateSince.getTime() > deadline;
 }
 
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 function stateOf<T extends Thing>(lifecycle: Lifecycle<T>, thing: T): string {
   if (lifecycle.states[thing.state.name] === undefined) {
     throw new Error(`${lifecycle.kind} ${thing.id} is in state ${thing.state.name}, which its lifecycle does not know`);
@@ -112,7 +109,7 @@ function plan<T extends Thing>(thing: T, row: Row<T>, happening: Happening): Mov
   const { name: from, ...carriedNow } = thing.state;
   const ends = (options.clears ?? []).flatMap(({ field, carried }): RequestEnd[] => {
     const request = carried(thing);
-    if (!isObject(request)) return [];
+    if (!isJsonObject(request)) return [];
     return [{ field, request, outcome: trigger.failure ? "failed" : "completed", message: happening.message }];
   });
   return {

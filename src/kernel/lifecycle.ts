@@ -10,6 +10,10 @@ export const STAY = "(stay)";
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 export type JsonObject = { readonly [key: string]: Json };
 
+/** For what is JSON already: neither a list nor a single value. */
+export const isJsonObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
 /** What every thing with a lifecycle has; `state` is the table's word plus what the transition into it carried. */
 export interface Thing {
   readonly id: string;
@@ -123,9 +127,14 @@ export interface Lifecycle<T, S extends string = string, R extends readonly Row<
   readonly quietFacts: readonly string[];
   /** Every transition is told to the log, also those that nobody asked for. */
   readonly toldInFull?: true;
-  /** Facts that are lists of parts with a name each: an event tells of the parts that changed, and not of all. */
-  readonly listFacts: readonly string[];
+  readonly listFacts: ListFacts;
 }
+
+/**
+ * Facts that are lists of parts with a name each: an event tells of the parts that changed, and not of all; and of each part
+ * whatever is not `untold`.
+ */
+export type ListFacts = { readonly [fact: string]: { readonly untold: readonly string[] } };
 
 /** The states and the events of each state, as types: a handler can only say what its state's rows know. */
 export type StateOf<L> = L extends Lifecycle<infer _T, infer S, infer _R> ? S : never;
@@ -161,9 +170,9 @@ export function defineLifecycle<T extends Thing>() {
     readonly transitions: R;
     readonly quietFacts?: readonly string[];
     readonly toldInFull?: true;
-    readonly listFacts?: readonly string[];
+    readonly listFacts?: ListFacts;
   }): Lifecycle<T, S, R> => {
-    const lifecycle = { quietFacts: [], listFacts: [], ...definition };
+    const lifecycle = { quietFacts: [], listFacts: {}, ...definition };
     const faults = findFaults(lifecycle);
     if (faults.length > 0) throw new Error(`lifecycle ${definition.kind}: ${faults.join("; ")}`);
     return lifecycle;

@@ -5,7 +5,8 @@ export interface LogLine {
   readonly at: string;
   readonly step: string;
   readonly stream: "stdout" | "stderr";
-  readonly text: string;
+  /** A line of our own; as bytes: a piece of what somebody else wrote, which may begin and end within a line. */
+  readonly text: string | Uint8Array;
 }
 
 /** Something that the outcome does to another thing; it commits with the outcome or not at all. */

@@ -2,20 +2,14 @@ import { ProxyTracer, type Span, type SpanStatus, SpanStatusCode } from "@opente
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { BmcTarget } from "../capabilities/bmc-target.ts";
 import type { CallContext } from "../capabilities/call.ts";
+import { aTarget } from "../capabilities/conformance/device-bench.ts";
 import { DeviceFailure } from "../capabilities/device-failure.ts";
 import type { SignInAttempt, SignInLedger } from "../capabilities/sign-in-ledger.ts";
 import { type Duration, milliseconds, minutes, seconds } from "../kernel/duration.ts";
 import { StepFailure } from "../kernel/errors.ts";
 import { type Attempt, createBmcGateway, type GatewayOptions, type GatewayRequest } from "./bmc-gateway.ts";
 
-const target: BmcTarget = {
-  address: "192.0.2.1",
-  port: 443,
-  scheme: "https",
-  username: "root",
-  password: "first",
-  trust: { mode: "off" },
-};
+const target = aTarget({ password: "first" });
 const other: BmcTarget = { ...target, address: "192.0.2.2" };
 
 const aCall = (overrides: Partial<CallContext> = {}): CallContext => ({

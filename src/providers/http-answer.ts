@@ -1,4 +1,5 @@
 import { type Carried, hideSecrets } from "./hide-secrets.ts";
+import { oneLine } from "./one-line.ts";
 
 export interface Answer {
   readonly status: number;
@@ -21,9 +22,7 @@ const LONGEST_EXCERPT = 300;
 
 /** Fit for a message to people: one line, not long, and without what we sent in confidence, should the device repeat it. */
 export function excerpt(carried: Carried, text: string): string {
-  const shown = hideSecrets(text, carried);
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not reach a terminal
-  const line = shown.replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, " ").trim();
+  const line = oneLine(hideSecrets(text, carried), LONGEST_EXCERPT + 1);
   return line.length > LONGEST_EXCERPT ? `${line.slice(0, LONGEST_EXCERPT)}…` : line;
 }
 

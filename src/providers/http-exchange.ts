@@ -6,6 +6,7 @@ import { seconds } from "../kernel/duration.ts";
 import { checkAddress, guardedLookup, type MayReach } from "./allowed-networks.ts";
 import { nameOf } from "./bmc-gateway.ts";
 import type { Answer } from "./http-answer.ts";
+import { readText, TooLarge } from "./read-text.ts";
 import { transportCause } from "./transport-cause.ts";
 import { fingerprintOf, TrustingAgent } from "./trusting-agent.ts";
 
@@ -134,19 +135,6 @@ function exchange(outgoing: Outgoing, options: RequestOptions, largestAnswer: nu
     if (signal.aborted) onAbort();
     else request.end(body);
   });
-}
-
-class TooLarge extends Error {}
-
-async function readText(response: IncomingMessage, largest: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of response) {
-    size += chunk.length;
-    if (size > largest) throw new TooLarge();
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 function answerOf(response: IncomingMessage, text: string, certificateFingerprint: string | undefined): Answer {

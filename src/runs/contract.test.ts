@@ -1,5 +1,14 @@
 /** The contract and the vocabulary of this folder, held against the specification's listing and its samples. */
-import { create, type DescEnum, type DescMessage, type DescMethod, fromJson, toJson } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescEnum,
+  type DescMessage,
+  type DescMethod,
+  fromBinary,
+  fromJson,
+  toBinary,
+  toJson,
+} from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import * as contract from "../../contract/baremetal/v1/baremetal_pb.js";
 import type { JsonObject } from "../kernel/lifecycle.ts";
@@ -59,7 +68,7 @@ const OWN_FIELDS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   Machine:              { created_at: 10, version: 11 },
   MachineSpec:          { provider: 10, serial: 11, rack: 12, slot: 13, location: 14, customer_id: 15, jump_hosts: 16, ssh_host_key: 17, bmc_protocol: 18, bmc_tls_trust: 19 },
   JumpHost:             { endpoint: 1, host_key: 2, username: 3 },
-  MachineStatus:        { phase_since: 13, claim: 14, residue: 15, inventory: 16, last_run_id: 17, ssh_moved_to: 18 },
+  MachineStatus:        { phase_since: 13, claim: 14, residue: 15, inventory: 16, last_run_id: 17, ssh_moved_to: 18, ssh_host_key: 19, ssh_host_key_from: 20 },
   ClaimHolder:          { kind: 1, id: 2, since: 3 },
   MachineInventory:     { serial: 1, vendor: 2, model: 3, bmc_firmware_version: 4, power_state: 5, boot_id: 6, observed_at: 7 },
   Condition:            { message: 10 },
@@ -118,6 +127,15 @@ describe("the contract baremetal.v1", () => {
     expect(schema.values.map(({ name, number }) => [name, number])).toEqual(
       [unspecified, ...words].map((word, number) => [word, number]),
     );
+  });
+
+  test("tells retries that were not given from none, on the number that the specification gives them", () => {
+    const open = fromJson(contract.StepSchema, { name: "a" });
+    const none = fromJson(contract.StepSchema, { name: "a", max_retries: 0 });
+    expect([open.maxRetries, none.maxRetries]).toEqual([undefined, 0]);
+    const plain = new Uint8Array([3 << 3, 2]); // as who knows the field without presence writes it
+    expect(fromBinary(contract.StepSchema, plain).maxRetries).toBe(2);
+    expect(toBinary(contract.StepSchema, create(contract.StepSchema, { maxRetries: 2 }))).toEqual(plain);
   });
 
   test("has the step kinds that we have", () => {

@@ -1,9 +1,10 @@
-import type { JsonObject } from "../kernel/lifecycle.ts";
 import { type Effect, happened } from "../kernel/outcome.ts";
-import type { RunThing } from "./lifecycle.ts";
-import type { EndedRunPhase, RunErrorCode } from "./run.ts";
+import { type RunThing, stepJson } from "./lifecycle.ts";
+import { seenAt } from "./progress.ts";
+import type { EndedRunPhase, RunErrorCode, StepStatus } from "./run.ts";
+import type { LeftOver } from "./run-action.ts";
 import type { RunContext } from "./run-context.ts";
-import { CAUSE_OF_END, conditionsAtEnd, residueAfter } from "./run-end.ts";
+import { CAUSE_OF_END, conditionsAtEnd, residueAfter, withoutResidueOf } from "./run-end.ts";
 import type { RunLog } from "./run-log.ts";
 
 export interface Ending {
@@ -11,7 +12,9 @@ export interface Ending {
   /** Beside what the run has listed before. */
   readonly residue?: readonly string[];
   readonly failure?: { readonly code: RunErrorCode; readonly retryable: boolean; readonly step: string };
-  readonly steps?: readonly JsonObject[];
+  readonly steps?: readonly StepStatus[];
+  /** What of the attempt before is still not taken back: for the attempt after. */
+  readonly takeBackFirst?: LeftOver | null;
 }
 
 const EVENT_OF_END = { SUCCEEDED: "finished", FAILED: "step_failed", CANCELED: "canceled" } as const satisfies Record<
@@ -23,37 +26,67 @@ const EVENT_OF_END = { SUCCEEDED: "finished", FAILED: "step_failed", CANCELED: "
 export function endRun(
   run: RunThing,
   phase: EndedRunPhase,
-  { clock }: RunContext,
+  context: RunContext,
   log: RunLog,
-  { message = "", residue = [], failure, steps }: Ending,
+  { message = "", residue = [], failure, steps, takeBackFirst = passedOn(run, phase) }: Ending,
 ) {
   const error = failure
     ? { code: failure.code, message, retryable: failure.retryable, details: { step: failure.step } }
     : null;
-  const left = [...run.facts.residue, ...residue];
-  const machine: Effect = {
+  const done = doneForGood(steps ?? run.facts.steps, context);
+  const left = withoutResidueOf(done, [...new Set([...run.facts.residue, ...residue])]);
+  const now = context.clock.now();
+  const machine: Move = {
     type: "move",
     kind: "machine",
     id: run.machine.id,
     cause: CAUSE_OF_END[phase],
     message,
-    facts: { lastRunId: run.id, residue: residueAfter(run.plan, phase, [...run.machine.facts.residue, ...left]) },
-    observed: conditionsAtEnd(run.plan, phase, message).map((condition) => ({ ...condition })),
+    facts: {
+      lastRunId: run.id,
+      residue: residueAfter(run.plan, phase, [...withoutResidueOf(done, run.machine.facts.residue), ...left]),
+    },
+    observed: seenAt(conditionsAtEnd(run.plan, phase, message), now),
   };
   // A machine that rests is not looked at by itself: its node would stay as it is until somebody happens to look.
   const hasNodeToSeeTo = run.machine.facts.cordoned || run.machine.state.drain === true;
   const wake: readonly Effect[] = hasNodeToSeeTo ? [{ type: "wake", kind: "machine", id: run.machine.id }] : [];
+  const { moved, said } = oneChange(machine, log.effects(""));
   return happened(EVENT_OF_END[phase], {
     ...(message !== "" && { message }),
     facts: {
-      finishedAt: clock.now().toISOString(),
+      finishedAt: now.toISOString(),
       error,
       residue: left,
-      takeBackFirst: null,
-      ...(steps && { steps }),
+      takeBackFirst: takeBackFirst && { ...takeBackFirst },
+      ...(steps && { steps: steps.map(stepJson) }),
     },
-    effects: [machine, ...wake, ...installLetGo(run, phase, message), ...log.effects("")],
+    effects: [moved, ...wake, ...installLetGo(run, phase, message), ...said],
   });
+}
+
+/** An adoption leaves to the attempt after it what it was not to touch, unless all is well without. */
+const passedOn = ({ action, facts }: RunThing, phase: EndedRunPhase): LeftOver | null =>
+  action === "adopt" && phase !== "SUCCEEDED" ? facts.takeBackFirst : null;
+
+/** What an attempt could not undo may still be there after another one; what could only be waited for has come about. */
+const doneForGood = (visits: readonly StepStatus[], { steps }: RunContext): string[] =>
+  visits
+    .filter(({ kind, state, carriedOver }) => state === "SUCCEEDED" && !carriedOver && !steps.get(kind)?.undo)
+    .map(({ name }) => name);
+
+type Move = Extract<Effect, { type: "move" }>;
+
+/** A thing is changed once in a commit: what was found out of the machine on the way goes along with its move. */
+function oneChange(move: Move, said: readonly Effect[]): { readonly moved: Move; readonly said: readonly Effect[] } {
+  const found = said.filter(
+    (effect) => effect.type === "observe" && effect.kind === move.kind && effect.id === move.id,
+  );
+  const facts = found.map((effect) => (effect.type === "observe" ? effect.facts : {}));
+  return {
+    moved: { ...move, facts: Object.assign({}, ...facts, move.facts) },
+    said: said.filter((effect) => !found.includes(effect)),
+  };
 }
 
 /** Who canceled a run does not want the machine installed at its next boot after all. */

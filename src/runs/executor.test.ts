@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { DeviceFailure } from "../capabilities/device-failure.ts";
-import type { Provider } from "../capabilities/provider.ts";
+import type { Capabilities, Provider } from "../capabilities/provider.ts";
 import { milliseconds } from "../kernel/duration.ts";
 import { AppError, StepFailure } from "../kernel/errors.ts";
 import type { Outcome } from "../kernel/outcome.ts";
@@ -17,6 +17,8 @@ import type { StepTargets } from "./targets.ts";
 class Device {
   acts = 0;
   undone = 0;
+  carriedOn = 0;
+  failCarryingOn: Error | undefined;
   answers: ProbeAnswer[] = [];
   failActing: Error | undefined;
   obeysAllTheSame = false;
@@ -32,6 +34,10 @@ class Device {
       if (this.failActing) throw this.failActing;
     },
     probe: async () => this.answers.shift() ?? (this.acts > 0 ? "done" : "not_done"),
+    carryOn: async () => {
+      if (this.failCarryingOn) throw this.failCarryingOn;
+      this.carriedOn += 1;
+    },
     undo: async () => {
       this.undone += 1;
     },
@@ -40,10 +46,13 @@ class Device {
 
 class Bench {
   now = new Date("2026-01-01T00:00:00Z");
+  startedAt = this.now;
   instance = "one";
   readonly device = new Device();
   readonly begun = new BegunActions();
-  readonly stop = new AbortController();
+  stop = new AbortController();
+  mayBegin = true;
+  can: Provider["can"] = {};
   scripts: Record<string, string> = {};
   steps: StepStatus[] = [];
   cancelRequestedAt: Date | null = null;
@@ -87,7 +96,7 @@ class Bench {
       facts: {
         scripts: this.scripts,
         steps: this.steps,
-        startedAt: this.now,
+        startedAt: this.startedAt,
         finishedAt: null,
         error: null,
         residue: this.residue,
@@ -98,11 +107,16 @@ class Bench {
 
   get context(): RunContext {
     return {
-      call: { signal: this.stop.signal, subject: "run run-1", mayTouchDevice: (wanted) => wanted },
+      call: {
+        signal: this.stop.signal,
+        subject: "run run-1",
+        mayTouchDevice: (wanted) => wanted,
+        mayBegin: () => this.mayBegin,
+      },
       clock: { now: () => this.now, monotonic: () => this.now.getTime() },
       steps: collectSteps([this.device.step]) as ReadonlyMap<string, AnyStep>,
       begun: this.begun,
-      provider: { name: "test", can: {} } satisfies Provider,
+      provider: { name: "test", can: this.can } satisfies Provider,
       // all that the device of these tests asks for
       targetsOf: () => ({ script: async (ref) => ({ ref, digest: "sha256:new", text: "" }) }) as StepTargets,
       instance: this.instance,
@@ -148,16 +162,28 @@ class Bench {
     const { steps, residue, takeBackFirst } = outcome.facts ?? {};
     if (steps) this.steps = (steps as unknown as Record<string, never>[]).map(revive);
     if (residue) this.residue = residue as string[];
-    if (takeBackFirst === null) this.takeBackFirst = null;
+    if (takeBackFirst !== undefined) this.takeBackFirst = takeBackFirst as LeftOver | null;
     for (const effect of outcome.effects ?? [])
-      if (effect.type === "log") this.logged.push(...effect.lines.map(({ text }) => text));
+      if (effect.type === "log") this.logged.push(...effect.lines.map(({ text }) => Buffer.from(text).toString()));
   }
 }
 
 const DATES = ["startedAt", "finishedAt", "nextAttemptAt", "attemptStartedAt", "actingAt", "actedAt"];
+const UNSAID = {
+  ...Object.fromEntries(DATES.map((name) => [name, null])),
+  message: "",
+  carriedOver: false,
+  actingBy: null,
+  unanswered: null,
+  evidence: null,
+  takenBack: false,
+  resumed: false,
+  needsPerson: false,
+};
+/** As the store reads what was written: what says nothing was left out. */
 const revive = (step: Record<string, unknown>): StepStatus =>
   Object.fromEntries(
-    Object.entries(step).map(([name, value]) => [
+    Object.entries({ ...UNSAID, ...step }).map(([name, value]) => [
       name,
       DATES.includes(name) && value !== null ? new Date(String(value)) : value,
     ]),
@@ -226,7 +252,13 @@ describe("a run", () => {
       const { effects = [] } = await bench.look();
       expect(seen).toEqual(["new"]);
       expect(effects.filter(({ kind }) => kind === "machine")).toEqual([
-        { type: "observe", kind: "machine", id: "m-1", facts: { bootId: "new" }, observed: [PROVISIONED] },
+        {
+          type: "observe",
+          kind: "machine",
+          id: "m-1",
+          facts: { bootId: "new" },
+          observed: [{ ...PROVISIONED, at: expect.any(String) }],
+        },
       ]);
     });
 
@@ -237,7 +269,10 @@ describe("a run", () => {
       expect(effects.filter(({ kind }) => kind === "machine")).toMatchObject([
         { type: "move", cause: "run_succeeded", facts: { bootId: "new", lastRunId: "run-1" } },
       ]);
-      expect(effects.flatMap((effect) => (effect.type === "move" ? effect.observed : []))).toContainEqual(PROVISIONED);
+      expect(effects.flatMap((effect) => (effect.type === "move" ? effect.observed : []))).toContainEqual({
+        ...PROVISIONED,
+        at: expect.any(String),
+      });
     });
 
     test("writes it first when the look has lasted", async () => {
@@ -318,7 +353,7 @@ describe("an action", () => {
     expect(bench.device.acts).toBe(0);
     await bench.look();
     expect(bench.device.acts).toBe(1);
-    expect(bench.steps).toMatchObject([{ actedAt: expect.any(Date) }]);
+    expect(bench.steps).toMatchObject([{ state: "SUCCEEDED" }]);
   });
 
   test("is not repeated while the device takes its time", async () => {
@@ -326,6 +361,54 @@ describe("an action", () => {
     bench.device.answers = ["not_done", "not_done", "not_done", "not_done", "unknown", "in_progress"];
     await bench.untilEnd();
     expect(bench.device.acts).toBe(1);
+  });
+
+  test("that has come halfway is carried on, also when its process died in the middle, and never before it is on record", async () => {
+    const bench = new Bench();
+    bench.device.answers = ["halfway"];
+    await bench.look();
+    expect(bench.steps).toMatchObject([{ actingBy: "one", actedAt: null }]);
+    expect(bench.device.carriedOn).toBe(0);
+    bench.device.answers = ["halfway", "halfway"];
+    await bench.lookAndDie();
+    await bench.look();
+    expect(bench.device).toMatchObject({ acts: 0, carriedOn: 2 });
+    expect(bench.steps).toMatchObject([{ state: "RUNNING", actingBy: "one" }]);
+  });
+
+  test("that the device has accepted is on record, although asking it right afterwards went wrong", async () => {
+    const bench = new Bench();
+    await bench.announce();
+    const { probe } = bench.device.step;
+    Object.assign(bench.device.step, {
+      probe: async () => {
+        if (bench.device.acts > 0) throw new DeviceFailure("retry", "protocol", "half a page", { status: 200 });
+        return probe({} as never);
+      },
+    });
+    await bench.look();
+    expect(bench.steps).toMatchObject([{ actedAt: expect.any(Date), retryCount: 0 }]);
+    expect(bench.device).toMatchObject({ acts: 1, undone: 0 });
+  });
+
+  test("that is carried on is no failed attempt while nobody answers, and goes by the same evidence when its time is over", async () => {
+    const bench = new Bench();
+    bench.device.failCarryingOn = new DeviceFailure("retry", "unreachable", "the BMC does not answer");
+    await bench.announce();
+    bench.device.answers = Array.from({ length: 60 }, () => "halfway" as const);
+    for (let looks = 0; looks < 3; looks += 1) await bench.look();
+    expect(bench.steps).toMatchObject([{ retryCount: 0, message: "the BMC does not answer", evidence: { seen: 0 } }]);
+    bench.now = new Date(bench.now.getTime() + 61_000);
+    await bench.look();
+    expect(bench.steps).toMatchObject([{ retryCount: 1, state: "RUNNING", evidence: { seen: 0 } }]);
+    expect(bench.device).toMatchObject({ undone: 0 });
+    bench.device.failCarryingOn = undefined;
+    bench.now = new Date(bench.now.getTime() + 5_000);
+    await bench.look();
+    expect(bench.device.carriedOn).toBe(1);
+    bench.device.answers = ["done"];
+    await bench.untilEnd();
+    expect(bench.steps).toMatchObject([{ state: "SUCCEEDED" }]);
   });
 
   test("is done once although the process died between acting and saying so, when the device shows it", async () => {
@@ -404,11 +487,139 @@ describe("an action without an answer", () => {
     bench.device.failActing = lost;
     bench.device.obeysAllTheSame = true;
     await bench.look();
-    expect(bench.steps).toMatchObject([{ retryCount: 1, evidence: { seen: 0 }, actedAt: null }]);
-    bench.device.failActing = undefined;
+    expect(bench.steps).toMatchObject([
+      { retryCount: 0, evidence: { seen: 0 }, actedAt: null, unanswered: "the connection was closed" },
+    ]);
     await bench.untilEnd();
-    expect(bench.device.acts).toBe(1);
+    expect(bench.device).toMatchObject({ acts: 1, undone: 0 });
+    expect(bench.steps).toMatchObject([{ state: "SUCCEEDED", retryCount: 0, unanswered: null }]);
+  });
+
+  test("is no failure where there is no second attempt, also while the device cannot be asked", async () => {
+    const bench = new Bench();
+    bench.maxRetries = 0;
+    bench.device.failActing = lost;
+    bench.device.obeysAllTheSame = true;
+    await bench.announce();
+    await bench.look();
+    const { probe } = bench.device.step;
+    let asked = 0;
+    Object.assign(bench.device.step, {
+      probe: async () => {
+        asked += 1;
+        if (asked <= 3) throw lost;
+        return probe({} as never);
+      },
+    });
+    expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
+    expect(bench.device).toMatchObject({ acts: 1, undone: 0 });
+  });
+
+  test("fails its attempt when its time is over, and the next one goes by the same evidence", async () => {
+    const bench = new Bench();
+    await bench.announce();
+    bench.device.failActing = lost;
+    await bench.look();
+    Object.assign(bench.device.step, { probe: () => Promise.reject(lost) });
+    bench.now = new Date(bench.now.getTime() + 61_000);
+    await bench.look();
+    expect(bench.device.undone).toBe(0);
+    expect(bench.steps).toMatchObject([
+      { state: "RUNNING", retryCount: 1, evidence: { seen: 0 }, toTakeBack: { seen: 0 }, unanswered: null },
+    ]);
+    expect(bench.steps[0]?.message).toBe(
+      "the connection was closed; then not done within 1m: the connection was closed",
+    );
+  });
+
+  test("is repeated only once the device has shown nothing of it for half a minute, as another attempt", async () => {
+    const bench = new Bench();
+    await bench.announce();
+    bench.device.failActing = lost;
+    await bench.look();
+    bench.device.failActing = undefined;
+    const told = bench.now.getTime();
+    while (bench.steps[0]?.retryCount === 0) {
+      const outcome = await bench.look();
+      if (outcome.type === "waiting") bench.now = new Date(bench.now.getTime() + outcome.after);
+    }
+    expect(bench.now.getTime() - told).toBeGreaterThan(30_000);
+    expect(bench.now.getTime() - told).toBeLessThan(60_000);
+    expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
+    expect(bench.device).toMatchObject({ acts: 1, undone: 0 });
     expect(bench.steps).toMatchObject([{ state: "SUCCEEDED", retryCount: 1 }]);
+  });
+
+  test("is not repeated where there is no second attempt: it is asked for until the time is over", async () => {
+    const bench = new Bench();
+    bench.maxRetries = 0;
+    let told = 0;
+    Object.assign(bench.device.step, {
+      act: async () => {
+        told += 1;
+        throw new DeviceFailure("retry", "busy", "answered with status 500", { status: 500 });
+      },
+    });
+    expect(await bench.untilEnd()).toMatchObject({
+      event: "step_failed",
+      message: "first: answered with status 500; then not done within 1m",
+    });
+    expect(told).toBe(1);
+  });
+
+  test("that is cut off after all the time that a look may take may have been heard too", async () => {
+    const bench = new Bench();
+    await bench.announce();
+    const late = new StepFailure("retry", "the work did not end within 5m");
+    bench.device.failActing = late;
+    bench.stop.abort(late);
+    await bench.look();
+    expect(bench.steps).toMatchObject([{ retryCount: 0, unanswered: late.message }]);
+  });
+
+  test("cannot be one that this process has announced and not begun: the next attempt begins anew", async () => {
+    const bench = new Bench();
+    await bench.announce();
+    bench.now = new Date(bench.now.getTime() + 61_000);
+    await bench.look();
+    expect(bench.device.acts).toBe(0);
+    expect(bench.steps).toMatchObject([{ retryCount: 1, evidence: null, actingAt: null }]);
+  });
+
+  const ODD_ANSWERS = [
+    ["500", "busy", 500],
+    ["502", "busy", 502],
+    ["504", "busy", 504],
+    ["200 and half a page", "protocol", 200],
+    ["what is no HTTP at all", "protocol", undefined],
+  ] as const;
+  test.each(ODD_ANSWERS)(
+    "or with %s, although the device obeyed, is not repeated nor taken back",
+    async (_, reason, status) => {
+      const bench = new Bench();
+      await bench.announce();
+      bench.device.failActing = new DeviceFailure("retry", reason, "odd", status === undefined ? {} : { status });
+      bench.device.obeysAllTheSame = true;
+      await bench.look();
+      bench.device.answers = ["not_done", "not_done"]; // it takes its time to show
+      expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
+      expect(bench.device).toMatchObject({ acts: 1, undone: 0 });
+      expect(bench.steps).toMatchObject([{ state: "SUCCEEDED", retryCount: 0 }]);
+    },
+  );
+
+  const PLAIN_ANSWERS = [
+    ["503", "busy", 503],
+    ["429", "busy", 429],
+    ["404", "protocol", 404],
+    ["400", "refused", 400],
+  ] as const;
+  test.each(PLAIN_ANSWERS)("but with a plain %s has failed", async (_, reason, status) => {
+    const bench = new Bench();
+    await bench.announce();
+    bench.device.failActing = new DeviceFailure("retry", reason, "no", { status });
+    await bench.look();
+    expect(bench.steps).toMatchObject([{ retryCount: 1, evidence: null, unanswered: null }]);
   });
 
   test("that was refused begins anew, with evidence of its own", async () => {
@@ -541,10 +752,115 @@ describe("a cancel", () => {
   });
 });
 
+describe("a cancel", () => {
+  test("does not give up on taking back when the database is away: the look after it does", async () => {
+    const bench = new Bench();
+    await bench.announce();
+    bench.cancelRequestedAt = bench.now;
+    const { undo } = bench.device.step;
+    const away = new AppError("unavailable", "the database cannot be reached");
+    Object.assign(bench.device.step, { undo: () => Promise.reject(away) });
+    await expect(bench.look()).rejects.toBe(away);
+    Object.assign(bench.device.step, { undo });
+    expect(await bench.look()).toMatchObject({ event: "canceled", facts: { residue: [] } });
+    expect(bench.device.undone).toBe(1);
+  });
+
+  test("that interrupts an action is no failed attempt, and takes back by what was noted before it", async () => {
+    const bench = new Bench();
+    await bench.announce();
+    const before = bench.steps;
+    Object.assign(bench.device.step, {
+      act: async () => {
+        bench.device.acts += 1;
+        bench.stop.abort(new AppError("cancelled", "run run-1 is to be ended"));
+        throw new StepFailure("retry", "work on the BMC was stopped before it answered");
+      },
+    });
+    await expect(bench.look()).rejects.toThrow("was stopped");
+    expect(bench.steps).toEqual(before);
+    expect(bench.device.undone).toBe(0);
+    bench.stop = new AbortController();
+    bench.cancelRequestedAt = bench.now;
+    expect(await bench.look()).toMatchObject({ event: "canceled" });
+    expect(bench.device).toMatchObject({ acts: 1, undone: 1 });
+  });
+
+  test("passes on what the attempt before it had left and it could not take back either", async () => {
+    const bench = nextAttempt(await failedBench(), "restart_clean");
+    Object.assign(bench.device.step, { undo: () => Promise.reject(new StepFailure("retry", "the BMC is dead")) });
+    bench.cancelRequestedAt = bench.now;
+    expect(await bench.look()).toMatchObject({
+      event: "canceled",
+      facts: { residue: [expect.stringContaining("the BMC is dead")] },
+    });
+    expect(nextAttempt(bench, "resume").takeBackFirst).toEqual({ step: "first", evidence: { seen: 0 } });
+  });
+});
+
+describe("a process that is being stopped", () => {
+  test("announces no action, and writes what it has noted for whoever goes on", async () => {
+    const bench = new Bench();
+    bench.mayBegin = false;
+    expect(await bench.look()).toMatchObject({ type: "waiting", reason: "first: about to act", after: 0 });
+    expect(bench.steps).toMatchObject([{ evidence: { seen: 0 }, actingAt: null }]);
+  });
+
+  test("does what it has announced, writes that, and announces nothing after it", async () => {
+    const bench = new Bench();
+    bench.planned = ["first", "second"];
+    await bench.announce();
+    bench.mayBegin = false;
+    expect(await bench.look()).toMatchObject({ type: "waiting", reason: "first: done", after: 0 });
+    expect(bench.device.acts).toBe(1);
+    expect(bench.steps).toMatchObject([{ name: "first", state: "SUCCEEDED" }]);
+  });
+});
+
+describe("a server without the provider of the run's machine", () => {
+  test("says so by name, as a failed attempt that another server may make good", async () => {
+    const bench = new Bench();
+    Object.assign(bench.device.step, { needs: ["exec"] });
+    await bench.look();
+    expect(bench.steps).toMatchObject([
+      {
+        state: "RUNNING",
+        retryCount: 1,
+        message: "this server does not have the provider test, which a step of kind poke needs",
+      },
+    ]);
+    expect(await bench.untilEnd()).toMatchObject({
+      event: "step_failed",
+      facts: { error: { code: "EXECUTION_FAILED", retryable: true } },
+    });
+  });
+
+  test("names what one that it has cannot do", async () => {
+    const bench = new Bench();
+    bench.can = { power: {} as Capabilities["power"] };
+    Object.assign(bench.device.step, { needs: ["exec", "power"] });
+    await bench.look();
+    expect(bench.steps[0]?.message).toBe(
+      "the provider test of this server cannot do exec, which a step of kind poke needs",
+    );
+  });
+
+  test("lists by name why it could not take back", async () => {
+    const bench = new Bench();
+    await bench.announce();
+    Object.assign(bench.device.step, { needs: ["exec"] });
+    bench.cancelRequestedAt = bench.now;
+    const outcome = await bench.look();
+    expect(outcome.facts?.residue).toEqual([expect.stringContaining("this server does not have the provider test")]);
+    expect(bench.device.undone).toBe(0);
+  });
+});
+
 /** A bench whose run has failed or was canceled, as the next attempt at its job. */
 function nextAttempt(bench: Bench, action: NextAttempt): Bench {
-  const { steps, takeBackFirst } = inheritFrom(bench.steps, action);
-  Object.assign(bench, { id: "run-2", action, steps, takeBackFirst, residue: [], cancelRequestedAt: null });
+  const { steps, takeBackFirst } = inheritFrom(bench, action);
+  const anew = { residue: [], cancelRequestedAt: null, startedAt: bench.now };
+  Object.assign(bench, { id: "run-2", action, steps, takeBackFirst, ...anew });
   bench.device.failActing = undefined;
   bench.logged = [];
   return bench;
@@ -583,8 +899,89 @@ describe("a step that failed after it had begun", () => {
     await bench.announce();
     bench.device.failActing = new DeviceFailure("retry", "unreachable", "the connection was closed");
     await bench.look();
+    bench.now = new Date(bench.now.getTime() + 61_000);
+    await bench.look();
     expect(bench.device.undone).toBe(0);
     expect(bench.steps).toMatchObject([{ retryCount: 1, toTakeBack: { seen: 0 } }]);
+  });
+
+  test("lists what it has done for good although it was taken back, unless the device said no", async () => {
+    const residueOf = async (failing: (bench: Bench) => void) => {
+      const bench = new Bench();
+      bench.maxRetries = 0;
+      Object.assign(bench.device.step, { undoIsPartial: true, residue: () => "half of it is done" });
+      await bench.announce();
+      failing(bench);
+      await bench.untilEnd();
+      expect(bench.device.undone).toBe(1);
+      return bench.residue;
+    };
+    const halfDone = await residueOf((bench) => {
+      Object.assign(bench.device.step, {
+        probe: async () => {
+          if (bench.device.acts > 0) throw new StepFailure("fail", "ended with exit code 3");
+          return "not_done";
+        },
+      });
+    });
+    expect(halfDone).toEqual(["first: half of it is done"]);
+    const refused = await residueOf((bench) => {
+      bench.device.failActing = new StepFailure("fail", "refused");
+    });
+    expect(refused).toEqual([]);
+  });
+
+  describe("and could not be taken back then", () => {
+    const dead = () => Promise.reject(new DeviceFailure("retry", "unreachable", "no route"));
+
+    /** The first attempt has failed, and what it began goes on where nobody reaches it. */
+    async function betweenAttempts(undo = dead): Promise<Bench> {
+      const bench = new Bench();
+      const step = bench.device.step;
+      Object.assign(step, { undo, residue: () => "it may still run" });
+      await bench.announce();
+      bench.device.failActing = new StepFailure("retry", "ended with exit code 3");
+      await bench.look();
+      bench.device.failActing = undefined;
+      expect(bench.steps).toMatchObject([{ retryCount: 1, evidence: null, toTakeBack: { seen: 0 } }]);
+      bench.now = new Date(bench.now.getTime() + 2_000);
+      return bench;
+    }
+
+    test("is taken back before another attempt begins", async () => {
+      const bench = await betweenAttempts();
+      for (let looks = 0; looks < 3; looks += 1) {
+        const outcome = await bench.look();
+        expect(outcome).toMatchObject({ type: "waiting", reason: expect.stringContaining("no route") });
+        if (outcome.type === "waiting") bench.now = new Date(bench.now.getTime() + outcome.after);
+      }
+      expect(bench.steps).toMatchObject([{ evidence: null, toTakeBack: { seen: 0 } }]);
+      const undone: unknown[] = [];
+      Object.assign(bench.device.step, {
+        undo: async ({ evidence }: { evidence: unknown }) => {
+          expect(bench.device.acts).toBe(0);
+          undone.push(evidence);
+        },
+      });
+      expect(await bench.untilEnd()).toMatchObject({ event: "finished", facts: { residue: [] } });
+      expect(undone).toEqual([{ seen: 0 }]);
+      expect(bench.device.acts).toBe(1);
+    });
+
+    test("fails the next attempt too when its time is over, is never begun beside it, and is listed", async () => {
+      const bench = await betweenAttempts();
+      expect(await bench.untilEnd()).toMatchObject({ event: "step_failed" });
+      expect(bench.device.acts).toBe(0);
+      expect(bench.steps).toMatchObject([{ retryCount: 2, toTakeBack: { seen: 0 } }]);
+      expect(bench.residue).toEqual(["first: it may still run (undoing it failed: no route)"]);
+    });
+
+    test("is listed and left where the device refuses, since waiting would change nothing", async () => {
+      const bench = await betweenAttempts(() => Promise.reject(new DeviceFailure("fail", "refused", "cannot")));
+      expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
+      expect(bench.device.acts).toBe(1);
+      expect(bench.residue).toEqual(["first: it may still run (undoing it failed: cannot)"]);
+    });
   });
 
   test("that calls for a person is not called retryable", async () => {
@@ -689,7 +1086,7 @@ describe("a resume", () => {
     });
     nextAttempt(bench, "resume");
     await bench.look();
-    expect(bench.steps).toMatchObject([{ retryCount: 1, resumed: true, evidence: { seen: 0 } }]);
+    expect(bench.steps).toMatchObject([{ retryCount: 0, resumed: true, evidence: { seen: 0 }, message: "no route" }]);
     bench.device.answers = ["done"];
     expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
     expect(bench.device.acts).toBe(0);
@@ -714,11 +1111,36 @@ describe("a restart clean", () => {
   test("goes on although nothing could be taken back, and says so at its end", async () => {
     const bench = await failedBench();
     nextAttempt(bench, "restart_clean");
-    Object.assign(bench.device.step, { undo: () => Promise.reject(new StepFailure("retry", "the BMC is dead")) });
+    Object.assign(bench.device.step, { undo: () => Promise.reject(new StepFailure("fail", "it has no eject")) });
     expect(await bench.untilEnd()).toMatchObject({
       event: "finished",
-      facts: { residue: [expect.stringContaining("the BMC is dead")] },
+      facts: { residue: [expect.stringContaining("it has no eject")] },
     });
+  });
+
+  test("tries again while the device does not answer, and begins nothing before", async () => {
+    const bench = nextAttempt(await failedBench(), "restart_clean");
+    const { undo } = bench.device.step;
+    Object.assign(bench.device.step, { undo: () => Promise.reject(new StepFailure("retry", "the BMC is dead")) });
+    expect(await bench.look()).toMatchObject({
+      type: "waiting",
+      reason: expect.stringMatching(/^what step first of the attempt before has left is not taken back yet: .*is dead/),
+    });
+    expect(bench.steps).toEqual([]);
+    Object.assign(bench.device.step, { undo });
+    expect(await bench.untilEnd()).toMatchObject({ event: "finished", facts: { residue: [] } });
+  });
+
+  test("fails when it does not answer for as long as the step may take, and passes on what is to be taken back", async () => {
+    const bench = nextAttempt(await failedBench(), "restart_clean");
+    Object.assign(bench.device.step, { undo: () => Promise.reject(new StepFailure("retry", "the BMC is dead")) });
+    expect(await bench.untilEnd()).toMatchObject({
+      event: "step_failed",
+      facts: { error: { retryable: true, message: expect.stringContaining("is not taken back within 1m") } },
+    });
+    expect(bench.device.acts).toBe(0);
+    expect(bench.takeBackFirst).toEqual({ step: "first", evidence: { seen: 0 } });
+    expect(nextAttempt(bench, "retry").takeBackFirst).toEqual({ step: "first", evidence: { seen: 0 } });
   });
 
   test("that is canceled before it has taken back does so in its end", async () => {
@@ -765,5 +1187,49 @@ describe("an adoption", () => {
       message: expect.stringContaining("not done within 1m"),
     });
     expect(bench.device.acts).toBe(0);
+  });
+});
+
+describe("what a proven step has set for the next boot", () => {
+  /** Two steps for the next boot, of which the second fails for good. */
+  async function failingLater(prepare: (bench: Bench) => void = () => undefined): Promise<Bench> {
+    const bench = new Bench();
+    bench.planned = ["first", "second"];
+    bench.maxRetries = 0;
+    Object.assign(bench.device.step, { forNextBoot: true });
+    prepare(bench);
+    const { before } = bench.device.step;
+    let begun = 0;
+    bench.device.step.before = async (context) => {
+      begun += 1;
+      if (begun > 1) throw new StepFailure("fail", "refused");
+      return before(context);
+    };
+    expect(await bench.untilEnd()).toMatchObject({ event: "step_failed" });
+    return bench;
+  }
+
+  test("is taken back when a later step fails, and set again before the attempt after it acts", async () => {
+    const bench = await failingLater();
+    expect(bench.device).toMatchObject({ acts: 1, undone: 1 });
+    expect(bench.steps).toMatchObject([{ name: "first", state: "SUCCEEDED", takenBack: true }, { state: "FAILED" }]);
+    const again = nextAttempt(bench, "retry");
+    again.device.acts = 0; // taken back, it shows nothing of it
+    again.device.step.before = async () => ({ seen: 0 });
+    expect(await again.untilEnd()).toMatchObject({ event: "finished" });
+    expect(again.logged.join("")).toContain("first was taken back meanwhile, and is done again first");
+    expect(again.device.acts).toBe(1);
+    expect(again.steps).toMatchObject([
+      { name: "first", state: "SUCCEEDED", takenBack: false, carriedOver: false },
+      { name: "second", state: "SUCCEEDED" },
+    ]);
+  });
+
+  test("is left alone where it was found so: then somebody else has set it", async () => {
+    const bench = await failingLater(({ device }) => {
+      device.answers = ["done"];
+    });
+    expect(bench.device.undone).toBe(0);
+    expect(bench.steps).toMatchObject([{ state: "SUCCEEDED", takenBack: false }, { state: "FAILED" }]);
   });
 });

@@ -1,5 +1,14 @@
 import { hours, minutes } from "../kernel/duration.ts";
-import { defineLifecycle, type JsonObject, on, onFailure, STAY, type Thing, when } from "../kernel/lifecycle.ts";
+import {
+  defineLifecycle,
+  type Json,
+  type JsonObject,
+  on,
+  onFailure,
+  STAY,
+  type Thing,
+  when,
+} from "../kernel/lifecycle.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import type { Plan } from "./plan.ts";
 import type { RunAction, RunError, StepStatus } from "./run.ts";
@@ -37,7 +46,8 @@ const cancelRequested = (run: RunThing) => run.cancelRequestedAt !== null;
 export const runLifecycle = defineLifecycle<RunThing>()({
   kind: "run",
   initial: "PENDING",
-  listFacts: ["steps"],
+  // What a step noted before it acted may be what only its machine is to know.
+  listFacts: { steps: { untold: ["evidence", "toTakeBack"] } },
 
   // biome-ignore format: a table is read by its columns
   states: {
@@ -59,24 +69,15 @@ export const runLifecycle = defineLifecycle<RunThing>()({
   ],
 });
 
-/** As it is kept: plain JSON. */
-export function stepJson({
-  startedAt,
-  finishedAt,
-  nextAttemptAt,
-  attemptStartedAt,
-  actingAt,
-  actedAt,
-  ...rest
-}: StepStatus): JsonObject {
-  const iso = (date: Date | null) => date?.toISOString() ?? null;
-  return {
-    ...rest,
-    startedAt: iso(startedAt),
-    finishedAt: iso(finishedAt),
-    nextAttemptAt: iso(nextAttemptAt),
-    attemptStartedAt: iso(attemptStartedAt),
-    actingAt: iso(actingAt),
-    actedAt: iso(actedAt),
-  };
+/**
+ * As it is kept: plain JSON, without what says nothing. Every change of a run writes all its visits, so that their size is what a run
+ * costs the database. `toTakeBack` is always there, since its absence tells of runs that an older server began.
+ */
+export function stepJson(visit: StepStatus): JsonObject {
+  const json: Record<string, Json> = {};
+  for (const [name, value] of Object.entries(visit)) {
+    if (value instanceof Date) json[name] = value.toISOString();
+    else if ((value !== null && value !== false && value !== "") || name === "toTakeBack") json[name] = value;
+  }
+  return json;
 }

@@ -16,7 +16,7 @@ export type Visit = Pick<StepStatus, "name" | "state">;
  */
 export type ChooseNextStep = (plan: Plan, visits: readonly Visit[]) => NextStep;
 
-/** Strictly in order; the first failure is the end. */
+/** Strictly in order, the first failure is the end; what is to be done again comes before what is not reached yet. */
 export const nextInPlan: ChooseNextStep = ({ planId, steps }, visits) => {
   if (visits.length > steps.length) {
     throw new Error(`a run of ${planId} has ${visits.length} step statuses, but the plan has ${steps.length} steps`);
@@ -27,7 +27,7 @@ export const nextInPlan: ChooseNextStep = ({ planId, steps }, visits) => {
     if (visit.name !== step.name) {
       throw new Error(`a run of ${planId} has the status of ${visit.name} where that of ${step.name} belongs`);
     }
-    const later = visits[index + 1];
+    const later = visits.slice(index + 1).find(({ state }) => state === "RUNNING" || state === "FAILED");
     if (visit.state !== "SUCCEEDED" && later !== undefined) {
       throw new Error(`a run of ${planId} has reached ${later.name} although ${step.name} is ${visit.state}`);
     }

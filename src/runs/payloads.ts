@@ -23,8 +23,11 @@ export interface Payloads {
 /** The word of a kind in plans, as JSON, YAML and the contract's `oneof` spell it. */
 export type StepKind = keyof Payloads;
 
-/** Takes a payload as plans spell it; `field` is where it stands, for the answer when it makes no sense. */
-export type ParsePayload<P> = (payload: JsonObject, field: string) => P;
+/**
+ * Takes a payload as plans spell it; `field` is where it stands, for the answer when it makes no sense. With the step's timeout
+ * where that is known, since what it is told may have to fit into it.
+ */
+export type ParsePayload<P> = (payload: JsonObject, field: string, timeoutSeconds?: number) => P;
 
 export const PAYLOAD_LIMITS = { entries: 64, valueLength: 16_384, textLength: 512 } as const;
 

@@ -9,7 +9,7 @@ export interface StepInput {
   readonly name: string;
   /** 0 and not given: the default of the kind. */
   readonly timeoutSeconds?: number | undefined;
-  /** Not given: the default of the kind. The contract cannot tell 0 from not given, so 0 is taken as it is. */
+  /** Not given: the default of the kind. 0 is none. */
   readonly maxRetries?: number | undefined;
   /** Undefined for a step whose kind is missing or one that the contract does not know. */
   readonly kind: string | undefined;
@@ -113,13 +113,14 @@ function validateStep(step: StepInput, field: string, shapes: StepShapes): Step 
   }
   const { timeout, maxRetries } = shape.defaults;
   const limits = PLAN_LIMITS;
+  const timeoutSeconds =
+    checkCount(step.timeoutSeconds ?? 0, `${field}.timeout_seconds`, limits.timeoutSeconds) || timeout / seconds(1);
   return {
     name,
     kind: shape.kind,
-    timeoutSeconds:
-      checkCount(step.timeoutSeconds ?? 0, `${field}.timeout_seconds`, limits.timeoutSeconds) || timeout / seconds(1),
+    timeoutSeconds,
     maxRetries: checkCount(step.maxRetries ?? maxRetries, `${field}.max_retries`, limits.maxRetries),
-    payload: shape.parse(step.payload, `${field}.${shape.kind}`),
+    payload: shape.parse(step.payload, `${field}.${shape.kind}`, timeoutSeconds),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../kernel/lifecycle.ts";
 import type { Effect, Outcome } from "../kernel/outcome.ts";
+import type { ObservedCondition } from "../lifecycles/machine/conditions.ts";
 import { type RunThing, stepJson } from "./lifecycle.ts";
 import type { StepStatus } from "./run.ts";
 import type { ProbeReport } from "./step.ts";
@@ -12,7 +13,7 @@ export interface Progress {
   readonly proven: string | null;
   /** What the steps said, and what they did to other things. */
   readonly done: readonly Effect[];
-  readonly seen: Required<Pick<ProbeReport, "facts" | "conditions">>;
+  readonly seen: { readonly facts: JsonObject; readonly conditions: readonly JsonObject[] };
 }
 
 /** A step came to be proven; what comes next may be looked at before it is written. */
@@ -38,9 +39,16 @@ export function withProof({ run, done, seen }: Progress, { visit, report, said: 
     run: { ...run, machine, facts: { ...run.facts, steps: stepsWith(run, visit) } },
     proven: visit.name,
     done: [...done, ...more, ...effects],
-    seen: { facts: { ...seen.facts, ...facts }, conditions: [...seen.conditions, ...conditions] },
+    seen: {
+      facts: { ...seen.facts, ...facts },
+      conditions: [...seen.conditions, ...seenAt(conditions, visit.finishedAt)],
+    },
   };
 }
+
+/** With the time by the clock that all replicas share: looks from outside are held against it. */
+export const seenAt = (conditions: readonly ObservedCondition[], at: Date | null): JsonObject[] =>
+  conditions.map((condition) => ({ ...condition, ...(at && { at: at.toISOString() }) }));
 
 export const stepsWith = (run: RunThing, visit: StepStatus): StepStatus[] => [
   ...run.facts.steps.filter(({ name }) => name !== visit.name),
@@ -65,8 +73,11 @@ export function writtenWith<E extends string>({ run, proven, done, seen }: Progr
 }
 
 /** A thing is changed once in a commit: where the outcome moves the machine, what was seen of it goes along. */
-function tellMachine({ machine }: RunThing, { facts, conditions }: Progress["seen"], effects: readonly Effect[]) {
-  const observed: JsonObject[] = conditions.map((condition) => ({ ...condition }));
+function tellMachine(
+  { machine }: RunThing,
+  { facts, conditions: observed }: Progress["seen"],
+  effects: readonly Effect[],
+) {
   if (Object.keys(facts).length === 0 && observed.length === 0) return effects;
   const isMoved = effects.some(({ type, kind }) => type === "move" && kind === "machine");
   if (!isMoved) return [{ type: "observe", kind: "machine", id: machine.id, facts, observed } as const, ...effects];

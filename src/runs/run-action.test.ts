@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { nextInPlan } from "./next-step.ts";
 import type { Plan } from "./plan.ts";
 import { RUN_PHASES, type StepStatus } from "./run.ts";
-import { ACTION_RULES, inheritFrom, mayFollowPhase, type NextAttempt } from "./run-action.ts";
+import { ACTION_RULES, type Inheritance, inheritFrom, mayFollowPhase, type NextAttempt } from "./run-action.ts";
 import * as visits from "./step-visit.ts";
 
 const now = new Date("2026-01-01T00:00:00Z");
@@ -37,19 +37,22 @@ const failed = visit("two", {
   needsPerson: true,
 });
 
+/** An attempt that has taken back all that there was to take back before it began. */
+const ended = (steps: readonly StepStatus[]): Inheritance => ({ steps, takeBackFirst: null });
+
 describe("what an attempt has of the one before", () => {
   test("retry keeps what was proven, and begins the failed step with evidence of its own", () => {
-    const { steps, takeBackFirst } = inheritFrom([proven, failed], "retry");
+    const { steps, takeBackFirst } = inheritFrom(ended([proven, failed]), "retry");
     expect(steps).toEqual([{ ...proven, carriedOver: true }]);
     expect(takeBackFirst).toEqual({ step: "two", evidence: { seen: 2 } });
   });
 
   test("retry has nothing to take back where the failed attempt took it back itself", () => {
-    expect(inheritFrom([proven, { ...failed, toTakeBack: null }], "retry").takeBackFirst).toBeNull();
+    expect(inheritFrom(ended([proven, { ...failed, toTakeBack: null }]), "retry").takeBackFirst).toBeNull();
   });
 
   test("resume goes on by what was noted, as a visit of its own that has not failed", () => {
-    const { steps, takeBackFirst } = inheritFrom([proven, failed], "resume");
+    const { steps, takeBackFirst } = inheritFrom(ended([proven, failed]), "resume");
     expect(takeBackFirst).toBeNull();
     expect(steps).toMatchObject([
       { name: "one", carriedOver: true },
@@ -71,31 +74,49 @@ describe("what an attempt has of the one before", () => {
 
   test("resume takes back first what the last attempt left, when it was to begin anew", () => {
     const between = { ...failed, evidence: null, toTakeBack: { seen: 2 } };
-    expect(inheritFrom([proven, between], "resume")).toMatchObject({
+    expect(inheritFrom(ended([proven, between]), "resume")).toMatchObject({
       steps: [{ name: proven.name }],
       takeBackFirst: { step: "two", evidence: { seen: 2 } },
     });
-    expect(inheritFrom([proven, between], "adopt").takeBackFirst).toBeNull();
+    // Left alone by an adoption, and passed on by it.
+    expect(inheritFrom(ended([proven, between]), "adopt").takeBackFirst).toEqual({
+      step: "two",
+      evidence: { seen: 2 },
+    });
   });
 
   test("adopt looks by the same evidence, and has nothing to take back", () => {
-    const { steps } = inheritFrom([proven, failed], "adopt");
+    const { steps } = inheritFrom(ended([proven, failed]), "adopt");
     expect(steps.at(-1)).toMatchObject({ name: "two", resumed: true, evidence: { seen: 2 }, toTakeBack: null });
   });
 
   test("rerun has nothing of it", () => {
-    expect(inheritFrom([proven, failed], "rerun")).toEqual({ steps: [], takeBackFirst: null });
+    expect(inheritFrom(ended([proven, failed]), "rerun")).toEqual({ steps: [], takeBackFirst: null });
   });
 
   test("restart clean takes back what was begun, also when the attempt before tried to", () => {
     const takeBackFirst = { step: "two", evidence: { seen: 2 } };
-    expect(inheritFrom([proven, failed], "restart_clean")).toEqual({ steps: [], takeBackFirst });
-    expect(inheritFrom([proven, { ...failed, toTakeBack: null }], "restart_clean")).toEqual({
+    expect(inheritFrom(ended([proven, failed]), "restart_clean")).toEqual({ steps: [], takeBackFirst });
+    expect(inheritFrom(ended([proven, { ...failed, toTakeBack: null }]), "restart_clean")).toEqual({
       steps: [],
       takeBackFirst,
     });
     const neverActed = { ...failed, toTakeBack: null, actingAt: null, actedAt: null };
-    expect(inheritFrom([neverActed], "restart_clean").takeBackFirst).toBeNull();
+    expect(inheritFrom(ended([neverActed]), "restart_clean").takeBackFirst).toBeNull();
+  });
+
+  test("is also what that one was to take back first, and ended before it had", () => {
+    const takeBackFirst = { step: "two", evidence: { seen: 2 } };
+    const canceledWhilePending = { ...inheritFrom(ended([proven, failed]), "retry") };
+    expect(canceledWhilePending.takeBackFirst).toEqual(takeBackFirst);
+    const after = (action: NextAttempt) => inheritFrom(canceledWhilePending, action).takeBackFirst;
+    expect(ACTIONS.map((action) => [action, after(action)])).toEqual([
+      ["retry", takeBackFirst],
+      ["resume", takeBackFirst],
+      ["rerun", null],
+      ["restart_clean", takeBackFirst],
+      ["adopt", takeBackFirst],
+    ]);
   });
 
   test("is always something that the plan can go on from, and never ended", () => {
@@ -118,7 +139,7 @@ describe("what an attempt has of the one before", () => {
       });
     fc.assert(
       fc.property(past, fc.constantFrom(...ACTIONS), (steps, action) => {
-        const inherited = inheritFrom(steps, action);
+        const inherited = inheritFrom(ended(steps), action);
         const next = nextInPlan(plan, inherited.steps);
         const carried = inherited.steps.filter(({ carriedOver }) => carriedOver);
         expect(next.type).not.toBe("failed");

@@ -39,30 +39,31 @@ export interface Inheritance {
 /**
  * What an attempt has of the one before it. Retry begins the failed step with evidence of its own; resume and adopt keep what was
  * noted then, so that the step is asked for first; rerun and restart clean begin anew.
+ *
+ * An attempt that ended before it took back what the one before it had left passes that on: it has begun nothing of its own then.
  */
-export function inheritFrom(previous: readonly StepStatus[], action: NextAttempt): Inheritance {
-  const proven = previous.filter(({ state }) => state === "SUCCEEDED").map((step) => ({ ...step, carriedOver: true }));
-  const unfinished = previous.find(({ state }) => state !== "SUCCEEDED");
+export function inheritFrom(previous: Inheritance, action: NextAttempt): Inheritance {
+  const { steps, takeBackFirst: passedOn } = previous;
+  const proven = steps.filter(({ state }) => state === "SUCCEEDED").map((step) => ({ ...step, carriedOver: true }));
+  const unfinished = steps.find(({ state }) => state !== "SUCCEEDED");
+  const left = passedOn ?? leftOver(unfinished, unfinished?.toTakeBack);
   switch (action) {
     case "retry":
-      return { steps: proven, takeBackFirst: leftOver(unfinished, unfinished?.toTakeBack) };
+      return { steps: proven, takeBackFirst: left };
     case "resume":
+      if (unfinished?.evidence == null) return { steps: proven, takeBackFirst: left };
+      return { steps: [...proven, resumed(unfinished)], takeBackFirst: passedOn };
     case "adopt": {
-      if (unfinished?.evidence == null) {
-        const left = action === "adopt" ? null : leftOver(unfinished, unfinished?.toTakeBack);
-        return { steps: proven, takeBackFirst: left };
-      }
-      const known = resumed(unfinished);
-      // Who only looks has nothing to take back either, however it ends.
-      const visit = action === "adopt" ? { ...known, toTakeBack: null } : known;
-      return { steps: [...proven, visit], takeBackFirst: null };
+      // Who only looks takes nothing back, however it ends: it is left to whoever begins anew.
+      const known = unfinished?.evidence == null ? [] : [{ ...resumed(unfinished), toTakeBack: null }];
+      return { steps: [...proven, ...known], takeBackFirst: left };
     }
     case "rerun":
       return { steps: [], takeBackFirst: null };
     case "restart_clean": {
       // Taken back already, perhaps; once more does no harm, and what people did since may have brought it back.
       const begun = unfinished?.actingAt == null ? null : unfinished.evidence;
-      return { steps: [], takeBackFirst: leftOver(unfinished, unfinished?.toTakeBack ?? begun) };
+      return { steps: [], takeBackFirst: left ?? leftOver(unfinished, begun) };
     }
   }
 }
@@ -86,6 +87,7 @@ const resumed = (step: StepStatus): StepStatus => ({
   actingBy: null,
   actingAt: step.actedAt ?? step.actingAt,
   actedAt: null,
+  unanswered: null,
   resumed: true,
   needsPerson: false,
 });

@@ -7,7 +7,7 @@ import type { BegunActions } from "./begun-actions.ts";
 import type { RunThing } from "./lifecycle.ts";
 import type { Step } from "./plan.ts";
 import type { RunLog } from "./run-log.ts";
-import type { AnyStep } from "./step.ts";
+import { type AnyStep, capabilitiesFor } from "./step.ts";
 import type { StepTargets } from "./targets.ts";
 
 export interface RunContext {
@@ -23,6 +23,18 @@ export interface RunContext {
   readonly begun: BegunActions;
 }
 
+/** A run may have been accepted by a server that was started with other providers, or is of another version. */
+export function checkCapable(kind: AnyStep, { payload }: Step, { name, can }: Provider): void {
+  const missing = capabilitiesFor(kind, payload).filter((capability) => can[capability] === undefined);
+  if (missing.length === 0) return;
+  const who =
+    Object.keys(can).length === 0
+      ? `this server does not have the provider ${name}`
+      : `the provider ${name} of this server cannot do ${missing.join(", ")}`;
+  // Another replica may have it: that is what further attempts are for.
+  throw new StepFailure("retry", `${who}, which a step of kind ${kind.kind} needs`);
+}
+
 /** What a step of the run works with. */
 export function stepContext(run: RunThing, step: Step, { provider, targetsOf, call }: RunContext, log: RunLog) {
   const targets = targetsOf(run.machine);
@@ -35,9 +47,13 @@ export function stepContext(run: RunThing, step: Step, { provider, targetsOf, ca
     call,
     log: log.say,
     params: run.params,
-    basis: run.basis,
+    basis: writtenBasis(run),
   };
 }
+
+/** A cancel raises the basis once, and is not by itself a sign that what a look said before it was written. */
+const writtenBasis = ({ basis, cancelRequestedAt }: RunThing): number =>
+  cancelRequestedAt === null ? basis : basis - 1;
 
 /** A script that changed since the run was started is not the one that its caller asked for. */
 const frozenScripts =

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { machineLifecycle } from "../lifecycles/machine/lifecycle.ts";
 import { BUILT_IN_PLANS } from "./plans/built-in.ts";
-import { CAUSE_OF_END, conditionsAtEnd, phaseOnSuccess, residueAfter } from "./run-end.ts";
+import { CAUSE_OF_END, conditionsAtEnd, phaseOnSuccess, residueAfter, withoutResidueOf } from "./run-end.ts";
 
 const plan = (...kinds: string[]) => ({
   steps: kinds.map((kind) => ({ name: kind, kind, timeoutSeconds: 1, maxRetries: 0, payload: {} })),
@@ -23,6 +23,17 @@ describe("a run that succeeded leads the machine", () => {
   test("to READY when it only repaved, and to RMA whatever else it did", () => {
     expect(phaseOnSuccess(plan("netboot", "repave"))).toBe("READY");
     expect(phaseOnSuccess(plan("repave", "join", "rma"))).toBe("RMA");
+  });
+});
+
+describe("an installation after a join", () => {
+  test("leaves the machine READY, and in no cluster; a join after it counts again", () => {
+    const inCluster = (...kinds: string[]) =>
+      conditionsAtEnd(plan(...kinds), "SUCCEEDED", "").some(({ type }) => type === "InCustomerCluster");
+    expect(phaseOnSuccess(plan("join", "repave"))).toBe("READY");
+    expect(inCluster("join", "verify", "repave", "reboot")).toBe(false);
+    expect(phaseOnSuccess(plan("join", "repave", "join", "reboot"))).toBe("IN_SERVICE");
+    expect(inCluster("join", "repave", "join")).toBe(true);
   });
 });
 
@@ -70,4 +81,10 @@ describe("what runs left behind", () => {
     expect(residueAfter(plan("repave", "join"), "SUCCEEDED", left)).toEqual([]);
     expect(residueAfter(plan("reboot"), "SUCCEEDED", left)).toEqual(left.slice(0, 2));
   });
+});
+
+test("what a step left behind is no more once that step was done", () => {
+  const residue = ["reboot: the machine may reboot later", "reboot-2: the same", "ssh: a script may still run"];
+  expect(withoutResidueOf(["reboot"], residue)).toEqual(residue.slice(1));
+  expect(withoutResidueOf([], residue)).toEqual(residue);
 });

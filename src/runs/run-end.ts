@@ -11,9 +11,13 @@ import type { EndedRunPhase } from "./run.ts";
 export function phaseOnSuccess({ steps }: Pick<Plan, "steps">): PhaseAfterRun | null {
   const has = (kind: string) => steps.some((step) => step.kind === kind);
   if (has("rma")) return "RMA";
-  if (has("join")) return "IN_SERVICE";
+  if (endsJoined({ steps })) return "IN_SERVICE";
   return has("repave") ? "READY" : null;
 }
+
+/** An installation wipes whatever was joined before it. */
+const endsJoined = ({ steps }: Pick<Plan, "steps">): boolean =>
+  steps.findLast(({ kind }) => kind === "join" || kind === "repave")?.kind === "join";
 
 /** What the end of a run tells its machine, by the table of the machine's lifecycle. */
 export const CAUSE_OF_END = {
@@ -34,7 +38,8 @@ export function conditionsAtEnd(plan: Pick<Plan, "steps">, phase: EndedRunPhase,
   ];
   const has = (kind: string) => plan.steps.some((step) => step.kind === kind);
   if (has("repave")) conditions.push({ type: "Provisioned", status: true, reason: "RepaveVerified", message: "" });
-  if (has("join")) conditions.push({ type: "InCustomerCluster", status: true, reason: "JoinVerified", message: "" });
+  if (endsJoined(plan))
+    conditions.push({ type: "InCustomerCluster", status: true, reason: "JoinVerified", message: "" });
   return conditions;
 }
 
@@ -45,3 +50,7 @@ export function conditionsAtEnd(plan: Pick<Plan, "steps">, phase: EndedRunPhase,
 export function residueAfter(plan: Pick<Plan, "steps">, phase: EndedRunPhase, left: readonly string[]): string[] {
   return phase === "SUCCEEDED" && phaseOnSuccess(plan) !== null ? [] : [...new Set(left)];
 }
+
+/** What steps left that were done after all is no more, by their names; lines of residue begin with the step that left it. */
+export const withoutResidueOf = (done: readonly string[], residue: readonly string[]): string[] =>
+  residue.filter((line) => !done.some((name) => line.startsWith(`${name}: `)));

@@ -1,23 +1,31 @@
 import type { Clock } from "../kernel/clock.ts";
+import type { JsonObject } from "../kernel/lifecycle.ts";
 import type { Effect } from "../kernel/outcome.ts";
 import type { LogStream, StepLog } from "./step.ts";
 
 /** What one look says; it is stored with what the look did, or not at all, so that the log has no hole and no repeat. */
 export interface RunLog {
   readonly say: StepLog;
+  /** What was found out of another thing on the way, such as where the run's machine is now; written with what is said. */
+  learn(kind: string, id: string, facts: JsonObject): void;
   effects(step: string): readonly Effect[];
 }
 
 export function createRunLog(runId: string, clock: Clock): RunLog {
-  const lines: { readonly at: string; readonly stream: LogStream; readonly text: string }[] = [];
+  const lines: { readonly at: string; readonly stream: LogStream; readonly text: string | Uint8Array }[] = [];
+  const learnt: Effect[] = [];
   return {
     say(text, stream = "stdout") {
-      const said = typeof text === "string" ? text : Buffer.from(text).toString("utf8");
-      lines.push({ at: clock.now().toISOString(), stream, text: said.endsWith("\n") ? said : `${said}\n` });
+      // What is ours is a line; what a script wrote is passed on in pieces, and stays as it wrote it.
+      const said = typeof text === "string" && !text.endsWith("\n") ? `${text}\n` : text;
+      lines.push({ at: clock.now().toISOString(), stream, text: said });
+    },
+    learn(kind, id, facts) {
+      learnt.push({ type: "observe", kind, id, facts, observed: [] });
     },
     effects: (step) =>
       lines.length === 0
-        ? []
-        : [{ type: "log", kind: "run", id: runId, lines: lines.map((line) => ({ ...line, step })) }],
+        ? learnt
+        : [{ type: "log", kind: "run", id: runId, lines: lines.map((line) => ({ ...line, step })) }, ...learnt],
   };
 }

@@ -12,9 +12,13 @@ export type RunType = keyof typeof DEFAULT_PLANS;
 export const RUN_TYPES = Object.keys(DEFAULT_PLANS) as readonly RunType[];
 
 /** Also in small letters, and with dashes (`net-reconfig`). */
-export function parseRunType(text: string): RunType {
+export function findRunType(text: string): RunType | undefined {
   const word = text.toUpperCase().replaceAll("-", "_");
-  const type = RUN_TYPES.find((each) => each === word);
+  return RUN_TYPES.find((each) => each === word);
+}
+
+export function parseRunType(text: string): RunType {
+  const type = findRunType(text);
   if (type !== undefined) return type;
   throw new AppError(
     "invalid_argument",

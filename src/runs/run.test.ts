@@ -67,6 +67,8 @@ describe("the current step", () => {
     actingBy: null,
     actingAt: null,
     actedAt: null,
+    unanswered: null,
+    takenBack: false,
     evidence: null,
     toTakeBack: null,
     resumed: false,

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../kernel/lifecycle.ts";
 import type { Plan } from "./plan.ts";
+import type { LeftOver } from "./run-action.ts";
 
 /** Where a run is: PENDING, then RUNNING, then for good one of the others. */
 export const RUN_PHASES = ["PENDING", "RUNNING", "SUCCEEDED", "FAILED", "CANCELED"] as const;
@@ -94,10 +95,14 @@ export interface StepStatus {
   readonly actingAt: Date | null;
   /** When the action was done; from then on the step only waits for its proof. */
   readonly actedAt: Date | null;
+  /** What was said instead of an answer to the action, so that it is open whether the device obeyed; null when it is not. */
+  readonly unanswered: string | null;
   /** What `before` returned; null until the intent is persisted. */
   readonly evidence: JsonObject | null;
   /** The evidence of an action that was begun, and is neither proven nor taken back. */
   readonly toTakeBack: JsonObject | null;
+  /** It was proven, and the run has taken it back as it ended: whoever acts after that sets it again first. */
+  readonly takenBack: boolean;
   /** The evidence is an earlier run's: it can prove that the step is done, but its failure is not one of this run. */
   readonly resumed: boolean;
   /** It failed in a way that somebody has to see to. */
@@ -130,6 +135,8 @@ export interface Run {
   readonly waitingFor: string;
   readonly error: RunError | null;
   readonly residue: readonly string[];
+  /** What the attempt before left and nobody has taken back yet; null when there is nothing, or it was tried. */
+  readonly takeBackFirst: LeftOver | null;
   readonly createdAt: Date;
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;

@@ -22,8 +22,10 @@ export const beginVisit = ({ name, kind }: Step, now: Date): StepStatus => ({
   actingBy: null,
   actingAt: null,
   actedAt: null,
+  unanswered: null,
   evidence: null,
   toTakeBack: null,
+  takenBack: false,
   resumed: false,
   needsPerson: false,
 });
@@ -43,7 +45,29 @@ export const withoutEvidence = (visit: StepStatus): StepStatus => ({
   actingBy: null,
   actingAt: null,
   actedAt: null,
+  unanswered: null,
   resumed: false,
+});
+
+/** As if it had never been visited, but for what is still to be taken back. */
+export const toDoAgain = (visit: StepStatus): StepStatus => ({
+  ...visit,
+  state: "WAITING",
+  retryCount: 0,
+  startedAt: null,
+  finishedAt: null,
+  message: "",
+  carriedOver: false,
+  nextAttemptAt: null,
+  attemptStartedAt: null,
+  actingBy: null,
+  actingAt: null,
+  actedAt: null,
+  unanswered: null,
+  evidence: null,
+  takenBack: false,
+  resumed: false,
+  needsPerson: false,
 });
 
 export const withIntent = (visit: StepStatus, evidence: JsonObject): StepStatus => ({ ...visit, evidence });
@@ -53,11 +77,22 @@ export const announced = (visit: StepStatus, { instance, clock }: { instance: st
   ...visit,
   actingBy: instance,
   actingAt: clock.now(),
+  unanswered: null,
   toTakeBack: visit.evidence,
   resumed: false,
 });
 
 export const acted = (visit: StepStatus, now: Date): StepStatus => ({ ...visit, actedAt: now });
+
+/** The command is on its way, and what the device made of it was not said, or makes no sense: only asking it tells. */
+export const unanswered = (visit: StepStatus, why: string): StepStatus => ({
+  ...visit,
+  message: why,
+  unanswered: why,
+});
+
+/** Somebody announced the action, and nobody has said that it was done: whether the device heard of it is open. */
+export const isOpen = ({ actingAt, actedAt }: StepStatus): boolean => actingAt !== null && actedAt === null;
 
 /**
  * Whether "nothing of it happened" may be believed. Once we acted, the device only takes its time; and when somebody announced
@@ -82,11 +117,16 @@ export const canceled = (visit: StepStatus, now: Date): StepStatus => ({
   message: visit.message === "" ? "canceled" : `canceled: ${visit.message}`,
 });
 
+/** Of the action only that there was one is of any more use; the rest would be written again with every further step. */
 export const succeeded = (visit: StepStatus, now: Date, message: string): StepStatus => ({
   ...visit,
   state: "SUCCEEDED",
   finishedAt: now,
   message,
+  attemptStartedAt: null,
+  actingBy: null,
+  actedAt: null,
+  unanswered: null,
   toTakeBack: null,
 });
 
@@ -111,7 +151,7 @@ export function failedAttempt(
     return { ...counted, state: "FAILED", finishedAt: now, nextAttemptAt: null, needsPerson: failure.needsPerson };
   }
   const nextAttemptAt = new Date(now.getTime() + pauseBefore(retryCount, STEP_RETRY));
-  const anew = failure.mayHaveActed ? counted : withoutEvidence(counted);
+  const anew = failure.mayHaveActed ? { ...counted, unanswered: null } : withoutEvidence(counted);
   return { ...anew, nextAttemptAt, attemptStartedAt: nextAttemptAt };
 }
 

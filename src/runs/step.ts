@@ -46,12 +46,12 @@ export interface StepContext<P, C extends Capability = Capability, U extends Cap
   readonly targets: StepTargets;
   /** Exactly what the kind `needs`; what it `mayUse` is there when the provider has it. */
   readonly can: Pick<Capabilities, C> & Partial<Pick<Capabilities, U>>;
-  /** `call.signal` obeys cancel, timeout and the lease. */
+  /** `call.signal` obeys a cancel of the run, a stop of this process, and the lease; the attempt's timeout counts between looks. */
   readonly call: CallContext;
   readonly log: StepLog;
   /** What the caller of StartRun gave. */
   readonly params: Readonly<Record<string, string>>;
-  /** Grows with what is written of the run: what a look said is kept only if it did. */
+  /** Grows with what looks write of the run, and not with a cancel: what a look said is kept only if it did. */
   readonly basis: number;
 }
 
@@ -62,10 +62,11 @@ export interface ActingContext<P, E, C extends Capability = Capability, U extend
 }
 
 /**
- * not_done: nothing of it happened, so acting is safe. in_progress: it acts by itself; ask again. done: the postcondition was
- * read back. unknown: it cannot be told now; ask again, and never act on it.
+ * not_done: nothing of it happened, so acting is safe. in_progress: it acts by itself; ask again. halfway: it has come as far as
+ * it does by itself, and `carryOn` takes it further. done: the postcondition was read back. unknown: it cannot be told now; ask
+ * again, and never act on it.
  */
-export const PROBE_STATES = ["not_done", "in_progress", "done", "unknown"] as const;
+export const PROBE_STATES = ["not_done", "in_progress", "halfway", "done", "unknown"] as const;
 export type ProbeState = (typeof PROBE_STATES)[number];
 
 export interface ProbeReport {
@@ -83,6 +84,14 @@ export type ProbeAnswer = ProbeState | ProbeReport;
 
 export const readProbe = (answer: ProbeAnswer): ProbeReport =>
   typeof answer === "string" ? { state: answer } : answer;
+
+/** What undoing found to be done for good, so that trying it again would change nothing. */
+export interface Stays {
+  /** For people. */
+  readonly stays: string;
+  /** A patch of the machine's facts: where it is now, say. */
+  readonly facts?: JsonObject;
+}
 
 /**
  * A kind of step. The executor persists what `before` returns, then acts, then probes until done or the timeout; after a crash
@@ -108,7 +117,7 @@ export interface StepDefinition<
    * The payload with what the caller of StartRun gave filled in, so that it is frozen into the run; left out by kinds that take
    * nothing. Throws `AppError` for what cannot be meant, naming the param.
    */
-  readonly takesParams?: (payload: P, params: Readonly<Record<string, string>>) => P;
+  readonly takesParams?: (payload: P, params: Readonly<Record<string, string>>, timeoutSeconds?: number) => P;
   /** The machine boots anew in the course of it. */
   readonly reboots: boolean;
   /** Evidence from before, persisted as the step's intent before anything is done. Changes nothing. */
@@ -116,15 +125,19 @@ export interface StepDefinition<
   act(context: ActingContext<P, E, C, U>): Promise<void>;
   /** Reads the postcondition back. Changes nothing, unless to put away what its own action needed no longer than until now. */
   probe(context: ActingContext<P, E, C, U>): Promise<ProbeAnswer>;
+  /** What follows the action once its probe says `halfway`. Doing it again is harmless: it is not announced, and never waited for. */
+  readonly carryOn?: (context: ActingContext<P, E, C, U>) => Promise<void>;
   /**
    * Whether the postcondition holds although nobody acted, for adopting what people did by hand; `done` and `not_done` are all it
    * knows. Left out where the probe tells as much, or where nothing but the step's own evidence can prove it.
    */
   readonly observe?: (context: ActingContext<P, E, C, U>) => Promise<ProbeAnswer>;
   /** Takes back what a canceled or failed step left behind; best effort, and bounded by `call.signal`. */
-  readonly undo?: (context: ActingContext<P, E, C, U>) => Promise<void>;
+  readonly undo?: (context: ActingContext<P, E, C, U>) => Promise<Stays | undefined>;
   /** For people: what stays behind when the step was begun and is not undone; left out when nothing does. */
   readonly residue?: (payload: P) => string;
+  /** What it sets is for the next boot: a run that ends before a step has restarted the machine takes it back. */
+  readonly forNextBoot?: true;
   /** Undoing ends it, but does not unmake what it has done until then: `residue` is listed all the same. */
   readonly undoIsPartial?: true;
 }

@@ -1,8 +1,9 @@
 import { type Duration, seconds } from "../kernel/duration.ts";
-import { messageOf } from "../kernel/errors.ts";
+import { messageOf, StepFailure } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/lifecycle.ts";
+import { isNotOfTheStep } from "./failure-causes.ts";
 import type { RunThing } from "./lifecycle.ts";
-import { type RunContext, stepContext } from "./run-context.ts";
+import { checkCapable, type RunContext, stepContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
 
 const UNDO_WITHIN: Duration = seconds(8);
@@ -14,34 +15,65 @@ export interface Begun {
   readonly evidence: JsonObject;
 }
 
-/** What a canceled step has done for good, although it was taken back; null when nothing is left of it. */
-export function staysAnyway({ run, step: name }: Begun, { steps }: RunContext): string | null {
+/** What stays behind of a step that was begun, for people. */
+export interface Remains {
+  readonly text: string;
+  /** open: nobody has said no, and the device may obey later. refused: it, or we, cannot. for_good: there is nothing to undo. */
+  readonly is: "open" | "refused" | "for_good";
+}
+
+/** What became of a step that was begun. */
+export interface TakenBack {
+  /** For people; null when nothing stays. */
+  readonly left: string | null;
+  /** Nobody need try again. */
+  readonly isSettled: boolean;
+}
+
+/** What a step has done for good, although it was taken back; null when nothing is left of it. */
+function staysAnyway({ run, step: name }: Begun, { steps }: RunContext): string | null {
   const step = run.plan.steps.find((one) => one.name === name);
   const kind = step && steps.get(step.kind);
   return step && kind?.undoIsPartial && kind.residue ? `${name}: ${kind.residue(step.payload)}` : null;
 }
 
+/** For a step that is not begun anew: what it leaves, whether or not it could be taken back. */
+export async function takeBackForGood(begun: Begun, context: RunContext, log: RunLog): Promise<TakenBack> {
+  const remains = await takeBack(begun, context, log);
+  return { left: remains?.text ?? staysAnyway(begun, context), isSettled: isSettled(remains) };
+}
+
+export const isSettled = (remains: Remains | null): boolean => remains === null || remains.is === "for_good";
+
 /**
- * Takes back what a step began, once and in bounded time. Returns what stays behind, for people; null when nothing does. Doing it
- * again is harmless, so that a crash in the middle of it costs nothing.
+ * Takes back what a step began, in bounded time. Returns what stays behind; null when nothing does. Doing it again is harmless, so
+ * that a crash in the middle of it costs nothing. What is no fault of the device, such as a database that is away, is thrown: then
+ * it was not tried.
  */
 export async function takeBack(
   { run, step: name, evidence }: Begun,
   context: RunContext,
   log: RunLog,
-): Promise<string | null> {
+): Promise<Remains | null> {
   const step = run.plan.steps.find((one) => one.name === name);
   const kind = step && context.steps.get(step.kind);
   if (!step || !kind) return null;
   const left = kind.residue?.(step.payload);
-  if (!kind.undo) return left === undefined ? null : `${name}: ${left}`;
+  if (!kind.undo) return left === undefined ? null : { text: `${name}: ${left}`, is: "refused" };
+  const timeUp = AbortSignal.timeout(UNDO_WITHIN);
   try {
-    const signal = AbortSignal.any([context.call.signal, AbortSignal.timeout(UNDO_WITHIN)]);
+    checkCapable(kind, step, context.provider);
+    const signal = AbortSignal.any([context.call.signal, timeUp]);
     const base = stepContext(run, step, { ...context, call: { ...context.call, signal } }, log);
-    await kind.undo({ ...base, evidence });
+    const undone = await kind.undo({ ...base, evidence });
+    if (undone?.facts) log.learn("machine", run.machine.id, undone.facts);
+    if (undone) return { text: `${name}: ${undone.stays}`, is: "for_good" };
     log.say(`step ${name}: what it had begun was taken back`);
     return null;
   } catch (error) {
-    return `${name}: ${left ?? "may have left something behind"} (undoing it failed: ${messageOf(error)})`;
+    if (isNotOfTheStep(error, context)) throw error;
+    const text = `${name}: ${left ?? "may have left something behind"} (undoing it failed: ${messageOf(error)})`;
+    const isAnswer = error instanceof StepFailure ? error.disposition !== "retry" : !timeUp.aborted;
+    return { text, is: isAnswer ? "refused" : "open" };
   }
 }

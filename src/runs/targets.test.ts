@@ -19,6 +19,15 @@ describe("the SSH target of a machine", () => {
     expect(sshTargetOf(withFacts(machine, { sshHostKey: "proved" }), account).hostKey).toBe("proved");
   });
 
+  test("must show the key that was seen first where nobody gave or proved one, and any before that", () => {
+    const unpinned = aMachine({ ssh: { address: "a", port: 22, hostKey: null, jumpHosts: [] } });
+    expect(sshTargetOf(unpinned, account).hostKey).toBeNull();
+    expect(sshTargetOf(withFacts(unpinned, { sshHostKeySeen: "seen" }), account).hostKey).toBe("seen");
+    expect(sshTargetOf(withFacts(machine, { sshHostKeySeen: "seen" }), account).hostKey).toBe("given");
+    const repaved = withFacts(unpinned, { sshHostKeySeen: "seen", sshHostKey: "proved" });
+    expect(sshTargetOf(repaved, account).hostKey).toBe("proved");
+  });
+
   test("takes the machine's user for jump hosts that have none of their own", () => {
     expect(sshTargetOf(machine, account).jumpHosts).toEqual([{ ...jump, username: "root" }]);
   });
@@ -65,4 +74,6 @@ test("a cluster is the one that the step names, else the machine's own, else def
   expect(clusterNameOf("of-the-step", ownCluster)).toBe("of-the-step");
   expect(clusterNameOf("", ownCluster)).toBe("of-the-machine");
   expect(clusterNameOf("", aMachine({ targetCluster: null }))).toBe("default-cluster");
+  const elsewhere = { ...ownCluster, facts: { ...ownCluster.facts, joinedCluster: "where-it-is" } };
+  expect(clusterNameOf("", elsewhere)).toBe("where-it-is");
 });

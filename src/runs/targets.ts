@@ -4,7 +4,8 @@ import type { Capability } from "../capabilities/provider.ts";
 import type { SshCredentials, SshTarget } from "../capabilities/ssh-target.ts";
 import { StepFailure } from "../kernel/errors.ts";
 import { bmcPortOf, bmcProtocolOf } from "../lifecycles/machine/endpoint.ts";
-import { type Machine, sshAddressOf } from "../lifecycles/machine/machine.ts";
+import { type Machine, ownClusterOf, sshAddressOf } from "../lifecycles/machine/machine.ts";
+import { pinnedKeyOf } from "../lifecycles/machine/sighting.ts";
 import type { Runbook } from "./runbooks.ts";
 
 /** What a payload can name that the server must have. An empty `ref` of a cluster means the machine's own. */
@@ -36,6 +37,42 @@ export const IMAGE_NEEDS = { iso: "imaging", disk: "imaging", netboot: "netInsta
   Capability
 >;
 
+/** An installation that its own installer proves needs no way into the installed system. */
+export const provesWithoutSsh = ({ kind, proof }: Pick<Image, "kind" | "proof">): boolean =>
+  kind === "netboot" && proof === "token";
+
+export type Endpoint = "bmc" | "ssh";
+
+/** At which of a machine's endpoints each is had; null: at none of them. */
+export const REACHED_AT = {
+  power: "bmc",
+  inspect: "bmc",
+  sensors: "bmc",
+  machine: "bmc",
+  reset: "bmc",
+  boot: "bmc",
+  imaging: "bmc",
+  netInstall: "bmc",
+  locator: "bmc",
+  vitals: "bmc",
+  exec: "ssh",
+  cluster: null,
+  nodes: null,
+} as const satisfies Record<Capability, Endpoint | null>;
+
+const ENDPOINT_NAMES: Readonly<Record<Endpoint, string>> = { bmc: "BMC", ssh: "SSH" };
+
+export const hasNoEndpoint = (machine: Pick<Machine, "id">, endpoint: Endpoint): string =>
+  `machine ${machine.id} has no ${ENDPOINT_NAMES[endpoint]} endpoint`;
+
+const missingEndpoint = (machine: Machine, endpoint: Endpoint): StepFailure =>
+  new StepFailure("fail", `${hasNoEndpoint(machine, endpoint)}; give it spec.${endpoint}_endpoint`);
+
+/** Comes before all questions about credentials: those of a place that there is not help nobody. */
+export function requireEndpoint(machine: Machine, endpoint: Endpoint): void {
+  if (machine.spec[endpoint] === null) throw missingEndpoint(machine, endpoint);
+}
+
 /**
  * Where the things are that a step works with.
  *
@@ -44,20 +81,19 @@ export const IMAGE_NEEDS = { iso: "imaging", disk: "imaging", netboot: "netInsta
 export interface StepTargets {
   bmc(): Promise<BmcTarget>;
   ssh(): Promise<SshTarget>;
-  /** Empty takes the machine's target cluster. */
+  /** Empty takes the machine's own: where it is, else where it is to be. */
   cluster(ref: string): Promise<ClusterTarget>;
   image(ref: string): Promise<Image>;
   /** As it was when the run was started, by its digest. */
   script(ref: string): Promise<Runbook>;
 }
 
-/** Which cluster a payload means: the one that it names, else the machine's own, else the usual one. */
-export const clusterNameOf = (ref: string, { spec }: Machine): string => ref || spec.targetCluster || "default-cluster";
+/** Which cluster is meant: the one that is named, else the machine's own. */
+export const clusterNameOf = (ref: string, machine: Machine): string => ref || ownClusterOf(machine);
 
 export function bmcTargetOf(machine: Machine, credentials: Pick<BmcTarget, "username" | "password">): BmcTarget {
   const { bmc } = machine.spec;
-  if (bmc === null)
-    throw new StepFailure("fail", `machine ${machine.id} has no BMC endpoint; give it spec.bmc_endpoint`);
+  if (bmc === null) throw missingEndpoint(machine, "bmc");
   const { certificateFingerprint } = machine.facts;
   const pinned = certificateFingerprint === null ? {} : { fingerprint256: certificateFingerprint };
   return {
@@ -70,23 +106,19 @@ export function bmcTargetOf(machine: Machine, credentials: Pick<BmcTarget, "user
   };
 }
 
-/**
- * The key that the machine must show is the one that its own installation proved, else the one that its owner gave; before
- * either, any.
- */
+/** Any key is taken only until one was seen, given or proved. */
 export function sshTargetOf(
   machine: Machine,
   { username, credentials }: { readonly username: string; readonly credentials: SshCredentials },
 ): SshTarget {
   const { ssh } = machine.spec;
-  if (ssh === null)
-    throw new StepFailure("fail", `machine ${machine.id} has no SSH endpoint; give it spec.ssh_endpoint`);
+  if (ssh === null) throw missingEndpoint(machine, "ssh");
   return {
     address: sshAddressOf(machine) ?? ssh.address,
     port: ssh.port,
     username,
     credentials,
-    hostKey: machine.facts.sshHostKey ?? ssh.hostKey,
+    hostKey: pinnedKeyOf(machine)?.key ?? null,
     jumpHosts: ssh.jumpHosts.map((jump) => ({ ...jump, username: jump.username ?? username })),
   };
 }

@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { systemClock } from "../kernel/clock.ts";
 import { AppError, type ErrorKind } from "../kernel/errors.ts";
 import { type BootDecision, decideBoot, type WorkflowSeen } from "../lifecycles/install/boot-decision.ts";
 import type { Architecture, BootMode, InstallState } from "../lifecycles/install/install.ts";
@@ -15,10 +14,12 @@ import { commitUnits } from "../store/transitions.ts";
 import { applyVerb } from "../store/verbs.ts";
 import { writeBootScript } from "./boot-script.ts";
 import type { Caller } from "./caller.ts";
-import type { ServiceDeps } from "./deps.ts";
+import { nowOf, type ServiceDeps } from "./deps.ts";
 import { findGroupByWord } from "./device-groups.ts";
-import { hashToken, heldByOthers, INSTALL_KIND } from "./install-reports.ts";
+import { heldByOthers } from "./install-holders.ts";
+import { INSTALL_KIND } from "./install-key.ts";
 import { HARDWARE_FACTS, type HardwareFact, insertInstall, lockInstall } from "./installs.ts";
+import { hashToken } from "./report-token.ts";
 
 /** What firmware says of the machine that it boots. */
 export interface BootRequest {
@@ -131,7 +132,7 @@ async function discover(
   const groupId = group?.id ?? null;
   // Empty is nothing said: a later boot may know it.
   const told = HARDWARE_FACTS.filter((name) => (hardware[name] ?? "") !== "").map((name) => [name, hardware[name]]);
-  const facts = { ...Object.fromEntries(told), lastSeenAt: (deps.clock ?? systemClock).now().toISOString() };
+  const facts = { ...Object.fromEntries(told), lastSeenAt: nowOf(deps).toISOString() };
   const id = await insertInstall(tx, deps, node, { mac, arch, bootMode, groupId, facts });
   if (group?.effectiveAutoProvision === true && (await isFresh(tx, id))) {
     const cause = {
@@ -168,7 +169,7 @@ async function noteBoot(
   });
   const facts = {
     ...Object.fromEntries(told.map((name) => [name, hardware[name] ?? null])),
-    lastSeenAt: (deps.clock ?? systemClock).now().toISOString(),
+    lastSeenAt: nowOf(deps).toISOString(),
   };
   await commitUnits(tx, deps.stores, [
     { kind: INSTALL_KIND, thing: install, facts, actor: node.name ?? "", address: node.address },
@@ -219,7 +220,7 @@ async function handOut(tx: Transaction, deps: ServiceDeps, node: Caller, install
     touchesBasis: true,
   });
   if (BEGINS_ANEW.has(install.state.name)) {
-    const now = (deps.clock ?? systemClock).now().toISOString();
+    const now = nowOf(deps).toISOString();
     await applyVerb(tx, deps.stores, {
       kind: INSTALL_KIND,
       id,

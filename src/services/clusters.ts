@@ -1,5 +1,12 @@
 import { AppError } from "../kernel/errors.ts";
-import { type ClusterRow, findUserOfCluster, insertCluster, listClusters, removeCluster } from "../store/clusters.ts";
+import {
+  type ClusterRow,
+  findUserOfCluster,
+  holdClusterAlone,
+  insertCluster,
+  listClusters,
+  removeCluster,
+} from "../store/clusters.ts";
 import { lockThings } from "../store/locks.ts";
 import type { Caller } from "./caller.ts";
 import { audit } from "./catalog-audit.ts";
@@ -57,8 +64,8 @@ export async function deleteCluster(deps: ServiceDeps, caller: Caller, text: str
   const name = checkName(text);
   await deps.db.transaction(async (tx) => {
     await lockThings(tx, [{ kind: KIND, id: name }]);
-    const [known] = await listClusters(tx, { names: [name] });
-    if (!known) {
+    // A run that is being started holds the cluster: only after it is there can we tell that nobody needs it.
+    if (!(await holdClusterAlone(tx, name))) {
       throw new AppError("not_found", `cluster ${name} does not exist`, {
         field: "name",
         next: "millwright cluster list",

@@ -1,4 +1,4 @@
-import type { Clock } from "../kernel/clock.ts";
+import { type Clock, systemClock } from "../kernel/clock.ts";
 import type { Database } from "../store/database.ts";
 import type { SecretStore } from "../store/secrets.ts";
 import type { ThingStores } from "../store/things.ts";
@@ -17,3 +17,5 @@ export interface ServiceDeps {
   /** Absent: the system's. */
   readonly clock?: Clock;
 }
+
+export const nowOf = ({ clock = systemClock }: Pick<ServiceDeps, "clock">): Date => clock.now();

@@ -1,4 +1,3 @@
-import { systemClock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
 import { parsePowerShelfId } from "../kernel/ids.ts";
 import { recordChange } from "../store/changes.ts";
@@ -14,7 +13,7 @@ import {
 import { lockThings } from "../store/locks.ts";
 import { storeOf } from "../store/things.ts";
 import type { Caller } from "./caller.ts";
-import type { ServiceDeps } from "./deps.ts";
+import { nowOf, type ServiceDeps } from "./deps.ts";
 import { doneBy } from "./initiator.ts";
 import { probeOf } from "./merged-health.ts";
 import { getPowerShelf, unknownShelf } from "./power-shelves.ts";
@@ -55,7 +54,7 @@ export async function insertPowerShelfHealthReport(
 ): Promise<void> {
   const key = { kind: KIND, id: parsePowerShelfId(powerShelfId, "power_shelf_id") };
   checkReport(report);
-  const now = (deps.clock ?? systemClock).now();
+  const now = nowOf(deps);
   await deps.db.transaction(async (tx) => {
     await lockThings(tx, [key]);
     const known = (await listHealthReports(tx, KIND, [key.id])).get(key.id) ?? [];

@@ -3,6 +3,7 @@ import { isPrintable } from "../kernel/printable.ts";
 import type { Transaction } from "../store/database.ts";
 import {
   findRunOfImage,
+  holdImageAlone,
   IMAGE_KINDS,
   type ImageRow,
   insertImage,
@@ -76,6 +77,10 @@ export async function deleteImage(deps: ServiceDeps, caller: Caller, text: strin
   const name = checkName(text);
   await deps.db.transaction(async (tx) => {
     await lockThings(tx, [{ kind: KIND, id: name }]);
+    // A run that is being started holds the image: only after it is there can we tell that nobody needs it.
+    if (!(await holdImageAlone(tx, name))) {
+      throw new AppError("not_found", `image ${name} does not exist`, { field: "name", next: "millwright image list" });
+    }
     const run = await findRunOfImage(tx, name);
     if (run !== undefined) {
       throw new AppError("failed_precondition", `run ${run} installs image ${name}, so it stays`, {
@@ -83,9 +88,7 @@ export async function deleteImage(deps: ServiceDeps, caller: Caller, text: strin
         next: `millwright run show ${run}`,
       });
     }
-    if (!(await removeImage(tx, name))) {
-      throw new AppError("not_found", `image ${name} does not exist`, { field: "name", next: "millwright image list" });
-    }
+    await removeImage(tx, name);
     await audit(tx, caller, { kind: KIND, id: name, type: "deleted", data: {} });
   });
 }

@@ -14,8 +14,8 @@ import { applyVerb } from "../store/verbs.ts";
 import type { Caller } from "./caller.ts";
 import type { ServiceDeps } from "./deps.ts";
 import { doneBy } from "./initiator.ts";
+import { INSTALL_KIND } from "./install-key.ts";
 import { insertInstall } from "./install-registration.ts";
-import { INSTALL_KIND } from "./install-reports.ts";
 import { MACHINE_KIND, machineKey } from "./machines.ts";
 
 const NEXT = { field: "replacement_id", next: "millwright node list" };

@@ -14,9 +14,10 @@ import { storeOf } from "../store/things.ts";
 import { commitUnits } from "../store/transitions.ts";
 import { applyVerb } from "../store/verbs.ts";
 import type { ServiceDeps } from "./deps.ts";
+import { INSTALL_KIND, installKey } from "./install-key.ts";
 import { insertInstall } from "./install-registration.ts";
-import { hashToken, INSTALL_KIND, installKey } from "./install-reports.ts";
 import { machineKey } from "./machines.ts";
+import { hashToken } from "./report-token.ts";
 
 type Deps = Pick<ServiceDeps, "db" | "stores">;
 

@@ -12,7 +12,7 @@ import type { Caller } from "./caller.ts";
 import type { ServiceDeps } from "./deps.ts";
 import { holdKnownGroup } from "./device-groups.ts";
 import { doneBy } from "./initiator.ts";
-import { INSTALL_KIND, installKey } from "./install-reports.ts";
+import { INSTALL_KIND, installKey } from "./install-key.ts";
 import { machineKey } from "./machines.ts";
 
 /** What is known of a node when it is put on record. */

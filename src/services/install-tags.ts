@@ -4,7 +4,7 @@ import { storeOf } from "../store/things.ts";
 import type { Caller } from "./caller.ts";
 import type { ServiceDeps } from "./deps.ts";
 import { doneBy } from "./initiator.ts";
-import { INSTALL_KIND } from "./install-reports.ts";
+import { INSTALL_KIND } from "./install-key.ts";
 import { lockInstall } from "./installs.ts";
 
 const MOST_TAGS = 100;

@@ -1,4 +1,3 @@
-import { systemClock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
 import { type JsonObject, rowsFrom } from "../kernel/lifecycle.ts";
 import {
@@ -17,14 +16,15 @@ import { storeOf } from "../store/things.ts";
 import { commitUnits } from "../store/transitions.ts";
 import { applyVerb } from "../store/verbs.ts";
 import type { Caller } from "./caller.ts";
-import type { ServiceDeps } from "./deps.ts";
+import { nowOf, type ServiceDeps } from "./deps.ts";
 import { holdKnownGroup } from "./device-groups.ts";
 import { doneBy } from "./initiator.ts";
+import { INSTALL_KIND, installKey } from "./install-key.ts";
 import { beginMigration, callOffMigration } from "./install-migration.ts";
 import type { HardwareFact } from "./install-registration.ts";
-import { INSTALL_KIND, installKey, wakeReplaced } from "./install-reports.ts";
 import { findWorkflow } from "./install-workflows.ts";
 import { machineKey } from "./machines.ts";
+import { wakeReplaced } from "./report-writing.ts";
 
 export { ARCHITECTURES, BOOT_MODES, INSTALL_STATES, type InstallState } from "../lifecycles/install/install.ts";
 export type { InstallRecord } from "../store/installs.ts";
@@ -188,7 +188,7 @@ async function applyStateChange(
     ...doneBy(caller),
     ...(comment !== "" && { message: comment }),
     data: {
-      now: (deps.clock ?? systemClock).now().toISOString(),
+      now: nowOf(deps).toISOString(),
       ...migration,
     },
     ...(force && { facts: { installAttempts: 0, lastInstallError: null, attemptFailed: false } }),

@@ -1,3 +1,4 @@
+import { isFingerprint } from "../capabilities/host-key.ts";
 import { AppError } from "../kernel/errors.ts";
 import { parseMac } from "../kernel/ids.ts";
 import { isPrintable } from "../kernel/printable.ts";
@@ -105,8 +106,8 @@ function checkBmc({ provider, bmcEndpoint, bmcProtocol, bmcTlsTrust }: SpecInput
 
 function checkHostKey(text: string, field: string): string | null {
   if (text === "") return null;
-  if (text.length <= MOST.hostKey && HOST_KEY.test(text)) return text;
-  throw refusal(field, "is not a host key as in known_hosts (like ssh-ed25519 AAAA…)");
+  if (text.length <= MOST.hostKey && (HOST_KEY.test(text) || isFingerprint(text))) return text;
+  throw refusal(field, "is neither a host key as in known_hosts (like ssh-ed25519 AAAA…) nor its SHA256: fingerprint");
 }
 
 export function checkLabels(

@@ -1,8 +1,8 @@
-import { systemClock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
 import { type MachineId, parseMachineId } from "../kernel/ids.ts";
 import { isPrintable } from "../kernel/printable.ts";
 import { holds } from "../lifecycles/machine/conditions.ts";
+import { ownClusterOf } from "../lifecycles/machine/machine.ts";
 import type { Transaction } from "../store/database.ts";
 import { loadInstalls } from "../store/installs.ts";
 import { lockThings } from "../store/locks.ts";
@@ -12,7 +12,7 @@ import { replaceIdentities } from "../store/machine-identities.ts";
 import { listMachines, type MachineRecord } from "../store/machines.ts";
 import { applyVerb } from "../store/verbs.ts";
 import type { Caller } from "./caller.ts";
-import type { ServiceDeps } from "./deps.ts";
+import { nowOf, type ServiceDeps } from "./deps.ts";
 import { doneBy } from "./initiator.ts";
 import { MACHINE_KIND, machineKey, unknownMachine } from "./machines.ts";
 
@@ -56,7 +56,7 @@ export async function exitMaintenance(
       observed: [{ type: "NeedsIntervention", status: false, reason: "Acknowledged", message: comment }],
       ...doneBy(caller),
       reason: comment,
-      now: (deps.clock ?? systemClock).now(),
+      now: nowOf(deps),
     });
   });
 }
@@ -118,14 +118,27 @@ async function moveMachine(
       name: verb,
       ...doneBy(caller),
       ...(comment !== "" && { message: comment }),
-      // Whoever says that it is fit has seen to what runs left behind.
-      ...(SAYS_FIT.has(verb) && { facts: { residue: [] } }),
+      ...(SAYS_FIT.has(verb) && {
+        facts: {
+          // Whoever says that it is fit has seen to what runs left behind.
+          residue: [],
+          ...(verb === "exit_maintenance" && whatMayBeCordoned(machine)),
+          // What comes back is not in the cluster that it went from, and may be another machine.
+          ...(verb === "return" && { locatorLit: true, joinedCluster: null, sshHostKey: null, sshHostKeySeen: null }),
+        },
+      }),
     }).catch((error: unknown) => {
       throw withNextCommand(error, id);
     });
   });
   return id;
 }
+
+/** A script of a run cordons with our mark and without our knowing: a run that was cut short may have left its node so. */
+const whatMayBeCordoned = (machine: MachineRecord) =>
+  machine.facts.cordoned === null && holds(machine.conditions, "InCustomerCluster")
+    ? { cordoned: { cluster: ownClusterOf(machine), node: "" } }
+    : {};
 
 /** The table knows which verbs there are, but no commands: those that help in this phase are explained. */
 const withNextCommand = (error: unknown, id: MachineId): unknown =>

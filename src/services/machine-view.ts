@@ -4,6 +4,7 @@ import { parseMachineId } from "../kernel/ids.ts";
 import { holds } from "../lifecycles/machine/conditions.ts";
 import { type Banner, bannersOf, effectiveState } from "../lifecycles/machine/effective-state.ts";
 import { type MachinePhase, sshAddressOf } from "../lifecycles/machine/machine.ts";
+import { type PinnedKey, pinnedKeyOf } from "../lifecycles/machine/sighting.ts";
 import type { Claim } from "../store/claims.ts";
 import type { Database } from "../store/database.ts";
 import { listMachines, MACHINE_FILTER_FIELDS, type MachineRecord } from "../store/machines.ts";
@@ -27,6 +28,8 @@ export interface MachineView {
   readonly claim: Claim | null;
   /** Where it is reached since a run gave it another address than its owner says; empty unless one did. */
   readonly sshMovedTo: string;
+  /** The host key that it must show, and who says so. */
+  readonly hostKey: PinnedKey | null;
 }
 
 function viewOf(machine: MachineRecord): MachineView {
@@ -43,6 +46,7 @@ function viewOf(machine: MachineRecord): MachineView {
     waitingFor: machine.outcome?.reason ?? machine.runWaitsFor ?? "",
     claim: machine.claim,
     sshMovedTo: movedTo(machine),
+    hostKey: pinnedKeyOf(machine),
   };
 }
 

@@ -3,6 +3,8 @@ import { isDeepStrictEqual } from "node:util";
 import { AppError } from "../kernel/errors.ts";
 import { type MachineId, parseMachineId } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/lifecycle.ts";
+import { parseEndpoint, SSH_PORT } from "../lifecycles/machine/endpoint.ts";
+import { sshAddressOf } from "../lifecycles/machine/machine.ts";
 import { recordChange } from "../store/changes.ts";
 import { list as listClaims } from "../store/claims.ts";
 import { create } from "../store/create.ts";
@@ -111,7 +113,7 @@ async function replace(
   if (changed.length === 0) return;
   await refuseNewEndpoints(tx, machine, changed);
   if (spec) await takeIdentities(tx, machine.id, spec);
-  const facts = outdatedBy(changed);
+  const facts = outdatedBy(machine, after, changed);
   if (Object.keys(facts).length > 0)
     await commitUnits(tx, deps.stores, [{ kind: MACHINE_KIND, thing: machine, facts, ...doneBy(caller) }]);
   const set = Object.fromEntries(Object.entries(after).filter(([column]) => changed.includes(column))) as JsonObject;
@@ -126,11 +128,25 @@ async function replace(
   });
 }
 
-/** What was learnt before the owner said otherwise: the key of the last installation, the certificate of the BMC of before. */
-const outdatedBy = (changed: readonly string[]): JsonObject => ({
-  ...(changed.includes("ssh_host_key") && { sshHostKey: null }),
+/**
+ * What was learnt before the owner said otherwise: keys that were seen or proved, the certificate of the BMC of before. What was
+ * seen first is only as good as the address at which it was; what an installation proved is the machine's own wherever it is.
+ */
+const outdatedBy = (machine: MachineRecord, after: SpecRow, changed: readonly string[]): JsonObject => ({
+  ...(changed.includes("ssh_endpoint") && isElsewhere(machine, after.ssh_endpoint) && { sshHostKeySeen: null }),
+  ...(changed.includes("ssh_host_key") && { sshHostKey: null, sshHostKeySeen: null }),
   ...((changed.includes("bmc_endpoint") || changed.includes("bmc_trust")) && { certificateFingerprint: null }),
 });
+
+/** Its owner may but say where a run has moved it to. */
+function isElsewhere({ spec, facts }: MachineRecord, endpoint: string | null): boolean {
+  if (endpoint === null || spec.ssh === null) return true;
+  const { address, port } = parseEndpoint(endpoint, "machine.spec.ssh_endpoint");
+  const ssh = { ...spec.ssh, address, port: port ?? SSH_PORT };
+  return (
+    ssh.port !== spec.ssh.port || sshAddressOf({ spec: { ...spec, ssh }, facts }) !== sshAddressOf({ spec, facts })
+  );
+}
 
 /** What its row says of it. */
 function rowOf({ labels, spec, given }: MachineRecord): SpecRow {

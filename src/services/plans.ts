@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { AppError } from "../kernel/errors.ts";
 import { type Plan, type PlanInput, parsePlanId, validatePlan } from "../runs/plan.ts";
 import { BUILT_IN_PLANS } from "../runs/plans/built-in.ts";
+import { allSteps } from "../runs/steps/index.ts";
 import type { Queryable, Transaction } from "../store/database.ts";
 import { lockThings } from "../store/locks.ts";
 import { findRunOfPlan, holdPlan, holdPlanAlone, insertPlan, listPlans, removePlan } from "../store/plans.ts";
@@ -71,7 +72,8 @@ export async function pagePlans(
 
 /** Keeps a plan under its id. The same plan again is harmless; another one under the same id is refused. */
 export async function createPlan(deps: ServiceDeps, caller: Caller, input: PlanInput): Promise<PlanRecord> {
-  const plan = validatePlan(input);
+  // By the kinds themselves: each has defaults of its own, and knows more of its payload than what it consists of.
+  const plan = validatePlan(input, allSteps);
   return deps.db.transaction(async (tx) => {
     await lockThings(tx, [{ kind: KIND, id: plan.planId }]);
     const known = await viewPlan(tx, plan.planId).catch(ifUnknown);

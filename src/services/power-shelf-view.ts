@@ -1,5 +1,4 @@
 import { POWER_STATES } from "../capabilities/power-control.ts";
-import { systemClock } from "../kernel/clock.ts";
 import { isStuck } from "../kernel/decide.ts";
 import type { Duration } from "../kernel/duration.ts";
 import { AppError } from "../kernel/errors.ts";
@@ -9,7 +8,7 @@ import { powerShelfLifecycle } from "../lifecycles/power-shelf/lifecycle.ts";
 import { type Claim, list as listClaims } from "../store/claims.ts";
 import { type HealthReportEntry, listHealthReports } from "../store/health-reports.ts";
 import { FAILING_TOLERATED, listPowerShelves, type PowerShelfRecord } from "../store/power-shelves.ts";
-import type { ServiceDeps } from "./deps.ts";
+import { nowOf, type ServiceDeps } from "./deps.ts";
 import { deviceReport, type HealthWord, healthWord, type MergedHealth, mergeHealth } from "./merged-health.ts";
 import { checkPageSize, cutPage, type Page, parsePageToken } from "./paging.ts";
 import { getPowerShelf } from "./power-shelves.ts";
@@ -63,7 +62,7 @@ export async function viewPowerShelves(
     listHealthReports(deps.db, KIND, ids),
   ]);
   const claimsOf = Map.groupBy(claims, ({ thing }) => thing.id);
-  const now = (deps.clock ?? systemClock).now();
+  const now = nowOf(deps);
   return shelves.map((shelf) => {
     const ofShelf = claimsOf.get(shelf.id) ?? [];
     const entries = [...deviceReport(shelf.facts, shelf.stateSince), ...(reports.get(shelf.id) ?? [])];

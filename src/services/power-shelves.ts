@@ -25,7 +25,7 @@ import { withdrawPending } from "../store/withdrawals.ts";
 import * as work from "../store/work.ts";
 import { parseBmcEndpoint } from "./bmc-endpoint.ts";
 import type { Caller } from "./caller.ts";
-import type { ServiceDeps } from "./deps.ts";
+import { nowOf, type ServiceDeps } from "./deps.ts";
 import { checkIdList } from "./id-list.ts";
 import { actorOf, describeInitiator, doneBy, parseReference } from "./initiator.ts";
 import { checkMetadata, type Metadata, versionText } from "./metadata.ts";
@@ -147,7 +147,7 @@ export async function deletePowerShelf(deps: ServiceDeps, caller: Caller, id: st
       id: shelfId,
       type: "deletion_requested",
       ...doneBy(caller),
-      set: { deleted_at: new Date() },
+      set: { deleted_at: nowOf(deps) },
     });
     if (!known) throw unknownShelf(id);
     // Deletion comes before maintenance: nobody will carry out what still waits.
@@ -323,7 +323,7 @@ export async function updatePowerShelfMetadata(
         description,
         labels,
         metadata_version: shelf.metadataVersion + 1,
-        metadata_changed_at: new Date(),
+        metadata_changed_at: nowOf(deps),
       },
     });
   });

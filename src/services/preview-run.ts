@@ -6,10 +6,18 @@ import { list as listClaims } from "../store/claims.ts";
 import type { Queryable } from "../store/database.ts";
 import { machineStore } from "../store/machines.ts";
 import { readStepDurations } from "../store/step-durations.ts";
+import { findDrainConflicts } from "./drain-conflict.ts";
 import { machineKey } from "./machines.ts";
 import { findPlan } from "./plans.ts";
-import { checkMachineId, chooseRun, findMomentConflicts, findNeeds, imagesIn } from "./run-checks.ts";
-import { findReferences, unknownReferences } from "./run-references.ts";
+import {
+  checkMachineId,
+  chooseRun,
+  findMissingEndpoints,
+  findMomentConflicts,
+  findNeeds,
+  imagesIn,
+} from "./run-checks.ts";
+import { findReferences, refuseReferences } from "./run-references.ts";
 import type { RunDeps, StartRun } from "./runs.ts";
 
 export interface PreviewedStep {
@@ -24,7 +32,7 @@ export interface RunPreview {
   readonly planId: string;
   readonly steps: readonly PreviewedStep[];
   readonly missingCapabilities: readonly string[];
-  /** Why StartRun would refuse, or the run wait. */
+  /** Why StartRun would refuse, or the run wait, or fail for what is known of the machine. */
   readonly conflicts: readonly string[];
   readonly reboots: number;
   /** Undefined unless it is known of every step. */
@@ -39,7 +47,7 @@ export interface RunPreview {
 export async function previewRun(deps: RunDeps, input: Omit<StartRun, "requestId">): Promise<RunPreview> {
   const { db } = deps;
   const machineId = checkMachineId(input.machineId);
-  const { machine, plan } = await chooseRun(
+  const chosen = await chooseRun(
     { ...input, machineId },
     {
       steps: deps.steps,
@@ -47,22 +55,33 @@ export async function previewRun(deps: RunDeps, input: Omit<StartRun, "requestId
       findMachine: async (id) => (await machineStore.load(db, [id])).things[0],
     },
   );
+  const { machine, plan } = chosen;
   const can: ReadonlySet<string> = deps.capabilitiesOf(machine.spec);
   const durationOf = await readStepDurations(db, { planId: plan.planId, provider: machine.spec.provider });
   const needs = await findNeeds(imagesIn(db), deps, plan);
   const steps = plan.steps.map((step) => ({
     step,
-    needs: needs.get(step) ?? [],
+    needs: needs.get(step)?.capabilities ?? [],
     reboots: deps.steps.get(step.kind)?.reboots ?? false,
     expectedDuration: durationOf(step),
   }));
-  const known = await findReferences(db, deps, [{ machine, plan }]);
-  const refusals = [...findMomentConflicts(machine), ...unknownReferences(known, deps, { machine, plan })];
+  const known = await findReferences(db, deps, [chosen]);
+  const refusals = [
+    ...findMomentConflicts(machine),
+    ...findMissingEndpoints(machine, needs),
+    ...refuseReferences(known, deps, chosen),
+  ];
   return {
     planId: plan.planId,
     steps,
-    missingCapabilities: [...new Set([...needs.values()].flat())].filter((need) => !can.has(need)),
-    conflicts: [...refusals.map(({ message }) => message), ...(await findHolders(db, machine))],
+    missingCapabilities: [...new Set([...needs.values()].flatMap(({ capabilities }) => capabilities))].filter(
+      (need) => !can.has(need),
+    ),
+    conflicts: [
+      ...refusals.map(({ message }) => message),
+      ...(await findHolders(db, machine)),
+      ...findDrainConflicts(machine, plan),
+    ],
     reboots: steps.filter(({ reboots }) => reboots).length,
     expectedDuration: sum(steps.map(({ expectedDuration }) => expectedDuration)),
     phaseOnSuccess: phaseOnSuccess(plan) ?? phaseBefore(machine),

@@ -11,11 +11,11 @@ import { machineStore } from "../store/machines.ts";
 import { getFrozenScripts, getLatestAttempt, listRuns } from "../store/runs.ts";
 import { storeOf } from "../store/things.ts";
 import type { Caller } from "./caller.ts";
-import type { ServiceDeps } from "./deps.ts";
+import { nowOf, type ServiceDeps } from "./deps.ts";
 import { doneBy } from "./initiator.ts";
-import { checkCapabilities, checkMoment, imagesIn } from "./run-checks.ts";
+import { checkMeans, checkMoment, heldImagesIn } from "./run-checks.ts";
 import { checkRunRequestId, createRun, findRepeated, fingerprintOf, newRunId } from "./run-creation.ts";
-import { checkReferences, findReferences } from "./run-references.ts";
+import { checkReferences, holdReferences } from "./run-references.ts";
 import { getRun, type RunDeps } from "./runs.ts";
 
 const KIND = "run";
@@ -54,10 +54,10 @@ export async function startNextAttempt(
     checkPhase(previous, action);
     const machine = await loadMachine(tx, machineId);
     checkMoment(machine);
-    const inherited = inheritFrom(previous.steps, action);
+    const inherited = inheritFrom(previous, action);
     const carried = new Set(inherited.steps.filter(({ carriedOver }) => carriedOver).map(({ name }) => name));
     const remaining = { ...previous.plan, steps: previous.plan.steps.filter(({ name }) => !carried.has(name)) };
-    await checkCapabilities(imagesIn(tx), deps, machine, remaining);
+    await checkMeans(heldImagesIn(tx), deps, machine, remaining);
     const scripts = await chooseScripts(tx, deps, { previous, machine, remaining, action, takeNewScripts });
     const { type, plan, params } = previous;
     const next = { of: previous, action, inherited };
@@ -151,7 +151,7 @@ async function chooseScripts(
   { previous, machine, remaining, action, takeNewScripts }: ScriptChoice,
 ): Promise<Readonly<Record<string, string>>> {
   const run = { machine, plan: remaining };
-  const now = checkStillThere(await findReferences(tx, deps, [run]), deps, run);
+  const now = checkStillThere(await holdReferences(tx, deps, [run]), deps, run);
   if (!ACTION_RULES[action].carriesProven) return now;
   const frozen = await getFrozenScripts(tx, previous.id);
   const changed = Object.keys(now).find((ref) => frozen[ref] !== undefined && frozen[ref] !== now[ref]);
@@ -203,7 +203,7 @@ export async function markRunManual(
       address,
       type: "marked_manual",
       reason: comment,
-      set: { manual_at: new Date(), manual_by: actor, manual_comment: comment },
+      set: { manual_at: nowOf(deps), manual_by: actor, manual_comment: comment },
       touchesBasis: false,
     });
   });

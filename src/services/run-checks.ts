@@ -1,14 +1,15 @@
 import type { Capability } from "../capabilities/provider.ts";
 import { AppError } from "../kernel/errors.ts";
 import { parseMachineId } from "../kernel/ids.ts";
-import type { Machine } from "../lifecycles/machine/machine.ts";
+import { type Machine, needsEndpoints } from "../lifecycles/machine/machine.ts";
+import { paramsOf } from "../runs/params.ts";
 import type { Plan, Step } from "../runs/plan.ts";
 import { resolvePlan } from "../runs/resolve-plan.ts";
 import { chooseRunType, type RunType } from "../runs/run-types.ts";
 import { capabilitiesFor } from "../runs/step.ts";
-import { IMAGE_NEEDS } from "../runs/targets.ts";
-import type { Queryable } from "../store/database.ts";
-import { type ImageKind, listImages } from "../store/images.ts";
+import { type Endpoint, hasNoEndpoint, IMAGE_NEEDS, provesWithoutSsh, REACHED_AT } from "../runs/targets.ts";
+import type { Queryable, Transaction } from "../store/database.ts";
+import { holdImages, type ImageRow, listImages } from "../store/images.ts";
 import type { RunDeps, StartRun } from "./runs.ts";
 
 /** What StartRun and PreviewRun find in the same order, so that a preview refuses exactly what a start would. */
@@ -32,11 +33,25 @@ function checkParams(params: Readonly<Record<string, string>>): void {
   }
 }
 
+/** One that nobody takes is a typing error, or meant for another plan: the run would do something else than was asked for. */
+function checkParamsTaken(plan: Plan, params: Readonly<Record<string, string>>): void {
+  const taken = paramsOf(plan);
+  const stray = Object.keys(params).find((name) => !taken.includes(name));
+  if (stray === undefined) return;
+  const theirs = taken.length === 0 ? "they take none" : `they take ${taken.join(", ")}`;
+  throw new AppError("invalid_argument", `params.${stray}: no step of plan ${plan.planId} takes it; ${theirs}`, {
+    field: `params.${stray}`,
+    next: `millwright plan show ${plan.planId}`,
+  });
+}
+
 export interface ChosenRun {
   readonly type: RunType | "";
   readonly machine: Machine;
   /** As it would be frozen into the run. */
   readonly plan: Plan;
+  /** As its author wrote it: which cluster is meant may be open. */
+  readonly written: Plan;
 }
 
 /** Where a run to be is looked up. Who starts one finds the plan, and the machine, under its lock. */
@@ -53,7 +68,9 @@ export async function chooseRun(input: Omit<StartRun, "requestId">, sources: Run
   const machine = await sources.findMachine(input.machineId);
   if (!machine)
     throw new AppError("not_found", `machine ${input.machineId} does not exist`, { next: "millwright machine list" });
-  return { type, machine, plan: resolvePlan(plan, { machine, params: input.params, steps: sources.steps }) };
+  checkParamsTaken(plan, input.params);
+  const resolved = resolvePlan(plan, { machine, params: input.params, steps: sources.steps });
+  return { type, machine, plan: resolved, written: plan };
 }
 
 /** Why the machine cannot have a run at this moment; what StartRun would answer is the first. */
@@ -73,45 +90,76 @@ export function checkMoment(machine: Machine): void {
   if (conflict) throw conflict;
 }
 
-/** Of the images that there are, by their names. */
-export type KindsOfImages = (names: readonly string[]) => Promise<ReadonlyMap<string, ImageKind>>;
+type ImageMeans = Pick<ImageRow, "kind" | "successProof">;
+/** How those images that there are get onto a machine and prove themselves, by their names. */
+export type MeansOfImages = (names: readonly string[]) => Promise<ReadonlyMap<string, ImageMeans>>;
 
 export const imagesIn =
-  (db: Queryable): KindsOfImages =>
+  (db: Queryable): MeansOfImages =>
   async (names) =>
-    new Map((await listImages(db, { names })).map(({ name, kind }) => [name, kind]));
+    new Map((await listImages(db, { names })).map((image) => [image.name, image]));
 
-/**
- * All without which each step is impossible, also for what the images that it names are installed with; a kind that the server
- * does not know counts as a capability that nobody has.
- */
+/** For runs that are about to be started: what is found stays as it is until they are on record. */
+export const heldImagesIn =
+  (tx: Transaction): MeansOfImages =>
+  async (names) =>
+    new Map((await holdImages(tx, names)).map((image) => [image.name, image]));
+
+/** All without which a step is impossible. */
+export interface StepNeeds {
+  /** Also for what the images that it names are installed with; a kind that the server does not know counts as one that nobody has. */
+  readonly capabilities: readonly (Capability | string)[];
+  readonly endpoints: readonly Endpoint[];
+}
+
 export async function findNeeds(
-  kindsOf: KindsOfImages,
+  meansOf: MeansOfImages,
   { steps }: Pick<RunDeps, "steps">,
   plan: Pick<Plan, "steps">,
-): Promise<ReadonlyMap<Step, readonly (Capability | string)[]>> {
+): Promise<ReadonlyMap<Step, StepNeeds>> {
   const imagesOf = ({ kind, payload }: Step) =>
     (steps.get(kind)?.refersTo(payload) ?? []).filter((reference) => reference.kind === "image").map(({ ref }) => ref);
   const names = plan.steps.flatMap(imagesOf);
-  const kinds = names.length === 0 ? new Map<string, ImageKind>() : await kindsOf(names);
+  const means = names.length === 0 ? new Map<string, ImageMeans>() : await meansOf(names);
   return new Map(
-    plan.steps.map((step) => {
+    plan.steps.map((step): readonly [Step, StepNeeds] => {
       const kind = steps.get(step.kind);
-      const forImages = imagesOf(step).map((ref) => IMAGE_NEEDS[kinds.get(ref) ?? "iso"]);
-      return [step, kind ? [...new Set([...forImages, ...capabilitiesFor(kind, step.payload)])] : [step.kind]];
+      if (!kind) return [step, { capabilities: [step.kind], endpoints: [] }];
+      const images = imagesOf(step).flatMap((ref) => means.get(ref) ?? []);
+      const forImages = imagesOf(step).map((ref) => IMAGE_NEEDS[means.get(ref)?.kind ?? "iso"]);
+      const capabilities = [...new Set([...forImages, ...capabilitiesFor(kind, step.payload)])];
+      return [step, { capabilities, endpoints: endpointsFor(capabilities, images) }];
     }),
   );
 }
 
-export async function checkCapabilities(
-  kindsOf: KindsOfImages,
-  deps: RunDeps,
-  machine: Machine,
-  plan: Plan,
-): Promise<void> {
+function endpointsFor(capabilities: readonly Capability[], images: readonly ImageMeans[]): Endpoint[] {
+  const goesWithoutSsh = images.some(({ kind, successProof: proof }) => provesWithoutSsh({ kind, proof }));
+  const reached = new Set(capabilities.map((capability) => REACHED_AT[capability]));
+  return (["bmc", "ssh"] as const).filter((one) => reached.has(one) && !(one === "ssh" && goesWithoutSsh));
+}
+
+/** Where the machine would have to be reached, and nobody has said where that is: a run would find out only in its middle. */
+export function findMissingEndpoints({ id, spec }: Machine, needs: ReadonlyMap<Step, StepNeeds>): AppError[] {
+  if (!needsEndpoints(spec)) return [];
+  return (["bmc", "ssh"] as const)
+    .filter((endpoint) => spec[endpoint] === null)
+    .flatMap((endpoint) => {
+      const step = [...needs].find(([, { endpoints }]) => endpoints.includes(endpoint))?.[0];
+      if (step === undefined) return [];
+      return new AppError("failed_precondition", `${hasNoEndpoint({ id }, endpoint)}, which step ${step.name} needs`, {
+        field: "machine_id",
+        next: `millwright machine update ${id} --${endpoint}-endpoint <host>`,
+      });
+    });
+}
+
+/** Its provider can do what each step needs, and it is on record where the machine is reached for it. */
+export async function checkMeans(meansOf: MeansOfImages, deps: RunDeps, machine: Machine, plan: Plan): Promise<void> {
   const can: ReadonlySet<string> = deps.capabilitiesOf(machine.spec);
-  for (const [step, needs] of await findNeeds(kindsOf, deps, plan)) {
-    const missing = needs.filter((capability) => !can.has(capability));
+  const needs = await findNeeds(meansOf, deps, plan);
+  for (const [step, { capabilities }] of needs) {
+    const missing = capabilities.filter((capability) => !can.has(capability));
     if (missing.length > 0) {
       throw new AppError(
         "unsupported",
@@ -119,4 +167,6 @@ export async function checkCapabilities(
       );
     }
   }
+  const [conflict] = findMissingEndpoints(machine, needs);
+  if (conflict) throw conflict;
 }

@@ -1,8 +1,11 @@
+import { AppError } from "../kernel/errors.ts";
 import { type Filter, matchesFilter, parseFilter } from "../kernel/filter.ts";
 import { jobStateOf } from "../runs/job-state.ts";
 import { JOB_STATES, RUN_ACTIONS, RUN_PHASES, type Run } from "../runs/run.ts";
+import { findRunType, RUN_TYPES } from "../runs/run-types.ts";
 import { filterSql } from "../store/filter-sql.ts";
 import type { JournalRow } from "../store/journal.ts";
+import { runBefore } from "../store/past-runs.ts";
 
 const FIELDS = {
   run_id: "text",
@@ -43,7 +46,21 @@ const VALUES: Readonly<Record<Field, (run: Run) => string>> = {
 
 export type RunFilter = Filter<Field>;
 
-export const parseRunFilter = (text: string): RunFilter => parseFilter(text, FIELDS);
+/** Types in any spelling that starts a run finds one; the empty one is that of runs that were started by their plan alone. */
+export const parseRunFilter = (text: string): RunFilter =>
+  parseFilter(text, FIELDS).map((term) => {
+    if (term.field !== "type") return term;
+    return term.operator === "in"
+      ? { ...term, values: term.values.map(runTypeOf) }
+      : { ...term, value: runTypeOf(term.value) };
+  });
+
+function runTypeOf(text: string): string {
+  const type = text === "" ? "" : findRunType(text);
+  if (type !== undefined) return type;
+  const why = `${JSON.stringify(text.slice(0, 80))} is not a run type; known: ${RUN_TYPES.join(", ")}`;
+  throw new AppError("invalid_argument", `filter: ${why}`, { field: "filter" });
+}
 
 /** As a condition over `t`, with its parameters from $1 on. */
 export function runCondition(filter: RunFilter): { readonly sql: string; readonly values: unknown[] } {
@@ -54,27 +71,25 @@ export function runCondition(filter: RunFilter): { readonly sql: string; readonl
 export const matchesRun = (filter: RunFilter, run: Run): boolean =>
   matchesFilter(filter, ({ field }) => VALUES[field](run));
 
-type Event = Pick<JournalRow, "type" | "from" | "to">;
-const PHASES: ReadonlySet<string | null> = new Set(RUN_PHASES);
-const isPhase = (state: string | null): state is Run["phase"] => PHASES.has(state);
+/** Of a run these change. */
+const CHANGING: ReadonlySet<Field> = new Set(["phase", "job_state"]);
 
-/** The run as it was before the event, in what a filter can see; undefined when there was none. */
-function before(event: Event, run: Run): Run | undefined {
-  if (event.type === "created") return undefined;
-  return {
-    ...run,
-    ...(isPhase(event.from) && { phase: event.from }),
-    ...(event.type === "cancel_requested" && { cancelRequestedAt: null }),
-    ...(event.type === "marked_manual" && { manual: null }),
-    ...(event.type === "continued" && { nextRunId: null }),
-  };
-}
+/** Whether any event of the run can be one that the filter admits, by what never changes of it. */
+export const mayConcern = (filter: RunFilter, run: Run): boolean =>
+  matchesRun(
+    filter.filter(({ field }) => !CHANGING.has(field)),
+    run,
+  );
 
 /**
  * Whether the event is one of a run that matches: before it, after it, or by now. So who watches what is RUNNING is told when a
  * run ceases to be; and nobody needs to remember what was sent, so that it holds across a reconnect too.
  */
-export function concerns(filter: RunFilter, event: Event, run: Run): boolean {
-  const after = isPhase(event.to) ? { ...run, phase: event.to } : run;
-  return [before(event, run), after, run].some((one) => one !== undefined && matchesRun(filter, one));
+export function concerns(
+  filter: RunFilter,
+  event: JournalRow,
+  { after, now }: { readonly after: Run; readonly now: Run },
+): boolean {
+  const before = event.type === "created" ? [] : [runBefore(after, event)];
+  return [...before, after, now].some((run) => matchesRun(filter, run));
 }

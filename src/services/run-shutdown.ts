@@ -5,7 +5,7 @@ import { lockThings } from "../store/locks.ts";
 import { listActiveIds } from "../store/runs.ts";
 import { storeOf } from "../store/things.ts";
 import * as work from "../store/work.ts";
-import type { ServiceDeps } from "./deps.ts";
+import { nowOf, type ServiceDeps } from "./deps.ts";
 
 const KIND = "run";
 const AT_ONCE = 500;
@@ -22,7 +22,7 @@ export async function cancelActiveRuns(deps: ServiceDeps): Promise<readonly stri
     await deps.db.transaction(async (tx) => {
       await lockThings(tx, keys);
       const ids = await listActiveIds(tx, { ids: keys.map(({ id }) => id), notCanceled: true });
-      const cancelRequestedAt = new Date();
+      const cancelRequestedAt = nowOf(deps);
       await recordChanges(
         tx,
         storeOf(deps.stores, KIND),

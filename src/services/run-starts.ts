@@ -13,16 +13,9 @@ import { storeOf } from "../store/things.ts";
 import type { Caller } from "./caller.ts";
 import { doneBy } from "./initiator.ts";
 import { findPlanForRun } from "./plans.ts";
-import {
-  type ChosenRun,
-  checkCapabilities,
-  checkMoment,
-  chooseRun,
-  imagesIn,
-  type KindsOfImages,
-} from "./run-checks.ts";
+import { type ChosenRun, checkMeans, checkMoment, chooseRun, heldImagesIn, type MeansOfImages } from "./run-checks.ts";
 import { newThing, sameRequest } from "./run-creation.ts";
-import { checkReferences, findReferences } from "./run-references.ts";
+import { checkReferences, holdReferences } from "./run-references.ts";
 import type { RunDeps, StartRun } from "./runs.ts";
 
 /** A start whose words were checked; what it needs of the database is not looked up yet. */
@@ -114,7 +107,7 @@ async function startRound(
       if (known) return results.set(start, sameRequest(known, start));
       const run = await chooseRun(start, sources);
       checkMoment(run.machine);
-      await checkCapabilities(sources.kindsOf, deps, run.machine, run.plan);
+      await checkMeans(sources.meansOf, deps, run.machine, run.plan);
       return chosen.set(start, run);
     });
   }
@@ -125,15 +118,15 @@ async function startRound(
 function sourcesOf(tx: Transaction, deps: RunDeps, machines: readonly Machine[]) {
   const byId = new Map<string, Machine>(machines.map((machine) => [machine.id, machine]));
   const plans = new Map<string, Promise<Plan>>();
-  const kinds = new Map<string, ReturnType<KindsOfImages>>();
-  const kindsOf: KindsOfImages = (names) => {
+  const means = new Map<string, ReturnType<MeansOfImages>>();
+  const meansOf: MeansOfImages = (names) => {
     const key = JSON.stringify(names);
-    const found = kinds.get(key) ?? imagesIn(tx)(names);
-    kinds.set(key, found);
+    const found = means.get(key) ?? heldImagesIn(tx)(names);
+    means.set(key, found);
     return found;
   };
   return {
-    kindsOf,
+    meansOf,
     steps: deps.steps,
     findMachine: async (id: string) => byId.get(id),
     findPlan(id: string) {
@@ -150,7 +143,7 @@ async function createChosen(
   chosen: ReadonlyMap<Start, ChosenRun>,
   results: Map<Start, string | AppError>,
 ): Promise<void> {
-  const references = await findReferences(tx, deps, [...chosen.values()]);
+  const references = await holdReferences(tx, deps, [...chosen.values()]);
   const created: Start[] = [];
   const scripts = new Map<Start, Record<string, string>>();
   for (const [start, run] of chosen) {

@@ -2,20 +2,22 @@ import type { Capability } from "../capabilities/provider.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { MachineSpec } from "../lifecycles/machine/machine.ts";
 import { isActive, type Run } from "../runs/run.ts";
+import { findRunType } from "../runs/run-types.ts";
 import { recordChange } from "../store/changes.ts";
 import { announce } from "../store/journal.ts";
 import { lockThings } from "../store/locks.ts";
+import { createPastRuns } from "../store/past-runs.ts";
 import { type LogRow, listLogs } from "../store/run-logs.ts";
 import { listRuns, listRunsWithKeys, type RunKey } from "../store/runs.ts";
 import { storeOf } from "../store/things.ts";
 import * as work from "../store/work.ts";
 import type { Caller } from "./caller.ts";
-import type { ServiceDeps } from "./deps.ts";
+import { nowOf, type ServiceDeps } from "./deps.ts";
 import { doneBy } from "./initiator.ts";
 import { checkPageSize, cutPage, type Page, parsePageToken } from "./paging.ts";
 import { checkMachineId } from "./run-checks.ts";
 import { checkRunRequestId, fingerprintOf, newRunId } from "./run-creation.ts";
-import { concerns, parseRunFilter, type RunFilter, runCondition } from "./run-filter.ts";
+import { concerns, mayConcern, parseRunFilter, type RunFilter, runCondition } from "./run-filter.ts";
 import type { ReferenceDeps } from "./run-references.ts";
 import { startWithOthers } from "./run-starts.ts";
 import type { EventSource } from "./watch.ts";
@@ -45,7 +47,9 @@ export async function startRun(deps: RunDeps, caller: Caller, input: StartRun): 
   const { requestId, type, planId, params } = input;
   checkRunRequestId(requestId);
   const machineId = checkMachineId(input.machineId);
-  const fingerprint = fingerprintOf([type, planId, Object.entries(params).sort()]);
+  // A type that there is not is refused later, in its turn: until then it is as it was written.
+  const asked = findRunType(type) ?? type;
+  const fingerprint = fingerprintOf([asked, planId, Object.entries(params).sort()]);
   const run = { machineId, requestId, type, planId, params, fingerprint, id: newRunId(), caller };
   return startWithOthers(deps, run);
 }
@@ -92,7 +96,7 @@ export async function cancelRun(deps: ServiceDeps, caller: Caller, id: string): 
       id,
       ...doneBy(caller),
       type: "cancel_requested",
-      set: { cancel_requested_at: new Date() },
+      set: { cancel_requested_at: nowOf(deps) },
     });
     await work.wake(tx, [{ kind: KIND, id }]);
     await announce(tx);
@@ -102,6 +106,7 @@ export async function cancelRun(deps: ServiceDeps, caller: Caller, id: string): 
 
 export interface RunEvent {
   readonly at: Date;
+  /** Right after the change, however late it is told. */
   readonly run: Run;
   readonly message: string;
   /** That of the snapshots at the beginning is where they were taken. */
@@ -119,6 +124,7 @@ export async function* watchRuns(
   signal: AbortSignal,
 ): AsyncGenerator<RunEvent> {
   const filter = parseRunFilter(query.filter);
+  const past = createPastRuns(deps.db);
   let needsSnapshots = query.cursor === "";
   const from = needsSnapshots ? ("now" as const) : { cursor: query.cursor };
   for await (const item of events.follow(from, { kinds: [KIND] }, signal)) {
@@ -128,9 +134,12 @@ export async function* watchRuns(
       needsSnapshots = false;
       continue;
     }
-    const [run] = await listRuns(deps.db, { ids: [item.row.id] });
-    if (run && concerns(filter, item.row, run))
-      yield { at: item.row.at, run, message: item.row.reason ?? item.row.type, cursor: item.row.cursor };
+    const { row } = item;
+    const [now] = await listRuns(deps.db, { ids: [row.id] });
+    if (!now || !mayConcern(filter, now)) continue;
+    const run = await past.after(now, row);
+    if (concerns(filter, row, { after: run, now }))
+      yield { at: row.at, run, message: row.reason ?? row.type, cursor: row.cursor };
   }
 }
 
@@ -146,7 +155,7 @@ async function* snapshots(deps: ServiceDeps, filter: RunFilter, cursor: string):
       limit: SNAPSHOT_PAGE,
       ...(before && { before }),
     });
-    for (const { run } of page) yield { at: new Date(), run, message: "snapshot", cursor };
+    for (const { run } of page) yield { at: nowOf(deps), run, message: "snapshot", cursor };
     before = page.length < SNAPSHOT_PAGE ? undefined : page.at(-1)?.key;
   } while (before !== undefined);
 }

@@ -1,11 +1,10 @@
-import { systemClock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
 import { isPrintable } from "../kernel/printable.ts";
 import * as journal from "../store/journal.ts";
 import { lockThings } from "../store/locks.ts";
 import * as store from "../store/tokens.ts";
 import type { Caller } from "./caller.ts";
-import type { ServiceDeps } from "./deps.ts";
+import { nowOf, type ServiceDeps } from "./deps.ts";
 import { actorOf, doneBy } from "./initiator.ts";
 import { checkPageSize, cutPage, type Page, parsePageToken } from "./paging.ts";
 import { isRole, ROLES, type Role } from "./roles.ts";
@@ -33,7 +32,7 @@ export async function createToken(
   const name = checkName(input.name);
   const roles = checkRoles(input.roles);
   const { expiresAt } = input;
-  const now = (deps.clock ?? systemClock).now();
+  const now = nowOf(deps);
   if (expiresAt !== null && expiresAt <= now) {
     throw new AppError("invalid_argument", `expires_at: ${expiresAt.toISOString()} is not in the future`, {
       field: "expires_at",
@@ -63,7 +62,7 @@ export async function pageTokens(
 /** Ends a token at once; asking again is harmless. */
 export async function revokeToken(deps: ServiceDeps, caller: Caller, id: string): Promise<void> {
   if (id === "") throw new AppError("invalid_argument", "id: is required", { field: "id" });
-  const now = (deps.clock ?? systemClock).now();
+  const now = nowOf(deps);
   await deps.db.transaction(async (tx) => {
     await lockThings(tx, [{ kind: TOKEN_KIND, id }]);
     const row = await store.revokeToken(tx, id, now);
@@ -80,10 +79,8 @@ export async function revokeToken(deps: ServiceDeps, caller: Caller, id: string)
 }
 
 /** Whether a token lets its bearer in. */
-export const verifyToken = (
-  { db, clock }: Pick<ServiceDeps, "db" | "clock">,
-  token: string,
-): Promise<store.TokenVerdict> => store.verifyToken(db, token, (clock ?? systemClock).now());
+export const verifyToken = (deps: Pick<ServiceDeps, "db" | "clock">, token: string): Promise<store.TokenVerdict> =>
+  store.verifyToken(deps.db, token, nowOf(deps));
 
 const entryOf = (caller: Caller, id: string) => ({
   kind: TOKEN_KIND,

@@ -1,13 +1,13 @@
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import { expectedPowerShelfStore } from "./expected-power-shelves.ts";
 import { installStore } from "./installs.ts";
-import { observeMachines } from "./machine-conditions.ts";
+import { observeMachine } from "./machine-conditions.ts";
 import { machineStore } from "./machines.ts";
 import { powerShelfStore } from "./power-shelves.ts";
 import { runStore } from "./runs.ts";
 import { collectThingStores, type ThingStore } from "./things.ts";
 
-const machines: ThingStore<Machine> = { ...machineStore, observe: observeMachines };
+const machines: ThingStore<Machine> = { ...machineStore, observe: observeMachine, observedColumns: ["conditions"] };
 
 /** Every kind of thing that has a lifecycle. A new kind is added here, and everything that treats all alike knows it. */
 export const allThings = collectThingStores([

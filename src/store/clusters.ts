@@ -43,11 +43,10 @@ export async function insertCluster(tx: Transaction, secrets: SecretStore, clust
   return true;
 }
 
-/** Returns whether there was one. */
-export async function removeCluster(tx: Transaction, secrets: SecretStore, name: string): Promise<boolean> {
-  const removed = await tx.execute(`delete from clusters where name = $1`, [name]);
+/** The caller holds it alone, and knows that nobody needs it. */
+export async function removeCluster(tx: Transaction, secrets: SecretStore, name: string): Promise<void> {
+  await tx.execute(`delete from clusters where name = $1`, [name]);
   await secrets.remove(tx, kubeconfigName(name));
-  return removed > 0;
 }
 
 /** For those who speak to the cluster; no answer to a caller carries it. */
@@ -73,13 +72,30 @@ export async function getKubeconfigs(
   );
 }
 
-/** Who still needs the cluster: a machine that is to join it, or an active run with a step that names it. */
+/**
+ * Of the named clusters those that there are, in the order of their names; they cannot be removed until the end of the transaction.
+ * Any number may hold them at once. What was removed a moment ago is not there any more.
+ */
+export const holdClusters = (tx: Transaction, names: readonly string[]): Promise<{ readonly name: string }[]> =>
+  tx.query({
+    hot: true,
+    text: "select name from clusters where name = any($1) order by name for key share",
+    values: [names],
+  });
+
+/** Waits for those who hold it; then nobody can until the end of the transaction. Returns whether there is one. */
+export const holdClusterAlone = async (tx: Transaction, name: string): Promise<boolean> =>
+  (await tx.query("select 1 from clusters where name = $1 for update", [name])).length > 0;
+
+/** Who still needs the cluster: a machine that is to join it or serves in it, or an active run with a step that names it. */
 export async function findUserOfCluster(
   tx: Transaction,
   name: string,
 ): Promise<{ readonly kind: string; readonly id: string } | undefined> {
   const [user] = await tx.query<{ kind: string; id: string }>(
-    `(select 'machine' as kind, id from machines where target_cluster = $1 and state <> 'RETIRED' order by id limit 1)
+    `(select 'machine' as kind, id from machines
+       where (target_cluster = $1 or (in_customer_cluster and facts ->> 'joinedCluster' = $1)) and state <> 'RETIRED'
+       order by id limit 1)
      union all
      (select 'run', id from runs where state in ('PENDING', 'RUNNING') and plan @> $2::jsonb order by id limit 1)`,
     [name, JSON.stringify({ steps: [{ payload: { cluster_ref: name } }] })],

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import { type Duration, minutes, seconds } from "../kernel/duration.ts";
 import { messageOf } from "../kernel/errors.ts";
@@ -82,6 +83,9 @@ const DEFAULTS = {
   idleInTransactionTimeout: seconds(10),
 } as const;
 
+/** A server that no longer answers does not close connections either. */
+const CLOSING_PATIENCE = seconds(2);
+
 /** Connects on first use: a server that is down is an "unavailable" for each call, not the end of the process. */
 export function openDatabase(config: DatabaseConfig, options: DatabaseOptions): Database {
   const settings = { ...DEFAULTS, ...options };
@@ -103,9 +107,13 @@ export function openDatabase(config: DatabaseConfig, options: DatabaseOptions): 
   });
   // Without these a dying database takes the process with it: the first hears idle connections, the second those in use.
   pool.on("error", (error) => log.warn({ error: messageOf(error) }, "an idle database connection broke"));
-  pool.on("connect", (client) =>
-    client.on("error", (error) => log.debug({ error: messageOf(error) }, "a database connection broke")),
-  );
+  const connections = new Set<Promise<void>>();
+  pool.on("connect", (client) => {
+    client.on("error", (error) => log.debug({ error: messageOf(error) }, "a database connection broke"));
+    const ended = new Promise<void>((resolve) => void client.once("end", resolve));
+    connections.add(ended);
+    void ended.then(() => connections.delete(ended));
+  });
 
   const listeners = new Set<Promise<void>>();
   const track = ({ listening, ended }: Listener) => {
@@ -120,6 +128,8 @@ export function openDatabase(config: DatabaseConfig, options: DatabaseOptions): 
     async close() {
       await Promise.all(listeners);
       await pool.end();
+      // The pool only asks its connections to end. Whoever stops the server next would break those that have not yet.
+      await Promise.race([Promise.all(connections), delay(CLOSING_PATIENCE, undefined, { ref: false })]);
     },
   };
 }
@@ -130,12 +140,13 @@ export function clientConfig(config: DatabaseConfig, applicationName: string): p
 }
 
 /**
+ * Times are written in UTC, which is the form that is read fastest, whatever the server's own setting is.
  * A transaction that hangs would stall every reader of the journal; PostgreSQL can end it by itself from 17 on.
  * And a statement whose client is gone must not go on, or wait for a lock, on nobody's behalf.
  */
 async function setUpSession(client: pg.ClientBase, transactionTimeout: Duration): Promise<void> {
   await client.query(
-    `SELECT set_config('client_connection_check_interval', '2s', false),
+    `SELECT set_config('client_connection_check_interval', '2s', false), set_config('TimeZone', 'UTC', false),
             CASE WHEN current_setting('server_version_num')::int >= 170000
                  THEN set_config('transaction_timeout', $1, false) END`,
     [String(transactionTimeout)],

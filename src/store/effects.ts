@@ -4,19 +4,17 @@ import type { Effect } from "../kernel/outcome.ts";
 import { create } from "./create.ts";
 import type { Transaction } from "./database.ts";
 import { nameOf, storeOf, type ThingKey, type ThingStores } from "./things.ts";
-import { commitUnits, keyOf, type Unit, type UnitResult } from "./transitions.ts";
+import { commitUnits, type UnitResult } from "./transitions.ts";
+import { keyOf, type Unit } from "./unit.ts";
 import * as work from "./work.ts";
 
 /** The effects of one unit, worked out against the things as they are under the lock. */
 export interface EffectPlan {
   readonly actor: string;
-  /** The thing whose outcome this is: named in the history of those that it changes. */
-  readonly causer: string;
   readonly creates: readonly Extract<Effect, { type: "create" }>[];
   readonly moves: readonly Unit[];
   readonly wakes: readonly ThingKey[];
   readonly logs: readonly Extract<Effect, { type: "log" }>[];
-  readonly observations: readonly Extract<Effect, { type: "move" | "observe" }>[];
 }
 
 export const lockedByEffects = (effects: readonly Effect[] = []): ThingKey[] =>
@@ -65,12 +63,10 @@ export async function planEffects(
       unit,
       {
         actor: unit.actor,
-        causer: `${unit.kind} ${unit.thing.id}`,
         creates: effects.filter((effect) => effect.type === "create"),
         moves: effects.filter(isChange).flatMap((effect) => planChange(stores, unit, effect, changed)),
         wakes: effects.filter((effect) => effect.type === "wake"),
         logs: effects.filter((effect) => effect.type === "log"),
-        observations: effects.filter(isChange),
       },
     ]),
   );
@@ -103,7 +99,6 @@ export async function applyEffects(tx: Transaction, stores: ThingStores, plans: 
   );
   const moves = plans.flatMap((plan) => plan.moves);
   await moveAll(tx, stores, moves);
-  await observeAll(tx, stores, plans);
   await work.wake(tx, [
     ...moves.filter((change) => mayReact(stores, change)).map(keyOf),
     ...plans.flatMap((plan) => plan.wakes),
@@ -121,16 +116,6 @@ async function appendLogs(tx: Transaction, stores: ThingStores, logs: readonly L
   }
 }
 type LogEffect = Extract<Effect, { type: "log" }>;
-
-/** Each thing was seen by one unit only, since units that touch the same are written one after the other. */
-async function observeAll(tx: Transaction, stores: ThingStores, plans: readonly EffectPlan[]): Promise<void> {
-  const seen = plans.flatMap(({ causer, observations }) =>
-    observations.flatMap(({ kind, id, observed = [] }) =>
-      observed.length > 0 ? [{ kind, id, observed, actor: causer }] : [],
-    ),
-  );
-  for (const [kind, ofKind] of Map.groupBy(seen, (one) => one.kind)) await storeOf(stores, kind).observe?.(tx, ofKind);
-}
 
 /** Whether looking at the thing could lead to anything. */
 function mayReact(stores: ThingStores, { kind, move }: Unit): boolean {
@@ -164,12 +149,13 @@ function planChange(stores: ThingStores, unit: Unit, effect: ChangeEffect, seen:
     const why = thing ? `cannot be read (${thing.unreadable})` : "does not exist";
     throw new Error(`${effect.kind} ${effect.id} ${why}, so ${what} cannot move it`);
   }
-  const facts = effect.facts ?? {};
-  const change = { thing, kind: effect.kind, facts, actor: `${unit.kind} ${unit.thing.id}` };
-  if (effect.type === "observe") return [change];
+  const { facts = {}, observed: seenNow = [] } = effect;
+  const observed = seenNow.length > 0 ? store.observe?.(thing, seenNow) : undefined;
+  const seenOnly = { thing, kind: effect.kind, actor: `${unit.kind} ${unit.thing.id}`, ...(observed && { observed }) };
+  if (effect.type === "observe") return observed || Object.keys(facts).length > 0 ? [{ ...seenOnly, facts }] : [];
   const { cause, message, data } = effect;
   const move = follow(store.lifecycle, thing, { owner: "other", name: cause, message, data });
-  if (move) return [{ ...change, move }];
-  if (ifPossible) return [];
+  if (move) return [{ ...seenOnly, facts, move }];
+  if (ifPossible) return observed ? [seenOnly] : [];
   throw new Error(`${effect.kind} ${effect.id} is ${thing.state.name}, where ${cause} leads nowhere`);
 }

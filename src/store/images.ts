@@ -43,10 +43,28 @@ export async function insertImage(
   return inserted > 0;
 }
 
-/** Returns whether there was one. */
-export async function removeImage(tx: Transaction, name: string): Promise<boolean> {
-  return (await tx.execute(`delete from images where name = $1`, [name])) > 0;
+/** The caller holds it alone, and knows that nobody needs it. */
+export async function removeImage(tx: Transaction, name: string): Promise<void> {
+  await tx.execute(`delete from images where name = $1`, [name]);
 }
+
+/**
+ * Of the named images those that there are, in the order of their names; they cannot be removed until the end of the transaction.
+ * Any number may hold them at once. What was removed a moment ago is not there any more.
+ */
+export const holdImages = (
+  tx: Transaction,
+  names: readonly string[],
+): Promise<Pick<ImageRow, "name" | "kind" | "successProof">[]> =>
+  tx.query({
+    hot: true,
+    text: `select name, kind, success_proof as "successProof" from images where name = any($1) order by name for key share`,
+    values: [names],
+  });
+
+/** Waits for those who hold it; then nobody can until the end of the transaction. Returns whether there is one. */
+export const holdImageAlone = async (tx: Transaction, name: string): Promise<boolean> =>
+  (await tx.query("select 1 from images where name = $1 for update", [name])).length > 0;
 
 /** An active run with a step that installs the image. */
 export async function findRunOfImage(tx: Transaction, name: string): Promise<string | undefined> {

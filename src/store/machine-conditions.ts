@@ -1,13 +1,14 @@
 import { z } from "zod";
-import { CONDITION_TYPES, type ObservedCondition, observe } from "../lifecycles/machine/conditions.ts";
+import type { JsonObject } from "../kernel/lifecycle.ts";
+import { CONDITION_TYPES, type DatedObservation, observe } from "../lifecycles/machine/conditions.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
-import { type Change, recordChanges } from "./changes.ts";
+import { recordChange } from "./changes.ts";
 import type { Transaction } from "./database.ts";
 import { conditionsJson, machineStore } from "./machines.ts";
-import type { ThingObservation, ThingStore } from "./things.ts";
+import type { Observed, ThingStore } from "./things.ts";
 
 export interface Observation {
-  readonly observed: readonly ObservedCondition[];
+  readonly observed: readonly DatedObservation[];
   readonly actor: string;
   readonly address?: string | null;
   readonly reason?: string | null;
@@ -22,35 +23,38 @@ export interface Observation {
 export async function recordConditions(
   tx: Transaction,
   machine: Pick<Machine, "id" | "conditions">,
-  observation: Observation,
+  { observed, now, ...by }: Observation,
 ): Promise<void> {
-  await recordChanges(tx, machineStore as unknown as ThingStore, changesOf(machine, observation));
+  const change = newIn(machine, observed, now);
+  if (change) await recordChange(tx, machineStore as unknown as ThingStore, { id: machine.id, ...by, ...change });
 }
 
-/** None when nothing differs. */
-function changesOf(
-  machine: Pick<Machine, "id" | "conditions">,
-  { observed, now, ...by }: Observation,
-): readonly Change[] {
+/** Undefined when nothing differs. */
+function newIn(
+  machine: Pick<Machine, "conditions">,
+  observed: readonly DatedObservation[],
+  now: Date,
+): Observed | undefined {
   const conditions = observe(machine.conditions, observed, now);
-  if (conditions === machine.conditions) return [];
+  if (conditions === machine.conditions) return undefined;
   const changed = conditionsJson(conditions.filter((condition) => !machine.conditions.includes(condition)));
-  const set = { conditions: conditionsJson(conditions) };
-  return [{ id: machine.id, type: "conditions_changed", ...by, data: { conditions: changed }, set }];
+  return {
+    type: "conditions_changed",
+    data: { conditions: changed },
+    set: { conditions: conditionsJson(conditions) },
+  };
 }
 
 const observedSchema = z.array(
-  z.object({ type: z.enum(CONDITION_TYPES), status: z.boolean(), reason: z.string(), message: z.string() }),
+  z.object({
+    type: z.enum(CONDITION_TYPES),
+    status: z.boolean(),
+    reason: z.string(),
+    message: z.string(),
+    at: z.coerce.date().optional(),
+  }),
 );
 
-/** What runs or other things saw of machines, each of them once; the caller holds their locks. */
-export async function observeMachines(tx: Transaction, observations: readonly ThingObservation[]): Promise<void> {
-  const ids = observations.map(({ id }) => id);
-  const machines = new Map((await machineStore.load(tx, ids)).things.map((machine) => [machine.id as string, machine]));
-  const now = new Date();
-  const changes = observations.flatMap(({ id, observed, actor }) => {
-    const machine = machines.get(id);
-    return machine ? changesOf(machine, { observed: observedSchema.parse(observed), actor, now }) : [];
-  });
-  await recordChanges(tx, machineStore as unknown as ThingStore, changes);
-}
+/** What runs or other things saw of a machine; as it is under its lock. */
+export const observeMachine = (machine: Machine, observed: readonly JsonObject[]): Observed | undefined =>
+  newIn(machine, observedSchema.parse(observed), new Date()); // runs tell when they saw it, by the clock that all replicas share

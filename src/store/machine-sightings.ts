@@ -9,7 +9,8 @@ import type { Transaction } from "./database.ts";
 import { lockThings } from "./locks.ts";
 import { conditionsJson, machineStore } from "./machines.ts";
 import type { ThingStore, ThingStores } from "./things.ts";
-import { commitUnits, type Unit } from "./transitions.ts";
+import { commitUnits } from "./transitions.ts";
+import type { Unit } from "./unit.ts";
 import * as work from "./work.ts";
 
 const KIND = machineLifecycle.kind;

@@ -1,4 +1,3 @@
-import { z } from "zod";
 import { POWER_STATES } from "../capabilities/power-control.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { Filter, FilterFields } from "../kernel/filter.ts";
@@ -20,6 +19,7 @@ import type { Claim } from "./claims.ts";
 import type { Queryable } from "./database.ts";
 import { type FilterColumns, filterSql } from "./filter-sql.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "./state-columns.ts";
+import { isFlag, isText, isTime, listOf, mapOf, oneOf, orNull, REQUIRED, readerOf, shapeOf } from "./stored-json.ts";
 import { parseRows, type ThingStore } from "./things.ts";
 
 /** A machine with what only people need. */
@@ -51,39 +51,57 @@ export type GivenJumpHost = {
   readonly username: string | null;
 };
 
-const factsSchema = z.object({
-  serial: z.string().nullable().default(null),
-  systemUuid: z.string().nullable().default(null),
-  macs: z.array(z.string()).nullable().default(null),
-  firmware: z.record(z.string(), z.string()).nullable().default(null),
-  vendor: z.string().nullable().default(null),
-  model: z.string().nullable().default(null),
-  bmcFirmware: z.string().nullable().default(null),
-  certificateFingerprint: z.string().nullable().default(null),
-  sshHostKey: z.string().nullable().default(null),
-  sshMoved: z.object({ from: z.string(), to: z.string() }).nullable().default(null),
-  powerState: z.enum(POWER_STATES).nullable().default(null),
-  bootId: z.string().nullable().default(null),
-  observedAt: z.string().nullable().default(null),
-  cordoned: z.object({ cluster: z.string(), node: z.string() }).nullable().default(null),
-  residue: z.array(z.string()).default([]),
+const text = [orNull(isText), null] as const;
+const parseFacts = readerOf<MachineFacts>({
+  serial: text,
+  systemUuid: text,
+  macs: [orNull(listOf(isText)), null],
+  firmware: [orNull(mapOf(isText)), null],
+  vendor: text,
+  model: text,
+  bmcFirmware: text,
+  certificateFingerprint: text,
+  sshHostKey: text,
+  sshHostKeySeen: text,
+  sshMoved: [orNull(shapeOf({ from: isText, to: isText })), null],
+  powerState: [orNull(oneOf(POWER_STATES)), null],
+  bootId: text,
+  observedAt: text,
+  cordoned: [orNull(shapeOf({ cluster: isText, node: isText })), null],
+  joinedCluster: text,
+  locatorLit: [isFlag, false],
+  residue: [listOf(isText), []],
 });
 
-const conditionsSchema = z.array(
-  z
-    .object({
-      type: z.enum(CONDITION_TYPES),
-      status: z.boolean(),
-      reason: z.string(),
-      message: z.string(),
-      last_transition: z.coerce.date(),
-    })
-    .transform(({ last_transition, ...rest }): Condition => ({ ...rest, lastTransition: last_transition })),
+interface StoredCondition extends Omit<Condition, "lastTransition"> {
+  readonly last_transition: string;
+}
+const areConditions = listOf(
+  shapeOf<StoredCondition>({
+    type: oneOf(CONDITION_TYPES),
+    status: isFlag,
+    reason: isText,
+    message: isText,
+    last_transition: isTime,
+  }),
 );
 
-const jumpHostsSchema = z.array(
-  z.object({ endpoint: z.string(), host_key: z.string(), username: z.string().nullable().default(null) }),
-);
+function parseConditions(stored: unknown): Condition[] {
+  if (!areConditions(stored)) throw new TypeError(`no conditions: ${JSON.stringify(stored)}`);
+  return stored.map(({ type, status, reason, message, last_transition }) => ({
+    type,
+    status,
+    reason,
+    message,
+    lastTransition: new Date(last_transition),
+  }));
+}
+
+const parseJumpHost = readerOf<GivenJumpHost>({
+  endpoint: [isText, REQUIRED],
+  host_key: [isText, REQUIRED],
+  username: [orNull(isText), null],
+});
 
 /** As the column holds them. */
 export const conditionsJson = (conditions: Conditions) =>
@@ -172,9 +190,9 @@ function parseMachine(row: MachineRow): Machine {
     ...parseStateColumns(row),
     id: parseMachineId(row.id, "id"),
     labels: row.labels,
-    spec: specOf(row, jumpHostsSchema.parse(row.jump_hosts)),
-    facts: factsSchema.parse(row.facts) satisfies MachineFacts,
-    conditions: conditionsSchema.parse(row.conditions),
+    spec: specOf(row, row.jump_hosts.map(parseJumpHost)),
+    facts: parseFacts(row.facts),
+    conditions: parseConditions(row.conditions),
     activeRunId: row.active_run_id,
   };
 }
@@ -310,7 +328,7 @@ function parseReadable(row: RecordRow): MachineRecord {
     given: {
       ssh: row.ssh_endpoint ?? "",
       sshHostKey: row.ssh_host_key,
-      jumpHosts: jumpHostsSchema.parse(row.jump_hosts),
+      jumpHosts: row.jump_hosts.map(parseJumpHost),
       bmc: row.bmc_endpoint ?? "",
       bmcProtocol: row.bmc_protocol,
       bmcTrust: row.bmc_trust,

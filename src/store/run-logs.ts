@@ -11,6 +11,8 @@ const CAPPED = "[the log of this run is full; what follows was not kept]\n";
 interface LogEnd {
   readonly seq: number;
   readonly bytes: number;
+  /** It ends within a line. */
+  readonly open: boolean;
 }
 
 interface NewLine {
@@ -27,7 +29,9 @@ export async function appendLogs(tx: Transaction, logs: readonly ThingLog[]): Pr
     tx,
     logs.map(({ id }) => id),
   );
-  const added = logs.flatMap(({ id, lines }) => linesAfter(id, ends.get(id) ?? { seq: 0, bytes: 0 }, lines));
+  const added = logs.flatMap(({ id, lines }) =>
+    linesAfter(id, ends.get(id) ?? { seq: 0, bytes: 0, open: false }, lines),
+  );
   if (added.length === 0) return;
   await tx.query({
     hot: true,
@@ -50,26 +54,34 @@ export async function appendLogs(tx: Transaction, logs: readonly ThingLog[]): Pr
 async function readEnds(tx: Transaction, runIds: readonly string[]): Promise<ReadonlyMap<string, LogEnd>> {
   const rows = await tx.query<LogEnd & { id: string }>({
     hot: true,
-    text: `select i.id, l.seq, l.bytes_so_far as bytes from unnest($1::text[]) as i(id)
-            cross join lateral (select seq, bytes_so_far from run_logs where run_id = i.id order by seq desc limit 1) as l`,
+    text: `select i.id, l.seq, l.bytes_so_far as bytes, substring(l.data from length(l.data)) <> '\\x0a' as open
+             from unnest($1::text[]) as i(id)
+            cross join lateral (select seq, bytes_so_far, data from run_logs where run_id = i.id order by seq desc limit 1) as l`,
     values: [runIds],
   });
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-function linesAfter(runId: string, { seq, bytes }: LogEnd, lines: readonly LogLine[]): NewLine[] {
+function linesAfter(runId: string, end: LogEnd, lines: readonly LogLine[]): NewLine[] {
   const added: NewLine[] = [];
-  let size = bytes;
+  let { bytes: size, open } = end;
   for (const line of lines) {
     if (size > MOST_LOG_BYTES) break;
-    const text = storableText(line.text);
-    const isFull = size + Buffer.byteLength(text) > MOST_LOG_BYTES;
-    const data = Buffer.from(isFull ? CAPPED : text, "utf8");
+    const whole = bytesOf(line.text, open);
+    const isFull = size + whole.length > MOST_LOG_BYTES;
+    const data = isFull ? bytesOf(CAPPED, open) : whole;
     size = isFull ? MOST_LOG_BYTES + 1 : size + data.length;
-    added.push({ runId, seq: seq + added.length + 1, line, data, bytesSoFar: size });
+    open = data.at(-1) !== NEW_LINE;
+    added.push({ runId, seq: end.seq + added.length + 1, line, data, bytesSoFar: size });
   }
   return added;
 }
+
+const NEW_LINE = 10;
+
+/** What a script wrote is kept as it is; a line of our own does not go on with what it left unfinished. */
+const bytesOf = (text: LogLine["text"], open: boolean): Buffer =>
+  typeof text === "string" ? Buffer.from(`${open ? "\n" : ""}${storableText(text)}`, "utf8") : Buffer.from(text);
 
 export interface LogRow {
   readonly seq: number;

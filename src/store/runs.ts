@@ -1,77 +1,12 @@
 import { z } from "zod";
-import type { JsonObject } from "../kernel/lifecycle.ts";
-import { type RunFacts, type RunThing, runLifecycle } from "../runs/lifecycle.ts";
-import type { Plan } from "../runs/plan.ts";
-import { isActive, RUN_ACTIONS, RUN_ERROR_CODES, RUN_PHASES, type Run, STEP_STATES } from "../runs/run.ts";
+import { type RunThing, runLifecycle } from "../runs/lifecycle.ts";
+import { isActive, RUN_ACTIONS, RUN_PHASES, type Run } from "../runs/run.ts";
 import type { Queryable } from "./database.ts";
 import { machineStore } from "./machines.ts";
+import { parseRunFacts, parseRunPlan } from "./run-facts.ts";
 import { appendLogs } from "./run-logs.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "./state-columns.ts";
 import type { Loaded, ThingStore } from "./things.ts";
-
-const date = z.coerce.date().nullable().default(null);
-/** What a column of JSON holds is JSON; that it is an object is all there is to check, and runs are loaded at every look. */
-const jsonObject = z.custom<JsonObject>(
-  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
-);
-const evidence = jsonObject.nullable();
-const stepFields = z.object({
-  name: z.string(),
-  kind: z.string(),
-  state: z.enum(STEP_STATES),
-  retryCount: z.number(),
-  startedAt: date,
-  finishedAt: date,
-  message: z.string(),
-  carriedOver: z.boolean(),
-  nextAttemptAt: date,
-  attemptStartedAt: date,
-  actingBy: z.string().nullable().default(null),
-  actingAt: date,
-  actedAt: date,
-  evidence,
-  toTakeBack: evidence.optional(),
-  resumed: z.boolean().default(false),
-  needsPerson: z.boolean().default(false),
-});
-/** Runs that an older server began do not say what is to be taken back: there it is whatever is being done. */
-const stepSchema = stepFields.transform((step) => {
-  const isBeingDone = step.state === "RUNNING" && step.actingAt !== null;
-  return {
-    ...step,
-    toTakeBack: step.toTakeBack ?? (step.toTakeBack === undefined && isBeingDone ? step.evidence : null),
-  };
-});
-const factsSchema = z.object({
-  scripts: z.record(z.string(), z.string()).default({}),
-  steps: z.array(stepSchema).default([]),
-  startedAt: date,
-  finishedAt: date,
-  error: z
-    .object({
-      code: z.enum(RUN_ERROR_CODES),
-      message: z.string(),
-      retryable: z.boolean(),
-      details: z.record(z.string(), z.string()),
-    })
-    .nullable()
-    .default(null),
-  residue: z.array(z.string()).default([]),
-  takeBackFirst: z.object({ step: z.string(), evidence: jsonObject }).nullable().default(null),
-});
-const planSchema = z.object({
-  planId: z.string(),
-  displayName: z.string(),
-  steps: z.array(
-    z.object({
-      name: z.string(),
-      kind: z.string(),
-      timeoutSeconds: z.number(),
-      maxRetries: z.number(),
-      payload: jsonObject,
-    }),
-  ),
-});
 
 interface RunRow extends StateColumns {
   facts: unknown;
@@ -97,9 +32,6 @@ interface RunRow extends StateColumns {
 const COLUMNS = `${STATE_COLUMNS}, t.machine_id, t.request_id, t.fingerprint, t.type, t.plan, t.params, t.job_id, t.attempt,
   t.previous_run_id, t.next_run_id, t.action, t.manual_at, t.manual_by, t.manual_comment, t.initiator, t.created_at, t.cancel_requested_at`;
 
-const parseFacts = (facts: unknown): RunFacts => factsSchema.parse(facts);
-const parsePlan = (plan: unknown): Plan => planSchema.parse(plan) as Plan;
-
 /** Runs with their machines, in two queries however many there are. */
 async function load(db: Queryable, ids: readonly string[]): Promise<Loaded<RunThing>> {
   const text = `select ${COLUMNS} from runs t where t.id = any($1)`;
@@ -116,17 +48,25 @@ async function load(db: Queryable, ids: readonly string[]): Promise<Loaded<RunTh
         ...parseStateColumns(row),
         id: row.id,
         machine,
-        plan: parsePlan(row.plan),
+        plan: parseRunPlan(row.plan),
         params: row.params,
         action: actionSchema.parse(row.action),
         cancelRequestedAt: row.cancel_requested_at,
-        facts: parseFacts(row.facts),
+        facts: parseRunFacts(row.facts),
       });
     } catch (error) {
       unreadable.push({ id: row.id, error: error instanceof Error ? error.message : String(error) });
     }
   }
   return { things, unreadable };
+}
+
+/** Whoever looks at a run that is to be canceled since looks in vain: nothing of it is written any more. */
+async function overtaken(db: Queryable, runs: readonly RunThing[]): Promise<readonly string[]> {
+  const ids = runs.filter(({ cancelRequestedAt }) => cancelRequestedAt === null).map(({ id }) => id);
+  if (ids.length === 0) return [];
+  const text = "select id from runs where id = any($1) and cancel_requested_at is not null";
+  return (await db.query<{ id: string }>({ hot: true, text, values: [ids] })).map(({ id }) => id);
 }
 
 export const runStore: ThingStore<RunThing> = {
@@ -136,20 +76,21 @@ export const runStore: ThingStore<RunThing> = {
   claimTarget: (run) => ({ kind: "machine", id: run.machine.id }),
   appendLogs,
   load,
+  overtaken,
 };
 
 const phaseSchema = z.enum(RUN_PHASES);
 const actionSchema = z.enum(RUN_ACTIONS);
 
 function parseRun(row: RunRow): Run {
-  const { scripts: _, takeBackFirst: __, ...facts } = parseFacts(row.facts);
+  const { scripts: _, ...facts } = parseRunFacts(row.facts);
   const phase = phaseSchema.parse(row.state);
   return {
     id: row.id,
     machineId: row.machine_id,
     requestId: row.request_id,
     type: row.type,
-    plan: parsePlan(row.plan),
+    plan: parseRunPlan(row.plan),
     params: row.params,
     phase,
     ...facts,
@@ -233,7 +174,7 @@ export async function findByRequests(
 /** The digests of its scripts as they were frozen into the run. */
 export async function getFrozenScripts(db: Queryable, id: string): Promise<Readonly<Record<string, string>>> {
   const [row] = await db.query<{ facts: unknown }>("select facts from runs where id = $1", [id]);
-  return row === undefined ? {} : parseFacts(row.facts).scripts;
+  return row === undefined ? {} : parseRunFacts(row.facts).scripts;
 }
 
 /** The attempt that speaks for the job. */

@@ -34,7 +34,7 @@ export async function readStepDurations(
             cross join lateral jsonb_array_elements(r.facts -> 'steps') as v(visit)
             join lateral jsonb_array_elements(r.plan -> 'steps') as p(step) on p.step ->> 'name' = v.visit ->> 'name'
       where m.provider = $2 and jsonb_typeof(r.facts -> 'steps') = 'array'
-        and r.action <> 'adopt' and v.visit ->> 'state' = 'SUCCEEDED' and v.visit ->> 'carriedOver' = 'false'
+        and r.action <> 'adopt' and v.visit ->> 'state' = 'SUCCEEDED' and coalesce(v.visit ->> 'carriedOver', 'false') = 'false'
         and coalesce(v.visit ->> 'resumed', 'false') = 'false' -- who found it done did not see how long it took
       group by 1, 2`,
     [planId, provider],

@@ -24,11 +24,11 @@ export interface Loaded<T> {
   readonly unreadable: readonly { readonly id: string; readonly error: string }[];
 }
 
-/** What `actor` saw of a thing. */
-export interface ThingObservation {
-  readonly id: string;
-  readonly observed: readonly JsonObject[];
-  readonly actor: string;
+/** What is new about a thing by what others saw of it: its columns after that, and what the journal tells of it. */
+export interface Observed {
+  readonly type: string;
+  readonly data: JsonObject;
+  readonly set: JsonObject;
 }
 
 export interface ThingLog {
@@ -41,6 +41,8 @@ export interface ThingStore<T extends Thing = Thing> {
   readonly lifecycle: Lifecycle<T>;
   readonly table: string;
   readonly load: (db: Queryable, ids: readonly string[]) => Promise<Loaded<T>>;
+  /** Of things that are being looked at, as they were loaded: those of which somebody has asked since that it be ended. */
+  readonly overtaken?: (db: Queryable, things: readonly T[]) => Promise<readonly string[]>;
   /** What else is locked, together with the thing, when it goes: whatever `afterGone` touches. */
   readonly locksWhenGone?: (thing: T) => readonly ThingKey[];
   /** Runs when the rows have been deleted, in the same transaction: what only they needed goes with them. */
@@ -49,8 +51,10 @@ export interface ThingStore<T extends Thing = Thing> {
   readonly isPassive?: true;
   /** Whose claim a state with `claims` takes; the thing's own unless told. */
   readonly claimTarget?: (thing: T) => ThingKey;
-  /** Conditions that other things saw are merged with those on record, under the things' locks; each thing comes once. */
-  readonly observe?: (tx: Transaction, observations: readonly ThingObservation[]) => Promise<void>;
+  /** How what other things saw of it is merged with what is on record; undefined when that is nothing new. */
+  readonly observe?: (thing: T, observed: readonly JsonObject[]) => Observed | undefined;
+  /** The columns that `observe` may set. */
+  readonly observedColumns?: readonly string[];
   /** Where things keep what their steps said; each thing comes once. */
   readonly appendLogs?: (tx: Transaction, logs: readonly ThingLog[]) => Promise<void>;
   /** Request fields of the thing: the column with the pending request, and the one with the last that ended. */

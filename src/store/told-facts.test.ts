@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { JsonObject, Thing } from "../kernel/lifecycle.ts";
 import { tellFacts } from "./told-facts.ts";
 
-const lifecycle = { quietFacts: ["heartbeat"], listFacts: ["steps"] };
+const lifecycle = { quietFacts: ["heartbeat"], listFacts: { steps: { untold: ["secret"] } } };
 const thing = (facts: object): Thing => ({ facts }) as Thing;
 /** As it is written. */
 const told = (before: object, patch: JsonObject): unknown =>
@@ -36,7 +36,22 @@ describe("what the journal tells of facts", () => {
     const two = { at: at.toISOString(), name: "two", done: true };
     expect(told(before, { steps: [one, two, { name: "three" }] })).toEqual({
       facts: { steps: [two, { name: "three" }] },
-      was: { steps: [{ name: "two", at: at.toISOString(), done: false }] },
+      was: { steps: [{ name: "two", at: at.toISOString() }] },
+    });
+  });
+
+  test("is of a part what may be told, and nothing where no more than what says nothing has changed", () => {
+    const before = {
+      steps: [{ name: "one", state: "RUNNING", secret: { token: "t" }, message: "", done: false, at: null }],
+    };
+    expect(told(before, { steps: [{ name: "one", state: "RUNNING", secret: { token: "t" } }] })).toEqual({
+      facts: { steps: [] },
+      was: { steps: [] },
+    });
+    const patch = { steps: [{ name: "one", state: "DONE", secret: { token: "t", at: "now" } }] };
+    expect(told(before, patch)).toEqual({
+      facts: { steps: [{ name: "one", state: "DONE" }] },
+      was: { steps: [{ name: "one", state: "RUNNING" }] },
     });
   });
 });

@@ -1,6 +1,4 @@
-import type { Move } from "../kernel/decide.ts";
-import { GONE, type JsonObject, type StoredOutcome, type Thing } from "../kernel/lifecycle.ts";
-import type { Effect } from "../kernel/outcome.ts";
+import { GONE, type JsonObject, type Thing } from "../kernel/lifecycle.ts";
 import * as claims from "./claims.ts";
 import type { Transaction } from "./database.ts";
 import { applyEffects, type EffectPlan, findUnmet, lockedByEffects, planEffects } from "./effects.ts";
@@ -8,26 +6,11 @@ import { failPoint } from "./fail-points.ts";
 import * as journal from "./journal.ts";
 import { toJsonText } from "./json-text.ts";
 import { lockThings } from "./locks.ts";
-import { nameOf, storeOf, type ThingKey, type ThingStore, type ThingStores } from "./things.ts";
-import { tellFacts } from "./told-facts.ts";
+import { checkColumns, nameOf, storeOf, type ThingKey, type ThingStore, type ThingStores } from "./things.ts";
+import { keyOf, outcomeAfter, type Unit } from "./unit.ts";
+import { tellUnit, type Untold, withVersions } from "./unit-entries.ts";
 import { endWithdrawn } from "./withdrawals.ts";
 import * as work from "./work.ts";
-
-/** What one look at a thing leads to. Move, facts, outcome and effects are written together or not at all. */
-export interface Unit {
-  readonly thing: Thing;
-  readonly kind: string;
-  readonly move?: Move;
-  /** A patch of the thing's facts, already reduced to what differs. */
-  readonly facts?: JsonObject;
-  /** Undefined leaves it as it is; null clears it. */
-  readonly outcome?: StoredOutcome | null;
-  readonly effects?: readonly Effect[];
-  readonly actor: string;
-  readonly address?: string | null;
-  /** The lease under which it was worked out; absent when the caller's own transaction holds the locks. */
-  readonly lease?: { readonly epoch: number };
-}
 
 /**
  * committed: written. conflict: the thing changed since it was loaded, or what its effects require is not there; nothing of the
@@ -164,14 +147,15 @@ async function write(
   });
   if (planned.length === 0) return;
   const toWrite = await endWithdrawn(tx, stores, planned);
+  const told = new Map(toWrite.map((unit) => [unit, tellUnit(stores, unit)]));
   const versions = new Map<string, number>();
   for (const [kind, ofKind] of groupByKind(toWrite)) {
     const store = storeOf(stores, kind);
     const [going, staying] = [ofKind.filter((unit) => unit.move?.gone), ofKind.filter((unit) => !unit.move?.gone)];
-    const written = [...(await updateThings(tx, store, staying)), ...(await deleteThings(tx, store, going))];
+    const written = [...(await updateThings(tx, store, staying, told)), ...(await deleteThings(tx, store, going))];
     for (const { id, version } of written) versions.set(nameOf({ kind, id }), version);
   }
-  const entries = toWrite.flatMap((unit) => entryOf(stores, unit, versions));
+  const entries = [...told].flatMap(([unit, untold]) => withVersions(unit, untold, versions));
   await journal.append(tx, entries);
   failPoint(
     "transitions:journaled",
@@ -207,9 +191,20 @@ const OUTCOME_WITH_SINCE = `case when i.outcome is not null then i.outcome || js
         case when (t.outcome ->> 'type' = 'waiting') = (i.outcome ->> 'type' = 'waiting')
              then coalesce(t.outcome -> 'since', to_jsonb(now())) else to_jsonb(now()) end) end`;
 
-/** One statement for all units of a kind. Requests end only if they are still the ones that the move ends. */
-async function updateThings(tx: Transaction, store: ThingStore, units: readonly Unit[]): Promise<Written[]> {
+/**
+ * One statement for all units of a kind. Requests end only if they are still the ones that the move ends. Each entry of the journal
+ * has a version of its own.
+ */
+async function updateThings(
+  tx: Transaction,
+  store: ThingStore,
+  units: readonly Unit[],
+  told: ReadonlyMap<Unit, readonly Untold[]>,
+): Promise<Written[]> {
   if (units.length === 0) return [];
+  const { observedColumns = [] } = store;
+  checkColumns(observedColumns);
+  const observed = observedColumns.map((column) => `, ${column} = coalesce(i.observed -> '${column}', t.${column})`);
   const requests = Object.entries(store.requests).map(
     ([field, { column, lastColumn }]) => `,
       ${lastColumn} = case when i.ends ? '${field}' then (i.ends -> '${field}') || jsonb_build_object('ended_at', now()) else t.${lastColumn} end,
@@ -218,19 +213,21 @@ async function updateThings(tx: Transaction, store: ThingStore, units: readonly 
   return tx.query<Written>({
     hot: true,
     text: `update ${store.table} t set
-      version = t.version + 1,
+      version = t.version + i.entries,
       basis = t.basis + 1,
       state = i.state,
       state_data = i.state_data,
       state_version = t.state_version + case when i.moved then 1 else 0 end,
       state_since = case when i.moved then now() else t.state_since end,
       facts = t.facts || i.facts,
-      outcome = ${OUTCOME_WITH_SINCE} ${requests.join("")}
+      outcome = ${OUTCOME_WITH_SINCE} ${requests.join("")} ${observed.join("")}
      from jsonb_to_recordset($1)
-          as i(id text, state text, state_data jsonb, moved boolean, facts jsonb, outcome jsonb, ends jsonb)
+          as i(id text, entries int, state text, state_data jsonb, moved boolean, facts jsonb, outcome jsonb, ends jsonb, observed jsonb)
      where t.id = i.id
      returning t.id, t.version`,
-    values: [toJsonText(units.map(columnsAfter))],
+    values: [
+      toJsonText(units.map((unit) => ({ ...columnsAfter(unit), entries: Math.max(told.get(unit)?.length ?? 0, 1) }))),
+    ],
   });
 }
 
@@ -242,6 +239,7 @@ const columnsAfter = (unit: Unit) => ({
   facts: { ...unit.facts, ...unit.move?.facts },
   outcome: outcomeAfter(unit),
   ends: endsOf(unit),
+  ...(unit.observed && { observed: unit.observed.set }),
 });
 
 async function deleteThings(tx: Transaction, store: ThingStore, units: readonly Unit[]): Promise<Written[]> {
@@ -259,51 +257,6 @@ async function deleteThings(tx: Transaction, store: ThingStore, units: readonly 
   );
   return deleted;
 }
-
-/** The journal's row of a unit; none when only quiet facts changed, since nobody would want to be told. */
-function entryOf(stores: ThingStores, unit: Unit, versions: ReadonlyMap<string, number>): journal.JournalEntry[] {
-  const { thing, move, kind } = unit;
-  const told = tellFacts(storeOf(stores, kind).lifecycle, thing, { ...unit.facts, ...move?.facts });
-  const version = versions.get(nameOf(keyOf(unit)));
-  if (version === undefined) throw new Error(`${kind} ${thing.id} was not written, though it is locked`);
-  const base = { kind, id: thing.id, version, actor: unit.actor, address: unit.address ?? null };
-  if (move) {
-    const ended =
-      move.ends.length > 0 ? { ended: move.ends.map((end) => ({ ...end, message: end.message ?? null })) } : {};
-    const state = move.gone
-      ? {}
-      : { state: move.carried, state_version: thing.stateVersion + (move.to === move.from ? 0 : 1) };
-    return [
-      {
-        ...base,
-        type: move.gone ? "deleted" : "transition",
-        from: move.from,
-        to: move.gone ? null : move.to,
-        owner: move.owner,
-        reason: move.message ?? move.trigger,
-        data: { trigger: move.trigger, ...state, ...ended, ...told },
-      },
-    ];
-  }
-  const outcome = outcomeAfter(unit);
-  const outcomeChanged = outcome?.reason !== thing.outcome?.reason || outcome?.type !== thing.outcome?.type;
-  if (!outcomeChanged && Object.keys(told).length === 0) return [];
-  const type = outcomeChanged ? (outcome?.type ?? "recovered") : "facts_changed";
-  return [
-    {
-      ...base,
-      type,
-      from: null,
-      to: null,
-      owner: null,
-      reason: outcomeChanged ? (outcome?.reason ?? null) : null,
-      data: told,
-    },
-  ];
-}
-
-const outcomeAfter = (unit: Unit): StoredOutcome | null =>
-  unit.outcome !== undefined ? unit.outcome : unit.move ? null : unit.thing.outcome;
 
 const endsOf = (unit: Unit): JsonObject =>
   Object.fromEntries(
@@ -332,8 +285,6 @@ function endsClaims(stores: ThingStores, unit: Unit): boolean {
 
 const claimsIn = (stores: ThingStores, kind: string, state: string): boolean =>
   storeOf(stores, kind).lifecycle.states[state]?.claims === true;
-
-export const keyOf = (unit: Unit): ThingKey => ({ kind: unit.kind, id: unit.thing.id });
 
 function groupByKind(units: readonly Unit[]): Map<string, Unit[]> {
   return Map.groupBy(units, (unit) => unit.kind);

@@ -4,7 +4,7 @@ import type { Transaction } from "./database.ts";
 import { failPoint } from "./fail-points.ts";
 import * as journal from "./journal.ts";
 import { storeOf, type ThingStore, type ThingStores } from "./things.ts";
-import type { Unit } from "./transitions.ts";
+import type { Unit } from "./unit.ts";
 
 /**
  * Adds, to moves that withdraw requests, the ends of those that there are: the one that the state carries and one that waits

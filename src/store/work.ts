@@ -1,5 +1,6 @@
 import { type Duration, milliseconds } from "../kernel/duration.ts";
 import type { Queryable } from "./database.ts";
+import { type OnTime, SHOWN_TIME } from "./database-time.ts";
 import { failPoint } from "./fail-points.ts";
 import { storableText } from "./json-text.ts";
 import type { ThingKey } from "./things.ts";
@@ -17,6 +18,8 @@ export interface Release extends ThingKey {
   readonly after: Duration | null;
   readonly failures: number;
   readonly error: string | null;
+  /** It has ended for good: nobody need ever look again, whoever woke it meanwhile. */
+  readonly over?: boolean;
 }
 
 /** When a thing is looked at next, and by whom at present. */
@@ -75,9 +78,11 @@ export async function claim(
     readonly kinds: readonly string[];
     readonly limit: number;
     readonly leaseFor: Duration;
+    /** Not called when there was nothing to claim. */
+    readonly onTime?: OnTime;
   },
 ): Promise<ClaimedWork[]> {
-  const rows = await db.query<ClaimedWork>(
+  const rows = await db.query<ClaimedWork & Timed>(
     `with due as (
        select kind, id from work
         where ${DUE} <= now() and ${OF_KINDS("$3")}
@@ -87,11 +92,22 @@ export async function claim(
         set lease_owner = $1, lease_until = now() + $2 * interval '1 ms', wake_at = now() + $2 * interval '1 ms',
             epoch = greatest(w.epoch + 1, (extract(epoch from clock_timestamp()) * 1000000)::bigint)
        from due where w.kind = due.kind and w.id = due.id
-     returning w.kind, w.id, w.epoch, w.failures`,
+     returning w.kind, w.id, w.epoch, w.failures, ${SHOWN_TIME}`,
     [options.owner, options.leaseFor, options.kinds],
   );
-  failPoint("work:claimed", rows);
-  return rows;
+  const claimed = withoutTime(rows, options.onTime);
+  failPoint("work:claimed", claimed);
+  return claimed;
+}
+
+interface Timed {
+  readonly shown: number;
+}
+
+function withoutTime<T extends object>(rows: readonly (T & Timed)[], onTime: OnTime | undefined): T[] {
+  const [first] = rows;
+  if (first !== undefined) onTime?.(first.shown);
+  return rows.map(({ shown: _, ...row }) => row as unknown as T);
 }
 
 /**
@@ -100,10 +116,16 @@ export async function claim(
  */
 export async function renew(
   db: Queryable,
-  options: { readonly owner: string; readonly held: readonly ClaimedWork[]; readonly leaseFor: Duration },
+  options: {
+    readonly owner: string;
+    readonly held: readonly ClaimedWork[];
+    readonly leaseFor: Duration;
+    /** Not called when nothing is ours any more. */
+    readonly onTime?: OnTime;
+  },
 ): Promise<ThingKey[]> {
   if (options.held.length === 0) return [];
-  const rows = await db.query<ThingKey>(
+  const rows = await db.query<ThingKey & Timed>(
     `with mine as (
        select w.kind, w.id from work w
          join unnest($3::text[], $4::text[], $5::bigint[]) as h(kind, id, epoch) using (kind, id, epoch)
@@ -112,7 +134,7 @@ export async function renew(
         set lease_until = now() + $2 * interval '1 ms',
             wake_at = case when w.wake_at < w.lease_until then w.wake_at else now() + $2 * interval '1 ms' end
        from mine where w.kind = mine.kind and w.id = mine.id
-     returning w.kind, w.id`,
+     returning w.kind, w.id, ${SHOWN_TIME}`,
     [
       options.owner,
       options.leaseFor,
@@ -121,12 +143,13 @@ export async function renew(
       options.held.map((work) => work.epoch),
     ],
   );
-  return rows;
+  return withoutTime(rows, options.onTime);
 }
 
 /**
- * Gives leases back. A thing that was woken meanwhile stays due; a lease that is no longer ours, or was given back already, is
- * left alone. Rows are locked in the order in which `wake` locks them, so that the two never wait for each other.
+ * Gives leases back. A thing that was woken meanwhile stays due, and one that is over has no row any more: ended things are most of
+ * what there is in the long run. A lease that is no longer ours, or was given back already, is left alone. Rows are locked in the
+ * order in which `wake` locks them, so that the two never wait for each other.
  *
  * Returns how many of them are due at once: nobody else says so.
  */
@@ -135,15 +158,16 @@ export async function release(db: Queryable, releases: readonly Release[]): Prom
   const [counted] = await db.query<{ due: number }>({
     hot: true,
     text: `with ours as (
-       select w.kind, w.id, r.after_ms, r.failures, r.error from work w
-         join unnest($1::text[], $2::text[], $3::bigint[], $4::float8[], $5::int[], $6::text[])
-              as r(kind, id, epoch, after_ms, failures, error) using (kind, id, epoch)
+       select w.kind, w.id, r.after_ms, r.failures, r.error, r.over from work w
+         join unnest($1::text[], $2::text[], $3::bigint[], $4::float8[], $5::int[], $6::text[], $7::boolean[])
+              as r(kind, id, epoch, after_ms, failures, error, over) using (kind, id, epoch)
         where w.lease_until is not null order by w.kind, w.id for update of w),
+     ended as (delete from work w using ours r where r.over and w.kind = r.kind and w.id = r.id),
      given_back as (update work w
         set lease_until = null, lease_owner = null, failures = r.failures, last_error = r.error,
             wake_at = least(case when w.wake_at < w.lease_until then w.wake_at end,
                             case when r.after_ms is null then 'infinity'::timestamptz else now() + r.after_ms * interval '1 ms' end)
-       from ours r where w.kind = r.kind and w.id = r.id
+       from ours r where not r.over and w.kind = r.kind and w.id = r.id
      returning w.wake_at)
      select count(*)::int as due from given_back where wake_at <= now()`,
     values: [
@@ -153,6 +177,7 @@ export async function release(db: Queryable, releases: readonly Release[]): Prom
       releases.map((one) => one.after),
       releases.map((one) => one.failures),
       releases.map((one) => (one.error === null ? null : storableText(one.error))),
+      releases.map((one) => one.over === true),
     ],
   });
   failPoint("work:released", releases);
@@ -223,14 +248,15 @@ export async function freeLeases(db: Queryable): Promise<void> {
 }
 
 /** When the next thing falls due, as milliseconds from now; null when nothing will by itself. */
-export async function untilNextDue(db: Queryable, kinds: readonly string[]): Promise<number | null> {
-  const rows = await db.query<{ wait: number | null }>({
+export async function untilNextDue(db: Queryable, kinds: readonly string[], onTime?: OnTime): Promise<number | null> {
+  const [row] = await db.query<Timed & { wait: number | null }>({
     hot: true,
-    text: `select extract(epoch from ${DUE} - now())::float8 * 1000 as wait
-       from work where ${OF_KINDS("$1")} and ${DUE} < 'infinity' order by ${DUE} limit 1`,
+    text: `select ${SHOWN_TIME}, (select extract(epoch from ${DUE} - now())::float8 * 1000
+       from work where ${OF_KINDS("$1")} and ${DUE} < 'infinity' order by ${DUE} limit 1) as wait`,
     values: [kinds],
   });
-  return rows[0]?.wait ?? null;
+  if (row) onTime?.(row.shown);
+  return row?.wait ?? null;
 }
 
 /**

@@ -75,6 +75,11 @@ export const METRICS = {
     labels: [],
     doc: "Age of the oldest open writing transaction: watchers see nothing newer.",
   },
+  millwright_clock_ahead_seconds: {
+    type: "gauge",
+    labels: [],
+    doc: "By how much this replica's host has a later time than the database; negative: an earlier one.",
+  },
   millwright_condition_look_seconds: {
     type: "histogram",
     labels: ["outcome"],

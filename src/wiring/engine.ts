@@ -6,6 +6,7 @@ import { runRetention } from "../engine/retention.ts";
 import { superviseLoops } from "../engine/supervisor.ts";
 import { runSweep } from "../engine/sweep.ts";
 import { JournalTail } from "../engine/watch.ts";
+import type { Clock } from "../kernel/clock.ts";
 import type { Log } from "../kernel/log.ts";
 import { createBmcGateway } from "../providers/bmc-gateway.ts";
 import { createRedfishProvider } from "../providers/redfish/redfish-provider.ts";
@@ -46,17 +47,20 @@ export interface EngineWiring {
   readonly replica: string;
   readonly config: Config;
   readonly mayReach: (address: string) => boolean;
+  /** The one that all replicas share. */
+  readonly clock: Clock;
 }
 
 /** All loops of one replica, with the hardware below them. */
-export function startEngine({ db, secrets, log, metrics, replica, config, mayReach }: EngineWiring): Engine {
-  const observed = { observer: observeDeviceCalls(metrics, log), ledger: createSignInLedger(db, secrets, log) };
+export function startEngine({ db, secrets, log, metrics, replica, config, mayReach, clock }: EngineWiring): Engine {
+  const observed = { clock, observer: observeDeviceCalls(metrics, log), ledger: createSignInLedger(db, secrets, log) };
   const gateway = createBmcGateway({ concurrency: config.bmc.perBmcConcurrency, ...observed });
   // A service answers for as many machines as it has in its care.
   const services = createBmcGateway({ concurrency: 16, queueLimit: 4_096, ...observed });
   const { provider: speed } = config.fake;
   const { caFile } = config.bmc;
   const redfish = {
+    clock,
     gateway,
     mayReach,
     ...(caFile !== null && { caCertificates: readCaCertificates(caFile, "bmc.ca_file") }),
@@ -67,13 +71,14 @@ export function startEngine({ db, secrets, log, metrics, replica, config, mayRea
     services,
     netInstall: openInstallOrders({ db, stores: allThings }),
     ipmi: config.ipmi,
-    ...(speed !== "off" && { fake: { speed, failures: config.fake.fail } }),
+    ...(speed !== "off" && { fake: { speed, failures: config.fake.fail, clock } }),
   });
   const runbooks = loadRunbooks(config.scripts.directory);
   const controller = new Controller({
     db,
     stores: allThings,
     log,
+    clock,
     owner: replica,
     inFlight: config.engine.concurrency,
     grace: config.engine.stopGrace,
@@ -82,6 +87,7 @@ export function startEngine({ db, secrets, log, metrics, replica, config, mayRea
       db,
       secrets,
       provider,
+      clock,
       monitorEvery: config.monitor.interval,
       exploreEvery: config.explorer.interval,
       installTimeout: config.install.timeout,
@@ -92,6 +98,7 @@ export function startEngine({ db, secrets, log, metrics, replica, config, mayRea
     db,
     stores: allThings,
     log,
+    clock,
     owner: replica,
     interval: config.conditions.interval,
     rate: config.conditions.rate,

@@ -84,11 +84,6 @@ export function wireHandlers({
     exploreEvery,
     target: () => signIn(explorerTarget(expected), expected.bmc.mac),
   });
-  const targetsOf = runs && wireStepTargets({ db, secrets, runbooks: runs.runbooks });
-  const machineContext = (machine: Machine): Omit<MachineContext, "call"> => ({
-    provider: runs?.hardware.providerOf(machine.spec) ?? { name: machine.spec.provider, can: {} },
-    cluster: async (name = "") => targetsOf && clusterOnRecord(targetsOf(machine), name),
-  });
   const runContextOf = ({ hardware, steps, runbooks, instance }: RunWiring) => {
     const begun = new BegunActions();
     const targetsOf = wireStepTargets({ db, secrets, runbooks });
@@ -104,10 +99,26 @@ export function wireHandlers({
   return new Map<string, HandlerOf>([
     ["power_shelf", withContext(powerShelfHandlers, shelfContext)],
     ["expected_power_shelf", withContext(expectedPowerShelfHandlers, explorerContext)],
-    ["machine", withContext(machineHandlers, machineContext)],
+    ["machine", withContext(machineHandlers, machineContextOf({ db, secrets, runs }))],
     ["install", withContext(installHandlers, () => ({ clock, installTimeout, stateOf: installStateOf(db) }))],
     ...(runs ? [["run", withContext(runHandlers, runContextOf(runs), onFakeEndpoints)] as const] : []),
   ]);
+}
+
+function machineContextOf({
+  db,
+  secrets,
+  runs,
+}: Pick<HandlerWiring, "db" | "secrets"> & { runs: RunWiring | undefined }) {
+  const targetsOf = runs && wireStepTargets({ db, secrets, runbooks: runs.runbooks });
+  return (machine: Machine): Omit<MachineContext, "call"> => ({
+    provider: runs?.hardware.providerOf(machine.spec) ?? { name: machine.spec.provider, can: {} },
+    cluster: async (name = "") => targetsOf && clusterOnRecord(targetsOf(machine), name),
+    bmc: async () => {
+      if (!targetsOf) throw new StepFailure("fail", "no machines are worked on here");
+      return targetsOf(withFakeEndpoints(machine)).bmc();
+    },
+  });
 }
 
 const installStateOf =

@@ -1,6 +1,6 @@
 import type { LookPlaces, Place } from "../engine/machine-look.ts";
 import { AppError, StepFailure } from "../kernel/errors.ts";
-import type { Machine } from "../lifecycles/machine/machine.ts";
+import { clustersToLookIn, type Machine } from "../lifecycles/machine/machine.ts";
 import { type StepTargets, sshTargetOf } from "../runs/targets.ts";
 import type { Database } from "../store/database.ts";
 import { type HealthReportEntry, listHealthReports } from "../store/health-reports.ts";
@@ -30,17 +30,17 @@ export function wireLookPlaces({ db, hardware, targetsOf }: LookPlacesWiring) {
       machines.map(withFakeEndpoints).map(async (machine): Promise<LookPlaces> => {
         const targets = targetsOf(machine);
         const { spec } = machine;
-        const [ssh, bmc, cluster, alerts] = await Promise.all([
+        const [ssh, bmc, clusters, alerts] = await Promise.all([
           spec.ssh === null ? NO_SSH : placeOf("NoCredentials", () => sshTarget(machine, targets)),
           spec.bmc === null ? NO_BMC : placeOf("NoCredentials", () => targets.bmc()),
-          placeOf("NoCluster", () => targets.cluster("")),
+          Promise.all(clustersToLookIn(machine).map((name) => placeOf("NoCluster", () => targets.cluster(name)))),
           reports.then((found) => openAlerts(found.get(machine.id) ?? [])),
         ]);
         return {
           provider: hardware.providerOf(spec) ?? { name: spec.provider, can: {} },
           ssh,
           bmc,
-          cluster,
+          clusters,
           alerts,
         };
       }),

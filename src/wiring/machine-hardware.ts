@@ -1,5 +1,6 @@
 import type { NetInstall } from "../capabilities/net-install.ts";
 import type { Capabilities, Capability, Provider } from "../capabilities/provider.ts";
+import type { Clock } from "../kernel/clock.ts";
 import { bmcProtocolOf } from "../lifecycles/machine/endpoint.ts";
 import type { MachineProvider, MachineSpec } from "../lifecycles/machine/machine.ts";
 import type { BmcGateway } from "../providers/bmc-gateway.ts";
@@ -26,6 +27,8 @@ export interface MachineHardware {
 export interface MachineHardwareOptions {
   /** Machines that exist in this process alone. Absent: there are none. */
   readonly fake?: FakeProviderOptions;
+  /** Absent: the system's. */
+  readonly clock?: Clock;
   readonly gateway: BmcGateway;
   /** For services that have many machines in their care, and bear more at once than a BMC. Absent: the same. */
   readonly services?: BmcGateway;
@@ -47,9 +50,10 @@ type Ways = Partial<Record<MachineProvider, (spec: MachineAccess) => Partial<Cap
 export function wireMachineHardware(options: MachineHardwareOptions): MachineHardware {
   const redfish = createRedfishMachineProvider(options);
   const ironic = createIronicProvider({ ...options, gateway: options.services ?? options.gateway });
-  const ipmi = createIpmiProvider({ gateway: options.gateway, mayReach: options.mayReach, ...options.ipmi });
+  const clock = options.clock && { clock: options.clock };
+  const ipmi = createIpmiProvider({ gateway: options.gateway, mayReach: options.mayReach, ...clock, ...options.ipmi });
   const ssh = createSshProvider({ mayReach: options.mayReach });
-  const kubernetes = createKubernetesProvider({ mayReach: options.mayReach });
+  const kubernetes = createKubernetesProvider({ mayReach: options.mayReach, ...clock });
   const fake = options.fake && createFakeProvider(options.fake);
   // A service that has machines in its care boots them itself; where there is just a BMC, our own boot path is there for them.
   const ownPath = options.netInstall && { netInstall: options.netInstall };

@@ -14,15 +14,17 @@ import { createOperations } from "../api/rest/operations.ts";
 import { startApiServers } from "../api/server.ts";
 import { type Config, createAddressFilter } from "../config.ts";
 import { createFleetCollector } from "../engine/fleet-metrics.ts";
-import { systemClock } from "../kernel/clock.ts";
+import { readingFor } from "../kernel/clock.ts";
 import { seconds } from "../kernel/duration.ts";
 import type { Log } from "../kernel/log.ts";
+import { SharedClock } from "../kernel/shared-clock.ts";
 import { allSteps } from "../runs/steps/index.ts";
 import type { ServiceDeps } from "../services/deps.ts";
 import { cancelActiveRuns, untilRunsEnded } from "../services/run-shutdown.ts";
 import { verifyToken } from "../services/tokens.ts";
 import { allThings } from "../store/all-things.ts";
 import { type Database, openDatabase } from "../store/database.ts";
+import { askTime } from "../store/database-time.ts";
 import { startEmbedded } from "../store/embedded.ts";
 import { startEpochAfterRestore } from "../store/journal.ts";
 import { migrate } from "../store/migrate.ts";
@@ -61,6 +63,8 @@ export async function startServer({ config, log, version, signal }: ServerOption
   const undo = new Undo(log);
   try {
     const db = await openStore(config, log, signal, undo);
+    const clock = new SharedClock({ log });
+    await askTime(db, readingFor(clock)); // from here on the engine's statements bring it along
     const secrets = openSecretStore({ keyFile: config.secretKeyFile ?? join(config.dataDir, "secret-key") });
     await secrets.checkKeys(db);
     const metrics = createMetrics({
@@ -68,6 +72,9 @@ export async function startServer({ config, log, version, signal }: ServerOption
       onCollectFailure: (message) => log.warn({ message }, "fleet metrics could not be read"),
     });
     metrics.collectWith(createFleetCollector({ db, stores: allThings }));
+    metrics.collectWith(async () => ({
+      millwright_clock_ahead_seconds: [{ labels: {}, value: (clock.localIsAheadBy ?? 0) / 1_000 }],
+    }));
     const replica = randomUUID();
     const engine = startEngine({
       db,
@@ -77,6 +84,7 @@ export async function startServer({ config, log, version, signal }: ServerOption
       replica,
       config,
       mayReach: createAddressFilter(config.bmc.allowedNetworks),
+      clock,
     });
     undo.add("the engine", () => engine.stop());
     const { providers } = engine.hardware;
@@ -87,13 +95,14 @@ export async function startServer({ config, log, version, signal }: ServerOption
       maxFindByIds: config.maxFindByIds,
       providers,
       canErase: bootRulesOf(config).eraser !== null,
+      clock,
     };
     // Once nobody can start runs here any more, and while the engine still ends them. A start that fails cancels nothing.
     let isUp = false;
     undo.add("the active runs", async () => {
       if (isUp && config.shutdown.runs === "cancel") await cancelRuns(deps, config, log);
     });
-    const api = await startSurfaces({ config, log, version, deps, metrics, replica, engine }, undo);
+    const api = await startSurfaces({ config, log, version, deps, clock, metrics, replica, engine }, undo);
     const file = writeEndpointsFile(config.dataDir, { http: api.httpUrl, grpc: api.grpcAddress });
     undo.add("the endpoints file", async () => file.remove());
     isUp = true;
@@ -147,25 +156,27 @@ interface Surfaces {
   readonly log: Log;
   readonly version: string;
   readonly deps: ServiceDeps;
+  readonly clock: SharedClock;
   readonly metrics: ReturnType<typeof createMetrics>;
   readonly replica: string;
   readonly engine: Engine;
 }
 
-async function startSurfaces({ config, log, version, deps, metrics, replica, engine }: Surfaces, undo: Undo) {
+async function startSurfaces({ config, log, version, deps, clock, metrics, replica, engine }: Surfaces, undo: Undo) {
   const { authenticate, tokens } = createAuthentication({
     settings: config.auth,
     verify: (token) => verifyToken(deps, token),
-    clock: systemClock,
+    clock,
   });
   const health = new HealthSwitch(false);
-  const startedAt = systemClock.now();
+  const startedAt = clock.now();
   const checks: ReadyChecks = {
     database: async () => {
-      await deps.db.query("select 1");
+      await askTime(deps.db, readingFor(clock));
       return null;
     },
     engine: async () => engine.trouble(),
+    clock: async () => clock.trouble && { remark: clock.trouble },
   };
   const operations = createOperations({
     metrics,
@@ -192,6 +203,7 @@ async function startSurfaces({ config, log, version, deps, metrics, replica, eng
     log,
     authenticate,
     observe: observeRpc(metrics),
+    clock,
     acceptTraceparent: config.otel.acceptTraceparent,
   });
   const api = await startApiServers({

@@ -4,7 +4,7 @@ import { AppError, StepFailure } from "../kernel/errors.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import { targetOfKubeconfig } from "../providers/kubernetes/kubeconfig.ts";
 import type { Runbooks } from "../runs/runbooks.ts";
-import { bmcTargetOf, clusterNameOf, type StepTargets, sshTargetOf } from "../runs/targets.ts";
+import { bmcTargetOf, clusterNameOf, requireEndpoint, type StepTargets, sshTargetOf } from "../runs/targets.ts";
 import { getKubeconfigs } from "../store/clusters.ts";
 import type { Database } from "../store/database.ts";
 import { listImages } from "../store/images.ts";
@@ -29,6 +29,7 @@ export function wireStepTargets({ db, secrets, runbooks }: TargetWiring): (machi
     createBatcher<string, T>({ most: 500, atOnce: 2, run });
   const bmcCredentials = lookUp((ids) => getMachineBmcCredentials(db, secrets, ids));
   const sshCredentials = lookUp((ids) => getMachineSshCredentials(db, secrets, ids));
+  const clusterOf = rememberingClusters();
   const clusters = lookUp(async (names) => {
     const kubeconfigs = await getKubeconfigs(db, secrets, [...new Set(names)]);
     const targets = new Map([...kubeconfigs].map(([name, kubeconfig]) => [name, clusterOf(name, kubeconfig)]));
@@ -40,11 +41,13 @@ export function wireStepTargets({ db, secrets, runbooks }: TargetWiring): (machi
   });
   const targetsOf = (machine: Machine): StepTargets => ({
     bmc: once(async () => {
+      requireEndpoint(machine, "bmc");
       const found = await bmcCredentials.submit(machine.id);
       if (found instanceof AppError) throw missing(found.message);
       return bmcTargetOf(machine, found);
     }),
     ssh: once(async () => {
+      requireEndpoint(machine, "ssh");
       const found = await sshCredentials.submit(machine.id);
       if (found instanceof AppError) throw missing(found.message);
       return sshTargetOf(machine, { username: found.username, credentials: { privateKey: found.privateKey } });
@@ -82,8 +85,23 @@ function once<T>(ask: (name: string) => Promise<T>): (name?: string) => Promise<
 const noCluster = (name: string): StepFailure =>
   missing(`there is no cluster ${name}; create it with millwright cluster create`);
 
+/** Reading a kubeconfig takes longer than all else that steps ask for here, and nearly all of them ask for the same few. */
+function rememberingClusters(): typeof readCluster {
+  const known = new Map<
+    string,
+    { readonly kubeconfig: string | AppError; readonly target: ClusterTarget | AppError }
+  >();
+  return (name, kubeconfig) => {
+    const last = known.get(name);
+    if (last?.kubeconfig === kubeconfig) return last.target;
+    const target = readCluster(name, kubeconfig);
+    known.set(name, { kubeconfig, target });
+    return target;
+  };
+}
+
 /** An error is an answer here: one that cannot be read spoils no other. */
-function clusterOf(name: string, kubeconfig: string | AppError): ClusterTarget | AppError {
+function readCluster(name: string, kubeconfig: string | AppError): ClusterTarget | AppError {
   if (kubeconfig instanceof AppError) return kubeconfig;
   try {
     return targetOfKubeconfig(name, kubeconfig);

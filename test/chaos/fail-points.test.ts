@@ -1,13 +1,12 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { LEASE_IN_DATABASE } from "../../src/engine/lease.ts";
 import type { JournalRow } from "../../src/store/journal.ts";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
-import { eventually } from "../support/eventually.ts";
+import { createTestDatabase } from "../support/database.ts";
 import { listFailPoints } from "../support/fail-points.ts";
-import { openProcessBench, type ProcessBench, ROOT } from "../support/process-bench.ts";
-import { adminToken, expectInventory, type ServerProcess, startServerProcess } from "../support/server-process.ts";
+import { expectStop, type KilledServers, letLeasesEnd, openKilledServers } from "../support/killed-servers.ts";
+import { ROOT } from "../support/process-bench.ts";
+import { expectInventory, type ServerProcess } from "../support/server-process.ts";
 import { endsOf, isDone, journalOf, untilShelves } from "../support/shelf-records.ts";
 import { type SimulatorProcess, startSimulatorProcess } from "../support/simulator-process.ts";
 
@@ -88,26 +87,17 @@ const cases = Object.entries(KILLS).flatMap(([name, kills]) =>
 /** Leases run for 22 s. They are put forward instead of waited for, unless the long run is wanted. */
 const LONG = process.env.CHAOS_LONG === "1";
 
-let bench: ProcessBench;
-let prepared: TestDatabase;
-let token: string;
+let servers: KilledServers;
 const simulators = {} as Record<Device, SimulatorProcess>;
 /** Which shelf each case has to itself: its id with us and at the simulator. */
 const shelves = new Map<number, { id: string; deviceId: string }>();
 
-const settings = () => ({
-  MILLWRIGHT_SECRET_KEY_FILE: join(bench.directory, "secret-key"),
-  // No look but those that the request causes.
-  MILLWRIGHT_MONITOR_INTERVAL: "1h",
-});
-
 beforeAll(async () => {
-  bench = openProcessBench();
+  servers = await openKilledServers();
+  const { bench, prepared, token } = servers;
   simulators.slow = await startSimulatorProcess(bench, { name: "slow", site: "racks=2", seed: 1, speed: 5 });
   simulators.instant = await startSimulatorProcess(bench, { name: "instant", site: "racks=4", seed: 2, speed: 1e6 });
-  prepared = await createTestDatabase();
-  token = await adminToken(prepared);
-  const server = await startServerProcess(bench, { command: "serve", databaseUrl: prepared.url, env: settings() });
+  const server = await servers.start("preparing", prepared);
   const inventories = { slow: await simulators.slow.inventory(), instant: await simulators.instant.inventory() };
   const rows = [...inventories.slow, ...inventories.instant];
   await expectInventory(server, token, rows);
@@ -127,10 +117,7 @@ beforeAll(async () => {
   }
 }, 90_000);
 
-afterAll(async () => {
-  await bench.close();
-  await prepared.drop();
-});
+afterAll(() => servers.close());
 
 test("every fail point in the sources has its kills here, and every kill its fail point", () => {
   expect([...Object.keys(KILLS), ...Object.values(PROVEN_IN).flat()].sort()).toEqual(listFailPoints());
@@ -145,27 +132,21 @@ describe("a server killed at", { concurrent: true, timeout: LONG ? 240_000 : 120
     "%s (%s device) leaves nothing lost, doubled or half done",
     async ([failPoint, device, { name, index }], { onTestFinished }) => {
       const shelf = shelves.get(index) ?? { id: "", deviceId: "" };
-      const database = await createTestDatabase({ clone: prepared });
+      const database = await createTestDatabase({ clone: servers.prepared });
       onTestFinished(() => database.drop());
 
-      await killDuringPowerOff({ database, shelfId: shelf.id, failPoint, index });
+      await servers.kill({ database, failPoint, index, ask: (victim) => askForPowerOff(victim, shelf.id) });
       const requests = requestsIn(await journalOf(database, shelf.id));
       expect(requests).toHaveLength(BEFORE_THE_REQUEST_IS_THERE.has(name) ? 0 : 1);
       if (!LONG) await letLeasesEnd(database);
 
-      const successor = await startServerProcess(bench, {
-        command: "serve",
-        name: `successor-${index}`,
-        databaseUrl: database.url,
-        env: settings(),
-      });
+      const successor = await servers.succeed({ database, index });
       if (requests.length === 0) await askForPowerOff(successor, shelf.id);
       await untilShelves(database, (all) => all.some((one) => one.id === shelf.id && isDone(one, "off")), {
         what: "the shelf is ready again, and off",
         transcript: successor.process.transcript,
       });
-      successor.process.signal("SIGTERM"); // with it everything that it still has in hand comes to its end
-      expect(await successor.process.exited).toEqual({ code: 0, signal: null });
+      await expectStop(successor);
 
       expectOneCompletedRequest(await journalOf(database, shelf.id));
       const { power, effects } = await simulators[device].device(shelf.deviceId);
@@ -180,38 +161,8 @@ const askForPowerOff = (server: ServerProcess, id: string) =>
   server.ask(
     "forge.Forge/SetPowerShelfMaintenance",
     { powerShelfIds: [{ id }], operation: "POWER_SHELF_MAINTENANCE_OPERATION_POWER_OFF" },
-    token,
+    servers.token,
   );
-
-async function killDuringPowerOff(kill: {
-  database: TestDatabase;
-  shelfId: string;
-  failPoint: string;
-  index: number;
-}): Promise<void> {
-  const victim = await startServerProcess(bench, {
-    command: "serve",
-    name: `victim-${kill.index}`,
-    databaseUrl: kill.database.url,
-    env: { ...settings(), MILLWRIGHT_FAILPOINT: kill.failPoint },
-  });
-  // The answer may or may not make it out before the end.
-  await askForPowerOff(victim, kill.shelfId).catch(() => undefined);
-  await eventually(async () => victim.process.hasExited(), {
-    what: `the server dies at ${kill.failPoint}`,
-    seen: victim.process.transcript,
-  });
-  expect(await victim.process.exited).toEqual({ code: null, signal: "SIGKILL" });
-}
-
-/** As if the time had passed: their owner is dead, and makes no call any more. */
-async function letLeasesEnd({ db }: TestDatabase): Promise<void> {
-  await db.execute(
-    `update work set lease_until = lease_until - $1 * interval '1 ms', wake_at = wake_at - $1 * interval '1 ms'
-      where lease_owner is not null`,
-    [LEASE_IN_DATABASE],
-  );
-}
 
 const requestsIn = (journal: readonly JournalRow[]) => journal.filter(({ type }) => type === "requested");
 

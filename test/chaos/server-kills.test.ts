@@ -1,14 +1,12 @@
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { LEASE_IN_DATABASE } from "../../src/engine/lease.ts";
 import { allThings } from "../../src/store/all-things.ts";
 import { openSecretStore } from "../../src/store/secrets.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
+import { expectStop, type KilledServers, letLeasesEnd, openKilledServers } from "../support/killed-servers.ts";
 import type { MachineTruth } from "../support/machine-site.ts";
-import { openProcessBench, type ProcessBench } from "../support/process-bench.ts";
 import { putSiteOnRecord } from "../support/run-bench.ts";
-import { adminToken, type ServerProcess, startServerProcess } from "../support/server-process.ts";
+import type { ServerProcess } from "../support/server-process.ts";
 import { type SimulatorProcess, startSimulatorProcess } from "../support/simulator-process.ts";
 
 /**
@@ -26,35 +24,23 @@ const kills: readonly string[] = [
   ...[3, 6].map((pass) => `committer:after:run:RUNNING@${pass}`),
 ];
 
-let bench: ProcessBench;
-let prepared: TestDatabase;
+let servers: KilledServers;
 let simulator: SimulatorProcess;
-let token: string;
 const machines: string[] = [];
 
-const settings = () => ({
-  MILLWRIGHT_SECRET_KEY_FILE: join(bench.directory, "secret-key"),
-  MILLWRIGHT_MONITOR_INTERVAL: "1h",
-  MILLWRIGHT_EXPLORER_INTERVAL: "1h",
-});
-
 beforeAll(async () => {
-  bench = openProcessBench();
+  servers = await openKilledServers({ MILLWRIGHT_EXPLORER_INTERVAL: "1h" });
+  const { prepared, keyFile } = servers;
   const racks = Math.ceil(kills.length / 18);
-  simulator = await startSimulatorProcess(bench, { site: `racks=${racks}`, seed: 3, speed: 400 });
-  prepared = await createTestDatabase();
-  token = await adminToken(prepared);
-  const secrets = openSecretStore({ keyFile: settings().MILLWRIGHT_SECRET_KEY_FILE });
+  simulator = await startSimulatorProcess(servers.bench, { site: `racks=${racks}`, seed: 3, speed: 400 });
+  const secrets = openSecretStore({ keyFile });
   const deps = { db: prepared.db, stores: allThings, secrets, maxFindByIds: 100 };
   const simulated = await putSiteOnRecord(deps, simulator.call);
   machines.push(...simulated.map(({ machine_id }) => machine_id));
   await prepared.close();
 }, 90_000);
 
-afterAll(async () => {
-  await bench.close();
-  await prepared.drop();
-});
+afterAll(() => servers.close());
 
 interface RunJson {
   readonly runId: string;
@@ -69,23 +55,17 @@ describe("a server killed at", { concurrent: true, timeout: 180_000 }, () => {
     "%s leaves nothing lost, doubled or half done",
     async ([failPoint, index], { onTestFinished, expect }) => {
       const machineId = machines[index] ?? "";
-      const database = await createTestDatabase({ clone: prepared });
+      const database = await createTestDatabase({ clone: servers.prepared });
       onTestFinished(() => database.drop());
       const before = await truth(machineId);
 
-      await killDuring({ database, machineId, failPoint, index });
+      await servers.kill({ database, failPoint, index, ask: (victim) => startRun(victim, machineId) });
       await letLeasesEnd(database);
       const atDeath = await readRun(database);
-      const successor = await startServerProcess(bench, {
-        command: "serve",
-        name: `successor-${index}`,
-        databaseUrl: database.url,
-        env: settings(),
-      });
+      const successor = await servers.succeed({ database, index });
       const { runId } = await startRun(successor, machineId); // as its caller would, who has had no answer
       const run = await ended(successor, runId);
-      successor.process.signal("SIGTERM");
-      expect(await successor.process.exited).toEqual({ code: 0, signal: null });
+      await expectStop(successor);
 
       expect(run.phase, run.error?.message).toBe("SUCCEEDED");
       expect(run.steps?.every(({ retryCount = 0 }) => retryCount === 0)).toBe(true);
@@ -106,47 +86,20 @@ const effectsSince = (before: MachineTruth, after: MachineTruth): Record<string,
   Object.fromEntries(Object.entries(after.effects).map(([name, count]) => [name, count - (before.effects[name] ?? 0)]));
 
 const startRun = (server: ServerProcess, machineId: string) =>
-  server.ask<RunJson>("baremetal.v1.RunService/StartRun", { requestId: "once", machineId, type: "REPAVE" }, token);
+  server.ask<RunJson>(
+    "baremetal.v1.RunService/StartRun",
+    { requestId: "once", machineId, type: "REPAVE" },
+    servers.token,
+  );
 
 async function ended(server: ServerProcess, runId: string): Promise<RunJson> {
   let run: RunJson | undefined;
   return eventually(
     async () => {
-      run = await server.ask<RunJson>("baremetal.v1.RunService/GetRun", { runId }, token);
+      run = await server.ask<RunJson>("baremetal.v1.RunService/GetRun", { runId }, servers.token);
       return !["PENDING", "RUNNING"].includes(run.phase) && run;
     },
     { what: `${runId} has ended`, within: 120_000, seen: () => `${JSON.stringify(run)}${server.process.transcript()}` },
-  );
-}
-
-async function killDuring(kill: {
-  database: TestDatabase;
-  machineId: string;
-  failPoint: string;
-  index: number;
-}): Promise<void> {
-  const victim = await startServerProcess(bench, {
-    command: "serve",
-    name: `victim-${kill.index}`,
-    databaseUrl: kill.database.url,
-    env: { ...settings(), MILLWRIGHT_FAILPOINT: kill.failPoint },
-  });
-  // The answer may or may not make it out before the end.
-  await startRun(victim, kill.machineId).catch(() => undefined);
-  await eventually(async () => victim.process.hasExited(), {
-    what: `the server dies at ${kill.failPoint}`,
-    within: 60_000,
-    seen: victim.process.transcript,
-  });
-  expect(await victim.process.exited).toEqual({ code: null, signal: "SIGKILL" });
-}
-
-/** As if the time had passed: their owner is dead, and makes no call any more. */
-async function letLeasesEnd({ db }: TestDatabase): Promise<void> {
-  await db.execute(
-    `update work set lease_until = lease_until - $1 * interval '1 ms', wake_at = wake_at - $1 * interval '1 ms'
-      where lease_owner is not null`,
-    [LEASE_IN_DATABASE],
   );
 }
 

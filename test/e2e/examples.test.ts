@@ -89,6 +89,14 @@ test("curl repaves a machine, and is told what it did wrong", async ({ skip }) =
   expect(await run(script, "m-nowhere")).toMatchObject({ code: 2, stderr: expect.stringContaining("does not exist") });
 });
 
+test("Python without its libraries is told which one is missing, and how to get it", async ({ skip }) => {
+  if (spawnSync("python3", ["--version"]).status !== 0) skip("needs python3");
+  // -I -S: nothing but the standard library, whatever is installed.
+  const { code, stderr } = await run("python3", "-I", "-S", join(EXAMPLES, "python", "repave.py"), "m-rack1-05");
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^not started: .*pip install grpcio protobuf\n$/);
+});
+
 test("Python repaves a machine, and is told what it did wrong", async ({ skip }) => {
   if (python === undefined) skip("needs Debian's python3-grpcio and python3-protobuf");
   const script = join(EXAMPLES, "python", "repave.py");

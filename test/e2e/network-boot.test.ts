@@ -192,7 +192,7 @@ async function installByRun(mac: string): Promise<void> {
     const { image_digest: digest } = workflow().boot;
     const image = { name: "golden", kind: "netboot", location: "image", digest, success_proof: "token" };
     await ask("millwright.v1.ImageService/CreateImage", image);
-    const step = { name: "install", timeout_seconds: 600, repave: { image_ref: "golden" } };
+    const step = { name: "install", timeout_seconds: 600, max_retries: 0, repave: { image_ref: "golden" } };
     await ask("millwright.v1.PlanCatalogService/CreatePlan", { plan: { plan_id: "plan-golden", steps: [step] } });
     const start = { request_id: "golden", machine_id: machineId, plan_id: "plan-golden" };
     const { runId } = await ask<{ runId: string }>("baremetal.v1.RunService/StartRun", start);

@@ -32,7 +32,7 @@ describe("operations", () => {
     const { status, text } = await server.get("/readyz");
     expect({ status, ...JSON.parse(text) }).toEqual({
       status: "ready",
-      checks: { database: "ok", engine: "ok" },
+      checks: { database: "ok", engine: "ok", clock: "ok" },
     });
     expect(status).toBe(200);
   });

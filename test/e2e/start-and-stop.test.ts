@@ -77,12 +77,14 @@ test.each([
   expect(running.some(isDatabase)).toBe(true);
   expect(running.some(({ command }) => command.includes("simulator/main.ts"))).toBe(true);
 
+  const saidBefore = dev.process.stderr().length;
   stop(dev);
   expect(await dev.process.exited, dev.process.transcript()).toEqual({ code: 0, signal: null });
   expect(processesIn(bench.directory)).toEqual([]);
   expect(existsSync(join(dev.dataDir, "endpoints.json"))).toBe(false);
   expect(existsSync(join(dev.dataDir, "simulator", "simulator.json"))).toBe(false);
   expect(dev.process.transcript()).not.toMatch(/did not stop cleanly|"level":"error"/);
+  expect(dev.process.stderr().slice(saidBefore)).not.toContain('"level":"warn"');
 });
 
 test("a stop while it is still starting leaves nothing behind either", async () => {

@@ -37,6 +37,8 @@ export interface IpmiSimulator {
   readonly requests: number;
   /** Nothing that is sent to it arrives any more. */
   silent: boolean;
+  /** Whether the operating system goes down when it is asked to; it does until told otherwise. */
+  setObeysShutdown(obeys: boolean): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -44,8 +46,6 @@ export interface IpmiSimulatorOptions {
   readonly serial?: string;
   /** A program that is told what the chassis is told (`power 0`, …), and ends once that is done. */
   readonly chassis?: readonly string[];
-  /** Whether the operating system goes down when it is asked to. */
-  readonly obeysShutdown?: boolean;
 }
 
 const UUID = "4c4c4544-0042-4a10-8053-b3c04f4e3132";
@@ -88,6 +88,7 @@ export async function startIpmiSimulator(options: IpmiSimulatorOptions = {}): Pr
     told: async () => (await read("told")).split("\n").filter((line) => line !== ""),
     power: async () => ((await read("power")) === "1" ? "on" : "off"),
     switchAtRack: (power) => writeFile(at("power"), power === "on" ? "1\n" : "0\n"),
+    setObeysShutdown: (obeys) => writeFile(at("deaf"), obeys ? "" : "deaf"),
     boot: () => read("boot"),
     get requests() {
       return relay.passed - before;
@@ -107,18 +108,18 @@ export async function startIpmiSimulator(options: IpmiSimulatorOptions = {}): Pr
 }
 
 /** Called by the simulator as `<script> get power` or `<script> set power 1`, with several such pairs at once. */
-const chassisScript = (directory: string, { chassis, obeysShutdown = true }: IpmiSimulatorOptions): string => `#!/bin/sh
+const chassisScript = (directory: string, { chassis }: IpmiSimulatorOptions): string => `#!/bin/sh
 cd ${quoted(directory)} || exit 1
 operation=$1; shift
 case $operation in
   get) for name; do echo "$name:$(cat "$name")"; done ;;
   set)
     while [ $# -gt 0 ]; do
+      echo "$1 $2" >> told
       case $1 in
         power|boot) echo "$2" > "$1" ;;
-        shutdown) ${obeysShutdown ? "echo 0 > power" : ":"} ;;
+        shutdown) if [ -s deaf ]; then shift 2; continue; fi; echo 0 > power ;;
       esac
-      echo "$1 $2" >> told
       ${chassis === undefined ? ":" : `${chassis.map(quoted).join(" ")} "$1" "$2"`}
       shift 2
     done ;;

@@ -35,6 +35,8 @@ export interface MachineTruth {
   readonly locator_lit: boolean;
   readonly boot_override: { readonly enabled: string; readonly target: string };
   readonly media: string | null;
+  /** The addresses of its system, by the settings that are in force. */
+  readonly answers_at: readonly string[];
   readonly os: {
     readonly up: boolean;
     readonly doing: string;

@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -43,8 +43,30 @@ export async function accept({ credentials }: SshTarget, servers: readonly RealS
   }
 }
 
+/** In the server's own view of the file system alone. */
+const withSmallDisk = (size: string, path: string): readonly string[] => [
+  "unshare",
+  "-m",
+  "sh",
+  "-c",
+  'mount -t tmpfs -o "size=$1" none "$2" && shift 2 && exec "$@"',
+  "sh",
+  size,
+  path,
+];
+
+/** For the name of what is skipped: "skipped where no file system can be mounted". */
+export const canMount =
+  process.getuid?.() === 0 &&
+  spawnSync("unshare", ["-m", "mount", "-t", "tmpfs", "-o", "size=16k", "none", "/var/tmp"]).status === 0;
+
+export interface SshdOptions {
+  /** Whoever signs in finds a file system of this size at that path, such as 16k at /var/tmp. */
+  readonly smallDisk?: { readonly size: string; readonly path: string };
+}
+
 /** A server of its own, on a free port, that accepts one key. `more` goes into its settings. */
-export async function startSshd(more = ""): Promise<RealSshServer> {
+export async function startSshd(more = "", { smallDisk }: SshdOptions = {}): Promise<RealSshServer> {
   const directory = await mkdtemp(join(tmpdir(), "millwright-sshd-"));
   const host = newKey();
   const user = newKey();
@@ -72,7 +94,9 @@ export async function startSshd(more = ""): Promise<RealSshServer> {
       .map(([name, value]) => `${name} ${value}\n`)
       .join("") + more,
   );
-  const child = spawn(SSHD, ["-D", "-e", "-f", join(directory, "config")], { stdio: ["ignore", "ignore", "pipe"] });
+  const within = smallDisk === undefined ? [] : withSmallDisk(smallDisk.size, smallDisk.path);
+  const [program = SSHD, ...args] = [...within, SSHD, "-D", "-e", "-f", join(directory, "config")];
+  const child = spawn(program, args, { stdio: ["ignore", "ignore", "pipe"] });
   await new Promise<void>((resolve, reject) => {
     let said = "";
     child.stderr?.on("data", (chunk: Buffer) => {

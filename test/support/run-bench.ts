@@ -55,8 +55,10 @@ export interface RunSurface extends TestDatabase {
   client<S extends DescService>(service: S): Client<S>;
   /** For whoever makes clients of their own, such as the command line. */
   readonly transport: Transport;
-  /** A machine on record without endpoints. */
+  /** A machine on record, with endpoints at which nobody answers. */
   addMachine(id: string, provider?: string): Promise<string>;
+  /** Changes what is named, and leaves the rest of its spec as it is. */
+  changeSpec(machineId: string, change: Readonly<Record<string, string>>): Promise<void>;
   /** Waits until the run has ended, and returns it. */
   ended(runId: string, within?: number): Promise<Run>;
   /** All that was logged so far. */
@@ -78,6 +80,12 @@ export interface RunSurfaceOptions {
   /** Absent: the shipped ones. */
   readonly runbooks?: Runbooks;
 }
+
+/** Where nobody answers: a run is not even started on a machine of which it is not on record where it is reached. */
+const endpointsOf = (id: string, provider: string) => ({
+  sshEndpoint: `${id}.example`,
+  bmcEndpoint: provider === "ironic" ? `https://ironic.example/v1/nodes/${id}` : `${id}.bmc.example`,
+});
 
 export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<RunSurface> {
   const directory = mkdtempSync(join(tmpdir(), "millwright-runs-"));
@@ -146,8 +154,14 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
     client: (service) => createClient(service, transport),
     transport,
     async addMachine(id, machineProvider = "") {
-      await machines.registerMachine({ machine: { machineId: id, spec: { provider: machineProvider } } });
+      const spec = { provider: machineProvider, ...(machineProvider !== "fake" && endpointsOf(id, machineProvider)) };
+      await machines.registerMachine({ machine: { machineId: id, spec } });
       return id;
+    },
+    async changeSpec(machineId, change) {
+      const machine = await machines.getMachine({ machineId });
+      Object.assign(machine.spec ?? {}, change);
+      await machines.updateMachine({ machine });
     },
     async ended(runId, within = 40_000) {
       let run: Run | undefined;

@@ -1,5 +1,6 @@
 import { Controller } from "../../src/engine/controller.ts";
 import type { HandlerOf } from "../../src/engine/look.ts";
+import { type Clock, systemClock } from "../../src/kernel/clock.ts";
 import { hours } from "../../src/kernel/duration.ts";
 import { silentLog } from "../../src/kernel/log.ts";
 import { createBmcGateway } from "../../src/providers/bmc-gateway.ts";
@@ -28,16 +29,25 @@ export interface RunReplicaOptions {
   readonly url: string;
   readonly keyFile: string;
   readonly instance: string;
+  /** Absent: the system's. */
+  readonly clock?: Clock;
   /** Around the handlers of runs. */
   readonly around?: (handlers: HandlerOf) => HandlerOf;
 }
 
-export function openRunReplica({ url, keyFile, instance, around = (same) => same }: RunReplicaOptions): RunReplica {
+export function openRunReplica({
+  url,
+  keyFile,
+  instance,
+  clock = systemClock,
+  around = (same) => same,
+}: RunReplicaOptions): RunReplica {
   const db = openDatabase(url, { log: silentLog, applicationName: instance });
   const secrets = openSecretStore({ keyFile });
-  const services: ServiceDeps = { db, stores: allThings, secrets, maxFindByIds: 100 };
+  const services: ServiceDeps = { db, stores: allThings, secrets, maxFindByIds: 100, clock };
   const gateway = createBmcGateway();
   const hardware = wireMachineHardware({
+    clock,
     gateway,
     mayReach: () => true,
     netInstall: openInstallOrders({ db, stores: allThings }),
@@ -48,6 +58,7 @@ export function openRunReplica({ url, keyFile, instance, around = (same) => same
     db,
     secrets,
     provider,
+    clock,
     monitorEvery: hours(1),
     exploreEvery: hours(1),
     runs: { hardware, steps: allSteps, runbooks, instance },
@@ -58,6 +69,7 @@ export function openRunReplica({ url, keyFile, instance, around = (same) => same
     db,
     stores: allThings,
     log: silentLog,
+    clock,
     owner: instance,
     handlers: new Map([["run", around(ofRuns)]]),
   });

@@ -20,20 +20,21 @@ export interface Place {
   readonly failPoint: string;
 }
 
+/** What says nothing is null in what was loaded, and absent in what is about to be written. */
 interface VisitOnRecord {
   readonly state: string;
-  readonly evidence: unknown;
-  readonly actingAt: unknown;
-  readonly actedAt: unknown;
+  readonly evidence?: unknown;
+  readonly actingAt?: unknown;
+  readonly actedAt?: unknown;
 }
 
 function positionOf(state: string, visit: VisitOnRecord | undefined): Position {
   if (state === "PENDING") return "PENDING";
   if (!visit) return "RUNNING";
   if (visit.state !== "RUNNING") return "done";
-  if (visit.actedAt !== null) return "acted";
-  if (visit.actingAt !== null) return "announced";
-  return visit.evidence === null ? "RUNNING" : "intent noted";
+  if (visit.actedAt != null) return "acted";
+  if (visit.actingAt != null) return "announced";
+  return visit.evidence == null ? "RUNNING" : "intent noted";
 }
 
 function positionAfter(run: RunThing, outcome: Outcome): Position {

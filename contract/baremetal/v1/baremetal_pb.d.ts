@@ -217,7 +217,7 @@ export declare type StartRunRequest = Message<"baremetal.v1.StartRunRequest"> & 
   planId: string;
 
   /**
-   * Values for the plan's steps, by name.
+   * Values for the plan's steps, by name; INVALID_ARGUMENT for one that none of them takes.
    *
    * @generated from field: map<string, string> params = 12;
    */
@@ -509,7 +509,8 @@ export declare type MachineSpec = Message<"baremetal.v1.MachineSpec"> & {
   jumpHosts: JumpHost[];
 
   /**
-   * The SSH host key that the machine must show, as in known_hosts: type and key. Empty: the one seen first is kept.
+   * The SSH host key that the machine must show, as in known_hosts (type and key), or its SHA256: fingerprint. Empty: the one seen
+   * first is kept. One that a run's installation proves takes its place until another is given here.
    *
    * @generated from field: string ssh_host_key = 17;
    */
@@ -550,7 +551,8 @@ export declare type JumpHost = Message<"baremetal.v1.JumpHost"> & {
   endpoint: string;
 
   /**
-   * The host key that it must show, as in known_hosts: type and key. Required: a way is no safer than its first host.
+   * The host key that it must show, as in known_hosts (type and key), or its SHA256: fingerprint. Required: a way is no safer than
+   * its first host.
    *
    * @generated from field: string host_key = 2;
    */
@@ -656,6 +658,20 @@ export declare type MachineStatus = Message<"baremetal.v1.MachineStatus"> & {
    * @generated from field: string ssh_moved_to = 18;
    */
   sshMovedTo: string;
+
+  /**
+   * The SSH host key that it must show now, as in known_hosts or as a SHA256: fingerprint; empty while any is taken.
+   *
+   * @generated from field: string ssh_host_key = 19;
+   */
+  sshHostKey: string;
+
+  /**
+   * Who says so: spec (its owner), installation (a run proved it) or first_seen; empty while any is taken.
+   *
+   * @generated from field: string ssh_host_key_from = 20;
+   */
+  sshHostKeyFrom: string;
 };
 
 /**
@@ -919,18 +935,20 @@ export declare type Step = Message<"baremetal.v1.Step"> & {
   name: string;
 
   /**
-   * For one attempt, at most 86400; 0 takes the server's default for the kind, 300 unless it says otherwise.
+   * For one attempt, at most 86400; 0 takes the server's default for the kind: ssh, reboot and verify 300, netboot 60, repave 1800,
+   * join 600, net and rma 120.
    *
    * @generated from field: int32 timeout_seconds = 2;
    */
   timeoutSeconds: number;
 
   /**
-   * Attempts after the first one, at most 100.
+   * Attempts after the first one, at most 100. Not given takes the server's default for the kind: ssh and verify 0, netboot 2,
+   * others 1. Answers always tell it.
    *
-   * @generated from field: int32 max_retries = 3;
+   * @generated from field: optional int32 max_retries = 3;
    */
-  maxRetries: number;
+  maxRetries?: number | undefined;
 
   /**
    * @generated from oneof baremetal.v1.Step.kind
@@ -1166,7 +1184,8 @@ export declare const KubeadmJoinSchema: GenMessage<KubeadmJoin>;
  */
 export declare type VerifyInCluster = Message<"baremetal.v1.VerifyInCluster"> & {
   /**
-   * Neither this nor cluster_ref: the machine's target_cluster_ref.
+   * Neither this nor cluster_ref: the cluster that the plan has joined, else the one that the machine is in, else its
+   * target_cluster_ref.
    *
    * @generated from field: baremetal.v1.TargetClusterRef target_cluster = 1;
    */
@@ -1645,7 +1664,8 @@ export declare type RunEvent = Message<"baremetal.v1.RunEvent"> & {
   ts?: Timestamp | undefined;
 
   /**
-   * The run right after the change.
+   * The run right after the change, however late it is told, as its version says; of the runs that are active when a watch begins
+   * without a cursor, as they are then.
    *
    * @generated from field: baremetal.v1.Run snapshot = 2;
    */
@@ -1808,8 +1828,8 @@ export declare const RunService: GenService<{
   /**
    * Starts a run and returns at once; WatchRuns or GetRun tell how it goes. Repeating the call with the same machine_id and
    * request_id returns the same run, whatever its phase, and starts nothing; ALREADY_EXISTS when type, plan or params differ.
-   * FAILED_PRECONDITION while another run is active on the machine, or once it is RETIRED; UNIMPLEMENTED when the machine's
-   * provider cannot do what a step needs.
+   * FAILED_PRECONDITION while another run is active on the machine, once it is RETIRED, or when a step needs a cluster and the
+   * machine has none or, for an upgrade, is in none; UNIMPLEMENTED when the machine's provider cannot do what a step needs.
    *
    * @generated from rpc baremetal.v1.RunService.StartRun
    */

@@ -67,7 +67,8 @@ export declare type PreviewRunResponse = Message<"millwright.v1.PreviewRunRespon
   missingCapabilities: string[];
 
   /**
-   * For people: why StartRun would refuse or wait, such as an active run or a claim of another holder.
+   * For people: why StartRun would refuse, or the run wait or fail, such as an active run, a claim of another holder, or a node that
+   * is not drained.
    *
    * @generated from field: repeated string conflicts = 4;
    */

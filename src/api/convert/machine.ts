@@ -1,12 +1,10 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
-  type ConditionSchema,
-  type MachineSchema,
-  type MachineSpecSchema,
-  type MachineStatusSchema,
+  type Condition as WireCondition,
+  type MachineInventory as WireInventory,
   type Machine as WireMachine,
   MachineStatus_Phase as WirePhase,
   type MachineSpec as WireSpec,
+  type MachineStatus as WireStatus,
 } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import type { Condition, MachinePhase, MachineRecord, MachineView } from "../../services/machine-view.ts";
 import type { MachineInput, SpecInput } from "../../services/machines.ts";
@@ -45,7 +43,9 @@ const specFrom = (spec: WireSpec): SpecInput => ({
   bmcTlsTrust: spec.bmcTlsTrust,
 });
 
-export const machineOf = (view: MachineView): MessageInitShape<typeof MachineSchema> => ({
+/** Messages as they are made by `create`, which would take as long as all the rest of a long list. */
+export const machineOf = (view: MachineView): WireMachine => ({
+  $typeName: "baremetal.v1.Machine",
   machineId: view.machine.id,
   labels: { ...view.machine.labels },
   spec: specOf(view.machine),
@@ -54,7 +54,8 @@ export const machineOf = (view: MachineView): MessageInitShape<typeof MachineSch
   version: BigInt(view.machine.version),
 });
 
-const specOf = ({ spec, given }: MachineRecord): MessageInitShape<typeof MachineSpecSchema> => ({
+const specOf = ({ spec, given }: MachineRecord): WireSpec => ({
+  $typeName: "baremetal.v1.MachineSpec",
   sshEndpoint: given.ssh,
   bmcEndpoint: given.bmc,
   targetClusterRef: spec.targetCluster ?? "",
@@ -66,6 +67,7 @@ const specOf = ({ spec, given }: MachineRecord): MessageInitShape<typeof Machine
   location: spec.location ?? "",
   customerId: spec.customerId ?? "",
   jumpHosts: given.jumpHosts.map(({ endpoint, host_key, username }) => ({
+    $typeName: "baremetal.v1.JumpHost" as const,
     endpoint,
     hostKey: host_key,
     username: username ?? "",
@@ -75,9 +77,10 @@ const specOf = ({ spec, given }: MachineRecord): MessageInitShape<typeof Machine
   bmcTlsTrust: given.bmcTrust,
 });
 
-function statusOf(view: MachineView): MessageInitShape<typeof MachineStatusSchema> {
+function statusOf(view: MachineView): WireStatus {
   const { machine, claim } = view;
   return {
+    $typeName: "baremetal.v1.MachineStatus",
     phase: WIRE_PHASES[view.phase],
     conditions: machine.conditions.map(conditionOf),
     activeRunId: machine.activeRunId ?? "",
@@ -86,16 +89,24 @@ function statusOf(view: MachineView): MessageInitShape<typeof MachineStatusSchem
     waitingFor: view.waitingFor,
     phaseSince: timestampOf(machine.stateSince),
     ...(claim && {
-      claim: { kind: claim.holder.kind, id: claim.holder.id, since: timestampOf(claim.grantedAt ?? claim.requestedAt) },
+      claim: {
+        $typeName: "baremetal.v1.ClaimHolder",
+        kind: claim.holder.kind,
+        id: claim.holder.id,
+        since: timestampOf(claim.grantedAt ?? claim.requestedAt),
+      },
     }),
     residue: [...machine.facts.residue],
     ...inventoryOf(machine),
     lastRunId: machine.lastRunId ?? "",
     sshMovedTo: view.sshMovedTo,
+    sshHostKey: view.hostKey?.key ?? "",
+    sshHostKeyFrom: view.hostKey?.from ?? "",
   };
 }
 
-const conditionOf = (condition: Condition): MessageInitShape<typeof ConditionSchema> => ({
+const conditionOf = (condition: Condition): WireCondition => ({
+  $typeName: "baremetal.v1.Condition",
   type: condition.type,
   status: condition.status,
   reason: condition.reason,
@@ -103,10 +114,11 @@ const conditionOf = (condition: Condition): MessageInitShape<typeof ConditionSch
   message: condition.message,
 });
 
-function inventoryOf({ facts }: MachineRecord): Pick<MessageInitShape<typeof MachineStatusSchema>, "inventory"> {
+function inventoryOf({ facts }: MachineRecord): { readonly inventory?: WireInventory } {
   if (facts.observedAt === null) return {};
   return {
     inventory: {
+      $typeName: "baremetal.v1.MachineInventory",
       serial: facts.serial ?? "",
       vendor: facts.vendor ?? "",
       model: facts.model ?? "",

@@ -44,6 +44,17 @@ export interface DeviceBench extends PowerBench {
 
 export type SetUpBench<B = DeviceBench> = () => Promise<B>;
 
+/** A BMC that nobody reaches, for what is judged without asking it. */
+export const aTarget = (differing: Partial<BmcTarget> = {}): BmcTarget => ({
+  address: "192.0.2.1",
+  port: 443,
+  scheme: "https",
+  username: "root",
+  password: "canary-4711",
+  trust: { mode: "off" },
+  ...differing,
+});
+
 /** A call that may take its time, or as long as its lease lasts. */
 export function aCall(options: { signal?: AbortSignal; lease?: Duration } = {}): CallContext {
   const { signal = new AbortController().signal, lease = minutes(5) } = options;

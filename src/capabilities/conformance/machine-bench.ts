@@ -11,6 +11,10 @@ export type MachineLimit =
   | "tell_locator"
   /** A boot uses an override up, and what is left can be seen. */
   | "use_up_override"
+  /** Of an override that is taken back nothing is left; else the disk, for good, takes its place. */
+  | "boot_in_own_order"
+  /** A system that is asked to go down comes up again by itself; else whoever asked switches it on. */
+  | "restart_gracefully"
   | "boot_from_disk"
   | "boot_from_http";
 

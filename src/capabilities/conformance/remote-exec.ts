@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { seconds } from "../../kernel/duration.ts";
 import { StepFailure } from "../../kernel/errors.ts";
+import { fingerprintOf } from "../host-key.ts";
 import { need, type Provider } from "../provider.ts";
 import type { RemoteExec, RemoteScript } from "../remote-exec.ts";
 import type { SshTarget } from "../ssh-target.ts";
@@ -64,6 +65,13 @@ export function describeRemoteExec(name: string, setUp: () => Promise<ExecBench>
 
     test("takes any host key where none is pinned, with a private key", async () => {
       expect(await run("echo hello\n", {}, { ...bench.target, hostKey: null })).toMatchObject({ output: "hello\n" });
+    });
+
+    test("knows the pinned key by its fingerprint as well", async () => {
+      const hostKey = fingerprintOf(bench.target.hostKey);
+      expect(await run("echo hello\n", {}, { ...bench.target, hostKey })).toMatchObject({ output: "hello\n" });
+      const foreign = { ...bench.target, hostKey: fingerprintOf(bench.foreign.hostKey) };
+      await expect(run("true\n", {}, foreign)).rejects.toMatchObject({ reason: "certificate" });
     });
 
     test("runs nothing on a machine that shows another key than the pinned one", async () => {

@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import type { DeleteOptions } from "../confirm.ts";
 import type { Run } from "../session.ts";
 import type { CreateClusterOptions, CreateImageOptions } from "./catalog-manage.ts";
 
@@ -23,7 +24,10 @@ export function addCatalogCommands(program: Command, run: Run): void {
     .command("delete")
     .argument("<name>", "a cluster that nothing refers to")
     .description("forget a cluster and its kubeconfig")
-    .action((name: string) => run(async (session) => (await load()).deleteCluster(session, name)));
+    .option("-y, --yes", "do not ask; needed where there is no terminal")
+    .action((name: string, options: DeleteOptions) =>
+      run(async (session) => (await load()).deleteCluster(session, name, options)),
+    );
 
   const image = program.command("image").description("OS images that machines can be repaved with");
   image
@@ -52,7 +56,10 @@ export function addCatalogCommands(program: Command, run: Run): void {
     .command("delete")
     .argument("<name>", "an image that no active run installs")
     .description("forget an image")
-    .action((name: string) => run(async (session) => (await load()).deleteImage(session, name)));
+    .option("-y, --yes", "do not ask; needed where there is no terminal")
+    .action((name: string, options: DeleteOptions) =>
+      run(async (session) => (await load()).deleteImage(session, name, options)),
+    );
 
   const loadScripts = () => import("./script-read.ts");
   const script = program.command("script").description("scripts that steps run on machines; files of the server");

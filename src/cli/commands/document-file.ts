@@ -2,6 +2,7 @@ import { type DescMessage, fromJson, type JsonValue, type MessageShape } from "@
 import { readTextFile } from "../discover-server.ts";
 import { UsageError } from "../errors.ts";
 import type { Session } from "../session.ts";
+import { documentFault } from "./document-fault.ts";
 
 /** A message of the contract from a file of YAML or JSON, spelled as `-o yaml` prints it; `-` is standard input. */
 export async function readDocument<D extends DescMessage>(
@@ -9,9 +10,11 @@ export async function readDocument<D extends DescMessage>(
   file: string,
   schema: D,
 ): Promise<MessageShape<D>> {
-  const value = await readPlainDocument(session, file);
+  const value = withoutNulls(await readPlainDocument(session, file));
+  const fault = documentFault(schema, value);
+  if (fault !== undefined) throw new UsageError(`--file: ${fault}`);
   try {
-    return fromJson(schema, withoutNulls(value));
+    return fromJson(schema, value);
   } catch (error) {
     throw new UsageError(`--file: ${error instanceof Error ? error.message : String(error)}`);
   }
@@ -26,12 +29,19 @@ export async function readPlainDocument(session: Session, file: string): Promise
   const [document] = Array.isArray(documents) ? documents : [];
   const fault = document?.errors[0];
   if (fault) {
-    const line = fault.linePos?.[0].line;
-    throw new UsageError(`--file: neither YAML nor JSON${line === undefined ? "" : `: line ${line}`} (${fault.code})`);
+    const [begin] = fault.linePos ?? [];
+    const where = begin === undefined ? "" : `line ${begin.line}, column ${begin.col}: `;
+    throw new UsageError(`--file: neither YAML nor JSON: ${where}${saidOf(fault.message)}`);
   }
   if (document === undefined || documents.length !== 1) throw new UsageError("--file: one document is wanted");
   return document.toJS() as JsonValue;
 }
+
+/** The reader's own sentence, without the place, which stands before it, and the lines of the file that it quotes. */
+const saidOf = (message: string): string =>
+  (message.split("\n", 1)[0] ?? "")
+    .replace(/ at line \d+, column \d+:?$/, "")
+    .replace(/^[A-Z](?=[a-z])/, (first) => first.toLowerCase());
 
 /** `-o yaml` shows what is absent as null; of a step's kinds, all but one are. */
 function withoutNulls(value: JsonValue): JsonValue {

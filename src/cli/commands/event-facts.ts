@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { hostKeyFingerprint } from "../host-key.ts";
 
 const isObject = (value: JsonValue | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -10,6 +11,10 @@ const NAMES: { readonly [fact: string]: string } = {
   capacityWatts: "capacity",
   certificateFingerprint: "certificate",
   powerSupplies: "power supplies",
+  residue: "left behind",
+  macs: "MAC addresses",
+  sshHostKey: "installed SSH host key",
+  sshHostKeySeen: "first seen SSH host key",
 };
 const UNITS: { readonly [fact: string]: string } = { capacityWatts: " W", voltage: " V" };
 
@@ -25,15 +30,54 @@ export function factsText(data: JsonObject): string {
 }
 
 /** The node of a machine that is kept out of use while it is in maintenance. */
-const cordonText = (now: JsonValue): string =>
-  isObject(now) ? `node ${String(now.node)} is to be cordoned` : "its node is in use again";
+function cordonText(before: JsonValue | undefined, now: JsonValue): string {
+  // Nameless is what a script may have cordoned, and nobody knows before its node was asked.
+  const isNameless = (value: JsonValue | undefined) => isObject(value) && value.node === "";
+  if (isNameless(now)) return "";
+  if (isNameless(before)) return "nothing of ours is left cordoned";
+  return isObject(now) ? `node ${String(now.node)} is to be cordoned` : "its node is in use again";
+}
+
+/** Where the machine serves. What was not known before is not worth a word when it is not known now either. */
+function clusterText(before: JsonValue | undefined, now: JsonValue): string {
+  if (typeof now === "string") return `it is in cluster ${now}`;
+  return typeof before === "string" ? `it is no longer in cluster ${before}` : "";
+}
+
+/** A network change gave the machine another address, until its owner says where it is. */
+function movedText(before: JsonValue | undefined, now: JsonValue): string {
+  if (isObject(now)) return `SSH answers at ${String(now.to)}`;
+  return isObject(before) ? "SSH answers where its owner says" : "";
+}
+
+/** How steps stand, and how often they failed. When a look is due, and by whom, is for the engine. */
+function stepsText(before: JsonValue | undefined, now: JsonValue): string {
+  const partsOf = (value: JsonValue | undefined) => (Array.isArray(value) ? value.filter(isObject) : []);
+  const old = new Map(partsOf(before).map((step) => [step.name, step]));
+  return partsOf(now)
+    .flatMap((step) => {
+      const earlier = old.get(step.name ?? "");
+      const state = earlier?.state !== step.state ? [`${String(step.name)} ${String(step.state)}`] : [];
+      const failed = Number(step.retryCount ?? 0);
+      const more = failed > Number(earlier?.retryCount ?? 0) ? [`${String(step.name)}: ${failed} failed so far`] : [];
+      return [...state, ...more];
+    })
+    .join(", ");
+}
 
 function factText(fact: string, before: JsonValue | undefined, now: JsonValue): string {
-  if (fact === "cordoned") return cordonText(now);
+  if (fact === "cordoned") return cordonText(before, now);
+  if (fact === "joinedCluster") return clusterText(before, now);
+  if (fact === "locatorLit") return now === true ? "its locator is to be put out" : "its locator is out";
+  if (fact === "sshMoved") return movedText(before, now);
+  if (fact === "steps") return stepsText(before, now);
+  // Not known before either: nothing happened that anybody could have seen.
+  if (now === null && (before === undefined || before === null)) return "";
   const name = NAMES[fact] ?? spoken(fact);
   if (Array.isArray(now)) return listText(name, Array.isArray(before) ? before : [], now);
   if (isObject(now)) return `${name} changed`;
-  const shown = (value: JsonValue) => (value === null ? "unknown" : `${short(String(value))}${UNITS[fact] ?? ""}`);
+  const textOf = (value: string) => (fact.startsWith("sshHostKey") ? hostKeyFingerprint(value) : short(value));
+  const shown = (value: JsonValue) => (value === null ? "unknown" : `${textOf(String(value))}${UNITS[fact] ?? ""}`);
   return before === undefined || isObject(before) || Array.isArray(before)
     ? `${name} ${shown(now)}`
     : `${name} ${shown(before)} → ${shown(now)}`;
@@ -41,6 +85,8 @@ function factText(fact: string, before: JsonValue | undefined, now: JsonValue): 
 
 /** Of parts that have names, those that differ and in what. */
 function listText(name: string, before: readonly JsonValue[], now: readonly JsonValue[]): string {
+  if (now.every((each) => typeof each === "string"))
+    return now.length === 0 ? `${name}: nothing` : `${name}: ${now.join("; ")}`;
   const byName = (list: readonly JsonValue[]) =>
     new Map(list.filter(isObject).map((part) => [String(part.name ?? ""), part]));
   const [old, fresh] = [byName(before), byName(now)];

@@ -80,27 +80,57 @@ function toneOf({ toState, type }: Event): Tone | undefined {
   return toState === "ready" || type === "recovered" ? "good" : undefined;
 }
 
-const at: Column<Event> = {
-  title: "TIME",
-  cell: (event) => clockTime(event.at),
-  plain: (event) => isoTime(event.at),
-  least: 19,
-};
-const what: readonly Column<Event>[] = [
-  { title: "EVENT", cell: (event) => event.type, tone: toneOf, least: 13 },
-  { title: "CHANGE", cell: changeText, tone: toneOf, least: 21 },
-  { title: "WHO", cell: (event) => event.actor, least: 10 },
-];
-const why: Column<Event> = { title: "WHY", cell: whyText };
+const columns = {
+  at: {
+    title: "TIME",
+    cell: (event) => clockTime(event.at),
+    short: { cell: (event) => clockTime(event.at).slice("2026-".length), least: "01-31 12:00:00".length },
+    plain: (event) => isoTime(event.at),
+  },
+  // Who goes on from somewhere copies it from -o json as well.
+  cursor: { title: "CURSOR", cell: ({ cursor }) => cursor, minor: true },
+  kind: { title: "KIND", cell: ({ kind }) => kind },
+  id: { title: "ID", cell: ({ id }) => id },
+  event: { title: "EVENT", cell: ({ type }) => type, tone: toneOf },
+  change: { title: "CHANGE", cell: changeText, tone: toneOf },
+  who: { title: "WHO", cell: ({ actor }) => actor },
+  why: { title: "WHY", cell: whyText },
+} as const satisfies { readonly [name: string]: Column<Event> };
 
 /** The history of one thing: who, why, when. */
-export const historyColumns: readonly Column<Event>[] = [at, ...what, why];
-/** Events of many things, with the cursor from which a watch can go on. */
-export const eventColumns: readonly Column<Event>[] = [
-  at,
-  { title: "CURSOR", cell: (event) => event.cursor, least: 9 },
-  { title: "KIND", cell: (event) => event.kind, least: 11 },
-  { title: "ID", cell: (event) => event.id, least: 15 },
-  ...what,
-  why,
+export const historyColumns: readonly Column<Event>[] = [
+  columns.at,
+  columns.event,
+  columns.change,
+  columns.who,
+  columns.why,
 ];
+
+const A_UUID = "0b7f0c52-6a4e-4d0e-9c1f-3f6d2a1b4c5d";
+/** Ids of those kinds have one length; machines, what is installed on them, clusters and the like are called by people. */
+const ID_WIDTHS: { readonly [kind: string]: number } = {
+  run: `run-${A_UUID}`.length,
+  job: `job-${A_UUID}`.length,
+  power_shelf: "ps100rss3tnu65mgcq2e4v6rbgpq1a9rmf7eouaoq76dphmnvab8vnemc2g".length,
+  expected_power_shelf: A_UUID.length,
+  token: "0123456789abcdef".length,
+};
+const NAMED_BY_PEOPLE = "m-rack1-slot-042".length;
+
+/**
+ * Events as they come, with the cursor from which a watch can go on. What is to come is not known: the widths are those of the longest
+ * words that there are, and of the ids of the watched kind.
+ */
+export function eventColumns(kind: string | undefined): readonly Column<Event>[] {
+  const idWidth = ID_WIDTHS[kind ?? "run"] ?? NAMED_BY_PEOPLE;
+  return [
+    { ...columns.at, least: "2026-01-31 12:00:00".length },
+    { ...columns.cursor, least: "1.23456.7890".length },
+    { ...columns.kind, least: (kind ?? "expected_power_shelf").length },
+    { ...columns.id, least: idWidth },
+    { ...columns.event, least: "credentials_changed".length },
+    { ...columns.change, least: "PROVISIONING → MAINTENANCE".length },
+    { ...columns.who, least: "condition reconciler".length },
+    { ...columns.why, least: 30 },
+  ];
+}

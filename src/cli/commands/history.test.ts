@@ -109,6 +109,28 @@ describe("what an event says", () => {
       { facts: { certificateFingerprint: null }, was: { certificateFingerprint: "0123456789abcdef".repeat(4) } },
     ],
     ["node n1 is to be cordoned", { facts: { cordoned: { cluster: "c1", node: "n1" } } }],
+    ["it is in cluster c2", { facts: { joinedCluster: "c2" }, was: { joinedCluster: "c1" } }],
+    [
+      "power off, it is no longer in cluster c1",
+      { facts: { powerState: "off", joinedCluster: null }, was: { joinedCluster: "c1" } },
+    ],
+    ["power off", { facts: { powerState: "off", joinedCluster: null }, was: { joinedCluster: null } }],
+    ["power on", { facts: { powerState: "on", sshMoved: null, bootId: null } }],
+    ["SSH answers at 10.0.0.9:22", { facts: { sshMoved: { from: "10.0.0.1:22", to: "10.0.0.9:22" } } }],
+    ["SSH answers where its owner says", { facts: { sshMoved: null }, was: { sshMoved: { from: "a", to: "b" } } }],
+    ["left behind: media; a lit locator", { facts: { residue: ["media", "a lit locator"] }, was: { residue: [] } }],
+    [
+      "reboot: 1 failed so far",
+      {
+        facts: { steps: [{ name: "reboot", state: "RUNNING", retryCount: 1, nextAttemptAt: "2026-01-01T00:00:00Z" }] },
+        was: { steps: [{ name: "reboot", state: "RUNNING", retryCount: 0, actingBy: "r1" }] },
+      },
+    ],
+    ["reboot RUNNING", { facts: { steps: [{ name: "reboot", state: "RUNNING", retryCount: 0 }] }, was: { steps: [] } }],
+    ["nothing of ours is left cordoned", { facts: { cordoned: null }, was: { cordoned: { cluster: "c1", node: "" } } }],
+    ["-", { facts: { cordoned: { cluster: "c1", node: "" } } }],
+    ["its locator is to be put out", { facts: { locatorLit: true } }],
+    ["its locator is out", { facts: { locatorLit: false }, was: { locatorLit: true } }],
     ["its node is in use again", { facts: { cordoned: null }, was: { cordoned: { cluster: "c1", node: "n1" } } }],
   ])("of changed facts: %s", async (text, data) => {
     expect(await why({ type: "facts_changed", data })).toMatch(new RegExp(`facts_changed +- +- +${escaped(text)}$`));

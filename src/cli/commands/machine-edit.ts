@@ -36,6 +36,11 @@ export interface RegisterOptions extends MachineFields {
 
 /** What a file says, with what the options say on top. */
 export async function registerMachine(session: Session, options: RegisterOptions): Promise<undefined> {
+  if (Object.values(options).every((given) => given === undefined))
+    throw new UsageError(
+      "nothing is given of the machine",
+      "`millwright machine register --help` lists what can be; --id or --serial at least, and where its BMC and SSH answer",
+    );
   const machine =
     options.file === undefined ? create(MachineSchema) : await readDocument(session, options.file, MachineSchema);
   if (options.id !== undefined) machine.machineId = options.id;

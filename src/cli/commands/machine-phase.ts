@@ -1,9 +1,9 @@
-import type { Machine } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { type Machine, MachineService } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { MachineLifecycleService } from "../../../contract/millwright/v1/machine_pb.js";
 import { confirm } from "../confirm.ts";
 import { printOne } from "../printing.ts";
 import type { Session } from "../session.ts";
-import { machineThing, phaseOf } from "./machine-view.ts";
+import { conditionOf, effectiveOf, machineThing, phaseOf } from "./machine-view.ts";
 
 export interface VerbOptions {
   readonly comment?: string;
@@ -42,9 +42,31 @@ export async function retireMachine(
   machineId: string,
   { comment = "", yes }: VerbOptions & { readonly yes?: boolean },
 ): Promise<undefined> {
-  if (!yes) await confirm(session, { what: `Retire machine ${machineId} for good?`, canAsk: true });
+  await askToRetire(session, machineId, yes ?? false);
   const client = await session.client(MachineLifecycleService);
   await printMoved(session, await client.retireMachine({ machineId, comment }, { signal: session.signal }));
+}
+
+/** Retiring moves nothing off a machine that still serves: whoever does it is told so, and names the machine instead of saying yes. */
+async function askToRetire(session: Session, machineId: string, yes: boolean): Promise<void> {
+  const machine = await (await session.client(MachineService)).getMachine({ machineId }, { signal: session.signal });
+  const serves =
+    effectiveOf(machine) === "IN_SERVICE"
+      ? `It is IN_SERVICE${whereSeen(machine)}: ` +
+        "its node is neither drained nor removed, and what runs there goes on unseen. `machine enter-maintenance` empties it first."
+      : "";
+  if (yes) {
+    if (serves !== "") session.terminal.stderr.write(`note: ${serves}\n`);
+    return;
+  }
+  const what = [`Retire machine ${machineId} for good?`, serves].filter((text) => text !== "").join(" ");
+  await confirm(session, { what, canAsk: true, ...(serves !== "" && { answer: machineId }) });
+}
+
+/** As it was last seen: the cluster that its owner wants for it may be another one. */
+function whereSeen(machine: Machine): string {
+  const seen = conditionOf(machine, "InCustomerCluster");
+  return seen?.status && seen.message !== "" ? ` (${seen.message})` : "";
 }
 
 async function printMoved(session: Session, { machine }: { readonly machine?: Machine | undefined }): Promise<void> {

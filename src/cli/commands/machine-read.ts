@@ -13,7 +13,11 @@ export async function listMachines(
 ): Promise<number | undefined> {
   if (options.watch && options.failing) throw new UsageError("--failing: cannot be watched; leave --watch out");
   if (options.watch) return (await import("./machine-watch.ts")).watchMachines(session, options);
-  const machines = await readMachines(session, options.filter ?? "");
+  // Retired machines only become more; the server need not send them to have them left out.
+  const filter = [options.filter ?? "", options.failing ? "phase!=RETIRED" : ""]
+    .filter((part) => part !== "")
+    .join(" AND ");
+  const machines = await readMachines(session, filter);
   const items = options.failing ? machines.filter(isFailing) : machines;
   const none = options.failing ? "No machine is in trouble." : "No machines.";
   await printList(session, { items, columns: machineColumns, json: machineJson }, none);

@@ -6,16 +6,16 @@ import {
   type Run,
   Run_PhaseSchema,
 } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { hostKeyFingerprint } from "../host-key.ts";
 import type { Column, Detail, OneThing, Section, Style } from "../output.ts";
 import { enumWord, jsonOf } from "../proto-json.ts";
-import { shorten, type Tone, tableOf } from "../table.ts";
+import { type Tone, tableOf } from "../table.ts";
 import { age, clockTime, isoTime } from "../times.ts";
-
-const SHORT_REASON = 60;
 
 export const machineJson = (machine: Machine) => jsonOf(MachineSchema, machine);
 export const phaseOf = ({ status }: Machine): string => enumWord(MachineStatus_PhaseSchema, status?.phase ?? 0);
-const effectiveOf = ({ status }: Machine): string => enumWord(MachineStatus_PhaseSchema, status?.effectiveState ?? 0);
+export const effectiveOf = ({ status }: Machine): string =>
+  enumWord(MachineStatus_PhaseSchema, status?.effectiveState ?? 0);
 
 const TONE_OF_STATE: { readonly [state: string]: Tone } = {
   FACTORY_READY: "dim",
@@ -29,7 +29,7 @@ const TONE_OF_STATE: { readonly [state: string]: Tone } = {
 const toneOf = (machine: Machine): Tone | undefined =>
   machine.status?.banners.includes("NeedsIntervention") ? "bad" : TONE_OF_STATE[effectiveOf(machine)];
 
-const conditionOf = ({ status }: Machine, type: string): Condition | undefined =>
+export const conditionOf = ({ status }: Machine, type: string): Condition | undefined =>
   status?.conditions.find((each) => each.type === type);
 
 /** yes, no, or nothing where nobody has looked. */
@@ -38,22 +38,26 @@ function known(machine: Machine, type: string): string {
   return condition === undefined ? "" : condition.status ? "yes" : "no";
 }
 
-/** For people also for how long. */
-const conditionColumn = (title: string, type: string): Column<Machine> => ({
-  title,
-  cell(machine, now) {
-    const condition = conditionOf(machine, type);
-    return condition === undefined ? "" : `${known(machine, type)} ${age(condition.lastTransition, now)}`.trimEnd();
-  },
-  plain: (machine) => known(machine, type),
-});
+/** For people also for how long; roughly, where there is little room. */
+const conditionColumn = (title: string, type: string): Column<Machine> => {
+  const forHowLong = (machine: Machine, now: Date) => age(conditionOf(machine, type)?.lastTransition, now);
+  return {
+    title,
+    cell: (machine, now) => `${known(machine, type)} ${forHowLong(machine, now)}`.trim(),
+    short: {
+      cell: (machine, now) => `${known(machine, type)} ${forHowLong(machine, now).split(" ", 1)[0]}`.trim(),
+      least: "yes 59m".length,
+    },
+    plain: (machine) => known(machine, type),
+  };
+};
 
 export const machineColumns: readonly Column<Machine>[] = [
   { title: "ID", cell: ({ machineId }) => machineId },
   { title: "PHASE", cell: phaseOf },
   { title: "EFFECTIVE", cell: effectiveOf, tone: toneOf },
   { title: "RACK", cell: ({ spec }) => spec?.rack ?? "" },
-  { title: "PROVIDER", cell: ({ spec }) => spec?.provider ?? "" },
+  { title: "PROVIDER", cell: ({ spec }) => spec?.provider ?? "", minor: true },
   conditionColumn("REACHABLE", "Reachable"),
   conditionColumn("BMC", "BMCReachable"),
   conditionColumn("IN CLUSTER", "InCustomerCluster"),
@@ -61,8 +65,7 @@ export const machineColumns: readonly Column<Machine>[] = [
   { title: "RUN", cell: ({ status }) => status?.activeRunId ?? "" },
   {
     title: "WAITS FOR",
-    cell: ({ status }) => shorten(status?.waitingFor ?? "", SHORT_REASON),
-    plain: ({ status }) => status?.waitingFor ?? "",
+    cell: ({ status }) => status?.waitingFor ?? "",
   },
 ];
 
@@ -72,13 +75,13 @@ const ago = (timestamp: Machine["createdAt"], now: Date): string =>
 const joined = (...parts: readonly string[]): string => parts.filter((part) => part !== "").join(", ");
 const after = (word: string, text: string): string => (text === "" ? "" : `${word} ${text}`);
 
-const OUT_OF_SERVICE: ReadonlySet<string> = new Set(["RMA", "RETIRED"]);
-
-/** Somebody is needed, or it is not reached although it should be. */
-export const isFailing = (machine: Machine): boolean =>
-  (machine.status?.banners.length ?? 0) > 0 ||
-  (!OUT_OF_SERVICE.has(phaseOf(machine)) &&
-    ["Reachable", "BMCReachable"].some((type) => known(machine, type) === "no"));
+/** Somebody is needed, or it is not reached although it should be. Of a retired machine nobody is asked for anything any more. */
+export function isFailing(machine: Machine): boolean {
+  const phase = phaseOf(machine);
+  if (phase === "RETIRED") return false;
+  const isUnreached = ["Reachable", "BMCReachable"].some((type) => known(machine, type) === "no");
+  return (machine.status?.banners.length ?? 0) > 0 || (phase !== "RMA" && isUnreached);
+}
 
 /** Also when it waits for somebody else. */
 const needsExplaining = (machine: Machine): boolean =>
@@ -107,7 +110,7 @@ function machineDetails(machine: Machine, now: Date): Detail[] {
     ["BMC", spec?.bmcEndpoint ? joined(spec.bmcEndpoint, spec.bmcProtocol, after("TLS", spec.bmcTlsTrust)) : ""],
     ["SSH", joined(spec?.sshEndpoint ?? "", after("since a network change at", status?.sshMovedTo ?? ""))],
     ["SSH through", spec?.jumpHosts.map(({ endpoint }) => endpoint).join(" → ") ?? ""],
-    ["SSH host key", spec?.sshHostKey ?? ""],
+    ["SSH host key", hostKeyText(machine)],
     [
       "Hardware",
       inventory ? joined(inventory.vendor, inventory.model, after("serial", inventory.serial)) : "never read",
@@ -120,6 +123,18 @@ function machineDetails(machine: Machine, now: Date): Detail[] {
     ["Inspected", ago(inventory?.observedAt, now)],
     ["Registered", ago(machine.createdAt, now)],
   ];
+}
+
+const KEY_FROM: { readonly [source: string]: string } = {
+  spec: "pinned by its owner",
+  installation: "proved by its installation",
+  first_seen: "the first that was seen",
+};
+
+function hostKeyText({ spec, status }: Machine): string {
+  if (!spec?.sshEndpoint) return "";
+  if (!status?.sshHostKey) return "none yet: the first that is seen will be kept";
+  return `${hostKeyFingerprint(status.sshHostKey)} (${KEY_FROM[status.sshHostKeyFrom] ?? status.sshHostKeyFrom})`;
 }
 
 const labelText = (labels: Machine["labels"]): string =>

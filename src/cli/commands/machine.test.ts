@@ -138,6 +138,14 @@ describe("machine list", () => {
     const inPhase = (phase: Phase) => create(MachineSchema, { status: { phase, conditions: silent } });
     expect(isFailing(inPhase(Phase.READY))).toBe(true);
     expect(isFailing(inPhase(Phase.RMA))).toBe(false);
+    const banners = ["NeedsIntervention"];
+    expect(isFailing(create(MachineSchema, { status: { phase: Phase.MAINTENANCE, banners } }))).toBe(true);
+    expect(isFailing(create(MachineSchema, { status: { phase: Phase.RETIRED, banners, conditions: silent } }))).toBe(
+      false,
+    );
+    const { asked, routes } = fakeServer();
+    await runAgainst(routes, ["machine", "list", "--failing", "--filter", "rack=rack-1"], { now });
+    expect(JSON.stringify(asked)).toContain("rack=rack-1 AND phase!=RETIRED");
     expect((await runAgainst(fakeServer().routes, "machine list --failing --watch", { now })).code).toBe(2);
   });
 
@@ -191,6 +199,13 @@ describe("machine register", () => {
         },
       },
     });
+  });
+
+  test("refuses when nothing is given of it, and the server is not asked", async () => {
+    const { asked, routes } = fakeServer();
+    const { code, err } = await runAgainst(routes, "machine register");
+    expect(err).toContain("nothing is given of the machine");
+    expect([code, asked]).toEqual([2, []]);
   });
 
   test("takes what `show -o yaml` printed, without its status, and lets options win", async () => {
@@ -269,6 +284,30 @@ describe("the phases", () => {
     expect(asked).toEqual([]);
     expect((await runAgainst(routes, "machine retire m-1", { isTTY: true, answer: "yes" })).code).toBe(0);
   });
+});
+
+test("who retires a machine that serves is told so, and types its name instead of yes", async () => {
+  const asked: string[] = [];
+  const seen = { type: "InCustomerCluster", status: true, message: "node n1 of c1" };
+  const status = { effectiveState: Phase.IN_SERVICE, conditions: [seen] };
+  const serving = { machineId: "m-1", spec: { targetClusterRef: "wanted" }, status };
+  const routes = (router: ConnectRouter) => {
+    router.service(MachineService, { getMachine: () => serving });
+    router.service(MachineLifecycleService, {
+      retireMachine({ machineId }) {
+        asked.push(machineId);
+        return { machine: { machineId, status: { phase: Phase.RETIRED } } };
+      },
+    });
+  };
+  const refused = await runAgainst(routes, "machine retire m-1", { isTTY: true, answer: "yes" });
+  expect(refused.err).toContain("IN_SERVICE (node n1 of c1):");
+  expect(refused.err).not.toContain("wanted");
+  expect([refused.code, asked]).toEqual([2, []]);
+  expect((await runAgainst(routes, "machine retire m-1", { isTTY: true, answer: "m-1" })).code).toBe(0);
+  const forced = await runAgainst(routes, "machine retire m-1 -y");
+  expect(forced.err).toContain("machine enter-maintenance");
+  expect(asked).toEqual(["m-1", "m-1"]);
 });
 
 describe("machine set-credentials", () => {

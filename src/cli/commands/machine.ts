@@ -71,7 +71,7 @@ const addFields = (command: Command): Command =>
     .addOption(new Option("--bmc-protocol <protocol>", "what its BMC speaks").choices(["redfish", "ipmi"]))
     .addOption(new Option("--tls-trust <mode>", "how the BMC's certificate is judged").choices(["ca", "pin", "off"]))
     .option("--ssh-endpoint <host[:port]>", "where SSH answers")
-    .option("--ssh-host-key <key>", "the host key that it must show, as in known_hosts: type and key")
+    .option("--ssh-host-key <key>", "the host key that it must show, as in known_hosts, or its SHA256: fingerprint")
     .option("--label <key=value...>", "its labels; several values, or the option several times");
 
 function addEditing(machine: Command, run: Run): void {
@@ -138,7 +138,7 @@ function addPhases(machine: Command, run: Run): void {
     run(async (session) => (await load()).returnMachine(session, id, options)),
   );
   verb("retire", "any phase → RETIRED, for good")
-    .option("--yes", "without asking")
+    .option("-y, --yes", "do not ask; needed where there is no terminal")
     .action((id: string, options: VerbOptions & { yes?: boolean }) =>
       run(async (session) => (await load()).retireMachine(session, id, options)),
     );

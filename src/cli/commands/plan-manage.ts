@@ -6,6 +6,7 @@ import {
   StepSchema,
 } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { PlanCatalogService } from "../../../contract/millwright/v1/plan_pb.js";
+import { confirm, type DeleteOptions } from "../confirm.ts";
 import type { Column, OneThing, Style } from "../output.ts";
 import { printDone, printList, printOne } from "../printing.ts";
 import { jsonOf } from "../proto-json.ts";
@@ -38,7 +39,7 @@ export function payloadText(step: Step): string {
 
 function planThing(plan: Plan, style: Style): OneThing<Plan> {
   const rows = plan.steps.map((step) =>
-    [step.name, step.kind.case ?? "", `${step.timeoutSeconds}s`, String(step.maxRetries), payloadText(step)].map(
+    [step.name, step.kind.case ?? "", `${step.timeoutSeconds}s`, String(step.maxRetries ?? 0), payloadText(step)].map(
       (text) => ({
         text,
         tone: undefined,
@@ -83,12 +84,13 @@ export async function createPlan(session: Session, { file }: { readonly file: st
   const { plan: created } = await client.createPlan({ plan }, { signal: session.signal });
   if (!created) throw new Error("the server answered without the plan");
   const style = session.style();
-  if (style.format === "table")
-    session.terminal.stdout.write(`Plan ${created.planId} created, with ${created.steps.length} steps.\n`);
+  const steps = created.steps.length === 1 ? "1 step" : `${created.steps.length} steps`;
+  if (style.format === "table") session.terminal.stdout.write(`Plan ${created.planId} created, with ${steps}.\n`);
   else await printOne(session, planThing(created, style));
 }
 
-export async function deletePlan(session: Session, planId: string): Promise<undefined> {
+export async function deletePlan(session: Session, planId: string, { yes }: DeleteOptions): Promise<undefined> {
+  if (!yes) await confirm(session, { what: `Delete plan ${planId}?`, canAsk: true });
   const client = await session.client(PlanCatalogService);
   await client.deletePlan({ planId }, { signal: session.signal });
   await printDone(session, `Plan ${planId} deleted.`, { plan_id: planId });

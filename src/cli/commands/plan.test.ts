@@ -69,7 +69,7 @@ test("a plan is created from YAML, shown with its payloads, listed after the oth
   expect((await runAgainst(routes, "plan list")).out).toMatch(
     /plan\/reboot +Simple Reboot +yes[\s\S]*my-plan +Mine +no/,
   );
-  expect((await runAgainst(routes, "plan delete my-plan")).out).toBe("Plan my-plan deleted.\n");
+  expect((await runAgainst(routes, "plan delete my-plan --yes")).out).toBe("Plan my-plan deleted.\n");
   expect(deleted).toEqual(["my-plan"]);
 });
 
@@ -81,12 +81,57 @@ test("what `show -o yaml` prints can be created again", async () => {
   expect(kept[1]).toEqual(kept[0]);
 });
 
-test("a plan with a step that the contract does not know is refused before the server is asked", async () => {
-  const { kept, routes } = fakePlans();
-  const { code, err } = await runAgainst(routes, "plan create -f -", { stdin: "steps: [{name: a, teleport: {}}]" });
-  expect(code).toBe(2);
-  expect(err).toContain("teleport");
-  expect(kept).toEqual([]);
+test.each(["plan delete p", "cluster delete c", "image delete i"])(
+  "%s asks, and does nothing without a yes",
+  async (line) => {
+    const deleted: string[] = [];
+    const routes = (router: ConnectRouter) => {
+      router.service(PlanCatalogService, { deletePlan: ({ planId }) => noted(deleted, planId) });
+      router.service(ClusterService, { deleteCluster: ({ name }) => noted(deleted, name) });
+      router.service(ImageService, { deleteImage: ({ name }) => noted(deleted, name) });
+    };
+    const unasked = await runAgainst(routes, line);
+    expect(unasked.err).toContain("--yes");
+    expect(unasked.code).toBe(2);
+    expect((await runAgainst(routes, line, { isTTY: true, answer: "no" })).code).toBe(2);
+    expect(deleted).toEqual([]);
+    expect((await runAgainst(routes, line, { isTTY: true, answer: "yes" })).code).toBe(0);
+    expect(deleted).toHaveLength(1);
+  },
+);
+
+// biome-ignore format: a table is read by its columns
+const FAULTS: readonly (readonly [what: string, file: string, said: RegExp])[] = [
+  ["an unknown kind",     "steps: [{name: a}, {name: b, teleport: {}}]",         /steps\[1\]: "teleport" is neither a kind nor a field of a step; kinds: ssh, reboot, .*rma; fields: name, timeout_seconds, max_retries/],
+  ["two kinds",           "steps: [{name: a, ssh: {}, reboot: {}}]",             /steps\[0\]: ssh, reboot: only one kind is wanted/],
+  ["a word for a number", "steps: [{name: a, timeout_seconds: many}]",           /steps\[0\]\.timeout_seconds: "many" is no whole number/],
+  ["a number for text",   "steps: [{name: a, ssh: {args: {pin: 12345}}}]",       /steps\[0\]\.ssh\.args\.pin: a number stands where text is wanted; put it in quotes/],
+  ["an unknown field",    "steps: [{name: a, reboot: {hard: true}}]",            /steps\[0\]\.reboot: "hard" is no field of a reboot; known: force, mode/],
+  ["a word for a flag",   "steps: [{name: a, reboot: {force: maybe}}]",          /steps\[0\]\.reboot\.force: "maybe" is neither true nor false/],
+  ["no list",             "steps: {name: a}",                                    /steps: \{"name":"a"\} is no list/],
+  ["a text for a step",   "steps: [reboot]",                                     /steps\[0\]: "reboot" stands where the fields of a step \(name, .*\) are wanted/],
+  ["an unknown top",      "plan: x",                                             /"plan" is no field of a plan; known: plan_id, /],
+  ["no YAML",             "a: b: c",                                             /neither YAML nor JSON: line 1, column 4: nested mappings are not allowed/],
+  ["nothing",             "",                                                    /one document is wanted/],
+];
+
+test.each(FAULTS)(
+  "of a plan with %s the place is named, and what may stand there, before the server is asked",
+  async (_, stdin, said) => {
+    const { kept, routes } = fakePlans();
+    const { code, err } = await runAgainst(routes, "plan create -f -", { stdin });
+    expect(err).toMatch(said);
+    expect(err).not.toContain("12345");
+    expect(code).toBe(2);
+    expect(kept).toEqual([]);
+  },
+);
+
+test("a plan of one step is said to have one", async () => {
+  const { out } = await runAgainst(fakePlans().routes, "plan create -f -", {
+    stdin: "{plan_id: p, steps: [{name: a, reboot: {}}]}",
+  });
+  expect(out).toBe("Plan p created, with 1 step.\n");
 });
 
 test("clusters and images are recorded, listed and forgotten", async () => {
@@ -116,8 +161,8 @@ test("clusters and images are recorded, listed and forgotten", async () => {
   await runAgainst(routes, `image create i1 --location http://i --digest ${digest}`);
   expect(images).toMatchObject([{ name: "i1", kind: "iso", location: "http://i", digest, successProof: "ssh" }]);
   expect((await runAgainst(routes, "image list")).out).toMatch(/i1 +iso/);
-  await runAgainst(routes, "cluster delete c1");
-  await runAgainst(routes, "image delete i1");
+  await runAgainst(routes, "cluster delete c1 --yes");
+  await runAgainst(routes, "image delete i1 -y");
   expect(deleted).toEqual(["c1", "i1"]);
   expect((await runAgainst(routes, "cluster create c1 --api-url https://a --kubeconfig /nowhere")).code).toBe(2);
 });

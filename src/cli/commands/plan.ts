@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { DeleteOptions } from "../confirm.ts";
 import type { Run } from "../session.ts";
 
 export function addPlanCommands(program: Command, run: Run): void {
@@ -35,5 +36,8 @@ export function addPlanCommands(program: Command, run: Run): void {
     .command("delete")
     .argument("<id>", "a plan that no run refers to")
     .description("remove a plan of one's own")
-    .action((id: string) => run(async (session) => (await load()).deletePlan(session, id)));
+    .option("-y, --yes", "do not ask; needed where there is no terminal")
+    .action((id: string, options: DeleteOptions) =>
+      run(async (session) => (await load()).deletePlan(session, id, options)),
+    );
 }

@@ -4,8 +4,9 @@ import { followEvents } from "../events.ts";
 import { createLiveView, type LiveView } from "../live-view.ts";
 import { type Column, renderChange, renderList } from "../output.ts";
 import type { Session } from "../session.ts";
-import { type Tone, widthOf } from "../table.ts";
+import type { Tone } from "../table.ts";
 import { describeDuration } from "../times.ts";
+import { widthOf } from "../wrap-words.ts";
 import { readShelf } from "./power-shelf-list.ts";
 import { reasonText } from "./power-shelf-view.ts";
 

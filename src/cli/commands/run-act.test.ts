@@ -116,10 +116,93 @@ describe("millwright run", () => {
     expect(err).toContain("The run goes on. Follow it: millwright run logs run-2 --follow");
   });
 
+  /** Stops at the first call after what it has said so far, and is back for the next; or never comes back. */
+  function stoppingServer(comesBack: boolean) {
+    const { routes: others } = fakeServer();
+    const asked: bigint[] = [];
+    const said = ["step boot begins\n", "step boot is done\n"].map((text, index) => ({
+      seq: BigInt(index + 1),
+      stream: "stdout",
+      data: Buffer.from(text),
+    }));
+    const routes = (router: ConnectRouter) => {
+      others(router);
+      router.service(RunService, {
+        getRun: () => ({ ...NEXT, phase: Run_Phase.SUCCEEDED }),
+        async *streamRunLogs({ after }) {
+          asked.push(after);
+          const isBack = comesBack && asked.length > 2;
+          yield* said.filter(({ seq }) => seq > after && (isBack || seq === 1n));
+          if (!isBack) throw new ConnectError("the server is stopping; call again", Code.Unavailable);
+        },
+      });
+    };
+    return { asked, routes };
+  }
+
+  test.each(["retry run-1 --wait", "logs run-2 --follow"])(
+    "%s goes on after the last piece when its server stops and is back",
+    async (line) => {
+      const { asked, routes } = stoppingServer(true);
+      const { code, out, err } = await runAgainst(routes, `run ${line}`);
+      expect(code).toBe(0);
+      expect(asked).toEqual([0n, 1n, 1n]);
+      expect(out).toMatch(/^step boot begins\nstep boot is done\n/);
+      expect(err.split("connection lost (the server is stopping; call again); trying again")).toHaveLength(2);
+    },
+  );
+
+  test("--wait gives up on a server that does not come back, and says that the run goes on", async () => {
+    let minute = 0;
+    const terminal = { ...createFakeTerminal(), now: () => new Date(60_000 * minute++) };
+    const { routes } = stoppingServer(false);
+    const { code, err } = await runAgainst(routes, "run retry run-1 --wait", { terminal });
+    expect(code).toBe(6);
+    expect(err).toContain("The run goes on. Follow it: millwright run logs run-2 --follow");
+    expect(err).toContain("error: the server is stopping; call again");
+  });
+
+  test("--wait that breaks off for another reason says that the run goes on, and does not try again", async () => {
+    let asked = 0;
+    const routes = (router: ConnectRouter) => {
+      fakeServer().routes(router);
+      router.service(RunService, {
+        // biome-ignore lint/correctness/useYield: it breaks off before it has said anything
+        async *streamRunLogs() {
+          asked += 1;
+          throw new ConnectError("the token was revoked", Code.Unauthenticated);
+        },
+      });
+    };
+    const { code, err } = await runAgainst(routes, "run retry run-1 --wait");
+    expect([code, asked]).toEqual([5, 1]);
+    expect(err).toContain("The run goes on. Follow it: millwright run logs run-2 --follow");
+  });
+
   test("for programs, --wait leaves standard output to the result", async () => {
     const { out, err } = await runAgainst(fakeServer().routes, ["run", "resume", "run-1", "--wait", "-o", "json"]);
     expect(JSON.parse(out)).toMatchObject({ run_id: "run-2", phase: "SUCCEEDED" });
     expect(err).toContain("step boot begins\nno disk\n");
+  });
+
+  test("logs show a character whole although it comes in two pieces, each stream for itself", async () => {
+    const routes = (router: ConnectRouter) => {
+      const pieces: readonly [string, Buffer][] = [
+        ["stdout", Buffer.from([0x63, 0x61, 0x66, 0xc3])],
+        ["stderr", Buffer.from("Progress: 10%")],
+        ["stdout", Buffer.from([0xa9])],
+        ["stderr", Buffer.from(" 20%\n")],
+      ];
+      router.service(RunService, {
+        async *streamRunLogs() {
+          yield* pieces.map(([stream, data], index) => ({ seq: BigInt(index + 1), ts: at, step: "say", stream, data }));
+        },
+      });
+    };
+    expect(await runAgainst(routes, ["run", "logs", "run-2"])).toMatchObject({
+      out: "café",
+      err: "Progress: 10% 20%\n",
+    });
   });
 
   test("logs go to the stream that they were said on; for programs they are records, one a line", async () => {

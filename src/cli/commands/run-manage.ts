@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import {
-  type LogChunk,
+  MachineService,
   type Run,
   Run_Phase,
   RunSchema,
@@ -8,12 +8,13 @@ import {
   type StepStatus,
   StepStatus_State,
 } from "../../../contract/baremetal/v1/baremetal_pb.js";
-import { EXIT, UsageError } from "../errors.ts";
+import { EXIT, isConnectError, UsageError } from "../errors.ts";
 import { type Column, renderChange, renderHead, renderList } from "../output.ts";
 import { printList, printOne } from "../printing.ts";
 import { jsonOf } from "../proto-json.ts";
 import type { Session } from "../session.ts";
-import { clockTime, isoTime } from "../times.ts";
+import { age, clockTime, isoTime, toDate } from "../times.ts";
+import { type LogText, readRunLog } from "./run-log-reader.ts";
 
 export interface StartRunOptions {
   readonly machine: string;
@@ -45,18 +46,34 @@ const columns: readonly Column<Run>[] = [
   { title: "TYPE", cell: ({ type }) => type || "-", plain: ({ type }) => type },
   { title: "PHASE", cell: phaseOf },
   { title: "STEP", cell: ({ currentStep }) => currentStep || "-", plain: ({ currentStep }) => currentStep },
-  { title: "CREATED", cell: (run) => clockTime(run.createdAt), plain: (run) => isoTime(run.createdAt) },
+  {
+    title: "CREATED",
+    cell: (run) => clockTime(run.createdAt),
+    short: { cell: (run, now) => `${age(run.createdAt, now)} ago`, least: "23h 59m ago".length },
+    plain: (run) => isoTime(run.createdAt),
+  },
   { title: "MESSAGE", cell: ({ message }) => message || "-", plain: ({ message }) => message },
 ];
 
-const stepColumns: readonly Column<StepStatus>[] = [
+/** When it began, without the date where that is the run's own; and how long it took, or has taken so far. */
+const stepColumns = (run: Run): readonly Column<StepStatus>[] => [
   { title: "STEP", cell: ({ name }) => name },
   { title: "STATE", cell: (step) => outcomeOf(step) },
   { title: "FAILED ATTEMPTS", cell: ({ retryCount }) => String(retryCount) },
-  { title: "STARTED", cell: (step) => clockTime(step.startedAt) },
-  { title: "FINISHED", cell: (step) => clockTime(step.finishedAt) || "-" },
+  { title: "STARTED", cell: (step) => timeWithin(run, step.startedAt) },
+  { title: "TOOK", cell: tookText },
   { title: "MESSAGE", cell: ({ message }) => message || "-" },
 ];
+
+function timeWithin(run: Run, at: StepStatus["startedAt"]): string {
+  const [date, time] = clockTime(at).split(" ");
+  return time !== undefined && clockTime(run.startedAt).startsWith(`${date} `) ? time : clockTime(at);
+}
+
+function tookText({ startedAt, finishedAt }: StepStatus, now: Date): string {
+  if (!startedAt) return "";
+  return finishedAt ? age(startedAt, toDate(finishedAt)) : `${age(startedAt, now)} so far`;
+}
 
 export async function startRun(session: Session, options: StartRunOptions): Promise<number | undefined> {
   const params = Object.fromEntries((options.param ?? []).map(parseParam));
@@ -86,11 +103,10 @@ export async function showStarted(session: Session, run: Run, wait: boolean): Pr
   // For programs standard output has the result and nothing else.
   const aside = session.style().format === "table" ? undefined : session.terminal.stderr;
   try {
-    for await (const { stream, text } of readLogs(session, run.runId, true))
+    for await (const { stream, text } of readRunLog(session, { runId: run.runId, follow: true, isConnected: true }))
       (aside ?? sinkOf(session, stream)).write(text);
   } catch (error) {
-    if (session.signal.aborted)
-      session.terminal.stderr.write(`The run goes on. Follow it: millwright run logs ${run.runId} --follow\n`);
+    session.terminal.stderr.write(`The run goes on. Follow it: millwright run logs ${run.runId} --follow\n`);
     throw error;
   }
   const ended = await client.getRun({ runId: run.runId }, { signal: session.signal });
@@ -111,15 +127,25 @@ export async function listRuns(session: Session, options: ListRunsOptions): Prom
     throw new UsageError("--limit: a whole number from 1 to 1000");
   const filter = [options.filter, options.machine && `machine_id=${options.machine}`].filter(Boolean).join(" AND ");
   const { runs } = await client.listRuns({ filter, pageSize: limit }, { signal: session.signal });
+  // No runs of a machine that there is, or no such machine: the second is a slip of the pen, and refused as one.
+  if (runs.length === 0 && options.machine) await checkMachineExists(session, options.machine);
   await printList(session, { items: runs, columns, json }, "No runs.");
+}
+
+async function checkMachineExists(session: Session, machineId: string): Promise<void> {
+  const client = await session.client(MachineService);
+  try {
+    await client.getMachine({ machineId }, { signal: session.signal });
+  } catch (error) {
+    const { Code } = await import("@connectrpc/connect");
+    if (isConnectError(error) && error.code === Code.NotFound) throw error;
+  }
 }
 
 export async function showRun(session: Session, id: string): Promise<undefined> {
   const client = await session.client(RunService);
   await printRun(session, await client.getRun({ runId: id }, { signal: session.signal }));
 }
-
-type LogText = Pick<LogChunk, "seq" | "ts" | "step" | "stream"> & { readonly text: string };
 
 const logColumns: readonly Column<LogText>[] = [
   { title: "SEQ", cell: ({ seq }) => String(seq) },
@@ -140,23 +166,13 @@ const logJson = ({ seq, ts, step, stream, text }: LogText) => ({
 export async function runLogs(session: Session, id: string, { follow = false }: RunLogsOptions): Promise<undefined> {
   const style = session.style();
   if (style.format !== "table") session.terminal.stdout.write(await renderHead(logColumns, style));
-  for await (const log of readLogs(session, id, follow)) {
+  for await (const log of readRunLog(session, { runId: id, follow })) {
     if (style.format === "table") sinkOf(session, log.stream).write(log.text);
     else session.terminal.stdout.write(await renderChange({ columns: logColumns, json: logJson }, log, style));
   }
 }
 
 const sinkOf = ({ terminal }: Session, stream: string) => (stream === "stderr" ? terminal.stderr : terminal.stdout);
-
-async function* readLogs(session: Session, runId: string, follow: boolean): AsyncGenerator<LogText> {
-  const client = await session.client(RunService, { streaming: true });
-  const decoder = new TextDecoder();
-  for await (const { seq, ts, step, stream, data } of client.streamRunLogs(
-    { runId, noFollow: !follow },
-    { signal: session.signal },
-  ))
-    yield { seq, ts, step, stream, text: decoder.decode(data) };
-}
 
 export async function cancelRun(session: Session, id: string): Promise<undefined> {
   const client = await session.client(RunService);
@@ -190,7 +206,7 @@ const needsExplaining = ({ phase, waitingFor, steps }: Run): boolean =>
 
 export async function printRun(session: Session, run: Run): Promise<void> {
   const steps = await renderList(
-    { items: run.steps, columns: stepColumns, json: () => null },
+    { items: run.steps, columns: stepColumns(run), json: () => null },
     { ...session.style(), format: "table" },
   );
   await printOne(session, {

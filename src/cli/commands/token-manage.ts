@@ -47,7 +47,12 @@ const columns: readonly Column<Token>[] = [
   { title: "NAME", cell: ({ name }) => name },
   { title: "ROLES", cell: ({ roles }) => roles.join(" ") },
   { title: "STATUS", cell: standing, plain: (token) => standing(token, new Date()) },
-  { title: "CREATED", cell: (token) => clockTime(token.createdAt), plain: (token) => isoTime(token.createdAt) },
+  {
+    title: "CREATED",
+    cell: (token) => clockTime(token.createdAt),
+    short: { cell: (token) => clockTime(token.createdAt).split(" ", 1)[0] ?? "", least: "2026-01-31".length },
+    plain: (token) => isoTime(token.createdAt),
+  },
   {
     title: "EXPIRES",
     cell: (token) => clockTime(token.expiresAt) || "never",

@@ -1,9 +1,9 @@
 import type { Event } from "../../../contract/millwright/v1/event_pb.js";
 import { EXIT } from "../errors.ts";
 import { type EventFilter, followEvents } from "../events.ts";
-import { type Column, renderChange, renderHead } from "../output.ts";
+import { type Column, columnsBeside, renderChange, renderHead } from "../output.ts";
 import type { Session } from "../session.ts";
-import { widthOf } from "../table.ts";
+import { widthOf } from "../wrap-words.ts";
 import { eventColumns, eventJson } from "./event-view.ts";
 import { kindOf } from "./kind.ts";
 
@@ -28,20 +28,43 @@ export async function watchEvents(
     from: startOf(options.from),
   };
   let seen = 0;
-  let columns = eventColumns;
-  stdout.write(await renderHead(eventColumns, session.style()));
+  const stream = createEventStream(filter.kinds[0], session);
+  stdout.write(await stream.head());
   for await (const followed of followEvents(session, filter, session.signal)) {
     if (followed.type !== "event") continue;
-    const style = session.style();
-    columns = widened(columns, followed.event, style.now);
-    stdout.write(await renderChange({ columns, json: eventJson }, followed.event, style));
+    stdout.write(await stream.row(followed.event));
     seen++;
     if (seen === options.limit) return EXIT.ok;
   }
   return EXIT.interrupted;
 }
 
-/** What is to come is not known; columns are as wide as the widest that has been, so that rows soon stand below each other. */
+/**
+ * What is to come is not known; columns are as wide as the widest that has been, so that rows soon stand below each other. On a terminal
+ * the head is said again above wider columns; an event that would leave room for fewer of them is laid out by itself.
+ */
+function createEventStream(kind: string | undefined, session: Session) {
+  let columns = eventColumns(kind);
+  return {
+    head: () => renderHead(columns, session.style()),
+    async row(event: Event): Promise<string> {
+      const style = session.style();
+      const wider = widened(columns, event, style.now);
+      if (columnsBeside(wider, style) < columnsBeside(columns, style)) {
+        const isWhole = columnsBeside(columns, style) === columns.length;
+        // Beside whole rows it keeps its columns too, as far as they go.
+        const own = isWhole ? wider.map(({ minor: _minor, short: _short, ...column }) => column) : wider;
+        return renderChange({ columns: own, json: eventJson }, event, style);
+      }
+      const row = await renderChange({ columns: wider, json: eventJson }, event, style);
+      const [before, now] = [await renderHead(columns, style), await renderHead(wider, style)];
+      columns = wider;
+      // Whoever reads a pipe wants it once.
+      return before !== now && session.terminal.stdout.isTTY && style.format === "table" ? now + row : row;
+    },
+  };
+}
+
 const widened = (columns: readonly Column<Event>[], event: Event, now: Date): readonly Column<Event>[] =>
   columns.map((column, at) =>
     at === columns.length - 1

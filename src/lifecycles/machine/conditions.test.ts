@@ -34,6 +34,12 @@ describe("an observation", () => {
     expect(observe(before, [], NOW)).toBe(before);
   });
 
+  test("that says when it was made flips the condition at that time", () => {
+    const at = new Date(NOW.getTime() - 5_000);
+    const [seen] = observe(before, [{ ...reachable(false), at }], NOW);
+    expect(seen).toEqual({ ...reachable(false), lastTransition: at });
+  });
+
   test("of one condition leaves the others, each once, in the order of the specification", () => {
     const observed = fc.record({
       type: fc.constantFrom(...CONDITION_TYPES),

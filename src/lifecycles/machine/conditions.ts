@@ -20,6 +20,11 @@ export interface ObservedCondition {
   readonly message: string;
 }
 
+export interface DatedObservation extends ObservedCondition {
+  /** When it was seen. Absent: now. */
+  readonly at?: Date | undefined;
+}
+
 export interface Condition extends ObservedCondition {
   /** When the status last flipped. */
   readonly lastTransition: Date;
@@ -35,14 +40,14 @@ export const holds = (conditions: readonly ObservedCondition[], type: ConditionT
  * The conditions after an observation, in the order of `CONDITION_TYPES`. The time changes only when the status flips: a new
  * reason for the same is no transition. The very same array comes back when nothing differs, so that nothing need be written.
  */
-export function observe(conditions: Conditions, observed: readonly ObservedCondition[], now: Date): Conditions {
+export function observe(conditions: Conditions, observed: readonly DatedObservation[], now: Date): Conditions {
   const known = new Map(conditions.map((condition) => [condition.type, condition]));
   let changed = false;
-  for (const { type, status, reason, message } of observed) {
+  for (const { type, status, reason, message, at = now } of observed) {
     const before = known.get(type);
     if (before?.status === status && before.reason === reason && before.message === message) continue;
     changed = true;
-    const lastTransition = before?.status === status ? before.lastTransition : now;
+    const lastTransition = before?.status === status ? before.lastTransition : at;
     known.set(type, { type, status, reason, message, lastTransition });
   }
   if (!changed) return conditions;

@@ -1,7 +1,11 @@
 import { describe, expect, test } from "vitest";
-import type { Cluster, ClusterNode } from "../../capabilities/cluster.ts";
+import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import type { Cluster, ClusterNode, RefusedEviction } from "../../capabilities/cluster.ts";
 import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
 import { aCall } from "../../capabilities/conformance/device-bench.ts";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import { minutes } from "../../kernel/duration.ts";
+import { StepFailure } from "../../kernel/errors.ts";
 import { parseMachineId } from "../../kernel/ids.ts";
 import type { Outcome } from "../../kernel/outcome.ts";
 import type { Condition } from "./conditions.ts";
@@ -9,6 +13,14 @@ import { type MachineContext, machineHandlers } from "./handlers.ts";
 import { type Machine, type MachineFacts, NOTHING_KNOWN } from "./machine.ts";
 
 const TARGET: ClusterTarget = { name: "c1", apiUrl: "https://10.0.0.1:6443", ca: null, credentials: { token: "t" } };
+const BMC: BmcTarget = {
+  address: "10.0.0.9",
+  port: 443,
+  scheme: "https",
+  username: "u",
+  password: "p",
+  trust: { mode: "ca" },
+};
 const DRAINED: Condition = {
   type: "Drained",
   status: true,
@@ -22,6 +34,7 @@ class OneNode {
   unschedulable = false;
   cordonedByUs = false;
   pods = ["d/a", "d/b"];
+  refused: RefusedEviction[] = [];
   exists = true;
   readonly cordons: boolean[] = [];
 
@@ -34,8 +47,8 @@ class OneNode {
     },
     drain: async () => {
       const remaining = this.pods;
-      this.pods = this.pods.slice(1);
-      return { remaining };
+      if (this.refused.length === 0) this.pods = this.pods.slice(1);
+      return { remaining, refused: this.refused };
     },
   };
 
@@ -56,7 +69,7 @@ class OneNode {
 }
 
 const machineIn = (
-  name: "MAINTENANCE" | "READY" | "IN_SERVICE",
+  name: "MAINTENANCE" | "READY" | "IN_SERVICE" | "FACTORY_READY",
   facts: Partial<MachineFacts> = {},
   { drain = true, conditions = [] }: { drain?: boolean; conditions?: Condition[] } = {},
 ): Machine => ({
@@ -89,6 +102,7 @@ const contextOf = (node: OneNode, target: ClusterTarget | undefined = TARGET): M
   call: aCall(),
   provider: { name: "test", can: { cluster: node.cluster as Cluster } },
   cluster: async () => target,
+  bmc: async () => BMC,
 });
 const noCluster = (node: OneNode): MachineContext => ({ ...contextOf(node), cluster: async () => undefined });
 const reasonOf = (outcome: Outcome): string => (outcome.type === "waiting" ? outcome.reason : outcome.type);
@@ -105,6 +119,19 @@ describe("in MAINTENANCE that somebody asked for", () => {
     const second = await MAINTENANCE(machineIn("MAINTENANCE", CORDONED), contextOf(node));
     expect(node.cordons).toEqual([true]);
     expect(reasonOf(second)).toBe("draining node n1 of c1: 2 pods remain: d/a, d/b");
+  });
+
+  test("what a disruption budget keeps there is named, with what the cluster says", async () => {
+    const node = new OneNode();
+    const words = "Cannot evict pod as it would violate the pod's disruption budget.";
+    node.refused = [
+      { pod: "d/a", by: "disruption_budget", why: words },
+      { pod: "d/b", by: "cluster", why: "too many requests" },
+    ];
+    const outcome = await MAINTENANCE(machineIn("MAINTENANCE", CORDONED), contextOf(node));
+    expect(reasonOf(outcome)).toBe(
+      `draining node n1 of c1: 2 pods remain: d/a, d/b; a disruption budget keeps d/a (${words}); the cluster does not let go now of d/b (too many requests)`,
+    );
   });
 
   test("it goes on where it was after a crash, without cordoning twice", async () => {
@@ -174,5 +201,42 @@ describe.each(["READY", "IN_SERVICE"] as const)("in %s", (phase) => {
     expect((await handBack(machineIn(phase, CORDONED), noCluster(node))).facts).toEqual({ cordoned: null });
     node.exists = false;
     expect((await handBack(machineIn(phase, CORDONED), contextOf(node))).facts).toEqual({ cordoned: null });
+  });
+});
+
+describe.each(["FACTORY_READY", "READY", "IN_SERVICE"] as const)("in %s after its return", (phase) => {
+  const tidyUp = machineHandlers[phase];
+  if (!tidyUp) throw new Error("the handler is missing");
+  const LIT = { locatorLit: true };
+  const withLocator = (set: () => Promise<void>): MachineContext => ({
+    ...contextOf(new OneNode()),
+    provider: { name: "test", can: { locator: { setLocator: set, readLocator: async () => "unknown" } } },
+  });
+
+  test("the locator that the RMA lit is put out once", async () => {
+    const lights: string[] = [];
+    const context = withLocator(async () => void lights.push("dark"));
+    const outcome = await tidyUp(machineIn(phase, LIT), context);
+    expect(outcome).toMatchObject({ type: "nothing", facts: { locatorLit: false } });
+    expect(lights).toEqual(["dark"]);
+    await tidyUp(machineIn(phase), context);
+    expect(lights).toEqual(["dark"]);
+  });
+
+  test("a BMC that is silent is asked again later; one that has no such light, or refuses, is left alone", async () => {
+    const failing = (reason: "unreachable" | "refused") =>
+      withLocator(async () => {
+        throw new DeviceFailure("retry", reason, "no");
+      });
+    const silent = await tidyUp(machineIn(phase, LIT), failing("unreachable"));
+    expect(silent).toMatchObject({ type: "nothing", after: minutes(15) });
+    expect(silent.facts).toBeUndefined();
+    const put = { type: "nothing", facts: { locatorLit: false } };
+    expect(await tidyUp(machineIn(phase, LIT), failing("refused"))).toMatchObject(put);
+    expect(await tidyUp(machineIn(phase, LIT), contextOf(new OneNode()))).toMatchObject(put);
+    const nowhere = async () => {
+      throw new StepFailure("fail", "machine m-1 has no BMC endpoint");
+    };
+    expect(await tidyUp(machineIn(phase, LIT), { ...failing("refused"), bmc: nowhere })).toMatchObject(put);
   });
 });

@@ -1,12 +1,16 @@
+import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import type { ClusterNode, NodeIdentity } from "../../capabilities/cluster.ts";
 import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
+import { isSilence } from "../../capabilities/device-failure.ts";
 import type { Provider } from "../../capabilities/provider.ts";
 import { type Duration, milliseconds, minutes, seconds } from "../../kernel/duration.ts";
+import { AppError, StepFailure } from "../../kernel/errors.ts";
 import { type Handlers, nothingToDo, type Outcome, waitFor } from "../../kernel/outcome.ts";
+import { describeDrain } from "./drain-progress.ts";
 import type { machineLifecycle } from "./lifecycle.ts";
-import { type Machine, sshAddressOf } from "./machine.ts";
-import { isDrained, podsRemain } from "./observation.ts";
+import { type CordonedNode, type Machine, sshAddressOf } from "./machine.ts";
+import { isDrained } from "./observation.ts";
 
 export interface MachineContext {
   readonly call: CallContext;
@@ -14,6 +18,8 @@ export interface MachineContext {
   readonly provider: Provider;
   /** The cluster of this name, or the machine's own when there is none; undefined when it is not on record. */
   cluster(name?: string): Promise<ClusterTarget | undefined>;
+  /** @throws StepFailure where there is none, or nothing to sign in with. */
+  bmc(): Promise<BmcTarget>;
 }
 
 const RECHECK = minutes(15);
@@ -27,14 +33,15 @@ type NoEvent = Outcome<never>;
 
 /**
  * Runs work on machines and reconcilers look at them; by itself a machine only keeps its node out of the cluster's use while it is
- * in maintenance, and hands it back afterwards.
+ * in maintenance, hands it back afterwards, and puts out the light that an RMA lit once it is back.
  *
  * Whose cordon it is stands on the node itself, in the same write as the cordon. The fact that goes before it only says where to
  * look: whoever dies between the two leaves a fact without a cordon, which is harmless, and never a cordon without a fact.
  */
 export const machineHandlers: Handlers<typeof machineLifecycle, Machine, MachineContext> = {
-  READY: handBack,
-  IN_SERVICE: handBack,
+  FACTORY_READY: putOutLocator,
+  READY: tidyUp,
+  IN_SERVICE: tidyUp,
   // At work by its run, so that the sweep must find a wake-up here.
   PROVISIONING: async () => nothingToDo(RECHECK),
 
@@ -66,17 +73,38 @@ async function drain(machine: Machine, { cluster: target, node }: Place, context
       });
     await cluster.setSchedulable(target, node.name, false, context.call);
   }
-  const { remaining } = await cluster.drain(target, node.name, context.call);
-  return remaining.length > 0
-    ? waitFor(`draining node ${node.name} of ${target.name}: ${podsRemain(remaining)}`, DRAIN_POLL)
+  const progress = await cluster.drain(target, node.name, context.call);
+  return progress.remaining.length > 0
+    ? waitFor(`draining node ${node.name} of ${target.name}: ${describeDrain(progress)}`, DRAIN_POLL)
     : waitFor(`node ${node.name} of ${target.name} is drained; the next look at the machine confirms it`, DRAIN_POLL);
 }
 
-/** Uncordons what we cordoned, and nothing else. */
-async function handBack(machine: Machine, context: MachineContext): Promise<NoEvent> {
+/** One thing a look: each is on record until it is done. */
+async function tidyUp(machine: Machine, context: MachineContext): Promise<NoEvent> {
   const { cordoned } = machine.facts;
-  if (cordoned === null) return nothingToDo(null);
-  const done = nothingToDo(null, { facts: { cordoned: null } });
+  return cordoned === null ? putOutLocator(machine, context) : handBack(machine, cordoned, context);
+}
+
+/** Best effort: a light that stays on is a nuisance, and never a reason to fail. */
+async function putOutLocator({ facts }: Machine, { provider, bmc, call }: MachineContext): Promise<NoEvent> {
+  if (!facts.locatorLit) return nothingToDo(null);
+  const done = nothingToDo(null, { facts: { locatorLit: false } });
+  const { locator } = provider.can;
+  if (locator === undefined) return done;
+  try {
+    await locator.setLocator(await bmc(), "dark", call);
+  } catch (error) {
+    // Credentials that cannot be read tell of nothing that could be waited for here.
+    const isForGood = error instanceof AppError && error.kind !== "unavailable";
+    if (call.signal.aborted || !(error instanceof StepFailure || isForGood)) throw error;
+    if (isSilence(error)) return nothingToDo(RECHECK);
+  }
+  return done;
+}
+
+/** Uncordons what we cordoned, and nothing else. */
+async function handBack(machine: Machine, cordoned: CordonedNode, context: MachineContext): Promise<NoEvent> {
+  const done = nothingToDo(machine.facts.locatorLit ? AT_ONCE : null, { facts: { cordoned: null } });
   const { cluster } = context.provider.can;
   const target = await context.cluster(cordoned.cluster);
   // A cluster that is not on record any more is nobody's of ours, and neither are its nodes.

@@ -24,7 +24,7 @@ export type PhaseAfterRun = (typeof PHASES_AFTER_RUN)[number];
 export interface JumpHost {
   readonly address: string;
   readonly port: number;
-  /** As in known_hosts: type and key. */
+  /** As in known_hosts: type and key; or its fingerprint. */
   readonly hostKey: string;
   /** Null takes the machine's own user. */
   readonly username: string | null;
@@ -33,7 +33,7 @@ export interface JumpHost {
 export interface SshEndpoint {
   readonly address: string;
   readonly port: number;
-  /** The key that the machine must show; null until one was seen or given. */
+  /** The key that the machine must show, or its fingerprint; null: the first that is seen is kept. */
   readonly hostKey: string | null;
   /** The nearest to the server first. */
   readonly jumpHosts: readonly JumpHost[];
@@ -75,6 +75,7 @@ export interface MachineSpec {
 /** A node that may have been cordoned by us. */
 export type CordonedNode = {
   readonly cluster: string;
+  /** Empty: what was cordoned there, if anything, was so by a script of a run, and is found by its mark. */
   readonly node: string;
 };
 
@@ -92,7 +93,10 @@ export interface MachineFacts {
   readonly model: string | null;
   readonly bmcFirmware: string | null;
   readonly certificateFingerprint: string | null;
+  /** The host key that the system showed when its installation was proved. */
   readonly sshHostKey: string | null;
+  /** The host key that was seen first, where its owner pins none and no installation has proved one. */
+  readonly sshHostKeySeen: string | null;
   /** A run gave it another address; holds for as long as its owner says that it is at `from`. */
   readonly sshMoved: SshMove | null;
   readonly powerState: PowerState | null;
@@ -100,6 +104,13 @@ export interface MachineFacts {
   readonly observedAt: string | null;
   /** Written before it is cordoned, and kept until it is uncordoned: whoever carries on knows that there is something to undo. */
   readonly cordoned: CordonedNode | null;
+  /**
+   * The cluster in which its node was last proven. That the cluster does not show it any more takes nothing back, since a node may
+   * register anew: a new system does, or its node in another cluster.
+   */
+  readonly joinedCluster: string | null;
+  /** An RMA lit its locator, and since its return nobody has put it out. */
+  readonly locatorLit: boolean;
   /** What ended runs could not undo, for people; until somebody ends the maintenance, or a run makes something new of the machine. */
   readonly residue: readonly string[];
 }
@@ -114,11 +125,14 @@ export const NOTHING_KNOWN: MachineFacts = {
   bmcFirmware: null,
   certificateFingerprint: null,
   sshHostKey: null,
+  sshHostKeySeen: null,
   sshMoved: null,
   powerState: null,
   bootId: null,
   observedAt: null,
   cordoned: null,
+  joinedCluster: null,
+  locatorLit: false,
   residue: [],
 };
 
@@ -144,9 +158,25 @@ export interface Machine extends Thing {
   };
 }
 
+/** Fake machines are in the server's own process: all of them have endpoints, and none is on record. */
+export const needsEndpoints = ({ provider }: Pick<MachineSpec, "provider">): boolean => provider !== "fake";
+
 /** Where its system answers: where a run has moved it, else where its owner says. */
 export function sshAddressOf({ spec, facts }: Pick<Machine, "spec" | "facts">): string | null {
   const { sshMoved } = facts;
   if (spec.ssh === null) return null;
   return sshMoved?.from === spec.ssh.address ? sshMoved.to : spec.ssh.address;
 }
+
+type Placed = Pick<Machine, "spec" | "facts">;
+
+/** Which cluster it is to join where nobody names one: what its owner says, else the usual one. */
+export const targetClusterOf = ({ spec }: Pick<Machine, "spec">): string => spec.targetCluster ?? "default-cluster";
+
+/** Which cluster is its own: where it was proven to be, whatever its owner has said since; before that, the one it is to join. */
+export const ownClusterOf = ({ spec, facts }: Placed): string => facts.joinedCluster ?? targetClusterOf({ spec });
+
+/** Where its node may be, the likeliest first: it may have been moved by hand to where its owner says. */
+export const clustersToLookIn = (machine: Placed): string[] => [
+  ...new Set([ownClusterOf(machine), targetClusterOf(machine)]),
+];

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { fingerprintOf } from "../../capabilities/host-key.ts";
 import type { ListedNode } from "../../capabilities/node-list.ts";
 import type { MachineVitals } from "../../capabilities/vitals.ts";
 import { parseMachineId } from "../../kernel/ids.ts";
@@ -27,6 +28,7 @@ interface Given {
   readonly activeRunId?: string | null;
   readonly facts?: Partial<MachineFacts>;
   readonly serial?: string | null;
+  readonly hostKey?: string;
 }
 
 const machineWith = ({
@@ -36,6 +38,7 @@ const machineWith = ({
   activeRunId = null,
   facts,
   serial = "S1",
+  hostKey,
 }: Given = {}): Machine => ({
   id: parseMachineId("m-1", "id"),
   labels: {},
@@ -48,7 +51,7 @@ const machineWith = ({
     location: null,
     customerId: null,
     targetCluster: null,
-    ssh: { address: "10.0.0.1", port: 22, hostKey: null, jumpHosts: [] },
+    ssh: { address: "10.0.0.1", port: 22, hostKey: hostKey ?? null, jumpHosts: [] },
     bmc: null,
   },
   facts: { ...NOTHING_KNOWN, ...facts },
@@ -82,6 +85,7 @@ const sighting = (over: Partial<Sighting> = {}): Sighting => ({
   alerts: [],
   ...over,
 });
+const otherKey = (base64: string) => sighting({ ssh: seen({ hostKey: `ssh-ed25519 ${base64}` }) });
 const inCluster = (node: ListedNode | null, workloads: readonly string[] | null = null, at = later(60)) =>
   seen({ cluster: "c1", node, workloads }, at);
 
@@ -129,10 +133,55 @@ describe("Reachable and BMCReachable", () => {
     );
   });
 
+  test("what is said of another key names both fingerprints, where the pinned one is from, and how to accept the new one", () => {
+    const machine = machineWith({ facts: { sshHostKeySeen: OLD_KEY } });
+    const { observed } = judge(machine, otherKey("AAAAnew"), { Reachable: 1 });
+    const [shown, pinned] = [fingerprintOf("ssh-ed25519 AAAAnew"), fingerprintOf(OLD_KEY)];
+    const said = observed.find(({ type }) => type === "Reachable")?.message ?? "";
+    expect(said).toContain(`shows host key ${shown}, but ${pinned} is pinned as the one seen first`);
+    expect(said).toContain(`millwright machine update m-1 --ssh-host-key ${shown}`);
+    expect(observed).toContainEqual(expect.objectContaining({ type: "NeedsIntervention", reason: "HostKeyChanged" }));
+  });
+
+  test("the words about another key change with the key, since people accept what they name", () => {
+    const conditions = [condition("Reachable", false, "HostKeyChanged", "shows host key SHA256:earlier")];
+    const machine = machineWith({ facts: { sshHostKeySeen: OLD_KEY }, conditions });
+    const { observed } = judge(machine, otherKey("AAAAnew"), { Reachable: 2 });
+    const message = expect.stringContaining(fingerprintOf("ssh-ed25519 AAAAnew"));
+    expect(observed).toContainEqual(expect.objectContaining({ type: "Reachable", message }));
+  });
+
   test("without an endpoint there is nothing to reach", () => {
     const nowhere = { is: "nowhere", reason: "NoEndpoint", message: "" } as const;
     expect(said(machineWith(), sighting({ ssh: nowhere }), "Reachable")).toBe("false NoEndpoint");
     expect(said(machineWith(), sighting({ bmc: nowhere }), "BMCReachable")).toBe("false NoEndpoint");
+  });
+});
+
+describe("the host key that is seen first", () => {
+  const kept = (given: Given, what = sighting()) => judge(machineWith(given), what, {}).facts.sshHostKeySeen;
+
+  test("is kept where none is known, and never replaced by a look", () => {
+    expect(kept({})).toBe(OLD_KEY);
+    expect(kept({ facts: { sshHostKeySeen: OLD_KEY } }, otherKey("AAAAnew"))).toBeUndefined();
+    expect(kept({ facts: { sshHostKey: OLD_KEY } }, otherKey("AAAAnew"))).toBeUndefined();
+  });
+
+  test("is not kept where the owner pins one, be it by its fingerprint", () => {
+    for (const hostKey of [OLD_KEY, fingerprintOf(OLD_KEY)]) {
+      expect(kept({ hostKey })).toBeUndefined();
+      expect(said(machineWith({ hostKey }), sighting(), "Reachable")).toBe("true SshAnswers");
+    }
+  });
+
+  test("is not kept while a run works on the machine: its installer may show one in passing", () => {
+    expect(kept({ activeRunId: "run-1" })).toBeUndefined();
+    expect(kept({ phase: "PROVISIONING" })).toBeUndefined();
+  });
+
+  test("is not kept where another machine's BMC answers: whose system it is nobody knows", () => {
+    expect(kept({}, sighting({ bmc: seen({ ...WELL, serial: "S2" }) }))).toBeUndefined();
+    expect(kept({}, sighting({ ssh: missed() }))).toBeUndefined();
   });
 });
 
@@ -165,6 +214,23 @@ describe("InCustomerCluster", () => {
     expect(said(machine, sighting({ node: inCluster(null, null, later(62)) }), "InCustomerCluster")).toBe(
       "false NotJoined",
     );
+  });
+});
+
+describe("the cluster in which a machine serves", () => {
+  const learnt = (given: Given, node: ListedNode | null) =>
+    judge(machineWith(given), sighting({ node: inCluster(node) }), {}).facts.joinedCluster;
+
+  test("is learnt from its Ready node, once, and anew when it is another one", () => {
+    expect(learnt({}, NODE)).toBe("c1");
+    expect(learnt({ facts: { joinedCluster: "c1" } }, NODE)).toBeUndefined();
+    expect(learnt({ facts: { joinedCluster: "c2" } }, NODE)).toBe("c1");
+  });
+
+  test("is neither learnt nor forgotten by a node that is silent or gone, nor while a run works on the machine", () => {
+    expect(learnt({}, { ...NODE, ready: false })).toBeUndefined();
+    expect(learnt({ facts: { joinedCluster: "c1" } }, null)).toBeUndefined();
+    expect(learnt({ activeRunId: "run-1", phase: "PROVISIONING" }, NODE)).toBeUndefined();
   });
 });
 

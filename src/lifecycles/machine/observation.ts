@@ -1,10 +1,11 @@
+import { isSameHostKey } from "../../capabilities/host-key.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { type Condition, type ConditionType, holds, type ObservedCondition } from "./conditions.ts";
 import type { Machine } from "./machine.ts";
 import {
   contradictionOf,
+  describeWrongKey,
   isLeftOver,
-  isSameHostKey,
   type NodeSighting,
   pinnedKeyOf,
   type Seen,
@@ -41,8 +42,9 @@ export function judge(machine: Machine, sighting: Sighting, misses: Misses): Ver
     const count = Math.min((misses[type] ?? 0) + 1, MISSES_TO_BELIEVE);
     const isBelieved = known?.status === false || count >= MISSES_TO_BELIEVE;
     missesAfter[type] = count;
-    // The words of one failure vary from look to look: the first ones stay for as long as the reason does.
-    const isSame = known?.status === false && known.reason === reason;
+    // The words of one failure vary from look to look: the first ones stay for as long as the reason does. Keys do not: which one
+    // is shown, and which is pinned, is what people go by.
+    const isSame = known?.status === false && known.reason === reason && reason !== "HostKeyChanged";
     if (isBelieved) say(type, false, reason, isSame ? known.message : message);
     return isBelieved;
   };
@@ -94,9 +96,8 @@ type Key = { readonly is: "right" | "wrong" | "any"; readonly message: string };
 function judgeKey(machine: Machine, ssh: Sighting["ssh"]): Key {
   const pinned = pinnedKeyOf(machine);
   if (ssh.is !== "seen" || pinned === null) return { is: "any", message: "" };
-  if (isSameHostKey(pinned, ssh.what.hostKey)) return { is: "right", message: "" };
-  const message = `SSH shows another host key than the pinned one: either the machine was installed anew, or something else answers at its address. Check it, then pin the new key: millwright machine update ${machine.id} --ssh-host-key <key>`;
-  return { is: "wrong", message };
+  if (isSameHostKey(pinned.key, ssh.what.hostKey)) return { is: "right", message: "" };
+  return { is: "wrong", message: describeWrongKey(machine, pinned, ssh.what.hostKey) };
 }
 
 function judgeCluster(machine: Machine, seen: Seen<NodeSighting>): ObservedCondition[] {
@@ -131,10 +132,13 @@ function judgeCluster(machine: Machine, seen: Seen<NodeSighting>): ObservedCondi
 const MOST_NAMED = 3;
 
 /** "4 pods remain: a, b, c and 1 more". */
-export function podsRemain(names: readonly string[]): string {
+export const podsRemain = (names: readonly string[]): string =>
+  `${names.length} ${names.length === 1 ? "pod remains" : "pods remain"}: ${namedPods(names)}`;
+
+/** "a, b, c and 1 more". */
+export function namedPods(names: readonly string[]): string {
   const more = names.length - MOST_NAMED;
-  const named = names.slice(0, MOST_NAMED).join(", ");
-  return `${names.length} ${names.length === 1 ? "pod remains" : "pods remain"}: ${named}${more > 0 ? ` and ${more} more` : ""}`;
+  return `${names.slice(0, MOST_NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
 /** A run does not change whether the machine was taken out of service before it. */
@@ -205,13 +209,19 @@ function judgeIntervention(
 }
 
 /** What is worth keeping of a look. The boot of a Ready node is that of the system that runs now. */
-function factsOf(machine: Machine, { bmc, node }: Sighting): JsonObject {
-  const facts: { powerState?: string; bootId?: string } = {};
+function factsOf(machine: Machine, { ssh, bmc, node }: Sighting): JsonObject {
+  const facts: { powerState?: string; bootId?: string; joinedCluster?: string; sshHostKeySeen?: string } = {};
   if (bmc.is === "seen" && bmc.what.power !== machine.facts.powerState) facts.powerState = bmc.what.power;
   const found = node.is === "seen" ? node.what.node : null;
   const isAtRest = machine.activeRunId === null && machine.state.name !== "PROVISIONING";
+  // The first key that is seen is kept, and not one of those that an installation under way shows in passing.
+  if (isAtRest && ssh.is === "seen" && machine.spec.ssh !== null && pinnedKeyOf(machine) === null)
+    facts.sshHostKeySeen = ssh.what.hostKey;
   if (isAtRest && found?.ready && found.bootId !== null && found.bootId !== machine.facts.bootId)
     facts.bootId = found.bootId;
+  // Its owner may name another cluster at any time; where it serves does not change by that.
+  if (isAtRest && found?.ready && node.is === "seen" && node.what.cluster !== machine.facts.joinedCluster)
+    facts.joinedCluster = node.what.cluster;
   return facts;
 }
 

@@ -1,6 +1,7 @@
+import { fingerprintOf } from "../../capabilities/host-key.ts";
 import type { ListedNode } from "../../capabilities/node-list.ts";
 import type { MachineVitals } from "../../capabilities/vitals.ts";
-import type { Machine } from "./machine.ts";
+import { type Machine, sshAddressOf } from "./machine.ts";
 
 /** What came of one try to see something. */
 export type Seen<T> =
@@ -31,14 +32,40 @@ export interface Sighting {
   readonly alerts: readonly string[];
 }
 
-/** The key that the machine must show: the one that its own installation proved, else the one that its owner gave. */
-export const pinnedKeyOf = ({ facts, spec }: Pick<Machine, "facts" | "spec">): string | null =>
-  facts.sshHostKey ?? spec.ssh?.hostKey ?? null;
+export interface PinnedKey {
+  /** As in known_hosts, or its fingerprint. */
+  readonly key: string;
+  /** Who says so. */
+  readonly from: "installation" | "spec" | "first_seen";
+}
 
-/** Whether two keys in the spelling of known_hosts are the same; comments behind them do not matter. */
-export function isSameHostKey(one: string, other: string): boolean {
-  const keyOf = (text: string) => text.trim().split(/\s+/).slice(0, 2).join(" ");
-  return keyOf(one) === keyOf(other);
+/**
+ * The key that the machine must show: the one that its own installation proved, else the one that its owner gave, else the one
+ * that was seen first. Null until there is any.
+ */
+export function pinnedKeyOf({ facts, spec }: Pick<Machine, "facts" | "spec">): PinnedKey | null {
+  const given = spec.ssh?.hostKey ?? null;
+  if (facts.sshHostKey) return { key: facts.sshHostKey, from: "installation" };
+  if (given !== null) return { key: given, from: "spec" };
+  return facts.sshHostKeySeen ? { key: facts.sshHostKeySeen, from: "first_seen" } : null;
+}
+
+const BY: Readonly<Record<PinnedKey["from"], string>> = {
+  installation: "as its installation proved it",
+  spec: "by its owner",
+  first_seen: "as the one seen first",
+};
+
+/** What is wrong with a machine that shows another key, and what puts it right; the fingerprints are for people to compare. */
+export function describeWrongKey(machine: Pick<Machine, "id" | "spec" | "facts">, pinned: PinnedKey, shown: string) {
+  const fingerprint = fingerprintOf(shown);
+  // The same text again would change nothing: then the key itself is given.
+  const text = machine.spec.ssh?.hostKey === fingerprint ? `'${shown}'` : fingerprint;
+  return (
+    `SSH ${sshAddressOf(machine) ?? ""} shows host key ${fingerprint}, but ${fingerprintOf(pinned.key)} is pinned ${BY[pinned.from]}: ` +
+    "either the machine was installed anew, or something else answers at its address. Check it at the machine, then accept it: " +
+    `millwright machine update ${machine.id} --ssh-host-key ${text}`
+  );
 }
 
 /** By whom the BMC answers for, if that contradicts what is on record. */

@@ -71,7 +71,7 @@ export function createFakeCluster(world: FakeWorld): Cluster {
     },
     async drain(target, _nodeName, call) {
       await open(target, call);
-      return { remaining: [] };
+      return { remaining: [], refused: [] };
     },
     async deleteNode(target, nodeName, call) {
       await open(target, call);

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import { isSameHostKey } from "../../capabilities/host-key.ts";
 import type { RemoteExec } from "../../capabilities/remote-exec.ts";
 import type { SshTarget } from "../../capabilities/ssh-target.ts";
 import { stopped } from "../bmc-lane.ts";
@@ -28,7 +29,7 @@ export function createFakeExec(world: FakeWorld): RemoteExec {
   };
   const signIn = (target: SshTarget, call: CallContext): FakeMachine => {
     const machine = reach(target, call);
-    if (target.hostKey !== null && target.hostKey !== machine.hostKey) {
+    if (target.hostKey !== null && !isSameHostKey(target.hostKey, machine.hostKey)) {
       const message = `fake machine ${machine.id} shows another host key than the pinned one`;
       throw new DeviceFailure("intervene", "certificate", message);
     }

@@ -40,13 +40,19 @@ export function answerAboutDetached(
     machine.scripts.delete(mark);
     return answer();
   }
+  if (script.includes('/stop" || exit')) known?.notes.add(STOP);
   return answer(`${stateOf(machine, known)}\n`);
 }
+
+/** The note by which a script that waits for another one is told to take back what it did. */
+const STOP = "stop";
+const TAKEN_BACK = 9;
 
 function stateOf(machine: FakeMachine, script: FakeScript | undefined): string {
   if (script === undefined) return "absent";
   const isOver = machine.now >= script.endsAt && (script.awaits === null || script.notes.has(script.awaits));
   if (isOver) return `ended ${script.code}`;
+  if (script.awaits !== null && script.notes.has(STOP)) return `ended ${TAKEN_BACK}`;
   return script.bootId === machine.bootId ? "running" : "cut_off";
 }
 

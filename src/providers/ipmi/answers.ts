@@ -3,8 +3,8 @@ import { DeviceFailure, type DeviceFailureReason } from "../../capabilities/devi
 import type { Disposition } from "../../kernel/errors.ts";
 import { nameOf } from "../bmc-gateway.ts";
 import { hideSecrets } from "../hide-secrets.ts";
+import { oneLine } from "../one-line.ts";
 import type { ToolResult } from "./ipmitool.ts";
-import { oneLine } from "./one-line.ts";
 
 /** Whom was asked what, for messages. */
 export interface Asked {

@@ -1,20 +1,12 @@
 import { describe, expect, test } from "vitest";
-import type { BmcTarget } from "../../capabilities/bmc-target.ts";
-import { aCall } from "../../capabilities/conformance/device-bench.ts";
+import { aCall, aTarget } from "../../capabilities/conformance/device-bench.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import { createBmcGateway } from "../bmc-gateway.ts";
 import { chassisControl, GET_CHASSIS_STATUS } from "./chassis-status.ts";
 import { createIpmiClient, type IpmiClientOptions } from "./client.ts";
 import type { ToolCall, ToolResult } from "./ipmitool.ts";
 
-const target: BmcTarget = {
-  address: "10.0.0.7",
-  port: 623,
-  scheme: "https",
-  username: "admin",
-  password: "pass-word",
-  trust: { mode: "off" },
-};
+const target = aTarget({ address: "10.0.0.7", port: 623, username: "admin", password: "pass-word" });
 const ON: ToolResult = { code: 0, stdout: " 01 00 00\n", stderr: "" };
 const NO_SUITE: ToolResult = {
   code: 1,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import { aTarget } from "../../capabilities/conformance/device-bench.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { bytesOf, failureOf, isCipherTrouble } from "./answers.ts";
 import { bootFlagsOf, setBootFlags } from "./boot-flags.ts";
@@ -12,14 +12,7 @@ import { lightOf } from "./machine-locator.ts";
 import { readingsOf } from "./sensor-list.ts";
 import { systemUuidOf } from "./system-guid.ts";
 
-const target: BmcTarget = {
-  address: "10.0.0.7",
-  port: 623,
-  scheme: "https",
-  username: "admin",
-  password: "pass-word",
-  trust: { mode: "off" },
-};
+const target = aTarget({ address: "10.0.0.7", port: 623, username: "admin", password: "pass-word" });
 const UNFIT = new RegExp(`[\n${String.fromCharCode(27)}]`);
 /** Control characters, commas, colons and letters alike. */
 const anyText = fc.array(fc.nat(0x2ff)).map((codes) => String.fromCharCode(...codes));

@@ -1,8 +1,9 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { BootDevice, BootOverride, BootSource } from "../../capabilities/boot-device.ts";
 import type { CallContext } from "../../capabilities/call.ts";
-import { textAt, valueAt } from "../device-json.ts";
-import type { Nodes } from "./node.ts";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import { listAt, textAt, valueAt } from "../device-json.ts";
+import type { IronicNode, Nodes } from "./node.ts";
 
 const DEVICES = { pxe: "pxe", http: "uefihttp", disk: "disk", cd: "cdrom" } as const satisfies Record<
   BootSource,
@@ -10,14 +11,17 @@ const DEVICES = { pxe: "pxe", http: "uefihttp", disk: "disk", cd: "cdrom" } as c
 >;
 const PLACE = "/management/boot_device";
 
-/** Ironic asks the BMC for it each time, and keeps nothing. */
+/**
+ * Ironic asks the BMC for it each time, and keeps nothing. A device that lasts neither once nor always is the one that an
+ * override named which is off by now.
+ */
 export async function readBootDevice({ client }: Nodes, target: BmcTarget, call: CallContext): Promise<BootOverride> {
   const { resource } = await client.get(target, PLACE, call);
   const named = textAt(resource, "boot_device");
-  const lasts = valueAt(resource, "persistent") === true ? "always" : "once";
-  if (named === undefined) return { source: "none", lasts: "once" };
+  const persistent = valueAt(resource, "persistent");
+  if (named === undefined || typeof persistent !== "boolean") return { source: "none", lasts: "once" };
   const source = (Object.keys(DEVICES) as BootSource[]).find((each) => DEVICES[each] === named);
-  return { source: source ?? "other", lasts };
+  return { source: source ?? "other", lasts: persistent ? "always" : "once" };
 }
 
 /** Ironic has no word for "in its own order": the disk, for good, is what that order comes to. */
@@ -28,13 +32,32 @@ export async function bootFromDisk(nodes: Nodes, target: BmcTarget, call: CallCo
   await nodes.client.put(target, PLACE, { boot_device: DEVICES.disk, persistent: true }, call);
 }
 
+/** Some drivers fall over a device that they do not know, which looks as if they were busy. */
+async function refuseUnknown(
+  { client }: Nodes,
+  target: BmcTarget,
+  node: IronicNode,
+  device: string,
+  call: CallContext,
+) {
+  const { resource } = await client.get(target, `${PLACE}/supported`, call);
+  const known = listAt(resource, "supported_boot_devices");
+  if (known.includes(device)) return;
+  throw new DeviceFailure(
+    "fail",
+    "refused",
+    `${node.label} cannot be booted from ${device}: its driver in Ironic knows ${known.join(", ") || "no boot device"}`,
+  );
+}
+
 export function createIronicBoot(nodes: Nodes): BootDevice {
   return {
     readBootOverride: (target, call) => readBootDevice(nodes, target, call),
     async setBootOverride(target, source, call) {
       const now = await readBootDevice(nodes, target, call);
       if (now.source === source) return;
-      await nodes.readForCommand(target, call);
+      const node = await nodes.readForCommand(target, call);
+      await refuseUnknown(nodes, target, node, DEVICES[source], call);
       await nodes.client.put(target, PLACE, { boot_device: DEVICES[source], persistent: false }, call);
     },
     clearBootOverride: (target, call) => bootFromDisk(nodes, target, call),

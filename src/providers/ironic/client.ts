@@ -39,6 +39,7 @@ export interface IronicClient {
   /** What stands beside the nodes: `path` begins with "/v1/". */
   getBeside(target: BmcTarget, path: string, call: CallContext): Promise<Answered>;
   put(target: BmcTarget, below: string, body: unknown, call: CallContext): Promise<void>;
+  post(target: BmcTarget, below: string, body: unknown, call: CallContext): Promise<void>;
   patch(target: BmcTarget, changes: readonly JsonPatch[], call: CallContext): Promise<void>;
   delete(target: BmcTarget, below: string, call: CallContext): Promise<void>;
   microversion(target: BmcTarget, call: CallContext): Promise<Microversion>;
@@ -54,7 +55,7 @@ export interface JsonPatch {
 interface Asked {
   readonly target: BmcTarget;
   readonly call: CallContext;
-  readonly method: "GET" | "PUT" | "PATCH" | "DELETE";
+  readonly method: "GET" | "PUT" | "POST" | "PATCH" | "DELETE";
   readonly path: string;
   readonly body?: unknown;
   readonly version?: Microversion;
@@ -148,6 +149,9 @@ export function createIronicClient(options: IronicClientOptions): IronicClient {
     getBeside: (target, path, call) => requestAt(target, path, { call, method: "GET" }),
     async put(target, below, body, call) {
       await request(target, below, { call, method: "PUT", body });
+    },
+    async post(target, below, body, call) {
+      await request(target, below, { call, method: "POST", body });
     },
     async patch(target, changes, call) {
       await request(target, "", { call, method: "PATCH", body: changes });

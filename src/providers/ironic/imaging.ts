@@ -1,18 +1,17 @@
-import type { BmcTarget } from "../../capabilities/bmc-target.ts";
-import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { Imaging, InstallOrder } from "../../capabilities/imaging.ts";
 import { textAt, valueAt } from "../device-json.ts";
 import { mediumUrl } from "../medium-url.ts";
 import { bootFromDisk } from "./boot.ts";
 import type { JsonPatch } from "./client.ts";
-import { SINCE } from "./microversion.ts";
 import type { IronicNode, Nodes } from "./node.ts";
 import { bringToDeployable, DEPLOY_FAILED, deployTarget } from "./provision.ts";
+import { ejectMedium } from "./virtual-media.ts";
 
 /** What we leave in `instance_info`: whose installation it is, and which provision state it was prepared in. */
 const MARK = "millwright";
 const RAMDISK = "ramdisk";
+const MEDIUM = ["boot_iso", "ramdisk_image_download_source"] as const;
 
 /**
  * Installing by Ironic's own deployment. An ISO is booted once by its ramdisk deploy, and installs by itself; a disk image is
@@ -63,8 +62,11 @@ export function createIronicImaging(nodes: Nodes): Imaging {
     async cleanUp(target, order, call) {
       const node = await nodes.read(target, call);
       if (!isOf(node, order)) return;
-      if (order.kind !== "disk") await putMediumAway(nodes, target, call);
-      await client.patch(target, [{ op: "remove", path: `/instance_info/${MARK}` }], call);
+      if (order.kind !== "disk") {
+        await bootFromDisk(nodes, target, call);
+        await ejectMedium(nodes, target, call);
+      }
+      await client.patch(target, leavingsIn(node), call);
     },
   };
 }
@@ -84,7 +86,7 @@ function changesFor(node: IronicNode, order: InstallOrder): readonly JsonPatch[]
     const [, algorithm, value] = /^(sha\d+):([0-9a-f]+)$/.exec(order.digest ?? "") ?? [];
     const checksum =
       algorithm === undefined ? [] : [add("image_os_hash_algo", algorithm), add("image_os_hash_value", value)];
-    const leftOver = valueAt(node.instanceInfo, "boot_iso") === undefined ? [] : [remove("boot_iso")];
+    const leftOver = MEDIUM.filter((name) => valueAt(node.instanceInfo, name) !== undefined).map(remove);
     return [add("image_source", order.location), ...checksum, ...leftOver];
   }
   const asRamdisk: JsonPatch[] =
@@ -99,6 +101,10 @@ function changesFor(node: IronicNode, order: InstallOrder): readonly JsonPatch[]
 
 const remove = (name: string): JsonPatch => ({ op: "remove", path: `/instance_info/${name}` });
 
+/** The medium, too: a conductor that takes an active node over puts it in again, and the machine would install itself anew. */
+const leavingsIn = ({ instanceInfo }: IronicNode): readonly JsonPatch[] =>
+  [...MEDIUM, MARK].filter((name) => valueAt(instanceInfo, name) !== undefined).map(remove);
+
 /** As cloud-init reads it; JSON is YAML. */
 function configDrive({ stamp, cloudInitRef }: InstallOrder): unknown {
   const files = stamp === undefined ? [] : [{ path: stamp.path, permissions: "0644", content: stamp.text }];
@@ -106,11 +112,4 @@ function configDrive({ stamp, cloudInitRef }: InstallOrder): unknown {
     meta_data: cloudInitRef === "" ? {} : { cloud_init_ref: cloudInitRef },
     user_data: `#cloud-config\n${JSON.stringify({ write_files: files })}\n`,
   };
-}
-
-/** Where Ironic offers it the medium is ejected; else it stays in the drive until the next deployment, and is not booted from. */
-async function putMediumAway(nodes: Nodes, target: BmcTarget, call: CallContext): Promise<void> {
-  await bootFromDisk(nodes, target, call);
-  if ((await nodes.client.microversion(target, call)).minor < SINCE.virtualMedia) return;
-  await nodes.client.delete(target, "/vmedia?device_types=cdrom", call);
 }

@@ -152,18 +152,98 @@ describe("versions", () => {
   ])("that do not meet are refused: %j", (root, message) => {
     expect(() => chooseMicroversion(root, "Ironic here")).toThrow(message);
   });
+});
 
-  test("that know virtual media have the medium ejected", async () => {
-    newest = "1.89";
-    const order = { location: "https://images.example/a.iso", cloudInitRef: "", token: "t" };
-    replies[NODE] = ok({ ...aNode, instance_info: { millwright: { order: "t", since: "t0" } } });
+describe("the medium of an installation that is over", () => {
+  const PASSTHRU = "/v1/nodes/n1/vendor_passthru";
+  const EJECT = "DELETE /v1/nodes/n1/vmedia";
+  const FROM_DISK = "PUT /v1/nodes/n1/management/boot_device";
+  const PATCH = "PATCH /v1/nodes/n1";
+  const cleanUp = () =>
+    provider.can.imaging.cleanUp(
+      target,
+      { location: "https://images.example/a.iso", cloudInitRef: "", token: "t" },
+      aCall(),
+    );
+  beforeEach(() => {
+    const instance_info = { millwright: { order: "t", since: "t0" }, boot_iso: "https://images.example/a.iso?token=t" };
+    replies[NODE] = ok({ ...aNode, instance_info });
     replies["GET /v1/nodes/n1/management/boot_device"] = ok({ boot_device: "cdrom", persistent: true });
-    await provider.can.imaging.cleanUp(target, order, aCall());
-    expect(commands()).toEqual([
-      "PUT /v1/nodes/n1/management/boot_device",
-      "DELETE /v1/nodes/n1/vmedia",
-      "PATCH /v1/nodes/n1",
+  });
+
+  test("is ejected where the API has a word for it", async () => {
+    newest = "1.89";
+    await cleanUp();
+    expect(commands()).toEqual([FROM_DISK, EJECT, PATCH]);
+  });
+
+  test("is ejected by what the driver offers where the API has none", async () => {
+    replies[`GET ${PASSTHRU}/methods`] = ok({ eject_vmedia: { http_methods: ["POST"] } });
+    await cleanUp();
+    expect(commands()).toEqual([FROM_DISK, `POST ${PASSTHRU}/eject_vmedia`, PATCH]);
+  });
+
+  test("stays in the drive where neither is there", async () => {
+    replies[`GET ${PASSTHRU}/methods`] = ok({});
+    await cleanUp();
+    expect(commands()).toEqual([FROM_DISK, PATCH]);
+  });
+
+  test("keeps nothing undone where a driver declines, since that has no such drive", async () => {
+    newest = "1.89";
+    replies[EJECT] = faulty(400, "Driver does not support attach_virtual_media");
+    await cleanUp();
+    expect(commands()).toEqual([FROM_DISK, EJECT, PATCH]);
+  });
+
+  test("is forgotten by Ironic, which would put it in again when another conductor takes the node over", async () => {
+    replies[`GET ${PASSTHRU}/methods`] = ok({});
+    await cleanUp();
+    expect(asked.at(-1)?.body).toEqual([
+      { op: "remove", path: "/instance_info/boot_iso" },
+      { op: "remove", path: "/instance_info/millwright" },
     ]);
+  });
+});
+
+describe("the boot device", () => {
+  const BOOT = "/v1/nodes/n1/management/boot_device";
+
+  test.each([
+    [
+      { boot_device: "pxe", persistent: false },
+      { source: "pxe", lasts: "once" },
+    ],
+    [
+      { boot_device: "cdrom", persistent: true },
+      { source: "cd", lasts: "always" },
+    ],
+    [
+      { boot_device: "safe", persistent: true },
+      { source: "other", lasts: "always" },
+    ],
+    [
+      { boot_device: null, persistent: null },
+      { source: "none", lasts: "once" },
+    ],
+    [
+      { boot_device: "pxe", persistent: null },
+      { source: "none", lasts: "once" },
+    ],
+  ])("%j is %j", async (told, override) => {
+    replies[`GET ${BOOT}`] = ok(told);
+    expect(await provider.can.boot.readBootOverride(target, aCall())).toEqual(override);
+  });
+
+  test("that the driver does not know is refused for good, and not sent", async () => {
+    replies[`GET ${BOOT}`] = ok({ boot_device: null, persistent: null });
+    replies[`GET ${BOOT}/supported`] = ok({ supported_boot_devices: ["pxe", "disk"] });
+    await expect(provider.can.boot.setBootOverride(target, "http", aCall())).rejects.toMatchObject({
+      disposition: "fail",
+      reason: "refused",
+      message: expect.stringContaining("cannot be booted from uefihttp: its driver in Ironic knows pxe, disk"),
+    });
+    expect(commands()).toEqual([]);
   });
 });
 

@@ -1,12 +1,12 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
-import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { Locator } from "../../capabilities/locator.ts";
 import { BoundedMemory } from "../bounded-memory.ts";
 import { listAt, textAt, valueAt } from "../device-json.ts";
 import { SINCE } from "./microversion.ts";
 import type { Nodes } from "./node.ts";
 import { keyOfNode } from "./power.ts";
+import { unlessRefused } from "./unless-refused.ts";
 
 const PLACE = "/management/indicators";
 /** What a person sees from the aisle, the best first. */
@@ -15,7 +15,10 @@ const LIT: readonly (string | undefined)[] = ["on", "blinking"];
 
 const REMEMBERED = 20_000;
 
-/** The light that Ironic's driver offers on the front of the machine. One that cannot be switched is as good as none. */
+/**
+ * The light that Ironic's driver offers on the front of the machine. One that cannot be switched is as good as none: drivers
+ * without lights refuse the question, and some that list a light refuse to switch it.
+ */
 export function createIronicLocator(nodes: Nodes): Locator {
   const withoutLight = new BoundedMemory<true>(REMEMBERED);
 
@@ -54,14 +57,4 @@ export function createIronicLocator(nodes: Nodes): Locator {
       if (set === undefined) withoutLight.set(keyOfNode(target), true);
     },
   };
-}
-
-/** Drivers without lights refuse the question, and some that list a light refuse to switch it. */
-async function unlessRefused<T>(ask: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await ask();
-  } catch (error) {
-    if (error instanceof DeviceFailure && error.reason === "refused") return undefined;
-    throw error;
-  }
 }

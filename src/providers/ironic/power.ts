@@ -1,13 +1,13 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import type { PowerControl, PowerState, Told } from "../../capabilities/power-control.ts";
+import type { PowerControl, PowerState } from "../../capabilities/power-control.ts";
 import type { Reset, ResetMode } from "../../capabilities/reset.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { type Duration, seconds } from "../../kernel/duration.ts";
-import { StepFailure } from "../../kernel/errors.ts";
 import { keyOf } from "../bmc-gateway.ts";
 import { BoundedMemory } from "../bounded-memory.ts";
+import { isReachedOrUnderWay, mayHaveArrived, PowerCommands } from "../power-commands.ts";
 import type { IronicNode, Nodes } from "./node.ts";
 
 const POWER: Readonly<Record<string, PowerState>> = { "power on": "on", "power off": "off" };
@@ -38,8 +38,8 @@ export interface IronicPowerOptions {
   readonly commandSettles?: Duration;
 }
 
+/** What the node said of itself when it was last told something. */
 interface Commanded {
-  readonly desired: "on" | "off" | undefined;
   readonly at: number;
   readonly errorBefore: string | undefined;
 }
@@ -57,30 +57,34 @@ export interface IronicPower extends PowerControl, Reset {
 
 export function createIronicPower(nodes: Nodes, options: IronicPowerOptions): IronicPower {
   const { clock, commandSettles = seconds(20) } = options;
+  const commands = new PowerCommands(clock, commandSettles);
   const commanded = new BoundedMemory<Commanded>(REMEMBERED);
 
-  function check(target: BmcTarget, node: IronicNode): IronicNode {
-    const last = commanded.get(keyOfNode(target));
-    if (last === undefined || node.lastError === undefined || node.targetPower !== undefined) return node;
-    if (node.lastError === last.errorBefore && clock.monotonic() - last.at < OLD_ERROR_LASTS) return node;
-    commanded.forget(keyOfNode(target));
-    throw new DeviceFailure("retry", "refused", `${node.label} could not change its power: ${node.lastError}`);
-  }
+  const forget = (key: string): void => {
+    commands.forget(key);
+    commanded.forget(key);
+  };
 
-  function isAwaited(key: string, desired: "on" | "off", told: Told | undefined): boolean {
-    const last = commanded.get(key);
-    if (last?.desired === desired && clock.monotonic() - last.at < commandSettles) return true;
-    return told !== undefined && Math.abs(clock.now().getTime() - told.at.getTime()) < commandSettles;
+  function check(target: BmcTarget, node: IronicNode): IronicNode {
+    const failure = failureOf(node, commanded.get(keyOfNode(target)), clock);
+    if (failure === undefined) return node;
+    forget(keyOfNode(target));
+    throw failure;
   }
 
   async function command(target: BmcTarget, node: IronicNode, wish: keyof typeof WISHES, call: CallContext) {
-    const desired = wish === "on" || wish === "off" ? wish : undefined;
-    const note = { desired, at: clock.monotonic(), errorBefore: node.lastError };
+    const key = keyOfNode(target);
+    const note = { at: clock.monotonic(), errorBefore: node.lastError };
+    const remember = () => {
+      commanded.set(key, note);
+      if (wish === "on" || wish === "off") commands.note(key, wish);
+      else commands.forget(key);
+    };
     try {
       await sendFirstAccepted(nodes, target, WISHES[wish], call);
-      commanded.set(keyOfNode(target), note);
+      remember();
     } catch (error) {
-      if (mayHaveArrived(error)) commanded.set(keyOfNode(target), note);
+      if (mayHaveArrived(error)) remember();
       throw error;
     }
   }
@@ -94,12 +98,12 @@ export function createIronicPower(nodes: Nodes, options: IronicPowerOptions): Ir
     async setPower(target, desired, call, told) {
       const node = check(target, await nodes.readForCommand(target, call));
       const power = powerOf(node);
-      if (power === desired || power === `powering_${desired}`) {
-        // Reached: should somebody undo it, the next wish is a new one.
-        if (power === desired) commanded.forget(keyOfNode(target));
+      if (isReachedOrUnderWay(power, desired)) {
+        // Under way it may still fail, which the next look finds by what was noted.
+        if (power === desired) forget(keyOfNode(target));
         return { commanded: false };
       }
-      if (isAwaited(keyOfNode(target), desired, told)) return { commanded: false };
+      if (commands.isAwaited(keyOfNode(target), desired, told)) return { commanded: false };
       await command(target, node, desired, call);
       return { commanded: true };
     },
@@ -110,6 +114,13 @@ export function createIronicPower(nodes: Nodes, options: IronicPowerOptions): Ir
       await command(target, node, power === "off" || power === "powering_off" ? "on" : mode, call);
     },
   };
+}
+
+/** Of the last command, where Ironic has given it up. */
+function failureOf(node: IronicNode, last: Commanded | undefined, clock: Clock): DeviceFailure | undefined {
+  if (last === undefined || node.lastError === undefined || node.targetPower !== undefined) return undefined;
+  if (node.lastError === last.errorBefore && clock.monotonic() - last.at < OLD_ERROR_LASTS) return undefined;
+  return new DeviceFailure("retry", "refused", `${node.label} could not change its power: ${node.lastError}`);
 }
 
 async function sendFirstAccepted(
@@ -126,10 +137,4 @@ async function sendFirstAccepted(
       if (!isRefused || index === words.length - 1) throw error;
     }
   }
-}
-
-/** No answer, half an answer, or nobody waited for it: the command may be on its way to being carried out. */
-function mayHaveArrived(error: unknown): boolean {
-  if (!(error instanceof DeviceFailure)) return error instanceof StepFailure;
-  return error.disposition === "retry" && error.status !== 409 && error.status !== 429;
 }

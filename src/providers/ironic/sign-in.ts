@@ -1,4 +1,5 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import type { Caller } from "../device-answer.ts";
 
 /**
  * How one signs in, told by the user name of the machine's BMC credentials: `none` for an Ironic that asks nobody (its password
@@ -7,21 +8,21 @@ import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 const WITHOUT = "none";
 const BY_TOKEN = "token";
 
-export interface SignIn {
+export interface SignIn extends Caller {
   readonly headers: Readonly<Record<string, string>>;
   /** Whether the requests carry a secret. */
   readonly signsIn: boolean;
-  /** For messages: who was refused. */
-  readonly as: string;
 }
 
 export function signInOf({ username, password }: Pick<BmcTarget, "username" | "password">): SignIn {
-  if (username === WITHOUT) return { headers: {}, signsIn: false, as: "callers without credentials" };
-  if (username === BY_TOKEN) return { headers: { "x-auth-token": password }, signsIn: true, as: "the given token" };
+  if (username === WITHOUT) return { headers: {}, signsIn: false, as: "callers without credentials", showing: "" };
+  if (username === BY_TOKEN)
+    return { headers: { "x-auth-token": password }, signsIn: true, as: "the given token", showing: "" };
   const basic = Buffer.from(`${username}:${password}`, "utf8").toString("base64");
   return {
     headers: { authorization: `Basic ${basic}` },
     signsIn: true,
-    as: `user ${username} with the given password`,
+    as: `user ${username}`,
+    showing: " with the given password",
   };
 }

@@ -1,4 +1,4 @@
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
+import { Agent as HttpAgent, request as httpRequest, type RequestOptions } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import type { CallContext } from "../../capabilities/call.ts";
 import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
@@ -6,6 +6,10 @@ import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { type Duration, describeDuration, seconds } from "../../kernel/duration.ts";
 import { messageOf, StepFailure } from "../../kernel/errors.ts";
 import { checkAddress, guardedLookup, type MayReach } from "../allowed-networks.ts";
+import { isResource, type Resource } from "../device-json.ts";
+import { parseJson } from "../http-answer.ts";
+import { oneLine } from "../one-line.ts";
+import { readText } from "../read-text.ts";
 
 export interface KubernetesClientOptions {
   readonly requestTimeout?: Duration;
@@ -24,15 +28,11 @@ export interface KubernetesRequest {
 
 /** The little of the Kubernetes API that is needed here. Every failure is a `DeviceFailure`, or a `StepFailure` when stopped. */
 export interface KubernetesClient {
-  send(target: ClusterTarget, request: KubernetesRequest, call: CallContext): Promise<Members>;
+  send(target: ClusterTarget, request: KubernetesRequest, call: CallContext): Promise<Resource>;
   /** `undefined` where it answers 404. */
-  find(target: ClusterTarget, request: KubernetesRequest, call: CallContext): Promise<Members | undefined>;
+  find(target: ClusterTarget, request: KubernetesRequest, call: CallContext): Promise<Resource | undefined>;
   close(): void;
 }
-
-export type Members = Readonly<Record<string, unknown>>;
-export const isMembers = (value: unknown): value is Members =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const LONGEST_EXCERPT = 300;
 
@@ -40,7 +40,7 @@ export function createKubernetesClient(options: KubernetesClientOptions = {}): K
   const { requestTimeout = seconds(15), largestAnswer = 64 * 1_024 * 1_024, mayReach } = options;
   const agents = { "http:": new HttpAgent({ keepAlive: true }), "https:": new HttpsAgent({ keepAlive: true }) };
 
-  async function send(target: ClusterTarget, asked: KubernetesRequest, call: CallContext): Promise<Members> {
+  async function send(target: ClusterTarget, asked: KubernetesRequest, call: CallContext): Promise<Resource> {
     const url = new URL(`${target.apiUrl}${asked.path}`);
     for (const [name, value] of Object.entries(asked.query ?? {})) url.searchParams.set(name, value);
     checkAddress(url.hostname.replace(/^\[|\]$/g, ""), mayReach, `cluster ${target.name}:`);
@@ -121,30 +121,16 @@ function exchange(
   });
 }
 
-async function readText(response: IncomingMessage, largest: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of response) {
-    size += chunk.length;
-    if (size > largest) {
-      response.destroy();
-      throw new Error(`the answer is larger than ${largest} bytes`);
-    }
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
-}
-
-function answerOf(target: ClusterTarget, what: string, status: number, text: string): Members {
+function answerOf(target: ClusterTarget, what: string, status: number, text: string): Resource {
   const body = parseJson(text);
   if (status >= 200 && status < 300) {
-    if (isMembers(body)) return body;
+    if (isResource(body)) return body;
     throw new DeviceFailure("retry", "protocol", `${what} was answered with something that is not a JSON object`, {
       status,
     });
   }
-  const said = isMembers(body) && typeof body.message === "string" ? body.message : "";
-  const tail = said === "" ? "" : `: ${withoutSecrets(said, target).slice(0, LONGEST_EXCERPT)}`;
+  const said = isResource(body) && typeof body.message === "string" ? withoutSecrets(body.message, target) : "";
+  const tail = said === "" ? "" : `: ${said}`;
   const message = `${what} was answered with status ${status}${tail}`;
   if (status === 401 || status === 403)
     throw new DeviceFailure(
@@ -154,20 +140,10 @@ function answerOf(target: ClusterTarget, what: string, status: number, text: str
       { status },
     );
   if (status === 408 || status === 409 || status === 429 || status >= 500)
-    throw new DeviceFailure("retry", "busy", message, { status });
+    throw new DeviceFailure("retry", "busy", message, { status, said });
   throw new DeviceFailure("fail", "refused", message, { status });
 }
 
 function withoutSecrets(text: string, { credentials }: ClusterTarget): string {
-  const shown = "token" in credentials ? text.replaceAll(credentials.token, "***") : text;
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not reach a terminal
-  return shown.replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, " ").trim();
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return oneLine("token" in credentials ? text.replaceAll(credentials.token, "***") : text, LONGEST_EXCERPT);
 }

@@ -1,9 +1,10 @@
 import type { CallContext } from "../../capabilities/call.ts";
-import type { Cluster, ClusterNode, NodeIdentity } from "../../capabilities/cluster.ts";
+import type { Cluster, ClusterNode, NodeIdentity, RefusedEviction } from "../../capabilities/cluster.ts";
 import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { type Clock, systemClock } from "../../kernel/clock.ts";
-import type { KubernetesClient, Members } from "./client.ts";
+import type { Resource } from "../device-json.ts";
+import type { KubernetesClient } from "./client.ts";
 import { bootstrapSecret, caCertHash, newBootstrapToken, readClusterInfo } from "./join-material.ts";
 import { forEachNode, listLeaving } from "./node-list.ts";
 import { CORDONED_BY_US, describeNode, matchOf, nameOfPod, textAt } from "./nodes.ts";
@@ -38,8 +39,12 @@ export function createCluster(client: KubernetesClient, clock: Clock = systemClo
 
     async drain(target, nodeName, call) {
       const leaving = await listLeaving(client, target, nodeName, call);
-      for (const pod of leaving) await evict(client, target, pod, call);
-      return { remaining: leaving.map(nameOfPod) };
+      const refused: RefusedEviction[] = [];
+      for (const pod of leaving) {
+        const refusal = await evict(client, target, pod, call);
+        if (refusal) refused.push(refusal);
+      }
+      return { remaining: leaving.map(nameOfPod), refused };
     },
 
     async deleteNode(target, nodeName, call) {
@@ -83,17 +88,26 @@ async function findNode(
   );
 }
 
-async function evict(client: KubernetesClient, target: ClusterTarget, pod: Members, call: CallContext): Promise<void> {
+/** Why the pod may not go now; undefined when it goes. */
+async function evict(
+  client: KubernetesClient,
+  target: ClusterTarget,
+  pod: Resource,
+  call: CallContext,
+): Promise<RefusedEviction | undefined> {
   // One that is going already need not be asked again.
-  if (textAt(pod, "metadata", "deletionTimestamp") !== undefined) return;
+  if (textAt(pod, "metadata", "deletionTimestamp") !== undefined) return undefined;
   const name = textAt(pod, "metadata", "name") ?? "";
   const namespace = textAt(pod, "metadata", "namespace") ?? "";
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}/eviction`;
   const body = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name, namespace } };
   try {
     await client.find(target, { method: "POST", path, body }, call);
+    return undefined;
   } catch (error) {
-    // 429: a disruption budget does not allow it now. It stays in the list, and is asked again next time.
+    // 429: it may not go now. It stays in the list, and is asked again next time.
     if (!(error instanceof DeviceFailure) || error.status !== 429) throw error;
+    const why = error.said ?? "";
+    return { pod: nameOfPod(pod), by: /disruption budget/i.test(why) ? "disruption_budget" : "cluster", why };
   }
 }

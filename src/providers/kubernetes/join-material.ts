@@ -1,6 +1,6 @@
 import { createHash, randomBytes, X509Certificate } from "node:crypto";
 import { parse } from "yaml";
-import { isMembers } from "./client.ts";
+import { isResource } from "../device-json.ts";
 
 export interface BootstrapToken {
   readonly id: string;
@@ -47,9 +47,9 @@ export const bootstrapSecret = ({ id, secret }: BootstrapToken, expiresAt: Date)
 /** What the cluster publishes about itself: where nodes reach it, and its authority. */
 export function readClusterInfo(kubeconfig: string): { readonly endpoint: string; readonly ca: string } | undefined {
   const config: unknown = parse(kubeconfig, { maxAliasCount: 0 });
-  const clusters = isMembers(config) && Array.isArray(config.clusters) ? config.clusters : [];
+  const clusters = isResource(config) && Array.isArray(config.clusters) ? config.clusters : [];
   const first: unknown = clusters[0];
-  const cluster = isMembers(first) && isMembers(first.cluster) ? first.cluster : undefined;
+  const cluster = isResource(first) && isResource(first.cluster) ? first.cluster : undefined;
   const server = cluster?.server;
   const ca = cluster?.["certificate-authority-data"];
   if (typeof server !== "string" || !URL.canParse(server) || typeof ca !== "string") return undefined;

@@ -1,6 +1,7 @@
 import { parse } from "yaml";
 import type { ClusterCredentials, ClusterTarget } from "../../capabilities/cluster-target.ts";
 import { AppError } from "../../kernel/errors.ts";
+import { isResource, type Resource } from "../device-json.ts";
 
 /**
  * The target that a kubeconfig's current context means. Whatever would run a program or read a file of ours is refused: it comes
@@ -35,7 +36,7 @@ export function targetOfKubeconfig(name: string, text: string, field = "kubeconf
   };
 }
 
-function credentialsOf(user: Members, field: string): ClusterCredentials {
+function credentialsOf(user: Resource, field: string): ClusterCredentials {
   const outside = ["exec", "auth-provider", "tokenFile", "username"].find((member) => user[member] !== undefined);
   const token = textOf(user, "token");
   if (token !== undefined) return { token };
@@ -46,12 +47,7 @@ function credentialsOf(user: Members, field: string): ClusterCredentials {
   throw refusal(field, `must have a token, or client-certificate-data and client-key-data${also}`);
 }
 
-type Members = Readonly<Record<string, unknown>>;
-
-const isMembers = (value: unknown): value is Members =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
-function readYaml(text: string, field: string): Members {
+function readYaml(text: string, field: string): Resource {
   let parsed: unknown;
   try {
     parsed = parse(text, { maxAliasCount: 0 });
@@ -59,25 +55,25 @@ function readYaml(text: string, field: string): Members {
     // What the parser says quotes the text, which holds secrets.
     throw refusal(field, "is not YAML");
   }
-  if (!isMembers(parsed)) throw refusal(field, "is not a kubeconfig");
+  if (!isResource(parsed)) throw refusal(field, "is not a kubeconfig");
   return parsed;
 }
 
-function membersNamed(config: Members, list: string): ReadonlyMap<string, Members> {
+function membersNamed(config: Resource, list: string): ReadonlyMap<string, Resource> {
   const members = config[list];
-  const named = Array.isArray(members) ? members.filter(isMembers) : [];
+  const named = Array.isArray(members) ? members.filter(isResource) : [];
   return new Map(named.flatMap((member) => (typeof member.name === "string" ? [[member.name, member] as const] : [])));
 }
 
-const objectOf = (value: unknown, member: string): Members | undefined =>
-  isMembers(value) && isMembers(value[member]) ? value[member] : undefined;
+const objectOf = (value: unknown, member: string): Resource | undefined =>
+  isResource(value) && isResource(value[member]) ? value[member] : undefined;
 
-function textOf(members: Members, name: string): string | undefined {
+function textOf(members: Resource, name: string): string | undefined {
   const value = members[name];
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-function inlined(members: Members, name: string, field: string): string | undefined {
+function inlined(members: Resource, name: string, field: string): string | undefined {
   if (textOf(members, name) !== undefined)
     throw refusal(
       `${field}.${name}`,

@@ -186,12 +186,18 @@ describe("the API", () => {
     await expect(provider.can.cluster.mintJoin(target, minutes(5), call)).rejects.toThrow("cluster-info");
   });
 
-  test("whose disruption budgets forbid an eviction keeps the pod on the list", async () => {
+  test.each([
+    ["disruption_budget", "Cannot evict pod as it would violate the pod's disruption budget."],
+    ["cluster", "too many requests, please try again later"],
+  ])("that refuses an eviction (%s) keeps the pod on the list, and says why: %s", async (by, why) => {
     const target = await serve(({ method }) =>
       method === "POST"
-        ? { status: 429, body: { message: "Cannot evict pod" } }
+        ? { status: 429, body: { message: why } }
         : { status: 200, body: { items: [{ metadata: { name: "p", namespace: "d" }, status: { phase: "Running" } }] } },
     );
-    expect(await provider.can.cluster.drain(target, "n1", call)).toEqual({ remaining: ["d/p"] });
+    expect(await provider.can.cluster.drain(target, "n1", call)).toEqual({
+      remaining: ["d/p"],
+      refused: [{ pod: "d/p", by, why }],
+    });
   });
 });

@@ -1,7 +1,8 @@
 import type { CallContext } from "../../capabilities/call.ts";
 import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
 import type { ListedNode, NodeList } from "../../capabilities/node-list.ts";
-import type { KubernetesClient, Members } from "./client.ts";
+import type { Resource } from "../device-json.ts";
+import type { KubernetesClient } from "./client.ts";
 import { describeListed, listAt, mustLeave, nameOfPod, textAt } from "./nodes.ts";
 
 const PAGE = "500";
@@ -27,7 +28,7 @@ export async function forEachNode(
   client: KubernetesClient,
   target: ClusterTarget,
   call: CallContext,
-  see: (node: Members) => void,
+  see: (node: Resource) => void,
 ): Promise<void> {
   let token: string | undefined;
   for (let page = 0; page < MOST_PAGES; page += 1) {
@@ -45,7 +46,7 @@ export async function listLeaving(
   target: ClusterTarget,
   nodeName: string,
   call: CallContext,
-): Promise<readonly Members[]> {
+): Promise<readonly Resource[]> {
   const query = { fieldSelector: `spec.nodeName=${nodeName}`, limit: PAGE };
   const pods = listAt(await client.send(target, { method: "GET", path: "/api/v1/pods", query }, call), "items");
   return pods.filter(mustLeave);

@@ -1,22 +1,18 @@
 import type { ClusterNode, NodeIdentity } from "../../capabilities/cluster.ts";
 import type { ListedNode } from "../../capabilities/node-list.ts";
 import { isSameUuid } from "../../capabilities/system-uuid.ts";
-import { isMembers, type Members } from "./client.ts";
+import { isResource, type Resource, valueAt } from "../device-json.ts";
 
-const at = (value: unknown, ...path: readonly string[]): unknown =>
-  path.reduce<unknown>(
-    (here, member) => (isMembers(here) && Object.hasOwn(here, member) ? here[member] : undefined),
-    value,
-  );
+/** Whole, however long it is: configurations are handed on in such texts. */
 export const textAt = (value: unknown, ...path: readonly string[]): string | undefined => {
-  const found = at(value, ...path);
+  const found = valueAt(value, ...path);
   return typeof found === "string" && found !== "" ? found : undefined;
 };
-export const listAt = (value: unknown, ...path: readonly string[]): readonly Members[] => {
-  const found = at(value, ...path);
-  return Array.isArray(found) ? found.filter(isMembers) : [];
+export const listAt = (value: unknown, ...path: readonly string[]): readonly Resource[] => {
+  const found = valueAt(value, ...path);
+  return Array.isArray(found) ? found.filter(isResource) : [];
 };
-export const flagAt = (value: unknown, ...path: readonly string[]): boolean => at(value, ...path) === true;
+export const flagAt = (value: unknown, ...path: readonly string[]): boolean => valueAt(value, ...path) === true;
 
 /** The mark that tells our cordon from somebody else's. */
 export const CORDONED_BY_US = "millwright.io/cordoned";
@@ -28,7 +24,7 @@ const SERIAL_LABELS = ["millwright.io/serial", "node.kubernetes.io/serial"] as c
  * By which of its marks the node is this machine, the strongest first. What contradicts a stronger mark is never matched by a
  * weaker one: an address may have been given to another machine since.
  */
-export function matchOf(node: Members, identity: NodeIdentity): ClusterNode["matchedBy"] | undefined {
+export function matchOf(node: Resource, identity: NodeIdentity): ClusterNode["matchedBy"] | undefined {
   const uuid = textAt(node, "status", "nodeInfo", "systemUUID")?.toLowerCase();
   const wanted = identity.systemUuid?.toLowerCase();
   if (uuid !== undefined && wanted !== undefined) return isSameUuid(uuid, wanted) ? "system_uuid" : undefined;
@@ -38,16 +34,16 @@ export function matchOf(node: Members, identity: NodeIdentity): ClusterNode["mat
   return addressesOf(node).some((address) => identity.addresses.includes(address)) ? "address" : undefined;
 }
 
-const serialOf = (node: Members): string | undefined =>
+const serialOf = (node: Resource): string | undefined =>
   SERIAL_LABELS.flatMap((label) => textAt(node, "metadata", "labels", label) ?? [])[0];
 
 /** What it calls itself is no address. */
-const addressesOf = (node: Members): readonly string[] =>
+const addressesOf = (node: Resource): readonly string[] =>
   listAt(node, "status", "addresses").flatMap((address) =>
     textAt(address, "type") === "Hostname" ? [] : (textAt(address, "address") ?? []),
   );
 
-const seenOf = (node: Members) => {
+const seenOf = (node: Resource) => {
   const ready = listAt(node, "status", "conditions").find((condition) => textAt(condition, "type") === "Ready");
   const isReady = textAt(ready, "status") === "True";
   return {
@@ -60,7 +56,7 @@ const seenOf = (node: Members) => {
   };
 };
 
-export const describeNode = (node: Members, matchedBy: ClusterNode["matchedBy"]): ClusterNode => ({
+export const describeNode = (node: Resource, matchedBy: ClusterNode["matchedBy"]): ClusterNode => ({
   ...seenOf(node),
   uid: textAt(node, "metadata", "uid") ?? "",
   cordonedByUs: textAt(node, "metadata", "annotations", CORDONED_BY_US) === "true",
@@ -68,17 +64,17 @@ export const describeNode = (node: Members, matchedBy: ClusterNode["matchedBy"])
   matchedBy,
 });
 
-export const describeListed = (node: Members): ListedNode => ({
+export const describeListed = (node: Resource): ListedNode => ({
   ...seenOf(node),
   serial: serialOf(node) ?? null,
   addresses: addressesOf(node),
 });
 
-export const nameOfPod = (pod: Members): string =>
+export const nameOfPod = (pod: Resource): string =>
   `${textAt(pod, "metadata", "namespace") ?? ""}/${textAt(pod, "metadata", "name") ?? ""}`;
 
 /** Pods that a drain moves away: not those of daemon sets, nor static ones, nor those that are over. */
-export function mustLeave(pod: Members): boolean {
+export function mustLeave(pod: Resource): boolean {
   if (["Succeeded", "Failed"].includes(textAt(pod, "status", "phase") ?? "")) return false;
   if (textAt(pod, "metadata", "annotations", "kubernetes.io/config.mirror") !== undefined) return false;
   return !listAt(pod, "metadata", "ownerReferences").some((owner) => textAt(owner, "kind") === "DaemonSet");

@@ -1,18 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import { aTarget } from "../../capabilities/conformance/device-bench.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { type Answer, retryAfter } from "../http-answer.ts";
 import { failureOf, resourceOf } from "./answers.ts";
 
-const target: BmcTarget = {
-  address: "192.0.2.1",
-  port: 443,
-  scheme: "https",
-  username: "root",
-  password: "canary-4711",
-  trust: { mode: "off" },
-};
+const target = aTarget();
 const asked = { target, method: "GET", path: "/redfish/v1/Chassis" };
 const anAnswer = (status: number, body: unknown = "", headers: Answer["headers"] = {}): Answer => ({
   status,

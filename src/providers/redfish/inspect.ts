@@ -1,8 +1,9 @@
 import type { DeviceIdentity, Inspect } from "../../capabilities/inspect.ts";
+import { findManager } from "./manager.ts";
 import { readOutput } from "./meter.ts";
 import { describeSupply, readPowerSubsystem } from "./power-supplies.ts";
 import { textAt } from "./resource.ts";
-import { findManager, type Shelf, type Shelves } from "./shelf.ts";
+import type { Shelf, Shelves } from "./shelf.ts";
 
 export function createInspect(shelves: Shelves): Inspect {
   return {
@@ -13,7 +14,7 @@ export function createInspect(shelves: Shelves): Inspect {
     async readInventory(target, call) {
       const shelf = await shelves.open(target, call);
       const identity = identityOf(shelf);
-      const manager = await findManager(shelf);
+      const manager = await findManager(shelf, shelf.chassis);
       const { supplies, capacityWatts } = await readPowerSubsystem(shelf);
       const { volts } = await readOutput(shelf);
       return {

@@ -3,8 +3,10 @@ import type { Imaging, InstallOrder } from "../../capabilities/imaging.ts";
 import type { Reset } from "../../capabilities/reset.ts";
 import { nameOf } from "../bmc-gateway.ts";
 import { mediumUrl } from "../medium-url.ts";
-import { actionOffered, findMachineManager, type Machines, type OpenMachine } from "./machine.ts";
+import { actionOffered } from "./action-offered.ts";
+import type { Machines, OpenMachine } from "./machine.ts";
 import { bootOverrideOf, clearNextBoot, setNextBoot } from "./machine-boot.ts";
+import { findManager } from "./manager.ts";
 import { linkAt, listAt, membersOf, type Resource, textAt, valueAt } from "./resource.ts";
 
 const INSERT = "#VirtualMedia.InsertMedia";
@@ -74,7 +76,7 @@ async function readDrive(machine: OpenMachine): Promise<Resource> {
   const { client, target, call, places } = machine;
   const known = places.drive === undefined ? undefined : await client.find(target, places.drive, call);
   if (known !== undefined) return known;
-  for (const owner of [machine.system, await findMachineManager(machine)]) {
+  for (const owner of [machine.system, await findManager(machine, machine.system)]) {
     const collection = linkAt(owner, "VirtualMedia");
     if (collection === undefined) continue;
     for (const { path, resource } of membersOf(await client.find(target, collection, call)).slice(0, 8)) {

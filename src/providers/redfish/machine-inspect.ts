@@ -1,6 +1,7 @@
 import type { BootProgress, FirmwareVersion, MachineInspect } from "../../capabilities/machine-inspect.ts";
-import { findMachineManager, type Machines, type OpenMachine } from "./machine.ts";
+import type { Machines, OpenMachine } from "./machine.ts";
 import { machinePowerOf } from "./machine-power.ts";
+import { findManager } from "./manager.ts";
 import { linkAt, membersOf, type Resource, textAt } from "./resource.ts";
 
 /** More than any machine has; a BMC that lists more is not followed. */
@@ -31,7 +32,7 @@ export function createMachineInspect(machines: Machines): MachineInspect {
 
     async readFirmware(target, call) {
       const machine = await machines.open(target, call);
-      const bmc = textAt(await findMachineManager(machine), "FirmwareVersion");
+      const bmc = textAt(await findManager(machine, machine.system), "FirmwareVersion");
       const bios = textAt(machine.system, "BiosVersion");
       const listed = await readFirmwareInventory(machine);
       const own: FirmwareVersion[] = [

@@ -1,12 +1,12 @@
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import type { PowerControl, PowerState, Told } from "../../capabilities/power-control.ts";
+import type { PowerControl, PowerState } from "../../capabilities/power-control.ts";
 import type { Reset, ResetMode } from "../../capabilities/reset.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { type Duration, seconds } from "../../kernel/duration.ts";
-import { StepFailure } from "../../kernel/errors.ts";
 import { keyOf, nameOf } from "../bmc-gateway.ts";
-import { BoundedMemory } from "../bounded-memory.ts";
-import { actionOffered, type Machines, type OpenMachine } from "./machine.ts";
+import { isReachedOrUnderWay, mayHaveArrived, PowerCommands } from "../power-commands.ts";
+import { actionOffered } from "./action-offered.ts";
+import type { Machines, OpenMachine } from "./machine.ts";
 import { textAt } from "./resource.ts";
 
 const RESET_ACTION = "#ComputerSystem.Reset";
@@ -36,18 +36,9 @@ export interface MachinePowerOptions {
   readonly commandSettles?: Duration;
 }
 
-const REMEMBERED = 20_000;
-
 export function createMachinePower(machines: Machines, options: MachinePowerOptions): PowerControl & Reset {
   const { clock, commandSettles = seconds(20) } = options;
-  // Not needed to be right, only to be quiet: see the power control of shelves.
-  const commanded = new BoundedMemory<{ readonly desired: "on" | "off"; readonly until: number }>(REMEMBERED);
-
-  function isAwaited(key: string, desired: "on" | "off", told: Told | undefined): boolean {
-    const last = commanded.get(key);
-    if (last !== undefined && last.desired === desired && clock.monotonic() < last.until) return true;
-    return told !== undefined && Math.abs(clock.now().getTime() - told.at.getTime()) < commandSettles;
-  }
+  const commands = new PowerCommands(clock, commandSettles);
 
   return {
     async readPower(target, call) {
@@ -58,20 +49,20 @@ export function createMachinePower(machines: Machines, options: MachinePowerOpti
       const machine = await machines.open(target, call);
       const key = keyOf(target);
       if (isReachedOrUnderWay(machinePowerOf(machine), desired)) {
-        commanded.forget(key);
+        commands.forget(key);
         return { commanded: false };
       }
-      if (isAwaited(key, desired, told)) return { commanded: false };
+      if (commands.isAwaited(key, desired, told)) return { commanded: false };
       try {
         await sendReset(machine, desired);
       } catch (error) {
-        if (mayHaveArrived(error)) commanded.set(key, { desired, until: clock.monotonic() + commandSettles });
+        if (mayHaveArrived(error)) commands.note(key, desired);
         if (!(error instanceof DeviceFailure) || error.reason !== "refused") throw error;
         // Some refuse a command for the state that they have just reached by themselves.
         if (!isReachedOrUnderWay(machinePowerOf(await machines.open(target, call)), desired)) throw error;
         return { commanded: false };
       }
-      commanded.set(key, { desired, until: clock.monotonic() + commandSettles });
+      commands.note(key, desired);
       return { commanded: true };
     },
 
@@ -80,18 +71,9 @@ export function createMachinePower(machines: Machines, options: MachinePowerOpti
       const power = machinePowerOf(machine);
       // Restarting what is off is refused by most and means nothing to the rest.
       await sendReset(machine, power === "off" || power === "powering_off" ? "on" : mode);
-      commanded.forget(keyOf(target));
+      commands.forget(keyOf(target));
     },
   };
-}
-
-const isReachedOrUnderWay = (power: PowerState, desired: "on" | "off"): boolean =>
-  power === desired || power === `powering_${desired}`;
-
-/** No answer, half an answer, or nobody waited for it: the command may be on its way to being carried out. */
-function mayHaveArrived(error: unknown): boolean {
-  if (!(error instanceof DeviceFailure)) return error instanceof StepFailure;
-  return error.disposition === "retry" && error.status !== 429;
 }
 
 async function sendReset(machine: OpenMachine, wish: keyof typeof RESET_TYPES): Promise<void> {

@@ -4,7 +4,7 @@ import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { nameOf } from "../bmc-gateway.ts";
 import type { RedfishClient } from "./client.ts";
 import { openAtKnownPlaces } from "./known-places.ts";
-import { isLocalPath, linkAt, listAt, membersOf, type Resource, textAt, valueAt } from "./resource.ts";
+import { linkAt, membersOf, type Resource } from "./resource.ts";
 import { SERVICE_ROOT } from "./sessions.ts";
 
 /** Where things are on the BMC of a machine. Found once; members that are found later are filled in. */
@@ -66,30 +66,4 @@ async function findPlaces(client: RedfishClient, target: BmcTarget, call: CallCo
     );
   }
   return { system: system.path, managers: linkAt(root, "Managers"), updateService: linkAt(root, "UpdateService") };
-}
-
-/** The manager that the system names as its own, else the first there is. */
-export async function findMachineManager(machine: OpenMachine): Promise<Resource | undefined> {
-  const { client, target, call, places, system } = machine;
-  const own = linkAt(listAt(system, "Links", "ManagedBy")[0]);
-  if (own !== undefined) return client.find(target, own, call);
-  if (places.managers === undefined) return undefined;
-  const first = membersOf(await client.find(target, places.managers, call))[0];
-  return first === undefined ? undefined : client.find(target, first.path, call);
-}
-
-/**
- * Where to send an action, if the resource offers it with this value. Values that are not listed are not sent, since some BMCs
- * answer unknown ones with success; one that lists none at all is believed to know the usual.
- */
-export function actionOffered(
-  owner: Resource | undefined,
-  action: string,
-  parameter?: { readonly name: string; readonly value: string },
-): string | undefined {
-  const target = textAt(owner, "Actions", action, "target");
-  if (target === undefined || !isLocalPath(target)) return undefined;
-  if (parameter === undefined) return target;
-  const allowed = valueAt(owner, "Actions", action, `${parameter.name}@Redfish.AllowableValues`);
-  return allowed === undefined || listAt(allowed).includes(parameter.value) ? target : undefined;
 }

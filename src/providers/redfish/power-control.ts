@@ -1,15 +1,14 @@
-import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import type { PowerControl, PowerState, Told } from "../../capabilities/power-control.ts";
+import type { PowerControl, PowerState } from "../../capabilities/power-control.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { type Duration, seconds } from "../../kernel/duration.ts";
-import { StepFailure } from "../../kernel/errors.ts";
 import { keyOf, nameOf } from "../bmc-gateway.ts";
-import { BoundedMemory } from "../bounded-memory.ts";
-import { layoutOf, type PowerCommand, powerStateOf } from "./layouts.ts";
+import { isReachedOrUnderWay, mayHaveArrived, PowerCommands } from "../power-commands.ts";
+import { actionOffered } from "./action-offered.ts";
+import { layoutOf, powerStateOf } from "./layouts.ts";
 import { judgePower, readOutput } from "./meter.ts";
 import { powerOfSupplies, readPowerSubsystem } from "./power-supplies.ts";
-import { isLocalPath, listAt, membersOf, type Resource, textAt, valueAt } from "./resource.ts";
+import { membersOf, type Resource } from "./resource.ts";
 import type { Shelf, Shelves } from "./shelf.ts";
 
 type Desired = "on" | "off";
@@ -22,29 +21,9 @@ export interface PowerControlOptions {
   readonly lostCommandSettles?: Duration;
 }
 
-interface Commanded {
-  readonly desired: Desired;
-  /** On the monotonic clock. */
-  readonly until: number;
-}
-
-const REMEMBERED = 20_000;
-
 export function createPowerControl(shelves: Shelves, options: PowerControlOptions): PowerControl {
   const { clock, commandSettles = seconds(20), lostCommandSettles = seconds(5) } = options;
-  // Not needed to be right, only to be quiet: callers ask until they see the state, and the device shall hear it once. It holds
-  // what callers cannot keep: commands whose answer was lost, and those that nobody got round to noting.
-  const commanded = new BoundedMemory<Commanded>(REMEMBERED);
-
-  const note = (target: BmcTarget, desired: Desired, settles: Duration) =>
-    commanded.set(keyOf(target), { desired, until: clock.monotonic() + settles });
-
-  function isAwaited(target: BmcTarget, desired: Desired, told: Told | undefined): boolean {
-    const last = commanded.get(keyOf(target));
-    if (last !== undefined && last.desired === desired && clock.monotonic() < last.until) return true;
-    // Either way: the clock of the replica that noted it may be ahead of ours.
-    return told !== undefined && Math.abs(clock.now().getTime() - told.at.getTime()) < commandSettles;
-  }
+  const commands = new PowerCommands(clock, commandSettles);
 
   return {
     async readPower(target, call) {
@@ -53,18 +32,19 @@ export function createPowerControl(shelves: Shelves, options: PowerControlOption
 
     async setPower(target, desired, call, told) {
       const shelf = await shelves.open(target, call);
+      const key = keyOf(target);
       if (isReachedOrUnderWay(await provenPower(shelf), desired)) {
-        commanded.forget(keyOf(target));
+        commands.forget(key);
         return { commanded: false };
       }
-      if (isAwaited(target, desired, told)) return { commanded: false };
+      if (commands.isAwaited(key, desired, told)) return { commanded: false };
       const { path, body } = await findCommand(shelf, desired);
       try {
         await shelf.client.post(target, path, body, call);
-        note(target, desired, commandSettles);
+        commands.note(key, desired);
         return { commanded: true };
       } catch (error) {
-        if (mayHaveArrived(error)) note(target, desired, lostCommandSettles);
+        if (mayHaveArrived(error)) commands.note(key, desired, lostCommandSettles);
         if (!(error instanceof DeviceFailure) || error.reason !== "refused") throw error;
         // Some refuse a command for the state that they have just reached by themselves.
         const now = await provenPower(await shelves.open(target, call));
@@ -81,15 +61,6 @@ async function provenPower(shelf: Shelf): Promise<PowerState> {
   return reported === "on" || reported === "off" ? judgePower(reported, await readOutput(shelf)) : reported;
 }
 
-const isReachedOrUnderWay = (power: PowerState, desired: Desired): boolean =>
-  power === desired || power === `powering_${desired}`;
-
-/** No answer, half an answer, or nobody waited for it: the command may be on its way to being carried out. */
-function mayHaveArrived(error: unknown): boolean {
-  if (!(error instanceof DeviceFailure)) return error instanceof StepFailure;
-  return error.disposition === "retry" && error.status !== 429;
-}
-
 async function findCommand(
   shelf: Shelf,
   desired: Desired,
@@ -98,7 +69,7 @@ async function findCommand(
   const candidates = layout.commands[desired];
   for (const command of candidates) {
     const owner = command.action.startsWith("#ComputerSystem.") ? await firstSystem(shelf) : shelf.chassis;
-    const path = owner === undefined ? undefined : offeredAt(owner, command);
+    const path = actionOffered(owner, command.action, { name: command.parameter, value: command.value });
     if (path !== undefined) return { path, body: { [command.parameter]: command.value } };
   }
   const [own] = candidates;
@@ -114,14 +85,6 @@ async function findCommand(
     "refused",
     `${nameOf(shelf.target)}: this shelf offers no way to turn its power ${desired} (looked for ${tried}). Do it at the rack`,
   );
-}
-
-/** Where to send the command, if the resource lists it with this value: some answer unknown values with success. */
-function offeredAt(owner: Resource, { action, parameter, value }: PowerCommand): string | undefined {
-  const target = textAt(owner, "Actions", action, "target");
-  if (target === undefined || !isLocalPath(target)) return undefined;
-  const allowed = valueAt(owner, "Actions", action, `${parameter}@Redfish.AllowableValues`);
-  return allowed === undefined || listAt(allowed).includes(value) ? target : undefined;
 }
 
 async function firstSystem({ client, target, call, places }: Shelf): Promise<Resource | undefined> {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
+import { aTarget } from "../../capabilities/conformance/device-bench.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { type Clock, systemClock } from "../../kernel/clock.ts";
 import type { Duration } from "../../kernel/duration.ts";
@@ -13,14 +13,7 @@ import { isResource, type Resource } from "./resource.ts";
 import { createSensors } from "./sensors.ts";
 import { createShelves } from "./shelf.ts";
 
-const target: BmcTarget = {
-  address: "192.0.2.1",
-  port: 443,
-  scheme: "https",
-  username: "u",
-  password: "p",
-  trust: { mode: "off" },
-};
+const target = aTarget({ username: "u", password: "p" });
 const call: CallContext = {
   signal: new AbortController().signal,
   subject: "test",

@@ -1,6 +1,7 @@
 import type { DeviceHealth, DeviceLogEntry, SensorReading, Sensors } from "../../capabilities/sensors.ts";
+import { findManager } from "./manager.ts";
 import { healthAt, isLocalPath, linkAt, listAt, membersOf, numberAt, type Resource, textAt } from "./resource.ts";
-import { findManager, readEach, type Shelf, type Shelves } from "./shelf.ts";
+import { readEach, type Shelf, type Shelves } from "./shelf.ts";
 
 const MOST_SENSORS = 64;
 /** Entries come oldest first, page by page; a log longer than this is read as far as this. */
@@ -52,7 +53,7 @@ function describeSensor(sensor: Resource | undefined): readonly SensorReading[] 
 /** The manager's first log that has entries to read, else the chassis'. */
 async function findEntries(shelf: Shelf): Promise<string | undefined> {
   const { client, target, call, chassis } = shelf;
-  for (const owner of [await findManager(shelf), chassis]) {
+  for (const owner of [await findManager(shelf, chassis), chassis]) {
     const link = linkAt(owner, "LogServices");
     if (link === undefined) continue;
     for (const { path } of membersOf(await client.find(target, link, call))) {

@@ -5,7 +5,7 @@ import { nameOf } from "../bmc-gateway.ts";
 import type { RedfishClient } from "./client.ts";
 import { openAtKnownPlaces } from "./known-places.ts";
 import { SHELF_CHASSIS_ID } from "./layouts.ts";
-import { lastSegment, linkAt, listAt, membersOf, type Resource } from "./resource.ts";
+import { lastSegment, linkAt, membersOf, type Resource } from "./resource.ts";
 import { SERVICE_ROOT } from "./sessions.ts";
 
 /** Where things are on one BMC. Found once; members that are found later are filled in. */
@@ -58,15 +58,6 @@ async function findPlaces(client: RedfishClient, target: BmcTarget, call: CallCo
   if (shelf === undefined)
     throw new DeviceFailure("fail", "protocol", `${nameOf(target)}: ${collection} has no members`);
   return { chassis: shelf.path, managers: linkAt(root, "Managers"), systems: linkAt(root, "Systems") };
-}
-
-/** The manager that the chassis names as its own, else the first there is. */
-export async function findManager({ client, target, call, places, chassis }: Shelf): Promise<Resource | undefined> {
-  const own = linkAt(listAt(chassis, "Links", "ManagedBy")[0]);
-  if (own !== undefined) return client.find(target, own, call);
-  if (places.managers === undefined) return undefined;
-  const first = membersOf(await client.find(target, places.managers, call))[0];
-  return first === undefined ? undefined : client.find(target, first.path, call);
 }
 
 /** A few at a time: the gateway would take all, but then nobody else's request to this BMC got through. */

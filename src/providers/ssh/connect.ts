@@ -4,11 +4,12 @@ import type { Client, ConnectConfig } from "ssh2";
 import ssh2 from "ssh2";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import { fingerprintOf } from "../../capabilities/host-key.ts";
 import type { SshCredentials, SshTarget } from "../../capabilities/ssh-target.ts";
 import { type Duration, describeDuration, seconds } from "../../kernel/duration.ts";
 import { messageOf, StepFailure } from "../../kernel/errors.ts";
 import { allowedAddress } from "../allowed-networks.ts";
-import { describeHostKey, fingerprintOf, isPinnedKey } from "./host-key.ts";
+import { describeHostKey, isPinnedKey } from "./host-key.ts";
 
 /** An open way to a machine, over as many hosts as it takes. */
 export interface SshConnection {
@@ -33,7 +34,12 @@ interface Hop {
   readonly port: number;
   readonly username: string;
   readonly hostKey: string | null;
+  /** A host on the way, and not the machine itself: another key of it is accepted elsewhere. */
+  readonly isJump?: true;
 }
+
+/** Where to sign in: at a machine, or at the last host before one. */
+export type Destination = SshTarget & Pick<Hop, "isJump">;
 
 const KEEPALIVE = seconds(10);
 const KEEPALIVES_MISSED = 3;
@@ -41,15 +47,19 @@ const KEEPALIVES_MISSED = 3;
 export const nameOfHost = ({ address, port }: { readonly address: string; readonly port: number }): string =>
   `SSH ${address.includes(":") ? `[${address}]` : address}:${port}`;
 
-/** Signs in at the machine, one host after the other; what was opened on the way is closed when a later one fails. */
-export async function connectTo(target: SshTarget, call: CallContext, options: ConnectOptions): Promise<SshConnection> {
+/** Signs in there, one host after the other; what was opened on the way is closed when a later one fails. */
+export async function connectTo(
+  target: Destination,
+  call: CallContext,
+  options: ConnectOptions,
+): Promise<SshConnection> {
   if (target.hostKey === null && "password" in target.credentials) {
     throw new StepFailure(
       "fail",
       `${nameOfHost(target)}: its host key is not known, and a password is not sent to a host that has not proved who it is. Pin its host key, or sign in with a private key`,
     );
   }
-  const hops: readonly Hop[] = [...target.jumpHosts, target];
+  const hops: readonly Hop[] = [...target.jumpHosts.map((jump) => ({ ...jump, isJump: true as const })), target];
   const host = await firstAddress(hops[0] ?? target, options);
   const clients: Client[] = [];
   const closeAll = () => {
@@ -196,11 +206,19 @@ function forward(client: Client, hop: Hop, next: Hop, call: CallContext, options
   return settleWithin<Duplex>({ name: nameOfHost(hop), what, deadline, call }, (resolve, reject) => {
     const onClose = () => reject(unreachable(hop, "it closed the connection"));
     client.once("close", onClose);
-    client.forwardOut("127.0.0.1", 0, next.address, next.port, (error, channel) => {
-      client.off("close", onClose); // the way may serve many more
-      if (error === undefined) resolve(channel);
-      else reject(unreachable(next, `jump host ${hop.address}:${hop.port} does not get through: ${messageOf(error)}`));
-    });
+    const noWay = (error: unknown) =>
+      reject(unreachable(next, `jump host ${hop.address}:${hop.port} does not get through: ${messageOf(error)}`));
+    try {
+      client.forwardOut("127.0.0.1", 0, next.address, next.port, (error, channel) => {
+        client.off("close", onClose); // the way may serve many more
+        if (error === undefined) resolve(channel);
+        else noWay(error);
+      });
+    } catch (error) {
+      // Thrown once the jump host has hung up and the connection is not closed yet.
+      client.off("close", onClose);
+      noWay(error);
+    }
   });
 }
 
@@ -255,10 +273,14 @@ function connectFailure(hop: Hop, error: Error & { readonly level?: string }): S
   });
 }
 
-/** Never tried again by itself: either the machine was installed anew behind our back, or somebody sits in between. */
-const wrongHostKey = (hop: Hop, shown: Buffer): DeviceFailure =>
-  new DeviceFailure(
+/** Never tried again by itself: either the host was installed anew behind our back, or somebody sits in between. */
+function wrongHostKey(hop: Hop, shown: Buffer): DeviceFailure {
+  const [who, remedy] = hop.isJump
+    ? ["jump host ", "give the machine the new key of this jump host (machine register --file)"]
+    : ["", "pin the new one (machine update --ssh-host-key)"];
+  return new DeviceFailure(
     "intervene",
     "certificate",
-    `${nameOfHost(hop)} shows host key ${fingerprintOf(shown)}, but ${fingerprintOf(hop.hostKey ?? "")} is pinned: either it was installed anew, or something else answers at its address. Check it, then pin the new key`,
+    `${who}${nameOfHost(hop)} shows host key ${fingerprintOf(shown)}, but ${fingerprintOf(hop.hostKey ?? "")} is pinned: either it was installed anew, or something else answers at its address. Check it there (ssh-keygen -l), then ${remedy}`,
   );
+}

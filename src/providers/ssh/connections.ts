@@ -3,7 +3,7 @@ import type { CallContext } from "../../capabilities/call.ts";
 import type { SshTarget } from "../../capabilities/ssh-target.ts";
 import { type Duration, seconds } from "../../kernel/duration.ts";
 import { BoundedMemory } from "../bounded-memory.ts";
-import { type ConnectOptions, connectTo, lookAtHostKey, type SshConnection } from "./connect.ts";
+import { type ConnectOptions, connectTo, type Destination, lookAtHostKey, type SshConnection } from "./connect.ts";
 
 export interface ConnectionsOptions extends Partial<ConnectOptions> {
   /** Connections kept open, all machines together. */
@@ -20,7 +20,8 @@ interface Kept {
 
 // Made anew in each process: tells "the same target as before" without keeping what it is made of.
 const secret = randomBytes(32);
-const keyOfTarget = (target: SshTarget): string =>
+// A host on the way may be a machine of its own: the connection is the same.
+const keyOfTarget = ({ isJump: _, ...target }: Destination): string =>
   createHmac("sha256", secret).update(JSON.stringify(target)).digest("base64");
 
 /** Open connections, used again by those who come soon after: signing in costs a machine more than a command does. */
@@ -45,7 +46,7 @@ export class SshConnections {
     });
   }
 
-  async use<T>(target: SshTarget, call: CallContext, work: (connection: SshConnection) => Promise<T>): Promise<T> {
+  async use<T>(target: Destination, call: CallContext, work: (connection: SshConnection) => Promise<T>): Promise<T> {
     const key = keyOfTarget(target);
     const kept = await this.#open(key, target, call);
     kept.users += 1;
@@ -63,7 +64,7 @@ export class SshConnections {
     const { credentials, jumpHosts } = target;
     const last = jumpHosts.at(-1);
     if (last === undefined) return lookAtHostKey(target, undefined, call, this.#options);
-    const way: SshTarget = { ...last, credentials, jumpHosts: jumpHosts.slice(0, -1) };
+    const way: Destination = { ...last, isJump: true, credentials, jumpHosts: jumpHosts.slice(0, -1) };
     return this.use(way, call, (connection) => lookAtHostKey(target, connection, call, this.#options));
   }
 
@@ -73,7 +74,7 @@ export class SshConnections {
     this.#kept.clear();
   }
 
-  async #open(key: string, target: SshTarget, call: CallContext): Promise<Kept> {
+  async #open(key: string, target: Destination, call: CallContext): Promise<Kept> {
     const before = this.#kept.get(key);
     if (before?.connection.isOpen) return before;
     const connection = await connectTo(target, call, this.#options);

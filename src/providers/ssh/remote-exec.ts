@@ -100,10 +100,16 @@ function openChannel({ connection, target, call, startTimeout }: Running): Promi
   const around = { name: nameOfHost(target), what: "the start of a command", deadline, call };
   return settleWithin<ClientChannel>(around, (resolve, reject) => {
     void connection.closed.then(() => reject(broken(target, "the connection was lost")));
-    connection.client.exec("sh -s", (error, channel) => {
-      if (error === undefined) resolve(channel);
-      else reject(broken(target, `it does not start a command: ${messageOf(error)}`));
-    });
+    const began = (error: Error | undefined, channel: ClientChannel) =>
+      error === undefined
+        ? resolve(channel)
+        : reject(broken(target, `it does not start a command: ${messageOf(error)}`));
+    try {
+      connection.client.exec("sh -s", began);
+    } catch (error) {
+      // Thrown, and not told by its callback, once the other side has hung up and the connection is not closed yet.
+      reject(broken(target, `the connection was lost: ${messageOf(error)}`));
+    }
   });
 }
 

@@ -1,7 +1,8 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { describeHostKey, fingerprintOf, isPinnedKey } from "./host-key.ts";
+import { fingerprintOf } from "../../capabilities/host-key.ts";
+import { describeHostKey, isPinnedKey } from "./host-key.ts";
 import { scriptWithVariables } from "./script-text.ts";
 
 describe("the variables of a script", () => {
@@ -30,9 +31,13 @@ describe("a host key", () => {
     expect(isPinnedKey(text, blob)).toBe(true);
     expect(isPinnedKey(`${text} root@host`, blob)).toBe(true);
     expect(fingerprintOf(text)).toBe(fingerprintOf(blob));
+    expect(isPinnedKey(fingerprintOf(blob), blob)).toBe(true);
   });
 
-  test.each(["", "ssh-ed25519", "ssh-ed25519 AAAA"])("is not the pinned one when %j is pinned", (pinned) => {
-    expect(isPinnedKey(pinned, blob)).toBe(false);
-  });
+  test.each(["", "ssh-ed25519", "ssh-ed25519 AAAA", "SHA256:", `SHA256:${"A".repeat(43)}`])(
+    "is not the pinned one when %j is pinned",
+    (pinned) => {
+      expect(isPinnedKey(pinned, blob)).toBe(false);
+    },
+  );
 });

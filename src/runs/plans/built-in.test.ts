@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { validatePlan } from "../plan.ts";
+import { allSteps } from "../steps/index.ts";
 import { BUILT_IN_PLANS } from "./built-in.ts";
 
 /** The default plans as specified: plan, display name, and each step with kind, timeout in seconds, retries and payload. */
@@ -53,4 +55,11 @@ describe("the built-in plans", () => {
       found?.steps.map((step) => [step.name, step.kind, step.timeoutSeconds, step.maxRetries, step.payload]),
     ).toEqual(steps);
   });
+
+  test.each(BUILT_IN_PLANS.map((plan) => [plan.planId, plan] as const))(
+    "%s is taken by the kinds of its steps as it is",
+    (_, plan) => {
+      expect(validatePlan(plan, allSteps)).toEqual(plan);
+    },
+  );
 });

@@ -1,5 +1,5 @@
 import type { CallContext } from "../../capabilities/call.ts";
-import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import { isSilence } from "../../capabilities/device-failure.ts";
 import type { RemoteExec } from "../../capabilities/remote-exec.ts";
 import type { SshTarget } from "../../capabilities/ssh-target.ts";
 
@@ -16,7 +16,7 @@ export async function whileUp<T>(ask: () => Promise<T>): Promise<T | undefined> 
   try {
     return await ask();
   } catch (error) {
-    if (error instanceof DeviceFailure && (error.reason === "unreachable" || error.reason === "busy")) return undefined;
+    if (isSilence(error)) return undefined;
     throw error;
   }
 }

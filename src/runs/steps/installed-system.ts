@@ -51,6 +51,9 @@ export const provenBy = (
     facts: {
       ...(system && { sshHostKey: system.hostKey }),
       ...(system?.bootId !== undefined && { bootId: system.bootId }),
+      // Whatever it was a node of, and whatever key it showed: the system that was is gone.
+      joinedCluster: null,
+      sshHostKeySeen: null,
     },
     conditions: [{ type: "Provisioned", status: true, reason: "ImageInstalled", message: ref }],
   }) as const;

@@ -4,8 +4,9 @@ import { StepFailure } from "../../kernel/errors.ts";
 import { type Payloads, parsePayload } from "../payloads.ts";
 import { type ActingContext, defineStep, type ProbeAnswer } from "../step.ts";
 import { readBootId, whileUp } from "./boot-id.ts";
-import { endDetached, newMark, OutputReader, readState, startDetached } from "./detached-script.ts";
+import { endDetached, newMark, readState, startDetached } from "./detached-script.ts";
 import { readNodeIdentity } from "./node-identity.ts";
+import { OutputReader } from "./script-output.ts";
 
 type Evidence = {
   readonly mark: string;
@@ -65,13 +66,12 @@ export const join = defineStep({
     const script = { mark: evidence.mark, exec: can.exec, ssh, call };
     const inside = await whileUp(async () => {
       const state = await readState(script);
-      if (state.is !== "absent") await output.passOn(script, context);
+      if (state.is !== "absent") await output.passOn(script, context, state);
       return { state, bootId: await readBootId(can.exec, ssh, call) };
     });
     if (inside === undefined) return { state: "unknown", message: "waiting for the machine to answer" };
     const { state, bootId } = inside;
     if (state.is === "absent") return "not_done";
-    if (state.is === "ended") output.forget(script);
     if (state.is === "ended" && state.code !== 0)
       throw new StepFailure("retry", `kubeadm join ended with exit code ${state.code}; its output is in the run's log`);
     const node = await whileUp(async () => ({
@@ -81,7 +81,12 @@ export const join = defineStep({
     const missing = whyNotThere(node.found, bootId);
     // A node that is there already is not done being joined while kubeadm is at it; and what it says last belongs into the log.
     if (state.is === "running") return { state: "in_progress", message: "kubeadm join is running" };
-    if (missing === undefined) return { state: "done", message: `joined ${cluster.name} as node ${node.found?.name}` };
+    if (missing === undefined)
+      return {
+        state: "done",
+        message: `joined ${cluster.name} as node ${node.found?.name}`,
+        facts: { joinedCluster: cluster.name },
+      };
     // What the cluster has taken up goes on without the script, unless the machine itself went down under it.
     if (state.is === "cut_off" && bootId !== evidence.bootId)
       throw new StepFailure("retry", `the machine booted anew under kubeadm join, and ${missing}`);
@@ -94,7 +99,11 @@ export const join = defineStep({
     const node = await can.cluster.findNode(cluster, identityOf(evidence), call);
     const missing = whyNotThere(node, await readBootId(can.exec, await targets.ssh(), call));
     return missing === undefined
-      ? { state: "done", message: `is in ${cluster.name} as node ${node?.name}` }
+      ? {
+          state: "done",
+          message: `is in ${cluster.name} as node ${node?.name}`,
+          facts: { joinedCluster: cluster.name },
+        }
       : { state: "not_done", message: missing };
   },
 

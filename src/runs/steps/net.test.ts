@@ -1,20 +1,26 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { RemoteScript } from "../../capabilities/remote-exec.ts";
 import type { SshTarget } from "../../capabilities/ssh-target.ts";
-import { anSsh, benchOf, exited, unreachable } from "./step-bench.ts";
+import { validatePlan } from "../plan.ts";
+import { resolvePlan } from "../resolve-plan.ts";
+import { allSteps } from "./index.ts";
+import { aMachine, anSsh, benchOf, exited, unreachable } from "./step-bench.ts";
 
 const evidence = { mark: "n1" };
 
 /** What the machine says about the change at each address where it answers; notes are what it was told there. */
 function machineAt(states: Readonly<Record<string, string>>) {
   const notes: string[] = [];
+  const stopped: string[] = [];
   const run = async ({ address }: SshTarget, script: RemoteScript) => {
     const state = states[address];
     if (state === undefined) return unreachable();
     if (script.env.MILLWRIGHT_NOTE !== undefined) notes.push(address);
+    if (script.script.includes("/stop")) stopped.push(address);
     return exited(0, script.script.includes("echo absent") ? `${state}\n` : "");
   };
-  return { notes, exec: { run } };
+  return { notes, stopped, exec: { run } };
 }
 
 describe("a network change", () => {
@@ -67,6 +73,108 @@ describe("a network change", () => {
       const { exec } = machineAt({});
       expect(await benchOf("net", { params }, { exec }).probe(evidence)).toMatchObject({ state: "unknown" });
     });
+  });
+
+  describe("that is undone", () => {
+    const params = { netplan: "network: {}", ssh_address: "10.0.0.9" };
+    const undo = (states: Readonly<Record<string, string>>, signal?: AbortSignal) => {
+      const machine = machineAt(states);
+      return { ...machine, undone: benchOf("net", { params }, { exec: machine.exec }).undo(evidence, signal) };
+    };
+
+    test.each(["ended 9", "ended 3", "ended 143", "absent"])(
+      "and of which the machine says %s is taken back",
+      async (state) => {
+        expect(await undo({ [anSsh.address]: state }).undone).toBeUndefined();
+      },
+    );
+
+    test("after it was confirmed is in force, and the machine is where it moved to", async () => {
+      expect(await undo({ "10.0.0.9": "ended 0" }).undone).toEqual({
+        stays: expect.stringMatching(/confirmed before .* reached there from now on: give spec.ssh_endpoint/),
+        facts: { sshMoved: { from: anSsh.address, to: "10.0.0.9" } },
+      });
+    });
+
+    test("says so when somebody else has changed the settings since", async () => {
+      expect(await undo({ "10.0.0.9": "ended 10" }).undone).toMatchObject({
+        stays: expect.stringContaining("somebody"),
+      });
+    });
+
+    test.each([
+      ["cut_off", "went down"],
+      ["ended 11", "could not be taken back"],
+    ])("and of which the machine says %s calls for somebody: %s", async (state, why) => {
+      await expect(undo({ [anSsh.address]: state }).undone).rejects.toMatchObject({
+        disposition: "intervene",
+        message: expect.stringContaining(why),
+      });
+    });
+
+    test("is told at whichever of its addresses answers, although the other one leads nowhere", async () => {
+      const machine = machineAt({ [anSsh.address]: "ended 9" });
+      const run = (target: SshTarget, script: RemoteScript) =>
+        target.address === "10.0.0.9" ? new Promise<never>(() => undefined) : machine.exec.run(target, script);
+      expect(await benchOf("net", { params }, { exec: { run } }).undo(evidence)).toBeUndefined();
+      expect(machine.stopped).toEqual([anSsh.address]);
+    });
+
+    test("is waited for at one address although somebody else answers at the other", async () => {
+      const states: Record<string, string> = {};
+      const machine = machineAt(states);
+      let asked = 0;
+      const run = async (target: SshTarget, script: RemoteScript) => {
+        if (target.address === "10.0.0.9") throw new DeviceFailure("intervene", "certificate", "another host key");
+        asked += 1;
+        return machine.exec.run(target, script);
+      };
+      const undone = benchOf("net", { params }, { exec: { run } }).undo(evidence);
+      await vi.waitFor(() => expect(asked).toBeGreaterThan(1), { timeout: 5_000 });
+      states[anSsh.address] = "ended 9";
+      expect(await undone).toBeUndefined();
+    });
+
+    test("is waited for until it has ended", async () => {
+      const states = { "10.0.0.9": "running" };
+      const { stopped, undone } = undo(states);
+      await vi.waitFor(() => expect(stopped.length).toBeGreaterThan(1), { timeout: 5_000 });
+      states["10.0.0.9"] = "ended 9";
+      expect(await undone).toBeUndefined();
+    });
+
+    test("on a machine that answers nowhere is open, and says what the machine does by itself", async () => {
+      const stop = new AbortController();
+      const { undone } = undo({}, stop.signal);
+      stop.abort();
+      await expect(undone).rejects.toMatchObject({
+        disposition: "retry",
+        message: expect.stringContaining("takes the change back by itself within 60 s"),
+      });
+    });
+  });
+
+  test("that is taken back later than its step ends is refused, be it so by the plan or by the run", () => {
+    const planned = (timeoutSeconds: number, params: Record<string, string>) =>
+      validatePlan(
+        { planId: "p", displayName: "", steps: [{ name: "net", kind: "net", timeoutSeconds, payload: { params } }] },
+        allSteps,
+      );
+    expect(() => planned(120, { rollback_seconds: "120" })).toThrow(
+      "steps[0].net.params.rollback_seconds: 120 s must be less than the step's timeout of 120 s",
+    );
+    expect(() => planned(5, { action: "reconfigure" })).toThrow("5 s must be less than the step's timeout of 5 s");
+    const plan = planned(120, { rollback_seconds: "119" });
+    const start = (params: Record<string, string>) =>
+      resolvePlan(plan, { machine: aMachine(), params, steps: allSteps });
+    expect(() => start({ rollback_seconds: "300" })).toThrow("params.rollback_seconds: 300 s must be less");
+    const short = resolvePlan(planned(50, { action: "reconfigure" }), {
+      machine: aMachine(),
+      params: {},
+      steps: allSteps,
+    });
+    expect(short.steps[0]?.payload).toEqual({ params: { action: "reconfigure", rollback_seconds: "25" } });
+    expect(start({ rollback_seconds: "100" }).steps[0]?.payload).toMatchObject({ params: { rollback_seconds: "100" } });
   });
 
   test.each([

@@ -1,7 +1,10 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { isSilence } from "../../capabilities/device-failure.ts";
 import type { SshTarget } from "../../capabilities/ssh-target.ts";
-import { minutes } from "../../kernel/duration.ts";
+import { milliseconds, minutes } from "../../kernel/duration.ts";
 import { AppError, messageOf, StepFailure } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
+import { PARAMS } from "../params.ts";
 import { type Payloads, parsePayload } from "../payloads.ts";
 import {
   type ActingContext,
@@ -9,62 +12,19 @@ import {
   type ProbeAnswer,
   type ProbeReport,
   readProbe,
+  type Stays,
   type StepContext,
 } from "../step.ts";
 import { whileUp } from "./boot-id.ts";
-import {
-  DIRECTORY,
-  leaveNote,
-  newMark,
-  OutputReader,
-  readState,
-  type ScriptState,
-  startDetached,
-} from "./detached-script.ts";
+import { leaveNote, newMark, readState, type ScriptState, startDetached, stopDetached } from "./detached-script.ts";
+import { APPLY_SCRIPT, ENDS } from "./net-script.ts";
+import { OutputReader } from "./script-output.ts";
 
 type Acting = ActingContext<Payloads["net"], { readonly mark: string }, "exec">;
 
 const output = new OutputReader();
-const REVERTED = 9;
 const ROLLBACK = { least: 5, usual: 60, most: 600 } as const;
-const PARAMS = ["action", "netplan", "ssh_address", "rollback_seconds"] as const;
-
-/**
- * Applies, then waits on the machine itself to be told that it is still reached; nobody telling, it takes the change back. So a
- * change that cuts the machine off heals without anybody.
- */
-const APPLY_SCRIPT = `set -u
-if ! command -v netplan >/dev/null 2>&1; then
-  echo "this system has no netplan, which network changes are made with" >&2
-  exit 2
-fi
-work="${DIRECTORY}$MILLWRIGHT_MARK"
-file="\${NETPLAN_DIRECTORY:-/etc/netplan}/90-millwright.yaml"
-had=no
-if [ -e "$file" ]; then
-  cat "$file" > "$work/before"
-  had=yes
-fi
-if [ -n "$NET_CONFIG" ]; then printf '%s\\n' "$NET_CONFIG" > "$file"; fi
-if netplan apply; then
-  echo yes > "$work/applied"
-  waited=0
-  while [ "$waited" -lt "$NET_ROLLBACK" ]; do
-    if [ -e "$work/confirmed" ]; then
-      echo "confirmed"
-      exit 0
-    fi
-    sleep 1
-    waited=$((waited + 1))
-  done
-  echo "not confirmed within $NET_ROLLBACK s: taken back" >&2
-fi
-if [ -n "$NET_CONFIG" ]; then
-  if [ "$had" = yes ]; then cat "$work/before" > "$file"; else rm -f "$file"; fi
-fi
-netplan apply
-exit ${REVERTED}
-`;
+const UNDO_LOOKS_EVERY = milliseconds(500);
 
 /**
  * Changes network settings with netplan. Done when the machine was reached where it is to be reached afterwards, after the change
@@ -94,8 +54,7 @@ export const net = defineStep({
   },
 
   async probe(context: Acting): Promise<ProbeAnswer> {
-    const before = await context.targets.ssh();
-    const after = { ...before, address: settingsOf(context).ssh_address ?? before.address };
+    const [before, after] = await placesOf(context);
     const there = await lookFrom(context, after, "confirm");
     if (there !== undefined) return readProbe(there).state === "done" ? moved(context, there, after) : there;
     // Where it was before it only tells how it went: being reached there proves nothing of the change.
@@ -103,8 +62,73 @@ export const net = defineStep({
     return here ?? { state: "unknown", message: `waiting for the machine to answer at ${after.address}` };
   },
 
-  residue: () => "a network change that was not confirmed is taken back by the machine itself",
+  /**
+   * The machine takes it back as soon as it is told to. Until its script has ended that counts for more than having been confirmed;
+   * once it has ended so, the change stays, and whoever comes next must find the machine where it is.
+   */
+  async undo(context: Acting): Promise<Stays | undefined> {
+    const [before, after] = await placesOf(context);
+    const places = before.address === after.address ? [before] : [after, before];
+    for (;;) {
+      const state = await stopFrom(context, places);
+      if (state !== undefined && state.is !== "running") return afterStop(context, state, after);
+      await pauseUnlessStopped(context, state === undefined);
+    }
+  },
+  residue: () => "the network change may be in force; unless it was confirmed, the machine takes it back by itself",
 });
+
+/** Where the machine is to be reached before the change, and where after it. */
+async function placesOf(context: Acting): Promise<readonly [before: SshTarget, after: SshTarget]> {
+  const before = await context.targets.ssh();
+  return [before, { ...before, address: settingsOf(context).ssh_address ?? before.address }];
+}
+
+/** By whichever address it answers first: one of them may lead nowhere, and waiting for it would take all the time there is. */
+async function stopFrom(context: Acting, places: readonly SshTarget[]): Promise<ScriptState | undefined> {
+  const { evidence, can, call } = context;
+  const enough = new AbortController();
+  const signal = AbortSignal.any([call.signal, enough.signal]);
+  const asked = places.map(async (ssh) => {
+    const script = { mark: evidence.mark, exec: can.exec, ssh, call: { ...call, signal } };
+    return { script, state: await stopDetached(script) };
+  });
+  try {
+    const { script, state } = await Promise.any(asked);
+    if (state.is !== "absent") await whileUp(() => output.passOn({ ...script, call }, context, state));
+    return state;
+  } catch (error) {
+    const failures: readonly unknown[] = error instanceof AggregateError ? error.errors : [error];
+    // Somebody else may answer at one of them: as long as the other one is silent, the machine may still come up there.
+    if (!failures.some(isSilence)) throw failures[0];
+    return undefined;
+  } finally {
+    enough.abort();
+  }
+}
+
+async function pauseUnlessStopped({ call, payload }: Acting, isSilent: boolean): Promise<void> {
+  const { rollback_seconds = String(ROLLBACK.usual) } = payload.params;
+  try {
+    await pause(UNDO_LOOKS_EVERY, undefined, { signal: call.signal });
+  } catch (error) {
+    const why = isSilent
+      ? `the machine does not answer; it takes the change back by itself within ${rollback_seconds} s, unless that was confirmed`
+      : "the machine has been told to, and is still at it";
+    throw new StepFailure("retry", why, { cause: error });
+  }
+}
+
+function afterStop(context: Acting, state: ScriptState, after: SshTarget): Stays | undefined {
+  if (state.is === "cut_off") throw new StepFailure("intervene", WENT_DOWN);
+  if (state.is !== "ended") return undefined;
+  if (state.code === ENDS.notReverted) throw new StepFailure("intervene", NOT_REVERTED);
+  if (state.code === ENDS.notOurs) return { stays: CHANGED_SINCE };
+  if (state.code !== 0) return undefined;
+  const message = "the network change was confirmed before it could be taken back, and is in force";
+  const report = moved(context, { state: "done", message }, after);
+  return { stays: report.message ?? message, ...(report.facts && { facts: report.facts }) };
+}
 
 /** Undefined when the machine does not answer there. */
 async function lookFrom(
@@ -117,11 +141,10 @@ async function lookFrom(
   const state = await whileUp(async () => {
     const seen = await readState(script);
     if (seen.is === "running" && what === "confirm") await leaveNote(script, "confirmed", "applied");
-    if (seen.is !== "absent") await output.passOn(script, context);
+    if (seen.is !== "absent") await output.passOn(script, context, seen);
     return seen;
   });
   if (state === undefined) return undefined;
-  if (state.is === "ended" || state.is === "cut_off") output.forget(script);
   return judgeChange(state, `the change is in force and confirmed from ${ssh.address}`);
 }
 
@@ -143,10 +166,26 @@ function settingsOf({ payload, params }: StepContext<Payloads["net"], "exec">): 
   }
 }
 
-function withParams(payload: Payloads["net"], params: Readonly<Record<string, string>>): Payloads["net"] {
-  const given = Object.entries(params).filter(([name]) => PARAMS.some((known) => known === name));
-  return parseNet({ params: { ...payload.params, ...Object.fromEntries(given) } }, "");
+function withParams(
+  payload: Payloads["net"],
+  params: Readonly<Record<string, string>>,
+  timeoutSeconds?: number,
+): Payloads["net"] {
+  const given = Object.entries(params).filter(([name]) => PARAMS.net.some((known) => known === name));
+  const all = { rollback_seconds: usualRollback(timeoutSeconds), ...payload.params, ...Object.fromEntries(given) };
+  return parseNet({ params: all }, "", timeoutSeconds);
 }
+
+/** A step that is given little time takes its change back in half of it. */
+const usualRollback = (timeoutSeconds: number = Number.POSITIVE_INFINITY): string =>
+  String(timeoutSeconds > ROLLBACK.usual ? ROLLBACK.usual : Math.max(ROLLBACK.least, Math.floor(timeoutSeconds / 2)));
+
+const WENT_DOWN =
+  "the machine went down under the network change: whether it is in force must be looked at (the former settings lie beside 90-millwright.yaml)";
+const NOT_REVERTED =
+  "the network change could not be taken back, since its file could not be written: the former settings lie beside it";
+const CHANGED_SINCE =
+  "the machine's network settings were changed by somebody else during the network change, and are left as they made them";
 
 function judgeChange(state: ScriptState, done: string): ProbeAnswer {
   switch (state.is) {
@@ -155,30 +194,39 @@ function judgeChange(state: ScriptState, done: string): ProbeAnswer {
     case "running":
       return { state: "in_progress", message: "the change is being applied and confirmed" };
     case "cut_off":
-      throw new StepFailure(
-        "intervene",
-        "the machine went down under the network change: whether it was taken back must be looked at",
-      );
+      throw new StepFailure("intervene", WENT_DOWN);
     case "ended":
-      if (state.code === 0) return { state: "done", message: done };
-      throw new StepFailure(
-        "retry",
-        state.code === REVERTED
-          ? "the network change was taken back: it could not be applied, or the machine was not reached afterwards"
-          : `the network change was not made: its script ended with exit code ${state.code}`,
-      );
+      return judgeEnd(state.code, done);
   }
 }
 
-function parseNet(payload: JsonObject, field: string): Payloads["net"] {
+function judgeEnd(code: number, done: string): ProbeAnswer {
+  switch (code) {
+    case 0:
+      return { state: "done", message: done };
+    case ENDS.reverted:
+      throw new StepFailure(
+        "retry",
+        "the network change was taken back: it could not be applied, or the machine was not reached afterwards",
+      );
+    case ENDS.notOurs:
+      throw new StepFailure("fail", CHANGED_SINCE);
+    case ENDS.notReverted:
+      throw new StepFailure("intervene", NOT_REVERTED);
+    default:
+      throw new StepFailure("retry", `the network change was not made: its script ended with exit code ${code}`);
+  }
+}
+
+function parseNet(payload: JsonObject, field: string, timeoutSeconds?: number): Payloads["net"] {
   const { params } = parsePayload.net(payload, field);
   // Params of a run stand in the request itself, and in no step.
   const at = (name: string) => (field === "" ? `params.${name}` : `${field}.params.${name}`);
   const refuse = (name: string, why: string) =>
     new AppError("invalid_argument", `${at(name)}: ${why}`, { field: at(name) });
-  const unknown = Object.keys(params).find((name) => !PARAMS.some((known) => known === name));
-  if (unknown !== undefined) throw refuse(unknown, `is not known; known: ${PARAMS.join(", ")}`);
-  const { action = "reconfigure", ssh_address, rollback_seconds = String(ROLLBACK.usual) } = params;
+  const unknown = Object.keys(params).find((name) => !PARAMS.net.some((known) => known === name));
+  if (unknown !== undefined) throw refuse(unknown, `is not known; known: ${PARAMS.net.join(", ")}`);
+  const { action = "reconfigure", ssh_address, rollback_seconds = usualRollback(timeoutSeconds) } = params;
   if (action !== "reconfigure")
     throw refuse("action", `must be reconfigure, got ${JSON.stringify(action.slice(0, 80))}`);
   if (ssh_address !== undefined && !/^[A-Za-z0-9.:-]{1,253}$/.test(ssh_address))
@@ -186,5 +234,10 @@ function parseNet(payload: JsonObject, field: string): Payloads["net"] {
   const seconds = /^\d{1,4}$/.test(rollback_seconds) ? Number(rollback_seconds) : Number.NaN;
   if (!(seconds >= ROLLBACK.least && seconds <= ROLLBACK.most))
     throw refuse("rollback_seconds", `must be a whole number from ${ROLLBACK.least} to ${ROLLBACK.most}`);
+  // Otherwise the next attempt would begin while this one may still be confirmed.
+  if (timeoutSeconds !== undefined && seconds >= timeoutSeconds) {
+    const rule = `must be less than the step's timeout of ${timeoutSeconds} s: give less, or the step more timeout_seconds`;
+    throw refuse("rollback_seconds", `${seconds} s ${rule}`);
+  }
   return { params };
 }

@@ -36,6 +36,7 @@ export const netboot = defineStep({
     const note = lasts === "always" ? "; the BMC keeps it for every boot" : "";
     return { state: "done", message: `the next boot is from ${source}${note}` };
   },
+  forNextBoot: true,
   async undo({ can, targets, call }) {
     await can.boot.clearBootOverride(await targets.bmc(), call);
   },

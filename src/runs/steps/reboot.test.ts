@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { BootProgress } from "../../capabilities/machine-inspect.ts";
+import { bmcTargetOf } from "../targets.ts";
 import { aMachine, benchOf, exited, fakeSystem, unreachable } from "./step-bench.ts";
 
 const BOOT_ID = "/proc/sys/kernel/random/boot_id";
@@ -13,6 +14,7 @@ function world(start: { bootId?: string; lastReset?: string | null; progress?: B
     ...start,
   };
   const resets: string[] = [];
+  const powers: string[] = [];
   const can = {
     exec: {
       ...fakeSystem(() => (seen.bootId === undefined ? undefined : { [BOOT_ID]: `${seen.bootId}\n` })),
@@ -24,14 +26,28 @@ function world(start: { bootId?: string; lastReset?: string | null; progress?: B
         resets.push(mode);
       },
     },
+    power: {
+      setPower: async (_target: unknown, desired: string) => {
+        powers.push(desired);
+        return { commanded: true };
+      },
+    },
   };
-  return { seen, resets, can };
+  return { seen, resets, powers, can };
 }
 
 describe("a reboot", () => {
   test("notes the boot id and the last reset before anything is done", async () => {
     const { can } = world();
     expect(await benchOf("reboot", {}, can).before()).toEqual({ bootId: "b1", lastReset: "r1" });
+  });
+
+  test("by a BMC that is not on record misses that, and not a proof", async () => {
+    const machine = aMachine({ bmc: null });
+    const bmc = async () => bmcTargetOf(machine, { username: "", password: "" });
+    const { can } = world({ lastReset: null });
+    const failing = benchOf("reboot", {}, can, { machine, targets: { bmc } }).before();
+    await expect(failing).rejects.toThrow("machine m-1 has no BMC endpoint");
   });
 
   test("is not begun when nothing could prove it", async () => {
@@ -55,11 +71,14 @@ describe("a reboot", () => {
     });
   });
 
-  test("that was left off halfway is to be acted on again, where the BMC can turn it on", async () => {
-    const { can, seen } = world({ lastReset: null });
+  test("of a machine that went down and no more is halfway, and carried on by switching it on", async () => {
+    const { can, seen, powers } = world({ lastReset: null });
     Object.assign(seen, { bootId: undefined, progress: "off" });
     const evidence = { bootId: "b1", lastReset: null };
-    expect(await benchOf("reboot", {}, can).probe(evidence)).toMatchObject({ state: "not_done" });
+    const bench = benchOf("reboot", {}, can);
+    expect(await bench.probe(evidence)).toMatchObject({ state: "halfway" });
+    await bench.carryOn(evidence);
+    expect(powers).toEqual(["on"]);
     expect(await benchOf("reboot", { mode: "in_band" }, can).probe(evidence)).toMatchObject({ state: "in_progress" });
   });
 
@@ -92,6 +111,28 @@ describe("a reboot", () => {
     const { can, resets } = world();
     await benchOf("reboot", payload, can).act({ bootId: "b1", lastReset: "r1" });
     expect(resets).toEqual(expected);
+  });
+
+  test.each<[BootProgress, string | null, string]>([
+    ["starting", null, "forced"],
+    ["booting", null, "forced"],
+    ["running", null, "graceful"],
+    ["off", null, "graceful"],
+    ["unknown", null, "graceful"],
+    ["booting", "b1", "graceful"],
+  ])("of a machine that is %s, with boot id %j noted before, is %s", async (progress, bootId, expected) => {
+    const { can, resets } = world({ progress });
+    const bench = benchOf("reboot", {}, can);
+    await bench.act({ bootId, lastReset: "r1" });
+    expect(resets).toEqual([expected]);
+    expect(bench.log.join("").includes("no system is up yet")).toBe(expected === "forced");
+  });
+
+  test.each([true, false])("of a machine that is off says that it was switched on (force %s)", async (force) => {
+    const { can } = world({ progress: "off" });
+    const bench = benchOf("reboot", { force }, can);
+    await bench.act({ bootId: null, lastReset: "r1" });
+    expect(bench.log).toEqual(["[reboot] the machine was off: the BMC accepted to switch it on\n"]);
   });
 
   test("in band takes a machine that is gone before it answered for one that obeyed", async () => {

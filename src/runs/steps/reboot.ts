@@ -1,5 +1,5 @@
-import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import type { BootSeen } from "../../capabilities/machine-inspect.ts";
+import { type DeviceFailure, isSilence } from "../../capabilities/device-failure.ts";
+import type { BootProgress, BootSeen } from "../../capabilities/machine-inspect.ts";
 import { minutes, seconds } from "../../kernel/duration.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import type { Payloads } from "../payloads.ts";
@@ -9,7 +9,7 @@ import { readBootId, whileUp } from "./boot-id.ts";
 
 /** Which boot was there before, by the system's own id where it answers, and by what the BMC tells. */
 type Evidence = { readonly bootId: string | null; readonly lastReset: string | null };
-type Used = "reset" | "machine" | "exec";
+type Used = "reset" | "power" | "machine" | "exec";
 type Context = StepContext<Payloads["reboot"], never, Used>;
 type Acting = ActingContext<Payloads["reboot"], Evidence, never, Used>;
 
@@ -24,13 +24,15 @@ const REBOOT_FORCED_SCRIPT = "sync\nsystemctl reboot --force\n";
 export const reboot = defineStep({
   kind: "reboot",
   needs: [],
-  mayUse: ["reset", "machine", "exec"],
+  mayUse: ["reset", "power", "machine", "exec"],
   alsoNeeds: ({ mode }) => (mode === "bmc" ? ["reset", "machine"] : ["exec"]),
   defaults: { timeout: minutes(5), maxRetries: 1 },
   reboots: true,
   parse: parsePayload.reboot,
 
   async before(context: Context): Promise<Evidence> {
+    // What it cannot do without is missed by its own name, and not as a proof that cannot be had.
+    await (context.payload.mode === "bmc" ? context.targets.bmc() : context.targets.ssh());
     const outside = await seenOutside(context);
     const evidence = { bootId: (await seenInside(context)) ?? null, lastReset: outside?.boot?.lastReset ?? null };
     if (evidence.bootId !== null || evidence.lastReset !== null) return evidence;
@@ -42,11 +44,29 @@ export const reboot = defineStep({
     );
   },
 
-  async act({ payload: { mode, force }, can, targets, call, log }: Acting): Promise<void> {
+  async act(context: Acting): Promise<void> {
+    const {
+      payload: { mode, force },
+      can,
+      targets,
+      call,
+      log,
+    } = context;
     if (mode === "bmc") {
       if (can.reset === undefined) throw new StepFailure("fail", "this machine's provider cannot reset it");
-      await can.reset.resetPower(await targets.bmc(), force ? "forced" : "graceful", call);
-      log(`[reboot] the BMC accepted a ${force ? "forced" : "graceful"} restart\n`);
+      const progress = await progressWithoutSystem(context);
+      const isComingUp = progress === "starting" || progress === "booting";
+      const way = force || isComingUp ? "forced" : "graceful";
+      await can.reset.resetPower(await targets.bmc(), way, call);
+      if (isComingUp && !force)
+        log(
+          `[reboot] no system is up yet to go down by itself (the BMC says: ${progress}), so that it is reset at once\n`,
+        );
+      log(
+        progress === "off"
+          ? "[reboot] the machine was off: the BMC accepted to switch it on\n"
+          : `[reboot] the BMC accepted a ${way} restart\n`,
+      );
       return;
     }
     if (can.exec === undefined) throw new StepFailure("fail", "this machine's provider runs nothing on it");
@@ -67,10 +87,8 @@ export const reboot = defineStep({
     if (evidence.bootId === null) return judgedFromOutside(outside, wasReset);
     const bootId = await seenInside(context);
     if (bootId === undefined) {
-      // Where restarting means to have it go down and to turn it on again, whoever died in between has left it off; acting anew
-      // turns it on. An action that is known to be done is only waited for, whatever is said here.
-      const isLeftOff = context.payload.mode === "bmc" && outside?.boot?.progress === "off";
-      return { state: isLeftOff ? "not_done" : "in_progress", message: waiting(outside) };
+      const isDown = context.payload.mode === "bmc" && outside?.boot?.progress === "off";
+      return { state: isDown ? "halfway" : "in_progress", message: waiting(outside) };
     }
     if (bootId !== evidence.bootId)
       return { state: "done", message: `booted anew: boot id ${bootId}`, facts: { bootId } };
@@ -79,8 +97,24 @@ export const reboot = defineStep({
       : { state: "not_done", message: "the system of before still runs" };
   },
 
-  residue: () => "the machine may reboot later: the request for it cannot be taken back",
+  /** A BMC that cannot restart a system gently has it go down, and no more; and any may be left off by who died in between. */
+  async carryOn({ can, targets, call, log }: Acting): Promise<void> {
+    const told = await can.power?.setPower(await targets.bmc(), "on", call);
+    if (told?.commanded) log("[reboot] the system is down: the BMC was told to switch the machine on\n");
+  },
+
+  residue: ({ mode, force }) =>
+    mode === "bmc" && !force
+      ? "the machine may go down later, and then restart or stay off: the request for it cannot be taken back"
+      : "the machine may reboot later: the request for it cannot be taken back",
 });
+
+/**
+ * How far a machine is of which no system was seen. One that is on its way up cannot hear that it is to go down, and the request
+ * would be lost; one that is off is switched on by it. A BMC that does not tell says nothing against a system that runs.
+ */
+const progressWithoutSystem = async (context: Acting): Promise<BootProgress | undefined> =>
+  context.evidence.bootId === null ? (await seenOutside(context))?.boot?.progress : undefined;
 
 function judgedFromOutside(outside: Outside | undefined, wasReset: boolean): ProbeAnswer {
   if (outside?.boot === undefined) return { state: "unknown", message: outside?.failure?.message ?? "" };
@@ -111,9 +145,7 @@ async function seenOutside({ machine, can, targets, call }: Context): Promise<Ou
   try {
     return { boot: await inspect.readBoot(await targets.bmc(), call) };
   } catch (error) {
-    if (error instanceof DeviceFailure && (error.reason === "unreachable" || error.reason === "busy")) {
-      return { failure: error };
-    }
+    if (isSilence(error)) return { failure: error };
     throw error;
   }
 }

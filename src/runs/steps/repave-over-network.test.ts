@@ -87,7 +87,7 @@ describe("an installation over the network", () => {
       bootId: "b2",
     });
     expect(await bench.probe(evidence)).toMatchObject({
-      facts: { sshHostKey: "ssh-ed25519 NEW", bootId: "b2" },
+      facts: { sshHostKey: "ssh-ed25519 NEW", bootId: "b2", joinedCluster: null },
       conditions: [{ type: "Provisioned", status: true }],
       effects: [{ type: "move", kind: "install", id: "m-1", cause: "repave_proven" }],
     });

@@ -54,7 +54,7 @@ describe("an installation", () => {
     const { can, calls } = world(booted(stamp()));
     expect(await benchOf("repave", { image: "ubuntu" }, can).probe(evidence)).toMatchObject({
       state: "done",
-      facts: { sshHostKey: "ssh-ed25519 NEW", bootId: "b2" },
+      facts: { sshHostKey: "ssh-ed25519 NEW", bootId: "b2", joinedCluster: null },
       conditions: [{ type: "Provisioned", status: true }],
     });
     expect(calls).toEqual(["cleanUp"]);

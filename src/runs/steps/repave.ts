@@ -4,6 +4,7 @@ import { minutes } from "../../kernel/duration.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import { type Payloads, parsePayload } from "../payloads.ts";
 import { type ActingContext, defineStep, type ProbeAnswer, type StepContext } from "../step.ts";
+import { provesWithoutSsh } from "../targets.ts";
 import { readBootId, whileUp } from "./boot-id.ts";
 import { type InstallStamp, parseStamp, printStamp, STAMP_FILE } from "./install-stamp.ts";
 import { checkStamp, type Inside, lookInside, provenBy } from "./installed-system.ts";
@@ -48,7 +49,7 @@ export const repave = defineStep({
     const { payload, can, targets, call, machine } = context;
     const { digest, location, kind = "iso", proof = "ssh" } = await targets.image(payload.image_ref);
     const { lastReset } = await can.machine.readBoot(await targets.bmc(), call);
-    const goesWithoutSsh = kind === "netboot" && proof === "token" && machine.spec.ssh === null;
+    const goesWithoutSsh = provesWithoutSsh({ kind, proof }) && machine.spec.ssh === null;
     const bootId = goesWithoutSsh ? null : await bootIdBefore(context);
     return { token: randomBytes(24).toString("hex"), digest, location, kind, proof, bootId, lastReset };
   },
@@ -107,8 +108,8 @@ export const repave = defineStep({
   },
 
   async undo(context: Acting) {
-    if (isOverNetwork(context)) return undoOverNetwork(context);
-    await imagingOf(context).cleanUp(await context.targets.bmc(), orderOf(context), context.call);
+    if (isOverNetwork(context)) await undoOverNetwork(context);
+    else await imagingOf(context).cleanUp(await context.targets.bmc(), orderOf(context), context.call);
   },
   undoIsPartial: true,
   residue: ({ image_ref }) => `the installation of ${image_ref} may have begun: what was on the disk may be lost`,

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { PowerState } from "../../capabilities/power-control.ts";
+import { StepFailure } from "../../kernel/errors.ts";
 import { benchOf, exited, type Fakes, unreachable } from "./step-bench.ts";
 
 const identity = { serial: "S1", vendor: "V", model: "M", systemUuid: "u-1", macs: [] };
@@ -49,6 +51,92 @@ describe("a machine for return", () => {
       health: null,
       events: [{ id: "1", at: "1970-01-01T00:00:00.000Z", severity: "critical", message: "fan 3 failed" }],
       lastLogs: "kernel: bad\n",
+      lastLogsFrom: "system",
+    });
+  });
+
+  test("whose system tells nothing has the last lines of its BMC's log as its last", async () => {
+    const events = [{ id: "1", at: new Date(0), severity: "critical" as const, message: "fan 3 failed" }];
+    const can: Fakes = {
+      power: {},
+      machine: { identify: async () => identity, readFirmware: unreachable },
+      sensors: { readHealth: unreachable, readLog: async () => events },
+      exec: { run: unreachable },
+    };
+    expect(await benchOf("rma", { reason: "fan" }, can).before()).toMatchObject({
+      lastLogs: "1970-01-01T00:00:00.000Z critical: fan 3 failed\n",
+      lastLogsFrom: "bmc",
+    });
+  });
+
+  test("leaves it in the log as lines for people", async () => {
+    const bench = benchOf("rma", { reason: "fan" }, { power: { setPower: async () => ({ commanded: true }) } });
+    await bench.act({
+      reason: "fan",
+      ticket: null,
+      serial: "S1",
+      vendor: "V",
+      model: "M",
+      health: "critical",
+      firmware: [
+        { name: "BMC", version: "1.0" },
+        { name: "BIOS", version: "2.0" },
+      ],
+      events: [{ id: "1", at: null, severity: "critical", message: "fan 3\nfailed" }],
+      lastLogs: "kernel: bad\nkernel: \u001b[2Jworse\n",
+      lastLogsFrom: "system",
+    });
+    expect(bench.log.join("").split("\n")).toEqual([
+      "[rma] reason: fan",
+      "[rma] machine: V M",
+      "[rma] serial: S1",
+      "[rma] health: critical",
+      "[rma] firmware: BMC 1.0, BIOS 2.0",
+      "[rma] last events of its BMC:",
+      "[rma]   critical: fan 3 failed",
+      "[rma] last log lines of its system:",
+      "[rma]   kernel: bad",
+      "[rma]   kernel:  [2Jworse",
+      "[rma] power off requested",
+      "",
+    ]);
+  });
+
+  describe("whose BMC is broken itself", () => {
+    const failing = (error: () => Error): Fakes => {
+      const fail = async () => {
+        throw error();
+      };
+      return {
+        power: {},
+        machine: { identify: async () => identity, readFirmware: fail },
+        sensors: { readHealth: fail, readLog: fail },
+      };
+    };
+
+    test.each(["protocol", "refused", "certificate", "busy"] as const)(
+      "(%s) is taken out with what it still tells",
+      async (reason) => {
+        const can = failing(() => new DeviceFailure("fail", reason, "broken"));
+        expect(await benchOf("rma", { reason: "bmc" }, can).before()).toMatchObject({
+          serial: "S1",
+          firmware: [],
+          health: null,
+          events: [],
+        });
+      },
+    );
+
+    test("is not taken for one when we are the ones who stopped asking, or have a fault of our own", async () => {
+      const stopped = failing(() => new StepFailure("retry", "work was stopped before it answered"));
+      await expect(benchOf("rma", {}, stopped).before()).rejects.toThrow("stopped");
+      await expect(
+        benchOf(
+          "rma",
+          {},
+          failing(() => new TypeError("bug")),
+        ).before(),
+      ).rejects.toThrow("bug");
     });
   });
 });

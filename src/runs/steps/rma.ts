@@ -1,9 +1,12 @@
+import type { CallContext } from "../../capabilities/call.ts";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { DeviceLogEntry } from "../../capabilities/sensors.ts";
 import { minutes, seconds } from "../../kernel/duration.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { type Payloads, parsePayload } from "../payloads.ts";
 import { type ActingContext, defineStep, type ProbeAnswer, type StepContext } from "../step.ts";
 import { whileUp } from "./boot-id.ts";
+import { eventLines, evidenceLines } from "./rma-evidence.ts";
 
 type Used = "locator" | "sensors" | "exec";
 type Context = StepContext<Payloads["rma"], "power" | "machine", Used>;
@@ -30,9 +33,11 @@ export const rma = defineStep({
     const { payload, params, can, targets, call } = context;
     const bmc = await targets.bmc();
     const identity = await can.machine.identify(bmc, call);
-    const firmware = await whileUp(() => can.machine.readFirmware(bmc, call));
-    const health = await whileUp(async () => can.sensors?.readHealth(bmc, call));
-    const events = await whileUp(async () => can.sensors?.readLog(bmc, call, { limit: MOST_EVENTS }));
+    const firmware = await ifItTells(call, () => can.machine.readFirmware(bmc, call));
+    const health = await ifItTells(call, async () => can.sensors?.readHealth(bmc, call));
+    const events = await ifItTells(call, async () => can.sensors?.readLog(bmc, call, { limit: MOST_EVENTS }));
+    const described = (events ?? []).map(describeEvent);
+    const lastLogs = await readLastLogs(context);
     return {
       reason: payload.reason,
       ticket: params.ticket ?? null,
@@ -42,13 +47,15 @@ export const rma = defineStep({
       model: identity.model,
       firmware: (firmware ?? []).map(({ name, version }) => ({ name, version })),
       health: health?.status ?? null,
-      events: (events ?? []).map(describeEvent),
-      lastLogs: await readLastLogs(context),
+      events: described,
+      // Of a system that tells nothing any more, its BMC's log is the last there is.
+      lastLogs: lastLogs === "" ? eventLines(described) : lastLogs,
+      lastLogsFrom: lastLogs === "" ? "bmc" : "system",
     };
   },
 
   async act({ can, targets, call, log, evidence }: Acting) {
-    log(`[rma] ${JSON.stringify(evidence)}\n`);
+    log(evidenceLines(evidence));
     const bmc = await targets.bmc();
     await can.power.setPower(bmc, "off", call);
     log("[rma] power off requested\n");
@@ -76,6 +83,16 @@ export const rma = defineStep({
 
   residue: () => "the machine may be off, and its locator lit",
 });
+
+/** A BMC that is broken itself may refuse, or answer nonsense: what it cannot tell is left out. */
+async function ifItTells<T>({ signal }: CallContext, ask: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (signal.aborted || !(error instanceof DeviceFailure)) throw error;
+    return undefined;
+  }
+}
 
 const describeEvent = ({ id, at, severity, message }: DeviceLogEntry): JsonObject => ({
   id,

@@ -104,6 +104,88 @@ describe("a script", () => {
   });
 });
 
+describe("what a script wrote", () => {
+  const probing = (answer: (script: RemoteScript) => ReturnType<typeof exited>, basis?: () => number) =>
+    benchOf(
+      "ssh",
+      { script_ref: "check.sh" },
+      { exec: { run: async (_target: unknown, script: RemoteScript) => answer(script) } },
+      { scripts, ...(basis && { basis }) },
+    );
+  /** A machine with a script in this state that has written this so far; a read may break off after so many bytes. */
+  const writing = (now: () => { state: string; bytes: Buffer; breaksAfter?: number }) => (script: RemoteScript) => {
+    const { state, bytes, breaksAfter } = now();
+    if (!script.script.includes("MILLWRIGHT_FROM")) return exited(0, `${state}\n`);
+    if (script.env.MILLWRIGHT_STREAM !== "stdout") return exited(0);
+    const rest = bytes.subarray(Number(script.env.MILLWRIGHT_FROM));
+    script.onOutput?.(rest.subarray(0, breaksAfter ?? rest.length), "stdout");
+    return breaksAfter === undefined ? exited(0) : unreachable();
+  };
+
+  test("is passed on byte for byte: nothing is added where a read ended, and no character is split", async () => {
+    const whole = Buffer.from("Progress: 10% 20%\ncafé 🚀 fini");
+    let end = 0;
+    const bench = probing(
+      writing(() => ({ state: end < whole.length ? "running" : "ended 0", bytes: whole.subarray(0, end) })),
+    );
+    for (end = 1; end <= whole.length; end += 1) await bench.probe({ ...evidence, mark: "bytes" });
+    expect(bench.log.join("")).toBe(whole.toString());
+    expect(bench.log.filter((piece) => piece.includes("\u{fffd}"))).toEqual([]);
+  });
+
+  test("and is no text is passed on all the same, once the script has ended", async () => {
+    const bytes = Buffer.from([0x61, 0xff, 0xfe, 0xc3]);
+    const bench = probing(writing(() => ({ state: "ended 0", bytes })));
+    await bench.probe({ ...evidence, mark: "no text" });
+    expect(bench.log.join("")).toBe(bytes.toString());
+  });
+
+  test("is not said twice when the machine is lost in the middle of it", async () => {
+    let breaksAfter: number | undefined = 5;
+    const bytes = Buffer.from("first second\n");
+    const bench = probing(
+      writing(() => ({ state: "running", bytes, ...(breaksAfter !== undefined && { breaksAfter }) })),
+    );
+    const own = { ...evidence, mark: "lost" };
+    expect(await bench.probe(own)).toMatchObject({ state: "unknown" });
+    breaksAfter = undefined;
+    await bench.probe(own);
+    expect(bench.log).toEqual(["first", " second\n"]);
+  });
+
+  test("last is said again when the end was not written, and nothing of what was", async () => {
+    let basis = 1;
+    let bytes = Buffer.from("one\n");
+    let state = "running";
+    const bench = probing(
+      writing(() => ({ state, bytes })),
+      () => basis,
+    );
+    const own = { ...evidence, mark: "end not written" };
+    await bench.probe(own);
+    basis = 2;
+    bytes = Buffer.from("one\ntwo\n");
+    state = "ended 0";
+    await bench.probe(own);
+    await bench.probe(own);
+    expect(bench.log).toEqual(["one\n", "two\n", "two\n"]);
+  });
+});
+
+describe("a script that is undone", () => {
+  test.each([
+    [3, "still running"],
+    [1, "exit code 1"],
+  ])("and cannot be ended (%d) is not said to have been: %s", async (code, why) => {
+    const run = async () => exited(code);
+    const bench = benchOf("ssh", { script_ref: "check.sh" }, { exec: { run } }, { scripts });
+    await expect(bench.undo(evidence)).rejects.toMatchObject({
+      disposition: "retry",
+      message: expect.stringContaining(why),
+    });
+  });
+});
+
 describe("a join", () => {
   const node = {
     name: "n1",

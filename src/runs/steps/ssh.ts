@@ -2,7 +2,8 @@ import { StepFailure } from "../../kernel/errors.ts";
 import { parsePayload } from "../payloads.ts";
 import { defineStep } from "../step.ts";
 import { whileUp } from "./boot-id.ts";
-import { endDetached, newMark, OutputReader, readState, startDetached } from "./detached-script.ts";
+import { endDetached, newMark, readState, startDetached } from "./detached-script.ts";
+import { OutputReader } from "./script-output.ts";
 
 const output = new OutputReader();
 
@@ -32,14 +33,13 @@ export const ssh = defineStep({
     const seen = await whileUp(async () => {
       // The state first: what was written until then is then complete.
       const state = await readState(script);
-      if (state.is !== "absent") await output.passOn(script, { log, basis });
+      if (state.is !== "absent") await output.passOn(script, { log, basis }, state);
       return state;
     });
     const name = payload.script_ref;
     if (seen === undefined) return { state: "unknown", message: `waiting for the machine to answer about ${name}` };
     if (seen.is === "absent") return "not_done";
     if (seen.is === "running") return { state: "in_progress", message: `${name} is running` };
-    output.forget(script);
     if (seen.is === "cut_off")
       throw new StepFailure("retry", `${name} was cut off: it was started and ended without a result`);
     if (seen.code !== 0) throw new StepFailure("retry", `${name} ended with exit code ${seen.code}`);

@@ -8,7 +8,7 @@ import type { MachineId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
 import { Runbooks } from "../runbooks.ts";
-import { type AnyStep, type ProbeReport, readProbe } from "../step.ts";
+import { type AnyStep, type ProbeReport, readProbe, type Stays } from "../step.ts";
 import type { StepTargets } from "../targets.ts";
 import { allSteps } from "./index.ts";
 
@@ -56,6 +56,8 @@ export interface StepBench {
   before(): Promise<JsonObject>;
   act(evidence: JsonObject): Promise<void>;
   probe(evidence: JsonObject): Promise<ProbeReport>;
+  carryOn(evidence: JsonObject): Promise<void>;
+  undo(evidence: JsonObject, signal?: AbortSignal): Promise<Stays | undefined>;
 }
 
 export function benchOf(
@@ -92,7 +94,10 @@ export function benchOf(
       subject: "test",
       mayTouchDevice: (wanted: Duration) => wanted,
     },
-    log: (text: string | Uint8Array) => void log.push(Buffer.from(text).toString("utf8")),
+    /** Another one for each look. */
+    get log() {
+      return (text: string | Uint8Array) => void log.push(Buffer.from(text).toString("utf8"));
+    },
     params: {},
     get basis() {
       written += 1;
@@ -104,6 +109,9 @@ export function benchOf(
     before: () => step.before(context),
     act: (evidence) => step.act({ ...context, evidence }),
     probe: async (evidence) => readProbe(await step.probe({ ...context, evidence })),
+    carryOn: async (evidence) => step.carryOn?.({ ...context, evidence }),
+    undo: async (evidence, signal = context.call.signal) =>
+      step.undo?.({ ...context, call: { ...context.call, signal }, evidence }),
   };
 }
 

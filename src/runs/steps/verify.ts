@@ -57,6 +57,7 @@ export const verify = defineStep({
     return {
       state: "done",
       message: `node ${node.name} is Ready in ${cluster.name}${version} (matched by ${node.matchedBy})`,
+      facts: { joinedCluster: cluster.name },
       conditions: [
         {
           type: "InCustomerCluster",

@@ -1,7 +1,6 @@
-import { systemClock } from "../../kernel/clock.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { storeOf } from "../../store/things.ts";
-import type { ServiceDeps } from "../deps.ts";
+import { nowOf, type ServiceDeps } from "../deps.ts";
 import { nameCause } from "./causes.ts";
 import { findClaimsInTheWay } from "./claims-in-the-way.ts";
 import { type Explanation, explainHolder, say } from "./explanation.ts";
@@ -21,7 +20,7 @@ export async function explainAnyThing(deps: ServiceDeps, kind: string, id: strin
     });
   const state = lifecycle.states[thing?.state.name ?? ""];
   const isAtWork = thing !== undefined && !state?.rest && !state?.terminal;
-  const look = await findNextLook(deps.db, { kind, id }, { now: (deps.clock ?? systemClock).now(), isAtWork });
+  const look = await findNextLook(deps.db, { kind, id }, { now: nowOf(deps), isAtWork });
   const claims = await findClaimsInTheWay(deps.db, deps.stores, { kind, id });
   const trouble = broken ? `its row cannot be read: ${broken.error}` : (look.lastError ?? thing?.outcome?.reason ?? "");
   const failed = broken !== undefined || look.lastError !== null || (thing?.outcome?.type ?? "waiting") !== "waiting";

@@ -1,9 +1,8 @@
-import { systemClock } from "../../kernel/clock.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { parseMac } from "../../kernel/ids.ts";
 import { expectedPowerShelfLifecycle } from "../../lifecycles/expected-power-shelf/lifecycle.ts";
 import { type ExpectedPowerShelfRecord, listExpectedPowerShelves } from "../../store/expected-power-shelves.ts";
-import type { ServiceDeps } from "../deps.ts";
+import { nowOf, type ServiceDeps } from "../deps.ts";
 import { causeOf, nameCause } from "./causes.ts";
 import { type Explanation, inOrder, type NextCommand, say } from "./explanation.ts";
 import { findNextLook, iso, type NextLook } from "./next-look.ts";
@@ -13,7 +12,7 @@ const KIND = expectedPowerShelfLifecycle.kind;
 /** By its id, or by the MAC address of its BMC. */
 export async function explainExpectedPowerShelf(deps: ServiceDeps, idOrMac: string): Promise<Explanation> {
   const row = await find(deps, idOrMac);
-  const now = (deps.clock ?? systemClock).now();
+  const now = nowOf(deps);
   const isAtWork = row.state.name === "exploring";
   const look = await findNextLook(deps.db, { kind: KIND, id: row.id }, { now, isAtWork });
   const trouble = isAtWork ? (row.lastError ?? row.outcome?.reason ?? "") : "";

@@ -1,8 +1,12 @@
 import type { CauseId } from "./causes.ts";
 import { type NextCommand, say } from "./explanation.ts";
 
-/** What puts a cause right, where a command of ours does; the rest is for hands. */
-export function machineRemedies(cause: CauseId | undefined, machineId: string): NextCommand[] {
+/**
+ * What puts a cause right, where a command of ours does; the rest is for hands.
+ *
+ * @param trouble The words by which the cause was told: what they name goes into the commands.
+ */
+export function machineRemedies(cause: CauseId | undefined, machineId: string, trouble = ""): NextCommand[] {
   switch (cause) {
     case "bmc_credentials":
     case "sign_in_stopped":
@@ -28,10 +32,14 @@ export function machineRemedies(cause: CauseId | undefined, machineId: string): 
         ),
       ];
     case "host_key_changed":
+      if (/jump host SSH \S+ shows host key/.test(trouble))
+        return [
+          say(`machine show ${machineId} -o yaml`, "shows its jump hosts; machine register --file replaces them"),
+        ];
       return [
         say(
-          `machine update ${machineId} --ssh-host-key <key>`,
-          "pins the key that it shows: only when it was installed anew, and the key was checked at the machine",
+          `machine update ${machineId} --ssh-host-key ${shownKeyIn(trouble)}`,
+          "accepts the key that it shows: only when it was installed anew, and the key was checked at the machine",
         ),
       ];
     case "endpoint_missing":
@@ -56,3 +64,9 @@ export function machineRemedies(cause: CauseId | undefined, machineId: string): 
       return [];
   }
 }
+
+/** The command that the words themselves give comes first: it knows what is on record. */
+const shownKeyIn = (trouble: string): string =>
+  /--ssh-host-key ('[^']+'|SHA256:\S+)/.exec(trouble)?.[1] ??
+  /shows host key (SHA256:[^\s,]+)/.exec(trouble)?.[1] ??
+  "<key>";

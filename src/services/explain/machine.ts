@@ -1,20 +1,12 @@
-import type { Condition } from "../../lifecycles/machine/conditions.ts";
-import type { ServiceDeps } from "../deps.ts";
+import { listHistory } from "../../store/journal.ts";
+import { nowOf, type ServiceDeps } from "../deps.ts";
 import { type MachineView, viewMachine } from "../machine-view.ts";
 import { getRun } from "../runs.ts";
-import { causeOf, nameCause } from "./causes.ts";
 import { findClaimsInTheWay } from "./claims-in-the-way.ts";
 import { type Explanation, explainHolder, inOrder, type NextCommand, say } from "./explanation.ts";
+import { causeOfNote, type MachineNote, notesOf } from "./machine-notes.ts";
 import { machineRemedies } from "./machine-remedies.ts";
 import { explainRun } from "./run.ts";
-
-/** Conditions of which these values are the bad news, the gravest first. */
-const BAD: readonly (readonly [type: string, status: boolean, words: string])[] = [
-  ["NeedsIntervention", true, "needs a person"],
-  ["BMCReachable", false, "its BMC is not reached"],
-  ["Reachable", false, "it is not reached over SSH"],
-  ["Degraded", true, "it is degraded"],
-];
 
 export async function explainMachine(deps: ServiceDeps, id: string): Promise<Explanation> {
   const view = await viewMachine(deps, id);
@@ -24,16 +16,17 @@ export async function explainMachine(deps: ServiceDeps, id: string): Promise<Exp
     const run = await explainRun(deps, machine.activeRunId);
     return { ...run, headline: `${about}: ${run.headline}` };
   }
-  const [bad, ...others] = badNews(view);
+  const notes = notesOf(view, nowOf(deps));
+  const [first, ...others] = notes;
   const claims = await findClaimsInTheWay(deps.db, deps.stores, { kind: "machine", id: machine.id });
-  const failed = bad?.reason === "RunFailed" ? await explainLastRun(deps, view, "FAILED") : undefined;
+  const needsPerson = first?.type === "NeedsIntervention";
+  const failed = first?.reason === "RunFailed" ? await explainLastRun(deps, view, "FAILED") : undefined;
   // What a cancel could not undo is the first thing to know before the machine is given back.
-  const canceled =
-    failed === undefined && leftSomething(view) ? await explainLastRun(deps, view, "CANCELED") : undefined;
-  const trouble = machine.outcome?.reason ?? bad?.message ?? "";
+  const canceled = failed === undefined ? await explainLastRun(deps, view, "CANCELED") : undefined;
   // A BMC that is silent alone is another matter than a machine of which nothing answers any more.
-  const also = others.length === 0 ? "" : `; also, ${others.map(wordsOf).join(", and ")}`;
-  const why = bad === undefined ? "" : `, and ${wordsOf(bad)}${trouble === "" ? "" : `: ${nameCause(trouble)}`}${also}`;
+  const also = others.length === 0 ? "" : `; also, ${others.map(({ words }) => words).join(", and ")}`;
+  const because = first === undefined || first.why === "" ? "" : `: ${first.why}`;
+  const why = first === undefined ? "" : `, and ${first.words}${because}${also}`;
   const holder = view.claim?.holder;
   return {
     headline: failed
@@ -42,30 +35,19 @@ export async function explainMachine(deps: ServiceDeps, id: string): Promise<Exp
         ? `${about}: ${canceled.headline}${why}`
         : `${about}${why || restingWords(view)}`,
     doing: holder ? `${holder.kind} ${holder.id} works on it` : "",
-    waitingFor:
-      bad?.type === "NeedsIntervention" ? ["a person who sees to it"] : view.waitingFor === "" ? [] : [view.waitingFor],
-    since: bad?.lastTransition ?? machine.stateSince,
+    waitingFor: needsPerson ? ["a person who sees to it"] : view.waitingFor === "" ? [] : [view.waitingFor],
+    since: first?.since ?? machine.stateSince,
     claims,
     lastFailure: failed?.lastFailure ?? null,
     nextCommands: inOrder([
       ...((failed ?? canceled)?.nextCommands ?? []),
-      ...machineRemedies(causeOf(trouble), machine.id),
+      ...machineRemedies(causeOfNote(first), machine.id, first?.trouble),
       ...explainHolder(deps.stores, holder),
-      ...commandsFor(view, bad),
+      ...notes.flatMap(({ commands }) => commands),
+      ...commandsFor(view, first),
     ]),
   };
 }
-
-/** A machine that was taken out of service is switched off, so that nobody expects its system to answer. */
-const isExpected = ({ machine, phase }: MachineView, type: string): boolean =>
-  type === "Reachable" && (phase === "RETIRED" || (phase === "RMA" && machine.facts.powerState === "off"));
-
-const badNews = (view: MachineView): Condition[] =>
-  BAD.filter(([type]) => !isExpected(view, type)).flatMap(([type, status]) =>
-    view.machine.conditions.filter((one) => one.type === type && one.status === status),
-  );
-
-const wordsOf = ({ type }: Condition): string => BAD.find(([each]) => each === type)?.[2] ?? "";
 
 function restingWords({ machine, phase, claim }: MachineView): string {
   if (claim) return `, and ${claim.holder.kind} ${claim.holder.id} works on it`;
@@ -76,27 +58,36 @@ function restingWords({ machine, phase, claim }: MachineView): string {
       : "; nothing is wrong";
 }
 
-const leftSomething = ({ machine, phase }: MachineView): boolean =>
-  phase === "MAINTENANCE" && machine.facts.residue.length > 0;
-
-/** The run that left it so; undefined when that is no longer the last one, or ended otherwise. */
+/** The run that left it so; undefined when that is no longer the last one, ended otherwise, or is not why the machine is as it is. */
 async function explainLastRun(
   deps: ServiceDeps,
-  { machine }: MachineView,
+  view: MachineView,
   ended: "FAILED" | "CANCELED",
 ): Promise<Explanation | undefined> {
-  if (machine.lastRunId === null) return undefined;
-  const { phase } = await getRun(deps, machine.lastRunId);
-  return phase === ended ? explainRun(deps, machine.lastRunId) : undefined;
+  const { lastRunId } = view.machine;
+  if (lastRunId === null) return undefined;
+  if (ended === "CANCELED" && !(await isLeftBy(deps, view, lastRunId))) return undefined;
+  const { phase } = await getRun(deps, lastRunId);
+  return phase === ended ? explainRun(deps, lastRunId) : undefined;
+}
+
+/** Whether it was this run that left it in MAINTENANCE, and nobody has given it back since. */
+async function isLeftBy(deps: ServiceDeps, { machine, phase }: MachineView, runId: string): Promise<boolean> {
+  if (phase !== "MAINTENANCE") return false;
+  if (machine.facts.residue.length > 0) return true;
+  const key = { kind: "machine", id: machine.id };
+  const asked = { key, types: ["transition"], newestFirst: true, after: null, limit: 1 };
+  const [last] = await listHistory(deps.db, asked);
+  return last?.to === phase && last.actor === `run ${runId}`;
 }
 
 /** One machine that is silent is a machine; all of a rack are a switch, or its power. */
-const neighbours = ({ machine: { spec } }: MachineView, bad: Condition | undefined): NextCommand[] =>
-  bad?.type.endsWith("Reachable") && spec.rack !== null && /^[\w.-]+$/.test(spec.rack)
+const neighbours = ({ machine: { spec } }: MachineView, bad: MachineNote | undefined): NextCommand[] =>
+  bad?.type?.endsWith("Reachable") && spec.rack !== null && /^[\w.-]+$/.test(spec.rack)
     ? [say(`machine list --filter rack=${spec.rack}`, "shows whether others of its rack are not reached either")]
     : [];
 
-function commandsFor(view: MachineView, bad: Condition | undefined): NextCommand[] {
+function commandsFor(view: MachineView, bad: MachineNote | undefined): NextCommand[] {
   const {
     machine: { id },
     phase,

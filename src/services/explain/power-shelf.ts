@@ -1,8 +1,7 @@
-import { systemClock } from "../../kernel/clock.ts";
 import { minutes, seconds } from "../../kernel/duration.ts";
 import { powerShelfLifecycle } from "../../lifecycles/power-shelf/lifecycle.ts";
 import type { MaintenanceOperation } from "../../lifecycles/power-shelf/power-shelf.ts";
-import type { ServiceDeps } from "../deps.ts";
+import { nowOf, type ServiceDeps } from "../deps.ts";
 import { type PowerShelfRecord, type PowerShelfView, viewPowerShelf } from "../power-shelf-view.ts";
 import { CAUSES, type CauseId, causeOf, nameCause } from "./causes.ts";
 import { findClaimsInTheWay } from "./claims-in-the-way.ts";
@@ -35,7 +34,7 @@ export async function explainPowerShelf(deps: ServiceDeps, id: string): Promise<
   const view = await viewPowerShelf(deps, id);
   const { shelf } = view;
   const key = { kind: KIND, id: shelf.id };
-  const now = (deps.clock ?? systemClock).now();
+  const now = nowOf(deps);
   const look = await findNextLook(deps.db, key, { now, isAtWork: !isResting(shelf) });
   const claims = await findClaimsInTheWay(deps.db, deps.stores, key);
   const trouble = troubleOf(view, look, now);

@@ -2,12 +2,19 @@ import { isActive } from "../../runs/run.ts";
 import { type NextCommand, say } from "./explanation.ts";
 import { machineRemedies } from "./machine-remedies.ts";
 import type { SeenRun } from "./run.ts";
+import { runRemedies } from "./run-remedies.ts";
 
 /** What to do about a run, the most helpful first. */
 export const runCommands = (seen: SeenRun): NextCommand[] =>
   isActive(seen.run.phase) ? whileActive(seen) : onceEnded(seen);
 
-function whileActive({ run: { id, machineId, cancelRequestedAt }, look, claims, cause }: SeenRun): NextCommand[] {
+function whileActive({
+  run: { id, machineId, cancelRequestedAt },
+  look,
+  claims,
+  cause,
+  trouble,
+}: SeenRun): NextCommand[] {
   const follow = say(`run logs ${id} --follow`, "shows what its steps say, as they say it");
   const cancel = say(`run cancel ${id}`, "ends it in bounded time, and lists what stays behind");
   const show = say(`run show ${id}`, "shows how far it is");
@@ -17,10 +24,11 @@ function whileActive({ run: { id, machineId, cancelRequestedAt }, look, claims, 
   if (look.isStranded || look.lastError !== null)
     return [say("system", "says which server answers, and whether it is well"), history, cancel];
   const machine = say(`machine show ${machineId}`, "shows whether machine and BMC are reached");
-  return [...machineRemedies(cause, machineId), follow, machine, cancel];
+  return [...machineRemedies(cause, machineId, trouble), follow, machine, cancel];
 }
 
-function onceEnded({ run, step, cause, newer }: SeenRun): NextCommand[] {
+function onceEnded(seen: SeenRun): NextCommand[] {
+  const { run, step, newer } = seen;
   const { id, machineId, phase, manual } = run;
   const logs = say(`run logs ${id}`, "shows what its steps said");
   if (newer) return [say(`explain run ${newer.id}`, "explains the run of the machine that came after this one"), logs];
@@ -32,7 +40,7 @@ function onceEnded({ run, step, cause, newer }: SeenRun): NextCommand[] {
   const retry = say(`run retry ${id}`, "does the failed step once more and goes on, once its cause has been put right");
   const adopt = say(`run adopt ${id}`, "takes what is there for done, if it proves to be");
   const takeOver = say(`run mark-manual ${id} --comment <text>`, "says that a person takes over");
-  const remedies = machineRemedies(cause, machineId);
+  const remedies = runRemedies(seen);
   // Who had to see to it did more than a second attempt would: so it is looked at before anything is done again.
   if (manual !== null || (step?.needsPerson && remedies.length === 0)) return [resume, adopt, logs, retry, rerun];
   return [...remedies, retry, logs, resume, rerun, takeOver];

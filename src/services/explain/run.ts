@@ -1,9 +1,9 @@
-import { systemClock } from "../../kernel/clock.ts";
 import { isActive, type Run, type StepStatus } from "../../runs/run.ts";
 import { loadInstalls } from "../../store/installs.ts";
 import { listLastErrors } from "../../store/run-logs.ts";
 import { listRuns } from "../../store/runs.ts";
-import type { ServiceDeps } from "../deps.ts";
+import { nowOf, type ServiceDeps } from "../deps.ts";
+import { type MachineView, viewMachine } from "../machine-view.ts";
 import { getRun } from "../runs.ts";
 import { CAUSES, type CauseId, causeOf, nameCause } from "./causes.ts";
 import { findClaimsInTheWay } from "./claims-in-the-way.ts";
@@ -21,16 +21,20 @@ export interface SeenRun {
   readonly claims: readonly ClaimLink[];
   readonly now: Date;
   readonly cause: CauseId | undefined;
+  /** The words by which it is told. */
+  readonly trouble: string;
   /** A later run of the same machine, which has the say now. */
   readonly newer: Run | undefined;
   /** What the script that failed said last; empty when it was none, or said nothing. */
   readonly lastWords: string;
+  /** Looked up only where what helps depends on it. */
+  readonly machine: MachineView | undefined;
 }
 
 export async function explainRun(deps: ServiceDeps, id: string): Promise<Explanation> {
   const run = await getRun(deps, id);
   const key = { kind: KIND, id };
-  const now = (deps.clock ?? systemClock).now();
+  const now = nowOf(deps);
   const look = await findNextLook(deps.db, key, { now, isAtWork: isActive(run.phase) });
   const claims = run.phase === "PENDING" ? await findClaimsInTheWay(deps.db, deps.stores, key) : [];
   const step = run.steps.findLast(({ state }) => state !== "SUCCEEDED");
@@ -38,9 +42,11 @@ export async function explainRun(deps: ServiceDeps, id: string): Promise<Explana
   const newer = newest && newest.id !== id && newest.createdAt > run.createdAt ? newest : undefined;
   const installs = isActive(run.phase) ? (await loadInstalls(deps.db, [run.machineId])).things : [];
   const install = installs.find(({ facts }) => facts.orderedBy === id);
-  const cause = causeOf(troubleOf(run, step, look));
-  const lastWords = await lastWordsOf(deps, run, step, cause);
-  const seen: SeenRun = { run, step, look, claims, now, cause, newer, lastWords };
+  const trouble = troubleOf(run, step, look);
+  const lastWords = await lastWordsOf(deps, run, step, causeOf(trouble));
+  const cause = causeByWords(trouble, lastWords);
+  const machine = cause === "not_drained" ? await viewMachine(deps, run.machineId) : undefined;
+  const seen: SeenRun = { run, step, look, claims, now, cause, trouble, newer, lastWords, machine };
   return {
     headline: `run ${id} ${headlineOf(seen)}`,
     doing: doingOf(seen),
@@ -57,6 +63,9 @@ export async function explainRun(deps: ServiceDeps, id: string): Promise<Explana
 
 const LONGEST_WORDS = 300;
 const NEWEST_PIECES = 8;
+const COMPLAINS = /error|invalid|malformed|unknown|failed|not confirmed|told to stop/i;
+/** Causes of which a script on the machine knows more than we do. */
+const OF_SCRIPTS: ReadonlySet<CauseId> = new Set(["script_failed", "join_failed", "net_reverted"]);
 
 /** An exit code alone tells nobody anything; the last line on its error stream usually does. */
 async function lastWordsOf(
@@ -65,11 +74,26 @@ async function lastWordsOf(
   step: StepStatus | undefined,
   cause: CauseId | undefined,
 ): Promise<string> {
-  if (phase !== "FAILED" || step === undefined || (cause !== "script_failed" && cause !== "join_failed")) return "";
+  if (phase !== "FAILED" || step === undefined || cause === undefined || !OF_SCRIPTS.has(cause)) return "";
   const pieces = await listLastErrors(db, id, step.name, NEWEST_PIECES);
-  const lines = pieces.toReversed().join("").split("\n");
-  const said = lines.findLast((line) => line.trim() !== "" && !line.startsWith(`step ${step.name} `));
+  // Ours are pieces of their own; what the script left unfinished does not go on with them.
+  const isOurs = (text: string) => text.startsWith(`step ${step.name} `) || text.startsWith("stays behind: ");
+  const lines = pieces
+    .toReversed()
+    .map((piece) => (isOurs(piece.trimStart()) ? `\n${piece}` : piece))
+    .join("")
+    .split("\n");
+  const theirs = lines.filter((line) => line.trim() !== "" && !isOurs(line));
+  // netplan shows the place in the file after what is wrong with it.
+  const complaint = cause === "net_reverted" ? theirs.findLast((line) => COMPLAINS.test(line)) : undefined;
+  const said = complaint ?? theirs.at(-1);
   return (said ?? "").trim().slice(0, LONGEST_WORDS);
+}
+
+/** What a script says tells more of our own checks; of all else it must not be taken for what we say ourselves. */
+function causeByWords(trouble: string, lastWords: string): CauseId | undefined {
+  const told = lastWords === "" ? undefined : causeOf(`${trouble}; it said: ${lastWords}`);
+  return told === "not_drained" || told === "net_refused" ? told : causeOf(trouble);
 }
 
 const troubleOf = (run: Run, step: StepStatus | undefined, { lastError }: NextLook): string =>
@@ -90,7 +114,7 @@ function headlineOf(seen: SeenRun): string {
     case "CANCELED":
       return `${on} was CANCELED${run.residue.length > 0 ? `, and left behind: ${run.residue.join("; ")}` : ""}`;
     case "FAILED":
-      return `${on} FAILED${step === undefined ? "" : ` in step ${step.name}`}: ${nameCause(run.error?.message ?? "")}${manualText(run)}`;
+      return `${on} FAILED${step === undefined ? "" : ` in step ${step.name}`}: ${cause === undefined ? (run.error?.message ?? "") : CAUSES[cause]}${manualText(run)}`;
     case "PENDING":
       if (holder) return `${on} is PENDING behind ${holder.holder.kind} ${holder.holder.id}, which ${holder.reason}`;
       return look.isStranded ? `${on} is PENDING and waits for ${look.waits}` : `${on} is PENDING: about to begin`;

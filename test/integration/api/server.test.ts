@@ -194,6 +194,28 @@ describe("bad input", () => {
     session.close();
   });
 
+  test.each([
+    ["GET", undefined, 405, "an RPC is called with POST, and this request is a GET"],
+    ["POST", "text/plain", 415, 'Content-Type: application/json .* and this request has "text/plain'],
+    ["POST", "application/x-www-form-urlencoded", 415, "Content-Type: application/json"],
+  ])("what is no call (%s, %s) is told what one is, in the shape of all errors", async (method, type, status, said) => {
+    const { httpUrl } = await api({ routes: (router) => void router.service(SystemService, {}) });
+    const response = await fetch(`${httpUrl}/millwright.v1.SystemService/GetSystem`, {
+      method,
+      ...(type !== undefined && { headers: { "content-type": type }, body: "{}" }),
+    });
+    expect([response.status, response.headers.get("content-type")]).toEqual([status, "application/json"]);
+    const { code, message, details } = (await response.json()) as { code: string; message: string; details: object[] };
+    expect([code, message]).toEqual(["invalid_argument", expect.stringMatching(said)]);
+    expect(details).toMatchObject([{ type: "millwright.v1.ErrorInfo" }]);
+  });
+
+  test("a REST route that refuses a media type keeps its own words", async () => {
+    const { httpUrl } = await api({ http: (app) => void app.post("/api/v1/things", async () => "ok") });
+    const response = await postJson(`${httpUrl}/api/v1/things`, "a", "text/odd");
+    expect([response.status, await response.json()]).toMatchObject([415, { error: { kind: "invalid_argument" } }]);
+  });
+
   test("REST refusals have the one error shape", async () => {
     const { httpUrl } = await api({ http: (app) => void app.post("/api/v1/echo", async ({ body }) => body) });
     const unknown = await fetch(`${httpUrl}/api/v1/nothing?secret=1`);

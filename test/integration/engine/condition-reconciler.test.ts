@@ -54,7 +54,7 @@ class Fleet {
           provider: this.#provider(looker),
           ssh: { is: "at", target },
           bmc: nowhere,
-          cluster: nowhere,
+          clusters: [nowhere],
           alerts: [],
         };
       });

@@ -7,6 +7,7 @@ import { machineRemedies } from "../../../src/services/explain/machine-remedies.
 import { createPowerShelf, setPowerShelfMaintenance } from "../../../src/services/power-shelves.ts";
 import { allThings } from "../../../src/store/all-things.ts";
 import * as claims from "../../../src/store/claims.ts";
+import { append } from "../../../src/store/journal.ts";
 import { lockThings } from "../../../src/store/locks.ts";
 import { appendLogs } from "../../../src/store/run-logs.ts";
 import { dumpDatabase } from "../../support/database-dump.ts";
@@ -242,6 +243,64 @@ describe("a run", () => {
     expect(lastFailure?.message).toBe("reboot: check.sh ended with exit code 1; it said: drain it first");
   });
 
+  const said = (id: string, text: string) =>
+    surface.db.transaction((tx) =>
+      appendLogs(tx, [
+        { id, lines: [{ at: new Date().toISOString(), step: "reboot", stream: "stderr" as const, text }] },
+      ]),
+    );
+
+  test("whose node was not drained sends to where it is drained, in the order in which that is possible", async () => {
+    const machineId = await machine();
+    const id = await failed(machineId, "drain_check.sh ended with exit code 1");
+    await said(id, "node n-1 is not cordoned: have it drained\n");
+    const commands = async () => {
+      const { headline, nextCommands } = await explain("run", id);
+      expect(headline).toMatch(/FAILED in step reboot: its node is not drained$/);
+      return nextCommands.map(({ command }) => command.replace("millwright ", ""));
+    };
+    await set("machines", machineId, { state: "IN_SERVICE" });
+    expect((await commands()).slice(0, 2)).toEqual([`machine enter-maintenance ${machineId}`, `run retry ${id}`]);
+    const condition = (type: string) => ({ type, status: true, reason: "X", message: "", last_transition: ago(1) });
+    const needs = JSON.stringify([condition("NeedsIntervention")]);
+    await set("machines", machineId, { state: "MAINTENANCE", conditions: needs });
+    expect((await commands()).slice(0, 3)).toEqual([
+      `machine exit-maintenance ${machineId} --acknowledge --comment <text>`,
+      `machine enter-maintenance ${machineId}`,
+      `run retry ${id}`,
+    ]);
+    await set("machines", machineId, { conditions: "[]", state_data: { drain: true } });
+    expect((await commands()).slice(0, 2)).toEqual([`machine show ${machineId}`, `run retry ${id}`]);
+    await set("machines", machineId, { conditions: JSON.stringify([condition("Drained")]) });
+    expect((await commands())[0]).toBe(`run retry ${id}`);
+  });
+
+  test("whose settings netplan refused tells what netplan said, and is started with others rather than retried", async () => {
+    const machineId = await machine();
+    const id = await failed(
+      machineId,
+      "the network change was taken back: it could not be applied, or it was not reached",
+    );
+    await set("runs", id, { params: { ssh_address: "10.0.0.9", netplan: "network: {}" } });
+    await said(
+      id,
+      "/etc/netplan/90.yaml:1:9: Error in network definition: malformed address 'nowhere'\n   addresses:\n   ^\n",
+    );
+    const { headline, lastFailure, nextCommands } = await explain("run", id);
+    expect(headline).toMatch(/netplan refuses the settings, so they were taken back$/);
+    expect(lastFailure?.message).toContain("it said: /etc/netplan/90.yaml:1:9: Error in network definition: malformed");
+    expect(nextCommands.map(({ command }) => command).slice(0, 2)).toEqual([
+      `millwright run start --machine ${machineId} --type REBOOT --param netplan=<settings> --param ssh_address=10.0.0.9`,
+      `millwright run retry ${id}`,
+    ]);
+  });
+
+  test("whose script says what we would say ourselves is not mistaken for it", async () => {
+    const id = await failed(await machine(), "check.sh ended with exit code 1");
+    await said(id, "wrong credentials: BMC 10.0.0.1 does not accept them\n");
+    expect((await explain("run", id)).headline).toMatch(/a script failed on the machine$/);
+  });
+
   test("that has begun none of its steps yet names the first", async () => {
     const id = await running();
     await set("runs", id, { facts: { steps: [], startedAt: ago(60) } });
@@ -409,6 +468,114 @@ describe("a machine", () => {
     );
     await set("machines", id, { facts: { powerState: "on" } });
     expect((await explain("machine", id)).headline).toContain("not reached over SSH");
+  });
+
+  const condition = (type: string, status: boolean, reason: string, message = "") => ({
+    type,
+    status,
+    reason,
+    message,
+    last_transition: ago(120).toISOString(),
+  });
+
+  test.each(["READY", "IN_SERVICE", "MAINTENANCE"])(
+    "that is powered off while it is %s says so, and is switched on first",
+    async (phase) => {
+      const id = await machine();
+      const conditions = [
+        condition("Reachable", false, "NoAnswer", "no answer"),
+        condition("BMCReachable", true, "BmcAnswers"),
+      ];
+      await set("machines", id, {
+        state: phase,
+        facts: { powerState: "off" },
+        conditions: JSON.stringify(conditions),
+      });
+      const { headline, nextCommands } = await explain("machine", id);
+      expect(headline).toBe(`machine ${id} is ${phase}, and it is powered off`);
+      expect(nextCommands[0]?.command).toBe(`millwright run start --machine ${id} --type REBOOT`);
+      // What a BMC said before it fell silent proves nothing.
+      const silent = [condition("BMCReachable", false, "NoAnswer", "BMC 10.0.0.1:443 cannot be reached")];
+      await set("machines", id, { conditions: JSON.stringify(silent) });
+      expect((await explain("machine", id)).headline).not.toContain("powered off");
+      await set("machines", id, { conditions: JSON.stringify(conditions) });
+      await carryOut(surface, nextCommands[0]?.command ?? "");
+    },
+  );
+
+  test.each([
+    ["READY", true, "NodeDrained", "machine enter-maintenance"],
+    ["IN_SERVICE", false, "PodsRemain", "machine enter-maintenance"],
+    ["MAINTENANCE", true, "NodeDrained", "machine exit-maintenance"],
+  ])("whose node is cordoned while it is %s (Drained %s: %s) says so", async (phase, status, reason, command) => {
+    const id = await machine();
+    const values = { state: phase, conditions: JSON.stringify([condition("Drained", status, reason)]) };
+    await set("machines", id, { ...values, state_since: ago(120) });
+    const { headline, nextCommands } = await explain("machine", id);
+    expect(headline).toBe(`machine ${id} is ${phase}, and its node is cordoned, so that nothing new runs there`);
+    expect(nextCommands[0]?.command).toBe(`millwright ${command} ${id}`);
+    await set("machines", id, { state_data: { drain: true } });
+    expect((await explain("machine", id)).headline).toMatch(/nothing is wrong$/);
+  });
+
+  test("that was given back a moment ago is not called cordoned by the look before", async () => {
+    const id = await machine();
+    const values = { state: "READY", conditions: JSON.stringify([condition("Drained", true, "NodeDrained")]) };
+    await set("machines", id, { ...values, state_since: ago(5) });
+    expect((await explain("machine", id)).headline).toMatch(/nothing is wrong$/);
+  });
+
+  test("that is being drained tells what remains, what keeps it, and that it goes on by itself", async () => {
+    const id = await machine();
+    const reason = "draining node n of c: 1 pod remains: d/p; a disruption budget keeps d/p";
+    await set("machines", id, {
+      state: "MAINTENANCE",
+      state_data: { drain: true },
+      outcome: { type: "waiting", reason, since: ago(60).toISOString() },
+    });
+    const { headline, nextCommands, waitingFor } = await explain("machine", id);
+    expect(headline).toBe(
+      `machine ${id} is MAINTENANCE, and its node is being drained: node n of c, 1 pod remains: d/p; a disruption budget keeps d/p`,
+    );
+    expect(waitingFor).toEqual([reason]);
+    expect(nextCommands.map(({ command }) => command).slice(0, 2)).toEqual([
+      `millwright machine show ${id}`,
+      `millwright machine exit-maintenance ${id}`,
+    ]);
+    const failing = { type: "failing", reason: "cluster c: GET /api/v1/nodes: the API cannot be reached: no answer" };
+    await set("machines", id, { outcome: { ...failing, since: ago(60).toISOString() } });
+    expect((await explain("machine", id)).headline).toContain("does not succeed: the cluster's API does not answer");
+  });
+
+  test("that a canceled run put into MAINTENANCE names the run, until somebody else moves it", async () => {
+    const id = await machine();
+    const runId = await failed(id, "canceled");
+    await set("runs", runId, { state: "CANCELED", facts: { steps: [], finishedAt: ago(10) } });
+    await set("machines", id, { state: "MAINTENANCE" });
+    const moved = async (version: number, actor: string) =>
+      surface.db.transaction((tx) =>
+        append(tx, [
+          {
+            kind: "machine",
+            id,
+            version,
+            type: "transition",
+            from: "PROVISIONING",
+            to: "MAINTENANCE",
+            owner: "other",
+            actor,
+            reason: null,
+            data: {},
+          },
+        ]),
+      );
+    await moved(901, `run ${runId}`);
+    const { headline, nextCommands } = await explain("machine", id);
+    expect(headline).toBe(`machine ${id} is MAINTENANCE: run ${runId} on machine ${id} was CANCELED`);
+    expect(nextCommands[0]?.command).toBe(`millwright run resume ${runId}`);
+    expect(nextCommands.map(({ command }) => command)).toContain(`millwright machine exit-maintenance ${id}`);
+    await moved(902, "ada");
+    expect((await explain("machine", id)).headline).toBe(`machine ${id} is MAINTENANCE; nothing is wrong`);
   });
 
   test("whose BMC is not reached tells why", async () => {

@@ -1,7 +1,7 @@
-import { fromJson } from "@bufbuild/protobuf";
+import { fromJson, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { PlanSchema } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { PlanSchema, type StepSchema } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { BUILT_IN_PLANS } from "../../../src/runs/plans/built-in.ts";
 import { getKubeconfig } from "../../../src/store/clusters.ts";
 import { as, dumpTables, refusal } from "../api/forge-under-test.ts";
@@ -119,6 +119,16 @@ describe("plans", () => {
       "steps[0].repave.image_ref",
     ],
     [
+      "a network setting that there is not",
+      { steps: [{ name: "a", kind: { case: "net", value: { params: { mtu: "9000" } } } }] },
+      "steps[0].net.params.mtu",
+    ],
+    [
+      "a network setting that makes no sense",
+      { steps: [{ name: "a", kind: { case: "net", value: { params: { rollback_seconds: "soon" } } } }] },
+      "steps[0].net.params.rollback_seconds",
+    ],
+    [
       "too many retries",
       { steps: [{ name: "a", maxRetries: 101, kind: { case: "reboot", value: {} } }] },
       "steps[0].max_retries",
@@ -129,6 +139,24 @@ describe("plans", () => {
       code: Code.InvalidArgument,
       field,
     });
+  });
+
+  // biome-ignore format: a table is read by its columns
+  test.each([
+    ["ssh",     { scriptRef: "verify_network.sh" },     300,   0],
+    ["reboot",  {},                                     300,   1],
+    ["netboot", {},                                     60,    2],
+    ["repave",  { imageRef: "ubuntu-22.04" },           1_800, 1],
+    ["join",    {},                                     600,   1],
+    ["verify",  {},                                     300,   0],
+    ["net",     { params: { action: "reconfigure" } },  120,   1],
+    ["rma",     {},                                     120,   1],
+  ])("that leave timeout and retries of %s open take those of the kind, and 0 retries where they say so", async (kind, value, timeoutSeconds, maxRetries) => {
+    const step = { name: "a", kind: { case: kind, value } } as MessageInitShape<typeof StepSchema>;
+    const [open, none] = [{ ...step, timeoutSeconds: 0 }, { ...step, name: "b", timeoutSeconds: 77, maxRetries: 0 }];
+    const { plan } = await site.catalog.createPlan({ plan: { planId: `open-${kind}`, steps: [open, none] } });
+    expect(plan?.steps).toMatchObject([{ timeoutSeconds, maxRetries }, { timeoutSeconds: 77, maxRetries: 0 }]);
+    expect(await site.plans.getPlan({ planId: `open-${kind}` })).toEqual(plan);
   });
 
   test("stay when a run refers to them, also once it has ended", async () => {
@@ -189,6 +217,16 @@ describe("clusters", () => {
   test("stay while a machine or an active run refers to them", async () => {
     await site.clusters.createCluster(cluster("used-by-machine"));
     expect((await refusal(site.clusters.deleteCluster({ name: "used-by-machine" }))).message).toContain("machine m-1");
+    await site.clusters.createCluster(cluster("served-in"));
+    await site.machines.registerMachine({ machine: { machineId: "m-serving" } });
+    await site.db.execute(`update machines set facts = '{"joinedCluster": "served-in"}' where id = 'm-serving'`);
+    const inCluster = (status: boolean) =>
+      site.observe("m-serving", [{ type: "InCustomerCluster", status, reason: "Seen", message: "" }]);
+    await inCluster(true);
+    const serving = await refusal(site.clusters.deleteCluster({ name: "served-in" }));
+    expect(serving).toMatchObject({ code: Code.FailedPrecondition, next: "millwright machine show m-serving" });
+    await inCluster(false);
+    await site.clusters.deleteCluster({ name: "served-in" });
     await site.clusters.createCluster(cluster("used-by-run"));
     const plan = { steps: [{ kind: "join", payload: { cluster_ref: "used-by-run" } }] };
     await site.addRun({ id: "run-joining", machineId: "m-1", plan });

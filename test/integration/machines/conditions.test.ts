@@ -5,10 +5,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MachineStatus_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import type { ClusterTarget } from "../../../src/capabilities/cluster-target.ts";
 import { aCall } from "../../../src/capabilities/conformance/device-bench.ts";
+import { fingerprintOf } from "../../../src/capabilities/host-key.ts";
 import { targetOfKubeconfig } from "../../../src/providers/kubernetes/kubeconfig.ts";
 import { createKubernetesProvider } from "../../../src/providers/kubernetes/kubernetes-provider.ts";
 import { type ConditionBench, openConditionBench } from "../../support/condition-bench.ts";
 import { eventually } from "../../support/eventually.ts";
+import type { MachineTruth } from "../../support/machine-site.ts";
 import { type RunBench, startRunBench } from "../../support/run-bench.ts";
 
 /**
@@ -153,6 +155,37 @@ describe.concurrent("shows within 30 s, and not before:", { timeout: 180_000 }, 
     await looks.becomes(id, "Provisioned", true, "HostKeyProven");
     await looks.becomes(id, "NeedsIntervention", false, "HostKeyMatches");
     await looks.becomes(id, "Reachable", true);
+  });
+
+  test("where no key is pinned the first that is seen is: another is not believed, by looks or runs, until it is accepted", async () => {
+    const id = "m-rack1-14";
+    await bench.changeSpec(id, { sshHostKey: "" });
+    const keyOf = async () => {
+      const { status } = await machineOf(id);
+      return [status?.sshHostKey, status?.sshHostKeyFrom];
+    };
+    const { os } = await bench.control<MachineTruth>("GET", `/devices/${id}`);
+    await eventually(async () => (await keyOf())[0] !== "", { what: "a host key is kept" });
+    expect(await keyOf()).toEqual([os.host_key, "first_seen"]);
+    const mend = await faultOn(id, { type: "wrong_host_key" });
+    const { message } = await looks.becomes(id, "Reachable", false, "HostKeyChanged");
+    await looks.becomes(id, "NeedsIntervention", true, "HostKeyChanged");
+    const planId = "plan-on-a-stranger";
+    await bench.plans.createPlan({
+      plan: { planId, steps: [{ name: "net", kind: { case: "net", value: { params: { action: "reconfigure" } } } }] },
+    });
+    const { runId } = await bench.runs.startRun({ machineId: id, requestId: "stranger", planId });
+    const { error } = await bench.ended(runId);
+    const [, shown = "", pinned = ""] = /shows host key (SHA256:\S+), but (SHA256:\S+) is pinned/.exec(message) ?? [];
+    expect(error?.message).toContain(`shows host key ${shown}, but ${pinned} is pinned`);
+    expect(pinned).toBe(fingerprintOf(os.host_key));
+    expect(message).toContain(`millwright machine update ${id} --ssh-host-key ${shown}`);
+    expect(await keyOf()).toEqual([os.host_key, "first_seen"]);
+    await bench.changeSpec(id, { sshHostKey: shown });
+    await looks.becomes(id, "Reachable", true, "SshAnswers");
+    expect(await keyOf()).toEqual([shown, "spec"]);
+    await mend();
+    await looks.becomes(id, "Reachable", false, "HostKeyChanged");
   });
 
   test("a failed run's call for somebody is not ended by looks that find all well", async () => {

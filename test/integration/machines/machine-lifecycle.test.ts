@@ -61,6 +61,17 @@ test.each(cases)("%s from %s leads to %s", async (verb, phase, target) => {
   expect(events.at(-1)).toMatchObject({ fromState: phase, toState: target, actor: "kim", reason: "why" });
 });
 
+test("a machine that comes back is in no cluster any more, as far as anybody knows, and may show another host key", async () => {
+  const machineId = await machineIn("RMA");
+  await site.db.execute("update machines set facts = facts || $2 where id = $1", [
+    machineId,
+    { joinedCluster: "cluster-a", sshHostKey: "ssh-ed25519 AAAA", sshHostKeySeen: "ssh-ed25519 AAAB" },
+  ]);
+  await VERBS.return(machineId);
+  const [row] = await site.db.query<{ facts: object }>("select facts from machines where id = $1", [machineId]);
+  expect(row?.facts).toMatchObject({ joinedCluster: null, sshHostKey: null, sshHostKeySeen: null });
+});
+
 test.each(Object.entries(VERBS))("%s of no machine is NOT_FOUND, and of no id INVALID_ARGUMENT", async (_, ask) => {
   expect((await refusal(ask("m-nobody"))).code).toBe(Code.NotFound);
   expect(await refusal(ask("No Id"))).toMatchObject({ code: Code.InvalidArgument, field: "machine_id" });

@@ -233,10 +233,58 @@ describe("updating", () => {
     });
   });
 
+  describe("of how SSH reaches it", () => {
+    const learnt = { sshHostKey: "ssh-ed25519 PROVED", sshHostKeySeen: "ssh-ed25519 SEEN" };
+    const sshMoved = { from: "10.8.8.8", to: "10.8.8.9" };
+    test.each<[string, object, object]>([
+      ["the key forgets all that was learnt", { sshHostKey: HOST_KEY }, { sshHostKey: null, sshHostKeySeen: null }],
+      [
+        "the address forgets what was seen there, and not what was proved",
+        { sshEndpoint: "10.9.9.9" },
+        { sshHostKey: "ssh-ed25519 PROVED", sshHostKeySeen: null },
+      ],
+      ["the port does as well", { sshEndpoint: "10.8.8.8:2222" }, { sshHostKeySeen: null }],
+      ["the address to where a run has moved it forgets nothing", { sshEndpoint: "10.8.8.9" }, learnt],
+      ["the spelling of the same address forgets nothing", { sshEndpoint: "10.8.8.8:22" }, learnt],
+      ["anything else forgets nothing", { rack: "rack-9" }, learnt],
+    ])("%s", async (title, change, facts) => {
+      const machineId = `m-learnt-${title.length}`;
+      const spec = { sshEndpoint: "10.8.8.8", rack: "rack-1" };
+      await register({ machineId, spec });
+      await site.db.execute("update machines set facts = $2 where id = $1", [machineId, { ...learnt, sshMoved }]);
+      await site.machines.updateMachine({ machine: { machineId, spec: { ...spec, ...change } } });
+      const [row] = await site.db.query<{ facts: object }>("select facts from machines where id = $1", [machineId]);
+      expect(row?.facts).toMatchObject(facts);
+    });
+
+    test("shows which key it must show, and who says so", async () => {
+      const machineId = "m-whose-key";
+      const key = async () => {
+        const { status } = await site.machines.getMachine({ machineId });
+        return [status?.sshHostKey, status?.sshHostKeyFrom];
+      };
+      await register({ machineId, spec: { sshEndpoint: "10.8.8.8" } });
+      expect(await key()).toEqual(["", ""]);
+      await site.db.execute("update machines set facts = $2 where id = $1", [machineId, { sshHostKeySeen: HOST_KEY }]);
+      expect(await key()).toEqual([HOST_KEY, "first_seen"]);
+      const pinned = `SHA256:${"A".repeat(43)}`;
+      await site.machines.updateMachine({
+        machine: { machineId, spec: { sshEndpoint: "10.8.8.8", sshHostKey: pinned } },
+      });
+      expect(await key()).toEqual([pinned, "spec"]);
+      await site.db.execute("update machines set facts = $2 where id = $1", [machineId, { sshHostKey: HOST_KEY }]);
+      expect(await key()).toEqual([HOST_KEY, "installation"]);
+    });
+  });
+
   test.each([
     ["provider", { provider: "ipmi" }],
     ["ssh_endpoint", { sshEndpoint: "10.9.9.9" }],
+    ["ssh_host_key", { sshHostKey: HOST_KEY }],
+    ["jump_hosts", { jumpHosts: [{ endpoint: "10.8.8.1", hostKey: HOST_KEY }] }],
     ["bmc_endpoint", { bmcEndpoint: "10.9.9.8" }],
+    ["bmc_protocol", { bmcProtocol: "redfish" }],
+    ["bmc_tls_trust", { bmcTlsTrust: "off" }],
   ])("of %s waits for the end of the run that works on the machine, by either call", async (name, change) => {
     const machineId = `m-busy-${name.replaceAll("_", "-")}`;
     const spec = { provider: "redfish", sshEndpoint: "10.8.8.8", rack: "rack-1" };

@@ -88,6 +88,18 @@ test("a node that somebody else cordoned is drained, and stays cordoned afterwar
   expect(await nodeOf(id)).toMatchObject({ unschedulable: true, cordonedByUs: false });
 });
 
+test("what a run that was cut short had cordoned is handed back with the machine, and nobody need wait for a look", async () => {
+  const id = await inService();
+  const { runId } = await bench.runs.startRun({ machineId: id, requestId: "cordons", type: "UPGRADE" });
+  await eventually(async () => (await nodeOf(id))?.unschedulable, { what: `${id} is cordoned` });
+  expect(await nodeOf(id)).toMatchObject({ cordonedByUs: true });
+  await bench.runs.cancelRun({ runId });
+  await bench.ended(runId);
+  expect(await phaseOf(id)).toBe("MAINTENANCE");
+  await exit(id);
+  await uncordoned(id);
+});
+
 test("a cluster that does not answer is waited for, and can be left again", async () => {
   const id = await inService();
   const rule = { device: cluster.name, fault: { type: "status", status: 503 } };
@@ -130,6 +142,18 @@ test("a machine in no cluster has nothing to drain", async () => {
   await eventually(async () => (await statusOf(id))?.waitingFor === "", { what: `${id} waits for nothing` });
   await exit(id);
   await looks.becomes(id, "Drained", false, "NotInMaintenance");
+});
+
+test("a machine whose owner names another cluster while it serves is drained where it serves", async () => {
+  const id = await inService();
+  const { spec } = await bench.machines.getMachine({ machineId: id });
+  if (!spec) throw new Error(`${id} has no spec`);
+  await bench.machines.updateMachine({ machine: { machineId: id, spec: { ...spec, targetClusterRef: "cluster-a" } } });
+  await looks.looked(id, 2);
+  expect(await looks.condition(id, "InCustomerCluster")).toMatchObject({ status: true, reason: "NodeReady" });
+  await enter(id);
+  await looks.becomes(id, "Drained", true, "NodeDrained");
+  expect(await nodeOf(id)).toMatchObject({ unschedulable: true, cordonedByUs: true });
 });
 
 /** As `kubectl cordon` does it. */

@@ -60,6 +60,7 @@ describe.skipIf(ipmiMissing !== "")(
       return bench.ended(runId);
     }
     type Step = NonNullable<NonNullable<Parameters<RunBench["plans"]["createPlan"]>[0]["plan"]>["steps"]>[number];
+    const activeRun = async () => (await bench.machines.getMachine({ machineId })).status?.activeRunId ?? "";
     const bootId = async () => (await bench.truth(machineId)).os.boot_id;
 
     test.each([
@@ -117,6 +118,24 @@ describe.skipIf(ipmiMissing !== "")(
     test("what IPMI cannot do is refused when the run is asked for", async () => {
       const asked = bench.runs.startRun({ requestId: "r-repave", machineId, type: "REPAVE" });
       await expect(asked).rejects.toThrow(/needs imaging, which provider ipmi cannot do/);
+    });
+
+    test("a cancel in the middle of a graceful Reboot ends within 10 s, and lists that the machine may stay off", async () => {
+      await bmc.setObeysShutdown(false);
+      const before = (await bmc.told()).length;
+      const ended = runPlan("plan-canceled", {
+        name: "reboot",
+        timeoutSeconds: 60,
+        kind: { case: "reboot", value: { mode: "bmc" } },
+      });
+      await eventually(async () => (await bmc.told()).length > before, { what: "the system was asked to go down" });
+      const asked = performance.now();
+      await bench.runs.cancelRun({ runId: await activeRun() });
+      const run = await ended;
+      expect(performance.now() - asked).toBeLessThan(10_000);
+      expect(run.phase).toBe(Run_Phase.CANCELED);
+      expect(run.residue).toEqual([expect.stringMatching(/^reboot: the machine may go down later, .* stay off/)]);
+      expect((await bmc.told()).slice(before)).toEqual(["shutdown 1"]);
     });
   },
 );

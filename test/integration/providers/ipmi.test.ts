@@ -34,7 +34,7 @@ async function startBmc(options: IpmiSimulatorOptions = {}): Promise<IpmiSimulat
 function reach(options: Partial<IpmiProviderOptions> = {}): IpmiProvider {
   const gateway = createBmcGateway({ backOff: milliseconds(5), openFor: milliseconds(100) });
   closing.push(async () => gateway.close());
-  return createIpmiProvider({ gateway, shutdownPoll: milliseconds(20), ...options });
+  return createIpmiProvider({ gateway, ...options });
 }
 
 const SOURCES = { none: "none", pxe: "pxe", default: "disk", cdrom: "cd" } as const;
@@ -52,7 +52,7 @@ async function setUp(): Promise<MachineBench> {
     systemUuid: simulator.systemUuid,
     macs: [],
     // This BMC forgets nothing at a boot: "once" cannot be seen on it.
-    cannot: ["tell_last_reset", "tell_macs", "tell_locator", "use_up_override", "boot_from_http"],
+    cannot: ["tell_last_reset", "tell_macs", "tell_locator", "use_up_override", "restart_gracefully", "boot_from_http"],
     mediumLocation: "",
     realPower: () => simulator.power(),
     switchAtRack: (power) => simulator.switchAtRack(power),
@@ -86,17 +86,21 @@ describe.skipIf(ipmiMissing !== "")(
     describeLocator("a machine over IPMI", setUp, TROUBLES);
     describeMachineInspect("a machine over IPMI", setUp, TROUBLES);
 
-    test("a system that does not go down when it is asked to is reset under it", async () => {
-      const simulator = await startBmc({ obeysShutdown: false });
-      await reach({ shutdownTakes: milliseconds(100) }).can.reset.resetPower(simulator.target, "graceful", aCall());
-      expect(await simulator.told()).toEqual(["shutdown 1", "reset 1"]);
-      expect(await simulator.power()).toBe("on");
+    test("a system is asked to go down, and switching it on is left to whoever asked", async () => {
+      const simulator = await startBmc();
+      const { reset, power } = reach().can;
+      await reset.resetPower(simulator.target, "graceful", aCall());
+      expect(await simulator.told()).toEqual(["shutdown 1"]);
+      await power.setPower(simulator.target, "on", aCall());
+      expect(await simulator.told()).toEqual(["shutdown 1", "power 1"]);
     });
 
-    test("one that goes down is switched on again", async () => {
+    test("a system that does not go down is not reset under it unless that is asked for", async () => {
       const simulator = await startBmc();
+      await simulator.setObeysShutdown(false);
       await reach().can.reset.resetPower(simulator.target, "graceful", aCall());
-      expect(await simulator.told()).toEqual(["shutdown 1", "power 1"]);
+      expect(await simulator.told()).toEqual(["shutdown 1"]);
+      expect(await simulator.power()).toBe("on");
     });
 
     test("what is measured and what is in the log is read, and the log is not touched", async () => {

@@ -1,4 +1,11 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe } from "vitest";
+import { describeBootDevice } from "../../../src/capabilities/conformance/boot-device.ts";
+import type { DeviceTrouble } from "../../../src/capabilities/conformance/device-bench.ts";
+import { describeImaging } from "../../../src/capabilities/conformance/imaging.ts";
+import { describeLocator } from "../../../src/capabilities/conformance/locator.ts";
 import type { MachineBench } from "../../../src/capabilities/conformance/machine-bench.ts";
 import { describeMachineInspect } from "../../../src/capabilities/conformance/machine-inspect.ts";
 import { describePowerControl } from "../../../src/capabilities/conformance/power-control.ts";
@@ -9,6 +16,8 @@ import { createIronicProvider } from "../../../src/providers/ironic/ironic-provi
 import { eventually } from "../../support/eventually.ts";
 import { type FaultProxy, startFaultProxy } from "../../support/fault-proxy.ts";
 import { type IronicServer, isIronicInstalled, startIronic } from "../../support/ironic-server.ts";
+import { type MachineSite, startMachineSite } from "../../support/machine-site.ts";
+import { machineBenchFor } from "./simulated-machine-bench.ts";
 
 /** What the proxy can do; that Ironic itself lies about power nobody can tell, since it has no meter. */
 const TROUBLES = ["cuts_connections", "hangs", "is_overloaded", "writes_garbage", "rejects_credentials"] as const;
@@ -17,9 +26,12 @@ const MAC = "52:54:00:aa:bb:01";
 const SYSTEM_UUID = "0d9b5d5e-4e0c-4a5c-8a6b-1f7c5a1e2f30";
 const POWER = `PUT /v1/nodes/${NODE}/states/power`;
 
+/** Each test of what Ironic commands the hardware for has a machine of its own, as delivered. */
+const SITE = `racks:\n${[1, 2, 3].map((at) => `  - { id: rack-${at}, shelves: 0, machines: 60 }\n`).join("")}`;
+
 /**
- * The real Ironic with hardware of its own pretending, behind a proxy that makes what trouble there is. Boot devices, installations and
- * lights are proved with hardware that has them: test/integration/runs/ironic.test.ts.
+ * The real Ironic behind a proxy that makes what trouble there is. Power and inspection are asked of hardware of its own
+ * pretending; boot devices, installations and lights, which that has not, of simulated machines that it reaches over Redfish.
  */
 describe.skipIf(!isIronicInstalled())(
   "ironic (skipped where python3-ironic is not installed)",
@@ -27,10 +39,18 @@ describe.skipIf(!isIronicInstalled())(
   () => {
     let ironic: IronicServer;
     let proxy: FaultProxy;
+    let site: MachineSite;
+    let directory: string;
+    let used = 0;
     const close: (() => void)[] = [];
 
     beforeAll(async () => {
-      ironic = await startIronic({ httpBasic: { username: "millwright", password: "s3cret-for-ironic" } });
+      directory = mkdtempSync(join(tmpdir(), "millwright-ironic-site-"));
+      writeFileSync(join(directory, "site.yaml"), SITE);
+      [ironic, site] = await Promise.all([
+        startIronic({ httpBasic: { username: "millwright", password: "s3cret-for-ironic" } }),
+        startMachineSite({ speed: 50, site: join(directory, "site.yaml") }),
+      ]);
       proxy = await startFaultProxy(ironic.port);
       await ironic.addNode(NODE, {
         driver: "fake-hardware",
@@ -42,7 +62,30 @@ describe.skipIf(!isIronicInstalled())(
       for (const one of close) one();
       await proxy.close();
       await ironic.stop();
+      await site.stop();
+      rmSync(directory, { recursive: true, force: true });
     });
+
+    /** A provider that has learnt nothing yet, and what the proxy can do and tell. */
+    function aProvider() {
+      proxy.forget();
+      const gateway = createBmcGateway({ backOff: milliseconds(5), openFor: milliseconds(100) });
+      const provider = createIronicProvider({ gateway });
+      close.push(() => {
+        provider.close();
+        gateway.close();
+      });
+      return {
+        provider,
+        requestsReceived: async () => proxy.received,
+        async cause(trouble: DeviceTrouble) {
+          proxy.trouble = trouble;
+        },
+        async putRight() {
+          proxy.trouble = null;
+        },
+      };
+    }
 
     const realPower = async () => ((await ironic.node(NODE)).power_state === "power on" ? "on" : "off");
     async function switchAtRack(power: "on" | "off"): Promise<void> {
@@ -61,16 +104,9 @@ describe.skipIf(!isIronicInstalled())(
 
     async function aBench(): Promise<MachineBench> {
       await switchAtRack("on");
-      proxy.forget();
-      const gateway = createBmcGateway({ backOff: milliseconds(5), openFor: milliseconds(100) });
-      const provider = createIronicProvider({ gateway });
-      close.push(() => {
-        provider.close();
-        gateway.close();
-      });
       const commands = () => proxy.accepted.filter((line) => line.startsWith(POWER));
       return {
-        provider,
+        ...aProvider(),
         target: { ...ironic.target(NODE), port: proxy.port },
         cannot: [],
         serial: "SN-1",
@@ -80,17 +116,45 @@ describe.skipIf(!isIronicInstalled())(
         realPower,
         switchAtRack,
         commandsAccepted: async () => commands().length,
-        requestsReceived: async () => proxy.received,
         restarts: async () => commands().filter((line) => line.includes("rebooting")).length,
         // This hardware has none of them.
         realOverride: async () => ({ source: "none" }),
         realLocator: async () => "dark",
         realMedium: async () => null,
-        async cause(trouble) {
-          proxy.trouble = trouble;
+      };
+    }
+
+    /** A simulated machine in Ironic's care, in the state in which every node begins there. */
+    async function aSimulatedBench(): Promise<MachineBench> {
+      const machine = site.machines[used++];
+      if (machine === undefined) throw new Error("more machines are needed");
+      const { machine_id: id, bmc_endpoint, bmc_username, bmc_password } = machine;
+      await ironic.ask("POST", "/v1/nodes", {
+        name: id,
+        driver: "redfish",
+        deploy_interface: "ramdisk",
+        driver_info: {
+          redfish_address: `https://${bmc_endpoint}`,
+          redfish_username: bmc_username,
+          redfish_password: bmc_password,
+          redfish_verify_ca: false,
+          force_persistent_boot_device: "Never",
         },
-        async putRight() {
-          proxy.trouble = null;
+      });
+      const under = aProvider();
+      const { boots: before = 0 } = (await site.truth(id)).effects;
+      const bench = await machineBenchFor(site, machine, under.provider);
+      return {
+        ...bench,
+        ...under,
+        target: { ...ironic.target(id), port: proxy.port },
+        cannot: ["boot_in_own_order", "boot_from_http"],
+        // Ironic restarts a machine by switching it off and on.
+        restarts: async () => ((await site.truth(id)).effects.boots ?? 0) - before,
+        // It is Ironic that puts the medium in, once it begins; until then it keeps it.
+        async realMedium() {
+          const { instance_info } = await ironic.node(id);
+          return (await bench.realMedium()) ?? (instance_info as { boot_iso?: string }).boot_iso ?? null;
         },
       };
     }
@@ -98,5 +162,8 @@ describe.skipIf(!isIronicInstalled())(
     describePowerControl("a node", aBench, TROUBLES);
     describeReset("a node", aBench, TROUBLES);
     describeMachineInspect("a node", aBench, TROUBLES);
+    describeBootDevice("a node", aSimulatedBench, TROUBLES);
+    describeImaging("a node", aSimulatedBench, TROUBLES);
+    describeLocator("a node", aSimulatedBench, TROUBLES);
   },
 );

@@ -1,5 +1,5 @@
-import { existsSync } from "node:fs";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,16 +7,22 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { aCall } from "../../../src/capabilities/conformance/device-bench.ts";
 import type { SshTarget } from "../../../src/capabilities/ssh-target.ts";
 import { milliseconds, seconds } from "../../../src/kernel/duration.ts";
+import type { JsonObject } from "../../../src/kernel/lifecycle.ts";
+import { SshConnections } from "../../../src/providers/ssh/connections.ts";
+import { createRemoteExec } from "../../../src/providers/ssh/remote-exec.ts";
 import { createSshProvider, type SshProvider } from "../../../src/providers/ssh/ssh-provider.ts";
-import {
-  endDetached,
-  newMark,
-  OutputReader,
-  readState,
-  startDetached,
-} from "../../../src/runs/steps/detached-script.ts";
+import { endDetached, newMark, readState, startDetached } from "../../../src/runs/steps/detached-script.ts";
+import { OutputReader } from "../../../src/runs/steps/script-output.ts";
 import { benchOf } from "../../../src/runs/steps/step-bench.ts";
-import { accept, hasSshd, newKey, type RealSshServer, startSshd } from "../../support/openssh-server.ts";
+import {
+  accept,
+  canMount,
+  hasSshd,
+  newKey,
+  type RealSshServer,
+  type SshdOptions,
+  startSshd,
+} from "../../support/openssh-server.ts";
 
 let provider: SshProvider;
 const servers: RealSshServer[] = [];
@@ -50,10 +56,16 @@ describe.skipIf(!hasSshd)("against the OpenSSH server (skipped where openssh-ser
     const jumpHosts = [{ address, port, username, hostKey: hostKey ?? "" }];
     expect(await run({ ...through, jumpHosts }, "echo $SSH_CONNECTION\n")).toMatchObject({ code: 0 });
     const wrong = [{ address, port, username, hostKey: target.hostKey ?? "" }];
-    await expect(run({ ...through, jumpHosts: wrong }, "true\n")).rejects.toMatchObject({
+    const refused = {
       disposition: "intervene",
       reason: "certificate",
-    });
+      // The machine's own key is none of it: pinning this one there would lock everybody out.
+      message: expect.stringMatching(/^jump host SSH .* of this jump host \(machine register --file\)$/),
+    };
+    await expect(run({ ...through, jumpHosts: wrong }, "true\n")).rejects.toMatchObject(refused);
+    await expect(provider.can.exec.readHostKey({ ...through, jumpHosts: wrong }, aCall())).rejects.toMatchObject(
+      refused,
+    );
   });
 
   test("a machine that shows another key than the pinned one is not signed in to", async () => {
@@ -106,7 +118,7 @@ describe.skipIf(!hasSshd)("against the OpenSSH server (skipped where openssh-ser
     const text = `echo first; while [ ! -e ${go} ]; do sleep 0.05; done; echo "second $WORD"; echo bad >&2; exit 3`;
     expect(await readState(script)).toEqual({ is: "absent" });
     await startDetached(script, { text, env: { WORD: "it's" } });
-    await vi.waitFor(async () => expect(await readState(script)).toEqual({ is: "running" }));
+    await vi.waitFor(async () => expect(await readState(script)).toEqual({ is: "running" }), { timeout: 5_000 });
     provider.close();
     provider = createSshProvider();
     const again = { ...script, exec: provider.can.exec };
@@ -114,11 +126,11 @@ describe.skipIf(!hasSshd)("against the OpenSSH server (skipped where openssh-ser
     const reader = new OutputReader();
     const seen: string[] = [];
     const log = (chunk: string | Uint8Array, stream = "stdout") => void seen.push(`${stream}: ${Buffer.from(chunk)}`);
-    await reader.passOn(again, { log, basis: 1 });
+    await reader.passOn(again, { log, basis: 1 }, { is: "running" });
     await startDetached(again, { text, env: {} });
     await writeFile(go, "");
     await vi.waitFor(async () => expect(await readState(again)).toEqual({ is: "ended", code: 3 }), { timeout: 5_000 });
-    await reader.passOn(again, { log, basis: 2 });
+    await reader.passOn(again, { log, basis: 2 }, { is: "ended" });
     await rm(`/var/tmp/millwright-${script.mark}`, { recursive: true });
     expect(seen).toEqual(["stdout: first\n", "stdout: second it's\n", "stderr: bad\n"]);
   });
@@ -134,6 +146,130 @@ describe.skipIf(!hasSshd)("against the OpenSSH server (skipped where openssh-ser
     await vi.waitFor(() => expect(existsSync(`/proc/${pid}`)).toBe(false), { timeout: 5_000 });
     expect(await readState(script)).toEqual({ is: "cut_off" });
     await rm(`/var/tmp/millwright-${script.mark}`, { recursive: true });
+  });
+
+  describe("a detached script that is ended", () => {
+    const scriptOn = (target: SshTarget) => ({ mark: newMark(), exec: provider.can.exec, ssh: target, call: aCall() });
+
+    test("is made to end when it does not as asked, with all that it started, before anybody says that it has", async () => {
+      const { target, directory } = await sshd();
+      const script = scriptOn(target);
+      const pids = ["outer", "inner"].map((name) => join(directory, name));
+      const inner = `trap "" TERM; echo $$ > ${pids[1]}; while :; do sleep 0.1; done`;
+      const text = `trap '' TERM; echo $$ > ${pids[0]}; setsid sh -c '${inner}' & while :; do sleep 0.1; done`;
+      await startDetached(script, { text, env: {} });
+      await vi.waitFor(() => expect(pids.every((file) => existsSync(file))).toBe(true), { timeout: 5_000 });
+      const running = await Promise.all(pids.map(async (file) => (await readFile(file, "utf8")).trim()));
+      expect(running.map((pid) => isAlive(pid))).toEqual([true, true]);
+      await endDetached(script);
+      expect(running.map((pid) => isAlive(pid))).toEqual([false, false]);
+      expect(await readState(script)).toEqual({ is: "cut_off" });
+      await rm(`/var/tmp/millwright-${script.mark}`, { recursive: true });
+    });
+
+    test("before its start has reached the machine never begins, and is seen to have ended", async () => {
+      const { target, directory } = await sshd();
+      const script = scriptOn(target);
+      const begun = join(directory, "begun");
+      await endDetached(script);
+      expect(await readState(script)).toEqual({ is: "ended", code: 143 });
+      await expect(startDetached(script, { text: `echo yes > ${begun}`, env: {} })).rejects.toThrow("not be started");
+      expect(await readState(script)).toEqual({ is: "ended", code: 143 });
+      expect(existsSync(begun)).toBe(false);
+      await rm(`/var/tmp/millwright-${script.mark}`, { recursive: true });
+    });
+
+    test("while its start is under way does not begin either", async () => {
+      const { target, directory } = await sshd();
+      const script = scriptOn(target);
+      const begun = join(directory, "begun");
+      // As far as a start has come when it has not launched it yet.
+      const place = `/var/tmp/millwright-${script.mark}`;
+      await mkdir(place);
+      await endDetached(script);
+      expect(existsSync(join(place, "stop"))).toBe(true);
+      await rename(place, `${place}-kept`);
+      const watched = `if [ -d ${place} ] && [ ! -e ${place}/stop ]; then cp ${place}-kept/stop ${place}/stop; fi`;
+      const wrapped = { ...script, exec: stoppingJustBeforeLaunch(provider, watched) };
+      await startDetached(wrapped, { text: `echo yes > ${begun}`, env: {} });
+      await vi.waitFor(async () => expect(await readState(script)).toEqual({ is: "ended", code: 143 }), {
+        timeout: 5_000,
+      });
+      expect(existsSync(begun)).toBe(false);
+      for (const each of [place, `${place}-kept`]) await rm(each, { recursive: true });
+    });
+  });
+
+  describe.skipIf(!canMount)("on a disk that is full (skipped where no file system can be mounted)", () => {
+    const small = (size: string) => sshd("", { smallDisk: { size, path: "/var/tmp" } });
+    const big = (bytes: number) => `: ${"x".repeat(bytes)}\necho began\n`;
+
+    test("a script that does not fit is not begun, not even a part of it, and begins once there is room", async () => {
+      const { target, directory } = await small("12k");
+      const script = { mark: newMark(), exec: provider.can.exec, ssh: target, call: aCall() };
+      const begun = join(directory, "begun");
+      const text = `echo yes > ${begun}\n${big(10_000)}`;
+      await run(target, "printf %04096d 0 > /var/tmp/other\n");
+      await expect(startDetached(script, { text, env: {} })).rejects.toMatchObject({
+        disposition: "retry",
+        message: expect.stringContaining("no room for it"),
+      });
+      expect(await readState(script)).toEqual({ is: "absent" });
+      expect(existsSync(begun)).toBe(false);
+      await run(target, "rm /var/tmp/other; mount -o remount,size=1m /var/tmp\n");
+      await startDetached(script, { text, env: {} });
+      await vi.waitFor(async () => expect(await readState(script)).toEqual({ is: "ended", code: 0 }), {
+        timeout: 5_000,
+      });
+    });
+
+    test("a script that fills it is known to have ended, and how", async () => {
+      const { target } = await small("64k");
+      const script = { mark: newMark(), exec: provider.can.exec, ssh: target, call: aCall() };
+      const text =
+        "i=0; while [ $i -lt 4000 ]; do echo 0123456789012345678901234567890; i=$((i + 1)); done 2>/dev/null; exit 4";
+      await startDetached(script, { text, env: {} });
+      await vi.waitFor(async () => expect(await readState(script)).toEqual({ is: "ended", code: 4 }), {
+        timeout: 10_000,
+      });
+    });
+  });
+
+  describe("a connection that the other side has hung up", () => {
+    /** Between the end of what it sends and the close of the connection there is a moment in which nobody knows yet. */
+    async function askedJustAfter(target: SshTarget, ask: (connections: SshConnections) => Promise<unknown>) {
+      const connections = new SshConnections({});
+      try {
+        return await connections.use(target, aCall(), async ({ client }) => {
+          const hungUp = new Promise<void>((resolve) => client.once("end", () => resolve()));
+          const script = { script: "kill -9 $PPID\n", env: {}, timeout: seconds(10) };
+          const lost = createRemoteExec(connections).run(target, script, aCall());
+          const settled = lost.catch((error: unknown) => error);
+          await hungUp;
+          expect(() => client.exec("true", () => undefined)).toThrow("Not connected");
+          return await Promise.all([settled, ask(connections).catch((error: unknown) => error)]);
+        });
+      } finally {
+        connections.close();
+      }
+    }
+    const isSilent = { disposition: "retry", reason: "unreachable" };
+
+    test("is a machine that does not answer, and never a fault of ours", async () => {
+      const { target } = await sshd();
+      const script = { script: "true\n", env: {}, timeout: seconds(10) };
+      const ask = (connections: SshConnections) => createRemoteExec(connections).run(target, script, aCall());
+      expect(await askedJustAfter(target, ask)).toMatchObject([isSilent, isSilent]);
+    });
+
+    test("is a jump host that does not answer, and never a fault of ours", async () => {
+      const { credentials, jumpHosts, ...jump } = (await sshd()).target;
+      const way = { ...jump, credentials, jumpHosts };
+      const { target } = await sshd();
+      const beyond = { ...target, credentials, jumpHosts: [{ ...jump, hostKey: jump.hostKey ?? "" }] };
+      const ask = (connections: SshConnections) => connections.hostKey(beyond, aCall());
+      expect(await askedJustAfter(way, ask)).toMatchObject([isSilent, isSilent]);
+    });
   });
 
   describe("a network change", () => {
@@ -167,6 +303,124 @@ describe.skipIf(!hasSshd)("against the OpenSSH server (skipped where openssh-ser
       expect(await applied()).toBe("new\n");
       await rm(bin, { recursive: true });
       await rm(`/var/tmp/millwright-${evidence.mark}`, { recursive: true });
+    });
+
+    /** A change that was applied and waits to be confirmed. */
+    async function applied1(around: Awaited<ReturnType<typeof startWithNetplan>>, rollback: string) {
+      const step = netStep(around.target, rollback);
+      const evidence = await step.before();
+      await step.act(evidence);
+      await vi.waitFor(async () => expect(await around.applied()).toContain("new"), { timeout: 5_000 });
+      return { step, evidence };
+    }
+    const cleanUp = async (bin: string, ...evidence: readonly JsonObject[]) => {
+      await rm(bin, { recursive: true });
+      for (const { mark } of evidence) await rm(`/var/tmp/millwright-${mark}`, { recursive: true, force: true });
+    };
+
+    test("is taken back at once when it is undone, and leaves nothing behind", async () => {
+      const around = await startWithNetplan();
+      const { step, evidence } = await applied1(around, "100");
+      expect(await step.undo(evidence)).toBeUndefined();
+      expect(await readFile(around.config, "utf8")).toBe("old\n");
+      expect(await around.applied()).toBe("new\nold\n");
+      await expect(step.probe(evidence)).rejects.toThrow("taken back");
+      expect(await step.undo(evidence)).toBeUndefined();
+      expect((await readdir(around.bin)).sort()).toEqual(["90-millwright.yaml", "applied", "netplan"]);
+      await cleanUp(around.bin, evidence);
+    });
+
+    test("that was undone before its start reached the machine is never made", async () => {
+      const around = await startWithNetplan();
+      const step = netStep(around.target, "100");
+      const evidence = await step.before();
+      expect(await step.undo(evidence)).toBeUndefined();
+      await expect(step.act(evidence)).rejects.toThrow("could not be started");
+      await expect(step.probe(evidence)).rejects.toMatchObject({
+        disposition: "retry",
+        message: expect.stringContaining("exit code 143"),
+      });
+      expect(await step.undo(evidence)).toBeUndefined();
+      expect(await readFile(around.config, "utf8")).toBe("old\n");
+      await cleanUp(around.bin, evidence);
+    });
+
+    test("that was confirmed stays when it is undone too late, and says so", async () => {
+      const around = await startWithNetplan();
+      const { step, evidence } = await applied1(around, "100");
+      await vi.waitFor(async () => expect(await step.probe(evidence)).toMatchObject({ state: "done" }), {
+        timeout: 10_000,
+      });
+      expect(await step.undo(evidence)).toMatchObject({ stays: expect.stringContaining("confirmed"), facts: {} });
+      expect(await readFile(around.config, "utf8")).toBe("new\n");
+      await cleanUp(around.bin, evidence);
+    });
+
+    test("that succeeded is not taken back by an earlier one that nobody has confirmed, be it the same", async () => {
+      const around = await startWithNetplan();
+      const first = await applied1(around, "5");
+      const step = netStep(around.target, "60");
+      const evidence = await step.before();
+      await step.act(evidence);
+      await vi.waitFor(async () => expect(await step.probe(evidence)).toMatchObject({ state: "done" }), {
+        timeout: 15_000,
+      });
+      await vi.waitFor(() => expect(first.step.probe(first.evidence)).rejects.toThrow("taken back"), {
+        timeout: 10_000,
+      });
+      expect(await readFile(around.config, "utf8")).toBe("new\n");
+      expect(await around.applied()).toBe("new\nold\nnew\n");
+      await cleanUp(around.bin, evidence, first.evidence);
+    });
+
+    test("leaves alone what somebody else has written since", async () => {
+      const around = await startWithNetplan();
+      const { step, evidence } = await applied1(around, "100");
+      await writeFile(around.config, "by hand\n");
+      expect(await step.undo(evidence)).toMatchObject({ stays: expect.stringContaining("somebody else") });
+      expect(await readFile(around.config, "utf8")).toBe("by hand\n");
+      await expect(step.probe(evidence)).rejects.toMatchObject({ disposition: "fail" });
+      await cleanUp(around.bin, evidence);
+    });
+
+    describe.skipIf(!canMount)("on a disk that is full (skipped where no file system can be mounted)", () => {
+      /** The settings are all that is on the small disk; whoever signs in is the only one who sees them. */
+      async function startOnSmallDisk(size: string, taken: number) {
+        const bin = await mkdtemp(join(tmpdir(), "millwright-netplan-"));
+        await writeFile(join(bin, "netplan"), "#!/bin/sh\ntrue\n", { mode: 0o755 });
+        const disk = join(bin, "disk");
+        await mkdir(disk);
+        const { target } = await sshd(`SetEnv NETPLAN_DIRECTORY=${disk} PATH=${bin}:/usr/bin:/bin\n`, {
+          smallDisk: { size, path: disk },
+        });
+        const config = join(disk, "90-millwright.yaml");
+        await run(target, `printf '%06912d' 7 > ${config}; printf %0${taken}d 0 > ${disk}/other\n`);
+        const length = async () => Number((await run(target, `wc -c < ${config}`)).output);
+        expect(await length()).toBe(6_912);
+        return { bin, target, config, length, fill: () => run(target, `cat /dev/zero > ${disk}/more 2>/dev/null\n`) };
+      }
+
+      test("is not begun when the settings from before cannot be kept whole", async () => {
+        const { bin, target, length } = await startOnSmallDisk("24k", 12_288);
+        const step = netStep(target, "5");
+        const evidence = await step.before();
+        await step.act(evidence);
+        await vi.waitFor(() => expect(step.probe(evidence)).rejects.toThrow("exit code 3"), { timeout: 10_000 });
+        expect(await length()).toBe(6_912);
+        await cleanUp(bin, evidence);
+      });
+
+      test("is taken back although the disk has filled up since", async () => {
+        const { bin, target, length, fill } = await startOnSmallDisk("32k", 1);
+        const step = netStep(target, "100");
+        const evidence = await step.before();
+        await step.act(evidence);
+        await vi.waitFor(async () => expect(await length()).toBe(4), { timeout: 5_000 });
+        await fill();
+        expect(await step.undo(evidence)).toBeUndefined();
+        expect(await length()).toBe(6_912);
+        await cleanUp(bin, evidence);
+      });
     });
 
     test("is taken back by the machine when nobody reaches it", async () => {
@@ -217,8 +471,24 @@ describe.skipIf(!hasSshd)("against the OpenSSH server (skipped where openssh-ser
 });
 
 /** One that is stopped with the test. */
-async function sshd(more = ""): Promise<RealSshServer> {
-  const server = await startSshd(more);
+async function sshd(more = "", options: SshdOptions = {}): Promise<RealSshServer> {
+  const server = await startSshd(more, options);
   servers.push(server);
   return server;
 }
+
+/** Whether it does anything still: who has ended and was not waited for yet has no environment any more. */
+function isAlive(pid: string): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/environ`).length > 0;
+  } catch {
+    return false;
+  }
+}
+
+/** The same, with this carried out just before a script is launched. */
+const stoppingJustBeforeLaunch = ({ can: { exec } }: SshProvider, command: string): SshProvider["can"]["exec"] => ({
+  ...exec,
+  run: (target, script, call) =>
+    exec.run(target, { ...script, script: script.script.replace('launch=""', `${command}\nlaunch=""`) }, call),
+});

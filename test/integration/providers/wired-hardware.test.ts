@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { connect, rootCertificates } from "node:tls";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { loadConfig } from "../../../src/config.ts";
+import { systemClock } from "../../../src/kernel/clock.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
 import type { ServiceDeps } from "../../../src/services/deps.ts";
 import { addExpectedPowerShelf } from "../../../src/services/expected-power-shelves.ts";
@@ -40,6 +41,7 @@ function startReplica(settings: Readonly<Record<string, string>> = {}): Engine {
     replica: `replica-${running.length}`,
     config,
     mayReach: () => true,
+    clock: systemClock,
   });
   running.push(engine);
   return engine;

@@ -49,14 +49,14 @@ async function succeeded(run: Run, jobState = "completed"): Promise<void> {
   expect(run).toMatchObject({ jobState, attempt: 2 });
 }
 
-/** Arms a boot source, then reboots: two steps, the second of which can be made to fail. */
+/** Checks the network, then reboots: two steps, the second of which can be made to fail. */
 async function twoSteps(planId: string, timeoutSeconds: number): Promise<string> {
   await bench.plans.createPlan({
     plan: {
       planId,
       steps: [
-        { name: "arm", kind: { case: "netboot", value: { mode: "DISK" } } },
-        { name: "boot", timeoutSeconds, kind: { case: "reboot", value: { mode: "bmc" } } },
+        { name: "check", kind: { case: "ssh", value: { scriptRef: "verify_network.sh" } } },
+        { name: "boot", timeoutSeconds, maxRetries: 0, kind: { case: "reboot", value: { mode: "bmc" } } },
       ],
     },
   });
@@ -75,7 +75,7 @@ describe("a retry", () => {
     const run = await act("retryRun", runId);
     await succeeded(run);
     expect(stepsOf(run)).toEqual([
-      ["arm", true],
+      ["check", true],
       ["boot", false],
     ]);
     const after = await bench.truth(id);
@@ -98,7 +98,7 @@ describe("a resume", () => {
     await succeeded(run);
     expect((await bench.truth(id)).effects.resets).toBe(resets);
     expect(stepsOf(run)).toEqual([
-      ["arm", true],
+      ["check", true],
       ["boot", false],
     ]);
     await clearFaults();

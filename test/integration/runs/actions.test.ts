@@ -103,16 +103,16 @@ describe("the next attempt at a job", () => {
     const first = await surface.runs.startRun({
       requestId: "start",
       machineId,
-      type: "REBOOT",
-      params: { why: "test" },
+      type: "RMA",
+      params: { ticket: "T-1" },
     });
     await put(first.runId, "FAILED");
     const run = await act("retryRun", first.runId);
     expect(run).toMatchObject({
       machineId,
-      type: "REBOOT",
-      planId: "plan/reboot",
-      params: { why: "test" },
+      type: "RMA",
+      planId: "plan/rma",
+      params: { ticket: "T-1" },
       phase: Run_Phase.PENDING,
       jobId: first.jobId,
       attempt: 2,
@@ -150,6 +150,24 @@ describe("the next attempt at a job", () => {
     expect(run.steps).toHaveLength(steps.length);
     expect(run.steps).toMatchObject(steps);
     expect(run.plan?.steps.map(({ name }) => name)).toEqual(["one", "two"]);
+  });
+
+  test("takes back what was left although the one before was canceled before it could", async () => {
+    const { runId } = await failedAtTwo();
+    const left = { step: "two", evidence: { bootId: "b" } };
+    await surface.db.execute(
+      "update runs set facts = jsonb_set(facts, '{steps,1,toTakeBack}', $2::jsonb) where id = $1",
+      [runId, JSON.stringify(left.evidence)],
+    );
+    const takeBackFirst = async (id: string) =>
+      (await surface.db.query("select facts -> 'takeBackFirst' as left from runs where id = $1", [id]))[0]?.left;
+    let latest = (await act("retryRun", runId)).runId;
+    expect(await takeBackFirst(latest)).toEqual(left);
+    for (const verb of ["resumeRun", "restartRunClean", "resumeRun"] as const) {
+      await put(latest, "CANCELED"); // while it was PENDING: nobody ever looked at it
+      latest = (await act(verb, latest)).runId;
+      expect(await takeBackFirst(latest), verb).toEqual(left);
+    }
   });
 
   test("is told in the history of the one before, and of itself", async () => {
@@ -459,7 +477,7 @@ describe("the state of a job", () => {
 });
 
 describe("WatchRuns with a filter", () => {
-  type Row = { type: string; from?: string; to?: string };
+  type Row = { type: string; from?: string; to?: string; version?: number };
   const watch = async (runId: string, filter: string, rows: readonly Row[]) => {
     const events: EventSource = {
       async *follow() {
@@ -518,7 +536,10 @@ describe("WatchRuns with a filter", () => {
     expect(await watch(runId, "job_state=failed_retryable", [{ type: "marked_manual" }])).toEqual([0]);
     await act("retryRun", runId);
     expect(
-      await watch(runId, "job_state=failed_manual_intervention", [{ type: "continued" }, { type: "facts_changed" }]),
+      await watch(runId, "job_state=failed_manual_intervention", [
+        { type: "continued", version: 3 },
+        { type: "facts_changed", version: 4 },
+      ]),
     ).toEqual([0]);
   });
 });

@@ -42,6 +42,7 @@ async function expectSucceeded(run: Run): Promise<string> {
 const phaseOf = async (machineId: string) => (await bench.machines.getMachine({ machineId })).status?.phase;
 interface Seen {
   readonly power: string;
+  readonly locator_lit: boolean;
   readonly answers_at: readonly string[];
   readonly os: { readonly image: string; readonly boot_id: string };
   readonly kubernetes: { readonly cluster: string | null };
@@ -62,6 +63,16 @@ async function nodeOf(id: string): Promise<Node> {
   return (await answer.json()) as Node;
 }
 
+/** What a drain of the machine's node has to move away, by namespace and name. */
+async function workOn(id: string): Promise<string[]> {
+  const [cluster] = await bench.control<{ api_url: string; token: string }[]>("GET", "/clusters");
+  const answer = await fetch(`${cluster?.api_url}/api/v1/namespaces/default/pods?fieldSelector=spec.nodeName=${id}`, {
+    headers: { authorization: `Bearer ${cluster?.token}` },
+  });
+  const { items } = (await answer.json()) as { items: { metadata: { namespace: string; name: string } }[] };
+  return items.map(({ metadata: { namespace, name } }) => `${namespace}/${name}`);
+}
+
 describe("on a machine in no cluster", () => {
   test("REBOOT, REPAVE and NET_RECONFIG succeed, each on its own", async () => {
     const ids = await Promise.all([machine("rack1"), machine("rack1"), machine("rack1")]);
@@ -73,10 +84,13 @@ describe("on a machine in no cluster", () => {
     expect((await seen(ids[2] ?? "")).effects).toMatchObject({ network_changes: 1, boots: 0 });
   });
 
-  test("RMA turns it off and puts it into RMA", async () => {
+  test("RMA turns it off and puts it into RMA, with its locator lit until it is back", async () => {
     const id = await machine("rack1");
     await expectSucceeded(await carryOut(id, { type: "RMA" }));
     expect([await phaseOf(id), (await seen(id)).power]).toEqual([MachineStatus_Phase.RMA, "off"]);
+    expect((await seen(id)).locator_lit).toBe(true);
+    await bench.lifecycle.returnMachine({ machineId: id });
+    await eventually(async () => !(await seen(id)).locator_lit, { what: `the locator of ${id} is dark` });
   });
 
   test("the specification's sample plan installs ubuntu-22.04 and joins cluster-a", async () => {
@@ -105,9 +119,39 @@ describe("on a node of a cluster", () => {
   test("RMA succeeds once the machine is in maintenance, which cordons and drains its node", async () => {
     const id = await machine("rack2");
     await bench.lifecycle.enterMaintenance({ machineId: id });
-    await eventually(async () => (await nodeOf(id)).spec.unschedulable === true, { what: `${id} is cordoned` });
-    await expectSucceeded(await carryOut(id, { type: "RMA" }));
+    await eventually(async () => (await workOn(id)).length === 0, { what: `${id} is drained` });
+    const said = await expectSucceeded(await carryOut(id, { type: "RMA" }));
+    expect(said).toContain("nothing is left on it but daemons");
     expect([await phaseOf(id), (await seen(id)).power]).toEqual([MachineStatus_Phase.RMA, "off"]);
+  });
+
+  test("RMA is refused by the machine while pods that may not go are on its node, each by its name", async () => {
+    const id = await machine("rack2");
+    const pods = await workOn(id);
+    const rule = {
+      device: "default-cluster",
+      method: "POST",
+      path: "/api/v1/namespaces/*/eviction",
+      fault: { type: "status", status: 429 },
+    };
+    const { id: fault } = await bench.control<{ id: string }>("POST", "/faults", rule);
+    try {
+      await bench.lifecycle.enterMaintenance({ machineId: id });
+      const waits = async () => (await bench.machines.getMachine({ machineId: id })).status?.waitingFor ?? "";
+      await eventually(async () => /a disruption budget keeps default\/web-/.test(await waits()), {
+        what: `${id} says what keeps its pods`,
+        seen: waits,
+      });
+      const run = await carryOut(id, { type: "RMA" });
+      expect(run.phase).toBe(Run_Phase.FAILED);
+      const said = await textOf(run);
+      expect(pods).toHaveLength(3);
+      for (const pod of pods) expect(said).toContain(pod);
+      expect(said).not.toContain("kube-proxy");
+      expect((await seen(id)).power).toBe("on");
+    } finally {
+      await bench.control("DELETE", `/faults/${fault}`);
+    }
   });
 
   test("RMA is refused by the machine while its node takes work, and says what to do", async () => {
@@ -124,7 +168,7 @@ describe("a network change", () => {
   const to = (address: string, more: Params = {}): Params => ({
     netplan: `network: {version: 2, ethernets: {eth0: {dhcp4: false, addresses: [${address}/8]}}}`,
     ssh_address: address,
-    rollback_seconds: "600",
+    rollback_seconds: "110",
     ...more,
   });
 
@@ -147,7 +191,12 @@ describe("a network change", () => {
         planId: "plan-once",
         displayName: "One attempt",
         steps: [
-          { name: "net", timeoutSeconds: 60, kind: { case: "net", value: { params: { action: "reconfigure" } } } },
+          {
+            name: "net",
+            timeoutSeconds: 60,
+            maxRetries: 0,
+            kind: { case: "net", value: { params: { action: "reconfigure" } } },
+          },
         ],
       },
     });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MachineStatus_Phase, Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { MachineStatus_Phase, Run_Phase, StepStatus_State } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
 import { Runbooks } from "../../../src/runs/runbooks.ts";
 import { allSteps } from "../../../src/runs/steps/index.ts";
 import { createPlan, type StepInput } from "../../../src/services/plans.ts";
@@ -11,11 +12,16 @@ import { type RunBench, startRunBench, tester } from "../../support/run-bench.ts
 /** Cancel in the middle of every kind of step, on machines slow enough to be caught in the middle. */
 const WITHIN = { answering: 10_000, dead: 60_000 } as const;
 
+/** Where it may go either way, it is what fits how the machine itself is then. */
+type Residue = readonly RegExp[] | ((truth: MachineTruth) => readonly RegExp[]);
+
 interface Case {
   readonly kind: string;
   readonly payload?: StepInput["payload"];
+  /** What tells one machine's run from another's of the same plan. */
+  readonly params?: (nth: number) => Record<string, string>;
   /** What the run, and then the machine, must say of what is left. */
-  readonly residue: readonly RegExp[];
+  readonly residue: Residue;
   /** The same when the BMC is dead, where undoing needs it. A connection over SSH that is open may still serve. */
   readonly residueWhenDead?: readonly RegExp[];
   /** On the machine itself, soon after. */
@@ -25,7 +31,7 @@ interface Case {
 }
 
 const CASES: readonly Case[] = [
-  { kind: "reboot", payload: { mode: "bmc" }, residue: [/^reboot: the machine may reboot later/] },
+  { kind: "reboot", payload: { mode: "bmc" }, residue: [/^reboot: the machine may go down later/] },
   {
     kind: "netboot",
     payload: { mode: "PXE" },
@@ -48,14 +54,27 @@ const CASES: readonly Case[] = [
     payload: { script_ref: "wait.sh" },
     residue: [/^ssh: script wait.sh may have been carried out in part/],
   },
-  { kind: "net", payload: { params: { action: "reconfigure" } }, residue: [/^net: a network change .* is taken back/] },
+  {
+    kind: "net",
+    payload: { params: { action: "reconfigure" } },
+    params: (nth) => ({ netplan: `network: {version: 2, ethernets: {eth0: {addresses: [127.98.0.${nth}/8]}}}` }),
+    // A look may have confirmed it just before: then it stays, and that is what is said of it.
+    residue: ({ answers_at }) =>
+      answers_at.length === 1
+        ? []
+        : [/^net: the network change was confirmed before it could be taken back, and is in force/],
+  },
   { kind: "rma", payload: { reason: "broken" }, residue: [/^rma: the machine may be off/] },
 ];
 
 let bench: RunBench;
 let unused: string[];
 beforeAll(async () => {
-  bench = await startRunBench({ speed: 4, site: "racks=2", runbooks: new Runbooks({ "wait.sh": "sleep 100000\n" }) });
+  bench = await startRunBench({
+    speed: 4,
+    site: "racks=2",
+    runbooks: new Runbooks({ "wait.sh": "sleep 100000\n", "fail.sh": "exit 3\n" }),
+  });
   unused = bench.simulated.map(({ machine_id }) => machine_id);
   for (const { kind, payload = {} } of CASES)
     await createPlan(bench.deps, tester, {
@@ -71,11 +90,17 @@ test("every kind of step is canceled", () => {
 });
 
 /** A run that is in the middle of its step: it has begun to act, or, where nothing is done, to look. */
-async function inTheMiddle({ kind, slow }: Case): Promise<{ machineId: string; runId: string }> {
+async function inTheMiddle({ kind, params, slow }: Case): Promise<{ machineId: string; runId: string }> {
   const machineId = unused.shift() ?? "";
+  const nth = unused.length;
   await bench.lifecycle.acceptMachine({ machineId });
   if (slow) await bench.fault({ device: machineId, ...slow });
-  const { runId } = await bench.runs.startRun({ requestId: "r", machineId, planId: `plan-${kind}` });
+  const { runId } = await bench.runs.startRun({
+    requestId: "r",
+    machineId,
+    planId: `plan-${kind}`,
+    ...(params && { params: params(nth) }),
+  });
   const visit = `facts -> 'steps' -> 0 ->> '${kind === "verify" ? "evidence" : "actingAt"}'`;
   const begun = `select 1 from runs where id = $1 and state = 'RUNNING' and ${visit} is not null`;
   await eventually(async () => (await bench.db.query(begun, [runId])).length > 0, {
@@ -86,14 +111,15 @@ async function inTheMiddle({ kind, slow }: Case): Promise<{ machineId: string; r
 }
 
 /** Canceled in time, off the machine, and with what is left listed on both. */
-async function expectCanceled(runId: string, machineId: string, within: number, residue: readonly RegExp[]) {
+async function expectCanceled(runId: string, machineId: string, within: number, residue: Residue) {
   const asked = performance.now();
   await bench.runs.cancelRun({ runId });
   const run = await bench.ended(runId, within);
   expect(performance.now() - asked).toBeLessThan(within);
   expect(run.phase, JSON.stringify(run.error)).toBe(Run_Phase.CANCELED);
   expect(run.finishedAt).toBeDefined();
-  expect(run.residue).toEqual(residue.map((text) => expect.stringMatching(text)));
+  const expected = typeof residue === "function" ? residue(await bench.truth(machineId)) : residue;
+  expect(run.residue).toEqual(expected.map((text) => expect.stringMatching(text)));
   const { status } = await bench.machines.getMachine({ machineId });
   expect(status).toMatchObject({
     phase: MachineStatus_Phase.MAINTENANCE,
@@ -117,6 +143,17 @@ describe("with devices that answer, a cancel in the middle of", { concurrent: tr
   );
 });
 
+test("with a BMC that takes 4 s for each answer, a cancel does not wait for the look that is under way", async () => {
+  const machineId = unused.shift() ?? "";
+  await bench.lifecycle.acceptMachine({ machineId });
+  await bench.fault({ device: machineId, method: "GET", fault: { type: "latency", ms: 4_000 } });
+  const { runId } = await bench.runs.startRun({ requestId: "slow", machineId, planId: "plan-rma" });
+  // The step reads the machine's log, health and firmware before it is begun: more answers than fit into 10 s.
+  await eventually(async () => (await bench.runs.getRun({ runId })).phase === Run_Phase.RUNNING, { what: "it looks" });
+  await expectCanceled(runId, machineId, WITHIN.answering, []);
+  expect((await bench.runs.getRun({ runId })).steps).toEqual([]); // the look came to nothing, and was no failed attempt
+}, 60_000);
+
 describe("with a dead machine, a cancel in the middle of", { concurrent: true, timeout: 150_000 }, () => {
   const DEATHS = [
     ["hangs", [{ type: "hang" }, { type: "ssh_hang" }]],
@@ -131,6 +168,54 @@ describe("with a dead machine, a cancel in the middle of", { concurrent: true, t
       await expectCanceled(runId, machineId, WITHIN.dead, one.residueWhenDead ?? one.residue);
     },
   );
+});
+
+describe("what a proven step has set for the next boot", { timeout: 90_000 }, () => {
+  const armedFirst = (planId: string, last: StepInput) =>
+    createPlan(bench.deps, tester, {
+      planId,
+      displayName: planId,
+      steps: [{ name: "arm", kind: "netboot", payload: { mode: "PXE" } }, last],
+    });
+  const start = async (planId: string) => {
+    const machineId = unused.shift() ?? "";
+    await bench.lifecycle.acceptMachine({ machineId });
+    const { runId } = await bench.runs.startRun({ requestId: "r", machineId, planId });
+    return { machineId, runId };
+  };
+  const isDisarmed = (machineId: string) =>
+    eventually(async () => (await bench.truth(machineId)).boot_override.enabled === "Disabled", { what: "disarmed" });
+
+  test("is taken back when the run is canceled later", async () => {
+    await armedFirst("plan-armed", {
+      name: "wait",
+      kind: "ssh",
+      payload: { script_ref: "wait.sh" },
+      timeoutSeconds: 600,
+    });
+    const { machineId, runId } = await start("plan-armed");
+    await eventually(async () => (await bench.runs.getRun({ runId })).steps[1]?.state === StepStatus_State.RUNNING, {
+      what: "the second step is under way",
+    });
+    expect((await bench.truth(machineId)).boot_override.enabled).not.toBe("Disabled");
+    await expectCanceled(runId, machineId, WITHIN.answering, [/^wait: script wait.sh/]);
+    await isDisarmed(machineId);
+  });
+
+  test("is taken back when a later step fails, and set again before the attempt after it acts", async () => {
+    const fails = { name: "fail", kind: "ssh", payload: { script_ref: "fail.sh" }, maxRetries: 0 };
+    await armedFirst("plan-armed-fails", fails);
+    const { machineId, runId } = await start("plan-armed-fails");
+    expect((await bench.ended(runId)).phase).toBe(Run_Phase.FAILED);
+    await isDisarmed(machineId);
+    const { run } = await bench.client(RunActionsService).retryRun({ runId, requestId: "again" });
+    const again = await bench.ended(run?.runId ?? "");
+    const log = Buffer.concat((await bench.logs(again.runId)).map(({ data }) => data)).toString("utf8");
+    expect(log).toContain("arm was taken back meanwhile, and is done again first");
+    expect(log).toContain("[netboot] next boot");
+    expect(again.steps).toMatchObject([{ name: "arm", carriedOver: false }, { name: "fail" }]);
+    await isDisarmed(machineId);
+  });
 });
 
 describe("what a canceled run left behind", () => {

@@ -43,12 +43,12 @@ describe("the database itself", () => {
 
 describe("lists without a page size", () => {
   test("of runs give the newest 1,000, and a token for the rest", async () => {
-    const filter = "type=MANY";
+    const filter = "type=RMA";
     await insertRuns(1_001, {
       id: "'run-many-' || n",
       request_id: "'many-' || n",
       job_id: "'job-many-' || n",
-      type: "'MANY'",
+      type: "'RMA'",
       state: "'SUCCEEDED'",
       created_at: "now() + n * interval '1 ms'",
     });

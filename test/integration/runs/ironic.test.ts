@@ -80,9 +80,13 @@ describe.skipIf(!isIronicInstalled())(
       const run = await start(machine, "REPAVE");
       expect(run.error?.message ?? "").toBe("");
       expect(run.phase).toBe(Run_Phase.SUCCEEDED);
-      const { effects, kubernetes } = await bench.truth(machine.machine_id);
+      const { effects, kubernetes, media, boot_override } = await bench.truth(machine.machine_id);
       expect(effects).toMatchObject({ installs: 1 });
       expect(kubernetes.cluster).not.toBeNull();
+      // Nothing is left from which the machine would install itself again.
+      expect(media).toBeNull();
+      expect(boot_override).not.toMatchObject({ target: "Cd" });
+      expect((await ironic.node(machine.machine_id)).instance_info).not.toHaveProperty("boot_iso");
     });
 
     test("RMA leaves the machine off", async () => {

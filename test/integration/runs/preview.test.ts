@@ -74,7 +74,7 @@ describe("PreviewRun leaves the database as it was, to the byte, and says", () =
 
   test("the cluster that is meant where a step names none, and freezes it: a machine that is given another later joins this one", async () => {
     const machineId = await machine();
-    await surface.machines.updateMachine({ machine: { machineId, spec: { targetClusterRef: "cluster-b" } } });
+    await surface.changeSpec(machineId, { targetClusterRef: "cluster-b" });
     const { steps } = await preview({ machineId, type: "REPAVE" });
     const join = steps.find(({ step }) => step?.kind.case === "join")?.step;
     expect(join?.kind).toMatchObject({ value: { clusterRef: "cluster-b", targetCluster: { clusterId: "cluster-b" } } });
@@ -84,7 +84,7 @@ describe("PreviewRun leaves the database as it was, to the byte, and says", () =
 
   test("what the caller gave for a step, filled in, and freezes it so", async () => {
     const machineId = await machine();
-    const asked = { machineId, type: "NET_RECONFIG", params: { rollback_seconds: "30", ticket: "T-1" } };
+    const asked = { machineId, type: "NET_RECONFIG", params: { rollback_seconds: "30" } };
     const { steps } = await preview(asked);
     expect(steps[0]?.step?.kind).toMatchObject({
       value: { params: { action: "reconfigure", rollback_seconds: "30" } },
@@ -156,6 +156,67 @@ describe("PreviewRun leaves the database as it was, to the byte, and says", () =
     expect(phase).toBe(Run_Phase.PENDING);
   });
 
+  test("that the machine to be upgraded was seen to be in no cluster, in the words of StartRun", async () => {
+    const machineId = await machine();
+    await surface.db.execute("update machines set conditions = $2 where id = $1", [
+      machineId,
+      JSON.stringify([
+        {
+          type: "InCustomerCluster",
+          status: false,
+          reason: "NotJoined",
+          message: "cluster default-cluster has no node that is this machine",
+          last_transition: "2026-01-01T00:00:00.000Z",
+        },
+      ]),
+    ]);
+    const { conflicts } = await preview({ machineId, type: "UPGRADE" });
+    const answer = await refusal(surface.runs.startRun({ requestId: "r", machineId, type: "UPGRADE" }));
+    expect(answer.code).toBe(Code.FailedPrecondition);
+    expect(conflicts).toEqual([answer.message]);
+  });
+
+  test("that the node of a machine to be returned is not drained, and what helps", async () => {
+    const machineId = await machine();
+    const condition = (type: string, status: boolean, reason: string, message: string) => ({
+      type,
+      status,
+      reason,
+      message,
+      last_transition: "2026-01-01T00:00:00.000Z",
+    });
+    const put = (...conditions: object[]) =>
+      surface.db.execute("update machines set conditions = $2 where id = $1", [machineId, JSON.stringify(conditions)]);
+    const inCluster = condition("InCustomerCluster", true, "NodeReady", "node n of c");
+    const remain = condition("Drained", false, "PodsRemain", "1 pod remains: d/p");
+    await put(inCluster, remain);
+    const ask = async (type = "RMA") => (await preview({ machineId, type })).conflicts;
+    expect(await ask()).toEqual([
+      `machine ${machineId} is not drained (1 pod remains: d/p), so that step drain-check would fail: millwright machine enter-maintenance ${machineId}`,
+    ]);
+    expect(await ask("REBOOT")).toEqual([]);
+    await put(inCluster, condition("Drained", false, "NotCordoned", "node n of c"));
+    expect((await ask())[0]).toContain("is not drained (node n of c takes work)");
+    await put(inCluster, condition("Drained", true, "NodeDrained", ""));
+    expect(await ask()).toEqual([]);
+    // Without a node there is nothing to drain, whatever the phase.
+    await put(condition("InCustomerCluster", false, "NotJoined", ""), remain);
+    expect(await ask()).toEqual([]);
+  });
+
+  test("that it is not on record where the machine is reached, in the words of StartRun", async () => {
+    const machineId = await machine();
+    await surface.changeSpec(machineId, { bmcEndpoint: "", sshEndpoint: "" });
+    const { conflicts } = await preview({ machineId, type: "REPAVE" });
+    const answer = await refusal(surface.runs.startRun({ requestId: "r", machineId, type: "REPAVE" }));
+    expect(answer.code).toBe(Code.FailedPrecondition);
+    expect(conflicts[0]).toBe(answer.message);
+    expect(conflicts.slice(0, 2)).toEqual([
+      `machine ${machineId} has no BMC endpoint, which step set-netboot needs`,
+      `machine ${machineId} has no SSH endpoint, which step repave-image needs`,
+    ]);
+  });
+
   test("every cluster, image and script that is not there, each with its step", async () => {
     const machineId = await machine();
     const planId = "plan-of-unknowns";
@@ -190,6 +251,7 @@ describe("PreviewRun refuses what StartRun refuses whatever the moment, in the s
       "a param that makes no sense for a step",
       { machineId: "m-0", type: "NET_RECONFIG", params: { rollback_seconds: "soon" } },
     ],
+    ["a param that no step takes", { machineId: "m-0", type: "REBOOT", params: { ticket: "T-1" } }],
     ["what is no machine id", { machineId: "no body", type: "REBOOT" }],
   ])("%s", async (_, asked) => {
     const expected = await refusal(surface.runs.startRun({ requestId: "r", ...asked }));

@@ -1,22 +1,42 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { rm } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Run, Run_Phase, type Step } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { type Simulator, startSimulator } from "../../../simulator/simulator.ts";
 import { Runbooks } from "../../../src/runs/runbooks.ts";
+import { type AnyStep, type ProbeAnswer, readProbe } from "../../../src/runs/step.ts";
+import { allSteps } from "../../../src/runs/steps/index.ts";
 import { createCluster } from "../../../src/services/clusters.ts";
+import { explain } from "../../../src/services/explain/explain.ts";
 import { setMachineCredentials } from "../../../src/services/machine-credentials.ts";
+import { eventually } from "../../support/eventually.ts";
 import { accept, hasSshd, type RealSshServer, startSshd } from "../../support/openssh-server.ts";
 import { ROOT } from "../../support/process-bench.ts";
 import { type RunSurface, startRunSurface, tester } from "../../support/run-bench.ts";
 
 const SAY = `#!/bin/sh\nset -eu\nprintf "%s|%s\\n" "$GREETING" "\${SSH_CONNECTION:-}"\nexit "\${CODE:-0}"\n`;
+/** Writes in pieces, the first of which ends within a character, and none of which ends a line. */
+const PIECES = `printf 'Progress: 10%% caf\\303'; printf 'drain' >&2
+while [ ! -e "$GO" ]; do sleep 0.05; done
+printf '\\251 20%%'; printf ' it first' >&2
+exit 1
+`;
 const AWKWARD = `it's "quoted"; $(touch ${tmpdir()}/never) && exit 9`;
 
 describe.skipIf(!hasSshd)("runs over the OpenSSH server (skipped where openssh-server is not installed)", () => {
   const directory = mkdtempSync(join(tmpdir(), "millwright-real-ssh-"));
+  /** Kinds of steps that are held just before their proof. */
+  const held = new Set<string>();
+  const HELD_BACK = "held back just before its proof";
+  const stepsHeldBack = new Map<string, AnyStep>(
+    [...allSteps].map(([kind, step]) => [kind, { ...step, probe: (context) => probeHeldBack(step, context) }]),
+  );
+  async function probeHeldBack(step: AnyStep, context: Parameters<AnyStep["probe"]>[0]): Promise<ProbeAnswer> {
+    const report = readProbe(await step.probe(context));
+    return held.has(step.kind) && report.state === "done" ? { state: "in_progress", message: HELD_BACK } : report;
+  }
   let simulator: Simulator;
   let surface: RunSurface;
   let host: RealSshServer;
@@ -27,11 +47,19 @@ describe.skipIf(!hasSshd)("runs over the OpenSSH server (skipped where openssh-s
     const program = join(ROOT, "test", "support", "kubeadm-stand-in.ts");
     const kubeadm = `#!/bin/sh\nexec ${process.execPath} --disable-warning=ExperimentalWarning ${program} "$@"\n`;
     writeFileSync(join(directory, "kubeadm"), kubeadm, { mode: 0o755 });
-    host = await startSshd(`SetEnv PATH=${directory}:/usr/bin:/bin\n`);
+    const netplan = `#!/bin/sh\ncat ${directory}/90-millwright.yaml >> ${directory}/applied\n`;
+    writeFileSync(join(directory, "netplan"), netplan, { mode: 0o755 });
+    writeFileSync(join(directory, "90-millwright.yaml"), "old\n");
+    const settings = `SetEnv PATH=${directory}:/usr/bin:/bin NETPLAN_DIRECTORY=${directory}\n`;
+    host = await startSshd(`ListenAddress 127.0.0.2\n${settings}`);
     jump = await startSshd("PermitOpen 127.0.0.1:*\n");
     await accept(host.target, [jump]);
     simulator = await startSimulator({ dataDir: join(directory, "site"), seed: 7, speed: 100, site: "racks=1" });
-    surface = await startRunSurface({ controller: true, runbooks: new Runbooks({ "say.sh": SAY }) });
+    surface = await startRunSurface({
+      controller: true,
+      runbooks: new Runbooks({ "say.sh": SAY, "pieces.sh": PIECES }),
+      steps: stepsHeldBack,
+    });
     const answer = await fetch(new URL("/clusters", simulator.controlUrl));
     const [cluster] = (await answer.json()) as { name: string; api_url: string; kubeconfig: string }[];
     if (!cluster) throw new Error("the simulator has no cluster");
@@ -82,13 +110,18 @@ describe.skipIf(!hasSshd)("runs over the OpenSSH server (skipped where openssh-s
   }
 
   type PlannedStep = { name: string; maxRetries?: number; kind: Step["kind"] | object };
-  async function carryOut(machineId: string, steps: readonly PlannedStep[]): Promise<{ run: Run; said: string }> {
+  async function begin(machineId: string, steps: readonly PlannedStep[]): Promise<string> {
     const planId = `plan-of-${machineId}`;
     await surface.plans.createPlan({ plan: { planId, steps: steps as Step[] } });
     const { runId } = await surface.runs.startRun({ requestId: "r", machineId, planId });
+    return runId;
+  }
+  const saidOf = async (runId: string) =>
+    (await surface.logs(runId)).map(({ data }) => Buffer.from(data).toString()).join("");
+  async function carryOut(machineId: string, steps: readonly PlannedStep[]): Promise<{ run: Run; said: string }> {
+    const runId = await begin(machineId, steps);
     const run = await surface.ended(runId);
-    const said = (await surface.logs(runId)).map(({ data }) => Buffer.from(data).toString()).join("");
-    return { run, said };
+    return { run, said: await saidOf(runId) };
   }
 
   const say = (args: Record<string, string>): PlannedStep => ({
@@ -126,6 +159,66 @@ describe.skipIf(!hasSshd)("runs over the OpenSSH server (skipped where openssh-s
     expect(run.steps.find(({ name }) => name === "verify")?.message).toMatch(/matched by (system_uuid|address)/);
     expect(await nodes()).toHaveLength(1);
     expect(said).not.toMatch(/[a-z0-9]{6}\.[a-z0-9]{16}/); // the token
+  });
+
+  test("what a script writes in pieces is logged byte for byte, and a line of ours does not go on with it", async () => {
+    const machineId = await machine("m-pieces");
+    const go = join(directory, "go");
+    const kind = { case: "ssh", value: { scriptRef: "pieces.sh", args: { GO: go } } } as const;
+    const runId = await begin(machineId, [{ name: "say", kind }]);
+    await eventually(async () => (await saidOf(runId)).includes("Progress: 10% caf"), {
+      what: "the first piece is logged",
+    });
+    writeFileSync(go, "");
+    expect(await surface.ended(runId)).toMatchObject({ phase: Run_Phase.FAILED });
+    const chunks = await surface.logs(runId);
+    expect(chunks.filter(({ data }) => Buffer.from(data).toString().includes("\u{fffd}"))).toEqual([]);
+    const on = (name: string) =>
+      chunks.flatMap(({ stream, data }) => (stream === name ? [Buffer.from(data).toString()] : [])).join("");
+    expect(on("stdout")).toContain("Progress: 10% café 20%");
+    expect(on("stderr")).toMatch(/^drain it first\nstep say failed: pieces.sh ended with exit code 1\n/);
+    const { lastFailure } = await explain(surface.deps, { kind: "run", id: runId });
+    expect(lastFailure?.message).toMatch(/exit code 1; it said: drain it first$/);
+  });
+
+  describe("a network change", () => {
+    const net = (netplan: string, address: string): PlannedStep => ({
+      name: "net",
+      kind: { case: "net", value: { params: { netplan, ssh_address: address, rollback_seconds: "100" } } },
+    });
+    const isApplied = (what: string) =>
+      eventually(async () => (await readFile(join(directory, "applied"), "utf8")).endsWith(`${what}\n`), {
+        what: `${what} is applied`,
+      });
+    const inForce = () => readFile(join(directory, "90-millwright.yaml"), "utf8");
+
+    test("that was canceled is taken back, and never takes back the one after it", async () => {
+      const first = await begin(await machine("m-net-canceled"), [net("one", "127.0.0.77")]);
+      await isApplied("one");
+      await surface.runs.cancelRun({ runId: first });
+      expect(await surface.ended(first)).toMatchObject({ phase: Run_Phase.CANCELED, residue: [] });
+      expect(await inForce()).toBe("old\n");
+      const { run } = await carryOut(await machine("m-net-after"), [net("two", "127.0.0.1")]);
+      expect(run.phase, run.error?.message).toBe(Run_Phase.SUCCEEDED);
+      expect(await inForce()).toBe("two\n");
+      expect(await readFile(join(directory, "applied"), "utf8")).toMatch(/one\nold\ntwo\n$/);
+    });
+
+    test("that is canceled between being confirmed and being proven stays, says so, and the machine is found where it is", async () => {
+      const machineId = await machine("m-net-late");
+      held.add("net");
+      const runId = await begin(machineId, [net("three", "127.0.0.2")]);
+      await eventually(async () => (await surface.runs.getRun({ runId })).steps[0]?.message === HELD_BACK, {
+        what: "the change is confirmed",
+      });
+      await surface.runs.cancelRun({ runId });
+      const run = await surface.ended(runId);
+      held.clear();
+      expect(run).toMatchObject({ phase: Run_Phase.CANCELED });
+      expect(run.residue).toEqual([expect.stringMatching(/^net: the network change was confirmed .* and is in force/)]);
+      expect((await surface.machines.getMachine({ machineId })).status?.sshMovedTo).toBe("127.0.0.2");
+      expect(await inForce()).toBe("three\n");
+    });
   });
 
   test.each([

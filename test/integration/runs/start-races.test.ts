@@ -1,14 +1,18 @@
 import { Code } from "@connectrpc/connect";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { StepSchema } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { ClusterService, ImageService } from "../../../contract/millwright/v1/cluster_pb.js";
 import type { Capability } from "../../../src/capabilities/provider.ts";
+import { createCluster } from "../../../src/services/clusters.ts";
+import { createImage } from "../../../src/services/images.ts";
 import { eventually } from "../../support/eventually.ts";
-import { type RunSurface, startRunSurface } from "../../support/run-bench.ts";
-import { refusal } from "../api/forge-under-test.ts";
+import { type RunSurface, startRunSurface, tester } from "../../support/run-bench.ts";
+import { type Parts, refusal } from "../api/forge-under-test.ts";
 
 /** What somebody else does in the middle of a StartRun. */
 let surface: RunSurface;
 beforeAll(async () => {
-  const all: ReadonlySet<Capability> = new Set(["reset", "machine"]);
+  const all: ReadonlySet<Capability> = new Set(["reset", "machine", "exec", "cluster", "imaging"]);
   surface = await startRunSurface({ capabilitiesOf: () => all });
 });
 afterAll(() => surface.close());
@@ -77,6 +81,101 @@ test("of many who start and delete at once, none leaves a run without its plan",
     "select id from runs where plan_id like 'plan-race-%' and plan_id not in (select plan_id from plans)",
   );
   expect(stray).toEqual([]);
+});
+
+interface Catalog {
+  readonly create: (name: string) => Promise<unknown>;
+  readonly remove: (name: string) => Promise<unknown>;
+  /** As it is done once all is checked. */
+  readonly removeNow: string;
+  readonly step: (name: string) => NonNullable<Parts<typeof StepSchema>["kind"]>;
+}
+
+const CATALOGS: readonly (readonly [kind: string, Catalog])[] = [
+  [
+    "cluster",
+    {
+      create: (name) =>
+        createCluster(surface.deps, tester, { name, apiUrl: "https://k8s.example", kubeconfig: "apiVersion: v1" }),
+      remove: (name) => surface.client(ClusterService).deleteCluster({ name }),
+      removeNow: "delete from clusters where name = $1",
+      step: (clusterRef) => ({ case: "verify", value: { clusterRef } }),
+    },
+  ],
+  [
+    "image",
+    {
+      create: (name) =>
+        createImage(surface.deps, tester, {
+          name,
+          kind: "iso",
+          location: "https://images.example/one.iso",
+          digest: `sha256:${"0".repeat(64)}`,
+          successProof: "",
+        }),
+      remove: (name) => surface.client(ImageService).deleteImage({ name }),
+      removeNow: "delete from images where name = $1",
+      step: (imageRef) => ({ case: "repave", value: { imageRef } }),
+    },
+  ],
+];
+
+describe.each(CATALOGS)("the %s that a run needs", (kind, { create, remove, removeNow, step }) => {
+  const planned = async (name: string) => {
+    await create(name);
+    const planId = `plan-with-${name}`;
+    await surface.plans.createPlan({ plan: { planId, steps: [{ name: "only", kind: step(name) }] } });
+    return { planId, machineId: await surface.addMachine(`m-with-${name}`) };
+  };
+
+  test("is not deleted from under it while it is being started", async () => {
+    const name = `${kind}-wanted`;
+    const asked = await planned(name);
+    let deleting: Promise<unknown> = Promise.resolve();
+    let starting: Promise<unknown> = Promise.resolve();
+    await surface.db.transaction(async (tx) => {
+      await tx.execute("lock table runs in share mode"); // StartRun reads all that it wants, and stops where it writes the run
+      starting = surface.runs.startRun({ requestId: "r", ...asked });
+      await eventually(async () => (await waiting(["relation"])) === 1, { what: "StartRun is about to write the run" });
+      let isOver = false;
+      deleting = refusal(remove(name)).finally(() => (isOver = true));
+      deleting.catch(() => undefined);
+      await eventually(async () => isOver || (await waiting(["transactionid", "tuple"])) > 0, {
+        what: "it is deleted, or that waits for StartRun",
+      });
+    });
+    await expect(starting).resolves.toMatchObject({ planId: asked.planId });
+    await expect(deleting).resolves.toMatchObject({ code: Code.FailedPrecondition });
+    await expect(remove(name)).rejects.toThrow(new RegExp(`${kind} ${name}, so it stays`));
+  });
+
+  test("starts none while it is being deleted", async () => {
+    const name = `${kind}-leaving`;
+    const asked = await planned(name);
+    let starting: Promise<unknown> = Promise.resolve();
+    await surface.db.transaction(async (tx) => {
+      await tx.execute(removeNow, [name]);
+      starting = refusal(surface.runs.startRun({ requestId: "r", ...asked }));
+      await eventually(async () => (await waiting(["transactionid", "tuple"])) > 0, { what: "StartRun waits" });
+    });
+    await expect(starting).resolves.toMatchObject({ code: Code.InvalidArgument, field: "plan_id" });
+    expect((await surface.runs.listRuns({ filter: `machine_id=${asked.machineId}` })).runs).toEqual([]);
+  });
+
+  test("is there for each of many that are started while it is deleted", async () => {
+    const rounds = Array.from({ length: 30 }, (_, round) => `${kind}-race-${round}`);
+    await Promise.all(
+      rounds.map(async (name) => {
+        const asked = await planned(name);
+        await Promise.allSettled([surface.runs.startRun({ requestId: "r", ...asked }), remove(name)]);
+      }),
+    );
+    const stray = await surface.db.query(
+      `select id from runs where plan_id like 'plan-with-${kind}-race-%'
+         and substr(plan_id, length('plan-with-') + 1) not in (select name from ${kind}s)`,
+    );
+    expect(stray).toEqual([]);
+  });
 });
 
 test("runs that were created within one millisecond are all on some page, once", async () => {

@@ -11,7 +11,19 @@ import { refusal } from "../api/forge-under-test.ts";
 
 /** StartRun and its neighbours with nobody who carries runs out, so that each stays where it was put. */
 const CAPABILITIES: Readonly<Record<string, readonly Capability[]>> = {
-  datacenter: ["reset", "machine", "exec", "boot", "imaging", "cluster", "locator", "power", "inspect", "sensors"],
+  datacenter: [
+    "reset",
+    "machine",
+    "exec",
+    "boot",
+    "imaging",
+    "cluster",
+    "locator",
+    "power",
+    "inspect",
+    "sensors",
+    "netInstall",
+  ],
   ironic: ["reset", "machine"],
 };
 
@@ -84,6 +96,47 @@ describe("StartRun refuses, in this order,", () => {
     expect(answer.message).toContain("machine nobody");
   });
 
+  test.each([
+    ["REBOOT", { ticket: "T-1" }, "params.ticket", "no step of plan plan/reboot takes it; they take none"],
+    ["RMA", { ticket: "T-1", tikcet: "T-1" }, "params.tikcet", "no step of plan plan/rma takes it; they take ticket"],
+    [
+      "NET_RECONFIG",
+      { version: "1.34.0" },
+      "params.version",
+      "they take action, netplan, ssh_address, rollback_seconds",
+    ],
+  ])(
+    "a param that no step of a %s takes, with those that they do, and starts nothing",
+    async (type, params, field, why) => {
+      const machineId = await machine();
+      const answer = await refusal(start({ requestId: "r", machineId, type, params }));
+      expect(answer).toMatchObject({ code: Code.InvalidArgument, field });
+      expect(answer.message).toContain(why);
+      expect((await surface.runs.listRuns({ filter: `machine_id=${machineId}` })).runs).toEqual([]);
+    },
+  );
+
+  test.each([
+    ["a setting that there is not", { mtu: "9000" }, "steps[0].net.params.mtu: is not known"],
+    ["a value that makes no sense", { rollback_seconds: "soon" }, "steps[0].net.params.rollback_seconds: must be"],
+  ])("a plan of an older server that has %s, and not the params of the caller", async (what, params, why) => {
+    const planId = `plan-old-${Object.keys(params)[0]}`;
+    const step = { name: "net", kind: "net", timeoutSeconds: 60, maxRetries: 0, payload: { params } };
+    await surface.db.execute(
+      "insert into plans (plan_id, display_name, steps, created_by) values ($1, $2, $3, 'ann')",
+      [planId, what, JSON.stringify([step])],
+    );
+    const machineId = await machine();
+    const answer = await refusal(start({ requestId: "r", machineId, planId, params: { ssh_address: "10.0.0.9" } }));
+    expect(answer).toMatchObject({ code: Code.InvalidArgument, field: "plan_id" });
+    expect(answer.message).toContain(`plan_id: plan ${planId} makes no sense: ${why}`);
+    const own = { rollback_seconds: "now" };
+    expect(await refusal(start({ requestId: "r", machineId, type: "NET_RECONFIG", params: own }))).toMatchObject({
+      code: Code.InvalidArgument,
+      field: "params.rollback_seconds",
+    });
+  });
+
   test("a RETIRED machine, before what its provider cannot do", async () => {
     const machineId = await machine("fake");
     await surface.lifecycle.retireMachine({ machineId });
@@ -108,6 +161,61 @@ describe("StartRun refuses, in this order,", () => {
   });
 
   test.each([
+    ["bmc", "BMC", "step reboot needs", { type: "REBOOT" }],
+    ["bmc", "BMC", "step set-netboot needs", { type: "REPAVE" }],
+    ["ssh", "SSH", "step repave-image needs", { type: "REPAVE" }],
+    ["ssh", "SSH", "needs", { type: "NET_RECONFIG" }],
+  ])(
+    "a machine without an endpoint (%s) that a step needs, before what is not there",
+    async (word, name, why, asked) => {
+      const machineId = await machine();
+      await surface.changeSpec(machineId, { [`${word}Endpoint`]: "" });
+      const answer = await refusal(start({ requestId: "r", machineId, ...asked }));
+      expect(answer).toMatchObject({
+        code: Code.FailedPrecondition,
+        field: "machine_id",
+        next: `millwright machine update ${machineId} --${word}-endpoint <host>`,
+      });
+      expect(answer.message).toContain(`machine ${machineId} has no ${name} endpoint, which `);
+      expect(answer.message).toContain(why);
+      expect((await surface.runs.listRuns({ filter: `machine_id=${machineId}` })).runs).toEqual([]);
+    },
+  );
+
+  test("a machine without a BMC only where a step needs it, and without SSH not where the installer proves the installation", async () => {
+    const machineId = await machine();
+    await surface.changeSpec(machineId, { bmcEndpoint: "" });
+    await surface.plans.createPlan({
+      plan: {
+        planId: "plan-without-bmc",
+        steps: [{ name: "in", kind: { case: "reboot", value: { mode: "in_band" } } }],
+      },
+    });
+    await expect(start({ requestId: "r", machineId, planId: "plan-without-bmc" })).resolves.toMatchObject({
+      machineId,
+    });
+
+    const location = "wf-of-token-image";
+    await surface.db.execute(
+      "insert into images (name, kind, location, digest, success_proof, created_by) values ($1, 'netboot', $1, $2, 'token', 'ann'), ($3, 'netboot', $1, $2, 'ssh', 'ann')",
+      [location, `sha256:${"1".repeat(64)}`, `${location}-by-ssh`],
+    );
+    for (const [planId, imageRef] of [
+      ["plan-by-token", location],
+      ["plan-by-ssh", `${location}-by-ssh`],
+    ] as const)
+      await surface.plans.createPlan({
+        plan: { planId, steps: [{ name: "pave", kind: { case: "repave", value: { imageRef } } }] },
+      });
+    const withoutSsh = await machine();
+    await surface.changeSpec(withoutSsh, { sshEndpoint: "" });
+    const answer = await refusal(start({ requestId: "r", machineId: withoutSsh, planId: "plan-by-ssh" }));
+    expect(answer.message).toContain("has no SSH endpoint, which step pave needs");
+    const started = start({ requestId: "r", machineId: withoutSsh, planId: "plan-by-token" });
+    await expect(started).resolves.toMatchObject({ machineId: withoutSsh });
+  });
+
+  test.each([
     ["an image", { name: "install", kind: { case: "repave", value: { imageRef: "no-such" } } }, "image"],
     ["a cluster", { name: "check", kind: { case: "verify", value: { clusterRef: "no-such" } } }, "cluster"],
     ["a script", { name: "say", kind: { case: "ssh", value: { scriptRef: "no-such" } } }, "script"],
@@ -122,17 +230,121 @@ describe("StartRun refuses, in this order,", () => {
   });
 });
 
+describe("StartRun refuses what would only fail at its end:", () => {
+  const created = async (planId: string, clusterRef: string) => {
+    const step = { name: "join", kind: { case: "join", value: { clusterRef } } } as const;
+    await surface.plans.createPlan({ plan: { planId, steps: [step] } });
+    return planId;
+  };
+
+  test("a plan that leaves the cluster open, on a machine that has none, with the field and the command for it", async () => {
+    const machineId = await machine();
+    const planId = await created("plan-of-an-open-cluster", "");
+    const answer = await refusal(start({ requestId: "r", machineId, planId }));
+    expect(answer).toMatchObject({
+      code: Code.FailedPrecondition,
+      next: `millwright machine update ${machineId} --cluster <name>`,
+    });
+    expect(answer.message).toContain("give it spec.target_cluster_ref");
+  });
+
+  test("but not for want of the machine's own cluster when the plan names another that is not there", async () => {
+    const planId = await created("plan-of-a-named-cluster", "default-cluster");
+    const answer = await refusal(start({ requestId: "r", machineId: await machine(), planId }));
+    expect(answer).toMatchObject({ code: Code.InvalidArgument, field: "plan_id" });
+  });
+
+  const inCluster = (status: boolean) =>
+    surface.db.execute("update machines set conditions = $2 where id = $1", [
+      `m-${count}`,
+      JSON.stringify([
+        {
+          type: "InCustomerCluster",
+          status,
+          reason: status ? "NodeReady" : "NotJoined",
+          message: status ? "" : "cluster cluster-of-nodes has no node that is this machine",
+          last_transition: "2026-01-01T00:00:00.000Z",
+        },
+      ]),
+    ]);
+
+  test("an upgrade of a machine that was seen to be in no cluster, and of no other", async () => {
+    await createCluster(surface.deps, tester, {
+      name: "cluster-of-nodes",
+      apiUrl: "https://k8s.example",
+      kubeconfig: "apiVersion: v1",
+    });
+    const machineId = await machine();
+    await surface.changeSpec(machineId, { targetClusterRef: "cluster-of-nodes" });
+    await inCluster(false);
+    for (const asked of [{ type: "UPGRADE" }, { planId: "plan/upgrade" }]) {
+      const answer = await refusal(start({ requestId: "r", machineId, ...asked }));
+      expect(answer).toMatchObject({
+        code: Code.FailedPrecondition,
+        next: `millwright machine update ${machineId} --cluster <name>`,
+      });
+      expect(answer.message).toMatch(
+        /not in cluster cluster-of-nodes .*no node that is this machine.*spec\.target_cluster_ref/,
+      );
+    }
+    await inCluster(true);
+    await expect(start({ requestId: "r", machineId, type: "UPGRADE" })).resolves.toMatchObject({ machineId });
+    const unseen = await machine();
+    await surface.changeSpec(unseen, { targetClusterRef: "cluster-of-nodes" });
+    await expect(start({ requestId: "r", machineId: unseen, type: "UPGRADE" })).resolves.toMatchObject({
+      type: "UPGRADE",
+    });
+  });
+});
+
+describe("a machine whose owner names no cluster, but which was joined to one,", () => {
+  const joinedTo = async (name: string) => {
+    const machineId = await machine();
+    await surface.db.execute("update machines set facts = $2 where id = $1", [
+      machineId,
+      JSON.stringify({ joinedCluster: name }),
+    ]);
+    return machineId;
+  };
+
+  test("is upgraded, and verified, there", async () => {
+    await createCluster(surface.deps, tester, {
+      name: "cluster-that-it-is-in",
+      apiUrl: "https://k8s.example",
+      kubeconfig: "apiVersion: v1",
+    });
+    const { runId } = await start({
+      requestId: "r",
+      machineId: await joinedTo("cluster-that-it-is-in"),
+      type: "UPGRADE",
+    });
+    const [run] = await surface.db.query<{ plan: { steps: { payload: { cluster_ref?: string } }[] } }>(
+      "select plan from runs where id = $1",
+      [runId],
+    );
+    expect(run?.plan.steps.at(-1)?.payload.cluster_ref).toBe("cluster-that-it-is-in");
+  });
+
+  test("is not said to have none when that one is not on record any more", async () => {
+    const answer = await refusal(
+      start({ requestId: "r", machineId: await joinedTo("cluster-that-is-gone"), type: "UPGRADE" }),
+    );
+    expect(answer).toMatchObject({ code: Code.InvalidArgument, field: "plan_id" });
+    expect(answer.message).toContain('names the cluster "cluster-that-is-gone", which is not there');
+  });
+});
+
 describe("StartRun", () => {
   test("returns a PENDING run at once, which is the machine's active one", async () => {
     const machineId = await machine();
-    const run = await start({ requestId: "r", machineId, type: "reboot", params: { why: "test" } });
+    const run = await start({ requestId: "r", machineId, type: "rma", params: { ticket: "T-1" } });
     expect(run).toMatchObject({
       machineId,
       requestId: "r",
-      type: "REBOOT",
-      planId: "plan/reboot",
+      type: "RMA",
+      planId: "plan/rma",
       phase: Run_Phase.PENDING,
-      params: { why: "test" },
+      params: { ticket: "T-1" },
       steps: [],
       currentStep: "",
       attempt: 1,
@@ -174,8 +386,7 @@ describe("StartRun", () => {
 
   test("lets an empty cluster be the machine's own", async () => {
     const machineId = await machine();
-    const spec = { targetClusterRef: "cluster-of-its-own" };
-    await surface.machines.updateMachine({ machine: { machineId, spec } });
+    await surface.changeSpec(machineId, { targetClusterRef: "cluster-of-its-own" });
     await createImage(surface.deps, tester, {
       name: "ubuntu:22.04-k8s",
       kind: "iso",
@@ -197,9 +408,18 @@ describe("StartRun", () => {
 describe("the same request again", () => {
   test("returns the same run", async () => {
     const machineId = await machine();
-    const request = { requestId: "again", machineId, type: "REBOOT", params: { a: "1", b: "2" } };
-    const { runId } = await start(request);
-    expect((await start({ ...request, params: { b: "2", a: "1" } })).runId).toBe(runId);
+    const params = { action: "reconfigure", rollback_seconds: "30" };
+    const { runId } = await start({ requestId: "again", machineId, type: "NET_RECONFIG", params });
+    const otherwise = { rollback_seconds: "30", action: "reconfigure" };
+    const again = await start({ requestId: "again", machineId, type: "NET_RECONFIG", params: otherwise });
+    expect(again.runId).toBe(runId);
+  });
+
+  test("returns the same run in whatever spelling its type is asked for", async () => {
+    const machineId = await machine();
+    const ask = (type: string) => start({ requestId: "spelled", machineId, type });
+    const { runId } = await ask("NET_RECONFIG");
+    for (const type of ["net_reconfig", "net-reconfig", "Net-Reconfig"]) expect((await ask(type)).runId).toBe(runId);
   });
 
   test("returns the same run also after it has ended", async () => {
@@ -374,7 +594,7 @@ describe("WatchRuns", () => {
     const { runId } = await reboot(await machine());
     await surface.db.execute(
       `insert into runs (id, machine_id, request_id, fingerprint, type, plan_id, plan, job_id, initiator, state, created_at)
-       select 'run-many-' || i, 'many-' || i, 'r', '', 'MANY', plan_id, plan, 'job-many-' || i, initiator, 'PENDING',
+       select 'run-many-' || i, 'many-' || i, 'r', '', type, 'plan-many', plan, 'job-many-' || i, initiator, 'PENDING',
               now() - (i / 100) * interval '1 second'
          from runs, generate_series(1, 450) as i where id = $1`,
       [runId],
@@ -384,9 +604,9 @@ describe("WatchRuns", () => {
         yield { type: "bookmark", cursor: "1.1.1" };
       },
     };
-    const query = { filter: "type=MANY", cursor: "" };
+    const query = { filter: "plan_id=plan-many", cursor: "" };
     const sent = await collect(watchRuns(surface.deps, events, query, new AbortController().signal));
-    await surface.db.execute("delete from runs where type = 'MANY'");
+    await surface.db.execute("delete from runs where plan_id = 'plan-many'");
     expect(sent).toHaveLength(450);
     expect(new Set(sent.map(({ run }) => run.id)).size).toBe(450);
   });

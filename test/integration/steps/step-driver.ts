@@ -120,7 +120,7 @@ export async function begin(
     evidence,
     act: () => step.act({ ...context(), evidence }),
     probe: async () => readProbe(await step.probe({ ...context(), evidence })),
-    undo: async () => step.undo?.({ ...context(), evidence }),
+    undo: async () => void (await step.undo?.({ ...context(), evidence })),
   };
 }
 

@@ -81,7 +81,7 @@ describe("repave", () => {
     const after = await truth();
     expect(after.os.host_key).not.toBe(before.os.host_key);
     expect(seen).toMatchObject({
-      facts: { sshHostKey: after.os.host_key, bootId: after.os.boot_id },
+      facts: { sshHostKey: after.os.host_key, bootId: after.os.boot_id, joinedCluster: null },
       conditions: [{ type: "Provisioned", status: true }],
     });
     expect(after).toMatchObject({ media: null, boot_override: { enabled: "Disabled" }, effects: { installs: 1 } });
@@ -120,10 +120,12 @@ describe("join and verify", () => {
   test("make the machine a Ready node of its cluster, by its system UUID", async () => {
     const joined = await carryOut(bench, "join", {});
     expect(joined.message).toContain(bench.machine.id);
+    expect(joined.facts).toEqual({ joinedCluster: "default-cluster" });
     expect((await truth()).kubernetes.cluster).toBe("default-cluster");
     expect(bench.log.join("")).toContain("This node has joined the cluster");
     const verified = await carryOut(bench, "verify", { cluster_ref: "default-cluster" });
     expect(verified).toMatchObject({
+      facts: { joinedCluster: "default-cluster" },
       conditions: [{ type: "InCustomerCluster", status: true, reason: "NodeReady" }],
     });
     expect(verified.message).toContain("system_uuid");
@@ -190,6 +192,24 @@ describe("ssh", () => {
     await untilDone(bench, step);
     expect(bench.log.join("")).not.toContain("broken out");
     expect((await truth()).os.up).toBe(true);
+  });
+});
+
+describe("what was undone before its start reached the machine", () => {
+  test.each([
+    ["ssh", { script_ref: "drain_check.sh", args: { force: "false" } }],
+    ["join", {}],
+    ["net", { params: { action: "reconfigure" } }],
+  ])("is never begun, and is old news to whoever goes on: %s begins anew, and is done", async (kind, payload) => {
+    const stopped = await begin(bench, kind, payload);
+    await stopped.undo();
+    await expect(stopped.act()).rejects.toThrow("could not be started");
+    await expect(stopped.probe()).rejects.toMatchObject({
+      disposition: "retry",
+      message: expect.stringContaining("exit code 143"),
+    });
+    await stopped.undo();
+    await carryOut(bench, kind, payload);
   });
 });
 

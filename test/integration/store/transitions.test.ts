@@ -8,7 +8,8 @@ import { recordChange } from "../../../src/store/changes.ts";
 import * as claims from "../../../src/store/claims.ts";
 import { lockThings } from "../../../src/store/locks.ts";
 import { storeOf } from "../../../src/store/things.ts";
-import { commitUnits, type Unit } from "../../../src/store/transitions.ts";
+import { commitUnits } from "../../../src/store/transitions.ts";
+import type { Unit } from "../../../src/store/unit.ts";
 import { applyVerb, type Verb } from "../../../src/store/verbs.ts";
 import * as work from "../../../src/store/work.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
@@ -519,7 +520,7 @@ describe("verbs", () => {
     await apply({ name: "touch" });
     const refused = {
       kind: "failed_precondition",
-      message: "widget w is idle: touch is not possible; possible: spin, touch, scrap",
+      message: "widget w is idle: touch is not possible; possible: spin, scrap",
     };
     await expect(apply({ name: "touch" })).rejects.toMatchObject(refused);
     await expect(apply({ name: "touch", id: "nobody" })).rejects.toMatchObject({ kind: "not_found" });

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { milliseconds, seconds } from "../../../src/kernel/duration.ts";
-import type { Queryable, Statement } from "../../../src/store/database.ts";
+import type { Queryable } from "../../../src/store/database.ts";
 import * as journal from "../../../src/store/journal.ts";
 import { powerShelfStore } from "../../../src/store/power-shelves.ts";
 import * as work from "../../../src/store/work.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
+import { plansOf as plansOfStatements } from "../../support/query-plans.ts";
 
 const ROWS = 100_000;
 
@@ -35,18 +36,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-/** The plans of the statements that `call` sends, for the very values that it sends. */
-async function plansOf(call: (db: Queryable) => Promise<unknown>): Promise<string> {
-  const plans: string[] = [];
-  const explain = async <Row extends object>(statement: string | Statement, values?: readonly unknown[]) => {
-    const { text, values: own }: Statement = typeof statement === "string" ? { text: statement } : statement;
-    const lines = await database.db.query<{ "QUERY PLAN": string }>(`explain ${text}`, values ?? own ?? []);
-    plans.push(lines.map((line) => line["QUERY PLAN"]).join("\n"));
-    return [] as Row[];
-  };
-  await call({ query: explain, execute: async (statement, values) => (await explain(statement, values)).length });
-  return plans.join("\n\n");
-}
+const plansOf = (call: (db: Queryable) => Promise<unknown>) => plansOfStatements(database.db, call);
 
 const held = Array.from({ length: 200 }, (_, index) => ({
   kind: "power_shelf",

@@ -251,6 +251,30 @@ async function deadlocks(): Promise<number> {
   return stats?.deadlocks ?? -1;
 }
 
+test("what has ended for good leaves nothing behind, also when somebody woke it meanwhile", async () => {
+  await wake("w1", "w2", "w3");
+  const [one, two, three] = await claim();
+  await wake("w2");
+  const end = (claimed: ClaimedWork | undefined) => ({
+    ...(claimed as ClaimedWork),
+    after: null,
+    failures: 0,
+    error: null,
+  });
+  await work.release(database.db, [{ ...end(one), over: true }, { ...end(two), over: true }, end(three)]);
+  expect([await row("w1"), await row("w2")]).toEqual([undefined, undefined]);
+  expect(await row("w3")).toMatchObject({ lease_owner: null, due: false });
+});
+
+test("who has lost the lease does not end the looks of the one who has it", async () => {
+  await wake("w1");
+  const late = await claimOne({ leaseFor: milliseconds(1) });
+  await untilOver("w1");
+  const now = await claimOne({ owner: "b" });
+  await work.release(database.db, [{ ...late, after: null, failures: 0, error: null, over: true }]);
+  expect(await row("w1")).toMatchObject({ epoch: now.epoch, lease_owner: "b" });
+});
+
 test("the work on a gone thing is forgotten", async () => {
   await wake("w1");
   await work.forgetClaimed(database.db, await claimOne());
@@ -305,4 +329,31 @@ test("the sweep wakes what should be looked at and has no wake-up, and nothing e
   expect(await sweep()).toBe(2);
   expect((await claim()).map(({ id }) => id).sort()).toEqual(["no-row", "stranded"]);
   expect(await sweep()).toBe(0);
+});
+
+test("statements that the engine sends anyway bring the database's time along, and rows are as they would be without", async () => {
+  const shown: number[] = [];
+  const onTime = (time: number) => void shown.push(time);
+  const databaseNow = async () => {
+    const [row] = await database.db.query<{ now: Date }>("select clock_timestamp() as now");
+    return row?.now.getTime() ?? 0;
+  };
+  const before = await databaseNow();
+  expect(await work.untilNextDue(database.db, ["widget"], onTime)).toBeNull();
+  await wake("w1", "w2");
+  const options = { owner: "a", kinds: ["widget"], limit: 100, leaseFor: seconds(30), onTime };
+  const held = await work.claim(database.db, options);
+  expect(held.map((one) => Object.keys(one).sort())).toEqual([
+    ["epoch", "failures", "id", "kind"],
+    ["epoch", "failures", "id", "kind"],
+  ]);
+  const kept = await work.renew(database.db, { owner: "a", held, leaseFor: seconds(30), onTime });
+  expect(kept.toSorted((a, b) => a.id.localeCompare(b.id))).toEqual([key("w1"), key("w2")]);
+  expect(await work.claim(database.db, options)).toEqual([]); // and so tells nothing
+  const after = await databaseNow();
+  expect(shown).toHaveLength(3);
+  for (const time of shown) {
+    expect(time).toBeGreaterThanOrEqual(before);
+    expect(time).toBeLessThanOrEqual(after + 1); // a Date has no fractions
+  }
 });

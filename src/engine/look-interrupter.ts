@@ -1,0 +1,55 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { Clock } from "../kernel/clock.ts";
+import { milliseconds } from "../kernel/duration.ts";
+import type { Thing } from "../kernel/lifecycle.ts";
+import type { Log } from "../kernel/log.ts";
+import type { Database } from "../store/database.ts";
+import { storeOf, type ThingStores } from "../store/things.ts";
+import type { Lease } from "./lease.ts";
+
+const ASK_EVERY = milliseconds(500);
+/** A look that is over sooner is not worth the question: whatever was asked for since shows when it is written. */
+const WORTH_ASKING = milliseconds(250);
+
+export interface LookInterrupterOptions {
+  readonly db: Database;
+  readonly stores: ThingStores;
+  readonly leases: ReadonlySet<Lease>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * Ends looks that have become pointless while they last, such as that at a run which was canceled since: a slow device would else
+ * keep people waiting for what nobody wants any more. Costs one statement now and then, and only while looks last.
+ */
+export async function runLookInterrupter(options: LookInterrupterOptions, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await pause(ASK_EVERY, undefined, { signal, ref: false }).catch(() => undefined);
+    if (signal.aborted) return;
+    await interruptOvertaken(options).catch((error: unknown) =>
+      options.log.debug({ err: error }, "whether looks have been overtaken could not be asked; it is asked again"),
+    );
+  }
+}
+
+/** Exported for its test. */
+export async function interruptOvertaken({ db, stores, leases, clock }: LookInterrupterOptions): Promise<void> {
+  const longSince = clock.monotonic() - WORTH_ASKING;
+  const lasting = new Map<string, Map<Thing, Lease>>();
+  for (const lease of leases) {
+    const { thing, lookingSince } = lease;
+    const { kind } = lease.work;
+    if (thing === undefined || lookingSince > longSince || storeOf(stores, kind).overtaken === undefined) continue;
+    const ofKind = lasting.get(kind) ?? new Map<Thing, Lease>();
+    lasting.set(kind, ofKind.set(thing, lease));
+  }
+  for (const [kind, looks] of lasting) {
+    const ids = new Set(await storeOf(stores, kind).overtaken?.(db, [...looks.keys()]));
+    for (const [thing, lease] of looks) {
+      // Meanwhile it may have come to its end, and another one have begun that knows.
+      const isSameLook = lease.thing === thing && lease.lookingSince <= longSince;
+      if (ids.has(thing.id) && isSameLook) lease.interrupt(`${kind} ${thing.id} is to be ended`);
+    }
+  }
+}

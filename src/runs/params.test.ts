@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import { PARAMS, paramsOf } from "./params.ts";
+import type { StepKind } from "./payloads.ts";
+import { BUILT_IN_PLANS } from "./plans/built-in.ts";
+import { allSteps } from "./steps/index.ts";
+
+test("every kind that fills params into its payload says which", () => {
+  const taking = [...allSteps.values()].filter(({ takesParams }) => takesParams !== undefined).map(({ kind }) => kind);
+  expect(taking).not.toEqual([]);
+  for (const kind of taking) expect(PARAMS[kind as StepKind]).not.toEqual([]);
+});
+
+test("a plan takes what its steps take, each once", () => {
+  const step = (name: string, kind: string) => ({ name, kind, timeoutSeconds: 1, maxRetries: 0, payload: {} });
+  const plan = { steps: [step("a", "rma"), step("b", "reboot"), step("c", "rma"), step("d", "constructor")] };
+  expect(paramsOf(plan)).toEqual(["ticket"]);
+});
+
+test("of the built-in plans, a network change and an RMA take any", () => {
+  const taking = BUILT_IN_PLANS.filter((plan) => paramsOf(plan).length > 0).map(({ planId }) => planId);
+  expect(taking).toEqual(["plan/net-reconfig", "plan/rma"]);
+});

@@ -1,0 +1,91 @@
+import { DIRECTORY } from "./detached-script.ts";
+
+/** How the script ends, beside 0: confirmed. */
+export const ENDS = { noNetplan: 2, untouched: 3, reverted: 9, notOurs: 10, notReverted: 11 } as const;
+
+/**
+ * Applies, then waits on the machine itself to be told that it is still reached; nobody telling, it takes the change back. So a
+ * change that cuts the machine off heals without anybody. Told to stop it takes it back at once.
+ *
+ * Both the new file and the former one lie beside the real one, whole, before anything is changed: from then on files are only
+ * renamed, which a full disk does not keep anybody from. A third file says whose the settings are, so that one change never takes
+ * back another; one that still waits to be confirmed when the next one comes is taken back first.
+ */
+export const APPLY_SCRIPT = `set -u
+if ! command -v netplan >/dev/null 2>&1; then
+  echo "this system has no netplan, which network changes are made with" >&2
+  exit ${ENDS.noNetplan}
+fi
+work="${DIRECTORY}$MILLWRIGHT_MARK"
+file="\${NETPLAN_DIRECTORY:-/etc/netplan}/90-millwright.yaml"
+before="$file.before-$MILLWRIGHT_MARK"
+after="$file.after-$MILLWRIGHT_MARK"
+by="$(cat "$file.mark" 2>/dev/null)"
+earlier="${DIRECTORY}$by"
+waited=0
+while [ -n "$by" ] && [ -s "$earlier/pid" ] && [ ! -s "$earlier/exit" ] && grep -q "MILLWRIGHT_MARK=$by" "/proc/$(cat "$earlier/pid")/environ" 2>/dev/null; do
+  if [ "$waited" = 0 ]; then echo "an earlier change that was not confirmed is taken back first"; fi
+  if [ "$waited" -ge 30 ]; then
+    echo "an earlier change is not taken back yet: nothing was changed" >&2
+    exit ${ENDS.untouched}
+  fi
+  true > "$earlier/stop"
+  sleep 1
+  waited=$((waited + 1))
+done
+if [ -e "$work/stop" ]; then
+  echo "told to stop: nothing was changed" >&2
+  exit ${ENDS.untouched}
+fi
+had=no
+ready=yes
+if [ -n "$NET_CONFIG" ]; then
+  if [ -e "$file" ]; then
+    had=yes
+    if ! cat "$file" > "$before" || [ "$(cat "$before"; echo .)" != "$(cat "$file"; echo .)" ]; then ready=no; fi
+  fi
+  ours="$(printf '%s\\n.' "$NET_CONFIG")"
+  if ! printf '%s\\n' "$NET_CONFIG" > "$after" || [ "$(cat "$after"; echo .)" != "$ours" ]; then ready=no; fi
+  if [ "$ready" = yes ] && ! echo "$MILLWRIGHT_MARK" > "$file.mark"; then ready=no; fi
+  if [ "$ready" = yes ] && ! mv -f "$after" "$file"; then ready=no; fi
+  if [ "$ready" = no ]; then
+    rm -f "$before" "$after"
+    echo "the settings could not be written and kept whole: nothing was changed" >&2
+    exit ${ENDS.untouched}
+  fi
+fi
+if netplan apply; then
+  true > "$work/applied"
+  waited=0
+  while [ "$waited" -lt "$NET_ROLLBACK" ] && [ ! -e "$work/stop" ]; do
+    if [ -e "$work/confirmed" ]; then
+      rm -f "$before"
+      echo "confirmed"
+      exit 0
+    fi
+    sleep 1
+    waited=$((waited + 1))
+  done
+  if [ -e "$work/stop" ]; then
+    echo "told to stop: taken back" >&2
+  else
+    echo "not confirmed within $NET_ROLLBACK s: taken back" >&2
+  fi
+fi
+end=${ENDS.reverted}
+if [ -n "$NET_CONFIG" ]; then
+  if [ "$(cat "$file.mark" 2>/dev/null)" != "$MILLWRIGHT_MARK" ] || [ "$(cat "$file" 2>/dev/null; echo .)" != "$ours" ]; then
+    rm -f "$before"
+    echo "left as it is: $file was changed by somebody else since" >&2
+    exit ${ENDS.notOurs}
+  fi
+  if [ "$had" = yes ]; then
+    if ! mv -f "$before" "$file"; then end=${ENDS.notReverted}; fi
+  else
+    if ! rm -f "$file"; then end=${ENDS.notReverted}; fi
+  fi
+  if [ "$end" = ${ENDS.reverted} ]; then rm -f "$file.mark"; fi
+fi
+netplan apply
+exit "$end"
+`;

@@ -1,0 +1,134 @@
+import type { Condition, ConditionType } from "../../lifecycles/machine/conditions.ts";
+import type { MachineView } from "../machine-view.ts";
+import { causeOf, nameCause } from "./causes.ts";
+import { type NextCommand, say } from "./explanation.ts";
+
+/** Something that whoever asks about a machine has to know. */
+export interface MachineNote {
+  /** The condition that it was read from, if it was one. */
+  readonly type: ConditionType | null;
+  /** Of the condition. */
+  readonly reason?: string;
+  /** "it is not reached over SSH". */
+  readonly words: string;
+  /** Why, as it was told; empty when the words say it all. */
+  readonly trouble: string;
+  /** The same for people. */
+  readonly why: string;
+  readonly since: Date;
+  readonly commands: readonly NextCommand[];
+}
+
+/** Conditions of which these values are the bad news, the gravest first. */
+const BAD = {
+  NeedsIntervention: [true, "needs a person"],
+  BMCReachable: [false, "its BMC is not reached"],
+  Reachable: [false, "it is not reached over SSH"],
+  Degraded: [true, "it is degraded"],
+} as const satisfies { readonly [type in ConditionType]?: readonly [status: boolean, words: string] };
+
+/** The gravest first. */
+export function notesOf(view: MachineView, now: Date): MachineNote[] {
+  const isOff = isSwitchedOff(view);
+  return [
+    ...badNews(view, "NeedsIntervention"),
+    ...badNews(view, "BMCReachable"),
+    ...(isOff && view.phase !== "RMA" ? [switchedOff(view)] : []),
+    // Nobody expects the system of a machine that is off to answer.
+    ...(isOff ? [] : badNews(view, "Reachable")),
+    ...nodeTrouble(view),
+    ...cordoned(view, now),
+    ...badNews(view, "Degraded"),
+  ];
+}
+
+function badNews({ machine, phase }: MachineView, type: keyof typeof BAD): MachineNote[] {
+  const [bad, words] = BAD[type];
+  if (phase === "RETIRED" && type === "Reachable") return [];
+  return machine.conditions
+    .filter((condition) => condition.type === type && condition.status === bad)
+    .map(({ reason, message, lastTransition }) => ({
+      type,
+      reason,
+      words,
+      trouble: message,
+      why: nameCause(message),
+      since: lastTransition,
+      commands: [],
+    }));
+}
+
+/** A BMC that is not reached tells nothing of the power: what it said last may be long ago. */
+const isSwitchedOff = ({ machine, phase }: MachineView): boolean =>
+  machine.facts.powerState === "off" &&
+  phase !== "RETIRED" &&
+  machine.conditions.every(({ type, status }) => type !== "BMCReachable" || status);
+
+function switchedOff({ machine }: MachineView): MachineNote {
+  const silent = machine.conditions.find(({ type, status }) => type === "Reachable" && !status);
+  return {
+    type: null,
+    words: "it is powered off",
+    trouble: "",
+    why: "",
+    since: silent?.lastTransition ?? machine.stateSince,
+    commands: [say(`run start --machine ${machine.id} --type REBOOT`, "switches it on, and proves that it came up")],
+  };
+}
+
+/** What is being done about its node: moving away what runs on it, or handing it back. */
+function nodeTrouble({ machine, phase }: MachineView): MachineNote[] {
+  const { outcome, id } = machine;
+  if (outcome === null) return [];
+  const isDraining = phase === "MAINTENANCE";
+  const words = isDraining ? "its node is being drained" : "its node is to be given back";
+  const isAtIt = outcome.type === "waiting";
+  const show = isDraining
+    ? "shows what remains: it goes on by itself, as soon as the cluster lets it"
+    : "shows what it waits for: it goes on by itself, as soon as the cluster lets it";
+  return [
+    {
+      type: null,
+      words: isAtIt ? words : `${words}, which does not succeed`,
+      trouble: isAtIt ? "" : outcome.reason,
+      why: isAtIt ? outcome.reason.replace(/^draining (node \S+ of \S+): /, "$1, ") : nameCause(outcome.reason),
+      since: outcome.since === undefined ? machine.stateSince : new Date(outcome.since),
+      commands: [say(`machine show ${id}`, show)],
+    },
+  ];
+}
+
+/** For so long the last look may be from before the node was given back. */
+const SEEN_WITHIN_MS = 30_000;
+
+/** Cordoned, as the last look at its node found it, though nobody wants it drained: a run that was cut short, or a person, did it. */
+function cordoned({ machine, phase }: MachineView, now: Date): MachineNote[] {
+  const drained = machine.conditions.find(isOfCordonedNode);
+  if (drained === undefined || machine.state.drain === true || machine.facts.cordoned !== null) return [];
+  const isInUse = phase === "READY" || phase === "IN_SERVICE";
+  if (!isInUse && phase !== "MAINTENANCE") return [];
+  if (isInUse && now.getTime() - machine.stateSince.getTime() < SEEN_WITHIN_MS) return [];
+  const { id } = machine;
+  return [
+    {
+      type: null,
+      words: "its node is cordoned, so that nothing new runs there",
+      trouble: "",
+      why: "",
+      since: drained.lastTransition,
+      commands: isInUse
+        ? [
+            say(
+              `machine enter-maintenance ${id}`,
+              "drains it; exit-maintenance then gives its node back, unless somebody else cordoned it (kubectl uncordon)",
+            ),
+          ]
+        : [],
+    },
+  ];
+}
+
+const isOfCordonedNode = ({ type, reason }: Condition): boolean =>
+  type === "Drained" && (reason === "NodeDrained" || reason === "PodsRemain");
+
+export const causeOfNote = (note: MachineNote | undefined) => causeOf(note?.trouble ?? "");

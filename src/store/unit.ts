@@ -1,0 +1,27 @@
+import type { Move } from "../kernel/decide.ts";
+import type { JsonObject, StoredOutcome, Thing } from "../kernel/lifecycle.ts";
+import type { Effect } from "../kernel/outcome.ts";
+import type { Observed, ThingKey } from "./things.ts";
+
+/** What one look at a thing leads to. Move, facts, outcome and effects are written together or not at all. */
+export interface Unit {
+  readonly thing: Thing;
+  readonly kind: string;
+  readonly move?: Move;
+  /** A patch of the thing's facts, already reduced to what differs. */
+  readonly facts?: JsonObject;
+  /** What is new by what others saw of it; told by an entry of its own, after the unit's. */
+  readonly observed?: Observed;
+  /** Undefined leaves it as it is; null clears it. */
+  readonly outcome?: StoredOutcome | null;
+  readonly effects?: readonly Effect[];
+  readonly actor: string;
+  readonly address?: string | null;
+  /** The lease under which it was worked out; absent when the caller's own transaction holds the locks. */
+  readonly lease?: { readonly epoch: number };
+}
+
+export const keyOf = (unit: Unit): ThingKey => ({ kind: unit.kind, id: unit.thing.id });
+
+export const outcomeAfter = (unit: Unit): StoredOutcome | null =>
+  unit.outcome !== undefined ? unit.outcome : unit.move ? null : unit.thing.outcome;

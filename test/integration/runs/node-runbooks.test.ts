@@ -1,0 +1,66 @@
+import { execFile } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { startTemporarySimulator } from "../../../simulator/testing/temporary-simulator.ts";
+
+const KUBECTL = "/usr/bin/kubectl";
+
+interface Node {
+  readonly metadata: { readonly annotations: Readonly<Record<string, string>> };
+  readonly spec: { readonly unschedulable?: boolean };
+}
+
+/** The shell and the kubectl of simulated machines are ours: what ships must also be understood by the real ones. */
+test("the runbooks for nodes do with the real kubectl what they do on simulated machines", async (context) => {
+  if (!existsSync(KUBECTL)) context.skip("kubectl is not installed");
+  const directory = mkdtempSync(join(tmpdir(), "millwright-runbooks-"));
+  await using site = await startTemporarySimulator({ site: "racks=1,joined=1", speed: 400 });
+  const { body: clusters } = await site.control<{ kubeconfig: string; api_url: string; token: string }[]>(
+    "GET",
+    "/clusters",
+  );
+  const { kubeconfig = "", api_url = "", token = "" } = clusters[0] ?? {};
+  const file = join(directory, "kubeconfig");
+  writeFileSync(file, kubeconfig, { mode: 0o600 });
+  const node = "m-rack1-01";
+  const seen = async (): Promise<Node> => {
+    const headers = { authorization: `Bearer ${token}` };
+    return (await (await fetch(`${api_url}/api/v1/nodes/${node}`, { headers })).json()) as Node;
+  };
+  const run = (script: string) => {
+    const env = { HOME: directory, PATH: process.env.PATH ?? "", node, kubeconfig: file, timeout: "30" };
+    const { promise, resolve } = Promise.withResolvers<{ code: unknown; said: string }>();
+    execFile("sh", [`runbooks/${script}.sh`], { env }, (error, stdout, stderr) =>
+      resolve({ code: error?.code ?? 0, said: stdout + stderr }),
+    );
+    return promise;
+  };
+  const MARK = "millwright.io/cordoned";
+  try {
+    expect(await run("drain_check")).toMatchObject({ code: 1, said: expect.stringContaining("is not cordoned") });
+    expect((await run("cordon_node")).code).toBe(0);
+    expect(await seen()).toMatchObject({
+      metadata: { annotations: { [MARK]: "true" } },
+      spec: { unschedulable: true },
+    });
+    expect(await run("cordon_node")).toMatchObject({ code: 0, said: expect.stringContaining("cordoned already") });
+
+    const withPods = await run("drain_check");
+    expect(withPods.code).toBe(1);
+    expect(withPods.said).toMatch(/these pods remain on it: (default\/web-7d4f-\w+ ?){3}:/);
+
+    expect((await run("drain_node")).code).toBe(0);
+    expect(await run("drain_check")).toMatchObject({ code: 0, said: expect.stringContaining("nothing is left on it") });
+
+    expect((await run("uncordon_node")).code).toBe(0);
+    const given = await seen();
+    expect([given.spec, given.metadata.annotations[MARK]]).toEqual([{}, undefined]);
+
+    expect((await run("drain_node")).code).toBe(0);
+    expect((await seen()).metadata.annotations[MARK]).toBe("true");
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}, 60_000);

@@ -1,5 +1,6 @@
 import { type Ending, endRun } from "./end-run.ts";
 import type { RunThing } from "./lifecycle.ts";
+import { isForRestartToCome } from "./next-boot.ts";
 import type { StepStatus } from "./run.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
@@ -33,12 +34,6 @@ export async function endUnwell(
   });
 }
 
-/** Set by a run for the next boot, and no step has restarted the machine since. */
-const isArmed = (visit: StepStatus, visits: readonly StepStatus[], { steps }: RunContext): boolean =>
-  visit.state === "SUCCEEDED" &&
-  visit.actingAt !== null &&
-  !visit.takenBack &&
-  steps.get(visit.kind)?.forNextBoot === true &&
-  !visits
-    .slice(visits.indexOf(visit) + 1)
-    .some(({ kind, state }) => state === "SUCCEEDED" && steps.get(kind)?.reboots === true);
+/** Set by a run, and not only found so; and not taken back before. */
+const isArmed = (visit: StepStatus, visits: readonly StepStatus[], context: RunContext): boolean =>
+  visit.actingAt !== null && !visit.takenBack && isForRestartToCome(visit, visits, context);

@@ -59,6 +59,8 @@ class Bench {
   logged: string[] = [];
   maxRetries = 1;
   planned = ["first"];
+  /** Kinds of steps by the names of the steps; the device's own for all others. */
+  kinds: readonly { readonly kind: string }[] | undefined;
   id = "run-1";
   action: RunAction = "start";
   residue: string[] = [];
@@ -84,7 +86,7 @@ class Bench {
         displayName: "",
         steps: this.planned.map((name) => ({
           name,
-          kind: "poke",
+          kind: this.kinds?.some(({ kind }) => kind === name) ? name : "poke",
           timeoutSeconds: 60,
           maxRetries: this.maxRetries,
           payload: {},
@@ -114,7 +116,7 @@ class Bench {
         mayBegin: () => this.mayBegin,
       },
       clock: { now: () => this.now, monotonic: () => this.now.getTime() },
-      steps: collectSteps([this.device.step]) as ReadonlyMap<string, AnyStep>,
+      steps: collectSteps(this.kinds ?? [this.device.step]) as ReadonlyMap<string, AnyStep>,
       begun: this.begun,
       provider: { name: "test", can: this.can } satisfies Provider,
       // all that the device of these tests asks for
@@ -1223,6 +1225,38 @@ describe("what a proven step has set for the next boot", () => {
       { name: "first", state: "SUCCEEDED", takenBack: false, carriedOver: false },
       { name: "second", state: "SUCCEEDED" },
     ]);
+  });
+
+  test("stays taken back where people have restarted the machine meanwhile", async () => {
+    const bench = new Bench();
+    bench.planned = ["arm", "boot", "last"];
+    bench.action = "resume";
+    const visit = {
+      ...revive({ retryCount: 0, toTakeBack: null }),
+      evidence: { seen: 0 },
+      state: "SUCCEEDED",
+    } as const;
+    bench.steps = [
+      { ...visit, name: "arm", kind: "arm", carriedOver: true, takenBack: true, actingAt: bench.now },
+      { ...visit, name: "boot", kind: "boot", state: "WAITING", resumed: true },
+    ];
+    const { step } = bench.device;
+    bench.kinds = [
+      Object.assign({}, step, {
+        kind: "arm",
+        forNextBoot: true,
+        probe: () => Promise.reject(new Error("asked again")),
+      }),
+      Object.assign({}, step, { kind: "boot", reboots: true, probe: async () => "done" }),
+      step,
+    ];
+    expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
+    expect(bench.steps).toMatchObject([
+      { name: "arm", takenBack: true },
+      { name: "boot", state: "SUCCEEDED" },
+      { name: "last", state: "SUCCEEDED" },
+    ]);
+    expect(bench.device.acts).toBe(1);
   });
 
   test("is left alone where it was found so: then somebody else has set it", async () => {

@@ -77,7 +77,7 @@ async function lookAtNext(run: RunThing, context: RunContext, log: RunLog): Prom
 
 function begunVisit(step: Step, visit: StepStatus | undefined, now: Date): StepStatus {
   if (visit === undefined) return visits.beginVisit(step, now);
-  return visit.state === "WAITING" ? visits.beginResumed(visit, now) : visit;
+  return visit.state === "WAITING" ? visits.begin(visit, now) : visit;
 }
 
 async function endFailed(

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../kernel/lifecycle.ts";
 import type { EndedRunPhase, RunAction, RunPhase, StepStatus } from "./run.ts";
+import { toDoAgain } from "./step-visit.ts";
 
 /** What people do with a run that has ended: each makes the next attempt at the same job. */
 export type NextAttempt = Exclude<RunAction, "start">;
@@ -76,18 +77,8 @@ const leftOver = (step: StepStatus | undefined, evidence: JsonObject | null | un
  * still be about to obey.
  */
 const resumed = (step: StepStatus): StepStatus => ({
-  ...step,
-  state: "WAITING",
-  retryCount: 0,
-  startedAt: null,
-  finishedAt: null,
-  message: "",
-  nextAttemptAt: null,
-  attemptStartedAt: null,
-  actingBy: null,
+  ...toDoAgain(step),
+  evidence: step.evidence,
   actingAt: step.actedAt ?? step.actingAt,
-  actedAt: null,
-  unanswered: null,
   resumed: true,
-  needsPerson: false,
 });

@@ -6,6 +6,7 @@ import { polling } from "../kernel/retry.ts";
 import { failAttempt } from "./failed-attempt.ts";
 import { isNotOfTheStep, mayHaveObeyed, mayPass, StillOpen } from "./failure-causes.ts";
 import { type RunThing, stepJson } from "./lifecycle.ts";
+import { isForRestartToCome } from "./next-boot.ts";
 import { attemptsOf, type Step, timeoutOf } from "./plan.ts";
 import { type Proven, stepsWith } from "./progress.ts";
 import type { StepStatus } from "./run.ts";
@@ -91,7 +92,8 @@ async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<Looked |
     return waitIn(work, report.message ?? "");
   }
   if (isOurs) return act(work, kind, acting);
-  if (run.facts.steps.some(({ takenBack }) => takenBack)) return setAgainFirst(work);
+  const lost = run.facts.steps.filter((one) => one.takenBack && isForRestartToCome(one, run.facts.steps, context));
+  if (lost.length > 0) return setAgainFirst(work, lost);
   if (visit.unanswered !== null) return judgeUnanswered(work, visit.unanswered, report);
   // Whoever is being stopped announces nothing more: another replica would have to wait whether it happened.
   if (context.call.mayBegin?.() === false) {
@@ -102,17 +104,17 @@ async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<Looked |
 }
 
 /**
- * What was set for this step's restart is not in force any more, since the run before took it back when it ended: it is set again
- * before anything is done. Where people have done the step meanwhile nobody comes here, and it stays taken back.
+ * What was set for a restart to come is not in force any more, since the run before took it back when it ended: it is set again
+ * before anything is done. Where people have restarted the machine meanwhile it stays taken back.
  */
-function setAgainFirst({ run, step, visit, log }: Work): Looked {
+function setAgainFirst({ run, step, visit, log }: Work, lost: readonly StepStatus[]): Looked {
   const steps = run.facts.steps.map((one) => {
-    if (one.takenBack) return visits.toDoAgain(one);
+    if (lost.includes(one)) return visits.toDoAgain(one);
     return one.name === visit.name ? visits.toDoAgain(visit) : one;
   });
-  const lost = run.facts.steps.filter(({ takenBack }) => takenBack).map(({ name }) => name);
-  log.say(`step ${step.name}: ${lost.join(", ")} was taken back meanwhile, and is done again first`);
-  return waitFor(`${step.name}: ${lost.join(", ")} first`, AT_ONCE, {
+  const names = lost.map(({ name }) => name).join(", ");
+  log.say(`step ${step.name}: ${names} was taken back meanwhile, and is done again first`);
+  return waitFor(`${step.name}: ${names} first`, AT_ONCE, {
     facts: { steps: steps.map(stepJson) },
     effects: log.effects(step.name),
   });

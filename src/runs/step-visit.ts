@@ -8,17 +8,18 @@ import { STEP_RETRY } from "./step.ts";
 
 /** The pure changes of a visit to a step: what the executor writes between its calls to devices. */
 
-export const beginVisit = ({ name, kind }: Step, now: Date): StepStatus => ({
+/** A step that is to be visited. */
+const notBegun = ({ name, kind }: Pick<Step, "name" | "kind">): StepStatus => ({
   name,
   kind,
-  state: "RUNNING",
+  state: "WAITING",
   retryCount: 0,
-  startedAt: now,
+  startedAt: null,
   finishedAt: null,
   message: "",
   carriedOver: false,
   nextAttemptAt: null,
-  attemptStartedAt: now,
+  attemptStartedAt: null,
   actingBy: null,
   actingAt: null,
   actedAt: null,
@@ -30,8 +31,13 @@ export const beginVisit = ({ name, kind }: Step, now: Date): StepStatus => ({
   needsPerson: false,
 });
 
-/** A visit whose evidence came from an earlier run begins when it is first looked at. */
-export const beginResumed = (visit: StepStatus, now: Date): StepStatus => ({
+/** As if it had never been visited, but for what is still to be taken back. */
+export const toDoAgain = (visit: StepStatus): StepStatus => ({ ...notBegun(visit), toTakeBack: visit.toTakeBack });
+
+export const beginVisit = (step: Step, now: Date): StepStatus => begin(notBegun(step), now);
+
+/** One that waits begins when it is first looked at. */
+export const begin = (visit: StepStatus, now: Date): StepStatus => ({
   ...visit,
   state: "RUNNING",
   startedAt: now,
@@ -47,27 +53,6 @@ export const withoutEvidence = (visit: StepStatus): StepStatus => ({
   actedAt: null,
   unanswered: null,
   resumed: false,
-});
-
-/** As if it had never been visited, but for what is still to be taken back. */
-export const toDoAgain = (visit: StepStatus): StepStatus => ({
-  ...visit,
-  state: "WAITING",
-  retryCount: 0,
-  startedAt: null,
-  finishedAt: null,
-  message: "",
-  carriedOver: false,
-  nextAttemptAt: null,
-  attemptStartedAt: null,
-  actingBy: null,
-  actingAt: null,
-  actedAt: null,
-  unanswered: null,
-  evidence: null,
-  takenBack: false,
-  resumed: false,
-  needsPerson: false,
 });
 
 export const withIntent = (visit: StepStatus, evidence: JsonObject): StepStatus => ({ ...visit, evidence });

@@ -149,6 +149,8 @@ export class KillLane {
   }
 
   async close(): Promise<void> {
+    this.simulator.process.signal("SIGTERM"); // a second try opens its own under the same name
+    await this.simulator.process.exited;
     await this.database.drop();
   }
 

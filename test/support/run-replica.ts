@@ -31,6 +31,8 @@ export interface RunReplicaOptions {
   readonly instance: string;
   /** Absent: the system's. */
   readonly clock?: Clock;
+  /** That of the handlers; absent: the same. */
+  readonly handlerClock?: Clock;
   /** Around the handlers of runs. */
   readonly around?: (handlers: HandlerOf) => HandlerOf;
 }
@@ -40,6 +42,7 @@ export function openRunReplica({
   keyFile,
   instance,
   clock = systemClock,
+  handlerClock = clock,
   around = (same) => same,
 }: RunReplicaOptions): RunReplica {
   const db = openDatabase(url, { log: silentLog, applicationName: instance });
@@ -58,7 +61,7 @@ export function openRunReplica({
     db,
     secrets,
     provider,
-    clock,
+    clock: handlerClock,
     monitorEvery: hours(1),
     exploreEvery: hours(1),
     runs: { hardware, steps: allSteps, runbooks, instance },

@@ -5,6 +5,7 @@ import { Controller } from "../src/engine/controller.ts";
 import { type EngineObserver, unobserved } from "../src/engine/observer.ts";
 import { JournalTail } from "../src/engine/watch.ts";
 import { hours } from "../src/kernel/duration.ts";
+import { SharedClock } from "../src/kernel/shared-clock.ts";
 import { allSteps } from "../src/runs/steps/index.ts";
 import type { ServiceDeps } from "../src/services/deps.ts";
 import { wireHandlers } from "../src/wiring/handlers.ts";
@@ -64,7 +65,7 @@ export async function startRunService(
         services: deps,
         runs: { steps: allSteps, runbooks, capabilitiesOf: hardware.capabilitiesOf },
         events,
-        system: { version: "bench", startedAt: new Date(), replica: instance },
+        system: { version: "bench", startedAt: new Date(), replica: instance, clock: new SharedClock() },
         onTokenRevoked() {},
       }),
     http() {},

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createCallFrame } from "../src/api/grpc/interceptors.ts";
 import { registerRoutes } from "../src/api/grpc/routes.ts";
 import { startApiServers } from "../src/api/server.ts";
+import { SharedClock } from "../src/kernel/shared-clock.ts";
 import { allThings } from "../src/store/all-things.ts";
 import { benchLog } from "./bench-server.ts";
 import type { ArrivalSummary, WatcherSetting, Watchers } from "./watchers.ts";
@@ -28,7 +29,7 @@ export async function startWatchersOverGrpc({
       registerRoutes(router, {
         services: { db, stores: allThings, secrets: fleet.secrets, maxFindByIds: 100 },
         events: tail,
-        system: { version: "bench", startedAt: new Date(), replica: "bench" },
+        system: { version: "bench", startedAt: new Date(), replica: "bench", clock: new SharedClock() },
         onTokenRevoked() {},
       }),
     http() {},

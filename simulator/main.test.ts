@@ -64,10 +64,10 @@ describe("the simulator as a process", () => {
     });
     await second.control("PUT", "/speed", { speed: 100_000 });
     await expect
-      .poll(async () => (await second.control("GET", "/devices/m-rack1-01")).body)
+      .poll(async () => (await second.control("GET", "/devices/m-rack1-01")).body, { timeout: 9_000 })
       .toMatchObject({ power: "off", effects: { graceful_shutdown_commands: 1, power_changes: 1 } });
     await expect
-      .poll(async () => (await second.redfish("rack-1-shelf-1", CHASSIS)).json())
+      .poll(async () => (await second.redfish("rack-1-shelf-1", CHASSIS)).json(), { timeout: 9_000 })
       .toMatchObject({ PowerState: "Off" });
     expect((await second.control("GET", "/devices/rack-1-shelf-1")).body).toMatchObject({
       power: "off",

@@ -102,7 +102,9 @@ describe("installing a machine through its management controller", () => {
     const second = await startSimulator({ ...options, speed: 0.001 });
     const again = connect({ dataDir: dir.path, controlUrl: second.controlUrl });
     // The first call may still go out on a connection to the simulator that is gone.
-    await expect.poll(async () => (await again.control("GET", "/inventory/machines")).body).toEqual(rowsBefore);
+    await expect
+      .poll(async () => (await again.control("GET", "/inventory/machines")).body, { timeout: 9_000 })
+      .toEqual(rowsBefore);
     expect((await again.control("GET", "/clusters")).body).toEqual(clustersBefore);
     expect(await truth(again)).toMatchObject({
       os: { up: false, installing: { token: "t-1" } },
@@ -110,7 +112,7 @@ describe("installing a machine through its management controller", () => {
     });
     await again.control("PUT", "/speed", { speed: 100_000 });
     await expect
-      .poll(() => truth(again))
+      .poll(() => truth(again), { timeout: 9_000 })
       .toMatchObject({
         os: { up: true, image: "ubuntu:22.04-k8s" },
         effects: { installs_started: 1, installs: 1, boots: 1 },

@@ -150,10 +150,10 @@ describe("a node", () => {
   test("is not ready once its machine has been silent for long enough, and ready again when it is back", async () => {
     await joinByHand("m-rack1-04");
     await site.control("POST", "/devices/m-rack1-04/power", { power: "off" });
-    await expect.poll(async () => readyOf(await node("m-rack1-04"))).toBe("Unknown");
+    await expect.poll(async () => readyOf(await node("m-rack1-04")), { timeout: 9_000 }).toBe("Unknown");
     const before = (await node("m-rack1-04")).status.nodeInfo.bootID;
     await site.control("POST", "/devices/m-rack1-04/power", { power: "on" });
-    await expect.poll(async () => readyOf(await node("m-rack1-04")), { timeout: 5_000 }).toBe("True");
+    await expect.poll(async () => readyOf(await node("m-rack1-04")), { timeout: 9_000 }).toBe("True");
     expect((await node("m-rack1-04")).status.nodeInfo.bootID).not.toBe(before);
   });
 
@@ -203,7 +203,7 @@ describe("a node", () => {
       expect((await api("POST", path, { body: eviction })).status).toBe(201);
     }
     await expect
-      .poll(async () => (await pods()).map(({ ownerReferences }) => ownerReferences[0]?.kind))
+      .poll(async () => (await pods()).map(({ ownerReferences }) => ownerReferences[0]?.kind), { timeout: 9_000 })
       .toEqual(["DaemonSet", "DaemonSet"]);
     expect((await api("POST", `/api/v1/namespaces/default/pods/${work[0]?.name}/eviction`, { body: {} })).status).toBe(
       404,
@@ -218,7 +218,7 @@ describe("a node", () => {
       method: "POST",
       body: { ResetType: "ForceRestart" },
     });
-    await expect.poll(async () => (await api("GET", "/api/v1/nodes/m-rack1-08")).status, { timeout: 5_000 }).toBe(200);
+    await expect.poll(async () => (await api("GET", "/api/v1/nodes/m-rack1-08")).status, { timeout: 9_000 }).toBe(200);
   });
 
   test("can be watched", async () => {

@@ -91,7 +91,7 @@ describe("Redfish", () => {
       method: "POST",
       body: { ResetType: "ForceOff" },
     });
-    await expect.poll(() => get(STANDARD, STANDARD_CHASSIS)).toMatchObject({ PowerState: "Off" });
+    await expect.poll(() => get(STANDARD, STANDARD_CHASSIS), { timeout: 9_000 }).toMatchObject({ PowerState: "Off" });
     expect(await get(STANDARD, `${STANDARD_CHASSIS}/PowerSubsystem/PowerSupplies/ps0`)).toMatchObject({
       Status: { State: "StandbyOffline" },
     });
@@ -102,13 +102,13 @@ describe("Redfish", () => {
     const device = "rack-1-shelf-2";
     const off = { method: "POST", body: { ForceOffType: "ForceOff" } };
     expect((await site.redfish(device, `${LITEON_CHASSIS}/Actions/Chassis.ForceOff`, off)).status).toBe(200);
-    await expect.poll(() => get(device, LITEON_CHASSIS)).toMatchObject({ PowerState: "Off" });
+    await expect.poll(() => get(device, LITEON_CHASSIS), { timeout: 9_000 }).toMatchObject({ PowerState: "Off" });
     expect(await get(device, `${LITEON_CHASSIS}/Sensors/output_power`)).toMatchObject({
       Reading: 0,
       ReadingUnits: "W",
     });
     await site.redfish(device, `${LITEON_CHASSIS}/Actions/Chassis.On`, { method: "POST", body: { OnType: "On" } });
-    await expect.poll(() => get(device, LITEON_CHASSIS)).toMatchObject({ PowerState: "On" });
+    await expect.poll(() => get(device, LITEON_CHASSIS), { timeout: 9_000 }).toMatchObject({ PowerState: "On" });
     const entries = "/redfish/v1/Managers/bmc/LogServices/EventLog/Entries";
     const log = await get<{ Members: { Message: string }[] }>(device, entries);
     expect(log.Members.map(({ Message }) => Message)).toEqual([
@@ -321,7 +321,7 @@ describe("faults on the wire", () => {
       method: "POST",
       body: { ForceOffType: "ForceOff" },
     });
-    await expect.poll(() => get(device, LITEON_CHASSIS)).toMatchObject({ PowerState: "Off" });
+    await expect.poll(() => get(device, LITEON_CHASSIS), { timeout: 9_000 }).toMatchObject({ PowerState: "Off" });
     expect(
       (await get<{ Reading: number }>(device, `${LITEON_CHASSIS}/Sensors/output_voltage`)).Reading,
     ).toBeGreaterThan(48);

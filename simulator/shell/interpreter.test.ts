@@ -140,17 +140,17 @@ describe("scripts", () => {
       const gone = new AbortController();
       await run(`MARK=m1\n${waiting}`, { signal: gone.signal });
       gone.abort(new Error("gone"));
-      await vi.waitFor(async () => expect((await run("cat /tmp/out")).stdout).toBe("still here\n"));
+      await vi.waitFor(async () => expect((await run("cat /tmp/out")).stdout).toBe("still here\n"), { timeout: 9_000 });
       expect((await run('grep -q MARK=m1 "/proc/$(cat /tmp/pid)/environ" && echo found')).stdout).toBe("found\n");
     });
 
     test("end with the boot that they were started under", async () => {
       const other = shellOnTheBench();
       await other.run(waiting);
-      await vi.waitFor(async () => expect((await other.run("cat /tmp/pid")).code).toBe(0));
+      await vi.waitFor(async () => expect((await other.run("cat /tmp/pid")).code).toBe(0), { timeout: 9_000 });
       const before = other.machine.upBootId;
       other.machine.reset("ForceRestart", { is: "honest" });
-      await vi.waitFor(() => expect([undefined, before]).not.toContain(other.machine.upBootId));
+      await vi.waitFor(() => expect([undefined, before]).not.toContain(other.machine.upBootId), { timeout: 9_000 });
       expect((await other.run('[ -e "/proc/$(cat /tmp/pid)/environ" ] || echo ended')).stdout).toBe("ended\n");
     });
   });

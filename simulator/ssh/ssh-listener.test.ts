@@ -110,7 +110,7 @@ echo never
     shell.client.on("error", () => {});
     expect((await shell.run("sudo systemctl reboot")).code).toBe(0);
     await closed;
-    await expect.poll(async () => (await device(id)).os.up, { timeout: 5_000 }).toBe(true);
+    await expect.poll(async () => (await device(id)).os.up, { timeout: 9_000 }).toBe(true);
     using again = await signIn(row(id));
     expect((await again.run("cat /proc/sys/kernel/random/boot_id")).stdout).not.toBe(before);
     expect((await device(id)).effects).toMatchObject({ boots: 1, reboots_from_inside: 1, resets: 0 });
@@ -122,7 +122,7 @@ echo never
     shell.client.on("error", () => {});
     const closed = new Promise<void>((resolve) => shell.client.on("close", () => resolve()));
     const waiting = shell.run("sleep 1000h");
-    await expect.poll(async () => (await device(id)).effects.ssh_commands).toBe(1);
+    await expect.poll(async () => (await device(id)).effects.ssh_commands, { timeout: 9_000 }).toBe(1);
     await site.control("POST", `/devices/${id}/crash`);
     await closed;
     expect((await waiting).code).toBeNull();

@@ -1,18 +1,26 @@
 import { CliError, EXIT, UsageError } from "./errors.ts";
 import type { Session } from "./session.ts";
 
-export interface DeleteOptions {
+export interface ConfirmOptions {
   readonly yes?: boolean;
+}
+
+/** Of every command that asks first: whatever deletes, revokes, retires or erases. */
+export const YES_OPTION = ["-y, --yes", "do not ask; needed where there is no terminal"] as const;
+
+export interface Question {
+  readonly what: string;
+  /** What is typed to agree; of what others may be using, its name. */
+  readonly answer?: string;
+  /** False where standard input has been read already: nobody can answer there. */
+  readonly canAsk?: boolean;
 }
 
 /**
  * Has a person say yes to what cannot be undone, or type the name of what others may be using. Where there is nobody to ask, as in
  * cron or CI, it is refused: --yes says it there.
  */
-export async function confirm(
-  session: Session,
-  { what, canAsk, answer = "yes" }: { readonly what: string; readonly canAsk: boolean; readonly answer?: string },
-): Promise<void> {
+export async function confirm(session: Session, { what, answer = "yes", canAsk = true }: Question): Promise<void> {
   const { stdin, stderr } = session.terminal;
   if (!canAsk || !stdin.isTTY || !stderr.isTTY) {
     throw new UsageError(`not confirmed, and nobody to ask: ${what}`, "--yes does it without asking");

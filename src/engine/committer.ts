@@ -6,8 +6,9 @@ import { type Database, retryOnConflict } from "../store/database.ts";
 import { isDatabaseTrouble } from "../store/database-errors.ts";
 import { failPoint } from "../store/fail-points.ts";
 import { nameOf, type ThingKey, type ThingStores } from "../store/things.ts";
-import { commitUnits, type UnitResult } from "../store/transitions.ts";
+import { commitUnits } from "../store/transitions.ts";
 import type { Unit } from "../store/unit.ts";
+import type { UnitResult } from "../store/unit-result.ts";
 import * as work from "../store/work.ts";
 
 /** What becomes of the lease once the unit is written; absent: it is kept, and the look goes on. */

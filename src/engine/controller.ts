@@ -10,7 +10,7 @@ import { isDatabaseTrouble } from "../store/database-errors.ts";
 import { failPoint } from "../store/fail-points.ts";
 import { announce } from "../store/journal.ts";
 import { storeOf, type ThingStores } from "../store/things.ts";
-import type { Unit } from "../store/unit.ts";
+import { thingAfter, type Unit } from "../store/unit.ts";
 import * as work from "../store/work.ts";
 import { ChangeLog } from "./change-log.ts";
 import { type Committer, createCommitter, type Submitted } from "./committer.ts";
@@ -202,9 +202,10 @@ export class Controller {
     const { kind, id } = lease.work;
     const isMidway = this.#midway.delete(lease);
     if (this.#stopping && !isMidway) return this.#abandon(lease);
-    const loaded = await (this.#loaders.get(kind) as Loader).submit(id);
-    if (!loaded.thing) return this.#setAside(lease, loaded.unreadable);
-    const { thing } = loaded;
+    const { thing, unreadable } = lease.next
+      ? { thing: lease.next }
+      : await (this.#loaders.get(kind) as Loader).submit(id);
+    if (!thing) return this.#setAside(lease, unreadable);
     const where = [{ kind, state: thing.state.name }];
     failPoint("controller:loaded", where);
     const startedAt = clock.monotonic();
@@ -247,6 +248,7 @@ export class Controller {
     this.#tell(result, lease, thing, look);
     if (result.type !== "committed" || !goesOn) return false;
     if (isHalf) this.#midway.add(lease);
+    lease.next = unit ? thingAfter(storeOf(stores, kind), unit) : undefined;
     return true;
   }
 

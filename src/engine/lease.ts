@@ -28,6 +28,8 @@ export class Lease {
   lookingSince = Number.POSITIVE_INFINITY;
   /** What that handler looks at, as it was loaded. */
   thing: Thing | undefined;
+  /** As what the look before wrote has left it, where that is known: it need not be loaded again. */
+  next: Thing | undefined;
   #validUntil: number;
   #ends: AbortSignal | undefined;
 

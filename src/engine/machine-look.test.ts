@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { BmcTarget } from "../capabilities/bmc-target.ts";
 import type { ClusterTarget } from "../capabilities/cluster-target.ts";
-import { aCall } from "../capabilities/conformance/device-bench.ts";
+import { aCall, aTarget } from "../capabilities/conformance/device-bench.ts";
 import type { ListedNode, NodeList } from "../capabilities/node-list.ts";
 import type { Provider } from "../capabilities/provider.ts";
 import { systemClock } from "../kernel/clock.ts";
@@ -33,14 +32,6 @@ const MACHINE = {
   facts: { systemUuid: "u-1", serial: null, bootId: "b-2" },
 } as unknown as Machine;
 const GONE = { is: "nowhere", reason: "NoCluster", message: "there is no such cluster" } as const;
-const A_BMC: BmcTarget = {
-  address: "10.0.0.1",
-  port: 443,
-  scheme: "https",
-  username: "root",
-  password: "secret",
-  trust: { mode: "off" },
-};
 const NOWHERE = { is: "nowhere", reason: "NoEndpoint", message: "" } as const;
 
 type Shows = ListedNode | null | "silent" | "not on record";
@@ -121,7 +112,7 @@ test("what a machine from the factory was before, and of which cluster, is not k
     machine: MACHINE,
     places: {
       provider: { name: "test", can: { machine: machine as unknown as NonNullable<Provider["can"]["machine"]> } },
-      bmc: { is: "at", target: A_BMC },
+      bmc: { is: "at", target: aTarget() },
       ssh: NOWHERE,
       clusters: [],
       alerts: [],

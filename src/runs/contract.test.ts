@@ -68,7 +68,7 @@ const OWN_FIELDS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   Machine:              { created_at: 10, version: 11 },
   MachineSpec:          { provider: 10, serial: 11, rack: 12, slot: 13, location: 14, customer_id: 15, jump_hosts: 16, ssh_host_key: 17, bmc_protocol: 18, bmc_tls_trust: 19 },
   JumpHost:             { endpoint: 1, host_key: 2, username: 3 },
-  MachineStatus:        { phase_since: 13, claim: 14, residue: 15, inventory: 16, last_run_id: 17, ssh_moved_to: 18, ssh_host_key: 19, ssh_host_key_from: 20 },
+  MachineStatus:        { phase_since: 13, claim: 14, residue: 15, inventory: 16, last_run_id: 17, ssh_moved_to: 18, ssh_host_key: 19, ssh_host_key_from: 20, failing: 21 },
   ClaimHolder:          { kind: 1, id: 2, since: 3 },
   MachineInventory:     { serial: 1, vendor: 2, model: 3, bmc_firmware_version: 4, power_state: 5, boot_id: 6, observed_at: 7 },
   Condition:            { message: 10 },

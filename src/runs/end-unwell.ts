@@ -22,15 +22,19 @@ export async function endUnwell(
   // Who only looks has set nothing, and takes nothing back that people have.
   if (armed.size === 0 || run.action === "adopt") return endRun(run, phase, context, log, ending);
   const left: string[] = [];
-  for (const { name, evidence } of armed) {
-    const end = await takeBackForGood({ run, step: name, evidence: evidence ?? {} }, context, log);
+  const open = new Set<StepStatus>();
+  for (const visit of armed) {
+    const end = await takeBackForGood({ run, step: visit.name, evidence: visit.evidence ?? {} }, context, log);
     if (end.left !== null) left.push(end.left);
+    if (!end.isSettled) open.add(visit);
   }
   return endRun(run, phase, context, log, {
     ...ending,
     residue: [...residue, ...left],
-    // Also where nobody answered to it: done again, the step asks first whether it is still in force.
-    steps: steps.map((visit) => (armed.has(visit) ? { ...visit, takenBack: true } : visit)),
+    // Where nobody answered to it, the attempt after does so first: whoever acts then sets it again.
+    steps: steps.map((visit) =>
+      armed.has(visit) ? { ...visit, takenBack: true, toTakeBack: open.has(visit) ? visit.evidence : null } : visit,
+    ),
   });
 }
 

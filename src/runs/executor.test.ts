@@ -7,6 +7,7 @@ import type { Outcome } from "../kernel/outcome.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import { BegunActions } from "./begun-actions.ts";
 import { type RunContext, runHandlers } from "./executor.ts";
+import type { Heard } from "./heard-script.ts";
 import type { RunThing } from "./lifecycle.ts";
 import type { RunAction, StepStatus } from "./run.ts";
 import { inheritFrom, type LeftOver, type NextAttempt } from "./run-action.ts";
@@ -21,6 +22,7 @@ class Device {
   failCarryingOn: Error | undefined;
   answers: ProbeAnswer[] = [];
   failActing: Error | undefined;
+  failUndoing: Error | undefined;
   obeysAllTheSame = false;
 
   readonly step = defineStep({
@@ -39,6 +41,7 @@ class Device {
       this.carriedOn += 1;
     },
     undo: async () => {
+      if (this.failUndoing) throw this.failUndoing;
       this.undone += 1;
     },
   });
@@ -65,6 +68,7 @@ class Bench {
   action: RunAction = "start";
   residue: string[] = [];
   takeBackFirst: LeftOver | null = null;
+  heard: Heard | null = null;
   cordoned: { readonly cluster: string; readonly node: string } | null = null;
 
   run(): RunThing {
@@ -103,6 +107,7 @@ class Bench {
         error: null,
         residue: this.residue,
         takeBackFirst: this.takeBackFirst,
+        heard: this.heard,
       },
     };
   }
@@ -161,7 +166,8 @@ class Bench {
   }
 
   private commit(outcome: Outcome): void {
-    const { steps, residue, takeBackFirst } = outcome.facts ?? {};
+    const { steps, residue, takeBackFirst, heard } = outcome.facts ?? {};
+    if (heard !== undefined) this.heard = heard as Heard | null;
     if (steps) this.steps = (steps as unknown as Record<string, never>[]).map(revive);
     if (residue) this.residue = residue as string[];
     if (takeBackFirst !== undefined) this.takeBackFirst = takeBackFirst as LeftOver | null;
@@ -868,6 +874,16 @@ function nextAttempt(bench: Bench, action: NextAttempt): Bench {
   return bench;
 }
 
+/** One that could not take back what it had begun: the device does not answer to that. */
+async function unsettledBench(): Promise<Bench> {
+  const bench = new Bench();
+  bench.maxRetries = 0;
+  bench.device.failUndoing = new StepFailure("retry", "the BMC is dead");
+  bench.device.failActing = new StepFailure("fail", "refused");
+  expect(await bench.untilEnd()).toMatchObject({ event: "step_failed" });
+  return bench;
+}
+
 async function failedBench(planned = ["first"]): Promise<Bench> {
   const bench = new Bench();
   bench.planned = planned;
@@ -1155,6 +1171,29 @@ describe("a restart clean", () => {
   });
 });
 
+describe("a rerun", () => {
+  test("takes back first what was left open, and begins nothing before", async () => {
+    const bench = await unsettledBench();
+    nextAttempt(bench, "rerun");
+    const { undone } = bench.device;
+    expect(await bench.look()).toMatchObject({
+      reason: expect.stringMatching(/^what step first of the attempt before has left is not taken back yet: /),
+    });
+    expect(bench.device).toMatchObject({ acts: 0, undone });
+    bench.device.failUndoing = undefined;
+    expect(await bench.untilEnd()).toMatchObject({ event: "finished", facts: { residue: [] } });
+    expect(bench.device).toMatchObject({ acts: 1, undone: undone + 1 });
+    expect(bench.logged.join("")).toMatch(/what it had begun was taken back[\s\S]*step first begins/);
+  });
+
+  test("takes nothing back where the attempt before has", async () => {
+    const bench = await failedBench();
+    const { undone } = nextAttempt(bench, "rerun").device;
+    expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
+    expect(bench.device.undone).toBe(undone);
+  });
+});
+
 describe("an adoption", () => {
   test("never acts, and ends with the step that could not be proven", async () => {
     const bench = nextAttempt(await failedBench(), "adopt");
@@ -1226,6 +1265,29 @@ describe("what a proven step has set for the next boot", () => {
       { name: "second", state: "SUCCEEDED" },
     ]);
   });
+
+  test.each(["retry", "rerun", "restart_clean"] as const)(
+    "and could not be taken back at the end, is so first by a %s, and then set by it",
+    async (action) => {
+      const bench = await failingLater(({ device }) => {
+        device.failUndoing = new StepFailure("retry", "the BMC is dead");
+      });
+      expect(bench.residue).toEqual([expect.stringMatching(/^first: .*the BMC is dead/)]);
+      nextAttempt(bench, action);
+      bench.device.step.before = async () => ({ seen: 0 });
+      expect(await bench.look()).toMatchObject({
+        reason: expect.stringMatching(/^what step first .*is not taken back/),
+      });
+      bench.device.failUndoing = undefined;
+      expect(await bench.look()).toMatchObject({ reason: "first: taken back", facts: { takeBackFirst: null } });
+      expect(bench.device).toMatchObject({ acts: 1, undone: 1 }); // all before it
+      bench.device.acts = 0; // taken back, it shows nothing of it
+      expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
+      // By its own doing, and not found so: whoever fails after it takes it back again.
+      expect(bench.steps).toMatchObject([{ name: "first", takenBack: false, carriedOver: false }, { name: "second" }]);
+      expect(bench.steps[0]?.actingAt).not.toBeNull();
+    },
+  );
 
   test("stays taken back where people have restarted the machine meanwhile", async () => {
     const bench = new Bench();

@@ -5,6 +5,7 @@ import { cancelRun } from "./cancel-run.ts";
 import { cleanUpBefore } from "./clean-up-before.ts";
 import { endRun } from "./end-run.ts";
 import { endUnwell } from "./end-unwell.ts";
+import { HeardScript } from "./heard-script.ts";
 import type { RunThing, runLifecycle } from "./lifecycle.ts";
 import { nextInPlan } from "./next-step.ts";
 import type { Step } from "./plan.ts";
@@ -37,20 +38,25 @@ export const runHandlers: Handlers<typeof runLifecycle, RunThing, RunContext> = 
   },
 
   async RUNNING(run, context) {
-    const log = createRunLog(run.id, context.clock);
-    if (run.cancelRequestedAt !== null) return cancelRun(run, context, log);
-    if (run.facts.takeBackFirst !== null && run.action !== "adopt")
-      return cleanUpBefore(run, run.facts.takeBackFirst, context, log);
-    return goThrough(run, context);
+    const heard = new HeardScript(run.facts.heard);
+    return heard.writtenWith(await look(run, context, heard));
   },
 };
+
+function look(run: RunThing, context: RunContext, heard: HeardScript): Promise<Looked> {
+  const log = createRunLog(run.id, context.clock, heard);
+  if (run.cancelRequestedAt !== null) return cancelRun(run, context, log);
+  if (run.facts.takeBackFirst !== null && run.action !== "adopt")
+    return cleanUpBefore(run, run.facts.takeBackFirst, context, log);
+  return goThrough(run, context, heard);
+}
 
 /**
  * What is proven is written with the announcement of the next action, or with the run's end: in between things are only read, and
  * a crash there costs no more than asking again. A look that has lasted is written first; so is that of a process that is being
  * stopped, which begins nothing more.
  */
-async function goThrough(run: RunThing, context: RunContext): Promise<Looked> {
+async function goThrough(run: RunThing, context: RunContext, heard: HeardScript): Promise<Looked> {
   const { clock } = context;
   const startedAt = clock.monotonic();
   let progress = startOf(run);
@@ -58,7 +64,7 @@ async function goThrough(run: RunThing, context: RunContext): Promise<Looked> {
     const isLong = clock.monotonic() - startedAt > LONG_LOOK;
     if (progress.proven !== null && (isLong || context.call.mayBegin?.() === false))
       return writtenWith(progress, waitFor(`${progress.proven}: done`, AT_ONCE));
-    const looked = await lookAtNext(progress.run, context, createRunLog(run.id, clock));
+    const looked = await lookAtNext(progress.run, context, createRunLog(run.id, clock, heard));
     if (looked.type !== "proven") return writtenWith(progress, looked);
     progress = withProof(progress, looked);
   }

@@ -10,6 +10,7 @@ import {
   when,
 } from "../kernel/lifecycle.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
+import type { Heard } from "./heard-script.ts";
 import type { Plan } from "./plan.ts";
 import type { RunAction, RunError, StepStatus } from "./run.ts";
 import type { LeftOver } from "./run-action.ts";
@@ -25,6 +26,8 @@ export interface RunFacts {
   readonly residue: readonly string[];
   /** What the attempt before left, to be taken back before anything else is done; null once that was tried. */
   readonly takeBackFirst: LeftOver | null;
+  /** Up to where what a script wrote is in the log; null before any has written. */
+  readonly heard: Heard | null;
 }
 
 /** A run as the executor sees it: with the machine that it works on. */
@@ -48,6 +51,7 @@ export const runLifecycle = defineLifecycle<RunThing>()({
   initial: "PENDING",
   // What a step noted before it acted may be what only its machine is to know.
   listFacts: { steps: { untold: ["evidence", "toTakeBack"] } },
+  quietFacts: ["takeBackFirst", "heard"],
 
   // biome-ignore format: a table is read by its columns
   states: {

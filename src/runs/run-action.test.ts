@@ -90,8 +90,27 @@ describe("what an attempt has of the one before", () => {
     expect(steps.at(-1)).toMatchObject({ name: "two", resumed: true, evidence: { seen: 2 }, toTakeBack: null });
   });
 
-  test("rerun has nothing of it", () => {
-    expect(inheritFrom(ended([proven, failed]), "rerun")).toEqual({ steps: [], takeBackFirst: null });
+  test("rerun takes back first what was left open, and has nothing else of it", () => {
+    const takeBackFirst = { step: "two", evidence: { seen: 2 } };
+    expect(inheritFrom(ended([proven, failed]), "rerun")).toEqual({ steps: [], takeBackFirst });
+    const settled = { ...failed, toTakeBack: null };
+    expect(inheritFrom(ended([proven, settled]), "rerun")).toEqual({ steps: [], takeBackFirst: null });
+    expect(inheritFrom(ended([proven]), "rerun")).toEqual({ steps: [], takeBackFirst: null });
+  });
+
+  test("is also what proven steps had set for the next boot, and could not be taken back", () => {
+    const armed = { ...proven, takenBack: true, toTakeBack: { seen: 1 } };
+    const [one, two] = [1, 2].map((seen) => ({ step: seen === 1 ? "one" : "two", evidence: { seen } }));
+    const inheritedBy = (action: NextAttempt) => inheritFrom(ended([armed, failed]), action);
+    expect(ACTIONS.map((action) => [action, inheritedBy(action).takeBackFirst])).toEqual([
+      ["retry", { ...two, more: [one] }],
+      ["resume", one], // which asks the step that was under way how far it is
+      ["rerun", { ...two, more: [one] }],
+      ["restart_clean", { ...two, more: [one] }],
+      ["adopt", { ...two, more: [one] }],
+    ]);
+    for (const action of ["retry", "resume", "adopt"] as const)
+      expect(inheritedBy(action).steps[0]).toMatchObject({ carriedOver: true, takenBack: true, toTakeBack: null });
   });
 
   test("restart clean takes back what was begun, also when the attempt before tried to", () => {
@@ -113,7 +132,7 @@ describe("what an attempt has of the one before", () => {
     expect(ACTIONS.map((action) => [action, after(action)])).toEqual([
       ["retry", takeBackFirst],
       ["resume", takeBackFirst],
-      ["rerun", null],
+      ["rerun", takeBackFirst],
       ["restart_clean", takeBackFirst],
       ["adopt", takeBackFirst],
     ]);

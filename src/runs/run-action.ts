@@ -25,11 +25,16 @@ export const ACTION_RULES: Readonly<Record<NextAttempt, ActionRule>> = {
 export const mayFollowPhase = (action: NextAttempt, phase: RunPhase): boolean =>
   ACTION_RULES[action].after.some((one) => one === phase);
 
-/** What an earlier attempt began and did not take back, by the evidence of that time. */
-export interface LeftOver {
-  readonly step: string;
-  readonly evidence: JsonObject;
-}
+/** What a step of an earlier attempt began and did not take back, by the evidence of that time. JSON to the compiler, as types are. */
+export type LeftByStep = { readonly step: string; readonly evidence: JsonObject };
+
+/** All that an earlier attempt has left: what it was at, and what its proven steps had set for the next boot. */
+export type LeftOver = LeftByStep & { readonly more?: readonly LeftByStep[] };
+
+export const asOne = ([first, ...more]: readonly LeftByStep[]): LeftOver | null =>
+  first === undefined ? null : { ...first, ...(more.length > 0 && { more }) };
+
+export const eachOf = ({ more = [], ...first }: LeftOver): readonly LeftByStep[] => [first, ...more];
 
 export interface Inheritance {
   readonly steps: readonly StepStatus[];
@@ -39,38 +44,41 @@ export interface Inheritance {
 
 /**
  * What an attempt has of the one before it. Retry begins the failed step with evidence of its own; resume and adopt keep what was
- * noted then, so that the step is asked for first; rerun and restart clean begin anew.
+ * noted then, so that the step is asked for first; rerun and restart clean begin anew. Whichever it is, what was left open is not
+ * to go on beside what is begun now.
  *
  * An attempt that ended before it took back what the one before it had left passes that on: it has begun nothing of its own then.
  */
 export function inheritFrom(previous: Inheritance, action: NextAttempt): Inheritance {
   const { steps, takeBackFirst: passedOn } = previous;
-  const proven = steps.filter(({ state }) => state === "SUCCEEDED").map((step) => ({ ...step, carriedOver: true }));
+  const done = steps.filter(({ state }) => state === "SUCCEEDED");
+  const proven = done.map((step) => ({ ...step, carriedOver: true, toTakeBack: null }));
   const unfinished = steps.find(({ state }) => state !== "SUCCEEDED");
-  const left = passedOn ?? leftOver(unfinished, unfinished?.toTakeBack);
+  const armed = done.flatMap((step) => leftOver(step, step.toTakeBack));
+  const left = passedOn ?? asOne([...leftOver(unfinished, unfinished?.toTakeBack), ...armed]);
   switch (action) {
     case "retry":
       return { steps: proven, takeBackFirst: left };
     case "resume":
       if (unfinished?.evidence == null) return { steps: proven, takeBackFirst: left };
-      return { steps: [...proven, resumed(unfinished)], takeBackFirst: passedOn };
+      return { steps: [...proven, resumed(unfinished)], takeBackFirst: passedOn ?? asOne(armed) };
     case "adopt": {
       // Who only looks takes nothing back, however it ends: it is left to whoever begins anew.
       const known = unfinished?.evidence == null ? [] : [{ ...resumed(unfinished), toTakeBack: null }];
       return { steps: [...proven, ...known], takeBackFirst: left };
     }
     case "rerun":
-      return { steps: [], takeBackFirst: null };
+      return { steps: [], takeBackFirst: left };
     case "restart_clean": {
       // Taken back already, perhaps; once more does no harm, and what people did since may have brought it back.
-      const begun = unfinished?.actingAt == null ? null : unfinished.evidence;
-      return { steps: [], takeBackFirst: left ?? leftOver(unfinished, begun) };
+      const begun = unfinished?.toTakeBack ?? (unfinished?.actingAt == null ? null : unfinished.evidence);
+      return { steps: [], takeBackFirst: passedOn ?? asOne([...leftOver(unfinished, begun), ...armed]) };
     }
   }
 }
 
-const leftOver = (step: StepStatus | undefined, evidence: JsonObject | null | undefined): LeftOver | null =>
-  step === undefined || evidence == null ? null : { step: step.name, evidence };
+const leftOver = (step: StepStatus | undefined, evidence: JsonObject | null | undefined): readonly LeftByStep[] =>
+  step === undefined || evidence == null ? [] : [{ step: step.name, evidence }];
 
 /**
  * The visit goes on by the evidence of before. Who acted then is not us, and when is kept: right after a cancel the device may

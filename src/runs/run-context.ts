@@ -47,13 +47,9 @@ export function stepContext(run: RunThing, step: Step, { provider, targetsOf, ca
     call,
     log: log.say,
     params: run.params,
-    basis: writtenBasis(run),
+    heard: log.heard,
   };
 }
-
-/** A cancel raises the basis once, and is not by itself a sign that what a look said before it was written. */
-const writtenBasis = ({ basis, cancelRequestedAt }: RunThing): number =>
-  cancelRequestedAt === null ? basis : basis - 1;
 
 /** A script that changed since the run was started is not the one that its caller asked for. */
 const frozenScripts =

@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
+import { HeardScript } from "./heard-script.ts";
 import { createRunLog } from "./run-log.ts";
 
 const clock = { now: () => new Date(0), monotonic: () => 0 };
 
 test("what we say is a line; what a script wrote stays as it wrote it", () => {
-  const log = createRunLog("run-1", clock);
+  const log = createRunLog("run-1", clock, new HeardScript(null));
   log.say("step one begins");
   log.say("already a line\n");
   log.say(Buffer.from("Progress: 10%"));
@@ -20,7 +21,7 @@ test("what we say is a line; what a script wrote stays as it wrote it", () => {
 });
 
 test("what is learnt of another thing is written with what is said", () => {
-  const log = createRunLog("run-1", clock);
+  const log = createRunLog("run-1", clock, new HeardScript(null));
   expect(log.effects("one")).toEqual([]);
   log.learn("machine", "m-1", { sshMoved: null });
   expect(log.effects("one")).toEqual([

@@ -1,20 +1,23 @@
 import type { Clock } from "../kernel/clock.ts";
 import type { JsonObject } from "../kernel/lifecycle.ts";
 import type { Effect } from "../kernel/outcome.ts";
-import type { LogStream, StepLog } from "./step.ts";
+import type { HeardSoFar, LogStream, StepLog } from "./step.ts";
 
 /** What one look says; it is stored with what the look did, or not at all, so that the log has no hole and no repeat. */
 export interface RunLog {
   readonly say: StepLog;
+  /** What of scripts was said so far; shared by all that the look says. */
+  readonly heard: HeardSoFar;
   /** What was found out of another thing on the way, such as where the run's machine is now; written with what is said. */
   learn(kind: string, id: string, facts: JsonObject): void;
   effects(step: string): readonly Effect[];
 }
 
-export function createRunLog(runId: string, clock: Clock): RunLog {
+export function createRunLog(runId: string, clock: Clock, heard: HeardSoFar): RunLog {
   const lines: { readonly at: string; readonly stream: LogStream; readonly text: string | Uint8Array }[] = [];
   const learnt: Effect[] = [];
   return {
+    heard,
     say(text, stream = "stdout") {
       // What is ours is a line; what a script wrote is passed on in pieces, and stays as it wrote it.
       const said = typeof text === "string" && !text.endsWith("\n") ? `${text}\n` : text;

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../kernel/lifecycle.ts";
+import type { Heard } from "./heard-script.ts";
 import type { Plan } from "./plan.ts";
 import type { LeftOver } from "./run-action.ts";
 
@@ -137,6 +138,8 @@ export interface Run {
   readonly residue: readonly string[];
   /** What the attempt before left and nobody has taken back yet; null when there is nothing, or it was tried. */
   readonly takeBackFirst: LeftOver | null;
+  /** How far the script that was heard last is in the logs of the job. */
+  readonly heard: Heard | null;
   readonly createdAt: Date;
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;

@@ -37,6 +37,12 @@ export type LogStream = (typeof LOG_STREAMS)[number];
 /** Adds to the run's log. Returns at once; the executor stores in batches. */
 export type StepLog = (text: string | Uint8Array, stream?: LogStream) => void;
 
+/** How much of what a script wrote, by its mark, was passed on to the run's log; in bytes. Kept with the log, or not at all. */
+export interface HeardSoFar {
+  upTo(mark: string, stream: LogStream): number;
+  note(mark: string, stream: LogStream, upTo: number): void;
+}
+
 /** Whom and what a step works with. */
 export interface StepContext<P, C extends Capability = Capability, U extends Capability = never> {
   readonly payload: P;
@@ -51,8 +57,7 @@ export interface StepContext<P, C extends Capability = Capability, U extends Cap
   readonly log: StepLog;
   /** What the caller of StartRun gave. */
   readonly params: Readonly<Record<string, string>>;
-  /** Grows with what looks write of the run, and not with a cancel: what a look said is kept only if it did. */
-  readonly basis: number;
+  readonly heard: HeardSoFar;
 }
 
 /** Once the intent is persisted, its evidence goes along. */
@@ -109,6 +114,11 @@ export interface StepDefinition<
   readonly needs: readonly C[];
   /** Needed for some payloads, or only made use of. */
   readonly mayUse: readonly U[];
+  /**
+   * Which of `mayUse` nobody misses, although its endpoint is on record: all others are asked there, and then the step fails where
+   * there are no credentials (`signInsOf`).
+   */
+  readonly goesWithout: readonly U[];
   /** Which of `mayUse` this payload cannot do without. */
   readonly alsoNeeds: (payload: P) => readonly U[];
   /** What of the server's own this payload names: it must be there when a run is started. */
@@ -142,7 +152,7 @@ export interface StepDefinition<
   readonly undoIsPartial?: true;
 }
 
-type Optional = "defaults" | "mayUse" | "alsoNeeds" | "refersTo" | "reboots";
+type Optional = "defaults" | "mayUse" | "goesWithout" | "alsoNeeds" | "refersTo" | "reboots";
 
 /** Declares a kind of step. What is left out: the server's defaults, no further capabilities, no reboot. */
 export function defineStep<
@@ -153,12 +163,13 @@ export function defineStep<
   const U extends Capability = never,
 >(
   definition: Omit<StepDefinition<K, P, E, C, U>, Optional> &
-    Partial<Pick<StepDefinition<K, P, E, C, U>, "mayUse" | "alsoNeeds" | "refersTo" | "reboots">> & {
+    Partial<Pick<StepDefinition<K, P, E, C, U>, "mayUse" | "goesWithout" | "alsoNeeds" | "refersTo" | "reboots">> & {
       readonly defaults?: Partial<StepDefaults>;
     },
 ): StepDefinition<K, P, E, C, U> {
   return {
     mayUse: [],
+    goesWithout: [],
     alsoNeeds: () => [],
     refersTo: () => [],
     reboots: false,

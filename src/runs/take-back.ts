@@ -3,6 +3,7 @@ import { messageOf, StepFailure } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/lifecycle.ts";
 import { isNotOfTheStep } from "./failure-causes.ts";
 import type { RunThing } from "./lifecycle.ts";
+import type { LeftByStep } from "./run-action.ts";
 import { checkCapable, type RunContext, stepContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
 
@@ -35,6 +36,18 @@ function staysAnyway({ run, step: name }: Begun, { steps }: RunContext): string 
   const step = run.plan.steps.find((one) => one.name === name);
   const kind = step && steps.get(step.kind);
   return step && kind?.undoIsPartial && kind.residue ? `${name}: ${kind.residue(step.payload)}` : null;
+}
+
+/** What an attempt has left, one after the other; and what of it remains. */
+export async function takeBackAll(
+  run: RunThing,
+  left: readonly LeftByStep[],
+  context: RunContext,
+  log: RunLog,
+): Promise<readonly { readonly left: LeftByStep; readonly remains: Remains | null }[]> {
+  const tried = [];
+  for (const each of left) tried.push({ left: each, remains: await takeBack({ run, ...each }, context, log) });
+  return tried;
 }
 
 /** For a step that is not begun anew: what it leaves, whether or not it could be taken back. */

@@ -60,7 +60,7 @@ export const REACHED_AT = {
   nodes: null,
 } as const satisfies Record<Capability, Endpoint | null>;
 
-const ENDPOINT_NAMES: Readonly<Record<Endpoint, string>> = { bmc: "BMC", ssh: "SSH" };
+export const ENDPOINT_NAMES: Readonly<Record<Endpoint, string>> = { bmc: "BMC", ssh: "SSH" };
 
 export const hasNoEndpoint = (machine: Pick<Machine, "id">, endpoint: Endpoint): string =>
   `machine ${machine.id} has no ${ENDPOINT_NAMES[endpoint]} endpoint`;

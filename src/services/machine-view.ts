@@ -3,6 +3,7 @@ import { parseFilter } from "../kernel/filter.ts";
 import { parseMachineId } from "../kernel/ids.ts";
 import { holds } from "../lifecycles/machine/conditions.ts";
 import { type Banner, bannersOf, effectiveState } from "../lifecycles/machine/effective-state.ts";
+import { isFailing } from "../lifecycles/machine/failing.ts";
 import { type MachinePhase, sshAddressOf } from "../lifecycles/machine/machine.ts";
 import { type PinnedKey, pinnedKeyOf } from "../lifecycles/machine/sighting.ts";
 import type { Claim } from "../store/claims.ts";
@@ -23,6 +24,7 @@ export interface MachineView {
   readonly phase: MachinePhase;
   readonly effectiveState: MachinePhase;
   readonly banners: readonly Banner[];
+  readonly failing: boolean;
   /** What it or its active run waits for; empty when that is nothing. */
   readonly waitingFor: string;
   readonly claim: Claim | null;
@@ -43,6 +45,7 @@ function viewOf(machine: MachineRecord): MachineView {
       inCustomerCluster: holds(machine.conditions, "InCustomerCluster"),
     }),
     banners: bannersOf(machine.conditions),
+    failing: isFailing({ phase, conditions: machine.conditions }),
     waitingFor: machine.outcome?.reason ?? machine.runWaitsFor ?? "",
     claim: machine.claim,
     sshMovedTo: movedTo(machine),

@@ -17,6 +17,7 @@ import {
   findNeeds,
   imagesIn,
 } from "./run-checks.ts";
+import { findCredentials, findMissingCredentials } from "./run-credentials.ts";
 import { findReferences, refuseReferences } from "./run-references.ts";
 import type { RunDeps, StartRun } from "./runs.ts";
 
@@ -58,7 +59,7 @@ export async function previewRun(deps: RunDeps, input: Omit<StartRun, "requestId
   const { machine, plan } = chosen;
   const can: ReadonlySet<string> = deps.capabilitiesOf(machine.spec);
   const durationOf = await readStepDurations(db, { planId: plan.planId, provider: machine.spec.provider });
-  const needs = await findNeeds(imagesIn(db), deps, plan);
+  const needs = await findNeeds(imagesIn(db), deps, chosen);
   const steps = plan.steps.map((step) => ({
     step,
     needs: needs.get(step)?.capabilities ?? [],
@@ -66,9 +67,11 @@ export async function previewRun(deps: RunDeps, input: Omit<StartRun, "requestId
     expectedDuration: durationOf(step),
   }));
   const known = await findReferences(db, deps, [chosen]);
+  const credentials = await findCredentials(db, deps, [{ machine, needs }]);
   const refusals = [
     ...findMomentConflicts(machine),
     ...findMissingEndpoints(machine, needs),
+    ...findMissingCredentials(credentials, { machine, needs }),
     ...refuseReferences(known, deps, chosen),
   ];
   return {

@@ -15,6 +15,7 @@ import { nowOf, type ServiceDeps } from "./deps.ts";
 import { doneBy } from "./initiator.ts";
 import { checkMeans, checkMoment, heldImagesIn } from "./run-checks.ts";
 import { checkRunRequestId, createRun, findRepeated, fingerprintOf, newRunId } from "./run-creation.ts";
+import { checkCredentials, findCredentials } from "./run-credentials.ts";
 import { checkReferences, holdReferences } from "./run-references.ts";
 import { getRun, type RunDeps } from "./runs.ts";
 
@@ -57,7 +58,8 @@ export async function startNextAttempt(
     const inherited = inheritFrom(previous, action);
     const carried = new Set(inherited.steps.filter(({ carriedOver }) => carriedOver).map(({ name }) => name));
     const remaining = { ...previous.plan, steps: previous.plan.steps.filter(({ name }) => !carried.has(name)) };
-    await checkMeans(heldImagesIn(tx), deps, machine, remaining);
+    const needs = await checkMeans(heldImagesIn(tx), deps, { machine, plan: remaining });
+    checkCredentials(await findCredentials(tx, deps, [{ machine, needs }]), { machine, needs });
     const scripts = await chooseScripts(tx, deps, { previous, machine, remaining, action, takeNewScripts });
     const { type, plan, params } = previous;
     const next = { of: previous, action, inherited };

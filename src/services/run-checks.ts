@@ -6,6 +6,7 @@ import { paramsOf } from "../runs/params.ts";
 import type { Plan, Step } from "../runs/plan.ts";
 import { resolvePlan } from "../runs/resolve-plan.ts";
 import { chooseRunType, type RunType } from "../runs/run-types.ts";
+import { ENDPOINTS, signInsOf } from "../runs/sign-ins.ts";
 import { capabilitiesFor } from "../runs/step.ts";
 import { type Endpoint, hasNoEndpoint, IMAGE_NEEDS, provesWithoutSsh, REACHED_AT } from "../runs/targets.ts";
 import type { Queryable, Transaction } from "../store/database.ts";
@@ -110,13 +111,16 @@ export interface StepNeeds {
   /** Also for what the images that it names are installed with; a kind that the server does not know counts as one that nobody has. */
   readonly capabilities: readonly (Capability | string)[];
   readonly endpoints: readonly Endpoint[];
+  /** Where credentials must be on record. */
+  readonly signIns: readonly Endpoint[];
 }
 
 export async function findNeeds(
   meansOf: MeansOfImages,
-  { steps }: Pick<RunDeps, "steps">,
-  plan: Pick<Plan, "steps">,
+  { steps, capabilitiesOf }: Pick<RunDeps, "steps" | "capabilitiesOf">,
+  { machine: { spec }, plan }: Pick<ChosenRun, "machine" | "plan">,
 ): Promise<ReadonlyMap<Step, StepNeeds>> {
+  const can = capabilitiesOf(spec);
   const imagesOf = ({ kind, payload }: Step) =>
     (steps.get(kind)?.refersTo(payload) ?? []).filter((reference) => reference.kind === "image").map(({ ref }) => ref);
   const names = plan.steps.flatMap(imagesOf);
@@ -124,11 +128,13 @@ export async function findNeeds(
   return new Map(
     plan.steps.map((step): readonly [Step, StepNeeds] => {
       const kind = steps.get(step.kind);
-      if (!kind) return [step, { capabilities: [step.kind], endpoints: [] }];
+      if (!kind) return [step, { capabilities: [step.kind], endpoints: [], signIns: [] }];
       const images = imagesOf(step).flatMap((ref) => means.get(ref) ?? []);
       const forImages = imagesOf(step).map((ref) => IMAGE_NEEDS[means.get(ref)?.kind ?? "iso"]);
       const capabilities = [...new Set([...forImages, ...capabilitiesFor(kind, step.payload)])];
-      return [step, { capabilities, endpoints: endpointsFor(capabilities, images) }];
+      const endpoints = endpointsFor(capabilities, images);
+      const signIns = signInsOf(kind, { capabilities, endpoints }, { spec, can });
+      return [step, { capabilities, endpoints, signIns }];
     }),
   );
 }
@@ -136,28 +142,34 @@ export async function findNeeds(
 function endpointsFor(capabilities: readonly Capability[], images: readonly ImageMeans[]): Endpoint[] {
   const goesWithoutSsh = images.some(({ kind, successProof: proof }) => provesWithoutSsh({ kind, proof }));
   const reached = new Set(capabilities.map((capability) => REACHED_AT[capability]));
-  return (["bmc", "ssh"] as const).filter((one) => reached.has(one) && !(one === "ssh" && goesWithoutSsh));
+  return ENDPOINTS.filter((one) => reached.has(one) && !(one === "ssh" && goesWithoutSsh));
 }
 
 /** Where the machine would have to be reached, and nobody has said where that is: a run would find out only in its middle. */
 export function findMissingEndpoints({ id, spec }: Machine, needs: ReadonlyMap<Step, StepNeeds>): AppError[] {
   if (!needsEndpoints(spec)) return [];
-  return (["bmc", "ssh"] as const)
-    .filter((endpoint) => spec[endpoint] === null)
-    .flatMap((endpoint) => {
-      const step = [...needs].find(([, { endpoints }]) => endpoints.includes(endpoint))?.[0];
-      if (step === undefined) return [];
-      return new AppError("failed_precondition", `${hasNoEndpoint({ id }, endpoint)}, which step ${step.name} needs`, {
-        field: "machine_id",
-        next: `millwright machine update ${id} --${endpoint}-endpoint <host>`,
-      });
+  return ENDPOINTS.filter((endpoint) => spec[endpoint] === null).flatMap((endpoint) => {
+    const step = [...needs].find(([, { endpoints }]) => endpoints.includes(endpoint))?.[0];
+    if (step === undefined) return [];
+    return new AppError("failed_precondition", `${hasNoEndpoint({ id }, endpoint)}, which step ${step.name} needs`, {
+      field: "machine_id",
+      next: `millwright machine update ${id} --${endpoint}-endpoint <host>`,
     });
+  });
 }
 
-/** Its provider can do what each step needs, and it is on record where the machine is reached for it. */
-export async function checkMeans(meansOf: MeansOfImages, deps: RunDeps, machine: Machine, plan: Plan): Promise<void> {
+/**
+ * Its provider can do what each step needs, and it is on record where the machine is reached for it. Returns what they need: as whom
+ * is asked for many runs at once (`findCredentials`).
+ */
+export async function checkMeans(
+  meansOf: MeansOfImages,
+  deps: RunDeps,
+  run: Pick<ChosenRun, "machine" | "plan">,
+): Promise<ReadonlyMap<Step, StepNeeds>> {
+  const { machine } = run;
   const can: ReadonlySet<string> = deps.capabilitiesOf(machine.spec);
-  const needs = await findNeeds(meansOf, deps, plan);
+  const needs = await findNeeds(meansOf, deps, run);
   for (const [step, { capabilities }] of needs) {
     const missing = capabilities.filter((capability) => !can.has(capability));
     if (missing.length > 0) {
@@ -169,4 +181,5 @@ export async function checkMeans(meansOf: MeansOfImages, deps: RunDeps, machine:
   }
   const [conflict] = findMissingEndpoints(machine, needs);
   if (conflict) throw conflict;
+  return needs;
 }

@@ -91,6 +91,8 @@ export function newThing(caller: Caller, run: NewRun): NewThing {
         scripts,
         ...(steps.length > 0 && { steps: steps.map(stepJson) }),
         ...(takeBackFirst !== null && { takeBackFirst: { ...takeBackFirst } }),
+        // What the attempt before has in its log is not said again in this one's.
+        ...(next?.of.heard && { heard: next.of.heard }),
       },
     },
   };

@@ -15,6 +15,7 @@ import { doneBy } from "./initiator.ts";
 import { findPlanForRun } from "./plans.ts";
 import { type ChosenRun, checkMeans, checkMoment, chooseRun, heldImagesIn, type MeansOfImages } from "./run-checks.ts";
 import { newThing, sameRequest } from "./run-creation.ts";
+import { checkCredentials, findCredentials } from "./run-credentials.ts";
 import { checkReferences, holdReferences } from "./run-references.ts";
 import type { RunDeps, StartRun } from "./runs.ts";
 
@@ -25,6 +26,9 @@ export interface Start extends StartRun {
   readonly id: string;
   readonly caller: Caller;
 }
+
+/** Checked as far as it can be by itself; what is left is looked up for all of them at once. */
+type CheckedRun = ChosenRun & { readonly needs: Awaited<ReturnType<typeof checkMeans>> };
 
 type Started = { readonly run: Run } | { readonly refused: unknown };
 
@@ -100,15 +104,14 @@ async function startRound(
   const earlier = new Map((await findByRequests(tx, starts)).map((run) => [run.machineId, run]));
   const sources = sourcesOf(tx, deps, (await machineStore.load(tx, ids)).things);
   const results = new Map<Start, string | AppError>();
-  const chosen = new Map<Start, ChosenRun>();
+  const chosen = new Map<Start, CheckedRun>();
   for (const start of starts) {
     await refusing(results, start, async () => {
       const known = earlier.get(start.machineId);
       if (known) return results.set(start, sameRequest(known, start));
       const run = await chooseRun(start, sources);
       checkMoment(run.machine);
-      await checkMeans(sources.meansOf, deps, run.machine, run.plan);
-      return chosen.set(start, run);
+      return chosen.set(start, { ...run, needs: await checkMeans(sources.meansOf, deps, run) });
     });
   }
   await createChosen(tx, deps, chosen, results);
@@ -140,14 +143,16 @@ function sourcesOf(tx: Transaction, deps: RunDeps, machines: readonly Machine[])
 async function createChosen(
   tx: Transaction,
   deps: RunDeps,
-  chosen: ReadonlyMap<Start, ChosenRun>,
+  chosen: ReadonlyMap<Start, CheckedRun>,
   results: Map<Start, string | AppError>,
 ): Promise<void> {
+  const credentials = await findCredentials(tx, deps, [...chosen.values()]);
   const references = await holdReferences(tx, deps, [...chosen.values()]);
   const created: Start[] = [];
   const scripts = new Map<Start, Record<string, string>>();
   for (const [start, run] of chosen) {
     await refusing(results, start, async () => {
+      checkCredentials(credentials, run);
       scripts.set(start, checkReferences(references, deps, run));
       created.push(start);
     });

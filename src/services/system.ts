@@ -1,3 +1,4 @@
+import type { SharedClock } from "../kernel/shared-clock.ts";
 import type { ServiceDeps } from "./deps.ts";
 
 /** Which server this is. */
@@ -6,6 +7,8 @@ export interface SystemInfo {
   readonly startedAt: Date;
   /** Tells replicas apart. */
   readonly replica: string;
+  /** The one that replicas share, for how this host's own compares with it. */
+  readonly clock: Pick<SharedClock, "localIsAheadBy" | "trouble">;
 }
 
 export async function readDatabaseVersion({ db }: ServiceDeps): Promise<string> {

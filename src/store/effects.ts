@@ -4,8 +4,8 @@ import type { Effect } from "../kernel/outcome.ts";
 import { create } from "./create.ts";
 import type { Transaction } from "./database.ts";
 import { nameOf, storeOf, type ThingKey, type ThingStores } from "./things.ts";
-import { commitUnits, type UnitResult } from "./transitions.ts";
 import { keyOf, type Unit } from "./unit.ts";
+import type { CommitUnits, UnitResult } from "./unit-result.ts";
 import * as work from "./work.ts";
 
 /** The effects of one unit, worked out against the things as they are under the lock. */
@@ -85,7 +85,12 @@ async function loadChanged(tx: Transaction, stores: ThingStores, effects: readon
   return seen;
 }
 
-export async function applyEffects(tx: Transaction, stores: ThingStores, plans: readonly EffectPlan[]): Promise<void> {
+/** `commit` writes the moves: the writer of states applies effects, so that it is handed in and not imported. */
+export async function applyEffects(
+  tx: Transaction,
+  stores: ThingStores,
+  { plans, commit }: { readonly plans: readonly EffectPlan[]; readonly commit: CommitUnits },
+): Promise<void> {
   for (const plan of plans) {
     for (const { kind, id, row, mustBeNew } of plan.creates) {
       const isNew = await create(tx, storeOf(stores, kind), { id, row, actor: plan.actor, ifMissing: true });
@@ -98,7 +103,7 @@ export async function applyEffects(tx: Transaction, stores: ThingStores, plans: 
     plans.flatMap(({ logs }) => logs),
   );
   const moves = plans.flatMap((plan) => plan.moves);
-  await moveAll(tx, stores, moves);
+  if (moves.length > 0) refuseUnwritten(moves, await commit(tx, stores, moves));
   await work.wake(tx, [
     ...moves.filter((change) => mayReact(stores, change)).map(keyOf),
     ...plans.flatMap((plan) => plan.wakes),
@@ -124,9 +129,7 @@ function mayReact(stores: ThingStores, { kind, move }: Unit): boolean {
 }
 
 /** An effect that is not written takes its unit, and the transaction, with it: there is no half of a unit. */
-async function moveAll(tx: Transaction, stores: ThingStores, moves: readonly Unit[]): Promise<void> {
-  if (moves.length === 0) return;
-  const results = await commitUnits(tx, stores, moves);
+function refuseUnwritten(moves: readonly Unit[], results: readonly UnitResult[]): void {
   for (const [index, { kind, thing, move }] of moves.entries()) {
     const result = results[index];
     if (result?.type === "committed") continue;

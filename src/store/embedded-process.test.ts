@@ -33,6 +33,6 @@ test("a dead process that its parent has not collected is dead", async () => {
   ]);
   const [line] = (await once(parent.stdout, "data")) as [Buffer];
   const pid = Number(line.toString());
-  await expect.poll(() => findProcess(pid), { timeout: 5_000 }).toBeUndefined();
+  await expect.poll(() => findProcess(pid), { timeout: 9_000 }).toBeUndefined();
   parent.kill("SIGKILL");
 });

@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { AppError } from "../kernel/errors.ts";
+import { givesCredentials, hasNoCredentials } from "../runs/sign-ins.ts";
+import { ENDPOINT_NAMES, type Endpoint } from "../runs/targets.ts";
 import type { BmcCredentials } from "./bmc-credentials.ts";
 import type { Queryable, Transaction } from "./database.ts";
 import type { SecretStore } from "./secrets.ts";
@@ -10,8 +12,7 @@ export interface SshCredentials {
 }
 
 /** Never the name of a shelf's credentials, which are kept by MAC address: machine ids have no colons. */
-const bmcName = (machineId: string): string => `bmc/${machineId}`;
-const sshName = (machineId: string): string => `ssh/${machineId}`;
+const nameOf = (endpoint: Endpoint, machineId: string): string => `${endpoint}/${machineId}`;
 
 const bmcSchema = z.object({ username: z.string(), password: z.string() });
 const sshSchema = z.object({ username: z.string(), privateKey: z.string() });
@@ -22,7 +23,7 @@ export const putMachineBmcCredentials = (
   secrets: SecretStore,
   machineId: string,
   { username, password }: BmcCredentials,
-): Promise<void> => secrets.put(tx, bmcName(machineId), JSON.stringify({ username, password }));
+): Promise<void> => secrets.put(tx, nameOf("bmc", machineId), JSON.stringify({ username, password }));
 
 /** The caller holds the machine's lock. */
 export const putMachineSshCredentials = (
@@ -30,7 +31,7 @@ export const putMachineSshCredentials = (
   secrets: SecretStore,
   machineId: string,
   { username, privateKey }: SshCredentials,
-): Promise<void> => secrets.put(tx, sshName(machineId), JSON.stringify({ username, privateKey }));
+): Promise<void> => secrets.put(tx, nameOf("ssh", machineId), JSON.stringify({ username, privateKey }));
 
 /** What nobody will sign in to any more needs no credentials; the caller holds the machine's lock. */
 export async function removeMachineCredentials(
@@ -38,8 +39,8 @@ export async function removeMachineCredentials(
   secrets: SecretStore,
   machineId: string,
 ): Promise<void> {
-  await secrets.remove(tx, bmcName(machineId));
-  await secrets.remove(tx, sshName(machineId));
+  await secrets.remove(tx, nameOf("bmc", machineId));
+  await secrets.remove(tx, nameOf("ssh", machineId));
 }
 
 /** One query for many machines; a set that is missing or unreadable is answered with its error. */
@@ -47,40 +48,54 @@ export const getMachineBmcCredentials = (
   db: Queryable,
   secrets: SecretStore,
   machineIds: readonly string[],
-): Promise<(BmcCredentials | AppError)[]> =>
-  getCredentials(db, secrets, machineIds, { nameOf: bmcName, what: "BMC credentials", schema: bmcSchema });
+): Promise<(BmcCredentials | AppError)[]> => getCredentials(db, secrets, machineIds, "bmc", bmcSchema);
 
 /** One query for many machines; a set that is missing or unreadable is answered with its error. */
 export const getMachineSshCredentials = (
   db: Queryable,
   secrets: SecretStore,
   machineIds: readonly string[],
-): Promise<(SshCredentials | AppError)[]> =>
-  getCredentials(db, secrets, machineIds, { nameOf: sshName, what: "SSH credentials", schema: sshSchema });
+): Promise<(SshCredentials | AppError)[]> => getCredentials(db, secrets, machineIds, "ssh", sshSchema);
 
 async function getCredentials<T>(
   db: Queryable,
   secrets: SecretStore,
   machineIds: readonly string[],
-  {
-    nameOf,
-    what,
-    schema,
-  }: { readonly nameOf: (id: string) => string; readonly what: string; readonly schema: z.ZodType<T> },
+  endpoint: Endpoint,
+  schema: z.ZodType<T>,
 ): Promise<(T | AppError)[]> {
-  const found = await secrets.getMany(db, machineIds.map(nameOf));
+  const found = await secrets.getMany(
+    db,
+    machineIds.map((id) => nameOf(endpoint, id)),
+  );
   return machineIds.map((id) => {
-    const next = `millwright machine set-credentials ${id}`;
-    const secret = found.get(nameOf(id));
-    if (secret === undefined) {
-      return new AppError("failed_precondition", `there are no ${what} for machine ${id}`, { next });
-    }
+    const next = givesCredentials(id, [endpoint]);
+    const secret = found.get(nameOf(endpoint, id));
+    if (secret === undefined) return new AppError("failed_precondition", hasNoCredentials(id, endpoint), { next });
     if (typeof secret !== "string") return secret;
     try {
       return schema.parse(JSON.parse(secret));
     } catch {
       // Without the parser's own words: they quote what was being read.
-      return new AppError("failed_precondition", `the ${what} of machine ${id} are damaged`, { next });
+      const what = `the ${ENDPOINT_NAMES[endpoint]} credentials of machine ${id} are damaged`;
+      return new AppError("failed_precondition", what, { next });
     }
   });
+}
+
+/** Credentials of a machine, by where they are for. */
+export interface MachineSignIn {
+  readonly machineId: string;
+  readonly endpoint: Endpoint;
+}
+
+/** Whether each of them is on record: one query for all, and none for nothing. What they are stays in the store. */
+export async function findMachineCredentials(
+  db: Queryable,
+  secrets: SecretStore,
+  signIns: readonly MachineSignIn[],
+): Promise<(signIn: MachineSignIn) => boolean> {
+  const names = new Set(signIns.map(({ endpoint, machineId }) => nameOf(endpoint, machineId)));
+  const found = await secrets.findNames(db, [...names]);
+  return ({ endpoint, machineId }) => found.has(nameOf(endpoint, machineId));
 }

@@ -5,6 +5,7 @@ import { parseMachineId } from "../kernel/ids.ts";
 import { CONDITION_TYPES, type Condition, type Conditions } from "../lifecycles/machine/conditions.ts";
 import { effectiveStateSql } from "../lifecycles/machine/effective-state.ts";
 import { parseEndpoint, parseMachineAddress, SSH_PORT } from "../lifecycles/machine/endpoint.ts";
+import { FAILING_WORDS } from "../lifecycles/machine/failing.ts";
 import { machineLifecycle } from "../lifecycles/machine/lifecycle.ts";
 import {
   type BmcProtocol,
@@ -217,6 +218,7 @@ export const MACHINE_FILTER_FIELDS = {
   machine_id: "text",
   phase: MACHINE_PHASES,
   effective_state: MACHINE_PHASES,
+  failing: FAILING_WORDS,
   provider: "text",
   rack: "text",
   slot: "text",
@@ -236,6 +238,7 @@ const FILTER_COLUMNS: FilterColumns<MachineFilterField> = {
     runIsActive: "t.active_run_id is not null",
     inCustomerCluster: "t.in_customer_cluster",
   })})`,
+  failing: "t.failing",
   provider: "t.provider",
   rack: "t.rack",
   slot: "t.slot",

@@ -1,8 +1,9 @@
-import { isJsonObject } from "../kernel/lifecycle.ts";
+import { isJsonObject, type JsonObject } from "../kernel/lifecycle.ts";
+import type { Heard } from "../runs/heard-script.ts";
 import type { RunFacts } from "../runs/lifecycle.ts";
 import type { Plan, Step } from "../runs/plan.ts";
 import { RUN_ERROR_CODES, type RunError, STEP_STATES, type StepStatus } from "../runs/run.ts";
-import type { LeftOver } from "../runs/run-action.ts";
+import type { LeftByStep, LeftOver } from "../runs/run-action.ts";
 import {
   type Check,
   isFlag,
@@ -78,6 +79,11 @@ const isError = shapeOf<RunError>({
   details: mapOf(isText),
 });
 
+const isLeftByStep = shapeOf<LeftByStep>({ step: isText, evidence: isJsonObject });
+const areLeft = listOf(isLeftByStep);
+const isLeftOver: Check<LeftOver> = (value): value is LeftOver =>
+  isLeftByStep(value) && (!("more" in value) || areLeft(value.more));
+
 const readFacts = readerOf<Omit<Stored<RunFacts>, "steps"> & { readonly steps: readonly unknown[] }>({
   scripts: [mapOf(isText), {}],
   steps: [isList, []],
@@ -85,7 +91,8 @@ const readFacts = readerOf<Omit<Stored<RunFacts>, "steps"> & { readonly steps: r
   finishedAt: date,
   error: [orNull(isError), null],
   residue: [listOf(isText), []],
-  takeBackFirst: [orNull(shapeOf<LeftOver>({ step: isText, evidence: isJsonObject })), null],
+  takeBackFirst: [orNull(isLeftOver), null],
+  heard: [orNull(shapeOf<Heard>({ mark: isText, stdout: isNumber, stderr: isNumber })), null],
 });
 
 export function parseRunFacts(stored: unknown): RunFacts {
@@ -96,6 +103,11 @@ export function parseRunFacts(stored: unknown): RunFacts {
     startedAt: dateOf(facts.startedAt),
     finishedAt: dateOf(facts.finishedAt),
   };
+}
+
+/** Only what the patch says, without what is there by default. */
+export function parseFactsPatch(patch: JsonObject): Partial<RunFacts> {
+  return Object.fromEntries(Object.entries(parseRunFacts(patch)).filter(([name]) => name in patch));
 }
 
 const isPlan = shapeOf<Plan>({

@@ -3,7 +3,7 @@ import { type RunThing, runLifecycle } from "../runs/lifecycle.ts";
 import { isActive, RUN_ACTIONS, RUN_PHASES, type Run } from "../runs/run.ts";
 import type { Queryable } from "./database.ts";
 import { machineStore } from "./machines.ts";
-import { parseRunFacts, parseRunPlan } from "./run-facts.ts";
+import { parseFactsPatch, parseRunFacts, parseRunPlan } from "./run-facts.ts";
 import { appendLogs } from "./run-logs.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "./state-columns.ts";
 import type { Loaded, ThingStore } from "./things.ts";
@@ -76,6 +76,7 @@ export const runStore: ThingStore<RunThing> = {
   claimTarget: (run) => ({ kind: "machine", id: run.machine.id }),
   appendLogs,
   load,
+  factsWith: ({ facts }, patch) => ({ ...facts, ...parseFactsPatch(patch) }),
   overtaken,
 };
 

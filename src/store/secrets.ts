@@ -23,6 +23,8 @@ export interface SecretStore extends Signer {
   get(db: Queryable, name: string): Promise<string | undefined>;
   /** One query for all. Names without a secret are not in the answer; one that cannot be read is there as its error, and spoils no other. */
   getMany(db: Queryable, names: readonly string[]): Promise<ReadonlyMap<string, string | AppError>>;
+  /** Which of these there are, in one query; nothing of them is read, so that one that cannot be opened is there as well. */
+  findNames(db: Queryable, names: readonly string[]): Promise<ReadonlySet<string>>;
   remove(tx: Queryable, name: string): Promise<void>;
   /** Refuses a key file that is not this database's, at the start, before anything is encrypted with it. */
   checkKeys(db: Queryable): Promise<void>;
@@ -102,6 +104,15 @@ export function openSecretStore({ keyFile }: { readonly keyFile: string }): Secr
       return value;
     },
     getMany,
+    async findNames(db, names) {
+      if (names.length === 0) return new Set();
+      const rows = await db.query<{ name: string }>({
+        name: "secrets-find-names",
+        text: "SELECT name FROM secrets WHERE name = ANY($1::text[])",
+        values: [names],
+      });
+      return new Set(rows.map(({ name }) => name));
+    },
     async remove(tx, name) {
       await tx.execute("DELETE FROM secrets WHERE name = $1", [name]);
       failPoint("secrets:removed");

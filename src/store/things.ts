@@ -41,6 +41,8 @@ export interface ThingStore<T extends Thing = Thing> {
   readonly lifecycle: Lifecycle<T>;
   readonly table: string;
   readonly load: (db: Queryable, ids: readonly string[]) => Promise<Loaded<T>>;
+  /** Its facts with a patch that was written; absent: how they then are is known only by loading it. */
+  readonly factsWith?: (thing: T, patch: JsonObject) => T["facts"];
   /** Of things that are being looked at, as they were loaded: those of which somebody has asked since that it be ended. */
   readonly overtaken?: (db: Queryable, things: readonly T[]) => Promise<readonly string[]>;
   /** What else is locked, together with the thing, when it goes: whatever `afterGone` touches. */

@@ -9,19 +9,9 @@ import { lockThings } from "./locks.ts";
 import { checkColumns, nameOf, storeOf, type ThingKey, type ThingStore, type ThingStores } from "./things.ts";
 import { keyOf, outcomeAfter, type Unit } from "./unit.ts";
 import { tellUnit, type Untold, withVersions } from "./unit-entries.ts";
+import type { UnitResult } from "./unit-result.ts";
 import { endWithdrawn } from "./withdrawals.ts";
 import * as work from "./work.ts";
-
-/**
- * committed: written. conflict: the thing changed since it was loaded, or what its effects require is not there; nothing of the
- * unit was written. fenced: somebody
- * else has the lease now. waiting: the move needs a claim that another holds; it queues, and the thing is woken in its turn.
- */
-export type UnitResult =
-  | { readonly type: "committed" }
-  | { readonly type: "conflict" }
-  | { readonly type: "fenced" }
-  | { readonly type: "waiting"; readonly for: claims.Claim };
 
 const COMMITTED: UnitResult = { type: "committed" };
 const CONFLICT: UnitResult = { type: "conflict" };
@@ -168,7 +158,7 @@ async function write(
   const woken = [...bereft, ...(await claims.releaseAll(tx, leaving))];
   await work.wake(tx, woken);
   const effects = planned.flatMap((unit) => plans.get(unit) ?? []);
-  await applyEffects(tx, stores, effects);
+  await applyEffects(tx, stores, { plans: effects, commit: commitUnits });
   // Readings of which nobody is told are most of what a fleet at rest writes; they rouse nobody.
   if (entries.length + woken.length + effects.length > 0) await journal.announce(tx);
 }

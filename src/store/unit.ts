@@ -1,7 +1,7 @@
 import type { Move } from "../kernel/decide.ts";
 import type { JsonObject, StoredOutcome, Thing } from "../kernel/lifecycle.ts";
 import type { Effect } from "../kernel/outcome.ts";
-import type { Observed, ThingKey } from "./things.ts";
+import type { Observed, ThingKey, ThingStore } from "./things.ts";
 
 /** What one look at a thing leads to. Move, facts, outcome and effects are written together or not at all. */
 export interface Unit {
@@ -25,3 +25,22 @@ export const keyOf = (unit: Unit): ThingKey => ({ kind: unit.kind, id: unit.thin
 
 export const outcomeAfter = (unit: Unit): StoredOutcome | null =>
   unit.outcome !== undefined ? unit.outcome : unit.move ? null : unit.thing.outcome;
+
+/**
+ * The thing once the unit is written, where that is known without loading it. Should it be wrong, since others changed the thing, then
+ * so is its basis, and nothing that is worked out from it will be written.
+ */
+export function thingAfter({ factsWith }: ThingStore, unit: Unit): Thing | undefined {
+  const { thing, move, facts, observed, effects = [] } = unit;
+  const hasMoved = move !== undefined && (move.gone || move.to !== move.from);
+  // Things are loaded with others that they work on: what changes those as well is not known here.
+  if (!factsWith || hasMoved || observed || effects.some(({ type }) => type !== "log")) return undefined;
+  return {
+    ...thing,
+    ...(move && { state: { ...move.carried, name: move.to } }),
+    facts: factsWith(thing, { ...facts, ...move?.facts }),
+    outcome: outcomeAfter(unit),
+    version: thing.version + 1,
+    basis: thing.basis + 1,
+  };
+}

@@ -1,8 +1,8 @@
-import type { Machine } from "../lifecycles/machine/machine.ts";
+import { type Machine, needsEndpoints } from "../lifecycles/machine/machine.ts";
 import { FAKE_PORT, fakeBmc, fakeCluster, fakeSsh } from "../providers/fake/fake-places.ts";
 import { clusterNameOf, type StepTargets } from "../runs/targets.ts";
 
-export const isFake = ({ spec }: Pick<Machine, "spec">): boolean => spec.provider === "fake";
+export const isFake = ({ spec }: Pick<Machine, "spec">): boolean => !needsEndpoints(spec);
 
 /** Whatever is on record of a fake machine, nothing of it is called: no address of it leads to a network, and no secret is read. */
 export const fakeTargets = (machine: Machine, targets: StepTargets): StepTargets => ({

@@ -215,7 +215,7 @@ async function startSurfaces({ config, log, version, deps, clock, metrics, repli
         services: deps,
         runs: { steps: allSteps, runbooks: engine.runbooks, capabilitiesOf: engine.hardware.capabilitiesOf },
         events: engine.events,
-        system: { version, startedAt, replica },
+        system: { version, startedAt, replica, clock },
         onTokenRevoked(id) {
           tokens.forget(id);
           frame.recheckStreams();

@@ -2,7 +2,6 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { JournalRow } from "../../src/store/journal.ts";
-import { createTestDatabase } from "../support/database.ts";
 import { listFailPoints } from "../support/fail-points.ts";
 import { expectStop, type KilledServers, letLeasesEnd, openKilledServers } from "../support/killed-servers.ts";
 import { ROOT } from "../support/process-bench.ts";
@@ -89,15 +88,15 @@ const LONG = process.env.CHAOS_LONG === "1";
 
 let servers: KilledServers;
 const simulators = {} as Record<Device, SimulatorProcess>;
-/** Which shelf each case has to itself: its id with us and at the simulator. */
-const shelves = new Map<number, { id: string; deviceId: string }>();
+/** Shelves that no test has had yet: their ids with us and at the simulator. */
+const unused: Record<Device, { id: string; deviceId: string }[]> = { slow: [], instant: [] };
 
 beforeAll(async () => {
   servers = await openKilledServers();
   const { bench, prepared, token } = servers;
   simulators.slow = await startSimulatorProcess(bench, { name: "slow", site: "racks=2", seed: 1, speed: 5 });
   simulators.instant = await startSimulatorProcess(bench, { name: "instant", site: "racks=4", seed: 2, speed: 1e6 });
-  const server = await servers.start("preparing", prepared);
+  const server = await servers.startOnPrepared();
   const inventories = { slow: await simulators.slow.inventory(), instant: await simulators.instant.inventory() };
   const rows = [...inventories.slow, ...inventories.instant];
   await expectInventory(server, token, rows);
@@ -109,12 +108,12 @@ beforeAll(async () => {
   server.process.signal("SIGTERM");
   await server.process.exited;
   await prepared.close();
-  for (const [index, { device }] of cases.entries()) {
-    const row = inventories[device].shift();
-    const shelf = ready.find(({ bmc }) => bmc.mac === row?.bmc_mac_address.toLowerCase());
-    if (!row || !shelf) throw new Error(`there is no ${device} shelf left for case ${index}`);
-    shelves.set(index, { id: shelf.id, deviceId: row.metadata.name });
-  }
+  const idOf = new Map(ready.map(({ bmc, id }) => [bmc.mac, id]));
+  for (const device of ["slow", "instant"] as const)
+    unused[device] = inventories[device].map(({ bmc_mac_address, metadata }) => ({
+      id: idOf.get(bmc_mac_address.toLowerCase()) ?? "",
+      deviceId: metadata.name,
+    }));
 }, 90_000);
 
 afterAll(() => servers.close());
@@ -128,19 +127,19 @@ test("every fail point in the sources has its kills here, and every kill its fai
 });
 
 describe("a server killed at", { concurrent: true, timeout: LONG ? 240_000 : 120_000 }, () => {
-  test.for(cases.map((one, index) => [one.failPoint, one.device, { ...one, index }] as const))(
+  test.for(cases.map(({ failPoint, device, name }) => [failPoint, device, name] as const))(
     "%s (%s device) leaves nothing lost, doubled or half done",
-    async ([failPoint, device, { name, index }], { onTestFinished }) => {
-      const shelf = shelves.get(index) ?? { id: "", deviceId: "" };
-      const database = await createTestDatabase({ clone: servers.prepared });
-      onTestFinished(() => database.drop());
+    async ([failPoint, device, name], { onTestFinished }) => {
+      const shelf = unused[device].shift();
+      if (!shelf) throw new Error(`there is no ${device} shelf left`);
+      const { database, kill, succeed } = await servers.openSite(onTestFinished);
 
-      await servers.kill({ database, failPoint, index, ask: (victim) => askForPowerOff(victim, shelf.id) });
+      await kill(failPoint, (victim) => askForPowerOff(victim, shelf.id));
       const requests = requestsIn(await journalOf(database, shelf.id));
       expect(requests).toHaveLength(BEFORE_THE_REQUEST_IS_THERE.has(name) ? 0 : 1);
       if (!LONG) await letLeasesEnd(database);
 
-      const successor = await servers.succeed({ database, index });
+      const successor = await succeed();
       if (requests.length === 0) await askForPowerOff(successor, shelf.id);
       await untilShelves(database, (all) => all.some((one) => one.id === shelf.id && isDone(one, "off")), {
         what: "the shelf is ready again, and off",

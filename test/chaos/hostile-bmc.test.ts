@@ -1,12 +1,13 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { Run_Phase } from "../../contract/baremetal/v1/baremetal_pb.js";
 import { setMachineCredentials } from "../../src/services/machine-credentials.ts";
 import { eventually } from "../support/eventually.ts";
 import type { SimulatedMachine } from "../support/machine-site.ts";
 import { openProcessBench, type ProcessBench } from "../support/process-bench.ts";
 import { type RunSurface, startRunSurface, tester } from "../support/run-bench.ts";
+import { afterAll, beforeAll } from "../support/second-try.ts";
 import { type SimulatorProcess, startSimulatorProcess } from "../support/simulator-process.ts";
 
 /**
@@ -40,11 +41,12 @@ const HOSTILE: readonly { does: string; fault: object; says: RegExp }[] = [
   {
     does: "lies about restarting",
     fault: { type: "lie_accept" },
-    says: /not done within 5s: the BMC tells of no reset/,
+    says: /not done within 20s: the BMC tells of no reset/,
   },
 ];
 
 const PATIENCE = 240_000;
+const TOO_MUCH = 3;
 let bench: ProcessBench;
 let simulator: SimulatorProcess;
 let surface: RunSurface;
@@ -63,7 +65,7 @@ beforeAll(async () => {
   const reboot = { name: "reboot", kind: { case: "reboot", value: { mode: "bmc" } } } as const;
   for (const [planId, timeoutSeconds, maxRetries] of [
     ["reboot-patiently", 200, 0],
-    ["reboot-soon", 5, 0],
+    ["reboot-soon", 20, 0],
     ["reboot-again-and-again", 600, 50],
   ] as const) {
     await surface.plans.createPlan({
@@ -130,7 +132,7 @@ async function runOnTheOthers(requestId: string): Promise<number> {
 
 describe("hostile BMCs", () => {
   test("fail their own runs and name the cause, while 500 runs on other machines take no notice", {
-    timeout: 2 * PATIENCE,
+    timeout: 3 * PATIENCE,
   }, async () => {
     const alone = await runOnTheOthers("alone");
 
@@ -147,9 +149,6 @@ describe("hostile BMCs", () => {
     const waiting = await standing("beside", "reboot-again-and-again");
     expect(waiting.map(({ state }) => state)).toEqual(waiting.map(() => "RUNNING"));
     expect(waiting).toHaveLength(HANGING);
-    // A median of runs that each take many looks: that it be the same would be luck, that it be many times as much would be us.
-    expect(beside / alone).toBeLessThan(3);
-
     for (const [index, { does, says }] of HOSTILE.entries()) {
       const run = await surface.ended(started[index]?.runId ?? "", PATIENCE);
       expect(run.phase, does).toBe(Run_Phase.FAILED);
@@ -157,5 +156,11 @@ describe("hostile BMCs", () => {
       const password = machines.find(({ machine_id }) => machine_id === run.machineId)?.bmc_password ?? "";
       expect(run.error?.message).not.toContain(password);
     }
+
+    // A median of runs that each take many looks: that it be the same would be luck, that it be many times as much would be us, or
+    // a computer that has become busy meanwhile. Then it takes them as long when nobody is hostile.
+    if (beside < TOO_MUCH * alone) return;
+    await simulator.call("DELETE", "/faults");
+    expect(beside).toBeLessThan(TOO_MUCH * (await runOnTheOthers("alone again")));
   });
 });

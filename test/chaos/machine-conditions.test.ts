@@ -8,9 +8,15 @@ import { allThings } from "../../src/store/all-things.ts";
 import { openSecretStore } from "../../src/store/secrets.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { openProcessBench, type ProcessBench } from "../support/process-bench.ts";
+import { openProcessBench, type ProcessBench, type StartedProcess } from "../support/process-bench.ts";
 import { putSiteOnRecord } from "../support/run-bench.ts";
-import { adminToken, type ServerProcess, spawnServer, startServerProcess } from "../support/server-process.ts";
+import {
+  adminToken,
+  type ServerOptions,
+  type ServerProcess,
+  spawnServer,
+  startServerProcess,
+} from "../support/server-process.ts";
 import { type SimulatorProcess, startSimulatorProcess } from "../support/simulator-process.ts";
 
 /** Kill -9 while conditions are being kept and while nodes are drained: the next server carries on, and nothing is done twice. */
@@ -20,7 +26,8 @@ let prepared: TestDatabase;
 let token: string;
 let cluster: ClusterTarget;
 const kubernetes = createKubernetesProvider();
-let machines: string[];
+/** Machines that no test has had yet. */
+let unused: string[];
 
 const keyFile = () => join(bench.directory, "secret-key");
 const settings = () => ({ MILLWRIGHT_SECRET_KEY_FILE: keyFile(), MILLWRIGHT_CONDITIONS_INTERVAL: "1s" });
@@ -36,7 +43,7 @@ beforeAll(async () => {
     secrets: openSecretStore({ keyFile: keyFile() }),
     maxFindByIds: 100,
   };
-  machines = (await putSiteOnRecord(deps, simulator.call)).map(({ machine_id }) => machine_id);
+  unused = (await putSiteOnRecord(deps, simulator.call)).map(({ machine_id }) => machine_id);
   const [known] = await simulator.call<{ name: string; kubeconfig: string }[]>("GET", "/clusters");
   if (!known) throw new Error("the simulator has no cluster");
   cluster = targetOfKubeconfig(known.name, known.kubeconfig);
@@ -48,9 +55,38 @@ afterAll(async () => {
   await prepared.drop();
 });
 
-async function victim(database: TestDatabase, name: string, failPoint: string): Promise<ServerProcess> {
-  const env = { ...settings(), MILLWRIGHT_FAILPOINT: failPoint };
-  return startServerProcess(bench, { command: "serve", name, databaseUrl: database.url, env });
+/** What one test has to itself, also when it is tried again. */
+interface Own {
+  readonly database: TestDatabase;
+  readonly machineId: string;
+  victim(failPoint: string): StartedProcess;
+  victimThatIsUp(failPoint: string): Promise<ServerProcess>;
+  successor(): Promise<ServerProcess>;
+}
+
+async function openOwn(onTestFinished: (close: () => Promise<void>) => void): Promise<Own> {
+  const machineId = unused.shift();
+  if (machineId === undefined) throw new Error("there is no machine left");
+  const own = openProcessBench();
+  const database = await createTestDatabase({ clone: prepared });
+  onTestFinished(async () => {
+    await own.close();
+    await database.drop();
+  });
+  const server = (name: string, more: Readonly<Record<string, string>> = {}): ServerOptions => ({
+    command: "serve",
+    name,
+    databaseUrl: database.url,
+    env: { ...settings(), ...more },
+  });
+  const dying = (failPoint: string) => server("victim", { MILLWRIGHT_FAILPOINT: failPoint });
+  return {
+    database,
+    machineId,
+    victim: (failPoint) => spawnServer(own, dying(failPoint)),
+    victimThatIsUp: (failPoint) => startServerProcess(own, dying(failPoint)),
+    successor: () => startServerProcess(own, server("successor")),
+  };
 }
 
 const died = async ({ process }: ServerProcess, failPoint: string) => {
@@ -80,40 +116,32 @@ async function machineOf({ db }: TestDatabase, id: string): Promise<Row> {
 const holds = ({ conditions }: Row, type: string) => conditions.some((each) => each.type === type && each.status);
 
 describe("a server killed at", { concurrent: true, timeout: 120_000 }, () => {
-  test.for(
-    ["condition-looks:claimed:machine", "condition-looks:released:machine", "changes:written:machine"].map(
-      (failPoint, index) => [failPoint, index] as const,
-    ),
-  )("%s leaves no condition lost or told twice", async ([failPoint, index], { onTestFinished }) => {
-    const database = await createTestDatabase({ clone: prepared });
-    onTestFinished(() => database.drop());
-    const env = { ...settings(), MILLWRIGHT_FAILPOINT: failPoint };
-    const dying = spawnServer(bench, { command: "serve", name: `dying-${index}`, databaseUrl: database.url, env });
-    expect(await dying.exited, dying.transcript()).toEqual({ code: null, signal: "SIGKILL" });
-    await letLeasesEnd(database);
-    const successor = await startServerProcess(bench, {
-      command: "serve",
-      name: `conditions-successor-${index}`,
-      databaseUrl: database.url,
-      env: settings(),
-    });
-    const id = machines[0] ?? "";
-    await eventually(
-      async () => {
-        const machine = await machineOf(database, id);
-        return machine.state === "READY" && holds(machine, "BMCReachable") && holds(machine, "Reachable");
-      },
-      { what: `${id} was looked at`, seen: successor.process.transcript },
-    );
-    const told = await database.db.query<{ data: { conditions: { type: string }[] } }>(
-      "select data from journal where kind = 'machine' and id = $1 and type = 'conditions_changed'",
-      [id],
-    );
-    const types = told.flatMap(({ data }) => data.conditions.map(({ type }) => type));
-    expect(types.filter((type) => type === "BMCReachable")).toHaveLength(1);
-    successor.process.signal("SIGTERM");
-    expect(await successor.process.exited).toEqual({ code: 0, signal: null });
-  });
+  test.for(["condition-looks:claimed:machine", "condition-looks:released:machine", "changes:written:machine"])(
+    "%s leaves no condition lost or told twice",
+    async (failPoint, { onTestFinished }) => {
+      const own = await openOwn(onTestFinished);
+      const { database, machineId: id } = own;
+      const dying = own.victim(failPoint);
+      expect(await dying.exited, dying.transcript()).toEqual({ code: null, signal: "SIGKILL" });
+      await letLeasesEnd(database);
+      const successor = await own.successor();
+      await eventually(
+        async () => {
+          const machine = await machineOf(database, id);
+          return machine.state === "READY" && holds(machine, "BMCReachable") && holds(machine, "Reachable");
+        },
+        { what: `${id} was looked at`, seen: successor.process.transcript },
+      );
+      const told = await database.db.query<{ data: { conditions: { type: string }[] } }>(
+        "select data from journal where kind = 'machine' and id = $1 and type = 'conditions_changed'",
+        [id],
+      );
+      const types = told.flatMap(({ data }) => data.conditions.map(({ type }) => type));
+      expect(types.filter((type) => type === "BMCReachable")).toHaveLength(1);
+      successor.process.signal("SIGTERM");
+      expect(await successor.process.exited).toEqual({ code: 0, signal: null });
+    },
+  );
 
   const drains = [
     "controller:handled:machine:MAINTENANCE",
@@ -121,14 +149,13 @@ describe("a server killed at", { concurrent: true, timeout: 120_000 }, () => {
     "controller:handled:machine:MAINTENANCE@2",
     "controller:handled:machine:MAINTENANCE@3",
   ];
-  test.for(drains.map((failPoint, index) => [failPoint, index + 1] as const))(
+  test.for(drains)(
     "%s while a node is drained has it drained by the next one, and handed back afterwards",
-    async ([failPoint, index], { onTestFinished }) => {
-      const database = await createTestDatabase({ clone: prepared });
-      onTestFinished(() => database.drop());
-      const id = machines[index] ?? "";
+    async (failPoint, { onTestFinished }) => {
+      const own = await openOwn(onTestFinished);
+      const { database, machineId: id } = own;
       await simulator.call("POST", `/devices/${id}/join`, { cluster: cluster.name });
-      const dying = await victim(database, `draining-${index}`, failPoint);
+      const dying = await own.victimThatIsUp(failPoint);
       await eventually(async () => holds(await machineOf(database, id), "InCustomerCluster"), {
         what: `${id} has joined`,
       });
@@ -138,12 +165,7 @@ describe("a server killed at", { concurrent: true, timeout: 120_000 }, () => {
       await died(dying, failPoint);
       await letLeasesEnd(database);
 
-      const successor = await startServerProcess(bench, {
-        command: "serve",
-        name: `drain-successor-${index}`,
-        databaseUrl: database.url,
-        env: settings(),
-      });
+      const successor = await own.successor();
       await eventually(async () => holds(await machineOf(database, id), "Drained"), {
         what: `${id} is drained`,
         seen: successor.process.transcript,

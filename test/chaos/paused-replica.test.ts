@@ -26,10 +26,16 @@ let bench: ProcessBench;
 let prepared: TestDatabase;
 let simulator: SimulatorProcess;
 let token: string;
-let shelves: { id: string; name: string }[];
+/** Shelves that no test has had yet. */
+let unused: { id: string; name: string }[];
 
-const startReplica = (name: string, database: TestDatabase, env: Readonly<Record<string, string>> = {}) =>
-  startServerProcess(bench, {
+const startReplica = (
+  own: ProcessBench,
+  name: string,
+  database: TestDatabase,
+  env: Readonly<Record<string, string>> = {},
+) =>
+  startServerProcess(own, {
     command: "serve",
     name,
     databaseUrl: database.url,
@@ -46,14 +52,14 @@ beforeAll(async () => {
   simulator = await startSimulatorProcess(bench, { site: "racks=1", speed: 5 });
   prepared = await createTestDatabase();
   token = await adminToken(prepared);
-  const server = await startReplica("preparing", prepared);
+  const server = await startReplica(bench, "preparing", prepared);
   await expectInventory(server, token, await simulator.inventory());
   const ready = await untilShelves(
     prepared,
     (all) => all.length === 8 && all.every(({ state }) => state.name === "ready"),
     { what: "all shelves are ready", transcript: server.process.transcript },
   );
-  shelves = ready.map(({ id, name }) => ({ id, name }));
+  unused = ready.map(({ id, name }) => ({ id, name }));
   server.process.signal("SIGTERM");
   await server.process.exited;
   await prepared.close();
@@ -71,49 +77,50 @@ const request = (server: ServerProcess, id: string, power: "ON" | "OFF") =>
   );
 
 describe("a replica paused beyond its leases at", { concurrent: true, timeout: 180_000 }, () => {
-  test.for(PAUSED_AT.map((failPoint, index) => [failPoint, index] as const))(
-    "%s does no harm when it goes on",
-    async ([failPoint, index], { onTestFinished }) => {
-      const { id, name } = shelves[index] ?? { id: "", name: "" };
-      const database = await createTestDatabase({ clone: prepared });
-      onTestFinished(() => database.drop());
-      const paused = await startReplica(`paused-${index}`, database, { MILLWRIGHT_FAILPOINT: `stop=${failPoint}` });
-      const answered = request(paused, id, "OFF").catch(() => undefined); // perhaps only when it goes on
-      await eventually(async () => isPaused(paused.process.pid), {
-        what: `it is paused at ${failPoint}`,
-        seen: paused.process.transcript,
-      });
+  test.for(PAUSED_AT)("%s does no harm when it goes on", async (failPoint, { onTestFinished }) => {
+    const { id, name } = unused.shift() ?? { id: "", name: "" };
+    const own = openProcessBench();
+    const database = await createTestDatabase({ clone: prepared });
+    onTestFinished(async () => {
+      await own.close();
+      await database.drop();
+    });
+    const paused = await startReplica(own, "paused", database, { MILLWRIGHT_FAILPOINT: `stop=${failPoint}` });
+    const answered = request(paused, id, "OFF").catch(() => undefined); // perhaps only when it goes on
+    await eventually(async () => isPaused(paused.process.pid), {
+      what: `it is paused at ${failPoint}`,
+      seen: paused.process.transcript,
+    });
 
-      const other = await startReplica(`other-${index}`, database);
-      const until = (power: "on" | "off") =>
-        untilShelves(database, (all) => all.some((shelf) => shelf.id === id && isDone(shelf, power)), {
-          what: `the other replica has powered the shelf ${power}`,
-          within: TAKEN_OVER_WITHIN,
-          transcript: other.process.transcript,
-        });
-      await until("off");
-      await request(other, id, "ON");
-      await until("on");
-
-      paused.process.signal("SIGCONT");
-      await answered;
-      await eventually(async () => (await paused.get("/readyz")).status === 200, {
-        what: "it serves again",
-        seen: paused.process.transcript,
+    const other = await startReplica(own, "other", database);
+    const until = (power: "on" | "off") =>
+      untilShelves(database, (all) => all.some((shelf) => shelf.id === id && isDone(shelf, power)), {
+        what: `the other replica has powered the shelf ${power}`,
+        within: TAKEN_OVER_WITHIN,
+        transcript: other.process.transcript,
       });
-      paused.process.signal("SIGTERM"); // ends when everything that it had in hand has come to its end
-      expect(await paused.process.exited, paused.process.transcript()).toEqual({ code: 0, signal: null });
+    await until("off");
+    await request(other, id, "ON");
+    await until("on");
 
-      const { power, effects } = await simulator.device(name);
-      expect({ power, effects }).toMatchObject({
-        power: "on",
-        effects: { power_off_commands: 1, power_on_commands: 1, power_changes: 2 },
-      });
-      const journal = await journalOf(database, id);
-      const requests = journal.filter(({ type }) => type === "requested").map(({ data }) => String(data.request_id));
-      expect(requests.map((requestId) => endsOf(journal, requestId))).toEqual([["completed"], ["completed"]]);
-      other.process.signal("SIGTERM");
-      expect(await other.process.exited).toEqual({ code: 0, signal: null });
-    },
-  );
+    paused.process.signal("SIGCONT");
+    await answered;
+    await eventually(async () => (await paused.get("/readyz")).status === 200, {
+      what: "it serves again",
+      seen: paused.process.transcript,
+    });
+    paused.process.signal("SIGTERM"); // ends when everything that it had in hand has come to its end
+    expect(await paused.process.exited, paused.process.transcript()).toEqual({ code: 0, signal: null });
+
+    const { power, effects } = await simulator.device(name);
+    expect({ power, effects }).toMatchObject({
+      power: "on",
+      effects: { power_off_commands: 1, power_on_commands: 1, power_changes: 2 },
+    });
+    const journal = await journalOf(database, id);
+    const requests = journal.filter(({ type }) => type === "requested").map(({ data }) => String(data.request_id));
+    expect(requests.map((requestId) => endsOf(journal, requestId))).toEqual([["completed"], ["completed"]]);
+    other.process.signal("SIGTERM");
+    expect(await other.process.exited).toEqual({ code: 0, signal: null });
+  });
 });

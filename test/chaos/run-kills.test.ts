@@ -56,7 +56,11 @@ describe("replicas that carry out", { concurrent: true, timeout: 600_000 }, () =
         expect(run?.steps, where).toMatchObject([{ name, state: "SUCCEEDED", retryCount: 0 }]);
         for (const step of killed.atDeath?.steps ?? [])
           expect(run?.steps[0]?.evidence, `${where}: gone on with, not begun anew`).toEqual(step.evidence);
-        expect(await logOf(lane, run?.id ?? ""), where).toEqual([`step ${name} begins`, `step ${name} is done`]);
+        const { marks, lines } = await logOf(lane, run?.id ?? "");
+        expect(marks, where).toEqual([`step ${name} begins`, `step ${name} is done`]);
+        const { says = [] } = kind;
+        const written = lines.filter((line) => says.includes(line));
+        expect(written, `${where}: what its script wrote, once`).toEqual(says);
         expect(effectsSince(killed.before, await lane.truth(killed.machineId)), where).toEqual(kind.effects);
       }
       sections.set(name, describeKills(kind, lane.killed));
@@ -72,15 +76,15 @@ test("what was seen is what the reference says", () => {
   for (const section of [INTRODUCTION, ...sections.values()]) expect(kept).toContain(section);
 });
 
-/** The marks in the log, once it is seen that no number is missing. */
-async function logOf(lane: KillLane, runId: string): Promise<string[]> {
+/** The log and the marks in it, once it is seen that no number is missing. */
+async function logOf(lane: KillLane, runId: string): Promise<{ readonly marks: string[]; readonly lines: string[] }> {
   const rows = await lane.database.db.query<{ seq: number; text: string }>(
     "select seq, convert_from(data, 'UTF8') as text from run_logs where run_id = $1 order by seq",
     [runId],
   );
   expect(rows.map(({ seq }) => seq)).toEqual(rows.map((_, index) => index + 1));
   const said = rows.map(({ text }) => text).join("");
-  return [...(said.match(/^step \S+ (begins|is done)/gm) ?? [])];
+  return { marks: [...(said.match(/^step \S+ (begins|is done)/gm) ?? [])], lines: said.split("\n") };
 }
 
 const INTRODUCTION = `# Runs and kill -9
@@ -90,8 +94,8 @@ each of them (SIGKILL), each in a run of its own. Another replica finishes what 
 
 A column says what the database held of the run when the look began in which the replica died: its intent with evidence from before, that the action
 begins and by whom, that it was done, that the step is proven. A row is a fail point of the sources. "once" means: the run SUCCEEDED without a failed
-attempt, went on under the same evidence, its log has every number from 1 on and tells each step's beginning and end once, no claim is left, and the
-simulated machine counted exactly the effects named above the table. "(once)": the same, for runs that come by
+attempt, went on under the same evidence, its log has every number from 1 on, tells each step's beginning and end once, and what a script wrote neither
+twice nor with a hole, no claim is left, and the simulated machine counted exactly the effects named above the table. "(once)": the same, for runs that come by
 there; whether one does depends on how long its device takes. "–": a run does not come by there.
 `;
 

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { allThings } from "../../src/store/all-things.ts";
 import { openSecretStore } from "../../src/store/secrets.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
@@ -7,6 +7,7 @@ import { eventually } from "../support/eventually.ts";
 import type { MachineTruth } from "../support/machine-site.ts";
 import { openProcessBench, type ProcessBench } from "../support/process-bench.ts";
 import { putSiteOnRecord } from "../support/run-bench.ts";
+import { afterAll, beforeAll } from "../support/second-try.ts";
 import { adminToken, startServerProcess } from "../support/server-process.ts";
 import { type SimulatorProcess, startSimulatorProcess } from "../support/simulator-process.ts";
 

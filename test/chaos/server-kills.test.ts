@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { allThings } from "../../src/store/all-things.ts";
 import { openSecretStore } from "../../src/store/secrets.ts";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import type { TestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { expectStop, type KilledServers, letLeasesEnd, openKilledServers } from "../support/killed-servers.ts";
 import type { MachineTruth } from "../support/machine-site.ts";
@@ -26,17 +26,17 @@ const kills: readonly string[] = [
 
 let servers: KilledServers;
 let simulator: SimulatorProcess;
-const machines: string[] = [];
+/** Machines that no test has had yet. */
+let unused: string[];
 
 beforeAll(async () => {
   servers = await openKilledServers({ MILLWRIGHT_EXPLORER_INTERVAL: "1h" });
   const { prepared, keyFile } = servers;
-  const racks = Math.ceil(kills.length / 18);
-  simulator = await startSimulatorProcess(servers.bench, { site: `racks=${racks}`, seed: 3, speed: 400 });
+  simulator = await startSimulatorProcess(servers.bench, { site: "racks=1", seed: 3, speed: 400 });
   const secrets = openSecretStore({ keyFile });
   const deps = { db: prepared.db, stores: allThings, secrets, maxFindByIds: 100 };
   const simulated = await putSiteOnRecord(deps, simulator.call);
-  machines.push(...simulated.map(({ machine_id }) => machine_id));
+  unused = simulated.map(({ machine_id }) => machine_id);
   await prepared.close();
 }, 90_000);
 
@@ -51,33 +51,30 @@ interface RunJson {
 }
 
 describe("a server killed at", { concurrent: true, timeout: 180_000 }, () => {
-  test.for(kills.map((failPoint, index) => [failPoint, index] as const))(
-    "%s leaves nothing lost, doubled or half done",
-    async ([failPoint, index], { onTestFinished, expect }) => {
-      const machineId = machines[index] ?? "";
-      const database = await createTestDatabase({ clone: servers.prepared });
-      onTestFinished(() => database.drop());
-      const before = await truth(machineId);
+  test.for(kills)("%s leaves nothing lost, doubled or half done", async (failPoint, { onTestFinished, expect }) => {
+    const machineId = unused.shift();
+    if (machineId === undefined) throw new Error("there is no machine left");
+    const { database, kill, succeed } = await servers.openSite(onTestFinished);
+    const before = await truth(machineId);
 
-      await servers.kill({ database, failPoint, index, ask: (victim) => startRun(victim, machineId) });
-      await letLeasesEnd(database);
-      const atDeath = await readRun(database);
-      const successor = await servers.succeed({ database, index });
-      const { runId } = await startRun(successor, machineId); // as its caller would, who has had no answer
-      const run = await ended(successor, runId);
-      await expectStop(successor);
+    await kill(failPoint, (victim) => startRun(victim, machineId));
+    await letLeasesEnd(database);
+    const atDeath = await readRun(database);
+    const successor = await succeed();
+    const { runId } = await startRun(successor, machineId); // as its caller would, who has had no answer
+    const run = await ended(successor, runId);
+    await expectStop(successor);
 
-      expect(run.phase, run.error?.message).toBe("SUCCEEDED");
-      expect(run.steps?.every(({ retryCount = 0 }) => retryCount === 0)).toBe(true);
-      expect(run.steps?.map(({ name }) => name)).toEqual(STEPS);
-      await expectWholeLog(database, runId, STEPS);
-      expectSameIntents(atDeath, await readRun(database));
-      const seen = effectsSince(before, await truth(machineId));
-      expect(seen).toMatchObject(EFFECTS);
-      expect(await database.db.query("select * from claims")).toEqual([]);
-      expect(await database.db.query("select * from runs")).toHaveLength(1);
-    },
-  );
+    expect(run.phase, run.error?.message).toBe("SUCCEEDED");
+    expect(run.steps?.every(({ retryCount = 0 }) => retryCount === 0)).toBe(true);
+    expect(run.steps?.map(({ name }) => name)).toEqual(STEPS);
+    await expectWholeLog(database, runId, STEPS);
+    expectSameIntents(atDeath, await readRun(database));
+    const seen = effectsSince(before, await truth(machineId));
+    expect(seen).toMatchObject(EFFECTS);
+    expect(await database.db.query("select * from claims")).toEqual([]);
+    expect(await database.db.query("select * from runs")).toHaveLength(1);
+  });
 });
 
 const truth = (id: string) => simulator.call<MachineTruth>("GET", `/devices/${id}`);

@@ -20,9 +20,10 @@ let bench: ProcessBench;
 let database: TestDatabase;
 let server: ServerProcess;
 let token: string;
-const stop = new AbortController();
+let stop: AbortController;
 
 beforeEach(async () => {
+  stop = new AbortController();
   bench = openProcessBench();
   database = await createTestDatabase();
   token = await adminToken(database);

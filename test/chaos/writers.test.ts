@@ -1,8 +1,9 @@
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { dumpTables } from "../integration/api/forge-under-test.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { openProcessBench, type ProcessBench } from "../support/process-bench.ts";
+import { afterAll, beforeAll } from "../support/second-try.ts";
 import type { Write } from "../support/writer-process.ts";
 
 /**
@@ -34,8 +35,8 @@ const KILLS: readonly Kill[] = [
   { at: "tokens:revoked",         write: "revoke all tokens",           before: ["create a token"],                          tables: ["journal", "tokens"] },
   { at: "machine-identities:written", write: "register a machine",      before: [],                                          tables: ["condition_looks", "journal", "machine_identities", "machines", "work"] },
   { at: "machine-identities:written", write: "replace its MAC addresses", before: ["register a machine"],                    tables: ["journal", "machine_identities", "machines"] },
-  { at: "create:inserted",       write: "retry the run",               before: ["register a machine", "start a run", "fail the run"], tables: ["journal", "machines", "runs", "work"] },
-  { at: "changes:written",       write: "retry the run",               before: ["register a machine", "start a run", "fail the run"], tables: ["journal", "machines", "runs", "work"] },
+  { at: "create:inserted",       write: "retry the run",               before: ["register a machine", "give it credentials", "start a run", "fail the run"], tables: ["journal", "machines", "runs", "work"] },
+  { at: "changes:written",       write: "retry the run",               before: ["register a machine", "give it credentials", "start a run", "fail the run"], tables: ["journal", "machines", "runs", "work"] },
   { at: "plans:written",          write: "create a plan",               before: [],                                          tables: ["journal", "plans"] },
   { at: "clusters:written",       write: "create a cluster",            before: [],                                          tables: ["clusters", "journal", "secrets"] },
   { at: "images:written",         write: "create an image",             before: [],                                          tables: ["images", "journal"] },

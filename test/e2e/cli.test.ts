@@ -1,8 +1,9 @@
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type DevSite, startDevSite } from "../support/dev-site.ts";
 import { eventually } from "../support/eventually.ts";
 import { ROOT, type StartedProcess } from "../support/process-bench.ts";
+import { afterAll, beforeAll } from "../support/second-try.ts";
 
 /** `bin/millwright` as people run it, against a `dev` that it finds by its data directory. */
 let site: DevSite;
@@ -75,24 +76,27 @@ describe("what the README shows", () => {
   });
 });
 
+/** Until the server has so many streams open. */
+const untilWatchers = (count: number, watching?: StartedProcess) =>
+  eventually(
+    async () => (await site.server.get("/metrics", site.token)).text.includes(`\nmillwright_watchers ${count}\n`),
+    { what: `${count} streams are open`, seen: () => watching?.transcript() ?? "" },
+  );
+
 test("`watch` prints events as they happen, and ends when enough were seen", async () => {
   const id = nth(2);
+  await untilWatchers(0);
   const watching = start(["watch", "power-shelf", id, "--type", "transition", "--limit", "2", "-o", "json"]);
-  await eventually(async () => /millwright_watchers [1-9]/.test((await site.server.get("/metrics", site.token)).text), {
-    what: "the stream is open",
-    seen: watching.transcript,
-  });
+  await untilWatchers(1, watching);
   expect((await run("ps", "fix", "power-off", "--id", id)).code).toBe(0);
   expect(await watching.exited, watching.transcript()).toEqual({ code: 0, signal: null });
   expect(watching.stdout()).toMatch(/maintenance[\s\S]*ready/);
 });
 
 test("Ctrl-C ends `watch` with its own code", async () => {
+  await untilWatchers(0); // the stream of another test counts until the server has noticed its end
   const watching = start(["watch", "power-shelf", nth(3)]);
-  await eventually(async () => /millwright_watchers [1-9]/.test((await site.server.get("/metrics", site.token)).text), {
-    what: "the stream is open",
-    seen: watching.transcript,
-  });
+  await untilWatchers(1, watching);
   watching.signalGroup("SIGINT");
   expect((await watching.exited).code).toBe(130);
 });

@@ -1,13 +1,14 @@
 import { createHash, randomBytes } from "node:crypto";
 import { copyFileSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type BootNetwork, openBootNetwork, whyNoBootNetwork } from "../support/boot-network.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { findDebianKernel } from "../support/debian-kernel.ts";
 import { eventually } from "../support/eventually.ts";
 import { ipmiMissing, startIpmiSimulator } from "../support/ipmi-simulator.ts";
 import { openProcessBench, type ProcessBench, ROOT, type StartedProcess } from "../support/process-bench.ts";
+import { afterAll, beforeAll } from "../support/second-try.ts";
 import { adminToken, type ServerProcess, startServerProcess } from "../support/server-process.ts";
 
 /** A machine boots over the network from firmware to the last report, with the configuration and the environment that we write. */

@@ -1,9 +1,10 @@
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { openProcessBench, type ProcessBench, ROOT } from "../support/process-bench.ts";
+import { afterAll, beforeAll } from "../support/second-try.ts";
 import { adminToken, type ServerProcess, startServerProcess } from "../support/server-process.ts";
 
 /** A node from its registration to its third failure and back, as an operator at a terminal sees it. */
@@ -115,5 +116,5 @@ test("register, approve, report, show, history, retry, stalled: the whole walk",
   });
   expect(await watching.exited, watching.transcript()).toEqual({ code: 0, signal: null });
   expect(await done("group", "show", "gpu")).toMatch(/Nodes: +1/);
-  expect((await run("group", "delete", "gpu")).code).toBe(4);
+  expect((await run("group", "delete", "gpu", "--yes")).code).toBe(4);
 });

@@ -1,10 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type DevSite, startDevSite } from "../support/dev-site.ts";
 import { eventually } from "../support/eventually.ts";
 import { ROOT } from "../support/process-bench.ts";
+import { afterAll, beforeAll } from "../support/second-try.ts";
 
 /** Clients that we did not write do the README's example, with no schema but what reflection tells them. */
 let site: DevSite;

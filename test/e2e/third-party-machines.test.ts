@@ -3,10 +3,11 @@ import { writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { aCall } from "../../src/capabilities/conformance/device-bench.ts";
 import { eventually } from "../support/eventually.ts";
 import { type MachineSite, type SimulatedMachine, startMachineSite } from "../support/machine-site.ts";
+import { afterAll, beforeAll } from "../support/second-try.ts";
 
 /** Programs that we did not write work with the simulated machines, so that these are not just what we took them to be. */
 let site: MachineSite;

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, createServer, type Server } from "node:tls";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createAuthenticator } from "../../src/api/auth/authenticate.ts";
 import { createBearerTokens } from "../../src/api/auth/bearer-tokens.ts";
 import { ensureDevToken } from "../../src/api/auth/dev-token.ts";
@@ -13,6 +13,7 @@ import { systemClock } from "../../src/kernel/clock.ts";
 import { seconds } from "../../src/kernel/duration.ts";
 import { createToken, listTokens, revokeToken, verifyToken } from "../../src/store/tokens.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { afterAll, beforeAll } from "../support/second-try.ts";
 
 const READ = "millwright.v1.PowerShelfService/ListPowerShelves";
 

@@ -53,13 +53,16 @@ test("a token that is revoked loses its open watch at once, and the place is fre
   await createClient(TokenService, transport()).revokeToken({ id: theirs.id }, bearing(ours.token));
   expect((await ended).code).toBe(Code.Unauthenticated);
   await expect
-    .poll(async () => {
-      const stop = new AbortController();
-      const mine = watch({ fromNow: true }, { ...bearing(ours.token), signal: stop.signal })[Symbol.asyncIterator]();
-      const first = await mine.next().catch(() => undefined);
-      stop.abort();
-      return first?.value?.message.case;
-    })
+    .poll(
+      async () => {
+        const stop = new AbortController();
+        const mine = watch({ fromNow: true }, { ...bearing(ours.token), signal: stop.signal })[Symbol.asyncIterator]();
+        const first = await mine.next().catch(() => undefined);
+        stop.abort();
+        return first?.value?.message.case;
+      },
+      { timeout: 20_000 },
+    )
     .toBe("bookmark");
 });
 
@@ -79,8 +82,8 @@ async function takeAway({ name }: TestDatabase): Promise<void> {
 test("the health service says what /readyz says, as the database goes", async () => {
   const health = createClient(Health, transport());
   const status = async () => (await health.check({})).status;
-  await expect.poll(status).toBe(Status.SERVING);
+  await expect.poll(status, { timeout: 20_000 }).toBe(Status.SERVING);
   await takeAway(database);
-  await expect.poll(status, { timeout: 10_000 }).toBe(Status.NOT_SERVING);
+  await expect.poll(status, { timeout: 20_000 }).toBe(Status.NOT_SERVING);
   expect((await fetch(`${server.httpUrl}/readyz`)).status).toBe(503);
 });

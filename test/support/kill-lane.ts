@@ -38,6 +38,9 @@ export interface StepOnRecord {
 
 const PLAN = "plan-of-one-step";
 
+/** A lane that is opened again finds nothing of the one before: neither its simulator nor what that one kept of its machines. */
+let lanes = 0;
+
 /**
  * Runs of one kind of step on a database and a simulated site of their own. Replicas die one after the other, each in the middle
  * of a run on its own machine; what they leave is set aside, and finished by one successor at the end.
@@ -65,14 +68,15 @@ export class KillLane {
   }
 
   static async open(bench: ProcessBench, work: StepOnce): Promise<KillLane> {
+    const name = `${work.kind}-${++lanes}`;
     const simulator = await startSimulatorProcess(bench, {
-      name: work.kind,
+      name,
       site: "racks=5",
       seed: 3,
       speed: work.speed,
     });
     const database = await createTestDatabase();
-    const keyFile = join(bench.directory, `secret-key-${work.kind}`);
+    const keyFile = join(bench.directory, `secret-key-${name}`);
     const deps = {
       db: database.db,
       stores: allThings,
@@ -149,7 +153,7 @@ export class KillLane {
   }
 
   async close(): Promise<void> {
-    this.simulator.process.signal("SIGTERM"); // a second try opens its own under the same name
+    this.simulator.process.signal("SIGTERM");
     await this.simulator.process.exited;
     await this.database.drop();
   }

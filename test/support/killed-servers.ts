@@ -6,59 +6,73 @@ import { eventually } from "./eventually.ts";
 import { openProcessBench, type ProcessBench } from "./process-bench.ts";
 import { adminToken, type ServerProcess, startServerProcess } from "./server-process.ts";
 
-export interface Kill {
-  /** A copy of the prepared database, for this server and its successor. */
+/** What one test has to itself, also when it is tried again: a copy of the prepared database, and the servers on it. */
+export interface KillSite {
   readonly database: TestDatabase;
-  readonly failPoint: string;
-  /** Tells the servers of one test from those of another. */
-  readonly index: number;
-  /** What the server dies of. */
-  readonly ask: (victim: ServerProcess) => Promise<unknown>;
+  /** Has a server die at the fail point of what it is asked. Resolves once it is dead. */
+  kill(failPoint: string, ask: (victim: ServerProcess) => Promise<unknown>): Promise<void>;
+  /** The next server on the database of a dead one. */
+  succeed(): Promise<ServerProcess>;
 }
 
 /** Whole servers that die by kill -9 in the middle of what they were asked, and those that carry on after them. */
 export interface KilledServers {
+  /** For what all tests share. */
   readonly bench: ProcessBench;
   /** What every test has a copy of. Whoever has filled it closes it. */
   readonly prepared: TestDatabase;
   readonly token: string;
   readonly keyFile: string;
-  start(name: string, database: TestDatabase): Promise<ServerProcess>;
-  /** Resolves once the server is dead. */
-  kill(kill: Kill): Promise<void>;
-  /** The next server on the database of a dead one. */
-  succeed(kill: Pick<Kill, "database" | "index">): Promise<ServerProcess>;
+  /** A server on the prepared database. */
+  startOnPrepared(): Promise<ServerProcess>;
+  /** Goes with the test, whatever is left of it. */
+  openSite(onTestFinished: (close: () => Promise<void>) => void): Promise<KillSite>;
   close(): Promise<void>;
 }
 
 /** `settings` are those of every server, beside that it looks at devices only when it is asked something. */
 export async function openKilledServers(settings: Readonly<Record<string, string>> = {}): Promise<KilledServers> {
-  const bench = openProcessBench();
-  const keyFile = join(bench.directory, "secret-key");
+  const shared = openProcessBench();
+  const keyFile = join(shared.directory, "secret-key");
   const prepared = await createTestDatabase();
   const env = { MILLWRIGHT_SECRET_KEY_FILE: keyFile, MILLWRIGHT_MONITOR_INTERVAL: "1h", ...settings };
-  const serve = (name: string, { url }: TestDatabase, more: Readonly<Record<string, string>> = {}) =>
-    startServerProcess(bench, { command: "serve", name, databaseUrl: url, env: { ...env, ...more } });
+  const serve = (
+    bench: ProcessBench,
+    name: string,
+    { url }: TestDatabase,
+    more: Readonly<Record<string, string>> = {},
+  ) => startServerProcess(bench, { command: "serve", name, databaseUrl: url, env: { ...env, ...more } });
   return {
-    bench,
+    bench: shared,
     prepared,
     token: await adminToken(prepared),
     keyFile,
-    start: (name, database) => serve(name, database),
-    async kill({ database, failPoint, index, ask }) {
-      const victim = await serve(`victim-${index}`, database, { MILLWRIGHT_FAILPOINT: failPoint });
-      // The answer may or may not make it out before the end.
-      await ask(victim).catch(() => undefined);
-      await eventually(async () => victim.process.hasExited(), {
-        what: `the server dies at ${failPoint}`,
-        within: 60_000,
-        seen: victim.process.transcript,
+    startOnPrepared: () => serve(shared, "preparing", prepared),
+    async openSite(onTestFinished) {
+      const database = await createTestDatabase({ clone: prepared });
+      const bench = openProcessBench();
+      onTestFinished(async () => {
+        await bench.close();
+        await database.drop();
       });
-      expect(await victim.process.exited).toEqual({ code: null, signal: "SIGKILL" });
+      return {
+        database,
+        async kill(failPoint, ask) {
+          const victim = await serve(bench, "victim", database, { MILLWRIGHT_FAILPOINT: failPoint });
+          // The answer may or may not make it out before the end.
+          await ask(victim).catch(() => undefined);
+          await eventually(async () => victim.process.hasExited(), {
+            what: `the server dies at ${failPoint}`,
+            within: 60_000,
+            seen: victim.process.transcript,
+          });
+          expect(await victim.process.exited).toEqual({ code: null, signal: "SIGKILL" });
+        },
+        succeed: () => serve(bench, "successor", database),
+      };
     },
-    succeed: ({ database, index }) => serve(`successor-${index}`, database),
     async close() {
-      await bench.close();
+      await shared.close();
       await prepared.drop();
     },
   };

@@ -62,7 +62,7 @@ export function openProcessBench(): ProcessBench {
       // A simulator notices within moments that its parent is gone; a database without its server has to be ended here.
       await eventually(async () => processesIn(directory).every(isDatabase), {
         what: "everything but a database has ended with the process that started it",
-        within: 10_000,
+        within: 30_000,
         seen: () => JSON.stringify(processesIn(directory)),
       }).finally(async () => {
         for (const { pid } of processesIn(directory)) kill(pid);
@@ -111,7 +111,7 @@ function startProcess({ command, args, env = {}, emptyEnvironment = false }: Sta
     transcript,
     signal: (name) => void child.kill(name),
     signalGroup: (name) => void process.kill(-pid, name),
-    said: (pattern, within = 30_000) =>
+    said: (pattern, within = 60_000) =>
       eventually(
         async () => {
           const match = pattern.exec(output.stdout());

@@ -19,6 +19,7 @@ import { Controller } from "../../src/engine/controller.ts";
 import { JournalTail } from "../../src/engine/watch.ts";
 import { hours } from "../../src/kernel/duration.ts";
 import { silentLog } from "../../src/kernel/log.ts";
+import { SharedClock } from "../../src/kernel/shared-clock.ts";
 import type { MachineSpec } from "../../src/lifecycles/machine/machine.ts";
 import { createBmcGateway } from "../../src/providers/bmc-gateway.ts";
 import type { FakeProviderOptions } from "../../src/providers/fake/fake-provider.ts";
@@ -55,7 +56,7 @@ export interface RunSurface extends TestDatabase {
   client<S extends DescService>(service: S): Client<S>;
   /** For whoever makes clients of their own, such as the command line. */
   readonly transport: Transport;
-  /** A machine on record, with endpoints at which nobody answers. */
+  /** A machine on record, with credentials, and endpoints at which nobody answers. */
   addMachine(id: string, provider?: string): Promise<string>;
   /** Changes what is named, and leaves the rest of its spec as it is. */
   changeSpec(machineId: string, change: Readonly<Record<string, string>>): Promise<void>;
@@ -86,6 +87,14 @@ const endpointsOf = (id: string, provider: string) => ({
   sshEndpoint: `${id}.example`,
   bmcEndpoint: provider === "ironic" ? `https://ironic.example/v1/nodes/${id}` : `${id}.bmc.example`,
 });
+
+/** Nobody signs in with them. */
+const ANY_CREDENTIALS = {
+  bmcUsername: "root",
+  bmcPassword: "unused",
+  sshUsername: "root",
+  sshPrivateKey: "-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----\n",
+} as const;
 
 export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<RunSurface> {
   const directory = mkdtempSync(join(tmpdir(), "millwright-runs-"));
@@ -137,7 +146,7 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
         services: deps,
         runs: { steps, runbooks, capabilitiesOf: options.capabilitiesOf ?? hardware.capabilitiesOf },
         events,
-        system: { version: "1.2.3", startedAt: new Date(), replica: "bench" },
+        system: { version: "1.2.3", startedAt: new Date(), replica: "bench", clock: new SharedClock() },
         onTokenRevoked() {},
       }),
   });
@@ -156,6 +165,7 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
     async addMachine(id, machineProvider = "") {
       const spec = { provider: machineProvider, ...(machineProvider !== "fake" && endpointsOf(id, machineProvider)) };
       await machines.registerMachine({ machine: { machineId: id, spec } });
+      if (machineProvider !== "fake") await setMachineCredentials(deps, tester, { machineId: id, ...ANY_CREDENTIALS });
       return id;
     },
     async changeSpec(machineId, change) {

@@ -10,6 +10,8 @@ export interface StepOnce {
   readonly effects: Readonly<Record<string, number>>;
   /** It must be in the cluster already. */
   readonly needsNode?: true;
+  /** Lines that its script writes, each once, in their order. */
+  readonly says?: readonly string[];
   /**
    * How much faster than life its machine is simulated: fast enough to be waited for, and slow enough that what takes time is never
    * done in the moment in which it was begun.
@@ -39,10 +41,23 @@ export const STEP_KINDS: readonly StepOnce[] = [
       media_ejects: 1,
     },
   },
-  { ...one("join"), speed: 40, effects: { background_processes: 1, joins_started: 1, joins: 1 } },
+  {
+    ...one("join"),
+    speed: 40,
+    effects: { background_processes: 1, joins_started: 1, joins: 1 },
+    says: ["This node has joined the cluster:"],
+  },
   { ...one("verify"), effects: {}, needsNode: true },
-  { ...one("ssh", { script_ref: SITE_SCRIPT.ref }), effects: { background_processes: 1 } },
-  { ...one("net", { params: { action: "reconfigure" } }), effects: { background_processes: 1, network_changes: 1 } },
+  {
+    ...one("ssh", { script_ref: SITE_SCRIPT.ref }),
+    effects: { background_processes: 1 },
+    says: ["pausing", "paused"],
+  },
+  {
+    ...one("net", { params: { action: "reconfigure" } }),
+    effects: { background_processes: 1, network_changes: 1 },
+    says: ["confirmed"],
+  },
   {
     ...one("rma", { reason: "broken" }),
     speed: 5,

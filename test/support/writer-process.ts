@@ -11,6 +11,7 @@ import { createImage } from "../../src/services/images.ts";
 import { openInstallOrders } from "../../src/services/install-orders.ts";
 import { createWorkflow, deleteWorkflow } from "../../src/services/install-workflows.ts";
 import { changeInstallState, patchInstall, registerInstall } from "../../src/services/installs.ts";
+import { setMachineCredentials } from "../../src/services/machine-credentials.ts";
 import { registerMachine, type SpecInput } from "../../src/services/machines.ts";
 import { createPlan } from "../../src/services/plans.ts";
 import { setPowerShelfCredentials } from "../../src/services/power-shelf-credentials.ts";
@@ -123,6 +124,14 @@ export const WRITES = {
   "register a machine": (deps) => registerMachine(deps, caller, { id: "m-1", labels: {}, spec }),
   "replace its MAC addresses": (deps) =>
     registerMachine(deps, caller, { id: "m-1", labels: {}, spec: { ...spec, macAddresses: ["02:00:00:00:00:13"] } }),
+  "give it credentials": (deps) =>
+    setMachineCredentials(deps, caller, {
+      machineId: "m-1",
+      bmcUsername: "root",
+      bmcPassword: "secret",
+      sshUsername: "",
+      sshPrivateKey: "",
+    }),
   "start a run": (deps) =>
     startRun(runDeps(deps), caller, { requestId: "start", machineId: "m-1", type: "REBOOT", planId: "", params: {} }),
   "fail the run": ({ db }) => db.execute("update runs set state = 'FAILED' where attempt = 1"),

@@ -51,8 +51,8 @@ export declare const GetMachineRequestSchema: GenMessage<GetMachineRequest>;
 export declare type ListMachinesRequest = Message<"baremetal.v1.ListMachinesRequest"> & {
   /**
    * Conditions joined with AND: field=value, field!=value or field IN (value, value), values in quotes where they hold blanks,
-   * such as phase=READY AND labels.env IN (prod, staging). Fields: machine_id, phase, effective_state, provider, rack, slot,
-   * location, serial, customer_id, target_cluster_ref, labels.<key>. Empty admits all.
+   * such as phase=READY AND labels.env IN (prod, staging). Fields: machine_id, phase, effective_state, failing (true or false),
+   * provider, rack, slot, location, serial, customer_id, target_cluster_ref, labels.<key>. Empty admits all.
    *
    * @generated from field: string filter = 1;
    */
@@ -672,6 +672,14 @@ export declare type MachineStatus = Message<"baremetal.v1.MachineStatus"> & {
    * @generated from field: string ssh_host_key_from = 20;
    */
   sshHostKeyFrom: string;
+
+  /**
+   * Somebody should see to it: it has banners, or its BMC or its system is not reached although neither RMA nor RETIRED explains it.
+   * Nothing is asked for a machine that is RETIRED.
+   *
+   * @generated from field: bool failing = 21;
+   */
+  failing: boolean;
 };
 
 /**

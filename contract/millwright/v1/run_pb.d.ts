@@ -438,8 +438,8 @@ export declare const RunActionsService: GenService<{
     output: typeof ResumeRunResponseSchema;
   },
   /**
-   * Does everything once more from the first step, with the plan as it was then and the scripts as they are now. For a run that has
-   * ended.
+   * Does everything once more from the first step, with the plan as it was then and the scripts as they are now; what the attempt
+   * before left open is taken back first. For a run that has ended.
    *
    * @generated from rpc millwright.v1.RunActionsService.RerunRun
    */
@@ -449,8 +449,8 @@ export declare const RunActionsService: GenService<{
     output: typeof RerunRunResponseSchema;
   },
   /**
-   * First takes back what the attempt before began and could not prove, and lists what stays; then does everything from the first
-   * step, as RerunRun does. For a run that FAILED or was CANCELED.
+   * First takes back what the attempt before began and could not prove, also where that was done already, and lists what stays; then
+   * does everything from the first step, as RerunRun does. For a run that FAILED or was CANCELED.
    *
    * @generated from rpc millwright.v1.RunActionsService.RestartRunClean
    */

@@ -57,6 +57,22 @@ export declare type GetSystemResponse = Message<"millwright.v1.GetSystemResponse
    * @generated from field: millwright.v1.CallerInfo caller = 5;
    */
   caller?: CallerInfo | undefined;
+
+  /**
+   * By how much the clock of this replica's host is ahead of the database's, by which work is timed; negative: behind. Absent until
+   * the database has told its time.
+   *
+   * @generated from field: optional double clock_ahead_seconds = 6;
+   */
+  clockAheadSeconds?: number | undefined;
+
+  /**
+   * What is wrong with the host's clock, for people: it is off by more than a second, and certificates are judged and logs written
+   * by it. Empty when nothing is.
+   *
+   * @generated from field: string clock_trouble = 7;
+   */
+  clockTrouble: string;
 };
 
 /**

@@ -102,6 +102,7 @@ function statusOf(view: MachineView): WireStatus {
     sshMovedTo: view.sshMovedTo,
     sshHostKey: view.hostKey?.key ?? "",
     sshHostKeyFrom: view.hostKey?.from ?? "",
+    failing: view.failing,
   };
 }
 

@@ -8,12 +8,15 @@ import { callerKey } from "./interceptors.ts";
 export const system = (deps: ServiceDeps, info: SystemInfo): ServiceImpl<typeof SystemService> => ({
   async getSystem(_request, { values }) {
     const { name, roles } = values.get(callerKey);
+    const ahead = info.clock.localIsAheadBy;
     return {
       version: info.version,
       startedAt: timestampOf(info.startedAt),
       databaseVersion: await readDatabaseVersion(deps),
       replicaId: info.replica,
       caller: { name: name ?? "", roles: [...roles] },
+      ...(ahead !== undefined && { clockAheadSeconds: Math.round(ahead) / 1_000 }),
+      clockTrouble: info.clock.trouble ?? "",
     };
   },
 });

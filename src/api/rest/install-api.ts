@@ -2,14 +2,16 @@ import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from "fastif
 import { z } from "zod";
 import { type BootRouteDeps, bootRoutes } from "./boot.ts";
 import { groupRoutes } from "./groups.ts";
-import { type NodeRouteDeps, nodeRoutes } from "./nodes.ts";
+import { type NodeHistoryDeps, nodeHistoryRoutes } from "./node-history.ts";
+import { nodeStateRoutes } from "./node-states.ts";
+import { nodeRoutes } from "./nodes.ts";
 import { describeRoutes } from "./openapi.ts";
 import { referenceRoute } from "./reference.ts";
 import { type ReportRouteDeps, reportRoutes } from "./reports.ts";
 import { type AnyRoute, defineRoute, type RouteDeps, registerRoutes } from "./route.ts";
 import { workflowRoutes } from "./workflows.ts";
 
-export interface InstallApiDeps extends NodeRouteDeps, ReportRouteDeps, BootRouteDeps, RouteDeps {
+export interface InstallApiDeps extends NodeHistoryDeps, ReportRouteDeps, BootRouteDeps, RouteDeps {
   readonly version: string;
 }
 
@@ -19,6 +21,8 @@ const PREFIX = "/api/v1";
 export function installRoutes(deps: InstallApiDeps): AnyRoute[] {
   const routes = [
     ...nodeRoutes(deps),
+    ...nodeStateRoutes(deps),
+    ...nodeHistoryRoutes(deps),
     ...reportRoutes(deps),
     ...bootRoutes(deps),
     ...groupRoutes(deps),

@@ -67,7 +67,7 @@ export function describeFailures<B extends FaultyBench>(
       stop.abort();
       const started = performance.now();
       await expect(asked).rejects.toBeInstanceOf(StepFailure);
-      expect(performance.now() - started).toBeLessThan(2_000);
+      expect(performance.now() - started).toBeLessThan(8_000); // nobody gives up by himself before 10 s
     });
   });
 }

@@ -6,7 +6,7 @@ import {
   ImageSchema,
   ImageService,
 } from "../../../contract/millwright/v1/cluster_pb.js";
-import { confirm, type DeleteOptions } from "../confirm.ts";
+import { type ConfirmOptions, confirm } from "../confirm.ts";
 import { readTextFile } from "../discover-server.ts";
 import { UsageError } from "../errors.ts";
 import type { Column } from "../output.ts";
@@ -66,8 +66,8 @@ export async function createCluster(session: Session, name: string, options: Cre
   await printDone(session, `Cluster ${name} created.`, { name });
 }
 
-export async function deleteCluster(session: Session, name: string, { yes }: DeleteOptions): Promise<undefined> {
-  if (!yes) await confirm(session, { what: `Forget cluster ${name} and its kubeconfig?`, canAsk: true });
+export async function deleteCluster(session: Session, name: string, { yes }: ConfirmOptions): Promise<undefined> {
+  if (!yes) await confirm(session, { what: `Forget cluster ${name} and its kubeconfig?` });
   const client = await session.client(ClusterService);
   await client.deleteCluster({ name }, { signal: session.signal });
   await printDone(session, `Cluster ${name} deleted.`, { name });
@@ -93,8 +93,8 @@ export async function createImage(session: Session, name: string, options: Creat
   await printDone(session, `Image ${name} created.`, { name });
 }
 
-export async function deleteImage(session: Session, name: string, { yes }: DeleteOptions): Promise<undefined> {
-  if (!yes) await confirm(session, { what: `Forget image ${name}?`, canAsk: true });
+export async function deleteImage(session: Session, name: string, { yes }: ConfirmOptions): Promise<undefined> {
+  if (!yes) await confirm(session, { what: `Forget image ${name}?` });
   const client = await session.client(ImageService);
   await client.deleteImage({ name }, { signal: session.signal });
   await printDone(session, `Image ${name} deleted.`, { name });

@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import type { DeleteOptions } from "../confirm.ts";
+import { type ConfirmOptions, YES_OPTION } from "../confirm.ts";
 import type { Run } from "../session.ts";
 import type { CreateClusterOptions, CreateImageOptions } from "./catalog-manage.ts";
 
@@ -24,8 +24,8 @@ export function addCatalogCommands(program: Command, run: Run): void {
     .command("delete")
     .argument("<name>", "a cluster that nothing refers to")
     .description("forget a cluster and its kubeconfig")
-    .option("-y, --yes", "do not ask; needed where there is no terminal")
-    .action((name: string, options: DeleteOptions) =>
+    .option(...YES_OPTION)
+    .action((name: string, options: ConfirmOptions) =>
       run(async (session) => (await load()).deleteCluster(session, name, options)),
     );
 
@@ -56,8 +56,8 @@ export function addCatalogCommands(program: Command, run: Run): void {
     .command("delete")
     .argument("<name>", "an image that no active run installs")
     .description("forget an image")
-    .option("-y, --yes", "do not ask; needed where there is no terminal")
-    .action((name: string, options: DeleteOptions) =>
+    .option(...YES_OPTION)
+    .action((name: string, options: ConfirmOptions) =>
       run(async (session) => (await load()).deleteImage(session, name, options)),
     );
 

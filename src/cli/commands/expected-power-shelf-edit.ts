@@ -7,7 +7,7 @@ import {
   MetadataSchema,
 } from "../../../contract/forge/forge_pb.js";
 import { PowerShelfService } from "../../../contract/millwright/v1/power_shelf_pb.js";
-import { confirm } from "../confirm.ts";
+import { type ConfirmOptions, confirm } from "../confirm.ts";
 import { UsageError } from "../errors.ts";
 import { printDone } from "../printing.ts";
 import { type PasswordOptions, readBmcPassword } from "../secret-input.ts";
@@ -59,7 +59,8 @@ export async function updateExpected(session: Session, macOrId: string, options:
   });
 }
 
-export async function deleteExpected(session: Session, macOrId: string): Promise<undefined> {
+export async function deleteExpected(session: Session, macOrId: string, { yes }: ConfirmOptions): Promise<undefined> {
+  if (!yes) await confirm(session, { what: `Delete expected power shelf ${macOrId}?` });
   const forge = await session.client(Forge);
   await forge.deleteExpectedPowerShelf(nameEntry(macOrId), { signal: session.signal });
   await printDone(session, `Expected power shelf ${macOrId} deleted.`, { expected_power_shelf: macOrId });
@@ -75,7 +76,6 @@ export async function replaceAllExpected(
   );
   const dropped = yes ? 0 : await countMissing(session, list);
   if (dropped > 0) {
-    // Standard input has been read to its end: nobody can answer there.
     await confirm(session, {
       what: `Drop ${dropped} expected power shelves that are not in the file?`,
       canAsk: file !== "-",
@@ -102,8 +102,8 @@ async function countMissing(session: Session, list: ExpectedPowerShelfList): Pro
   return missing;
 }
 
-export async function deleteAllExpected(session: Session, { yes }: { readonly yes?: boolean }): Promise<undefined> {
-  if (!yes) await confirm(session, { what: "Delete the whole expected inventory of power shelves?", canAsk: true });
+export async function deleteAllExpected(session: Session, { yes }: ConfirmOptions): Promise<undefined> {
+  if (!yes) await confirm(session, { what: "Delete the whole expected inventory of power shelves?" });
   const forge = await session.client(Forge);
   await forge.deleteAllExpectedPowerShelves({}, { signal: session.signal });
   await printDone(session, "All expected power shelves deleted.", { deleted: "all" });

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { type ConfirmOptions, YES_OPTION } from "../confirm.ts";
 import type { Run } from "../session.ts";
 import type { ExpectedFields } from "./expected-power-shelf-edit.ts";
 import type { ExpectedListOptions } from "./expected-power-shelf-read.ts";
@@ -73,7 +74,10 @@ function addEditing(expected: Command, run: Run): void {
     .command("delete")
     .argument("<mac|id>", "an expected power shelf")
     .description("expect a power shelf no longer; one that was made from it stays")
-    .action((macOrId: string) => run(async (session) => (await load()).deleteExpected(session, macOrId)));
+    .option(...YES_OPTION)
+    .action((macOrId: string, options: ConfirmOptions) =>
+      run(async (session) => (await load()).deleteExpected(session, macOrId, options)),
+    );
 }
 
 function addWholesale(expected: Command, run: Run): void {
@@ -93,6 +97,6 @@ function addWholesale(expected: Command, run: Run): void {
   expected
     .command("delete-all")
     .description("empty the expected inventory; power shelves made from it stay")
-    .option("-y, --yes", "do not ask; needed where there is no terminal")
-    .action((options: { yes?: boolean }) => run(async (session) => (await load()).deleteAllExpected(session, options)));
+    .option(...YES_OPTION)
+    .action((options: ConfirmOptions) => run(async (session) => (await load()).deleteAllExpected(session, options)));
 }

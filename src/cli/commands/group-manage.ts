@@ -1,3 +1,4 @@
+import { type ConfirmOptions, confirm } from "../confirm.ts";
 import { CliError, EXIT } from "../errors.ts";
 import type { Column, OneThing } from "../output.ts";
 import { printDone, printList, printOne } from "../printing.ts";
@@ -128,8 +129,9 @@ export async function setGroup(session: Session, word: string, options: GroupOpt
   await printDone(session, `Group ${data.name} changed.`, { id, name: data.name });
 }
 
-export async function deleteGroup(session: Session, word: string): Promise<undefined> {
+export async function deleteGroup(session: Session, word: string, { yes }: ConfirmOptions): Promise<undefined> {
   const { id, name } = await findGroup(session, word);
+  if (!yes) await confirm(session, { what: `Delete group ${name}?` });
   await session.rest({ method: "DELETE", path: at(id) });
   await printDone(session, `Group ${name} deleted.`, { id, name });
 }

@@ -66,7 +66,7 @@ test("`group create` and `set` send what was said and nothing else; `delete` goe
   });
   await rest.run(["group", "set", "beta", "--name", "beta2", "--parent", "", "--auto-provision", "inherit"]);
   expect(last()?.body).toEqual({ name: "beta2", parent_id: null, auto_provision: null });
-  expect((await rest.run("group delete beta")).out).toBe("Group beta deleted.\n");
+  expect((await rest.run("group delete beta --yes")).out).toBe("Group beta deleted.\n");
 });
 
 test("a group that does not exist is said so, with what helps", async () => {

@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import { type ConfirmOptions, YES_OPTION } from "../confirm.ts";
 import type { Run } from "../session.ts";
 
 export interface GroupOptions {
@@ -50,7 +51,10 @@ export function addGroupCommands(program: Command, run: Run): void {
     .command("delete")
     .argument("<group>", "a group that is empty, by id or name")
     .description("delete a group")
-    .action((word: string) => run(async (session) => (await load()).deleteGroup(session, word)));
+    .option(...YES_OPTION)
+    .action((word: string, options: ConfirmOptions) =>
+      run(async (session) => (await load()).deleteGroup(session, word, options)),
+    );
 }
 
 const withOptions = (command: Command): Command =>

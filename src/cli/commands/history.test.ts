@@ -224,7 +224,7 @@ describe("watch", () => {
       fake.emit({ type: "old" });
       const terminal = createFakeTerminal();
       const running = runAgainst(fake.routes, line, { terminal });
-      await expect.poll(() => fake.watches.length).toBe(1);
+      await expect.poll(() => fake.watches.length, { timeout: 9_000 }).toBe(1);
       // Emitted until seen: the stream may open a moment after it was asked for.
       const feeding = setInterval(() => fake.emit({ type: "new" }), 5);
       const { out } = await running;

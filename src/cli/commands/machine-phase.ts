@@ -1,6 +1,6 @@
 import { type Machine, MachineService } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { MachineLifecycleService } from "../../../contract/millwright/v1/machine_pb.js";
-import { confirm } from "../confirm.ts";
+import { type ConfirmOptions, confirm } from "../confirm.ts";
 import { printOne } from "../printing.ts";
 import type { Session } from "../session.ts";
 import { conditionOf, effectiveOf, machineThing, phaseOf } from "./machine-view.ts";
@@ -40,7 +40,7 @@ export async function returnMachine(session: Session, machineId: string, options
 export async function retireMachine(
   session: Session,
   machineId: string,
-  { comment = "", yes }: VerbOptions & { readonly yes?: boolean },
+  { comment = "", yes }: VerbOptions & ConfirmOptions,
 ): Promise<undefined> {
   await askToRetire(session, machineId, yes ?? false);
   const client = await session.client(MachineLifecycleService);
@@ -60,7 +60,7 @@ async function askToRetire(session: Session, machineId: string, yes: boolean): P
     return;
   }
   const what = [`Retire machine ${machineId} for good?`, serves].filter((text) => text !== "").join(" ");
-  await confirm(session, { what, canAsk: true, ...(serves !== "" && { answer: machineId }) });
+  await confirm(session, { what, ...(serves !== "" && { answer: machineId }) });
 }
 
 /** As it was last seen: the cluster that its owner wants for it may be another one. */

@@ -1,8 +1,8 @@
 import { type Machine, MachineService, type Run, RunService } from "../../../contract/baremetal/v1/baremetal_pb.js";
-import { isConnectError, UsageError } from "../errors.ts";
+import { isConnectError } from "../errors.ts";
 import { printList, printOne } from "../printing.ts";
 import type { Session } from "../session.ts";
-import { isFailing, machineColumns, machineJson, machineThing } from "./machine-view.ts";
+import { machineColumns, machineJson, machineThing } from "./machine-view.ts";
 
 const PAGE_SIZE = 500;
 const LAST_RUNS = 5;
@@ -11,14 +11,12 @@ export async function listMachines(
   session: Session,
   options: { readonly filter?: string; readonly failing?: boolean; readonly watch?: boolean },
 ): Promise<number | undefined> {
-  if (options.watch && options.failing) throw new UsageError("--failing: cannot be watched; leave --watch out");
-  if (options.watch) return (await import("./machine-watch.ts")).watchMachines(session, options);
-  // Retired machines only become more; the server need not send them to have them left out.
-  const filter = [options.filter ?? "", options.failing ? "phase!=RETIRED" : ""]
-    .filter((part) => part !== "")
+  // The server leaves out what is well, so that pages are full of what was asked for.
+  const filter = [options.filter ?? "", options.failing ? "failing=true" : ""]
+    .filter((part) => part.trim() !== "")
     .join(" AND ");
-  const machines = await readMachines(session, filter);
-  const items = options.failing ? machines.filter(isFailing) : machines;
+  if (options.watch) return (await import("./machine-watch.ts")).watchMachines(session, { filter });
+  const items = await readMachines(session, filter);
   const none = options.failing ? "No machine is in trouble." : "No machines.";
   await printList(session, { items, columns: machineColumns, json: machineJson }, none);
   return undefined;

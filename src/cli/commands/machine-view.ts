@@ -75,17 +75,9 @@ const ago = (timestamp: Machine["createdAt"], now: Date): string =>
 const joined = (...parts: readonly string[]): string => parts.filter((part) => part !== "").join(", ");
 const after = (word: string, text: string): string => (text === "" ? "" : `${word} ${text}`);
 
-/** Somebody is needed, or it is not reached although it should be. Of a retired machine nobody is asked for anything any more. */
-export function isFailing(machine: Machine): boolean {
-  const phase = phaseOf(machine);
-  if (phase === "RETIRED") return false;
-  const isUnreached = ["Reachable", "BMCReachable"].some((type) => known(machine, type) === "no");
-  return (machine.status?.banners.length ?? 0) > 0 || (phase !== "RMA" && isUnreached);
-}
-
-/** Also when it waits for somebody else. */
-const needsExplaining = (machine: Machine): boolean =>
-  isFailing(machine) || (machine.status !== undefined && machine.status.waitingFor !== "");
+/** Somebody should see to it, or it waits for somebody else. */
+const needsExplaining = ({ status }: Machine): boolean =>
+  status !== undefined && (status.failing || status.waitingFor !== "");
 
 function machineDetails(machine: Machine, now: Date): Detail[] {
   const { spec, status } = machine;

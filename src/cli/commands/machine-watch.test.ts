@@ -11,7 +11,7 @@ import {
 import { createFakeShelves } from "../testing/fake-shelves.ts";
 import { createFakeTerminal, runAgainst } from "../testing/fake-terminal.ts";
 
-/** Machines behind the service that commands talk to, and a stream that the test feeds. The filter is a phase, or nothing. */
+/** Machines behind the service that commands talk to, and a stream that the test feeds. The filter is a phase, failing, or nothing. */
 function fleet() {
   const events = createFakeShelves();
   const machines = new Map<string, Machine>();
@@ -21,6 +21,7 @@ function fleet() {
     filter.split(" AND ").every((condition) => {
       const [field = "", value = ""] = condition.split("=");
       if (field === "machine_id") return machine.machineId === value;
+      if (field === "failing") return String(machine.status?.failing) === value;
       return field !== "phase" || Phase[machine.status?.phase ?? 0] === value;
     });
   const routes = (router: ConnectRouter) => {
@@ -63,6 +64,22 @@ test("--watch lists what the filter lets through, then a line for each change, a
     .split("\n")
     .map((line) => JSON.parse(line) as { machine_id: string });
   expect(lines.map(({ machine_id }) => machine_id)).toEqual(["m-1", "m-2", "m-1"]);
+});
+
+test("--failing --watch shows a machine when it begins to fail, and once more when it has ceased to", async () => {
+  const fake = fleet();
+  fake.put("m-1", Phase.READY, { failing: true });
+  const terminal = createFakeTerminal({ now });
+  const running = runAgainst(fake.routes, "machine list --failing --watch -o csv", { terminal });
+  await terminal.printed("m-1,READY");
+  fake.put("m-3", Phase.RMA, { failing: true });
+  fake.changed("m-3");
+  await terminal.printed("m-3,RMA");
+  fake.put("m-1", Phase.MAINTENANCE);
+  fake.changed("m-1");
+  await terminal.printed("m-1,MAINTENANCE");
+  terminal.interrupt();
+  expect((await running).out).not.toContain("m-2");
 });
 
 test("--watch redraws the table in place on a terminal", async () => {

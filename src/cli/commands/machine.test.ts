@@ -14,7 +14,6 @@ import {
 } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { MachineLifecycleService } from "../../../contract/millwright/v1/machine_pb.js";
 import { runAgainst } from "../testing/fake-terminal.ts";
-import { isFailing } from "./machine-view.ts";
 
 const now = new Date("2026-01-01T00:10:00Z");
 const at = (minute: number) => ({ seconds: BigInt(Date.UTC(2026, 0, 1, 0, minute) / 1_000), nanos: 0 });
@@ -37,6 +36,7 @@ const M1: MessageInitShape<typeof MachineSchema> = {
     effectiveState: Phase.PROVISIONING,
     activeRunId: "run-7",
     banners: ["NeedsIntervention"],
+    failing: true,
     waitingFor: "rack rack-1 holds it",
     phaseSince: at(5),
     claim: { kind: "rack", id: "rack-1", since: at(8) },
@@ -130,23 +130,14 @@ describe("machine list", () => {
     ]);
   });
 
-  test("--failing leaves out what is well, and what is out of service on purpose", async () => {
-    const { out } = await runAgainst(fakeServer().routes, "machine list --failing -o csv", { now });
-    expect(out).toContain("m-1,");
-    expect(out).not.toContain("m-2,");
-    const silent = [{ type: "BMCReachable", status: false, lastTransition: at(0) }];
-    const inPhase = (phase: Phase) => create(MachineSchema, { status: { phase, conditions: silent } });
-    expect(isFailing(inPhase(Phase.READY))).toBe(true);
-    expect(isFailing(inPhase(Phase.RMA))).toBe(false);
-    const banners = ["NeedsIntervention"];
-    expect(isFailing(create(MachineSchema, { status: { phase: Phase.MAINTENANCE, banners } }))).toBe(true);
-    expect(isFailing(create(MachineSchema, { status: { phase: Phase.RETIRED, banners, conditions: silent } }))).toBe(
-      false,
-    );
+  test("--failing has the server leave out what is well, so that a page is full of what is not", async () => {
     const { asked, routes } = fakeServer();
+    await runAgainst(routes, "machine list --failing", { now });
+    expect(asked[0]?.request).toMatchObject({ filter: "failing=true" });
     await runAgainst(routes, ["machine", "list", "--failing", "--filter", "rack=rack-1"], { now });
-    expect(JSON.stringify(asked)).toContain("rack=rack-1 AND phase!=RETIRED");
-    expect((await runAgainst(fakeServer().routes, "machine list --failing --watch", { now })).code).toBe(2);
+    expect(asked.at(-1)?.request).toMatchObject({ filter: "rack=rack-1 AND failing=true" });
+    const none = (router: ConnectRouter) => router.service(MachineService, { listMachines: () => ({}) });
+    expect((await runAgainst(none, "machine list --failing", { now })).err).toBe("No machine is in trouble.\n");
   });
 
   test("gives programs the words of the contract", async () => {

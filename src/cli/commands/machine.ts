@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import { type ConfirmOptions, YES_OPTION } from "../confirm.ts";
 import type { Run } from "../session.ts";
 import { addHistoryOptions } from "./history.ts";
 import type { HistoryOptions } from "./history-read.ts";
@@ -28,7 +29,7 @@ function addReading(machine: Command, run: Run): void {
     .addHelpText(
       "after",
       `\nConditions are field=value, field!=value or field IN (value, value), joined with AND. Fields: machine_id, phase,
-effective_state, provider, rack, slot, location, serial, customer_id, target_cluster_ref, labels.<key>.
+effective_state, failing (true, false), provider, rack, slot, location, serial, customer_id, target_cluster_ref, labels.<key>.
 
 Examples:
   millwright machine list --filter 'effective_state IN (READY, FACTORY_READY)'
@@ -138,8 +139,8 @@ function addPhases(machine: Command, run: Run): void {
     run(async (session) => (await load()).returnMachine(session, id, options)),
   );
   verb("retire", "any phase → RETIRED, for good")
-    .option("-y, --yes", "do not ask; needed where there is no terminal")
-    .action((id: string, options: VerbOptions & { yes?: boolean }) =>
+    .option(...YES_OPTION)
+    .action((id: string, options: VerbOptions & ConfirmOptions) =>
       run(async (session) => (await load()).retireMachine(session, id, options)),
     );
 }

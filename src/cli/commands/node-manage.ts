@@ -1,3 +1,4 @@
+import { confirm } from "../confirm.ts";
 import { CliError, EXIT, UsageError } from "../errors.ts";
 import type { Column, OneThing, Style } from "../output.ts";
 import { printDone, printList, printOne } from "../printing.ts";
@@ -202,8 +203,9 @@ export async function moveNode(
   session: Session,
   id: string,
   state: string,
-  { comment, force, workflow, replacement, from }: MoveOptions,
+  { comment, force, workflow, replacement, from, asks, yes }: MoveOptions,
 ): Promise<undefined> {
+  if (asks && !yes) await confirm(session, asks(id));
   if (from !== undefined) await refuseOthers(session, id, from);
   const body = { state, comment, force, replacement_id: replacement, workflow_id: given(workflow) };
   const { data } = (await session.rest({ method: "PATCH", path: `${at(id)}/state`, body })) as { data: Node };

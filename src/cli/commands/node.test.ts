@@ -123,8 +123,8 @@ describe("changing", () => {
   test.each([
     ["activate m-1", { state: "active" }],
     ["reprovision m-1", { state: "reprovision" }],
-    ["deprovision m-1", { state: "deprovisioning" }],
-    ["retire m-1", { state: "retired" }],
+    ["deprovision m-1 --yes", { state: "deprovisioning" }],
+    ["retire m-1 -y", { state: "retired" }],
     ["migrate m-1 --replacement m-2", { state: "migrating", replacement_id: "m-2" }],
   ])("`node %s` asks for its state", async (line, body) => {
     rest.answers.set("PATCH /api/v1/nodes/m-1/state", one(NODE));

@@ -1,13 +1,15 @@
 import type { Command } from "commander";
+import { type ConfirmOptions, type Question, YES_OPTION } from "../confirm.ts";
 import type { Run } from "../session.ts";
 
-export interface MoveOptions {
+export interface MoveOptions extends ConfirmOptions {
   readonly comment?: string;
   readonly force?: boolean;
   readonly workflow?: string;
   readonly replacement?: string;
   /** The state that the verb is for, where others lead to the same one. */
   readonly from?: string | undefined;
+  readonly asks?: ((id: string) => Question) | undefined;
 }
 
 /** Of the verbs that let a node install. None does another's work: a wrong id would cost a machine its disks. */
@@ -15,6 +17,13 @@ const FROM: Readonly<Record<string, string>> = {
   approve: "discovered",
   requeue: "reprovision",
   retry: "install_failed",
+};
+
+/** Of the verbs that cannot be taken back: what people say yes to. */
+const ASKS: Readonly<Record<string, (id: string) => Question>> = {
+  // It is active until then: whoever erases it names it, since somebody may be using it.
+  deprovision: (id) => ({ what: `Erase all disks of node ${id} at its next boot, and retire it?`, answer: id }),
+  retire: (id) => ({ what: `Take node ${id} out for good?` }),
 };
 
 /** Verbs of people, and the state that each leads to. */
@@ -110,8 +119,10 @@ function addMoving(node: Command, run: Run): void {
     command.option("--comment <text>", "why; kept in the history");
     if (verb === "approve" || verb === "requeue")
       command.option("--workflow <id>", "what it is installed with; its own or its group's when left out");
+    const asks = ASKS[verb];
+    if (asks !== undefined) command.option(...YES_OPTION);
     command.action((id: string, options: MoveOptions) =>
-      run(async (session) => (await load()).moveNode(session, id, state, { ...options, from: FROM[verb] })),
+      run(async (session) => (await load()).moveNode(session, id, state, { ...options, from: FROM[verb], asks })),
     );
   }
   node

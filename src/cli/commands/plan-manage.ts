@@ -6,7 +6,7 @@ import {
   StepSchema,
 } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { PlanCatalogService } from "../../../contract/millwright/v1/plan_pb.js";
-import { confirm, type DeleteOptions } from "../confirm.ts";
+import { type ConfirmOptions, confirm } from "../confirm.ts";
 import type { Column, OneThing, Style } from "../output.ts";
 import { printDone, printList, printOne } from "../printing.ts";
 import { jsonOf } from "../proto-json.ts";
@@ -89,8 +89,8 @@ export async function createPlan(session: Session, { file }: { readonly file: st
   else await printOne(session, planThing(created, style));
 }
 
-export async function deletePlan(session: Session, planId: string, { yes }: DeleteOptions): Promise<undefined> {
-  if (!yes) await confirm(session, { what: `Delete plan ${planId}?`, canAsk: true });
+export async function deletePlan(session: Session, planId: string, { yes }: ConfirmOptions): Promise<undefined> {
+  if (!yes) await confirm(session, { what: `Delete plan ${planId}?` });
   const client = await session.client(PlanCatalogService);
   await client.deletePlan({ planId }, { signal: session.signal });
   await printDone(session, `Plan ${planId} deleted.`, { plan_id: planId });

@@ -81,25 +81,6 @@ test("what `show -o yaml` prints can be created again", async () => {
   expect(kept[1]).toEqual(kept[0]);
 });
 
-test.each(["plan delete p", "cluster delete c", "image delete i"])(
-  "%s asks, and does nothing without a yes",
-  async (line) => {
-    const deleted: string[] = [];
-    const routes = (router: ConnectRouter) => {
-      router.service(PlanCatalogService, { deletePlan: ({ planId }) => noted(deleted, planId) });
-      router.service(ClusterService, { deleteCluster: ({ name }) => noted(deleted, name) });
-      router.service(ImageService, { deleteImage: ({ name }) => noted(deleted, name) });
-    };
-    const unasked = await runAgainst(routes, line);
-    expect(unasked.err).toContain("--yes");
-    expect(unasked.code).toBe(2);
-    expect((await runAgainst(routes, line, { isTTY: true, answer: "no" })).code).toBe(2);
-    expect(deleted).toEqual([]);
-    expect((await runAgainst(routes, line, { isTTY: true, answer: "yes" })).code).toBe(0);
-    expect(deleted).toHaveLength(1);
-  },
-);
-
 // biome-ignore format: a table is read by its columns
 const FAULTS: readonly (readonly [what: string, file: string, said: RegExp])[] = [
   ["an unknown kind",     "steps: [{name: a}, {name: b, teleport: {}}]",         /steps\[1\]: "teleport" is neither a kind nor a field of a step; kinds: ssh, reboot, .*rma; fields: name, timeout_seconds, max_retries/],

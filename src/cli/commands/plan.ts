@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { DeleteOptions } from "../confirm.ts";
+import { type ConfirmOptions, YES_OPTION } from "../confirm.ts";
 import type { Run } from "../session.ts";
 
 export function addPlanCommands(program: Command, run: Run): void {
@@ -36,8 +36,8 @@ export function addPlanCommands(program: Command, run: Run): void {
     .command("delete")
     .argument("<id>", "a plan that no run refers to")
     .description("remove a plan of one's own")
-    .option("-y, --yes", "do not ask; needed where there is no terminal")
-    .action((id: string, options: DeleteOptions) =>
+    .option(...YES_OPTION)
+    .action((id: string, options: ConfirmOptions) =>
       run(async (session) => (await load()).deletePlan(session, id, options)),
     );
 }

@@ -127,11 +127,11 @@ test("delete, force-delete and refresh name their shelf", async () => {
     });
     router.service(PowerShelfService, { refreshPowerShelf: ({ id }) => noted(calls, ["refresh", id]) });
   };
-  expect((await runAgainst(routes, "ps delete a")).out).toBe("Power shelf a marked for deletion.\n");
-  expect((await runAgainst(routes, "ps force-delete a -d")).out).toBe(
+  expect((await runAgainst(routes, "ps delete a --yes")).out).toBe("Power shelf a marked for deletion.\n");
+  expect((await runAgainst(routes, "ps force-delete a -d --yes")).out).toBe(
     "Power shelf a deleted with 2 network interfaces.\n",
   );
-  expect((await runAgainst(routes, "ps force-delete a -o json")).out).toBe(
+  expect((await runAgainst(routes, "ps force-delete a --yes -o json")).out).toBe(
     '{\n  "id": "a",\n  "interfaces_deleted": 2\n}\n',
   );
   expect((await runAgainst(routes, "ps refresh a")).code).toBe(0);

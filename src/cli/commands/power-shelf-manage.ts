@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { PowerShelfService, TlsTrustModeSchema } from "../../../contract/millwright/v1/power_shelf_pb.js";
+import { type ConfirmOptions, confirm } from "../confirm.ts";
 import { printDone, printOne } from "../printing.ts";
 import { enumNumber } from "../proto-json.ts";
 import { type PasswordOptions, readBmcPassword } from "../secret-input.ts";
@@ -70,18 +71,25 @@ export async function setCredentials(session: Session, id: string, options: Cred
   await printDone(session, `Credentials of power shelf ${id} set; they will be tried now.`, { id });
 }
 
-export async function deletePowerShelf(session: Session, id: string): Promise<undefined> {
+export async function deletePowerShelf(session: Session, id: string, { yes }: ConfirmOptions): Promise<undefined> {
+  if (!yes) await confirm(session, { what: `Delete power shelf ${id}?` });
   const { Forge } = await import("../../../contract/forge/forge_pb.js");
   const forge = await session.client(Forge);
   await forge.deletePowerShelf({ id: { id } }, { signal: session.signal });
   await printDone(session, `Power shelf ${id} marked for deletion.`, { id });
 }
 
+export interface ForceDeleteOptions extends ConfirmOptions {
+  readonly deleteInterfaces?: boolean;
+}
+
 export async function forceDeletePowerShelf(
   session: Session,
   id: string,
-  options: { readonly deleteInterfaces?: boolean },
+  options: ForceDeleteOptions,
 ): Promise<undefined> {
+  const what = `Delete power shelf ${id} at once, whatever it is doing?`;
+  if (!options.yes) await confirm(session, { what });
   const { Forge } = await import("../../../contract/forge/forge_pb.js");
   const forge = await session.client(Forge);
   const { interfacesDeleted } = await forge.adminForceDeletePowerShelf(

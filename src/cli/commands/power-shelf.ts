@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import { type ConfirmOptions, YES_OPTION } from "../confirm.ts";
 import type { Run, Session } from "../session.ts";
 import { addHistoryOptions } from "./history.ts";
 import type { HistoryOptions } from "./history-read.ts";
@@ -6,7 +7,7 @@ import { addPasswordOptions } from "./password-options.ts";
 import type { AddReportOptions } from "./power-shelf-health.ts";
 import type { ListOptions } from "./power-shelf-list.ts";
 import type { MaintenanceOptions, Operation } from "./power-shelf-maintenance.ts";
-import type { CreateOptions, CredentialOptions } from "./power-shelf-manage.ts";
+import type { CreateOptions, CredentialOptions, ForceDeleteOptions } from "./power-shelf-manage.ts";
 import type { SetOptions } from "./power-shelf-metadata.ts";
 
 /** The grammar alone; what a command does is loaded when it runs, so that none waits for the others' code. */
@@ -163,9 +164,10 @@ function addManaging(shelf: Command, run: Run): void {
     .command("delete")
     .argument("<id|name>", "a power shelf")
     .description("mark a power shelf for deletion; the controller removes it")
-    .action((id: string) =>
+    .option(...YES_OPTION)
+    .action((id: string, options: ConfirmOptions) =>
       run(async (session) =>
-        (await import("./power-shelf-manage.ts")).deletePowerShelf(session, await idOf(session, id)),
+        (await import("./power-shelf-manage.ts")).deletePowerShelf(session, await idOf(session, id), options),
       ),
     );
   shelf
@@ -173,7 +175,8 @@ function addManaging(shelf: Command, run: Run): void {
     .argument("<id|name>", "a power shelf")
     .description("remove a power shelf at once, whatever its state")
     .option("-d, --delete-interfaces", "also forget its network interfaces")
-    .action((id: string, options: { deleteInterfaces?: boolean }) =>
+    .option(...YES_OPTION)
+    .action((id: string, options: ForceDeleteOptions) =>
       run(async (session) =>
         (await import("./power-shelf-manage.ts")).forceDeletePowerShelf(session, await idOf(session, id), options),
       ),

@@ -14,9 +14,18 @@ const columns: readonly Column<GetSystemResponse>[] = [
   { title: "REPLICA", cell: ({ replicaId }) => replicaId },
   { title: "STARTED", cell: ({ startedAt }) => isoTime(startedAt) },
   { title: "DATABASE", cell: ({ databaseVersion }) => databaseVersion },
+  { title: "CLOCK AHEAD", cell: ({ clockAheadSeconds: ahead }) => (ahead === undefined ? "" : `${ahead}s`) },
   { title: "CALLER", cell: ({ caller }) => caller?.name ?? "" },
   { title: "ROLES", cell: ({ caller }) => (caller?.roles ?? []).join(" ") },
 ];
+
+/** How the server's host tells the time against the database, by whose clock work is timed; nothing before it is known. */
+function clockText({ clockAheadSeconds: ahead, clockTrouble: trouble }: GetSystemResponse): string {
+  if (ahead === undefined) return "";
+  if (ahead === 0) return "as the database's";
+  const compared = `${Math.abs(ahead)}s ${ahead < 0 ? "behind" : "ahead of"} the database's`;
+  return trouble === "" ? compared : `${compared}; have both set by NTP`;
+}
 
 /** Which server answers, and who it takes us for. */
 export async function showSystem(session: Session): Promise<undefined> {
@@ -34,6 +43,7 @@ export async function showSystem(session: Session): Promise<undefined> {
         system.startedAt ? `${clockTime(system.startedAt)}, ${age(system.startedAt, session.style().now)} ago` : "",
       ],
       ["Database", system.databaseVersion],
+      ["Server clock", clockText(system), system.clockTrouble === "" ? undefined : "bad"],
       ["You are", system.caller?.name || "nobody in particular"],
       ["Your roles", (system.caller?.roles ?? []).join(", ") || "none"],
     ],

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { type Token, TokenSchema, TokenService } from "../../../contract/millwright/v1/token_pb.js";
+import { type ConfirmOptions, confirm } from "../confirm.ts";
 import type { Column } from "../output.ts";
 import { printDone, printList } from "../printing.ts";
 import { jsonOf } from "../proto-json.ts";
@@ -77,7 +78,9 @@ export async function listTokens(session: Session): Promise<undefined> {
   await printList(session, { items, columns, json: (token) => jsonOf(TokenSchema, token) }, "No tokens.");
 }
 
-export async function revokeToken(session: Session, id: string): Promise<undefined> {
+export async function revokeToken(session: Session, id: string, { yes }: ConfirmOptions): Promise<undefined> {
+  const what = `Revoke token ${id}? Whoever calls with it is refused from then on.`;
+  if (!yes) await confirm(session, { what });
   const client = await session.client(TokenService);
   await client.revokeToken({ id }, { signal: session.signal });
   await printDone(session, `Token ${id} revoked.`, { id });

@@ -1,6 +1,7 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { LifecycleService, TransitionOwner } from "../../../contract/millwright/v1/lifecycle_pb.js";
-import { SystemService } from "../../../contract/millwright/v1/system_pb.js";
+import { type GetSystemResponseSchema, SystemService } from "../../../contract/millwright/v1/system_pb.js";
 import { type CreateTokenRequest, TokenService } from "../../../contract/millwright/v1/token_pb.js";
 import { noted, runAgainst } from "../testing/fake-terminal.ts";
 
@@ -43,9 +44,26 @@ test("revoke names its token", async () => {
   const revoked: string[] = [];
   await runAgainst(
     (router) => router.service(TokenService, { revokeToken: ({ id }) => noted(revoked, id) }),
-    "token revoke a",
+    "token revoke a --yes",
   );
   expect(revoked).toEqual(["a"]);
+});
+
+const systemOf = (system: MessageInitShape<typeof GetSystemResponseSchema>, line = "system", options = {}) =>
+  runAgainst((router) => router.service(SystemService, { getSystem: () => system }), line, options);
+
+test("system shows how the server's clock compares with the database's, in red and with what helps where it is off", async () => {
+  expect((await systemOf({ version: "9.9" })).out).not.toContain("Server clock");
+  expect((await systemOf({ clockAheadSeconds: 0 })).out).toMatch(/^Server clock: +as the database's$/m);
+  const near = await systemOf({ clockAheadSeconds: -0.012 });
+  expect(near.out).toMatch(/^Server clock: +0.012s behind the database's$/m);
+  const off = { clockAheadSeconds: 90, clockTrouble: "this host's clock is 1m 30s ahead of the database's" };
+  expect((await systemOf(off)).out).toMatch(/^Server clock: +90s ahead of the database's; have both set by NTP$/m);
+  expect((await systemOf(off, "system", { isTTY: true })).out).toContain("\u001b[31m90s ahead of");
+  expect(JSON.parse((await systemOf(off, "system -o json")).out)).toMatchObject({
+    clock_ahead_seconds: 90,
+    clock_trouble: off.clockTrouble,
+  });
 });
 
 test("system tells which server answers and who it takes us for", async () => {

@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import { type ConfirmOptions, YES_OPTION } from "../confirm.ts";
 import type { ServerVocabulary } from "../server-vocabulary.ts";
 import type { Run } from "../session.ts";
 import type { CreateTokenOptions } from "./token-manage.ts";
@@ -31,5 +32,8 @@ export function addTokenCommands(program: Command, run: Run, { roles }: ServerVo
     .command("revoke")
     .argument("<id>", "a token's id, as the list shows it")
     .description("end a token at once")
-    .action((id: string) => run(async (session) => (await load()).revokeToken(session, id)));
+    .option(...YES_OPTION)
+    .action((id: string, options: ConfirmOptions) =>
+      run(async (session) => (await load()).revokeToken(session, id, options)),
+    );
 }

@@ -1,3 +1,4 @@
+import { type ConfirmOptions, confirm } from "../confirm.ts";
 import { UsageError } from "../errors.ts";
 import type { Column, OneThing, Style } from "../output.ts";
 import { printDone, printList, printOne } from "../printing.ts";
@@ -108,7 +109,9 @@ export async function replaceWorkflow(
   await printDone(session, `Workflow ${id} replaced.`, { id });
 }
 
-export async function deleteWorkflow(session: Session, id: string): Promise<undefined> {
+export async function deleteWorkflow(session: Session, id: string, { yes }: ConfirmOptions): Promise<undefined> {
+  const what = `Delete workflow ${id}? Nodes that have it install nothing until they are given another.`;
+  if (!yes) await confirm(session, { what });
   await session.rest({ method: "DELETE", path: at(id) });
   await printDone(session, `Workflow ${id} deleted.`, { id });
 }

@@ -61,7 +61,7 @@ test("a workflow is created from YAML, listed, shown and deleted", async () => {
   expect((await rest.run("workflow show ubuntu-2404")).out).toMatch(
     /kernel_url: +\/files\/vmlinuz[\s\S]*1 +partition +partition +300s +fail/,
   );
-  expect((await rest.run("workflow delete ubuntu-2404")).out).toBe("Workflow ubuntu-2404 deleted.\n");
+  expect((await rest.run("workflow delete ubuntu-2404 --yes")).out).toBe("Workflow ubuntu-2404 deleted.\n");
 });
 
 test("what `show -o yaml` prints can be created again, and replaces its own workflow only", async () => {

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { type ConfirmOptions, YES_OPTION } from "../confirm.ts";
 import type { Run } from "../session.ts";
 
 const load = () => import("./workflow-manage.ts");
@@ -49,5 +50,8 @@ export function addWorkflowCommands(program: Command, run: Run): void {
     .command("delete")
     .argument("<id>", "a workflow")
     .description("stop offering a workflow; nodes that have it install nothing until they are given another")
-    .action((id: string) => run(async (session) => (await load()).deleteWorkflow(session, id)));
+    .option(...YES_OPTION)
+    .action((id: string, options: ConfirmOptions) =>
+      run(async (session) => (await load()).deleteWorkflow(session, id, options)),
+    );
 }

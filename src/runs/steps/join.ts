@@ -2,11 +2,12 @@ import type { ClusterNode, NodeIdentity } from "../../capabilities/cluster.ts";
 import { minutes } from "../../kernel/duration.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import { type Payloads, parsePayload } from "../payloads.ts";
-import { type ActingContext, defineStep, type ProbeAnswer } from "../step.ts";
+import { type ActingContext, defineStep, type ProbeAnswer, type ProbeReport } from "../step.ts";
 import { readBootId, whileUp } from "./boot-id.ts";
 import { endDetached, newMark, readState, startDetached } from "./detached-script.ts";
+import { cordonOf } from "./node-cordon.ts";
 import { readNodeIdentity } from "./node-identity.ts";
-import { OutputReader } from "./script-output.ts";
+import { passOnOutput } from "./script-output.ts";
 
 type Evidence = {
   readonly mark: string;
@@ -18,7 +19,6 @@ type Evidence = {
 };
 type Acting = ActingContext<Payloads["join"], Evidence, "exec" | "cluster", "machine">;
 
-const output = new OutputReader();
 /** Longer than the step may take, so that it never expires under way; short enough to be worth nothing tomorrow. */
 const TOKEN_LIVES = minutes(60);
 
@@ -66,7 +66,7 @@ export const join = defineStep({
     const script = { mark: evidence.mark, exec: can.exec, ssh, call };
     const inside = await whileUp(async () => {
       const state = await readState(script);
-      if (state.is !== "absent") await output.passOn(script, context, state);
+      if (state.is !== "absent") await passOnOutput(script, context, state);
       return { state, bootId: await readBootId(can.exec, ssh, call) };
     });
     if (inside === undefined) return { state: "unknown", message: "waiting for the machine to answer" };
@@ -81,12 +81,7 @@ export const join = defineStep({
     const missing = whyNotThere(node.found, bootId);
     // A node that is there already is not done being joined while kubeadm is at it; and what it says last belongs into the log.
     if (state.is === "running") return { state: "in_progress", message: "kubeadm join is running" };
-    if (missing === undefined)
-      return {
-        state: "done",
-        message: `joined ${cluster.name} as node ${node.found?.name}`,
-        facts: { joinedCluster: cluster.name },
-      };
+    if (missing === undefined) return isIn("joined", cluster.name, node.found, context);
     // What the cluster has taken up goes on without the script, unless the machine itself went down under it.
     if (state.is === "cut_off" && bootId !== evidence.bootId)
       throw new StepFailure("retry", `the machine booted anew under kubeadm join, and ${missing}`);
@@ -94,17 +89,12 @@ export const join = defineStep({
   },
 
   /** Whoever joined it: the cluster has a node that is this machine, of its present boot. */
-  async observe({ payload, evidence, can, targets, call }: Acting): Promise<ProbeAnswer> {
+  async observe(context: Acting): Promise<ProbeAnswer> {
+    const { payload, evidence, can, targets, call } = context;
     const cluster = await targets.cluster(payload.cluster_ref);
     const node = await can.cluster.findNode(cluster, identityOf(evidence), call);
     const missing = whyNotThere(node, await readBootId(can.exec, await targets.ssh(), call));
-    return missing === undefined
-      ? {
-          state: "done",
-          message: `is in ${cluster.name} as node ${node?.name}`,
-          facts: { joinedCluster: cluster.name },
-        }
-      : { state: "not_done", message: missing };
+    return missing === undefined ? isIn("is in", cluster.name, node, context) : { state: "not_done", message: missing };
   },
 
   async undo({ evidence, can, targets, call }: Acting) {
@@ -113,6 +103,12 @@ export const join = defineStep({
   undoIsPartial: true,
   residue: () => "the machine may have joined its cluster, or be joining it",
 });
+
+function isIn(how: string, cluster: string, node: ClusterNode | undefined, { machine }: Acting): ProbeReport {
+  const cordon = node === undefined ? undefined : cordonOf(node, cluster, machine);
+  const message = `${how} ${cluster} as node ${node?.name}${cordon?.note ?? ""}`;
+  return { state: "done", message, facts: { joinedCluster: cluster, ...cordon?.facts } };
+}
 
 const identityOf = ({ systemUuid, serial, addresses }: Evidence): NodeIdentity => ({ systemUuid, serial, addresses });
 

@@ -130,7 +130,7 @@ describe("a network change", () => {
         return machine.exec.run(target, script);
       };
       const undone = benchOf("net", { params }, { exec: { run } }).undo(evidence);
-      await vi.waitFor(() => expect(asked).toBeGreaterThan(1), { timeout: 5_000 });
+      await vi.waitFor(() => expect(asked).toBeGreaterThan(1), { timeout: 9_000 });
       states[anSsh.address] = "ended 9";
       expect(await undone).toBeUndefined();
     });
@@ -138,7 +138,7 @@ describe("a network change", () => {
     test("is waited for until it has ended", async () => {
       const states = { "10.0.0.9": "running" };
       const { stopped, undone } = undo(states);
-      await vi.waitFor(() => expect(stopped.length).toBeGreaterThan(1), { timeout: 5_000 });
+      await vi.waitFor(() => expect(stopped.length).toBeGreaterThan(1), { timeout: 9_000 });
       states["10.0.0.9"] = "ended 9";
       expect(await undone).toBeUndefined();
     });

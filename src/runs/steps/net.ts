@@ -18,11 +18,10 @@ import {
 import { whileUp } from "./boot-id.ts";
 import { leaveNote, newMark, readState, type ScriptState, startDetached, stopDetached } from "./detached-script.ts";
 import { APPLY_SCRIPT, ENDS } from "./net-script.ts";
-import { OutputReader } from "./script-output.ts";
+import { passOnOutput } from "./script-output.ts";
 
 type Acting = ActingContext<Payloads["net"], { readonly mark: string }, "exec">;
 
-const output = new OutputReader();
 const ROLLBACK = { least: 5, usual: 60, most: 600 } as const;
 const UNDO_LOOKS_EVERY = milliseconds(500);
 
@@ -95,7 +94,7 @@ async function stopFrom(context: Acting, places: readonly SshTarget[]): Promise<
   });
   try {
     const { script, state } = await Promise.any(asked);
-    if (state.is !== "absent") await whileUp(() => output.passOn({ ...script, call }, context, state));
+    if (state.is !== "absent") await whileUp(() => passOnOutput({ ...script, call }, context, state));
     return state;
   } catch (error) {
     const failures: readonly unknown[] = error instanceof AggregateError ? error.errors : [error];
@@ -141,7 +140,7 @@ async function lookFrom(
   const state = await whileUp(async () => {
     const seen = await readState(script);
     if (seen.is === "running" && what === "confirm") await leaveNote(script, "confirmed", "applied");
-    if (seen.is !== "absent") await output.passOn(script, context, seen);
+    if (seen.is !== "absent") await passOnOutput(script, context, seen);
     return seen;
   });
   if (state === undefined) return undefined;

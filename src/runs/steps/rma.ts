@@ -25,6 +25,7 @@ export const rma = defineStep({
   kind: "rma",
   needs: ["power", "machine"],
   mayUse: ["locator", "sensors", "exec"],
+  goesWithout: ["exec"],
   defaults: { timeout: minutes(2), maxRetries: 1 },
   parse: parsePayload.rma,
 

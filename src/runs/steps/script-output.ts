@@ -1,69 +1,37 @@
-import { LOG_STREAMS, type StepLog } from "../step.ts";
+import { type HeardSoFar, LOG_STREAMS, type StepLog } from "../step.ts";
 import { type DetachedScript, readOutput, type ScriptState } from "./detached-script.ts";
 
-/** Up to where a look read, where it began, by which basis of its run, and whom it told. */
-interface Reading {
-  readonly from: number;
-  readonly began: number;
-  readonly basis: number;
-  readonly told: WeakRef<StepLog>;
-}
-
 /**
- * How far this process has passed on what a script wrote; another process begins anew, so that nothing is left out. A look that
- * passed something on and was written has raised the basis that it was given: under the same basis nobody has heard of it yet,
- * unless within the same look. Nothing is forgotten at a script's end, since that may have to be said again: the oldest make room.
+ * Passes on what a script wrote since the last time, byte for byte; a character that is not whole yet waits for the rest of it.
+ * Where that is, is on record with the run's log, so that any process goes on from there.
  */
-export class OutputReader {
-  readonly #read = new Map<string, Reading>();
-  readonly #most: number;
-
-  constructor(most = 10_000) {
-    this.#most = most;
-  }
-
-  /** Passes on what was written since the last time, byte for byte; a character that is not whole yet waits for the rest of it. */
-  async passOn(
-    script: DetachedScript,
-    { log, basis }: { readonly log: StepLog; readonly basis: number },
-    { is }: Pick<ScriptState, "is">,
-  ): Promise<void> {
-    const isOver = is === "ended" || is === "cut_off";
-    for (const stream of LOG_STREAMS) {
-      const key = `${script.mark}/${stream}`;
-      const last = this.#read.get(key);
-      const began = last === undefined ? 0 : last.basis === basis ? last.began : last.from;
-      let from = last?.told.deref() === log ? last.from : began;
-      let broken = Buffer.alloc(0);
-      let isNoted = false;
-      const say = (bytes: Buffer) => {
-        // What comes after we have left is read again by the next look.
-        if (bytes.length === 0 || isNoted) return;
-        from += bytes.length;
-        log(bytes, stream);
-      };
-      try {
-        await readOutput(script, { stream, from }, (text) => {
-          const bytes = Buffer.concat([broken, text]);
-          const whole = wholeCharacters(bytes);
-          broken = bytes.subarray(whole);
-          say(bytes.subarray(0, whole));
-        });
-        if (isOver) say(broken);
-      } finally {
-        // Also when the answer breaks off: what was passed on until then is not to be said twice.
-        isNoted = true;
-        this.#note(key, { from, began, basis, told: new WeakRef(log) });
-      }
-    }
-  }
-
-  #note(key: string, reading: Reading): void {
-    this.#read.delete(key);
-    this.#read.set(key, reading);
-    for (const oldest of this.#read.keys()) {
-      if (this.#read.size <= this.#most * 2) return;
-      this.#read.delete(oldest);
+export async function passOnOutput(
+  script: DetachedScript,
+  { log, heard }: { readonly log: StepLog; readonly heard: HeardSoFar },
+  { is }: Pick<ScriptState, "is">,
+): Promise<void> {
+  const isOver = is === "ended" || is === "cut_off";
+  for (const stream of LOG_STREAMS) {
+    let from = heard.upTo(script.mark, stream);
+    let broken = Buffer.alloc(0);
+    let hasLeft = false;
+    const say = (bytes: Buffer) => {
+      // What comes after we have left is read again by the next look.
+      if (bytes.length === 0 || hasLeft) return;
+      from += bytes.length;
+      log(bytes, stream);
+      heard.note(script.mark, stream, from);
+    };
+    try {
+      await readOutput(script, { stream, from }, (text) => {
+        const bytes = Buffer.concat([broken, text]);
+        const whole = wholeCharacters(bytes);
+        broken = bytes.subarray(whole);
+        say(bytes.subarray(0, whole));
+      });
+      if (isOver) say(broken);
+    } finally {
+      hasLeft = true;
     }
   }
 }

@@ -90,12 +90,17 @@ describe("a script", () => {
 
   test("is heard of again when what was heard of it was not written", async () => {
     let written = "one\n";
-    let basis = 1;
+    let isWritten = true;
     const run = async (target: unknown, script: RemoteScript) => machineWith("running", written).run(target, script);
-    const bench = benchOf("ssh", { script_ref: "check.sh" }, { exec: { run } }, { scripts, basis: () => basis });
+    const bench = benchOf(
+      "ssh",
+      { script_ref: "check.sh" },
+      { exec: { run } },
+      { scripts, isWritten: () => isWritten },
+    );
     const own = { ...evidence, mark: "not written" };
     await bench.probe(own);
-    basis = 2;
+    isWritten = false;
     written += "two\n";
     await bench.probe(own); // the database is away: nothing of this look is kept
     written += "three\n";
@@ -105,12 +110,12 @@ describe("a script", () => {
 });
 
 describe("what a script wrote", () => {
-  const probing = (answer: (script: RemoteScript) => ReturnType<typeof exited>, basis?: () => number) =>
+  const probing = (answer: (script: RemoteScript) => ReturnType<typeof exited>, isWritten?: () => boolean) =>
     benchOf(
       "ssh",
       { script_ref: "check.sh" },
       { exec: { run: async (_target: unknown, script: RemoteScript) => answer(script) } },
-      { scripts, ...(basis && { basis }) },
+      { scripts, ...(isWritten && { isWritten }) },
     );
   /** A machine with a script in this state that has written this so far; a read may break off after so many bytes. */
   const writing = (now: () => { state: string; bytes: Buffer; breaksAfter?: number }) => (script: RemoteScript) => {
@@ -154,16 +159,16 @@ describe("what a script wrote", () => {
   });
 
   test("last is said again when the end was not written, and nothing of what was", async () => {
-    let basis = 1;
+    let isWritten = true;
     let bytes = Buffer.from("one\n");
     let state = "running";
     const bench = probing(
       writing(() => ({ state, bytes })),
-      () => basis,
+      () => isWritten,
     );
     const own = { ...evidence, mark: "end not written" };
     await bench.probe(own);
-    basis = 2;
+    isWritten = false;
     bytes = Buffer.from("one\ntwo\n");
     state = "ended 0";
     await bench.probe(own);
@@ -193,6 +198,7 @@ describe("a join", () => {
     ready: false,
     reason: "starting",
     unschedulable: false,
+    cordonedByUs: false,
     systemUuid: "uuid-1",
     bootId: "b1" as string | null,
     kubeletVersion: null,
@@ -261,6 +267,17 @@ describe("a join", () => {
       [{ ...node, ready: true }, "done"],
     ] as const)("with node %j: %s", async (found, expected) => {
       expect(await verified(found)).toMatchObject({ state: expected });
+    });
+
+    test("and is cordoned: ours is for the machine to give back, and somebody else's stays", async () => {
+      const cordoned = { ...node, ready: true, unschedulable: true };
+      expect(await verified({ ...cordoned, cordonedByUs: true })).toMatchObject({
+        message: expect.stringContaining("still cordoned by Millwright"),
+        facts: { joinedCluster: "c1", cordoned: { cluster: "c1", node: "" } },
+      });
+      const { message, facts } = await verified(cordoned);
+      expect(message).toContain("not by Millwright, and stays so (kubectl uncordon n1)");
+      expect(facts).toEqual({ joinedCluster: "c1" });
     });
 
     test("and is then known to be in its cluster", async () => {

@@ -3,9 +3,7 @@ import { parsePayload } from "../payloads.ts";
 import { defineStep } from "../step.ts";
 import { whileUp } from "./boot-id.ts";
 import { endDetached, newMark, readState, startDetached } from "./detached-script.ts";
-import { OutputReader } from "./script-output.ts";
-
-const output = new OutputReader();
+import { passOnOutput } from "./script-output.ts";
 
 /** Runs one of the server's scripts on the machine. Done when it has ended with exit code 0; it is started once, and outlives us. */
 export const ssh = defineStep({
@@ -28,12 +26,13 @@ export const ssh = defineStep({
     log(`[ssh] ${payload.script_ref} (${digest.slice(0, 19)}…) started\n`);
   },
 
-  async probe({ payload, evidence, can, targets, call, log, basis }) {
+  async probe(context) {
+    const { payload, evidence, can, targets, call } = context;
     const script = { mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call };
     const seen = await whileUp(async () => {
       // The state first: what was written until then is then complete.
       const state = await readState(script);
-      if (state.is !== "absent") await output.passOn(script, { log, basis }, state);
+      if (state.is !== "absent") await passOnOutput(script, context, state);
       return state;
     });
     const name = payload.script_ref;

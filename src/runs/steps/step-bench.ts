@@ -7,6 +7,7 @@ import type { Duration } from "../../kernel/duration.ts";
 import type { MachineId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
+import { type Heard, HeardScript } from "../heard-script.ts";
 import { Runbooks } from "../runbooks.ts";
 import { type AnyStep, type ProbeReport, readProbe, type Stays } from "../step.ts";
 import type { StepTargets } from "../targets.ts";
@@ -68,14 +69,14 @@ export function benchOf(
     readonly machine?: Machine;
     readonly targets?: Partial<StepTargets>;
     readonly scripts?: Record<string, string>;
-    /** Of the run; absent: as if everything that is said is written. */
-    readonly basis?: () => number;
+    /** Whether what a look says comes to be written; absent: always. */
+    readonly isWritten?: () => boolean;
   } = {},
 ): StepBench {
   const step = allSteps.get(kind) as AnyStep;
   const log: string[] = [];
   const runbooks = new Runbooks(around.scripts ?? {});
-  let written = 0;
+  let onRecord: Heard | null = null;
   const context = {
     payload: step.parse(payload, kind),
     runId: "run-1",
@@ -94,24 +95,27 @@ export function benchOf(
       subject: "test",
       mayTouchDevice: (wanted: Duration) => wanted,
     },
-    /** Another one for each look. */
-    get log() {
-      return (text: string | Uint8Array) => void log.push(Buffer.from(text).toString("utf8"));
-    },
+    log: (text: string | Uint8Array) => void log.push(Buffer.from(text).toString("utf8")),
     params: {},
-    get basis() {
-      written += 1;
-      return around.basis?.() ?? written;
-    },
   };
+  type Looking = typeof context & { readonly heard: HeardScript };
+  /** One look, and how far it has heard, if it is written. */
+  async function looking<T>(look: (context: Looking) => Promise<T>): Promise<T> {
+    const heard = new HeardScript(onRecord);
+    try {
+      return await look({ ...context, heard });
+    } finally {
+      if (around.isWritten?.() ?? true) onRecord = heard.soFar;
+    }
+  }
   return {
     log,
-    before: () => step.before(context),
-    act: (evidence) => step.act({ ...context, evidence }),
-    probe: async (evidence) => readProbe(await step.probe({ ...context, evidence })),
-    carryOn: async (evidence) => step.carryOn?.({ ...context, evidence }),
-    undo: async (evidence, signal = context.call.signal) =>
-      step.undo?.({ ...context, call: { ...context.call, signal }, evidence }),
+    before: () => looking((look) => step.before(look)),
+    act: (evidence) => looking((look) => step.act({ ...look, evidence })),
+    probe: (evidence) => looking(async (look) => readProbe(await step.probe({ ...look, evidence }))),
+    carryOn: (evidence) => looking(async (look) => step.carryOn?.({ ...look, evidence })),
+    undo: (evidence, signal = context.call.signal) =>
+      looking(async (look) => step.undo?.({ ...look, call: { ...look.call, signal }, evidence })),
   };
 }
 

@@ -4,11 +4,12 @@ import { parsePayload } from "../payloads.ts";
 import { defineStep } from "../step.ts";
 import { readBootId, whileUp } from "./boot-id.ts";
 import { readKubeletVersion } from "./kubelet-version.ts";
+import { cordonOf } from "./node-cordon.ts";
 import { hasMark, readNodeIdentity } from "./node-identity.ts";
 
 /**
  * Confirms that the machine serves in its cluster: a node that is this machine, of its present boot and with the kubelet that is
- * installed, is Ready. Changes nothing.
+ * installed, is Ready. Changes nothing: where a cordon of ours was left on it, the machine is told.
  */
 export const verify = defineStep({
   kind: "verify",
@@ -53,11 +54,12 @@ export const verify = defineStep({
         state: "in_progress",
         message: `node ${node.name} is Ready, but with the kubelet ${node.kubeletVersion}, and ${installed} is installed`,
       };
+    const cordon = cordonOf(node, cluster.name, machine);
     const version = node.kubeletVersion === null ? "" : ` with the kubelet ${node.kubeletVersion}`;
     return {
       state: "done",
-      message: `node ${node.name} is Ready in ${cluster.name}${version} (matched by ${node.matchedBy})`,
-      facts: { joinedCluster: cluster.name },
+      message: `node ${node.name} is Ready in ${cluster.name}${version} (matched by ${node.matchedBy})${cordon.note}`,
+      facts: { joinedCluster: cluster.name, ...cordon.facts },
       conditions: [
         {
           type: "InCustomerCluster",

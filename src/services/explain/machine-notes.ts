@@ -104,10 +104,11 @@ const SEEN_WITHIN_MS = 30_000;
 /** Cordoned, as the last look at its node found it, though nobody wants it drained: a run that was cut short, or a person, did it. */
 function cordoned({ machine, phase }: MachineView, now: Date): MachineNote[] {
   const drained = machine.conditions.find(isOfCordonedNode);
-  if (drained === undefined || machine.state.drain === true || machine.facts.cordoned !== null) return [];
+  if (drained === undefined || machine.state.drain === true) return [];
   const isInUse = phase === "READY" || phase === "IN_SERVICE";
   if (!isInUse && phase !== "MAINTENANCE") return [];
-  if (isInUse && now.getTime() - machine.stateSince.getTime() < SEEN_WITHIN_MS) return [];
+  const isBeingGivenBack = machine.facts.cordoned !== null;
+  if (isInUse && (isBeingGivenBack || now.getTime() - machine.stateSince.getTime() < SEEN_WITHIN_MS)) return [];
   const { id } = machine;
   return [
     {

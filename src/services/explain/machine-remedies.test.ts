@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { fingerprintOf } from "../../capabilities/host-key.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
 import { describeWrongKey } from "../../lifecycles/machine/sighting.ts";
+import { hasNoCredentials } from "../../runs/sign-ins.ts";
 import { aMachine } from "../../runs/steps/step-bench.ts";
 import { causeOf } from "./causes.ts";
 import { machineRemedies } from "./machine-remedies.ts";
@@ -30,5 +31,19 @@ describe("a machine that shows another host key", () => {
   test("is not the one to change when it is a jump host on the way", () => {
     const trouble = "jump host SSH 10.0.0.9:22 shows host key SHA256:abc, but SHA256:def is pinned: either";
     expect(firstFor(trouble)).toBe("millwright machine show m-1 -o yaml");
+  });
+});
+
+describe("a machine that nobody has said how to sign in to", () => {
+  const bmc = "millwright machine set-credentials m-1 --bmc-username <name>";
+  const ssh = "millwright machine set-credentials m-1 --ssh-username <name> --ssh-key-file <file>";
+
+  test.each([
+    [hasNoCredentials("m-1", "bmc"), bmc],
+    [hasNoCredentials("m-1", "ssh"), ssh],
+    ["the SSH credentials of machine m-1 are damaged", ssh],
+    ["an installation is proved over SSH: give the machine a private key to sign in with", ssh],
+  ])("is given what is missing, and nothing else: %s", (trouble, command) => {
+    expect(machineRemedies(causeOf(trouble), "m-1", trouble).map((one) => one.command)).toEqual([command]);
   });
 });

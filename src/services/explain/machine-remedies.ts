@@ -1,3 +1,4 @@
+import { givesCredentials } from "../../runs/sign-ins.ts";
 import type { CauseId } from "./causes.ts";
 import { type NextCommand, say } from "./explanation.ts";
 
@@ -23,14 +24,11 @@ export function machineRemedies(cause: CauseId | undefined, machineId: string, t
           "gives SSH another user and key",
         ),
       ];
-    case "credentials_missing":
-      return [
-        say(`machine set-credentials ${machineId} --bmc-username <name>`, "says how to sign in to its BMC"),
-        say(
-          `machine set-credentials ${machineId} --ssh-username <name> --ssh-key-file <file>`,
-          "says how to sign in to its system",
-        ),
-      ];
+    case "credentials_missing": {
+      const bmc = { command: givesCredentials(machineId, ["bmc"]), why: "says how to sign in to its BMC" };
+      const ssh = { command: givesCredentials(machineId, ["ssh"]), why: "says how to sign in to its system" };
+      return /BMC credentials/.test(trouble) ? [bmc] : /SSH|private key/.test(trouble) ? [ssh] : [bmc, ssh];
+    }
     case "host_key_changed":
       if (/jump host SSH \S+ shows host key/.test(trouble))
         return [

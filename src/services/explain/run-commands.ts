@@ -2,7 +2,7 @@ import { isActive } from "../../runs/run.ts";
 import { type NextCommand, say } from "./explanation.ts";
 import { machineRemedies } from "./machine-remedies.ts";
 import type { SeenRun } from "./run.ts";
-import { runRemedies } from "./run-remedies.ts";
+import { runRemedies, withoutTakingBack } from "./run-remedies.ts";
 
 /** What to do about a run, the most helpful first. */
 export const runCommands = (seen: SeenRun): NextCommand[] =>
@@ -43,5 +43,5 @@ function onceEnded(seen: SeenRun): NextCommand[] {
   const remedies = runRemedies(seen);
   // Who had to see to it did more than a second attempt would: so it is looked at before anything is done again.
   if (manual !== null || (step?.needsPerson && remedies.length === 0)) return [resume, adopt, logs, retry, rerun];
-  return [...remedies, retry, logs, resume, rerun, takeOver];
+  return [...remedies, retry, logs, resume, rerun, ...withoutTakingBack(run), takeOver];
 }

@@ -33,13 +33,22 @@ function drainFirst({ machine, phase }: MachineView): NextCommand[] {
 }
 
 /** Whatever goes on with the run goes on with the settings that it has. */
-function withOtherSettings({ machineId, type, plan, params }: Run): NextCommand {
-  const what = type === "" ? `--plan ${plan.planId}` : `--type ${type}`;
-  const kept = Object.entries(params)
-    .filter(([name, value]) => name !== "netplan" && /^[\w.:-]+$/.test(value))
-    .map(([name, value]) => ` --param ${name}=${value}`);
-  return say(
-    `run start --machine ${machineId} ${what} --param netplan=<settings>${kept.join("")}`,
+const withOtherSettings = (run: Run): NextCommand =>
+  say(
+    startingAnew(run, { netplan: "<settings>" }),
     "starts anew with other settings: retry, resume and rerun keep those that the run has",
   );
+
+/** Whatever follows the run waits for what it left; where that can never be taken back, only a job of its own begins. */
+export function withoutTakingBack(run: Run): NextCommand[] {
+  if (run.takeBackFirst === null) return [];
+  const isGone = "begins without taking anything back: for what will never answer again";
+  return [say(startingAnew(run), isGone)];
+}
+
+function startingAnew({ machineId, type, plan, params }: Run, instead: Readonly<Record<string, string>> = {}): string {
+  const what = type === "" ? `--plan ${plan.planId}` : `--type ${type}`;
+  const kept = Object.entries(params).filter(([name, value]) => !(name in instead) && /^[\w.:-]+$/.test(value));
+  const given = [...Object.entries(instead), ...kept].map(([name, value]) => ` --param ${name}=${value}`);
+  return `run start --machine ${machineId} ${what}${given.join("")}`;
 }

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { PowerShelfMaintenanceOperation as Operation } from "../../../contract/forge/forge_pb.js";
 import { ExploreState } from "../../../contract/millwright/v1/power_shelf_pb.js";
 import { type Datacentre, startDatacentre } from "../../support/datacentre.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { as, type Surface, startSurface } from "./forge-under-test.ts";
 
 /** A power change takes about this long: time enough to ask again while it goes on. */
@@ -31,6 +32,13 @@ interface InventoryRow {
 }
 
 const expectedRows = async () => (await it.shelves.listExpectedPowerShelves({})).expectedPowerShelves;
+/** A row whose shelf is on record: all of them are, unless no test before this one has had the site explored. */
+async function aLinkedRow() {
+  if ((await expectedRows()).length === 0) await dc.expectAll();
+  const linked = async () => (await expectedRows()).find(({ exploreState }) => exploreState === ExploreState.LINKED);
+  await dc.until(async () => (await linked()) !== undefined);
+  return (await linked()) ?? expect.unreachable();
+}
 const deviceOf = async (serial: string): Promise<Device> => {
   const found = (await dc.control<Device[]>("GET", "/devices")).find((device) => device.serial === serial);
   return dc.control<Device>("GET", `/devices/${found?.id}`);
@@ -71,8 +79,7 @@ describe("exploring", () => {
 });
 
 test("a row that leads to a shelf which another row has made already says so, and makes nothing", async () => {
-  const [row] = (await expectedRows()).filter(({ exploreState }) => exploreState === ExploreState.LINKED);
-  if (!row) throw new Error("no row is linked");
+  const row = await aLinkedRow();
   const known = (await dc.control<InventoryRow[]>("GET", "/inventory")).find(
     (one) => one.bmc_mac_address === row.bmcMac,
   );
@@ -95,8 +102,8 @@ test("a row that leads to a shelf which another row has made already says so, an
 
 describe("maintenance", () => {
   test("a request that arrives while one is running waits behind it, and both are carried out", async () => {
-    const [row] = (await expectedRows()).filter(({ exploreState }) => exploreState === ExploreState.LINKED);
-    const id = row?.powerShelfId ?? "";
+    const row = await aLinkedRow();
+    const id = row.powerShelfId;
     const shelf = async () => (await it.shelves.getPowerShelf({ id })).powerShelf;
     await dc.until(async () => (await shelf())?.state === "ready");
     await dc.control("PUT", "/speed", { speed: SLOW });
@@ -122,7 +129,7 @@ describe("maintenance", () => {
       lastRequest: { operation: "power_on", outcome: "completed", initiator: "bob (MAINT-1)" },
     });
     expect(done?.claim).toBeUndefined();
-    const device = await deviceOf(row?.serial ?? "");
+    const device = await deviceOf(row.serial);
     expect(device).toMatchObject({ power: "on", effects: { power_on_commands: 1, power_off_commands: 1 } });
     const { histories } = await it.forge.findPowerShelfStateHistories({ powerShelfIds: [{ id }] });
     const records = histories[id]?.records ?? [];
@@ -144,8 +151,7 @@ describe("maintenance", () => {
 
 describe("deletion", () => {
   const detachedBy = async (remove: (id: string) => Promise<unknown>) => {
-    const [row] = (await expectedRows()).filter(({ exploreState }) => exploreState === ExploreState.LINKED);
-    if (!row) throw new Error("no row is linked");
+    const row = await aLinkedRow();
     await remove(row.powerShelfId);
     await dc.until(async () => (await dc.shelves()).every(({ id }) => id !== row.powerShelfId));
     const now = async () => (await expectedRows()).find(({ id }) => id === row.id);

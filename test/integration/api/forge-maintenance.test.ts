@@ -1,10 +1,11 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import {
   PowerShelfMaintenanceOperation as Operation,
   type PowerShelfMaintenanceRequestSchema,
 } from "../../../contract/forge/forge_pb.js";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { as, dumpTables, type ForgeUnderTest, refusal, startForge } from "./forge-under-test.ts";
 
 type Request = MessageInitShape<typeof PowerShelfMaintenanceRequestSchema>;

@@ -1,6 +1,6 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   ControllerStateOutcome,
   DeletedFilter,
@@ -8,6 +8,7 @@ import {
   type PowerShelf,
   type PowerShelfSearchFilterSchema,
 } from "../../../contract/forge/forge_pb.js";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { as, dumpTables, type ForgeUnderTest, type Parts, refusal, startForge } from "./forge-under-test.ts";
 
 const VERSION = /^V\d+-T\d{16}$/;

@@ -1,10 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { PowerShelfMaintenanceOperation as Operation } from "../../../contract/forge/forge_pb.js";
 import { ExploreState } from "../../../contract/millwright/v1/power_shelf_pb.js";
 import { type Datacentre, startDatacentre } from "../../support/datacentre.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { RecordingLog } from "./api-under-test.ts";
 import { dumpTables, refusal, type Surface, startSurface } from "./forge-under-test.ts";
 

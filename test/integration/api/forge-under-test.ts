@@ -14,6 +14,7 @@ import { WatchService } from "../../../contract/millwright/v1/watch_pb.js";
 import { registerRoutes } from "../../../src/api/grpc/routes.ts";
 import { JournalTail } from "../../../src/engine/watch.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
+import { SharedClock } from "../../../src/kernel/shared-clock.ts";
 import type { ServiceDeps } from "../../../src/services/deps.ts";
 import { allThings } from "../../../src/store/all-things.ts";
 import type { Database } from "../../../src/store/database.ts";
@@ -32,6 +33,8 @@ export interface Surface {
   readonly system: Client<typeof SystemService>;
   readonly watch: Client<typeof WatchService>;
   readonly revoked: string[];
+  /** What the server thinks of its host's clock; tests let it hear what the database's shows. */
+  readonly clock: SharedClock;
   close(): Promise<void>;
 }
 
@@ -46,7 +49,8 @@ export async function startSurface(deps: ServiceDeps): Promise<Surface> {
   const listening = deps.db.listen("millwright", () => events.nudge(), stop.signal);
   const tailing = events.run(stop.signal);
   const revoked: string[] = [];
-  const system = { version: "1.2.3", startedAt: new Date("2024-01-02T03:04:05Z"), replica: "replica-1" };
+  const clock = new SharedClock();
+  const system = { version: "1.2.3", startedAt: new Date("2024-01-02T03:04:05Z"), replica: "replica-1", clock };
   const api = await startApi({
     authenticate: async (headers) => ({ name: headers.get("x-user"), roles: ["admin"], address: null }),
     routes: (router) =>
@@ -63,6 +67,7 @@ export async function startSurface(deps: ServiceDeps): Promise<Surface> {
     system: createClient(SystemService, transport),
     watch: createClient(WatchService, transport),
     revoked,
+    clock,
     async close() {
       await api.close();
       stop.abort();

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import pg from "pg";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Clock } from "../../../src/kernel/clock.ts";
 import { hours, milliseconds, minutes, seconds } from "../../../src/kernel/duration.ts";
 import { StepFailure } from "../../../src/kernel/errors.ts";
@@ -10,6 +10,7 @@ import { countStates } from "../../../src/store/measurements.ts";
 import { collectThingStores, type ThingStore } from "../../../src/store/things.ts";
 import * as work from "../../../src/store/work.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import {
   addWidgets,
   createWidgetTable,
@@ -42,7 +43,7 @@ const start: (...rest: Tail<Parameters<typeof startWidgetEngine>>) => Promise<Wi
 type Tail<T extends unknown[]> = T extends [unknown, ...infer Rest] ? Rest : never;
 
 const widget = (id: string) => getWidget(database.db, id);
-const eventually = (check: () => Promise<unknown>, timeout = 10_000) => vi.waitFor(check, { timeout, interval: 10 });
+const eventually = (check: () => Promise<unknown>) => vi.waitFor(check, { timeout: 30_000, interval: 10 });
 const nowIn = (id: string, name: string) => eventually(async () => expect((await widget(id)).state.name).toBe(name));
 const workOf = async (id: string) =>
   (
@@ -66,6 +67,13 @@ const wake = (...ids: string[]) =>
   });
 const age = (id: string, by: string) =>
   database.db.query(`update widgets set state_since = now() - $2::interval where id = $1`, [id, by]);
+/** Controllers that have nothing to do look again after a second. Here they do only when somebody tells them to. */
+function letNobodyPoll(): void {
+  const { setTimeout: after } = globalThis;
+  const patient = (work: () => void, ms?: number) => after(work, ms === seconds(1) ? hours(1) : ms);
+  const spy = vi.spyOn(globalThis, "setTimeout").mockImplementation(patient as typeof setTimeout);
+  onTestFinished(() => spy.mockRestore());
+}
 const names = (count: number, prefix = "w") => Array.from({ length: count }, (_, index) => `${prefix}${index}`);
 
 describe("trouble with one thing", () => {
@@ -278,24 +286,13 @@ describe("failures of work", () => {
 describe("work is looked at", () => {
   test("without waiting for the next poll when a request is recorded", async () => {
     await placeWidgets(database.db, ["w"], "idle");
-    let startedAt = 0;
-    await start({
-      busy: async () => {
-        startedAt = performance.now();
-        return happened("finished");
-      },
-    });
-    const latencies: number[] = [];
+    letNobodyPoll();
+    await start({ busy: async () => happened("finished") });
     for (let round = 0; round < 6; round += 1) {
       await eventually(async () => expect(await workOf("w")).toMatchObject({ leased: false, wait: null }));
-      const askedAt = performance.now();
-      startedAt = 0;
       await requestWork(database.db, ["w"]);
-      await eventually(async () => expect(startedAt).toBeGreaterThan(0));
-      latencies.push(startedAt - askedAt);
       await eventually(async () => expect((await widget("w")).workRequest).toBeNull());
     }
-    expect(latencies.toSorted((a, b) => a - b)[3]).toBeLessThan(300);
   });
 
   test("by polling when no message comes", async () => {
@@ -431,9 +428,8 @@ describe("several controllers", () => {
     const waker = (async () => {
       while (waking) await wake(...ids.slice(0, 20));
     })();
-    await eventually(
-      async () => expect(await database.db.query("select 1 from widgets where state = 'kicked'")).toEqual([]),
-      30_000,
+    await eventually(async () =>
+      expect(await database.db.query("select 1 from widgets where state = 'kicked'")).toEqual([]),
     );
     waking = false;
     await waker;
@@ -455,11 +451,10 @@ describe("several controllers", () => {
         }),
     });
     await eventually(async () => expect(first.handled).toHaveLength(5));
+    letNobodyPoll();
     const second = await start({ kicked: async () => happened("settled") });
-    const startedAt = performance.now();
     await first.stop();
-    await Promise.all(ids.map((id) => nowIn(id, "idle")));
-    expect(performance.now() - startedAt).toBeLessThan(3_000);
+    await Promise.all(ids.map((id) => nowIn(id, "idle"))); // long before the leases would have ended
     expect(stopped.sort()).toEqual(ids);
     expect(second.handled).toHaveLength(5);
     expect(await typesOf("w0")).toEqual(["transition"]);
@@ -605,7 +600,7 @@ describe("a database that goes away", () => {
       await eventually(async () => {
         const { rows } = await admin.query("select id from widgets where state <> 'idle'");
         expect(rows).toEqual([]);
-      }, 15_000);
+      });
       const { rows } = await admin.query<{ count: string }>(
         "select count(*) from journal where type = 'transition' group by id having count(*) <> 1",
       );

@@ -20,9 +20,9 @@ interface Fault {
 let dc: Datacentre;
 let free: PowerShelfRecord[];
 beforeAll(async () => {
-  dc = await startDatacentre({ site: "racks=3", speed: 50, monitorEvery: seconds(120) });
+  dc = await startDatacentre({ site: "racks=4", speed: 50, monitorEvery: seconds(120) });
   await dc.expectAll();
-  await dc.until(async () => (await dc.shelves()).filter(({ state }) => state.name === "ready").length === 24);
+  await dc.until(async () => (await dc.shelves()).filter(({ state }) => state.name === "ready").length === 32); // enough for second tries, too
   free = await dc.shelves();
 });
 afterAll(() => dc.close());

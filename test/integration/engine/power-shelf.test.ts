@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type Datacentre, startDatacentre } from "../../support/datacentre.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 let dc: Datacentre;
 beforeAll(async () => {

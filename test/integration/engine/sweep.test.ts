@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { runSweep, sweep } from "../../../src/engine/sweep.ts";
 import { milliseconds } from "../../../src/kernel/duration.ts";
 import { type Log, silentLog } from "../../../src/kernel/log.ts";
 import { happened } from "../../../src/kernel/outcome.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { createWidgetTable, getWidget, placeWidgets, widgetStores } from "../../support/widget.ts";
 import { startWidgetEngine } from "../../support/widget-engine.ts";
 
@@ -23,7 +24,9 @@ test("a thing that lost its wake-up, by whatever mistake, is found, said and car
   await sweep(database.db, widgetStores, log);
   expect(warnings).toEqual([{ kind: "widget", woken: 1 }]);
   const engine = await startWidgetEngine(database.db, { kicked: async () => happened("settled") });
-  await vi.waitFor(async () => expect((await getWidget(database.db, "stranded")).state.name).toBe("idle"));
+  await vi.waitFor(async () => expect((await getWidget(database.db, "stranded")).state.name).toBe("idle"), {
+    timeout: 20_000,
+  });
   await engine.stop();
 });
 
@@ -34,7 +37,7 @@ test("the sweep goes on after trouble, and ends when it is told to", async () =>
   const broken = new Map([["ghost", { ...widgetStores.get("widget"), table: "no_such_table" }]]);
   const stores = broken as unknown as typeof widgetStores;
   const running = runSweep({ db: database.db, stores, log, every: milliseconds(5) }, stop.signal);
-  await vi.waitFor(() => expect(warnings.length).toBeGreaterThan(2));
+  await vi.waitFor(() => expect(warnings.length).toBeGreaterThan(2), { timeout: 20_000 });
   stop.abort();
   await running;
 });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { JournalTail } from "../../../src/engine/watch.ts";
 import { hours } from "../../../src/kernel/duration.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
@@ -7,6 +7,7 @@ import type { WatchItem } from "../../../src/store/event-source.ts";
 import * as journal from "../../../src/store/journal.ts";
 import { lockThings } from "../../../src/store/locks.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
+import { eventually } from "../../support/eventually.ts";
 
 let database: TestDatabase;
 let tail: JournalTail;
@@ -50,6 +51,12 @@ async function write(ids: readonly string[], version: number, kind = "power_shel
   });
 }
 
+/** Its first event counts as past: it does as soon as nothing is under way that began before it, in any database of the server. */
+const untilOld = (id: string) =>
+  eventually(async () => (await journal.readAfter(database.db, "0.0.0", 1)).find((row) => row.id === id), {
+    what: `the first event of ${id} is past`,
+  });
+
 /** The next events of a follower, bookmarks left out. */
 async function take(items: AsyncIterator<WatchItem>, count: number): Promise<string[]> {
   const seen: string[] = [];
@@ -66,6 +73,7 @@ const from = (cursor: Parameters<JournalTail["follow"]>[0], filter: journal.Jour
 
 test("a follower from now gets a bookmark first, then only what comes after it", async () => {
   await write(["a"], 1);
+  await untilOld("a");
   const items = from("now");
   const first = await items.next();
   expect(first.value).toMatchObject({ type: "bookmark" });
@@ -128,13 +136,12 @@ test("followers end when they are told to", async () => {
 
 test("a cursor from before what is kept is refused, since events after it are gone", async () => {
   await write(["a"], 1);
-  const read = () => journal.readAfter(database.db, "0.0.0", 1);
-  const [first] = await vi.waitUntil(async () => (await read()).length > 0 && read()); // nobody has it in memory
+  const first = await untilOld("a"); // nobody has it in memory
   await write(["a"], 2);
   await write(["a"], 3);
   await database.db.execute("update journal set at = now() - interval '2 days' where version <= 2");
   expect(await journal.deleteOldest(database.db, hours(24), 100)).toBe(2);
-  await expect(take(from({ cursor: first?.cursor ?? "" }), 1)).rejects.toMatchObject({ kind: "failed_precondition" });
+  await expect(take(from({ cursor: first.cursor }), 1)).rejects.toMatchObject({ kind: "failed_precondition" });
   expect(await take(from("oldest"), 1)).toEqual(["a@3"]);
 });
 

@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ExplainService } from "../../../contract/millwright/v1/explain_pb.js";
 import { addExpectedPowerShelf } from "../../../src/services/expected-power-shelves.ts";
 import { CAUSES, type CauseId } from "../../../src/services/explain/causes.ts";
@@ -13,6 +13,7 @@ import { appendLogs } from "../../../src/store/run-logs.ts";
 import { dumpDatabase } from "../../support/database-dump.ts";
 import { carryOut, checkCommand, explainOn } from "../../support/explain-bench.ts";
 import { type RunSurface, startRunSurface, tester } from "../../support/run-bench.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { refusal } from "../api/forge-under-test.ts";
 
 /** With nobody who works on anything: each thing stays as it was put, and what `explain` says of it is seen at leisure. */
@@ -23,6 +24,8 @@ beforeAll(async () => {
 afterAll(() => surface.close());
 
 let count = 0;
+/** Of a MAC address. */
+const lastBytes = (number: number) => number.toString(16).padStart(4, "0").replace(/^../, "$&:");
 const machine = () => surface.addMachine(`m-${++count}`);
 const set = (table: string, id: string, values: Readonly<Record<string, unknown>>) => {
   const columns = Object.keys(values);
@@ -71,14 +74,13 @@ async function failed(machineId: string, message: string, requestId = "r"): Prom
 }
 
 async function shelf(columns: Readonly<Record<string, unknown>> = {}): Promise<string> {
-  const number = String(++count).padStart(2, "0");
-  const id = `ps-${number}`;
+  const id = `ps-${++count}`;
   await createPowerShelf(surface.deps, tester, {
     id,
     name: id,
     rackId: undefined,
     bmcEndpoint: `10.0.0.${count}`,
-    bmcMac: `02:00:5e:10:00:${number}`,
+    bmcMac: `02:00:5e:10:${lastBytes(count)}`,
     bmcUsername: "admin",
     bmcPassword: "password",
     bmcScheme: "",
@@ -223,6 +225,18 @@ describe("a run", () => {
     expect(lastFailure).toMatchObject({ runId: id, step: "reboot", attempt: 2 });
     expect(nextCommands[0]?.command).toContain("machine set-credentials");
     expect(nextCommands[1]?.command).toBe(`millwright run retry ${id}`);
+  });
+
+  test("whose leftovers nobody can take back tells how to begin without, and only then", async () => {
+    const machineId = await machine();
+    const id = await failed(machineId, "what step reboot of the attempt before has left is not taken back within 1m");
+    const anew = `millwright run start --machine ${machineId} --type REBOOT`;
+    const commands = async () => (await explain("run", id)).nextCommands.map(({ command }) => command);
+    expect(await commands()).not.toContain(anew);
+    const facts = JSON.stringify({ takeBackFirst: { step: "reboot", evidence: {} } });
+    await surface.db.execute("update runs set facts = facts || $2::jsonb where id = $1", [id, facts]);
+    expect(await commands()).toContain(anew);
+    await carryOut(surface, anew);
   });
 
   test("whose script failed tells what that said last", async () => {
@@ -514,6 +528,10 @@ describe("a machine", () => {
     const { headline, nextCommands } = await explain("machine", id);
     expect(headline).toBe(`machine ${id} is ${phase}, and its node is cordoned, so that nothing new runs there`);
     expect(nextCommands[0]?.command).toBe(`millwright ${command} ${id}`);
+    // What is ours is given back at once while it is in use, and with the maintenance otherwise.
+    await set("machines", id, { facts: { cordoned: { cluster: "c", node: "" } } });
+    const expected = phase === "MAINTENANCE" ? /its node is cordoned/ : /nothing is wrong$/;
+    expect((await explain("machine", id)).headline).toMatch(expected);
     await set("machines", id, { state_data: { drain: true } });
     expect((await explain("machine", id)).headline).toMatch(/nothing is wrong$/);
   });
@@ -663,7 +681,7 @@ describe("a power shelf", () => {
 
 describe("an expected power shelf", () => {
   async function expected(columns: Readonly<Record<string, unknown>> = {}): Promise<{ id: string; mac: string }> {
-    const mac = `02:00:5e:20:00:${String(++count).padStart(2, "0")}`;
+    const mac = `02:00:5e:20:${lastBytes(++count)}`;
     const input = {
       bmcMac: mac,
       bmcUsername: "admin",

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type Run, Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import type { ExplainResponse } from "../../../contract/millwright/v1/explain_pb.js";
 import { type FaultType, faultRuleSchema } from "../../../simulator/faults/fault-rule.ts";
@@ -20,6 +20,8 @@ import { tester } from "../../support/run-bench.ts";
  * For each fault that the simulator knows: it is injected, `explain` must name that cause, the operator puts right what only hands
  * can, and the first command that was suggested must help.
  */
+vi.setConfig({ maxConcurrency: 20 }); // each test does little but wait
+
 let bench: ExplainBench;
 let freeShelves: ExplainBench["shelves"][number][];
 let freeMachines: SimulatedMachine[];
@@ -355,8 +357,41 @@ describe.concurrent("what is wrong is named, and the first command that is sugge
   );
 });
 
+test.concurrent("an RMA of a node that was not drained sends to maintenance first, and then succeeds", async () => {
+  const machineId = await inCluster();
+  const { runId } = await bench.runs.startRun({ requestId: "r", machineId, type: "RMA" });
+  expect((await bench.ended(runId, 60_000)).phase).toBe(Run_Phase.FAILED);
+  const { headline, nextCommands } = await explainOn(bench, "machine", machineId);
+  expect(headline).toMatch(/its node is not drained$/);
+  const [first, second] = nextCommands.map(({ command }) => command);
+  await carryOut(bench, first ?? "", { "<text>": "to-be-drained" });
+  await carryOut(bench, second ?? "");
+  await untilExplained(bench, ["machine", machineId], names(/is drained/), `${machineId} is drained`);
+  const retry = nextCommands.find(({ command }) => command.startsWith("millwright run retry"));
+  await carryOut(bench, retry?.command ?? "");
+  await untilSucceeded(machineId, runId);
+}, 60_000);
+
+test.concurrent("a network change that netplan refuses tells why, and the run that is suggested with other settings succeeds", async () => {
+  const { machine_id: machineId } = takeMachine();
+  const params = { netplan: "network: {version: 2, ethernets: {eth0: {addresses: [nowhere]}}}" };
+  const { runId } = await bench.runs.startRun({ requestId: "r", machineId, type: "NET_RECONFIG", params });
+  expect((await bench.ended(runId, 60_000)).phase).toBe(Run_Phase.FAILED);
+  const { headline, lastFailure, nextCommands } = await explainOn(bench, "run", runId);
+  expect(headline).toMatch(/netplan refuses the settings/);
+  expect(lastFailure?.message).toMatch(/it said: .*malformed address 'nowhere'/);
+  const command = nextCommands[0]?.command ?? "";
+  expect(command).toMatch(/^millwright run start /);
+  await carryOut(bench, command.replace("<settings>", '{"network":{"version":2}}'));
+  await untilSucceeded(machineId, runId);
+}, 60_000);
+
+/** What is wrong with the cluster is wrong for all that come after. */
+const clearFaults = () => bench.control<void>("DELETE", "/faults");
+
 /** Alone, since the others need the cluster. */
 test("drop: a cluster whose API cuts every connection is named, and retrying helps once it is back", async () => {
+  onTestFinished(clearFaults);
   const words = /the cluster's API does not answer/;
   const rule = { fault: { type: "drop" } };
   const met = await onMachine(words, { planId: "plan-join", rule, device: "default-cluster" })();
@@ -375,6 +410,7 @@ async function inCluster(): Promise<string> {
 
 /** Alone as well: whatever else is drained meanwhile would be kept too. */
 test("status: a disruption budget that keeps pods on a node is named, and the drain goes on by itself once it does not", async () => {
+  onTestFinished(clearFaults);
   const machineId = await inCluster();
   const path = "/api/v1/namespaces/*/eviction";
   const fault = { type: "status", status: 429 };
@@ -386,35 +422,6 @@ test("status: a disruption budget that keeps pods on a node is named, and the dr
   expect(await carryOut(bench, explained.nextCommands[0]?.command ?? "")).toContain("a disruption budget keeps");
   await mend();
   await untilExplained(bench, ["machine", machineId], names(/is drained/), `${machineId} is drained`);
-}, 60_000);
-
-test("an RMA of a node that was not drained sends to maintenance first, and then succeeds", async () => {
-  const machineId = await inCluster();
-  const { runId } = await bench.runs.startRun({ requestId: "r", machineId, type: "RMA" });
-  expect((await bench.ended(runId, 60_000)).phase).toBe(Run_Phase.FAILED);
-  const { headline, nextCommands } = await explainOn(bench, "machine", machineId);
-  expect(headline).toMatch(/its node is not drained$/);
-  const [first, second] = nextCommands.map(({ command }) => command);
-  await carryOut(bench, first ?? "", { "<text>": "to-be-drained" });
-  await carryOut(bench, second ?? "");
-  await untilExplained(bench, ["machine", machineId], names(/is drained/), `${machineId} is drained`);
-  const retry = nextCommands.find(({ command }) => command.startsWith("millwright run retry"));
-  await carryOut(bench, retry?.command ?? "");
-  await untilSucceeded(machineId, runId);
-}, 60_000);
-
-test("a network change that netplan refuses tells why, and the run that is suggested with other settings succeeds", async () => {
-  const { machine_id: machineId } = takeMachine();
-  const params = { netplan: "network: {version: 2, ethernets: {eth0: {addresses: [nowhere]}}}" };
-  const { runId } = await bench.runs.startRun({ requestId: "r", machineId, type: "NET_RECONFIG", params });
-  expect((await bench.ended(runId, 60_000)).phase).toBe(Run_Phase.FAILED);
-  const { headline, lastFailure, nextCommands } = await explainOn(bench, "run", runId);
-  expect(headline).toMatch(/netplan refuses the settings/);
-  expect(lastFailure?.message).toMatch(/it said: .*malformed address 'nowhere'/);
-  const command = nextCommands[0]?.command ?? "";
-  expect(command).toMatch(/^millwright run start /);
-  await carryOut(bench, command.replace("<settings>", '{"network":{"version":2}}'));
-  await untilSucceeded(machineId, runId);
 }, 60_000);
 
 test("every fault that the simulator knows has a row", () => {

@@ -6,8 +6,9 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ROOT } from "../../support/process-bench.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { type InstallsUnderTest, type Node, startInstalls } from "./installs-under-test.ts";
 
 /** The scripts of the environment under the shell that they are written for, with a file in the place of a disk. */

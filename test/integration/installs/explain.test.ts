@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { explain } from "../../../src/services/explain/explain.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { type InstallsUnderTest, startInstalls } from "./installs-under-test.ts";
 
 let api: InstallsUnderTest;

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { dumpTables } from "../api/forge-under-test.ts";
 import { type InstallsUnderTest, type Many, type Node, type One, startInstalls } from "./installs-under-test.ts";
 

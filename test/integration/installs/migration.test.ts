@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { explain } from "../../../src/services/explain/explain.ts";
 import { registerMachine } from "../../../src/services/machines.ts";
 import { loadInstalls } from "../../../src/store/installs.ts";
 import { machineStore } from "../../../src/store/machines.ts";
 import { eventually } from "../../support/eventually.ts";
 import { tester } from "../../support/run-bench.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { type InstallsUnderTest, type Node, startInstalls } from "./installs-under-test.ts";
 
 let api: InstallsUnderTest;

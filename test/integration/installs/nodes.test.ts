@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { retireMachine } from "../../../src/services/machine-lifecycle.ts";
 import { registerMachine, type SpecInput } from "../../../src/services/machines.ts";
 import { acquire } from "../../../src/store/claims.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import {
   type InstallsUnderTest,
   type Many,

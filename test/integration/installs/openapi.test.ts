@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { isPublic, METHOD_ROLES } from "../../../src/api/auth/roles.ts";
 import { nameOfRoute } from "../../../src/api/rest/route.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { type InstallsUnderTest, startInstalls } from "./installs-under-test.ts";
 import { faultsOfDocument, type OpenApiDocument } from "./openapi-faults.ts";
 import { openReferencePage } from "./reference-page.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { systemClock } from "../../../src/kernel/clock.ts";
 import { AppError } from "../../../src/kernel/errors.ts";
 import { INSTALL_STATES, type InstallState } from "../../../src/lifecycles/install/install.ts";
@@ -14,6 +14,7 @@ import { listHistory } from "../../../src/store/journal.ts";
 import type { SecretStore } from "../../../src/store/secrets.ts";
 import { openReportDesk } from "../../../src/wiring/installs.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 let database: TestDatabase;
 let deps: ServiceDeps;

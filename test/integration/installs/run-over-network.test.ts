@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { explain } from "../../../src/services/explain/explain.ts";
 import { createImage } from "../../../src/services/images.ts";
@@ -7,6 +7,7 @@ import { listImages } from "../../../src/store/images.ts";
 import { loadInstalls } from "../../../src/store/installs.ts";
 import { eventually } from "../../support/eventually.ts";
 import { tester } from "../../support/run-bench.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import {
   IMAGE,
   type InstallRunBench,

@@ -3,9 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { milliseconds } from "../../../src/kernel/duration.ts";
 import { eventually } from "../../support/eventually.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { type InstallsUnderTest, type Node, type Page, startInstalls } from "./installs-under-test.ts";
 import { ScriptedMachine } from "./scripted-machine.ts";
 

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { hours } from "../../../src/kernel/duration.ts";
 import { INSTALL_STATES } from "../../../src/lifecycles/install/install.ts";
 import { eventually } from "../../support/eventually.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { dumpTables } from "../api/forge-under-test.ts";
 import { type InstallsUnderTest, type Node, type One, startInstalls } from "./installs-under-test.ts";
 

@@ -1,9 +1,10 @@
 import { fromJson, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { PlanSchema, type StepSchema } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { BUILT_IN_PLANS } from "../../../src/runs/plans/built-in.ts";
 import { getKubeconfig } from "../../../src/store/clusters.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { as, dumpTables, refusal } from "../api/forge-under-test.ts";
 import { type MachinesUnderTest, startMachines } from "./machines-under-test.ts";
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { MachineStatus_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import type { ClusterTarget } from "../../../src/capabilities/cluster-target.ts";
 import { aCall } from "../../../src/capabilities/conformance/device-bench.ts";
@@ -17,17 +17,21 @@ import { type RunBench, startRunBench } from "../../support/run-bench.ts";
  * Each condition against the simulator, with the interval that is the default: what changes there shows within 30 s, and what does
  * not change there does not change here.
  */
+vi.setConfig({ maxConcurrency: 20 }); // each test does little but wait
+
 const directory = mkdtempSync(join(tmpdir(), "millwright-conditions-"));
 let bench: RunBench;
 let looks: ConditionBench;
 let cluster: ClusterTarget;
+let unused: string[];
 const kubernetes = createKubernetesProvider();
 
 beforeAll(async () => {
   const site = join(directory, "site.yaml");
-  writeFileSync(site, "racks:\n  - machines: 14\n  - machines: 1\n    behind_bastion: true\n");
+  writeFileSync(site, "racks:\n  - machines: 20\n  - machines: 2\n    behind_bastion: true\n");
   bench = await startRunBench({ speed: 100, site });
   looks = openConditionBench(bench);
+  unused = bench.simulated.map(({ machine_id }) => machine_id);
   const [known] = await bench.control<{ name: string; kubeconfig: string }[]>("GET", "/clusters");
   if (!known) throw new Error("the simulator has no cluster");
   cluster = targetOfKubeconfig(known.name, known.kubeconfig);
@@ -40,6 +44,14 @@ afterAll(async () => {
   kubernetes.close();
   rmSync(directory, { recursive: true, force: true });
 });
+
+/** One that no test has had yet: what a first try has done to its machine does not meet the second. */
+function takeMachine(rack = "rack1"): string {
+  const at = unused.findIndex((id) => id.startsWith(`m-${rack}-`));
+  const [id] = unused.splice(at, at < 0 ? 0 : 1);
+  if (id === undefined) throw new Error(`no machine is left in ${rack}`);
+  return id;
+}
 
 const machineOf = async (machineId: string) => bench.machines.getMachine({ machineId });
 const phaseOf = async (id: string) => MachineStatus_Phase[(await machineOf(id)).status?.phase ?? 0];
@@ -58,7 +70,7 @@ async function staysAsItIs(id: string, type: string): Promise<void> {
 
 describe.concurrent("shows within 30 s, and not before:", { timeout: 180_000 }, () => {
   test("Reachable follows the machine's SSH server", async () => {
-    const id = "m-rack1-01";
+    const id = takeMachine();
     await looks.becomes(id, "Reachable", true, "SshAnswers");
     await staysAsItIs(id, "Reachable");
     const mend = await faultOn(id, { type: "ssh_hang" });
@@ -69,14 +81,14 @@ describe.concurrent("shows within 30 s, and not before:", { timeout: 180_000 }, 
   });
 
   test("Reachable is looked at through the jump host where there is one", async () => {
-    const id = "m-rack2-01";
+    const id = takeMachine("rack2");
     await looks.becomes(id, "Reachable", true, "SshAnswers");
     await bench.control("POST", `/devices/${id}/power`, { power: "off" });
     await looks.becomes(id, "Reachable", false, "NoAnswer");
   });
 
   test("one lost connection is no loss of the machine", async () => {
-    const id = "m-rack1-02";
+    const id = takeMachine();
     const { lastTransition } = await looks.becomes(id, "Reachable", true);
     await faultOn(id, { type: "ssh_refused" }, { times: 1 });
     await looks.looked(id, 3);
@@ -84,7 +96,7 @@ describe.concurrent("shows within 30 s, and not before:", { timeout: 180_000 }, 
   });
 
   test("BMCReachable follows the BMC", async () => {
-    const id = "m-rack1-03";
+    const id = takeMachine();
     await staysAsItIs(id, "BMCReachable");
     const mend = await faultOn(id, { type: "hang" });
     await looks.becomes(id, "BMCReachable", false, "NoAnswer");
@@ -93,13 +105,13 @@ describe.concurrent("shows within 30 s, and not before:", { timeout: 180_000 }, 
   });
 
   test("BMCReachable needs an account that is accepted", async () => {
-    const id = "m-rack1-04";
+    const id = takeMachine();
     await faultOn(id, { type: "wrong_credentials" });
     await looks.becomes(id, "BMCReachable", false, "CredentialsRefused");
   });
 
   test("InCustomerCluster and Drained follow the cluster's node", async () => {
-    const id = "m-rack1-05";
+    const id = takeMachine();
     await looks.becomes(id, "InCustomerCluster", false, "NotJoined");
     await staysAsItIs(id, "InCustomerCluster");
     await join_(id);
@@ -116,7 +128,7 @@ describe.concurrent("shows within 30 s, and not before:", { timeout: 180_000 }, 
   });
 
   test("Degraded names the sensor that is not well", async () => {
-    const id = "m-rack1-06";
+    const id = takeMachine();
     await looks.becomes(id, "Degraded", false, "Healthy");
     await staysAsItIs(id, "Degraded");
     await bench.control("PUT", `/devices/${id}/health`, { sensor: "fan_speed", health: "Critical" });
@@ -128,7 +140,7 @@ describe.concurrent("shows within 30 s, and not before:", { timeout: 180_000 }, 
   });
 
   test("NeedsIntervention is raised by a BMC that answers for another machine, and ends when it is the right one", async () => {
-    const id = "m-rack1-07";
+    const id = takeMachine();
     await looks.becomes(id, "NeedsIntervention", false, "NothingFound");
     await staysAsItIs(id, "NeedsIntervention");
     const mend = await faultOn(id, { type: "wrong_serial", serial: "OTHER-1" });
@@ -141,7 +153,7 @@ describe.concurrent("shows within 30 s, and not before:", { timeout: 180_000 }, 
   });
 
   test("another host key takes Reachable and Provisioned back and calls for somebody, until the pinned one shows again", async () => {
-    const id = "m-rack1-08";
+    const id = takeMachine();
     const { runId } = await bench.runs.startRun({ machineId: id, requestId: "provision", planId: "plan/repave-join" });
     await bench.ended(runId);
     const provisioned = await looks.becomes(id, "Provisioned", true);
@@ -158,7 +170,7 @@ describe.concurrent("shows within 30 s, and not before:", { timeout: 180_000 }, 
   });
 
   test("where no key is pinned the first that is seen is: another is not believed, by looks or runs, until it is accepted", async () => {
-    const id = "m-rack1-14";
+    const id = takeMachine();
     await bench.changeSpec(id, { sshHostKey: "" });
     const keyOf = async () => {
       const { status } = await machineOf(id);
@@ -170,7 +182,7 @@ describe.concurrent("shows within 30 s, and not before:", { timeout: 180_000 }, 
     const mend = await faultOn(id, { type: "wrong_host_key" });
     const { message } = await looks.becomes(id, "Reachable", false, "HostKeyChanged");
     await looks.becomes(id, "NeedsIntervention", true, "HostKeyChanged");
-    const planId = "plan-on-a-stranger";
+    const planId = `plan-on-${id}`;
     await bench.plans.createPlan({
       plan: { planId, steps: [{ name: "net", kind: { case: "net", value: { params: { action: "reconfigure" } } } }] },
     });
@@ -189,7 +201,7 @@ describe.concurrent("shows within 30 s, and not before:", { timeout: 180_000 }, 
   });
 
   test("a failed run's call for somebody is not ended by looks that find all well", async () => {
-    const id = "m-rack1-09";
+    const id = takeMachine();
     await looks.becomes(id, "NeedsIntervention", false);
     const reset = { method: "POST", path: "/redfish/v1/Systems/1/Actions" };
     await faultOn(id, { type: "status", status: 400 }, reset);
@@ -201,7 +213,7 @@ describe.concurrent("shows within 30 s, and not before:", { timeout: 180_000 }, 
   });
 
   test("a machine from the factory is inspected and becomes READY, with what was read of it", async () => {
-    const id = "m-rack1-10";
+    const id = takeMachine();
     await eventually(async () => (await phaseOf(id)) === "READY", { what: `${id} is READY` });
     const { status } = await machineOf(id);
     const truth = bench.simulated.find(({ machine_id }) => machine_id === id);
@@ -211,14 +223,14 @@ describe.concurrent("shows within 30 s, and not before:", { timeout: 180_000 }, 
   });
 
   test("a retired machine is not looked at any more", async () => {
-    const id = "m-rack1-11";
+    const id = takeMachine();
     await bench.lifecycle.retireMachine({ machineId: id, comment: "" });
-    await looks.looked("m-rack1-12", 2);
+    await looks.looked(takeMachine(), 2);
     expect(await bench.db.query("select 1 from condition_looks where machine_id = $1", [id])).toEqual([]);
   });
 
   test("a fleet at rest is looked at and not written", async () => {
-    const id = "m-rack1-13";
+    const id = takeMachine();
     await looks.becomes(id, "Degraded", false);
     await looks.looked(id, 1);
     const { version } = await machineOf(id);

@@ -4,18 +4,20 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type Simulator, startSimulator } from "../../../simulator/simulator.ts";
 import { getKubeconfig } from "../../../src/store/clusters.ts";
 import { getMachineBmcCredentials, getMachineSshCredentials } from "../../../src/store/machine-credentials.ts";
 import { recordSimulatedMachines } from "../../../src/wiring/dev-machines.ts";
 import { tester } from "../../support/datacentre.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { type MachinesUnderTest, startMachines } from "./machines-under-test.ts";
 
 let site: MachinesUnderTest;
 let simulator: Simulator;
-const directory = mkdtempSync(join(tmpdir(), "millwright-dev-machines-"));
+let directory: string;
 beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), "millwright-dev-machines-"));
   site = await startMachines();
   simulator = await startSimulator({ dataDir: directory, speed: 50, seed: 1, site: "racks=1" });
 });
@@ -42,6 +44,7 @@ test("the simulated machines are on record with all that runs on them need", asy
 });
 
 test("a second start leaves what people changed as it is", async () => {
+  await recordSimulatedMachines(site.deps, tester, simulator.controlUrl);
   await site.machines.updateMachine({ machine: { machineId: "m-rack1-01", labels: { mine: "yes" } } });
   expect(await recordSimulatedMachines(site.deps, tester, simulator.controlUrl)).toBe(18);
   expect((await site.machines.getMachine({ machineId: "m-rack1-01" })).labels).toEqual({ mine: "yes" });

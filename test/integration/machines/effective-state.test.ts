@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { effectiveState, effectiveStateSql } from "../../../src/lifecycles/machine/effective-state.ts";
 import { MACHINE_PHASES } from "../../../src/lifecycles/machine/machine.ts";
 import { isActive, RUN_PHASES } from "../../../src/runs/run.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 let database: TestDatabase;
 beforeAll(async () => {

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { parseFilter } from "../../../src/kernel/filter.ts";
 import { filterSql } from "../../../src/store/filter-sql.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 let database: TestDatabase;
 beforeAll(async () => {

@@ -1,8 +1,9 @@
 import { Code } from "@connectrpc/connect";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parseFilter } from "../../../src/kernel/filter.ts";
 import { MACHINE_PHASES } from "../../../src/lifecycles/machine/machine.ts";
 import { MACHINE_FILTER_FIELDS, machinesSql } from "../../../src/store/machines.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { refusal } from "../api/forge-under-test.ts";
 import { type MachinesUnderTest, startMachines } from "./machines-under-test.ts";
 
@@ -20,10 +21,12 @@ beforeAll(async () => {
   await site.setPhase("m-2", "READY");
   await site.observe("m-2", [{ type: "InCustomerCluster", status: true, reason: "NodeReady", message: "" }]);
   await site.setPhase("m-3", "MAINTENANCE");
+  await site.observe("m-3", [{ type: "BMCReachable", status: false, reason: "NoAnswer", message: "" }]);
   await site.addRun({ id: "run-of-m-4", machineId: "m-4" });
 });
 afterAll(() => site.close());
 
+const SINCE = "2026-01-31T12:00:00.000Z";
 const found = async (filter: string) =>
   (await site.machines.listMachines({ filter })).machines.map(({ machineId }) => machineId);
 
@@ -35,6 +38,9 @@ describe("a filter finds", () => {
     ["effective_state=IN_SERVICE", ["m-2"]],
     ["effective_state IN (PROVISIONING, MAINTENANCE)", ["m-3", "m-4"]],
     ["effective_state!=READY", ["m-2", "m-3", "m-4"]],
+    ["failing=true", ["m-3"]],
+    ["failing=false AND rack=rack-1", ["m-1", "m-2"]],
+    ["failing!=true", ["m-1", "m-2", "m-4"]],
     ["rack=rack-1 AND phase=READY", ["m-1", "m-2"]],
     ["rack!=rack-1", ["m-3", "m-4"]],
     ['rack=""', ["m-4"]],
@@ -62,6 +68,7 @@ describe("a filter finds", () => {
 
 test.each([
   ["phase=NOWHERE", "position 7"],
+  ["failing=maybe", "position 9"],
   ["phase~READY", "position 1"],
   ["phase=READY OR rack=a", "position 13"],
   ["colour=red", "position 1"],
@@ -104,6 +111,25 @@ describe("pages", () => {
     expect(seen).toEqual(seen.toSorted());
   });
 
+  test("of those that are failing are full of them, however many machines are well", async () => {
+    await site.db.execute(
+      `insert into machines (id, provider, state, labels, conditions)
+       select 'm-well-' || lpad(i::text, 3, '0'), 'fake', 'READY', '{"judged": "yes"}',
+              case when i % 50 = 0 then $1::jsonb else '[]' end
+         from generate_series(1, 200) as i`,
+      [JSON.stringify([{ type: "Degraded", status: true, reason: "Seen", message: "", last_transition: SINCE }])],
+    );
+    expect(await pageAll("labels.judged=yes AND failing=true")).toEqual(
+      [50, 100, 150, 200].map((each) => `m-well-${String(each).padStart(3, "0")}`),
+    );
+    const { machines, nextPageToken } = await site.machines.listMachines({
+      filter: "labels.judged=yes AND failing=true",
+      pageSize: 2,
+    });
+    expect(machines.map(({ status }) => status?.failing)).toEqual([true, true]);
+    expect(nextPageToken).not.toBe("");
+  });
+
   test("are 100 machines long unless asked for, and at most 1000", async () => {
     await site.db.execute(
       `insert into machines (id, provider, state, labels) select 'm-many-' || lpad(i::text, 4, '0'), 'fake', 'READY', '{"many": "yes"}' from generate_series(1, 1100) as i`,
@@ -116,10 +142,12 @@ describe("pages", () => {
   });
 
   test("of another filter, and tokens of nobody, are refused", async () => {
-    const { nextPageToken: pageToken } = await site.machines.listMachines({ filter: "labels.many=yes", pageSize: 1 });
+    const filter = "labels.env=prod";
+    const { nextPageToken: pageToken } = await site.machines.listMachines({ filter, pageSize: 1 });
+    expect(pageToken).not.toBe("");
     for (const request of [
       { filter: "", pageToken },
-      { filter: "labels.many=yes", pageToken: "nonsense" },
+      { filter, pageToken: "nonsense" },
     ])
       expect(await refusal(site.machines.listMachines(request))).toMatchObject({
         code: Code.InvalidArgument,
@@ -133,11 +161,13 @@ test.each([
   ["rack=rack-77", "machines_by_rack"],
   ["phase=RMA", "machines_by_state"],
   ["labels.seat=7", "machines_by_label"],
+  ["failing=true", "machines_failing"],
 ])("the filter %j is answered by the index %s", async (filter, index) => {
   await site.db.execute(
-    `insert into machines (id, provider, state, rack, labels, active_run_id)
+    `insert into machines (id, provider, state, rack, labels, active_run_id, conditions)
      select 'm-plan-' || i, 'fake', case when i % 500 = 0 then 'RMA' else 'READY' end, 'rack-' || i % 500,
-            jsonb_build_object('seat', (i % 500)::text), case when i % 500 = 1 then 'run' end
+            jsonb_build_object('seat', (i % 500)::text), case when i % 500 = 1 then 'run' end,
+            jsonb_build_array(jsonb_build_object('type', 'Reachable', 'status', i % 500 <> 2))
        from generate_series(1, 20000) as i on conflict do nothing`,
   );
   await site.db.query("analyze machines");

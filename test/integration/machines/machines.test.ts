@@ -1,7 +1,8 @@
 import { fromJson, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { MachineSchema, MachineStatus_Phase as Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { as, refusal } from "../api/forge-under-test.ts";
 import { type MachinesUnderTest, startMachines } from "./machines-under-test.ts";
 

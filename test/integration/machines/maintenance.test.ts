@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { MachineStatus_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { describe, expect, test } from "vitest";
+import { MachineStatus_Phase, Run_Phase, type Step } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import type { ClusterTarget } from "../../../src/capabilities/cluster-target.ts";
 import { aCall } from "../../../src/capabilities/conformance/device-bench.ts";
 import { seconds } from "../../../src/kernel/duration.ts";
@@ -9,12 +9,13 @@ import { createKubernetesProvider } from "../../../src/providers/kubernetes/kube
 import { type ConditionBench, openConditionBench } from "../../support/condition-bench.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type RunBench, startRunBench } from "../../support/run-bench.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 let bench: RunBench;
 let looks: ConditionBench;
 let cluster: ClusterTarget;
 const kubernetes = createKubernetesProvider();
-let number = 0;
+let number: number;
 
 beforeAll(async () => {
   // Slow enough that a drain can be watched: pods take five simulated seconds to go.
@@ -24,6 +25,7 @@ beforeAll(async () => {
   if (!known) throw new Error("the simulator has no cluster");
   cluster = targetOfKubeconfig(known.name, known.kubeconfig);
   looks.start({ interval: seconds(1) });
+  number = 0;
 });
 afterAll(async () => {
   await looks.close();
@@ -100,6 +102,44 @@ test("what a run that was cut short had cordoned is handed back with the machine
   await uncordoned(id);
 });
 
+describe("a run that brings a machine into service", () => {
+  const joins = async (machineId: string) => {
+    const planId = "plan-joins";
+    const kinds = ["join", "verify"] as const;
+    const steps = kinds.map((kind) => ({ name: kind, kind: { case: kind, value: {} } })) as unknown as Step[];
+    await bench.plans.createPlan({ plan: { planId, steps } });
+    const { runId } = await bench.runs.startRun({ machineId, requestId: "joins", planId });
+    const run = await bench.ended(runId);
+    expect(run.phase, run.error?.message).toBe(Run_Phase.SUCCEEDED);
+    expect(await phaseOf(machineId)).toBe("IN_SERVICE");
+    return run.steps.map(({ message }) => message);
+  };
+
+  test("gives its node back that a run which was cut short had cordoned, though nobody ended the maintenance", async () => {
+    const id = await inService();
+    const { runId } = await bench.runs.startRun({ machineId: id, requestId: "cordons", type: "UPGRADE" });
+    await eventually(async () => (await nodeOf(id))?.unschedulable, { what: `${id} is cordoned` });
+    await bench.runs.cancelRun({ runId });
+    await bench.ended(runId);
+    const said = await joins(id);
+    for (const message of said) expect(message).toContain("is still cordoned by Millwright, and given back");
+    await uncordoned(id);
+    await eventually(() => settled(id), { what: `${id} is at rest` });
+    expect(await nodeOf(id)).toMatchObject({ unschedulable: false, cordonedByUs: false });
+  });
+
+  test("leaves its node cordoned where somebody else did that, and says so", async () => {
+    const id = await inService();
+    await cordonByHand(id);
+    const said = await joins(id);
+    for (const message of said)
+      expect(message).toContain(`though not by Millwright, and stays so (kubectl uncordon ${id})`);
+    await eventually(() => settled(id), { what: `${id} is at rest` });
+    await looks.looked(id, 2);
+    expect(await nodeOf(id)).toMatchObject({ unschedulable: true, cordonedByUs: false });
+  });
+});
+
 test("a cluster that does not answer is waited for, and can be left again", async () => {
   const id = await inService();
   const rule = { device: cluster.name, fault: { type: "status", status: 503 } };
@@ -146,6 +186,10 @@ test("a machine in no cluster has nothing to drain", async () => {
 
 test("a machine whose owner names another cluster while it serves is drained where it serves", async () => {
   const id = await inService();
+  const seenThere = "select 1 from machines where id = $1 and facts ->> 'joinedCluster' = $2";
+  await eventually(async () => (await bench.db.query(seenThere, [id, cluster.name])).length > 0, {
+    what: `a look that found ${id} at rest has noted where it serves`,
+  });
   const { spec } = await bench.machines.getMachine({ machineId: id });
   if (!spec) throw new Error(`${id} has no spec`);
   await bench.machines.updateMachine({ machine: { machineId: id, spec: { ...spec, targetClusterRef: "cluster-a" } } });

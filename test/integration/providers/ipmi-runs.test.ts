@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type Run, Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { bootNode } from "../../../src/services/boot.ts";
 import type { ServiceDeps } from "../../../src/services/deps.ts";
@@ -12,6 +12,7 @@ import { loadInstalls } from "../../../src/store/installs.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type IpmiSimulator, ipmiMissing, startIpmiSimulator } from "../../support/ipmi-simulator.ts";
 import { type RunBench, startRunBench, tester } from "../../support/run-bench.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 /**
  * Real runs on a machine whose BMC is OpenIPMI's. Its chassis is a simulated machine: what the BMC tells the chassis is done to that

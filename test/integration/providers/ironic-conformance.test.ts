@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe } from "vitest";
+import { describe } from "vitest";
 import { describeBootDevice } from "../../../src/capabilities/conformance/boot-device.ts";
 import type { DeviceTrouble } from "../../../src/capabilities/conformance/device-bench.ts";
 import { describeImaging } from "../../../src/capabilities/conformance/imaging.ts";
@@ -17,6 +17,7 @@ import { eventually } from "../../support/eventually.ts";
 import { type FaultProxy, startFaultProxy } from "../../support/fault-proxy.ts";
 import { type IronicServer, isIronicInstalled, startIronic } from "../../support/ironic-server.ts";
 import { type MachineSite, startMachineSite } from "../../support/machine-site.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { machineBenchFor } from "./simulated-machine-bench.ts";
 
 /** What the proxy can do; that Ironic itself lies about power nobody can tell, since it has no meter. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import type { BmcTarget } from "../../../src/capabilities/bmc-target.ts";
 import { aCall, aFencedCall } from "../../../src/capabilities/conformance/device-bench.ts";
 import { milliseconds } from "../../../src/kernel/duration.ts";
@@ -6,6 +6,7 @@ import { type BmcGateway, createBmcGateway } from "../../../src/providers/bmc-ga
 import { createIronicProvider, type IronicProvider } from "../../../src/providers/ironic/ironic-provider.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type IronicServer, isIronicInstalled, startIronic } from "../../support/ironic-server.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 const PATIENCE = { timeout: 180_000 };
 const ACCOUNT = { username: "millwright", password: "s3cret-for-ironic" };
@@ -43,7 +44,7 @@ describe.skipIf(!isIronicInstalled())(
         properties: { serial_number: `SN-${number}`, vendor: "Generic", model: "M1", bios_version: "2.1" },
       });
       await ironic.ask("POST", "/v1/ports", {
-        address: `52:54:00:00:00:0${number.toString(16)}`.slice(0, 17),
+        address: `52:54:00:00:00:${number.toString(16).padStart(2, "0")}`,
         node_uuid: (await node()).uuid,
       });
       target = ironic.target(name);
@@ -60,7 +61,7 @@ describe.skipIf(!isIronicInstalled())(
         vendor: "Generic",
         model: "M1",
         systemUuid: null,
-        macs: [`52:54:00:00:00:0${number.toString(16)}`.slice(0, 17)],
+        macs: [`52:54:00:00:00:${number.toString(16).padStart(2, "0")}`],
       });
       expect(await can().machine.readFirmware(target, aCall())).toEqual([{ name: "BIOS", version: "2.1" }]);
     });

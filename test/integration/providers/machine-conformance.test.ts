@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe } from "vitest";
+import { afterEach, describe } from "vitest";
 import { describeBootDevice } from "../../../src/capabilities/conformance/boot-device.ts";
 import { describeCluster } from "../../../src/capabilities/conformance/cluster.ts";
 import { describeImaging } from "../../../src/capabilities/conformance/imaging.ts";
@@ -17,6 +17,7 @@ import { createRedfishMachineProvider } from "../../../src/providers/redfish/red
 import { createSshProvider } from "../../../src/providers/ssh/ssh-provider.ts";
 import { type MachineSite, type SimulatedMachine, startMachineSite } from "../../support/machine-site.ts";
 import { hasSshd, startSshd } from "../../support/openssh-server.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import {
   closedPort,
   clusterBenchFor,

@@ -2,14 +2,15 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { aCall, aFencedCall } from "../../../src/capabilities/conformance/device-bench.ts";
 import { minutes, seconds } from "../../../src/kernel/duration.ts";
 import { type MachineSite, type SimulatedMachine, startMachineSite } from "../../support/machine-site.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 let site: MachineSite;
 let directory: string;
-let number = 0;
+let number: number;
 let machine: SimulatedMachine;
 
 beforeAll(async () => {
@@ -20,6 +21,7 @@ beforeAll(async () => {
     "racks:\n  - { id: rack-1, shelves: 1, machines: 12 }\n  - { id: rack-2, shelves: 1, machines: 2, behind_bastion: true }\n",
   );
   site = await startMachineSite({ speed: 200, site: file });
+  number = 0;
 });
 afterAll(async () => {
   await site.stop();
@@ -54,7 +56,7 @@ describe("a machine's BMC", () => {
       await site.can.power.setPower(bmc, desired, aCall());
       await site.can.power.setPower(bmc, desired, aCall());
       await vi.waitFor(async () => expect(await site.can.power.readPower(bmc, aCall())).toBe(desired), {
-        timeout: 5_000,
+        timeout: 20_000,
       });
     }
     expect((await truth()).effects).toMatchObject({ power_off_commands: 1, power_on_commands: 1 });
@@ -82,7 +84,7 @@ describe("a machine's BMC", () => {
 
 describe("a machine's system", () => {
   const echo = (hostKey: string | null) =>
-    site.can.exec.run(site.ssh(machine, hostKey), { script: "echo hello\n", env: {}, timeout: seconds(5) }, aCall());
+    site.can.exec.run(site.ssh(machine, hostKey), { script: "echo hello\n", env: {}, timeout: seconds(30) }, aCall());
 
   test("runs scripts for those who know its host key", async () => {
     const { host_key } = (await truth()).os;
@@ -114,9 +116,11 @@ describe("a machine's system", () => {
     const { host_key } = (await truth()).os;
     expect(await echo(host_key)).toMatchObject({ code: 0 });
     await site.control("POST", `/devices/${machine.machine_id}/crash`);
-    await vi.waitFor(async () => expect(await echo(host_key).catch((error) => error.reason)).toBe("unreachable"));
+    await vi.waitFor(async () => expect(await echo(host_key).catch((error) => error.reason)).toBe("unreachable"), {
+      timeout: 20_000,
+    });
     await site.can.reset.resetPower(site.bmc(machine), "forced", aCall());
-    await vi.waitFor(async () => expect(await echo(host_key)).toMatchObject({ code: 0 }), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(await echo(host_key)).toMatchObject({ code: 0 }), { timeout: 20_000 });
   });
 
   test("behind a bastion is reached through it, and only through it", async () => {
@@ -142,7 +146,10 @@ describe("a cluster", () => {
     expect(await find()).toBeUndefined();
     await site.control("POST", `/devices/${machine.machine_id}/join`, { cluster: cluster.name });
     const bootId = (await truth()).os.boot_id;
-    await vi.waitFor(async () => expect(await find()).toMatchObject({ ready: true, bootId, matchedBy: "system_uuid" }));
+    await vi.waitFor(
+      async () => expect(await find()).toMatchObject({ ready: true, bootId, matchedBy: "system_uuid" }),
+      { timeout: 20_000 },
+    );
     const name = (await find())?.name ?? "";
 
     await can.setSchedulable(cluster, name, false, aCall());
@@ -150,13 +157,13 @@ describe("a cluster", () => {
     const first = await can.drain(cluster, name, aCall());
     expect(first.remaining.length).toBeGreaterThan(0);
     await vi.waitFor(async () => expect((await can.drain(cluster, name, aCall())).remaining).toEqual([]), {
-      timeout: 10_000,
+      timeout: 20_000,
     });
     await can.setSchedulable(cluster, name, true, aCall());
     expect(await find()).toMatchObject({ unschedulable: false });
 
     await site.can.power.setPower(site.bmc(machine), "off", aCall());
-    await vi.waitFor(async () => expect(await find()).toMatchObject({ ready: false }), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(await find()).toMatchObject({ ready: false }), { timeout: 20_000 });
     await can.deleteNode(cluster, name, aCall());
     await can.deleteNode(cluster, name, aCall());
     expect(await find()).toBeUndefined();

@@ -1,9 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import type { BmcTarget } from "../../../src/capabilities/bmc-target.ts";
 import { aCall, type DeviceBench } from "../../../src/capabilities/conformance/device-bench.ts";
-import { milliseconds, seconds } from "../../../src/kernel/duration.ts";
+import { type Clock, systemClock } from "../../../src/kernel/clock.ts";
+import { milliseconds, minutes, seconds } from "../../../src/kernel/duration.ts";
 import { createBmcGateway, type GatewayObserver } from "../../../src/providers/bmc-gateway.ts";
 import { createRedfishClient } from "../../../src/providers/redfish/client.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { benchFor, type Reach, reach, type SimulatedDevice, type SimulatedSite, startSite } from "./simulated-bench.ts";
 
 let site: SimulatedSite;
@@ -72,12 +74,12 @@ describe("signing in", () => {
     const [first, second] = [new AbortController(), new AbortController()];
     const ask = ({ signal }: AbortController) =>
       failureOf(bench.reached.provider.can.power.readPower(bench.target, aCall({ signal })));
-    const asked = [ask(first), ask(second)];
-    await vi.waitFor(async () => expect(await bench.requestsReceived()).toBe(2));
-    const started = performance.now();
+    let isFirstAnswered = false;
+    const asked = [ask(first).finally(() => (isFirstAnswered = true)), ask(second)];
+    await vi.waitFor(async () => expect(await bench.requestsReceived()).toBe(2), { timeout: 20_000 });
     second.abort();
     expect(await asked[1]).toMatchObject({ disposition: "retry" });
-    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(isFirstAnswered).toBe(false);
     first.abort();
     await asked[0];
   });
@@ -154,7 +156,7 @@ describe("commands whose answer is lost", () => {
     await bench.fault({ type, when: "after" }, { method: "POST", path: "*/Actions/*", times: 1 });
     await expect(power.setPower(bench.target, "off", aCall())).rejects.toMatchObject({ disposition: "retry" });
     await power.setPower(bench.target, "off", aCall());
-    await vi.waitFor(async () => expect(await bench.read()).toBe("off"), { timeout: 10_000, interval: 20 });
+    await vi.waitFor(async () => expect(await bench.read()).toBe("off"), { timeout: 20_000, interval: 20 });
     await power.setPower(bench.target, "off", aCall());
     expect(await bench.commandsAccepted()).toBe(1);
   });
@@ -169,7 +171,7 @@ describe("commands whose answer is lost", () => {
         await power.setPower(bench.target, "off", aCall());
         expect(await bench.read()).toBe("off");
       },
-      { timeout: 10_000, interval: 20 },
+      { timeout: 20_000, interval: 20 },
     );
     expect(await bench.commandsAccepted()).toBe(1);
   });
@@ -183,7 +185,7 @@ describe("commands whose answer is lost", () => {
         await power.setPower(bench.target, "off", aCall());
         expect(await bench.read()).toBe("off");
       },
-      { timeout: 10_000, interval: 20 },
+      { timeout: 20_000, interval: 20 },
     );
     expect(await bench.commandsAccepted()).toBe(2);
   });
@@ -232,7 +234,7 @@ describe("a BMC in trouble", () => {
     const bench = await setUp({
       gateway: { failuresToOpen: 2, openFor: milliseconds(50), openForMax: milliseconds(50) },
     });
-    await bench.fault({ type: "flap", up_ms: 150, down_ms: 300 });
+    await bench.fault({ type: "flap", up_ms: 600, down_ms: 400 });
     const seen: unknown[] = [];
     await vi.waitFor(
       async () => {
@@ -240,14 +242,16 @@ describe("a BMC in trouble", () => {
         expect(seen).toContain("down");
         expect(seen.at(-1)).toBe("on");
       },
-      { timeout: 10_000, interval: 5 },
+      { timeout: 50_000, interval: 5 },
     );
     const refused = bench.calls.filter(({ left }) => !left).length;
     expect(refused).toBeGreaterThan(0);
   });
 
   test("that cuts every connection is soon no longer asked, and asked again later", async () => {
-    const bench = await setUp({ gateway: { openFor: milliseconds(300) } });
+    let jumped = 0;
+    const clock: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() + jumped };
+    const bench = await setUp({ gateway: { openFor: minutes(5), openForMax: minutes(5), clock } });
     await bench.fault({ type: "drop" });
     const messages = new Set<string | undefined>();
     for (let count = 0; count < 6; count += 1) messages.add((await failureOf(bench.read()))?.message);
@@ -257,22 +261,25 @@ describe("a BMC in trouble", () => {
     expect(await bench.requestsReceived()).toBe(before);
     expect([...messages]).toEqual([expect.stringContaining("cannot be reached")]); // the same each time: nothing new to tell
     await site.clearFaults();
-    await vi.waitFor(async () => expect(await bench.read()).toBe("on"), { timeout: 5_000, interval: 20 });
+    jumped = minutes(6);
+    expect(await bench.read()).toBe("on");
   });
 
   test("does not slow its neighbours", async () => {
-    const bench = await setUp({ provider: { requestTimeout: seconds(5) } });
+    const bench = await setUp({ provider: { requestTimeout: seconds(60) } });
     const neighbour = devices[next++ % devices.length];
     if (neighbour === undefined) throw new Error("the site is empty");
     const target = await site.target(neighbour);
     await bench.fault({ type: "hang" });
     const stop = new AbortController();
+    let answered = 0;
     const stuck = Array.from({ length: 20 }, () =>
-      failureOf(bench.reached.provider.can.power.readPower(bench.target, aCall({ signal: stop.signal }))),
+      failureOf(bench.reached.provider.can.power.readPower(bench.target, aCall({ signal: stop.signal }))).finally(
+        () => (answered += 1),
+      ),
     );
-    const started = performance.now();
     await bench.reached.provider.can.inspect.readInventory(target, aCall());
-    expect(performance.now() - started).toBeLessThan(2_500);
+    expect(answered).toBe(0);
     stop.abort();
     await Promise.all(stuck);
   });

@@ -1,8 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe } from "vitest";
+import { afterEach, describe } from "vitest";
 import type { DeviceBench } from "../../../src/capabilities/conformance/device-bench.ts";
 import { describeInspect } from "../../../src/capabilities/conformance/inspect.ts";
 import { describePowerControl } from "../../../src/capabilities/conformance/power-control.ts";
 import { describeSensors } from "../../../src/capabilities/conformance/sensors.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { benchFor, type Reach, reach, type SimulatedDevice, type SimulatedSite, startSite } from "./simulated-bench.ts";
 
 // A change of power takes 250 ms: long enough to be seen under way, short enough to wait for.

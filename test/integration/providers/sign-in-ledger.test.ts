@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import type { BmcTarget } from "../../../src/capabilities/bmc-target.ts";
 import { aCall } from "../../../src/capabilities/conformance/device-bench.ts";
 import { signInEndpoint } from "../../../src/capabilities/sign-in-ledger.ts";
@@ -11,6 +11,7 @@ import { openSecretStore, type SecretStore } from "../../../src/store/secrets.ts
 import { liftSignInStop } from "../../../src/store/sign-in-ledger.ts";
 import { createSignInLedger } from "../../../src/wiring/sign-in-ledger.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { type Reach, reach, type SimulatedSite, startSite } from "./simulated-bench.ts";
 
 const RULE = { rejectionsToStop: 2, coolDown: minutes(15) };

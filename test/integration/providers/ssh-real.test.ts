@@ -11,8 +11,9 @@ import type { JsonObject } from "../../../src/kernel/lifecycle.ts";
 import { SshConnections } from "../../../src/providers/ssh/connections.ts";
 import { createRemoteExec } from "../../../src/providers/ssh/remote-exec.ts";
 import { createSshProvider, type SshProvider } from "../../../src/providers/ssh/ssh-provider.ts";
+import { HeardScript } from "../../../src/runs/heard-script.ts";
 import { endDetached, newMark, readState, startDetached } from "../../../src/runs/steps/detached-script.ts";
-import { OutputReader } from "../../../src/runs/steps/script-output.ts";
+import { passOnOutput } from "../../../src/runs/steps/script-output.ts";
 import { benchOf } from "../../../src/runs/steps/step-bench.ts";
 import {
   accept,
@@ -105,7 +106,7 @@ describe.skipIf(!hasSshd)("against the OpenSSH server (skipped where openssh-ser
       { script, env: {}, timeout: seconds(60) },
       aCall({ signal: stop.signal }),
     );
-    await vi.waitFor(() => expect(existsSync(begun)).toBe(true), { timeout: 5_000 });
+    await vi.waitFor(() => expect(existsSync(begun)).toBe(true), { timeout: 20_000 });
     stop.abort();
     await expect(running).rejects.toThrow("stopped");
     expect(await run(target, "echo still here\n")).toMatchObject({ code: 0, output: "still here\n" });
@@ -118,19 +119,19 @@ describe.skipIf(!hasSshd)("against the OpenSSH server (skipped where openssh-ser
     const text = `echo first; while [ ! -e ${go} ]; do sleep 0.05; done; echo "second $WORD"; echo bad >&2; exit 3`;
     expect(await readState(script)).toEqual({ is: "absent" });
     await startDetached(script, { text, env: { WORD: "it's" } });
-    await vi.waitFor(async () => expect(await readState(script)).toEqual({ is: "running" }), { timeout: 5_000 });
+    await vi.waitFor(async () => expect(await readState(script)).toEqual({ is: "running" }), { timeout: 20_000 });
     provider.close();
     provider = createSshProvider();
     const again = { ...script, exec: provider.can.exec };
     expect(await readState(again)).toEqual({ is: "running" });
-    const reader = new OutputReader();
+    const heard = new HeardScript(null);
     const seen: string[] = [];
     const log = (chunk: string | Uint8Array, stream = "stdout") => void seen.push(`${stream}: ${Buffer.from(chunk)}`);
-    await reader.passOn(again, { log, basis: 1 }, { is: "running" });
+    await passOnOutput(again, { log, heard }, { is: "running" });
     await startDetached(again, { text, env: {} });
     await writeFile(go, "");
-    await vi.waitFor(async () => expect(await readState(again)).toEqual({ is: "ended", code: 3 }), { timeout: 5_000 });
-    await reader.passOn(again, { log, basis: 2 }, { is: "ended" });
+    await vi.waitFor(async () => expect(await readState(again)).toEqual({ is: "ended", code: 3 }), { timeout: 20_000 });
+    await passOnOutput(again, { log, heard }, { is: "ended" });
     await rm(`/var/tmp/millwright-${script.mark}`, { recursive: true });
     expect(seen).toEqual(["stdout: first\n", "stdout: second it's\n", "stderr: bad\n"]);
   });
@@ -140,10 +141,10 @@ describe.skipIf(!hasSshd)("against the OpenSSH server (skipped where openssh-ser
     const script = { mark: newMark(), exec: provider.can.exec, ssh: target, call: aCall() };
     const inner = join(directory, "inner");
     await startDetached(script, { text: `sh -c 'echo $$ > ${inner}; sleep 600; true'; echo over`, env: {} });
-    await vi.waitFor(() => expect(existsSync(inner)).toBe(true), { timeout: 5_000 });
+    await vi.waitFor(() => expect(existsSync(inner)).toBe(true), { timeout: 20_000 });
     await endDetached(script);
     const pid = (await readFile(inner, "utf8")).trim();
-    await vi.waitFor(() => expect(existsSync(`/proc/${pid}`)).toBe(false), { timeout: 5_000 });
+    await vi.waitFor(() => expect(existsSync(`/proc/${pid}`)).toBe(false), { timeout: 20_000 });
     expect(await readState(script)).toEqual({ is: "cut_off" });
     await rm(`/var/tmp/millwright-${script.mark}`, { recursive: true });
   });
@@ -158,7 +159,7 @@ describe.skipIf(!hasSshd)("against the OpenSSH server (skipped where openssh-ser
       const inner = `trap "" TERM; echo $$ > ${pids[1]}; while :; do sleep 0.1; done`;
       const text = `trap '' TERM; echo $$ > ${pids[0]}; setsid sh -c '${inner}' & while :; do sleep 0.1; done`;
       await startDetached(script, { text, env: {} });
-      await vi.waitFor(() => expect(pids.every((file) => existsSync(file))).toBe(true), { timeout: 5_000 });
+      await vi.waitFor(() => expect(pids.every((file) => existsSync(file))).toBe(true), { timeout: 20_000 });
       const running = await Promise.all(pids.map(async (file) => (await readFile(file, "utf8")).trim()));
       expect(running.map((pid) => isAlive(pid))).toEqual([true, true]);
       await endDetached(script);
@@ -193,7 +194,7 @@ describe.skipIf(!hasSshd)("against the OpenSSH server (skipped where openssh-ser
       const wrapped = { ...script, exec: stoppingJustBeforeLaunch(provider, watched) };
       await startDetached(wrapped, { text: `echo yes > ${begun}`, env: {} });
       await vi.waitFor(async () => expect(await readState(script)).toEqual({ is: "ended", code: 143 }), {
-        timeout: 5_000,
+        timeout: 20_000,
       });
       expect(existsSync(begun)).toBe(false);
       for (const each of [place, `${place}-kept`]) await rm(each, { recursive: true });
@@ -219,7 +220,7 @@ describe.skipIf(!hasSshd)("against the OpenSSH server (skipped where openssh-ser
       await run(target, "rm /var/tmp/other; mount -o remount,size=1m /var/tmp\n");
       await startDetached(script, { text, env: {} });
       await vi.waitFor(async () => expect(await readState(script)).toEqual({ is: "ended", code: 0 }), {
-        timeout: 5_000,
+        timeout: 20_000,
       });
     });
 
@@ -230,7 +231,7 @@ describe.skipIf(!hasSshd)("against the OpenSSH server (skipped where openssh-ser
         "i=0; while [ $i -lt 4000 ]; do echo 0123456789012345678901234567890; i=$((i + 1)); done 2>/dev/null; exit 4";
       await startDetached(script, { text, env: {} });
       await vi.waitFor(async () => expect(await readState(script)).toEqual({ is: "ended", code: 4 }), {
-        timeout: 10_000,
+        timeout: 20_000,
       });
     });
   });
@@ -297,7 +298,7 @@ describe.skipIf(!hasSshd)("against the OpenSSH server (skipped where openssh-ser
       expect(await step.probe(evidence)).toMatchObject({ state: "not_done" });
       await step.act(evidence);
       await vi.waitFor(async () => expect(await step.probe(evidence)).toMatchObject({ state: "done" }), {
-        timeout: 10_000,
+        timeout: 20_000,
       });
       expect(await readFile(config, "utf8")).toBe("new\n");
       expect(await applied()).toBe("new\n");
@@ -310,7 +311,7 @@ describe.skipIf(!hasSshd)("against the OpenSSH server (skipped where openssh-ser
       const step = netStep(around.target, rollback);
       const evidence = await step.before();
       await step.act(evidence);
-      await vi.waitFor(async () => expect(await around.applied()).toContain("new"), { timeout: 5_000 });
+      await vi.waitFor(async () => expect(await around.applied()).toContain("new"), { timeout: 20_000 });
       return { step, evidence };
     }
     const cleanUp = async (bin: string, ...evidence: readonly JsonObject[]) => {
@@ -349,7 +350,7 @@ describe.skipIf(!hasSshd)("against the OpenSSH server (skipped where openssh-ser
       const around = await startWithNetplan();
       const { step, evidence } = await applied1(around, "100");
       await vi.waitFor(async () => expect(await step.probe(evidence)).toMatchObject({ state: "done" }), {
-        timeout: 10_000,
+        timeout: 20_000,
       });
       expect(await step.undo(evidence)).toMatchObject({ stays: expect.stringContaining("confirmed"), facts: {} });
       expect(await readFile(around.config, "utf8")).toBe("new\n");
@@ -363,10 +364,10 @@ describe.skipIf(!hasSshd)("against the OpenSSH server (skipped where openssh-ser
       const evidence = await step.before();
       await step.act(evidence);
       await vi.waitFor(async () => expect(await step.probe(evidence)).toMatchObject({ state: "done" }), {
-        timeout: 15_000,
+        timeout: 20_000,
       });
       await vi.waitFor(() => expect(first.step.probe(first.evidence)).rejects.toThrow("taken back"), {
-        timeout: 10_000,
+        timeout: 20_000,
       });
       expect(await readFile(around.config, "utf8")).toBe("new\n");
       expect(await around.applied()).toBe("new\nold\nnew\n");
@@ -405,7 +406,7 @@ describe.skipIf(!hasSshd)("against the OpenSSH server (skipped where openssh-ser
         const step = netStep(target, "5");
         const evidence = await step.before();
         await step.act(evidence);
-        await vi.waitFor(() => expect(step.probe(evidence)).rejects.toThrow("exit code 3"), { timeout: 10_000 });
+        await vi.waitFor(() => expect(step.probe(evidence)).rejects.toThrow("exit code 3"), { timeout: 20_000 });
         expect(await length()).toBe(6_912);
         await cleanUp(bin, evidence);
       });
@@ -415,7 +416,7 @@ describe.skipIf(!hasSshd)("against the OpenSSH server (skipped where openssh-ser
         const step = netStep(target, "100");
         const evidence = await step.before();
         await step.act(evidence);
-        await vi.waitFor(async () => expect(await length()).toBe(4), { timeout: 5_000 });
+        await vi.waitFor(async () => expect(await length()).toBe(4), { timeout: 20_000 });
         await fill();
         expect(await step.undo(evidence)).toBeUndefined();
         expect(await length()).toBe(6_912);
@@ -428,9 +429,9 @@ describe.skipIf(!hasSshd)("against the OpenSSH server (skipped where openssh-ser
       const step = netStep(target, "5");
       const evidence = await step.before();
       await step.act(evidence);
-      await vi.waitFor(async () => expect(await applied()).toBe("new\nold\n"), { timeout: 15_000 });
+      await vi.waitFor(async () => expect(await applied()).toBe("new\nold\n"), { timeout: 20_000 });
       expect(await readFile(config, "utf8")).toBe("old\n");
-      await vi.waitFor(() => expect(step.probe(evidence)).rejects.toThrow("taken back"), { timeout: 5_000 });
+      await vi.waitFor(() => expect(step.probe(evidence)).rejects.toThrow("taken back"), { timeout: 20_000 });
       await rm(bin, { recursive: true });
       await rm(`/var/tmp/millwright-${evidence.mark}`, { recursive: true });
     });

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { aCall } from "../../../src/capabilities/conformance/device-bench.ts";
 import { type MachineSite, type SimulatedMachine, startMachineSite } from "../../support/machine-site.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 let site: MachineSite;
 beforeAll(async () => {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, rootCertificates } from "node:tls";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { loadConfig } from "../../../src/config.ts";
 import { systemClock } from "../../../src/kernel/clock.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
@@ -17,6 +17,7 @@ import { readCaCertificates } from "../../../src/wiring/ca-certificates.ts";
 import { type Engine, startEngine } from "../../../src/wiring/engine.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { tester } from "../../support/datacentre.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { type SimulatedDevice, type SimulatedSite, startSite } from "./simulated-bench.ts";
 
 /** Hardware as the server wires it: its settings, its ledger and its handing over, against simulated BMCs. */

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { Run_Phase, StepStatus_State } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { ErrorInfoSchema } from "../../../contract/millwright/v1/error_info_pb.js";
 import { RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
@@ -12,6 +12,7 @@ import { watchRuns } from "../../../src/services/runs.ts";
 import type { EventSource } from "../../../src/services/watch.ts";
 import { getLatestAttempt, listRuns } from "../../../src/store/runs.ts";
 import { collect, type RunSurface, startRunSurface } from "../../support/run-bench.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 /** What people do with runs, with nobody who carries runs out, so that each stays where it was put. */
 const ALL: readonly Capability[] = ["reset", "machine", "exec", "boot", "imaging", "cluster", "locator", "power"];
@@ -163,11 +164,20 @@ describe("the next attempt at a job", () => {
       (await surface.db.query("select facts -> 'takeBackFirst' as left from runs where id = $1", [id]))[0]?.left;
     let latest = (await act("retryRun", runId)).runId;
     expect(await takeBackFirst(latest)).toEqual(left);
-    for (const verb of ["resumeRun", "restartRunClean", "resumeRun"] as const) {
+    for (const verb of ["resumeRun", "restartRunClean", "rerunRun", "resumeRun"] as const) {
       await put(latest, "CANCELED"); // while it was PENDING: nobody ever looked at it
       latest = (await act(verb, latest)).runId;
       expect(await takeBackFirst(latest), verb).toEqual(left);
     }
+  });
+
+  test("knows how far the log of the one before has what a script wrote", async () => {
+    const { runId } = await failedAtTwo();
+    const heard = { mark: "m1", stdout: 12, stderr: 3 };
+    await put(runId, "FAILED", { heard });
+    const run = await act("resumeRun", runId);
+    const [row] = await surface.db.query("select facts -> 'heard' as heard from runs where id = $1", [run.runId]);
+    expect(row).toEqual({ heard });
   });
 
   test("is told in the history of the one before, and of itself", async () => {
@@ -512,6 +522,9 @@ describe("WatchRuns with a filter", () => {
   });
 
   test("admits the same runs as the list does", async () => {
+    await reboot(await machine());
+    await failed();
+    await act("retryRun", (await failedAtTwo()).runId);
     const all = await listRuns(surface.db);
     const texts = [
       "phase=FAILED",

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { MachineStatus_Phase, type Run, Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { eventually } from "../../support/eventually.ts";
 import { type RunBench, startRunBench } from "../../support/run-bench.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 /** Every built-in plan on machines of a simulated site: of rack 1, in no cluster, and of rack 2, nodes of default-cluster already. */
 let bench: RunBench;
@@ -63,6 +64,16 @@ async function nodeOf(id: string): Promise<Node> {
   return (await answer.json()) as Node;
 }
 
+async function patchNode(id: string, patch: object): Promise<void> {
+  const [cluster] = await bench.control<{ api_url: string; token: string }[]>("GET", "/clusters");
+  const answer = await fetch(`${cluster?.api_url}/api/v1/nodes/${id}`, {
+    method: "PATCH",
+    headers: { authorization: `Bearer ${cluster?.token}`, "content-type": "application/merge-patch+json" },
+    body: JSON.stringify(patch),
+  });
+  expect(answer.status).toBe(200);
+}
+
 /** What a drain of the machine's node has to move away, by namespace and name. */
 async function workOn(id: string): Promise<string[]> {
   const [cluster] = await bench.control<{ api_url: string; token: string }[]>("GET", "/clusters");
@@ -114,6 +125,35 @@ describe("on a node of a cluster", () => {
     expect(node.status.nodeInfo).toMatchObject({ kubeletVersion: "v1.33.0", bootID: (await seen(id)).os.boot_id });
     expect(node.spec.unschedulable).toBeUndefined();
     expect((await seen(id)).effects).toMatchObject({ package_upgrades: 1, boots: 1 });
+  });
+
+  test("REPAVE after an UPGRADE that was cut short gives the node back that the UPGRADE had cordoned", async () => {
+    const id = await machine("rack2");
+    const rule = { device: id, method: "POST", path: "/redfish/v1/Systems", fault: { type: "status", status: 400 } };
+    const { id: fault } = await bench.control<{ id: string }>("POST", "/faults", rule);
+    try {
+      const upgrade = await carryOut(id, { type: "UPGRADE" });
+      expect(upgrade.phase, await textOf(upgrade)).toBe(Run_Phase.FAILED);
+    } finally {
+      await bench.control("DELETE", `/faults/${fault}`);
+    }
+    expect((await nodeOf(id)).spec.unschedulable).toBe(true);
+    const { runId } = await bench.runs.startRun({ requestId: "repave", machineId: id, type: "REPAVE" });
+    await expectSucceeded(await bench.ended(runId, 60_000));
+    expect(await phaseOf(id)).toBe(MachineStatus_Phase.IN_SERVICE);
+    await eventually(async () => (await nodeOf(id)).spec.unschedulable === undefined, {
+      what: `${id} takes pods again`,
+      seen: async () => JSON.stringify(await nodeOf(id)),
+    });
+  });
+
+  test("UPGRADE leaves a node cordoned that somebody else had, and says so", async () => {
+    const id = await machine("rack2");
+    await patchNode(id, { spec: { unschedulable: true } });
+    const said = await expectSucceeded(await carryOut(id, { type: "UPGRADE" }));
+    expect(said).toContain(`node ${id} stays cordoned: Millwright did not do it`);
+    expect(said).toContain("it is cordoned, though not by Millwright");
+    expect((await nodeOf(id)).spec.unschedulable).toBe(true);
   });
 
   test("RMA succeeds once the machine is in maintenance, which cordons and drains its node", async () => {

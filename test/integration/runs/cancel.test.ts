@@ -171,12 +171,13 @@ describe("with a dead machine, a cancel in the middle of", { concurrent: true, t
 });
 
 describe("what a proven step has set for the next boot", { timeout: 90_000 }, () => {
-  const armedFirst = (planId: string, last: StepInput) =>
-    createPlan(bench.deps, tester, {
-      planId,
-      displayName: planId,
-      steps: [{ name: "arm", kind: "netboot", payload: { mode: "PXE" } }, last],
-    });
+  /** A plan of its own for every try. */
+  const armedFirst = async (last: StepInput): Promise<string> => {
+    const planId = `plan-armed-${unused.length}`;
+    const arm = { name: "arm", kind: "netboot", payload: { mode: "PXE" } };
+    await createPlan(bench.deps, tester, { planId, displayName: planId, steps: [arm, last] });
+    return planId;
+  };
   const start = async (planId: string) => {
     const machineId = unused.shift() ?? "";
     await bench.lifecycle.acceptMachine({ machineId });
@@ -187,13 +188,13 @@ describe("what a proven step has set for the next boot", { timeout: 90_000 }, ()
     eventually(async () => (await bench.truth(machineId)).boot_override.enabled === "Disabled", { what: "disarmed" });
 
   test("is taken back when the run is canceled later", async () => {
-    await armedFirst("plan-armed", {
+    const planId = await armedFirst({
       name: "wait",
       kind: "ssh",
       payload: { script_ref: "wait.sh" },
       timeoutSeconds: 600,
     });
-    const { machineId, runId } = await start("plan-armed");
+    const { machineId, runId } = await start(planId);
     await eventually(async () => (await bench.runs.getRun({ runId })).steps[1]?.state === StepStatus_State.RUNNING, {
       what: "the second step is under way",
     });
@@ -204,8 +205,7 @@ describe("what a proven step has set for the next boot", { timeout: 90_000 }, ()
 
   test("is taken back when a later step fails, and set again before the attempt after it acts", async () => {
     const fails = { name: "fail", kind: "ssh", payload: { script_ref: "fail.sh" }, maxRetries: 0 };
-    await armedFirst("plan-armed-fails", fails);
-    const { machineId, runId } = await start("plan-armed-fails");
+    const { machineId, runId } = await start(await armedFirst(fails));
     expect((await bench.ended(runId)).phase).toBe(Run_Phase.FAILED);
     await isDisarmed(machineId);
     const { run } = await bench.client(RunActionsService).retryRun({ runId, requestId: "again" });

@@ -1,6 +1,6 @@
 import { fromJson } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   type LogChunk,
   type Machine,
@@ -20,6 +20,7 @@ import * as work from "../../../src/store/work.ts";
 import { openConditionBench } from "../../support/condition-bench.ts";
 import { eventually } from "../../support/eventually.ts";
 import { collect, type RunBench, startRunBench } from "../../support/run-bench.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 /** Runs on simulated machines over Redfish, SSH and the Kubernetes API, as in production. */
 let bench: RunBench;

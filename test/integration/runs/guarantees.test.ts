@@ -1,9 +1,10 @@
 import { Code, createClient } from "@connectrpc/connect";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { PlanService } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import type { Capability } from "../../../src/capabilities/provider.ts";
 import { isUniqueViolation } from "../../../src/store/database.ts";
 import { type RunSurface, startRunSurface } from "../../support/run-bench.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { refusal } from "../api/forge-under-test.ts";
 
 /** What the specification promises of runs and their lists, whoever writes and however many there are. */

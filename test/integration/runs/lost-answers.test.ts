@@ -73,6 +73,7 @@ describe("a BMC that obeys a reset and then answers with", { concurrent: true, t
 test("a script that went on while its machine could not be reached is ended before the next attempt starts another", async () => {
   const direct = bench.simulated.find(({ machine_id, jump }) => unused.includes(machine_id) && jump === undefined);
   const id = direct?.machine_id ?? "";
+  unused = unused.filter((other) => other !== id);
   const way = await openCuttableWay(direct?.ssh_endpoint ?? "");
   onTestFinished(() => way.close());
   const { spec } = await bench.machines.getMachine({ machineId: id });
@@ -80,7 +81,7 @@ test("a script that went on while its machine could not be reached is ended befo
   await bench.machines.updateMachine({
     machine: { machineId: id, spec: { ...spec, sshEndpoint: `127.0.0.1:${way.port}` } },
   });
-  const step = { kind: "ssh", payload: { script_ref: "wait.sh" }, timeoutSeconds: 3, maxRetries: 1 };
+  const step = { kind: "ssh", payload: { script_ref: "wait.sh" }, timeoutSeconds: 6, maxRetries: 1 };
   const runId = await start(id, step);
   const said = async () => (await bench.logs(runId)).map(({ data }) => Buffer.from(data).toString()).join("");
   const visit = async () => (await bench.runs.getRun({ runId })).steps[0];

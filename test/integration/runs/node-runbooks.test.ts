@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { startTemporarySimulator } from "../../../simulator/testing/temporary-simulator.ts";
 
@@ -60,6 +61,11 @@ test("the runbooks for nodes do with the real kubectl what they do on simulated 
 
     expect((await run("drain_node")).code).toBe(0);
     expect((await seen()).metadata.annotations[MARK]).toBe("true");
+
+    expect((await run("uncordon_node")).code).toBe(0);
+    await promisify(execFile)(KUBECTL, ["--kubeconfig", file, "cordon", node]);
+    expect(await run("uncordon_node")).toMatchObject({ code: 0, said: expect.stringContaining("stays cordoned") });
+    expect(await seen()).toMatchObject({ spec: { unschedulable: true } });
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type Run, Run_Phase, type Step } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { type Simulator, startSimulator } from "../../../simulator/simulator.ts";
 import { Runbooks } from "../../../src/runs/runbooks.ts";
@@ -15,6 +15,7 @@ import { eventually } from "../../support/eventually.ts";
 import { accept, hasSshd, type RealSshServer, startSshd } from "../../support/openssh-server.ts";
 import { ROOT } from "../../support/process-bench.ts";
 import { type RunSurface, startRunSurface, tester } from "../../support/run-bench.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 const SAY = `#!/bin/sh\nset -eu\nprintf "%s|%s\\n" "$GREETING" "\${SSH_CONNECTION:-}"\nexit "\${CODE:-0}"\n`;
 /** Writes in pieces, the first of which ends within a character, and none of which ends a line. */
@@ -26,7 +27,7 @@ exit 1
 const AWKWARD = `it's "quoted"; $(touch ${tmpdir()}/never) && exit 9`;
 
 describe.skipIf(!hasSshd)("runs over the OpenSSH server (skipped where openssh-server is not installed)", () => {
-  const directory = mkdtempSync(join(tmpdir(), "millwright-real-ssh-"));
+  let directory: string;
   /** Kinds of steps that are held just before their proof. */
   const held = new Set<string>();
   const HELD_BACK = "held back just before its proof";
@@ -43,6 +44,7 @@ describe.skipIf(!hasSshd)("runs over the OpenSSH server (skipped where openssh-s
   let jump: RealSshServer;
 
   beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), "millwright-real-ssh-"));
     // kubeadm of this host: on the path of those who sign in, and nowhere else.
     const program = join(ROOT, "test", "support", "kubeadm-stand-in.ts");
     const kubeadm = `#!/bin/sh\nexec ${process.execPath} --disable-warning=ExperimentalWarning ${program} "$@"\n`;

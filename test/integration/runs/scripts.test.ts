@@ -2,16 +2,18 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { Script_Origin, ScriptService } from "../../../contract/millwright/v1/script_pb.js";
 import { loadRunbooks } from "../../../src/wiring/runbook-files.ts";
 import { type RunSurface, startRunSurface } from "../../support/run-bench.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 
-const directory = mkdtempSync(join(tmpdir(), "millwright-scripts-"));
+let directory: string;
 const OWN = "#!/bin/sh\n# Ours. Variables: depth\necho own\n";
 let surface: RunSurface;
 
 beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), "millwright-scripts-"));
   writeFileSync(join(directory, "own.sh"), OWN);
   writeFileSync(join(directory, "drain_check.sh"), "exit 0\n");
   writeFileSync(join(directory, "notes.txt"), "no script\n");

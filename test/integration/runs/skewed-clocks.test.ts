@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { Controller } from "../../../src/engine/controller.ts";
 import { type Clock, systemClock } from "../../../src/kernel/clock.ts";
@@ -16,6 +16,7 @@ import { wireHandlers } from "../../../src/wiring/handlers.ts";
 import { wireMachineHardware } from "../../../src/wiring/machine-hardware.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type RunSurface, startRunSurface } from "../../support/run-bench.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 /** Replicas on hosts whose clocks differ, on one database, with a step that does what each test says. */
 let surface: RunSurface;

@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { StepSchema } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { ClusterService, ImageService } from "../../../contract/millwright/v1/cluster_pb.js";
 import type { Capability } from "../../../src/capabilities/provider.ts";
@@ -7,6 +7,7 @@ import { createCluster } from "../../../src/services/clusters.ts";
 import { createImage } from "../../../src/services/images.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type RunSurface, startRunSurface, tester } from "../../support/run-bench.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { type Parts, refusal } from "../api/forge-under-test.ts";
 
 /** What somebody else does in the middle of a StartRun. */

@@ -1,5 +1,5 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   type Run,
   Run_Phase,
@@ -10,6 +10,7 @@ import {
 import { RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
 import { eventually } from "../../support/eventually.ts";
 import { type RunBench, startRunBench } from "../../support/run-bench.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 /** What WatchRuns tells of runs that are over, held against what the database was seen to hold at each of their versions. */
 let bench: RunBench;

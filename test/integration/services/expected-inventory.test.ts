@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { follow, followOrRefuse } from "../../../src/kernel/decide.ts";
 import type { Effect } from "../../../src/kernel/outcome.ts";
 import { expectedPowerShelfLifecycle } from "../../../src/lifecycles/expected-power-shelf/lifecycle.ts";
@@ -27,6 +27,7 @@ import { listPowerShelves } from "../../../src/store/power-shelves.ts";
 import { storeOf } from "../../../src/store/things.ts";
 import { commitUnits } from "../../../src/store/transitions.ts";
 import { eventually } from "../../support/eventually.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { journalOf } from "../../support/shelf-records.ts";
 import { type ForgeUnderTest, startForge } from "../api/forge-under-test.ts";
 

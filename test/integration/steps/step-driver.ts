@@ -3,6 +3,7 @@ import { minutes, seconds } from "../../../src/kernel/duration.ts";
 import type { MachineId } from "../../../src/kernel/ids.ts";
 import type { JsonObject } from "../../../src/kernel/lifecycle.ts";
 import { type Machine, NOTHING_KNOWN } from "../../../src/lifecycles/machine/machine.ts";
+import { HeardScript } from "../../../src/runs/heard-script.ts";
 import { type ActingContext, type AnyStep, type ProbeReport, readProbe } from "../../../src/runs/step.ts";
 import { allSteps } from "../../../src/runs/steps/index.ts";
 import { type StepTargets, sshTargetOf } from "../../../src/runs/targets.ts";
@@ -101,7 +102,7 @@ export async function begin(
     Object.entries(bench.site.can).filter(([word]) => !options.without?.includes(word as Capability)),
   );
   const signal = options.signal ?? new AbortController().signal;
-  let basis = 0;
+  const heard = new HeardScript(null); // as if everything that is said is written
   const context = () => ({
     payload: step.parse(payload, kind),
     runId: "run-1",
@@ -112,7 +113,7 @@ export async function begin(
     log: (text: string | Uint8Array) =>
       void bench.log.push(typeof text === "string" ? text : Buffer.from(text).toString()),
     params: options.params ?? {},
-    basis: ++basis, // as if everything that is said is written
+    heard,
   });
   // As it comes back from the database.
   const evidence = JSON.parse(JSON.stringify(await step.before(context()))) as JsonObject;

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { seconds } from "../../../src/kernel/duration.ts";
 import { type MachineSite, startMachineSite } from "../../support/machine-site.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { type Bench, begin, benchFor, carryOut, untilDone } from "./step-driver.ts";
 
 let site: MachineSite;
@@ -109,7 +110,7 @@ describe("repave", () => {
     await site.control("POST", "/faults", { device: bench.machine.id, fault: { type: "install_fails" } });
     const step = await begin(bench, "repave", payload);
     await step.act();
-    await vi.waitFor(async () => expect((await truth()).effects.installs_failed).toBe(1), { timeout: 10_000 });
+    await vi.waitFor(async () => expect((await truth()).effects.installs_failed).toBe(1), { timeout: 20_000 });
     expect(await step.probe()).toMatchObject({ state: "in_progress" });
     await step.undo();
     expect((await truth()).media).toBeNull();
@@ -258,7 +259,7 @@ describe("net", () => {
     const { params } = moving("127.91.0.3", "5");
     const step = await begin(bench, "net", { params: { ...params, ssh_address: "127.91.0.4" } });
     await step.act();
-    await vi.waitFor(async () => expect(await answersAt()).toEqual(["127.91.0.3"]));
+    await vi.waitFor(async () => expect(await answersAt()).toEqual(["127.91.0.3"]), { timeout: 20_000 });
     await expect(untilDone(bench, step)).rejects.toMatchObject({
       disposition: "retry",
       message: expect.stringContaining("taken back"),

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { follow } from "../../../src/kernel/decide.ts";
 import { minutes } from "../../../src/kernel/duration.ts";
 import type { Lifecycle, Thing } from "../../../src/kernel/lifecycle.ts";
@@ -10,6 +10,7 @@ import { commitUnits } from "../../../src/store/transitions.ts";
 import { applyVerb } from "../../../src/store/verbs.ts";
 import * as work from "../../../src/store/work.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import {
   addWidgets,
   createWidgetTable,
@@ -107,11 +108,13 @@ test("a thing that must wait for its claim says for whom, and goes on when it is
   await placeWidgets(database.db, ["shelf"], "idle");
   await engine({ busy: async () => happened("finished") });
   await requestWork(database.db, ["shelf"]);
-  await vi.waitFor(async () =>
-    expect(await getWidget(database.db, "shelf")).toMatchObject({
-      state: { name: "idle" },
-      outcome: { type: "waiting", reason: "waiting for run a (work of a), which works on it" },
-    }),
+  await vi.waitFor(
+    async () =>
+      expect(await getWidget(database.db, "shelf")).toMatchObject({
+        state: { name: "idle" },
+        outcome: { type: "waiting", reason: "waiting for run a (work of a), which works on it" },
+      }),
+    { timeout: 20_000 },
   );
   expect(await queue()).toEqual(["[a]", "shelf"]);
 
@@ -120,12 +123,14 @@ test("a thing that must wait for its claim says for whom, and goes on when it is
     await work.wake(tx, await claims.releaseAll(tx, [run("a")]));
     await tx.query("select pg_notify('millwright', '')");
   });
-  await vi.waitFor(async () =>
-    expect(await getWidget(database.db, "shelf")).toMatchObject({
-      workRequest: null,
-      outcome: null,
-      state: { name: "idle" },
-    }),
+  await vi.waitFor(
+    async () =>
+      expect(await getWidget(database.db, "shelf")).toMatchObject({
+        workRequest: null,
+        outcome: null,
+        state: { name: "idle" },
+      }),
+    { timeout: 20_000 },
   );
   expect(await queue()).toEqual([]);
 });
@@ -140,10 +145,10 @@ test("a thing holds its claim as long as it is in the state, and the next one is
     },
   });
   await requestWork(database.db, ["shelf"]);
-  await vi.waitFor(async () => expect(await queue()).toEqual(["[shelf]"]));
+  await vi.waitFor(async () => expect(await queue()).toEqual(["[shelf]"]), { timeout: 20_000 });
   expect(await acquire(run("b"))).toEqual(["shelf"]);
   mayEnd.resolve();
-  await vi.waitFor(async () => expect(await queue()).toEqual(["[b]"]));
+  await vi.waitFor(async () => expect(await queue()).toEqual(["[b]"]), { timeout: 20_000 });
   const woken = await database.db.query("select 1 from work where kind = 'run' and id = 'b' and wake_at <= now()");
   expect(woken).toHaveLength(1);
 });
@@ -153,7 +158,7 @@ test("a thing that no longer wants what it queued for leaves the queue, so that 
   await placeWidgets(database.db, ["shelf"], "idle");
   await engine({ idle: async () => waitFor("looking around", minutes(5)) });
   await requestWork(database.db, ["shelf"]);
-  await vi.waitFor(async () => expect(await queue()).toEqual(["[a]", "shelf"]));
+  await vi.waitFor(async () => expect(await queue()).toEqual(["[a]", "shelf"]), { timeout: 20_000 });
   await acquire(run("b"));
   // withdrawn, as a caller's transaction would do it
   await database.db.transaction(async (tx) => {
@@ -162,7 +167,7 @@ test("a thing that no longer wants what it queued for leaves the queue, so that 
     await work.wake(tx, [shelf]);
     await tx.query("select pg_notify('millwright', '')");
   });
-  await vi.waitFor(async () => expect(await queue()).toEqual(["[a]", "b"]));
+  await vi.waitFor(async () => expect(await queue()).toEqual(["[a]", "b"]), { timeout: 20_000 });
   expect(await releaseAll(run("a"))).toEqual(["b"]);
 });
 
@@ -171,14 +176,14 @@ test("another way out also ends the waiting", async () => {
   await placeWidgets(database.db, ["shelf"], "idle");
   await engine({ leaving: async () => waitFor("not yet", minutes(5)) });
   await requestWork(database.db, ["shelf"]);
-  await vi.waitFor(async () => expect(await queue()).toEqual(["[a]", "shelf"]));
+  await vi.waitFor(async () => expect(await queue()).toEqual(["[a]", "shelf"]), { timeout: 20_000 });
   await database.db.transaction(async (tx) => {
     await lockThings(tx, [shelf]);
     await tx.query("update widgets set leave_at = now(), version = version + 1 where id = 'shelf'");
     await work.wake(tx, [shelf]);
     await tx.query("select pg_notify('millwright', '')");
   });
-  await vi.waitFor(async () => expect(await queue()).toEqual(["[a]"]));
+  await vi.waitFor(async () => expect(await queue()).toEqual(["[a]"]), { timeout: 20_000 });
 });
 
 test("all claims on a thing end with it, and whoever held or awaited one is woken to find it gone", async () => {

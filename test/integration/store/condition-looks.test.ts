@@ -1,8 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { milliseconds, seconds } from "../../../src/kernel/duration.ts";
 import * as looks from "../../../src/store/condition-looks.ts";
 import type { Queryable, Statement } from "../../../src/store/database.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 /** Machines that are due. */
 async function insertMachines({ db }: TestDatabase, count: number): Promise<void> {

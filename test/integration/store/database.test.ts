@@ -218,7 +218,7 @@ describe("a failing server", () => {
     const database = await testDatabase({ log: { ...silentLog, warn } });
     await Promise.all([database.db.query("SELECT pg_sleep(0.05)"), database.db.query("SELECT pg_sleep(0.05)")]);
     await breakConnections(database);
-    await expect.poll(() => warn.mock.calls.length).toBeGreaterThan(0);
+    await expect.poll(() => warn.mock.calls.length, { timeout: 20_000 }).toBeGreaterThan(0);
     expect(await database.db.query("SELECT 1 AS n")).toEqual([{ n: 1 }]);
   });
 });
@@ -231,16 +231,16 @@ describe("listening", () => {
     const stop = new AbortController();
     await database.db.listen("News of the day", (payload) => heard.push(payload), stop.signal);
     await database.db.query(`NOTIFY "News of the day", 'one'`);
-    await expect.poll(() => heard).toEqual(["", "one"]);
+    await expect.poll(() => heard, { timeout: 20_000 }).toEqual(["", "one"]);
 
     await breakConnections(database);
-    await expect.poll(() => heard).toEqual(["", "one", ""]);
+    await expect.poll(() => heard, { timeout: 20_000 }).toEqual(["", "one", ""]);
     expect(warn).toHaveBeenCalledWith(
       expect.objectContaining({ channel: "News of the day" }),
       expect.stringContaining("lost the connection"),
     );
     await database.db.query(`NOTIFY "News of the day", 'two'`);
-    await expect.poll(() => heard).toEqual(["", "one", "", "two"]);
+    await expect.poll(() => heard, { timeout: 20_000 }).toEqual(["", "one", "", "two"]);
     stop.abort();
   });
 

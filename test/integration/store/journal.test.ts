@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { Transaction } from "../../../src/store/database.ts";
 import * as journal from "../../../src/store/journal.ts";
 import { lockThings } from "../../../src/store/locks.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -33,12 +34,15 @@ const append = (...entries: journal.JournalEntry[]) => database.db.transaction((
 const named = (rows: readonly journal.JournalRow[]) => rows.map(({ id, version }) => `${id}@${version}`);
 /** Other databases of the same server hold readers back too; so wait until nothing of ours is above the horizon. */
 const settle = () =>
-  vi.waitFor(async () => {
-    const [held] = await database.db.query<{ count: number }>(
-      `select count(*) from journal j join journal_epoch e using (epoch) where j.xid >= pg_snapshot_xmin(pg_current_snapshot())`,
-    );
-    expect(held?.count).toBe(0);
-  });
+  vi.waitFor(
+    async () => {
+      const [held] = await database.db.query<{ count: number }>(
+        `select count(*) from journal j join journal_epoch e using (epoch) where j.xid >= pg_snapshot_xmin(pg_current_snapshot())`,
+      );
+      expect(held?.count).toBe(0);
+    },
+    { timeout: 20_000 },
+  );
 const readNow = (cursor = START, filter: journal.JournalFilter = {}) =>
   journal.readAfter(database.db, cursor, 10_000, filter);
 const readAll = async (cursor = START, filter: journal.JournalFilter = {}) => {

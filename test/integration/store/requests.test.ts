@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import type { Move } from "../../../src/kernel/decide.ts";
 import { decide, fail, follow } from "../../../src/kernel/decide.ts";
 import type { JsonObject, Lifecycle, Thing } from "../../../src/kernel/lifecycle.ts";
@@ -7,6 +7,7 @@ import { storeOf } from "../../../src/store/things.ts";
 import { commitUnits } from "../../../src/store/transitions.ts";
 import { withdrawPending } from "../../../src/store/withdrawals.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import {
   createWidgetTable,
   getWidget,

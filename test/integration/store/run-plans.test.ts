@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { parseRunFilter, runCondition } from "../../../src/services/run-filter.ts";
 import type { Queryable } from "../../../src/store/database.ts";
 import { findByRequests, listRunsWithKeys } from "../../../src/store/runs.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { plansOf } from "../../support/query-plans.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 /** A fleet's history: nearly all runs were started and have ended, of five types in turn. */
 const ROWS = 50_000;

@@ -3,9 +3,10 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { openSecretStore } from "../../../src/store/secrets.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 const CANARY = "correct horse ß 🐎";
 
@@ -45,6 +46,18 @@ test("gives back what was put, the newest of it, and nothing once removed", asyn
   await db.transaction((tx) => secrets.remove(tx, "bmc/1"));
   expect(await secrets.get(db, "bmc/1")).toBeUndefined();
   expect(await secrets.getMany(db, [])).toEqual(new Map());
+});
+
+test("says which there are without opening any, and asks nobody about none", async () => {
+  const { db } = database;
+  const secrets = openSecretStore({ keyFile });
+  await secrets.put(db, "bmc/1", CANARY);
+  await secrets.put(db, "bmc/2", CANARY);
+  await db.execute("UPDATE secrets SET ciphertext = '' WHERE name = 'bmc/2'");
+  expect(await secrets.findNames(db, ["bmc/1", "bmc/2", "bmc/3"])).toEqual(new Set(["bmc/1", "bmc/2"]));
+  const gone = { ...db, query: () => Promise.reject(new Error("nobody is to be asked")) };
+  expect(await secrets.findNames(gone, [])).toEqual(new Set());
+  await expect(secrets.findNames(gone, ["bmc/1"])).rejects.toThrow("nobody is to be asked");
 });
 
 test("the database holds nothing of the value, and equal values look different", async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { createCommitter, type Submission } from "../../../src/engine/committer.ts";
 import { follow } from "../../../src/kernel/decide.ts";
 import { milliseconds, minutes, seconds } from "../../../src/kernel/duration.ts";
@@ -13,6 +13,7 @@ import type { Unit } from "../../../src/store/unit.ts";
 import { applyVerb, type Verb } from "../../../src/store/verbs.ts";
 import * as work from "../../../src/store/work.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import {
   addWidgets,
   createWidgetTable,

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { milliseconds, seconds } from "../../../src/kernel/duration.ts";
 import type { Queryable } from "../../../src/store/database.ts";
 import * as journal from "../../../src/store/journal.ts";
@@ -6,6 +6,7 @@ import { powerShelfStore } from "../../../src/store/power-shelves.ts";
 import * as work from "../../../src/store/work.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { plansOf as plansOfStatements } from "../../support/query-plans.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 const ROWS = 100_000;
 

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { type Duration, milliseconds, minutes, seconds } from "../../../src/kernel/duration.ts";
 import type { ClaimedWork } from "../../../src/store/work.ts";
 import * as work from "../../../src/store/work.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { createWidgetTable } from "../../support/widget.ts";
 
 let database: TestDatabase;
@@ -47,7 +48,8 @@ async function row(id: string): Promise<WorkRow | undefined> {
 }
 
 /** Until the database itself says that the lease is over. */
-const untilOver = (id: string) => vi.waitFor(async () => expect((await row(id))?.due).toBe(true), { interval: 5 });
+const untilOver = (id: string) =>
+  vi.waitFor(async () => expect((await row(id))?.due).toBe(true), { timeout: 20_000, interval: 5 });
 
 test("what is woken is claimed once, and is not due while it is leased", async () => {
   await wake("w1");
@@ -296,7 +298,7 @@ test("forgetting waits for a wake-up that is not committed yet, and then leaves 
   await database.db.transaction(async (tx) => {
     await work.wake(tx, [key("w1")]);
     forgetting = work.forgetClaimed(database.db, first);
-    await vi.waitFor(async () => expect(await waitingForLocks()).toBeGreaterThan(0), { interval: 5 });
+    await vi.waitFor(async () => expect(await waitingForLocks()).toBeGreaterThan(0), { timeout: 20_000, interval: 5 });
   });
   await forgetting;
   await claimOne();

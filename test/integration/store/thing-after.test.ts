@@ -1,0 +1,107 @@
+import { expect, test } from "vitest";
+import { follow } from "../../../src/kernel/decide.ts";
+import type { Json, Lifecycle, Thing } from "../../../src/kernel/lifecycle.ts";
+import type { Effect } from "../../../src/kernel/outcome.ts";
+import { type RunThing, runLifecycle, stepJson } from "../../../src/runs/lifecycle.ts";
+import * as visits from "../../../src/runs/step-visit.ts";
+import { allThings } from "../../../src/store/all-things.ts";
+import { runStore } from "../../../src/store/runs.ts";
+import { storeOf } from "../../../src/store/things.ts";
+import { commitUnits } from "../../../src/store/transitions.ts";
+import { thingAfter, type Unit } from "../../../src/store/unit.ts";
+import { type RunSurface, startRunSurface } from "../../support/run-bench.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
+
+/** A run that goes on in the same lease is not loaded again after each of its own writes. */
+let surface: RunSurface;
+beforeAll(async () => {
+  surface = await startRunSurface();
+});
+afterAll(() => surface.close());
+
+const store = storeOf(allThings, "run");
+const AT = new Date("2026-01-01T00:00:00.123Z");
+
+async function load(id: string): Promise<RunThing> {
+  const [run] = (await runStore.load(surface.db, [id])).things;
+  if (!run) throw new Error(`${id} cannot be loaded`);
+  return run;
+}
+
+async function startedRun(machineId: string): Promise<RunThing> {
+  await surface.addMachine(machineId);
+  const { runId } = await surface.runs.startRun({ requestId: "once", machineId, type: "REBOOT" });
+  const run = await load(runId);
+  await commit({ kind: "run", thing: run, move: moveOf(run, "started"), actor: "test" });
+  return load(runId);
+}
+
+function moveOf(run: RunThing, event: string) {
+  const move = follow(runLifecycle as unknown as Lifecycle<Thing>, run, { owner: "handler", name: event });
+  if (!move) throw new Error(`${run.state.name} knows no ${event}`);
+  return move;
+}
+
+async function commit(unit: Unit): Promise<void> {
+  const [result] = await surface.db.transaction((tx) => commitUnits(tx, allThings, [unit]));
+  expect(result).toEqual({ type: "committed" });
+}
+
+/** The database says when a wait began, which no look goes by. */
+const withoutSince = (run: RunThing) => ({ ...run, outcome: run.outcome && { ...run.outcome, since: undefined } });
+
+test("what a look leaves of its run is known, and is what loading it finds", async () => {
+  let run = await startedRun("m-known");
+  const [step] = run.plan.steps;
+  if (!step) throw new Error("the plan has no step");
+  const begun = visits.beginVisit(step, AT);
+  const announced = visits.announced(visits.withIntent(begun, { bootId: "boot 1" }), {
+    instance: "test",
+    clock: { now: () => AT, monotonic: () => 0 },
+  });
+  const said: Effect = {
+    type: "log",
+    kind: "run",
+    id: run.id,
+    lines: [{ at: AT.toISOString(), step: step.name, stream: "stdout", text: "a line\n" }],
+  };
+  const steps = (visit: typeof begun): Json => [stepJson(visit)];
+  const looks: ((run: RunThing) => Omit<Unit, "kind" | "thing" | "actor">)[] = [
+    () => ({ facts: { steps: steps(begun) }, outcome: { type: "waiting", reason: "its turn" }, effects: [said] }),
+    (thing) => ({ move: moveOf(thing, "acting"), facts: { steps: steps(announced) }, outcome: null }),
+    () => ({ outcome: { type: "failing", reason: "nobody answers" } }),
+    () => ({
+      facts: { steps: steps(visits.acted(announced, AT)), residue: ["a medium"], startedAt: AT.toISOString() },
+    }),
+    () => ({ facts: { steps: steps(visits.succeeded(announced, AT, "booted")), error: null }, outcome: null }),
+  ];
+  for (const look of looks) {
+    const unit: Unit = { kind: "run", thing: run, actor: "test", ...look(run) };
+    const known = thingAfter(store, unit) as RunThing | undefined;
+    await commit(unit);
+    const loaded = await load(run.id);
+    expect(known && withoutSince(known)).toEqual(withoutSince(loaded));
+    run = known as RunThing;
+  }
+});
+
+test("where a look moves its run, or does something to its machine, the run is loaded", async () => {
+  const run = await startedRun("m-unknown");
+  const unit: Unit = { kind: "run", thing: run, actor: "test" };
+  const observe: Effect = { type: "observe", kind: "machine", id: run.machine.id, facts: {}, observed: [] };
+  expect(thingAfter(store, { ...unit, move: moveOf(run, "finished") })).toBeUndefined();
+  expect(thingAfter(store, { ...unit, effects: [observe] })).toBeUndefined();
+  expect(thingAfter(store, unit)).toBeDefined();
+});
+
+test("what others changed meanwhile is not written over: the next look's outcome is dropped", async () => {
+  const run = await startedRun("m-changed");
+  const unit: Unit = { kind: "run", thing: run, actor: "test", facts: { residue: ["a medium"] } };
+  const known = thingAfter(store, unit) as RunThing;
+  await commit(unit);
+  await surface.runs.cancelRun({ runId: run.id });
+  const next: Unit = { kind: "run", thing: known, actor: "test", facts: { residue: [] } };
+  const results = await surface.db.transaction((tx) => commitUnits(tx, allThings, [next]));
+  expect(results).toEqual([{ type: "conflict" }]);
+  expect((await load(run.id)).facts.residue).toEqual(["a medium"]);
+});

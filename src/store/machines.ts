@@ -310,16 +310,17 @@ function parseRecord(row: RecordRow): MachineRecord {
   }
 }
 
-const claimOf = ({ id, holder_kind: kind, holder_id: holder, ...row }: RecordRow): Claim | null =>
-  kind === null || holder === null || row.requested_at === null
-    ? null
-    : {
-        thing: { kind: "machine", id },
-        holder: { kind, id: holder },
-        reason: row.claim_reason ?? "",
-        requestedAt: row.requested_at,
-        grantedAt: row.granted_at,
-      };
+function claimOf(row: RecordRow): Claim | null {
+  const { holder_kind: kind, holder_id: id, requested_at: requestedAt } = row;
+  if (kind === null || id === null || requestedAt === null) return null;
+  return {
+    thing: { kind: "machine", id: row.id },
+    holder: { kind, id },
+    reason: row.claim_reason ?? "",
+    requestedAt,
+    grantedAt: row.granted_at,
+  };
+}
 
 function parseReadable(row: RecordRow): MachineRecord {
   return {

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { allSteps } from "../../src/runs/steps/index.ts";
 import { type Killed, KillLane } from "../support/kill-lane.ts";
 import { openProcessBench, type ProcessBench, ROOT } from "../support/process-bench.ts";
@@ -23,6 +23,8 @@ const CERTAIN = ["controller:handled", "committer:before", "committer:inside", "
 
 /** Whether a run comes by there depends on the device: a look that finds it still at work gives its lease back and changes nothing. */
 const isByChance = ({ position, failPoint }: Place) => position === "acted" && failPoint === "work:released";
+
+vi.setConfig({ maxConcurrency: STEP_KINDS.length }); // a lane waits for its machines half of the time
 
 let bench: ProcessBench;
 const sections = new Map<string, string>();

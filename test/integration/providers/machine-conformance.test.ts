@@ -28,7 +28,7 @@ import {
 
 let site: MachineSite;
 let directory: string;
-let used = 0;
+let used: number;
 const open: (() => Promise<void>)[] = [];
 
 /** Each test has machines of its own, as delivered. */
@@ -45,6 +45,7 @@ beforeAll(async () => {
   writeFileSync(file, `racks:\n${racks.join("")}`);
   // A change of power takes 100 ms: long enough to be seen under way, short enough to wait for.
   site = await startMachineSite({ speed: 50, site: file });
+  used = 0;
 });
 afterEach(async () => {
   await site.control("DELETE", "/faults");

@@ -81,6 +81,8 @@ describe("lists without a page size", () => {
   });
 
   test("take no token that somebody else made up", async () => {
+    const own = { id: "'run-next-page'", request_id: "'next-page'", type: "type", job_id: "'job-next-page'" };
+    await insertRuns(1, { ...own, state: "'SUCCEEDED'" });
     const { nextPageToken } = await surface.runs.listRuns({ pageSize: 1 });
     const [content = "", signature = ""] = nextPageToken.split(".");
     const told = JSON.parse(Buffer.from(content, "base64url").toString()) as object;

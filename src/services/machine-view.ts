@@ -8,7 +8,7 @@ import { type MachinePhase, sshAddressOf } from "../lifecycles/machine/machine.t
 import { type PinnedKey, pinnedKeyOf } from "../lifecycles/machine/sighting.ts";
 import type { Claim } from "../store/claims.ts";
 import type { Database } from "../store/database.ts";
-import { listMachines, MACHINE_FILTER_FIELDS, type MachineRecord } from "../store/machines.ts";
+import { collectMachines, listMachines, MACHINE_FILTER_FIELDS, type MachineRecord } from "../store/machines.ts";
 import type { ServiceDeps } from "./deps.ts";
 import { unknownMachine } from "./machines.ts";
 import { checkPageSize, cutPage, type Page, parsePageToken } from "./paging.ts";
@@ -91,13 +91,25 @@ export interface MachineListRequest {
   readonly pageToken: string;
 }
 
-/** In the order of their ids. */
-export async function pageMachines(deps: ServiceDeps, request: MachineListRequest): Promise<Page<MachineView>> {
+/** In the order of their ids, each as `show` has it: one after the other, so that a page is held only as it is sent. */
+export async function pageMachines<T>(
+  deps: ServiceDeps,
+  request: MachineListRequest,
+  show: (view: MachineView) => T,
+): Promise<Page<T>> {
   const query = { filter: request.filter };
   const filter = parseFilter(request.filter, MACHINE_FILTER_FIELDS);
   const size = checkPageSize(request.pageSize);
   const after = parsePageToken(deps.secrets, request.pageToken, query, 1)?.[0];
-  const machines = await listMachines(deps.db, { filter, limit: size + 1, ...(after !== undefined && { after }) });
-  const { items, nextPageToken } = cutPage(deps.secrets, machines, size, query, ({ id }) => [id]);
-  return { items: items.map(viewOf), nextPageToken };
+  const ids: string[] = [];
+  const shown = await collectMachines(
+    deps.db,
+    { filter, limit: size + 1, ...(after !== undefined && { after }) },
+    (machine) => {
+      ids.push(machine.id);
+      return show(viewOf(machine));
+    },
+  );
+  const { nextPageToken } = cutPage(deps.secrets, ids, size, query, (id) => [id]);
+  return { items: shown.slice(0, size), nextPageToken };
 }

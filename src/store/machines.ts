@@ -269,11 +269,25 @@ interface RecordRow extends MachineRow {
 }
 
 /** Machines that satisfy the query, in the order of their ids. */
-export async function listMachines(db: Queryable, query: MachineQuery = {}): Promise<MachineRecord[]> {
+export const listMachines = (db: Queryable, query: MachineQuery = {}): Promise<MachineRecord[]> =>
+  collectMachines(db, query, (machine) => machine);
+
+/**
+ * What `take` makes of them. Each row is let go when it was taken: a long list would otherwise be held in every form that it goes
+ * through, and copied whole by each collection of garbage meanwhile.
+ */
+export async function collectMachines<T>(
+  db: Queryable,
+  query: MachineQuery,
+  take: (machine: MachineRecord) => T,
+): Promise<T[]> {
   const [text, values] = machinesSql(query);
   const isByIdsAlone = Object.keys(query).length === 1 && query.ids !== undefined;
-  const rows = await db.query<RecordRow>({ text, values, ...(isByIdsAlone && { hot: true }) });
-  return rows.map(parseRecord);
+  const rows: (RecordRow | null)[] = await db.query({ text, values, ...(isByIdsAlone && { hot: true }) });
+  return rows.map((row, at) => {
+    rows[at] = null;
+    return take(parseRecord(row as RecordRow));
+  });
 }
 
 export function machinesSql({ filter = [], ids, after, limit }: MachineQuery): [text: string, values: unknown[]] {

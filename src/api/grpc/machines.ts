@@ -24,8 +24,8 @@ export const machines = (deps: ServiceDeps): ServiceImpl<typeof MachineService> 
     return machineOf(await viewMachine(deps, machineId));
   },
   async listMachines({ filter, pageSize, pageToken }) {
-    const { items, nextPageToken } = await pageMachines(deps, { filter, pageSize, pageToken });
-    return { machines: items.map(machineOf), nextPageToken };
+    const { items, nextPageToken } = await pageMachines(deps, { filter, pageSize, pageToken }, machineOf);
+    return { machines: [...items], nextPageToken };
   },
   async updateMachine({ machine }, { values }) {
     const id = await updateMachine(deps, values.get(callerKey), machineFrom(machine));

@@ -5,7 +5,7 @@ export interface ConfirmOptions {
   readonly yes?: boolean;
 }
 
-/** Of every command that asks first: whatever deletes, revokes, retires or erases. */
+/** Of every command that always asks first: whatever deletes, revokes, retires or erases. */
 export const YES_OPTION = ["-y, --yes", "do not ask; needed where there is no terminal"] as const;
 
 export interface Question {

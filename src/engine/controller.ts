@@ -42,7 +42,8 @@ const COMMIT_BATCH = 500;
 const MOST_LOOKS = 10;
 /** And after so many even in the middle of something that it has announced. */
 const MOST_CHAINED = 200;
-const IDLE_POLL = seconds(1);
+/** Exported for its test. */
+export const IDLE_POLL = seconds(1);
 /** A look that is not back by then waits for a device. */
 const SLOW_LOOK = milliseconds(500);
 /** Looks under way in all, those that wait for slow devices among them: so many times those that do not. */
@@ -202,8 +203,8 @@ export class Controller {
     const { kind, id } = lease.work;
     const isMidway = this.#midway.delete(lease);
     if (this.#stopping && !isMidway) return this.#abandon(lease);
-    const { thing, unreadable } = lease.next
-      ? { thing: lease.next }
+    const { thing, unreadable } = lease.nextThing
+      ? { thing: lease.nextThing }
       : await (this.#loaders.get(kind) as Loader).submit(id);
     if (!thing) return this.#setAside(lease, unreadable);
     const where = [{ kind, state: thing.state.name }];
@@ -248,7 +249,7 @@ export class Controller {
     this.#tell(result, lease, thing, look);
     if (result.type !== "committed" || !goesOn) return false;
     if (isHalf) this.#midway.add(lease);
-    lease.next = unit ? thingAfter(storeOf(stores, kind), unit) : undefined;
+    lease.nextThing = unit ? thingAfter(storeOf(stores, kind), unit) : undefined;
     return true;
   }
 

@@ -29,7 +29,7 @@ export class Lease {
   /** What that handler looks at, as it was loaded. */
   thing: Thing | undefined;
   /** As what the look before wrote has left it, where that is known: it need not be loaded again. */
-  next: Thing | undefined;
+  nextThing: Thing | undefined;
   #validUntil: number;
   #ends: AbortSignal | undefined;
 

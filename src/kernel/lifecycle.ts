@@ -123,7 +123,7 @@ export interface Lifecycle<T, S extends string = string, R extends readonly Row<
   readonly initial: S;
   readonly states: { readonly [name in S]: StateSpec };
   readonly transitions: R;
-  /** Facts that change all the time: they are kept, but no event tells of them. */
+  /** Facts that are kept, but of which no event tells: they change all the time, or are not for everybody. */
   readonly quietFacts: readonly string[];
   /** Every transition is told to the log, also those that nobody asked for. */
   readonly toldInFull?: true;

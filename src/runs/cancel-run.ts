@@ -1,7 +1,7 @@
 import { endUnwell } from "./end-unwell.ts";
 import type { RunThing } from "./lifecycle.ts";
 import { stepsWith } from "./progress.ts";
-import { asOne, eachOf } from "./run-action.ts";
+import { eachLeft, leftOverOf } from "./run-action.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
 import * as visits from "./step-visit.ts";
@@ -13,7 +13,7 @@ export async function cancelRun(run: RunThing, context: RunContext, log: RunLog)
   const { takeBackFirst, steps } = run.facts;
   const isOnlyLooking = run.action === "adopt";
   const earlier =
-    takeBackFirst === null || isOnlyLooking ? [] : await takeBackAll(run, eachOf(takeBackFirst), context, log);
+    takeBackFirst === null || isOnlyLooking ? [] : await takeBackAll(run, eachLeft(takeBackFirst), context, log);
   // One that has FAILED was taken back when it did.
   const visit = steps.findLast(({ state, toTakeBack }) => state !== "FAILED" && toTakeBack !== null);
   const begun = visit?.toTakeBack ? { run, step: visit.name, evidence: visit.toTakeBack } : null;
@@ -26,7 +26,7 @@ export async function cancelRun(run: RunThing, context: RunContext, log: RunLog)
     residue: [...earlier.map(({ remains }) => remains?.text ?? null), end?.left ?? null].filter((one) => one !== null),
     takeBackFirst: isOnlyLooking
       ? takeBackFirst
-      : asOne(earlier.filter(({ remains }) => !isSettled(remains)).map(({ left }) => left)),
+      : leftOverOf(earlier.filter(({ remains }) => !isSettled(remains)).map(({ left }) => left)),
     ...(last &&
       isOpen && {
         steps: stepsWith(run, { ...visits.canceled(last, context.clock.now()), ...kept }),

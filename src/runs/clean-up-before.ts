@@ -3,7 +3,7 @@ import { waitFor } from "../kernel/outcome.ts";
 import { endUnwell } from "./end-unwell.ts";
 import type { RunThing } from "./lifecycle.ts";
 import { timeoutOf } from "./plan.ts";
-import { asOne, eachOf, type LeftByStep, type LeftOver } from "./run-action.ts";
+import { eachLeft, type LeftByStep, type LeftOver, leftOverOf } from "./run-action.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
 import { STEP_DEFAULTS } from "./step.ts";
@@ -22,7 +22,7 @@ export async function cleanUpBefore(
   log: RunLog,
 ): Promise<Looked> {
   const { startedAt, residue } = run.facts;
-  const left = eachOf(leftOver);
+  const left = eachLeft(leftOver);
   const isFirstLook = run.outcome === null;
   if (isFirstLook) log.say(`taking back what ${named(left)} of the attempt before has left`);
   const tried = await takeBackAll(run, left, context, log);
@@ -32,7 +32,7 @@ export async function cleanUpBefore(
   const still = open.map((one) => one.left);
   const facts = {
     // As it is where nothing came of it, so that a look in vain writes nothing.
-    ...(still.length < left.length && { takeBackFirst: asOne(still) }),
+    ...(still.length < left.length && { takeBackFirst: leftOverOf(still) }),
     ...(stays.length > 0 && { residue: [...new Set([...residue, ...stays])] }),
   };
   const [first] = still;
@@ -51,7 +51,7 @@ export async function cleanUpBefore(
     message: `${first.step}: ${what} within ${describeDuration(within)}: ${texts.join("; ")}`,
     failure: { code: "EXECUTION_FAILED", retryable: true, step: first.step },
     residue: [...stays, ...texts],
-    takeBackFirst: asOne(still),
+    takeBackFirst: leftOverOf(still),
   });
 }
 

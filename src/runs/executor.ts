@@ -39,7 +39,7 @@ export const runHandlers: Handlers<typeof runLifecycle, RunThing, RunContext> = 
 
   async RUNNING(run, context) {
     const heard = new HeardScript(run.facts.heard);
-    return heard.writtenWith(await look(run, context, heard));
+    return heard.addedTo(await look(run, context, heard));
   },
 };
 

@@ -35,7 +35,7 @@ export class HeardScript implements HeardSoFar {
   }
 
   /** What the look comes to, with how far it has heard. */
-  writtenWith<E extends string>(looked: Outcome<E>): Outcome<E> {
+  addedTo<E extends string>(looked: Outcome<E>): Outcome<E> {
     if (this.#heard === this.#onRecord) return looked;
     return { ...looked, facts: { ...looked.facts, heard: this.#heard } };
   }

@@ -51,6 +51,7 @@ export const runLifecycle = defineLifecycle<RunThing>()({
   initial: "PENDING",
   // What a step noted before it acted may be what only its machine is to know.
   listFacts: { steps: { untold: ["evidence", "toTakeBack"] } },
+  // takeBackFirst holds the same; how far a script was heard changes all the time.
   quietFacts: ["takeBackFirst", "heard"],
 
   // biome-ignore format: a table is read by its columns

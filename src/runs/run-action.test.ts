@@ -138,6 +138,25 @@ describe("what an attempt has of the one before", () => {
     ]);
   });
 
+  test("is both what that one was to take back and what it knows of its own steps, and nothing twice", () => {
+    const armed = { ...proven, takenBack: true, toTakeBack: { seen: 1 } };
+    const [one, two] = [1, 2].map((seen) => ({ step: seen === 1 ? "one" : "two", evidence: { seen } }));
+    // It ended before it had cleared the boot source, and so before it asked for the step.
+    const resumed = inheritFrom(ended([armed, failed]), "resume");
+    const left = (action: NextAttempt) => inheritFrom(resumed, action).takeBackFirst;
+    expect(ACTIONS.map((action) => [action, left(action)])).toEqual([
+      ["retry", { ...one, more: [two] }],
+      ["resume", one],
+      ["rerun", { ...one, more: [two] }],
+      ["restart_clean", { ...one, more: [two] }],
+      ["adopt", { ...one, more: [two] }],
+    ]);
+    expect(inheritFrom({ steps: [armed], takeBackFirst: { step: "one", evidence: { seen: 1 } } }, "rerun")).toEqual({
+      steps: [],
+      takeBackFirst: one,
+    });
+  });
+
   test("is always something that the plan can go on from, and never ended", () => {
     const past = fc
       .record({

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { JsonObject } from "../kernel/lifecycle.ts";
 import type { EndedRunPhase, RunAction, RunPhase, StepStatus } from "./run.ts";
 import { toDoAgain } from "./step-visit.ts";
@@ -28,13 +29,19 @@ export const mayFollowPhase = (action: NextAttempt, phase: RunPhase): boolean =>
 /** What a step of an earlier attempt began and did not take back, by the evidence of that time. JSON to the compiler, as types are. */
 export type LeftByStep = { readonly step: string; readonly evidence: JsonObject };
 
-/** All that an earlier attempt has left: what it was at, and what its proven steps had set for the next boot. */
+/**
+ * All that an earlier attempt has left: what it was at, and what its proven steps had set for the next boot. The first stands by
+ * itself, as it does in runs from before there could be more.
+ */
 export type LeftOver = LeftByStep & { readonly more?: readonly LeftByStep[] };
 
-export const asOne = ([first, ...more]: readonly LeftByStep[]): LeftOver | null =>
-  first === undefined ? null : { ...first, ...(more.length > 0 && { more }) };
+/** What is there twice is one thing to take back. */
+export function leftOverOf(left: readonly LeftByStep[]): LeftOver | null {
+  const [first, ...more] = left.filter((one, at) => left.findIndex((other) => isDeepStrictEqual(one, other)) === at);
+  return first === undefined ? null : { ...first, ...(more.length > 0 && { more }) };
+}
 
-export const eachOf = ({ more = [], ...first }: LeftOver): readonly LeftByStep[] => [first, ...more];
+export const eachLeft = ({ more = [], ...first }: LeftOver): readonly LeftByStep[] => [first, ...more];
 
 export interface Inheritance {
   readonly steps: readonly StepStatus[];
@@ -47,21 +54,23 @@ export interface Inheritance {
  * noted then, so that the step is asked for first; rerun and restart clean begin anew. Whichever it is, what was left open is not
  * to go on beside what is begun now.
  *
- * An attempt that ended before it took back what the one before it had left passes that on: it has begun nothing of its own then.
+ * An attempt that ended before it took back what the one before it had left passes that on, beside what its own steps know of.
  */
 export function inheritFrom(previous: Inheritance, action: NextAttempt): Inheritance {
   const { steps, takeBackFirst: passedOn } = previous;
   const done = steps.filter(({ state }) => state === "SUCCEEDED");
   const proven = done.map((step) => ({ ...step, carriedOver: true, toTakeBack: null }));
   const unfinished = steps.find(({ state }) => state !== "SUCCEEDED");
-  const armed = done.flatMap((step) => leftOver(step, step.toTakeBack));
-  const left = passedOn ?? asOne([...leftOver(unfinished, unfinished?.toTakeBack), ...armed]);
+  const armed = done.flatMap((step) => leftBy(step, step.toTakeBack));
+  const toTakeBack = (...more: readonly LeftByStep[]) =>
+    leftOverOf([...(passedOn ? eachLeft(passedOn) : []), ...more, ...armed]);
+  const left = toTakeBack(...leftBy(unfinished, unfinished?.toTakeBack));
   switch (action) {
     case "retry":
       return { steps: proven, takeBackFirst: left };
     case "resume":
       if (unfinished?.evidence == null) return { steps: proven, takeBackFirst: left };
-      return { steps: [...proven, resumed(unfinished)], takeBackFirst: passedOn ?? asOne(armed) };
+      return { steps: [...proven, resumed(unfinished)], takeBackFirst: toTakeBack() };
     case "adopt": {
       // Who only looks takes nothing back, however it ends: it is left to whoever begins anew.
       const known = unfinished?.evidence == null ? [] : [{ ...resumed(unfinished), toTakeBack: null }];
@@ -72,12 +81,12 @@ export function inheritFrom(previous: Inheritance, action: NextAttempt): Inherit
     case "restart_clean": {
       // Taken back already, perhaps; once more does no harm, and what people did since may have brought it back.
       const begun = unfinished?.toTakeBack ?? (unfinished?.actingAt == null ? null : unfinished.evidence);
-      return { steps: [], takeBackFirst: passedOn ?? asOne([...leftOver(unfinished, begun), ...armed]) };
+      return { steps: [], takeBackFirst: toTakeBack(...leftBy(unfinished, begun)) };
     }
   }
 }
 
-const leftOver = (step: StepStatus | undefined, evidence: JsonObject | null | undefined): readonly LeftByStep[] =>
+const leftBy = (step: StepStatus | undefined, evidence: JsonObject | null | undefined): readonly LeftByStep[] =>
   step === undefined || evidence == null ? [] : [{ step: step.name, evidence }];
 
 /**

@@ -1,11 +1,7 @@
 import type { Capability } from "../capabilities/provider.ts";
 import { type MachineSpec, needsEndpoints } from "../lifecycles/machine/machine.ts";
 import type { AnyStep } from "./step.ts";
-import { ENDPOINT_NAMES, type Endpoint, REACHED_AT } from "./targets.ts";
-
-/** Where a step signs in to its machine, and what is said where nobody has told us how. */
-
-export const ENDPOINTS = ["bmc", "ssh"] as const satisfies readonly Endpoint[];
+import { ENDPOINT_NAMES, ENDPOINTS, type Endpoint, REACHED_AT } from "./targets.ts";
 
 export interface StepAccess {
   /** Without which the step is impossible. */

@@ -41,7 +41,8 @@ export const IMAGE_NEEDS = { iso: "imaging", disk: "imaging", netboot: "netInsta
 export const provesWithoutSsh = ({ kind, proof }: Pick<Image, "kind" | "proof">): boolean =>
   kind === "netboot" && proof === "token";
 
-export type Endpoint = "bmc" | "ssh";
+export const ENDPOINTS = ["bmc", "ssh"] as const;
+export type Endpoint = (typeof ENDPOINTS)[number];
 
 /** At which of a machine's endpoints each is had; null: at none of them. */
 export const REACHED_AT = {

@@ -1,7 +1,8 @@
 import { AppError } from "../kernel/errors.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import type { Step } from "../runs/plan.ts";
-import { ENDPOINTS, givesCredentials, hasNoCredentials } from "../runs/sign-ins.ts";
+import { givesCredentials, hasNoCredentials } from "../runs/sign-ins.ts";
+import { ENDPOINTS } from "../runs/targets.ts";
 import type { Queryable } from "../store/database.ts";
 import { findMachineCredentials } from "../store/machine-credentials.ts";
 import type { ServiceDeps } from "./deps.ts";

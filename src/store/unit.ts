@@ -27,8 +27,9 @@ export const outcomeAfter = (unit: Unit): StoredOutcome | null =>
   unit.outcome !== undefined ? unit.outcome : unit.move ? null : unit.thing.outcome;
 
 /**
- * The thing once the unit is written, where that is known without loading it. Should it be wrong, since others changed the thing, then
- * so is its basis, and nothing that is worked out from it will be written.
+ * The thing once the unit is written, where that is known without loading it. Should others have changed the thing itself, its basis is
+ * wrong as well, and nothing that is worked out from it is written. What they changed of things that are loaded with it, such as a
+ * run's machine, is seen by the next look that loads it: that of the next lease at the latest.
  */
 export function thingAfter({ factsWith }: ThingStore, unit: Unit): Thing | undefined {
   const { thing, move, facts, observed, effects = [] } = unit;

@@ -46,7 +46,7 @@ const HOSTILE: readonly { does: string; fault: object; says: RegExp }[] = [
 ];
 
 const PATIENCE = 240_000;
-const TOO_MUCH = 3;
+const TIMES_TOO_LONG = 3;
 let bench: ProcessBench;
 let simulator: SimulatorProcess;
 let surface: RunSurface;
@@ -159,8 +159,8 @@ describe("hostile BMCs", () => {
 
     // A median of runs that each take many looks: that it be the same would be luck, that it be many times as much would be us, or
     // a computer that has become busy meanwhile. Then it takes them as long when nobody is hostile.
-    if (beside < TOO_MUCH * alone) return;
+    if (beside < TIMES_TOO_LONG * alone) return;
     await simulator.call("DELETE", "/faults");
-    expect(beside).toBeLessThan(TOO_MUCH * (await runOnTheOthers("alone again")));
+    expect(beside).toBeLessThan(TIMES_TOO_LONG * (await runOnTheOthers("alone again")));
   });
 });

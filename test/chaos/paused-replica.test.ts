@@ -78,7 +78,9 @@ const request = (server: ServerProcess, id: string, power: "ON" | "OFF") =>
 
 describe("a replica paused beyond its leases at", { concurrent: true, timeout: 180_000 }, () => {
   test.for(PAUSED_AT)("%s does no harm when it goes on", async (failPoint, { onTestFinished }) => {
-    const { id, name } = unused.shift() ?? { id: "", name: "" };
+    const shelf = unused.shift();
+    if (!shelf) throw new Error("there is no shelf left");
+    const { id, name } = shelf;
     const own = openProcessBench();
     const database = await createTestDatabase({ clone: prepared });
     onTestFinished(async () => {

@@ -9,6 +9,6 @@ export const UNKNOWN_NODE = { 404: "There is no such node." };
 export const nodeAnswer = objectOf(node);
 
 /** The node as it is now. */
-export async function answerWith(services: ServiceDeps, id: string, message: string | null = null) {
+export async function answerNode(services: ServiceDeps, id: string, message: string | null = null) {
   return one(nodeJson(await getInstall(services, id)), message);
 }

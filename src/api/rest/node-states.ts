@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { ServiceDeps } from "../../services/deps.ts";
 import { changeInstallState, changeManyInstallStates } from "../../services/installs.ts";
 import { objectOf, one } from "./envelopes.ts";
-import { answerWith, NODES, nodeAnswer, UNKNOWN_NODE } from "./node-answers.ts";
+import { answerNode, NODES, nodeAnswer, UNKNOWN_NODE } from "./node-answers.ts";
 import * as schemas from "./node-schemas.ts";
 import { type AnyRoute, defineRoute } from "./route.ts";
 
@@ -21,7 +21,7 @@ const retireNode = ({ services }: Deps) =>
     answer: nodeAnswer,
     async handle({ params: { id }, caller }) {
       await changeInstallState(services, caller, id, { state: "retired", comment: "", force: false });
-      return answerWith(services, id, "Node retired");
+      return answerNode(services, id, "Node retired");
     },
   });
 

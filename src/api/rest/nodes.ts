@@ -3,7 +3,7 @@ import type { ServiceDeps } from "../../services/deps.ts";
 import { addTag, removeTag } from "../../services/install-tags.ts";
 import { pageInstalls, patchInstall, registerInstall } from "../../services/installs.ts";
 import { listOf, many, pageQuery } from "./envelopes.ts";
-import { answerWith, NODES, nodeAnswer, UNKNOWN_NODE } from "./node-answers.ts";
+import { answerNode, NODES, nodeAnswer, UNKNOWN_NODE } from "./node-answers.ts";
 import * as schemas from "./node-schemas.ts";
 import { type AnyRoute, defineRoute } from "./route.ts";
 
@@ -62,7 +62,7 @@ const registerNode = ({ services }: Deps) =>
         groupId: body.group_id ?? null,
         facts: Object.fromEntries(Object.entries(told).filter(([, text]) => text !== undefined && text !== null)),
       });
-      return answerWith(services, id, "Node registered successfully");
+      return answerNode(services, id, "Node registered successfully");
     },
   });
 
@@ -75,7 +75,7 @@ const showNode = ({ services }: Deps) =>
     params: schemas.nodeId,
     errors: UNKNOWN_NODE,
     answer: nodeAnswer,
-    handle: ({ params: { id } }) => answerWith(services, id),
+    handle: ({ params: { id } }) => answerNode(services, id),
   });
 
 const patchNode = ({ services }: Deps) =>
@@ -105,7 +105,7 @@ const patchNode = ({ services }: Deps) =>
         groupId: body.group_id,
         workflowId: body.workflow_id,
       });
-      return answerWith(services, id, "Node updated successfully");
+      return answerNode(services, id, "Node updated successfully");
     },
   });
 
@@ -122,7 +122,7 @@ const tagNode = ({ services }: Deps) =>
     answer: nodeAnswer,
     async handle({ params: { id }, body: { tag }, caller }) {
       await addTag(services, caller, id, tag);
-      return answerWith(services, id, "Tag added");
+      return answerNode(services, id, "Tag added");
     },
   });
 
@@ -142,7 +142,7 @@ const untagNode = ({ services }: Deps) =>
     answer: nodeAnswer,
     async handle({ params: { id, tag }, caller }) {
       await removeTag(services, caller, id, tag);
-      return answerWith(services, id, "Tag removed");
+      return answerNode(services, id, "Tag removed");
     },
   });
 

@@ -15,7 +15,7 @@ describe("a machine is failing", () => {
   });
 
   test.each(["Reachable", "BMCReachable"] as const)(
-    "when %s is known to be false, unless it is out of service",
+    "when %s is known to be false, unless it is away for repair or retired",
     (type) => {
       expect(phasesIn(seen(type, false))).toEqual(allBut("RMA", "RETIRED"));
       expect(phasesIn(seen(type, true))).toEqual([]);

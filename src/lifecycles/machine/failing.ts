@@ -1,5 +1,5 @@
-import { type ConditionType, holds, type ObservedCondition } from "./conditions.ts";
-import { BANNERS } from "./effective-state.ts";
+import type { ConditionType, ObservedCondition } from "./conditions.ts";
+import { bannersOf } from "./effective-state.ts";
 import type { MachinePhase } from "./machine.ts";
 
 /** What it depends on whether a machine is failing, and nothing else. */
@@ -17,7 +17,7 @@ const SHOULD_HOLD = ["Reachable", "BMCReachable"] as const satisfies readonly Co
  */
 export function isFailing({ phase, conditions }: FailingInput): boolean {
   if (phase === "RETIRED") return false;
-  if (BANNERS.some((type) => holds(conditions, type))) return true;
+  if (bannersOf(conditions).length > 0) return true;
   return phase !== "RMA" && SHOULD_HOLD.some((type) => isKnownNotToHold(conditions, type));
 }
 

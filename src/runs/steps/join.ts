@@ -6,7 +6,7 @@ import { type ActingContext, defineStep, type ProbeAnswer, type ProbeReport } fr
 import { readBootId, whileUp } from "./boot-id.ts";
 import { endDetached, newMark, readState, startDetached } from "./detached-script.ts";
 import { cordonOf } from "./node-cordon.ts";
-import { readNodeIdentity } from "./node-identity.ts";
+import { learntBy, readNodeIdentity } from "./node-identity.ts";
 import { passOnOutput } from "./script-output.ts";
 
 type Evidence = {
@@ -104,10 +104,14 @@ export const join = defineStep({
   residue: () => "the machine may have joined its cluster, or be joining it",
 });
 
-function isIn(how: string, cluster: string, node: ClusterNode | undefined, { machine }: Acting): ProbeReport {
+function isIn(how: string, cluster: string, node: ClusterNode | undefined, { machine, evidence }: Acting): ProbeReport {
   const cordon = node === undefined ? undefined : cordonOf(node, cluster, machine);
   const message = `${how} ${cluster} as node ${node?.name}${cordon?.note ?? ""}`;
-  return { state: "done", message, facts: { joinedCluster: cluster, ...cordon?.facts } };
+  return {
+    state: "done",
+    message,
+    facts: { joinedCluster: cluster, ...learntBy(evidence, machine), ...cordon?.facts },
+  };
 }
 
 const identityOf = ({ systemUuid, serial, addresses }: Evidence): NodeIdentity => ({ systemUuid, serial, addresses });

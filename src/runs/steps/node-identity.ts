@@ -1,5 +1,5 @@
 import type { NodeIdentity } from "../../capabilities/cluster.ts";
-import { sshAddressOf } from "../../lifecycles/machine/machine.ts";
+import { type Machine, sshAddressOf } from "../../lifecycles/machine/machine.ts";
 import type { StepContext } from "../step.ts";
 import { whileUp } from "./boot-id.ts";
 
@@ -28,6 +28,12 @@ export async function readNodeIdentity({
     addresses: address === null ? [] : [address],
   };
 }
+
+/** What was read from inside is kept where nobody could say it from outside: the machine's node is looked for by it later on. */
+export const learntBy = (
+  { systemUuid }: Pick<NodeIdentity, "systemUuid">,
+  { facts }: Pick<Machine, "facts">,
+): { readonly systemUuid?: string } => (systemUuid === null || facts.systemUuid !== null ? {} : { systemUuid });
 
 export const hasMark = ({ systemUuid, serial, addresses }: NodeIdentity): boolean =>
   systemUuid !== null || serial !== null || addresses.length > 0;

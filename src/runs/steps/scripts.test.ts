@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { RemoteScript } from "../../capabilities/remote-exec.ts";
 import { digestOf } from "../runbooks.ts";
-import { benchOf, exited, fakeSystem, unreachable } from "./step-bench.ts";
+import type { ProbeReport } from "../step.ts";
+import { aMachine, benchOf, exited, fakeSystem, unreachable } from "./step-bench.ts";
 
 const scripts = { "check.sh": "echo checked\n" };
 const evidence = { mark: "m1", script: digestOf(scripts["check.sh"]) };
@@ -223,6 +224,21 @@ describe("a join", () => {
   ] as const)("that is %s, with node %j, is %s", async (state, found, expected) => {
     expect(await benchOf("join", {}, can(state, found)).probe(joinEvidence)).toMatchObject({ state: expected });
   });
+
+  test.each(["join", "verify"])(
+    "by %s tells what was read from inside, where nobody could from outside",
+    async (kind) => {
+      const ready = { ...node, ready: true };
+      const factsOf = async (systemUuid: string | null) => {
+        const machine = aMachine();
+        const known = { ...machine, facts: { ...machine.facts, systemUuid } };
+        return ((await benchOf(kind, {}, can("ended 0", ready), { machine: known }).probe(joinEvidence)) as ProbeReport)
+          .facts;
+      };
+      expect(await factsOf(null)).toMatchObject({ systemUuid: "uuid-1" });
+      expect(await factsOf("uuid-0")).not.toHaveProperty("systemUuid");
+    },
+  );
 
   test("that ends with another exit code than 0 fails the attempt", async () => {
     await expect(benchOf("join", {}, can("ended 1", node)).probe(joinEvidence)).rejects.toMatchObject({

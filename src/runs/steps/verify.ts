@@ -5,7 +5,7 @@ import { defineStep } from "../step.ts";
 import { readBootId, whileUp } from "./boot-id.ts";
 import { readKubeletVersion } from "./kubelet-version.ts";
 import { cordonOf } from "./node-cordon.ts";
-import { hasMark, readNodeIdentity } from "./node-identity.ts";
+import { hasMark, learntBy, readNodeIdentity } from "./node-identity.ts";
 
 /**
  * Confirms that the machine serves in its cluster: a node that is this machine, of its present boot and with the kubelet that is
@@ -59,7 +59,7 @@ export const verify = defineStep({
     return {
       state: "done",
       message: `node ${node.name} is Ready in ${cluster.name}${version} (matched by ${node.matchedBy})${cordon.note}`,
-      facts: { joinedCluster: cluster.name, ...cordon.facts },
+      facts: { joinedCluster: cluster.name, ...learntBy(evidence, machine), ...cordon.facts },
       conditions: [
         {
           type: "InCustomerCluster",

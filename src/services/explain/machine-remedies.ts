@@ -11,19 +11,9 @@ export function machineRemedies(cause: CauseId | undefined, machineId: string, t
   switch (cause) {
     case "bmc_credentials":
     case "sign_in_stopped":
-      return [
-        say(
-          `machine set-credentials ${machineId} --bmc-username <name>`,
-          "gives its BMC others, which are tried at once",
-        ),
-      ];
+      return [{ command: givesCredentials(machineId, ["bmc"]), why: "gives its BMC others, which are tried at once" }];
     case "ssh_credentials":
-      return [
-        say(
-          `machine set-credentials ${machineId} --ssh-username <name> --ssh-key-file <file>`,
-          "gives SSH another user and key",
-        ),
-      ];
+      return [{ command: givesCredentials(machineId, ["ssh"]), why: "gives SSH another user and key" }];
     case "credentials_missing": {
       const bmc = { command: givesCredentials(machineId, ["bmc"]), why: "says how to sign in to its BMC" };
       const ssh = { command: givesCredentials(machineId, ["ssh"]), why: "says how to sign in to its system" };

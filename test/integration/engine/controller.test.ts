@@ -1,6 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { IDLE_POLL } from "../../../src/engine/controller.ts";
 import type { Clock } from "../../../src/kernel/clock.ts";
 import { hours, milliseconds, minutes, seconds } from "../../../src/kernel/duration.ts";
 import { StepFailure } from "../../../src/kernel/errors.ts";
@@ -70,7 +71,7 @@ const age = (id: string, by: string) =>
 /** Controllers that have nothing to do look again after a second. Here they do only when somebody tells them to. */
 function letNobodyPoll(): void {
   const { setTimeout: after } = globalThis;
-  const patient = (work: () => void, ms?: number) => after(work, ms === seconds(1) ? hours(1) : ms);
+  const patient = (work: () => void, ms?: number) => after(work, ms === IDLE_POLL ? hours(1) : ms);
   const spy = vi.spyOn(globalThis, "setTimeout").mockImplementation(patient as typeof setTimeout);
   onTestFinished(() => spy.mockRestore());
 }

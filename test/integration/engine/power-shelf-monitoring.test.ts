@@ -33,7 +33,7 @@ const historyOf = ({ id }: PowerShelfRecord) =>
     after: null,
   });
 
-test("power that is switched at the rack is told to watchers within the monitoring interval", async () => {
+test("power that is switched at the rack is told to watchers by the next monitoring look", async () => {
   const { device } = await pick(0);
   await dc.control("POST", `/devices/${device.id}/power`, { power: "off" });
   const { shelf } = await pick(0);

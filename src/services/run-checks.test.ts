@@ -3,12 +3,12 @@ import { StepFailure } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/lifecycle.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import type { Plan } from "../runs/plan.ts";
-import { ENDPOINTS } from "../runs/sign-ins.ts";
 import type { AnyStep } from "../runs/step.ts";
 import { allSteps } from "../runs/steps/index.ts";
 import { printStamp, STAMP_FILE } from "../runs/steps/install-stamp.ts";
 import { aBmc, aMachine, anImage, anSsh, benchOf, exited, type Fakes } from "../runs/steps/step-bench.ts";
 import type { Endpoint, Image } from "../runs/targets.ts";
+import { ENDPOINTS } from "../runs/targets.ts";
 import { findNeeds, type MeansOfImages, type StepNeeds } from "./run-checks.ts";
 
 /** A machine and its cluster of which everything succeeds at once, so that a step comes by all that it ever asks for. */

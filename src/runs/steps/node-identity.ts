@@ -29,11 +29,17 @@ export async function readNodeIdentity({
   };
 }
 
-/** What was read from inside is kept where nobody could say it from outside: the machine's node is looked for by it later on. */
-export const learntBy = (
+/**
+ * What was read from inside is kept where nobody says it from outside: the machine's node is looked for by it later on. Without a BMC
+ * nobody else would notice that the board is another one.
+ */
+export function learntBy(
   { systemUuid }: Pick<NodeIdentity, "systemUuid">,
-  { facts }: Pick<Machine, "facts">,
-): { readonly systemUuid?: string } => (systemUuid === null || facts.systemUuid !== null ? {} : { systemUuid });
+  { spec, facts }: Pick<Machine, "spec" | "facts">,
+): { readonly systemUuid?: string } {
+  const isSaidFromOutside = spec.bmc !== null && facts.systemUuid !== null;
+  return systemUuid === null || isSaidFromOutside ? {} : { systemUuid };
+}
 
 export const hasMark = ({ systemUuid, serial, addresses }: NodeIdentity): boolean =>
   systemUuid !== null || serial !== null || addresses.length > 0;

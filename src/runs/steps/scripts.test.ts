@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { RemoteScript } from "../../capabilities/remote-exec.ts";
+import type { Machine } from "../../lifecycles/machine/machine.ts";
 import { digestOf } from "../runbooks.ts";
 import type { ProbeReport } from "../step.ts";
 import { aMachine, benchOf, exited, fakeSystem, unreachable } from "./step-bench.ts";
@@ -229,14 +230,15 @@ describe("a join", () => {
     "by %s tells what was read from inside, where nobody could from outside",
     async (kind) => {
       const ready = { ...node, ready: true };
-      const factsOf = async (systemUuid: string | null) => {
-        const machine = aMachine();
+      const factsOf = async (systemUuid: string | null, spec: Partial<Machine["spec"]> = {}) => {
+        const machine = aMachine(spec);
         const known = { ...machine, facts: { ...machine.facts, systemUuid } };
-        return ((await benchOf(kind, {}, can("ended 0", ready), { machine: known }).probe(joinEvidence)) as ProbeReport)
-          .facts;
+        const report = await benchOf(kind, {}, can("ended 0", ready), { machine: known }).probe(joinEvidence);
+        return (report as ProbeReport).facts;
       };
       expect(await factsOf(null)).toMatchObject({ systemUuid: "uuid-1" });
       expect(await factsOf("uuid-0")).not.toHaveProperty("systemUuid");
+      expect(await factsOf("uuid-0", { bmc: null })).toMatchObject({ systemUuid: "uuid-1" });
     },
   );
 

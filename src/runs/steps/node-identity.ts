@@ -29,17 +29,11 @@ export async function readNodeIdentity({
   };
 }
 
-/**
- * What was read from inside is kept where nobody says it from outside: the machine's node is looked for by it later on. Without a BMC
- * nobody else would notice that the board is another one.
- */
-export function learntBy(
+/** Of a machine without a BMC nobody else says what its system UUID is, by which its node is looked for later on. */
+export const learntBy = (
   { systemUuid }: Pick<NodeIdentity, "systemUuid">,
-  { spec, facts }: Pick<Machine, "spec" | "facts">,
-): { readonly systemUuid?: string } {
-  const isSaidFromOutside = spec.bmc !== null && facts.systemUuid !== null;
-  return systemUuid === null || isSaidFromOutside ? {} : { systemUuid };
-}
+  { spec }: Pick<Machine, "spec">,
+): { readonly systemUuid?: string } => (systemUuid === null || spec.bmc !== null ? {} : { systemUuid });
 
 export const hasMark = ({ systemUuid, serial, addresses }: NodeIdentity): boolean =>
   systemUuid !== null || serial !== null || addresses.length > 0;

@@ -24,6 +24,7 @@ const condition = (type: ConditionType, status: boolean, reason = "Known", messa
 interface Given {
   readonly phase?: string;
   readonly before?: string;
+  readonly stateSince?: Date;
   readonly conditions?: readonly Condition[];
   readonly activeRunId?: string | null;
   readonly facts?: Partial<MachineFacts>;
@@ -34,6 +35,7 @@ interface Given {
 const machineWith = ({
   phase = "READY",
   before,
+  stateSince = START,
   conditions = [],
   activeRunId = null,
   facts,
@@ -58,7 +60,7 @@ const machineWith = ({
   conditions,
   activeRunId,
   state: { name: phase, ...(before !== undefined && { before }) },
-  stateSince: START,
+  stateSince,
   stateVersion: 1,
   outcome: null,
   version: 1,
@@ -143,6 +145,14 @@ describe("Reachable and BMCReachable", () => {
     expect(observed).toContainEqual(expect.objectContaining({ type: "NeedsIntervention", reason: "HostKeyChanged" }));
   });
 
+  test("while a run works on the machine another key is its affair, and nobody is told to accept it", () => {
+    const machine = machineWith({ facts: { sshHostKey: OLD_KEY }, activeRunId: "run-1", phase: "PROVISIONING" });
+    const { observed } = judge(machine, otherKey("AAAAnew"), { Reachable: 1 });
+    const message = observed.find(({ type }) => type === "Reachable")?.message;
+    expect(message).toContain("while run run-1 works on it");
+    expect(message).not.toContain("--ssh-host-key");
+  });
+
   test("the words about another key change with the key, since people accept what they name", () => {
     const conditions = [condition("Reachable", false, "HostKeyChanged", "shows host key SHA256:earlier")];
     const machine = machineWith({ facts: { sshHostKeySeen: OLD_KEY }, conditions });
@@ -214,6 +224,30 @@ describe("InCustomerCluster", () => {
     expect(said(machine, sighting({ node: inCluster(null, null, later(62)) }), "InCustomerCluster")).toBe(
       "false NotJoined",
     );
+  });
+
+  test("nor does one from before the end of a run that proved what held already", () => {
+    const conditions = [condition("InCustomerCluster", true)];
+    const machine = machineWith({ phase: "IN_SERVICE", stateSince: later(61), conditions, facts: { bootId: "b-2" } });
+    const silent = { ...NODE, ready: false };
+    expect(said(machine, sighting({ node: inCluster(silent) }), "InCustomerCluster")).toBeUndefined();
+    expect(said(machine, sighting({ node: inCluster(silent, null, later(62)) }), "InCustomerCluster")).toBe(
+      "false NodeLeftOver",
+    );
+  });
+});
+
+describe("what a node tells of its machine's boot", () => {
+  const learnt = (at: Date) =>
+    judge(
+      machineWith({ stateSince: later(61), facts: { bootId: "b-2" } }),
+      sighting({ node: inCluster(NODE, null, at) }),
+      {},
+    ).facts.bootId;
+
+  test("is not taken from before the end of the run that booted it anew", () => {
+    expect(learnt(later(60))).toBeUndefined();
+    expect(learnt(later(62))).toBe("b-1");
   });
 });
 

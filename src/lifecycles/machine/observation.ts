@@ -1,4 +1,4 @@
-import { isSameHostKey } from "../../capabilities/host-key.ts";
+import { fingerprintOf, isSameHostKey } from "../../capabilities/host-key.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { type Condition, type ConditionType, holds, type ObservedCondition } from "./conditions.ts";
 import type { Machine } from "./machine.ts";
@@ -88,6 +88,9 @@ export function judge(machine: Machine, sighting: Sighting, misses: Misses): Ver
   };
 }
 
+/** Whether something was seen in the phase in which the machine is now; before that, it may have been another system. */
+const isOfNow = ({ stateSince }: Machine, { at }: { readonly at: Date }): boolean => at > stateSince;
+
 const conditionOf = ({ conditions }: Pick<Machine, "conditions">, type: ConditionType): Condition | undefined =>
   conditions.find((condition) => condition.type === type);
 
@@ -97,15 +100,21 @@ function judgeKey(machine: Machine, ssh: Sighting["ssh"]): Key {
   const pinned = pinnedKeyOf(machine);
   if (ssh.is !== "seen" || pinned === null) return { is: "any", message: "" };
   if (isSameHostKey(pinned.key, ssh.what.hostKey)) return { is: "right", message: "" };
-  return { is: "wrong", message: describeWrongKey(machine, pinned, ssh.what.hostKey) };
+  const { activeRunId } = machine;
+  if (activeRunId === null) return { is: "wrong", message: describeWrongKey(machine, pinned, ssh.what.hostKey) };
+  const shown = fingerprintOf(ssh.what.hostKey);
+  const message = `shows host key ${shown}, and not the pinned one, while run ${activeRunId} works on it: a new system has a new key, which the run pins`;
+  return { is: "wrong", message };
 }
 
 function judgeCluster(machine: Machine, seen: Seen<NodeSighting>): ObservedCondition[] {
   if (seen.is === "unknown" || seen.is === "missed") return [];
   const observed = (type: "InCustomerCluster" | "Drained", status: boolean, reason: string, message = "") => {
-    // What was read before somebody proved the contrary says nothing against it.
+    // What was read before somebody proved the contrary says nothing against it. A run that proves what held already flips no
+    // condition: its end is the change of phase.
     const known = conditionOf(machine, type);
-    const isOlder = seen.is === "seen" && known !== undefined && known.lastTransition >= seen.at;
+    const isOlder =
+      seen.is === "seen" && known !== undefined && (known.lastTransition >= seen.at || !isOfNow(machine, seen));
     return isOlder && known.status !== status ? [] : [{ type, status, reason, message }];
   };
   const withoutNode = (reason: string, message: string) => [
@@ -212,7 +221,7 @@ function judgeIntervention(
 function factsOf(machine: Machine, { ssh, bmc, node }: Sighting): JsonObject {
   const facts: { powerState?: string; bootId?: string; joinedCluster?: string; sshHostKeySeen?: string } = {};
   if (bmc.is === "seen" && bmc.what.power !== machine.facts.powerState) facts.powerState = bmc.what.power;
-  const found = node.is === "seen" ? node.what.node : null;
+  const found = node.is === "seen" && isOfNow(machine, node) ? node.what.node : null;
   const isAtRest = machine.activeRunId === null && machine.state.name !== "PROVISIONING";
   // The first key that is seen is kept, and not one of those that an installation under way shows in passing.
   if (isAtRest && ssh.is === "seen" && machine.spec.ssh !== null && pinnedKeyOf(machine) === null)

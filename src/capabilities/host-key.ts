@@ -6,6 +6,30 @@ const FINGERPRINT = /^SHA256:([A-Za-z0-9+/]{43})=?$/;
 /** A host key may be given by its fingerprint, which is what people compare at the machine. */
 export const isFingerprint = (text: string): boolean => FINGERPRINT.test(text.trim());
 
+const KEY_LINE = /^([a-z0-9@.-]+) ([A-Za-z0-9+/]+=*)( .*)?$/;
+
+/**
+ * Whether a text is a whole key in the spelling of known_hosts: its bytes begin with its type, and all their parts are there. One that was cut
+ * off while it was copied would be shown by no machine, and call every honest one an impostor.
+ */
+export function isHostKey(text: string): boolean {
+  const [, type, encoded = ""] = KEY_LINE.exec(text) ?? [];
+  const parts = partsOf(Buffer.from(encoded, "base64"));
+  return type !== undefined && parts !== undefined && parts.length > 1 && parts[0]?.toString("latin1") === type;
+}
+
+/** Each behind its length; undefined where one is cut off. */
+function partsOf(blob: Buffer): Buffer[] | undefined {
+  const parts: Buffer[] = [];
+  for (let at = 0; at < blob.length; ) {
+    const end = at + 4 > blob.length ? Number.POSITIVE_INFINITY : at + 4 + blob.readUInt32BE(at);
+    if (end > blob.length) return undefined;
+    parts.push(blob.subarray(at + 4, end));
+    at = end;
+  }
+  return parts;
+}
+
 /** Short enough to be compared by people. A text is a key in the spelling of known_hosts, or a fingerprint already. */
 export function fingerprintOf(key: string | Buffer): string {
   if (typeof key !== "string") return fingerprintOfBlob(key);

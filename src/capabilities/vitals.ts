@@ -18,6 +18,8 @@ export interface MachineVitals {
   readonly health: Health;
   /** Parts and sensors that are not well, by name; empty also where the BMC does not tell which. */
   readonly ailments: readonly Ailment[];
+  /** Of the certificate that the BMC showed; absent where there is none of its own. */
+  readonly certificateFingerprint?: string;
 }
 
 /**

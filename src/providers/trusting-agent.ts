@@ -102,7 +102,7 @@ function pinFailure(endpoint: BmcEndpoint, trust: TlsTrust, seen: string | undef
     "fail",
     "certificate",
     `${nameOf(endpoint)} shows a certificate with fingerprint ${seen ?? "(none)"}, but ${trust.fingerprint256} was pinned on first use. ` +
-      "Nothing was sent to it. If the BMC was replaced or given a new certificate, clear the pinned fingerprint (power-shelf refresh --forget-certificate); otherwise find out who answers at this address",
+      "Nothing was sent to it. If the BMC was replaced or given a new certificate, clear the pinned fingerprint (power-shelf refresh --forget-certificate; machine update --tls-trust off, then --tls-trust pin); otherwise find out who answers at this address",
   );
 }
 

@@ -139,7 +139,8 @@ function answerOf(target: ClusterTarget, what: string, status: number, text: str
       `${message}. Check the cluster's kubeconfig and what its user may do`,
       { status },
     );
-  if (status === 408 || status === 409 || status === 429 || status >= 500)
+  // 410: the list of which this was to be the next page is not kept any more; from its beginning it can be had.
+  if ([408, 409, 410, 429].includes(status) || status >= 500)
     throw new DeviceFailure("retry", "busy", message, { status, said });
   throw new DeviceFailure("fail", "refused", message, { status });
 }

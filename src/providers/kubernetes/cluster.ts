@@ -7,7 +7,7 @@ import type { Resource } from "../device-json.ts";
 import type { KubernetesClient } from "./client.ts";
 import { bootstrapSecret, caCertHash, newBootstrapToken, readClusterInfo } from "./join-material.ts";
 import { forEachNode, listLeaving } from "./node-list.ts";
-import { CORDONED_BY_US, describeNode, matchOf, nameOfPod, textAt } from "./nodes.ts";
+import { CORDONED_BY_US, CORDONED_FOR_MAINTENANCE, describeNode, matchOf, nameOfPod, textAt } from "./nodes.ts";
 
 const CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
 
@@ -32,7 +32,8 @@ export function createCluster(client: KubernetesClient, clock: Clock = systemClo
     findNode: (target, identity, call) => findNode(client, target, identity, call),
 
     async setSchedulable(target, nodeName, schedulable, call) {
-      const annotations = { [CORDONED_BY_US]: schedulable ? null : "true" };
+      const mark = schedulable ? null : "true";
+      const annotations = { [CORDONED_BY_US]: mark, [CORDONED_FOR_MAINTENANCE]: mark };
       const body = { metadata: { annotations }, spec: { unschedulable: schedulable ? null : true } };
       await client.send(target, { method: "PATCH", path: nodePath(nodeName), body }, call);
     },

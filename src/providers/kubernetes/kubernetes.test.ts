@@ -148,6 +148,7 @@ describe("the API", () => {
     [401, "fail", "credentials"],
     [403, "fail", "credentials"],
     [422, "fail", "refused"],
+    [410, "retry", "busy"],
     [429, "retry", "busy"],
     [503, "retry", "busy"],
   ])(
@@ -179,6 +180,28 @@ describe("the API", () => {
       body: url.includes("continue=p2") ? page("n2") : page("n1", "p2"),
     }));
     await expect(provider.can.cluster.findNode(two, identity, call)).rejects.toThrow("n1, n2");
+  });
+
+  test("that lists pods page by page is read to the end: those that are over may fill the first pages", async () => {
+    const page = (name: string, phase: string, next?: string) => ({
+      metadata: { continue: next },
+      items: [{ metadata: { name, namespace: "d" }, status: { phase } }],
+    });
+    const target = await serve(({ method, url = "" }) => {
+      if (method === "POST") return { status: 201, body: {} };
+      if (!url.includes("spec.nodeName%3Dn1")) return { status: 400, body: {} };
+      return { status: 200, body: url.includes("continue=p2") ? page("b", "Running") : page("a", "Succeeded", "p2") };
+    });
+    expect(await provider.can.nodes.listWorkloads(target, "n1", call)).toEqual(["d/b"]);
+    expect(await provider.can.cluster.drain(target, "n1", call)).toEqual({ remaining: ["d/b"], refused: [] });
+  });
+
+  test("whose list of pods never ends is not taken for one of an empty node", async () => {
+    const target = await serve(() => ({ status: 200, body: { metadata: { continue: "more" }, items: [] } }));
+    await expect(provider.can.nodes.listWorkloads(target, "n1", call)).rejects.toMatchObject({
+      reason: "protocol",
+      message: expect.stringContaining("does not end"),
+    });
   });
 
   test("that does not publish how to join it cannot be joined", async () => {

@@ -1,13 +1,14 @@
 import type { CallContext } from "../../capabilities/call.ts";
 import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { ListedNode, NodeList } from "../../capabilities/node-list.ts";
 import type { Resource } from "../device-json.ts";
 import type { KubernetesClient } from "./client.ts";
 import { describeListed, listAt, mustLeave, nameOfPod, textAt } from "./nodes.ts";
 
 const PAGE = "500";
-/** Ten thousand nodes; a cluster that never ends its list must not keep us for ever. */
-const MOST_PAGES = 20;
+/** Fifty thousand; a cluster that never ends its list must not keep us for ever. */
+const MOST_PAGES = 100;
 
 export function createNodeList(client: KubernetesClient): NodeList {
   return {
@@ -24,30 +25,48 @@ export function createNodeList(client: KubernetesClient): NodeList {
   };
 }
 
-export async function forEachNode(
+interface Listed {
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+}
+
+/** To the end, or not at all: who is missing from half a list is not gone. */
+async function forEachListed(
+  client: KubernetesClient,
+  target: ClusterTarget,
+  { path, query: which = {} }: Listed,
+  call: CallContext,
+  see: (item: Resource) => void,
+): Promise<void> {
+  let token: string | undefined;
+  for (let page = 0; page < MOST_PAGES; page += 1) {
+    const query = { ...which, limit: PAGE, ...(token === undefined ? {} : { continue: token }) };
+    const list = await client.send(target, { method: "GET", path, query }, call);
+    for (const item of listAt(list, "items")) see(item);
+    token = textAt(list, "metadata", "continue");
+    if (token === undefined) return;
+  }
+  throw new DeviceFailure("retry", "protocol", `cluster ${target.name}: GET ${path}: the list does not end`);
+}
+
+export const forEachNode = (
   client: KubernetesClient,
   target: ClusterTarget,
   call: CallContext,
   see: (node: Resource) => void,
-): Promise<void> {
-  let token: string | undefined;
-  for (let page = 0; page < MOST_PAGES; page += 1) {
-    const query = { limit: PAGE, ...(token === undefined ? {} : { continue: token }) };
-    const list = await client.send(target, { method: "GET", path: "/api/v1/nodes", query }, call);
-    for (const node of listAt(list, "items")) see(node);
-    token = textAt(list, "metadata", "continue");
-    if (token === undefined) return;
-  }
-}
+): Promise<void> => forEachListed(client, target, { path: "/api/v1/nodes" }, call, see);
 
-/** What a drain moves away from the node. */
+/** What a drain moves away from the node. Pods that are over stay listed by the thousand, so that one page may tell of nothing else. */
 export async function listLeaving(
   client: KubernetesClient,
   target: ClusterTarget,
   nodeName: string,
   call: CallContext,
 ): Promise<readonly Resource[]> {
-  const query = { fieldSelector: `spec.nodeName=${nodeName}`, limit: PAGE };
-  const pods = listAt(await client.send(target, { method: "GET", path: "/api/v1/pods", query }, call), "items");
-  return pods.filter(mustLeave);
+  const leaving: Resource[] = [];
+  const pods = { path: "/api/v1/pods", query: { fieldSelector: `spec.nodeName=${nodeName}` } };
+  await forEachListed(client, target, pods, call, (pod) => {
+    if (mustLeave(pod)) leaving.push(pod);
+  });
+  return leaving;
 }

@@ -16,6 +16,8 @@ export const flagAt = (value: unknown, ...path: readonly string[]): boolean => v
 
 /** The mark that tells our cordon from somebody else's. */
 export const CORDONED_BY_US = "millwright.io/cordoned";
+/** Beside it where a maintenance cordoned the node, which a run's scripts do not end: uncordon_node.sh goes by it. */
+export const CORDONED_FOR_MAINTENANCE = "millwright.io/maintenance";
 
 /** Where distributions and vendors note the serial number of the machine behind a node. */
 const SERIAL_LABELS = ["millwright.io/serial", "node.kubernetes.io/serial"] as const;

@@ -1,10 +1,11 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import type { Clock } from "../../kernel/clock.ts";
 import { type Duration, seconds } from "../../kernel/duration.ts";
 import type { MayReach } from "../allowed-networks.ts";
 import type { BmcGateway } from "../bmc-gateway.ts";
-import { createHttpExchange } from "../http-exchange.ts";
+import { createHttpExchange, type HttpExchange } from "../http-exchange.ts";
 import { createGatedExchange, type Fetched, type GatedRequest } from "./gated-exchange.ts";
 import { isLocalPath, type Resource } from "./resource.ts";
 import { Sessions } from "./sessions.ts";
@@ -18,6 +19,7 @@ export interface RedfishClientOptions {
   readonly requestTimeout?: Duration;
   readonly largestAnswer?: number;
   readonly rememberSessions?: number;
+  readonly clock?: Clock;
 }
 
 /** Redfish with one BMC at a time: signs in, reads and commands. Every failure is a `DeviceFailure`, or a `StepFailure` when stopped. */
@@ -42,8 +44,13 @@ export function createRedfishClient(options: RedfishClientOptions): RedfishClien
     ...(caCertificates === undefined ? {} : { caCertificates }),
     ...(mayReach === undefined ? {} : { mayReach }),
   });
-  const exchange = createGatedExchange(options.gateway, http, options.requestTimeout ?? seconds(10));
-  const sessions = new Sessions(exchange, options.rememberSessions ?? 4_096);
+  const sending: HttpExchange = {
+    ...http,
+    // Within the gateway, which counts rejected credentials by how each request ends.
+    send: (outgoing) => sessions.passBasic(outgoing, () => http.send(outgoing)),
+  };
+  const exchange = createGatedExchange(options.gateway, sending, options.requestTimeout ?? seconds(10));
+  const sessions: Sessions = new Sessions(exchange, options.rememberSessions ?? 4_096, options.clock);
 
   /** A session ends when the BMC says so; then once more with a new one. */
   async function request(asked: Omit<GatedRequest, "headers" | "signsIn">): Promise<Fetched> {

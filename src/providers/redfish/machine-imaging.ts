@@ -34,8 +34,9 @@ export function createMachineImaging(machines: Machines, reset: Reset): Imaging 
       const machine = await machines.open(target, call);
       const drive = await readDrive(machine);
       if (!holds(drive, order)) return;
-      await eject(machine, drive);
+      // The medium last: by it whoever comes again knows that there is something to clean up.
       if (bootOverrideOf(machine.system).source === "cd") await clearNextBoot(machine);
+      await eject(machine, drive);
     },
   };
 }

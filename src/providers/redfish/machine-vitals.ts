@@ -21,7 +21,7 @@ export function createMachineVitals(machines: Machines): Vitals {
   return {
     async readVitals(target, call) {
       const machine = await machines.open(target, call);
-      const { system } = machine;
+      const { system, certificateFingerprint } = machine;
       const chassis = await findChassis(machine);
       const own = healthOf(system);
       const around = healthOf(chassis);
@@ -33,6 +33,7 @@ export function createMachineVitals(machines: Machines): Vitals {
         power: machinePowerOf(machine),
         health,
         ailments: isWell ? [] : [...partsNotWell(system), ...(await sensorsNotWell(machine, chassis))],
+        ...(certificateFingerprint === undefined ? {} : { certificateFingerprint }),
       };
     },
   };

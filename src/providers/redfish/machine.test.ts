@@ -38,6 +38,8 @@ function aBmc(options: {
   readonly more?: Readonly<Record<string, unknown>>;
   /** What it makes of a change of `Boot`. */
   readonly keeps?: (boot: Resource) => Resource;
+  /** The action that it carries out without ever saying so. */
+  readonly loses?: string;
 }) {
   const commands: string[] = [];
   const resources: Record<string, unknown> = {
@@ -84,6 +86,7 @@ function aBmc(options: {
       const drive = "/redfish/v1/Managers/1/VirtualMedia/Cd";
       if (path === INSERT) change(drive, { Inserted: true, Image: body.Image });
       if (path === EJECT) change(drive, { Inserted: false, Image: null });
+      if (path === options.loses) throw new DeviceFailure("retry", "unreachable", "the connection was closed");
       return { resource: {}, headers: {} };
     },
     async patch(_target, path, body) {
@@ -222,9 +225,18 @@ describe("virtual media", () => {
     expect(bmc.commands.map((command) => command.split(" ")[0])).toEqual([
       "InsertMedia",
       "patch",
-      "EjectMedia",
       "patch",
+      "EjectMedia",
     ]);
+    expect(await bmc.boot.readBootOverride(target, call)).toMatchObject({ source: "none" });
+  });
+
+  test("leave no boot override behind when the answer to taking them out is lost", async () => {
+    const bmc = aBmc({ loses: EJECT });
+    await bmc.imaging.prepare(target, order, call);
+    await expect(bmc.imaging.cleanUp(target, order, call)).rejects.toMatchObject({ reason: "unreachable" });
+    await bmc.imaging.cleanUp(target, order, call);
+    expect(await bmc.imaging.readProgress(target, order, call)).toMatchObject({ inserted: false });
     expect(await bmc.boot.readBootOverride(target, call)).toMatchObject({ source: "none" });
   });
 

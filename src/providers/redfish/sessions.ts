@@ -1,11 +1,14 @@
-import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import type { BmcTarget, TlsTrust } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import { type Duration, seconds } from "../../kernel/duration.ts";
+import { type Clock, systemClock } from "../../kernel/clock.ts";
+import { type Duration, minutes, seconds } from "../../kernel/duration.ts";
 import { keyOf, nameOf } from "../bmc-gateway.ts";
 import { stopped } from "../bmc-lane.ts";
 import { BoundedMemory } from "../bounded-memory.ts";
 import { credentialDigest } from "../credential-digest.ts";
+import type { Answer } from "../http-answer.ts";
+import type { Outgoing } from "../http-exchange.ts";
 import type { Fetched, GatedExchange } from "./gated-exchange.ts";
 import { isLocalPath, linkAt } from "./resource.ts";
 
@@ -21,16 +24,27 @@ interface Session {
   readonly token: string;
   readonly path: string | undefined;
   readonly credentials: string;
+  /** Fingerprint of what was shown by whoever gave the session. */
+  readonly certificate: string | undefined;
 }
 
 /** What we know of one BMC. `session` is empty while signed out; `collection` is `null` where no sessions are offered. */
 interface Known {
-  readonly place: Omit<BmcTarget, "username" | "password">;
+  /** As it was told last: its certificate may have been pinned since the first sign-in. */
+  place: Omit<BmcTarget, "username" | "password">;
   collection?: string | null;
+  /** It offers sessions, and had none to give: until then, on the monotonic clock, it is not asked for one. */
+  fullUntil?: number | undefined;
+  /** Digests of the credentials that it did not take as Basic meanwhile, each with until when they are not sent so again. */
+  readonly takesNoBasic: Map<string, number>;
   session?: Session | undefined;
   signingIn?: Promise<unknown> | undefined;
 }
 
+/** So long a BMC that has no session left, or is only starting, is sent the password itself. */
+const GOES_WITHOUT: Duration = minutes(1);
+/** As rarely as credentials that were rejected are tried: nobody can say that these were not. */
+const NO_BASIC_FOR: Duration = minutes(15);
 const SIGN_OUT_WITHIN = seconds(2);
 const SIGN_OUTS_AT_ONCE = 32;
 
@@ -38,10 +52,12 @@ const SIGN_OUTS_AT_ONCE = 32;
 export class Sessions {
   readonly #exchange: GatedExchange;
   readonly #known: BoundedMemory<Known>;
+  readonly #clock: Clock;
   #closing: Promise<void> | undefined;
 
-  constructor(exchange: GatedExchange, limit: number) {
+  constructor(exchange: GatedExchange, limit: number, clock: Clock = systemClock) {
     this.#exchange = exchange;
+    this.#clock = clock;
     this.#known = new BoundedMemory(limit, (known) => void this.#signOut(known));
   }
 
@@ -51,7 +67,7 @@ export class Sessions {
     for (;;) {
       if (known.session !== undefined && known.session.credentials !== credentials) this.#drop(known, known.session);
       if (known.session !== undefined) return { headers: { "x-auth-token": known.session.token }, signsIn: false };
-      if (known.collection === null) return { headers: { authorization: basic(target) }, signsIn: true };
+      if (this.#goesWithout(known, credentials)) return { headers: { authorization: basic(target) }, signsIn: true };
       if (known.signingIn !== undefined) {
         // Somebody else's attempt; should it fail, we make our own, under our own lease.
         await settledOrStopped(known.signingIn, call.signal);
@@ -65,6 +81,23 @@ export class Sessions {
         known.signingIn = undefined;
       }
     }
+  }
+
+  /**
+   * Through which all goes that is sent with what `signIn` gave. Where sessions are offered, Basic only stands in for one: a BMC
+   * that does not take it may take sessions alone, which says nothing of the credentials. They may be wrong all the same, and
+   * nobody counts this rejection: so they are not sent in this way again soon, not even by those who already wait to do so.
+   */
+  async passBasic({ target, headers }: Outgoing, send: () => Promise<Answer>): Promise<Answer> {
+    const known = headers.authorization === undefined ? undefined : this.#known.get(keyOf(target));
+    if (typeof known?.collection !== "string") return send();
+    const credentials = credentialDigest(target);
+    if (!this.#takesNoBasic(known, credentials)) {
+      const answer = await send();
+      if (answer.status !== 401) return answer;
+      known.takesNoBasic.set(credentials, this.#clock.monotonic() + NO_BASIC_FOR);
+    }
+    throw new DeviceFailure("retry", "busy", `${nameOf(target)} has no session to give now, and takes no Basic`);
   }
 
   /** The BMC no longer accepts what `signIn` gave: expired, or it restarted. */
@@ -93,13 +126,24 @@ export class Sessions {
 
   #of(target: BmcTarget): Known {
     const key = keyOf(target);
-    let known = this.#known.get(key);
-    if (known === undefined) {
-      const { address, port, scheme, trust } = target;
-      known = { place: { address, port, scheme, trust } };
-      this.#known.set(key, known);
-    }
+    const { address, port, scheme, trust } = target;
+    const place = { address, port, scheme, trust };
+    const before = this.#known.get(key);
+    if (before !== undefined) return Object.assign(before, { place });
+    const known: Known = { place, takesNoBasic: new Map() };
+    this.#known.set(key, known);
     return known;
+  }
+
+  #goesWithout(known: Known, credentials: string): boolean {
+    if (known.collection === null) return true;
+    return this.#clock.monotonic() < (known.fullUntil ?? 0) && !this.#takesNoBasic(known, credentials);
+  }
+
+  #takesNoBasic({ takesNoBasic }: Known, credentials: string): boolean {
+    const now = this.#clock.monotonic();
+    for (const [digest, until] of takesNoBasic) if (until <= now) takesNoBasic.delete(digest);
+    return takesNoBasic.has(credentials);
   }
 
   async #open(target: BmcTarget, known: Known, call: CallContext, credentials: string): Promise<void> {
@@ -120,7 +164,9 @@ export class Sessions {
       if (known.session === undefined) known.collection = null;
     } catch (error) {
       if (!isNoSessions(error)) throw error;
-      known.collection = null;
+      if (error.status === 503 && this.#takesNoBasic(known, credentials)) throw error;
+      if (error.status === 503) known.fullUntil = this.#clock.monotonic() + GOES_WITHOUT;
+      else known.collection = null;
     }
   }
 
@@ -152,9 +198,10 @@ export class Sessions {
     void this.#signOut({ place: known.place, session });
   }
 
-  async #signOut({ place, session }: Known): Promise<void> {
+  async #signOut({ place, session }: Pick<Known, "place" | "session">): Promise<void> {
     if (session?.path === undefined) return;
-    const target: BmcTarget = { ...place, username: "", password: "" };
+    const trust = trustToSignOut(place.trust, session);
+    const target: BmcTarget = { ...place, trust, username: "", password: "" };
     const call: CallContext = {
       signal: AbortSignal.timeout(SIGN_OUT_WITHIN),
       mayTouchDevice: (wanted: Duration) => wanted,
@@ -177,7 +224,7 @@ export class Sessions {
  * Those who offer no sessions, or have none left (503), still take Basic. A wrong password is no such case: it would be tried
  * twice.
  */
-function isNoSessions(error: unknown): boolean {
+function isNoSessions(error: unknown): error is DeviceFailure {
   if (!(error instanceof DeviceFailure) || error.status === undefined) return false;
   return error.reason !== "credentials" && (error.reason === "refused" || [404, 501, 503].includes(error.status));
 }
@@ -195,10 +242,17 @@ function settledOrStopped(promise: Promise<unknown>, signal: AbortSignal): Promi
   });
 }
 
-function sessionOf({ headers, resource }: Fetched, credentials: string): Session | undefined {
+/** A session still opens the BMC: where any certificate is taken the first time, it is given back only to whom it came from. */
+function trustToSignOut(trust: TlsTrust, { certificate }: Session): TlsTrust {
+  if (trust.mode !== "pin" || certificate === undefined) return trust;
+  return { mode: "pin", fingerprint256: trust.fingerprint256 ?? certificate };
+}
+
+function sessionOf(made: Fetched, credentials: string): Session | undefined {
+  const { headers, resource, certificateFingerprint: certificate } = made;
   const token = headers["x-auth-token"];
   if (typeof token !== "string" || token === "") return undefined;
-  return { token, path: sessionPath(headers.location) ?? linkAt(resource), credentials };
+  return { token, path: sessionPath(headers.location) ?? linkAt(resource), credentials, certificate };
 }
 
 function sessionPath(location: string | string[] | undefined): string | undefined {

@@ -108,6 +108,7 @@ async function keyShownBy(hop: Hop, through: Pick<SigningIn, "host" | "way" | "c
     return await signIn(client, hop, { ...through, credentials: undefined });
   } finally {
     client.destroy();
+    through.way?.destroy(); // of which the client knows nothing if it never came to connect
   }
 }
 
@@ -203,7 +204,8 @@ function signIn(client: Client, hop: Hop, { host, way, credentials, call, option
 function forward(client: Client, hop: Hop, next: Hop, call: CallContext, options: ConnectOptions): Promise<Duplex> {
   const deadline = call.mayTouchDevice(options.connectTimeout);
   const what = `forwarding to ${next.address}:${next.port}`;
-  return settleWithin<Duplex>({ name: nameOfHost(hop), what, deadline, call }, (resolve, reject) => {
+  const discard = (channel: Duplex) => void channel.destroy();
+  return settleWithin<Duplex>({ name: nameOfHost(hop), what, deadline, call, discard }, (resolve, reject) => {
     const onClose = () => reject(unreachable(hop, "it closed the connection"));
     client.once("close", onClose);
     const noWay = (error: unknown) =>
@@ -222,18 +224,35 @@ function forward(client: Client, hop: Hop, next: Hop, call: CallContext, options
   });
 }
 
+export interface Within<T> {
+  readonly name: string;
+  readonly what: string;
+  readonly deadline: Duration;
+  readonly call: CallContext;
+  /** What comes when nobody waits for it any more. */
+  readonly discard?: (value: T) => void;
+}
+
 /** Ends with the work, at the deadline, or when the caller stops; whichever is first. */
 export function settleWithin<T>(
-  around: { readonly name: string; readonly what: string; readonly deadline: Duration; readonly call: CallContext },
+  { name, what, deadline, call, discard }: Within<T>,
   work: (resolve: (value: T) => void, reject: (error: Error) => void) => void,
 ): Promise<T> {
-  const { name, what, deadline, call } = around;
   return new Promise<T>((resolve, reject) => {
+    let isOver = false;
+    const end = () => {
+      isOver = true;
+      clearTimeout(timer);
+      call.signal.removeEventListener("abort", stopped);
+    };
+    const fail = (error: Error) => {
+      end();
+      reject(error);
+    };
     const stopped = () =>
-      reject(new StepFailure("retry", `work on ${name} was stopped before it answered`, { cause: call.signal.reason }));
-    if (call.signal.aborted) return stopped();
+      fail(new StepFailure("retry", `work on ${name} was stopped before it answered`, { cause: call.signal.reason }));
     const late = () =>
-      reject(
+      fail(
         new DeviceFailure(
           "retry",
           "unreachable",
@@ -241,21 +260,17 @@ export function settleWithin<T>(
         ),
       );
     const timer = setTimeout(late, deadline);
+    if (call.signal.aborted) return stopped();
     call.signal.addEventListener("abort", stopped, { once: true });
-    const end = () => {
-      clearTimeout(timer);
-      call.signal.removeEventListener("abort", stopped);
-    };
-    work(
-      (value) => {
+    try {
+      work((value) => {
+        if (isOver) return discard?.(value);
         end();
         resolve(value);
-      },
-      (error) => {
-        end();
-        reject(error);
-      },
-    );
+      }, fail);
+    } catch (error) {
+      fail(error instanceof Error ? error : new Error(messageOf(error)));
+    }
   });
 }
 

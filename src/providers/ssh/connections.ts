@@ -1,9 +1,18 @@
 import { createHmac, randomBytes } from "node:crypto";
 import type { CallContext } from "../../capabilities/call.ts";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { SshTarget } from "../../capabilities/ssh-target.ts";
-import { type Duration, seconds } from "../../kernel/duration.ts";
+import { type Duration, milliseconds, seconds } from "../../kernel/duration.ts";
 import { BoundedMemory } from "../bounded-memory.ts";
-import { type ConnectOptions, connectTo, type Destination, lookAtHostKey, type SshConnection } from "./connect.ts";
+import {
+  type ConnectOptions,
+  connectTo,
+  type Destination,
+  lookAtHostKey,
+  nameOfHost,
+  type SshConnection,
+  settleWithin,
+} from "./connect.ts";
 
 export interface ConnectionsOptions extends Partial<ConnectOptions> {
   /** Connections kept open, all machines together. */
@@ -20,15 +29,21 @@ interface Kept {
 
 // Made anew in each process: tells "the same target as before" without keeping what it is made of.
 const secret = randomBytes(32);
-// A host on the way may be a machine of its own: the connection is the same.
-const keyOfTarget = ({ isJump: _, ...target }: Destination): string =>
+// A host on the way that is a machine of its own is another target: what to do about a failure there differs.
+const keyOfTarget = (target: Destination): string =>
   createHmac("sha256", secret).update(JSON.stringify(target)).digest("base64");
+
+/** Silence tells something of a host only where it had all the time that it may take; a refusal always does. */
+const holdsForOthers = (error: unknown, wasCutShort: boolean): boolean =>
+  error instanceof DeviceFailure && (!wasCutShort || error.reason === "credentials" || error.reason === "certificate");
 
 /** Open connections, used again by those who come soon after: signing in costs a machine more than a command does. */
 export class SshConnections {
   readonly #options: ConnectOptions;
   readonly #keepIdleFor: Duration;
   readonly #kept: BoundedMemory<Kept>;
+  /** Undefined: it failed for reasons of its own. */
+  readonly #opening = new Map<string, Promise<Kept | undefined>>();
   #closed = false;
 
   constructor({
@@ -74,9 +89,54 @@ export class SshConnections {
     this.#kept.clear();
   }
 
+  /**
+   * Those who come while somebody signs in wait for that: a host turns away most of those who come all at once, and may lock an
+   * account that is tried too often.
+   */
   async #open(key: string, target: Destination, call: CallContext): Promise<Kept> {
-    const before = this.#kept.get(key);
-    if (before?.connection.isOpen) return before;
+    for (;;) {
+      const before = this.#kept.get(key);
+      if (before?.connection.isOpen) return before;
+      const others = this.#opening.get(key);
+      const opened = others === undefined ? this.#signIn(key, target, call) : this.#awaitOthers(others, target, call);
+      const kept = await opened;
+      if (kept !== undefined) return kept;
+    }
+  }
+
+  async #signIn(key: string, target: Destination, call: CallContext): Promise<Kept> {
+    let wasCutShort = false;
+    const mayTouchDevice = (wanted: Duration): Duration => {
+      const given = call.mayTouchDevice(wanted);
+      wasCutShort ||= given < wanted;
+      return given;
+    };
+    const opening = this.#openAnew(key, target, { ...call, mayTouchDevice });
+    const forOthers = opening.catch((error: unknown) => {
+      if (holdsForOthers(error, wasCutShort)) throw error;
+      return undefined;
+    });
+    forOthers.catch(() => undefined); // mostly there are no others
+    this.#opening.set(key, forOthers);
+    try {
+      return await opening;
+    } finally {
+      this.#opening.delete(key);
+    }
+  }
+
+  /** What the host answered them holds for us. Undefined when it was they who gave up. */
+  #awaitOthers(others: Promise<Kept | undefined>, target: Destination, call: CallContext): Promise<Kept | undefined> {
+    // They have the timeout for each host on the way, and once more for each way from one to the next.
+    const mostWaits = 2 * target.jumpHosts.length + 1;
+    const deadline = call.mayTouchDevice(milliseconds(mostWaits * this.#options.connectTimeout));
+    const around = { name: nameOfHost(target), what: "signing in", deadline, call };
+    return settleWithin<Kept | undefined>(around, (resolve, reject) => {
+      others.then(resolve, reject);
+    });
+  }
+
+  async #openAnew(key: string, target: Destination, call: CallContext): Promise<Kept> {
     const connection = await connectTo(target, call, this.#options);
     const kept: Kept = { connection, users: 0, idleTimer: undefined };
     if (this.#closed) connection.close();

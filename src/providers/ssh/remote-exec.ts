@@ -4,7 +4,7 @@ import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { RemoteExec, RemoteExit, RemoteScript } from "../../capabilities/remote-exec.ts";
 import type { SshTarget } from "../../capabilities/ssh-target.ts";
 import { type Duration, describeDuration, seconds } from "../../kernel/duration.ts";
-import { messageOf, StepFailure } from "../../kernel/errors.ts";
+import { messageOf } from "../../kernel/errors.ts";
 import { nameOfHost, type SshConnection, settleWithin } from "./connect.ts";
 import type { SshConnections } from "./connections.ts";
 import { quoted, scriptWithVariables } from "./script-text.ts";
@@ -61,33 +61,28 @@ interface Running {
 
 async function runScript(running: Running): Promise<RemoteExit> {
   const { target, script, call } = running;
-  const channel = await openChannel(running);
+  const begun = await openChannel(running);
+  const { channel } = begun;
   const output = collectOutput(channel, running);
-  // Not more than the lease: whoever takes over must find that nobody of ours is at it any more.
-  const deadline = call.mayTouchDevice(script.timeout);
   try {
+    // Not more than the lease: whoever takes over must find that nobody of ours is at it any more.
+    const deadline = call.mayTouchDevice(script.timeout);
     return await settleWithin<RemoteExit>(
       { name: nameOfHost(target), what: `the script within its ${describeDuration(script.timeout)}`, deadline, call },
       (resolve, reject) => {
-        let exit: Pick<RemoteExit, "code" | "signal"> | undefined;
-        channel.once("exit", (code: number | null, signal?: string) => {
-          exit = { code, signal: signal ?? null };
-        });
-        channel.once("error", (error: Error) => reject(broken(target, messageOf(error))));
+        channel.on("error", (error: Error) => reject(broken(target, messageOf(error))));
         channel.once("close", () =>
-          exit === undefined
+          begun.exit === undefined
             ? reject(broken(target, "the connection ended before the script did"))
-            : resolve({ ...exit, output: output() }),
+            : resolve({ ...begun.exit, output: output() }),
         );
         channel.end(scriptWithVariables(script.script, script.env));
       },
     );
   } catch (error) {
-    if (error instanceof StepFailure) {
-      // Servers that know the request end the script with it; on the others it ends at its next output.
-      channel.signal("TERM");
-      channel.close();
-    }
+    // Servers that know the request end the script with it; on the others it ends at its next output.
+    channel.signal("TERM");
+    channel.close();
     throw error;
   }
 }
@@ -95,14 +90,32 @@ async function runScript(running: Running): Promise<RemoteExit> {
 const broken = (target: SshTarget, why: string): DeviceFailure =>
   new DeviceFailure("retry", "unreachable", `${nameOfHost(target)}: ${why}`);
 
-function openChannel({ connection, target, call, startTimeout }: Running): Promise<ClientChannel> {
+interface BegunCommand {
+  readonly channel: ClientChannel;
+  /** Undefined until it has ended. */
+  exit: Pick<RemoteExit, "code" | "signal"> | undefined;
+}
+
+/** Listened to from the very beginning: a command that ends at once does so in the same breath in which it begins. */
+function listenTo(channel: ClientChannel): BegunCommand {
+  const begun: BegunCommand = { channel, exit: undefined };
+  channel.once("exit", (code: number | null, signal?: string) => {
+    begun.exit = { code, signal: signal ?? null };
+  });
+  channel.on("error", () => undefined); // those who wait listen for themselves
+  return begun;
+}
+
+function openChannel({ connection, target, call, startTimeout }: Running): Promise<BegunCommand> {
   const deadline = call.mayTouchDevice(startTimeout);
-  const around = { name: nameOfHost(target), what: "the start of a command", deadline, call };
-  return settleWithin<ClientChannel>(around, (resolve, reject) => {
+  // One that is begun too late would stay for as long as the connection, of which each has room for a few.
+  const discard = ({ channel }: BegunCommand) => channel.close();
+  const around = { name: nameOfHost(target), what: "the start of a command", deadline, call, discard };
+  return settleWithin<BegunCommand>(around, (resolve, reject) => {
     void connection.closed.then(() => reject(broken(target, "the connection was lost")));
     const began = (error: Error | undefined, channel: ClientChannel) =>
       error === undefined
-        ? resolve(channel)
+        ? resolve(listenTo(channel))
         : reject(broken(target, `it does not start a command: ${messageOf(error)}`));
     try {
       connection.client.exec("sh -s", began);

@@ -110,6 +110,31 @@ describe("signing in", () => {
     expect(signIns(bench)).toBe(1);
   });
 
+  const SESSIONS = { method: "POST", path: "/redfish/v1/SessionService/Sessions" };
+
+  test("goes back to sessions where there was none to be had for a while", async () => {
+    let jumped = 0;
+    const clock: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() + jumped };
+    const bench = await setUp({ provider: { clock } });
+    await bench.fault({ type: "status", status: 503 }, { ...SESSIONS, times: 1 });
+    expect(await bench.read()).toBe("on");
+    jumped = minutes(2);
+    expect(await bench.read()).toBe("on");
+    expect(await bench.read()).toBe("on");
+    expect(signIns(bench)).toBe(2);
+  });
+
+  test("goes back to sessions at once where a BMC that had none to give takes no Basic", async () => {
+    const bench = await setUp();
+    await bench.fault({ type: "status", status: 503 }, { ...SESSIONS, times: 3 });
+    await bench.fault({ type: "status", status: 401 }, { path: "/redfish/v1/Chassis", times: 1 });
+    for (let count = 0; count < 3; count += 1) {
+      expect(await failureOf(bench.read())).toMatchObject({ disposition: "retry", reason: "busy" });
+    }
+    expect(await bench.read()).toBe("on");
+    expect(signIns(bench)).toBe(4);
+  });
+
   test("is undone on close: the BMC has no session of ours left", async () => {
     const bench = await setUp();
     const { target } = bench;

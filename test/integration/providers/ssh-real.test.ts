@@ -265,7 +265,7 @@ describe.skipIf(!hasSshd)("against the OpenSSH server (skipped where openssh-ser
 
     test("is a jump host that does not answer, and never a fault of ours", async () => {
       const { credentials, jumpHosts, ...jump } = (await sshd()).target;
-      const way = { ...jump, credentials, jumpHosts };
+      const way = { ...jump, isJump: true as const, credentials, jumpHosts };
       const { target } = await sshd();
       const beyond = { ...target, credentials, jumpHosts: [{ ...jump, hostKey: jump.hostKey ?? "" }] };
       const ask = (connections: SshConnections) => connections.hostKey(beyond, aCall());

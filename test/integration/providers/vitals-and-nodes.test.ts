@@ -26,6 +26,7 @@ test("vitals say whose the BMC is and how the machine is, in two requests once t
     power: "on",
     health: "ok",
     ailments: [],
+    certificateFingerprint: expect.stringMatching(/^([0-9A-F]{2}:){31}[0-9A-F]{2}$/),
   });
   const before = await requestsOf(machine);
   await read();

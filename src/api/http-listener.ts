@@ -3,7 +3,7 @@ import { createServer as createTlsServer, Server as TlsServer } from "node:https
 import type { Socket } from "node:net";
 import { createContextValues } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { AppError } from "../kernel/errors.ts";
 import type { Log } from "../kernel/log.ts";
 import { toHttpError } from "./error-codes.ts";
@@ -46,6 +46,11 @@ export async function createHttpListener(
     // An id that is too long is one that nothing has, in the words of its own route.
     routerOptions: { maxParamLength: API_LIMITS.maxPathPart },
     genReqId: (request) => requestIdFrom(request.headers["x-request-id"]),
+    // A path that is none (%ff) reaches no route, and so no handler of errors.
+    frameworkErrors(error, request, reply) {
+      const answer = toHttpError(new AppError("invalid_argument", error.message), () => request.id);
+      void (reply as FastifyReply).status(clientErrorStatus(error) ?? answer.status).send(answer.body);
+    },
   });
   frameRest(app, log);
   await http(app);

@@ -8,7 +8,7 @@ import { toConnectError } from "./error-codes.ts";
  * curl for the first time meets exactly these, so they say what is wanted, in the shape of all other errors.
  */
 export function explainRefusals(request: IncomingMessage, response: ServerResponse): void {
-  if (!RPC_PATH.test(request.url ?? "") || isWellFormed(request)) return;
+  if (!RPC_PATH.test(request.url ?? "")) return;
   const { writeHead } = response;
   response.writeHead = (status: number, ...rest: unknown[]) => {
     response.writeHead = writeHead;
@@ -30,8 +30,7 @@ export function explainRefusals(request: IncomingMessage, response: ServerRespon
 
 /** As no route of REST has it: /package.Service/Method. */
 const RPC_PATH = /^\/\w+(?:\.\w+)+\/\w+/;
-const isWellFormed = ({ method, headers }: IncomingMessage): boolean =>
-  method === "POST" && headers["content-type"] === "application/json";
+const UNARY_JSON = /^application\/json(; *charset=utf-8)?$/i;
 
 function refusalOf(status: number, { method, headers }: IncomingMessage): AppError | undefined {
   if (status === 405) {
@@ -40,6 +39,14 @@ function refusalOf(status: number, { method, headers }: IncomingMessage): AppErr
   }
   if (status !== 415) return undefined;
   const given = headers["content-type"];
+  if (given !== undefined && UNARY_JSON.test(given)) {
+    // Every other call takes it, so this one is a stream.
+    const stream =
+      "this RPC is a stream: it takes Content-Type: application/connect+json, each message behind its length";
+    return new AppError("invalid_argument", stream, {
+      next: "use a Connect or gRPC client, or ask for it once with a Get or List",
+    });
+  }
   const said =
     "an RPC takes Content-Type: application/json (a stream application/connect+json), " +
     `and this request has ${given === undefined ? "none" : JSON.stringify(given)}`;

@@ -223,6 +223,8 @@ export class Controller {
     });
     lease.lookingSince = Number.POSITIVE_INFINITY;
     const isCutShort = this.#cutOff.signal.aborted || lease.signal.aborted;
+    // Neither a bug nor anything that the thing could tell of itself: it is looked at again once the database answers.
+    if (!isCutShort && isDatabaseTrouble(look.bug)) throw look.bug;
     if (look.bug && !isCutShort && (look.outcome === null || look.outcome.reason !== thing.outcome?.reason))
       log.error({ err: look.bug, kind, id, state: thing.state.name }, "a handler threw an unexpected error");
     failPoint("controller:handled", where);

@@ -2,7 +2,7 @@ import { milliseconds, seconds } from "../kernel/duration.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Database } from "../store/database.ts";
-import type { EventSource, WatchItem } from "../store/event-source.ts";
+import type { EventSource, WatchFrom, WatchItem } from "../store/event-source.ts";
 import * as journal from "../store/journal.ts";
 import { JournalWindow } from "./journal-window.ts";
 
@@ -86,12 +86,9 @@ export class JournalTail implements EventSource {
     this.#wakeAll();
   }
 
-  async *follow(
-    from: { readonly cursor: string } | "now" | "oldest",
-    filter: journal.JournalFilter,
-    signal: AbortSignal,
-  ): AsyncGenerator<WatchItem> {
-    if (typeof from === "object") journal.parseCursor(from.cursor);
+  async *follow(from: WatchFrom, filter: journal.JournalFilter, signal: AbortSignal): AsyncGenerator<WatchItem> {
+    const field = (typeof from === "object" && from.field) || "cursor";
+    if (typeof from === "object") journal.parseCursor(from.cursor, field);
     this.#admit();
     const wants = wantsOf(filter);
     const waiter = { wake() {} };
@@ -100,10 +97,11 @@ export class JournalTail implements EventSource {
     try {
       let cursor = from === "oldest" ? OLDEST : from === "now" ? await journal.currentCursor(this.#db) : from.cursor;
       if (from === "now") yield { type: "bookmark", cursor };
+      if (typeof from === "object") await this.#checkHappened(cursor, field);
       let bookmarkAt = performance.now() + BOOKMARK_EVERY;
       while (!signal.aborted) {
         const seen = this.#arrivals;
-        const { rows, readTo } = await this.#next(cursor, filter, wants);
+        const { rows, readTo } = await this.#next(cursor, filter, wants, field);
         for (const row of rows) yield { type: "event", row };
         if (rows.length > 0) bookmarkAt = performance.now() + BOOKMARK_EVERY;
         const caughtUp = readTo === cursor || readTo === this.#window?.head;
@@ -145,12 +143,17 @@ export class JournalTail implements EventSource {
   }
 
   /** Says so when retention has removed what would have come next, instead of leaving it out. */
-  async #checkKept(cursor: string): Promise<void> {
+  async #checkKept(cursor: string, field: string): Promise<void> {
     if (cursor === OLDEST || journal.compareCursors(cursor, await journal.forgottenTo(this.#db)) >= 0) return;
-    throw new AppError(
-      "failed_precondition",
-      "from_cursor: events after this cursor are no longer kept; read the things anew and follow from now",
-      { field: "from_cursor" },
+    throw refusal(field, "events after this cursor are no longer kept");
+  }
+
+  /** A cursor of another database, or of what a restored backup does not know any more: all that comes next would count as told. */
+  async #checkHappened(cursor: string, field: string): Promise<void> {
+    if (journal.compareCursors(cursor, await journal.latestCursor(this.#db)) <= 0) return;
+    throw refusal(
+      field,
+      "is later than all that has happened here: another server's, or of before a backup was restored",
     );
   }
 
@@ -189,17 +192,24 @@ export class JournalTail implements EventSource {
     cursor: string,
     filter: journal.JournalFilter,
     wants: Wants,
+    field: string,
   ): Promise<{ rows: readonly journal.JournalRow[]; readTo: string }> {
     const recent = this.#window?.after(cursor, FOLLOWER_PAGE);
     if (recent) return { rows: recent.filter(wants), readTo: recent.at(-1)?.cursor ?? cursor };
     // Everything up to the head is settled, so a read that starts now sees all of it.
     const head = this.#window?.head ?? cursor;
     const rows = await journal.readAfter(this.#db, cursor, FOLLOWER_PAGE, filter);
-    await this.#checkKept(cursor);
+    await this.#checkKept(cursor, field);
     const last = rows.at(-1)?.cursor ?? cursor;
     return { rows, readTo: rows.length === FOLLOWER_PAGE || journal.compareCursors(last, head) > 0 ? last : head };
   }
 }
+
+const refusal = (field: string, why: string): AppError =>
+  new AppError("failed_precondition", `${field}: ${why}; read the things anew and follow from now`, {
+    field,
+    next: `watch again without ${field}`,
+  });
 
 type Wants = (row: journal.JournalRow) => boolean;
 

@@ -53,6 +53,8 @@ describe("a wrong filter is refused with the position and what was expected", ()
     ["phase > READY", 'at position 7: expected =, != or IN, found ">"'],
     ["phase=", "at position 7: expected a value for phase, found the end"],
     ["phase=ready", 'at position 7: expected for phase one of READY, IN_SERVICE, AND, found "ready"'],
+    ['phase=""', 'at position 7: expected for phase one of READY, IN_SERVICE, AND, found ""'],
+    ["phase='IN SERVICE'", 'at position 7: expected for phase one of READY, IN_SERVICE, AND, found "IN SERVICE"'],
     ["phase=  nope", 'at position 9: expected for phase one of READY, IN_SERVICE, AND, found "nope"'],
     [
       "rack= AND phase=READY",

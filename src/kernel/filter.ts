@@ -4,7 +4,12 @@ import { AppError } from "./errors.ts";
  * What a field can be compared with: any text, one of a closed set of words, or labels, which have a value by key
  * (`labels.<key>`).
  */
-export type FilterField = "text" | "labels" | readonly string[];
+export type FilterField = "text" | "labels" | readonly string[] | SpelledWords;
+/** A closed set of words that have more than one spelling each: `read` gives the one that is compared, for those that there are. */
+export interface SpelledWords {
+  readonly words: readonly string[];
+  read(text: string): string | undefined;
+}
 export type FilterFields = Readonly<Record<string, FilterField>>;
 
 /** One comparison. `key` is there for fields with labels, and only for those. */
@@ -118,10 +123,11 @@ function parseValue(reader: Reader, field: string, spec: FilterField): string {
   if (bare !== undefined && isKeyword(bare)) {
     throw reader.expectedAt(start, `a value for ${field} (in quotes where it is the word ${bare})`);
   }
-  if (typeof spec !== "string" && !spec.includes(value)) {
-    throw reader.expectedAt(start, `for ${field} one of ${spec.join(", ")}`);
-  }
-  return value;
+  if (typeof spec === "string") return value;
+  const words = "words" in spec ? spec.words : spec;
+  const word = "words" in spec ? spec.read(value) : words.find((each) => each === value);
+  if (word === undefined) throw reader.expectedAt(start, `for ${field} one of ${words.join(", ")}`, value);
+  return word;
 }
 
 const isKeyword = (word: string): boolean => KEYWORDS.has(word.toUpperCase());
@@ -216,9 +222,10 @@ class Reader {
     return this.expectedAt(this.#at, what);
   }
 
-  expectedAt(at: number, what: string): AppError {
+  /** `value` is what was found where it was read already, without its quotes. */
+  expectedAt(at: number, what: string, value?: string): AppError {
     const rest = this.#text.slice(at).trimEnd();
-    const [word = ""] = /^[^\s=!(),"']{1,40}|^./u.exec(rest) ?? [];
+    const word = value?.slice(0, 40) ?? /^[^\s=!(),"']{1,40}|^./u.exec(rest)?.[0] ?? "";
     const found = rest === "" ? "the end" : JSON.stringify(word);
     return refusal(`at position ${at + 1}: expected ${what}, found ${found}`);
   }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { AppError } from "./errors.ts";
-import { parseMac, parseMachineId, parsePowerShelfId } from "./ids.ts";
+import { parseMac, parseMachineId, parsePortMac, parsePowerShelfId } from "./ids.ts";
 
 /** The error that the function throws. */
 function refusal(parse: () => unknown): AppError {
@@ -128,4 +128,10 @@ describe("a machine id", () => {
       message: expect.stringContaining('machine_id: "M_1" is not a machine id'),
     });
   });
+});
+
+test("a machine is known by the address of one port, and not by that of a group or of nobody", () => {
+  expect(parsePortMac("02-00-5E-10-00-01", "mac")).toBe("02:00:5e:10:00:01");
+  for (const text of ["ff:ff:ff:ff:ff:ff", "01005e000001", "00:00:00:00:00:00"])
+    expect(refusal(() => parsePortMac(text, "mac")).message).toMatch(/^mac: .* and not of one network port$/);
 });

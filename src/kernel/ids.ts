@@ -42,3 +42,15 @@ export function parseMac(text: string, field: string): string {
   }
   return lower.replace(/[:.-]/g, "").replace(/(..)(?=.)/g, "$1:");
 }
+
+/**
+ * That of one network port, by which a machine is known. A group's address, or zeros, is what is written where none could be read: two machines
+ * would seem to be the same.
+ */
+export function parsePortMac(text: string, field: string): string {
+  const mac = parseMac(text, field);
+  const isGroup = (Number.parseInt(mac.slice(0, 2), 16) & 1) === 1;
+  if (!isGroup && mac !== "00:00:00:00:00:00") return mac;
+  const whose = isGroup ? "the address of a group" : "nobody's address";
+  throw new AppError("invalid_argument", `${field}: ${mac} is ${whose}, and not of one network port`, { field });
+}

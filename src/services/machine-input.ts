@@ -1,6 +1,6 @@
-import { isFingerprint } from "../capabilities/host-key.ts";
+import { isFingerprint, isHostKey } from "../capabilities/host-key.ts";
 import { AppError } from "../kernel/errors.ts";
-import { parseMac } from "../kernel/ids.ts";
+import { parsePortMac } from "../kernel/ids.ts";
 import { isPrintable } from "../kernel/printable.ts";
 import { bmcPortOf, bmcProtocolOf, parseEndpoint, parseMachineAddress } from "../lifecycles/machine/endpoint.ts";
 import { BMC_PROTOCOLS, MACHINE_PROVIDERS } from "../lifecycles/machine/machine.ts";
@@ -34,7 +34,6 @@ export interface CheckedSpec {
 export const DEFAULT_PROVIDER = "datacenter";
 const TRUSTS = ["ca", "pin", "off"] as const;
 const MOST = { macs: 64, jumpHosts: 8, labels: 64, labelKey: 128, labelValue: 256, text: 256, hostKey: 4_096 } as const;
-const HOST_KEY = /^[a-z0-9@.-]+ [A-Za-z0-9+/]+=*( .*)?$/;
 
 /** The first thing that is wrong is refused, by the name that the field has in the contract. */
 export function checkSpec(input: SpecInput, providers: readonly string[] = MACHINE_PROVIDERS): CheckedSpec {
@@ -69,7 +68,7 @@ type At = (name: string) => string;
 
 function checkMacs(texts: readonly string[], field: string): string[] {
   if (texts.length > MOST.macs) throw refusal(field, `at most ${MOST.macs} addresses`);
-  return [...new Set(texts.map((text, index) => parseMac(text, `${field}[${index}]`)))];
+  return [...new Set(texts.map((text, index) => parsePortMac(text, `${field}[${index}]`)))];
 }
 
 function checkSsh({ sshEndpoint, sshHostKey, jumpHosts }: SpecInput, at: At) {
@@ -106,8 +105,11 @@ function checkBmc({ provider, bmcEndpoint, bmcProtocol, bmcTlsTrust }: SpecInput
 
 function checkHostKey(text: string, field: string): string | null {
   if (text === "") return null;
-  if (text.length <= MOST.hostKey && (HOST_KEY.test(text) || isFingerprint(text))) return text;
-  throw refusal(field, "is neither a host key as in known_hosts (like ssh-ed25519 AAAA…) nor its SHA256: fingerprint");
+  if (text.length <= MOST.hostKey && (isHostKey(text) || isFingerprint(text))) return text;
+  throw refusal(
+    field,
+    "is neither a whole host key as in known_hosts (like ssh-ed25519 AAAA…) nor its SHA256: fingerprint",
+  );
 }
 
 export function checkLabels(

@@ -13,7 +13,7 @@ import { storeOf } from "../store/things.ts";
 import type { Caller } from "./caller.ts";
 import { nowOf, type ServiceDeps } from "./deps.ts";
 import { doneBy } from "./initiator.ts";
-import { checkMeans, checkMoment, heldImagesIn } from "./run-checks.ts";
+import { checkMeans, checkMoment, checkRunId, heldImagesIn } from "./run-checks.ts";
 import { checkRunRequestId, createRun, findRepeated, fingerprintOf, newRunId } from "./run-creation.ts";
 import { checkCredentials, findCredentials } from "./run-credentials.ts";
 import { checkReferences, holdReferences } from "./run-references.ts";
@@ -86,11 +86,6 @@ export async function startNextAttempt(
     return newId;
   });
   return getRun(deps, id);
-}
-
-function checkRunId(runId: string): string {
-  if (runId !== "") return runId;
-  throw new AppError("invalid_argument", "run_id: is required", { field: "run_id", next: "millwright run list" });
 }
 
 async function loadRun(tx: Transaction, id: string): Promise<Run> {

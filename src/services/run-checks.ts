@@ -1,6 +1,7 @@
 import type { Capability } from "../capabilities/provider.ts";
 import { AppError } from "../kernel/errors.ts";
 import { parseMachineId } from "../kernel/ids.ts";
+import { isPrintable } from "../kernel/printable.ts";
 import { type Machine, needsEndpoints } from "../lifecycles/machine/machine.ts";
 import { paramsOf } from "../runs/params.ts";
 import type { Plan, Step } from "../runs/plan.ts";
@@ -18,6 +19,12 @@ import type { RunDeps, StartRun } from "./runs.ts";
 export function checkMachineId(text: string): string {
   if (text === "") throw new AppError("invalid_argument", "machine_id: is required", { field: "machine_id" });
   return parseMachineId(text, "machine_id");
+}
+
+/** An id that was never filled in is a slip of the caller's, and no run that is gone. */
+export function checkRunId(text: string): string {
+  if (text !== "") return text;
+  throw new AppError("invalid_argument", "run_id: is required", { field: "run_id", next: "millwright run list" });
 }
 
 const PARAM_LIMITS = { entries: 64, nameLength: 128, valueLength: 16_384 } as const;
@@ -46,6 +53,17 @@ function checkParamsTaken(plan: Plan, params: Readonly<Record<string, string>>):
   });
 }
 
+const LONGEST_TICKET = 256;
+
+/** It stands in one line of logs, messages and evidence. */
+function checkTicket(ticket: string): void {
+  if (ticket.length <= LONGEST_TICKET && isPrintable(ticket)) return;
+  const field = "params.ticket";
+  throw new AppError("invalid_argument", `${field}: must have at most ${LONGEST_TICKET} printable characters`, {
+    field,
+  });
+}
+
 export interface ChosenRun {
   readonly type: RunType | "";
   readonly machine: Machine;
@@ -70,6 +88,7 @@ export async function chooseRun(input: Omit<StartRun, "requestId">, sources: Run
   if (!machine)
     throw new AppError("not_found", `machine ${input.machineId} does not exist`, { next: "millwright machine list" });
   checkParamsTaken(plan, input.params);
+  checkTicket(input.params.ticket ?? "");
   const resolved = resolvePlan(plan, { machine, params: input.params, steps: sources.steps });
   return { type, machine, plan: resolved, written: plan };
 }

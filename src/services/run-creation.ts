@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { AppError } from "../kernel/errors.ts";
 import type { Json } from "../kernel/lifecycle.ts";
+import { isPrintable } from "../kernel/printable.ts";
 import { stepJson } from "../runs/lifecycle.ts";
 import type { Plan } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
@@ -18,10 +19,9 @@ import { actorOf, doneBy } from "./initiator.ts";
 const LONGEST_REQUEST_ID = 128;
 
 export function checkRunRequestId(requestId: string): void {
-  if (requestId !== "" && requestId.length <= LONGEST_REQUEST_ID) return;
-  throw new AppError("invalid_argument", `request_id: 1 to ${LONGEST_REQUEST_ID} characters are required`, {
-    field: "request_id",
-  });
+  if (requestId.trim() !== "" && requestId.length <= LONGEST_REQUEST_ID && isPrintable(requestId)) return;
+  const why = `1 to ${LONGEST_REQUEST_ID} printable characters are required, such as a UUID; the same again for the same request`;
+  throw new AppError("invalid_argument", `request_id: ${why}`, { field: "request_id" });
 }
 
 export const newRunId = (): string => `run-${randomUUID()}`;

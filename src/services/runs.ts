@@ -15,7 +15,7 @@ import type { Caller } from "./caller.ts";
 import { nowOf, type ServiceDeps } from "./deps.ts";
 import { doneBy } from "./initiator.ts";
 import { checkPageSize, cutPage, type Page, parsePageToken } from "./paging.ts";
-import { checkMachineId } from "./run-checks.ts";
+import { checkMachineId, checkRunId } from "./run-checks.ts";
 import { checkRunRequestId, fingerprintOf, newRunId } from "./run-creation.ts";
 import { concerns, mayConcern, parseRunFilter, type RunFilter, runCondition } from "./run-filter.ts";
 import type { ReferenceDeps } from "./run-references.ts";
@@ -55,7 +55,7 @@ export async function startRun(deps: RunDeps, caller: Caller, input: StartRun): 
 }
 
 export async function getRun(deps: ServiceDeps, id: string): Promise<Run> {
-  const [run] = await listRuns(deps.db, { ids: [id] });
+  const [run] = await listRuns(deps.db, { ids: [checkRunId(id)] });
   if (!run) throw new AppError("not_found", `run ${id.slice(0, 80)} does not exist`, { next: "millwright run list" });
   return run;
 }
@@ -81,6 +81,7 @@ export async function pageRuns(
 
 /** Ends an active run in bounded time; asking again is harmless. */
 export async function cancelRun(deps: ServiceDeps, caller: Caller, id: string): Promise<Run> {
+  checkRunId(id);
   await deps.db.transaction(async (tx) => {
     await lockThings(tx, [{ kind: KIND, id }]);
     const [run] = await listRuns(tx, { ids: [id] });
@@ -125,16 +126,21 @@ export async function* watchRuns(
 ): AsyncGenerator<RunEvent> {
   const filter = parseRunFilter(query.filter);
   const past = createPastRuns(deps.db);
+  // By the version that its snapshot showed: what led up to that comes after the cursor as well, and would take the run back.
+  const shown = new Map<string, number>();
   let needsSnapshots = query.cursor === "";
   const from = needsSnapshots ? ("now" as const) : { cursor: query.cursor };
   for await (const item of events.follow(from, { kinds: [KIND] }, signal)) {
     if (item.type === "bookmark") {
       // The first one says where "now" is; later ones only say that nothing happened.
-      if (needsSnapshots) yield* snapshots(deps, filter, item.cursor);
+      if (needsSnapshots) yield* snapshots(deps, filter, item.cursor, shown);
       needsSnapshots = false;
       continue;
     }
     const { row } = item;
+    const snapshot = shown.get(row.id);
+    if (snapshot !== undefined && row.version <= snapshot) continue;
+    shown.delete(row.id);
     const [now] = await listRuns(deps.db, { ids: [row.id] });
     if (!now || !mayConcern(filter, now)) continue;
     const run = await past.after(now, row);
@@ -146,7 +152,12 @@ export async function* watchRuns(
 const SNAPSHOT_PAGE = 200;
 
 /** Page by page, since a fleet may have as many active runs as machines. What changes meanwhile is told after them. */
-async function* snapshots(deps: ServiceDeps, filter: RunFilter, cursor: string): AsyncGenerator<RunEvent> {
+async function* snapshots(
+  deps: ServiceDeps,
+  filter: RunFilter,
+  cursor: string,
+  shown: Map<string, number>,
+): AsyncGenerator<RunEvent> {
   let before: RunKey | undefined;
   do {
     const page = await listRunsWithKeys(deps.db, {
@@ -155,7 +166,10 @@ async function* snapshots(deps: ServiceDeps, filter: RunFilter, cursor: string):
       limit: SNAPSHOT_PAGE,
       ...(before && { before }),
     });
-    for (const { run } of page) yield { at: nowOf(deps), run, message: "snapshot", cursor };
+    for (const { run } of page) {
+      shown.set(run.id, run.version);
+      yield { at: nowOf(deps), run, message: "snapshot", cursor };
+    }
     before = page.length < SNAPSHOT_PAGE ? undefined : page.at(-1)?.key;
   } while (before !== undefined);
 }
@@ -170,6 +184,10 @@ export async function* streamRunLogs(
   signal: AbortSignal,
 ): AsyncGenerator<LogRow> {
   await getRun(deps, query.runId);
+  if (query.after < 0) {
+    const why = `after: must be the seq of a chunk, or 0 for the first, got ${query.after}`;
+    throw new AppError("invalid_argument", why, { field: "after" });
+  }
   let after = Math.min(query.after, Number.MAX_SAFE_INTEGER); // beyond it the database knows no number
   const drain = async function* (): AsyncGenerator<LogRow> {
     for (;;) {

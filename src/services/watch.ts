@@ -1,4 +1,4 @@
-import { AppError, messageOf } from "../kernel/errors.ts";
+import { AppError } from "../kernel/errors.ts";
 import type { EventSource, WatchItem } from "../store/event-source.ts";
 import { parseCursor } from "../store/journal.ts";
 import type { ServiceDeps } from "./deps.ts";
@@ -17,6 +17,7 @@ export interface WatchQuery {
 
 /** Every event is compared with them, for as long as the watch lasts. */
 const MOST_WORDS = 1_000;
+const CURSOR_FIELD = "from_cursor";
 
 /** Checks what is asked for before anything is followed, so that a wrong question is answered at once. */
 export function watchEvents(
@@ -36,15 +37,8 @@ export function watchEvents(
   if (fromNow && fromCursor !== "") {
     throw new AppError("invalid_argument", "from_now: not together with from_cursor", { field: "from_now" });
   }
+  if (fromCursor !== "") parseCursor(fromCursor, CURSOR_FIELD);
   const begin = fromNow ? "now" : "oldest";
-  return events.follow(fromCursor === "" ? begin : { cursor: checkCursor(fromCursor) }, { kinds, ids, types }, signal);
-}
-
-function checkCursor(cursor: string): string {
-  try {
-    parseCursor(cursor);
-    return cursor;
-  } catch (error) {
-    throw new AppError("invalid_argument", `from_${messageOf(error)}`, { field: "from_cursor" });
-  }
+  const from = fromCursor === "" ? begin : { cursor: fromCursor, field: CURSOR_FIELD };
+  return events.follow(from, { kinds, ids, types }, signal);
 }

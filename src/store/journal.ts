@@ -87,6 +87,15 @@ export async function currentCursor(db: Queryable): Promise<string> {
   return row.cursor;
 }
 
+/** No entry that anybody could have seen by now has a later cursor. */
+export async function latestCursor(db: Queryable): Promise<string> {
+  const [row] = await db.query<{ cursor: string }>(
+    `select epoch || '.' || pg_snapshot_xmax(pg_current_snapshot())::text || '.0' as cursor from journal_epoch`,
+  );
+  if (!row) throw new Error("the journal has no epoch");
+  return row.cursor;
+}
+
 export interface HistoryPage {
   readonly key: ThingKey;
   readonly limit: number;
@@ -144,16 +153,15 @@ const CURSOR = /^(\d{1,9})\.(\d{1,19})\.(\d{1,18})$/;
 
 export const isCursor = (text: string): boolean => CURSOR.test(text);
 
-export function parseCursor(cursor: string): [epoch: string, xid: string, seq: string] {
+/** `field` is where the caller gave it, for the answer when it is none. */
+export function parseCursor(cursor: string, field = "cursor"): [epoch: string, xid: string, seq: string] {
   const parts = CURSOR.exec(cursor);
   const [, epoch, xid, seq] = parts ?? [];
   if (epoch === undefined || xid === undefined || seq === undefined) {
     throw new AppError(
       "invalid_argument",
-      `cursor: ${JSON.stringify(cursor.slice(0, 80))} is not a cursor that this server gave out`,
-      {
-        field: "cursor",
-      },
+      `${field}: ${JSON.stringify(cursor.slice(0, 80))} is not a cursor that this server gave out`,
+      { field },
     );
   }
   return [epoch, xid, seq];

@@ -189,7 +189,7 @@ export declare const ListPlansResponseSchema: GenMessage<ListPlansResponse>;
  */
 export declare type StartRunRequest = Message<"baremetal.v1.StartRunRequest"> & {
   /**
-   * Makes the call safe to repeat: any text of the caller's choosing, such as a UUID. Required.
+   * Makes the call safe to repeat: 1 to 128 printable characters of the caller's choosing, such as a UUID. Required.
    *
    * @generated from field: string request_id = 1;
    */
@@ -331,7 +331,7 @@ export declare type WatchRunsRequest = Message<"baremetal.v1.WatchRunsRequest"> 
 
   /**
    * Continue after this cursor of an event that was received; nothing in between is missed or repeated. FAILED_PRECONDITION when
-   * its events are no longer kept: watch again without one.
+   * the events after it are no longer kept, or it is later than all that has happened here: watch again without one.
    *
    * @generated from field: string cursor = 2;
    */
@@ -354,7 +354,7 @@ export declare type StreamRunLogsRequest = Message<"baremetal.v1.StreamRunLogsRe
   runId: string;
 
   /**
-   * Continue after the chunk with this seq.
+   * Continue after the chunk with this seq; 0 takes all.
    *
    * @generated from field: int64 after = 2;
    */
@@ -1032,7 +1032,8 @@ export declare type SshCommand = Message<"baremetal.v1.SshCommand"> & {
   scriptRef: string;
 
   /**
-   * Given to the script as environment variables, never as shell text.
+   * Given to the script as environment variables, never as shell text. A plan with names that shells or loaders obey (BASH_ENV,
+   * LD_PRELOAD, IFS …), or that begin with MILLWRIGHT_, is refused.
    *
    * @generated from field: map<string, string> args = 2;
    */
@@ -1330,7 +1331,7 @@ export declare type Run = Message<"baremetal.v1.Run"> & {
   error?: ErrorStatus | undefined;
 
   /**
-   * For people: what it does now, or how it ended.
+   * For people: what it does now, or why it FAILED; empty when there is nothing to add to its phase.
    *
    * @generated from field: string message = 21;
    */

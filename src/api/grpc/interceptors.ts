@@ -195,9 +195,12 @@ function onEnd(signal: AbortSignal, ended: (reason: unknown) => void): void {
 /** When a handler stopped because the call was ended, the end is the answer: a deadline, a shutdown, or a caller who left. */
 function endedBySignal(error: unknown, signal: AbortSignal): ConnectError | undefined {
   if (!signal.aborted) return undefined;
-  const stopped = error === signal.reason || (error instanceof Error && error.name === "AbortError");
+  const { reason } = signal;
+  // Who hangs up in the middle of a request breaks our reading of it: the call is ended by that error, made one of Connect's own.
+  const isHungUp = reason instanceof ConnectError && reason.cause === error;
+  const stopped = error === reason || isHungUp || (error instanceof Error && error.name === "AbortError");
   if (!stopped) return undefined;
-  return signal.reason instanceof ConnectError ? signal.reason : new ConnectError("the call was ended", Code.Canceled);
+  return reason instanceof ConnectError ? reason : new ConnectError("the call was ended", Code.Canceled);
 }
 
 function codeWord(call: OpenCall, reason: unknown): string {

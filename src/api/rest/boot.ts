@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { AppError } from "../../kernel/errors.ts";
-import { parseMac } from "../../kernel/ids.ts";
+import { parsePortMac } from "../../kernel/ids.ts";
 import { type BootRules, bootNode } from "../../services/boot.ts";
 import { writeFirstScript } from "../../services/boot-script.ts";
 import type { ServiceDeps } from "../../services/deps.ts";
@@ -73,7 +73,7 @@ const PLATFORMS: ReadonlyMap<string, "bios" | "uefi"> = new Map([
 /** Firmware gets 400 for an address that is none, as this route always answered. */
 function macOf(text: string): string {
   try {
-    return parseMac(text, "mac");
+    return parsePortMac(text, "mac");
   } catch (error) {
     throw error instanceof AppError ? new AppError("failed_precondition", error.message, { field: "mac" }) : error;
   }

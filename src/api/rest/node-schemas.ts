@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { AppError } from "../../kernel/errors.ts";
-import { parseMac } from "../../kernel/ids.ts";
+import { parsePortMac } from "../../kernel/ids.ts";
 import type { InstallEvent, InstallTransition } from "../../services/install-history.ts";
 import { INSTALLATION_STATUSES, NODE_EVENTS } from "../../services/install-reports.ts";
 import { ARCHITECTURES, BOOT_MODES, INSTALL_STATES, type InstallRecord } from "../../services/installs.ts";
@@ -9,7 +9,7 @@ import { printable, shortText, timestamp } from "./envelopes.ts";
 /** In any common notation; lower case with colons from here on. */
 export const macAddress = z.string().transform((text, context) => {
   try {
-    return parseMac(text, "mac_address");
+    return parsePortMac(text, "mac_address");
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     // Where it is, the answer says anyway.

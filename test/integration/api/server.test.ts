@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { connect, constants, type IncomingHttpHeaders } from "node:http2";
-import { createServer } from "node:net";
+import { connect as connectSocket, createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { create, toBinary } from "@bufbuild/protobuf";
@@ -210,6 +210,21 @@ describe("bad input", () => {
     expect(details).toMatchObject([{ type: "millwright.v1.ErrorInfo" }]);
   });
 
+  test.each(["application/json", "application/json; charset=utf-8"])(
+    "a stream that is called as %s is told to be one",
+    async (type) => {
+      const { httpUrl } = await api({ routes: (router) => void router.service(WatchService, {}) });
+      const response = await postJson(`${httpUrl}/millwright.v1.WatchService/Watch`, "{}", type);
+      expect([response.status, await response.json()]).toMatchObject([
+        415,
+        {
+          code: "invalid_argument",
+          message: expect.stringMatching(/^this RPC is a stream: .*application\/connect\+json/),
+        },
+      ]);
+    },
+  );
+
   test("a REST route that refuses a media type keeps its own words", async () => {
     const { httpUrl } = await api({ http: (app) => void app.post("/api/v1/things", async () => "ok") });
     const response = await postJson(`${httpUrl}/api/v1/things`, "a", "text/odd");
@@ -222,6 +237,11 @@ describe("bad input", () => {
     expect([unknown.status, await unknown.json()]).toEqual([
       404,
       { error: { kind: "not_found", message: "there is no GET /api/v1/nothing", field: "", next: "" } },
+    ]);
+    const garbled = await fetch(`${httpUrl}/api/v1/%ff`);
+    expect([garbled.status, await garbled.json()]).toMatchObject([
+      400,
+      { error: { kind: "invalid_argument", field: "" } },
     ]);
     const broken = await postJson(`${httpUrl}/api/v1/echo`, "{");
     expect([broken.status, await broken.json()]).toMatchObject([400, { error: { kind: "invalid_argument" } }]);
@@ -300,6 +320,32 @@ describe("errors and the log", () => {
     });
     expect(seen).toBe("trace-1");
     expect(JSON.stringify(log.lines)).not.toContain("canary-secret");
+  });
+
+  test("a caller who hangs up in the middle of a request is no bug of ours", async () => {
+    const begun = Promise.withResolvers<void>();
+    const { httpUrl, log, close } = await api({
+      routes: (router) => void router.service(WatchService, { async *watch() {} }),
+      authenticate: async () => {
+        begun.resolve();
+        return { name: "tester", roles: ["admin"], address: null };
+      },
+    });
+    const { hostname, port } = new URL(httpUrl);
+    const socket = connectSocket(Number(port), hostname);
+    const head = [
+      "host: test",
+      "content-type: application/connect+json",
+      "connect-protocol-version: 1",
+      "content-length: 100",
+    ];
+    socket.write(`POST /millwright.v1.WatchService/Watch HTTP/1.1\r\n${head.join("\r\n")}\r\n\r\n`);
+    await begun.promise;
+    socket.destroy();
+    const { fields } = await log.line(({ message }) => message === "request");
+    expect(fields).toMatchObject({ method: "millwright.v1.WatchService/Watch", code: "aborted" });
+    await close(); // what else is to be said of it has been said by then
+    expect(log.lines.filter(({ level }) => level === "error")).toEqual([]);
   });
 
   test("calls that never reached a handler are in the log too", async () => {

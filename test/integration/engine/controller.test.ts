@@ -4,7 +4,8 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { IDLE_POLL } from "../../../src/engine/controller.ts";
 import type { Clock } from "../../../src/kernel/clock.ts";
 import { hours, milliseconds, minutes, seconds } from "../../../src/kernel/duration.ts";
-import { StepFailure } from "../../../src/kernel/errors.ts";
+import { AppError, StepFailure } from "../../../src/kernel/errors.ts";
+import { silentLog } from "../../../src/kernel/log.ts";
 import { happened, nothingToDo, type Outcome, waitFor } from "../../../src/kernel/outcome.ts";
 import { lockThings } from "../../../src/store/locks.ts";
 import { countStates } from "../../../src/store/measurements.ts";
@@ -576,6 +577,23 @@ describe("a lease that is lost", () => {
 });
 
 describe("a database that goes away", () => {
+  test("while a handler asks it for something is no failure of the thing, and no bug", async () => {
+    await placeWidgets(database.db, ["w"], "kicked");
+    const errors: string[] = [];
+    const log = { ...silentLog, error: (_: object, message: string) => void errors.push(message) };
+    let asked = 0;
+    const kicked = async () => {
+      asked += 1;
+      if (asked === 1) throw new AppError("unavailable", "the database cannot be reached: read ECONNRESET");
+      return happened("settled");
+    };
+    await start({ kicked }, { log });
+    await nowIn("w", "idle");
+    expect(await typesOf("w")).toEqual(["transition"]);
+    expect(await workOf("w")).toMatchObject({ failures: 0 });
+    expect(errors).toEqual([]);
+  });
+
   test("in the middle of the work loses nothing and doubles nothing", async () => {
     const ids = names(80);
     await placeWidgets(database.db, ids, "kicked");

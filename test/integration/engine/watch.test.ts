@@ -134,6 +134,47 @@ test("followers end when they are told to", async () => {
   expect(tail.followers).toBe(0);
 });
 
+test("a cursor of what has not happened here is refused, since what comes next would count as told", async () => {
+  const items = from("now");
+  const { value } = await items.next();
+  if (value?.type !== "bookmark") throw new Error("expected a bookmark");
+  const [epoch = "", xid = ""] = value.cursor.split(".");
+  for (const cursor of [`${epoch}.${xid}000.1`, `${Number(epoch) + 1}.1.1`])
+    await expect(from({ cursor, field: "from_cursor" }).next()).rejects.toMatchObject({
+      kind: "failed_precondition",
+      message: expect.stringContaining("from_cursor: is later than all that has happened here"),
+      detail: { field: "from_cursor", next: "watch again without from_cursor" },
+    });
+  const again = from({ cursor: value.cursor });
+  await write(["a"], 1);
+  expect(await take(again, 1)).toEqual(["a@1"]);
+});
+
+test("a cursor that history told while something older was still being written is taken", async () => {
+  const older = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const writing = database.db.transaction(async (tx) => {
+    await tx.query("select pg_current_xact_id()");
+    begun.resolve();
+    await older.promise;
+  });
+  await begun.promise;
+  await write(["a"], 1);
+  const [row] = await journal.listHistory(database.db, {
+    key: { kind: "power_shelf", id: "a" },
+    limit: 1,
+    types: [],
+    newestFirst: true,
+    after: null,
+  });
+  const items = from({ cursor: row?.cursor ?? "" });
+  const next = take(items, 1);
+  older.resolve();
+  await writing;
+  await write(["a"], 2);
+  expect(await next).toEqual(["a@2"]);
+});
+
 test("a cursor from before what is kept is refused, since events after it are gone", async () => {
   await write(["a"], 1);
   const first = await untilOld("a"); // nobody has it in memory

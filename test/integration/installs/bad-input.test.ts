@@ -164,6 +164,7 @@ const CASES: readonly Case[] = [
   ),
   text("a boot without a MAC address", ["GET", "/api/v1/boot"], ["query", "mac"]),
   text("a boot with a MAC address that is none", ["GET", "/api/v1/boot?mac=zz"], undefined, 400),
+  text("a boot with the MAC address of everybody", ["GET", "/api/v1/boot?mac=ff:ff:ff:ff:ff:ff"], undefined, 400),
   raw("no JSON", "{not json", 422),
   raw("no body", "", 422),
   raw("a body that changes what objects are", '{"__proto__":{"admin":true}}', 422),

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => site.close());
 
-const HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJq0Yx4K";
+const HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ+9C3XQ0gDXZg5iuIIdaTTlZ0L59WskL9PyoC0BpClv";
 type Given = MessageInitShape<typeof MachineSchema>;
 const register = (machine: Given | undefined) =>
   site.machines.registerMachine(machine === undefined ? {} : { machine }, as("kim"));
@@ -180,6 +180,9 @@ describe("what is wrong is refused by its field", () => {
     ["a BMC protocol", { spec: { bmcProtocol: "telnet" } }, "machine.spec.bmc_protocol"],
     ["a trust", { spec: { bmcTlsTrust: "blind" } }, "machine.spec.bmc_tls_trust"],
     ["a host key", { spec: { sshHostKey: "nonsense" } }, "machine.spec.ssh_host_key"],
+    ["a MAC address of all ports", { spec: { macAddresses: ["FF-FF-FF-FF-FF-FF"] } }, "machine.spec.mac_addresses[0]"],
+    ["a MAC address of none", { spec: { macAddresses: ["000000000000"] } }, "machine.spec.mac_addresses[0]"],
+    ["a host key that was cut off", { spec: { sshHostKey: HOST_KEY.slice(0, -8) } }, "machine.spec.ssh_host_key"],
     [
       "jump hosts to nowhere",
       { spec: { jumpHosts: [{ endpoint: "10.0.0.1", hostKey: HOST_KEY }] } },

@@ -47,6 +47,15 @@ describe("StartRun refuses, in this order,", () => {
     });
   });
 
+  test.each(["  ", "a\nb", "a\u001b[2J", "r".repeat(129)])(
+    "a request_id that nobody can read (%j)",
+    async (requestId) => {
+      const answer = await refusal(start({ requestId, machineId: "" }));
+      expect(answer).toMatchObject({ code: Code.InvalidArgument, field: "request_id" });
+      expect(answer.message).toContain("1 to 128 printable characters");
+    },
+  );
+
   test("an empty machine_id, before an unknown type", async () => {
     expect(await refusal(start({ requestId: "r", machineId: "", type: "DANCE" }))).toMatchObject({
       code: Code.InvalidArgument,
@@ -98,8 +107,13 @@ describe("StartRun refuses, in this order,", () => {
   });
 
   test.each([
-    ["REBOOT", { ticket: "T-1" }, "params.ticket", "no step of plan plan/reboot takes it; they take none"],
-    ["RMA", { ticket: "T-1", tikcet: "T-1" }, "params.tikcet", "no step of plan plan/rma takes it; they take ticket"],
+    ["REBOOT", { ticket: "T-1" }, "params.ticket", "no step of plan plan/reboot takes it; they take force"],
+    [
+      "RMA",
+      { ticket: "T-1", tikcet: "T-1" },
+      "params.tikcet",
+      "no step of plan plan/rma takes it; they take force, ticket",
+    ],
     [
       "NET_RECONFIG",
       { version: "1.34.0" },
@@ -116,6 +130,24 @@ describe("StartRun refuses, in this order,", () => {
       expect((await surface.runs.listRuns({ filter: `machine_id=${machineId}` })).runs).toEqual([]);
     },
   );
+
+  test.each(["", "yes", "TRUE", "1"])(
+    "a force that is neither true nor false (%j), and starts nothing",
+    async (force) => {
+      const machineId = await machine();
+      const answer = await refusal(start({ requestId: "r", machineId, type: "REPAVE", params: { force } }));
+      expect(answer).toMatchObject({ code: Code.InvalidArgument, field: "params.force" });
+      expect(answer.message).toMatch(/^params\.force: must be true or false/);
+      expect((await surface.runs.listRuns({ filter: `machine_id=${machineId}` })).runs).toEqual([]);
+    },
+  );
+
+  test.each(["a\nb", "\u001b[2J", "T".repeat(257)])("a ticket that is no line of text (%j)", async (ticket) => {
+    const machineId = await machine();
+    const answer = await refusal(start({ requestId: "r", machineId, type: "RMA", params: { ticket } }));
+    expect(answer).toMatchObject({ code: Code.InvalidArgument, field: "params.ticket" });
+    expect(answer.message).toContain("256 printable characters");
+  });
 
   test.each([
     ["a setting that there is not", { mtu: "9000" }, "steps[0].net.params.mtu: is not known"],
@@ -570,6 +602,23 @@ describe("CancelRun", () => {
     const { runId } = await reboot(await machine());
     await end(runId, "CANCELED");
     expect(await surface.runs.cancelRun({ runId })).toMatchObject({ phase: Run_Phase.CANCELED });
+  });
+});
+
+test("no run_id at all is INVALID_ARGUMENT, since no run is gone", async () => {
+  for (const call of [
+    () => surface.runs.cancelRun({}),
+    () => surface.runs.getRun({}),
+    () => collect(surface.runs.streamRunLogs({})),
+  ])
+    expect(await refusal(call())).toMatchObject({ code: Code.InvalidArgument, field: "run_id" });
+});
+
+test.each([-1n, -9_223_372_036_854_775_808n])("the log after chunk %s is refused", async (after) => {
+  const { runId } = await reboot(await machine());
+  expect(await refusal(collect(surface.runs.streamRunLogs({ runId, after, noFollow: true })))).toMatchObject({
+    code: Code.InvalidArgument,
+    field: "after",
   });
 });
 

@@ -8,6 +8,10 @@ import {
   StepStatus_State,
 } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
+import { JournalTail } from "../../../src/engine/watch.ts";
+import { silentLog } from "../../../src/kernel/log.ts";
+import { watchRuns } from "../../../src/services/runs.ts";
+import type { EventSource } from "../../../src/store/event-source.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type RunBench, startRunBench } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
@@ -219,4 +223,36 @@ describe("a replay tells each change with the run as it was right after it", () 
     expect(running.length).toBeGreaterThan(2);
     expect(running).toEqual(all.slice(from));
   });
+});
+
+test("a run that changes while a watch begins is not taken back to before its snapshot", async () => {
+  const { db, deps } = bench;
+  const machineId = await machine(4);
+  const stop = new AbortController();
+  const tail = new JournalTail({ db, log: silentLog });
+  const reading = tail.run(stop.signal);
+  const during: EventSource = {
+    async *follow(...rest) {
+      for await (const item of tail.follow(...rest)) {
+        // It is settled where "now" is; the snapshots are taken only after this.
+        if (item.type === "bookmark") await bench.runs.startRun({ requestId: "r", machineId, type: "REBOOT" });
+        if (item.type === "bookmark")
+          await eventually(
+            async () =>
+              (await bench.runs.listRuns({ filter: `machine_id=${machineId} AND phase=RUNNING` })).runs.length > 0,
+            { what: "the run has begun" },
+          );
+        yield item;
+      }
+    },
+  };
+  const versions: number[] = [];
+  for await (const { run } of watchRuns(deps, during, { filter: `machine_id=${machineId}`, cursor: "" }, stop.signal)) {
+    versions.push(run.version);
+    if (run.phase === "SUCCEEDED") break;
+  }
+  stop.abort();
+  await reading;
+  expect(versions[0]).toBeGreaterThan(1);
+  expect(versions).toEqual(versions.map((_, index) => (versions[0] ?? 0) + index));
 });

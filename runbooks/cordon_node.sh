@@ -15,5 +15,5 @@ if [ "$unschedulable" = "true" ]; then
   exit 0
 fi
 # In one write with the cordon, the mark by which it is told from somebody else's: leaving maintenance takes back what bears it.
-kubectl --kubeconfig "$kubeconfig" patch node "$node" --type merge --patch '{"metadata":{"annotations":{"millwright.io/cordoned":"true"}},"spec":{"unschedulable":true}}'
+kubectl --kubeconfig "$kubeconfig" patch node "$node" --type merge --patch '{"metadata":{"annotations":{"millwright.io/cordoned":"true","millwright.io/maintenance":null}},"spec":{"unschedulable":true}}'
 echo "node $node is cordoned"

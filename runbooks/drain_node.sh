@@ -13,6 +13,6 @@ node="${node:-$(hostname)}"
 unschedulable="$(kubectl --kubeconfig "$kubeconfig" get node "$node" -o 'jsonpath={.spec.unschedulable}')"
 if [ "$unschedulable" != "true" ]; then
   # A drain cordons too, but leaves no mark by which leaving maintenance knows that it is ours to take back.
-  kubectl --kubeconfig "$kubeconfig" patch node "$node" --type merge --patch '{"metadata":{"annotations":{"millwright.io/cordoned":"true"}},"spec":{"unschedulable":true}}'
+  kubectl --kubeconfig "$kubeconfig" patch node "$node" --type merge --patch '{"metadata":{"annotations":{"millwright.io/cordoned":"true","millwright.io/maintenance":null}},"spec":{"unschedulable":true}}'
 fi
 kubectl --kubeconfig "$kubeconfig" drain "$node" --ignore-daemonsets --delete-emptydir-data "--timeout=${timeout:-300}s"

@@ -1,4 +1,5 @@
 import { type CommandDescription, describeCommands, type OptionDescription } from "../../src/cli/describe.ts";
+import { exitCodes } from "../../src/cli/errors.ts";
 import { cliVocabulary } from "./cli-vocabulary.ts";
 import { anchor, code, page, pageHead, table } from "./markdown.ts";
 
@@ -17,7 +18,13 @@ export function cliPage(): string {
         return [`[${code(heading)}](${anchor(heading)})`, command.description];
       }),
     ),
+    "## Exit codes",
+    table(
+      ["Code", "Meaning"],
+      exitCodes().map(([exitCode, meaning]) => [code(String(exitCode)), meaning]),
+    ),
     "## Options of every command",
+    "But for `dev`, `serve`, `sim` and `config check`, which ask no server: those take the settings that are listed with them.",
     optionsTable(program.options),
     leaves.map(({ words, command, aliases }) => section(words, command, aliases)),
   );

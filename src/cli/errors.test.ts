@@ -1,3 +1,4 @@
+import { createServer } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -100,6 +101,36 @@ test("the gRPC port in place of the HTTP port is told as such", async () => {
     `error: ${url} does not speak HTTP/1.1\nhint: is it the gRPC port? --server takes the HTTP address, which the server prints at its start (port 8080 unless set otherwise)\n`,
   );
   await new Promise((resolve) => grpc.close(resolve));
+});
+
+test("https to a server that speaks http is told as such", async () => {
+  const plain = createServer();
+  await new Promise<void>((resolve) => plain.listen(0, "127.0.0.1", resolve));
+  const url = `https://127.0.0.1:${(plain.address() as AddressInfo).port}`;
+  const terminal = createFakeTerminal();
+  expect(await runCli(["system", "--server", url], { version: "1", terminal })).toBe(EXIT.unavailable);
+  expect(terminal.err()).toBe(
+    `error: ${url} does not speak TLS\nhint: is it http:// in place of https://? --server takes the address that the server prints at its start\n`,
+  );
+  await new Promise((resolve) => plain.close(resolve));
+});
+
+test("a server that answers 404 in words of its own is named, with what to check", async () => {
+  const other = createServer((_, response) =>
+    response.writeHead(404, { "content-type": "application/json" }).end("{}"),
+  );
+  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+  const terminal = createFakeTerminal();
+  expect(await runCli(["system", "--server", url], { version: "1", terminal })).toBe(EXIT.precondition);
+  expect(terminal.err()).toContain(`error: ${url} does not know this call\nhint: check --server`);
+  await new Promise((resolve) => other.close(resolve));
+});
+
+test("what a provider cannot do has nothing to do with the server's address", async () => {
+  expect((await failing(new ConnectError("no medium over IPMI", Code.Unimplemented))).err).toBe(
+    "error: no medium over IPMI\n",
+  );
 });
 
 test("an answer that is not Millwright's says so", async () => {

@@ -18,6 +18,23 @@ export const EXIT = {
 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
+/** For people, in help and in the reference. */
+export const EXIT_MEANINGS = {
+  ok: "done",
+  operationFailed: "the operation failed",
+  usage: "wrong input",
+  notFound: "not found",
+  precondition: "not possible now",
+  denied: "not allowed",
+  unavailable: "no server or no answer in time",
+  internal: "internal error",
+  interrupted: "interrupted",
+} as const satisfies Record<keyof typeof EXIT, string>;
+
+/** Each exit code with its meaning. */
+export const exitCodes = (): readonly (readonly [ExitCode, string])[] =>
+  (Object.keys(EXIT) as (keyof typeof EXIT)[]).map((name) => [EXIT[name], EXIT_MEANINGS[name]]);
+
 /** A command that ends with one line for people, perhaps a hint, and an exit code. */
 export class CliError extends Error {
   readonly exitCode: ExitCode;
@@ -88,7 +105,9 @@ const EXIT_OF_KIND = new Map<string, ExitCode>([
 const HINT_OF_CODE: { readonly [name in CodeName]?: string } = {
   Unauthenticated: "give a token with --token-file or MILLWRIGHT_TOKEN; `millwright token create` makes one",
   PermissionDenied: "`millwright system` shows who you are and which roles you have",
-  Unimplemented: "the server does not know this call; compare `millwright system` with `millwright --version`",
+  // Only where the answer has no word of Millwright's own: what a provider cannot do is said in the message.
+  Unimplemented:
+    "check --server, which takes the HTTP address that the server prints at its start; if it is that one, the server is of another version than `millwright --version`",
 };
 
 /** System errors that mean that there was no server to talk to. */
@@ -162,6 +181,13 @@ export async function describeFailure(error: unknown, server: string | undefined
       exitCode: EXIT.unavailable,
     };
   }
+  if (server !== undefined && systemCode === "EPROTO") {
+    return {
+      message: `${server} does not speak TLS`,
+      hint: `is it http:// in place of https://? --server takes the address that the server prints at its start`,
+      exitCode: EXIT.unavailable,
+    };
+  }
   if (server !== undefined && systemCode !== undefined && TLS_TROUBLE.test(systemCode)) {
     return {
       message: `no trusted connection to ${server} (${systemCode})`,
@@ -180,7 +206,9 @@ async function describeRefusal(error: ConnectError, server: string | undefined):
   ]);
   const name = Code[error.code] as CodeName;
   const info = error.findDetails(ErrorInfoSchema)[0];
-  const message = oneLine(error.rawMessage) || name;
+  const said = oneLine(error.rawMessage);
+  // 404 without a word of Millwright's own: another program, a path too many, or a server that is too old.
+  const message = said || (name === "Unimplemented" ? `${server ?? "the server"} does not know this call` : name);
   // A plain HTTP answer (a proxy, another program on the port) has no Connect error in it.
   const foreign = /^HTTP \d+|unsupported content type|invalid content-type/i.test(message);
   if (foreign) {
@@ -192,7 +220,7 @@ async function describeRefusal(error: ConnectError, server: string | undefined):
   }
   return {
     message,
-    hint: info?.next ? oneLine(info.next) : HINT_OF_CODE[name],
+    hint: info?.next ? oneLine(info.next) : name === "Unimplemented" && said !== "" ? undefined : HINT_OF_CODE[name],
     exitCode: EXIT_OF_KIND.get(info?.kind ?? "") ?? EXIT_OF_CODE[name],
   };
 }

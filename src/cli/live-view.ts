@@ -89,7 +89,8 @@ function createRedrawnView(session: Session, render: Render): LiveView {
 /** What fits on the screen: one cannot redraw what has scrolled away. */
 function fitted(text: string, rows: number | undefined): string[] {
   const lines = text.replace(/\n$/, "").split("\n");
-  const room = (rows ?? 24) - 1;
+  // Zero rows: a terminal that does not tell how tall it is.
+  const room = (rows || 24) - 1;
   if (lines.length <= room) return lines;
   return [...lines.slice(0, room - 1), `… and ${lines.length - room + 1} more`];
 }

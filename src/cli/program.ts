@@ -17,9 +17,11 @@ import { addSystemCommand } from "./commands/system.ts";
 import { addTokenCommands } from "./commands/token.ts";
 import { addWatchCommand } from "./commands/watch.ts";
 import { addWorkflowCommands } from "./commands/workflow.ts";
+import { exitCodes } from "./errors.ts";
 import { SERVER_VOCABULARY } from "./generated/server-vocabulary.ts";
 import type { ServerVocabulary } from "./server-vocabulary.ts";
 import type { Run, Sink } from "./session.ts";
+import { wrapWords } from "./wrap-words.ts";
 
 export interface ProgramOptions {
   readonly version: string;
@@ -38,8 +40,12 @@ Examples:
   millwright power-shelf maintenance power-off --power-shelf-id ID1 ID2 --reference https://tracker/MAINT-123
   millwright watch power-shelf
 
-Exit codes: 0 done, 1 the operation failed, 2 wrong input, 3 not found, 4 not possible now, 5 not allowed, 6 no server or no
-answer in time, 70 internal error, 130 interrupted.`;
+${wrapWords(
+  `Exit codes: ${exitCodes()
+    .map((each) => each.join(" "))
+    .join(", ")}.`,
+  120,
+).join("\n")}`;
 
 /** The whole command tree. It never ends the process: help and errors are thrown to the caller. */
 export function createProgram(options: ProgramOptions): Command {

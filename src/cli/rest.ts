@@ -26,7 +26,8 @@ const TIMEOUT_MS = 60_000;
 
 /** One call of the REST API; what it refuses becomes an error for people. */
 export async function callRest(connection: ConnectionOptions, call: RestCall, signal: AbortSignal): Promise<unknown> {
-  const url = new URL(call.path, connection.url);
+  // Not as the second argument of URL, which would lose the path of a proxy.
+  const url = new URL(`${connection.url.replace(/\/+$/, "")}${call.path}`);
   for (const [name, value] of Object.entries(call.query ?? {})) {
     if (value !== undefined) url.searchParams.set(name, String(value));
   }
@@ -60,11 +61,12 @@ function refusal(status: number, text: string, server: string): CliError {
   const detail = detailOf(text);
   if (detail === undefined)
     return new CliError(EXIT.unavailable, `${server} did not answer as Millwright does (HTTP ${status})`);
-  return new CliError(exitCode, oneLine(detail), hintFor(exitCode, detail));
+  return new CliError(exitCode, oneLine(detail), hintFor(status, detail));
 }
 
-function hintFor(exitCode: ExitCode, detail: string): string | undefined {
-  if (exitCode === EXIT.denied) return "give a token with --token-file or MILLWRIGHT_TOKEN";
+function hintFor(status: number, detail: string): string | undefined {
+  if (status === 401) return "give a token with --token-file or MILLWRIGHT_TOKEN; `millwright token create` makes one";
+  if (status === 403) return "ask an administrator for a token or a mapping with one of these roles";
   const [, missing] = /^(Node|Workflow|Group) not found/.exec(detail) ?? [];
   return missing === undefined ? undefined : `millwright ${missing.toLowerCase()} list`;
 }

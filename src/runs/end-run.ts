@@ -1,11 +1,13 @@
 import { type Effect, happened } from "../kernel/outcome.ts";
 import { type RunThing, stepJson } from "./lifecycle.ts";
+import { isForRestartToCome } from "./next-boot.ts";
 import { seenAt } from "./progress.ts";
 import type { EndedRunPhase, RunErrorCode, StepStatus } from "./run.ts";
-import type { LeftOver } from "./run-action.ts";
+import { eachLeft, type LeftOver, leftOverOf } from "./run-action.ts";
 import type { RunContext } from "./run-context.ts";
 import { CAUSE_OF_END, conditionsAtEnd, residueAfter, withoutResidueOf } from "./run-end.ts";
 import type { RunLog } from "./run-log.ts";
+import { beginningsOf, residueWithout } from "./take-back.ts";
 
 export interface Ending {
   readonly message?: string;
@@ -15,6 +17,8 @@ export interface Ending {
   readonly steps?: readonly StepStatus[];
   /** What of the attempt before is still not taken back: for the attempt after. */
   readonly takeBackFirst?: LeftOver | null;
+  /** What was taken back in this look, by the names of the steps. */
+  readonly undone?: readonly string[];
 }
 
 const EVENT_OF_END = { SUCCEEDED: "finished", FAILED: "step_failed", CANCELED: "canceled" } as const satisfies Record<
@@ -23,30 +27,29 @@ const EVENT_OF_END = { SUCCEEDED: "finished", FAILED: "step_failed", CANCELED: "
 >;
 
 /** The run's end, the machine's phase and its conditions are one commit; so is that an install does not outlive its run. */
-export function endRun(
-  run: RunThing,
-  phase: EndedRunPhase,
-  context: RunContext,
-  log: RunLog,
-  { message = "", residue = [], failure, steps, takeBackFirst = passedOn(run, phase) }: Ending,
-) {
+export function endRun(run: RunThing, phase: EndedRunPhase, context: RunContext, log: RunLog, ending: Ending) {
+  const { message = "", residue = [], failure, steps, undone = [] } = ending;
+  const done = doneNow(steps ?? run.facts.steps, phase, context);
+  const { takeBackFirst = passedOn(run, phase, done) } = ending;
   const error = failure
     ? { code: failure.code, message, retryable: failure.retryable, details: { step: failure.step } }
     : null;
-  const done = doneForGood(steps ?? run.facts.steps, context);
-  const left = withoutResidueOf(done, [...new Set([...run.facts.residue, ...residue])]);
+  const known = residueWithout(undone, run, context, run.machine.facts.residue);
+  const come = beginningsOf(done, run, context);
+  const left = withoutResidueOf(come, [...new Set([...run.facts.residue, ...residue])]);
   const now = context.clock.now();
   const machine: Move = {
     type: "move",
     kind: "machine",
     id: run.machine.id,
     cause: CAUSE_OF_END[phase],
-    message,
+    // Where there is none, the history tells what happened by its cause, and not by an empty text.
+    ...(message !== "" && { message }),
     facts: {
       lastRunId: run.id,
-      residue: residueAfter(run.plan, phase, [...withoutResidueOf(done, run.machine.facts.residue), ...left]),
+      residue: residueAfter(run.plan, phase, [...withoutResidueOf(come, known), ...left]),
     },
-    observed: seenAt(conditionsAtEnd(run.plan, phase, message), now),
+    observed: seenAt(conditionsAtEnd(run.plan, phase, message, run.machine.conditions), now),
   };
   // A machine that rests is not looked at by itself: its node would stay as it is until somebody happens to look.
   const hasNodeToSeeTo = run.machine.facts.cordoned || run.machine.state.drain === true;
@@ -65,14 +68,20 @@ export function endRun(
   });
 }
 
-/** An adoption leaves to the attempt after it what it was not to touch, unless all is well without. */
-const passedOn = ({ action, facts }: RunThing, phase: EndedRunPhase): LeftOver | null =>
-  action === "adopt" && phase !== "SUCCEEDED" ? facts.takeBackFirst : null;
+/** An adoption leaves to the attempt after it what it was not to touch, unless that proved to be done, or all is well without. */
+function passedOn({ action, facts }: RunThing, phase: EndedRunPhase, done: readonly string[]): LeftOver | null {
+  if (action !== "adopt" || phase === "SUCCEEDED" || facts.takeBackFirst === null) return null;
+  return leftOverOf(eachLeft(facts.takeBackFirst).filter(({ step }) => !done.includes(step)));
+}
 
-/** What an attempt could not undo may still be there after another one; what could only be waited for has come about. */
-const doneForGood = (visits: readonly StepStatus[], { steps }: RunContext): string[] =>
+/**
+ * By this run itself, and not taken back since: what an earlier one left of them has come about, or was done anew. What is set for a
+ * restart to come, in a run that did not come to it, is still just what an earlier one left.
+ */
+const doneNow = (visits: readonly StepStatus[], phase: EndedRunPhase, context: RunContext): string[] =>
   visits
-    .filter(({ kind, state, carriedOver }) => state === "SUCCEEDED" && !carriedOver && !steps.get(kind)?.undo)
+    .filter(({ state, carriedOver, takenBack }) => state === "SUCCEEDED" && !carriedOver && !takenBack)
+    .filter((visit) => phase === "SUCCEEDED" || !isForRestartToCome(visit, visits, context))
     .map(({ name }) => name);
 
 type Move = Extract<Effect, { type: "move" }>;

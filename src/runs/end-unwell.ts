@@ -17,7 +17,7 @@ export async function endUnwell(
   log: RunLog,
   ending: Ending,
 ): Promise<ReturnType<typeof endRun>> {
-  const { steps = run.facts.steps, residue = [] } = ending;
+  const { steps = run.facts.steps, residue = [], undone = [] } = ending;
   const armed = new Set(steps.filter((visit) => isArmed(visit, steps, context)));
   // Who only looks has set nothing, and takes nothing back that people have.
   if (armed.size === 0 || run.action === "adopt") return endRun(run, phase, context, log, ending);
@@ -25,12 +25,16 @@ export async function endUnwell(
   const open = new Set<StepStatus>();
   for (const visit of armed) {
     const end = await takeBackForGood({ run, step: visit.name, evidence: visit.evidence ?? {} }, context, log);
-    if (end.left !== null) left.push(end.left);
+    if (end.left !== null) {
+      log.say(`stays behind: ${end.left}`, "stderr");
+      left.push(end.left);
+    }
     if (!end.isSettled) open.add(visit);
   }
   return endRun(run, phase, context, log, {
     ...ending,
     residue: [...residue, ...left],
+    undone: [...undone, ...[...armed].filter((visit) => !open.has(visit)).map(({ name }) => name)],
     // Where nobody answered to it, the attempt after does so first: whoever acts then sets it again.
     steps: steps.map((visit) =>
       armed.has(visit) ? { ...visit, takenBack: true, toTakeBack: open.has(visit) ? visit.evidence : null } : visit,

@@ -1,16 +1,19 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { DeviceFailure } from "../capabilities/device-failure.ts";
 import type { Capabilities, Provider } from "../capabilities/provider.ts";
 import { milliseconds } from "../kernel/duration.ts";
 import { AppError, StepFailure } from "../kernel/errors.ts";
+import type { JsonObject } from "../kernel/lifecycle.ts";
 import type { Outcome } from "../kernel/outcome.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import { BegunActions } from "./begun-actions.ts";
 import { type RunContext, runHandlers } from "./executor.ts";
+import { NoCredentials } from "./failure-causes.ts";
 import type { Heard } from "./heard-script.ts";
 import type { RunThing } from "./lifecycle.ts";
 import type { RunAction, StepStatus } from "./run.ts";
-import { inheritFrom, type LeftOver, type NextAttempt } from "./run-action.ts";
+import { ACTION_RULES, inheritFrom, type LeftOver, mayFollowPhase, type NextAttempt } from "./run-action.ts";
 import { type AnyStep, collectSteps, defineStep, type ProbeAnswer } from "./step.ts";
 import type { StepTargets } from "./targets.ts";
 
@@ -52,7 +55,7 @@ class Bench {
   startedAt = this.now;
   instance = "one";
   readonly device = new Device();
-  readonly begun = new BegunActions();
+  begun = new BegunActions();
   stop = new AbortController();
   mayBegin = true;
   can: Provider["can"] = {};
@@ -67,6 +70,9 @@ class Bench {
   id = "run-1";
   action: RunAction = "start";
   residue: string[] = [];
+  /** As it is listed on the machine. */
+  machineResidue: readonly string[] = [];
+  conditions: Machine["conditions"] = [];
   takeBackFirst: LeftOver | null = null;
   heard: Heard | null = null;
   cordoned: { readonly cluster: string; readonly node: string } | null = null;
@@ -83,7 +89,8 @@ class Bench {
       machine: {
         id: "m-1",
         state: { name: "PROVISIONING" },
-        facts: { residue: [] as string[], cordoned: this.cordoned },
+        conditions: this.conditions,
+        facts: { residue: this.machineResidue, cordoned: this.cordoned },
       } as unknown as Machine,
       plan: {
         planId: "plan/test",
@@ -96,6 +103,7 @@ class Bench {
           payload: {},
         })),
       },
+      jobId: "job-1",
       params: {},
       action: this.action,
       cancelRequestedAt: this.cancelRequestedAt,
@@ -171,8 +179,11 @@ class Bench {
     if (steps) this.steps = (steps as unknown as Record<string, never>[]).map(revive);
     if (residue) this.residue = residue as string[];
     if (takeBackFirst !== undefined) this.takeBackFirst = takeBackFirst as LeftOver | null;
-    for (const effect of outcome.effects ?? [])
+    for (const effect of outcome.effects ?? []) {
+      const told = effect.type === "move" || effect.type === "observe" ? effect.facts?.residue : undefined;
+      if (told !== undefined && effect.kind === "machine") this.machineResidue = told as string[];
       if (effect.type === "log") this.logged.push(...effect.lines.map(({ text }) => Buffer.from(text).toString()));
+    }
   }
 }
 
@@ -228,6 +239,14 @@ describe("a run", () => {
       ["first", "SUCCEEDED"],
       ["second", "SUCCEEDED"],
     ]);
+  });
+
+  test("that succeeds leaves it to looks to say that the host key is the right one again", async () => {
+    const bench = new Bench();
+    const changed = { type: "NeedsIntervention", status: true, reason: "HostKeyChanged", message: "" } as const;
+    bench.conditions = [{ ...changed, lastTransition: bench.now }];
+    const ended = expect.objectContaining({ type: "move", cause: "run_succeeded", observed: [] });
+    expect(await bench.untilEnd()).toMatchObject({ event: "finished", effects: expect.arrayContaining([ended]) });
   });
 
   describe("that has proven a step", () => {
@@ -523,6 +542,19 @@ describe("an action without an answer", () => {
     expect(bench.device).toMatchObject({ acts: 1, undone: 0 });
   });
 
+  test("is not repeated by a process that has begun so much since that it does not remember this one", async () => {
+    const bench = new Bench();
+    bench.begun = new BegunActions(1);
+    await bench.announce();
+    bench.device.failActing = lost;
+    bench.device.obeysAllTheSame = true;
+    await bench.look();
+    bench.begun.note("one run-2 first");
+    bench.device.answers = ["not_done"];
+    await bench.look();
+    expect(bench.device.acts).toBe(1);
+  });
+
   test("fails its attempt when its time is over, and the next one goes by the same evidence", async () => {
     const bench = new Bench();
     await bench.announce();
@@ -667,6 +699,21 @@ describe("what is no failure of the step", () => {
   });
 });
 
+test("a run whose steps do not fit its plan ends with that, and leaves what it had begun to the attempt after", async () => {
+  const bench = new Bench();
+  bench.planned = ["first", "second"];
+  await bench.announce();
+  bench.steps = bench.steps.map((step) => ({ ...step, name: "second" }));
+  expect(await bench.look()).toMatchObject({
+    event: "step_failed",
+    message: expect.stringContaining("has the status of second where that of first belongs"),
+    facts: { error: { code: "PANIC", retryable: false } },
+    effects: [{ cause: "run_failed" }, {}],
+  });
+  expect(bench.steps).toMatchObject([{ name: "second", state: "FAILED", finishedAt: bench.now }]);
+  expect(nextAttempt(bench, "rerun")).toMatchObject({ steps: [], takeBackFirst: { step: "second" } });
+});
+
 test("a run's end has its machine looked at where a node was cordoned for it, and only there", async () => {
   const bench = new Bench();
   expect((await bench.untilEnd()).effects).not.toContainEqual(expect.objectContaining({ type: "wake" }));
@@ -757,6 +804,15 @@ describe("a cancel", () => {
       effects: [{ cause: "run_canceled", facts: { residue } }, {}],
     });
     expect(bench.device.undone).toBe(1);
+    expect(bench.logged).toContain("stays behind: first: half of it is done\n");
+  });
+
+  test("is told to the machine by its cause, and not with an empty text in its place", async () => {
+    const bench = new Bench();
+    bench.cancelRequestedAt = bench.now;
+    const [moved] = (await bench.look()).effects ?? [];
+    expect(moved).toMatchObject({ type: "move", cause: "run_canceled" });
+    expect(moved).not.toHaveProperty("message");
   });
 });
 
@@ -884,6 +940,14 @@ async function unsettledBench(): Promise<Bench> {
   return bench;
 }
 
+/** What keeps us from a device, which then has not been asked at all. */
+const NOT_LET_IN = [
+  ["the BMC rejects the credentials", new DeviceFailure("fail", "credentials", "wrong credentials (401)")],
+  ["there are no credentials", new NoCredentials("there are no BMC credentials for machine m-1")],
+  ["another certificate is shown", new DeviceFailure("fail", "certificate", "another was pinned")],
+  ["another host key is shown", new DeviceFailure("intervene", "certificate", "another key is pinned")],
+] as const;
+
 async function failedBench(planned = ["first"]): Promise<Bench> {
   const bench = new Bench();
   bench.planned = planned;
@@ -994,11 +1058,26 @@ describe("a step that failed after it had begun", () => {
       expect(bench.residue).toEqual(["first: it may still run (undoing it failed: no route)"]);
     });
 
+    test.each(NOT_LET_IN)(
+      "fails the run at once and stays to be taken back where %s: waiting would change nothing, and somebody may",
+      async (_, error) => {
+        const bench = await betweenAttempts(() => Promise.reject(error));
+        const { now } = bench;
+        expect(await bench.untilEnd()).toMatchObject({
+          event: "step_failed",
+          facts: { error: { retryable: true, message: expect.stringContaining(error.message) } },
+        });
+        expect([bench.now, bench.device.acts]).toEqual([now, 0]);
+        expect(bench.steps).toMatchObject([{ toTakeBack: { seen: 0 } }]);
+        expect(bench.residue).toEqual([`first: it may still run (undoing it failed: ${error.message})`]);
+      },
+    );
+
     test("is listed and left where the device refuses, since waiting would change nothing", async () => {
       const bench = await betweenAttempts(() => Promise.reject(new DeviceFailure("fail", "refused", "cannot")));
       expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
       expect(bench.device.acts).toBe(1);
-      expect(bench.residue).toEqual(["first: it may still run (undoing it failed: cannot)"]);
+      expect(bench.residue).toEqual(["first: it may still run (undoing it was refused: cannot)"]);
     });
   });
 
@@ -1194,7 +1273,261 @@ describe("a rerun", () => {
   });
 });
 
+describe("what cannot be taken back because we are not let in", () => {
+  const UNDONE_FIRST = { step: "first", evidence: { seen: 0 } };
+  const ACTIONS = ["retry", "rerun", "restart_clean"] as const;
+
+  /** The step has failed, or its run was canceled, and then nothing could be taken back. */
+  async function shutOutBench(error: Error, end: "fails" | "is canceled"): Promise<Bench> {
+    const bench = new Bench();
+    bench.maxRetries = 0;
+    bench.device.failUndoing = error;
+    await bench.announce();
+    if (end === "fails") bench.device.failActing = new StepFailure("fail", "refused");
+    else bench.cancelRequestedAt = bench.now;
+    await bench.untilEnd();
+    expect(bench.machineResidue).toEqual([
+      `first: may have left something behind (undoing it failed: ${error.message})`,
+    ]);
+    return bench;
+  }
+
+  test.each(NOT_LET_IN.flatMap(([why, error]) => ACTIONS.map((action) => [why, action, error] as const)))(
+    "(%s) fails a %s at once and is kept, as often as it is tried; then it is taken back before anything is begun",
+    async (_, action, error) => {
+      const bench = await shutOutBench(error, "fails");
+      for (let attempts = 0; attempts < 2; attempts += 1) {
+        nextAttempt(bench, action);
+        const outcome = await bench.look();
+        expect(outcome).toMatchObject({
+          event: "step_failed",
+          facts: { takeBackFirst: UNDONE_FIRST, error: { retryable: true, message: expect.any(String) } },
+        });
+        expect(outcome.type === "happened" && outcome.message).toMatch(
+          /^first: what step first of the attempt before has left is not taken back: /,
+        );
+        expect(outcome.type === "happened" && outcome.message).toContain(error.message);
+        expect(bench.device.acts).toBe(0);
+        expect(bench.machineResidue).toHaveLength(1);
+      }
+      nextAttempt(bench, action);
+      bench.device.failUndoing = undefined;
+      expect(await bench.look()).toMatchObject({ reason: "first: taken back", facts: { takeBackFirst: null } });
+      expect(bench.device).toMatchObject({ acts: 0, undone: 1 });
+      expect(await bench.untilEnd()).toMatchObject({ event: "finished", facts: { residue: [] } });
+      expect(bench.machineResidue).toEqual([]);
+    },
+  );
+
+  test("is listed once, with why it failed the last time", async () => {
+    const bench = nextAttempt(await shutOutBench(NOT_LET_IN[0][1], "fails"), "retry");
+    bench.device.failUndoing = new DeviceFailure("fail", "credentials", "wrong credentials: rejected since noon");
+    await bench.look();
+    expect(bench.machineResidue).toEqual([expect.stringContaining("(undoing it failed: wrong credentials: rejected")]);
+  });
+
+  test("names the command that gives other credentials", async () => {
+    const bench = nextAttempt(await shutOutBench(NOT_LET_IN[0][1], "fails"), "retry");
+    expect(await bench.look()).toMatchObject({
+      message: expect.stringContaining("millwright machine set-credentials m-1"),
+    });
+  });
+
+  test("is passed on by a cancel, which does not wait for it", async () => {
+    const bench = await shutOutBench(NOT_LET_IN[0][1], "is canceled");
+    nextAttempt(bench, "rerun");
+    expect(bench.takeBackFirst).toEqual(UNDONE_FIRST);
+    bench.cancelRequestedAt = bench.now;
+    expect(await bench.look()).toMatchObject({ event: "canceled", facts: { takeBackFirst: UNDONE_FIRST } });
+    nextAttempt(bench, "resume");
+    bench.device.failUndoing = undefined;
+    expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
+    expect(bench.device).toMatchObject({ acts: 1, undone: 1 });
+    expect(bench.machineResidue).toEqual([]);
+  });
+
+  test("keeps what was noted for a resume as well, which goes by it once we are let in", async () => {
+    const bench = nextAttempt(await shutOutBench(NOT_LET_IN[0][1], "fails"), "resume");
+    const { probe } = bench.device.step;
+    Object.assign(bench.device.step, { probe: () => Promise.reject(NOT_LET_IN[0][1]) });
+    expect(await bench.untilEnd()).toMatchObject({ event: "step_failed" });
+    expect(bench.steps).toMatchObject([{ evidence: { seen: 0 }, toTakeBack: { seen: 0 } }]);
+    nextAttempt(bench, "resume");
+    Object.assign(bench.device.step, { probe });
+    bench.device.answers = ["done"];
+    expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
+    expect(bench.device).toMatchObject({ acts: 0, undone: 0 });
+    expect(bench.machineResidue).toEqual([]);
+  });
+});
+
+describe("what is left inside the system", () => {
+  const SILENT = ["nobody answers", new DeviceFailure("retry", "unreachable", "no route")] as const;
+  const OF_JOIN = { step: "join", evidence: { seen: 0 } };
+  const LISTED = (error: Error) => `join: it may be joining (undoing it failed: ${error.message})`;
+
+  /** Canceled in its join, which could not be taken back then and cannot now. */
+  async function leftInside(planned: readonly string[], error: Error): Promise<Bench> {
+    const bench = new Bench();
+    bench.planned = [...planned];
+    const { step } = bench.device;
+    const quick = { ...step, probe: async () => "done" as const };
+    let acts = 0;
+    const join = {
+      ...step,
+      kind: "join",
+      insideSystem: true,
+      residue: () => "it may be joining",
+      act: async () => {
+        acts += 1;
+      },
+      probe: async () => (acts > 0 ? "done" : "not_done"),
+      undo: () => Promise.reject(error),
+    };
+    bench.kinds = [step, { ...quick, kind: "netboot" }, { ...quick, kind: "repave" }, join];
+    await bench.announce();
+    expect(bench.steps.at(-1)).toMatchObject({ name: "join", state: "RUNNING" });
+    bench.cancelRequestedAt = bench.now;
+    expect(await bench.look()).toMatchObject({ event: "canceled" });
+    expect(bench.machineResidue).toEqual([LISTED(error)]);
+    return bench;
+  }
+
+  test.each(
+    [...NOT_LET_IN, SILENT].flatMap(([why, error]) =>
+      (["rerun", "restart_clean"] as const).map((action) => [why, action, error] as const),
+    ),
+  )("(%s) keeps no %s from the installation that ends it: it is listed until then", async (_, action, error) => {
+    const bench = await leftInside(["netboot", "repave", "join"], error);
+    nextAttempt(bench, action);
+    expect(bench.takeBackFirst).toEqual(OF_JOIN);
+    expect(await bench.look()).toMatchObject({
+      type: "waiting",
+      after: 0,
+      facts: { takeBackFirst: null, residue: [LISTED(error)] },
+    });
+    expect(bench.logged.join("")).toContain("the installation ends it");
+    expect(bench.machineResidue).toEqual([LISTED(error)]);
+    expect(await bench.untilEnd()).toMatchObject({ event: "finished", facts: { residue: [] } });
+    expect(bench.machineResidue).toEqual([]);
+  });
+
+  test("is in the way of an attempt that keeps the system as it is installed", async () => {
+    const bench = nextAttempt(await leftInside(["netboot", "repave", "join"], NOT_LET_IN[0][1]), "retry");
+    expect(await bench.look()).toMatchObject({ event: "step_failed", facts: { takeBackFirst: OF_JOIN } });
+  });
+
+  test("is in the way where something is begun beside it before the installation", async () => {
+    const bench = nextAttempt(await leftInside(["join", "repave"], SILENT[1]), "rerun");
+    expect(await bench.untilEnd()).toMatchObject({ event: "step_failed", facts: { takeBackFirst: OF_JOIN } });
+  });
+
+  test("does not let through what is left at the BMC beside it, and is kept with that", async () => {
+    const bench = await leftInside(["netboot", "repave", "join"], NOT_LET_IN[0][1]);
+    nextAttempt(bench, "rerun");
+    const both = { ...OF_JOIN, more: [{ step: "repave", evidence: { seen: 0 } }] };
+    bench.takeBackFirst = both;
+    bench.device.failUndoing = SILENT[1];
+    expect(await bench.look()).toMatchObject({
+      type: "waiting",
+      reason: expect.stringContaining("not taken back yet"),
+    });
+    expect(bench.takeBackFirst).toEqual(both);
+    bench.device.failUndoing = NOT_LET_IN[0][1];
+    expect(await bench.look()).toMatchObject({ event: "step_failed", facts: { takeBackFirst: both } });
+  });
+});
+
+test.each([
+  ["Redfish", 403],
+  ["IPMI", 0xd4],
+])("a BMC that forbids over %s to take back has said no, and blocks no later attempt", async (_, status) => {
+  const bench = await failedBench();
+  nextAttempt(bench, "restart_clean");
+  bench.device.failUndoing = new DeviceFailure("fail", "credentials", "eject is forbidden", { status });
+  expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
+  expect(bench.machineResidue).toEqual([expect.stringContaining("(undoing it was refused: eject is forbidden)")]);
+});
+
+describe("what is listed on the machine", () => {
+  const NOT_UNDONE = /^first: .*\(undoing it failed: the BMC is dead\)$/;
+
+  test.each(["retry", "rerun", "restart_clean"] as const)(
+    "is not any more once a %s has taken it back",
+    async (action) => {
+      const bench = await unsettledBench();
+      expect(bench.machineResidue).toEqual([expect.stringMatching(NOT_UNDONE)]);
+      nextAttempt(bench, action);
+      bench.device.failUndoing = undefined;
+      expect(await bench.look()).toMatchObject({ reason: "first: taken back" });
+      expect(bench.machineResidue).toEqual([]);
+    },
+  );
+
+  test("is not any more once a cancel has taken it back", async () => {
+    const bench = nextAttempt(await unsettledBench(), "rerun");
+    bench.device.failUndoing = undefined;
+    bench.cancelRequestedAt = bench.now;
+    expect(await bench.look()).toMatchObject({ event: "canceled" });
+    expect(bench.machineResidue).toEqual([]);
+  });
+
+  test("stays as far as the step has done something for good", async () => {
+    const bench = await unsettledBench();
+    Object.assign(bench.device.step, { undoIsPartial: true, residue: () => "half of it is done" });
+    bench.machineResidue = ["first: half of it is done (undoing it failed: the BMC is dead)"];
+    nextAttempt(bench, "rerun");
+    bench.device.failUndoing = undefined;
+    await bench.look();
+    expect(bench.machineResidue).toEqual(["first: half of it is done"]);
+    expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
+    expect(bench.machineResidue).toEqual([]); // done after all
+  });
+
+  test("is not any more once a resume has found the step done by what was noted then", async () => {
+    const bench = nextAttempt(await unsettledBench(), "resume");
+    bench.device.answers = ["done"];
+    expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
+    expect(bench.device.acts).toBe(0);
+    expect(bench.machineResidue).toEqual([]);
+  });
+
+  test.each([
+    ["was done", "SUCCEEDED"],
+    ["was taken back", "CANCELED"],
+  ])("stays where a step of another plan has the same name and %s", async (_, end) => {
+    const bench = new Bench();
+    Object.assign(bench.device.step, { residue: () => "script b.sh may still run" });
+    const theirs = "first: script a.sh may still run (undoing it failed: no route)";
+    bench.machineResidue = [theirs, "first: script b.sh may still run (undoing it failed: no route)"];
+    await bench.announce();
+    if (end === "CANCELED") bench.cancelRequestedAt = bench.now;
+    await bench.untilEnd();
+    expect(bench.machineResidue).toEqual([theirs]);
+  });
+
+  test("stays where a device refuses to take it back, whatever is done after it", async () => {
+    const bench = await failedBench();
+    bench.device.failUndoing = new StepFailure("fail", "it has no eject");
+    expect(await nextAttempt(bench, "restart_clean").untilEnd()).toMatchObject({ event: "finished" });
+    expect(bench.machineResidue).toEqual([expect.stringContaining("(undoing it was refused: it has no eject)")]);
+  });
+});
+
 describe("an adoption", () => {
+  test("that fails leaves to the attempt after it only what it did not prove", async () => {
+    const bench = await unsettledBench();
+    bench.planned = ["first", "second"];
+    nextAttempt(bench, "adopt");
+    expect(bench.takeBackFirst).toMatchObject({ step: "first" });
+    bench.device.answers = ["done"];
+    expect(await bench.untilEnd()).toMatchObject({ event: "step_failed", facts: { takeBackFirst: null } });
+    expect(bench.steps).toMatchObject([
+      { name: "first", state: "SUCCEEDED" },
+      { name: "second", state: "FAILED" },
+    ]);
+  });
+
   test("never acts, and ends with the step that could not be proven", async () => {
     const bench = nextAttempt(await failedBench(), "adopt");
     const undone = bench.device.undone;
@@ -1266,6 +1599,37 @@ describe("what a proven step has set for the next boot", () => {
     ]);
   });
 
+  test("is set again also for a step that a resume had gone on with, and the run goes on after it", async () => {
+    const bench = await failingLater();
+    // As after a cancel right after its action was announced, of which the device never heard.
+    const second = { state: "FAILED", evidence: { seen: 0 }, actingAt: bench.now } as const;
+    bench.steps = bench.steps.map((step) => (step.name === "second" ? { ...step, ...second } : step));
+    const again = nextAttempt(bench, "resume");
+    again.device.acts = 0; // taken back, it shows nothing of it
+    again.device.step.before = async () => ({ seen: 0 });
+    expect(await again.untilEnd()).toMatchObject({ event: "finished" });
+    expect(again.logged.join("")).toContain("first was taken back meanwhile, and is done again first");
+    expect(again.steps).toMatchObject([
+      { name: "first", state: "SUCCEEDED", takenBack: false },
+      { name: "second", state: "SUCCEEDED" },
+    ]);
+  });
+
+  test("and is being set again when the run is canceled, is not under way any more", async () => {
+    const bench = await failingLater();
+    const second = { state: "FAILED", evidence: { seen: 0 }, actingAt: bench.now } as const;
+    bench.steps = bench.steps.map((step) => (step.name === "second" ? { ...step, ...second } : step));
+    const again = nextAttempt(bench, "resume");
+    again.device.acts = 0;
+    while (again.steps[0]?.state === "SUCCEEDED") {
+      const looked = await again.look();
+      if (looked.type === "waiting") again.now = new Date(again.now.getTime() + looked.after);
+    }
+    again.cancelRequestedAt = again.now;
+    expect(await again.look()).toMatchObject({ event: "canceled" });
+    expect(again.steps.map(({ state }) => state)).toEqual(["FAILED", "FAILED"]);
+  });
+
   test.each(["retry", "rerun", "restart_clean"] as const)(
     "and could not be taken back at the end, is so first by a %s, and then set by it",
     async (action) => {
@@ -1273,6 +1637,7 @@ describe("what a proven step has set for the next boot", () => {
         device.failUndoing = new StepFailure("retry", "the BMC is dead");
       });
       expect(bench.residue).toEqual([expect.stringMatching(/^first: .*the BMC is dead/)]);
+      expect(bench.logged.at(-1)).toBe(`stays behind: ${bench.residue[0]}\n`);
       nextAttempt(bench, action);
       bench.device.step.before = async () => ({ seen: 0 });
       expect(await bench.look()).toMatchObject({
@@ -1328,4 +1693,193 @@ describe("what a proven step has set for the next boot", () => {
     expect(bench.device.undone).toBe(0);
     expect(bench.steps).toMatchObject([{ state: "SUCCEEDED", takenBack: false }, { state: "FAILED" }]);
   });
+});
+
+/** Arms the next boot, does something else, boots: a plan whose first step is taken back, and set again, under the second. */
+class BootBench extends Bench {
+  isArmed = false;
+  isPrepared = false;
+  boots = 0;
+  /** Booted from where it was not to. */
+  hasGoneAstray = false;
+  failing: "arm" | "prepare" | "boot" | null = null;
+  /** The command for the next boot is obeyed, and then nobody answers any more. */
+  goesAway = false;
+  isAway = false;
+  attempts = 1;
+
+  constructor() {
+    super();
+    this.planned = ["arm", "prepare", "boot"];
+    this.maxRetries = 0;
+    const answer = (isDone: boolean): ProbeAnswer => (isDone ? "done" : "not_done");
+    this.kinds = [
+      defineStep({
+        ...this.#common("arm"),
+        forNextBoot: true,
+        act: async () => {
+          this.#check("arm");
+          this.isArmed = true;
+          this.isAway = this.goesAway;
+          this.#check("arm");
+        },
+        probe: async () => answer(this.#reached(this.isArmed)),
+        undo: async () => {
+          this.isArmed = this.#reached(false);
+        },
+        residue: () => "may boot from elsewhere",
+      }),
+      defineStep({
+        ...this.#common("prepare"),
+        act: async () => {
+          this.#check("prepare");
+          this.isPrepared = true;
+        },
+        probe: async () => answer(this.isPrepared),
+      }),
+      defineStep({
+        ...this.#common("boot"),
+        reboots: true,
+        act: async () => {
+          this.#check("boot");
+          this.hasGoneAstray ||= !this.isArmed;
+          this.boots += 1;
+          this.isArmed = false;
+        },
+        probe: async ({ evidence }) => answer(this.#reached(this.boots > evidence.boots)),
+      }),
+    ];
+  }
+
+  #common<K extends string>(kind: K) {
+    return {
+      kind,
+      needs: [],
+      parse: (payload: JsonObject) => payload,
+      before: async () => ({ boots: this.boots }),
+    } as const;
+  }
+
+  #reached<T>(value: T): T {
+    if (this.isAway) throw new DeviceFailure("retry", "unreachable", "the BMC is away");
+    return value;
+  }
+
+  #check(kind: string): void {
+    this.#reached(null);
+    if (this.failing === kind) throw new StepFailure("fail", `${kind} is refused`);
+  }
+
+  follow(action: NextAttempt): this {
+    nextAttempt(this, action);
+    this.attempts += 1;
+    return Object.assign(this, { id: `run-${this.attempts}`, failing: null, goesAway: false, isAway: false });
+  }
+
+  get statuses(): string[] {
+    return this.steps.map(({ name, state }) => `${name} ${state}`);
+  }
+}
+
+describe("a step that was to be done again under others that are proven, and was not", () => {
+  /** The boot failed, so the arming was taken back; the retry after it could not do that again. */
+  async function notArmedAgain(): Promise<BootBench> {
+    const bench = new BootBench();
+    bench.failing = "boot";
+    expect(await bench.untilEnd()).toMatchObject({ event: "step_failed" });
+    bench.follow("retry").failing = "arm";
+    expect(await bench.untilEnd()).toMatchObject({ event: "step_failed", message: "arm: arm is refused" });
+    expect(bench.statuses).toEqual(["arm FAILED", "prepare SUCCEEDED"]);
+    return bench;
+  }
+
+  test.each(["retry", "resume"] as const)(
+    "is done in its place by a %s, and the others are not done again",
+    async (action) => {
+      const bench = (await notArmedAgain()).follow(action);
+      expect(await bench.untilEnd(60)).toMatchObject({ event: "finished" });
+      expect(bench.steps).toMatchObject([
+        { name: "arm", state: "SUCCEEDED", carriedOver: false },
+        { name: "prepare", state: "SUCCEEDED", carriedOver: true },
+        { name: "boot", state: "SUCCEEDED" },
+      ]);
+      expect(bench).toMatchObject({ boots: 1, hasGoneAstray: false });
+    },
+  );
+
+  test("is looked for in its place by an adoption", async () => {
+    const bench = (await notArmedAgain()).follow("adopt");
+    bench.isArmed = true; // by people
+    expect(await bench.untilEnd()).toMatchObject({ event: "step_failed", message: /^boot: cannot be taken as done/ });
+    expect(bench.statuses).toEqual(["arm SUCCEEDED", "prepare SUCCEEDED", "boot FAILED"]);
+  });
+
+  test("is done in its place when a cancel came over it", async () => {
+    const bench = new BootBench();
+    bench.failing = "boot";
+    await bench.untilEnd();
+    bench.follow("retry");
+    while (bench.statuses[0] !== "arm RUNNING") await bench.look();
+    bench.cancelRequestedAt = bench.now;
+    expect(await bench.look()).toMatchObject({ event: "canceled" });
+    expect(await bench.follow("resume").untilEnd(60)).toMatchObject({ event: "finished" });
+    expect(bench).toMatchObject({ boots: 1, hasGoneAstray: false });
+  });
+});
+
+test("an adoption that fails keeps, and leaves listed, what is still set for the next boot", async () => {
+  const bench = new BootBench();
+  bench.goesAway = true;
+  expect(await bench.untilEnd(60)).toMatchObject({ event: "step_failed" });
+  const listed = [expect.stringMatching(/^arm: may boot from elsewhere \(undoing it failed: the BMC is away\)$/)];
+  expect(bench).toMatchObject({ isArmed: true, machineResidue: listed });
+  bench.isPrepared = true;
+  expect(await bench.follow("adopt").untilEnd()).toMatchObject({ event: "step_failed" });
+  expect(bench.statuses).toEqual(["arm SUCCEEDED", "prepare SUCCEEDED", "boot FAILED"]);
+  expect(bench).toMatchObject({ isArmed: true, machineResidue: listed, takeBackFirst: { step: "arm" } });
+  // Which takes it back first, as it does with all that was left, and so has to set it again.
+  expect(await bench.follow("retry").untilEnd()).toMatchObject({ event: "finished" });
+  expect(bench).toMatchObject({ boots: 1, hasGoneAstray: false, machineResidue: [] });
+});
+
+test("whatever attempts follow each other, each goes on in the plan's order, comes to an end, and tells what is still armed", async () => {
+  // What goes on with the proven steps, and what fails late, is where attempts depend on each other.
+  const carryingOn = Object.keys(ACTION_RULES).filter((one) => ACTION_RULES[one as NextAttempt].carriesProven);
+  const rarely = fc.constantFrom(false, false, false, true);
+  const attempt = fc.record({
+    action: fc.constantFrom(...([...Object.keys(ACTION_RULES), ...carryingOn] as NextAttempt[])),
+    failing: fc.constantFrom("arm", "arm", "prepare", "boot", "boot", null),
+    goesAway: rarely,
+    isAway: rarely,
+    cancelAfter: fc.option(fc.nat(12), { freq: 2 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(attempt, { minLength: 2, maxLength: 6 }), async (attempts) => {
+      const bench = new BootBench();
+      let phase: "FAILED" | "CANCELED" | "SUCCEEDED" | null = null;
+      for (const { action, cancelAfter, ...faults } of attempts) {
+        if (phase !== null && !mayFollowPhase(action, phase)) continue;
+        if (phase !== null) bench.follow(action);
+        Object.assign(bench, faults);
+        let looks = 0;
+        for (phase = null; phase === null; looks += 1) {
+          expect(looks).toBeLessThan(200);
+          if (looks === cancelAfter) bench.cancelRequestedAt = bench.now;
+          const outcome = await bench.look();
+          expect(outcome).not.toMatchObject({ facts: { error: { code: "PANIC" } } });
+          expect(bench.steps.map(({ name }) => name)).toEqual(bench.planned.slice(0, bench.steps.length));
+          if (outcome.type === "waiting") bench.now = new Date(bench.now.getTime() + outcome.after);
+          if (outcome.type !== "happened" || outcome.event === "acting") continue;
+          phase =
+            ({ finished: "SUCCEEDED", step_failed: "FAILED", canceled: "CANCELED" } as const)[outcome.event] ?? null;
+        }
+        expect(bench.hasGoneAstray).toBe(false);
+        // Who could not ask, or was only to look, lists what may be.
+        if (bench.isArmed || !(bench.isAway || bench.action === "adopt"))
+          expect(bench.machineResidue.some((line) => line.startsWith("arm: "))).toBe(bench.isArmed);
+        if (phase === "SUCCEEDED") bench.isPrepared = false;
+      }
+    }),
+    { numRuns: 300 },
+  );
 });

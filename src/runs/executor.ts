@@ -30,7 +30,7 @@ const LONG_LOOK: Duration = seconds(1);
  */
 export const runHandlers: Handlers<typeof runLifecycle, RunThing, RunContext> = {
   async PENDING(run, { clock }) {
-    const data = runStartedData(run.id, phaseOnSuccess(run.plan));
+    const data = runStartedData({ run: run.id, job: run.jobId }, phaseOnSuccess(run.plan));
     return happened("started", {
       facts: { startedAt: clock.now().toISOString() },
       effects: [{ type: "move", kind: "machine", id: run.machine.id, cause: "run_started", data }],
@@ -74,6 +74,7 @@ async function lookAtNext(run: RunThing, context: RunContext, log: RunLog): Prom
   const next = nextInPlan(run.plan, run.facts.steps);
   if (next.type === "finished") return endRun(run, "SUCCEEDED", context, log, {});
   const step = run.plan.steps[next.index] as Step;
+  if (next.type === "misfit") return endMisfit(run, step, next.why, context, log);
   const visit = next.visit === undefined ? undefined : run.facts.steps[next.visit];
   if (next.type === "failed") return endFailed(run, step, visit, context, log);
   if (visit?.state === "WAITING" && visit.evidence !== null)
@@ -84,6 +85,18 @@ async function lookAtNext(run: RunThing, context: RunContext, log: RunLog): Prom
 function begunVisit(step: Step, visit: StepStatus | undefined, now: Date): StepStatus {
   if (visit === undefined) return visits.beginVisit(step, now);
   return visit.state === "WAITING" ? visits.begin(visit, now) : visit;
+}
+
+/** It would fit no better when looked at again. What was begun stays with its step: whoever begins anew takes it back first. */
+async function endMisfit(run: RunThing, step: Step, why: string, context: RunContext, log: RunLog): Promise<Looked> {
+  const message = `${step.name}: ${why}; millwright run rerun ${run.id} begins anew`;
+  log.say(message, "stderr");
+  const finishedAt = context.clock.now();
+  const steps = run.facts.steps.map((visit) =>
+    visit.state === "RUNNING" ? { ...visit, state: "FAILED" as const, finishedAt, nextAttemptAt: null } : visit,
+  );
+  const failure = { code: "PANIC", retryable: false, step: step.name } as const;
+  return endUnwell(run, "FAILED", context, log, { message, failure, steps });
 }
 
 async function endFailed(

@@ -36,6 +36,28 @@ export function isNotOfTheStep(error: unknown, { call }: Pick<RunContext, "call"
   return call.signal.aborted && !(call.signal.reason instanceof StepFailure);
 }
 
+/** Nothing is on record, or nothing that can be read, to sign in to a machine with. */
+export class NoCredentials extends StepFailure {
+  constructor(message: string) {
+    super("fail", message);
+    this.name = "NoCredentials";
+  }
+}
+
+export const lacksCredentials = (error: unknown): boolean =>
+  error instanceof NoCredentials || (error instanceof DeviceFailure && error.reason === "credentials");
+
+/** Nobody at the device has heard what was wanted: we are not let in, or do not take it for the one that we know. */
+export const isShutOut = (error: unknown): boolean =>
+  lacksCredentials(error) || (error instanceof DeviceFailure && error.reason === "certificate");
+
+/** HTTP 403, and IPMI's "insufficient privilege level". */
+const FORBIDDEN: readonly (number | undefined)[] = [403, 0xd4];
+
+/** We were let in, and this one thing is not for our account. */
+export const isForbidden = (error: unknown): boolean =>
+  error instanceof DeviceFailure && error.reason === "credentials" && FORBIDDEN.includes(error.status);
+
 /** The attempt is over, and it is still open whether the device obeyed: the next one goes by the same evidence. */
 export class StillOpen extends StepFailure {
   constructor(message: string) {

@@ -33,6 +33,7 @@ export interface RunFacts {
 /** A run as the executor sees it: with the machine that it works on. */
 export interface RunThing extends Thing {
   readonly machine: Machine;
+  readonly jobId: string;
   readonly plan: Plan;
   readonly params: Readonly<Record<string, string>>;
   readonly action: RunAction;

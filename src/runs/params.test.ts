@@ -13,10 +13,13 @@ test("every kind that fills params into its payload says which", () => {
 test("a plan takes what its steps take, each once", () => {
   const step = (name: string, kind: string) => ({ name, kind, timeoutSeconds: 1, maxRetries: 0, payload: {} });
   const plan = { steps: [step("a", "rma"), step("b", "reboot"), step("c", "rma"), step("d", "constructor")] };
-  expect(paramsOf(plan)).toEqual(["ticket"]);
+  expect(paramsOf(plan)).toEqual(["ticket", "force"]);
 });
 
-test("of the built-in plans, a network change and an RMA take any", () => {
-  const taking = BUILT_IN_PLANS.filter((plan) => paramsOf(plan).length > 0).map(({ planId }) => planId);
-  expect(taking).toEqual(["plan/net-reconfig", "plan/rma"]);
+test("each built-in plan that restarts the machine can be told to do it by force", () => {
+  const taking = (param: string) => BUILT_IN_PLANS.filter((plan) => paramsOf(plan).includes(param));
+  const restarting = BUILT_IN_PLANS.filter(({ steps }) => steps.some(({ kind }) => kind === "reboot"));
+  expect(taking("force")).toEqual(restarting);
+  expect(taking("ticket").map(({ planId }) => planId)).toEqual(["plan/rma"]);
+  expect(taking("netplan").map(({ planId }) => planId)).toEqual(["plan/net-reconfig"]);
 });

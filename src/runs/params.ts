@@ -7,7 +7,7 @@ import type { Plan } from "./plan.ts";
  */
 export const PARAMS = {
   ssh: [],
-  reboot: [],
+  reboot: ["force"],
   netboot: [],
   repave: [],
   join: [],

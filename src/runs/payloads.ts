@@ -33,11 +33,31 @@ export const PAYLOAD_LIMITS = { entries: 64, valueLength: 16_384, textLength: 51
 
 /** Keys become environment variables of scripts. */
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
+/**
+ * What shells run or obey, and loaders load, before a script has said anything: a value here would be more than a value. Those of MILLWRIGHT_
+ * are how we tell our own scripts apart.
+ */
+const RESERVED = /^(MILLWRIGHT_.*|LD_(PRELOAD|AUDIT)|BASH_ENV|BASHOPTS|SHELLOPTS|PS4|IFS)$/;
+
+/** The first of these variables that no script may be given, and why. */
+export function findReserved(args: Readonly<Record<string, string>>): { name: string; why: string } | undefined {
+  const name = Object.keys(args).find((each) => RESERVED.test(each));
+  if (name === undefined) return undefined;
+  const ours = name.startsWith("MILLWRIGHT_");
+  return {
+    name,
+    why: ours ? "names that begin with MILLWRIGHT_ are ours" : "is what shells and loaders obey, not scripts",
+  };
+}
 
 export const parsePayload: { readonly [K in StepKind]: ParsePayload<Payloads[K]> } = {
   ssh(payload, field) {
     const read = new PayloadReader(payload, field, ["script_ref", "args"]);
-    return { script_ref: read.requiredText("script_ref"), args: read.textByName("args", VARIABLE) };
+    const scriptRef = read.requiredText("script_ref");
+    const args = read.textByName("args", VARIABLE);
+    const reserved = findReserved(args);
+    if (reserved) throw read.refuse(`args.${reserved.name}`, `${reserved.why}; choose another name`);
+    return { script_ref: scriptRef, args };
   },
   reboot(payload, field) {
     const read = new PayloadReader(payload, field, ["force", "mode"]);
@@ -102,7 +122,7 @@ class PayloadReader {
     if (typeof value !== "string") throw this.refuse(name, "must be text");
     const { textLength } = PAYLOAD_LIMITS;
     if (value.length > textLength) throw this.refuse(name, `must have at most ${textLength} characters`);
-    if (value.includes("\0")) throw this.refuse(name, "must not contain the NUL character");
+    if (/\p{Cc}/u.test(value)) throw this.refuse(name, "must not contain control characters");
     return value;
   }
 

@@ -50,10 +50,11 @@ export function withProof({ run, done, seen }: Progress, { visit, report, said: 
 export const seenAt = (conditions: readonly ObservedCondition[], at: Date | null): JsonObject[] =>
   conditions.map((condition) => ({ ...condition, ...(at && { at: at.toISOString() }) }));
 
-export const stepsWith = (run: RunThing, visit: StepStatus): StepStatus[] => [
-  ...run.facts.steps.filter(({ name }) => name !== visit.name),
-  visit,
-];
+/** In its place, which is the plan's: one that is done again may have others after it that wait for it. */
+export const stepsWith = ({ facts: { steps } }: RunThing, visit: StepStatus): StepStatus[] =>
+  steps.some(({ name }) => name === visit.name)
+    ? steps.map((one) => (one.name === visit.name ? visit : one))
+    : [...steps, visit];
 
 /** What the look comes to, and with it, in one commit, all that it has proven before. */
 export function writtenWith<E extends string>({ run, proven, done, seen }: Progress, last: Outcome<E>): Outcome<E> {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { JsonObject } from "../kernel/lifecycle.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import type { Plan } from "./plan.ts";
 import { resolvePlan } from "./resolve-plan.ts";
@@ -40,5 +41,22 @@ describe("a step that names no cluster means", () => {
   test("after an installation the one that the machine is to join, and after a join the one that was joined", () => {
     expect(clustersOf(inCluster("where-it-is"), "verify", "repave", "verify")).toEqual(["where-it-is", "", "wanted"]);
     expect(clustersOf(inCluster(null), "join:named", "verify", "verify:other")).toEqual(["named", "named", "other"]);
+  });
+});
+
+describe("a restart", () => {
+  const forceOf = (payload: JsonObject, params: Readonly<Record<string, string>>) => {
+    const step = { name: "restart", kind: "reboot", timeoutSeconds: 1, maxRetries: 0, payload };
+    const plan = { planId: "p", displayName: "", steps: [step] };
+    return resolvePlan(plan, { machine: inCluster(null), params, steps: allSteps }).steps[0]?.payload;
+  };
+
+  test.each([
+    [{ force: false, mode: "bmc" }, {}, { force: false, mode: "bmc" }],
+    [{ force: true, mode: "bmc" }, {}, { force: true, mode: "bmc" }],
+    [{ mode: "in_band" }, { force: "true" }, { force: true, mode: "in_band" }],
+    [{ force: true, mode: "bmc" }, { force: "false" }, { force: false, mode: "bmc" }],
+  ])("of a plan that says %j is, with the params %j, %j", (payload, params, restart) => {
+    expect(forceOf(payload, params)).toEqual(restart);
   });
 });

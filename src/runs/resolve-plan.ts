@@ -21,8 +21,7 @@ export function resolvePlan(plan: Plan, { machine, params, steps }: ResolvedFor)
     ...plan,
     steps: plan.steps.map((step, index): Step => {
       const { parse, takesParams } = steps.get(step.kind) ?? {};
-      if (parse && takesParams)
-        checkPayload(plan, () => parse(step.payload, `steps[${index}].${step.kind}`, step.timeoutSeconds));
+      if (parse) checkPayload(plan, () => parse(step.payload, `steps[${index}].${step.kind}`, step.timeoutSeconds));
       const taken = takesParams?.(step.payload, params, step.timeoutSeconds) ?? step.payload;
       return { ...step, payload: clusters.settle({ ...step, payload: taken }) };
     }),

@@ -55,27 +55,36 @@ export interface Inheritance {
  * to go on beside what is begun now.
  *
  * An attempt that ended before it took back what the one before it had left passes that on, beside what its own steps know of.
+ *
+ * Steps stay in the plan's order: one that was to be done again, and was not, keeps its place before those that are proven.
  */
 export function inheritFrom(previous: Inheritance, action: NextAttempt): Inheritance {
   const { steps, takeBackFirst: passedOn } = previous;
   const done = steps.filter(({ state }) => state === "SUCCEEDED");
-  const proven = done.map((step) => ({ ...step, carriedOver: true, toTakeBack: null }));
-  const unfinished = steps.find(({ state }) => state !== "SUCCEEDED");
-  const armed = done.flatMap((step) => leftBy(step, step.toTakeBack));
-  const toTakeBack = (...more: readonly LeftByStep[]) =>
-    leftOverOf([...(passedOn ? eachLeft(passedOn) : []), ...more, ...armed]);
+  const leftBefore = passedOn ? eachLeft(passedOn) : [];
+  const lastDone = steps.findLastIndex(({ state }) => state === "SUCCEEDED");
+  const carried = steps
+    .slice(0, lastDone + 1)
+    .map((step) =>
+      step.state === "SUCCEEDED" ? provenBefore(step, leftBefore) : { ...toDoAgain(step), toTakeBack: null },
+    );
+  const firstOpen = steps.findIndex(({ state }) => state !== "SUCCEEDED");
+  const goingOnWith = (visit: StepStatus) => carried.toSpliced(firstOpen, 1, visit);
+  // Those after the first were waiting for it to be done again.
+  const [unfinished, ...waiting] = steps.filter(({ state }) => state !== "SUCCEEDED");
+  const armed = [...waiting, ...done].flatMap((step) => leftBy(step, step.toTakeBack));
+  const toTakeBack = (...more: readonly LeftByStep[]) => leftOverOf([...leftBefore, ...more, ...armed]);
   const left = toTakeBack(...leftBy(unfinished, unfinished?.toTakeBack));
   switch (action) {
     case "retry":
-      return { steps: proven, takeBackFirst: left };
+      return { steps: carried, takeBackFirst: left };
     case "resume":
-      if (unfinished?.evidence == null) return { steps: proven, takeBackFirst: left };
-      return { steps: [...proven, resumed(unfinished)], takeBackFirst: toTakeBack() };
-    case "adopt": {
+      if (unfinished?.evidence == null) return { steps: carried, takeBackFirst: left };
+      return { steps: goingOnWith(resumed(unfinished)), takeBackFirst: toTakeBack() };
+    case "adopt":
+      if (unfinished?.evidence == null) return { steps: carried, takeBackFirst: left };
       // Who only looks takes nothing back, however it ends: it is left to whoever begins anew.
-      const known = unfinished?.evidence == null ? [] : [{ ...resumed(unfinished), toTakeBack: null }];
-      return { steps: [...proven, ...known], takeBackFirst: left };
-    }
+      return { steps: goingOnWith({ ...resumed(unfinished), toTakeBack: null }), takeBackFirst: left };
     case "rerun":
       return { steps: [], takeBackFirst: left };
     case "restart_clean": {
@@ -85,6 +94,14 @@ export function inheritFrom(previous: Inheritance, action: NextAttempt): Inherit
     }
   }
 }
+
+/** What an adoption found set for the next boot, and left to be taken back, is so before this attempt acts: it has to be set again. */
+const provenBefore = (step: StepStatus, left: readonly LeftByStep[]): StepStatus => ({
+  ...step,
+  carriedOver: true,
+  toTakeBack: null,
+  takenBack: step.takenBack || left.some((one) => one.step === step.name),
+});
 
 const leftBy = (step: StepStatus | undefined, evidence: JsonObject | null | undefined): readonly LeftByStep[] =>
   step === undefined || evidence == null ? [] : [{ step: step.name, evidence }];

@@ -48,8 +48,19 @@ export function stepContext(run: RunThing, step: Step, { provider, targetsOf, ca
     log: log.say,
     params: run.params,
     heard: log.heard,
+    isReplacedNext: isReplacedAfter(step, run.plan.steps),
   };
 }
+
+/** Kinds that want nothing of the machine's system. */
+const FROM_OUTSIDE: readonly string[] = ["netboot", "reboot"];
+
+const isReplacedAfter = ({ name }: Step, steps: readonly Step[]): boolean =>
+  isReplacedFirst(steps.slice(steps.findIndex((each) => each.name === name) + 1));
+
+/** Whether of these steps none wants anything of the system as it is before another one is installed. */
+export const isReplacedFirst = (steps: readonly Step[]): boolean =>
+  steps.find(({ kind }) => !FROM_OUTSIDE.includes(kind))?.kind === "repave";
 
 /** A script that changed since the run was started is not the one that its caller asked for. */
 const frozenScripts =

@@ -15,7 +15,7 @@ export interface RunLog {
 
 export function createRunLog(runId: string, clock: Clock, heard: HeardSoFar): RunLog {
   const lines: { readonly at: string; readonly stream: LogStream; readonly text: string | Uint8Array }[] = [];
-  const learnt: Effect[] = [];
+  const learnt: Extract<Effect, { type: "observe" }>[] = [];
   return {
     heard,
     say(text, stream = "stdout") {
@@ -24,7 +24,10 @@ export function createRunLog(runId: string, clock: Clock, heard: HeardSoFar): Ru
       lines.push({ at: clock.now().toISOString(), stream, text: said });
     },
     learn(kind, id, facts) {
-      learnt.push({ type: "observe", kind, id, facts, observed: [] });
+      // A thing is changed once in a commit.
+      const before = learnt.findIndex((one) => one.kind === kind && one.id === id);
+      const [known] = before < 0 ? [] : learnt.splice(before, 1);
+      learnt.push({ type: "observe", kind, id, facts: { ...known?.facts, ...facts }, observed: [] });
     },
     effects: (step) =>
       lines.length === 0

@@ -91,7 +91,7 @@ export interface StepStatus {
   readonly nextAttemptAt: Date | null;
   /** When the present attempt began: its timeout counts from here. */
   readonly attemptStartedAt: Date | null;
-  /** Which process announced that it acts, and when; null before. */
+  /** Which process announced that it acts, and when; null before. Who is forgotten once it is known to have begun without an answer. */
   readonly actingBy: string | null;
   readonly actingAt: Date | null;
   /** When the action was done; from then on the step only waits for its proof. */

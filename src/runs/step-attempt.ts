@@ -4,7 +4,7 @@ import type { JsonObject } from "../kernel/lifecycle.ts";
 import { happened, waitFor } from "../kernel/outcome.ts";
 import { polling } from "../kernel/retry.ts";
 import { failAttempt } from "./failed-attempt.ts";
-import { isNotOfTheStep, mayHaveObeyed, mayPass, StillOpen } from "./failure-causes.ts";
+import { isNotOfTheStep, isShutOut, mayHaveObeyed, mayPass, StillOpen } from "./failure-causes.ts";
 import { type RunThing, stepJson } from "./lifecycle.ts";
 import { isForRestartToCome } from "./next-boot.ts";
 import { attemptsOf, type Step, timeoutOf } from "./plan.ts";
@@ -15,7 +15,7 @@ import type { RunLog } from "./run-log.ts";
 import { type ActingContext, type AnyStep, type ProbeReport, readProbe } from "./step.ts";
 import * as visits from "./step-visit.ts";
 import { AT_ONCE, type Looked, save, type Work, waitIn } from "./step-work.ts";
-import { takeBack } from "./take-back.ts";
+import { inTheWay, isStillToDo, takeBack } from "./take-back.ts";
 
 /** Where it is open whether a device heard of an action: how long it gets to show its effect before it counts as not begun. */
 const SETTLES: Duration = seconds(30);
@@ -65,11 +65,13 @@ async function clearTheWay(work: Work, evidence: JsonObject): Promise<Looked> {
   const cleared = { ...visit, toTakeBack: null, message: "" };
   const reason = `${step.name}: about to begin anew`;
   if (remains === null) return save(work, cleared, { reason, after: AT_ONCE });
-  if (remains.is !== "open") {
+  if (!isStillToDo(remains)) {
     log.say(`stays behind: ${remains.text}`, "stderr");
     return save(work, cleared, { reason, after: AT_ONCE, residue: [remains.text] });
   }
-  const why = `what the attempt before began is not taken back: ${remains.text}`;
+  const why = `what the attempt before began is not taken back: ${inTheWay(remains)}`;
+  // Only a person can change that, and waiting for one is what the run's end is for.
+  if (remains.is === "shut_out") throw new StepFailure("fail", why);
   if (visits.isOverdue(visit, step, context.clock)) throw new StepFailure("retry", why);
   return waitIn(work, why);
 }
@@ -196,11 +198,17 @@ async function askPatiently(work: Work, kind: AnyStep, acting: Acting): Promise<
 }
 
 /** By the evidence of an earlier run a step can be proven, but not fail: that it failed then is why people asked to go on. */
-async function ask({ step, visit, log }: Work, kind: AnyStep, acting: Acting): Promise<ProbeReport | "tells nothing"> {
+async function ask(
+  { run, step, visit, log }: Work,
+  kind: AnyStep,
+  acting: Acting,
+): Promise<ProbeReport | "tells nothing"> {
   try {
     return readProbe(await kind.probe(acting));
   } catch (error) {
     if (!visit.resumed || !isOldNews(error)) throw error;
+    // That we are not let in tells nothing of what was begun. An adoption looks in other ways as well.
+    if (isShutOut(error) && run.action !== "adopt") throw error;
     log.say(`step ${step.name} is not done, by what was noted before: ${messageOf(error)}`);
     return "tells nothing";
   }

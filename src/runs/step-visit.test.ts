@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Step } from "./plan.ts";
-import { beginVisit, failedAttempt, pauseLeft } from "./step-visit.ts";
+import { announced, beginVisit, failedAttempt, pauseLeft, succeeded } from "./step-visit.ts";
 
 const NOW = new Date("2026-01-01T00:00:00Z");
 const step: Step = { name: "boot", kind: "reboot", timeoutSeconds: 60, maxRetries: 5, payload: {} };
@@ -27,6 +27,13 @@ describe("an attempt that failed", () => {
     expect(Math.min(...pauses)).toBeGreaterThanOrEqual(usual * 0.8);
     expect(Math.max(...pauses)).toBeLessThanOrEqual(usual * 1.2);
     expect(new Set(pauses).size).toBeGreaterThan(1);
+  });
+
+  test("is due no more once the attempt after it acts, or has found the step done", () => {
+    const failed = failedAttempt(failedTimes(0), step, FAILURE, NOW);
+    expect(failed.nextAttemptAt).not.toBeNull();
+    expect(announced(failed, { instance: "one", clock }).nextAttemptAt).toBeNull();
+    expect(succeeded(failed, NOW, "booted").nextAttemptAt).toBeNull();
   });
 
   test.each([

@@ -60,6 +60,7 @@ export const withIntent = (visit: StepStatus, evidence: JsonObject): StepStatus 
 /** Who is about to act: persisted before the action, so that a crash in the middle of it is known as one. */
 export const announced = (visit: StepStatus, { instance, clock }: { instance: string; clock: Clock }): StepStatus => ({
   ...visit,
+  nextAttemptAt: null,
   actingBy: instance,
   actingAt: clock.now(),
   unanswered: null,
@@ -69,9 +70,13 @@ export const announced = (visit: StepStatus, { instance, clock }: { instance: st
 
 export const acted = (visit: StepStatus, now: Date): StepStatus => ({ ...visit, actedAt: now });
 
-/** The command is on its way, and what the device made of it was not said, or makes no sense: only asking it tells. */
+/**
+ * The command is on its way, and what the device made of it was not said, or makes no sense: only asking it tells. Who announced it
+ * has begun it, and need not be remembered: nobody is to take it for one that has not.
+ */
 export const unanswered = (visit: StepStatus, why: string): StepStatus => ({
   ...visit,
+  actingBy: null,
   message: why,
   unanswered: why,
 });
@@ -108,6 +113,7 @@ export const succeeded = (visit: StepStatus, now: Date, message: string): StepSt
   state: "SUCCEEDED",
   finishedAt: now,
   message,
+  nextAttemptAt: null,
   attemptStartedAt: null,
   actingBy: null,
   actedAt: null,

@@ -58,6 +58,8 @@ export interface StepContext<P, C extends Capability = Capability, U extends Cap
   /** What the caller of StartRun gave. */
   readonly params: Readonly<Record<string, string>>;
   readonly heard: HeardSoFar;
+  /** Another system is installed before anything is wanted of the one of now: it need neither be the one we know nor let us in. */
+  readonly isReplacedNext: boolean;
 }
 
 /** Once the intent is persisted, its evidence goes along. */
@@ -146,6 +148,10 @@ export interface StepDefinition<
   readonly undo?: (context: ActingContext<P, E, C, U>) => Promise<Stays | undefined>;
   /** For people: what stays behind when the step was begun and is not undone; left out when nothing does. */
   readonly residue?: (payload: P) => string;
+  /** How that begins which `undo` may find to be done for good, where it can find any. */
+  readonly mayStay?: readonly string[];
+  /** What it begins goes on inside the system, and is undone there: once another system is installed, it is no more. */
+  readonly insideSystem?: true;
   /** What it sets is for the next boot: a run that ends before a step has restarted the machine takes it back. */
   readonly forNextBoot?: true;
   /** Undoing ends it, but does not unmake what it has done until then: `residue` is listed all the same. */

@@ -1,10 +1,11 @@
 import { type Duration, seconds } from "../kernel/duration.ts";
 import { messageOf, StepFailure } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/lifecycle.ts";
-import { isNotOfTheStep } from "./failure-causes.ts";
+import { isForbidden, isNotOfTheStep, isShutOut, lacksCredentials } from "./failure-causes.ts";
 import type { RunThing } from "./lifecycle.ts";
 import type { LeftByStep } from "./run-action.ts";
 import { checkCapable, type RunContext, stepContext } from "./run-context.ts";
+import { notUndone, withoutUndone } from "./run-end.ts";
 import type { RunLog } from "./run-log.ts";
 
 const UNDO_WITHIN: Duration = seconds(8);
@@ -19,8 +20,13 @@ export interface Begun {
 /** What stays behind of a step that was begun, for people. */
 export interface Remains {
   readonly text: string;
-  /** open: nobody has said no, and the device may obey later. refused: it, or we, cannot. for_good: there is nothing to undo. */
-  readonly is: "open" | "refused" | "for_good";
+  /**
+   * open: nobody has said no, and the device may obey later. shut_out: the same, but only once somebody gives the right credentials
+   * or accepts the certificate. refused: it, or we, cannot, or may not. for_good: there is nothing to undo.
+   */
+  readonly is: "open" | "shut_out" | "refused" | "for_good";
+  /** What somebody has to do first, where that is not in the text. */
+  readonly remedy?: string;
 }
 
 /** What became of a step that was begun. */
@@ -56,6 +62,38 @@ export async function takeBackForGood(begun: Begun, context: RunContext, log: Ru
   return { left: remains?.text ?? staysAnyway(begun, context), isSettled: isSettled(remains) };
 }
 
+/** What is listed, once these steps of it were taken back after all. */
+export const residueWithout = (
+  undone: readonly string[],
+  run: RunThing,
+  context: RunContext,
+  residue: readonly string[],
+): string[] => {
+  const kindOf = (name: string) => context.steps.get(run.plan.steps.find((step) => step.name === name)?.kind ?? "");
+  const isWhole = (name: string) => kindOf(name)?.undoIsPartial !== true;
+  return withoutUndone(
+    new Map(undone.flatMap((name) => beginningsOf([name], run, context).map((begins) => [begins, isWhole(name)]))),
+    residue,
+  );
+};
+
+const LEFT_UNSAID = "may have left something behind";
+
+/** How the lines begin that tell of what these steps left. By more than their names: another plan has its own under the same. */
+export const beginningsOf = (names: readonly string[], { plan }: RunThing, { steps }: RunContext): string[] =>
+  plan.steps
+    .filter(({ name }) => names.includes(name))
+    .flatMap(({ name, kind: word, payload }) => {
+      const kind = steps.get(word);
+      return [kind?.residue?.(payload) ?? LEFT_UNSAID, ...(kind?.mayStay ?? [])].map((left) => `${name}: ${left}`);
+    });
+
+/** Nobody has said no to it: it is tried again before anything is begun. */
+export const isStillToDo = (remains: Remains | null): boolean => remains?.is === "open" || remains?.is === "shut_out";
+
+/** For people, where it is in the way of an attempt. */
+export const inTheWay = ({ text, remedy }: Remains): string => (remedy === undefined ? text : `${text}; ${remedy}`);
+
 export const isSettled = (remains: Remains | null): boolean => remains === null || remains.is === "for_good";
 
 /**
@@ -85,8 +123,20 @@ export async function takeBack(
     return null;
   } catch (error) {
     if (isNotOfTheStep(error, context)) throw error;
-    const text = `${name}: ${left ?? "may have left something behind"} (undoing it failed: ${messageOf(error)})`;
-    const isAnswer = error instanceof StepFailure ? error.disposition !== "retry" : !timeUp.aborted;
-    return { text, is: isAnswer ? "refused" : "open" };
+    const is = whatSays(error, timeUp);
+    const why = notUndone(is === "refused" ? "was refused" : "failed", messageOf(error));
+    const remedy = `millwright machine set-credentials ${run.machine.id} gives others`;
+    return {
+      text: `${name}: ${left ?? LEFT_UNSAID}${why}`,
+      is,
+      ...(lacksCredentials(error) && { remedy }),
+    };
   }
+}
+
+function whatSays(error: unknown, timeUp: AbortSignal): "open" | "shut_out" | "refused" {
+  // Who forbids one thing has heard it, and may allow all others.
+  if (isShutOut(error) && !isForbidden(error)) return "shut_out";
+  const isAnswer = error instanceof StepFailure ? error.disposition !== "retry" : !timeUp.aborted;
+  return isAnswer ? "refused" : "open";
 }

@@ -124,7 +124,13 @@ async function moveMachine(
           residue: [],
           ...(verb === "exit_maintenance" && whatMayBeCordoned(machine)),
           // What comes back is not in the cluster that it went from, and may be another machine.
-          ...(verb === "return" && { locatorLit: true, joinedCluster: null, sshHostKey: null, sshHostKeySeen: null }),
+          ...(verb === "return" && {
+            locatorLit: true,
+            joinedCluster: null,
+            sshHostKey: null,
+            sshHostKeySeen: null,
+            certificateFingerprint: null,
+          }),
         },
       }),
     }).catch((error: unknown) => {

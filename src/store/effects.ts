@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from "node:util";
 import { follow } from "../kernel/decide.ts";
-import type { Thing } from "../kernel/lifecycle.ts";
+import type { JsonObject, Thing } from "../kernel/lifecycle.ts";
 import type { Effect } from "../kernel/outcome.ts";
 import { create } from "./create.ts";
 import type { Transaction } from "./database.ts";
@@ -141,6 +142,12 @@ function refuseUnwritten(moves: readonly Unit[], results: readonly UnitResult[])
   }
 }
 
+/** What a run proves anew is often known already: told once more, it would look like a change. */
+const changedIn = ({ facts }: Thing, patch: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(patch).filter(([name, now]) => !isDeepStrictEqual((facts as JsonObject)[name], now)),
+  );
+
 /** What a move or an observation makes of the other thing as it is now, under the lock. */
 function planChange(stores: ThingStores, unit: Unit, effect: ChangeEffect, seen: Seen): Unit[] {
   const store = storeOf(stores, effect.kind);
@@ -152,7 +159,8 @@ function planChange(stores: ThingStores, unit: Unit, effect: ChangeEffect, seen:
     const why = thing ? `cannot be read (${thing.unreadable})` : "does not exist";
     throw new Error(`${effect.kind} ${effect.id} ${why}, so ${what} cannot move it`);
   }
-  const { facts = {}, observed: seenNow = [] } = effect;
+  const { observed: seenNow = [] } = effect;
+  const facts = changedIn(thing, effect.facts ?? {});
   const observed = seenNow.length > 0 ? store.observe?.(thing, seenNow) : undefined;
   const seenOnly = { thing, kind: effect.kind, actor: `${unit.kind} ${unit.thing.id}`, ...(observed && { observed }) };
   if (effect.type === "observe") return observed || Object.keys(facts).length > 0 ? [{ ...seenOnly, facts }] : [];

@@ -48,6 +48,7 @@ async function load(db: Queryable, ids: readonly string[]): Promise<Loaded<RunTh
         ...parseStateColumns(row),
         id: row.id,
         machine,
+        jobId: row.job_id,
         plan: parseRunPlan(row.plan),
         params: row.params,
         action: actionSchema.parse(row.action),

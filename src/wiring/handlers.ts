@@ -23,6 +23,7 @@ import type { AnyStep } from "../runs/step.ts";
 import type { StepTargets } from "../runs/targets.ts";
 import { type BmcCredentials, getBmcCredentials } from "../store/bmc-credentials.ts";
 import type { Database } from "../store/database.ts";
+import { isDatabaseTrouble } from "../store/database-errors.ts";
 import { loadInstalls } from "../store/installs.ts";
 import type { SecretStore } from "../store/secrets.ts";
 import { withFakeEndpoints } from "./fake-machines.ts";
@@ -134,8 +135,8 @@ async function clusterOnRecord(targets: StepTargets, name: string): Promise<Clus
     return await targets.cluster(name);
   } catch (error) {
     if (error instanceof StepFailure) return undefined;
-    if (error instanceof AppError && error.kind !== "unavailable") throw new StepFailure("retry", error.message);
-    throw error;
+    if (!(error instanceof AppError) || isDatabaseTrouble(error)) throw error;
+    throw new StepFailure("retry", error.message);
   }
 }
 

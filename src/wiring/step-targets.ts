@@ -3,6 +3,7 @@ import { createBatcher } from "../kernel/batcher.ts";
 import { AppError, StepFailure } from "../kernel/errors.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import { targetOfKubeconfig } from "../providers/kubernetes/kubeconfig.ts";
+import { NoCredentials } from "../runs/failure-causes.ts";
 import type { Runbooks } from "../runs/runbooks.ts";
 import { bmcTargetOf, clusterNameOf, requireEndpoint, type StepTargets, sshTargetOf } from "../runs/targets.ts";
 import { getKubeconfigs } from "../store/clusters.ts";
@@ -43,13 +44,13 @@ export function wireStepTargets({ db, secrets, runbooks }: TargetWiring): (machi
     bmc: once(async () => {
       requireEndpoint(machine, "bmc");
       const found = await bmcCredentials.submit(machine.id);
-      if (found instanceof AppError) throw missing(found.message);
+      if (found instanceof AppError) throw new NoCredentials(found.message);
       return bmcTargetOf(machine, found);
     }),
     ssh: once(async () => {
       requireEndpoint(machine, "ssh");
       const found = await sshCredentials.submit(machine.id);
-      if (found instanceof AppError) throw missing(found.message);
+      if (found instanceof AppError) throw new NoCredentials(found.message);
       return sshTargetOf(machine, { username: found.username, credentials: { privateKey: found.privateKey } });
     }),
     cluster: once(async (ref) => {

@@ -10,7 +10,7 @@ export async function readDocument<D extends DescMessage>(
   file: string,
   schema: D,
 ): Promise<MessageShape<D>> {
-  const value = withoutNulls(await readPlainDocument(session, file));
+  const value = withoutNulls(schema, await readPlainDocument(session, file));
   const fault = documentFault(schema, value);
   if (fault !== undefined) throw new UsageError(`--file: ${fault}`);
   try {
@@ -43,10 +43,15 @@ const saidOf = (message: string): string =>
     .replace(/ at line \d+, column \d+:?$/, "")
     .replace(/^[A-Z](?=[a-z])/, (first) => first.toLowerCase());
 
-/** `-o yaml` shows what is absent as null; of a step's kinds, all but one are. */
-function withoutNulls(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) return value.map(withoutNulls);
+/** `-o yaml` shows what is absent as null; of a step's kinds, all but one are. The only one that is there at all is meant. */
+function withoutNulls(schema: DescMessage | undefined, value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map((each) => withoutNulls(schema, each));
   if (typeof value !== "object" || value === null) return value;
-  const given = Object.entries(value).filter(([, inner]) => inner !== null);
-  return Object.fromEntries(given.map(([name, inner]) => [name, withoutNulls(inner)]));
+  const fieldOf = (key: string) => schema?.fields.find(({ name, jsonName }) => name === key || jsonName === key);
+  const choices = Object.keys(value).filter((key) => fieldOf(key)?.oneof?.name === "kind");
+  const given = Object.entries(value).flatMap(([key, inner]): [string, JsonValue][] => {
+    if (inner === null) return choices.length === 1 && choices[0] === key ? [[key, {}]] : [];
+    return [[key, withoutNulls(fieldOf(key)?.message, inner)]];
+  });
+  return Object.fromEntries(given);
 }

@@ -68,7 +68,7 @@ function stepsText(before: JsonValue | undefined, now: JsonValue): string {
 function factText(fact: string, before: JsonValue | undefined, now: JsonValue): string {
   if (fact === "cordoned") return cordonText(before, now);
   if (fact === "joinedCluster") return clusterText(before, now);
-  if (fact === "locatorLit") return now === true ? "its locator is to be put out" : "its locator is out";
+  if (fact === "locatorLit") return now === true ? "its locator may be lit" : "its locator is out";
   if (fact === "sshMoved") return movedText(before, now);
   if (fact === "steps") return stepsText(before, now);
   // Not known before either: nothing happened that anybody could have seen.

@@ -129,7 +129,7 @@ describe("what an event says", () => {
     ["reboot RUNNING", { facts: { steps: [{ name: "reboot", state: "RUNNING", retryCount: 0 }] }, was: { steps: [] } }],
     ["nothing of ours is left cordoned", { facts: { cordoned: null }, was: { cordoned: { cluster: "c1", node: "" } } }],
     ["-", { facts: { cordoned: { cluster: "c1", node: "" } } }],
-    ["its locator is to be put out", { facts: { locatorLit: true } }],
+    ["its locator may be lit", { facts: { locatorLit: true } }],
     ["its locator is out", { facts: { locatorLit: false }, was: { locatorLit: true } }],
     ["its node is in use again", { facts: { cordoned: null }, was: { cordoned: { cluster: "c1", node: "n1" } } }],
   ])("of changed facts: %s", async (text, data) => {

@@ -7,7 +7,7 @@ import {
   Run_PhaseSchema,
 } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { hostKeyFingerprint } from "../host-key.ts";
-import type { Column, Detail, OneThing, Section, Style } from "../output.ts";
+import { type Column, type Detail, detailsOf, type OneThing, type Section, type Style } from "../output.ts";
 import { enumWord, jsonOf } from "../proto-json.ts";
 import { type Tone, tableOf } from "../table.ts";
 import { age, clockTime, isoTime } from "../times.ts";
@@ -79,9 +79,10 @@ const after = (word: string, text: string): string => (text === "" ? "" : `${wor
 const needsExplaining = ({ status }: Machine): boolean =>
   status !== undefined && (status.failing || status.waitingFor !== "");
 
-function machineDetails(machine: Machine, now: Date): Detail[] {
-  const { spec, status } = machine;
-  const { claim, inventory } = status ?? {};
+/** What becomes of it at the moment. */
+function currentDetails(machine: Machine, now: Date): Detail[] {
+  const { status } = machine;
+  const { claim } = status ?? {};
   return [
     ["Machine", machine.machineId, "bold"],
     ["Phase", phaseOf(machine)],
@@ -93,6 +94,14 @@ function machineDetails(machine: Machine, now: Date): Detail[] {
     ["Last run", status?.lastRunId ?? ""],
     ["Claimed by", claim ? `${claim.kind} ${claim.id}${claim.since ? ` for ${age(claim.since, now)}` : ""}` : "nobody"],
     ["Left behind", status?.residue.join("; ") ?? "", "bad"],
+  ];
+}
+
+/** What it is, which seldom changes. */
+function lastingDetails(machine: Machine, now: Date): Detail[] {
+  const { spec, status } = machine;
+  const { inventory } = status ?? {};
+  return [
     ["Provider", spec?.provider ?? ""],
     ["Place", joined(spec?.location ?? "", spec?.rack ?? "", after("slot", spec?.slot ?? ""))],
     ["Customer", spec?.customerId ?? ""],
@@ -155,6 +164,13 @@ const runRow = (run: Run, now: Date) =>
     (text) => ({ text, tone: undefined }),
   );
 
+/** As `machineThing`; what changes comes first, so that a screen that is too short for all of it still shows that. */
+export function watchedMachineThing(machine: Machine, runs: readonly Run[], style: Style): OneThing<Machine> {
+  const whole = machineThing(machine, runs, style);
+  const about = { title: "About it", body: detailsOf(lastingDetails(machine, style.now), style) };
+  return { ...whole, details: currentDetails(machine, style.now), sections: [...(whole.sections ?? []), about] };
+}
+
 export function machineThing(machine: Machine, runs: readonly Run[], style: Style): OneThing<Machine> {
   const sections: Section[] = [];
   const conditions = machine.status?.conditions ?? [];
@@ -170,7 +186,7 @@ export function machineThing(machine: Machine, runs: readonly Run[], style: Styl
     item: machine,
     columns: [...machineColumns, { title: "SINCE", cell: ({ status }) => isoTime(status?.phaseSince) }],
     json: machineJson,
-    details: machineDetails(machine, style.now),
+    details: [...currentDetails(machine, style.now), ...lastingDetails(machine, style.now)],
     sections,
   };
 }

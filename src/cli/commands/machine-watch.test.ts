@@ -106,6 +106,42 @@ test("--watch of one machine shows it anew with each of its changes, until it is
   expect((await running).code).toBe(130);
 });
 
+test.each([24, 0])(
+  "--watch of one machine has its conditions within a screen of %i rows, the usual 24 where none are told",
+  async (rows) => {
+    const fake = fleet();
+    const types = [
+      "Reachable",
+      "BMCReachable",
+      "Provisioned",
+      "InCustomerCluster",
+      "Drained",
+      "Degraded",
+      "NeedsIntervention",
+    ];
+    fake.put("m-1", Phase.MAINTENANCE, {
+      waitingFor: "3 pods remain: a, b, c",
+      residue: ["reboot: it may restart later"],
+      inventory: { vendor: "a long name ".repeat(60), powerState: "on", bmcFirmwareVersion: "1.09.2", bootId: "b-1" },
+      conditions: types.map((type) => ({
+        type,
+        status: true,
+        reason: "Because",
+        message: "node m-1 of default-cluster",
+      })),
+    });
+    const terminal = createFakeTerminal({ isTTY: true, columns: 80, rows, now });
+    const running = runAgainst(fake.routes, "machine show m-1 --watch", { terminal });
+    await terminal.printed("Machine:");
+    terminal.interrupt();
+    const { out } = await running;
+    const lines = (out.split("\u001b[?7h", 1)[0] ?? "").trimEnd().split("\n");
+    expect(lines.findIndex((line) => line.startsWith("Drained"))).toBeGreaterThan(0);
+    expect(lines).toHaveLength(23);
+    expect(lines.at(-1)).toMatch(/^… and 1?\d more$/);
+  },
+);
+
 test("--watch of a machine that does not exist says so", async () => {
   expect((await runAgainst(fleet().routes, "machine show m-9 --watch", { now })).code).toBe(3);
 });

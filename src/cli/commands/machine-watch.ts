@@ -5,7 +5,7 @@ import { createLiveView } from "../live-view.ts";
 import { renderChange, renderList, renderOne, type Style } from "../output.ts";
 import type { Session } from "../session.ts";
 import { lastRuns, readMachines } from "./machine-read.ts";
-import { machineColumns, machineJson, machineThing } from "./machine-view.ts";
+import { machineColumns, machineJson, watchedMachineThing } from "./machine-view.ts";
 import { goneLine } from "./power-shelf-list.ts";
 
 const KINDS = ["machine"];
@@ -44,7 +44,7 @@ export async function watchMachine(session: Session, id: string): Promise<number
   const view = createLiveView(session, async (style) => {
     if (!machine) return goneLine(id, style.format);
     const runs = style.format === "table" ? await lastRuns(session, id) : [];
-    return renderOne(machineThing(machine, runs, style), style);
+    return renderOne(watchedMachineThing(machine, runs, style), style);
   });
   for await (const followed of followEvents(session, { kinds: KINDS, ids: [id], from: "now" }, session.signal)) {
     machine = await readMachine(session, id);

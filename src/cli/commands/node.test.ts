@@ -177,6 +177,7 @@ describe("what the server refuses", () => {
     [400, { detail: "Cannot transition from active to pending." }, 4, "Cannot transition"],
     [409, { detail: "Tag exists" }, 4, "Tag exists"],
     [401, { detail: "no credentials" }, 5, "--token-file"],
+    [403, { detail: "not allowed" }, 5, "hint: ask an administrator"],
     [
       422,
       { detail: [{ type: "x", loc: ["body", "steps", 0, "name"], msg: "is required" }] },

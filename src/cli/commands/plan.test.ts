@@ -147,3 +147,12 @@ test("clusters and images are recorded, listed and forgotten", async () => {
   expect(deleted).toEqual(["c1", "i1"]);
   expect((await runAgainst(routes, "cluster create c1 --api-url https://a --kubeconfig /nowhere")).code).toBe(2);
 });
+
+test("a kind with nothing after it is that kind, as far as it is the only one", async () => {
+  const { kept, routes } = fakePlans();
+  const step = (kinds: string) => `plan_id: p\nsteps:\n  - name: a\n${kinds}`;
+  expect((await runAgainst(routes, "plan create -f -", { stdin: step("    reboot:\n") })).code).toBe(0);
+  await runAgainst(routes, "plan create -f -", { stdin: step("    reboot:\n    rma: {reason: broken}\n") });
+  await runAgainst(routes, "plan create -f -", { stdin: step("    reboot:\n    rma:\n") });
+  expect(kept.map(({ steps }) => steps[0]?.kind.case)).toEqual(["reboot", "rma", undefined]);
+});

@@ -14,7 +14,11 @@ export function addRunCommands(program: Command, run: Run): void {
     .requiredOption("--machine <id>", "the machine to work on")
     .option("--type <type>", "REPAVE, RMA, REBOOT, UPGRADE or NET_RECONFIG; its default plan is used")
     .option("--plan <id>", "another plan than the type's own")
-    .option("--param <name=value>", "a value for the plan's steps; may be given several times", collect)
+    .option(
+      "--param <name=value>",
+      "a value for the plan's steps (force=true resets a system that hangs); may be given several times",
+      collect,
+    )
     .option("--request-id <id>", "makes the command safe to repeat; a new one when left out")
     .option("--wait", "follow steps and log to the end; the exit code says how it ended")
     .option("--dry-run", "only say what would be done, what stands in the way, and how long it would take")

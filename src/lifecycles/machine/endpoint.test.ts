@@ -21,6 +21,18 @@ test.each(["", "a b", "10.0.0.7:0", "10.0.0.7:65536", "a:b:c", "[bmc]:22", "-a",
 );
 
 test.each([
+  "https://root:calvin@10.0.0.7",
+  "root:calvin@10.0.0.7",
+  "https://root:calvin@10.0.0.7/v1/nodes",
+  "root:c@lvin@10.0.0.7",
+])("a password that was given with an endpoint (%s) is not repeated in the answer", (text) => {
+  for (const provider of ["redfish", "ironic"])
+    expect(() => parseMachineAddress(provider, text, "f")).toThrow(
+      /^f: "(https:\/\/)?…@10[^"]*" .*; user and password are no part of it/,
+    );
+});
+
+test.each([
   ["10.0.0.7", "https", null, 443],
   ["https://10.0.0.7/", "https", null, 443],
   ["HTTP://10.0.0.7", "http", null, 80],

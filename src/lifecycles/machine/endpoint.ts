@@ -4,6 +4,9 @@ import type { BmcProtocol, MachineBmc, MachineSpec } from "./machine.ts";
 
 const HOST_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
 
+/** A name or an address, without a port. */
+export const isHost = (text: string): boolean => isIP(text) !== 0 || HOST_NAME.test(text);
+
 export interface Endpoint {
   readonly address: string;
   /** Null when none was given: the usual one is meant. */
@@ -19,15 +22,18 @@ export function parseEndpoint(text: string, field: string): Endpoint {
   ];
   const address = bracketed ?? plain;
   const port = portText === undefined ? null : Number(portText);
-  const isHost = address !== undefined && (isIP(address) !== 0 || (bracketed === undefined && HOST_NAME.test(address)));
-  if (!isHost || (port !== null && (port < 1 || port > 65_535))) {
-    throw new AppError(
-      "invalid_argument",
-      `${field}: ${JSON.stringify(text.slice(0, 80))} is not a host or host:port (like 10.0.0.7 or bmc-7.example:8443)`,
-      { field },
-    );
+  const isGiven = address !== undefined && (bracketed === undefined ? isHost(address) : isIP(address) !== 0);
+  if (!isGiven || (port !== null && (port < 1 || port > 65_535))) {
+    throw refusal(text, field, "is not a host or host:port (like 10.0.0.7 or bmc-7.example:8443)");
   }
   return { address, port };
+}
+
+/** What stands before an @ may be a password: answers and logs do not repeat it. */
+function refusal(text: string, field: string, why: string): AppError {
+  const shown = text.replace(/^(\w+:\/\/)?.*@/s, "$1…@").slice(0, 80);
+  const signIn = text.includes("@") ? "; user and password are no part of it, and are set by themselves" : "";
+  return new AppError("invalid_argument", `${field}: ${JSON.stringify(shown)} ${why}${signIn}`, { field });
 }
 
 /** An endpoint, which may begin with the scheme; https unless it does. */
@@ -42,11 +48,8 @@ const NODE_PATH = /^(?:\/[A-Za-z0-9._~-]+)*\/v1\/nodes\/[A-Za-z0-9._~-]+$/;
 function parseNodeAddress(text: string, field: string): ReturnType<typeof parseBmcAddress> {
   const [, server = "", path = ""] = /^((?:https?:\/\/)?[^/]*)(\/[^?#]*?)\/?$/i.exec(text) ?? [];
   if (text.length <= 400 && NODE_PATH.test(path)) return { ...parseBmcAddress(server, field), path };
-  throw new AppError(
-    "invalid_argument",
-    `${field}: ${JSON.stringify(text.slice(0, 80))} is not the address of a node in Ironic (like https://ironic.example:6385/v1/nodes/NODE, with the node's UUID or name)`,
-    { field },
-  );
+  const node = "https://ironic.example:6385/v1/nodes/NODE, with the node's UUID or name";
+  throw refusal(text, field, `is not the address of a node in Ironic (like ${node})`);
 }
 
 /** Where a machine is worked on from outside: at its BMC, or at the service that has it in its care. */

@@ -5,7 +5,7 @@ import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
 import { aCall } from "../../capabilities/conformance/device-bench.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { minutes } from "../../kernel/duration.ts";
-import { StepFailure } from "../../kernel/errors.ts";
+import { AppError, StepFailure } from "../../kernel/errors.ts";
 import { parseMachineId } from "../../kernel/ids.ts";
 import type { Outcome } from "../../kernel/outcome.ts";
 import type { Condition } from "./conditions.ts";
@@ -239,4 +239,13 @@ describe.each(["FACTORY_READY", "READY", "IN_SERVICE"] as const)("in %s after it
     };
     expect(await tidyUp(machineIn(phase, LIT), { ...failing("refused"), bmc: nowhere })).toMatchObject(put);
   });
+
+  test.each(["unavailable", "deadline_exceeded"] as const)(
+    "a light is not taken for dark because the database was %s when the way to it was asked for",
+    async (kind) => {
+      const away = new AppError(kind, "the database took too long");
+      const context = { ...withLocator(async () => {}), bmc: () => Promise.reject(away) };
+      await expect(tidyUp(machineIn(phase, LIT), context)).rejects.toBe(away);
+    },
+  );
 });

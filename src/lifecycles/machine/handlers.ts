@@ -94,8 +94,8 @@ async function putOutLocator({ facts }: Machine, { provider, bmc, call }: Machin
   try {
     await locator.setLocator(await bmc(), "dark", call);
   } catch (error) {
-    // Credentials that cannot be read tell of nothing that could be waited for here.
-    const isForGood = error instanceof AppError && error.kind !== "unavailable";
+    // Credentials that cannot be read tell of nothing that could be waited for here; a database that is away or slow comes back.
+    const isForGood = error instanceof AppError && error.kind !== "unavailable" && error.kind !== "deadline_exceeded";
     if (call.signal.aborted || !(error instanceof StepFailure || isForGood)) throw error;
     if (isSilence(error)) return nothingToDo(RECHECK);
   }

@@ -87,24 +87,26 @@ describe("the table is that of the specification", () => {
 
 const restingPhases = MACHINE_PHASES.filter((phase) => phase !== "PROVISIONING" && phase !== "RETIRED");
 
+const RUN = { run: "run-1", job: "job-1" };
+
 describe("a run", () => {
   test.each(restingPhases)("that starts on a machine in %s makes it PROVISIONING and remembers that phase", (phase) => {
-    expect(caused(machine({ name: phase }), "run_started", runStartedData("run-1", null))).toMatchObject({
+    expect(caused(machine({ name: phase }), "run_started", runStartedData(RUN, null))).toMatchObject({
       to: "PROVISIONING",
-      carried: { run: "run-1", before: phase, on_success: phase },
+      carried: { ...RUN, before: phase, on_success: phase },
     });
   });
 
   test.each(restingPhases)("with neither repave, join nor rma returns a machine to %s", (phase) => {
-    const started = caused(machine({ name: phase }), "run_started", runStartedData("run-1", null));
+    const started = caused(machine({ name: phase }), "run_started", runStartedData(RUN, null));
     const during = machine({ name: "PROVISIONING", ...started?.carried });
     expect(caused(during, "run_succeeded")).toMatchObject({ to: phase, carried: {} });
   });
 
   test.each(PHASES_AFTER_RUN)("that leads to %s does so from wherever it started", (target) => {
     for (const phase of restingPhases) {
-      const started = caused(machine({ name: phase }), "run_started", runStartedData("run-1", target));
-      expect(started?.carried).toEqual({ run: "run-1", before: phase, on_success: target });
+      const started = caused(machine({ name: phase }), "run_started", runStartedData(RUN, target));
+      expect(started?.carried).toEqual({ ...RUN, before: phase, on_success: target });
       expect(caused(machine({ name: "PROVISIONING", ...started?.carried }), "run_succeeded")?.to).toBe(target);
     }
   });
@@ -121,16 +123,44 @@ describe("a run", () => {
       const started = caused(
         machine({ name: "MAINTENANCE", ...asked.carried }),
         "run_started",
-        runStartedData("run-1", null),
+        runStartedData(RUN, null),
       );
       const during = machine({ name: "PROVISIONING", ...started?.carried });
       expect(caused(during, cause)).toMatchObject({ to: "MAINTENANCE", carried: { drain: true } });
     },
   );
 
+  describe.each(["run_failed", "run_canceled"])("of a job of which an attempt ended with %s", (cause) => {
+    const happenings = (...causes: readonly string[]) =>
+      causes.reduce(
+        (before, each) => {
+          const data = each === "run_started" ? runStartedData(RUN, null) : undefined;
+          const move = caused(before, each, data);
+          return machine({ name: move?.to ?? "", ...move?.carried });
+        },
+        machine({ name: "IN_SERVICE" }),
+      );
+
+    test("returns the machine to where the job found it, however many attempts it took", () => {
+      expect(happenings("run_started", cause, "run_started", "run_succeeded").state.name).toBe("IN_SERVICE");
+      expect(happenings("run_started", cause, "run_started", cause, "run_started", "run_succeeded").state.name).toBe(
+        "IN_SERVICE",
+      );
+    });
+
+    test("leaves the machine in MAINTENANCE for a run of any other job", () => {
+      const other = caused(
+        happenings("run_started", cause),
+        "run_started",
+        runStartedData({ run: "r-2", job: "j-2" }, null),
+      );
+      expect(other?.carried).toMatchObject({ before: "MAINTENANCE", on_success: "MAINTENANCE" });
+    });
+  });
+
   test("starts on no machine that is RETIRED, or that another run is changing", () => {
-    expect(caused(machine({ name: "RETIRED" }), "run_started", runStartedData("run-1", null))).toBeUndefined();
-    expect(caused(machine({ name: "PROVISIONING" }), "run_started", runStartedData("run-1", null))).toBeUndefined();
+    expect(caused(machine({ name: "RETIRED" }), "run_started", runStartedData(RUN, null))).toBeUndefined();
+    expect(caused(machine({ name: "PROVISIONING" }), "run_started", runStartedData(RUN, null))).toBeUndefined();
   });
 });
 

@@ -17,14 +17,20 @@ const leadsTo = ({ state }: Machine, phase: PhaseAfterRun): boolean => state.on_
  * What `run_started` is told. `onSuccess` is left out by runs with neither repave, join nor rma: the machine then returns to the
  * phase that it had (a reboot does not lift maintenance).
  */
-export const runStartedData = (run: string, onSuccess: PhaseAfterRun | null): JsonObject =>
-  onSuccess === null ? { run } : { run, on_success: onSuccess };
+export const runStartedData = (
+  { run, job }: { readonly run: string; readonly job: string },
+  onSuccess: PhaseAfterRun | null,
+): JsonObject => ({ run, job, ...(onSuccess !== null && { on_success: onSuccess }) });
 
 /** The plan is frozen when the run starts, so where success leads is known then, and the table can say it. */
-const theRun = ({ state }: Machine, { data = {} }: Happening): JsonObject => ({
-  on_success: state.name,
-  ...data,
-  before: state.name,
+function theRun({ state }: Machine, { data = {} }: Happening): JsonObject {
+  const before = (state.job === data.job && state.before) || state.name;
+  return { on_success: before, ...data, before, ...stillToBeDrained({ state }) };
+}
+
+/** Where an attempt has left the machine is not where its job found it: the attempt that succeeds brings it back there. */
+const whereTheJobBegan = ({ state }: Machine): JsonObject => ({
+  ...(state.job !== undefined && state.before !== undefined && { job: state.job, before: state.before }),
   ...stillToBeDrained({ state }),
 });
 
@@ -71,8 +77,8 @@ export const machineLifecycle = defineLifecycle<Machine>()({
     ["PROVISIONING",  caused("run_succeeded"),    "RMA",           { provided: goesBackToVendor }],
     ["PROVISIONING",  caused("run_succeeded"),    "FACTORY_READY", { provided: staysAsFromFactory }],
     ["PROVISIONING",  caused("run_succeeded"),    "MAINTENANCE",   { provided: staysInMaintenance, carries: stillToBeDrained }],
-    ["PROVISIONING",  caused("run_failed"),       "MAINTENANCE",   { carries: stillToBeDrained }],
-    ["PROVISIONING",  caused("run_canceled"),     "MAINTENANCE",   { carries: stillToBeDrained }],
+    ["PROVISIONING",  caused("run_failed"),       "MAINTENANCE",   { carries: whereTheJobBegan }],
+    ["PROVISIONING",  caused("run_canceled"),     "MAINTENANCE",   { carries: whereTheJobBegan }],
     ["RMA",           asked("return"),            "FACTORY_READY"],
     [ANY,             asked("retire"),            "RETIRED",       { provided: hasNoActiveRun }],
   ],

@@ -109,7 +109,7 @@ export interface MachineFacts {
    * register anew: a new system does, or its node in another cluster.
    */
   readonly joinedCluster: string | null;
-  /** An RMA lit its locator, and since its return nobody has put it out. */
+  /** An RMA lit its locator, and nobody has put it out: that is done once the machine is back, or of use in another way. */
   readonly locatorLit: boolean;
   /** What ended runs could not undo, for people; until somebody ends the maintenance, or a run makes something new of the machine. */
   readonly residue: readonly string[];
@@ -150,7 +150,9 @@ export interface Machine extends Thing {
     readonly drain?: boolean;
     /** While PROVISIONING: the run that is changing the machine. */
     readonly run?: string;
-    /** While PROVISIONING: the phase before. */
+    /** While PROVISIONING, and in the MAINTENANCE to which a run's failure or cancel led: the run's job. */
+    readonly job?: string;
+    /** While there is a job: the phase in which that has found the machine. */
     readonly before?: string;
     /** While PROVISIONING: the phase that follows when the run succeeds. */
     readonly on_success?: string;

@@ -217,6 +217,14 @@ describe("InCustomerCluster", () => {
     expect(said(machine, sighting({ node: inCluster(NODE) }), "InCustomerCluster")).toBe("true NodeReady");
   });
 
+  test("a silent node of an earlier boot is the machine's own where it was joined and only rebooted since", () => {
+    const silent = sighting({ node: inCluster({ ...NODE, ready: false }) });
+    const rebooted = machineWith({ facts: { bootId: "b-2", joinedCluster: "c1" } });
+    expect(said(rebooted, silent, "InCustomerCluster")).toBe("true NodeNotReady");
+    const elsewhere = machineWith({ facts: { bootId: "b-2", joinedCluster: "c2" } });
+    expect(said(elsewhere, silent, "InCustomerCluster")).toBe("false NodeLeftOver");
+  });
+
   test("a list from before the run's own proof does not speak against it", () => {
     const proven = { ...condition("InCustomerCluster", true), lastTransition: later(61) };
     const machine = machineWith({ conditions: [proven] });
@@ -234,6 +242,28 @@ describe("InCustomerCluster", () => {
     expect(said(machine, sighting({ node: inCluster(silent, null, later(62)) }), "InCustomerCluster")).toBe(
       "false NodeLeftOver",
     );
+  });
+});
+
+describe("the certificate of a machine's BMC", () => {
+  const shows = (fingerprint: string, vitals: Partial<MachineVitals> = {}) =>
+    sighting({ bmc: seen({ ...WELL, ...vitals, certificateFingerprint: fingerprint }) });
+  const withBmc = (trust: "pin" | "ca" | "off", facts: Partial<MachineFacts> = {}): Machine => {
+    const machine = machineWith({ facts });
+    const bmc = { address: "10.0.0.2", port: 443, scheme: "https" as const, protocol: null, trust };
+    return { ...machine, spec: { ...machine.spec, bmc } };
+  };
+  const kept = (machine: Machine, sighted: Sighting) => judge(machine, sighted, {}).facts.certificateFingerprint;
+
+  test("is pinned as it was seen first, where its owner wants that", () => {
+    expect(kept(withBmc("pin"), shows("AA:BB"))).toBe("AA:BB");
+    expect(kept(withBmc("pin", { certificateFingerprint: "AA:BB" }), shows("CC:DD"))).toBeUndefined();
+    expect(kept(withBmc("ca"), shows("AA:BB"))).toBeUndefined();
+    expect(kept(withBmc("off"), shows("AA:BB"))).toBeUndefined();
+  });
+
+  test("is not pinned where it answers for another machine", () => {
+    expect(kept(withBmc("pin"), shows("AA:BB", { serial: "S2" }))).toBeUndefined();
   });
 });
 
@@ -292,6 +322,19 @@ describe("Drained", () => {
     ["nobody knows while the cluster does not answer", { phase: "MAINTENANCE" }, { is: "unknown" }, undefined],
   ])("%s", (_, given, node, expected) => {
     expect(said(machineWith(given), sighting({ node }), "Drained")).toBe(expected);
+  });
+
+  test("nodes that were listed before the end of a run give no other reason for what held before", () => {
+    const drained = [condition("InCustomerCluster", true), condition("Drained", true, "NodeDrained")];
+    const back = machineWith({ phase: "RMA", stateSince: later(61), conditions: drained, facts: { bootId: "b-2" } });
+    const silent = { ...cordoned, ready: false };
+    expect(said(back, sighting({ node: inCluster(silent) }), "Drained")).toBeUndefined();
+    const serving = [condition("InCustomerCluster", true), condition("Drained", false, "NotCordoned")];
+    const joined = machineWith({ phase: "IN_SERVICE", stateSince: later(61), conditions: serving });
+    expect(said(joined, sighting({ node: inCluster(null) }), "Drained")).toBeUndefined();
+    expect(said(joined, sighting({ node: inCluster(null, null, later(62)) }), "Drained")).toBe(
+      "false NotInMaintenance",
+    );
   });
 
   test("what remains is named, but not endlessly", () => {
@@ -363,6 +406,15 @@ describe("NeedsIntervention", () => {
     expect(raised).toMatchObject({ status: true, reason: "WrongSerial" });
     expect(raised?.message).toMatch(/serial S2\b.*serial S1\b/);
     expect(mayBeInspected).toBe(false);
+  });
+
+  test("a system UUID that is told in the other byte order is the same machine's, as over IPMI what was read over Redfish", () => {
+    const machine = machineWith({ facts: { systemUuid: "0e9b0c3e-6a1c-4b53-9d1e-0a5f6d1c2b3a" } });
+    const answers = (systemUuid: string) => sighting({ bmc: seen({ ...WELL, serial: null, systemUuid }) });
+    const turned = answers("3e0c9b0e-1c6a-534b-9d1e-0a5f6d1c2b3a");
+    expect(said(machine, turned, "NeedsIntervention")).toBe("false NothingFound");
+    const other = answers("ffffffff-6a1c-4b53-9d1e-0a5f6d1c2b3a");
+    expect(said(machine, other, "NeedsIntervention")).toBe("true WrongIdentity");
   });
 
   test("what was raised by a look ends when the very thing is right again, and not before", () => {

@@ -103,19 +103,19 @@ function judgeKey(machine: Machine, ssh: Sighting["ssh"]): Key {
   const { activeRunId } = machine;
   if (activeRunId === null) return { is: "wrong", message: describeWrongKey(machine, pinned, ssh.what.hostKey) };
   const shown = fingerprintOf(ssh.what.hostKey);
-  const message = `shows host key ${shown}, and not the pinned one, while run ${activeRunId} works on it: a new system has a new key, which the run pins`;
+  const message = `shows host key ${shown}, and not the pinned one, while run ${activeRunId} works on it: where it installs another system, that has another key, and the run pins it`;
   return { is: "wrong", message };
 }
 
 function judgeCluster(machine: Machine, seen: Seen<NodeSighting>): ObservedCondition[] {
   if (seen.is === "unknown" || seen.is === "missed") return [];
   const observed = (type: "InCustomerCluster" | "Drained", status: boolean, reason: string, message = "") => {
-    // What was read before somebody proved the contrary says nothing against it. A run that proves what held already flips no
-    // condition: its end is the change of phase.
+    // What was read before somebody proved something says nothing of it, be it another reason for the same: a machine that joined
+    // would be told to be in no cluster. A run that proves what held already flips no condition: its end is the change of phase.
     const known = conditionOf(machine, type);
     const isOlder =
       seen.is === "seen" && known !== undefined && (known.lastTransition >= seen.at || !isOfNow(machine, seen));
-    return isOlder && known.status !== status ? [] : [{ type, status, reason, message }];
+    return isOlder ? [] : [{ type, status, reason, message }];
   };
   const withoutNode = (reason: string, message: string) => [
     ...observed("InCustomerCluster", false, reason, message),
@@ -126,7 +126,8 @@ function judgeCluster(machine: Machine, seen: Seen<NodeSighting>): ObservedCondi
   if (seen.is === "nowhere") return withoutNode(seen.reason, seen.message);
   const { node, workloads, cluster } = seen.what;
   if (node === null) return withoutNode("NotJoined", `cluster ${cluster} has no node that is this machine`);
-  if (isLeftOver(node, machine))
+  // Where the present system was joined, a silent node of an earlier boot only has not been heard of since the machine was rebooted.
+  if (isLeftOver(node, machine) && machine.facts.joinedCluster !== cluster)
     return withoutNode("NodeLeftOver", `node ${node.name} of ${cluster} is silent and tells of an earlier system`);
   const where = `node ${node.name} of ${cluster}`;
   const inCluster = node.ready
@@ -195,7 +196,8 @@ function judgeProvisioned(
   return [];
 }
 
-const OWN_TROUBLES = ["WrongSerial", "WrongIdentity", "HostKeyChanged"] as const;
+/** What looks raise NeedsIntervention for, and end again. */
+export const OWN_TROUBLES = ["WrongSerial", "WrongIdentity", "HostKeyChanged"] as const;
 type OwnTrouble = (typeof OWN_TROUBLES)[number];
 
 /**
@@ -219,8 +221,14 @@ function judgeIntervention(
 
 /** What is worth keeping of a look. The boot of a Ready node is that of the system that runs now. */
 function factsOf(machine: Machine, { ssh, bmc, node }: Sighting): JsonObject {
-  const facts: { powerState?: string; bootId?: string; joinedCluster?: string; sshHostKeySeen?: string } = {};
+  const facts: {
+    [fact in "powerState" | "bootId" | "joinedCluster" | "sshHostKeySeen" | "certificateFingerprint"]?: string;
+  } = {};
   if (bmc.is === "seen" && bmc.what.power !== machine.facts.powerState) facts.powerState = bmc.what.power;
+  // From now on the BMC must show it: no password is sent to one that shows another.
+  const certificate = bmc.is === "seen" ? bmc.what.certificateFingerprint : undefined;
+  if (certificate !== undefined && machine.spec.bmc?.trust === "pin" && machine.facts.certificateFingerprint === null)
+    facts.certificateFingerprint = certificate;
   const found = node.is === "seen" && isOfNow(machine, node) ? node.what.node : null;
   const isAtRest = machine.activeRunId === null && machine.state.name !== "PROVISIONING";
   // The first key that is seen is kept, and not one of those that an installation under way shows in passing.

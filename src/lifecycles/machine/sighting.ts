@@ -1,5 +1,6 @@
 import { fingerprintOf } from "../../capabilities/host-key.ts";
 import type { ListedNode } from "../../capabilities/node-list.ts";
+import { isSameUuid } from "../../capabilities/system-uuid.ts";
 import type { MachineVitals } from "../../capabilities/vitals.ts";
 import { type Machine, sshAddressOf } from "./machine.ts";
 
@@ -88,7 +89,7 @@ export function contradictionOf(
     const message = `the BMC answers for serial ${serial}, but machine ${id} has serial ${expected}: check which machine is behind its BMC endpoint`;
     return { reason: "WrongSerial", message };
   }
-  if (facts.systemUuid === null || systemUuid === null || facts.systemUuid === systemUuid) return undefined;
+  if (facts.systemUuid === null || systemUuid === null || isSameUuid(facts.systemUuid, systemUuid)) return undefined;
   const message = `the BMC answers for system UUID ${systemUuid}, but machine ${id} had ${facts.systemUuid}: check which machine is behind its BMC endpoint`;
   return { reason: "WrongIdentity", message };
 }

@@ -4,6 +4,7 @@ import type { RemoteExec, RemoteExit } from "../../capabilities/remote-exec.ts";
 import type { SshTarget } from "../../capabilities/ssh-target.ts";
 import { seconds } from "../../kernel/duration.ts";
 import { StepFailure } from "../../kernel/errors.ts";
+import { findReserved } from "../payloads.ts";
 import type { LogStream } from "../step.ts";
 
 /**
@@ -135,8 +136,9 @@ export async function startDetached(
   script: DetachedScript,
   what: { readonly text: string; readonly env: Readonly<Record<string, string>> },
 ): Promise<void> {
-  const own = Object.keys(what.env).find((name) => name.startsWith("MILLWRIGHT_"));
-  if (own !== undefined) throw new StepFailure("fail", `args.${own}: names that begin with MILLWRIGHT_ are ours`);
+  // Runs that were started by plans of long ago were not held against it.
+  const reserved = findReserved(what.env);
+  if (reserved) throw new StepFailure("fail", `args.${reserved.name}: ${reserved.why}`);
   const exit = await ask(script, START, { ...what.env, MILLWRIGHT_SCRIPT: what.text });
   if (exit.code === 0) return;
   const why =

@@ -101,6 +101,7 @@ export const join = defineStep({
     await endDetached({ mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call });
   },
   undoIsPartial: true,
+  insideSystem: true,
   residue: () => "the machine may have joined its cluster, or be joining it",
 });
 

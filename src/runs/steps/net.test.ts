@@ -181,6 +181,8 @@ describe("a network change", () => {
     [{ vlan: "7" }, "params.vlan"],
     [{ action: "destroy" }, "params.action"],
     [{ ssh_address: "10.0.0.9:22; reboot" }, "params.ssh_address"],
+    [{ ssh_address: "10.0.0.9:22" }, "params.ssh_address"],
+    [{ ssh_address: "-oProxyCommand" }, "params.ssh_address"],
     [{ rollback_seconds: "0" }, "params.rollback_seconds"],
   ])("with %j is refused, naming the field", (params, field) => {
     expect(() => benchOf("net", { params }, {})).toThrow(field);

@@ -4,6 +4,7 @@ import type { SshTarget } from "../../capabilities/ssh-target.ts";
 import { milliseconds, minutes } from "../../kernel/duration.ts";
 import { AppError, messageOf, StepFailure } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
+import { isHost } from "../../lifecycles/machine/endpoint.ts";
 import { PARAMS } from "../params.ts";
 import { type Payloads, parsePayload } from "../payloads.ts";
 import {
@@ -23,6 +24,9 @@ import { passOnOutput } from "./script-output.ts";
 type Acting = ActingContext<Payloads["net"], { readonly mark: string }, "exec">;
 
 const ROLLBACK = { least: 5, usual: 60, most: 600 } as const;
+const CONFIRMED = "the network change was confirmed before it could be taken back, and is in force";
+const CHANGED_SINCE =
+  "the machine's network settings were changed by somebody else during the network change, and are left as they made them";
 const UNDO_LOOKS_EVERY = milliseconds(500);
 
 /**
@@ -74,7 +78,9 @@ export const net = defineStep({
       await pauseUnlessStopped(context, state === undefined);
     }
   },
+  insideSystem: true,
   residue: () => "the network change may be in force; unless it was confirmed, the machine takes it back by itself",
+  mayStay: [CONFIRMED, CHANGED_SINCE],
 });
 
 /** Where the machine is to be reached before the change, and where after it. */
@@ -124,9 +130,8 @@ function afterStop(context: Acting, state: ScriptState, after: SshTarget): Stays
   if (state.code === ENDS.notReverted) throw new StepFailure("intervene", NOT_REVERTED);
   if (state.code === ENDS.notOurs) return { stays: CHANGED_SINCE };
   if (state.code !== 0) return undefined;
-  const message = "the network change was confirmed before it could be taken back, and is in force";
-  const report = moved(context, { state: "done", message }, after);
-  return { stays: report.message ?? message, ...(report.facts && { facts: report.facts }) };
+  const report = moved(context, { state: "done", message: CONFIRMED }, after);
+  return { stays: report.message ?? CONFIRMED, ...(report.facts && { facts: report.facts }) };
 }
 
 /** Undefined when the machine does not answer there. */
@@ -183,8 +188,6 @@ const WENT_DOWN =
   "the machine went down under the network change: whether it is in force must be looked at (the former settings lie beside 90-millwright.yaml)";
 const NOT_REVERTED =
   "the network change could not be taken back, since its file could not be written: the former settings lie beside it";
-const CHANGED_SINCE =
-  "the machine's network settings were changed by somebody else during the network change, and are left as they made them";
 
 function judgeChange(state: ScriptState, done: string): ProbeAnswer {
   switch (state.is) {
@@ -228,7 +231,7 @@ function parseNet(payload: JsonObject, field: string, timeoutSeconds?: number): 
   const { action = "reconfigure", ssh_address, rollback_seconds = usualRollback(timeoutSeconds) } = params;
   if (action !== "reconfigure")
     throw refuse("action", `must be reconfigure, got ${JSON.stringify(action.slice(0, 80))}`);
-  if (ssh_address !== undefined && !/^[A-Za-z0-9.:-]{1,253}$/.test(ssh_address))
+  if (ssh_address !== undefined && (!isHost(ssh_address) || ssh_address.includes("%")))
     throw refuse("ssh_address", "must be a host name or an address, without a port");
   const seconds = /^\d{1,4}$/.test(rollback_seconds) ? Number(rollback_seconds) : Number.NaN;
   if (!(seconds >= ROLLBACK.least && seconds <= ROLLBACK.most))

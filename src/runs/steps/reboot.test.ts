@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { BootProgress } from "../../capabilities/machine-inspect.ts";
 import { bmcTargetOf } from "../targets.ts";
 import { aMachine, benchOf, exited, fakeSystem, unreachable } from "./step-bench.ts";
@@ -91,6 +92,72 @@ describe("a reboot", () => {
     Object.assign(seen, now);
     const bench = benchOf("reboot", {}, can, { machine: aMachine({ ssh: null }) });
     expect(await bench.probe({ bootId: null, lastReset: "r1" })).toMatchObject({ state: expected });
+  });
+
+  describe("of a machine whose system keeps us out or shows another host key", () => {
+    const stranger = (reason: "certificate" | "credentials", start: Parameters<typeof world>[0] = {}) => {
+      const { can, seen } = world(start);
+      const readFile = async () => {
+        throw new DeviceFailure("fail", reason, "not the one we know");
+      };
+      return { seen, can: { ...can, exec: { ...can.exec, readFile } } };
+    };
+
+    test.each(["certificate", "credentials"] as const)("(%s) fails where it is to stay", async (reason) => {
+      const bench = benchOf("reboot", {}, stranger(reason).can);
+      await expect(bench.before()).rejects.toThrow("not the one we know");
+      await expect(bench.probe({ bootId: "b1", lastReset: "r1" })).rejects.toThrow("not the one we know");
+    });
+
+    test.each(["certificate", "credentials"] as const)(
+      "(%s) is proved by the BMC where it is to be replaced",
+      async (reason) => {
+        const { can, seen } = stranger(reason);
+        const bench = benchOf("reboot", {}, can, { isReplacedNext: true });
+        const evidence = await bench.before();
+        expect(evidence).toEqual({ bootId: null, lastReset: "r1" });
+        for (const before of [evidence, { bootId: "b1", lastReset: "r1" }]) {
+          seen.lastReset = "r1";
+          expect(await bench.probe(before)).toMatchObject({ state: "not_done" });
+          seen.lastReset = "r2";
+          expect(await bench.probe(before)).toMatchObject({ state: "done" });
+        }
+      },
+    );
+
+    test("is named where the BMC does not tell of resets: nothing could prove it", async () => {
+      const { can } = stranger("certificate", { lastReset: null });
+      const bench = benchOf("reboot", {}, can, { isReplacedNext: true });
+      await expect(bench.before()).rejects.toThrow("not the one we know");
+      await expect(bench.probe({ bootId: "b1", lastReset: null })).rejects.toThrow("not the one we know");
+    });
+  });
+
+  test.each([
+    { lastReset: "r1", progress: "unknown", expected: "not_done" },
+    { lastReset: "r2", progress: "unknown", expected: "done" },
+    { lastReset: "r2", progress: "booting", expected: "done" },
+    { lastReset: "r2", progress: "off", expected: "in_progress" },
+  ] as const)(
+    "of a machine without a system that another is to replace, reset $lastReset and $progress is $expected",
+    async ({ expected, ...now }) => {
+      const { can, seen } = world();
+      Object.assign(seen, { ...now, bootId: undefined });
+      const bench = benchOf("reboot", {}, can, { isReplacedNext: true });
+      expect(await bench.probe({ bootId: null, lastReset: "r1" })).toMatchObject({ state: expected });
+      const seenBefore = { bootId: "b1", lastReset: "r1" };
+      expect(await bench.probe(seenBefore)).not.toMatchObject({ state: "done" });
+    },
+  );
+
+  test.each([
+    [null, true, "forced"],
+    [null, false, "graceful"],
+    ["b1", true, "graceful"],
+  ])("with boot id %j noted before, and a system to follow: %s, is %s", async (bootId, isReplacedNext, expected) => {
+    const { can, resets } = world();
+    await benchOf("reboot", {}, can, { isReplacedNext }).act({ bootId, lastReset: "r1" });
+    expect(resets).toEqual([expected]);
   });
 
   test("that only the BMC could prove is unknown while the BMC is silent, and says why", async () => {

@@ -1,11 +1,11 @@
 import { type DeviceFailure, isSilence } from "../../capabilities/device-failure.ts";
 import type { BootProgress, BootSeen } from "../../capabilities/machine-inspect.ts";
 import { minutes, seconds } from "../../kernel/duration.ts";
-import { StepFailure } from "../../kernel/errors.ts";
+import { AppError, StepFailure } from "../../kernel/errors.ts";
 import type { Payloads } from "../payloads.ts";
 import { parsePayload } from "../payloads.ts";
 import { type ActingContext, defineStep, type ProbeAnswer, type StepContext } from "../step.ts";
-import { readBootId, whileUp } from "./boot-id.ts";
+import { isStranger, readBootId, whileUp } from "./boot-id.ts";
 
 /** Which boot was there before, by the system's own id where it answers, and by what the BMC tells. */
 type Evidence = { readonly bootId: string | null; readonly lastReset: string | null };
@@ -19,7 +19,8 @@ const REBOOT_FORCED_SCRIPT = "sync\nsystemctl reboot --force\n";
 
 /**
  * Reboots the machine. Done when its boot id differs from the one noted before; "power is on" proves nothing. A machine without
- * SSH is believed when its BMC tells of a later reset and of a system that runs.
+ * SSH is believed when its BMC tells of a later reset and of a system that runs; so is one whose system does not let us in, and is
+ * to be replaced.
  */
 export const reboot = defineStep({
   kind: "reboot",
@@ -29,15 +30,18 @@ export const reboot = defineStep({
   defaults: { timeout: minutes(5), maxRetries: 1 },
   reboots: true,
   parse: parsePayload.reboot,
+  takesParams: withForce,
 
   async before(context: Context): Promise<Evidence> {
     // What it cannot do without is missed by its own name, and not as a proof that cannot be had.
     await (context.payload.mode === "bmc" ? context.targets.bmc() : context.targets.ssh());
     const outside = await seenOutside(context);
-    const evidence = { bootId: (await seenInside(context)) ?? null, lastReset: outside?.boot?.lastReset ?? null };
+    const inside = await seenInside(context);
+    const evidence = { bootId: inside.bootId ?? null, lastReset: outside?.boot?.lastReset ?? null };
     if (evidence.bootId !== null || evidence.lastReset !== null) return evidence;
     // Who is why is named: "nothing can be noted" would only be what follows from it.
-    if (outside?.failure !== undefined) throw outside.failure;
+    const failure = inside.stranger ?? outside?.failure;
+    if (failure !== undefined) throw failure;
     throw new StepFailure(
       "retry",
       "nothing can be noted by which a reboot could be proved: the machine does not answer over SSH, and its BMC does not tell when it was last reset",
@@ -51,17 +55,25 @@ export const reboot = defineStep({
       targets,
       call,
       log,
+      machine,
+      evidence,
+      isReplacedNext,
     } = context;
     if (mode === "bmc") {
       if (can.reset === undefined) throw new StepFailure("fail", "this machine's provider cannot reset it");
       const progress = await progressWithoutSystem(context);
       const isComingUp = progress === "starting" || progress === "booting";
-      const way = force || isComingUp ? "forced" : "graceful";
+      // Of a system that hangs, is half installed or is not there at all nobody waits for the going down, if another is to follow.
+      const mayHang = machine.spec.ssh !== null && evidence.bootId === null && progress === "running";
+      const isNobodysLoss = isReplacedNext && (mayHang || progress === "unknown");
+      const way = force || isComingUp || isNobodysLoss ? "forced" : "graceful";
       await can.reset.resetPower(await targets.bmc(), way, call);
       if (isComingUp && !force)
         log(
           `[reboot] no system is up yet to go down by itself (the BMC says: ${progress}), so that it is reset at once\n`,
         );
+      else if (isNobodysLoss && !force)
+        log("[reboot] no system of ours answers, and another is to replace what is there: it is reset at once\n");
       log(
         progress === "off"
           ? "[reboot] the machine was off: the BMC accepted to switch it on\n"
@@ -84,8 +96,10 @@ export const reboot = defineStep({
     const outside = await seenOutside(context);
     const lastReset = outside?.boot?.lastReset ?? null;
     const wasReset = lastReset !== null && evidence.lastReset !== null && lastReset !== evidence.lastReset;
-    if (evidence.bootId === null) return judgedFromOutside(outside, wasReset);
-    const bootId = await seenInside(context);
+    if (evidence.bootId === null) return judgedFromOutside(outside, wasReset, context);
+    const { bootId, stranger } = await seenInside(context);
+    if (stranger !== undefined && evidence.lastReset === null) throw stranger;
+    if (stranger !== undefined) return judgedFromOutside(outside, wasReset, context);
     if (bootId === undefined) {
       const isDown = context.payload.mode === "bmc" && outside?.boot?.progress === "off";
       return { state: isDown ? "halfway" : "in_progress", message: waiting(outside) };
@@ -109,6 +123,16 @@ export const reboot = defineStep({
       : "the machine may reboot later: the request for it cannot be taken back",
 });
 
+/** A system that hangs never hears that it is to go down; whether it does is known to who starts the run, and not to the plan. */
+function withForce(payload: Payloads["reboot"], { force }: Readonly<Record<string, string>>): Payloads["reboot"] {
+  if (force === undefined) return payload;
+  if (force === "true" || force === "false") return { ...payload, force: force === "true" };
+  const field = "params.force";
+  throw new AppError("invalid_argument", `${field}: must be true or false, got ${JSON.stringify(force.slice(0, 80))}`, {
+    field,
+  });
+}
+
 /**
  * How far a machine is of which no system was seen. One that is on its way up cannot hear that it is to go down, and the request
  * would be lost; one that is off is switched on by it. A BMC that does not tell says nothing against a system that runs.
@@ -116,13 +140,19 @@ export const reboot = defineStep({
 const progressWithoutSystem = async (context: Acting): Promise<BootProgress | undefined> =>
   context.evidence.bootId === null ? (await seenOutside(context))?.boot?.progress : undefined;
 
-function judgedFromOutside(outside: Outside | undefined, wasReset: boolean): ProbeAnswer {
+function judgedFromOutside(
+  outside: Outside | undefined,
+  wasReset: boolean,
+  { isReplacedNext }: Pick<Context, "isReplacedNext">,
+): ProbeAnswer {
   if (outside?.boot === undefined) return { state: "unknown", message: outside?.failure?.message ?? "" };
-  const { boot } = outside;
+  const { progress, lastReset } = outside.boot;
   if (!wasReset) return { state: "not_done", message: "the BMC tells of no reset yet" };
-  return boot.progress === "running"
-    ? { state: "done", message: `reset at ${boot.lastReset}, and the system runs` }
-    : { state: "in_progress", message: waiting(outside) };
+  if (progress === "running") return { state: "done", message: `reset at ${lastReset}, and the system runs` };
+  // On an empty disk nothing ever comes up.
+  if (isReplacedNext && progress !== "off")
+    return { state: "done", message: `reset at ${lastReset}; what comes up is to be replaced` };
+  return { state: "in_progress", message: waiting(outside) };
 }
 
 function waiting(outside: Outside | undefined): string {
@@ -130,8 +160,23 @@ function waiting(outside: Outside | undefined): string {
   return `waiting for the system to answer${said === undefined ? "" : ` (${said})`}`;
 }
 
-const seenInside = async ({ machine, can, targets, call }: Context): Promise<string | undefined> =>
-  machine.spec.ssh === null || can.exec === undefined ? undefined : readBootId(can.exec, await targets.ssh(), call);
+/** Which boot the system tells of, or why whoever answers there is not asked. Neither while nobody answers. */
+interface Inside {
+  readonly bootId?: string;
+  readonly stranger?: DeviceFailure;
+}
+
+async function seenInside({ machine, can, targets, call, isReplacedNext }: Context): Promise<Inside> {
+  if (machine.spec.ssh === null || can.exec === undefined) return {};
+  try {
+    const bootId = await readBootId(can.exec, await targets.ssh(), call);
+    return bootId === undefined ? {} : { bootId };
+  } catch (error) {
+    // A system that an installation left half done, or of which nobody has the key, is what a repave is for.
+    if (isReplacedNext && isStranger(error)) return { stranger: error };
+    throw error;
+  }
+}
 
 /** What the BMC tells, or why it tells nothing now. Undefined where there is none to ask. */
 interface Outside {

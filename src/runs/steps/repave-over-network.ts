@@ -5,7 +5,15 @@ import type { Payloads } from "../payloads.ts";
 import type { ActingContext, ProbeAnswer } from "../step.ts";
 import { whileUp } from "./boot-id.ts";
 import { printStamp } from "./install-stamp.ts";
-import { checkStamp, type Inside, lookInside, provenBy } from "./installed-system.ts";
+import {
+  butRefusing,
+  checkStamp,
+  type Inside,
+  type LookedInside,
+  lookInside,
+  NOBODY,
+  provenBy,
+} from "./installed-system.ts";
 
 /** What was noted before an installation over the network. */
 export type NetworkEvidence = {
@@ -86,7 +94,7 @@ async function whetherRestarted(context: Acting): Promise<ProbeAnswer> {
     override: await boot.readBootOverride(bmc, call),
   }));
   if (outside === undefined) return { state: "unknown", message: "the BMC does not answer" };
-  const bootId = (await insideIfAny(context))?.bootId;
+  const bootId = (await insideIfAny(context)).system?.bootId;
   const tells = evidence.lastReset !== null && outside.lastReset !== null;
   const wentDown = tells
     ? outside.lastReset !== evidence.lastReset
@@ -113,8 +121,8 @@ async function endStuckOverride(context: Acting): Promise<void> {
   });
 }
 
-const insideIfAny = async (context: Acting): Promise<Inside | undefined> =>
-  context.machine.spec.ssh === null ? undefined : lookInside(context);
+const insideIfAny = async (context: Acting): Promise<LookedInside> =>
+  context.machine.spec.ssh === null ? NOBODY : lookInside(context);
 
 /**
  * token: it was reported complete by whoever had the script of this very boot; where the machine is reached over SSH, the system
@@ -129,9 +137,12 @@ async function prove(context: Acting, seen: NetInstallSeen): Promise<ProbeAnswer
       "fail",
       "the installation was called complete by somebody who did not show the token of its boot: let the installer show it (millwright.token), or give the image success_proof ssh",
     );
-  const system = await insideIfAny(context);
+  const { system, refusal } = await insideIfAny(context);
   if (byToken ? machine.spec.ssh !== null && !isFresh(system, evidence) : system?.stamp?.token !== evidence.token)
-    return { state: "in_progress", message: "installed; the new system has not shown itself over SSH yet" };
+    return {
+      state: "in_progress",
+      message: `installed; the new system has not shown itself over SSH yet${butRefusing(refusal)}`,
+    };
   if (!byToken && system?.stamp) checkStamp(system.stamp, machine, image);
   const { boot } = needsOf(context);
   const bmc = await targets.bmc();

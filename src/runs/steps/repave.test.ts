@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import type { SshTarget } from "../../capabilities/ssh-target.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import { readProbe } from "../step.ts";
 import { parseStamp } from "./install-stamp.ts";
@@ -60,6 +62,40 @@ describe("an installation", () => {
     expect(calls).toEqual(["cleanUp"]);
   });
 
+  describe("of a machine that a network change had moved before", () => {
+    const moved = { ...anSsh, address: "10.0.0.9" };
+    const at = (systems: Readonly<Record<string, Readonly<Record<string, string>> | "refuses">>) => {
+      const { can } = world(undefined);
+      const readFile = async ({ address }: SshTarget, path: string) => {
+        const system = systems[address];
+        if (system === "refuses") throw new DeviceFailure("fail", "credentials", "the key was refused");
+        return system === undefined ? unreachable() : { text: system[path], hostKey: `ssh-ed25519 OF-${address}` };
+      };
+      const targets = { ssh: async () => moved };
+      return benchOf("repave", { image: "ubuntu" }, { ...can, exec: { readFile } }, { targets }).probe(evidence);
+    };
+
+    test("is proved where its owner says, and the machine is reached there again", async () => {
+      expect(await at({ [anSsh.address]: booted(stamp()) })).toMatchObject({
+        state: "done",
+        facts: { sshHostKey: `ssh-ed25519 OF-${anSsh.address}`, bootId: "b2", sshMoved: null },
+      });
+    });
+
+    test("is proved where the change had moved it, if the new system is there too", async () => {
+      const report = await at({ [moved.address]: booted(stamp()), [anSsh.address]: booted("") });
+      expect(report).toMatchObject({ state: "done", facts: { sshHostKey: `ssh-ed25519 OF-${moved.address}` } });
+      expect(report.facts).not.toHaveProperty("sshMoved");
+    });
+
+    test.each([booted(""), booted(stamp({ token: "t0" })), "refuses"] as const)(
+      "is not proved by somebody else who lives there by now (%j)",
+      async (stranger) => {
+        expect(await at({ [anSsh.address]: stranger })).toMatchObject({ state: "in_progress" });
+      },
+    );
+  });
+
   test("is not over while the medium cannot be put away", async () => {
     const { can } = world(booted(stamp()));
     const silent = { ...can, imaging: { ...can.imaging, cleanUp: unreachable } };
@@ -95,6 +131,19 @@ describe("an installation", () => {
     const once = world(undefined, "once");
     await benchOf("repave", { image: "ubuntu" }, once.can).probe(evidence);
     expect(once.calls).toEqual([]);
+  });
+
+  test("goes on while somebody keeps us out, as the system of before and an installer may, and says so", async () => {
+    const { can } = world(undefined);
+    const readFile = async () => {
+      throw new DeviceFailure("fail", "credentials", "10.0.0.1 accepts none of our keys");
+    };
+    const bench = benchOf("repave", { image: "ubuntu" }, { ...can, exec: { readFile } });
+    expect(await bench.before()).toMatchObject({ bootId: null, lastReset: "r2" });
+    expect(await bench.probe(evidence)).toEqual({
+      state: "in_progress",
+      message: expect.stringContaining("keeps us out, which an installer may: 10.0.0.1 accepts none of our keys"),
+    });
   });
 
   test("is unknown while neither the system nor the BMC answers", async () => {

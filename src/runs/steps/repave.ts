@@ -5,9 +5,9 @@ import { StepFailure } from "../../kernel/errors.ts";
 import { type Payloads, parsePayload } from "../payloads.ts";
 import { type ActingContext, defineStep, type ProbeAnswer, type StepContext } from "../step.ts";
 import { provesWithoutSsh } from "../targets.ts";
-import { readBootId, whileUp } from "./boot-id.ts";
+import { isKeptOut, readBootId, whileUp } from "./boot-id.ts";
 import { type InstallStamp, parseStamp, printStamp, STAMP_FILE } from "./install-stamp.ts";
-import { checkStamp, type Inside, lookInside, provenBy } from "./installed-system.ts";
+import { butRefusing, checkStamp, type Inside, lookInside, provenBy } from "./installed-system.ts";
 import { actOverNetwork, probeOverNetwork, undoOverNetwork } from "./repave-over-network.ts";
 
 type Evidence = {
@@ -70,7 +70,7 @@ export const repave = defineStep({
     if (isOverNetwork(context)) return probeOverNetwork(context);
     const { can, targets, call, evidence } = context;
     const bmc = await targets.bmc();
-    const system = await lookInside(context);
+    const { system, refusal } = await lookInside(context);
     if (system?.stamp?.token === evidence.token) return installed(context, system.stamp, system);
     const outside = await whileUp(async () => ({
       boot: await can.machine.readBoot(bmc, call),
@@ -88,6 +88,7 @@ export const repave = defineStep({
       lastReset: boot.lastReset,
       imaging,
       doing: boot.progress,
+      ...(refusal !== undefined && { refusal }),
     });
   },
 
@@ -133,7 +134,13 @@ async function bootIdBefore({ can, targets, call }: Context): Promise<string | n
       "fail",
       "an installation is proved over SSH, to a host whose key is new: give the machine a private key to sign in with, since a password would be shown to whoever answers",
     );
-  return (await readBootId(can.exec, { ...ssh, hostKey: null }, call)) ?? null;
+  try {
+    return (await readBootId(can.exec, { ...ssh, hostKey: null }, call)) ?? null;
+  } catch (error) {
+    // A system into which nobody gets is what is to be replaced.
+    if (isKeptOut(error)) return null;
+    throw error;
+  }
 }
 
 function orderOf({ payload, machine, evidence: { location, token, digest, kind } }: Acting): InstallOrder {
@@ -170,17 +177,19 @@ interface Seen {
   readonly lastReset: string | null;
   readonly imaging: { readonly inserted: boolean; readonly armed: boolean };
   readonly doing: string;
+  /** Why whoever answers over SSH keeps us out. */
+  readonly refusal?: string;
 }
 
 /** What is seen of an installation that has not proved itself yet. Pure, and a table of its own in the tests. */
-export function judge({ evidence, bootId, lastReset, imaging, doing }: Seen): ProbeAnswer {
+export function judge({ evidence, bootId, lastReset, imaging, doing, refusal }: Seen): ProbeAnswer {
   const tells = evidence.lastReset !== null && lastReset !== null;
   const isSystemOfBefore = bootId !== undefined && bootId === evidence.bootId;
   const wasReset = tells ? lastReset !== evidence.lastReset : wentDownForIt(evidence, bootId, imaging);
   if (!wasReset)
     return { state: "not_done", message: "the machine has not been restarted into the installation medium" };
   if (bootId === undefined || isSystemOfBefore)
-    return { state: "in_progress", message: `installing (the BMC says: ${doing})` };
+    return { state: "in_progress", message: `installing (the BMC says: ${doing})${butRefusing(refusal)}` };
   throw new StepFailure(
     "retry",
     "the machine came up with a system that is not from this installation: it did not boot from the medium, or the installation failed",

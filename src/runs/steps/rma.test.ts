@@ -25,6 +25,18 @@ describe("a machine for return", () => {
     });
   });
 
+  test.each([
+    ["lit", { powerState: "off", locatorLit: true }],
+    ["unknown", { powerState: "off", locatorLit: true }],
+    [undefined, { powerState: "off" }],
+  ] as const)(
+    "whose locator is %s has it put out when it is back in use, however that comes about",
+    async (light, facts) => {
+      const can: Fakes = light ? machineIs("off", light) : { power: { readPower: async () => "off" } };
+      expect((await benchOf("rma", { reason: "fan" }, can).probe({ ticket: null })).facts).toEqual(facts);
+    },
+  );
+
   test("is unknown while its BMC is silent", async () => {
     const bench = benchOf("rma", {}, { power: { readPower: unreachable } });
     expect(await bench.probe({})).toMatchObject({ state: "unknown" });
@@ -100,6 +112,26 @@ describe("a machine for return", () => {
       "[rma] power off requested",
       "",
     ]);
+  });
+
+  describe("that has no locator light", () => {
+    const refused = async () => {
+      throw new DeviceFailure("fail", "refused", "this machine has no locator light to switch");
+    };
+    const power = { setPower: async () => ({ commanded: true }) };
+
+    test("goes out without one, and the log says so", async () => {
+      const bench = benchOf("rma", {}, { power, locator: { setLocator: refused, readLocator: async () => "unknown" } });
+      await bench.act({ ticket: null });
+      expect(bench.log.join("")).toContain(
+        "[rma] its locator is not lit: this machine has no locator light to switch\n",
+      );
+    });
+
+    test("is another matter than one that tells that its light is dark, and refuses to light it", async () => {
+      const can: Fakes = { power, locator: { setLocator: refused, readLocator: async () => "dark" } };
+      await expect(benchOf("rma", {}, can).act({ ticket: null })).rejects.toThrow("no locator light");
+    });
   });
 
   describe("whose BMC is broken itself", () => {

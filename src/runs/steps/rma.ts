@@ -41,7 +41,7 @@ export const rma = defineStep({
     const lastLogs = await readLastLogs(context);
     return {
       reason: payload.reason,
-      ticket: params.ticket ?? null,
+      ticket: params.ticket || null,
       serial: identity.serial,
       systemUuid: identity.systemUuid,
       vendor: identity.vendor,
@@ -55,12 +55,12 @@ export const rma = defineStep({
     };
   },
 
-  async act({ can, targets, call, log, evidence }: Acting) {
+  async act(context: Acting) {
+    const { can, targets, call, log, evidence } = context;
     log(evidenceLines(evidence));
-    const bmc = await targets.bmc();
-    await can.power.setPower(bmc, "off", call);
+    await can.power.setPower(await targets.bmc(), "off", call);
     log("[rma] power off requested\n");
-    await can.locator?.setLocator(bmc, "lit", call);
+    await lightLocator(context);
   },
 
   async probe({ payload, evidence, can, targets, call }: Acting): Promise<ProbeAnswer> {
@@ -78,12 +78,25 @@ export const rma = defineStep({
     return {
       state: "done",
       message: `off for return: ${payload.reason}${ticket}${light === "lit" ? "; its locator is lit" : ""}`,
-      facts: { powerState: "off" },
+      // One that does not tell may be lit as well: whoever brings the machine back into use puts it out.
+      facts: { powerState: "off", ...(light !== undefined && { locatorLit: true }) },
     };
   },
 
   residue: () => "the machine may be off, and its locator lit",
 });
+
+/** A machine that has no light goes out without one; which is not what one says that tells of its light. */
+async function lightLocator({ can: { locator }, targets, call, log }: Acting): Promise<void> {
+  const bmc = await targets.bmc();
+  try {
+    await locator?.setLocator(bmc, "lit", call);
+  } catch (error) {
+    if (!(error instanceof DeviceFailure) || error.reason !== "refused") throw error;
+    if ((await locator?.readLocator(bmc, call)) !== "unknown") throw error;
+    log(`[rma] its locator is not lit: ${error.message}\n`);
+  }
+}
 
 /** A BMC that is broken itself may refuse, or answer nonsense: what it cannot tell is left out. */
 async function ifItTells<T>({ signal }: CallContext, ask: () => Promise<T>): Promise<T | undefined> {

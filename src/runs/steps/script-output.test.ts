@@ -62,7 +62,12 @@ class Bench {
     const run = {
       id: "run-1",
       state: { name: "RUNNING" },
-      machine: { ...aMachine(), state: { name: "PROVISIONING" }, facts: { residue: [], cordoned: null } },
+      machine: {
+        ...aMachine(),
+        state: { name: "PROVISIONING" },
+        conditions: [],
+        facts: { residue: [], cordoned: null },
+      },
       plan: { planId: "plan/test", displayName: "", steps: [this.step] },
       params: {},
       action: "start",

@@ -1,9 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { aCall } from "../../capabilities/conformance/device-bench.ts";
 import type { RemoteScript } from "../../capabilities/remote-exec.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
 import { digestOf } from "../runbooks.ts";
 import type { ProbeReport } from "../step.ts";
-import { aMachine, benchOf, exited, fakeSystem, unreachable } from "./step-bench.ts";
+import { type DetachedScript, startDetached } from "./detached-script.ts";
+import { aMachine, anSsh, benchOf, exited, fakeSystem, unreachable } from "./step-bench.ts";
 
 const scripts = { "check.sh": "echo checked\n" };
 const evidence = { mark: "m1", script: digestOf(scripts["check.sh"]) };
@@ -68,14 +70,15 @@ describe("a script", () => {
   });
 
   test("cannot be given the variables that are ours", async () => {
-    const { run } = machineWith("absent");
-    const bench = benchOf(
-      "ssh",
-      { script_ref: "check.sh", args: { MILLWRIGHT_MARK: "x" } },
-      { exec: { run } },
-      { scripts },
-    );
-    await expect(bench.act(evidence)).rejects.toMatchObject({ disposition: "fail" });
+    const { run, asked } = machineWith("absent");
+    for (const env of [{ MILLWRIGHT_MARK: "x" }, { a: "x", BASH_ENV: "$(reboot)" }]) {
+      const payload = { script_ref: "check.sh", args: env };
+      expect(() => benchOf("ssh", payload, { exec: { run } }, { scripts })).toThrow("choose another name");
+      // As a plan has it that was made before there was the rule.
+      const script = { mark: "m1", exec: { run }, ssh: anSsh, call: aCall() } as unknown as DetachedScript;
+      await expect(startDetached(script, { text: "", env })).rejects.toMatchObject({ disposition: "fail" });
+    }
+    expect(asked).toEqual([]);
   });
 
   test("is heard of as it goes on, each part once", async () => {

@@ -49,5 +49,6 @@ export const ssh = defineStep({
     await endDetached({ mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call });
   },
   undoIsPartial: true,
+  insideSystem: true,
   residue: ({ script_ref }) => `script ${script_ref} may have been carried out in part`,
 });

@@ -71,6 +71,7 @@ export function benchOf(
     readonly scripts?: Record<string, string>;
     /** Whether what a look says comes to be written; absent: always. */
     readonly isWritten?: () => boolean;
+    readonly isReplacedNext?: boolean;
   } = {},
 ): StepBench {
   const step = allSteps.get(kind) as AnyStep;
@@ -97,6 +98,7 @@ export function benchOf(
     },
     log: (text: string | Uint8Array) => void log.push(Buffer.from(text).toString("utf8")),
     params: {},
+    isReplacedNext: around.isReplacedNext ?? false,
   };
   type Looking = typeof context & { readonly heard: HeardScript };
   /** One look, and how far it has heard, if it is written. */

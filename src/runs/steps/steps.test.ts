@@ -8,6 +8,13 @@ import { allSteps } from "./index.ts";
 const folder = join(import.meta.dirname, "../../../runbooks");
 const shipped = readdirSync(folder);
 
+test("what is undone over SSH alone is inside the system, and what is undone at the BMC is not", () => {
+  const undone = [...allSteps.values()].filter(({ undo }) => undo !== undefined);
+  const inside = undone.filter(({ insideSystem }) => insideSystem).map(({ kind }) => kind);
+  expect(inside.toSorted()).toEqual(["join", "net", "ssh"]);
+  expect(undone.map(({ kind }) => kind).toSorted()).toEqual(["join", "net", "netboot", "repave", "ssh"]);
+});
+
 describe("the scripts that come along", () => {
   test("are all that the built-in plans name", () => {
     const named = BUILT_IN_PLANS.flatMap(({ steps }) => steps).flatMap(({ kind, payload }) => {

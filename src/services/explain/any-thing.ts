@@ -16,7 +16,7 @@ export async function explainAnyThing(deps: ServiceDeps, kind: string, id: strin
   if (!thing && !broken)
     throw new AppError("not_found", `${kind} ${id.slice(0, 80)} does not exist`, {
       field: "id",
-      next: history.command,
+      next: kind === "install" ? "millwright node list" : history.command,
     });
   const state = lifecycle.states[thing?.state.name ?? ""];
   const isAtWork = thing !== undefined && !state?.rest && !state?.terminal;

@@ -13,6 +13,7 @@ export const CAUSES = {
   not_allowed: "its address is outside of the networks that may be called",
   endpoint_missing: "it is not on record where it is reached",
   reference_missing: "something that the plan names is not there",
+  script_changed: "a script is another one now than when the run was started",
   meter_contradicts: "its meter contradicts what its BMC reports, so its power state cannot be believed",
   accepts_and_does_nothing: "its BMC accepts the command, and nothing changes",
   install_failed: "the installation did not come up",
@@ -54,6 +55,7 @@ const TOLD_BY: readonly (readonly [RegExp, CauseId])[] = [
   [/outside (of )?the networks that may be called/,                                             "not_allowed"],
   [/has no (BMC|SSH) endpoint|no bmc_ip_address is given/,                                      "endpoint_missing"],
   [/there is no (cluster|image|script) /,                                                       "reference_missing"],
+  [/script \S+ is \S+ now, but was/,                                                              "script_changed"],
   [/reports power unknown/,                                                                     "meter_contradicts"],
   [/not done within .*(the system of before still|tells of no reset|has not been restarted|the next boot is from|the machine is (powering_)?on|locator is dark|reports power)/, "accepts_and_does_nothing"],
   [/not from this installation|image of digest|not done within .*installing \(the BMC says/,       "install_failed"],
@@ -72,8 +74,14 @@ const TOLD_BY: readonly (readonly [RegExp, CauseId])[] = [
   [/cannot be reached|does not answer|neither its BMC/,                                         "bmc_unreachable"],
 ];
 
-/** Undefined when the words tell no cause that we know: the message then stands for itself. */
-export const causeOf = (message: string): CauseId | undefined => TOLD_BY.find(([words]) => words.test(message))?.[1];
+const toldBy = (message: string): CauseId | undefined => TOLD_BY.find(([words]) => words.test(message))?.[1];
+
+/**
+ * Undefined when the words tell no cause that we know: the message then stands for itself. Why a command got no answer tells more than
+ * what its device shows until the time is over: nobody can say that it was accepted.
+ */
+export const causeOf = (message: string): CauseId | undefined =>
+  toldBy(message.replace(/; then not done within .*/s, "")) ?? toldBy(message);
 
 /** The cause in a sentence; without one, the message itself. */
 export function nameCause(message: string): string {

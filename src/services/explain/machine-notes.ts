@@ -44,7 +44,8 @@ export function notesOf(view: MachineView, now: Date): MachineNote[] {
 
 function badNews({ machine, phase }: MachineView, type: keyof typeof BAD): MachineNote[] {
   const [bad, words] = BAD[type];
-  if (phase === "RETIRED" && type === "Reachable") return [];
+  // Nobody looks at it any more, and what would help is refused.
+  if (phase === "RETIRED") return [];
   return machine.conditions
     .filter((condition) => condition.type === type && condition.status === bad)
     .map(({ reason, message, lastTransition }) => ({
@@ -59,10 +60,31 @@ function badNews({ machine, phase }: MachineView, type: keyof typeof BAD): Machi
 }
 
 /** A BMC that is not reached tells nothing of the power: what it said last may be long ago. */
-const isSwitchedOff = ({ machine, phase }: MachineView): boolean =>
+export const isSwitchedOff = ({ machine, phase }: MachineView): boolean =>
   machine.facts.powerState === "off" &&
   phase !== "RETIRED" &&
   machine.conditions.every(({ type, status }) => type !== "BMCReachable" || status);
+
+/**
+ * Whether nothing but a reset gets its system to answer: unlikely where the BMC says that it is off, where its node or the system
+ * itself is heard of, or where the BMC, which would reset it, is silent as well. Undefined until somebody has looked.
+ */
+export function seemsHung({ machine, phase }: MachineView): boolean | undefined {
+  const { conditions, facts, spec } = machine;
+  const of = (type: ConditionType) => conditions.find((condition) => condition.type === type);
+  const [ssh, bmc, node] = [of("Reachable"), of("BMCReachable"), of("InCustomerCluster")];
+  if (spec.bmc === null || phase === "RETIRED" || facts.powerState === "off") return false;
+  if (ssh?.status === true || bmc?.status === false || (node?.status === true && node.reason === "NodeReady"))
+    return false;
+  if (ssh === undefined || bmc === undefined || facts.powerState !== "on") return undefined;
+  return ssh.reason === "NoAnswer";
+}
+
+export const resetByForce = (machineId: string): NextCommand =>
+  say(
+    `run start --machine ${machineId} --type REBOOT --param force=true`,
+    "resets it at once, whatever runs: for a system that hangs, and hears nothing",
+  );
 
 function switchedOff({ machine }: MachineView): MachineNote {
   const silent = machine.conditions.find(({ type, status }) => type === "Reachable" && !status);
@@ -72,9 +94,12 @@ function switchedOff({ machine }: MachineView): MachineNote {
     trouble: "",
     why: "",
     since: silent?.lastTransition ?? machine.stateSince,
-    commands: [say(`run start --machine ${machine.id} --type REBOOT`, "switches it on, and proves that it came up")],
+    commands: [switchOn(machine.id)],
   };
 }
+
+export const switchOn = (machineId: string): NextCommand =>
+  say(`run start --machine ${machineId} --type REBOOT`, "switches it on, and proves that it came up");
 
 /** What is being done about its node: moving away what runs on it, or handing it back. */
 function nodeTrouble({ machine, phase }: MachineView): MachineNote[] {

@@ -34,6 +34,14 @@ describe("a machine that shows another host key", () => {
   });
 });
 
+test("a machine whose BMC shows another certificate is told to forget the pinned one, and to pin the next", () => {
+  const trouble = "BMC 10.0.0.1:443 shows a certificate with fingerprint AA:BB, but CC:DD was pinned on first use.";
+  expect(machineRemedies(causeOf(trouble), "m-1", trouble).map(({ command }) => command)).toEqual([
+    "millwright machine update m-1 --tls-trust off",
+    "millwright machine update m-1 --tls-trust pin",
+  ]);
+});
+
 describe("a machine that nobody has said how to sign in to", () => {
   const bmc = "millwright machine set-credentials m-1 --bmc-username <name>";
   const ssh = "millwright machine set-credentials m-1 --ssh-username <name> --ssh-key-file <file>";

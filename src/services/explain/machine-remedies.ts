@@ -30,6 +30,14 @@ export function machineRemedies(cause: CauseId | undefined, machineId: string, t
           "accepts the key that it shows: only when it was installed anew, and the key was checked at the machine",
         ),
       ];
+    case "certificate_changed":
+      return [
+        say(
+          `machine update ${machineId} --tls-trust off`,
+          "forgets the pinned certificate, and checks none until the next command: only when the BMC was replaced or given a new one",
+        ),
+        say(`machine update ${machineId} --tls-trust pin`, "right after it, pins the one that it shows next"),
+      ];
     case "endpoint_missing":
     case "wrong_serial":
       return [say(`machine show ${machineId}`, "shows which addresses are on record; machine update changes them")];

@@ -4,7 +4,7 @@ import { type MachineView, viewMachine } from "../machine-view.ts";
 import { getRun } from "../runs.ts";
 import { findClaimsInTheWay } from "./claims-in-the-way.ts";
 import { type Explanation, explainHolder, inOrder, type NextCommand, say } from "./explanation.ts";
-import { causeOfNote, type MachineNote, notesOf } from "./machine-notes.ts";
+import { causeOfNote, type MachineNote, notesOf, resetByForce, seemsHung } from "./machine-notes.ts";
 import { machineRemedies } from "./machine-remedies.ts";
 import { explainRun } from "./run.ts";
 
@@ -94,6 +94,7 @@ function commandsFor(view: MachineView, bad: MachineNote | undefined): NextComma
   } = view;
   const show = say(`machine show ${id}`, "shows all that is known of it");
   const history = say(`machine history ${id}`, "shows what happened to it, and who did what");
+  const reset = seemsHung(view) === true ? [resetByForce(id)] : [];
   const isSeenTo = bad?.type === "NeedsIntervention";
   switch (phase) {
     case "FACTORY_READY":
@@ -105,6 +106,7 @@ function commandsFor(view: MachineView, bad: MachineNote | undefined): NextComma
           isSeenTo ? "says that it was seen to, and gives it back" : "gives it back",
         ),
         show,
+        ...reset,
         history,
       ];
     case "RMA":
@@ -116,6 +118,7 @@ function commandsFor(view: MachineView, bad: MachineNote | undefined): NextComma
         ...(bad ? [] : [say(`run list --machine ${id}`, "lists what was done with it")]),
         show,
         ...neighbours(view, bad),
+        ...reset,
         history,
       ];
   }

@@ -1,8 +1,9 @@
+import { holds } from "../../lifecycles/machine/conditions.ts";
 import { isActive } from "../../runs/run.ts";
 import { type NextCommand, say } from "./explanation.ts";
 import { machineRemedies } from "./machine-remedies.ts";
 import type { SeenRun } from "./run.ts";
-import { runRemedies, withoutTakingBack } from "./run-remedies.ts";
+import { lastResort, runRemedies, withoutTakingBack } from "./run-remedies.ts";
 
 /** What to do about a run, the most helpful first. */
 export const runCommands = (seen: SeenRun): NextCommand[] =>
@@ -27,21 +28,33 @@ function whileActive({
   return [...machineRemedies(cause, machineId, trouble), follow, machine, cancel];
 }
 
+/** A run that was canceled before it began has not brought its machine into maintenance; what an earlier one calls for is still to be seen to. */
+function giveBack({ machine }: SeenRun): NextCommand[] {
+  if (machine?.phase !== "MAINTENANCE") return [];
+  const { id, conditions } = machine.machine;
+  const acknowledge = holds(conditions, "NeedsIntervention") ? " --acknowledge --comment <text>" : "";
+  return [say(`machine exit-maintenance ${id}${acknowledge}`, "leaves it as it is, and gives the machine back")];
+}
+
 function onceEnded(seen: SeenRun): NextCommand[] {
-  const { run, step, newer } = seen;
+  const { run, step, newer, cause } = seen;
   const { id, machineId, phase, manual } = run;
   const logs = say(`run logs ${id}`, "shows what its steps said");
   if (newer) return [say(`explain run ${newer.id}`, "explains the run of the machine that came after this one"), logs];
   if (phase === "SUCCEEDED") return [say(`machine show ${machineId}`, "shows the machine"), logs];
   const resume = say(`run resume ${id}`, "goes on where it stopped, after looking whether the step is done by now");
   const rerun = say(`run rerun ${id}`, "does everything once more, from the first step");
-  const giveBack = say(`machine exit-maintenance ${machineId}`, "leaves it as it is, and gives the machine back");
-  if (phase === "CANCELED") return [resume, rerun, giveBack, logs];
+  if (phase === "CANCELED") return [resume, rerun, ...giveBack(seen), logs];
   const retry = say(`run retry ${id}`, "does the failed step once more and goes on, once its cause has been put right");
   const adopt = say(`run adopt ${id}`, "takes what is there for done, if it proves to be");
   const takeOver = say(`run mark-manual ${id} --comment <text>`, "says that a person takes over");
+  // What goes on by the scripts of then is refused: those are gone.
+  if (cause === "script_changed") {
+    const takeNew = say(`run retry ${id} --new-scripts`, "does the failed step and what is left by the scripts of now");
+    return [takeNew, rerun, logs, ...withoutTakingBack(run), takeOver];
+  }
   const remedies = runRemedies(seen);
   // Who had to see to it did more than a second attempt would: so it is looked at before anything is done again.
   if (manual !== null || (step?.needsPerson && remedies.length === 0)) return [resume, adopt, logs, retry, rerun];
-  return [...remedies, retry, logs, resume, rerun, ...withoutTakingBack(run), takeOver];
+  return [...remedies, retry, logs, ...lastResort(seen), resume, rerun, ...withoutTakingBack(run), takeOver];
 }

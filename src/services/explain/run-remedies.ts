@@ -1,21 +1,64 @@
 import { holds } from "../../lifecycles/machine/conditions.ts";
 import type { Run } from "../../runs/run.ts";
+import { DEFAULT_PLANS, findRunType } from "../../runs/run-types.ts";
 import type { MachineView } from "../machine-view.ts";
 import { type NextCommand, say } from "./explanation.ts";
+import { isSwitchedOff, resetByForce, seemsHung, switchOn } from "./machine-notes.ts";
 import { machineRemedies } from "./machine-remedies.ts";
 import type { SeenRun } from "./run.ts";
 
 /** What puts right why a run failed, before it is done once more; the most helpful first. */
-export function runRemedies({ run, cause, trouble, machine }: SeenRun): NextCommand[] {
+export function runRemedies(seen: SeenRun): NextCommand[] {
+  const { run, cause, trouble, machine } = seen;
   switch (cause) {
     case "not_drained":
       return machine === undefined ? [] : drainFirst(machine);
     case "net_refused":
     case "net_reverted":
       return [withOtherSettings(run)];
+    case "ssh_unreachable":
+      // As often as it is retried, nobody answers.
+      if (machine !== undefined && isSwitchedOff(machine)) return [switchOn(run.machineId)];
+      if (seen.step?.kind === "reboot")
+        return /the BMC says: running/.test(trouble) && mayHang(seen) ? forcedAnew(seen) : [];
+      return machine !== undefined && seemsHung(machine) === true ? [resetByForce(run.machineId)] : [];
+    case "accepts_and_does_nothing":
+      return mayHang(seen) ? forcedAnew(seen) : [];
     default:
       return machineRemedies(cause, run.machineId, trouble);
   }
+}
+
+/** A system that is heard of is not to be cut off by the first thing that people read. */
+const mayHang = ({ machine }: SeenRun): boolean => machine === undefined || seemsHung(machine) !== false;
+
+/** For a machine that does not answer over SSH, and of which nobody knows yet why; and for one whose system does not go down when asked to. */
+export function lastResort(seen: SeenRun): NextCommand[] {
+  const { run, cause, machine } = seen;
+  if (cause === "accepts_and_does_nothing") return mayHang(seen) ? [] : forcedAnew(seen);
+  return cause === "ssh_unreachable" && machine !== undefined && seemsHung(machine) === undefined
+    ? [resetByForce(run.machineId)]
+    : [];
+}
+
+/**
+ * A restart that asked the system to go down, in vain: whatever goes on with the run asks it again. Begun anew where no more than the
+ * boot source comes before; else what comes before would need the system that hangs, or be done twice, and the reset comes first.
+ */
+function forcedAnew({ run, step, machine }: SeenRun): NextCommand[] {
+  const { steps } = run.plan;
+  const at = steps.findIndex(({ name }) => name === step?.name);
+  const planned = steps[at];
+  if (planned?.kind !== "reboot" || planned.payload.force === true) return [];
+  const isByBmc = planned.payload.mode !== "in_band";
+  if (isByBmc && steps.slice(0, at).every(({ kind }) => kind === "netboot"))
+    return [
+      say(
+        startingAnew(run, { force: "true" }),
+        "resets it at once, whatever runs on it: retry, resume and rerun ask as gently again",
+      ),
+    ];
+  return isByBmc || machine?.machine.spec.bmc != null ? [resetByForce(run.machineId)] : [];
 }
 
 /** Nobody asks for a drain but by entering maintenance, where a failed run has put the machine without asking for one. */
@@ -47,7 +90,9 @@ export function withoutTakingBack(run: Run): NextCommand[] {
 }
 
 function startingAnew({ machineId, type, plan, params }: Run, instead: Readonly<Record<string, string>> = {}): string {
-  const what = type === "" ? `--plan ${plan.planId}` : `--type ${type}`;
+  const known = findRunType(type);
+  const isOwnPlan = known !== undefined && DEFAULT_PLANS[known] === plan.planId;
+  const what = [...(type === "" ? [] : [`--type ${type}`]), ...(isOwnPlan ? [] : [`--plan ${plan.planId}`])].join(" ");
   const kept = Object.entries(params).filter(([name, value]) => !(name in instead) && /^[\w.:-]+$/.test(value));
   const given = [...Object.entries(instead), ...kept].map(([name, value]) => ` --param ${name}=${value}`);
   return `run start --machine ${machineId} ${what}${given.join("")}`;

@@ -45,7 +45,8 @@ export async function explainRun(deps: ServiceDeps, id: string): Promise<Explana
   const trouble = troubleOf(run, step, look);
   const lastWords = await lastWordsOf(deps, run, step, causeOf(trouble));
   const cause = causeByWords(trouble, lastWords);
-  const machine = cause === "not_drained" ? await viewMachine(deps, run.machineId) : undefined;
+  const isAsked = (cause && OF_MACHINE.has(cause)) || (run.phase === "CANCELED" && newer === undefined);
+  const machine = isAsked ? await viewMachine(deps, run.machineId) : undefined;
   const seen: SeenRun = { run, step, look, claims, now, cause, trouble, newer, lastWords, machine };
   return {
     headline: `run ${id} ${headlineOf(seen)}`,
@@ -60,6 +61,9 @@ export async function explainRun(deps: ServiceDeps, id: string): Promise<Explana
     ]),
   };
 }
+
+/** Causes of which it depends on the machine what helps. */
+const OF_MACHINE: ReadonlySet<CauseId> = new Set(["not_drained", "ssh_unreachable", "accepts_and_does_nothing"]);
 
 const LONGEST_WORDS = 300;
 const NEWEST_PIECES = 8;

@@ -115,7 +115,10 @@ describe("Explain refuses", () => {
   });
 
   test.each([...allThings.keys()])("a %s that does not exist", async (kind) => {
-    expect(await ask(kind, "nobody-here")).toMatchObject({ code: Code.NotFound });
+    const answer = await ask(kind, "nobody-here");
+    expect(answer).toMatchObject({ code: Code.NotFound });
+    // The history of what was never there is no help.
+    expect(answer.next).toMatch(/ list$/);
   });
 });
 
@@ -217,6 +220,22 @@ describe("a run", () => {
     expect(await first("run", id)).toBe(`millwright run resume ${id}`);
   });
 
+  test("that was canceled names how its machine is given back, where it is to be and as it would be refused otherwise", async () => {
+    const machineId = await machine();
+    const id = await failed(machineId, "canceled");
+    await set("runs", id, { state: "CANCELED", facts: { steps: [], finishedAt: ago(10) } });
+    const commands = async () => (await explain("run", id)).nextCommands.map(({ command }) => command);
+    const giveBack = `millwright machine exit-maintenance ${machineId}`;
+    await set("machines", machineId, { state: "READY" });
+    expect((await commands()).filter((command) => command.startsWith(giveBack))).toEqual([]);
+    await set("machines", machineId, { state: "MAINTENANCE", conditions: "[]" });
+    expect(await commands()).toContain(giveBack);
+    const at = new Date().toISOString();
+    const failing = { type: "NeedsIntervention", status: true, reason: "RunFailed", message: "", last_transition: at };
+    await set("machines", machineId, { conditions: JSON.stringify([failing]) });
+    expect(await commands()).toContain(`${giveBack} --acknowledge --comment <text>`);
+  });
+
   test("that FAILED tells step, attempt and cause, and waits for a person", async () => {
     const id = await failed(await machine(), "wrong credentials: BMC 10.0.0.1:443 does not accept user admin");
     const { headline, waitingFor, lastFailure, nextCommands } = await explain("run", id);
@@ -263,6 +282,139 @@ describe("a run", () => {
         { id, lines: [{ at: new Date().toISOString(), step: "reboot", stream: "stderr" as const, text }] },
       ]),
     );
+
+  test("whose machine is powered off, and does not answer therefore, begins with what switches it on", async () => {
+    const machineId = await machine();
+    const id = await failed(machineId, "not done within 2m: waiting for the machine to answer about check.sh");
+    const first = async () => (await explain("run", id)).nextCommands[0]?.command;
+    expect(await first()).toBe(`millwright run retry ${id}`);
+    await set("machines", machineId, { facts: { powerState: "off" } });
+    expect(await first()).toBe(`millwright run start --machine ${machineId} --type REBOOT`);
+  });
+
+  describe("whose system hangs while its BMC answers", () => {
+    const anew = (machineId: string, what: string) =>
+      `millwright run start --machine ${machineId} ${what} --param force=true`;
+    const IN_VAIN = "not done within 5m: the BMC tells of no reset yet";
+    const BOUNDS = { timeoutSeconds: 60, maxRetries: 0 };
+    const condition = (type: string, status: boolean, reason: string, message = "") => ({
+      type,
+      status,
+      reason,
+      message,
+      last_transition: ago(1),
+    });
+    const SILENT = condition("Reachable", false, "NoAnswer", "SSH 10.0.0.2:22 cannot be reached: timed out");
+    const SEEN = condition("BMCReachable", true, "BmcAnswers");
+
+    test.each([IN_VAIN, "not done within 5m: waiting for the system to answer (the BMC says: running)"])(
+      "is restarted by force first, since retrying is as gentle as before: %s",
+      async (message) => {
+        const machineId = await machine();
+        const id = await failed(machineId, message);
+        const commands = (await explain("run", id)).nextCommands.map(({ command }) => command);
+        expect(commands.slice(0, 2)).toEqual([anew(machineId, "--type REBOOT"), `millwright run retry ${id}`]);
+        await carryOut(surface, commands[0] ?? "");
+      },
+    );
+
+    test.each([
+      ["does not go down", IN_VAIN, true],
+      ["is not reached", "not done within 5m: waiting for the system to answer (the BMC says: running)", false],
+    ])(
+      "is not cut off by the first command where its node is heard of, and it only %s",
+      async (_, message, isNamed) => {
+        const machineId = await machine();
+        const id = await failed(machineId, message);
+        const conditions = [SILENT, SEEN, condition("InCustomerCluster", true, "NodeReady")];
+        await set("machines", machineId, { facts: { powerState: "on" }, conditions: JSON.stringify(conditions) });
+        const commands = (await explain("run", id)).nextCommands.map(({ command }) => command);
+        expect(commands[0]).toBe(`millwright run retry ${id}`);
+        expect(commands.includes(anew(machineId, "--type REBOOT"))).toBe(isNamed);
+      },
+    );
+
+    test.each([
+      ["is forced already", IN_VAIN, true],
+      ["is coming up", "not done within 5m: waiting for the system to answer (the BMC says: booting)", false],
+      ["has a silent BMC", "not done within 5m: waiting for the system to answer (BMC x cannot be reached)", false],
+    ])("is retried where the restart %s", async (_, message, force) => {
+      const id = await failed(await machine(), message);
+      const steps = [{ name: "reboot", kind: "reboot", timeoutSeconds: 300, maxRetries: 1, payload: { force } }];
+      await set("runs", id, { plan: { planId: "plan/reboot", displayName: "", steps } });
+      expect(await first("run", id)).toBe(`millwright run retry ${id}`);
+    });
+
+    test("begins anew by force only where nothing before the restart needs the system, or would be done again", async () => {
+      const machineId = await machine();
+      const id = await failed(machineId, IN_VAIN);
+      const planOf = (before: string) => ({
+        planId: "plan/repave-join",
+        displayName: "",
+        steps: [
+          { ...BOUNDS, name: "before", kind: before, payload: {} },
+          { ...BOUNDS, name: "reboot", kind: "reboot", payload: { force: false, mode: "bmc" } },
+        ],
+      });
+      await set("runs", id, { type: "REPAVE", plan: planOf("netboot") });
+      expect(await first("run", id)).toBe(anew(machineId, "--type REPAVE"));
+      for (const kind of ["ssh", "repave"]) {
+        await set("runs", id, { plan: planOf(kind) });
+        expect(await first("run", id)).toBe(anew(machineId, "--type REBOOT"));
+      }
+    });
+
+    test("is reset first where what was left on it blocks every attempt, since nobody answers to take it back", async () => {
+      const machineId = await machine();
+      const left = "join: a join may go on; undoing it failed: SSH 10.0.0.2:22 cannot be reached: timed out";
+      const what = "what step join of the attempt before has left is not taken back within 5m";
+      const id = await failed(machineId, `${what}: ${left}`);
+      const blocked = { steps: [], takeBackFirst: { step: "join", evidence: {} } };
+      await surface.db.execute("update runs set type = 'REPAVE', facts = facts || $2::jsonb where id = $1", [
+        id,
+        JSON.stringify(blocked),
+      ]);
+      const commands = async () => (await explain("run", id)).nextCommands.map(({ command }) => command);
+      expect(await commands()).toContain(anew(machineId, "--type REBOOT"));
+      const conditions = JSON.stringify([SILENT, SEEN]);
+      await set("machines", machineId, { facts: { powerState: "on" }, conditions });
+      expect((await commands()).slice(0, 2)).toEqual([anew(machineId, "--type REBOOT"), `millwright run retry ${id}`]);
+    });
+
+    test("is reset first where a look has found it so, named where nobody has looked, and neither where its node lives", async () => {
+      const machineId = await machine();
+      const id = await failed(machineId, "not done within 2m: waiting for the machine to answer about check.sh");
+      const steps = [{ ...VISIT, name: "check", kind: "ssh", state: "FAILED" }];
+      await surface.db.execute("update runs set facts = facts || $2::jsonb where id = $1", [
+        id,
+        JSON.stringify({ steps }),
+      ]);
+      const commands = async () => (await explain("run", id)).nextCommands.map(({ command }) => command);
+      const reset = anew(machineId, "--type REBOOT");
+      const look = (...conditions: object[]) =>
+        set("machines", machineId, { facts: { powerState: "on" }, conditions: JSON.stringify(conditions) });
+      expect((await commands()).indexOf(reset)).toBeGreaterThan(0);
+      await look(SILENT, SEEN);
+      expect((await commands())[0]).toBe(reset);
+      await look(SILENT, SEEN, condition("InCustomerCluster", true, "NodeReady"));
+      expect(await commands()).not.toContain(reset);
+      await look(SILENT, condition("BMCReachable", false, "NoAnswer", "BMC 10.0.0.1:443 cannot be reached"));
+      expect(await commands()).not.toContain(reset);
+      await look(condition("Reachable", true, "SshAnswers"), SEEN);
+      expect(await commands()).not.toContain(reset);
+    });
+  });
+
+  test("whose script is another one since is told to take it, since what goes on by the one of then is refused", async () => {
+    const was = "when this run was started: start it anew";
+    const id = await failed(await machine(), `script check.sh is sha256:aa now, but was sha256:bb ${was}`);
+    const { headline, nextCommands } = await explain("run", id);
+    expect(headline).toMatch(/FAILED in step reboot: a script is another one now than when the run was started$/);
+    const commands = nextCommands.map(({ command }) => command.replace("millwright ", ""));
+    expect(commands.slice(0, 2)).toEqual([`run retry ${id} --new-scripts`, `run rerun ${id}`]);
+    expect(commands).not.toContain(`run resume ${id}`);
+    expect(commands).not.toContain(`run retry ${id}`);
+  });
 
   test("whose node was not drained sends to where it is drained, in the order in which that is possible", async () => {
     const machineId = await machine();
@@ -413,6 +565,20 @@ describe("a machine", () => {
     await carryOut(surface, nextCommands[0]?.command ?? "");
   });
 
+  test.each([
+    ["BMCReachable", false, "NoCredentials", "there are no credentials to sign in with"],
+    ["NeedsIntervention", true, "RunFailed", "x"],
+    ["Degraded", true, "Unhealthy", "a fan is broken"],
+  ])("that is RETIRED needs nobody, whatever %s said last", async (type, status, reason, message) => {
+    const id = await machine();
+    if (reason === "RunFailed") await failed(id, "kubeadm join ended with exit code 1");
+    const condition = { type, status, reason, message, last_transition: new Date().toISOString() };
+    await set("machines", id, { state: "RETIRED", conditions: JSON.stringify([condition]) });
+    const { headline, nextCommands } = await explain("machine", id);
+    expect(headline).toBe(`machine ${id} is RETIRED; nothing is wrong`);
+    expect(nextCommands.map(({ command }) => command)).toEqual([`millwright machine history ${id}`]);
+  });
+
   test("with an active run is explained by it", async () => {
     const runId = await running({ message: "waiting for the system to answer" });
     const { machineId } = await surface.runs.getRun({ runId });
@@ -467,6 +633,27 @@ describe("a machine", () => {
     expect(headline).toMatch(/its BMC is not reached: its BMC cannot be reached; also, it is not reached over SSH$/);
     expect(nextCommands.map(({ command }) => command)).toContain("millwright machine list --filter rack=rack-7");
   });
+
+  test.each(["READY", "IN_SERVICE", "MAINTENANCE"])(
+    "that is silent while it is %s, on, and its BMC answers, names the reset, but looks first",
+    async (phase) => {
+      const id = await machine();
+      const at = new Date().toISOString();
+      const conditions = [
+        { type: "Reachable", status: false, reason: "NoAnswer", message: "no answer", last_transition: at },
+        { type: "BMCReachable", status: true, reason: "BmcAnswers", message: "", last_transition: at },
+      ];
+      await set("machines", id, {
+        state: phase,
+        facts: { powerState: "on" },
+        conditions: JSON.stringify(conditions),
+      });
+      const commands = (await explain("machine", id)).nextCommands.map(({ command }) => command);
+      const reset = `millwright run start --machine ${id} --type REBOOT --param force=true`;
+      expect(commands.indexOf(reset)).toBeGreaterThan(commands.indexOf(`millwright machine show ${id}`));
+      expect(commands[0]).not.toBe(reset);
+    },
+  );
 
   test("that was switched off for its return is not called unreachable", async () => {
     const id = await machine();

@@ -48,6 +48,7 @@ const PLANS: Readonly<Record<string, Step>> = {
     kind: { case: "ssh", value: { scriptRef: "verify_network.sh" } },
   },
   "plan-reboot": { name: "reboot", timeoutSeconds: 15, kind: { case: "reboot", value: { force: true } } },
+  "plan-restart": { name: "restart", timeoutSeconds: 5, kind: { case: "reboot", value: { force: false } } },
   "plan-pave": { name: "pave", timeoutSeconds: 30, kind: { case: "repave", value: { imageRef: "ubuntu:22.04-k8s" } } },
   "plan-join": { name: "join", timeoutSeconds: 30, kind: { case: "join", value: { clusterRef: "default-cluster" } } },
 };
@@ -385,6 +386,41 @@ test.concurrent("a network change that netplan refuses tells why, and the run th
   await carryOut(bench, command.replace("<settings>", '{"network":{"version":2}}'));
   await untilSucceeded(machineId, runId);
 }, 60_000);
+
+describe.concurrent("a system that hangs while its BMC answers:", () => {
+  async function hung(planId: string, type = ""): Promise<{ machineId: string; runId: string }> {
+    const { machine_id: machineId } = takeMachine();
+    await bench.control("POST", `/devices/${machineId}/crash`);
+    const { runId } = await bench.runs.startRun({ requestId: "r", machineId, planId, type });
+    expect((await bench.ended(runId, 60_000)).phase).toBe(Run_Phase.FAILED);
+    return { machineId, runId };
+  }
+
+  test("a gentle restart is in vain, and the forced one that is suggested first succeeds", async () => {
+    const { machineId, runId } = await hung("plan-restart", "REBOOT");
+    const { headline, nextCommands } = await explainOn(bench, "run", runId);
+    expect(headline).toMatch(IDLE);
+    const [first] = nextCommands.map(({ command }) => command);
+    expect(first).toBe(
+      `millwright run start --machine ${machineId} --type REBOOT --plan plan-restart --param force=true`,
+    );
+    expect((await explainOn(bench, "machine", machineId)).nextCommands[0]?.command).toBe(first);
+    await carryOut(bench, first ?? "");
+    await untilSucceeded(machineId, runId);
+  }, 60_000);
+
+  test("a script is retried in vain until it was reset, as is suggested, and then succeeds", async () => {
+    const { machineId, runId } = await hung("plan-script");
+    const { headline, nextCommands } = await explainOn(bench, "run", runId);
+    expect(headline).toMatch(/does not answer over SSH/);
+    const reset = `millwright run start --machine ${machineId} --type REBOOT --param force=true`;
+    expect(nextCommands.map(({ command }) => command)).toContain(reset);
+    await carryOut(bench, reset);
+    const restart = await untilSucceeded(machineId, runId);
+    await carryOut(bench, `millwright run retry ${runId}`);
+    await untilSucceeded(machineId, restart.runId);
+  }, 60_000);
+});
 
 /** What is wrong with the cluster is wrong for all that come after. */
 const clearFaults = () => bench.control<void>("DELETE", "/faults");

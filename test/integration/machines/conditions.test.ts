@@ -110,6 +110,32 @@ describe.concurrent("shows within 30 s, and not before:", { timeout: 180_000 }, 
     await looks.becomes(id, "BMCReachable", false, "CredentialsRefused");
   });
 
+  test("BMCReachable needs the certificate that was seen first, until its owner has it forgotten", async () => {
+    const id = takeMachine();
+    const { db } = bench.deps;
+    const pinned = async () => {
+      const [row] = await db.query<{ pin: string | null }>(
+        "select facts ->> 'certificateFingerprint' as pin from machines where id = $1",
+        [id],
+      );
+      return row?.pin ?? null;
+    };
+    await eventually(async () => (await pinned()) !== null, { what: "a certificate is pinned", within: 30_000 });
+    const shown = await pinned();
+    // Simulated BMCs keep theirs, so that it is the pinned one which becomes another.
+    const other = Array(32).fill("AA").join(":");
+    await db.query(
+      "update machines set basis = basis + 1, facts = facts || jsonb_build_object('certificateFingerprint', $2::text) where id = $1",
+      [id, other],
+    );
+    const { message } = await looks.becomes(id, "BMCReachable", false, "IdentityNotProven");
+    expect(message).toContain(`fingerprint ${shown}, but ${other} was pinned`);
+    await bench.changeSpec(id, { bmcTlsTrust: "off" });
+    await bench.changeSpec(id, { bmcTlsTrust: "pin" });
+    await looks.becomes(id, "BMCReachable", true);
+    await eventually(async () => (await pinned()) === shown, { what: "it is pinned anew", within: 30_000 });
+  });
+
   test("InCustomerCluster and Drained follow the cluster's node", async () => {
     const id = takeMachine();
     await looks.becomes(id, "InCustomerCluster", false, "NotJoined");

@@ -69,7 +69,7 @@ export async function startMachines(): Promise<MachinesUnderTest> {
           owner: "other",
           name: "run_started",
           actor: `run ${runId}`,
-          data: runStartedData(runId, null),
+          data: runStartedData({ run: runId, job: `job-of-${runId}` }, null),
         }),
       );
     },

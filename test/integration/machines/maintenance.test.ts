@@ -102,6 +102,24 @@ test("what a run that was cut short had cordoned is handed back with the machine
   await uncordoned(id);
 });
 
+test("a run's scripts do not give back what a maintenance keeps out of use: Drained stays true of it", async () => {
+  const id = await inService();
+  await enter(id);
+  await looks.becomes(id, "Drained", true, "NodeDrained");
+  const planId = "plan-empties-and-gives-back";
+  const scripts = ["cordon_node", "drain_node", "uncordon_node"];
+  const steps = scripts.map((name) => ({ name, kind: { case: "ssh", value: { scriptRef: `${name}.sh` } } }));
+  await bench.plans.createPlan({ plan: { planId, steps: steps as unknown as Step[] } });
+  const { runId } = await bench.runs.startRun({ machineId: id, requestId: "in maintenance", planId });
+  const run = await bench.ended(runId);
+  expect(run.phase, run.error?.message).toBe(Run_Phase.SUCCEEDED);
+  expect(await nodeOf(id)).toMatchObject({ unschedulable: true, cordonedByUs: true });
+  expect(await workloadsOf(id)).toEqual([]);
+  expect(await phaseOf(id)).toBe("MAINTENANCE");
+  await exit(id);
+  await uncordoned(id);
+});
+
 describe("a run that brings a machine into service", () => {
   const joins = async (machineId: string) => {
     const planId = "plan-joins";

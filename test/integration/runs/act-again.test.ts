@@ -6,8 +6,10 @@ import {
   StepStatus_State,
 } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
+import { setMachineCredentials } from "../../../src/services/machine-credentials.ts";
 import { eventually } from "../../support/eventually.ts";
-import { type RunBench, startRunBench } from "../../support/run-bench.ts";
+import { explainOn } from "../../support/explain-bench.ts";
+import { type RunBench, startRunBench, tester } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 /** What people do with ended runs, carried out on simulated machines. */
@@ -82,6 +84,29 @@ describe("a retry", () => {
     const after = await bench.truth(id);
     expect(after.effects.resets).toBe((before.effects.resets ?? 0) + 1);
     expect((await show(id)).status).toMatchObject({ activeRunId: "", lastRunId: run.runId });
+  });
+
+  test("that succeeds returns the machine to the phase in which the job found it, and a run of its own does not", async () => {
+    const id = machine();
+    await bench.lifecycle.acceptMachine({ machineId: id });
+    const planId = await twoSteps("plan-to-return", 60);
+    const { READY, MAINTENANCE } = MachineStatus_Phase;
+    await bench.fault({ device: id, method: "POST", path: RESET, fault: { type: "status", status: 400 } });
+    const { runId } = await bench.runs.startRun({ requestId: "start", machineId: id, planId });
+    await failed(runId, "boot");
+    await clearFaults();
+    const other = await bench.runs.startRun({ requestId: "other", machineId: id, type: "REBOOT" });
+    expect((await bench.ended(other.runId)).phase).toBe(Run_Phase.SUCCEEDED);
+    expect((await show(id)).status?.phase).toBe(MAINTENANCE);
+    const again = machine();
+    await bench.lifecycle.acceptMachine({ machineId: again });
+    await bench.fault({ device: again, method: "POST", path: RESET, fault: { type: "status", status: 400 } });
+    const begun = await bench.runs.startRun({ requestId: "start", machineId: again, planId });
+    await failed(begun.runId, "boot");
+    expect((await show(again)).status?.phase).toBe(MAINTENANCE);
+    await clearFaults();
+    await succeeded(await act("retryRun", begun.runId));
+    expect((await show(again)).status?.phase).toBe(READY);
   });
 });
 
@@ -161,6 +186,65 @@ describe.each([
     expect(said.indexOf("what it had begun was taken back")).toBeLessThan(said.indexOf("step set-netboot begins"));
     expect((await bench.truth(id)).media).toBeNull();
   }, 120_000);
+});
+
+describe("what could not be taken back because the BMC rejected the credentials", () => {
+  const residueOf = async (id: string) => (await show(id)).status?.residue;
+  /** In the middle of an installation, with its medium in the drive. */
+  async function lockedOut(id: string, where: object): Promise<string> {
+    const runId = await start(id, "REPAVE");
+    await eventually(async () => (await bench.truth(id)).media !== null, { what: "the medium is inserted" });
+    await bench.fault({ device: id, ...where, fault: { type: "wrong_credentials" } });
+    return runId;
+  }
+  async function giveRightCredentials(id: string): Promise<void> {
+    await clearFaults();
+    const { bmc_username, bmc_password } = bench.simulated.find(({ machine_id }) => machine_id === id) ?? {};
+    const bmc = { bmcUsername: bmc_username ?? "", bmcPassword: bmc_password ?? "" };
+    await setMachineCredentials(bench.deps, tester, { machineId: id, ...bmc, sshUsername: "", sshPrivateKey: "" });
+  }
+
+  test.each([
+    ["failed", "retryRun", {}],
+    // Only where it is taken back: the run is not to fail by itself before it is canceled.
+    ["was canceled", "rerunRun", { method: "POST", path: EJECT }],
+  ] as const)(
+    "when a run %s is so first once there are right ones, also after a %s in vain: nothing is installed twice",
+    async (how, verb, where) => {
+      const id = machine();
+      const runId = await lockedOut(id, where);
+      if (how === "was canceled") await bench.runs.cancelRun({ runId });
+      const first = await bench.ended(runId, 10_000);
+      expect(first.phase).toBe(how === "failed" ? Run_Phase.FAILED : Run_Phase.CANCELED);
+      expect(await residueOf(id)).toEqual([
+        expect.stringMatching(/^repave-image: .*\(undoing it failed: wrong credentials/),
+      ]);
+
+      const inVain = await act(verb, runId);
+      expect(inVain).toMatchObject({ phase: Run_Phase.FAILED, jobState: "failed_retryable", attempt: 2 });
+      expect(inVain.error?.message).toMatch(
+        /^repave-image: what step repave-image of the attempt before has left is not taken back: .*wrong credentials/,
+      );
+      expect(inVain.error?.message).toContain(`millwright machine set-credentials ${id}`);
+      const { nextCommands } = await explainOn(bench, "run", inVain.runId);
+      expect(nextCommands[0]?.command).toBe(`millwright machine set-credentials ${id} --bmc-username <name>`);
+      expect(await residueOf(id)).toHaveLength(1);
+      expect((await bench.truth(id)).media).not.toBeNull();
+
+      // An installation that goes on by itself comes to its end: cut short, it would leave no system to restart.
+      await eventually(async () => (await bench.truth(id)).os.up, { what: "a system runs" });
+      await giveRightCredentials(id);
+      const before = (await bench.truth(id)).effects;
+      const run = await act(verb, inVain.runId);
+      expect(run.phase, run.error?.message).toBe(Run_Phase.SUCCEEDED);
+      expect(run).toMatchObject({ jobState: "completed", attempt: 3, residue: [] });
+      const { media, effects } = await bench.truth(id);
+      expect(media).toBeNull();
+      expect(effects.installs_started).toBe((before.installs_started ?? 0) + 1);
+      expect(await residueOf(id)).toEqual([]);
+    },
+    120_000,
+  );
 });
 
 describe("an adoption", () => {

@@ -95,6 +95,17 @@ describe("on a machine in no cluster", () => {
     expect((await seen(ids[2] ?? "")).effects).toMatchObject({ network_changes: 1, boots: 0 });
   });
 
+  test("REBOOT and REPAVE succeed by force where the system hangs, and does not hear that it is to go down", async () => {
+    const ids = await Promise.all([machine("rack1"), machine("rack1")]);
+    for (const id of ids) await bench.control("POST", `/devices/${id}/crash`);
+    const params = { force: "true" };
+    const types = ["REBOOT", "REPAVE"];
+    const runs = await Promise.all(ids.map((id, index) => carryOut(id, { type: types[index] ?? "", params })));
+    for (const run of runs) expect(await expectSucceeded(run)).toContain("the BMC accepted a forced restart");
+    const { READY, IN_SERVICE } = MachineStatus_Phase;
+    expect(await Promise.all(ids.map(phaseOf))).toEqual([READY, IN_SERVICE]);
+  });
+
   test("RMA turns it off and puts it into RMA, with its locator lit until it is back", async () => {
     const id = await machine("rack1");
     await expectSucceeded(await carryOut(id, { type: "RMA" }));
@@ -108,6 +119,21 @@ describe("on a machine in no cluster", () => {
     const id = await machine("rack1");
     await expectSucceeded(await carryOut(id, { planId: "plan-repave-ubuntu-2204-v1" }));
     expect(await seen(id)).toMatchObject({ os: { image: "ubuntu-22.04" }, kubernetes: { cluster: "cluster-a" } });
+    expect(await phaseOf(id)).toBe(MachineStatus_Phase.IN_SERVICE);
+  });
+
+  test("REPAVE replaces a system that shows another host key than the pinned one, and REBOOT leaves it alone", async () => {
+    const id = await machine("rack1");
+    const other = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ+9C3XQ0gDXZg5iuIIdaTTlZ0L59WskL9PyoC0BpClv";
+    // As after an installation that was cut short: another key is the one that was proved.
+    await bench.db.execute("update machines set facts = facts || $2 where id = $1", [id, { sshHostKey: other }]);
+    const { runId } = await bench.runs.startRun({ requestId: "reboot", machineId: id, type: "REBOOT" });
+    const refused = await bench.ended(runId);
+    expect(refused.error?.message).toContain("shows host key");
+    expect((await seen(id)).effects.resets ?? 0).toBe(0);
+    await expectSucceeded(await carryOut(id, { type: "REPAVE" }));
+    const { os } = await seen(id);
+    expect(os.image).toBe("ubuntu:22.04-k8s");
     expect(await phaseOf(id)).toBe(MachineStatus_Phase.IN_SERVICE);
   });
 });

@@ -39,6 +39,7 @@ test("the runbooks for nodes do with the real kubectl what they do on simulated 
     return promise;
   };
   const MARK = "millwright.io/cordoned";
+  const MAINTENANCE = "millwright.io/maintenance";
   try {
     expect(await run("drain_check")).toMatchObject({ code: 1, said: expect.stringContaining("is not cordoned") });
     expect((await run("cordon_node")).code).toBe(0);
@@ -66,6 +67,22 @@ test("the runbooks for nodes do with the real kubectl what they do on simulated 
     await promisify(execFile)(KUBECTL, ["--kubeconfig", file, "cordon", node]);
     expect(await run("uncordon_node")).toMatchObject({ code: 0, said: expect.stringContaining("stays cordoned") });
     expect(await seen()).toMatchObject({ spec: { unschedulable: true } });
+
+    const annotate = (...marks: string[]) =>
+      promisify(execFile)(KUBECTL, ["--kubeconfig", file, "annotate", "node", node, ...marks]);
+    await annotate(`${MARK}=true`, `${MAINTENANCE}=true`);
+    expect(await run("uncordon_node")).toMatchObject({ code: 0, said: expect.stringContaining("is in maintenance") });
+    expect(await seen()).toMatchObject({ spec: { unschedulable: true } });
+    // Somebody uncordoned it by hand in between: what a run cordons then is no maintenance's.
+    await promisify(execFile)(KUBECTL, ["--kubeconfig", file, "uncordon", node]);
+    expect((await run("cordon_node")).code).toBe(0);
+    expect((await run("uncordon_node")).code).toBe(0);
+    const after = await seen();
+    expect([after.spec, after.metadata.annotations[MARK], after.metadata.annotations[MAINTENANCE]]).toEqual([
+      {},
+      undefined,
+      undefined,
+    ]);
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }

@@ -94,6 +94,16 @@ describe("PreviewRun leaves the database as it was, to the byte, and says", () =
     expect(plan?.steps).toEqual(steps.map(({ step }) => step));
   });
 
+  test("that a restart is by force where the caller says so, and freezes it so", async () => {
+    const machineId = await machine();
+    const asked = { machineId, type: "REPAVE", params: { force: "true" } };
+    const { steps } = await preview(asked);
+    const restart = steps.find(({ step }) => step?.name === "reboot-to-netboot")?.step;
+    expect(restart?.kind).toMatchObject({ case: "reboot", value: { force: true } });
+    const { plan } = await surface.runs.startRun({ requestId: "r", ...asked });
+    expect(plan?.steps).toEqual(steps.map(({ step }) => step));
+  });
+
   test("what each step needs, where the machine reboots, and in which phase success leaves it", async () => {
     const machineId = await machine();
     const answer = await preview({ machineId, type: "REPAVE" });
@@ -252,6 +262,7 @@ describe("PreviewRun refuses what StartRun refuses whatever the moment, in the s
       "a param that makes no sense for a step",
       { machineId: "m-0", type: "NET_RECONFIG", params: { rollback_seconds: "soon" } },
     ],
+    ["a force that is neither true nor false", { machineId: "m-0", type: "REBOOT", params: { force: "yes" } }],
     ["a param that no step takes", { machineId: "m-0", type: "REBOOT", params: { ticket: "T-1" } }],
     ["what is no machine id", { machineId: "no body", type: "REBOOT" }],
   ])("%s", async (_, asked) => {

@@ -114,6 +114,7 @@ export async function begin(
       void bench.log.push(typeof text === "string" ? text : Buffer.from(text).toString()),
     params: options.params ?? {},
     heard,
+    isReplacedNext: false,
   });
   // As it comes back from the database.
   const evidence = JSON.parse(JSON.stringify(await step.before(context()))) as JsonObject;

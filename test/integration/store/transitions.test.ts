@@ -120,6 +120,21 @@ describe("one unit", () => {
     for (const id of ["other", "child", "sleeper"]) expect(await isDue(id)).toBe(true);
   });
 
+  test("tells of another thing only what was not known of it", async () => {
+    await placeWidgets(database.db, ["w", "other"], "idle");
+    const learns = async (facts: JsonObject) =>
+      commit(await unitOf("w", { effects: [{ type: "observe", ...widgetKey("other"), facts, observed: [] }] }));
+    await learns({ size: 4 });
+    await learns({ size: 4 });
+    await learns({ size: 4, parts: [1] });
+    expect(await eventsOf("other")).toMatchObject([
+      { version: 2, type: "facts_changed", data: { facts: { size: 4 } } },
+      { version: 3, type: "facts_changed", data: { facts: { parts: [1] } } },
+    ]);
+    expect((await eventsOf("other"))[1]?.data).toEqual({ facts: { parts: [1] } });
+    expect(await widget("other")).toMatchObject({ version: 3, facts: { size: 4 } });
+  });
+
   test("writes nothing at all when one part of it cannot be written", async () => {
     await placeWidgets(database.db, ["w", "other"], "idle");
     const unit = await unitOf("w", { facts: { size: 13 }, effects: [kick("other"), make("child")] });

@@ -388,9 +388,13 @@ describe("WatchRuns", () => {
     const { runId } = await start(id, "REBOOT");
     const stop = new AbortController();
     const events: RunEvent[] = [];
+    let beforeRelease: string[] = [];
     for await (const event of bench.runs.watchRuns({ filter: `machine_id=${id}` }, { signal: stop.signal })) {
       events.push(event);
-      if (events.length === 1) await release();
+      if (events.length === 1) {
+        beforeRelease = await cursorsOf(runId);
+        await release();
+      }
       if (event.snapshot?.phase === Run_Phase.SUCCEEDED) break;
     }
     stop.abort();
@@ -401,7 +405,11 @@ describe("WatchRuns", () => {
 
     const cursors = events.slice(1).map(({ cursor }) => cursor);
     const since = events[0]?.cursor ?? "";
-    expect(cursors).toEqual((await cursorsOf(runId)).filter((cursor) => compareCursors(cursor, since) > 0));
+    const happened = (await cursorsOf(runId)).filter((cursor) => compareCursors(cursor, since) > 0);
+    // What led up to the snapshot is in it, and is not told again.
+    const inSnapshot = happened.slice(0, -cursors.length);
+    expect(cursors).toEqual(happened.slice(inSnapshot.length));
+    expect(beforeRelease).toEqual(expect.arrayContaining(inSnapshot));
     expect(cursors.length).toBeGreaterThan(2);
     const resumed: string[] = [];
     const request = { filter: `machine_id=${id}`, cursor: cursors[1] ?? "" };

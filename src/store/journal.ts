@@ -79,18 +79,14 @@ export async function readAfter(
 }
 
 /** The cursor of this moment: everything settled is before it, everything else will come after it. */
-export async function currentCursor(db: Queryable): Promise<string> {
-  const [row] = await db.query<{ cursor: string }>(
-    `select epoch || '.' || pg_snapshot_xmin(pg_current_snapshot())::text || '.0' as cursor from journal_epoch`,
-  );
-  if (!row) throw new Error("the journal has no epoch");
-  return row.cursor;
-}
+export const currentCursor = (db: Queryable): Promise<string> => cursorAt(db, "xmin");
 
 /** No entry that anybody could have seen by now has a later cursor. */
-export async function latestCursor(db: Queryable): Promise<string> {
+export const latestCursor = (db: Queryable): Promise<string> => cursorAt(db, "xmax");
+
+async function cursorAt(db: Queryable, edge: "xmin" | "xmax"): Promise<string> {
   const [row] = await db.query<{ cursor: string }>(
-    `select epoch || '.' || pg_snapshot_xmax(pg_current_snapshot())::text || '.0' as cursor from journal_epoch`,
+    `select epoch || '.' || pg_snapshot_${edge}(pg_current_snapshot())::text || '.0' as cursor from journal_epoch`,
   );
   if (!row) throw new Error("the journal has no epoch");
   return row.cursor;

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Log } from "../src/kernel/log.ts";
-import { type Database, type DatabaseConfig, openDatabase } from "../src/store/database.ts";
-import { type Embedded, startEmbedded } from "../src/store/embedded.ts";
-import { migrate } from "../src/store/migrate.ts";
+import { type Embedded, startEmbedded } from "../src/store/embedded/embedded.ts";
+import { type Database, type DatabaseConfig, openDatabase } from "../src/store/postgres/database.ts";
+import { migrate } from "../src/store/postgres/migrate.ts";
 
 /** What is measured on: an embedded server as it runs in production, with its commits durable. */
 export interface BenchServer {

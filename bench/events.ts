@@ -1,13 +1,13 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { JournalTail } from "../src/engine/watch.ts";
-import { allThings } from "../src/store/all-things.ts";
-import { recordChange } from "../src/store/changes.ts";
-import type { Database } from "../src/store/database.ts";
-import { lockThings } from "../src/store/locks.ts";
-import { storeOf } from "../src/store/things.ts";
-import { bareNotify } from "./bare-notify.ts";
+import { allThings } from "../src/store/lifecycle/all-things.ts";
+import { recordChange } from "../src/store/lifecycle/changes.ts";
+import { lockThings } from "../src/store/lifecycle/locks.ts";
+import { storeOf } from "../src/store/lifecycle/things.ts";
+import type { Database } from "../src/store/postgres/database.ts";
 import { type BenchServer, benchLog } from "./bench-server.ts";
 import { createFleet } from "./fleet.ts";
+import { bareNotify } from "./limits/bare-notify.ts";
 import type { Measurement } from "./measurement.ts";
 import {
   type ArrivalSummary,

@@ -1,7 +1,7 @@
 import type { DeviceInventory } from "../src/capabilities/inspect.ts";
 import type { PowerState } from "../src/capabilities/power-control.ts";
 import type { Provider } from "../src/capabilities/provider.ts";
-import { milliseconds } from "../src/kernel/duration.ts";
+import { milliseconds } from "../src/kernel/time/duration.ts";
 
 export interface InstantHardware {
   readonly provider: Provider;

@@ -1,7 +1,7 @@
 import { DeviceFailure } from "../src/capabilities/device-failure.ts";
 import type { Capabilities, Capability } from "../src/capabilities/provider.ts";
 import type { RemoteExit, RemoteScript } from "../src/capabilities/remote-exec.ts";
-import { type Duration, milliseconds } from "../src/kernel/duration.ts";
+import { type Duration, milliseconds } from "../src/kernel/time/duration.ts";
 import type { MachineHardware } from "../src/wiring/machine-hardware.ts";
 
 /** How a machine is right now. Plain JSON, so that it can be kept where a killed server does not take it along. */

@@ -1,10 +1,10 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
-import { seconds } from "../src/kernel/duration.ts";
+import { seconds } from "../src/kernel/time/duration.ts";
 import { allSteps } from "../src/runs/steps/index.ts";
-import { startRun } from "../src/services/runs.ts";
-import type { Database } from "../src/store/database.ts";
+import { startRun } from "../src/services/run/runs.ts";
+import type { Database } from "../src/store/postgres/database.ts";
 import { loadRunbooks } from "../src/wiring/runbook-files.ts";
 import type { BenchDatabase, BenchServer } from "./bench-server.ts";
 import { createInstantMachines, createMemory } from "./instant-machines.ts";

@@ -1,13 +1,13 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createCluster } from "../src/services/clusters.ts";
-import type { ServiceDeps } from "../src/services/deps.ts";
-import { createImage } from "../src/services/images.ts";
-import { allThings } from "../src/store/all-things.ts";
-import type { Database, Transaction } from "../src/store/database.ts";
-import { putMachineBmcCredentials, putMachineSshCredentials } from "../src/store/machine-credentials.ts";
-import { openSecretStore, type SecretStore } from "../src/store/secrets.ts";
+import type { ServiceDeps } from "../src/services/call/deps.ts";
+import { createCluster } from "../src/services/catalog/clusters.ts";
+import { createImage } from "../src/services/catalog/images.ts";
+import { openSecretStore, type SecretStore } from "../src/store/access/secrets.ts";
+import { allThings } from "../src/store/lifecycle/all-things.ts";
+import { putMachineBmcCredentials, putMachineSshCredentials } from "../src/store/machine/credentials.ts";
+import type { Database, Transaction } from "../src/store/postgres/database.ts";
 import { addressOfMachine, IMAGE_DIGEST } from "./instant-machines.ts";
 
 /** Machines on record, with what runs need of them. */

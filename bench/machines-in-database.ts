@@ -1,4 +1,4 @@
-import type { Database } from "../src/store/database.ts";
+import type { Database } from "../src/store/postgres/database.ts";
 import { FACTORY_NEW, type MachineMemory, type MachineState } from "./instant-machines.ts";
 
 /** Machines whose state outlives the server that works on them, as that of real ones does; every effect on them is a row. */

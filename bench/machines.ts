@@ -1,6 +1,6 @@
 import type { BenchServer } from "./bench-server.ts";
-import { startEchoServer } from "./echo-server.ts";
-import { type CallsMade, type GrpcLoad, startGrpcLoad } from "./grpc-load.ts";
+import { type CallsMade, type GrpcLoad, startGrpcLoad } from "./clients/grpc-load.ts";
+import { startEchoServer } from "./limits/echo-server.ts";
 import { createMachineFleet, type MachineFleet } from "./machine-fleet.ts";
 import { type Measurement, median, percentile } from "./measurement.ts";
 import { startServeProcess } from "./serve-process.ts";

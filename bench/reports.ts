@@ -1,13 +1,13 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { registerInstall } from "../src/services/installs.ts";
-import { allThings } from "../src/store/all-things.ts";
-import type { Database } from "../src/store/database.ts";
-import { openSecretStore } from "../src/store/secrets.ts";
+import { registerInstall } from "../src/services/install/installs.ts";
+import { openSecretStore } from "../src/store/access/secrets.ts";
+import { allThings } from "../src/store/lifecycle/all-things.ts";
+import type { Database } from "../src/store/postgres/database.ts";
 import type { BenchDatabase, BenchServer } from "./bench-server.ts";
+import { type ReportLoad, type ReportsSent, startBareFastify, startReportLoad } from "./clients/report-load.ts";
 import { type Measurement, percentile } from "./measurement.ts";
-import { type ReportLoad, type ReportsSent, startBareFastify, startReportLoad } from "./report-load.ts";
 import { startServeProcess } from "./serve-process.ts";
 
 const NODES = 2_000;

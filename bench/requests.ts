@@ -1,9 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { setPowerShelfMaintenance } from "../src/services/power-shelves.ts";
-import { allThings } from "../src/store/all-things.ts";
-import { bareNotify } from "./bare-notify.ts";
+import { setPowerShelfMaintenance } from "../src/services/power-shelf/power-shelves.ts";
+import { allThings } from "../src/store/lifecycle/all-things.ts";
 import type { BenchDatabase, BenchServer } from "./bench-server.ts";
 import { addressOf, createFleet, type Fleet } from "./fleet.ts";
+import { bareNotify } from "./limits/bare-notify.ts";
 import { type Measurement, percentile } from "./measurement.ts";
 
 const SHELVES = 2_000;

@@ -1,6 +1,6 @@
-import { createPlan } from "../src/services/plans.ts";
+import { createPlan } from "../src/services/run/plans.ts";
 import type { BenchDatabase, BenchServer } from "./bench-server.ts";
-import { startGrpcLoad } from "./grpc-load.ts";
+import { startGrpcLoad } from "./clients/grpc-load.ts";
 import { CHUNK_BYTES, createInstantMachines, createMemory } from "./instant-machines.ts";
 import { benchCaller, createMachineFleet } from "./machine-fleet.ts";
 import { type Measurement, median } from "./measurement.ts";

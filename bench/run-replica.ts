@@ -1,7 +1,7 @@
-import { milliseconds } from "../src/kernel/duration.ts";
-import { allThings } from "../src/store/all-things.ts";
-import { type DatabaseConfig, openDatabase } from "../src/store/database.ts";
-import { openSecretStore } from "../src/store/secrets.ts";
+import { milliseconds } from "../src/kernel/time/duration.ts";
+import { openSecretStore } from "../src/store/access/secrets.ts";
+import { allThings } from "../src/store/lifecycle/all-things.ts";
+import { type DatabaseConfig, openDatabase } from "../src/store/postgres/database.ts";
 import { benchLog } from "./bench-server.ts";
 import { createInstantMachines } from "./instant-machines.ts";
 import { machinesInDatabase } from "./machines-in-database.ts";

@@ -1,11 +1,11 @@
-import { bareNotify } from "./bare-notify.ts";
 import type { BenchDatabase, BenchServer } from "./bench-server.ts";
+import { type GrpcLoad, startGrpcLoad } from "./clients/grpc-load.ts";
 import { createFleet } from "./fleet.ts";
-import { type GrpcLoad, startGrpcLoad } from "./grpc-load.ts";
 import { createInstantMachines, createMemory } from "./instant-machines.ts";
+import { bareNotify } from "./limits/bare-notify.ts";
+import { oneTransactionEach } from "./limits/one-transaction-each.ts";
 import { createMachineFleet } from "./machine-fleet.ts";
 import { type Measurement, median, percentile } from "./measurement.ts";
-import { oneTransactionEach } from "./one-transaction-each.ts";
 import { startRunService } from "./run-service.ts";
 
 const TARGET_RATE = 300;

@@ -1,7 +1,7 @@
 import type { BenchServer } from "./bench-server.ts";
 import { createFleet } from "./fleet.ts";
+import { oneTransactionEach } from "./limits/one-transaction-each.ts";
 import { type Measurement, median } from "./measurement.ts";
-import { oneTransactionEach } from "./one-transaction-each.ts";
 
 const TARGET_RATE = 8_000;
 const TARGET_RATIO = 3;

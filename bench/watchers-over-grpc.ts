@@ -1,10 +1,10 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { createCallFrame } from "../src/api/grpc/interceptors.ts";
-import { registerRoutes } from "../src/api/grpc/routes.ts";
-import { startApiServers } from "../src/api/server.ts";
-import { SharedClock } from "../src/kernel/shared-clock.ts";
-import { allThings } from "../src/store/all-things.ts";
+import { createCallFrame } from "../src/api/transport/interceptors.ts";
+import { registerRoutes } from "../src/api/transport/routes.ts";
+import { startApiServers } from "../src/api/transport/server.ts";
+import { SharedClock } from "../src/kernel/time/shared-clock.ts";
+import { allThings } from "../src/store/lifecycle/all-things.ts";
 import { benchLog } from "./bench-server.ts";
 import type { ArrivalSummary, WatcherSetting, Watchers } from "./watchers.ts";
 
@@ -35,7 +35,7 @@ export async function startWatchersOverGrpc({
     http() {},
     log: benchLog,
   });
-  const script = new URL("watch-clients.ts", import.meta.url);
+  const script = new URL("clients/watch-clients.ts", import.meta.url);
   const clients = fork(script, [api.grpcAddress, String(watchers), String(followAll)], { serialization: "advanced" });
   const answer = async <T>(): Promise<T> => {
     const [message] = (await Promise.race([

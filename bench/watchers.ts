@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { JournalTail } from "../src/engine/watch.ts";
-import type { Database } from "../src/store/database.ts";
+import type { Database } from "../src/store/postgres/database.ts";
 import type { Fleet } from "./fleet.ts";
 import { percentile } from "./measurement.ts";
 

@@ -1,5 +1,5 @@
 /** `npm run check`: everything that must hold of the sources themselves. All of it is run, and what failed is shown at the end. */
-import { judgeLength, judgeName } from "./check/file-rules.ts";
+import { findCrowdedFolders, judgeLength, judgeName } from "./check/file-rules.ts";
 import { importsOf } from "./check/imports.ts";
 import { judgeImport } from "./check/layers.ts";
 import { findBrokenLinks } from "./check/links.ts";
@@ -26,6 +26,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   "file names": async () => (await files).flatMap((file) => judgeName(file) ?? []),
   "writes can be killed": async () => (await files).flatMap((file) => judgeWrites(file) ?? []),
   "file lengths": async () => (await files).flatMap((file) => judgeLength(file) ?? []),
+  "folder sizes": async () => findCrowdedFolders(await files),
   links: () => findBrokenLinks(root),
   // Loaded late: it imports the sources, and when they do not load that must not hide what the other checks found.
   "generated files": async () => (await import("./check/generated-files.ts")).findDrift(root),

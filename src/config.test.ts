@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { describeConfig, type LoadOptions, loadConfig, printConfig } from "./config.ts";
-import { seconds } from "./kernel/duration.ts";
 import { AppError } from "./kernel/errors.ts";
+import { seconds } from "./kernel/time/duration.ts";
 
 const host = { uid: 1000, homedir: "/home/pat", cwd: "/work" };
 

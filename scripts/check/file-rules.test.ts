@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { judgeLength, judgeName } from "./file-rules.ts";
+import { findCrowdedFolders, judgeLength, judgeName } from "./file-rules.ts";
 import { compareTrees } from "./generated-files.ts";
 
 describe("a name", () => {
@@ -42,6 +42,17 @@ describe("a file", () => {
       expect(judgeLength({ path, text: lines(2_000) })).toBeUndefined();
     },
   );
+});
+
+test("a folder may hold 25 files of its own, and those below it do not count", () => {
+  const filled = (folder: string, count: number) =>
+    Array.from({ length: count }, (_, at) => ({ path: `${folder}/${at}.ts`, text: "" }));
+  expect(findCrowdedFolders([...filled("src/a", 25), ...filled("src/a/b", 25), ...filled("contract/c", 26)])).toEqual(
+    [],
+  );
+  expect(findCrowdedFolders([...filled("src/a", 26), ...filled("src/b", 1)])).toEqual([
+    "src/a/: 26 files, and 25 are the most; give what belongs together a folder",
+  ]);
 });
 
 test("generated files that changed, are missing or have no source are told, each by name", () => {

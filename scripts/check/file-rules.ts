@@ -1,6 +1,7 @@
 import { isGenerated, isTest, type SourceFile } from "./source-files.ts";
 
 const MAX_LINES = 500;
+const MAX_FILES = 25;
 /** Names that say nothing: whatever is put there could be named. */
 const BANNED_NAMES = new Set(["common", "types", "type"]);
 const BANNED_WORDS = new Set(["utils", "util", "helpers", "helper", "misc"]);
@@ -20,4 +21,16 @@ export function judgeLength({ path, text }: SourceFile): string | undefined {
   if (isGenerated(path) || isTest(path)) return undefined;
   const lines = text.split("\n").length - 1;
   return lines > MAX_LINES ? `${path}: ${lines} lines, and ${MAX_LINES} are the most; split it` : undefined;
+}
+
+/** Folders that nobody can take in at a glance; generated files do not count. */
+export function findCrowdedFolders(files: readonly SourceFile[]): string[] {
+  const own = files.filter(({ path }) => !isGenerated(path));
+  return [...Map.groupBy(own, ({ path }) => path.slice(0, path.lastIndexOf("/")))]
+    .filter(([, inside]) => inside.length > MAX_FILES)
+    .map(
+      ([folder, inside]) =>
+        `${folder}/: ${inside.length} files, and ${MAX_FILES} are the most; give what belongs together a folder`,
+    )
+    .sort();
 }

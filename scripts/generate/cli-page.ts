@@ -1,5 +1,5 @@
+import { exitCodes } from "../../src/cli/client/errors.ts";
 import { type CommandDescription, describeCommands, type OptionDescription } from "../../src/cli/describe.ts";
-import { exitCodes } from "../../src/cli/errors.ts";
 import { cliVocabulary } from "./cli-vocabulary.ts";
 import { anchor, code, page, pageHead, table } from "./markdown.ts";
 

@@ -1,5 +1,4 @@
 import { expect, test } from "vitest";
-import { minutes } from "../../src/kernel/duration.ts";
 import {
   ANY,
   asked,
@@ -13,6 +12,7 @@ import {
   type Thing,
   when,
 } from "../../src/kernel/lifecycle.ts";
+import { minutes } from "../../src/kernel/time/duration.ts";
 import { lifecyclePage } from "./lifecycle-page.ts";
 
 const isWorn = () => true;

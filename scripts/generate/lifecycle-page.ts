@@ -1,8 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { LifecycleSchema } from "../../contract/millwright/v1/lifecycle_pb.js";
-import { lifecycleOf } from "../../src/api/convert/lifecycle.ts";
-import { mermaidOf } from "../../src/cli/commands/lifecycle-show.ts";
-import { type Duration, describeDuration } from "../../src/kernel/duration.ts";
+import { lifecycleOf } from "../../src/api/millwright/lifecycle-messages.ts";
+import { mermaidOf } from "../../src/cli/commands/lifecycle/show.ts";
 import {
   ANY,
   GONE,
@@ -13,6 +12,7 @@ import {
   STAY,
   type Thing,
 } from "../../src/kernel/lifecycle.ts";
+import { type Duration, describeDuration } from "../../src/kernel/time/duration.ts";
 import { code, page, pageHead, table } from "./markdown.ts";
 
 type AnyLifecycle = Lifecycle<Thing>;

@@ -1,4 +1,4 @@
-import { allThings } from "../../src/store/all-things.ts";
+import { allThings } from "../../src/store/lifecycle/all-things.ts";
 import { apiPage } from "./api-page.ts";
 import { cliPage } from "./cli-page.ts";
 import { cliVocabularyModule } from "./cli-vocabulary.ts";

@@ -1,7 +1,7 @@
 import { createConnectRouter } from "@connectrpc/connect";
-import { HealthSwitch, healthRoutes } from "../../src/api/grpc/health.ts";
-import { reflectionRoutes } from "../../src/api/grpc/reflection.ts";
-import { type RouteDeps, registerRoutes } from "../../src/api/grpc/routes.ts";
+import { HealthSwitch, healthRoutes } from "../../src/api/transport/health-service.ts";
+import { reflectionRoutes } from "../../src/api/transport/reflection.ts";
+import { type RouteDeps, registerRoutes } from "../../src/api/transport/routes.ts";
 
 /**
  * Full names of the services that the server really has: the contracts hold more. The routes are registered as in the server,

@@ -1,4 +1,4 @@
-import type { Duration } from "../kernel/duration.ts";
+import type { Duration } from "../kernel/time/duration.ts";
 
 /**
  * The frame of one piece of work on devices.

@@ -1,4 +1,4 @@
-import type { Duration } from "../kernel/duration.ts";
+import type { Duration } from "../kernel/time/duration.ts";
 import type { CallContext } from "./call.ts";
 import type { SshTarget } from "./ssh-target.ts";
 

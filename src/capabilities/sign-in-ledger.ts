@@ -1,4 +1,4 @@
-import type { Duration } from "../kernel/duration.ts";
+import type { Duration } from "../kernel/time/duration.ts";
 
 /** Credentials about to be tried at a BMC. */
 export interface SignInAttempt {

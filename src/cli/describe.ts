@@ -1,6 +1,6 @@
 import type { Argument, Command, Option } from "commander";
+import type { ServerVocabulary } from "./client/server-vocabulary.ts";
 import { createProgram } from "./program.ts";
-import type { ServerVocabulary } from "./server-vocabulary.ts";
 
 export interface OptionDescription {
   /** As help prints it: `--id, --power-shelf-id <id...>`. */

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
-import { EXIT } from "./errors.ts";
-import { createProcessTerminal } from "./process-terminal.ts";
+import { EXIT } from "./client/errors.ts";
 import { runCli } from "./run-cli.ts";
+import { createProcessTerminal } from "./terminal/process-terminal.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
   version: string;

@@ -1,10 +1,10 @@
 import type { Transport } from "@connectrpc/connect";
 import { CommanderError } from "commander";
-import { discoverServer, type Endpoint, surroundings } from "./discover-server.ts";
-import { describeFailure, EXIT } from "./errors.ts";
+import { discoverServer, type Endpoint, surroundings } from "./client/discover-server.ts";
+import { describeFailure, EXIT } from "./client/errors.ts";
+import type { GlobalOptions, Session, Terminal } from "./client/session.ts";
 import { createProgram } from "./program.ts";
-import type { GlobalOptions, Session, Terminal } from "./session.ts";
-import { paint, printable } from "./table.ts";
+import { paint, printable } from "./terminal/table.ts";
 
 export interface CliOptions {
   readonly version: string;
@@ -56,7 +56,7 @@ function createSession({ terminal, globals, transport, findServer }: SessionPart
   const transports = new Map<string, Promise<Transport>>();
   const open = async (kind: "unary" | "streaming"): Promise<Transport> => {
     if (transport) return transport;
-    const { openTransport } = await import("./connect.ts");
+    const { openTransport } = await import("./client/connect.ts");
     const { caFile, clientCert, clientKey } = globals;
     return openTransport({ ...findServer(), caFile, clientCert, clientKey }, kind);
   };
@@ -78,7 +78,7 @@ function createSession({ terminal, globals, transport, findServer }: SessionPart
       return createClient(service, await opened);
     },
     async rest(call) {
-      const { callRest } = await import("./rest.ts");
+      const { callRest } = await import("./client/rest.ts");
       const { caFile, clientCert, clientKey } = globals;
       return callRest({ ...findServer(), caFile, clientCert, clientKey }, call, terminal.interrupted);
     },

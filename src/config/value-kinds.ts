@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { z } from "zod";
-import { type Duration, milliseconds } from "../kernel/duration.ts";
-import { ROLES, type Role } from "../services/roles.ts";
+import { type Duration, milliseconds } from "../kernel/time/duration.ts";
+import { ROLES, type Role } from "../services/call/roles.ts";
 import { type Network, parseNetwork } from "./networks.ts";
 
 /**

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import { follow } from "../kernel/decide.ts";
-import { minutes } from "../kernel/duration.ts";
 import {
   defineLifecycle,
   GONE,
@@ -12,6 +11,7 @@ import {
   when,
 } from "../kernel/lifecycle.ts";
 import type { Log } from "../kernel/log.ts";
+import { minutes } from "../kernel/time/duration.ts";
 import { ChangeLog } from "./change-log.ts";
 import type { Look } from "./look.ts";
 

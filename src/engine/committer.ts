@@ -1,15 +1,15 @@
 import { type Batcher, createBatcher, runInHalves } from "../kernel/batcher.ts";
-import { type Duration, milliseconds, seconds } from "../kernel/duration.ts";
 import { messageOf } from "../kernel/errors.ts";
-import { pauseBefore, retrying } from "../kernel/retry.ts";
-import { type Database, retryOnConflict } from "../store/database.ts";
-import { isDatabaseTrouble } from "../store/database-errors.ts";
-import { failPoint } from "../store/fail-points.ts";
-import { nameOf, type ThingKey, type ThingStores } from "../store/things.ts";
-import { commitUnits } from "../store/transitions.ts";
-import type { Unit } from "../store/unit.ts";
-import type { UnitResult } from "../store/unit-result.ts";
-import * as work from "../store/work.ts";
+import { type Duration, milliseconds, seconds } from "../kernel/time/duration.ts";
+import { pauseBefore, retrying } from "../kernel/time/retry.ts";
+import { nameOf, type ThingKey, type ThingStores } from "../store/lifecycle/things.ts";
+import { commitUnits } from "../store/lifecycle/transitions.ts";
+import type { Unit } from "../store/lifecycle/unit.ts";
+import type { UnitResult } from "../store/lifecycle/unit-result.ts";
+import * as work from "../store/lifecycle/work.ts";
+import { type Database, retryOnConflict } from "../store/postgres/database.ts";
+import { isDatabaseTrouble } from "../store/postgres/database-errors.ts";
+import { failPoint } from "../store/postgres/fail-points.ts";
 
 /** What becomes of the lease once the unit is written; absent: it is kept, and the look goes on. */
 export interface Submission {

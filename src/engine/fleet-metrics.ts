@@ -1,7 +1,7 @@
-import type { Queryable } from "../store/database.ts";
-import { horizonAge } from "../store/journal.ts";
-import { countStates, workDepth } from "../store/measurements.ts";
-import type { ThingStores } from "../store/things.ts";
+import { horizonAge } from "../store/lifecycle/journal.ts";
+import { countStates, workDepth } from "../store/lifecycle/measurements.ts";
+import type { ThingStores } from "../store/lifecycle/things.ts";
+import type { Queryable } from "../store/postgres/database.ts";
 import type { Collect } from "../telemetry/metrics.ts";
 
 /** The gauges that only the database knows: things by state, above SLA, failing, work depth, age of the journal's horizon. */

@@ -1,4 +1,4 @@
-import { compareCursors, type JournalRow } from "../store/journal.ts";
+import { compareCursors, type JournalRow } from "../store/lifecycle/journal.ts";
 
 const NEAR = 32;
 

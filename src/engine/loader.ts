@@ -1,9 +1,9 @@
 import { type Batcher, createBatcher, runInHalves } from "../kernel/batcher.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { Thing } from "../kernel/lifecycle.ts";
-import type { Database } from "../store/database.ts";
-import { isDatabaseTrouble } from "../store/database-errors.ts";
-import { type Loaded, storeOf, type ThingStores } from "../store/things.ts";
+import { type Loaded, storeOf, type ThingStores } from "../store/lifecycle/things.ts";
+import type { Database } from "../store/postgres/database.ts";
+import { isDatabaseTrouble } from "../store/postgres/database-errors.ts";
 
 const LOAD_BATCH = 500;
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { Thing } from "../kernel/lifecycle.ts";
 import { silentLog } from "../kernel/log.ts";
-import type { Database } from "../store/database.ts";
-import { collectThingStores } from "../store/things.ts";
+import { collectThingStores } from "../store/lifecycle/things.ts";
+import type { Database } from "../store/postgres/database.ts";
 import { Lease } from "./lease.ts";
 import { interruptOvertaken } from "./look-interrupter.ts";
 

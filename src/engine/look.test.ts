@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { hours, milliseconds, minutes, seconds } from "../kernel/duration.ts";
 import { StepFailure } from "../kernel/errors.ts";
 import {
   defineLifecycle,
@@ -12,6 +11,7 @@ import {
   when,
 } from "../kernel/lifecycle.ts";
 import { happened, nothingToDo, type Outcome, waitFor } from "../kernel/outcome.ts";
+import { hours, milliseconds, minutes, seconds } from "../kernel/time/duration.ts";
 import { changedFacts, type HandlerOf, lookAt } from "./look.ts";
 
 const NOW = new Date("2030-01-01T12:00:00Z");

@@ -1,11 +1,11 @@
 import type { CallContext } from "../capabilities/call.ts";
-import type { Clock } from "../kernel/clock.ts";
 import { decide, fail, follow, isPastDeadline, type Move } from "../kernel/decide.ts";
-import { type Duration, describeDuration, milliseconds, minutes } from "../kernel/duration.ts";
 import { messageOf, StepFailure } from "../kernel/errors.ts";
 import type { Json, JsonObject, Lifecycle, StoredOutcome, Thing } from "../kernel/lifecycle.ts";
 import type { Effect, Outcome } from "../kernel/outcome.ts";
-import { pauseBefore, retrying } from "../kernel/retry.ts";
+import type { Clock } from "../kernel/time/clock.ts";
+import { type Duration, describeDuration, milliseconds, minutes } from "../kernel/time/duration.ts";
+import { pauseBefore, retrying } from "../kernel/time/retry.ts";
 import { continueTrace, withSpan } from "../telemetry/tracing.ts";
 import { runBounded } from "./bounded-handler.ts";
 

@@ -5,9 +5,9 @@ import { DeviceFailure, type DeviceFailureReason } from "../capabilities/device-
 import type { Provider } from "../capabilities/provider.ts";
 import type { SshTarget } from "../capabilities/ssh-target.ts";
 import type { MachineVitals } from "../capabilities/vitals.ts";
-import type { Clock } from "../kernel/clock.ts";
 import { messageOf, StepFailure } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/lifecycle.ts";
+import type { Clock } from "../kernel/time/clock.ts";
 import { nodeIdentityOf } from "../lifecycles/machine/handlers.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import { isLeftOver, type NodeSighting, type Seen, type Sighting } from "../lifecycles/machine/sighting.ts";

@@ -1,4 +1,4 @@
-import type { Duration } from "../kernel/duration.ts";
+import type { Duration } from "../kernel/time/duration.ts";
 
 /** What the engine tells of itself; metrics listen here, and the engine knows nothing of them. */
 export interface EngineObserver {

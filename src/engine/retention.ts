@@ -1,9 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { type Duration, hours } from "../kernel/duration.ts";
 import type { Log } from "../kernel/log.ts";
-import type { Database } from "../store/database.ts";
-import { forgetKeys } from "../store/idempotency.ts";
-import { deleteOldest } from "../store/journal.ts";
+import { type Duration, hours } from "../kernel/time/duration.ts";
+import { deleteOldest } from "../store/lifecycle/journal.ts";
+import type { Database } from "../store/postgres/database.ts";
+import { forgetKeys } from "../store/postgres/idempotency.ts";
 
 const EVERY = hours(1);
 const BATCH = 5_000;

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { messageOf } from "../kernel/errors.ts";
 import type { Log } from "../kernel/log.ts";
-import { pauseBefore, retrying } from "../kernel/retry.ts";
+import { pauseBefore, retrying } from "../kernel/time/retry.ts";
 
 export type Loop = (signal: AbortSignal) => Promise<void>;
 

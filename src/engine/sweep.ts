@@ -1,9 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { Duration } from "../kernel/duration.ts";
 import type { Log } from "../kernel/log.ts";
-import type { Database } from "../store/database.ts";
-import type { ThingStores } from "../store/things.ts";
-import * as work from "../store/work.ts";
+import type { Duration } from "../kernel/time/duration.ts";
+import type { ThingStores } from "../store/lifecycle/things.ts";
+import * as work from "../store/lifecycle/work.ts";
+import type { Database } from "../store/postgres/database.ts";
 
 /** The safety net: whatever should be looked at and has no wake-up gets one, so that nothing can be stranded for long. */
 export async function sweep(db: Database, stores: ThingStores, log: Log): Promise<void> {

@@ -1,9 +1,9 @@
-import { milliseconds, seconds } from "../kernel/duration.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { Log } from "../kernel/log.ts";
-import type { Database } from "../store/database.ts";
-import type { EventSource, WatchFrom, WatchItem } from "../store/event-source.ts";
-import * as journal from "../store/journal.ts";
+import { milliseconds, seconds } from "../kernel/time/duration.ts";
+import type { EventSource, WatchFrom, WatchItem } from "../store/lifecycle/event-source.ts";
+import * as journal from "../store/lifecycle/journal.ts";
+import type { Database } from "../store/postgres/database.ts";
 import { JournalWindow } from "./journal-window.ts";
 
 const OLDEST = "0.0.0";

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { decide, fail, follow, followOrRefuse, isPastDeadline, isStuck } from "./decide.ts";
-import { milliseconds, minutes } from "./duration.ts";
 import { AppError } from "./errors.ts";
 import {
   ANY,
@@ -16,6 +15,7 @@ import {
   type Thing,
   when,
 } from "./lifecycle.ts";
+import { milliseconds, minutes } from "./time/duration.ts";
 
 interface Oven extends Thing {
   readonly facts: { readonly burns: number };

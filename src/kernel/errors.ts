@@ -1,4 +1,4 @@
-/** Why a caller's request was not carried out. The codes of each transport are in `api/error-codes.ts`, one total table. */
+/** Why a caller's request was not carried out. The codes of each transport are in `api/transport/error-codes.ts`, one total table. */
 export const ERROR_KINDS = [
   "invalid_argument",
   "unauthenticated",

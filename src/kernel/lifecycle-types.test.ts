@@ -4,7 +4,6 @@
  * the test says so too.
  */
 import { describe, expect, expectTypeOf, test } from "vitest";
-import { minutes } from "./duration.ts";
 import {
   ANY,
   asked,
@@ -19,6 +18,7 @@ import {
   when,
 } from "./lifecycle.ts";
 import { type Handlers, happened, nothingToDo } from "./outcome.ts";
+import { minutes } from "./time/duration.ts";
 
 interface Widget extends Thing {
   readonly repairRequest: { readonly id: string } | null;

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { minutes } from "./duration.ts";
 import {
   ANY,
   asked,
@@ -16,6 +15,7 @@ import {
   type Thing,
   when,
 } from "./lifecycle.ts";
+import { minutes } from "./time/duration.ts";
 
 const ready = () => true;
 const broken = () => false;

@@ -1,4 +1,4 @@
-import type { Duration } from "./duration.ts";
+import type { Duration } from "./time/duration.ts";
 
 /** In the first column: every state but the row's own target and the terminal ones. */
 export const ANY = "*";

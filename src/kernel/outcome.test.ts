@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { seconds } from "./duration.ts";
 import { happened, nothingToDo, waitFor } from "./outcome.ts";
+import { seconds } from "./time/duration.ts";
 
 test("what happened is an event, with the facts, effects and message that commit with it", () => {
   const wake = { type: "wake", kind: "rack", id: "r1" } as const;

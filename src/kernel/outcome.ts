@@ -1,5 +1,5 @@
-import type { Duration } from "./duration.ts";
 import type { EventOf, JsonObject, Lifecycle, StateOf } from "./lifecycle.ts";
+import type { Duration } from "./time/duration.ts";
 
 export interface LogLine {
   readonly at: string;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { allThings } from "../store/all-things.ts";
-import { minutes } from "./duration.ts";
+import { allThings } from "../store/lifecycle/all-things.ts";
 import { ANY, asked, defineLifecycle, GONE, on, rowsFrom, STAY, type Thing } from "./lifecycle.ts";
 import { type Path, pathsThrough } from "./paths.ts";
+import { minutes } from "./time/duration.ts";
 
 const told = (paths: readonly Path<Thing>[]) =>
   paths.map((path) => path.map(({ from, row, to }) => `${from} -${row[1].name}-> ${to ?? "gone"}`));

@@ -2,7 +2,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { decide, fail, follow, type Move } from "./decide.ts";
-import { minutes } from "./duration.ts";
 import {
   ANY,
   defineLifecycle,
@@ -17,6 +16,7 @@ import {
   type Trigger,
 } from "./lifecycle.ts";
 import { pathsThrough } from "./paths.ts";
+import { minutes } from "./time/duration.ts";
 
 /** A thing whose guards and conditions hold by number. */
 interface Toy extends Thing {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { milliseconds } from "../kernel/duration.ts";
 import { type Log, silentLog } from "../kernel/log.ts";
+import { milliseconds } from "../kernel/time/duration.ts";
 import { createMetrics } from "./metrics.ts";
 import { observeDeviceCalls, observeEngine, observeRpc } from "./observers.ts";
 

@@ -1,5 +1,5 @@
-import type { Duration } from "../kernel/duration.ts";
 import type { Log } from "../kernel/log.ts";
+import type { Duration } from "../kernel/time/duration.ts";
 import type { Metrics } from "./metrics.ts";
 
 const inSeconds = (milliseconds: number): number => milliseconds / 1_000;

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { ensureDevToken } from "../api/auth/dev-token.ts";
 import { AppError } from "../kernel/errors.ts";
-import type { ServiceDeps } from "../services/deps.ts";
-import { addExpectedPowerShelf } from "../services/expected-power-shelves.ts";
-import { createToken, verifyToken } from "../services/tokens.ts";
-import { refuseIfOwned } from "../store/embedded-owner-lock.ts";
+import type { ServiceDeps } from "../services/call/deps.ts";
+import { addExpectedPowerShelf } from "../services/expected-power-shelf/expected-power-shelves.ts";
+import { createToken, verifyToken } from "../services/system/tokens.ts";
+import { refuseIfOwned } from "../store/embedded/owner-lock.ts";
 import { recordSimulatedMachines } from "./dev-machines.ts";
 import { type Server, type ServerOptions, startServer } from "./server.ts";
 import { startSimulatorProcess } from "./simulator-process.ts";

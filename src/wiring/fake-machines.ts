@@ -1,6 +1,6 @@
 import { type Machine, needsEndpoints } from "../lifecycles/machine/machine.ts";
 import { FAKE_PORT, fakeBmc, fakeCluster, fakeSsh } from "../providers/fake/fake-places.ts";
-import { clusterNameOf, type StepTargets } from "../runs/targets.ts";
+import { clusterNameOf, type StepTargets } from "../runs/model/targets.ts";
 
 export const isFake = ({ spec }: Pick<Machine, "spec">): boolean => !needsEndpoints(spec);
 

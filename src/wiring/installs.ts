@@ -1,9 +1,9 @@
 import type { Config } from "../config/load.ts";
 import { createBatcher, runInHalves } from "../kernel/batcher.ts";
 import { AppError } from "../kernel/errors.ts";
-import type { BootRules } from "../services/boot.ts";
-import type { ServiceDeps } from "../services/deps.ts";
-import { applyReports, type ReportDesk, type ReportRules } from "../services/install-reports.ts";
+import type { ServiceDeps } from "../services/call/deps.ts";
+import type { BootRules } from "../services/install/boot.ts";
+import { applyReports, type ReportDesk, type ReportRules } from "../services/install/reports.ts";
 
 const MOST = 200;
 /** Two, so that one is prepared while the other commits. */

@@ -1,9 +1,9 @@
 import type { LookPlaces, Place } from "../engine/machine-look.ts";
 import { AppError, StepFailure } from "../kernel/errors.ts";
 import { clustersToLookIn, type Machine } from "../lifecycles/machine/machine.ts";
-import { type StepTargets, sshTargetOf } from "../runs/targets.ts";
-import type { Database } from "../store/database.ts";
-import { type HealthReportEntry, listHealthReports } from "../store/health-reports.ts";
+import { type StepTargets, sshTargetOf } from "../runs/model/targets.ts";
+import { type HealthReportEntry, listHealthReports } from "../store/device/health-reports.ts";
+import type { Database } from "../store/postgres/database.ts";
 import { isFake, withFakeEndpoints } from "./fake-machines.ts";
 import type { MachineHardware } from "./machine-hardware.ts";
 

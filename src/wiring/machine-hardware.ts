@@ -1,15 +1,15 @@
 import type { NetInstall } from "../capabilities/net-install.ts";
 import type { Capabilities, Capability, Provider } from "../capabilities/provider.ts";
-import type { Clock } from "../kernel/clock.ts";
+import type { Clock } from "../kernel/time/clock.ts";
 import { bmcProtocolOf } from "../lifecycles/machine/endpoint.ts";
 import type { MachineProvider, MachineSpec } from "../lifecycles/machine/machine.ts";
-import type { BmcGateway } from "../providers/bmc-gateway.ts";
 import { createFakeProvider, type FakeProviderOptions } from "../providers/fake/fake-provider.ts";
 import { createIpmiProvider, type IpmiProviderOptions } from "../providers/ipmi/ipmi-provider.ts";
 import { createIronicProvider } from "../providers/ironic/ironic-provider.ts";
 import { createKubernetesProvider } from "../providers/kubernetes/kubernetes-provider.ts";
-import { createRedfishMachineProvider } from "../providers/redfish/redfish-machine-provider.ts";
+import { createRedfishMachineProvider } from "../providers/redfish/machine/redfish-machine-provider.ts";
 import { createSshProvider } from "../providers/ssh/ssh-provider.ts";
+import type { BmcGateway } from "../providers/transport/bmc-gateway.ts";
 
 /** What of a machine's spec decides how it is worked on. */
 export type MachineAccess = Pick<MachineSpec, "provider" | "bmc">;

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { messageOf } from "../kernel/errors.ts";
-import { Runbooks } from "../runs/runbooks.ts";
+import { Runbooks } from "../runs/steps/scripts/runbooks.ts";
 
 const SHIPPED = join(import.meta.dirname, "..", "..", "runbooks");
 

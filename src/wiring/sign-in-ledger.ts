@@ -2,15 +2,15 @@ import type { SignInAttempt, SignInLedger, SignInRejections } from "../capabilit
 import { createBatcher } from "../kernel/batcher.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { Log } from "../kernel/log.ts";
-import type { Database } from "../store/database.ts";
-import type { SecretStore } from "../store/secrets.ts";
+import type { SecretStore } from "../store/access/secrets.ts";
 import {
   findRejections,
   noteAccepted,
   noteRejected,
   openSignInDigest,
   type SignInDigest,
-} from "../store/sign-in-ledger.ts";
+} from "../store/access/sign-in-ledger.ts";
+import type { Database } from "../store/postgres/database.ts";
 
 /** The ledger in the database; what many ask at once, as after a start, is asked in one query. */
 export function createSignInLedger(db: Database, secrets: SecretStore, log: Log): SignInLedger {

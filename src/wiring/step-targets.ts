@@ -3,14 +3,14 @@ import { createBatcher } from "../kernel/batcher.ts";
 import { AppError, StepFailure } from "../kernel/errors.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import { targetOfKubeconfig } from "../providers/kubernetes/kubeconfig.ts";
-import { NoCredentials } from "../runs/failure-causes.ts";
-import type { Runbooks } from "../runs/runbooks.ts";
-import { bmcTargetOf, clusterNameOf, requireEndpoint, type StepTargets, sshTargetOf } from "../runs/targets.ts";
-import { getKubeconfigs } from "../store/clusters.ts";
-import type { Database } from "../store/database.ts";
-import { listImages } from "../store/images.ts";
-import { getMachineBmcCredentials, getMachineSshCredentials } from "../store/machine-credentials.ts";
-import type { SecretStore } from "../store/secrets.ts";
+import { NoCredentials } from "../runs/executor/failure-causes.ts";
+import { bmcTargetOf, clusterNameOf, requireEndpoint, type StepTargets, sshTargetOf } from "../runs/model/targets.ts";
+import type { Runbooks } from "../runs/steps/scripts/runbooks.ts";
+import type { SecretStore } from "../store/access/secrets.ts";
+import { getKubeconfigs } from "../store/catalog/clusters.ts";
+import { listImages } from "../store/catalog/images.ts";
+import { getMachineBmcCredentials, getMachineSshCredentials } from "../store/machine/credentials.ts";
+import type { Database } from "../store/postgres/database.ts";
 import { fakeTargets, isFake } from "./fake-machines.ts";
 
 export interface TargetWiring {

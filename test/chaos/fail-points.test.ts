@@ -1,13 +1,18 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { JournalRow } from "../../src/store/journal.ts";
+import type { JournalRow } from "../../src/store/lifecycle/journal.ts";
 import { listFailPoints } from "../support/fail-points.ts";
-import { expectStop, type KilledServers, letLeasesEnd, openKilledServers } from "../support/killed-servers.ts";
-import { ROOT } from "../support/process-bench.ts";
-import { expectInventory, type ServerProcess } from "../support/server-process.ts";
+import {
+  expectStop,
+  type KilledServers,
+  letLeasesEnd,
+  openKilledServers,
+} from "../support/processes/killed-servers.ts";
+import { ROOT } from "../support/processes/process-bench.ts";
+import { expectInventory, type ServerProcess } from "../support/processes/server-process.ts";
+import { type SimulatorProcess, startSimulatorProcess } from "../support/processes/simulator-process.ts";
 import { endsOf, isDone, journalOf, untilShelves } from "../support/shelf-records.ts";
-import { type SimulatorProcess, startSimulatorProcess } from "../support/simulator-process.ts";
 
 /**
  * Kill -9 at every fail point while a shelf is powered off: the next server must finish the work, and the device must not

@@ -2,13 +2,13 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { Run_Phase } from "../../contract/baremetal/v1/baremetal_pb.js";
-import { setMachineCredentials } from "../../src/services/machine-credentials.ts";
+import { setMachineCredentials } from "../../src/services/machine/credentials.ts";
 import { eventually } from "../support/eventually.ts";
 import type { SimulatedMachine } from "../support/machine-site.ts";
-import { openProcessBench, type ProcessBench } from "../support/process-bench.ts";
+import { openProcessBench, type ProcessBench } from "../support/processes/process-bench.ts";
+import { type SimulatorProcess, startSimulatorProcess } from "../support/processes/simulator-process.ts";
 import { type RunSurface, startRunSurface, tester } from "../support/run-bench.ts";
 import { afterAll, beforeAll } from "../support/second-try.ts";
-import { type SimulatorProcess, startSimulatorProcess } from "../support/simulator-process.ts";
 
 /**
  * Every machine here is worked on through the same Redfish provider, gateway and engine; nothing but its BMC tells what becomes of

@@ -4,20 +4,20 @@ import type { ClusterTarget } from "../../src/capabilities/cluster-target.ts";
 import { aCall } from "../../src/capabilities/conformance/device-bench.ts";
 import { targetOfKubeconfig } from "../../src/providers/kubernetes/kubeconfig.ts";
 import { createKubernetesProvider } from "../../src/providers/kubernetes/kubernetes-provider.ts";
-import { allThings } from "../../src/store/all-things.ts";
-import { openSecretStore } from "../../src/store/secrets.ts";
+import { openSecretStore } from "../../src/store/access/secrets.ts";
+import { allThings } from "../../src/store/lifecycle/all-things.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { openProcessBench, type ProcessBench, type StartedProcess } from "../support/process-bench.ts";
-import { putSiteOnRecord } from "../support/run-bench.ts";
+import { openProcessBench, type ProcessBench, type StartedProcess } from "../support/processes/process-bench.ts";
 import {
   adminToken,
   type ServerOptions,
   type ServerProcess,
   spawnServer,
   startServerProcess,
-} from "../support/server-process.ts";
-import { type SimulatorProcess, startSimulatorProcess } from "../support/simulator-process.ts";
+} from "../support/processes/server-process.ts";
+import { type SimulatorProcess, startSimulatorProcess } from "../support/processes/simulator-process.ts";
+import { putSiteOnRecord } from "../support/run-bench.ts";
 
 /** Kill -9 while conditions are being kept and while nodes are drained: the next server carries on, and nothing is done twice. */
 let bench: ProcessBench;

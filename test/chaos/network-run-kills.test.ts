@@ -1,18 +1,18 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { bootNode } from "../../src/services/boot.ts";
-import type { ServiceDeps } from "../../src/services/deps.ts";
-import { createImage } from "../../src/services/images.ts";
-import { applyReports } from "../../src/services/install-reports.ts";
-import { createWorkflow } from "../../src/services/install-workflows.ts";
-import { allThings } from "../../src/store/all-things.ts";
-import { openSecretStore } from "../../src/store/secrets.ts";
+import type { ServiceDeps } from "../../src/services/call/deps.ts";
+import { createImage } from "../../src/services/catalog/images.ts";
+import { bootNode } from "../../src/services/install/boot.ts";
+import { applyReports } from "../../src/services/install/reports.ts";
+import { createWorkflow } from "../../src/services/install/workflows.ts";
+import { openSecretStore } from "../../src/store/access/secrets.ts";
+import { allThings } from "../../src/store/lifecycle/all-things.ts";
 import { eventually } from "../support/eventually.ts";
-import { KillLane } from "../support/kill-lane.ts";
 import type { SimulatedMachine } from "../support/machine-site.ts";
-import { openProcessBench, type ProcessBench } from "../support/process-bench.ts";
+import { KillLane } from "../support/processes/kill-lane.ts";
+import { openProcessBench, type ProcessBench } from "../support/processes/process-bench.ts";
+import type { Position } from "../support/processes/run-victim.ts";
 import { tester } from "../support/run-bench.ts";
-import type { Position } from "../support/run-victim.ts";
 import { afterAll, beforeAll } from "../support/second-try.ts";
 import { effectsSince, type StepOnce } from "../support/step-kinds.ts";
 

@@ -2,11 +2,16 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { openProcessBench, type ProcessBench } from "../support/process-bench.ts";
-import { isPaused } from "../support/process-table.ts";
-import { adminToken, expectInventory, type ServerProcess, startServerProcess } from "../support/server-process.ts";
+import { openProcessBench, type ProcessBench } from "../support/processes/process-bench.ts";
+import { isPaused } from "../support/processes/process-table.ts";
+import {
+  adminToken,
+  expectInventory,
+  type ServerProcess,
+  startServerProcess,
+} from "../support/processes/server-process.ts";
+import { type SimulatorProcess, startSimulatorProcess } from "../support/processes/simulator-process.ts";
 import { endsOf, isDone, journalOf, untilShelves } from "../support/shelf-records.ts";
-import { type SimulatorProcess, startSimulatorProcess } from "../support/simulator-process.ts";
 
 /**
  * A replica is paused (SIGSTOP) for longer than its leases while it powers a shelf off. Another one takes the work over and

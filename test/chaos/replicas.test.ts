@@ -2,10 +2,15 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { openProcessBench, type ProcessBench } from "../support/process-bench.ts";
-import { adminToken, expectInventory, type ServerProcess, startServerProcess } from "../support/server-process.ts";
+import { openProcessBench, type ProcessBench } from "../support/processes/process-bench.ts";
+import {
+  adminToken,
+  expectInventory,
+  type ServerProcess,
+  startServerProcess,
+} from "../support/processes/server-process.ts";
+import { type SimulatorProcess, startSimulatorProcess } from "../support/processes/simulator-process.ts";
 import { endsOf, isDone, journalOf, untilShelves } from "../support/shelf-records.ts";
-import { type SimulatorProcess, startSimulatorProcess } from "../support/simulator-process.ts";
 
 /** What a killed replica held is taken over when its leases end, after 22 s; the rest is room for two busy cores. */
 const TAKEN_OVER_WITHIN = 45_000;

@@ -2,16 +2,16 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { allSteps } from "../../src/runs/steps/index.ts";
-import { createPlan } from "../../src/services/plans.ts";
-import { allThings } from "../../src/store/all-things.ts";
-import { openSecretStore } from "../../src/store/secrets.ts";
+import { createPlan } from "../../src/services/run/plans.ts";
+import { openSecretStore } from "../../src/store/access/secrets.ts";
+import { allThings } from "../../src/store/lifecycle/all-things.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import type { MachineTruth } from "../support/machine-site.ts";
-import { openProcessBench, type ProcessBench } from "../support/process-bench.ts";
+import { openProcessBench, type ProcessBench } from "../support/processes/process-bench.ts";
+import { adminToken, startServerProcess } from "../support/processes/server-process.ts";
+import { type SimulatorProcess, startSimulatorProcess } from "../support/processes/simulator-process.ts";
 import { putSiteOnRecord, tester } from "../support/run-bench.ts";
-import { adminToken, startServerProcess } from "../support/server-process.ts";
-import { type SimulatorProcess, startSimulatorProcess } from "../support/simulator-process.ts";
 import { effectsSince, SITE_SCRIPT, STEP_KINDS } from "../support/step-kinds.ts";
 
 interface Site {

@@ -2,9 +2,9 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { allSteps } from "../../src/runs/steps/index.ts";
-import { type Killed, KillLane } from "../support/kill-lane.ts";
-import { openProcessBench, type ProcessBench, ROOT } from "../support/process-bench.ts";
-import { type Place, POSITIONS, type Position } from "../support/run-victim.ts";
+import { type Killed, KillLane } from "../support/processes/kill-lane.ts";
+import { openProcessBench, type ProcessBench, ROOT } from "../support/processes/process-bench.ts";
+import { type Place, POSITIONS, type Position } from "../support/processes/run-victim.ts";
 import { effectsSince, STEP_KINDS, type StepOnce } from "../support/step-kinds.ts";
 
 /**

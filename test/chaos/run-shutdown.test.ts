@@ -1,15 +1,15 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { allThings } from "../../src/store/all-things.ts";
-import { openSecretStore } from "../../src/store/secrets.ts";
+import { openSecretStore } from "../../src/store/access/secrets.ts";
+import { allThings } from "../../src/store/lifecycle/all-things.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import type { MachineTruth } from "../support/machine-site.ts";
-import { openProcessBench, type ProcessBench } from "../support/process-bench.ts";
+import { openProcessBench, type ProcessBench } from "../support/processes/process-bench.ts";
+import { adminToken, startServerProcess } from "../support/processes/server-process.ts";
+import { type SimulatorProcess, startSimulatorProcess } from "../support/processes/simulator-process.ts";
 import { putSiteOnRecord } from "../support/run-bench.ts";
 import { afterAll, beforeAll } from "../support/second-try.ts";
-import { adminToken, startServerProcess } from "../support/server-process.ts";
-import { type SimulatorProcess, startSimulatorProcess } from "../support/simulator-process.ts";
 
 /** What a stop in good order does with active runs: real processes, real signals. */
 let bench: ProcessBench;

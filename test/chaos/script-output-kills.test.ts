@@ -2,16 +2,16 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { setMachineCredentials } from "../../src/services/machine-credentials.ts";
-import { createPlan } from "../../src/services/plans.ts";
-import { allThings } from "../../src/store/all-things.ts";
-import { openSecretStore } from "../../src/store/secrets.ts";
+import { setMachineCredentials } from "../../src/services/machine/credentials.ts";
+import { createPlan } from "../../src/services/run/plans.ts";
+import { openSecretStore } from "../../src/store/access/secrets.ts";
+import { allThings } from "../../src/store/lifecycle/all-things.ts";
+import { hasSshd, startSshd } from "../support/counterparts/openssh-server.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { hasSshd, startSshd } from "../support/openssh-server.ts";
-import { openProcessBench } from "../support/process-bench.ts";
+import { openProcessBench } from "../support/processes/process-bench.ts";
+import { adminToken, type ServerProcess, startServerProcess } from "../support/processes/server-process.ts";
 import { tester } from "../support/run-bench.ts";
-import { adminToken, type ServerProcess, startServerProcess } from "../support/server-process.ts";
 
 /** Much at once, and then more and more on both streams, with characters of several bytes, until it is told to end. */
 const TALKS = `n=0

@@ -1,13 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { allThings } from "../../src/store/all-things.ts";
-import { openSecretStore } from "../../src/store/secrets.ts";
+import { openSecretStore } from "../../src/store/access/secrets.ts";
+import { allThings } from "../../src/store/lifecycle/all-things.ts";
 import type { TestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { expectStop, type KilledServers, letLeasesEnd, openKilledServers } from "../support/killed-servers.ts";
 import type { MachineTruth } from "../support/machine-site.ts";
+import {
+  expectStop,
+  type KilledServers,
+  letLeasesEnd,
+  openKilledServers,
+} from "../support/processes/killed-servers.ts";
+import type { ServerProcess } from "../support/processes/server-process.ts";
+import { type SimulatorProcess, startSimulatorProcess } from "../support/processes/simulator-process.ts";
 import { putSiteOnRecord } from "../support/run-bench.ts";
-import type { ServerProcess } from "../support/server-process.ts";
-import { type SimulatorProcess, startSimulatorProcess } from "../support/simulator-process.ts";
 
 /**
  * Kill -9 of whole servers in the middle of a REPAVE: the next one on the same database finishes it, the machine shows each effect

@@ -3,12 +3,12 @@ import { createClient, type Interceptor } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { WatchService } from "../../contract/millwright/v1/watch_pb.js";
-import * as journal from "../../src/store/journal.ts";
-import { lockThings } from "../../src/store/locks.ts";
+import * as journal from "../../src/store/lifecycle/journal.ts";
+import { lockThings } from "../../src/store/lifecycle/locks.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
-import { openProcessBench, type ProcessBench } from "../support/process-bench.ts";
-import { residentBytes } from "../support/process-table.ts";
-import { adminToken, type ServerProcess, startServerProcess } from "../support/server-process.ts";
+import { openProcessBench, type ProcessBench } from "../support/processes/process-bench.ts";
+import { residentBytes } from "../support/processes/process-table.ts";
+import { adminToken, type ServerProcess, startServerProcess } from "../support/processes/server-process.ts";
 
 const KIND = "power_shelf";
 const EVENTS = 200_000;

@@ -2,9 +2,9 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { dumpTables } from "../integration/api/forge-under-test.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
-import { openProcessBench, type ProcessBench } from "../support/process-bench.ts";
+import { openProcessBench, type ProcessBench } from "../support/processes/process-bench.ts";
+import type { Write } from "../support/processes/writer-process.ts";
 import { afterAll, beforeAll } from "../support/second-try.ts";
-import type { Write } from "../support/writer-process.ts";
 
 /**
  * Kill -9 in the middle of what callers have written: it is there as a whole or not at all, and can be asked for again.
@@ -56,7 +56,7 @@ const KILLS: readonly Kill[] = [
   { at: "claims:released",        write: "call that off",               before: ["create a workflow", "bring a node into use", "register a spare", "let the spare take its place"], tables: ["claims", "installs", "journal"] },
 ];
 
-const WRITER = join(import.meta.dirname, "..", "support", "writer-process.ts");
+const WRITER = join(import.meta.dirname, "..", "support", "processes", "writer-process.ts");
 
 let bench: ProcessBench;
 let database: TestDatabase;

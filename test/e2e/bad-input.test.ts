@@ -4,8 +4,8 @@ import { describe, expect, test } from "vitest";
 import { Forge } from "../../contract/forge/forge_pb.js";
 import { type DevSite, startDevSite } from "../support/dev-site.ts";
 import { eventually } from "../support/eventually.ts";
+import type { ServerProcess } from "../support/processes/server-process.ts";
 import { afterAll, beforeAll } from "../support/second-try.ts";
-import type { ServerProcess } from "../support/server-process.ts";
 
 /** Bad input at the surface of a running server: a clear refusal that names the field, and nothing is changed. */
 let site: DevSite;

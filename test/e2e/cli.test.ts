@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type DevSite, startDevSite } from "../support/dev-site.ts";
 import { eventually } from "../support/eventually.ts";
-import { ROOT, type StartedProcess } from "../support/process-bench.ts";
+import { ROOT, type StartedProcess } from "../support/processes/process-bench.ts";
 import { afterAll, beforeAll } from "../support/second-try.ts";
 
 /** `bin/millwright` as people run it, against a `dev` that it finds by its data directory. */

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type DevSite, startDevSite } from "../support/dev-site.ts";
-import { ROOT } from "../support/process-bench.ts";
+import { ROOT } from "../support/processes/process-bench.ts";
 import { afterAll, beforeAll } from "../support/second-try.ts";
 
 /** The programs of examples/, each on a machine of its own of a whole `millwright dev`. */

@@ -2,14 +2,14 @@ import { createHash, randomBytes } from "node:crypto";
 import { copyFileSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { type BootNetwork, openBootNetwork, whyNoBootNetwork } from "../support/boot-network.ts";
+import { type BootNetwork, openBootNetwork, whyNoBootNetwork } from "../support/counterparts/boot-network.ts";
+import { findDebianKernel } from "../support/counterparts/debian-kernel.ts";
+import { ipmiMissing, startIpmiSimulator } from "../support/counterparts/ipmi-simulator.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
-import { findDebianKernel } from "../support/debian-kernel.ts";
 import { eventually } from "../support/eventually.ts";
-import { ipmiMissing, startIpmiSimulator } from "../support/ipmi-simulator.ts";
-import { openProcessBench, type ProcessBench, ROOT, type StartedProcess } from "../support/process-bench.ts";
+import { openProcessBench, type ProcessBench, ROOT, type StartedProcess } from "../support/processes/process-bench.ts";
+import { adminToken, type ServerProcess, startServerProcess } from "../support/processes/server-process.ts";
 import { afterAll, beforeAll } from "../support/second-try.ts";
-import { adminToken, type ServerProcess, startServerProcess } from "../support/server-process.ts";
 
 /** A machine boots over the network from firmware to the last report, with the configuration and the environment that we write. */
 const MIB = 1_048_576;

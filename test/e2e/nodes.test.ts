@@ -3,9 +3,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
-import { openProcessBench, type ProcessBench, ROOT } from "../support/process-bench.ts";
+import { openProcessBench, type ProcessBench, ROOT } from "../support/processes/process-bench.ts";
+import { adminToken, type ServerProcess, startServerProcess } from "../support/processes/server-process.ts";
 import { afterAll, beforeAll } from "../support/second-try.ts";
-import { adminToken, type ServerProcess, startServerProcess } from "../support/server-process.ts";
 
 /** A node from its registration to its third failure and back, as an operator at a terminal sees it. */
 let bench: ProcessBench;

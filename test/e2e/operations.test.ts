@@ -4,9 +4,14 @@ import { describe, expect, test } from "vitest";
 import { METRICS } from "../../src/telemetry/metric-definitions.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { openProcessBench, type ProcessBench, ROOT } from "../support/process-bench.ts";
+import { openProcessBench, type ProcessBench, ROOT } from "../support/processes/process-bench.ts";
+import {
+  adminToken,
+  type ServerProcess,
+  spawnServer,
+  startServerProcess,
+} from "../support/processes/server-process.ts";
 import { afterAll, beforeAll } from "../support/second-try.ts";
-import { adminToken, type ServerProcess, spawnServer, startServerProcess } from "../support/server-process.ts";
 
 let bench: ProcessBench;
 let database: TestDatabase;

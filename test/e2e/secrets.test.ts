@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { openProcessBench, type ProcessBench } from "../support/process-bench.ts";
-import { adminToken, type ServerProcess, startServerProcess } from "../support/server-process.ts";
+import { openProcessBench, type ProcessBench } from "../support/processes/process-bench.ts";
+import { adminToken, type ServerProcess, startServerProcess } from "../support/processes/server-process.ts";
+import { type SimulatorProcess, startSimulatorProcess } from "../support/processes/simulator-process.ts";
 import { untilShelves } from "../support/shelf-records.ts";
-import { type SimulatorProcess, startSimulatorProcess } from "../support/simulator-process.ts";
 
 const USER = "root";
 /** The password that opens the first shelf and, being wrong there, not the second. */

@@ -2,10 +2,15 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
-import { openProcessBench, type ProcessBench } from "../support/process-bench.ts";
-import { type ProcessEntry, processesIn } from "../support/process-table.ts";
-import { devTokenOf, type ServerProcess, spawnServer, startServerProcess } from "../support/server-process.ts";
-import { controlSimulator, type Device } from "../support/simulator-process.ts";
+import { openProcessBench, type ProcessBench } from "../support/processes/process-bench.ts";
+import { type ProcessEntry, processesIn } from "../support/processes/process-table.ts";
+import {
+  devTokenOf,
+  type ServerProcess,
+  spawnServer,
+  startServerProcess,
+} from "../support/processes/server-process.ts";
+import { controlSimulator, type Device } from "../support/processes/simulator-process.ts";
 
 /** `millwright dev` as users start it: with its own database and its own simulated devices. */
 let bench: ProcessBench;

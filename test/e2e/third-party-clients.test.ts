@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type DevSite, startDevSite } from "../support/dev-site.ts";
 import { eventually } from "../support/eventually.ts";
-import { ROOT } from "../support/process-bench.ts";
+import { ROOT } from "../support/processes/process-bench.ts";
 import { afterAll, beforeAll } from "../support/second-try.ts";
 
 /** Clients that we did not write do the README's example, with no schema but what reflection tells them. */

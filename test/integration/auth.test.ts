@@ -8,10 +8,10 @@ import { describe, expect, test } from "vitest";
 import { createAuthenticator } from "../../src/api/auth/authenticate.ts";
 import { createBearerTokens } from "../../src/api/auth/bearer-tokens.ts";
 import { ensureDevToken } from "../../src/api/auth/dev-token.ts";
-import { type Peer, peerOf } from "../../src/api/peer.ts";
-import { systemClock } from "../../src/kernel/clock.ts";
-import { seconds } from "../../src/kernel/duration.ts";
-import { createToken, listTokens, revokeToken, verifyToken } from "../../src/store/tokens.ts";
+import { type Peer, peerOf } from "../../src/api/transport/peer.ts";
+import { systemClock } from "../../src/kernel/time/clock.ts";
+import { seconds } from "../../src/kernel/time/duration.ts";
+import { createToken, listTokens, revokeToken, verifyToken } from "../../src/store/access/tokens.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { afterAll, beforeAll } from "../support/second-try.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { defaultDataDir as ofCommandLine } from "../../src/cli/discover-server.ts";
+import { defaultDataDir as ofCommandLine } from "../../src/cli/client/discover-server.ts";
 import { defaultDataDir as ofServer } from "../../src/config/data-dir.ts";
 
 /** Both say where the server's data are, and neither may import the other: what one finds, the other must. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createFleetCollector } from "../../src/engine/fleet-metrics.ts";
-import { allThings } from "../../src/store/all-things.ts";
+import { allThings } from "../../src/store/lifecycle/all-things.ts";
 import { createMetrics } from "../../src/telemetry/metrics.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { afterAll, beforeAll } from "../support/second-try.ts";

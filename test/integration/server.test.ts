@@ -10,7 +10,7 @@ import { TokenService } from "../../contract/millwright/v1/token_pb.js";
 import { WatchService } from "../../contract/millwright/v1/watch_pb.js";
 import { loadConfig } from "../../src/config.ts";
 import { silentLog } from "../../src/kernel/log.ts";
-import { createToken } from "../../src/store/tokens.ts";
+import { createToken } from "../../src/store/access/tokens.ts";
 import { type Server, startServer } from "../../src/wiring/server.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { failureOf } from "./api/api-under-test.ts";

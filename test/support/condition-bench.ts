@@ -1,9 +1,9 @@
 import type { Condition, Machine } from "../../contract/baremetal/v1/baremetal_pb.js";
 import { ConditionReconciler, type ReconcilerOptions } from "../../src/engine/condition-reconciler.ts";
 import type { LookPlaces } from "../../src/engine/machine-look.ts";
-import { seconds } from "../../src/kernel/duration.ts";
 import { silentLog } from "../../src/kernel/log.ts";
-import { createBmcGateway } from "../../src/providers/bmc-gateway.ts";
+import { seconds } from "../../src/kernel/time/duration.ts";
+import { createBmcGateway } from "../../src/providers/transport/bmc-gateway.ts";
 import { wireLookPlaces } from "../../src/wiring/look-places.ts";
 import { wireMachineHardware } from "../../src/wiring/machine-hardware.ts";
 import { loadRunbooks } from "../../src/wiring/runbook-files.ts";

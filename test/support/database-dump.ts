@@ -1,4 +1,4 @@
-import type { Database } from "../../src/store/database.ts";
+import type { Database } from "../../src/store/postgres/database.ts";
 
 /**
  * Everything that a database holds, row by row and with who wrote each row when: a row that was written anew with the same values,

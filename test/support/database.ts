@@ -1,7 +1,7 @@
 import pg from "pg";
 import { inject } from "vitest";
 import { silentLog } from "../../src/kernel/log.ts";
-import { type Database, type DatabaseOptions, openDatabase } from "../../src/store/database.ts";
+import { type Database, type DatabaseOptions, openDatabase } from "../../src/store/postgres/database.ts";
 import { databaseUrl } from "./database-url.ts";
 
 export interface TestDatabase {

@@ -1,8 +1,8 @@
 import { createTestDatabase, type TestDatabase } from "./database.ts";
-import { openProcessBench, type ProcessBench } from "./process-bench.ts";
-import { devTokenOf, type ServerProcess, startServerProcess } from "./server-process.ts";
+import { openProcessBench, type ProcessBench } from "./processes/process-bench.ts";
+import { devTokenOf, type ServerProcess, startServerProcess } from "./processes/server-process.ts";
+import { controlSimulator, type SimulatorControl } from "./processes/simulator-process.ts";
 import { untilShelves } from "./shelf-records.ts";
-import { controlSimulator, type SimulatorControl } from "./simulator-process.ts";
 
 /** A whole `millwright dev` on a database of the test server, with every shelf of one simulated rack ready. */
 export interface DevSite {

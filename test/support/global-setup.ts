@@ -4,10 +4,10 @@ import { join } from "node:path";
 import pg from "pg";
 import type { TestProject } from "vitest/node";
 import { silentLog } from "../../src/kernel/log.ts";
-import { startEmbedded } from "../../src/store/embedded.ts";
-import { hasDeadOwner } from "../../src/store/embedded-owner-lock.ts";
-import { findPostmaster, stopPostmaster } from "../../src/store/embedded-postmaster.ts";
-import { migrate } from "../../src/store/migrate.ts";
+import { startEmbedded } from "../../src/store/embedded/embedded.ts";
+import { hasDeadOwner } from "../../src/store/embedded/owner-lock.ts";
+import { findPostmaster, stopPostmaster } from "../../src/store/embedded/postmaster.ts";
+import { migrate } from "../../src/store/postgres/migrate.ts";
 import { databaseUrl } from "./database-url.ts";
 
 const DIRECTORY_PREFIX = "millwright-test-";

@@ -5,14 +5,14 @@ import { type Simulator, startSimulator } from "../../simulator/simulator.ts";
 import type { BmcTarget } from "../../src/capabilities/bmc-target.ts";
 import type { ClusterTarget } from "../../src/capabilities/cluster-target.ts";
 import type { SshTarget } from "../../src/capabilities/ssh-target.ts";
-import { milliseconds } from "../../src/kernel/duration.ts";
-import { createBmcGateway } from "../../src/providers/bmc-gateway.ts";
+import { milliseconds } from "../../src/kernel/time/duration.ts";
 import { targetOfKubeconfig } from "../../src/providers/kubernetes/kubeconfig.ts";
 import { createKubernetesProvider } from "../../src/providers/kubernetes/kubernetes-provider.ts";
-import { createRedfishMachineProvider } from "../../src/providers/redfish/redfish-machine-provider.ts";
+import { createRedfishMachineProvider } from "../../src/providers/redfish/machine/redfish-machine-provider.ts";
 import { createSshProvider } from "../../src/providers/ssh/ssh-provider.ts";
-import { Runbooks } from "../../src/runs/runbooks.ts";
-import type { Image } from "../../src/runs/targets.ts";
+import { createBmcGateway } from "../../src/providers/transport/bmc-gateway.ts";
+import type { Image } from "../../src/runs/model/targets.ts";
+import { Runbooks } from "../../src/runs/steps/scripts/runbooks.ts";
 
 export interface SimulatedMachine {
   readonly machine_id: string;

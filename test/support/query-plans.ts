@@ -1,4 +1,4 @@
-import type { Queryable, Statement } from "../../src/store/database.ts";
+import type { Queryable, Statement } from "../../src/store/postgres/database.ts";
 
 /** The plans of the statements that `call` sends, for the very values that it sends; nothing of it is carried out. */
 export async function plansOf(db: Queryable, call: (db: Queryable) => Promise<unknown>): Promise<string> {

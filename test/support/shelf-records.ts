@@ -1,5 +1,5 @@
-import type { JournalRow } from "../../src/store/journal.ts";
-import { listPowerShelves, type PowerShelfRecord } from "../../src/store/power-shelves.ts";
+import type { JournalRow } from "../../src/store/lifecycle/journal.ts";
+import { listPowerShelves, type PowerShelfRecord } from "../../src/store/power-shelf/power-shelves.ts";
 import type { TestDatabase } from "./database.ts";
 import { eventually } from "./eventually.ts";
 

@@ -1,4 +1,4 @@
-import type { StepInput } from "../../src/services/plans.ts";
+import type { StepInput } from "../../src/services/run/plans.ts";
 
 /** A script of the site's own, which takes its time. */
 export const SITE_SCRIPT = { ref: "pause.sh", text: "echo pausing\nsleep 5\necho paused\n" } as const;

@@ -3,10 +3,10 @@ import { Controller, type ControllerOptions } from "../../src/engine/controller.
 import type { StateHandler } from "../../src/engine/look.ts";
 import type { EngineObserver } from "../../src/engine/observer.ts";
 import { unobserved } from "../../src/engine/observer.ts";
-import { milliseconds } from "../../src/kernel/duration.ts";
 import { silentLog } from "../../src/kernel/log.ts";
 import type { Outcome } from "../../src/kernel/outcome.ts";
-import type { Database } from "../../src/store/database.ts";
+import { milliseconds } from "../../src/kernel/time/duration.ts";
+import type { Database } from "../../src/store/postgres/database.ts";
 import { type Widget, widgetStores } from "./widget.ts";
 
 export type WidgetHandlers = { readonly [state: string]: (widget: Widget, call: CallContext) => Promise<Outcome> };

@@ -1,4 +1,3 @@
-import { minutes } from "../../src/kernel/duration.ts";
 import {
   ANY,
   asked,
@@ -14,12 +13,13 @@ import {
   type Thing,
   when,
 } from "../../src/kernel/lifecycle.ts";
-import { create } from "../../src/store/create.ts";
-import type { Database, Queryable } from "../../src/store/database.ts";
-import { lockThings } from "../../src/store/locks.ts";
-import { recordRequest } from "../../src/store/requests.ts";
-import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../../src/store/state-columns.ts";
-import { collectThingStores, parseRows, type ThingStore } from "../../src/store/things.ts";
+import { minutes } from "../../src/kernel/time/duration.ts";
+import { create } from "../../src/store/lifecycle/create.ts";
+import { lockThings } from "../../src/store/lifecycle/locks.ts";
+import { recordRequest } from "../../src/store/lifecycle/requests.ts";
+import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../../src/store/lifecycle/state-columns.ts";
+import { collectThingStores, parseRows, type ThingStore } from "../../src/store/lifecycle/things.ts";
+import type { Database, Queryable } from "../../src/store/postgres/database.ts";
 
 /** A thing that exists for tests only, with every kind of row that a lifecycle can have. */
 export interface Widget extends Thing {

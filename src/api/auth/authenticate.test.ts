@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ROLES } from "../../services/roles.ts";
+import { ROLES } from "../../services/call/roles.ts";
 import { type AuthenticatorOptions, createAuthenticator } from "./authenticate.ts";
 import type { BearerTokens } from "./bearer-tokens.ts";
 import { unauthenticated } from "./identity.ts";

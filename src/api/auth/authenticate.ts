@@ -1,6 +1,6 @@
-import type { Caller } from "../../services/caller.ts";
-import { ROLES } from "../../services/roles.ts";
-import type { Peer } from "../peer.ts";
+import type { Caller } from "../../services/call/caller.ts";
+import { ROLES } from "../../services/call/roles.ts";
+import type { Peer } from "../transport/peer.ts";
 import type { BearerTokens } from "./bearer-tokens.ts";
 import { type CertificateRoles, identifyCertificate } from "./client-certificate.ts";
 import { type Identity, unauthenticated } from "./identity.ts";

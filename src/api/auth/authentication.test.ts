@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { systemClock } from "../../kernel/clock.ts";
-import { seconds } from "../../kernel/duration.ts";
+import { systemClock } from "../../kernel/time/clock.ts";
+import { seconds } from "../../kernel/time/duration.ts";
 import { type AuthSettings, createAuthentication } from "./authentication.ts";
 
 const READ = "millwright.v1.PowerShelfService/ListPowerShelves";

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import type { JSONWebKeySet } from "jose";
-import type { Clock } from "../../kernel/clock.ts";
-import type { Duration } from "../../kernel/duration.ts";
 import { AppError, messageOf } from "../../kernel/errors.ts";
-import type { TokenVerdict } from "../../services/tokens.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import type { Duration } from "../../kernel/time/duration.ts";
+import type { TokenVerdict } from "../../services/system/tokens.ts";
 import { type Authenticate, createAuthenticator } from "./authenticate.ts";
 import { type BearerTokens, createBearerTokens, type KnownToken } from "./bearer-tokens.ts";
 import type { CertificateRoles } from "./client-certificate.ts";

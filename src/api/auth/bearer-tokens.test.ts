@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
-import { seconds } from "../../kernel/duration.ts";
-import type { TokenVerdict } from "../../services/tokens.ts";
+import { seconds } from "../../kernel/time/duration.ts";
+import type { TokenVerdict } from "../../services/system/tokens.ts";
 import { createBearerTokens } from "./bearer-tokens.ts";
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import type { Clock } from "../../kernel/clock.ts";
-import type { Duration } from "../../kernel/duration.ts";
-import type { TokenVerdict } from "../../services/tokens.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import type { Duration } from "../../kernel/time/duration.ts";
+import type { TokenVerdict } from "../../services/system/tokens.ts";
 import { type Identity, identityOf, unauthenticated } from "./identity.ts";
 
 /** A token that the configuration knows by its hash. */

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { TokenVerdict } from "../../services/tokens.ts";
+import type { TokenVerdict } from "../../services/system/tokens.ts";
 import { type DevTokenStore, ensureDevToken } from "./dev-token.ts";
 
 let dataDir: string;

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { chmod, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { TokenVerdict } from "../../services/tokens.ts";
+import type { TokenVerdict } from "../../services/system/tokens.ts";
 
 export interface DevTokenStore {
   verify(token: string): Promise<TokenVerdict>;

@@ -7,9 +7,9 @@ import {
   type JWTVerifyGetKey,
   jwtVerify,
 } from "jose";
-import type { Clock } from "../../kernel/clock.ts";
 import { AppError, messageOf } from "../../kernel/errors.ts";
-import { isRole } from "../../services/roles.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import { isRole } from "../../services/call/roles.ts";
 import { type Identity, identityOf, unauthenticated } from "./identity.ts";
 
 export interface OidcOptions {

@@ -4,8 +4,8 @@ import type { DescService } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { AppError } from "../../kernel/errors.ts";
-import type { Caller } from "../../services/caller.ts";
-import { expandRoles, ROLES } from "../../services/roles.ts";
+import type { Caller } from "../../services/call/caller.ts";
+import { expandRoles, ROLES } from "../../services/call/roles.ts";
 import { allowedFor, authorize, METHOD_ROLES } from "./roles.ts";
 
 const CONTRACT = new URL("../../../contract/", import.meta.url);

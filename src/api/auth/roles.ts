@@ -1,6 +1,6 @@
 import { AppError } from "../../kernel/errors.ts";
-import type { Caller } from "../../services/caller.ts";
-import { expandRoles, ROLES, type Role } from "../../services/roles.ts";
+import type { Caller } from "../../services/call/caller.ts";
+import { expandRoles, ROLES, type Role } from "../../services/call/roles.ts";
 
 /** Roles that may call, or `anyone`: also without credentials. */
 export type Allowed = readonly Role[] | "anyone";

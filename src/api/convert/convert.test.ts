@@ -14,19 +14,19 @@ import {
 } from "../../../contract/forge/forge_pb.js";
 import { TransitionOwnerSchema } from "../../../contract/millwright/v1/lifecycle_pb.js";
 import { ExploreStateSchema, TlsTrustModeSchema } from "../../../contract/millwright/v1/power_shelf_pb.js";
-import { milliseconds } from "../../kernel/duration.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { OWNERS } from "../../kernel/lifecycle.ts";
+import { milliseconds } from "../../kernel/time/duration.ts";
 import { EXPLORE_RESULTS } from "../../lifecycles/expected-power-shelf/expected-power-shelf.ts";
-import { parseBmcEndpoint } from "../../services/bmc-endpoint.ts";
+import { parseBmcEndpoint } from "../../services/device/bmc-endpoint.ts";
+import { OUTCOMES, operationFrom, searchFrom } from "../forge/power-shelf-messages.ts";
+import { EXPLORE_STATES, exploreResultsFrom } from "../millwright/expected-power-shelf-messages.ts";
+import { TRANSITION_OWNERS } from "../millwright/lifecycle-messages.ts";
+import { WIRE_TRUST } from "../millwright/power-shelf-messages.ts";
 import { endpointText } from "./bmc-endpoint.ts";
-import { EXPLORE_STATES, exploreResultsFrom } from "./expected-power-shelf.ts";
 import { dateFrom, durationOf, int32Of } from "./fields.ts";
-import { OUTCOMES, operationFrom, searchFrom } from "./forge-power-shelf.ts";
 import { healthReportEntryFrom, healthReportEntryOf, WIRE_MODES } from "./health.ts";
-import { TRANSITION_OWNERS } from "./lifecycle.ts";
 import { metadataFrom, metadataOf } from "./metadata.ts";
-import { WIRE_TRUST } from "./power-shelf.ts";
 import { refuseUnstorableText } from "./storable-text.ts";
 
 const UNKNOWN = 99;

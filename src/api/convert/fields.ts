@@ -4,8 +4,8 @@ import {
   timestampFromDate,
   type Duration as WireDuration,
 } from "@bufbuild/protobuf/wkt";
-import type { Duration } from "../../kernel/duration.ts";
 import { AppError } from "../../kernel/errors.ts";
+import type { Duration } from "../../kernel/time/duration.ts";
 
 /** A part of the request without which it means nothing. */
 export function required<T>(value: T | undefined, field: string): T {

@@ -10,8 +10,8 @@ import type {
   HealthReportEntry,
   InsertHealthReport,
   NewHealthReport,
-} from "../../services/health-reports.ts";
-import type { MergedHealth } from "../../services/merged-health.ts";
+} from "../../services/device/health-reports.ts";
+import type { MergedHealth } from "../../services/device/merged-health.ts";
 import { dateFrom, required, timestampOf, wordFor } from "./fields.ts";
 
 export const WIRE_MODES = {

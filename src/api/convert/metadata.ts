@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Label, MetadataSchema, Metadata as WireMetadata } from "../../../contract/forge/forge_pb.js";
 import { AppError } from "../../kernel/errors.ts";
-import type { Metadata } from "../../services/metadata.ts";
+import type { Metadata } from "../../services/device/metadata.ts";
 
 export const metadataFrom = ({ name, description, labels }: WireMetadata, field = "metadata"): Metadata => ({
   name,

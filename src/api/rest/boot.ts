@@ -2,9 +2,9 @@ import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { AppError } from "../../kernel/errors.ts";
 import { parsePortMac } from "../../kernel/ids.ts";
-import { type BootRules, bootNode } from "../../services/boot.ts";
-import { writeFirstScript } from "../../services/boot-script.ts";
-import type { ServiceDeps } from "../../services/deps.ts";
+import type { ServiceDeps } from "../../services/call/deps.ts";
+import { type BootRules, bootNode } from "../../services/install/boot.ts";
+import { writeFirstScript } from "../../services/install/boot-script.ts";
 import { type AnyRoute, defineRoute } from "./route.ts";
 
 export interface BootRouteDeps {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ServiceDeps } from "../../services/deps.ts";
+import type { ServiceDeps } from "../../services/call/deps.ts";
 import {
   ancestorsOf,
   createGroup,
@@ -9,8 +9,8 @@ import {
   getGroup,
   pageGroups,
   updateGroup,
-} from "../../services/device-groups.ts";
-import { pageInstalls } from "../../services/installs.ts";
+} from "../../services/install/device-groups.ts";
+import { pageInstalls } from "../../services/install/installs.ts";
 import { cut, listOf, many, objectOf, one, pageQuery, printable, timestamp } from "./envelopes.ts";
 import { node, nodeJson } from "./node-schemas.ts";
 import { type AnyRoute, defineRoute } from "./route.ts";

@@ -1,5 +1,5 @@
-import type { ServiceDeps } from "../../services/deps.ts";
-import { getInstall } from "../../services/installs.ts";
+import type { ServiceDeps } from "../../services/call/deps.ts";
+import { getInstall } from "../../services/install/installs.ts";
 import { objectOf, one } from "./envelopes.ts";
 import { node, nodeJson } from "./node-schemas.ts";
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { Duration } from "../../kernel/duration.ts";
-import type { ServiceDeps } from "../../services/deps.ts";
-import { eventsOf, historyOf, stalledInstalls, statsOf } from "../../services/install-history.ts";
+import type { Duration } from "../../kernel/time/duration.ts";
+import type { ServiceDeps } from "../../services/call/deps.ts";
+import { eventsOf, historyOf, stalledInstalls, statsOf } from "../../services/install/history.ts";
 import { listOf, many, objectOf, one, pageOf, pageQuery } from "./envelopes.ts";
 import { NODES, UNKNOWN_NODE } from "./node-answers.ts";
 import * as schemas from "./node-schemas.ts";

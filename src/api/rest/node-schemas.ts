@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { AppError } from "../../kernel/errors.ts";
 import { parsePortMac } from "../../kernel/ids.ts";
-import type { InstallEvent, InstallTransition } from "../../services/install-history.ts";
-import { INSTALLATION_STATUSES, NODE_EVENTS } from "../../services/install-reports.ts";
-import { ARCHITECTURES, BOOT_MODES, INSTALL_STATES, type InstallRecord } from "../../services/installs.ts";
+import type { InstallEvent, InstallTransition } from "../../services/install/history.ts";
+import { ARCHITECTURES, BOOT_MODES, INSTALL_STATES, type InstallRecord } from "../../services/install/installs.ts";
+import { INSTALLATION_STATUSES, NODE_EVENTS } from "../../services/install/reports.ts";
 import { printable, shortText, timestamp } from "./envelopes.ts";
 
 /** In any common notation; lower case with colons from here on. */

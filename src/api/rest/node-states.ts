@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { ServiceDeps } from "../../services/deps.ts";
-import { changeInstallState, changeManyInstallStates } from "../../services/installs.ts";
+import type { ServiceDeps } from "../../services/call/deps.ts";
+import { changeInstallState, changeManyInstallStates } from "../../services/install/installs.ts";
 import { objectOf, one } from "./envelopes.ts";
 import { answerNode, NODES, nodeAnswer, UNKNOWN_NODE } from "./node-answers.ts";
 import * as schemas from "./node-schemas.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { ServiceDeps } from "../../services/deps.ts";
-import { addTag, removeTag } from "../../services/install-tags.ts";
-import { pageInstalls, patchInstall, registerInstall } from "../../services/installs.ts";
+import type { ServiceDeps } from "../../services/call/deps.ts";
+import { pageInstalls, patchInstall, registerInstall } from "../../services/install/installs.ts";
+import { addTag, removeTag } from "../../services/install/tags.ts";
 import { listOf, many, pageQuery } from "./envelopes.ts";
 import { answerNode, NODES, nodeAnswer, UNKNOWN_NODE } from "./node-answers.ts";
 import * as schemas from "./node-schemas.ts";

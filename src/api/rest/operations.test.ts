@@ -1,7 +1,7 @@
 import fastify, { type FastifyInstance } from "fastify";
 import { afterEach, describe, expect, test } from "vitest";
-import { milliseconds } from "../../kernel/duration.ts";
 import { AppError } from "../../kernel/errors.ts";
+import { milliseconds } from "../../kernel/time/duration.ts";
 import { createOperations, type OperationsOptions } from "./operations.ts";
 
 let app: FastifyInstance;

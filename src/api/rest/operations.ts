@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from "fastify";
-import type { Duration } from "../../kernel/duration.ts";
+import type { Duration } from "../../kernel/time/duration.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
-import { type ReadyChecks, readReadiness } from "../readiness.ts";
+import { type ReadyChecks, readReadiness } from "../transport/readiness.ts";
 
 export interface OperationsOptions {
   readonly checks: ReadyChecks;

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from "fastify";
 import type { z } from "zod";
 import { AppError } from "../../kernel/errors.ts";
-import type { ServiceDeps } from "../../services/deps.ts";
-import type { NodeReport, ReportDesk } from "../../services/install-reports.ts";
-import { getInstall } from "../../services/installs.ts";
+import type { ServiceDeps } from "../../services/call/deps.ts";
+import { getInstall } from "../../services/install/installs.ts";
+import type { NodeReport, ReportDesk } from "../../services/install/reports.ts";
 import { objectOf, one } from "./envelopes.ts";
 import * as schemas from "./node-schemas.ts";
 import { type AnyRoute, defineRoute, InvalidRequest } from "./route.ts";

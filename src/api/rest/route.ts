@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { AppError, type ErrorKind } from "../../kernel/errors.ts";
-import type { Caller } from "../../services/caller.ts";
-import { toHttpError } from "../error-codes.ts";
+import type { Caller } from "../../services/call/caller.ts";
+import { toHttpError } from "../transport/error-codes.ts";
 import { findUnstorable } from "./storable.ts";
 
 export const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import type { ServiceDeps } from "../../services/deps.ts";
+import type { ServiceDeps } from "../../services/call/deps.ts";
+import { ARCHITECTURES } from "../../services/install/installs.ts";
 import {
   createWorkflow,
   deleteWorkflow,
@@ -12,8 +13,7 @@ import {
   type WorkflowRecord,
   workflowBootSchema,
   workflowStepSchema,
-} from "../../services/install-workflows.ts";
-import { ARCHITECTURES } from "../../services/installs.ts";
+} from "../../services/install/workflows.ts";
 import { cut, listOf, many, objectOf, one, pageQuery, printable, timestamp } from "./envelopes.ts";
 import { type AnyRoute, defineRoute } from "./route.ts";
 

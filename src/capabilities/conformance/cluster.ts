@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { minutes } from "../../kernel/duration.ts";
 import { StepFailure } from "../../kernel/errors.ts";
+import { minutes } from "../../kernel/time/duration.ts";
 import type { Cluster, NodeIdentity } from "../cluster.ts";
 import type { ClusterTarget } from "../cluster-target.ts";
 import { need, type Provider } from "../provider.ts";

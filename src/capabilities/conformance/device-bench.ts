@@ -1,5 +1,5 @@
-import { type Duration, minutes } from "../../kernel/duration.ts";
 import { StepFailure } from "../../kernel/errors.ts";
+import { type Duration, minutes } from "../../kernel/time/duration.ts";
 import type { BmcTarget } from "../bmc-target.ts";
 import type { CallContext } from "../call.ts";
 import type { Provider } from "../provider.ts";

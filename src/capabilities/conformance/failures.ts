@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { milliseconds } from "../../kernel/duration.ts";
 import { StepFailure } from "../../kernel/errors.ts";
+import { milliseconds } from "../../kernel/time/duration.ts";
 import type { CallContext } from "../call.ts";
 import { DeviceFailure } from "../device-failure.ts";
 import { aCall, aFencedCall, type DeviceTrouble, type FaultyBench } from "./device-bench.ts";

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { seconds } from "../../kernel/duration.ts";
 import { StepFailure } from "../../kernel/errors.ts";
+import { seconds } from "../../kernel/time/duration.ts";
 import { fingerprintOf } from "../host-key.ts";
 import { need, type Provider } from "../provider.ts";
 import type { RemoteExec, RemoteScript } from "../remote-exec.ts";

@@ -1,5 +1,5 @@
 import { isIP, isIPv4 } from "node:net";
-import { UsageError } from "../errors.ts";
+import { UsageError } from "../client/errors.ts";
 
 /** As the command line gives it. */
 export interface DnsmasqOptions {

@@ -1,5 +1,5 @@
 import { gzipSync } from "node:zlib";
-import { UsageError } from "../errors.ts";
+import { UsageError } from "../client/errors.ts";
 import { isStatic, kernelRelease, missingApplets } from "./boot-kernel.ts";
 import { type CpioEntry, writeCpio } from "./cpio.ts";
 import { aliasTable, dependencyTable, type KernelModule, withDependencies } from "./kernel-modules.ts";

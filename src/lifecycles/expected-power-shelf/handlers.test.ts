@@ -4,9 +4,9 @@ import { describe, expect, test, vi } from "vitest";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import { DeviceFailure, type DeviceFailureReason } from "../../capabilities/device-failure.ts";
 import type { DeviceIdentity, Inspect } from "../../capabilities/inspect.ts";
-import { seconds } from "../../kernel/duration.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import { parsePowerShelfId } from "../../kernel/ids.ts";
+import { seconds } from "../../kernel/time/duration.ts";
 import type { ExistingShelf, ExpectedPowerShelf, ExploreResult } from "./expected-power-shelf.ts";
 import { expectedPowerShelfHandlers, filledIn, powerShelfIdOf } from "./handlers.ts";
 

@@ -4,10 +4,10 @@ import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure, type DeviceFailureReason } from "../../capabilities/device-failure.ts";
 import type { DeviceIdentity } from "../../capabilities/inspect.ts";
 import { need, type Provider } from "../../capabilities/provider.ts";
-import type { Clock } from "../../kernel/clock.ts";
-import type { Duration } from "../../kernel/duration.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { type Handlers, happened, waitFor } from "../../kernel/outcome.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import type { Duration } from "../../kernel/time/duration.ts";
 import type { ExpectedPowerShelf, ExploreResult } from "./expected-power-shelf.ts";
 import type { expectedPowerShelfLifecycle } from "./lifecycle.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { follow, followOrRefuse } from "../../kernel/decide.ts";
-import { minutes } from "../../kernel/duration.ts";
 import { pathsThrough } from "../../kernel/paths.ts";
+import { minutes } from "../../kernel/time/duration.ts";
 import type { ExpectedPowerShelf } from "./expected-power-shelf.ts";
 import { expectedPowerShelfLifecycle } from "./lifecycle.ts";
 

@@ -1,5 +1,5 @@
-import { minutes } from "../../kernel/duration.ts";
 import { asked, caused, defineLifecycle, GONE, on } from "../../kernel/lifecycle.ts";
+import { minutes } from "../../kernel/time/duration.ts";
 import type { ExpectedPowerShelf, ExploreResult } from "./expected-power-shelf.ts";
 
 /** What the API shows of it, until the explorer has something newer to tell. */

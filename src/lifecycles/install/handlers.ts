@@ -1,6 +1,6 @@
-import type { Clock } from "../../kernel/clock.ts";
-import { type Duration, describeDuration, milliseconds, seconds } from "../../kernel/duration.ts";
 import { type Handlers, happened, nothingToDo, waitFor } from "../../kernel/outcome.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import { type Duration, describeDuration, milliseconds, seconds } from "../../kernel/time/duration.ts";
 import { type Install, MAX_INSTALL_ATTEMPTS } from "./install.ts";
 import type { installLifecycle } from "./lifecycle.ts";
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { systemClock } from "../../kernel/clock.ts";
 import { decide, follow, followOrRefuse } from "../../kernel/decide.ts";
-import { hours } from "../../kernel/duration.ts";
 import { parseMachineId } from "../../kernel/ids.ts";
 import { type JsonObject, type Row, rowsFrom, STAY } from "../../kernel/lifecycle.ts";
+import { systemClock } from "../../kernel/time/clock.ts";
+import { hours } from "../../kernel/time/duration.ts";
 import { installHandlers } from "./handlers.ts";
 import {
   INSTALL_STATES,

@@ -1,4 +1,3 @@
-import { hours } from "../../kernel/duration.ts";
 import {
   ANY,
   asked,
@@ -11,6 +10,7 @@ import {
   STAY,
   when,
 } from "../../kernel/lifecycle.ts";
+import { hours } from "../../kernel/time/duration.ts";
 import { type ErasedDisk, type Install, MAX_INSTALL_ATTEMPTS, MOST_DISKS } from "./install.ts";
 
 const hasAttemptsLeft = ({ facts }: Install) => facts.installAttempts + 1 < MAX_INSTALL_ATTEMPTS;

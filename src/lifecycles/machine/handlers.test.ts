@@ -4,10 +4,10 @@ import type { Cluster, ClusterNode, RefusedEviction } from "../../capabilities/c
 import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
 import { aCall } from "../../capabilities/conformance/device-bench.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import { minutes } from "../../kernel/duration.ts";
 import { AppError, StepFailure } from "../../kernel/errors.ts";
 import { parseMachineId } from "../../kernel/ids.ts";
 import type { Outcome } from "../../kernel/outcome.ts";
+import { minutes } from "../../kernel/time/duration.ts";
 import type { Condition } from "./conditions.ts";
 import { type MachineContext, machineHandlers } from "./handlers.ts";
 import { type Machine, type MachineFacts, NOTHING_KNOWN } from "./machine.ts";

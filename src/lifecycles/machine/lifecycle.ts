@@ -1,5 +1,5 @@
-import { hours } from "../../kernel/duration.ts";
 import { ANY, asked, caused, defineLifecycle, type Happening, type JsonObject } from "../../kernel/lifecycle.ts";
+import { hours } from "../../kernel/time/duration.ts";
 import { holds } from "./conditions.ts";
 import type { Machine, PhaseAfterRun } from "./machine.ts";
 

@@ -2,9 +2,9 @@ import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { DeviceHealth, Sensors } from "../../capabilities/sensors.ts";
-import type { Clock } from "../../kernel/clock.ts";
-import { minutes } from "../../kernel/duration.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import { minutes } from "../../kernel/time/duration.ts";
 import type { PowerShelf } from "./power-shelf.ts";
 
 const LOG_EVERY = minutes(5);

@@ -1,4 +1,3 @@
-import { minutes } from "../../kernel/duration.ts";
 import {
   ANY,
   asked,
@@ -10,6 +9,7 @@ import {
   onFailure,
   when,
 } from "../../kernel/lifecycle.ts";
+import { minutes } from "../../kernel/time/duration.ts";
 import type { PowerShelf } from "./power-shelf.ts";
 
 const processed = () => true;

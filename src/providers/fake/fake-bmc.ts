@@ -2,7 +2,7 @@ import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { Capabilities } from "../../capabilities/provider.ts";
-import { seconds } from "../../kernel/duration.ts";
+import { seconds } from "../../kernel/time/duration.ts";
 import type { FakeMachine } from "./fake-machine.ts";
 import { FAKE_PASSWORD } from "./fake-places.ts";
 import type { FakeWorld } from "./fake-world.ts";

@@ -4,7 +4,7 @@ import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { isSameHostKey } from "../../capabilities/host-key.ts";
 import type { RemoteExec } from "../../capabilities/remote-exec.ts";
 import type { SshTarget } from "../../capabilities/ssh-target.ts";
-import { stopped } from "../bmc-lane.ts";
+import { stopped } from "../transport/bmc-lane.ts";
 import type { FakeMachine } from "./fake-machine.ts";
 import { FAKE_PRIVATE_KEY } from "./fake-places.ts";
 import { answerAboutDetached } from "./fake-scripts.ts";

@@ -2,8 +2,8 @@ import { createHash, randomUUID } from "node:crypto";
 import type { BootOverride } from "../../capabilities/boot-device.ts";
 import type { InstallOrder } from "../../capabilities/imaging.ts";
 import type { PowerState } from "../../capabilities/power-control.ts";
-import type { Clock } from "../../kernel/clock.ts";
-import type { Duration } from "../../kernel/duration.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import type { Duration } from "../../kernel/time/duration.ts";
 import type { FakeOperation } from "./fake-speed.ts";
 
 export interface FakeScript {

@@ -9,7 +9,7 @@ import { describeMachineInspect } from "../../capabilities/conformance/machine-i
 import { describePowerControl } from "../../capabilities/conformance/power-control.ts";
 import { describeRemoteExec } from "../../capabilities/conformance/remote-exec.ts";
 import { describeReset } from "../../capabilities/conformance/reset.ts";
-import { seconds } from "../../kernel/duration.ts";
+import { seconds } from "../../kernel/time/duration.ts";
 import { FAKE_PASSWORD, fakeBmc, fakeCluster, fakeSsh } from "./fake-places.ts";
 import { createFakeProvider } from "./fake-provider.ts";
 import { FAKE_FAILURES } from "./fake-speed.ts";

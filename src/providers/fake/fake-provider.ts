@@ -1,5 +1,5 @@
 import type { Capabilities, Provider } from "../../capabilities/provider.ts";
-import { type Clock, systemClock } from "../../kernel/clock.ts";
+import { type Clock, systemClock } from "../../kernel/time/clock.ts";
 import { createFakeBmc } from "./fake-bmc.ts";
 import { createFakeCluster } from "./fake-cluster.ts";
 import { createFakeExec } from "./fake-exec.ts";

@@ -1,4 +1,4 @@
-import { type Duration, milliseconds, seconds } from "../../kernel/duration.ts";
+import { type Duration, milliseconds, seconds } from "../../kernel/time/duration.ts";
 
 /** What a fake machine takes its time for. */
 export const FAKE_OPERATIONS = ["netboot", "reboot", "repave", "mint_join", "join", "verify", "rma", "ssh"] as const;

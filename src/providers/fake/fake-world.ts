@@ -1,9 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import type { Clock } from "../../kernel/clock.ts";
-import { type Duration, seconds } from "../../kernel/duration.ts";
-import { stopped } from "../bmc-lane.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import { type Duration, seconds } from "../../kernel/time/duration.ts";
+import { stopped } from "../transport/bmc-lane.ts";
 import { FakeMachine } from "./fake-machine.ts";
 import { FAKE_PORT } from "./fake-places.ts";
 import { FAKE_DURATIONS, type FakeFailure, type FakeOperation, type FakeSpeed } from "./fake-speed.ts";

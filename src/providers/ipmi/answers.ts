@@ -1,9 +1,9 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import { DeviceFailure, type DeviceFailureReason } from "../../capabilities/device-failure.ts";
 import type { Disposition } from "../../kernel/errors.ts";
-import { nameOf } from "../bmc-gateway.ts";
-import { hideSecrets } from "../hide-secrets.ts";
-import { oneLine } from "../one-line.ts";
+import { nameOf } from "../transport/bmc-gateway.ts";
+import { hideSecrets } from "../transport/hide-secrets.ts";
+import { oneLine } from "../transport/one-line.ts";
 import type { ToolResult } from "./ipmitool.ts";
 
 /** Whom was asked what, for messages. */

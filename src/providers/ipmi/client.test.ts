@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { aCall, aTarget } from "../../capabilities/conformance/device-bench.ts";
 import { StepFailure } from "../../kernel/errors.ts";
-import { createBmcGateway } from "../bmc-gateway.ts";
+import { createBmcGateway } from "../transport/bmc-gateway.ts";
 import { chassisControl, GET_CHASSIS_STATUS } from "./chassis-status.ts";
 import { createIpmiClient, type IpmiClientOptions } from "./client.ts";
 import type { ToolCall, ToolResult } from "./ipmitool.ts";

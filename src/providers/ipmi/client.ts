@@ -1,10 +1,10 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import { type Duration, seconds } from "../../kernel/duration.ts";
-import { allowedAddress, type MayReach } from "../allowed-networks.ts";
-import { type BmcGateway, keyOf, nameOf } from "../bmc-gateway.ts";
-import { BoundedMemory } from "../bounded-memory.ts";
+import { type Duration, seconds } from "../../kernel/time/duration.ts";
+import { allowedAddress, type MayReach } from "../transport/allowed-networks.ts";
+import { type BmcGateway, keyOf, nameOf } from "../transport/bmc-gateway.ts";
+import { BoundedMemory } from "../transport/bounded-memory.ts";
 import { bytesOf, failureOf, isCipherTrouble } from "./answers.ts";
 import { type RunTool, runIpmitool, type ToolResult } from "./ipmitool.ts";
 

@@ -1,5 +1,5 @@
 import type { DeviceLogEntry } from "../../capabilities/sensors.ts";
-import { oneLine } from "../one-line.ts";
+import { oneLine } from "../transport/one-line.ts";
 
 const LONGEST_MESSAGE = 300;
 const SEVERE = /critical|non-recoverable|fault|failure|overheat|uncorrectable|power off|lost/i;

@@ -1,4 +1,4 @@
-import { oneLine } from "../one-line.ts";
+import { oneLine } from "../transport/one-line.ts";
 
 /** Who made the machine, and its serial, from what `ipmitool fru print 0` writes; null where it does not say. */
 export interface FruIdentity {

@@ -1,5 +1,5 @@
 import type { Capabilities, Provider } from "../../capabilities/provider.ts";
-import { type Clock, systemClock } from "../../kernel/clock.ts";
+import { type Clock, systemClock } from "../../kernel/time/clock.ts";
 import type { IpmiBootMode } from "./boot-flags.ts";
 import { createIpmiClient, type IpmiClientOptions } from "./client.ts";
 import { createMachineBoot } from "./machine-boot.ts";

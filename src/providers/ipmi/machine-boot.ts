@@ -2,8 +2,8 @@ import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { BootDevice, BootOverride } from "../../capabilities/boot-device.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import { keyOf, nameOf } from "../bmc-gateway.ts";
-import { BoundedMemory } from "../bounded-memory.ts";
+import { keyOf, nameOf } from "../transport/bmc-gateway.ts";
+import { BoundedMemory } from "../transport/bounded-memory.ts";
 import {
   type BootFlags,
   bootFlagsOf,

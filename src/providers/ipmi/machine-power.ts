@@ -3,10 +3,10 @@ import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { PowerControl } from "../../capabilities/power-control.ts";
 import type { Reset } from "../../capabilities/reset.ts";
-import type { Clock } from "../../kernel/clock.ts";
-import { type Duration, seconds } from "../../kernel/duration.ts";
-import { keyOf } from "../bmc-gateway.ts";
-import { mayHaveArrived, PowerCommands } from "../power-commands.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import { type Duration, seconds } from "../../kernel/time/duration.ts";
+import { keyOf } from "../transport/bmc-gateway.ts";
+import { mayHaveArrived, PowerCommands } from "../transport/power-commands.ts";
 import { chassisControl, GET_CHASSIS_STATUS, powerOf } from "./chassis-status.ts";
 import type { IpmiClient } from "./client.ts";
 

@@ -1,6 +1,6 @@
-import { type Asked, createAnswerReader } from "../device-answer.ts";
-import { isResource, textAt, valueAt } from "../device-json.ts";
-import { type Answer, excerpt, parseJson } from "../http-answer.ts";
+import { type Asked, createAnswerReader } from "../transport/device-answer.ts";
+import { isResource, textAt, valueAt } from "../transport/device-json.ts";
+import { type Answer, excerpt, parseJson } from "../transport/http-answer.ts";
 import { signInOf } from "./sign-in.ts";
 
 export const { resourceOf } = createAnswerReader({

@@ -2,7 +2,7 @@ import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { BootDevice, BootOverride, BootSource } from "../../capabilities/boot-device.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import { listAt, textAt, valueAt } from "../device-json.ts";
+import { listAt, textAt, valueAt } from "../transport/device-json.ts";
 import type { IronicNode, Nodes } from "./node.ts";
 
 const DEVICES = { pxe: "pxe", http: "uefihttp", disk: "disk", cd: "cdrom" } as const satisfies Record<

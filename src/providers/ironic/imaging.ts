@@ -1,7 +1,7 @@
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { Imaging, InstallOrder } from "../../capabilities/imaging.ts";
-import { textAt, valueAt } from "../device-json.ts";
-import { mediumUrl } from "../medium-url.ts";
+import { textAt, valueAt } from "../transport/device-json.ts";
+import { mediumUrl } from "../transport/medium-url.ts";
 import { bootFromDisk } from "./boot.ts";
 import type { JsonPatch } from "./client.ts";
 import type { IronicNode, Nodes } from "./node.ts";

@@ -1,6 +1,6 @@
 import type { BootProgress, MachineInspect } from "../../capabilities/machine-inspect.ts";
 import type { Vitals } from "../../capabilities/vitals.ts";
-import { listAt, textAt } from "../device-json.ts";
+import { listAt, textAt } from "../transport/device-json.ts";
 import type { IronicNode, Nodes } from "./node.ts";
 import { type IronicPower, powerOf } from "./power.ts";
 

@@ -1,5 +1,5 @@
 import type { Capabilities, Provider } from "../../capabilities/provider.ts";
-import { type Clock, systemClock } from "../../kernel/clock.ts";
+import { type Clock, systemClock } from "../../kernel/time/clock.ts";
 import { createIronicBoot } from "./boot.ts";
 import { createIronicClient, type IronicClientOptions } from "./client.ts";
 import { createIronicImaging } from "./imaging.ts";

@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import { aCall } from "../../capabilities/conformance/device-bench.ts";
-import { milliseconds } from "../../kernel/duration.ts";
-import { type BmcGateway, createBmcGateway } from "../bmc-gateway.ts";
+import { milliseconds } from "../../kernel/time/duration.ts";
+import { type BmcGateway, createBmcGateway } from "../transport/bmc-gateway.ts";
 import { createIronicProvider, type IronicProvider } from "./ironic-provider.ts";
 import { chooseMicroversion } from "./microversion.ts";
 

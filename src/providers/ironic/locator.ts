@@ -1,8 +1,8 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import type { Locator } from "../../capabilities/locator.ts";
-import { BoundedMemory } from "../bounded-memory.ts";
-import { listAt, textAt, valueAt } from "../device-json.ts";
+import { BoundedMemory } from "../transport/bounded-memory.ts";
+import { listAt, textAt, valueAt } from "../transport/device-json.ts";
 import { SINCE } from "./microversion.ts";
 import type { Nodes } from "./node.ts";
 import { keyOfNode } from "./power.ts";

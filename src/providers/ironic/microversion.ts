@@ -1,5 +1,5 @@
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import { textAt } from "../device-json.ts";
+import { textAt } from "../transport/device-json.ts";
 
 /** Ironic's API grows by microversions `1.N`; what is asked for decides what is answered. */
 export interface Microversion {

@@ -1,6 +1,6 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import { keyOf } from "../bmc-gateway.ts";
+import { keyOf } from "../transport/bmc-gateway.ts";
 
 /** Where a node is in Ironic. */
 export interface NodePlace {

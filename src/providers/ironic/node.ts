@@ -1,8 +1,8 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import { nameOf } from "../bmc-gateway.ts";
-import { type Resource, textAt, valueAt } from "../device-json.ts";
+import { nameOf } from "../transport/bmc-gateway.ts";
+import { type Resource, textAt, valueAt } from "../transport/device-json.ts";
 import type { IronicClient } from "./client.ts";
 import { nodePlaceOf } from "./node-place.ts";
 

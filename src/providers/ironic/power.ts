@@ -3,11 +3,11 @@ import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { PowerControl, PowerState } from "../../capabilities/power-control.ts";
 import type { Reset, ResetMode } from "../../capabilities/reset.ts";
-import type { Clock } from "../../kernel/clock.ts";
-import { type Duration, seconds } from "../../kernel/duration.ts";
-import { keyOf } from "../bmc-gateway.ts";
-import { BoundedMemory } from "../bounded-memory.ts";
-import { isReachedOrUnderWay, mayHaveArrived, PowerCommands } from "../power-commands.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import { type Duration, seconds } from "../../kernel/time/duration.ts";
+import { keyOf } from "../transport/bmc-gateway.ts";
+import { BoundedMemory } from "../transport/bounded-memory.ts";
+import { isReachedOrUnderWay, mayHaveArrived, PowerCommands } from "../transport/power-commands.ts";
 import type { IronicNode, Nodes } from "./node.ts";
 
 const POWER: Readonly<Record<string, PowerState>> = { "power on": "on", "power off": "off" };

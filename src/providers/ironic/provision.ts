@@ -2,8 +2,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import { milliseconds } from "../../kernel/duration.ts";
-import { stopped } from "../bmc-lane.ts";
+import { milliseconds } from "../../kernel/time/duration.ts";
+import { stopped } from "../transport/bmc-lane.ts";
 import type { IronicNode, Nodes } from "./node.ts";
 
 /** From where a deployment can be begun, and by which of Ironic's verbs. */

@@ -1,5 +1,5 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
-import type { Caller } from "../device-answer.ts";
+import type { Caller } from "../transport/device-answer.ts";
 
 /**
  * How one signs in, told by the user name of the machine's BMC credentials: `none` for an Ironic that asks nobody (its password

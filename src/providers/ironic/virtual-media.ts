@@ -1,6 +1,6 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
-import { valueAt } from "../device-json.ts";
+import { valueAt } from "../transport/device-json.ts";
 import { SINCE } from "./microversion.ts";
 import type { Nodes } from "./node.ts";
 import { unlessRefused } from "./unless-refused.ts";

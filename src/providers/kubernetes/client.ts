@@ -3,13 +3,13 @@ import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import type { CallContext } from "../../capabilities/call.ts";
 import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import { type Duration, describeDuration, seconds } from "../../kernel/duration.ts";
 import { messageOf, StepFailure } from "../../kernel/errors.ts";
-import { checkAddress, guardedLookup, type MayReach } from "../allowed-networks.ts";
-import { isResource, type Resource } from "../device-json.ts";
-import { parseJson } from "../http-answer.ts";
-import { oneLine } from "../one-line.ts";
-import { readText } from "../read-text.ts";
+import { type Duration, describeDuration, seconds } from "../../kernel/time/duration.ts";
+import { checkAddress, guardedLookup, type MayReach } from "../transport/allowed-networks.ts";
+import { isResource, type Resource } from "../transport/device-json.ts";
+import { parseJson } from "../transport/http-answer.ts";
+import { oneLine } from "../transport/one-line.ts";
+import { readText } from "../transport/read-text.ts";
 
 export interface KubernetesClientOptions {
   readonly requestTimeout?: Duration;

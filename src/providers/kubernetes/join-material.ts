@@ -1,6 +1,6 @@
 import { createHash, randomBytes, X509Certificate } from "node:crypto";
 import { parse } from "yaml";
-import { isResource } from "../device-json.ts";
+import { isResource } from "../transport/device-json.ts";
 
 export interface BootstrapToken {
   readonly id: string;

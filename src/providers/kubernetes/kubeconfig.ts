@@ -1,7 +1,7 @@
 import { parse } from "yaml";
 import type { ClusterCredentials, ClusterTarget } from "../../capabilities/cluster-target.ts";
 import { AppError } from "../../kernel/errors.ts";
-import { isResource, type Resource } from "../device-json.ts";
+import { isResource, type Resource } from "../transport/device-json.ts";
 
 /**
  * The target that a kubeconfig's current context means. Whatever would run a program or read a file of ours is refused: it comes

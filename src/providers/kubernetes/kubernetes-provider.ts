@@ -1,5 +1,5 @@
 import type { Capabilities, Provider } from "../../capabilities/provider.ts";
-import type { Clock } from "../../kernel/clock.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
 import { createKubernetesClient, type KubernetesClientOptions } from "./client.ts";
 import { createCluster } from "./cluster.ts";
 import { createNodeList } from "./node-list.ts";

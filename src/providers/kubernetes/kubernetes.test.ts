@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
 import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
-import { type Duration, milliseconds, minutes } from "../../kernel/duration.ts";
+import { type Duration, milliseconds, minutes } from "../../kernel/time/duration.ts";
 import { newBootstrapToken, readClusterInfo } from "./join-material.ts";
 import { targetOfKubeconfig } from "./kubeconfig.ts";
 import { createKubernetesProvider } from "./kubernetes-provider.ts";

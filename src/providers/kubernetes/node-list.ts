@@ -2,7 +2,7 @@ import type { CallContext } from "../../capabilities/call.ts";
 import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { ListedNode, NodeList } from "../../capabilities/node-list.ts";
-import type { Resource } from "../device-json.ts";
+import type { Resource } from "../transport/device-json.ts";
 import type { KubernetesClient } from "./client.ts";
 import { describeListed, listAt, mustLeave, nameOfPod, textAt } from "./nodes.ts";
 

@@ -1,7 +1,7 @@
 import type { ClusterNode, NodeIdentity } from "../../capabilities/cluster.ts";
 import type { ListedNode } from "../../capabilities/node-list.ts";
 import { isSameUuid } from "../../capabilities/system-uuid.ts";
-import { isResource, type Resource, valueAt } from "../device-json.ts";
+import { isResource, type Resource, valueAt } from "../transport/device-json.ts";
 
 /** Whole, however long it is: configurations are handed on in such texts. */
 export const textAt = (value: unknown, ...path: readonly string[]): string | undefined => {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { aTarget } from "../../capabilities/conformance/device-bench.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import { type Answer, retryAfter } from "../http-answer.ts";
+import { type Answer, retryAfter } from "../transport/http-answer.ts";
 import { failureOf, resourceOf } from "./answers.ts";
 
 const target = aTarget();

@@ -1,5 +1,5 @@
-import { type Asked, createAnswerReader } from "../device-answer.ts";
-import { type Answer, excerpt, parseJson } from "../http-answer.ts";
+import { type Asked, createAnswerReader } from "../transport/device-answer.ts";
+import { type Answer, excerpt, parseJson } from "../transport/http-answer.ts";
 import { isResource, listAt, textAt, valueAt } from "./resource.ts";
 
 export const { resourceOf, failureOf } = createAnswerReader({

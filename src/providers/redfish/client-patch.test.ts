@@ -1,8 +1,8 @@
 import { createServer, type Server } from "node:http";
 import { afterEach, expect, test } from "vitest";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
-import type { Duration } from "../../kernel/duration.ts";
-import { createBmcGateway } from "../bmc-gateway.ts";
+import type { Duration } from "../../kernel/time/duration.ts";
+import { createBmcGateway } from "../transport/bmc-gateway.ts";
 import { createRedfishClient } from "./client.ts";
 
 const call = { signal: new AbortController().signal, subject: "test", mayTouchDevice: (wanted: Duration) => wanted };

@@ -1,11 +1,11 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import type { Clock } from "../../kernel/clock.ts";
-import { type Duration, seconds } from "../../kernel/duration.ts";
-import type { MayReach } from "../allowed-networks.ts";
-import type { BmcGateway } from "../bmc-gateway.ts";
-import { createHttpExchange, type HttpExchange } from "../http-exchange.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import { type Duration, seconds } from "../../kernel/time/duration.ts";
+import type { MayReach } from "../transport/allowed-networks.ts";
+import type { BmcGateway } from "../transport/bmc-gateway.ts";
+import { createHttpExchange, type HttpExchange } from "../transport/http-exchange.ts";
 import { createGatedExchange, type Fetched, type GatedRequest } from "./gated-exchange.ts";
 import { isLocalPath, type Resource } from "./resource.ts";
 import { Sessions } from "./sessions.ts";

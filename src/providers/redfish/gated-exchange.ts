@@ -1,9 +1,9 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
-import type { Duration } from "../../kernel/duration.ts";
-import type { BmcGateway } from "../bmc-gateway.ts";
-import type { Answer } from "../http-answer.ts";
-import { despiteStaleConnections, type HttpExchange } from "../http-exchange.ts";
+import type { Duration } from "../../kernel/time/duration.ts";
+import type { BmcGateway } from "../transport/bmc-gateway.ts";
+import type { Answer } from "../transport/http-answer.ts";
+import { despiteStaleConnections, type HttpExchange } from "../transport/http-exchange.ts";
 import { resourceOf } from "./answers.ts";
 import type { Resource } from "./resource.ts";
 

@@ -1,8 +1,8 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import { keyOf } from "../bmc-gateway.ts";
-import { BoundedMemory } from "../bounded-memory.ts";
+import { keyOf } from "../transport/bmc-gateway.ts";
+import { BoundedMemory } from "../transport/bounded-memory.ts";
 
 const REMEMBERED = 20_000;
 

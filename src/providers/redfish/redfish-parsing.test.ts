@@ -3,15 +3,15 @@ import { describe, expect, test } from "vitest";
 import type { CallContext } from "../../capabilities/call.ts";
 import { aTarget } from "../../capabilities/conformance/device-bench.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import { type Clock, systemClock } from "../../kernel/clock.ts";
-import type { Duration } from "../../kernel/duration.ts";
 import { StepFailure } from "../../kernel/errors.ts";
+import { type Clock, systemClock } from "../../kernel/time/clock.ts";
+import type { Duration } from "../../kernel/time/duration.ts";
 import type { RedfishClient } from "./client.ts";
-import { createInspect } from "./inspect.ts";
-import { createPowerControl } from "./power-control.ts";
 import { isResource, type Resource } from "./resource.ts";
-import { createSensors } from "./sensors.ts";
-import { createShelves } from "./shelf.ts";
+import { createInspect } from "./shelf/inspect.ts";
+import { createPowerControl } from "./shelf/power.ts";
+import { createSensors } from "./shelf/sensors.ts";
+import { createShelves } from "./shelf/shelf.ts";
 
 const target = aTarget({ username: "u", password: "p" });
 const call: CallContext = {

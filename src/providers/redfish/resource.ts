@@ -1,6 +1,6 @@
-import { isResource, listAt, type Resource, textAt } from "../device-json.ts";
+import { isResource, listAt, type Resource, textAt } from "../transport/device-json.ts";
 
-export { isResource, listAt, numberAt, type Resource, textAt, valueAt } from "../device-json.ts";
+export { isResource, listAt, numberAt, type Resource, textAt, valueAt } from "../transport/device-json.ts";
 
 /** A link is followed only within this BMC's Redfish tree: a BMC cannot send our credentials elsewhere. */
 export const isLocalPath = (path: string): boolean =>

@@ -1,14 +1,14 @@
 import type { BmcTarget, TlsTrust } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import { type Clock, systemClock } from "../../kernel/clock.ts";
-import { type Duration, minutes, seconds } from "../../kernel/duration.ts";
-import { keyOf, nameOf } from "../bmc-gateway.ts";
-import { stopped } from "../bmc-lane.ts";
-import { BoundedMemory } from "../bounded-memory.ts";
-import { credentialDigest } from "../credential-digest.ts";
-import type { Answer } from "../http-answer.ts";
-import type { Outgoing } from "../http-exchange.ts";
+import { type Clock, systemClock } from "../../kernel/time/clock.ts";
+import { type Duration, minutes, seconds } from "../../kernel/time/duration.ts";
+import { keyOf, nameOf } from "../transport/bmc-gateway.ts";
+import { stopped } from "../transport/bmc-lane.ts";
+import { BoundedMemory } from "../transport/bounded-memory.ts";
+import { credentialDigest } from "../transport/credential-digest.ts";
+import type { Answer } from "../transport/http-answer.ts";
+import type { Outgoing } from "../transport/http-exchange.ts";
 import type { Fetched, GatedExchange } from "./gated-exchange.ts";
 import { isLocalPath, linkAt } from "./resource.ts";
 

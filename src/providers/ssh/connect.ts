@@ -6,9 +6,9 @@ import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { fingerprintOf } from "../../capabilities/host-key.ts";
 import type { SshCredentials, SshTarget } from "../../capabilities/ssh-target.ts";
-import { type Duration, describeDuration, seconds } from "../../kernel/duration.ts";
 import { messageOf, StepFailure } from "../../kernel/errors.ts";
-import { allowedAddress } from "../allowed-networks.ts";
+import { type Duration, describeDuration, seconds } from "../../kernel/time/duration.ts";
+import { allowedAddress } from "../transport/allowed-networks.ts";
 import { describeHostKey, isPinnedKey } from "./host-key.ts";
 
 /** An open way to a machine, over as many hosts as it takes. */

@@ -3,7 +3,7 @@ import ssh2 from "ssh2";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { aCall } from "../../capabilities/conformance/device-bench.ts";
 import type { SshTarget } from "../../capabilities/ssh-target.ts";
-import { type Duration, milliseconds, seconds } from "../../kernel/duration.ts";
+import { type Duration, milliseconds, seconds } from "../../kernel/time/duration.ts";
 import { createSshProvider, type SshProvider, type SshProviderOptions } from "./ssh-provider.ts";
 
 const ended: (() => unknown)[] = [];

@@ -2,8 +2,8 @@ import { createHmac, randomBytes } from "node:crypto";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { SshTarget } from "../../capabilities/ssh-target.ts";
-import { type Duration, milliseconds, seconds } from "../../kernel/duration.ts";
-import { BoundedMemory } from "../bounded-memory.ts";
+import { type Duration, milliseconds, seconds } from "../../kernel/time/duration.ts";
+import { BoundedMemory } from "../transport/bounded-memory.ts";
 import {
   type ConnectOptions,
   connectTo,

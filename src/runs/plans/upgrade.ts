@@ -1,4 +1,4 @@
-import type { PlanInput } from "../plan.ts";
+import type { PlanInput } from "../model/plan.ts";
 
 /** Upgrades the kubelet of a node, which is drained meanwhile. */
 export const upgrade: PlanInput = {

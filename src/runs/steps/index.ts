@@ -1,4 +1,4 @@
-import { collectSteps } from "../step.ts";
+import { collectSteps } from "../model/step.ts";
 import { join } from "./join.ts";
 import { net } from "./net.ts";
 import { netboot } from "./netboot.ts";

@@ -1,13 +1,13 @@
 import type { ClusterNode, NodeIdentity } from "../../capabilities/cluster.ts";
-import { minutes } from "../../kernel/duration.ts";
 import { StepFailure } from "../../kernel/errors.ts";
-import { type Payloads, parsePayload } from "../payloads.ts";
-import { type ActingContext, defineStep, type ProbeAnswer, type ProbeReport } from "../step.ts";
-import { readBootId, whileUp } from "./boot-id.ts";
-import { endDetached, newMark, readState, startDetached } from "./detached-script.ts";
-import { cordonOf } from "./node-cordon.ts";
-import { learntBy, readNodeIdentity } from "./node-identity.ts";
-import { passOnOutput } from "./script-output.ts";
+import { minutes } from "../../kernel/time/duration.ts";
+import { type Payloads, parsePayload } from "../model/payloads.ts";
+import { type ActingContext, defineStep, type ProbeAnswer, type ProbeReport } from "../model/step.ts";
+import { readBootId, whileUp } from "./facts/boot-id.ts";
+import { cordonOf } from "./facts/node-cordon.ts";
+import { learntBy, readNodeIdentity } from "./facts/node-identity.ts";
+import { endDetached, newMark, readState, startDetached } from "./scripts/detached-script.ts";
+import { passOnOutput } from "./scripts/script-output.ts";
 
 type Evidence = {
   readonly mark: string;

@@ -1,11 +1,11 @@
 import { describe, expect, test, vi } from "vitest";
+import { aMachine, anSsh, benchOf, exited, unreachable } from "../../../test/support/runs/step-bench.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { RemoteScript } from "../../capabilities/remote-exec.ts";
 import type { SshTarget } from "../../capabilities/ssh-target.ts";
-import { validatePlan } from "../plan.ts";
-import { resolvePlan } from "../resolve-plan.ts";
+import { validatePlan } from "../model/plan.ts";
+import { resolvePlan } from "../model/resolve-plan.ts";
 import { allSteps } from "./index.ts";
-import { aMachine, anSsh, benchOf, exited, unreachable } from "./step-bench.ts";
 
 const evidence = { mark: "n1" };
 

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { isSilence } from "../../capabilities/device-failure.ts";
 import type { SshTarget } from "../../capabilities/ssh-target.ts";
-import { milliseconds, minutes } from "../../kernel/duration.ts";
 import { AppError, messageOf, StepFailure } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
+import { milliseconds, minutes } from "../../kernel/time/duration.ts";
 import { isHost } from "../../lifecycles/machine/endpoint.ts";
-import { PARAMS } from "../params.ts";
-import { type Payloads, parsePayload } from "../payloads.ts";
+import { PARAMS } from "../model/params.ts";
+import { type Payloads, parsePayload } from "../model/payloads.ts";
 import {
   type ActingContext,
   defineStep,
@@ -15,11 +15,18 @@ import {
   readProbe,
   type Stays,
   type StepContext,
-} from "../step.ts";
-import { whileUp } from "./boot-id.ts";
-import { leaveNote, newMark, readState, type ScriptState, startDetached, stopDetached } from "./detached-script.ts";
-import { APPLY_SCRIPT, ENDS } from "./net-script.ts";
-import { passOnOutput } from "./script-output.ts";
+} from "../model/step.ts";
+import { whileUp } from "./facts/boot-id.ts";
+import {
+  leaveNote,
+  newMark,
+  readState,
+  type ScriptState,
+  startDetached,
+  stopDetached,
+} from "./scripts/detached-script.ts";
+import { APPLY_SCRIPT, ENDS } from "./scripts/net-script.ts";
+import { passOnOutput } from "./scripts/script-output.ts";
 
 type Acting = ActingContext<Payloads["net"], { readonly mark: string }, "exec">;
 

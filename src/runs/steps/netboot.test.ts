@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { benchOf, type Fakes } from "../../../test/support/runs/step-bench.ts";
 import type { BootDevice, BootOverride } from "../../capabilities/boot-device.ts";
-import { benchOf, type Fakes } from "./step-bench.ts";
 
 const boot = (now: BootOverride, told: string[] = []): Partial<BootDevice> => ({
   readBootOverride: async () => now,

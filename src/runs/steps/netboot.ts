@@ -1,7 +1,7 @@
 import type { BootSource } from "../../capabilities/boot-device.ts";
-import { seconds } from "../../kernel/duration.ts";
-import { type NetbootMode, parsePayload } from "../payloads.ts";
-import { defineStep } from "../step.ts";
+import { seconds } from "../../kernel/time/duration.ts";
+import { type NetbootMode, parsePayload } from "../model/payloads.ts";
+import { defineStep } from "../model/step.ts";
 
 const SOURCES = { PXE: "pxe", HTTP: "http", DISK: "disk" } as const satisfies Record<NetbootMode, BootSource>;
 

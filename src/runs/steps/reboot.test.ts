@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { aMachine, benchOf, exited, fakeSystem, unreachable } from "../../../test/support/runs/step-bench.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { BootProgress } from "../../capabilities/machine-inspect.ts";
-import { bmcTargetOf } from "../targets.ts";
-import { aMachine, benchOf, exited, fakeSystem, unreachable } from "./step-bench.ts";
+import { bmcTargetOf } from "../model/targets.ts";
 
 const BOOT_ID = "/proc/sys/kernel/random/boot_id";
 

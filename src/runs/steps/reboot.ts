@@ -1,11 +1,11 @@
 import { type DeviceFailure, isSilence } from "../../capabilities/device-failure.ts";
 import type { BootProgress, BootSeen } from "../../capabilities/machine-inspect.ts";
-import { minutes, seconds } from "../../kernel/duration.ts";
 import { AppError, StepFailure } from "../../kernel/errors.ts";
-import type { Payloads } from "../payloads.ts";
-import { parsePayload } from "../payloads.ts";
-import { type ActingContext, defineStep, type ProbeAnswer, type StepContext } from "../step.ts";
-import { isStranger, readBootId, whileUp } from "./boot-id.ts";
+import { minutes, seconds } from "../../kernel/time/duration.ts";
+import type { Payloads } from "../model/payloads.ts";
+import { parsePayload } from "../model/payloads.ts";
+import { type ActingContext, defineStep, type ProbeAnswer, type StepContext } from "../model/step.ts";
+import { isStranger, readBootId, whileUp } from "./facts/boot-id.ts";
 
 /** Which boot was there before, by the system's own id where it answers, and by what the BMC tells. */
 type Evidence = { readonly bootId: string | null; readonly lastReset: string | null };

@@ -1,7 +1,14 @@
 import { describe, expect, test } from "vitest";
+import {
+  aMachine,
+  anImage,
+  benchOf,
+  type Fakes,
+  fakeSystem,
+  unreachable,
+} from "../../../test/support/runs/step-bench.ts";
 import type { NetInstallSeen } from "../../capabilities/net-install.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
-import { aMachine, anImage, benchOf, type Fakes, fakeSystem, unreachable } from "./step-bench.ts";
 
 const evidence = {
   token: "t1",

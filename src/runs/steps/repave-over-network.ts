@@ -1,10 +1,10 @@
 import type { NetInstall, NetInstallOrder, NetInstallSeen } from "../../capabilities/net-install.ts";
 import type { Capabilities } from "../../capabilities/provider.ts";
 import { StepFailure } from "../../kernel/errors.ts";
-import type { Payloads } from "../payloads.ts";
-import type { ActingContext, ProbeAnswer } from "../step.ts";
-import { whileUp } from "./boot-id.ts";
-import { printStamp } from "./install-stamp.ts";
+import type { Payloads } from "../model/payloads.ts";
+import type { ActingContext, ProbeAnswer } from "../model/step.ts";
+import { whileUp } from "./facts/boot-id.ts";
+import { printStamp } from "./facts/install-stamp.ts";
 import {
   butRefusing,
   checkStamp,
@@ -13,7 +13,7 @@ import {
   lookInside,
   NOBODY,
   provenBy,
-} from "./installed-system.ts";
+} from "./facts/installed-system.ts";
 
 /** What was noted before an installation over the network. */
 export type NetworkEvidence = {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { anImage, anSsh, benchOf, fakeSystem, unreachable } from "../../../test/support/runs/step-bench.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { SshTarget } from "../../capabilities/ssh-target.ts";
 import { StepFailure } from "../../kernel/errors.ts";
-import { readProbe } from "../step.ts";
-import { parseStamp } from "./install-stamp.ts";
+import { readProbe } from "../model/step.ts";
+import { parseStamp } from "./facts/install-stamp.ts";
 import { judge } from "./repave.ts";
-import { anImage, anSsh, benchOf, fakeSystem, unreachable } from "./step-bench.ts";
 
 const evidence = { token: "t1", digest: anImage.digest, location: anImage.location, bootId: "b1", lastReset: "r1" };
 const stamp = (change: Readonly<Record<string, string>> = {}) =>

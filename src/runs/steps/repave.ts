@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import type { Imaging, InstallOrder } from "../../capabilities/imaging.ts";
-import { minutes } from "../../kernel/duration.ts";
 import { StepFailure } from "../../kernel/errors.ts";
-import { type Payloads, parsePayload } from "../payloads.ts";
-import { type ActingContext, defineStep, type ProbeAnswer, type StepContext } from "../step.ts";
-import { provesWithoutSsh } from "../targets.ts";
-import { isKeptOut, readBootId, whileUp } from "./boot-id.ts";
-import { type InstallStamp, parseStamp, printStamp, STAMP_FILE } from "./install-stamp.ts";
-import { butRefusing, checkStamp, type Inside, lookInside, provenBy } from "./installed-system.ts";
+import { minutes } from "../../kernel/time/duration.ts";
+import { type Payloads, parsePayload } from "../model/payloads.ts";
+import { type ActingContext, defineStep, type ProbeAnswer, type StepContext } from "../model/step.ts";
+import { provesWithoutSsh } from "../model/targets.ts";
+import { isKeptOut, readBootId, whileUp } from "./facts/boot-id.ts";
+import { type InstallStamp, parseStamp, printStamp, STAMP_FILE } from "./facts/install-stamp.ts";
+import { butRefusing, checkStamp, type Inside, lookInside, provenBy } from "./facts/installed-system.ts";
 import { actOverNetwork, probeOverNetwork, undoOverNetwork } from "./repave-over-network.ts";
 
 type Evidence = {

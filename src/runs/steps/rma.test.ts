@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { benchOf, exited, type Fakes, unreachable } from "../../../test/support/runs/step-bench.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { PowerState } from "../../capabilities/power-control.ts";
 import { StepFailure } from "../../kernel/errors.ts";
-import { benchOf, exited, type Fakes, unreachable } from "./step-bench.ts";
 
 const identity = { serial: "S1", vendor: "V", model: "M", systemUuid: "u-1", macs: [] };
 const machineIs = (power: PowerState, light: "lit" | "dark" | "unknown" = "lit"): Fakes => ({

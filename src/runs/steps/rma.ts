@@ -1,12 +1,12 @@
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { DeviceLogEntry } from "../../capabilities/sensors.ts";
-import { minutes, seconds } from "../../kernel/duration.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
-import { type Payloads, parsePayload } from "../payloads.ts";
-import { type ActingContext, defineStep, type ProbeAnswer, type StepContext } from "../step.ts";
-import { whileUp } from "./boot-id.ts";
-import { eventLines, evidenceLines } from "./rma-evidence.ts";
+import { minutes, seconds } from "../../kernel/time/duration.ts";
+import { type Payloads, parsePayload } from "../model/payloads.ts";
+import { type ActingContext, defineStep, type ProbeAnswer, type StepContext } from "../model/step.ts";
+import { whileUp } from "./facts/boot-id.ts";
+import { eventLines, evidenceLines } from "./facts/rma-evidence.ts";
 
 type Used = "locator" | "sensors" | "exec";
 type Context = StepContext<Payloads["rma"], "power" | "machine", Used>;

@@ -1,9 +1,9 @@
 import { StepFailure } from "../../kernel/errors.ts";
-import { parsePayload } from "../payloads.ts";
-import { defineStep } from "../step.ts";
-import { whileUp } from "./boot-id.ts";
-import { endDetached, newMark, readState, startDetached } from "./detached-script.ts";
-import { passOnOutput } from "./script-output.ts";
+import { parsePayload } from "../model/payloads.ts";
+import { defineStep } from "../model/step.ts";
+import { whileUp } from "./facts/boot-id.ts";
+import { endDetached, newMark, readState, startDetached } from "./scripts/detached-script.ts";
+import { passOnOutput } from "./scripts/script-output.ts";
 
 /** Runs one of the server's scripts on the machine. Done when it has ended with exit code 0; it is started once, and outlives us. */
 export const ssh = defineStep({

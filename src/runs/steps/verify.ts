@@ -1,11 +1,11 @@
-import { minutes } from "../../kernel/duration.ts";
 import { StepFailure } from "../../kernel/errors.ts";
-import { parsePayload } from "../payloads.ts";
-import { defineStep } from "../step.ts";
-import { readBootId, whileUp } from "./boot-id.ts";
-import { readKubeletVersion } from "./kubelet-version.ts";
-import { cordonOf } from "./node-cordon.ts";
-import { hasMark, learntBy, readNodeIdentity } from "./node-identity.ts";
+import { minutes } from "../../kernel/time/duration.ts";
+import { parsePayload } from "../model/payloads.ts";
+import { defineStep } from "../model/step.ts";
+import { readBootId, whileUp } from "./facts/boot-id.ts";
+import { readKubeletVersion } from "./facts/kubelet-version.ts";
+import { cordonOf } from "./facts/node-cordon.ts";
+import { hasMark, learntBy, readNodeIdentity } from "./facts/node-identity.ts";
 
 /**
  * Confirms that the machine serves in its cluster: a node that is this machine, of its present boot and with the kubelet that is

@@ -1,6 +1,6 @@
 import { AppError } from "../../kernel/errors.ts";
-import { storeOf } from "../../store/things.ts";
-import { nowOf, type ServiceDeps } from "../deps.ts";
+import { storeOf } from "../../store/lifecycle/things.ts";
+import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { nameCause } from "./causes.ts";
 import { findClaimsInTheWay } from "./claims-in-the-way.ts";
 import { type Explanation, explainHolder, say } from "./explanation.ts";

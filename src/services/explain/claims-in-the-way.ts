@@ -1,6 +1,6 @@
-import { type Claim, list, listOfHolders } from "../../store/claims.ts";
-import type { Queryable } from "../../store/database.ts";
-import { nameOf, type ThingKey, type ThingStores } from "../../store/things.ts";
+import { type Claim, list, listOfHolders } from "../../store/lifecycle/claims.ts";
+import { nameOf, type ThingKey, type ThingStores } from "../../store/lifecycle/things.ts";
+import type { Queryable } from "../../store/postgres/database.ts";
 import type { ClaimLink } from "./explanation.ts";
 
 /** Longer chains are no help to anybody, and whoever waits in a circle must not keep us for ever. */

@@ -1,8 +1,11 @@
 import { AppError } from "../../kernel/errors.ts";
 import { parseMac } from "../../kernel/ids.ts";
 import { expectedPowerShelfLifecycle } from "../../lifecycles/expected-power-shelf/lifecycle.ts";
-import { type ExpectedPowerShelfRecord, listExpectedPowerShelves } from "../../store/expected-power-shelves.ts";
-import { nowOf, type ServiceDeps } from "../deps.ts";
+import {
+  type ExpectedPowerShelfRecord,
+  listExpectedPowerShelves,
+} from "../../store/expected-power-shelf/expected-power-shelves.ts";
+import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { causeOf, nameCause } from "./causes.ts";
 import { type Explanation, inOrder, type NextCommand, say } from "./explanation.ts";
 import { findNextLook, iso, type NextLook } from "./next-look.ts";

@@ -1,5 +1,5 @@
 import { AppError } from "../../kernel/errors.ts";
-import type { ServiceDeps } from "../deps.ts";
+import type { ServiceDeps } from "../call/deps.ts";
 import { explainAnyThing } from "./any-thing.ts";
 import { explainExpectedPowerShelf } from "./expected-power-shelf.ts";
 import type { Explanation } from "./explanation.ts";

@@ -1,4 +1,4 @@
-import type { ThingKey, ThingStores } from "../../store/things.ts";
+import type { ThingKey, ThingStores } from "../../store/lifecycle/things.ts";
 
 /** Something to do, as it is typed. */
 export interface NextCommand {

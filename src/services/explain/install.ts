@@ -1,7 +1,7 @@
 import { mismatch } from "../../lifecycles/install/workflow.ts";
-import { listWorkflows } from "../../store/install-workflows.ts";
-import { type InstallRecord, listReplaced, loadInstalls } from "../../store/installs.ts";
-import type { ServiceDeps } from "../deps.ts";
+import { type InstallRecord, listReplaced, loadInstalls } from "../../store/install/installs.ts";
+import { listWorkflows } from "../../store/install/workflows.ts";
+import type { ServiceDeps } from "../call/deps.ts";
 import { explainAnyThing } from "./any-thing.ts";
 import { type Explanation, inOrder, type NextCommand, say } from "./explanation.ts";
 

@@ -1,5 +1,5 @@
 import type { Condition, ConditionType } from "../../lifecycles/machine/conditions.ts";
-import type { MachineView } from "../machine-view.ts";
+import type { MachineView } from "../machine/view.ts";
 import { causeOf, nameCause } from "./causes.ts";
 import { type NextCommand, say } from "./explanation.ts";
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { aMachine } from "../../../test/support/runs/step-bench.ts";
 import { fingerprintOf } from "../../capabilities/host-key.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
 import { describeWrongKey } from "../../lifecycles/machine/sighting.ts";
-import { hasNoCredentials } from "../../runs/sign-ins.ts";
-import { aMachine } from "../../runs/steps/step-bench.ts";
+import { hasNoCredentials } from "../../runs/model/sign-ins.ts";
 import { causeOf } from "./causes.ts";
 import { machineRemedies } from "./machine-remedies.ts";
 

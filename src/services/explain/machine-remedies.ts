@@ -1,4 +1,4 @@
-import { givesCredentials } from "../../runs/sign-ins.ts";
+import { givesCredentials } from "../../runs/model/sign-ins.ts";
 import type { CauseId } from "./causes.ts";
 import { type NextCommand, say } from "./explanation.ts";
 

@@ -1,6 +1,6 @@
-import type { Queryable } from "../../store/database.ts";
-import type { ThingKey } from "../../store/things.ts";
-import { findWork, type PlannedLook } from "../../store/work.ts";
+import type { ThingKey } from "../../store/lifecycle/things.ts";
+import { findWork, type PlannedLook } from "../../store/lifecycle/work.ts";
+import type { Queryable } from "../../store/postgres/database.ts";
 
 /** When the controller looks at the thing next, and whether anybody does. */
 export interface NextLook {

@@ -1,8 +1,8 @@
-import { minutes, seconds } from "../../kernel/duration.ts";
+import { minutes, seconds } from "../../kernel/time/duration.ts";
 import { powerShelfLifecycle } from "../../lifecycles/power-shelf/lifecycle.ts";
 import type { MaintenanceOperation } from "../../lifecycles/power-shelf/power-shelf.ts";
-import { nowOf, type ServiceDeps } from "../deps.ts";
-import { type PowerShelfRecord, type PowerShelfView, viewPowerShelf } from "../power-shelf-view.ts";
+import { nowOf, type ServiceDeps } from "../call/deps.ts";
+import { type PowerShelfRecord, type PowerShelfView, viewPowerShelf } from "../power-shelf/view.ts";
 import { CAUSES, type CauseId, causeOf, nameCause } from "./causes.ts";
 import { findClaimsInTheWay } from "./claims-in-the-way.ts";
 import {

@@ -1,5 +1,5 @@
 import { holds } from "../../lifecycles/machine/conditions.ts";
-import { isActive } from "../../runs/run.ts";
+import { isActive } from "../../runs/model/run.ts";
 import { type NextCommand, say } from "./explanation.ts";
 import { machineRemedies } from "./machine-remedies.ts";
 import type { SeenRun } from "./run.ts";

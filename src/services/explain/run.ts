@@ -1,10 +1,10 @@
-import { isActive, type Run, type StepStatus } from "../../runs/run.ts";
-import { loadInstalls } from "../../store/installs.ts";
-import { listLastErrors } from "../../store/run-logs.ts";
-import { listRuns } from "../../store/runs.ts";
-import { nowOf, type ServiceDeps } from "../deps.ts";
-import { type MachineView, viewMachine } from "../machine-view.ts";
-import { getRun } from "../runs.ts";
+import { isActive, type Run, type StepStatus } from "../../runs/model/run.ts";
+import { loadInstalls } from "../../store/install/installs.ts";
+import { listLastErrors } from "../../store/run/logs.ts";
+import { listRuns } from "../../store/run/runs.ts";
+import { nowOf, type ServiceDeps } from "../call/deps.ts";
+import { type MachineView, viewMachine } from "../machine/view.ts";
+import { getRun } from "../run/runs.ts";
 import { CAUSES, type CauseId, causeOf, nameCause } from "./causes.ts";
 import { findClaimsInTheWay } from "./claims-in-the-way.ts";
 import { type ClaimLink, type Explanation, explainHolder, inOrder, type LastFailure } from "./explanation.ts";

@@ -2,14 +2,14 @@ import { ConnectError, type ConnectRouter, type Transport } from "@connectrpc/co
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import type { FastifyInstance } from "fastify";
 import type { SignedIn } from "../../../src/api/auth/authenticate.ts";
-import { HealthSwitch, healthRoutes } from "../../../src/api/grpc/health.ts";
-import { createCallFrame } from "../../../src/api/grpc/interceptors.ts";
-import { reflectionRoutes } from "../../../src/api/grpc/reflection.ts";
-import type { TlsMaterial } from "../../../src/api/listener.ts";
-import type { Peer } from "../../../src/api/peer.ts";
-import { type ApiServers, startApiServers } from "../../../src/api/server.ts";
-import { type Duration, seconds } from "../../../src/kernel/duration.ts";
+import { HealthSwitch, healthRoutes } from "../../../src/api/transport/health-service.ts";
+import { createCallFrame } from "../../../src/api/transport/interceptors.ts";
+import type { TlsMaterial } from "../../../src/api/transport/listener.ts";
+import type { Peer } from "../../../src/api/transport/peer.ts";
+import { reflectionRoutes } from "../../../src/api/transport/reflection.ts";
+import { type ApiServers, startApiServers } from "../../../src/api/transport/server.ts";
 import type { Log } from "../../../src/kernel/log.ts";
+import { type Duration, seconds } from "../../../src/kernel/time/duration.ts";
 
 export interface LogLine {
   readonly level: keyof Log;

@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { ExpectedPowerShelfSchema } from "../../../contract/forge/forge_pb.js";
 import { ExploreState } from "../../../contract/millwright/v1/power_shelf_pb.js";
-import { getBmcCredentials } from "../../../src/store/bmc-credentials.ts";
+import { getBmcCredentials } from "../../../src/store/device/bmc-credentials.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { as, dumpTables, type ForgeUnderTest, type Parts, refusal, startForge } from "./forge-under-test.ts";
 

@@ -9,14 +9,14 @@ import { TransitionOwner } from "../../../contract/millwright/v1/lifecycle_pb.js
 import { DeletedShelves, TlsTrustMode } from "../../../contract/millwright/v1/power_shelf_pb.js";
 import type { WatchRequestSchema, WatchResponse } from "../../../contract/millwright/v1/watch_pb.js";
 import { forgetOld } from "../../../src/engine/retention.ts";
-import { hours } from "../../../src/kernel/duration.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
-import { pageTokenOf } from "../../../src/services/paging.ts";
-import { ROLES } from "../../../src/services/roles.ts";
-import { allThings } from "../../../src/store/all-things.ts";
-import { acquire } from "../../../src/store/claims.ts";
-import { currentCursor } from "../../../src/store/journal.ts";
-import { verifyToken } from "../../../src/store/tokens.ts";
+import { hours } from "../../../src/kernel/time/duration.ts";
+import { pageTokenOf } from "../../../src/services/call/paging.ts";
+import { ROLES } from "../../../src/services/call/roles.ts";
+import { verifyToken } from "../../../src/store/access/tokens.ts";
+import { allThings } from "../../../src/store/lifecycle/all-things.ts";
+import { acquire } from "../../../src/store/lifecycle/claims.ts";
+import { currentCursor } from "../../../src/store/lifecycle/journal.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { as, dumpTables, type ForgeUnderTest, type Parts, refusal, startForge } from "./forge-under-test.ts";
 

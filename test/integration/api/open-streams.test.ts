@@ -2,8 +2,8 @@ import { Code, createClient } from "@connectrpc/connect";
 import { afterEach, expect, test } from "vitest";
 import { Health } from "../../../contract/grpc/health/v1/health_pb.js";
 import { unauthenticated } from "../../../src/api/auth/identity.ts";
-import { type Duration, hours, milliseconds } from "../../../src/kernel/duration.ts";
 import { AppError } from "../../../src/kernel/errors.ts";
+import { type Duration, hours, milliseconds } from "../../../src/kernel/time/duration.ts";
 import { type ApiUnderTest, failureOf, startApi } from "./api-under-test.ts";
 
 let api: ApiUnderTest | undefined;

@@ -16,10 +16,10 @@ import {
 import { ErrorInfoSchema } from "../../../contract/millwright/v1/error_info_pb.js";
 import { SystemService } from "../../../contract/millwright/v1/system_pb.js";
 import { WatchService } from "../../../contract/millwright/v1/watch_pb.js";
-import { callerKey, requestIdKey } from "../../../src/api/grpc/interceptors.ts";
-import { startApiServers } from "../../../src/api/server.ts";
-import { milliseconds, seconds } from "../../../src/kernel/duration.ts";
+import { callerKey, requestIdKey } from "../../../src/api/transport/interceptors.ts";
+import { startApiServers } from "../../../src/api/transport/server.ts";
 import { AppError } from "../../../src/kernel/errors.ts";
+import { milliseconds, seconds } from "../../../src/kernel/time/duration.ts";
 import { type ApiUnderTest, failureOf, startApi } from "./api-under-test.ts";
 
 let open: ApiUnderTest[] = [];

@@ -9,7 +9,7 @@ import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { afterEach, describe, expect, test } from "vitest";
 import { SystemService } from "../../../contract/millwright/v1/system_pb.js";
-import { callerKey } from "../../../src/api/grpc/interceptors.ts";
+import { callerKey } from "../../../src/api/transport/interceptors.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { type ApiUnderTest, startApi } from "./api-under-test.ts";
 

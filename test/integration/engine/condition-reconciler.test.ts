@@ -3,10 +3,10 @@ import type { Provider } from "../../../src/capabilities/provider.ts";
 import type { SshTarget } from "../../../src/capabilities/ssh-target.ts";
 import { ConditionReconciler, type ReconcilerOptions } from "../../../src/engine/condition-reconciler.ts";
 import type { LookPlaces } from "../../../src/engine/machine-look.ts";
-import { systemClock } from "../../../src/kernel/clock.ts";
-import { milliseconds } from "../../../src/kernel/duration.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
-import { allThings } from "../../../src/store/all-things.ts";
+import { systemClock } from "../../../src/kernel/time/clock.ts";
+import { milliseconds } from "../../../src/kernel/time/duration.ts";
+import { allThings } from "../../../src/store/lifecycle/all-things.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { eventually } from "../../support/eventually.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { seconds } from "../../../src/kernel/duration.ts";
-import { setPowerShelfMaintenance } from "../../../src/services/power-shelves.ts";
-import type { PowerShelfRecord } from "../../../src/store/power-shelves.ts";
+import { seconds } from "../../../src/kernel/time/duration.ts";
+import { setPowerShelfMaintenance } from "../../../src/services/power-shelf/power-shelves.ts";
+import type { PowerShelfRecord } from "../../../src/store/power-shelf/power-shelves.ts";
 import { type Datacentre, startDatacentre, tester } from "../../support/datacentre.ts";
 
 interface Device {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { seconds } from "../../../src/kernel/duration.ts";
-import * as journal from "../../../src/store/journal.ts";
-import type { PowerShelfRecord } from "../../../src/store/power-shelves.ts";
+import { seconds } from "../../../src/kernel/time/duration.ts";
+import * as journal from "../../../src/store/lifecycle/journal.ts";
+import type { PowerShelfRecord } from "../../../src/store/power-shelf/power-shelves.ts";
 import { type Datacentre, startDatacentre } from "../../support/datacentre.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 

@@ -1,8 +1,8 @@
 import { expect, test, vi } from "vitest";
 import { runSweep, sweep } from "../../../src/engine/sweep.ts";
-import { milliseconds } from "../../../src/kernel/duration.ts";
 import { type Log, silentLog } from "../../../src/kernel/log.ts";
 import { happened } from "../../../src/kernel/outcome.ts";
+import { milliseconds } from "../../../src/kernel/time/duration.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { createWidgetTable, getWidget, placeWidgets, widgetStores } from "../../support/widget.ts";

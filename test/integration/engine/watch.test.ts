@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { JournalTail } from "../../../src/engine/watch.ts";
-import { hours } from "../../../src/kernel/duration.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
-import type { Database } from "../../../src/store/database.ts";
-import type { WatchItem } from "../../../src/store/event-source.ts";
-import * as journal from "../../../src/store/journal.ts";
-import { lockThings } from "../../../src/store/locks.ts";
+import { hours } from "../../../src/kernel/time/duration.ts";
+import type { WatchItem } from "../../../src/store/lifecycle/event-source.ts";
+import * as journal from "../../../src/store/lifecycle/journal.ts";
+import { lockThings } from "../../../src/store/lifecycle/locks.ts";
+import type { Database } from "../../../src/store/postgres/database.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { eventually } from "../../support/eventually.ts";
 

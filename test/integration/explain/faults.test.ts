@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { type Run, Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import type { ExplainResponse } from "../../../contract/millwright/v1/explain_pb.js";
 import { type FaultType, faultRuleSchema } from "../../../simulator/faults/fault-rule.ts";
-import { setPowerShelfMaintenance } from "../../../src/services/power-shelves.ts";
-import type { PowerShelfRecord } from "../../../src/store/power-shelves.ts";
+import { setPowerShelfMaintenance } from "../../../src/services/power-shelf/power-shelves.ts";
+import type { PowerShelfRecord } from "../../../src/store/power-shelf/power-shelves.ts";
 import { eventually } from "../../support/eventually.ts";
 import {
   carryOut,

@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { ROOT } from "../../support/process-bench.ts";
+import { ROOT } from "../../support/processes/process-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { type InstallsUnderTest, type Node, startInstalls } from "./installs-under-test.ts";
 

@@ -10,11 +10,11 @@ import {
 } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { createFiles } from "../../../src/api/rest/files.ts";
 import { createInstallApi } from "../../../src/api/rest/install-api.ts";
-import { hours } from "../../../src/kernel/duration.ts";
-import { createImage } from "../../../src/services/images.ts";
-import { createWorkflow } from "../../../src/services/install-workflows.ts";
-import { createPlan } from "../../../src/services/plans.ts";
-import { loadInstalls } from "../../../src/store/installs.ts";
+import { hours } from "../../../src/kernel/time/duration.ts";
+import { createImage } from "../../../src/services/catalog/images.ts";
+import { createWorkflow } from "../../../src/services/install/workflows.ts";
+import { createPlan } from "../../../src/services/run/plans.ts";
+import { loadInstalls } from "../../../src/store/install/installs.ts";
 import { openReportDesk } from "../../../src/wiring/installs.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type RunBench, startRunBench, tester } from "../../support/run-bench.ts";

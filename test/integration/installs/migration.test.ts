@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { explain } from "../../../src/services/explain/explain.ts";
-import { registerMachine } from "../../../src/services/machines.ts";
-import { loadInstalls } from "../../../src/store/installs.ts";
-import { machineStore } from "../../../src/store/machines.ts";
+import { registerMachine } from "../../../src/services/machine/machines.ts";
+import { loadInstalls } from "../../../src/store/install/installs.ts";
+import { machineStore } from "../../../src/store/machine/machines.ts";
 import { eventually } from "../../support/eventually.ts";
 import { tester } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";

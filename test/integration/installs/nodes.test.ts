@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { retireMachine } from "../../../src/services/machine-lifecycle.ts";
-import { registerMachine, type SpecInput } from "../../../src/services/machines.ts";
-import { acquire } from "../../../src/store/claims.ts";
+import { registerMachine, type SpecInput } from "../../../src/services/machine/machines.ts";
+import { retireMachine } from "../../../src/services/machine/phase-changes.ts";
+import { acquire } from "../../../src/store/lifecycle/claims.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import {
   type InstallsUnderTest,

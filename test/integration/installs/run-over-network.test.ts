@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { createImage } from "../../../src/services/catalog/images.ts";
 import { explain } from "../../../src/services/explain/explain.ts";
-import { createImage } from "../../../src/services/images.ts";
-import { createPlan } from "../../../src/services/plans.ts";
-import { listImages } from "../../../src/store/images.ts";
-import { loadInstalls } from "../../../src/store/installs.ts";
+import { createPlan } from "../../../src/services/run/plans.ts";
+import { listImages } from "../../../src/store/catalog/images.ts";
+import { loadInstalls } from "../../../src/store/install/installs.ts";
 import { eventually } from "../../support/eventually.ts";
 import { tester } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";

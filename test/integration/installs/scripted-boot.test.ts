@@ -4,7 +4,7 @@ import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { milliseconds } from "../../../src/kernel/duration.ts";
+import { milliseconds } from "../../../src/kernel/time/duration.ts";
 import { eventually } from "../../support/eventually.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { type InstallsUnderTest, type Node, type Page, startInstalls } from "./installs-under-test.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { hours } from "../../../src/kernel/duration.ts";
+import { hours } from "../../../src/kernel/time/duration.ts";
 import { INSTALL_STATES } from "../../../src/lifecycles/install/install.ts";
 import { eventually } from "../../support/eventually.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";

@@ -3,7 +3,7 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { PlanSchema, type StepSchema } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { BUILT_IN_PLANS } from "../../../src/runs/plans/built-in.ts";
-import { getKubeconfig } from "../../../src/store/clusters.ts";
+import { getKubeconfig } from "../../../src/store/catalog/clusters.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { as, dumpTables, refusal } from "../api/forge-under-test.ts";
 import { type MachinesUnderTest, startMachines } from "./machines-under-test.ts";

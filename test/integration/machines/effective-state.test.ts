@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { effectiveState, effectiveStateSql } from "../../../src/lifecycles/machine/effective-state.ts";
 import { MACHINE_PHASES } from "../../../src/lifecycles/machine/machine.ts";
-import { isActive, RUN_PHASES } from "../../../src/runs/run.ts";
+import { isActive, RUN_PHASES } from "../../../src/runs/model/run.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { parseFilter } from "../../../src/kernel/filter.ts";
-import { filterSql } from "../../../src/store/filter-sql.ts";
+import { filterSql } from "../../../src/store/postgres/filter-sql.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 

@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { MachineStatus_Phase as Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { MACHINE_PHASES, type MachinePhase } from "../../../src/lifecycles/machine/machine.ts";
-import { getMachineBmcCredentials, getMachineSshCredentials } from "../../../src/store/machine-credentials.ts";
+import { getMachineBmcCredentials, getMachineSshCredentials } from "../../../src/store/machine/credentials.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { as, dumpTables, refusal } from "../api/forge-under-test.ts";
 import { type MachinesUnderTest, startMachines } from "./machines-under-test.ts";

@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { parseFilter } from "../../../src/kernel/filter.ts";
 import { MACHINE_PHASES } from "../../../src/lifecycles/machine/machine.ts";
-import { MACHINE_FILTER_FIELDS, machinesSql } from "../../../src/store/machines.ts";
+import { MACHINE_FILTER_FIELDS, machinesSql } from "../../../src/store/machine/machines.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { refusal } from "../api/forge-under-test.ts";
 import { type MachinesUnderTest, startMachines } from "./machines-under-test.ts";

@@ -5,10 +5,10 @@ import { MachineLifecycleService } from "../../../contract/millwright/v1/machine
 import { PlanCatalogService } from "../../../contract/millwright/v1/plan_pb.js";
 import type { ObservedCondition } from "../../../src/lifecycles/machine/conditions.ts";
 import { runStartedData } from "../../../src/lifecycles/machine/lifecycle.ts";
-import { lockThings } from "../../../src/store/locks.ts";
-import { recordConditions } from "../../../src/store/machine-conditions.ts";
-import { listMachines } from "../../../src/store/machines.ts";
-import { applyVerb } from "../../../src/store/verbs.ts";
+import { lockThings } from "../../../src/store/lifecycle/locks.ts";
+import { applyVerb } from "../../../src/store/lifecycle/verbs.ts";
+import { recordConditions } from "../../../src/store/machine/conditions.ts";
+import { listMachines } from "../../../src/store/machine/machines.ts";
 import { type ForgeUnderTest, startForge } from "../api/forge-under-test.ts";
 
 /** The surface with the services of machines, on a database of its own, and nobody who carries runs out. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { MachineStatus_Phase, Run_Phase, type Step } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import type { ClusterTarget } from "../../../src/capabilities/cluster-target.ts";
 import { aCall } from "../../../src/capabilities/conformance/device-bench.ts";
-import { seconds } from "../../../src/kernel/duration.ts";
+import { seconds } from "../../../src/kernel/time/duration.ts";
 import { createKubernetesClient } from "../../../src/providers/kubernetes/client.ts";
 import { targetOfKubeconfig } from "../../../src/providers/kubernetes/kubeconfig.ts";
 import { createKubernetesProvider } from "../../../src/providers/kubernetes/kubernetes-provider.ts";

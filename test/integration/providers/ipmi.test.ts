@@ -6,19 +6,19 @@ import type { MachineBench } from "../../../src/capabilities/conformance/machine
 import { describeMachineInspect } from "../../../src/capabilities/conformance/machine-inspect.ts";
 import { describePowerControl } from "../../../src/capabilities/conformance/power-control.ts";
 import { describeReset } from "../../../src/capabilities/conformance/reset.ts";
-import { milliseconds } from "../../../src/kernel/duration.ts";
-import { createBmcGateway } from "../../../src/providers/bmc-gateway.ts";
+import { milliseconds } from "../../../src/kernel/time/duration.ts";
 import {
   createIpmiProvider,
   type IpmiProvider,
   type IpmiProviderOptions,
 } from "../../../src/providers/ipmi/ipmi-provider.ts";
+import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
 import {
   type IpmiSimulator,
   type IpmiSimulatorOptions,
   ipmiMissing,
   startIpmiSimulator,
-} from "../../support/ipmi-simulator.ts";
+} from "../../support/counterparts/ipmi-simulator.ts";
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {

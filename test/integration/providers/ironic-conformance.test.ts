@@ -10,12 +10,12 @@ import type { MachineBench } from "../../../src/capabilities/conformance/machine
 import { describeMachineInspect } from "../../../src/capabilities/conformance/machine-inspect.ts";
 import { describePowerControl } from "../../../src/capabilities/conformance/power-control.ts";
 import { describeReset } from "../../../src/capabilities/conformance/reset.ts";
-import { milliseconds } from "../../../src/kernel/duration.ts";
-import { createBmcGateway } from "../../../src/providers/bmc-gateway.ts";
+import { milliseconds } from "../../../src/kernel/time/duration.ts";
 import { createIronicProvider } from "../../../src/providers/ironic/ironic-provider.ts";
+import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
+import { type FaultProxy, startFaultProxy } from "../../support/counterparts/fault-proxy.ts";
+import { type IronicServer, isIronicInstalled, startIronic } from "../../support/counterparts/ironic-server.ts";
 import { eventually } from "../../support/eventually.ts";
-import { type FaultProxy, startFaultProxy } from "../../support/fault-proxy.ts";
-import { type IronicServer, isIronicInstalled, startIronic } from "../../support/ironic-server.ts";
 import { type MachineSite, startMachineSite } from "../../support/machine-site.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { machineBenchFor } from "./simulated-machine-bench.ts";

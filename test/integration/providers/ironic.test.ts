@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { BmcTarget } from "../../../src/capabilities/bmc-target.ts";
 import { aCall, aFencedCall } from "../../../src/capabilities/conformance/device-bench.ts";
-import { milliseconds } from "../../../src/kernel/duration.ts";
-import { type BmcGateway, createBmcGateway } from "../../../src/providers/bmc-gateway.ts";
+import { milliseconds } from "../../../src/kernel/time/duration.ts";
 import { createIronicProvider, type IronicProvider } from "../../../src/providers/ironic/ironic-provider.ts";
+import { type BmcGateway, createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
+import { type IronicServer, isIronicInstalled, startIronic } from "../../support/counterparts/ironic-server.ts";
 import { eventually } from "../../support/eventually.ts";
-import { type IronicServer, isIronicInstalled, startIronic } from "../../support/ironic-server.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 const PATIENCE = { timeout: 180_000 };

@@ -11,12 +11,12 @@ import { describeMachineInspect } from "../../../src/capabilities/conformance/ma
 import { describePowerControl } from "../../../src/capabilities/conformance/power-control.ts";
 import { describeRemoteExec } from "../../../src/capabilities/conformance/remote-exec.ts";
 import { describeReset } from "../../../src/capabilities/conformance/reset.ts";
-import { milliseconds } from "../../../src/kernel/duration.ts";
-import { createBmcGateway } from "../../../src/providers/bmc-gateway.ts";
-import { createRedfishMachineProvider } from "../../../src/providers/redfish/redfish-machine-provider.ts";
+import { milliseconds } from "../../../src/kernel/time/duration.ts";
+import { createRedfishMachineProvider } from "../../../src/providers/redfish/machine/redfish-machine-provider.ts";
 import { createSshProvider } from "../../../src/providers/ssh/ssh-provider.ts";
+import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
+import { hasSshd, startSshd } from "../../support/counterparts/openssh-server.ts";
 import { type MachineSite, type SimulatedMachine, startMachineSite } from "../../support/machine-site.ts";
-import { hasSshd, startSshd } from "../../support/openssh-server.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import {
   closedPort,

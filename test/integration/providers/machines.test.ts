@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { aCall, aFencedCall } from "../../../src/capabilities/conformance/device-bench.ts";
-import { minutes, seconds } from "../../../src/kernel/duration.ts";
+import { minutes, seconds } from "../../../src/kernel/time/duration.ts";
 import { type MachineSite, type SimulatedMachine, startMachineSite } from "../../support/machine-site.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 

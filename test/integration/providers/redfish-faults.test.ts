@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { BmcTarget } from "../../../src/capabilities/bmc-target.ts";
 import { aCall, type DeviceBench } from "../../../src/capabilities/conformance/device-bench.ts";
-import { type Clock, systemClock } from "../../../src/kernel/clock.ts";
-import { milliseconds, minutes, seconds } from "../../../src/kernel/duration.ts";
-import { createBmcGateway, type GatewayObserver } from "../../../src/providers/bmc-gateway.ts";
+import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
+import { milliseconds, minutes, seconds } from "../../../src/kernel/time/duration.ts";
 import { createRedfishClient } from "../../../src/providers/redfish/client.ts";
+import { createBmcGateway, type GatewayObserver } from "../../../src/providers/transport/bmc-gateway.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { benchFor, type Reach, reach, type SimulatedDevice, type SimulatedSite, startSite } from "./simulated-bench.ts";
 

@@ -5,10 +5,10 @@ import { afterEach, describe, expect, test } from "vitest";
 import { createCertificate } from "../../../simulator/certificate/certificate.ts";
 import type { BmcTarget } from "../../../src/capabilities/bmc-target.ts";
 import { aCall } from "../../../src/capabilities/conformance/device-bench.ts";
-import { type Clock, systemClock } from "../../../src/kernel/clock.ts";
-import { minutes } from "../../../src/kernel/duration.ts";
-import { createBmcGateway } from "../../../src/providers/bmc-gateway.ts";
+import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
+import { minutes } from "../../../src/kernel/time/duration.ts";
 import { createRedfishClient, type RedfishClient } from "../../../src/providers/redfish/client.ts";
+import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
 
 const SESSIONS = "/redfish/v1/SessionService/Sessions";
 const THING = "/redfish/v1/thing";

@@ -3,8 +3,8 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from "
 import { afterEach, expect, test } from "vitest";
 import type { BmcTarget } from "../../../src/capabilities/bmc-target.ts";
 import { aCall } from "../../../src/capabilities/conformance/device-bench.ts";
-import { type BmcGateway, createBmcGateway } from "../../../src/providers/bmc-gateway.ts";
 import { createRedfishClient, type RedfishClient } from "../../../src/providers/redfish/client.ts";
+import { type BmcGateway, createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
 
 /** What a simulator of well-behaved devices does not do on the wire. */
 type Answering = (request: IncomingMessage, response: ServerResponse) => void;

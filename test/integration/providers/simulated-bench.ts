@@ -4,13 +4,17 @@ import { join } from "node:path";
 import { type Simulator, startSimulator } from "../../../simulator/simulator.ts";
 import type { BmcTarget } from "../../../src/capabilities/bmc-target.ts";
 import type { DeviceBench, DeviceTrouble } from "../../../src/capabilities/conformance/device-bench.ts";
-import { milliseconds } from "../../../src/kernel/duration.ts";
-import { type BmcGateway, createBmcGateway, type GatewayOptions } from "../../../src/providers/bmc-gateway.ts";
+import { milliseconds } from "../../../src/kernel/time/duration.ts";
 import {
   createRedfishProvider,
   type RedfishProvider,
   type RedfishProviderOptions,
-} from "../../../src/providers/redfish/redfish-provider.ts";
+} from "../../../src/providers/redfish/shelf/redfish-shelf-provider.ts";
+import {
+  type BmcGateway,
+  createBmcGateway,
+  type GatewayOptions,
+} from "../../../src/providers/transport/bmc-gateway.ts";
 
 export interface SimulatedDevice {
   readonly id: string;

@@ -6,15 +6,14 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { aCall } from "../../../src/capabilities/conformance/device-bench.ts";
 import type { SshTarget } from "../../../src/capabilities/ssh-target.ts";
-import { milliseconds, seconds } from "../../../src/kernel/duration.ts";
 import type { JsonObject } from "../../../src/kernel/lifecycle.ts";
+import { milliseconds, seconds } from "../../../src/kernel/time/duration.ts";
 import { SshConnections } from "../../../src/providers/ssh/connections.ts";
 import { createRemoteExec } from "../../../src/providers/ssh/remote-exec.ts";
 import { createSshProvider, type SshProvider } from "../../../src/providers/ssh/ssh-provider.ts";
-import { HeardScript } from "../../../src/runs/heard-script.ts";
-import { endDetached, newMark, readState, startDetached } from "../../../src/runs/steps/detached-script.ts";
-import { passOnOutput } from "../../../src/runs/steps/script-output.ts";
-import { benchOf } from "../../../src/runs/steps/step-bench.ts";
+import { HeardScript } from "../../../src/runs/model/heard-script.ts";
+import { endDetached, newMark, readState, startDetached } from "../../../src/runs/steps/scripts/detached-script.ts";
+import { passOnOutput } from "../../../src/runs/steps/scripts/script-output.ts";
 import {
   accept,
   canMount,
@@ -23,7 +22,8 @@ import {
   type RealSshServer,
   type SshdOptions,
   startSshd,
-} from "../../support/openssh-server.ts";
+} from "../../support/counterparts/openssh-server.ts";
+import { benchOf } from "../../support/runs/step-bench.ts";
 
 let provider: SshProvider;
 const servers: RealSshServer[] = [];

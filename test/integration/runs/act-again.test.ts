@@ -6,7 +6,7 @@ import {
   StepStatus_State,
 } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
-import { setMachineCredentials } from "../../../src/services/machine-credentials.ts";
+import { setMachineCredentials } from "../../../src/services/machine/credentials.ts";
 import { eventually } from "../../support/eventually.ts";
 import { explainOn } from "../../support/explain-bench.ts";
 import { type RunBench, startRunBench, tester } from "../../support/run-bench.ts";

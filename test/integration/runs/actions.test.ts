@@ -5,12 +5,12 @@ import { Run_Phase, StepStatus_State } from "../../../contract/baremetal/v1/bare
 import { ErrorInfoSchema } from "../../../contract/millwright/v1/error_info_pb.js";
 import { RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
 import type { Capability } from "../../../src/capabilities/provider.ts";
-import { jobStateOf } from "../../../src/runs/job-state.ts";
-import { RUN_ACTIONS, RUN_PHASES } from "../../../src/runs/run.ts";
-import { matchesRun, parseRunFilter, runCondition } from "../../../src/services/run-filter.ts";
-import { watchRuns } from "../../../src/services/runs.ts";
-import type { EventSource } from "../../../src/services/watch.ts";
-import { getLatestAttempt, listRuns } from "../../../src/store/runs.ts";
+import { jobStateOf } from "../../../src/runs/model/job-state.ts";
+import { RUN_ACTIONS, RUN_PHASES } from "../../../src/runs/model/run.ts";
+import { matchesRun, parseRunFilter, runCondition } from "../../../src/services/run/filter.ts";
+import { watchRuns } from "../../../src/services/run/runs.ts";
+import type { EventSource } from "../../../src/services/system/watch.ts";
+import { getLatestAttempt, listRuns } from "../../../src/store/run/runs.ts";
 import { collect, type RunSurface, startRunSurface } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 

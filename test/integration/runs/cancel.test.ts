@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MachineStatus_Phase, Run_Phase, StepStatus_State } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
-import { Runbooks } from "../../../src/runs/runbooks.ts";
 import { allSteps } from "../../../src/runs/steps/index.ts";
-import { createPlan, type StepInput } from "../../../src/services/plans.ts";
-import * as claims from "../../../src/store/claims.ts";
+import { Runbooks } from "../../../src/runs/steps/scripts/runbooks.ts";
+import { createPlan, type StepInput } from "../../../src/services/run/plans.ts";
+import * as claims from "../../../src/store/lifecycle/claims.ts";
 import { eventually } from "../../support/eventually.ts";
 import type { MachineTruth } from "../../support/machine-site.ts";
 import { type RunBench, startRunBench, tester } from "../../support/run-bench.ts";

@@ -12,11 +12,11 @@ import {
   StepStatus_State,
 } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { HistoryService } from "../../../contract/millwright/v1/history_pb.js";
-import { seconds } from "../../../src/kernel/duration.ts";
-import * as claims from "../../../src/store/claims.ts";
-import { compareCursors } from "../../../src/store/journal.ts";
-import { lockThings } from "../../../src/store/locks.ts";
-import * as work from "../../../src/store/work.ts";
+import { seconds } from "../../../src/kernel/time/duration.ts";
+import * as claims from "../../../src/store/lifecycle/claims.ts";
+import { compareCursors } from "../../../src/store/lifecycle/journal.ts";
+import { lockThings } from "../../../src/store/lifecycle/locks.ts";
+import * as work from "../../../src/store/lifecycle/work.ts";
 import { openConditionBench } from "../../support/condition-bench.ts";
 import { eventually } from "../../support/eventually.ts";
 import { collect, type RunBench, startRunBench } from "../../support/run-bench.ts";

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
-import { createCluster } from "../../../src/services/clusters.ts";
-import { createImage } from "../../../src/services/images.ts";
+import { createCluster } from "../../../src/services/catalog/clusters.ts";
+import { createImage } from "../../../src/services/catalog/images.ts";
 import { type RunSurface, startRunSurface, tester } from "../../support/run-bench.ts";
 
 let surface: RunSurface | undefined;

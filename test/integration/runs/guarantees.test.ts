@@ -2,7 +2,7 @@ import { Code, createClient } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { PlanService } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import type { Capability } from "../../../src/capabilities/provider.ts";
-import { isUniqueViolation } from "../../../src/store/database.ts";
+import { isUniqueViolation } from "../../../src/store/postgres/database.ts";
 import { type RunSurface, startRunSurface } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { refusal } from "../api/forge-under-test.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
-import { setMachineCredentials } from "../../../src/services/machine-credentials.ts";
-import { type IronicServer, isIronicInstalled, startIronic } from "../../support/ironic-server.ts";
+import { setMachineCredentials } from "../../../src/services/machine/credentials.ts";
+import { type IronicServer, isIronicInstalled, startIronic } from "../../support/counterparts/ironic-server.ts";
 import type { SimulatedMachine } from "../../support/machine-site.ts";
 import { type RunBench, startRunBench, tester } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";

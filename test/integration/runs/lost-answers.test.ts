@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { Run_Phase, StepStatus_State } from "../../../contract/baremetal/v1/baremetal_pb.js";
-import { Runbooks } from "../../../src/runs/runbooks.ts";
-import { createPlan, type StepInput } from "../../../src/services/plans.ts";
-import { openCuttableWay } from "../../support/cuttable-way.ts";
+import { Runbooks } from "../../../src/runs/steps/scripts/runbooks.ts";
+import { createPlan, type StepInput } from "../../../src/services/run/plans.ts";
+import { openCuttableWay } from "../../support/counterparts/cuttable-way.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type RunBench, startRunBench, tester } from "../../support/run-bench.ts";
 import { effectsSince } from "../../support/step-kinds.ts";

@@ -5,15 +5,15 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type Run, Run_Phase, type Step } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { type Simulator, startSimulator } from "../../../simulator/simulator.ts";
-import { Runbooks } from "../../../src/runs/runbooks.ts";
-import { type AnyStep, type ProbeAnswer, readProbe } from "../../../src/runs/step.ts";
+import { type AnyStep, type ProbeAnswer, readProbe } from "../../../src/runs/model/step.ts";
 import { allSteps } from "../../../src/runs/steps/index.ts";
-import { createCluster } from "../../../src/services/clusters.ts";
+import { Runbooks } from "../../../src/runs/steps/scripts/runbooks.ts";
+import { createCluster } from "../../../src/services/catalog/clusters.ts";
 import { explain } from "../../../src/services/explain/explain.ts";
-import { setMachineCredentials } from "../../../src/services/machine-credentials.ts";
+import { setMachineCredentials } from "../../../src/services/machine/credentials.ts";
+import { accept, hasSshd, type RealSshServer, startSshd } from "../../support/counterparts/openssh-server.ts";
 import { eventually } from "../../support/eventually.ts";
-import { accept, hasSshd, type RealSshServer, startSshd } from "../../support/openssh-server.ts";
-import { ROOT } from "../../support/process-bench.ts";
+import { ROOT } from "../../support/processes/process-bench.ts";
 import { type RunSurface, startRunSurface, tester } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 
@@ -46,7 +46,7 @@ describe.skipIf(!hasSshd)("runs over the OpenSSH server (skipped where openssh-s
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), "millwright-real-ssh-"));
     // kubeadm of this host: on the path of those who sign in, and nowhere else.
-    const program = join(ROOT, "test", "support", "kubeadm-stand-in.ts");
+    const program = join(ROOT, "test", "support", "counterparts", "kubeadm-stand-in.ts");
     const kubeadm = `#!/bin/sh\nexec ${process.execPath} --disable-warning=ExperimentalWarning ${program} "$@"\n`;
     writeFileSync(join(directory, "kubeadm"), kubeadm, { mode: 0o755 });
     const netplan = `#!/bin/sh\ncat ${directory}/90-millwright.yaml >> ${directory}/applied\n`;

@@ -10,22 +10,25 @@ import {
   type ExpectedInput,
   replaceAllExpectedPowerShelves,
   updateExpectedPowerShelf,
-} from "../../../src/services/expected-power-shelves.ts";
-import { setPowerShelfCredentials } from "../../../src/services/power-shelf-credentials.ts";
+} from "../../../src/services/expected-power-shelf/expected-power-shelves.ts";
+import { setPowerShelfCredentials } from "../../../src/services/power-shelf/credentials.ts";
 import {
   createPowerShelf,
   deletePowerShelf,
   forceDeletePowerShelf,
   setPowerShelfMaintenance,
-} from "../../../src/services/power-shelves.ts";
-import { bmcKey, getBmcCredentials, putBmcCredentials } from "../../../src/store/bmc-credentials.ts";
-import { create } from "../../../src/store/create.ts";
-import type { Database, Transaction } from "../../../src/store/database.ts";
-import { type ExpectedPowerShelfRecord, listExpectedPowerShelves } from "../../../src/store/expected-power-shelves.ts";
-import { lockThings } from "../../../src/store/locks.ts";
-import { listPowerShelves } from "../../../src/store/power-shelves.ts";
-import { storeOf } from "../../../src/store/things.ts";
-import { commitUnits } from "../../../src/store/transitions.ts";
+} from "../../../src/services/power-shelf/power-shelves.ts";
+import { bmcKey, getBmcCredentials, putBmcCredentials } from "../../../src/store/device/bmc-credentials.ts";
+import {
+  type ExpectedPowerShelfRecord,
+  listExpectedPowerShelves,
+} from "../../../src/store/expected-power-shelf/expected-power-shelves.ts";
+import { create } from "../../../src/store/lifecycle/create.ts";
+import { lockThings } from "../../../src/store/lifecycle/locks.ts";
+import { storeOf } from "../../../src/store/lifecycle/things.ts";
+import { commitUnits } from "../../../src/store/lifecycle/transitions.ts";
+import type { Database, Transaction } from "../../../src/store/postgres/database.ts";
+import { listPowerShelves } from "../../../src/store/power-shelf/power-shelves.ts";
 import { eventually } from "../../support/eventually.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { journalOf } from "../../support/shelf-records.ts";

@@ -1,8 +1,12 @@
 import { expect, test } from "vitest";
-import { updateExpectedPowerShelf } from "../../../src/services/expected-power-shelves.ts";
-import { createPowerShelf, forceDeletePowerShelf, refreshPowerShelf } from "../../../src/services/power-shelves.ts";
-import { listExpectedPowerShelves } from "../../../src/store/expected-power-shelves.ts";
-import type { PowerShelfRecord } from "../../../src/store/power-shelves.ts";
+import { updateExpectedPowerShelf } from "../../../src/services/expected-power-shelf/expected-power-shelves.ts";
+import {
+  createPowerShelf,
+  forceDeletePowerShelf,
+  refreshPowerShelf,
+} from "../../../src/services/power-shelf/power-shelves.ts";
+import { listExpectedPowerShelves } from "../../../src/store/expected-power-shelf/expected-power-shelves.ts";
+import type { PowerShelfRecord } from "../../../src/store/power-shelf/power-shelves.ts";
 import { type Datacentre, startDatacentre, tester } from "../../support/datacentre.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 

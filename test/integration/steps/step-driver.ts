@@ -1,12 +1,12 @@
 import type { Capability } from "../../../src/capabilities/provider.ts";
-import { minutes, seconds } from "../../../src/kernel/duration.ts";
 import type { MachineId } from "../../../src/kernel/ids.ts";
 import type { JsonObject } from "../../../src/kernel/lifecycle.ts";
+import { minutes, seconds } from "../../../src/kernel/time/duration.ts";
 import { type Machine, NOTHING_KNOWN } from "../../../src/lifecycles/machine/machine.ts";
-import { HeardScript } from "../../../src/runs/heard-script.ts";
-import { type ActingContext, type AnyStep, type ProbeReport, readProbe } from "../../../src/runs/step.ts";
+import { HeardScript } from "../../../src/runs/model/heard-script.ts";
+import { type ActingContext, type AnyStep, type ProbeReport, readProbe } from "../../../src/runs/model/step.ts";
+import { type StepTargets, sshTargetOf } from "../../../src/runs/model/targets.ts";
 import { allSteps } from "../../../src/runs/steps/index.ts";
-import { type StepTargets, sshTargetOf } from "../../../src/runs/targets.ts";
 import type { MachineSite, SimulatedMachine } from "../../support/machine-site.ts";
 
 /** One machine under work, as an executor would hold it; facts that steps prove are kept for the next one. */

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { seconds } from "../../../src/kernel/duration.ts";
+import { seconds } from "../../../src/kernel/time/duration.ts";
 import { type MachineSite, startMachineSite } from "../../support/machine-site.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { type Bench, begin, benchFor, carryOut, untilDone } from "./step-driver.ts";

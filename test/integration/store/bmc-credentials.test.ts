@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { inspect } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { AppError } from "../../../src/kernel/errors.ts";
-import { getBmcCredentials, putBmcCredentials } from "../../../src/store/bmc-credentials.ts";
-import { openSecretStore } from "../../../src/store/secrets.ts";
+import { openSecretStore } from "../../../src/store/access/secrets.ts";
+import { getBmcCredentials, putBmcCredentials } from "../../../src/store/device/bmc-credentials.ts";
 import { createTestDatabase } from "../../support/database.ts";
 
 test.each([

@@ -1,14 +1,14 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import { follow } from "../../../src/kernel/decide.ts";
-import { minutes } from "../../../src/kernel/duration.ts";
 import type { Lifecycle, Thing } from "../../../src/kernel/lifecycle.ts";
 import { happened, waitFor } from "../../../src/kernel/outcome.ts";
-import * as claims from "../../../src/store/claims.ts";
-import { lockThings } from "../../../src/store/locks.ts";
-import type { ThingKey } from "../../../src/store/things.ts";
-import { commitUnits } from "../../../src/store/transitions.ts";
-import { applyVerb } from "../../../src/store/verbs.ts";
-import * as work from "../../../src/store/work.ts";
+import { minutes } from "../../../src/kernel/time/duration.ts";
+import * as claims from "../../../src/store/lifecycle/claims.ts";
+import { lockThings } from "../../../src/store/lifecycle/locks.ts";
+import type { ThingKey } from "../../../src/store/lifecycle/things.ts";
+import { commitUnits } from "../../../src/store/lifecycle/transitions.ts";
+import { applyVerb } from "../../../src/store/lifecycle/verbs.ts";
+import * as work from "../../../src/store/lifecycle/work.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import {

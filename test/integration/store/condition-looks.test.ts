@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { milliseconds, seconds } from "../../../src/kernel/duration.ts";
-import * as looks from "../../../src/store/condition-looks.ts";
-import type { Queryable, Statement } from "../../../src/store/database.ts";
+import { milliseconds, seconds } from "../../../src/kernel/time/duration.ts";
+import * as looks from "../../../src/store/machine/condition-looks.ts";
+import type { Queryable, Statement } from "../../../src/store/postgres/database.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 

@@ -1,13 +1,13 @@
 import { createServer } from "node:net";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { seconds } from "../../../src/kernel/duration.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
+import { seconds } from "../../../src/kernel/time/duration.ts";
 import {
   isSerializationConflict,
   isUniqueViolation,
   openDatabase,
   retryOnConflict,
-} from "../../../src/store/database.ts";
+} from "../../../src/store/postgres/database.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 
 let open: TestDatabase[] = [];

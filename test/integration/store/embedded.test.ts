@@ -18,11 +18,11 @@ import { createInterface } from "node:readline";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { silentLog } from "../../../src/kernel/log.ts";
-import { type EmbeddedOptions, startEmbedded } from "../../../src/store/embedded.ts";
-import { findBinaryPackage } from "../../../src/store/embedded-binaries.ts";
-import { findProcess, waitForExit } from "../../../src/store/embedded-process.ts";
+import { findBinaryPackage } from "../../../src/store/embedded/binaries.ts";
+import { type EmbeddedOptions, startEmbedded } from "../../../src/store/embedded/embedded.ts";
+import { findProcess, waitForExit } from "../../../src/store/embedded/process.ts";
 
-const OWNER = join(import.meta.dirname, "..", "..", "support", "embedded-owner.ts");
+const OWNER = join(import.meta.dirname, "..", "..", "support", "processes", "embedded-owner.ts");
 const asRoot = process.getuid?.() === 0;
 const NOBODY = 65534;
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import type { Transaction } from "../../../src/store/database.ts";
-import * as journal from "../../../src/store/journal.ts";
-import { lockThings } from "../../../src/store/locks.ts";
+import * as journal from "../../../src/store/lifecycle/journal.ts";
+import { lockThings } from "../../../src/store/lifecycle/locks.ts";
+import type { Transaction } from "../../../src/store/postgres/database.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 

@@ -1,12 +1,12 @@
 import { expect, onTestFinished, test } from "vitest";
-import { seconds } from "../../../src/kernel/duration.ts";
+import { seconds } from "../../../src/kernel/time/duration.ts";
 import type { Machine } from "../../../src/lifecycles/machine/machine.ts";
 import { judge } from "../../../src/lifecycles/machine/observation.ts";
 import type { Sighting } from "../../../src/lifecycles/machine/sighting.ts";
-import { allThings } from "../../../src/store/all-things.ts";
-import { claimLooks } from "../../../src/store/condition-looks.ts";
-import { recordSightings } from "../../../src/store/machine-sightings.ts";
-import { machineStore } from "../../../src/store/machines.ts";
+import { allThings } from "../../../src/store/lifecycle/all-things.ts";
+import { claimLooks } from "../../../src/store/machine/condition-looks.ts";
+import { machineStore } from "../../../src/store/machine/machines.ts";
+import { recordSightings } from "../../../src/store/machine/sightings.ts";
 import { createTestDatabase } from "../../support/database.ts";
 
 const nowhere = { is: "nowhere", reason: "NoEndpoint", message: "" } as const;

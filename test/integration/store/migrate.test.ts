@@ -6,10 +6,10 @@ import { promisify } from "node:util";
 import pg from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { silentLog } from "../../../src/kernel/log.ts";
-import { MIGRATIONS_DIRECTORY, migrate, readMigrations } from "../../../src/store/migrate.ts";
+import { MIGRATIONS_DIRECTORY, migrate, readMigrations } from "../../../src/store/postgres/migrate.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 
-const REPLICA = join(import.meta.dirname, "..", "..", "support", "migrate-once.ts");
+const REPLICA = join(import.meta.dirname, "..", "..", "support", "processes", "migrate-once.ts");
 const run = promisify(execFile);
 
 let database: TestDatabase;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { parseRunFilter, runCondition } from "../../../src/services/run-filter.ts";
-import type { Queryable } from "../../../src/store/database.ts";
-import { findByRequests, listRunsWithKeys } from "../../../src/store/runs.ts";
+import { parseRunFilter, runCondition } from "../../../src/services/run/filter.ts";
+import type { Queryable } from "../../../src/store/postgres/database.ts";
+import { findByRequests, listRunsWithKeys } from "../../../src/store/run/runs.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { plansOf } from "../../support/query-plans.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";

@@ -1,17 +1,17 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { createCommitter, type Submission } from "../../../src/engine/committer.ts";
 import { follow } from "../../../src/kernel/decide.ts";
-import { milliseconds, minutes, seconds } from "../../../src/kernel/duration.ts";
 import type { JsonObject, Lifecycle, Thing } from "../../../src/kernel/lifecycle.ts";
 import type { Effect } from "../../../src/kernel/outcome.ts";
-import { recordChange } from "../../../src/store/changes.ts";
-import * as claims from "../../../src/store/claims.ts";
-import { lockThings } from "../../../src/store/locks.ts";
-import { storeOf } from "../../../src/store/things.ts";
-import { commitUnits } from "../../../src/store/transitions.ts";
-import type { Unit } from "../../../src/store/unit.ts";
-import { applyVerb, type Verb } from "../../../src/store/verbs.ts";
-import * as work from "../../../src/store/work.ts";
+import { milliseconds, minutes, seconds } from "../../../src/kernel/time/duration.ts";
+import { recordChange } from "../../../src/store/lifecycle/changes.ts";
+import * as claims from "../../../src/store/lifecycle/claims.ts";
+import { lockThings } from "../../../src/store/lifecycle/locks.ts";
+import { storeOf } from "../../../src/store/lifecycle/things.ts";
+import { commitUnits } from "../../../src/store/lifecycle/transitions.ts";
+import type { Unit } from "../../../src/store/lifecycle/unit.ts";
+import { applyVerb, type Verb } from "../../../src/store/lifecycle/verbs.ts";
+import * as work from "../../../src/store/lifecycle/work.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import {

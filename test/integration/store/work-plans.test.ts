@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { milliseconds, seconds } from "../../../src/kernel/duration.ts";
-import type { Queryable } from "../../../src/store/database.ts";
-import * as journal from "../../../src/store/journal.ts";
-import { powerShelfStore } from "../../../src/store/power-shelves.ts";
-import * as work from "../../../src/store/work.ts";
+import { milliseconds, seconds } from "../../../src/kernel/time/duration.ts";
+import * as journal from "../../../src/store/lifecycle/journal.ts";
+import * as work from "../../../src/store/lifecycle/work.ts";
+import type { Queryable } from "../../../src/store/postgres/database.ts";
+import { powerShelfStore } from "../../../src/store/power-shelf/power-shelves.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { plansOf as plansOfStatements } from "../../support/query-plans.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import { type Duration, milliseconds, minutes, seconds } from "../../../src/kernel/duration.ts";
-import type { ClaimedWork } from "../../../src/store/work.ts";
-import * as work from "../../../src/store/work.ts";
+import { type Duration, milliseconds, minutes, seconds } from "../../../src/kernel/time/duration.ts";
+import type { ClaimedWork } from "../../../src/store/lifecycle/work.ts";
+import * as work from "../../../src/store/lifecycle/work.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { createWidgetTable } from "../../support/widget.ts";

@@ -1,0 +1,35 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { ClusterService, ImageService } from "../../../contract/millwright/v1/cluster_pb.js";
+import type { ServiceDeps } from "../../services/call/deps.ts";
+import { createCluster, deleteCluster, pageClusters } from "../../services/catalog/clusters.ts";
+import { createImage, deleteImage, pageImages } from "../../services/catalog/images.ts";
+import { callerKey } from "../transport/interceptors.ts";
+import { clusterOf, imageOf } from "./catalog-messages.ts";
+
+export const clusters = (deps: ServiceDeps): ServiceImpl<typeof ClusterService> => ({
+  async createCluster(request, { values }) {
+    return { cluster: clusterOf(await createCluster(deps, values.get(callerKey), request)) };
+  },
+  async listClusters({ pageSize, pageToken }) {
+    const { items, nextPageToken } = await pageClusters(deps, { pageSize, pageToken });
+    return { clusters: items.map(clusterOf), nextPageToken };
+  },
+  async deleteCluster({ name }, { values }) {
+    await deleteCluster(deps, values.get(callerKey), name);
+    return {};
+  },
+});
+
+export const images = (deps: ServiceDeps): ServiceImpl<typeof ImageService> => ({
+  async createImage(request, { values }) {
+    return { image: imageOf(await createImage(deps, values.get(callerKey), request)) };
+  },
+  async listImages({ pageSize, pageToken }) {
+    const { items, nextPageToken } = await pageImages(deps, { pageSize, pageToken });
+    return { images: items.map(imageOf), nextPageToken };
+  },
+  async deleteImage({ name }, { values }) {
+    await deleteImage(deps, values.get(callerKey), name);
+    return {};
+  },
+});

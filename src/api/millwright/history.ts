@@ -1,0 +1,12 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { HistoryService } from "../../../contract/millwright/v1/history_pb.js";
+import type { ServiceDeps } from "../../services/call/deps.ts";
+import { pageHistory } from "../../services/system/history.ts";
+import { eventOf } from "./event-messages.ts";
+
+export const history = (deps: ServiceDeps): ServiceImpl<typeof HistoryService> => ({
+  async listHistory({ kind, id, pageSize, pageToken, types, newestFirst }) {
+    const page = await pageHistory(deps, { kind, id, pageSize, pageToken, types, newestFirst });
+    return { events: page.items.map(eventOf), nextPageToken: page.nextPageToken };
+  },
+});

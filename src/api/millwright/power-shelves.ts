@@ -1,0 +1,37 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { PowerShelfService } from "../../../contract/millwright/v1/power_shelf_pb.js";
+import type { ServiceDeps } from "../../services/call/deps.ts";
+import { pageExpectedPowerShelves } from "../../services/expected-power-shelf/expected-power-shelves.ts";
+import { setPowerShelfCredentials } from "../../services/power-shelf/credentials.ts";
+import { createPowerShelf, refreshPowerShelf } from "../../services/power-shelf/power-shelves.ts";
+import { pagePowerShelves, viewPowerShelf } from "../../services/power-shelf/view.ts";
+import { callerKey } from "../transport/interceptors.ts";
+import { expectedOf, expectedQueryFrom } from "./expected-power-shelf-messages.ts";
+import { createPowerShelfFrom, logEntriesOf, powerShelfOf, powerShelfQueryFrom } from "./power-shelf-messages.ts";
+
+export const powerShelves = (deps: ServiceDeps): ServiceImpl<typeof PowerShelfService> => ({
+  async createPowerShelf(request, { values }) {
+    const { id } = await createPowerShelf(deps, values.get(callerKey), createPowerShelfFrom(request));
+    return { powerShelf: powerShelfOf(await viewPowerShelf(deps, id)) };
+  },
+  async listPowerShelves(request) {
+    const { items, nextPageToken } = await pagePowerShelves(deps, powerShelfQueryFrom(request));
+    return { powerShelves: items.map(powerShelfOf), nextPageToken };
+  },
+  async getPowerShelf({ id }) {
+    const view = await viewPowerShelf(deps, id);
+    return { powerShelf: powerShelfOf(view), logEntries: logEntriesOf(view) };
+  },
+  async refreshPowerShelf({ id, forgetCertificate }, { values }) {
+    await refreshPowerShelf(deps, values.get(callerKey), { id, forgetCertificate });
+    return {};
+  },
+  async setPowerShelfCredentials({ id, bmcUsername, bmcPassword }, { values }) {
+    await setPowerShelfCredentials(deps, values.get(callerKey), { id, bmcUsername, bmcPassword });
+    return {};
+  },
+  async listExpectedPowerShelves(request) {
+    const { items, nextPageToken } = await pageExpectedPowerShelves(deps, expectedQueryFrom(request));
+    return { expectedPowerShelves: items.map(expectedOf), nextPageToken };
+  },
+});

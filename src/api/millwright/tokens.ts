@@ -1,0 +1,22 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { TokenService } from "../../../contract/millwright/v1/token_pb.js";
+import type { ServiceDeps } from "../../services/call/deps.ts";
+import { createToken, pageTokens, revokeToken } from "../../services/system/tokens.ts";
+import { callerKey } from "../transport/interceptors.ts";
+import { createTokenFrom, tokenOf } from "./token-messages.ts";
+
+/** `onRevoked` is called once the revocation is committed, so that what remembers tokens forgets this one. */
+export const tokens = (deps: ServiceDeps, onRevoked: (id: string) => void): ServiceImpl<typeof TokenService> => ({
+  async createToken(request, { values }) {
+    return createToken(deps, values.get(callerKey), createTokenFrom(request));
+  },
+  async listTokens({ pageSize, pageToken }) {
+    const { items, nextPageToken } = await pageTokens(deps, { pageSize, pageToken });
+    return { tokens: items.map(tokenOf), nextPageToken };
+  },
+  async revokeToken({ id }, { values }) {
+    await revokeToken(deps, values.get(callerKey), id);
+    onRevoked(id);
+    return {};
+  },
+});

@@ -1,0 +1,134 @@
+import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer as createTlsServer, Server as TlsServer } from "node:https";
+import type { Socket } from "node:net";
+import { createContextValues } from "@connectrpc/connect";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { AppError } from "../../kernel/errors.ts";
+import type { Log } from "../../kernel/log.ts";
+import { toHttpError } from "./error-codes.ts";
+import { requestIdFrom } from "./interceptors.ts";
+import { API_LIMITS, createClose, type Listener, type ListenerOptions, tlsOptions } from "./listener.ts";
+import { peerKey, peerOf } from "./peer.ts";
+import { explainRefusals } from "./rpc-refusals.ts";
+
+/** HTTP/1.1: RPCs by their paths, everything else to Fastify. */
+export async function createHttpListener(
+  { rpc, log, tls }: ListenerOptions,
+  http: (app: FastifyInstance) => void | Promise<void>,
+): Promise<Listener> {
+  const createRpcServer = (rest: RequestListener): Server => {
+    const calls = connectNodeAdapter({
+      ...rpc,
+      // gRPC itself needs trailers, and so HTTP/2: the other port.
+      grpc: false,
+      contextValues: (request) => createContextValues().set(peerKey, peerOf(request.socket)),
+      fallback: (request, response) =>
+        rest(request as Parameters<RequestListener>[0], response as Parameters<RequestListener>[1]),
+    });
+    const limits = {
+      headersTimeout: API_LIMITS.headersTimeout,
+      requestTimeout: API_LIMITS.requestTimeout,
+      keepAliveTimeout: API_LIMITS.keepAliveTimeout,
+      keepAlive: true,
+    };
+    const answer: RequestListener = (request, response) => {
+      explainRefusals(request, response);
+      calls(request, response);
+    };
+    return tls === undefined
+      ? createServer(limits, answer)
+      : createTlsServer({ ...limits, ...tlsOptions(tls) }, answer);
+  };
+  const app = fastify({
+    serverFactory: createRpcServer,
+    bodyLimit: API_LIMITS.maxRestBodyBytes,
+    // An id that is too long is one that nothing has, in the words of its own route.
+    routerOptions: { maxParamLength: API_LIMITS.maxPathPart },
+    genReqId: (request) => requestIdFrom(request.headers["x-request-id"]),
+    // A path that is none (%ff) reaches no route, and so no handler of errors.
+    frameworkErrors(error, request, reply) {
+      const answer = toHttpError(new AppError("invalid_argument", error.message), () => request.id);
+      void (reply as FastifyReply).status(clientErrorStatus(error) ?? answer.status).send(answer.body);
+    },
+  });
+  frameRest(app, log);
+  await http(app);
+  await app.ready();
+
+  const close = createClose(app.server, closeWhenIdle(app.server));
+  return {
+    server: app.server,
+    async close(within) {
+      await close(within);
+      await app.close();
+    },
+  };
+}
+
+/**
+ * Ends each connection as soon as it has no call in flight. Node would let one that still owes the rest of a refused request,
+ * or that has just answered its last call, live on until its keep-alive ends.
+ */
+function closeWhenIdle(server: Server): () => void {
+  let closing = false;
+  const callsOn = new Map<Socket, number>();
+  const count = (socket: Socket, change: number) => {
+    if (socket.destroyed) return;
+    const calls = (callsOn.get(socket) ?? 0) + change;
+    callsOn.set(socket, calls);
+    if (closing && calls === 0) socket.destroySoon();
+  };
+  server.on(server instanceof TlsServer ? "secureConnection" : "connection", (socket: Socket) => {
+    count(socket, 0);
+    socket.once("close", () => callsOn.delete(socket));
+  });
+  server.on("request", ({ socket }, response) => {
+    count(socket, 1);
+    response.once("close", () => count(socket, -1));
+  });
+  return () => {
+    closing = true;
+    for (const socket of callsOn.keys()) count(socket, 0);
+  };
+}
+
+/** Request id, log, and errors in the one shape of `error-codes.ts`, for every route. */
+function frameRest(app: FastifyInstance, log: Log): void {
+  const nameOf = (request: FastifyRequest) => `${request.method} ${request.routeOptions.url ?? "(unknown)"}`;
+  app.addHook("onRequest", async (request, reply) => {
+    reply.header("x-request-id", request.id);
+  });
+  app.addHook("onResponse", async (request, reply) => {
+    const fields = {
+      method: nameOf(request),
+      code: reply.statusCode,
+      ms: Math.round(reply.elapsedTime),
+      requestId: request.id,
+    };
+    // The others are probes and scrapes, for ever.
+    if (request.url.startsWith("/api/")) log.info(fields, "request");
+    else log.debug(fields, "request");
+  });
+  app.setNotFoundHandler((request) => {
+    throw new AppError("not_found", `there is no ${request.method} ${request.url.split("?", 1)[0]}`);
+  });
+  app.setErrorHandler((error, request, reply) => {
+    const status = clientErrorStatus(error);
+    const shown =
+      status === undefined
+        ? error
+        : new AppError("invalid_argument", error instanceof Error ? error.message : String(error));
+    const answer = toHttpError(shown, (cause) => {
+      log.error({ err: cause, method: nameOf(request), requestId: request.id }, "request failed unexpectedly");
+      return request.id;
+    });
+    return reply.status(status ?? answer.status).send(answer.body);
+  });
+}
+
+/** Fastify's own refusals (bad JSON, too large, wrong media type) carry a status below 500; their texts are for callers. */
+function clientErrorStatus(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !("statusCode" in error) || typeof error.statusCode !== "number") return undefined;
+  return error.statusCode >= 400 && error.statusCode < 500 ? error.statusCode : undefined;
+}

@@ -1,0 +1,105 @@
+import { Code, ConnectError, type ConnectRouter, type HandlerContext, type Interceptor } from "@connectrpc/connect";
+import type { FastifyInstance } from "fastify";
+import type { Log } from "../../kernel/log.ts";
+import { type Duration, seconds } from "../../kernel/time/duration.ts";
+import { COMPRESSION } from "./compression.ts";
+import { createGrpcListener } from "./grpc-listener.ts";
+import { createHttpListener } from "./http-listener.ts";
+import { API_LIMITS, type Listener, type ListenerOptions, type TlsMaterial } from "./listener.ts";
+
+export interface ListenAddress {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+}
+
+export interface ApiServersOptions {
+  readonly grpcListen: ListenAddress;
+  readonly httpListen: ListenAddress;
+  /** All services; called once per port. */
+  readonly routes: (router: ConnectRouter) => void;
+  readonly interceptors: readonly Interceptor[];
+  readonly requestGate?: (context: HandlerContext) => void | Promise<void>;
+  /** What is no RPC: operations. */
+  readonly http: (app: FastifyInstance) => void | Promise<void>;
+  readonly log: Log;
+  readonly tls?: TlsMaterial;
+  /** How long `close` lets calls in flight come to their end. */
+  readonly closeWithin?: Duration;
+}
+
+export interface ApiServers {
+  /** `host:port`, usable by a client on this machine. */
+  readonly grpcAddress: string;
+  readonly httpUrl: string;
+  /**
+   * Stops accepting, ends streams with UNAVAILABLE, gives calls in flight `closeWithin`, then cuts them off. Always resolves,
+   * and may be called again.
+   */
+  close(): Promise<void>;
+}
+
+/** Serves every method on both ports: gRPC over HTTP/2 on one; Connect, gRPC-Web and JSON over HTTP/1.1 on the other. */
+export async function startApiServers(options: ApiServersOptions): Promise<ApiServers> {
+  const shutdown = new AbortController();
+  const shared: ListenerOptions = {
+    rpc: {
+      routes: options.routes,
+      interceptors: [...options.interceptors],
+      ...(options.requestGate === undefined ? {} : { requestGate: options.requestGate }),
+      shutdownSignal: shutdown.signal,
+      readMaxBytes: API_LIMITS.maxMessageBytes,
+      ...COMPRESSION,
+      // A misspelt field is an error that names it, not a filter that is silently off.
+      jsonOptions: { ignoreUnknownFields: false },
+    },
+    log: options.log,
+    tls: options.tls,
+  };
+  const grpc = createGrpcListener(shared);
+  const http = await createHttpListener(shared, options.http);
+  const closeWithin = options.closeWithin ?? seconds(10);
+
+  const closeAll = async (): Promise<void> => {
+    shutdown.abort(new ConnectError("the server is stopping; call again", Code.Unavailable));
+    await Promise.all([grpc.close(closeWithin), http.close(closeWithin)]);
+  };
+  try {
+    const grpcAt = await listen(grpc, options.grpcListen, "gRPC");
+    const httpAt = await listen(http, options.httpListen, "HTTP");
+    let closed: Promise<void> | undefined;
+    return {
+      grpcAddress: grpcAt,
+      httpUrl: `${options.tls === undefined ? "http" : "https"}://${httpAt}`,
+      close() {
+        closed ??= closeAll();
+        return closed;
+      },
+    };
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+}
+
+const WILDCARDS: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "[::1]" };
+
+async function listen(listener: Listener, { host, port }: ListenAddress, what: string): Promise<string> {
+  const { server } = listener;
+  await new Promise<void>((resolve, reject) => {
+    const failed = (error: NodeJS.ErrnoException) => {
+      const why =
+        error.code === "EADDRINUSE" ? "another process listens there already; choose another port" : error.message;
+      reject(new Error(`cannot listen on ${host}:${port} for ${what}: ${why}`, { cause: error }));
+    };
+    server.once("error", failed);
+    server.listen({ host, port }, () => {
+      server.off("error", failed);
+      resolve();
+    });
+  });
+  const bound = server.address();
+  if (bound === null || typeof bound === "string") throw new Error(`no port was given to ${what}`);
+  const shown = WILDCARDS[bound.address] ?? (bound.family === "IPv6" ? `[${bound.address}]` : bound.address);
+  return `${shown}:${bound.port}`;
+}

@@ -1,0 +1,75 @@
+import { type Command, Option } from "commander";
+import type { Run } from "../../client/session.ts";
+import { type ConfirmOptions, YES_OPTION } from "../../terminal/confirm.ts";
+import type { CreateClusterOptions, CreateImageOptions } from "./manage.ts";
+
+/** What plans and machines refer to by name: clusters, images and scripts. */
+export function addCatalogCommands(program: Command, run: Run): void {
+  const load = () => import("./manage.ts");
+  const cluster = program.command("cluster").description("Kubernetes clusters that machines can join");
+  cluster
+    .command("list")
+    .description("list clusters")
+    .action(() => run(async (session) => (await load()).listClusters(session)));
+  cluster
+    .command("create")
+    .argument("<name>", "what plans and machines call it")
+    .description("record a cluster")
+    .requiredOption("--api-url <url>", "where its API is, such as https://10.0.0.1:6443")
+    .requiredOption("--kubeconfig <file>", "file with its kubeconfig, or - for standard input; kept encrypted")
+    .action((name: string, options: CreateClusterOptions) =>
+      run(async (session) => (await load()).createCluster(session, name, options)),
+    );
+  cluster
+    .command("delete")
+    .argument("<name>", "a cluster that nothing refers to")
+    .description("forget a cluster and its kubeconfig")
+    .option(...YES_OPTION)
+    .action((name: string, options: ConfirmOptions) =>
+      run(async (session) => (await load()).deleteCluster(session, name, options)),
+    );
+
+  const image = program.command("image").description("OS images that machines can be repaved with");
+  image
+    .command("list")
+    .description("list images")
+    .action(() => run(async (session) => (await load()).listImages(session)));
+  image
+    .command("create")
+    .argument("<name>", "what plans call it")
+    .description("record an image")
+    .addOption(new Option("--kind <kind>", "what it is").choices(["iso", "disk", "netboot"]).default("iso"))
+    .requiredOption(
+      "--location <place>",
+      "where a BMC or an installer fetches it from; of a netboot image: its workflow",
+    )
+    .requiredOption("--digest <digest>", "of what is there: sha256: and 64 hexadecimal digits")
+    .addOption(
+      new Option("--success-proof <proof>", "how the installed system proves itself")
+        .choices(["token", "ssh"])
+        .default("ssh"),
+    )
+    .action((name: string, options: CreateImageOptions) =>
+      run(async (session) => (await load()).createImage(session, name, options)),
+    );
+  image
+    .command("delete")
+    .argument("<name>", "an image that no active run installs")
+    .description("forget an image")
+    .option(...YES_OPTION)
+    .action((name: string, options: ConfirmOptions) =>
+      run(async (session) => (await load()).deleteImage(session, name, options)),
+    );
+
+  const loadScripts = () => import("../script/read.ts");
+  const script = program.command("script").description("scripts that steps run on machines; files of the server");
+  script
+    .command("list")
+    .description("list scripts, and what they do")
+    .action(() => run(async (session) => (await loadScripts()).listScripts(session)));
+  script
+    .command("show")
+    .argument("<ref>", "what script_ref says")
+    .description("show a script with its text")
+    .action((ref: string) => run(async (session) => (await loadScripts()).showScript(session, ref)));
+}

@@ -1,0 +1,101 @@
+import {
+  type Cluster,
+  ClusterSchema,
+  ClusterService,
+  type Image,
+  ImageSchema,
+  ImageService,
+} from "../../../../contract/millwright/v1/cluster_pb.js";
+import { readTextFile } from "../../client/discover-server.ts";
+import { UsageError } from "../../client/errors.ts";
+import { jsonOf } from "../../client/proto-json.ts";
+import type { Session } from "../../client/session.ts";
+import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
+import type { Column } from "../../terminal/output.ts";
+import { printDone, printList } from "../../terminal/printing.ts";
+import { clockTime, isoTime } from "../../terminal/times.ts";
+
+export interface CreateClusterOptions {
+  readonly apiUrl: string;
+  readonly kubeconfig: string;
+}
+
+export interface CreateImageOptions {
+  readonly kind: string;
+  readonly location: string;
+  readonly digest: string;
+  readonly successProof: string;
+}
+
+const PAGE_SIZE = 500;
+
+const clusterColumns: readonly Column<Cluster>[] = [
+  { title: "NAME", cell: ({ name }) => name },
+  { title: "API", cell: ({ apiUrl }) => apiUrl },
+  { title: "CREATED", cell: (row) => clockTime(row.createdAt), plain: (row) => isoTime(row.createdAt) },
+];
+
+const imageColumns: readonly Column<Image>[] = [
+  { title: "NAME", cell: ({ name }) => name },
+  { title: "KIND", cell: ({ kind }) => kind },
+  { title: "PROOF", cell: ({ successProof }) => successProof },
+  { title: "CREATED", cell: (row) => clockTime(row.createdAt), plain: (row) => isoTime(row.createdAt) },
+  { title: "LOCATION", cell: ({ location }) => location },
+  { title: "DIGEST", cell: ({ digest }) => digest },
+];
+
+export async function listClusters(session: Session): Promise<undefined> {
+  const client = await session.client(ClusterService);
+  const items: Cluster[] = [];
+  let pageToken = "";
+  do {
+    const page = await client.listClusters({ pageSize: PAGE_SIZE, pageToken }, { signal: session.signal });
+    items.push(...page.clusters);
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+  const json = (cluster: Cluster) => jsonOf(ClusterSchema, cluster);
+  await printList(session, { items, columns: clusterColumns, json }, "No clusters.");
+}
+
+export async function createCluster(session: Session, name: string, options: CreateClusterOptions): Promise<undefined> {
+  const { apiUrl, kubeconfig: file } = options;
+  const kubeconfig = file === "-" ? await session.terminal.stdin.readAll() : readTextFile(file);
+  if (kubeconfig === undefined) throw new UsageError(`--kubeconfig: ${file} does not exist`);
+  const client = await session.client(ClusterService);
+  await client.createCluster({ name, apiUrl, kubeconfig }, { signal: session.signal });
+  await printDone(session, `Cluster ${name} created.`, { name });
+}
+
+export async function deleteCluster(session: Session, name: string, { yes }: ConfirmOptions): Promise<undefined> {
+  if (!yes) await confirm(session, { what: `Forget cluster ${name} and its kubeconfig?` });
+  const client = await session.client(ClusterService);
+  await client.deleteCluster({ name }, { signal: session.signal });
+  await printDone(session, `Cluster ${name} deleted.`, { name });
+}
+
+export async function listImages(session: Session): Promise<undefined> {
+  const client = await session.client(ImageService);
+  const items: Image[] = [];
+  let pageToken = "";
+  do {
+    const page = await client.listImages({ pageSize: PAGE_SIZE, pageToken }, { signal: session.signal });
+    items.push(...page.images);
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+  const json = (image: Image) => jsonOf(ImageSchema, image);
+  await printList(session, { items, columns: imageColumns, json }, "No images.");
+}
+
+export async function createImage(session: Session, name: string, options: CreateImageOptions): Promise<undefined> {
+  const { kind, location, digest, successProof } = options;
+  const client = await session.client(ImageService);
+  await client.createImage({ name, kind, location, digest, successProof }, { signal: session.signal });
+  await printDone(session, `Image ${name} created.`, { name });
+}
+
+export async function deleteImage(session: Session, name: string, { yes }: ConfirmOptions): Promise<undefined> {
+  if (!yes) await confirm(session, { what: `Forget image ${name}?` });
+  const client = await session.client(ImageService);
+  await client.deleteImage({ name }, { signal: session.signal });
+  await printDone(session, `Image ${name} deleted.`, { name });
+}

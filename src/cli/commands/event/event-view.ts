@@ -1,0 +1,136 @@
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { type Event, EventSchema } from "../../../../contract/millwright/v1/event_pb.js";
+import { jsonOf } from "../../client/proto-json.ts";
+import type { Column } from "../../terminal/output.ts";
+import type { Tone } from "../../terminal/table.ts";
+import { clockTime, isoTime } from "../../terminal/times.ts";
+import { factsText, spoken } from "./event-facts.ts";
+
+export const eventJson = (event: Event) => jsonOf(EventSchema, event);
+
+/** ready → maintenance, → initializing, error → gone: the states by their own words. */
+function changeText({ type, fromState, toState }: Event): string {
+  if (fromState !== "" && toState !== "") return `${fromState} → ${toState}`;
+  if (toState !== "") return `→ ${toState}`;
+  if (fromState !== "") return type === "deleted" ? `${fromState} → gone` : fromState;
+  return "";
+}
+
+const isObject = (value: JsonValue | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
+const joined = (...parts: readonly string[]): string => parts.filter((part) => part !== "").join("; ");
+
+/** Why it happened and what of it matters, in words. What more there is, `-o json` has. */
+function whyText(event: Event): string {
+  const data = event.data ?? {};
+  const trigger = textOf(data.trigger);
+  // A reason that is but the name of the table's row says it in words.
+  const reason = event.reason === trigger ? spoken(trigger) : event.reason;
+  switch (event.type) {
+    case "transition":
+    case "deleted":
+      return transitionText(data, reason);
+    case "requested":
+      return joined(requestText(data), reason);
+    case "request_ended":
+      return joined(`${requestText(data)}: ${textOf(data.outcome)}`, reason);
+    case "health_report_changed":
+      return joined(`report of ${textOf(data.source)}${data.removed === true ? " removed" : ""}`, reason);
+    case "conditions_changed":
+      return joined(conditionsText(data), reason);
+    case "metadata_changed":
+      return joined(textOf(data.name) === "" ? "" : `name ${textOf(data.name)}`, reason);
+    default:
+      return joined(reason, factsText(data));
+  }
+}
+
+/** Reachable no (NoAnswer), Drained yes (NodeDrained). */
+function conditionsText(data: JsonObject): string {
+  const conditions = (Array.isArray(data.conditions) ? data.conditions : []).filter(isObject);
+  return conditions
+    .map(({ type, status, reason }) => `${textOf(type)} ${status === true ? "yes" : "no"} (${textOf(reason)})`)
+    .join(", ");
+}
+
+/** Maintenance by its operation and who asked for it; how it ended; else the row's own reason. */
+function transitionText(data: JsonObject, reason: string): string {
+  const ended = (Array.isArray(data.ended) ? data.ended : []).filter(isObject);
+  if (ended.length > 0) {
+    return joined(
+      ...ended.map(({ request, outcome, message }) => {
+        const said = textOf(message);
+        return `${isObject(request) ? requestText(request) : "request"}: ${textOf(outcome)}${said === "" ? "" : `: ${said}`}`;
+      }),
+    );
+  }
+  const begun = isObject(data.state) && isObject(data.state.request) ? data.state.request : undefined;
+  return begun ? requestText(begun) : reason;
+}
+
+/** power_off for kim (https://tracker/1). */
+function requestText(request: JsonObject): string {
+  const initiator = textOf(request.initiator);
+  return `${textOf(request.operation) || "request"}${initiator === "" ? "" : ` for ${initiator}`}`;
+}
+
+function toneOf({ toState, type }: Event): Tone | undefined {
+  if (toState === "error" || type === "failing" || type === "needs_intervention") return "bad";
+  return toState === "ready" || type === "recovered" ? "good" : undefined;
+}
+
+const columns = {
+  at: {
+    title: "TIME",
+    cell: (event) => clockTime(event.at),
+    short: { cell: (event) => clockTime(event.at).slice("2026-".length), least: "01-31 12:00:00".length },
+    plain: (event) => isoTime(event.at),
+  },
+  // Who goes on from somewhere copies it from -o json as well.
+  cursor: { title: "CURSOR", cell: ({ cursor }) => cursor, minor: true },
+  kind: { title: "KIND", cell: ({ kind }) => kind },
+  id: { title: "ID", cell: ({ id }) => id },
+  event: { title: "EVENT", cell: ({ type }) => type, tone: toneOf },
+  change: { title: "CHANGE", cell: changeText, tone: toneOf },
+  who: { title: "WHO", cell: ({ actor }) => actor },
+  why: { title: "WHY", cell: whyText },
+} as const satisfies { readonly [name: string]: Column<Event> };
+
+/** The history of one thing: who, why, when. */
+export const historyColumns: readonly Column<Event>[] = [
+  columns.at,
+  columns.event,
+  columns.change,
+  columns.who,
+  columns.why,
+];
+
+const A_UUID = "0b7f0c52-6a4e-4d0e-9c1f-3f6d2a1b4c5d";
+/** Ids of those kinds have one length; machines, what is installed on them, clusters and the like are called by people. */
+const ID_WIDTHS: { readonly [kind: string]: number } = {
+  run: `run-${A_UUID}`.length,
+  job: `job-${A_UUID}`.length,
+  power_shelf: "ps100rss3tnu65mgcq2e4v6rbgpq1a9rmf7eouaoq76dphmnvab8vnemc2g".length,
+  expected_power_shelf: A_UUID.length,
+  token: "0123456789abcdef".length,
+};
+const NAMED_BY_PEOPLE = "m-rack1-slot-042".length;
+
+/**
+ * Events as they come, with the cursor from which a watch can go on. What is to come is not known: the widths are those of the longest
+ * words that there are, and of the ids of the watched kind.
+ */
+export function eventColumns(kind: string | undefined): readonly Column<Event>[] {
+  const idWidth = ID_WIDTHS[kind ?? "run"] ?? NAMED_BY_PEOPLE;
+  return [
+    { ...columns.at, least: "2026-01-31 12:00:00".length },
+    { ...columns.cursor, least: "1.23456.7890".length },
+    { ...columns.kind, least: (kind ?? "expected_power_shelf").length },
+    { ...columns.id, least: idWidth },
+    { ...columns.event, least: "credentials_changed".length },
+    { ...columns.change, least: "PROVISIONING → MAINTENANCE".length },
+    { ...columns.who, least: "condition reconciler".length },
+    { ...columns.why, least: 30 },
+  ];
+}

@@ -1,0 +1,53 @@
+import type { Event } from "../../../../contract/millwright/v1/event_pb.js";
+import { HistoryService } from "../../../../contract/millwright/v1/history_pb.js";
+import { CliError, EXIT } from "../../client/errors.ts";
+import type { Session } from "../../client/session.ts";
+import { printList } from "../../terminal/printing.ts";
+import { eventJson, historyColumns } from "./event-view.ts";
+import { kindOf } from "./kind.ts";
+
+export interface HistoryOptions {
+  readonly limit: number;
+  readonly type?: readonly string[];
+}
+
+const PAGE_SIZE = 1_000;
+
+/** The newest entries of a thing's journal, the newest last, as one reads a log. */
+export async function showHistory(
+  session: Session,
+  kindWord: string,
+  id: string,
+  options: HistoryOptions,
+): Promise<undefined> {
+  const kind = kindOf(kindWord);
+  const { events, hasMore } = await readNewest(session, kind, id, options);
+  if (events.length === 0 && !options.type?.length) {
+    throw new CliError(EXIT.notFound, `${kind} ${id} has no history: it does not exist and never did`);
+  }
+  await printList(session, { items: events.reverse(), columns: historyColumns, json: eventJson }, "No such events.");
+  if (hasMore && session.style().format === "table")
+    session.terminal.stderr.write(`Older entries exist; --limit ${options.limit * 10} shows more.\n`);
+}
+
+async function readNewest(
+  session: Session,
+  kind: string,
+  id: string,
+  { limit, type = [] }: HistoryOptions,
+): Promise<{ events: Event[]; hasMore: boolean }> {
+  const client = await session.client(HistoryService);
+  const events: Event[] = [];
+  let pageToken = "";
+  // The page size stays the same from page to page, so that a token is never used with another query.
+  const pageSize = Math.min(limit, PAGE_SIZE);
+  do {
+    const page = await client.listHistory(
+      { kind, id, pageSize, pageToken, types: [...type], newestFirst: true },
+      { signal: session.signal },
+    );
+    events.push(...page.events);
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "" && events.length < limit);
+  return { events: events.slice(0, limit), hasMore: pageToken !== "" || events.length > limit };
+}

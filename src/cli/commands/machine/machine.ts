@@ -1,0 +1,146 @@
+import { type Command, Option } from "commander";
+import type { Run } from "../../client/session.ts";
+import { type ConfirmOptions, YES_OPTION } from "../../terminal/confirm.ts";
+import { addHistoryOptions } from "../event/history.ts";
+import type { HistoryOptions } from "../event/history-read.ts";
+import { addPasswordOptions } from "../options/password-options.ts";
+import type { CredentialOptions } from "./credentials.ts";
+import type { MachineFields, RegisterOptions } from "./edit.ts";
+import type { VerbOptions } from "./phase.ts";
+
+/** The grammar alone; what a command does is loaded when it runs. */
+export function addMachineCommands(program: Command, run: Run): void {
+  const machine = program
+    .command("machine")
+    .alias("m")
+    .description("machines: what they are, what phase they are in, and what people decide about them");
+  addReading(machine, run);
+  addEditing(machine, run);
+  addPhases(machine, run);
+}
+
+function addReading(machine: Command, run: Run): void {
+  machine
+    .command("list")
+    .description("list machines")
+    .option("--filter <filter>", "such as rack=rack-1 AND phase=READY")
+    .option("--failing", "only those that need somebody, are degraded, or are not reached")
+    .option("--watch", "keep showing it as it changes")
+    .addHelpText(
+      "after",
+      `\nConditions are field=value, field!=value or field IN (value, value), joined with AND. Fields: machine_id, phase,
+effective_state, failing (true, false), provider, rack, slot, location, serial, customer_id, target_cluster_ref, labels.<key>.
+
+Examples:
+  millwright machine list --filter 'effective_state IN (READY, FACTORY_READY)'
+  millwright machine list --filter 'labels.env=prod AND rack!=rack-1' -o json
+  millwright machine list --failing --filter rack=rack-1
+  millwright machine list --watch`,
+    )
+    .action((options: { filter?: string; failing?: boolean; watch?: boolean }) =>
+      run(async (session) => (await import("./read.ts")).listMachines(session, options)),
+    );
+  machine
+    .command("show")
+    .argument("<id>", "a machine")
+    .description("show a machine: phase, conditions, who works on it, endpoints, last runs")
+    .option("--watch", "keep showing it as it changes")
+    .action((id: string, options: { watch?: boolean }) =>
+      run(async (session) => (await import("./read.ts")).showMachine(session, id, options)),
+    );
+  addHistoryOptions(
+    machine
+      .command("history")
+      .argument("<id>", "a machine")
+      .description("what happened to a machine, who did it and why"),
+  ).action((id: string, options: HistoryOptions) =>
+    run(async (session) => (await import("../event/history-read.ts")).showHistory(session, "machine", id, options)),
+  );
+}
+
+const addFields = (command: Command): Command =>
+  command
+    .option("--mac <mac...>", "its MAC addresses; several values, or the option several times")
+    .option("--serial <serial>", "its serial number")
+    .option("--rack <rack>", "the rack that it stands in")
+    .option("--slot <slot>", "where in the rack")
+    .option("--location <place>", "the site, hall or room")
+    .option("--customer <id>", "whose it is")
+    .option("--cluster <name>", "the cluster that it joins")
+    .option("--provider <name>", "the way to reach it; the server's default when left out")
+    .option("--bmc-endpoint <host[:port]>", "where its BMC is")
+    .addOption(new Option("--bmc-protocol <protocol>", "what its BMC speaks").choices(["redfish", "ipmi"]))
+    .addOption(new Option("--tls-trust <mode>", "how the BMC's certificate is judged").choices(["ca", "pin", "off"]))
+    .option("--ssh-endpoint <host[:port]>", "where SSH answers")
+    .option("--ssh-host-key <key>", "the host key that it must show, as in known_hosts, or its SHA256: fingerprint")
+    .option("--label <key=value...>", "its labels; several values, or the option several times");
+
+function addEditing(machine: Command, run: Run): void {
+  const load = () => import("./edit.ts");
+  addFields(
+    machine
+      .command("register")
+      .description("record a machine, or replace spec and labels of the one with the same id")
+      .option("--id <id>", "its id; given by the server when left out")
+      .option("-f, --file <file>", "YAML or JSON as `machine show -o yaml` prints it, or - for standard input"),
+  ).action((options: RegisterOptions) => run(async (session) => (await load()).registerMachine(session, options)));
+  addFields(
+    machine
+      .command("update")
+      .argument("<id>", "a machine")
+      .description("change what is given of a machine; an empty value clears it"),
+  ).action((id: string, options: MachineFields) =>
+    run(async (session) => (await load()).updateMachine(session, id, options)),
+  );
+  machine
+    .command("label")
+    .argument("<id>", "a machine")
+    .argument("<changes...>", "key=value sets a label, key- removes it")
+    .description("set and remove labels of a machine")
+    .action((id: string, changes: string[]) =>
+      run(async (session) => (await load()).labelMachine(session, id, changes)),
+    );
+  addPasswordOptions(
+    machine
+      .command("set-credentials")
+      .argument("<id>", "a machine")
+      .description("set how to sign in to a machine; what is left out stays as it is")
+      .option("--bmc-username <name>", "user name at its BMC")
+      .option("--ssh-username <name>", "user name for SSH")
+      .option("--ssh-key-file <file>", "file with the private key for SSH, without a passphrase"),
+  ).action((id: string, options: CredentialOptions) =>
+    run(async (session) => (await import("./credentials.ts")).setCredentials(session, id, options)),
+  );
+}
+
+function addPhases(machine: Command, run: Run): void {
+  const load = () => import("./phase.ts");
+  const verb = (word: string, description: string) =>
+    machine
+      .command(word)
+      .argument("<id>", "a machine")
+      .description(description)
+      .option("--comment <text>", "why; kept in its history");
+  verb("accept", "FACTORY_READY → READY: the machine is ours to manage").action((id: string, options: VerbOptions) =>
+    run(async (session) => (await load()).acceptMachine(session, id, options)),
+  );
+  verb(
+    "enter-maintenance",
+    "READY or IN_SERVICE → MAINTENANCE: its node is cordoned and drained; Drained proves it",
+  ).action((id: string, options: VerbOptions) =>
+    run(async (session) => (await load()).enterMaintenance(session, id, options)),
+  );
+  verb("exit-maintenance", "MAINTENANCE → READY: its node is uncordoned, if we cordoned it")
+    .option("--acknowledge", "end NeedsIntervention: somebody has seen to it; needs --comment")
+    .action((id: string, options: VerbOptions & { acknowledge?: boolean }) =>
+      run(async (session) => (await load()).exitMaintenance(session, id, options)),
+    );
+  verb("return", "RMA → FACTORY_READY: repaired or replaced, it is back").action((id: string, options: VerbOptions) =>
+    run(async (session) => (await load()).returnMachine(session, id, options)),
+  );
+  verb("retire", "any phase → RETIRED, for good")
+    .option(...YES_OPTION)
+    .action((id: string, options: VerbOptions & ConfirmOptions) =>
+      run(async (session) => (await load()).retireMachine(session, id, options)),
+    );
+}

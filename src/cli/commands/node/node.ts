@@ -1,0 +1,147 @@
+import type { Command } from "commander";
+import type { Run } from "../../client/session.ts";
+import { type ConfirmOptions, type Question, YES_OPTION } from "../../terminal/confirm.ts";
+
+export interface MoveOptions extends ConfirmOptions {
+  readonly comment?: string;
+  readonly force?: boolean;
+  readonly workflow?: string;
+  readonly replacement?: string;
+  /** The state that the verb is for, where others lead to the same one. */
+  readonly from?: string | undefined;
+  readonly asks?: ((id: string) => Question) | undefined;
+}
+
+/** Of the verbs that let a node install. None does another's work: a wrong id would cost a machine its disks. */
+const FROM: Readonly<Record<string, string>> = {
+  approve: "discovered",
+  requeue: "reprovision",
+  retry: "install_failed",
+};
+
+/** Of the verbs that cannot be taken back: what people say yes to. */
+const ASKS: Readonly<Record<string, (id: string) => Question>> = {
+  // It is active until then: whoever erases it names it, since somebody may be using it.
+  deprovision: (id) => ({ what: `Erase all disks of node ${id} at its next boot, and retire it?`, answer: id }),
+  retire: (id) => ({ what: `Take node ${id} out for good?` }),
+};
+
+/** Verbs of people, and the state that each leads to. */
+const VERBS = [
+  ["approve", "pending", "let a discovered node install at its next boot from the network"],
+  ["activate", "active", "say that an installed node is verified and in production"],
+  ["reprovision", "reprovision", "mark an active node to be installed anew"],
+  ["requeue", "pending", "let a node that is marked for it install at its next boot"],
+  ["deprovision", "deprovisioning", "erase an active node's disks at its next boot, then retire it"],
+  ["retire", "retired", "take a node out for good"],
+] as const;
+
+const load = () => import("./manage.ts");
+
+export function addNodeCommands(program: Command, run: Run): void {
+  const node = program.command("node").description("nodes: machines that install over the network");
+  addReading(node, run);
+  addChanging(node, run);
+  addMoving(node, run);
+}
+
+function addReading(node: Command, run: Run): void {
+  node
+    .command("list")
+    .description("list nodes")
+    .option("--state <state>", "only those in this state")
+    .option("--group <group>", "only those of this group, by id or name")
+    .option("--tag <tag>", "only those with this tag")
+    .action((options: { state?: string; group?: string; tag?: string }) =>
+      run(async (session) => (await load()).listNodes(session, options)),
+    );
+  node
+    .command("show")
+    .argument("<id>", "a node: the id of its machine")
+    .description("show a node with its latest history")
+    .action((id: string) => run(async (session) => (await load()).showNode(session, id)));
+  node
+    .command("history")
+    .argument("<id>", "a node")
+    .description("list a node's transitions, newest first")
+    .option("--limit <n>", "at most so many", "50")
+    .action((id: string, { limit }: { limit: string }) =>
+      run(async (session) => (await load()).listNodeHistory(session, id, limit)),
+    );
+  node
+    .command("stalled")
+    .description("list nodes that have been installing for longer than an attempt may take (install.timeout)")
+    .action(() => run(async (session) => (await load()).listStalledNodes(session)));
+  node
+    .command("stats")
+    .description("count nodes by state")
+    .action(() => run(async (session) => (await load()).showNodeStats(session)));
+}
+
+function addChanging(node: Command, run: Run): void {
+  node
+    .command("register")
+    .description("put a node on record before it has booted")
+    .requiredOption("--mac <address>", "the address that it boots with")
+    .option("--hostname <name>", "its name")
+    .option("--arch <arch>", "x86_64, arm64 or aarch64")
+    .option("--boot-mode <mode>", "bios or uefi")
+    .option("--group <group>", "its group, by id or name")
+    .action((options: Readonly<Record<string, string>>) =>
+      run(async (session) => (await load()).registerNode(session, options)),
+    );
+  node
+    .command("set")
+    .argument("<id>", "a node")
+    .description("change what is said of a node; an empty text clears")
+    .option("--workflow <id>", "what it is installed with")
+    .option("--group <group>", "its group, by id or name")
+    .option("--hostname <name>", "its name")
+    .action((id: string, options: Readonly<Record<string, string>>) =>
+      run(async (session) => (await load()).setNode(session, id, options)),
+    );
+  for (const [verb, description] of [
+    ["tag", "add a tag to a node"],
+    ["untag", "take a tag from a node"],
+  ] as const) {
+    node
+      .command(verb)
+      .argument("<id>", "a node")
+      .argument("<tag>", "the tag")
+      .description(description)
+      .action((id: string, tag: string) => run(async (session) => (await load()).changeTag(session, verb, id, tag)));
+  }
+}
+
+function addMoving(node: Command, run: Run): void {
+  for (const [verb, state, description] of VERBS) {
+    const command = node.command(verb).argument("<id>", "a node").description(description);
+    command.option("--comment <text>", "why; kept in the history");
+    if (verb === "approve" || verb === "requeue")
+      command.option("--workflow <id>", "what it is installed with; its own or its group's when left out");
+    const asks = ASKS[verb];
+    if (asks !== undefined) command.option(...YES_OPTION);
+    command.action((id: string, options: MoveOptions) =>
+      run(async (session) => (await load()).moveNode(session, id, state, { ...options, from: FROM[verb], asks })),
+    );
+  }
+  node
+    .command("retry")
+    .argument("<id>", "a node whose install failed")
+    .description("let a node whose install failed three times try again")
+    .option("--workflow <id>", "with another workflow")
+    .option("--force", "needed after three failures: resets the counter")
+    .option("--comment <text>", "why; kept in the history")
+    .action((id: string, options: MoveOptions) =>
+      run(async (session) => (await load()).moveNode(session, id, "pending", { ...options, from: FROM.retry })),
+    );
+  node
+    .command("migrate")
+    .argument("<id>", "an active node")
+    .description("let another machine take its place")
+    .requiredOption("--replacement <id>", "the machine that takes its place")
+    .option("--comment <text>", "why; kept in the history")
+    .action((id: string, options: MoveOptions) =>
+      run(async (session) => (await load()).moveNode(session, id, "migrating", options)),
+    );
+}

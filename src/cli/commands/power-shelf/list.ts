@@ -1,0 +1,124 @@
+import {
+  DeletedShelves,
+  type PowerShelf,
+  PowerShelfService,
+} from "../../../../contract/millwright/v1/power_shelf_pb.js";
+import { EXIT, isConnectError } from "../../client/errors.ts";
+import { followEvents } from "../../client/events.ts";
+import type { Session } from "../../client/session.ts";
+import { createLiveView } from "../../terminal/live-view.ts";
+import { renderChange, renderList, type Style } from "../../terminal/output.ts";
+import { byPlace } from "../../terminal/place-order.ts";
+import { printList } from "../../terminal/printing.ts";
+import { columnsFor, shelfJson } from "./view.ts";
+
+export interface ListOptions {
+  readonly rack?: string;
+  readonly state?: string;
+  readonly powerState?: string;
+  readonly stuck?: boolean;
+  readonly failing?: boolean;
+  readonly deleted: "exclude" | "only" | "include";
+  readonly bmcMac?: string;
+  readonly watch?: boolean;
+}
+
+const PAGE_SIZE = 500;
+const DELETED = { exclude: "EXCLUDE", only: "ONLY", include: "INCLUDE" } as const;
+const NONE = "No power shelves.";
+
+export async function listPowerShelves(session: Session, options: ListOptions): Promise<number | undefined> {
+  if (options.watch) return watchPowerShelves(session, options);
+  const items = await readShelves(session, options);
+  await printList(session, { items, columns: columnsFor(session.style()), json: shelfJson }, NONE);
+  return undefined;
+}
+
+/** All matching shelves, page after page. */
+async function readShelves(session: Session, options: ListOptions): Promise<PowerShelf[]> {
+  const client = await session.client(PowerShelfService);
+  const shelves: PowerShelf[] = [];
+  let pageToken = "";
+  do {
+    const page = await client.listPowerShelves(
+      {
+        pageSize: PAGE_SIZE,
+        pageToken,
+        rackId: options.rack ?? "",
+        state: options.state ?? "",
+        powerState: options.powerState ?? "",
+        stuckOnly: options.stuck ?? false,
+        failingOnly: options.failing ?? false,
+        deleted: DeletedShelves[DELETED[options.deleted]],
+        bmcMac: options.bmcMac ?? "",
+      },
+      { signal: session.signal },
+    );
+    shelves.push(...page.powerShelves);
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+  return shelves.sort(byPlace);
+}
+
+/** The shelf as it is now; undefined once it is gone. */
+export async function readShelf(session: Session, id: string): Promise<PowerShelf | undefined> {
+  const client = await session.client(PowerShelfService);
+  try {
+    return (await client.getPowerShelf({ id }, { signal: session.signal })).powerShelf;
+  } catch (error) {
+    const { Code } = await import("@connectrpc/connect");
+    if (isConnectError(error) && error.code === Code.NotFound) return undefined;
+    throw error;
+  }
+}
+
+/** The server's filters again, for a shelf that was read by itself after a change. */
+function matches(shelf: PowerShelf, options: ListOptions): boolean {
+  const isDeleted = shelf.deletedAt !== undefined;
+  return (
+    (options.deleted === "include" || isDeleted === (options.deleted === "only")) &&
+    (options.rack === undefined || shelf.rackId === options.rack) &&
+    (options.state === undefined || shelf.state === options.state) &&
+    (options.powerState === undefined || shelf.powerState === options.powerState) &&
+    (!options.stuck || shelf.stuck) &&
+    (!options.failing || shelf.failing) &&
+    (options.bmcMac === undefined || sameMac(shelf.bmc?.mac ?? "", options.bmcMac))
+  );
+}
+
+const sameMac = (left: string, right: string): boolean => bareMac(left) === bareMac(right);
+const bareMac = (mac: string): string => mac.toLowerCase().replace(/[:.-]/g, "");
+
+/** The table, kept current. Elsewhere than on a terminal: the list, then a line for each change. */
+async function watchPowerShelves(session: Session, options: ListOptions): Promise<number> {
+  const shelves = new Map<string, PowerShelf>();
+  const view = createLiveView(session, async (style) => {
+    const items = [...shelves.values()].sort(byPlace);
+    return renderList({ items, columns: columnsFor(style), json: shelfJson }, style);
+  });
+  for await (const followed of followEvents(session, { kinds: ["power_shelf"], from: "now" }, session.signal)) {
+    if (followed.type === "ready") {
+      for (const shelf of await readShelves(session, options)) shelves.set(shelf.id, shelf);
+      await view.start();
+      continue;
+    }
+    const { id } = followed.event;
+    const shelf = await readShelf(session, id);
+    const wasListed = shelves.has(id);
+    const isListed = shelf !== undefined && matches(shelf, options);
+    if (isListed) shelves.set(id, shelf);
+    else shelves.delete(id);
+    if (!wasListed && !isListed) continue;
+    await view.change(async (style) =>
+      shelf ? renderChange({ columns: columnsFor(style), json: shelfJson }, shelf, style) : goneLine(id, style.format),
+    );
+  }
+  await view.stop();
+  return EXIT.interrupted;
+}
+
+/** csv and yaml have no row for a shelf without facts. */
+export function goneLine(id: string, format: Style["format"]): string {
+  if (format === "json") return `${JSON.stringify({ id, gone: true })}\n`;
+  return format === "table" ? `${id}  gone\n` : "";
+}

@@ -1,0 +1,54 @@
+import { Forge, PowerShelfMaintenanceOperation } from "../../../../contract/forge/forge_pb.js";
+import { UsageError } from "../../client/errors.ts";
+import type { Session } from "../../client/session.ts";
+import { printDone } from "../../terminal/printing.ts";
+import { parseDuration } from "../../terminal/times.ts";
+import { resolveShelves } from "./names.ts";
+
+export interface MaintenanceOptions {
+  readonly powerShelfId: readonly string[];
+  readonly reference?: string;
+  readonly wait?: boolean;
+  readonly timeout?: string;
+}
+
+const OPERATIONS = {
+  power_on: PowerShelfMaintenanceOperation.POWER_ON,
+  power_off: PowerShelfMaintenanceOperation.POWER_OFF,
+} as const;
+export type Operation = keyof typeof OPERATIONS;
+
+/** Asks for the operation on every listed shelf, or on none; with --wait, sees it through. */
+export async function requestMaintenance(
+  session: Session,
+  operation: Operation,
+  options: MaintenanceOptions,
+): Promise<number | undefined> {
+  if (options.timeout !== undefined && !options.wait)
+    throw new UsageError("--timeout says how long to wait, so it needs --wait");
+  const timeoutMs = options.timeout === undefined ? undefined : parseDuration(options.timeout, "--timeout");
+  if (timeoutMs === 0)
+    throw new UsageError("--timeout: 0s is no time to wait", "leave --wait out to submit without waiting");
+  const ids = [...new Set(await resolveShelves(session, options.powerShelfId))];
+  const submit = async () => {
+    const forge = await session.client(Forge);
+    await forge.setPowerShelfMaintenance(
+      {
+        powerShelfIds: ids.map((id) => ({ id })),
+        operation: OPERATIONS[operation],
+        ...(options.reference ? { reference: options.reference } : {}),
+      },
+      { signal: session.signal },
+    );
+    const said = `Power shelf maintenance request submitted for ${ids.length} power shelves.`;
+    // What programs read is the outcome, once; the line tells people that it has begun.
+    if (options.wait && session.style().format !== "table") session.terminal.stderr.write(`${said}\n`);
+    else await printDone(session, said, { operation, power_shelf_ids: ids });
+  };
+  if (!options.wait) {
+    await submit();
+    return undefined;
+  }
+  const { waitForRequests } = await import("./wait.ts");
+  return waitForRequests(session, { ids, operation, timeoutMs, submit });
+}

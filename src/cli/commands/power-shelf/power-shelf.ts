@@ -1,0 +1,255 @@
+import { type Command, Option } from "commander";
+import type { Run, Session } from "../../client/session.ts";
+import { type ConfirmOptions, YES_OPTION } from "../../terminal/confirm.ts";
+import { addHistoryOptions } from "../event/history.ts";
+import type { HistoryOptions } from "../event/history-read.ts";
+import { addPasswordOptions } from "../options/password-options.ts";
+import type { AddReportOptions } from "./health.ts";
+import type { ListOptions } from "./list.ts";
+import type { MaintenanceOptions, Operation } from "./maintenance.ts";
+import type { CreateOptions, CredentialOptions, ForceDeleteOptions } from "./manage.ts";
+import type { SetOptions } from "./metadata.ts";
+
+/** The grammar alone; what a command does is loaded when it runs, so that none waits for the others' code. */
+export function addPowerShelfCommands(program: Command, run: Run): void {
+  const shelf = program
+    .command("power-shelf")
+    .alias("ps")
+    .description("power shelves: what they are, what state they are in, and power on and off");
+  addReading(shelf, run);
+  addMaintenance(shelf, run);
+  addManaging(shelf, run);
+  addMetadata(shelf, run);
+  addHealthReports(shelf, run);
+}
+
+/** Names stand for ids everywhere. */
+const idOf = async (session: Session, idOrName: string): Promise<string> =>
+  (await import("./names.ts")).resolveShelf(session, idOrName);
+
+function addReading(shelf: Command, run: Run): void {
+  shelf
+    .command("list")
+    .description("list power shelves")
+    .option("--rack <id>", "only those of this rack")
+    .option("--state, --controller-state <state>", "only those in this state, such as ready or error", stateWord)
+    .option("--power-state <state>", "only those in this power state, such as on or off")
+    .option(
+      "--stuck",
+      "only those that somebody should look at: in error, waiting for a person, too long in their state, or failing for a minute",
+    )
+    .option("--failing", "only those at which the last look failed, such as those that cannot be reached")
+    .addOption(
+      new Option("--deleted <which>", "those marked for deletion")
+        .choices(["exclude", "only", "include"])
+        .default("exclude"),
+    )
+    .option("--bmc-mac <mac>", "only the one whose BMC has this MAC address")
+    .option("--watch", "keep showing it as it changes")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  millwright power-shelf list --state error\n  millwright ps list --rack rack-1 -o json\n  millwright ps list --watch",
+    )
+    .action((options: ListOptions & { controllerState?: string }) =>
+      run(async (session) => {
+        const { controllerState, ...rest } = options;
+        const { listPowerShelves } = await import("./list.ts");
+        return listPowerShelves(session, controllerState === undefined ? rest : { ...rest, state: controllerState });
+      }),
+    );
+  shelf
+    .command("show")
+    .argument("[id|name]", "a power shelf; all of them when left out")
+    .description("show a power shelf: state, why and since when, requests, power, parts")
+    .option("--watch", "keep showing it as it changes")
+    .action((idOrName: string | undefined, options: { watch?: boolean }) =>
+      run(async (session) => (await import("./show.ts")).showPowerShelf(session, idOrName, options)),
+    );
+  addHistoryOptions(
+    shelf
+      .command("history")
+      .argument("<id|name>", "a power shelf")
+      .description("what happened to a power shelf, who did it and why"),
+  ).action((id: string, options: HistoryOptions) =>
+    run(async (session) =>
+      (await import("../event/history-read.ts")).showHistory(session, "power_shelf", await idOf(session, id), options),
+    ),
+  );
+  shelf
+    .command("log")
+    .argument("<id|name>", "a power shelf")
+    .description("the latest entries of the log that the shelf itself keeps")
+    .action((id: string) =>
+      run(async (session) => (await import("./log.ts")).showDeviceLog(session, await idOf(session, id))),
+    );
+  shelf
+    .command("refresh")
+    .argument("<id|name>", "a power shelf")
+    .description("have the controller look at a power shelf now")
+    .option("--forget-certificate", "pin the certificate that the BMC shows next (it was replaced or given a new one)")
+    .action((id: string, options: { readonly forgetCertificate?: boolean }) =>
+      run(async (session) =>
+        (await import("./manage.ts")).refreshPowerShelf(session, await idOf(session, id), options),
+      ),
+    );
+}
+
+/** The seed's words for states come in several spellings; ours is the one with underscores. */
+const stateWord = (text: string): string => text.toLowerCase().replaceAll("-", "_");
+
+function addMaintenance(shelf: Command, run: Run): void {
+  const maintenance = shelf
+    .command("maintenance")
+    .alias("fix")
+    .description("ask for a power operation on one or more power shelves, all or none");
+  const add = (word: string, operation: Operation, description: string) =>
+    maintenance
+      .command(word)
+      .description(description)
+      .requiredOption(
+        "--id, --power-shelf-id <id...>",
+        "power shelves, by id or name; several values, or the option several times",
+      )
+      .option("--ref, --reference <url>", "ticket or issue behind the request; recorded with it")
+      .option("--wait", "follow it until every shelf has ended; exit code 1 when one failed")
+      .option("--timeout <duration>", "with --wait: give up waiting after this long, such as 10m")
+      .addHelpText(
+        "after",
+        `\nExamples:\n  millwright power-shelf maintenance ${word} --power-shelf-id ID1 ID2 --reference https://tracker/MAINT-123\n  millwright ps fix ${word} --id ID1 --id ID2 --wait`,
+      )
+      .action((options: MaintenanceOptions) =>
+        run(async (session) => (await import("./maintenance.ts")).requestMaintenance(session, operation, options)),
+      );
+  add("power-on", "power_on", "power shelves on");
+  add("power-off", "power_off", "power shelves off");
+}
+
+function addManaging(shelf: Command, run: Run): void {
+  addPasswordOptions(
+    shelf
+      .command("create")
+      .description("record a power shelf whose BMC is known")
+      .requiredOption("--bmc-endpoint <host[:port]>", "where its BMC is")
+      .requiredOption("--bmc-mac <mac>", "MAC address of its BMC")
+      .requiredOption("--bmc-username <name>", "user name at its BMC")
+      .option("--id <id>", "its id; given by the server when left out")
+      .option("--name <name>", "its name; the id when left out")
+      .option("--rack <id>", "the rack it stands in")
+      .addOption(
+        new Option("--tls-trust <mode>", "how the BMC's certificate is judged; pin when left out").choices([
+          "ca",
+          "pin",
+          "off",
+        ]),
+      )
+      .addOption(new Option("--bmc-scheme <scheme>", "https when left out").choices(["https", "http"]))
+      .option("--request-id <id>", "makes the command safe to repeat"),
+  ).action((options: CreateOptions) =>
+    run(async (session) => (await import("./manage.ts")).createPowerShelf(session, options)),
+  );
+  addPasswordOptions(
+    shelf
+      .command("set-credentials")
+      .argument("<id|name>", "a power shelf")
+      .description("change user name and password at a power shelf's BMC")
+      .requiredOption("--bmc-username <name>", "user name at its BMC"),
+  ).action((id: string, options: CredentialOptions) =>
+    run(async (session) => (await import("./manage.ts")).setCredentials(session, await idOf(session, id), options)),
+  );
+  shelf
+    .command("delete")
+    .argument("<id|name>", "a power shelf")
+    .description("mark a power shelf for deletion; the controller removes it")
+    .option(...YES_OPTION)
+    .action((id: string, options: ConfirmOptions) =>
+      run(async (session) => (await import("./manage.ts")).deletePowerShelf(session, await idOf(session, id), options)),
+    );
+  shelf
+    .command("force-delete")
+    .argument("<id|name>", "a power shelf")
+    .description("remove a power shelf at once, whatever its state")
+    .option("-d, --delete-interfaces", "also forget its network interfaces")
+    .option(...YES_OPTION)
+    .action((id: string, options: ForceDeleteOptions) =>
+      run(async (session) =>
+        (await import("./manage.ts")).forceDeletePowerShelf(session, await idOf(session, id), options),
+      ),
+    );
+}
+
+function addMetadata(shelf: Command, run: Run): void {
+  const load = () => import("./metadata.ts");
+  const metadata = shelf.command("metadata").description("name, description and labels of a power shelf");
+  const command = (word: string, description: string) =>
+    metadata.command(word).argument("<id|name>", "a power shelf").description(description);
+  command("show", "show them").action((id: string) =>
+    run(async (session) => (await load()).showMetadata(session, await idOf(session, id))),
+  );
+  command("set", "set name, description or both")
+    .option("--name <name>", "2 to 256 ASCII characters")
+    .option("--description <text>", "at most 1024 characters")
+    .option("--if-version-match <version>", "only if the version is still this one")
+    .action((id: string, options: SetOptions) =>
+      run(async (session) => (await load()).setMetadata(session, id, options)),
+    );
+  command("add-label", "add a label, or give it another value")
+    .requiredOption("--key <key>", "1 to 255 ASCII characters")
+    .option("--value <value>", "at most 255 characters")
+    .action((id: string, options: { key: string; value?: string }) =>
+      run(async (session) => (await load()).addLabel(session, await idOf(session, id), options)),
+    );
+  command("remove-labels", "remove labels")
+    .requiredOption("--keys <key...>", "keys of the labels")
+    .action((id: string, options: { keys: string[] }) =>
+      run(async (session) => (await load()).removeLabels(session, await idOf(session, id), options)),
+    );
+  command("from-expected-power-shelf", "take them over from the expected inventory")
+    .option("--replace-all", "also drop what the expected inventory does not have")
+    .action((id: string, options: { replaceAll?: boolean }) =>
+      run(async (session) => (await load()).metadataFromExpected(session, await idOf(session, id), options)),
+    );
+}
+
+function addHealthReports(shelf: Command, run: Run): void {
+  const load = () => import("./health.ts");
+  const reports = shelf
+    .command("health-report")
+    .alias("hr")
+    .description("health reports that people and monitors put on a power shelf");
+  reports
+    .command("show")
+    .argument("<id|name>", "a power shelf")
+    .description("show the reports, one per source")
+    .action((id: string) => run(async (session) => (await load()).showHealthReports(session, await idOf(session, id))));
+  reports
+    .command("add")
+    .argument("<id|name>", "a power shelf")
+    .description("put a report on; it replaces the earlier one of its source")
+    .option("--health-report <json>", "the report: JSON, @FILE, or - for standard input")
+    .addOption(
+      new Option("--template <name>", "a ready-made report").choices([
+        "internal-maintenance",
+        "out-for-repair",
+        "degraded",
+        "mark-healthy",
+      ]),
+    )
+    .option("--message <text>", "the message of its alerts")
+    .option("--replace", "let it stand instead of all other reports")
+    .option("--print-only", "print the report instead of putting it on")
+    .action((id: string, options: AddReportOptions) =>
+      run(async (session) => (await load()).addHealthReport(session, id, options)),
+    );
+  reports
+    .command("print-empty-template")
+    .description("print a report to fill in")
+    .action(() => run(async (session) => (await load()).printEmptyTemplate(session)));
+  reports
+    .command("remove")
+    .argument("<id|name>", "a power shelf")
+    .argument("<source>", "whose report")
+    .description("take the report of one source off")
+    .action((id: string, source: string) =>
+      run(async (session) => (await load()).removeHealthReport(session, await idOf(session, id), source)),
+    );
+}

@@ -1,0 +1,82 @@
+import { MachineStatus_PhaseSchema } from "../../../../contract/baremetal/v1/baremetal_pb.js";
+import {
+  type PreviewedStep,
+  type PreviewRunResponse,
+  PreviewRunResponseSchema,
+  RunActionsService,
+} from "../../../../contract/millwright/v1/run_pb.js";
+import { EXIT } from "../../client/errors.ts";
+import { enumWord, jsonOf } from "../../client/proto-json.ts";
+import type { Session } from "../../client/session.ts";
+import type { Column, OneThing, Style } from "../../terminal/output.ts";
+import { printOne } from "../../terminal/printing.ts";
+import { tableOf } from "../../terminal/table.ts";
+import { describeDuration, toMilliseconds } from "../../terminal/times.ts";
+import { payloadText } from "../plan/manage.ts";
+
+export interface PreviewOptions {
+  readonly machine: string;
+  readonly type?: string;
+  readonly plan?: string;
+}
+
+/** Says what `run start` would do. Exit code 4 when it would be refused, or have to wait. */
+export async function previewRun(
+  session: Session,
+  { machine, type = "", plan = "" }: PreviewOptions,
+  params: Readonly<Record<string, string>>,
+): Promise<number | undefined> {
+  const client = await session.client(RunActionsService);
+  const request = { machineId: machine, type, planId: plan, params: { ...params } };
+  const preview = await client.previewRun(request, { signal: session.signal });
+  await printOne(session, previewThing(preview, machine, session.style()));
+  const isFree = preview.conflicts.length === 0 && preview.missingCapabilities.length === 0;
+  return isFree ? undefined : EXIT.precondition;
+}
+
+const durationText = (duration: PreviewRunResponse["expectedDuration"]): string =>
+  duration === undefined ? "" : describeDuration(toMilliseconds(duration));
+
+const columns: readonly Column<PreviewRunResponse>[] = [
+  { title: "PLAN", cell: ({ planId }) => planId },
+  { title: "STEPS", cell: ({ steps }) => steps.map(({ step }) => step?.name ?? "").join(" → ") },
+  { title: "REBOOTS", cell: ({ reboots }) => String(reboots) },
+  { title: "EXPECTED", cell: ({ expectedDuration }) => durationText(expectedDuration) },
+  { title: "PHASE ON SUCCESS", cell: ({ phaseOnSuccess }) => enumWord(MachineStatus_PhaseSchema, phaseOnSuccess) },
+  { title: "MISSING", cell: ({ missingCapabilities }) => missingCapabilities.join(" ") },
+  { title: "CONFLICTS", cell: ({ conflicts }) => conflicts.join("; ") },
+];
+
+function stepRow({ step, needs, reboots, expectedDuration }: PreviewedStep) {
+  const cells = [
+    step?.name ?? "",
+    step?.kind.case ?? "",
+    `${step?.timeoutSeconds ?? 0}s`,
+    String(step?.maxRetries ?? 0),
+    reboots ? "yes" : "no",
+    durationText(expectedDuration),
+    needs.join(" "),
+    step === undefined ? "" : payloadText(step),
+  ];
+  return cells.map((text) => ({ text, tone: undefined }));
+}
+
+function previewThing(preview: PreviewRunResponse, machine: string, style: Style): OneThing<PreviewRunResponse> {
+  const heads = ["STEP", "KIND", "TIMEOUT", "RETRIES", "REBOOTS", "EXPECTED", "NEEDS", "PAYLOAD"];
+  return {
+    item: preview,
+    columns,
+    json: (item) => jsonOf(PreviewRunResponseSchema, item),
+    details: [
+      ["Dry run", "nothing was started or changed", "bold"],
+      ["Machine", machine],
+      ["Plan", preview.planId],
+      ["Reboots", String(preview.reboots)],
+      ["Expected to take", durationText(preview.expectedDuration) || "unknown: not every step was carried out before"],
+      ["Phase on success", enumWord(MachineStatus_PhaseSchema, preview.phaseOnSuccess)],
+      ["Cannot do", preview.missingCapabilities.join(", "), "bad"],
+      ...preview.conflicts.map((conflict) => ["In the way", conflict, "bad"] as const),
+    ],
+    sections: [{ title: "Steps", body: tableOf(heads, preview.steps.map(stepRow), style) }],
+  };
+}

@@ -1,9 +1,0 @@
-import type { Command } from "commander";
-import type { Run } from "../session.ts";
-
-export function addSystemCommand(program: Command, run: Run): void {
-  program
-    .command("system")
-    .description("which server answers, and who it takes you for")
-    .action(() => run(async (session) => (await import("./system-show.ts")).showSystem(session)));
-}

@@ -1,0 +1,87 @@
+import { create } from "@bufbuild/protobuf";
+import { TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { type Token, TokenSchema, TokenService } from "../../../../contract/millwright/v1/token_pb.js";
+import { jsonOf } from "../../client/proto-json.ts";
+import type { Session } from "../../client/session.ts";
+import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
+import type { Column } from "../../terminal/output.ts";
+import { printDone, printList } from "../../terminal/printing.ts";
+import { clockTime, isoTime, parseDuration, toDate } from "../../terminal/times.ts";
+
+export interface CreateTokenOptions {
+  readonly role: readonly string[];
+  readonly expiresIn?: string;
+}
+
+export async function createToken(session: Session, name: string, options: CreateTokenOptions): Promise<undefined> {
+  const client = await session.client(TokenService);
+  const expiresAt =
+    options.expiresIn === undefined
+      ? undefined
+      : session.terminal.now().getTime() + parseDuration(options.expiresIn, "--expires-in");
+  const { id, token } = await client.createToken(
+    {
+      name,
+      roles: [...options.role],
+      ...(expiresAt === undefined
+        ? {}
+        : { expiresAt: create(TimestampSchema, { seconds: BigInt(Math.floor(expiresAt / 1000)) }) }),
+    },
+    { signal: session.signal },
+  );
+  // The token alone goes to standard output, so that it can be sent straight into a file.
+  if (session.style().format === "table") {
+    session.terminal.stderr.write(`Token ${id} for ${name}; it is shown only this once:\n`);
+    session.terminal.stdout.write(`${token}\n`);
+    return;
+  }
+  await printDone(session, "", { id, name, token });
+}
+
+function standing(token: Token, now: Date): string {
+  if (token.revokedAt) return "revoked";
+  return token.expiresAt && toDate(token.expiresAt) <= now ? "expired" : "valid";
+}
+
+const columns: readonly Column<Token>[] = [
+  { title: "ID", cell: ({ id }) => id },
+  { title: "NAME", cell: ({ name }) => name },
+  { title: "ROLES", cell: ({ roles }) => roles.join(" ") },
+  { title: "STATUS", cell: standing, plain: (token) => standing(token, new Date()) },
+  {
+    title: "CREATED",
+    cell: (token) => clockTime(token.createdAt),
+    short: { cell: (token) => clockTime(token.createdAt).split(" ", 1)[0] ?? "", least: "2026-01-31".length },
+    plain: (token) => isoTime(token.createdAt),
+  },
+  {
+    title: "EXPIRES",
+    cell: (token) => clockTime(token.expiresAt) || "never",
+    plain: (token) => isoTime(token.expiresAt),
+  },
+  {
+    title: "LAST USED",
+    cell: (token) => clockTime(token.lastUsedAt) || "never",
+    plain: (token) => isoTime(token.lastUsedAt),
+  },
+];
+
+export async function listTokens(session: Session): Promise<undefined> {
+  const client = await session.client(TokenService);
+  const items: Token[] = [];
+  let pageToken = "";
+  do {
+    const page = await client.listTokens({ pageSize: 500, pageToken }, { signal: session.signal });
+    items.push(...page.tokens);
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+  await printList(session, { items, columns, json: (token) => jsonOf(TokenSchema, token) }, "No tokens.");
+}
+
+export async function revokeToken(session: Session, id: string, { yes }: ConfirmOptions): Promise<undefined> {
+  const what = `Revoke token ${id}? Whoever calls with it is refused from then on.`;
+  if (!yes) await confirm(session, { what });
+  const client = await session.client(TokenService);
+  await client.revokeToken({ id }, { signal: session.signal });
+  await printDone(session, `Token ${id} revoked.`, { id });
+}

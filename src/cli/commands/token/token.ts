@@ -1,0 +1,39 @@
+import { type Command, Option } from "commander";
+import type { ServerVocabulary } from "../../client/server-vocabulary.ts";
+import type { Run } from "../../client/session.ts";
+import { type ConfirmOptions, YES_OPTION } from "../../terminal/confirm.ts";
+import type { CreateTokenOptions } from "./manage.ts";
+
+export function addTokenCommands(program: Command, run: Run, { roles }: ServerVocabulary): void {
+  const load = () => import("./manage.ts");
+  const token = program.command("token").description("bearer tokens for people and programs");
+  token
+    .command("create")
+    .argument("<name>", "who calls with it; recorded with what is done")
+    .description("make a token; it is printed this once")
+    .addOption(
+      new Option("--role <role...>", "what the caller may do; several values, or the option several times")
+        .choices(roles)
+        .makeOptionMandatory(),
+    )
+    .option("--expires-in <duration>", "when it ends, such as 30d; never when left out")
+    .addHelpText(
+      "after",
+      "\nRoles: admin may do everything; operator may also change things; viewer may only look. The others are the principals of\nforge.Forge clients. A token cannot be changed: revoke it and create another.\n\nExample:\n  millwright token create ci --role operator --expires-in 30d > token",
+    )
+    .action((name: string, options: CreateTokenOptions) =>
+      run(async (session) => (await load()).createToken(session, name, options)),
+    );
+  token
+    .command("list")
+    .description("list tokens, without the tokens themselves")
+    .action(() => run(async (session) => (await load()).listTokens(session)));
+  token
+    .command("revoke")
+    .argument("<id>", "a token's id, as the list shows it")
+    .description("end a token at once")
+    .option(...YES_OPTION)
+    .action((id: string, options: ConfirmOptions) =>
+      run(async (session) => (await load()).revokeToken(session, id, options)),
+    );
+}

@@ -1,0 +1,271 @@
+import { describe, expect, test } from "vitest";
+import type { BmcTarget } from "../../../capabilities/bmc-target.ts";
+import { DeviceFailure } from "../../../capabilities/device-failure.ts";
+import type { Duration } from "../../../kernel/time/duration.ts";
+import { mediumUrl } from "../../transport/medium-url.ts";
+import type { RedfishClient } from "../client.ts";
+import { isResource, type Resource } from "../resource.ts";
+import { createMachineBoot } from "./boot.ts";
+import { createMachineImaging } from "./imaging.ts";
+import { createMachineInspect } from "./inspect.ts";
+import { createMachineLocator } from "./locator.ts";
+import { createMachines } from "./machine.ts";
+import { createMachinePower } from "./power.ts";
+
+const target: BmcTarget = {
+  address: "bmc",
+  port: 443,
+  scheme: "https",
+  username: "root",
+  password: "secret",
+  trust: { mode: "off" },
+};
+const call = {
+  signal: new AbortController().signal,
+  subject: "test",
+  mayTouchDevice: (wanted: Duration) => wanted,
+};
+const link = (path: string) => ({ "@odata.id": path });
+const RESET = "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset";
+const INSERT = "/redfish/v1/Managers/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia";
+const EJECT = "/redfish/v1/Managers/1/VirtualMedia/Cd/Actions/VirtualMedia.EjectMedia";
+const order = { location: "http://images/a.iso", cloudInitRef: "ci", token: "t1" };
+
+/** A BMC made of JSON. What it is told to change, it changes, unless the test says otherwise. */
+function aBmc(options: {
+  readonly system?: Resource;
+  readonly drive?: Resource;
+  readonly more?: Readonly<Record<string, unknown>>;
+  /** What it makes of a change of `Boot`. */
+  readonly keeps?: (boot: Resource) => Resource;
+  /** The action that it carries out without ever saying so. */
+  readonly loses?: string;
+}) {
+  const commands: string[] = [];
+  const resources: Record<string, unknown> = {
+    "/redfish/v1/": {
+      Systems: link("/redfish/v1/Systems"),
+      Managers: link("/redfish/v1/Managers"),
+      UpdateService: link("/redfish/v1/UpdateService"),
+    },
+    "/redfish/v1/Systems": { Members: [link("/redfish/v1/Systems/1")] },
+    "/redfish/v1/Systems/1": {
+      PowerState: "On",
+      Boot: { BootSourceOverrideEnabled: "Disabled", BootSourceOverrideTarget: "None" },
+      Actions: { "#ComputerSystem.Reset": { target: RESET } },
+      Links: { ManagedBy: [link("/redfish/v1/Managers/1")] },
+      ...options.system,
+    },
+    "/redfish/v1/Managers/1": { VirtualMedia: link("/redfish/v1/Managers/1/VirtualMedia") },
+    "/redfish/v1/Managers/1/VirtualMedia": {
+      Members: [link("/redfish/v1/Managers/1/VirtualMedia/Usb"), link("/redfish/v1/Managers/1/VirtualMedia/Cd")],
+    },
+    "/redfish/v1/Managers/1/VirtualMedia/Usb": { MediaTypes: ["USBStick"] },
+    "/redfish/v1/Managers/1/VirtualMedia/Cd": {
+      MediaTypes: ["CD"],
+      Inserted: false,
+      Image: null,
+      Actions: { "#VirtualMedia.InsertMedia": { target: INSERT }, "#VirtualMedia.EjectMedia": { target: EJECT } },
+      ...options.drive,
+    },
+    ...options.more,
+  };
+  const change = (path: string, members: Resource) => {
+    resources[path] = { ...(resources[path] as Resource), ...members };
+  };
+  const get: RedfishClient["get"] = async (_target, path) => {
+    const resource = resources[path];
+    if (isResource(resource)) return { resource, headers: {} };
+    throw new DeviceFailure("fail", "protocol", `no ${path}`, { status: 404 });
+  };
+  const client: RedfishClient = {
+    get,
+    find: async (...asked) => (isResource(resources[asked[1]]) ? (await get(...asked)).resource : undefined),
+    async post(_target, path, body) {
+      commands.push(`${path.split(".").at(-1)} ${JSON.stringify(body)}`);
+      const drive = "/redfish/v1/Managers/1/VirtualMedia/Cd";
+      if (path === INSERT) change(drive, { Inserted: true, Image: body.Image });
+      if (path === EJECT) change(drive, { Inserted: false, Image: null });
+      if (path === options.loses) throw new DeviceFailure("retry", "unreachable", "the connection was closed");
+      return { resource: {}, headers: {} };
+    },
+    async patch(_target, path, body) {
+      commands.push(`patch ${JSON.stringify(body)}`);
+      const boot = isResource(body.Boot) ? (options.keeps ?? ((same) => same))(body.Boot) : undefined;
+      const before = (resources[path] as Resource).Boot as Resource;
+      change(path, boot === undefined ? body : { Boot: { ...before, ...boot } });
+    },
+    close: async () => undefined,
+  };
+  const machines = createMachines(client);
+  const clock = { now: () => new Date(0), monotonic: () => 0 };
+  const power = createMachinePower(machines, { clock });
+  return {
+    commands,
+    resources,
+    power,
+    boot: createMachineBoot(machines),
+    imaging: createMachineImaging(machines, power),
+    inspect: createMachineInspect(machines),
+    locator: createMachineLocator(machines),
+  };
+}
+const offering = (...values: string[]) => ({
+  Actions: { "#ComputerSystem.Reset": { target: RESET, "ResetType@Redfish.AllowableValues": values } },
+});
+
+describe("a reset", () => {
+  test.each([
+    ["graceful", ["GracefulRestart", "ForceRestart"], "GracefulRestart"],
+    ["graceful", ["ForceRestart"], "ForceRestart"],
+    ["forced", ["GracefulRestart", "PowerCycle"], "PowerCycle"],
+  ] as const)("%s, of a machine that offers %j, is %s", async (mode, offered, expected) => {
+    const bmc = aBmc({ system: offering(...offered) });
+    await bmc.power.resetPower(target, mode, call);
+    expect(bmc.commands).toEqual([`Reset {"ResetType":"${expected}"}`]);
+  });
+
+  test("of a machine that is off turns it on", async () => {
+    const bmc = aBmc({ system: { PowerState: "Off", ...offering("On", "ForceRestart") } });
+    await bmc.power.resetPower(target, "graceful", call);
+    expect(bmc.commands).toEqual(['Reset {"ResetType":"On"}']);
+  });
+
+  test("that is not offered is never sent: some answer unknown ones with success", async () => {
+    const bmc = aBmc({ system: offering("Nmi") });
+    await expect(bmc.power.resetPower(target, "forced", call)).rejects.toMatchObject({ disposition: "fail" });
+    expect(bmc.commands).toEqual([]);
+  });
+
+  test("is not sent while it is open which of several systems is meant", async () => {
+    const Members = [link("/redfish/v1/Systems/1"), link("/redfish/v1/Systems/2")];
+    const bmc = aBmc({ more: { "/redfish/v1/Systems": { Members } } });
+    await expect(bmc.power.resetPower(target, "forced", call)).rejects.toThrow("2 computer systems");
+  });
+});
+
+describe("power", () => {
+  test("is not commanded twice while a BMC takes its time to show it", async () => {
+    const bmc = aBmc({});
+    expect(await bmc.power.setPower(target, "off", call)).toEqual({ commanded: true });
+    expect(await bmc.power.setPower(target, "off", call)).toEqual({ commanded: false });
+    expect(bmc.commands).toHaveLength(1);
+  });
+
+  test.each([
+    ["On", "on"],
+    ["PoweringOff", "powering_off"],
+    ["Paused", "unknown"],
+    [null, "unknown"],
+  ])("reported as %s is %s", async (PowerState, expected) => {
+    expect(await aBmc({ system: { PowerState } }).power.readPower(target, call)).toBe(expected);
+  });
+});
+
+describe("the boot override", () => {
+  test("is set for one boot, and not again when it is there", async () => {
+    const bmc = aBmc({});
+    await bmc.boot.setBootOverride(target, "pxe", call);
+    await bmc.boot.setBootOverride(target, "pxe", call);
+    expect(bmc.commands).toEqual([
+      'patch {"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Pxe"}}',
+    ]);
+    expect(await bmc.boot.readBootOverride(target, call)).toEqual({ source: "pxe", lasts: "once" });
+    await bmc.boot.clearBootOverride(target, call);
+    expect(await bmc.boot.readBootOverride(target, call)).toEqual({ source: "none", lasts: "once" });
+  });
+
+  test("that a BMC keeps for every boot is told as it is, and not fought over", async () => {
+    const bmc = aBmc({ keeps: (boot) => ({ ...boot, BootSourceOverrideEnabled: "Continuous" }) });
+    await bmc.boot.setBootOverride(target, "pxe", call);
+    expect(await bmc.boot.readBootOverride(target, call)).toEqual({ source: "pxe", lasts: "always" });
+    await bmc.boot.setBootOverride(target, "pxe", call);
+    expect(bmc.commands).toHaveLength(1);
+  });
+
+  test("that the machine does not offer is refused with those that it does", async () => {
+    const Boot = { "BootSourceOverrideTarget@Redfish.AllowableValues": ["None", "Hdd"] };
+    const bmc = aBmc({ system: { Boot } });
+    await expect(bmc.boot.setBootOverride(target, "pxe", call)).rejects.toThrow("it offers None, Hdd");
+    expect(bmc.commands).toEqual([]);
+  });
+});
+
+describe("virtual media", () => {
+  test("are inserted once into the drive for CDs, and booted from next", async () => {
+    const bmc = aBmc({});
+    await bmc.imaging.prepare(target, order, call);
+    await bmc.imaging.prepare(target, order, call);
+    expect(bmc.commands.map((command) => command.split(" ")[0])).toEqual(["InsertMedia", "patch"]);
+    expect(bmc.commands[0]).toContain(mediumUrl(order));
+    expect(await bmc.imaging.readProgress(target, order, call)).toEqual({ inserted: true, armed: true });
+  });
+
+  test("of somebody else are taken out first, and never by cleaning up", async () => {
+    const bmc = aBmc({ drive: { Inserted: true, Image: mediumUrl({ ...order, token: "t0" }) } });
+    expect(await bmc.imaging.readProgress(target, order, call)).toEqual({ inserted: false, armed: false });
+    await bmc.imaging.cleanUp(target, order, call);
+    expect(bmc.commands).toEqual([]);
+    await bmc.imaging.prepare(target, order, call);
+    expect(bmc.commands.map((command) => command.split(" ")[0])).toEqual(["EjectMedia", "InsertMedia", "patch"]);
+  });
+
+  test("are known by the file's name where the BMC does not show the whole address", async () => {
+    const bmc = aBmc({ drive: { Inserted: true, Image: "a.iso" } });
+    expect(await bmc.imaging.readProgress(target, order, call)).toMatchObject({ inserted: true });
+    const other = aBmc({ drive: { Inserted: true, Image: "b.iso" } });
+    expect(await other.imaging.readProgress(target, order, call)).toMatchObject({ inserted: false });
+  });
+
+  test("are taken out with the boot override in the end", async () => {
+    const bmc = aBmc({});
+    await bmc.imaging.prepare(target, order, call);
+    await bmc.imaging.cleanUp(target, order, call);
+    await bmc.imaging.cleanUp(target, order, call);
+    expect(bmc.commands.map((command) => command.split(" ")[0])).toEqual([
+      "InsertMedia",
+      "patch",
+      "patch",
+      "EjectMedia",
+    ]);
+    expect(await bmc.boot.readBootOverride(target, call)).toMatchObject({ source: "none" });
+  });
+
+  test("leave no boot override behind when the answer to taking them out is lost", async () => {
+    const bmc = aBmc({ loses: EJECT });
+    await bmc.imaging.prepare(target, order, call);
+    await expect(bmc.imaging.cleanUp(target, order, call)).rejects.toMatchObject({ reason: "unreachable" });
+    await bmc.imaging.cleanUp(target, order, call);
+    expect(await bmc.imaging.readProgress(target, order, call)).toMatchObject({ inserted: false });
+    expect(await bmc.boot.readBootOverride(target, call)).toMatchObject({ source: "none" });
+  });
+
+  test("cannot be inserted where there is no such drive", async () => {
+    const bmc = aBmc({ drive: { MediaTypes: ["Floppy"] } });
+    await expect(bmc.imaging.prepare(target, order, call)).rejects.toMatchObject({ disposition: "fail" });
+  });
+});
+
+describe("what a machine tells", () => {
+  test.each([
+    [{ PowerState: "Off", BootProgress: { LastState: "OSRunning" } }, "off"],
+    [{ BootProgress: { LastState: "OSRunning" } }, "running"],
+    [{ BootProgress: { LastState: "OSBootStarted" } }, "booting"],
+    [{ BootProgress: { LastState: "MemoryInitializationStarted" } }, "starting"],
+    [{ BootProgress: { LastState: "OEM" } }, "unknown"],
+    [{}, "unknown"],
+  ])("of its boot in %j is %s", async (system, progress) => {
+    expect(await aBmc({ system }).inspect.readBoot(target, call)).toEqual({ lastReset: null, progress });
+  });
+
+  test("of its locator is read and switched in either of the two forms", async () => {
+    const present = aBmc({ system: { LocationIndicatorActive: false, IndicatorLED: "Off" } });
+    await present.locator.setLocator(target, "lit", call);
+    expect(present.commands).toEqual(['patch {"LocationIndicatorActive":true}']);
+    expect(await present.locator.readLocator(target, call)).toBe("lit");
+    const older = aBmc({ system: { IndicatorLED: "Off" } });
+    await older.locator.setLocator(target, "lit", call);
+    expect(older.commands).toEqual(['patch {"IndicatorLED":"Blinking"}']);
+    await expect(aBmc({}).locator.setLocator(target, "lit", call)).rejects.toMatchObject({ disposition: "fail" });
+  });
+});

@@ -1,0 +1,91 @@
+import { DeviceFailure } from "../../../capabilities/device-failure.ts";
+import type { PowerControl, PowerState } from "../../../capabilities/power-control.ts";
+import type { Reset, ResetMode } from "../../../capabilities/reset.ts";
+import type { Clock } from "../../../kernel/time/clock.ts";
+import { type Duration, seconds } from "../../../kernel/time/duration.ts";
+import { keyOf, nameOf } from "../../transport/bmc-gateway.ts";
+import { isReachedOrUnderWay, mayHaveArrived, PowerCommands } from "../../transport/power-commands.ts";
+import { actionOffered } from "../action-offered.ts";
+import { textAt } from "../resource.ts";
+import type { Machines, OpenMachine } from "./machine.ts";
+
+const RESET_ACTION = "#ComputerSystem.Reset";
+
+/** Redfish's words for each wish, the best first; the first that the machine offers is sent. */
+const RESET_TYPES = {
+  on: ["On", "ForceOn"],
+  off: ["ForceOff"],
+  graceful: ["GracefulRestart", "ForceRestart", "PowerCycle"],
+  forced: ["ForceRestart", "PowerCycle"],
+} as const satisfies Record<"on" | "off" | ResetMode, readonly string[]>;
+
+const POWER_STATES: Readonly<Record<string, PowerState>> = {
+  on: "on",
+  off: "off",
+  poweringon: "powering_on",
+  poweringoff: "powering_off",
+};
+
+/** What a computer system reports of its power. */
+export const machinePowerOf = ({ system }: Pick<OpenMachine, "system">): PowerState =>
+  POWER_STATES[textAt(system, "PowerState")?.toLowerCase() ?? ""] ?? "unknown";
+
+export interface MachinePowerOptions {
+  readonly clock: Clock;
+  /** How long an accepted command is given to show before it is sent again. Seen: up to 11 s without any sign. */
+  readonly commandSettles?: Duration;
+}
+
+export function createMachinePower(machines: Machines, options: MachinePowerOptions): PowerControl & Reset {
+  const { clock, commandSettles = seconds(20) } = options;
+  const commands = new PowerCommands(clock, commandSettles);
+
+  return {
+    async readPower(target, call) {
+      return machinePowerOf(await machines.open(target, call));
+    },
+
+    async setPower(target, desired, call, told) {
+      const machine = await machines.open(target, call);
+      const key = keyOf(target);
+      if (isReachedOrUnderWay(machinePowerOf(machine), desired)) {
+        commands.forget(key);
+        return { commanded: false };
+      }
+      if (commands.isAwaited(key, desired, told)) return { commanded: false };
+      try {
+        await sendReset(machine, desired);
+      } catch (error) {
+        if (mayHaveArrived(error)) commands.note(key, desired);
+        if (!(error instanceof DeviceFailure) || error.reason !== "refused") throw error;
+        // Some refuse a command for the state that they have just reached by themselves.
+        if (!isReachedOrUnderWay(machinePowerOf(await machines.open(target, call)), desired)) throw error;
+        return { commanded: false };
+      }
+      commands.note(key, desired);
+      return { commanded: true };
+    },
+
+    async resetPower(target, mode, call) {
+      const machine = await machines.open(target, call);
+      const power = machinePowerOf(machine);
+      // Restarting what is off is refused by most and means nothing to the rest.
+      await sendReset(machine, power === "off" || power === "powering_off" ? "on" : mode);
+      commands.forget(keyOf(target));
+    },
+  };
+}
+
+async function sendReset(machine: OpenMachine, wish: keyof typeof RESET_TYPES): Promise<void> {
+  for (const value of RESET_TYPES[wish]) {
+    const path = actionOffered(machine.system, RESET_ACTION, { name: "ResetType", value });
+    if (path === undefined) continue;
+    await machine.client.post(machine.target, path, { ResetType: value }, machine.call);
+    return;
+  }
+  throw new DeviceFailure(
+    "fail",
+    "refused",
+    `${nameOf(machine.target)}: this machine offers no reset of the kinds ${RESET_TYPES[wish].join(", ")}. Do it at the rack`,
+  );
+}

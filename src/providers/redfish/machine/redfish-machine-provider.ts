@@ -1,0 +1,58 @@
+import type { Capabilities, Provider } from "../../../capabilities/provider.ts";
+import { type Clock, systemClock } from "../../../kernel/time/clock.ts";
+import { createRedfishClient, type RedfishClientOptions } from "../client.ts";
+import { createSensors } from "../shelf/sensors.ts";
+import { createShelves } from "../shelf/shelf.ts";
+import { createMachineBoot } from "./boot.ts";
+import { createMachineImaging } from "./imaging.ts";
+import { createMachineInspect } from "./inspect.ts";
+import { createMachineLocator } from "./locator.ts";
+import { createMachines } from "./machine.ts";
+import { createMachinePower, type MachinePowerOptions } from "./power.ts";
+import { createMachineSensors } from "./sensors.ts";
+import { createMachineVitals } from "./vitals.ts";
+
+export interface RedfishMachineProviderOptions
+  extends RedfishClientOptions,
+    Partial<Omit<MachinePowerOptions, "clock">> {
+  readonly clock?: Clock;
+}
+
+export const REDFISH_MACHINE_CAPABILITIES = [
+  "power",
+  "reset",
+  "boot",
+  "imaging",
+  "machine",
+  "locator",
+  "sensors",
+  "vitals",
+] as const;
+type RedfishMachineCapabilities = Pick<Capabilities, (typeof REDFISH_MACHINE_CAPABILITIES)[number]>;
+
+export interface RedfishMachineProvider extends Provider {
+  readonly can: RedfishMachineCapabilities;
+  /** Signs out everywhere and drops the connections. Before the gateway is closed. */
+  close(): Promise<void>;
+}
+
+/** Machines over Redfish: one computer system behind each BMC. */
+export function createRedfishMachineProvider(options: RedfishMachineProviderOptions): RedfishMachineProvider {
+  const client = createRedfishClient(options);
+  const machines = createMachines(client);
+  const power = createMachinePower(machines, { ...options, clock: options.clock ?? systemClock });
+  return {
+    name: "redfish",
+    can: {
+      power,
+      reset: power,
+      boot: createMachineBoot(machines),
+      imaging: createMachineImaging(machines, power),
+      machine: createMachineInspect(machines),
+      locator: createMachineLocator(machines),
+      sensors: createMachineSensors(machines, createSensors(createShelves(client))),
+      vitals: createMachineVitals(machines),
+    },
+    close: () => client.close(),
+  };
+}

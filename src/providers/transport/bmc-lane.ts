@@ -1,0 +1,244 @@
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import type { SignInRejections, SignInRule } from "../../capabilities/sign-in-ledger.ts";
+import { StepFailure } from "../../kernel/errors.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import { type Duration, milliseconds } from "../../kernel/time/duration.ts";
+import { Breaker, type BreakerOptions } from "./breaker.ts";
+import { SignInGuard, type SignInStop } from "./sign-in-guard.ts";
+
+export interface LaneOptions extends BreakerOptions, SignInRule {
+  /** Requests under way at once; most BMCs are slow beyond two. */
+  readonly concurrency: number;
+  readonly queueLimit: number;
+  /** Pause after the first transport failure; doubles with each further one. */
+  readonly backOff: Duration;
+  /** A pause longer than this is answered with "later" instead of being waited for. */
+  readonly longestPause: Duration;
+}
+
+/** How a request ended, as far as the lane learns from it. */
+export type Settlement =
+  /** The BMC answered, whatever it said. */
+  | {
+      readonly kind: "answered";
+      readonly signedIn?: boolean;
+      /** What all replicas know of these credentials since. */
+      readonly shared?: SignInRejections | undefined;
+      /** It asked to be left alone: for how long, and in which words. */
+      readonly pause?: { readonly ms: number; readonly why: string };
+    }
+  | { readonly kind: "unreachable"; readonly why: string }
+  /** Says nothing about the BMC: cancelled, fenced, or cut short by the lease. */
+  | { readonly kind: "inconclusive" };
+
+export interface Ticket {
+  /** Present when the request carries a user name and password, rather than a session that has been accepted. */
+  readonly signInDigest: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+interface Waiting extends Ticket {
+  readonly admit: () => void;
+  readonly refuse: (failure: Error) => void;
+}
+
+/** All that we do with one BMC, so that one bad BMC never slows another: its slots, queue, back-off, breaker and guard. */
+export class BmcLane {
+  readonly #name: string;
+  readonly #options: LaneOptions;
+  readonly #clock: Clock;
+  readonly #breaker: Breaker;
+  readonly #guard: SignInGuard;
+  #waiting: Waiting[] = [];
+  #inFlight = 0;
+  #pausedUntil = Number.NEGATIVE_INFINITY;
+  #pausedBecause = "";
+  #pauseTimer: NodeJS.Timeout | undefined;
+  lastUsed: number;
+
+  constructor(name: string, options: LaneOptions, clock: Clock) {
+    this.#name = name;
+    this.#options = options;
+    this.#clock = clock;
+    this.#breaker = new Breaker(options);
+    this.#guard = new SignInGuard(options);
+    this.lastUsed = clock.monotonic();
+  }
+
+  get isIdle(): boolean {
+    return this.#inFlight === 0 && this.#waiting.length === 0;
+  }
+
+  /** Forgetting a lane that keeps us from locking an account would allow the next attempt. */
+  get mustBeKept(): boolean {
+    return !this.isIdle || this.#guard.isStopping(this.#clock.monotonic());
+  }
+
+  get status(): {
+    readonly breaker: "closed" | "open" | "half_open";
+    readonly inFlight: number;
+    readonly waiting: number;
+  } {
+    return {
+      breaker: this.#breaker.state(this.#clock.monotonic()),
+      inFlight: this.#inFlight,
+      waiting: this.#waiting.length,
+    };
+  }
+
+  /** Resolves when the request may leave; `settle` must follow. */
+  enter(ticket: Ticket): Promise<void> {
+    this.lastUsed = this.#clock.monotonic();
+    return new Promise((resolve, reject) => {
+      if (ticket.signal.aborted) return reject(stopped(this.#name, ticket.signal));
+      if (this.#waiting.length >= this.#options.queueLimit) return reject(this.#queueFull());
+      const onAbort = () => {
+        this.#waiting = this.#waiting.filter((other) => other !== waiting);
+        reject(stopped(this.#name, ticket.signal));
+      };
+      const leave = () => ticket.signal.removeEventListener("abort", onAbort);
+      const waiting: Waiting = {
+        ...ticket,
+        admit: () => {
+          leave();
+          resolve();
+        },
+        refuse: (failure) => {
+          leave();
+          reject(failure);
+        },
+      };
+      ticket.signal.addEventListener("abort", onAbort, { once: true });
+      this.#waiting.push(waiting);
+      this.#admit();
+    });
+  }
+
+  settle(ticket: Ticket, end: Settlement): void {
+    const now = this.#clock.now();
+    const monotonic = this.#clock.monotonic();
+    this.lastUsed = monotonic;
+    this.#inFlight -= 1;
+    if (ticket.signInDigest !== undefined) {
+      const { signedIn, shared } = end.kind === "answered" ? end : {};
+      this.#guard.end(ticket.signInDigest, { accepted: signedIn, shared }, now, monotonic);
+    }
+    if (end.kind === "answered") {
+      this.#breaker.succeeded();
+      // What a BMC asks for is granted within reason: an hour would look like an outage.
+      this.#pausedUntil = monotonic + Math.min(end.pause?.ms ?? 0, this.#options.openForMax);
+      this.#pausedBecause = end.pause?.why ?? "";
+    } else if (end.kind === "unreachable") {
+      this.#breaker.failed(monotonic, end.why);
+      const pause = this.#options.backOff * 2 ** (this.#breaker.failuresInARow - 1);
+      this.#pausedUntil = monotonic + Math.min(pause, this.#options.longestPause);
+    }
+    this.#admit();
+  }
+
+  /** Whether it must be found out first what other replicas have met with, trying these credentials. */
+  mustAskOthers(digest: string): boolean {
+    return !this.#guard.wasJustProven(digest, this.#clock.monotonic());
+  }
+
+  learn(digest: string, shared: SignInRejections | undefined): void {
+    this.#guard.learn(digest, shared, this.#clock.monotonic());
+  }
+
+  hasRejections(digest: string): boolean {
+    return this.#guard.hasRejections(digest);
+  }
+
+  /** Why these credentials are not tried now; `undefined` when they may be. */
+  stopFor(digest: string): DeviceFailure | undefined {
+    const stop = this.#guard.stop(digest, this.#clock.monotonic());
+    return stop && this.#signInStopped(stop);
+  }
+
+  close(why: Error): void {
+    clearTimeout(this.#pauseTimer);
+    this.#refuseAll(() => why);
+  }
+
+  #admit(): void {
+    clearTimeout(this.#pauseTimer);
+    while (this.#waiting.length > 0) {
+      const monotonic = this.#clock.monotonic();
+      const state = this.#breaker.state(monotonic);
+      if (state === "open") {
+        this.#refuseAll(() => this.#breakerOpen(monotonic));
+        return;
+      }
+      if (this.#inFlight >= (state === "half_open" ? 1 : this.#options.concurrency)) return;
+      // The breaker's own time already was the pause.
+      const pause = state === "half_open" ? 0 : this.#pausedUntil - monotonic;
+      if (pause > this.#options.longestPause) {
+        this.#refuseAll(() => this.#pausing(pause));
+        return;
+      }
+      if (pause > 0) {
+        this.#pauseTimer = setTimeout(() => this.#admit(), Math.ceil(pause));
+        return;
+      }
+      this.#refuseStopped();
+      const next = this.#waiting.find(
+        ({ signInDigest }) => signInDigest === undefined || !this.#guard.mustWait(signInDigest),
+      );
+      if (next === undefined) return;
+      this.#waiting.splice(this.#waiting.indexOf(next), 1);
+      this.#inFlight += 1;
+      if (next.signInDigest !== undefined) this.#guard.begin(next.signInDigest);
+      next.admit();
+    }
+  }
+
+  #refuseStopped(): void {
+    for (const waiting of [...this.#waiting]) {
+      const failure = waiting.signInDigest === undefined ? undefined : this.stopFor(waiting.signInDigest);
+      if (failure === undefined) continue;
+      this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+      waiting.refuse(failure);
+    }
+  }
+
+  #refuseAll(failure: () => Error): void {
+    const all = this.#waiting;
+    this.#waiting = [];
+    for (const waiting of all) waiting.refuse(failure());
+  }
+
+  // Messages become reasons that are shown and journaled whenever they change. So they hold nothing that differs from look to
+  // look or from replica to replica, and one that was not sent fails in the words of the last that was: when it is tried again is
+  // told by `retryAfterMs` alone.
+
+  #signInStopped({ since, rest }: SignInStop): DeviceFailure {
+    return new DeviceFailure(
+      "fail",
+      "credentials",
+      `wrong credentials: ${this.#name} has rejected them since ${since.toISOString()}; they are tried only rarely, so that ` +
+        "the account is not locked. Correct the BMC credentials: changed ones are tried at once",
+      { retryAfterMs: rest },
+    );
+  }
+
+  #breakerOpen(monotonic: number): DeviceFailure {
+    const { why, until } = this.#breaker.opening ?? { why: `${this.#name} does not answer`, until: monotonic };
+    return new DeviceFailure("retry", "unreachable", why, { retryAfterMs: milliseconds(until - monotonic) });
+  }
+
+  #pausing(pause: number): DeviceFailure {
+    return new DeviceFailure("retry", "busy", this.#pausedBecause, { retryAfterMs: milliseconds(pause) });
+  }
+
+  #queueFull(): DeviceFailure {
+    return new DeviceFailure(
+      "retry",
+      "busy",
+      `${this.#options.queueLimit} requests to ${this.#name} are already waiting; try again later`,
+    );
+  }
+}
+
+export function stopped(name: string, signal: AbortSignal): StepFailure {
+  return new StepFailure("retry", `work on ${name} was stopped before it answered`, { cause: signal.reason });
+}

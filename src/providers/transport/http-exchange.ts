@@ -1,0 +1,177 @@
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
+import { request as httpsRequest } from "node:https";
+import type { BmcTarget, TlsTrust } from "../../capabilities/bmc-target.ts";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import { seconds } from "../../kernel/time/duration.ts";
+import { checkAddress, guardedLookup, type MayReach } from "./allowed-networks.ts";
+import { nameOf } from "./bmc-gateway.ts";
+import type { Answer } from "./http-answer.ts";
+import { readText, TooLarge } from "./read-text.ts";
+import { transportCause } from "./transport-cause.ts";
+import { fingerprintOf, TrustingAgent } from "./trusting-agent.ts";
+
+export interface Outgoing {
+  readonly target: BmcTarget;
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly signal: AbortSignal;
+}
+
+/** An idle connection that the BMC closed just as we wrote to it: it never saw the request, which may be sent again. */
+export class StaleConnection extends Error {}
+
+/** As many as kept connections there may be to one place: all of them can have gone stale at once. */
+const STALE_CONNECTIONS = 2;
+
+/** Sends again what never arrived, because the kept connection had just been closed at the other end. */
+export async function despiteStaleConnections<T>(
+  { target, method, path }: Pick<Outgoing, "target" | "method" | "path">,
+  send: () => Promise<T>,
+): Promise<T> {
+  for (let stale = 0; ; stale += 1) {
+    try {
+      return await send();
+    } catch (error) {
+      if (!(error instanceof StaleConnection)) throw error;
+      if (stale === STALE_CONNECTIONS) {
+        const message = `${nameOf(target)} cannot be reached: it cuts the connection at ${method} ${path}`;
+        throw new DeviceFailure("retry", "unreachable", message, { cause: error });
+      }
+    }
+  }
+}
+
+export interface HttpExchange {
+  send(outgoing: Outgoing): Promise<Answer>;
+  close(): void;
+}
+
+/** Idle connections are dropped before most BMCs drop them, so that we rarely write into a closing one. */
+const IDLE_CONNECTION = seconds(4);
+const CONNECT_TIMEOUT = seconds(10);
+
+/**
+ * HTTP over connections that are kept and used again, one pool for all BMCs: the gateway bounds how many each gets.
+ * (The built-in `fetch` cannot judge a certificate per target, hence this.)
+ */
+export function createHttpExchange(options: {
+  readonly caCertificates?: readonly string[];
+  readonly mayReach?: MayReach;
+  readonly largestAnswer: number;
+}): HttpExchange {
+  const { mayReach } = options;
+  const lookup = mayReach && guardedLookup(mayReach);
+  const kept = { keepAlive: true, maxFreeSockets: 2, timeout: IDLE_CONNECTION, scheduling: "lifo" } as const;
+  const trusting = {
+    connectTimeout: CONNECT_TIMEOUT,
+    ...(options.caCertificates === undefined ? {} : { caCertificates: options.caCertificates }),
+  };
+  const agents = {
+    https: { reading: new TrustingAgent(trusting, kept), changing: new TrustingAgent(trusting, { keepAlive: false }) },
+    http: { reading: new HttpAgent(kept), changing: new HttpAgent({ keepAlive: false }) },
+  };
+  return {
+    async send(outgoing) {
+      const { target, method, path, headers, body } = outgoing;
+      // A command goes over a connection of its own: on a kept one that breaks, nobody could say whether it was carried out.
+      const agent = agents[target.scheme][method === "GET" ? "reading" : "changing"];
+      checkAddress(target.address, mayReach, target.noun);
+      const request: RequestOptions & { readonly trust: TlsTrust; readonly noun: string | undefined } = {
+        ...(lookup && { lookup }),
+        host: target.address,
+        port: target.port,
+        method,
+        path,
+        agent,
+        trust: target.trust,
+        noun: target.noun,
+        headers: {
+          accept: "application/json",
+          ...headers,
+          ...(body === undefined
+            ? {}
+            : { "content-type": "application/json", "content-length": Buffer.byteLength(body) }),
+        },
+      };
+      return exchange(outgoing, request, options.largestAnswer);
+    },
+    close() {
+      for (const { reading, changing } of Object.values(agents)) {
+        reading.destroy();
+        changing.destroy();
+      }
+    },
+  };
+}
+
+function exchange(outgoing: Outgoing, options: RequestOptions, largestAnswer: number): Promise<Answer> {
+  const { target, signal, body } = outgoing;
+  return new Promise((resolve, reject) => {
+    const request = (target.scheme === "https" ? httpsRequest : httpRequest)(options);
+    // The signal is not given to the request: Node would tie it to the connection, which outlives the request.
+    const onAbort = () => request.destroy(new Error("stopped"));
+    const done = () => signal.removeEventListener("abort", onAbort);
+    const fail = (error: unknown) => {
+      done();
+      reject(error instanceof DeviceFailure ? error : transportFailure(outgoing, request.reusedSocket, error));
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+    request.on("error", fail);
+    request.on("response", (response) => {
+      const fingerprint = fingerprintOf(response.socket);
+      readText(response, largestAnswer).then(
+        (text) => {
+          done();
+          resolve(answerOf(response, text, fingerprint));
+        },
+        (error) => {
+          response.destroy();
+          fail(error instanceof TooLarge ? tooLarge(outgoing, largestAnswer) : error);
+        },
+      );
+    });
+    if (signal.aborted) onAbort();
+    else request.end(body);
+  });
+}
+
+function answerOf(response: IncomingMessage, text: string, certificateFingerprint: string | undefined): Answer {
+  return {
+    status: response.statusCode ?? 0,
+    headers: response.headers,
+    text,
+    ...(certificateFingerprint === undefined ? {} : { certificateFingerprint }),
+  };
+}
+
+function tooLarge({ target, method, path }: Outgoing, largest: number): DeviceFailure {
+  return new DeviceFailure(
+    "fail",
+    "protocol",
+    `${nameOf(target)}: the answer to ${method} ${path} is larger than ${largest} bytes, more than any that we ask for should be`,
+  );
+}
+
+function transportFailure({ target, method, path }: Outgoing, reused: boolean, error: unknown): Error {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (reused && method === "GET" && (code === "ECONNRESET" || code === "EPIPE")) return new StaleConnection();
+  // HPE_…: bytes that are not HTTP.
+  if (typeof code === "string" && code.startsWith("HPE_")) {
+    return new DeviceFailure(
+      "retry",
+      "protocol",
+      `${nameOf(target)} does not answer ${method} ${path} in HTTP (${code})`,
+      { cause: error },
+    );
+  }
+  return new DeviceFailure(
+    "retry",
+    "unreachable",
+    `${nameOf(target)} cannot be reached: ${method} ${path}: ${transportCause(error)}`,
+    {
+      cause: error,
+    },
+  );
+}

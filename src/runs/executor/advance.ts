@@ -1,0 +1,246 @@
+import { messageOf, StepFailure } from "../../kernel/errors.ts";
+import type { JsonObject } from "../../kernel/lifecycle.ts";
+import { happened, waitFor } from "../../kernel/outcome.ts";
+import { type Duration, milliseconds, seconds } from "../../kernel/time/duration.ts";
+import { polling } from "../../kernel/time/retry.ts";
+import { type RunThing, stepJson } from "../model/lifecycle.ts";
+import { attemptsOf, type Step, timeoutOf } from "../model/plan.ts";
+import type { StepStatus } from "../model/run.ts";
+import { type ActingContext, type AnyStep, type ProbeReport, readProbe } from "../model/step.ts";
+import { failAttempt } from "./failed-attempt.ts";
+import { isNotOfTheStep, isShutOut, mayHaveObeyed, mayPass, StillOpen } from "./failure-causes.ts";
+import { isForRestartToCome } from "./next-boot.ts";
+import { type Proven, stepsWith } from "./progress.ts";
+import { checkCapable, type RunContext, stepContext } from "./run-context.ts";
+import type { RunLog } from "./run-log.ts";
+import { inTheWay, isStillToDo, takeBack } from "./undo.ts";
+import * as visits from "./visit.ts";
+import { AT_ONCE, type Looked, save, type Work, waitIn } from "./work.ts";
+
+/** Where it is open whether a device heard of an action: how long it gets to show its effect before it counts as not begun. */
+const SETTLES: Duration = seconds(30);
+
+type Acting = ActingContext<JsonObject, JsonObject>;
+
+/** Looks at one step: asks how far it is, and does the next thing about it. */
+export async function workOn(
+  run: RunThing,
+  step: Step,
+  visit: StepStatus,
+  context: RunContext,
+  log: RunLog,
+): Promise<Looked | Proven> {
+  const pause = visits.pauseLeft(visit, context.clock);
+  if (pause > 0) return waitFor(`${step.name}: trying again after ${visit.message}`, pause);
+  const work: Work = { run, step, visit, context, log, isActing: false };
+  try {
+    return await attempt(work);
+  } catch (error) {
+    if (isNotOfTheStep(error, context)) throw error;
+    return failAttempt(work, error);
+  }
+}
+
+async function attempt(work: Work): Promise<Looked | Proven> {
+  const { run, step, visit, context, log } = work;
+  const kind = context.steps.get(step.kind);
+  if (!kind) throw new StepFailure("fail", `this server does not know the step kind ${step.kind}`);
+  checkCapable(kind, step, context.provider);
+  const base = stepContext(run, step, context, log);
+  if (visit.evidence !== null) return goOn(work, kind, { ...base, evidence: visit.evidence });
+  if (visit.toTakeBack !== null && kind.undo) return clearTheWay(work, visit.toTakeBack);
+  log.say(`step ${step.name} begins${visit.retryCount > 0 ? `, attempt ${visit.retryCount + 1}` : ""}`);
+  // Asking changes nothing, so that the evidence need not be on record for it: it is written with what the answer leads to.
+  const evidence = await kind.before(base);
+  return goOn({ ...work, visit: visits.withIntent(visit, evidence) }, kind, { ...base, evidence });
+}
+
+/**
+ * Before anything is begun anew: what the attempt before began, and could not take back when it failed. A script that runs on while
+ * its machine cannot be reached would else run beside the next one, and be forgotten over it.
+ */
+async function clearTheWay(work: Work, evidence: JsonObject): Promise<Looked> {
+  const { run, step, visit, context, log } = work;
+  const remains = await takeBack({ run, step: step.name, evidence }, context, log);
+  const cleared = { ...visit, toTakeBack: null, message: "" };
+  const reason = `${step.name}: about to begin anew`;
+  if (remains === null) return save(work, cleared, { reason, after: AT_ONCE });
+  if (!isStillToDo(remains)) {
+    log.say(`stays behind: ${remains.text}`, "stderr");
+    return save(work, cleared, { reason, after: AT_ONCE, residue: [remains.text] });
+  }
+  const why = `what the attempt before began is not taken back: ${inTheWay(remains)}`;
+  // Only a person can change that, and waiting for one is what the run's end is for.
+  if (remains.is === "shut_out") throw new StepFailure("fail", why);
+  if (visits.isOverdue(visit, step, context.clock)) throw new StepFailure("retry", why);
+  return waitIn(work, why);
+}
+
+/** Asks first; acts only when that was announced by the look before. */
+async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<Looked | Proven> {
+  const { run, step, visit, context, log } = work;
+  if (run.action === "adopt") return adopt(work, kind, acting);
+  const report = await askPatiently(work, kind, acting);
+  if (report === "tells nothing") {
+    return save(work, visits.withoutEvidence(visit), { reason: `${step.name}: about to begin anew`, after: AT_ONCE });
+  }
+  if (report.state === "done") return succeed(work, report);
+  // Announced by this very process, which alone can know that it has not begun.
+  const isOurs = visit.actingBy === context.instance && !context.begun.has(actionOf(work));
+  checkTime(work, report, visits.isOpen(visit) && !isOurs);
+  if (report.state === "halfway" && visit.actingAt !== null) return carryOn(work, kind, acting, report);
+  const isToDo = report.state === "not_done" || report.state === "halfway";
+  if (!isToDo || !visits.mayAct(visit, { isOurs, clock: context.clock }, settlesIn(step))) {
+    return waitIn(work, report.message ?? "");
+  }
+  if (isOurs) return act(work, kind, acting);
+  const lost = run.facts.steps.filter((one) => one.takenBack && isForRestartToCome(one, run.facts.steps, context));
+  if (lost.length > 0) return setAgainFirst(work, lost);
+  if (visit.unanswered !== null) return judgeUnanswered(work, visit.unanswered, report);
+  // Whoever is being stopped announces nothing more: another replica would have to wait whether it happened.
+  if (context.call.mayBegin?.() === false) {
+    return save(work, visit, { reason: `${step.name}: about to act`, after: AT_ONCE });
+  }
+  const steps = stepsWith(run, visits.announced(visit, context)).map(stepJson);
+  return happened("acting", { message: `${step.name}: acting`, facts: { steps }, effects: log.effects(step.name) });
+}
+
+/**
+ * What was set for a restart to come is not in force any more, since the run before took it back when it ended: it is set again
+ * before anything is done. Where people have restarted the machine meanwhile it stays taken back.
+ */
+function setAgainFirst({ run, step, visit, log }: Work, lost: readonly StepStatus[]): Looked {
+  const steps = run.facts.steps.map((one) => {
+    if (lost.includes(one)) return visits.toDoAgain(one);
+    return one.name === visit.name ? visits.toDoAgain(visit) : one;
+  });
+  const names = lost.map(({ name }) => name).join(", ");
+  log.say(`step ${step.name}: ${names} was taken back meanwhile, and is done again first`);
+  return waitFor(`${step.name}: ${names} first`, AT_ONCE, {
+    facts: { steps: steps.map(stepJson) },
+    effects: log.effects(step.name),
+  });
+}
+
+/** No answer to it is no failed attempt: the next look finds where things are, and doing it again is harmless. */
+async function carryOn(work: Work, kind: AnyStep, acting: Acting, { message = "" }: ProbeReport): Promise<Looked> {
+  try {
+    await kind.carryOn?.(acting);
+    return waitIn(work, message);
+  } catch (error) {
+    if (isNotOfTheStep(error, work.context) || !mayPass(error)) throw error;
+    return waitIn(work, messageOf(error));
+  }
+}
+
+async function act(work: Work, kind: AnyStep, acting: Acting): Promise<Looked | Proven> {
+  const { step, visit, context, log } = work;
+  context.begun.note(actionOf(work));
+  work.isActing = true;
+  try {
+    await kind.act(acting);
+  } catch (error) {
+    const isCutOff = context.call.signal.aborted;
+    if (isNotOfTheStep(error, context) || !(isCutOff || mayHaveObeyed(error))) throw error;
+    // No failed attempt: the device may be at it. It is asked until the attempt's time is over.
+    log.say(`step ${step.name}: it is open whether the device obeyed, and it is asked: ${messageOf(error)}`, "stderr");
+    const open = visits.unanswered(visit, messageOf(error));
+    return save(work, open, { reason: `${step.name}: ${messageOf(error)}`, after: polling.first });
+  }
+  work.isActing = false; // what fails from here on is no refusal of the action
+  const done = { ...work, visit: visits.acted(visit, context.clock.now()) };
+  const proof = kind.reboots ? undefined : await askAtOnce(work, kind, acting);
+  if (proof?.state === "done") return succeed(done, proof);
+  return save(done, done.visit, { reason: `${step.name}: under way`, after: polling.first });
+}
+
+/** The device has had its time, and shows nothing of the action: another attempt is due. Where this is the last, its time is used. */
+function judgeUnanswered(work: Work, why: string, { message = "" }: ProbeReport): Looked {
+  const { step, visit } = work;
+  if (visit.retryCount + 1 >= attemptsOf(step)) return waitIn(work, message);
+  throw new StillOpen(`${why}; nothing of it has happened since${message === "" ? "" : `: ${message}`}`);
+}
+
+function checkTime({ step, visit, context }: Work, { state, message = "" }: ProbeReport, isOpen: boolean): void {
+  if (!visits.isOverdue(visit, step, context.clock)) return;
+  const late = visits.overdueMessage(step, message);
+  // Begun anew, it would have nothing to go by in the middle of it: the next attempt carries on.
+  if (state === "halfway" && visit.actingAt !== null) throw new StillOpen(late);
+  // What is under way was heard of, whoever did not say so.
+  if (!isOpen || state === "in_progress" || state === "halfway") throw new StepFailure("retry", late);
+  throw new StillOpen(visit.unanswered === null ? late : `${visit.unanswered}; then ${late}`);
+}
+
+/** As long as the step itself may take, at most: its author knows how soon its effect shows. */
+const settlesIn = (step: Step): Duration => milliseconds(Math.min(SETTLES, timeoutOf(step)));
+
+/**
+ * What is done in an instant is proven in the same look. Nobody answering, or not in a way that tells, is for the looks that follow:
+ * that it was done must be written first.
+ */
+async function askAtOnce({ context }: Work, kind: AnyStep, acting: Acting): Promise<ProbeReport | undefined> {
+  try {
+    return readProbe(await kind.probe(acting));
+  } catch (error) {
+    if (mayPass(error) || isNotOfTheStep(error, context)) return undefined;
+    throw error;
+  }
+}
+
+/** As long as it is open whether the device obeyed, one that cannot be asked is no failure of the attempt. */
+async function askPatiently(work: Work, kind: AnyStep, acting: Acting): Promise<ProbeReport | "tells nothing"> {
+  try {
+    return await ask(work, kind, acting);
+  } catch (error) {
+    if (!visits.isOpen(work.visit) || !mayPass(error) || isNotOfTheStep(error, work.context)) throw error;
+    return { state: "unknown", message: messageOf(error) };
+  }
+}
+
+/** By the evidence of an earlier run a step can be proven, but not fail: that it failed then is why people asked to go on. */
+async function ask(
+  { run, step, visit, log }: Work,
+  kind: AnyStep,
+  acting: Acting,
+): Promise<ProbeReport | "tells nothing"> {
+  try {
+    return readProbe(await kind.probe(acting));
+  } catch (error) {
+    if (!visit.resumed || !isOldNews(error)) throw error;
+    // That we are not let in tells nothing of what was begun. An adoption looks in other ways as well.
+    if (isShutOut(error) && run.action !== "adopt") throw error;
+    log.say(`step ${step.name} is not done, by what was noted before: ${messageOf(error)}`);
+    return "tells nothing";
+  }
+}
+
+/** An answer, and none that calls for a person. */
+const isOldNews = (error: unknown): boolean =>
+  error instanceof StepFailure && error.disposition !== "intervene" && !mayPass(error);
+
+/** Looks and never acts: the step is proven as things are, or the run ends with what was seen instead. */
+async function adopt(work: Work, kind: AnyStep, acting: Acting): Promise<Looked | Proven> {
+  const { step, visit, context } = work;
+  const asked = await ask(work, kind, acting);
+  const probed: ProbeReport =
+    asked === "tells nothing" ? { state: "not_done", message: "what was begun then has failed" } : asked;
+  const seen = probed.state === "done" || !kind.observe ? probed : readProbe(await kind.observe(acting));
+  if (seen.state === "done") return succeed(work, seen);
+  const message = seen.message ?? probed.message ?? "";
+  const why = `cannot be taken as done${message === "" ? "" : `: ${message}`}`;
+  if (probed.state === "not_done") throw new StepFailure("fail", why);
+  if (visits.isOverdue(visit, step, context.clock))
+    throw new StepFailure("fail", `${why}; ${visits.overdueMessage(step, "")}`);
+  return waitIn(work, probed.message ?? "");
+}
+
+/** One announcement: a new one has another time. */
+const actionOf = ({ run, visit: { name, actingAt }, context: { instance } }: Work): string =>
+  `${instance} ${run.id} ${name} ${actingAt?.toISOString() ?? ""}`;
+
+function succeed({ step, visit, context, log }: Work, report: ProbeReport): Proven {
+  const { message = "" } = report;
+  log.say(`step ${step.name} is done${message === "" ? "" : `: ${message}`}`);
+  const succeeded = visits.succeeded(visit, context.clock.now(), message);
+  return { type: "proven", visit: succeeded, report, said: log.effects(step.name) };
+}

@@ -1,0 +1,46 @@
+import type { RunThing } from "../model/lifecycle.ts";
+import { eachLeft, leftOverOf } from "../model/next-attempt.ts";
+import type { StepStatus } from "../model/run.ts";
+import { endUnwell } from "./end-without-success.ts";
+import type { RunContext } from "./run-context.ts";
+import type { RunLog } from "./run-log.ts";
+import { isSettled, type TakenBack, takeBackAll, takeBackForGood } from "./undo.ts";
+import * as visits from "./visit.ts";
+import type { Looked } from "./work.ts";
+
+/** What could be taken back is; what could not is listed, and kept for the attempt after. It always ends. */
+export async function cancelRun(run: RunThing, context: RunContext, log: RunLog): Promise<Looked> {
+  const { takeBackFirst, steps } = run.facts;
+  const isOnlyLooking = run.action === "adopt";
+  const earlier =
+    takeBackFirst === null || isOnlyLooking ? [] : await takeBackAll(run, eachLeft(takeBackFirst), context, log);
+  // One that has FAILED was taken back when it did. There are two while something is set again for the one after it.
+  const begun = steps.filter(({ state, toTakeBack }) => state !== "FAILED" && toTakeBack !== null).toReversed();
+  const ends = new Map<StepStatus, TakenBack>();
+  for (const visit of begun)
+    ends.set(visit, await takeBackForGood({ run, step: visit.name, evidence: visit.toTakeBack ?? {} }, context, log));
+  const residue = [
+    ...earlier.map(({ remains }) => remains?.text ?? null),
+    ...[...ends.values()].map(({ left }) => left),
+  ];
+  const left = residue.filter((one) => one !== null);
+  for (const text of left) log.say(`stays behind: ${text}`, "stderr");
+  log.say("the run was canceled");
+  const settled = begun.filter((visit) => ends.get(visit)?.isSettled);
+  const isUnderWay = ({ state }: StepStatus) => state === "RUNNING" || state === "WAITING";
+  const ended = (visit: StepStatus): StepStatus => ({
+    ...visits.canceled(visit, context.clock.now()),
+    ...(settled.includes(visit) && { toTakeBack: null }),
+  });
+  return endUnwell(run, "CANCELED", context, log, {
+    residue: left,
+    ...(!isOnlyLooking && {
+      takeBackFirst: leftOverOf(earlier.filter(({ remains }) => !isSettled(remains)).map((one) => one.left)),
+    }),
+    undone: [
+      ...earlier.filter(({ remains }) => isSettled(remains)).map((one) => one.left.step),
+      ...settled.map(({ name }) => name),
+    ],
+    ...(steps.some(isUnderWay) && { steps: steps.map((visit) => (isUnderWay(visit) ? ended(visit) : visit)) }),
+  });
+}

@@ -1,0 +1,88 @@
+import { isDeepStrictEqual } from "node:util";
+import { waitFor } from "../../kernel/outcome.ts";
+import { type Duration, describeDuration, milliseconds } from "../../kernel/time/duration.ts";
+import type { RunThing } from "../model/lifecycle.ts";
+import { eachLeft, type LeftByStep, type LeftOver, leftOverOf } from "../model/next-attempt.ts";
+import { timeoutOf } from "../model/plan.ts";
+import { STEP_DEFAULTS } from "../model/step.ts";
+import { endUnwell } from "./end-without-success.ts";
+import { isReplacedFirst, type RunContext } from "./run-context.ts";
+import type { RunLog } from "./run-log.ts";
+import { inTheWay, isSettled, isStillToDo, residueWithout, takeBackAll } from "./undo.ts";
+import { AT_ONCE, type Looked, pollAfter } from "./work.ts";
+
+/**
+ * What the attempt before has left is taken back before anything is begun. A device that does not answer is asked for as long as
+ * the step may take, and then the run has failed: beginning all the same could do things twice. Where we are not let in, the run has
+ * failed at once, and what is to be taken back stays for the attempt after: only a person can change that, and nobody at the device
+ * has said no. What a device refuses to take back is listed, and the run goes on, since asking again would change nothing. So it
+ * does, after one try, where the system is replaced before anything is begun in it: that ends what goes on in there, and may be all
+ * that helps where it hangs or lets nobody in.
+ */
+export async function cleanUpBefore(
+  run: RunThing,
+  leftOver: LeftOver,
+  context: RunContext,
+  log: RunLog,
+): Promise<Looked> {
+  const { startedAt, residue } = run.facts;
+  const left = eachLeft(leftOver);
+  const isFirstLook = run.outcome === null;
+  if (isFirstLook) log.say(`taking back what ${named(left)} of the attempt before has left`);
+  const tried = await takeBackAll(run, left, context, log);
+  const goesWithSystem = insideOfReplaced(run, context);
+  const unsettled = tried.filter(({ remains }) => isStillToDo(remains));
+  const blocking = unsettled.filter((one) => !goesWithSystem(one.left));
+  const open = blocking.length > 0 ? unsettled : [];
+  const listed = tried.flatMap((one) => (one.remains === null || open.includes(one) ? [] : [one.remains]));
+  for (const remains of listed)
+    log.say(`stays behind: ${remains.text}${isStillToDo(remains) ? "; the installation ends it" : ""}`, "stderr");
+  const stays = listed.map(({ text }) => text);
+  const still = open.map((one) => one.left);
+  const undone = tried.filter(({ remains }) => isSettled(remains)).map((one) => one.left.step);
+  const known = residueWithout(undone, run, context, run.machine.facts.residue);
+  if (!isDeepStrictEqual(known, run.machine.facts.residue)) log.learn("machine", run.machine.id, { residue: known });
+  const facts = {
+    // As it is where nothing came of it, so that a look in vain writes nothing.
+    ...(still.length < left.length && { takeBackFirst: leftOverOf(still) }),
+    ...(stays.length > 0 && { residue: [...new Set([...residue, ...stays])] }),
+  };
+  const [first] = still;
+  if (first === undefined)
+    return waitFor(`${leftOver.step}: taken back`, AT_ONCE, { facts, effects: log.effects(leftOver.step) });
+  const within = longestOf(run, still);
+  const waited = startedAt === null ? 0 : context.clock.now().getTime() - startedAt.getTime();
+  const what = `what ${named(still)} of the attempt before has left is not taken back`;
+  const inWay = open.flatMap(({ remains }) => remains ?? []);
+  const texts = inWay.map(({ text }) => text);
+  const isShutOut = blocking.some(({ remains }) => remains?.is === "shut_out");
+  if (waited <= within && !isShutOut)
+    return waitFor(`${what} yet: ${texts.join("; ")}`, pollAfter(startedAt, context.clock), {
+      facts,
+      effects: log.effects(first.step),
+    });
+  return endUnwell(run, "FAILED", context, log, {
+    message: `${first.step}: ${what}${isShutOut ? "" : ` within ${describeDuration(within)}`}: ${inWay.map(inTheWay).join("; ")}`,
+    failure: { code: "EXECUTION_FAILED", retryable: true, step: first.step },
+    residue: [...stays, ...texts],
+    takeBackFirst: leftOverOf(still),
+    undone,
+  });
+}
+
+/** What goes on inside a system that the attempt has still to replace, and in which it begins nothing before. */
+function insideOfReplaced({ plan, facts }: RunThing, { steps }: RunContext): (left: LeftByStep) => boolean {
+  const isProven = (name: string) => facts.steps.some((visit) => visit.name === name && visit.state === "SUCCEEDED");
+  if (!isReplacedFirst(plan.steps.filter(({ name }) => !isProven(name)))) return () => false;
+  const kindOf = (name: string) => plan.steps.find((step) => step.name === name)?.kind ?? "";
+  return ({ step }) => steps.get(kindOf(step))?.insideSystem === true;
+}
+
+const named = (left: readonly LeftByStep[]): string =>
+  `${left.length === 1 ? "step" : "steps"} ${left.map(({ step }) => step).join(", ")}`;
+
+/** As long as the steps may take that left something. */
+function longestOf({ plan }: RunThing, left: readonly LeftByStep[]): Duration {
+  const each = left.map(({ step }) => plan.steps.find(({ name }) => name === step));
+  return milliseconds(Math.max(...each.map((planned) => (planned ? timeoutOf(planned) : STEP_DEFAULTS.timeout))));
+}

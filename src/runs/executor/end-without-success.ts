@@ -1,0 +1,47 @@
+import type { RunThing } from "../model/lifecycle.ts";
+import type { StepStatus } from "../model/run.ts";
+import { type Ending, endRun } from "./end.ts";
+import { isForRestartToCome } from "./next-boot.ts";
+import type { RunContext } from "./run-context.ts";
+import type { RunLog } from "./run-log.ts";
+import { takeBackForGood } from "./undo.ts";
+
+/**
+ * The end of a run that did not come to where it should. What its proven steps have set for the next boot is taken back: else a
+ * machine would boot from the network the next time that anybody restarts it, whenever that is.
+ */
+export async function endUnwell(
+  run: RunThing,
+  phase: "FAILED" | "CANCELED",
+  context: RunContext,
+  log: RunLog,
+  ending: Ending,
+): Promise<ReturnType<typeof endRun>> {
+  const { steps = run.facts.steps, residue = [], undone = [] } = ending;
+  const armed = new Set(steps.filter((visit) => isArmed(visit, steps, context)));
+  // Who only looks has set nothing, and takes nothing back that people have.
+  if (armed.size === 0 || run.action === "adopt") return endRun(run, phase, context, log, ending);
+  const left: string[] = [];
+  const open = new Set<StepStatus>();
+  for (const visit of armed) {
+    const end = await takeBackForGood({ run, step: visit.name, evidence: visit.evidence ?? {} }, context, log);
+    if (end.left !== null) {
+      log.say(`stays behind: ${end.left}`, "stderr");
+      left.push(end.left);
+    }
+    if (!end.isSettled) open.add(visit);
+  }
+  return endRun(run, phase, context, log, {
+    ...ending,
+    residue: [...residue, ...left],
+    undone: [...undone, ...[...armed].filter((visit) => !open.has(visit)).map(({ name }) => name)],
+    // Where nobody answered to it, the attempt after does so first: whoever acts then sets it again.
+    steps: steps.map((visit) =>
+      armed.has(visit) ? { ...visit, takenBack: true, toTakeBack: open.has(visit) ? visit.evidence : null } : visit,
+    ),
+  });
+}
+
+/** Set by a run, and not only found so; and not taken back before. */
+const isArmed = (visit: StepStatus, visits: readonly StepStatus[], context: RunContext): boolean =>
+  visit.actingAt !== null && !visit.takenBack && isForRestartToCome(visit, visits, context);

@@ -1,0 +1,112 @@
+import { type Handlers, happened, waitFor } from "../../kernel/outcome.ts";
+import { type Duration, seconds } from "../../kernel/time/duration.ts";
+import { runStartedData } from "../../lifecycles/machine/lifecycle.ts";
+import { HeardScript } from "../model/heard-script.ts";
+import type { RunThing, runLifecycle } from "../model/lifecycle.ts";
+import { nextInPlan } from "../model/next-step.ts";
+import type { Step } from "../model/plan.ts";
+import type { StepStatus } from "../model/run.ts";
+import { workOn } from "./advance.ts";
+import { cancelRun } from "./cancel.ts";
+import { cleanUpBefore } from "./clean-up-before.ts";
+import { endRun } from "./end.ts";
+import { endUnwell } from "./end-without-success.ts";
+import { phaseOnSuccess } from "./machine-after-run.ts";
+import { type Proven, startOf, withProof, writtenWith } from "./progress.ts";
+import type { RunContext } from "./run-context.ts";
+import { createRunLog, type RunLog } from "./run-log.ts";
+import * as visits from "./visit.ts";
+import { AT_ONCE, type Looked } from "./work.ts";
+
+export type { RunContext } from "./run-context.ts";
+
+const LONG_LOOK: Duration = seconds(1);
+
+/**
+ * Carries out a run, one short look at a time: each look does one thing to a device at most and is then committed.
+ *
+ * A step's intent is persisted with its evidence before anything is done; then that an action begins, and by whom; then that it
+ * was done. So any replica knows after a crash how far it came, and asks the device before it acts again.
+ */
+export const runHandlers: Handlers<typeof runLifecycle, RunThing, RunContext> = {
+  async PENDING(run, { clock }) {
+    const data = runStartedData({ run: run.id, job: run.jobId }, phaseOnSuccess(run.plan));
+    return happened("started", {
+      facts: { startedAt: clock.now().toISOString() },
+      effects: [{ type: "move", kind: "machine", id: run.machine.id, cause: "run_started", data }],
+    });
+  },
+
+  async RUNNING(run, context) {
+    const heard = new HeardScript(run.facts.heard);
+    return heard.addedTo(await look(run, context, heard));
+  },
+};
+
+function look(run: RunThing, context: RunContext, heard: HeardScript): Promise<Looked> {
+  const log = createRunLog(run.id, context.clock, heard);
+  if (run.cancelRequestedAt !== null) return cancelRun(run, context, log);
+  if (run.facts.takeBackFirst !== null && run.action !== "adopt")
+    return cleanUpBefore(run, run.facts.takeBackFirst, context, log);
+  return goThrough(run, context, heard);
+}
+
+/**
+ * What is proven is written with the announcement of the next action, or with the run's end: in between things are only read, and
+ * a crash there costs no more than asking again. A look that has lasted is written first; so is that of a process that is being
+ * stopped, which begins nothing more.
+ */
+async function goThrough(run: RunThing, context: RunContext, heard: HeardScript): Promise<Looked> {
+  const { clock } = context;
+  const startedAt = clock.monotonic();
+  let progress = startOf(run);
+  for (;;) {
+    const isLong = clock.monotonic() - startedAt > LONG_LOOK;
+    if (progress.proven !== null && (isLong || context.call.mayBegin?.() === false))
+      return writtenWith(progress, waitFor(`${progress.proven}: done`, AT_ONCE));
+    const looked = await lookAtNext(progress.run, context, createRunLog(run.id, clock, heard));
+    if (looked.type !== "proven") return writtenWith(progress, looked);
+    progress = withProof(progress, looked);
+  }
+}
+
+async function lookAtNext(run: RunThing, context: RunContext, log: RunLog): Promise<Looked | Proven> {
+  const next = nextInPlan(run.plan, run.facts.steps);
+  if (next.type === "finished") return endRun(run, "SUCCEEDED", context, log, {});
+  const step = run.plan.steps[next.index] as Step;
+  if (next.type === "misfit") return endMisfit(run, step, next.why, context, log);
+  const visit = next.visit === undefined ? undefined : run.facts.steps[next.visit];
+  if (next.type === "failed") return endFailed(run, step, visit, context, log);
+  if (visit?.state === "WAITING" && visit.evidence !== null)
+    log.say(`step ${step.name}: looking first, by what the attempt before had noted`);
+  return workOn(run, step, begunVisit(step, visit, context.clock.now()), context, log);
+}
+
+function begunVisit(step: Step, visit: StepStatus | undefined, now: Date): StepStatus {
+  if (visit === undefined) return visits.beginVisit(step, now);
+  return visit.state === "WAITING" ? visits.begin(visit, now) : visit;
+}
+
+/** It would fit no better when looked at again. What was begun stays with its step: whoever begins anew takes it back first. */
+async function endMisfit(run: RunThing, step: Step, why: string, context: RunContext, log: RunLog): Promise<Looked> {
+  const message = `${step.name}: ${why}; millwright run rerun ${run.id} begins anew`;
+  log.say(message, "stderr");
+  const finishedAt = context.clock.now();
+  const steps = run.facts.steps.map((visit) =>
+    visit.state === "RUNNING" ? { ...visit, state: "FAILED" as const, finishedAt, nextAttemptAt: null } : visit,
+  );
+  const failure = { code: "PANIC", retryable: false, step: step.name } as const;
+  return endUnwell(run, "FAILED", context, log, { message, failure, steps });
+}
+
+async function endFailed(
+  run: RunThing,
+  step: Step,
+  visit: StepStatus | undefined,
+  context: RunContext,
+  log: RunLog,
+): Promise<Looked> {
+  const message = `${step.name}: ${visit?.message ?? "failed"}`;
+  const failure = { code: "EXECUTION_FAILED", retryable: visit?.needsPerson !== true, step: step.name } as const;
+  return endUnwell(run, "FAILED", context, log, { message, failure });
+}

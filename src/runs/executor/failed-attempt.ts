@@ -1,0 +1,73 @@
+import { AppError, messageOf, StepFailure } from "../../kernel/errors.ts";
+import { endUnwell } from "./end-without-success.ts";
+import { isUnreachable, StillOpen } from "./failure-causes.ts";
+import { stepsWith } from "./progress.ts";
+import { isSettled, type TakenBack, takeBack, takeBackForGood } from "./undo.ts";
+import * as visits from "./visit.ts";
+import { type Looked, save, type Work } from "./work.ts";
+
+/** Counts the attempt, takes back what it began, and has the next one come after a pause; after the last one the step has failed. */
+export async function failAttempt(work: Work, error: unknown): Promise<Looked> {
+  const { run, step, visit, context, log } = work;
+  const message = messageOf(error);
+  // What the server itself says of its own (a kubeconfig that cannot be read) is for a person, and no bug.
+  const isForPerson = error instanceof AppError || (error instanceof StepFailure && error.disposition === "intervene");
+  const isBug = !(error instanceof StepFailure || error instanceof AppError);
+  const mayHaveActed = leavesOpen(work, error);
+  const failed = visits.failedAttempt(
+    visit,
+    step,
+    {
+      message,
+      final: !(error instanceof StepFailure) || error.disposition !== "retry",
+      mayHaveActed,
+      needsPerson: isBug || isForPerson,
+    },
+    context.clock.now(),
+  );
+  log.say(`step ${step.name} failed: ${message}`, "stderr");
+  const isFinal = failed.state === "FAILED";
+  // Otherwise the next attempt goes by the evidence of this one, and what this one began is not to be taken back under it.
+  const isOver = isFinal || !mayHaveActed;
+  const end = isOver ? await takeBackAttempt(work, { isFinal, isRefusal: work.isActing && !isBug }) : NOT_OVER;
+  const after = { ...failed, toTakeBack: end.isSettled ? null : visit.toTakeBack };
+  const residue = isFinal && end.left !== null ? [end.left] : [];
+  if (isBug) {
+    const failure = { code: "PANIC", retryable: false, step: step.name } as const;
+    const steps = stepsWith(run, after);
+    return endUnwell(run, "FAILED", context, log, { message: `${step.name}: ${message}`, failure, steps, residue });
+  }
+  return save(work, after, {
+    reason: `${step.name}: ${message}`,
+    after: visits.pauseLeft(after, context.clock),
+    residue,
+  });
+}
+
+/** Who did not answer may have heard. Every other failure is an answer. */
+const leavesOpen = ({ visit }: Work, error: unknown): boolean =>
+  error instanceof StillOpen || ((visit.resumed || visits.isOpen(visit)) && isUnreachable(error));
+
+const NOT_OVER: TakenBack = { left: null, isSettled: false };
+const NOTHING_BEGUN: TakenBack = { left: null, isSettled: true };
+
+/** Before another attempt, and at the end: two scripts must not run side by side, nor a medium stay in its drive. */
+async function takeBackAttempt(
+  { run, step, visit, context, log }: Work,
+  { isFinal, isRefusal }: { readonly isFinal: boolean; readonly isRefusal: boolean },
+): Promise<TakenBack> {
+  if (visit.toTakeBack === null) return NOTHING_BEGUN;
+  const canUndo = context.steps.get(step.kind)?.undo !== undefined;
+  // The device said no: where nothing can be undone, there is then nothing to list either.
+  if (isRefusal && !canUndo) return NOTHING_BEGUN;
+  const begun = { run, step: step.name, evidence: visit.toTakeBack };
+  const end = isFinal && !isRefusal ? await takeBackForGood(begun, context, log) : await takeBackForNow();
+  if (end.left !== null) log.say(`stays behind: ${end.left}`, "stderr");
+  return end;
+
+  /** Another attempt may make good what this one has done in part; and what was refused was not done. */
+  async function takeBackForNow(): Promise<TakenBack> {
+    const remains = await takeBack(begun, context, log);
+    return { left: remains?.text ?? null, isSettled: isSettled(remains) };
+  }
+}

@@ -1,0 +1,137 @@
+import { describe, expect, test } from "vitest";
+import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
+import { BUILT_IN_PLANS } from "../plans/built-in.ts";
+import {
+  CAUSE_OF_END,
+  conditionsAtEnd,
+  notUndone,
+  phaseOnSuccess,
+  residueAfter,
+  withoutResidueOf,
+  withoutUndone,
+} from "./machine-after-run.ts";
+
+const plan = (...kinds: string[]) => ({
+  steps: kinds.map((kind) => ({ name: kind, kind, timeoutSeconds: 1, maxRetries: 0, payload: {} })),
+});
+
+describe("a run that succeeded leads the machine", () => {
+  test.each([
+    ["plan/repave-join", "IN_SERVICE"],
+    ["plan-repave-ubuntu-2204-v1", "IN_SERVICE"],
+    ["plan/rma", "RMA"],
+    ["plan/reboot", null],
+    ["plan/upgrade", null],
+    ["plan/net-reconfig", null],
+  ])("with %s to %s", (planId, phase) => {
+    const found = BUILT_IN_PLANS.find((each) => each.planId === planId);
+    expect(found && phaseOnSuccess(found)).toBe(phase);
+  });
+
+  test("to READY when it only repaved, and to RMA whatever else it did", () => {
+    expect(phaseOnSuccess(plan("netboot", "repave"))).toBe("READY");
+    expect(phaseOnSuccess(plan("repave", "join", "rma"))).toBe("RMA");
+  });
+});
+
+describe("an installation after a join", () => {
+  test("leaves the machine READY, and in no cluster; a join after it counts again", () => {
+    const inCluster = (...kinds: string[]) =>
+      conditionsAtEnd(plan(...kinds), "SUCCEEDED", "", []).some(({ type }) => type === "InCustomerCluster");
+    expect(phaseOnSuccess(plan("join", "repave"))).toBe("READY");
+    expect(inCluster("join", "verify", "repave", "reboot")).toBe(false);
+    expect(phaseOnSuccess(plan("join", "repave", "join", "reboot"))).toBe("IN_SERVICE");
+    expect(inCluster("join", "repave", "join")).toBe(true);
+  });
+});
+
+describe("the end of a run", () => {
+  test("is told to the machine by words that its table knows", () => {
+    const known = machineLifecycle.transitions.map(([, { name }]) => name as string);
+    expect(CAUSE_OF_END).toEqual({ SUCCEEDED: "run_succeeded", FAILED: "run_failed", CANCELED: "run_canceled" });
+    for (const cause of Object.values(CAUSE_OF_END)) expect(known).toContain(cause);
+  });
+
+  test("in failure calls for a person, and says why", () => {
+    expect(conditionsAtEnd(plan("repave", "join"), "FAILED", "the BMC is dead", [])).toEqual([
+      { type: "NeedsIntervention", status: true, reason: "RunFailed", message: "the BMC is dead" },
+    ]);
+  });
+
+  test("by cancel calls for nobody", () => {
+    expect(conditionsAtEnd(plan("repave"), "CANCELED", "", [])).toEqual([]);
+  });
+
+  test("in success ends the call for a person, and proves what the plan did", () => {
+    const proved = (...kinds: string[]) =>
+      conditionsAtEnd(plan(...kinds), "SUCCEEDED", "", []).map(({ type, status }) => [type, status]);
+    expect(proved("reboot")).toEqual([["NeedsIntervention", false]]);
+    expect(proved("repave")).toEqual([
+      ["NeedsIntervention", false],
+      ["Provisioned", true],
+    ]);
+    expect(proved("repave", "join", "verify")).toEqual([
+      ["NeedsIntervention", false],
+      ["Provisioned", true],
+      ["InCustomerCluster", true],
+    ]);
+  });
+
+  test("in success says which cluster was joined, since the machine's owner may name another one", () => {
+    const [join] = plan("join").steps.map((step) => ({ ...step, payload: { cluster_ref: "cluster-a" } }));
+    const steps = join ? [...plan("repave").steps, join] : [];
+    expect(conditionsAtEnd({ steps }, "SUCCEEDED", "", [])).toContainEqual(
+      expect.objectContaining({ reason: "JoinVerified", message: "cluster cluster-a" }),
+    );
+  });
+
+  test.each([
+    ["RunFailed", ["reboot"], true],
+    ["HostKeyChanged", ["reboot"], false],
+    ["HostKeyChanged", ["repave"], true],
+    ["WrongSerial", ["repave"], false],
+    ["WrongIdentity", ["reboot"], false],
+  ] as const)("in success ends a call for a person because of %s after %s: %s", (reason, kinds, ends) => {
+    const before = [{ type: "NeedsIntervention", status: true, reason, message: "" }] as const;
+    const told = conditionsAtEnd(plan(...kinds), "SUCCEEDED", "", before).map(({ type }) => type);
+    expect(told.includes("NeedsIntervention")).toBe(ends);
+  });
+});
+
+describe("what runs left behind", () => {
+  const left = ["set-netboot: may boot from the network", "repave: may have begun", "repave: may have begun"];
+
+  test.each(["FAILED", "CANCELED"] as const)("stays listed after a run that %s, each once", (phase) => {
+    expect(residueAfter(plan("repave"), phase, left)).toEqual(left.slice(0, 2));
+  });
+
+  test("is gone once a run made something new of the machine, and not by a reboot", () => {
+    expect(residueAfter(plan("repave", "join"), "SUCCEEDED", left)).toEqual([]);
+    expect(residueAfter(plan("reboot"), "SUCCEEDED", left)).toEqual(left.slice(0, 2));
+  });
+});
+
+test("what a step left behind is no more once that step was done", () => {
+  const residue = ["reboot: the machine may reboot later", "reboot-2: the same", "ssh: a script may still run"];
+  expect(withoutResidueOf(["reboot: the machine may reboot"], residue)).toEqual(residue.slice(1));
+  expect(withoutResidueOf(["ssh: another script may still run"], residue)).toEqual(residue);
+  expect(withoutResidueOf([], residue)).toEqual(residue);
+  const refused = `ssh: a script may still run${notUndone("was refused", "no")}`;
+  const failed = `ssh: a script may still run${notUndone("failed", "no answer")}`;
+  expect(withoutResidueOf(["ssh: a script may still run"], [refused, failed])).toEqual([refused]);
+});
+
+test("what could not be taken back, and was later, is no more but for what was done for good", () => {
+  const residue = [
+    `set-netboot: may boot from the network${notUndone("failed", "no answer")}`,
+    `repave: may have begun${notUndone("was refused", "no (undoing it failed: twice)")}`,
+    "repave: may have begun",
+    `set-netboot: another source${notUndone("failed", "no answer")}`,
+  ];
+  const undone = new Map([
+    ["set-netboot: may boot from the network", true],
+    ["repave: may have begun", false],
+  ]);
+  expect(withoutUndone(undone, residue)).toEqual(["repave: may have begun", "repave: may have begun", residue[3]]);
+  expect(withoutUndone(new Map(), residue)).toEqual(residue);
+});

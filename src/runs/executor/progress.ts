@@ -1,0 +1,90 @@
+import type { JsonObject } from "../../kernel/lifecycle.ts";
+import type { Effect, Outcome } from "../../kernel/outcome.ts";
+import type { ObservedCondition } from "../../lifecycles/machine/conditions.ts";
+import { type RunThing, stepJson } from "../model/lifecycle.ts";
+import type { StepStatus } from "../model/run.ts";
+import type { ProbeReport } from "../model/step.ts";
+
+/** How far one look has come: what it has proven and is not on record yet. */
+export interface Progress {
+  /** With its machine, as both will be once the look is written. */
+  readonly run: RunThing;
+  /** The last step that was proven; null when the look has nothing to write yet. */
+  readonly proven: string | null;
+  /** What the steps said, and what they did to other things. */
+  readonly done: readonly Effect[];
+  readonly seen: { readonly facts: JsonObject; readonly conditions: readonly JsonObject[] };
+}
+
+/** A step came to be proven; what comes next may be looked at before it is written. */
+export interface Proven {
+  readonly type: "proven";
+  readonly visit: StepStatus;
+  readonly report: ProbeReport;
+  readonly said: readonly Effect[];
+}
+
+export const startOf = (run: RunThing): Progress => ({
+  run,
+  proven: null,
+  done: [],
+  seen: { facts: {}, conditions: [] },
+});
+
+/** What a step tells of its machine holds for the steps after it: another host key, another address. */
+export function withProof({ run, done, seen }: Progress, { visit, report, said: more }: Proven): Progress {
+  const { facts = {}, conditions = [], effects = [] } = report;
+  const machine = { ...run.machine, facts: { ...run.machine.facts, ...facts } };
+  return {
+    run: { ...run, machine, facts: { ...run.facts, steps: stepsWith(run, visit) } },
+    proven: visit.name,
+    done: [...done, ...more, ...effects],
+    seen: {
+      facts: { ...seen.facts, ...facts },
+      conditions: [...seen.conditions, ...seenAt(conditions, visit.finishedAt)],
+    },
+  };
+}
+
+/** With the time by the clock that all replicas share: looks from outside are held against it. */
+export const seenAt = (conditions: readonly ObservedCondition[], at: Date | null): JsonObject[] =>
+  conditions.map((condition) => ({ ...condition, ...(at && { at: at.toISOString() }) }));
+
+/** In its place, which is the plan's: one that is done again may have others after it that wait for it. */
+export const stepsWith = ({ facts: { steps } }: RunThing, visit: StepStatus): StepStatus[] =>
+  steps.some(({ name }) => name === visit.name)
+    ? steps.map((one) => (one.name === visit.name ? visit : one))
+    : [...steps, visit];
+
+/** What the look comes to, and with it, in one commit, all that it has proven before. */
+export function writtenWith<E extends string>({ run, proven, done, seen }: Progress, last: Outcome<E>): Outcome<E> {
+  if (proven === null) return last;
+  const { facts = {} } = last;
+  // A thing moves once in a commit, and what is only to be tried gives way to what was done.
+  const isMoved = (effect: Effect) =>
+    done.some(({ type, kind, id }) => type === "move" && kind === effect.kind && id === effect.id);
+  const effects = (last.effects ?? []).filter(
+    (effect) => !(effect.type === "move" && effect.ifPossible && isMoved(effect)),
+  );
+  return {
+    ...last,
+    facts: { steps: run.facts.steps.map(stepJson), ...facts },
+    effects: [...done, ...tellMachine(run, seen, effects)],
+  };
+}
+
+/** A thing is changed once in a commit: where the outcome moves the machine, what was seen of it goes along. */
+function tellMachine(
+  { machine }: RunThing,
+  { facts, conditions: observed }: Progress["seen"],
+  effects: readonly Effect[],
+) {
+  if (Object.keys(facts).length === 0 && observed.length === 0) return effects;
+  const isMoved = effects.some(({ type, kind }) => type === "move" && kind === "machine");
+  if (!isMoved) return [{ type: "observe", kind: "machine", id: machine.id, facts, observed } as const, ...effects];
+  return effects.map((effect) =>
+    effect.type === "move" && effect.kind === "machine"
+      ? { ...effect, facts: { ...facts, ...effect.facts }, observed: [...observed, ...(effect.observed ?? [])] }
+      : effect,
+  );
+}

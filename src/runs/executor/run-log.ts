@@ -1,0 +1,37 @@
+import type { JsonObject } from "../../kernel/lifecycle.ts";
+import type { Effect } from "../../kernel/outcome.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import type { HeardSoFar, LogStream, StepLog } from "../model/step.ts";
+
+/** What one look says; it is stored with what the look did, or not at all, so that the log has no hole and no repeat. */
+export interface RunLog {
+  readonly say: StepLog;
+  /** What of scripts was said so far; shared by all that the look says. */
+  readonly heard: HeardSoFar;
+  /** What was found out of another thing on the way, such as where the run's machine is now; written with what is said. */
+  learn(kind: string, id: string, facts: JsonObject): void;
+  effects(step: string): readonly Effect[];
+}
+
+export function createRunLog(runId: string, clock: Clock, heard: HeardSoFar): RunLog {
+  const lines: { readonly at: string; readonly stream: LogStream; readonly text: string | Uint8Array }[] = [];
+  const learnt: Extract<Effect, { type: "observe" }>[] = [];
+  return {
+    heard,
+    say(text, stream = "stdout") {
+      // What is ours is a line; what a script wrote is passed on in pieces, and stays as it wrote it.
+      const said = typeof text === "string" && !text.endsWith("\n") ? `${text}\n` : text;
+      lines.push({ at: clock.now().toISOString(), stream, text: said });
+    },
+    learn(kind, id, facts) {
+      // A thing is changed once in a commit.
+      const before = learnt.findIndex((one) => one.kind === kind && one.id === id);
+      const [known] = before < 0 ? [] : learnt.splice(before, 1);
+      learnt.push({ type: "observe", kind, id, facts: { ...known?.facts, ...facts }, observed: [] });
+    },
+    effects: (step) =>
+      lines.length === 0
+        ? learnt
+        : [{ type: "log", kind: "run", id: runId, lines: lines.map((line) => ({ ...line, step })) }, ...learnt],
+  };
+}

@@ -1,0 +1,142 @@
+import { messageOf, StepFailure } from "../../kernel/errors.ts";
+import type { JsonObject } from "../../kernel/lifecycle.ts";
+import { type Duration, seconds } from "../../kernel/time/duration.ts";
+import type { RunThing } from "../model/lifecycle.ts";
+import type { LeftByStep } from "../model/next-attempt.ts";
+import { isForbidden, isNotOfTheStep, isShutOut, lacksCredentials } from "./failure-causes.ts";
+import { notUndone, withoutUndone } from "./machine-after-run.ts";
+import { checkCapable, type RunContext, stepContext } from "./run-context.ts";
+import type { RunLog } from "./run-log.ts";
+
+const UNDO_WITHIN: Duration = seconds(8);
+
+export interface Begun {
+  readonly run: RunThing;
+  /** By its name in the run's plan. */
+  readonly step: string;
+  readonly evidence: JsonObject;
+}
+
+/** What stays behind of a step that was begun, for people. */
+export interface Remains {
+  readonly text: string;
+  /**
+   * open: nobody has said no, and the device may obey later. shut_out: the same, but only once somebody gives the right credentials
+   * or accepts the certificate. refused: it, or we, cannot, or may not. for_good: there is nothing to undo.
+   */
+  readonly is: "open" | "shut_out" | "refused" | "for_good";
+  /** What somebody has to do first, where that is not in the text. */
+  readonly remedy?: string;
+}
+
+/** What became of a step that was begun. */
+export interface TakenBack {
+  /** For people; null when nothing stays. */
+  readonly left: string | null;
+  /** Nobody need try again. */
+  readonly isSettled: boolean;
+}
+
+/** What a step has done for good, although it was taken back; null when nothing is left of it. */
+function staysAnyway({ run, step: name }: Begun, { steps }: RunContext): string | null {
+  const step = run.plan.steps.find((one) => one.name === name);
+  const kind = step && steps.get(step.kind);
+  return step && kind?.undoIsPartial && kind.residue ? `${name}: ${kind.residue(step.payload)}` : null;
+}
+
+/** What an attempt has left, one after the other; and what of it remains. */
+export async function takeBackAll(
+  run: RunThing,
+  left: readonly LeftByStep[],
+  context: RunContext,
+  log: RunLog,
+): Promise<readonly { readonly left: LeftByStep; readonly remains: Remains | null }[]> {
+  const tried = [];
+  for (const each of left) tried.push({ left: each, remains: await takeBack({ run, ...each }, context, log) });
+  return tried;
+}
+
+/** For a step that is not begun anew: what it leaves, whether or not it could be taken back. */
+export async function takeBackForGood(begun: Begun, context: RunContext, log: RunLog): Promise<TakenBack> {
+  const remains = await takeBack(begun, context, log);
+  return { left: remains?.text ?? staysAnyway(begun, context), isSettled: isSettled(remains) };
+}
+
+/** What is listed, once these steps of it were taken back after all. */
+export const residueWithout = (
+  undone: readonly string[],
+  run: RunThing,
+  context: RunContext,
+  residue: readonly string[],
+): string[] => {
+  const kindOf = (name: string) => context.steps.get(run.plan.steps.find((step) => step.name === name)?.kind ?? "");
+  const isWhole = (name: string) => kindOf(name)?.undoIsPartial !== true;
+  return withoutUndone(
+    new Map(undone.flatMap((name) => beginningsOf([name], run, context).map((begins) => [begins, isWhole(name)]))),
+    residue,
+  );
+};
+
+const LEFT_UNSAID = "may have left something behind";
+
+/** How the lines begin that tell of what these steps left. By more than their names: another plan has its own under the same. */
+export const beginningsOf = (names: readonly string[], { plan }: RunThing, { steps }: RunContext): string[] =>
+  plan.steps
+    .filter(({ name }) => names.includes(name))
+    .flatMap(({ name, kind: word, payload }) => {
+      const kind = steps.get(word);
+      return [kind?.residue?.(payload) ?? LEFT_UNSAID, ...(kind?.mayStay ?? [])].map((left) => `${name}: ${left}`);
+    });
+
+/** Nobody has said no to it: it is tried again before anything is begun. */
+export const isStillToDo = (remains: Remains | null): boolean => remains?.is === "open" || remains?.is === "shut_out";
+
+/** For people, where it is in the way of an attempt. */
+export const inTheWay = ({ text, remedy }: Remains): string => (remedy === undefined ? text : `${text}; ${remedy}`);
+
+export const isSettled = (remains: Remains | null): boolean => remains === null || remains.is === "for_good";
+
+/**
+ * Takes back what a step began, in bounded time. Returns what stays behind; null when nothing does. Doing it again is harmless, so
+ * that a crash in the middle of it costs nothing. What is no fault of the device, such as a database that is away, is thrown: then
+ * it was not tried.
+ */
+export async function takeBack(
+  { run, step: name, evidence }: Begun,
+  context: RunContext,
+  log: RunLog,
+): Promise<Remains | null> {
+  const step = run.plan.steps.find((one) => one.name === name);
+  const kind = step && context.steps.get(step.kind);
+  if (!step || !kind) return null;
+  const left = kind.residue?.(step.payload);
+  if (!kind.undo) return left === undefined ? null : { text: `${name}: ${left}`, is: "refused" };
+  const timeUp = AbortSignal.timeout(UNDO_WITHIN);
+  try {
+    checkCapable(kind, step, context.provider);
+    const signal = AbortSignal.any([context.call.signal, timeUp]);
+    const base = stepContext(run, step, { ...context, call: { ...context.call, signal } }, log);
+    const undone = await kind.undo({ ...base, evidence });
+    if (undone?.facts) log.learn("machine", run.machine.id, undone.facts);
+    if (undone) return { text: `${name}: ${undone.stays}`, is: "for_good" };
+    log.say(`step ${name}: what it had begun was taken back`);
+    return null;
+  } catch (error) {
+    if (isNotOfTheStep(error, context)) throw error;
+    const is = whatSays(error, timeUp);
+    const why = notUndone(is === "refused" ? "was refused" : "failed", messageOf(error));
+    const remedy = `millwright machine set-credentials ${run.machine.id} gives others`;
+    return {
+      text: `${name}: ${left ?? LEFT_UNSAID}${why}`,
+      is,
+      ...(lacksCredentials(error) && { remedy }),
+    };
+  }
+}
+
+function whatSays(error: unknown, timeUp: AbortSignal): "open" | "shut_out" | "refused" {
+  // Who forbids one thing has heard it, and may allow all others.
+  if (isShutOut(error) && !isForbidden(error)) return "shut_out";
+  const isAnswer = error instanceof StepFailure ? error.disposition !== "retry" : !timeUp.aborted;
+  return isAnswer ? "refused" : "open";
+}

@@ -1,0 +1,158 @@
+import type { JsonObject } from "../../kernel/lifecycle.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import { type Duration, describeDuration, milliseconds } from "../../kernel/time/duration.ts";
+import { pauseBefore } from "../../kernel/time/retry.ts";
+import { attemptsOf, type Step, timeoutOf } from "../model/plan.ts";
+import type { StepStatus } from "../model/run.ts";
+import { STEP_RETRY } from "../model/step.ts";
+
+/** The pure changes of a visit to a step: what the executor writes between its calls to devices. */
+
+/** A step that is to be visited. */
+const notBegun = ({ name, kind }: Pick<Step, "name" | "kind">): StepStatus => ({
+  name,
+  kind,
+  state: "WAITING",
+  retryCount: 0,
+  startedAt: null,
+  finishedAt: null,
+  message: "",
+  carriedOver: false,
+  nextAttemptAt: null,
+  attemptStartedAt: null,
+  actingBy: null,
+  actingAt: null,
+  actedAt: null,
+  unanswered: null,
+  evidence: null,
+  toTakeBack: null,
+  takenBack: false,
+  resumed: false,
+  needsPerson: false,
+});
+
+/** As if it had never been visited, but for what is still to be taken back. */
+export const toDoAgain = (visit: StepStatus): StepStatus => ({ ...notBegun(visit), toTakeBack: visit.toTakeBack });
+
+export const beginVisit = (step: Step, now: Date): StepStatus => begin(notBegun(step), now);
+
+/** One that waits begins when it is first looked at. */
+export const begin = (visit: StepStatus, now: Date): StepStatus => ({
+  ...visit,
+  state: "RUNNING",
+  startedAt: now,
+  attemptStartedAt: now,
+});
+
+/** What an earlier run noted does not tell any more: the step is done as if it came to it for the first time. */
+export const withoutEvidence = (visit: StepStatus): StepStatus => ({
+  ...visit,
+  evidence: null,
+  actingBy: null,
+  actingAt: null,
+  actedAt: null,
+  unanswered: null,
+  resumed: false,
+});
+
+export const withIntent = (visit: StepStatus, evidence: JsonObject): StepStatus => ({ ...visit, evidence });
+
+/** Who is about to act: persisted before the action, so that a crash in the middle of it is known as one. */
+export const announced = (visit: StepStatus, { instance, clock }: { instance: string; clock: Clock }): StepStatus => ({
+  ...visit,
+  nextAttemptAt: null,
+  actingBy: instance,
+  actingAt: clock.now(),
+  unanswered: null,
+  toTakeBack: visit.evidence,
+  resumed: false,
+});
+
+export const acted = (visit: StepStatus, now: Date): StepStatus => ({ ...visit, actedAt: now });
+
+/**
+ * The command is on its way, and what the device made of it was not said, or makes no sense: only asking it tells. Who announced it
+ * has begun it, and need not be remembered: nobody is to take it for one that has not.
+ */
+export const unanswered = (visit: StepStatus, why: string): StepStatus => ({
+  ...visit,
+  actingBy: null,
+  message: why,
+  unanswered: why,
+});
+
+/** Somebody announced the action, and nobody has said that it was done: whether the device heard of it is open. */
+export const isOpen = ({ actingAt, actedAt }: StepStatus): boolean => actingAt !== null && actedAt === null;
+
+/**
+ * Whether "nothing of it happened" may be believed. Once we acted, the device only takes its time; and when somebody announced
+ * the action and never said that it was done, they may have died, or lost the answer, just after acting.
+ */
+export function mayAct(
+  { actingAt, actedAt }: StepStatus,
+  { isOurs, clock }: { readonly isOurs: boolean; readonly clock: Clock },
+  settles: Duration,
+): boolean {
+  if (actedAt !== null) return false;
+  if (actingAt === null || isOurs) return true;
+  return clock.now().getTime() - actingAt.getTime() > settles;
+}
+
+/** It is not going on any more; a run that has ended has no step under way. */
+export const canceled = (visit: StepStatus, now: Date): StepStatus => ({
+  ...visit,
+  state: "FAILED",
+  finishedAt: now,
+  nextAttemptAt: null,
+  message: visit.message === "" ? "canceled" : `canceled: ${visit.message}`,
+});
+
+/** Of the action only that there was one is of any more use; the rest would be written again with every further step. */
+export const succeeded = (visit: StepStatus, now: Date, message: string): StepStatus => ({
+  ...visit,
+  state: "SUCCEEDED",
+  finishedAt: now,
+  message,
+  nextAttemptAt: null,
+  attemptStartedAt: null,
+  actingBy: null,
+  actedAt: null,
+  unanswered: null,
+  toTakeBack: null,
+});
+
+/**
+ * The next attempt after a pause, or the end when there is none left. A new attempt takes its evidence anew, unless it is open
+ * whether the device heard the command: then the old evidence is what tells.
+ */
+export function failedAttempt(
+  visit: StepStatus,
+  step: Step,
+  failure: {
+    readonly message: string;
+    readonly final: boolean;
+    readonly mayHaveActed: boolean;
+    readonly needsPerson: boolean;
+  },
+  now: Date,
+): StepStatus {
+  const retryCount = visit.retryCount + 1;
+  const counted = { ...visit, retryCount, message: failure.message };
+  if (failure.final || retryCount >= attemptsOf(step)) {
+    return { ...counted, state: "FAILED", finishedAt: now, nextAttemptAt: null, needsPerson: failure.needsPerson };
+  }
+  const nextAttemptAt = new Date(now.getTime() + pauseBefore(retryCount, STEP_RETRY));
+  const anew = failure.mayHaveActed ? { ...counted, unanswered: null } : withoutEvidence(counted);
+  return { ...anew, nextAttemptAt, attemptStartedAt: nextAttemptAt };
+}
+
+export function isOverdue({ attemptStartedAt }: StepStatus, step: Step, clock: Clock): boolean {
+  return attemptStartedAt !== null && clock.now().getTime() - attemptStartedAt.getTime() > timeoutOf(step);
+}
+
+export const overdueMessage = (step: Step, lastSeen: string): string =>
+  `not done within ${describeDuration(timeoutOf(step))}${lastSeen === "" ? "" : `: ${lastSeen}`}`;
+
+/** How long until the pause between two attempts is over. */
+export const pauseLeft = ({ nextAttemptAt }: StepStatus, clock: Clock): Duration =>
+  milliseconds(nextAttemptAt === null ? 0 : Math.max(0, nextAttemptAt.getTime() - clock.now().getTime()));

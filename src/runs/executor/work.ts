@@ -1,0 +1,70 @@
+import { isDeepStrictEqual } from "node:util";
+import { type Outcome, waitFor } from "../../kernel/outcome.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import { type Duration, milliseconds } from "../../kernel/time/duration.ts";
+import { polling } from "../../kernel/time/retry.ts";
+import { type RunThing, stepJson } from "../model/lifecycle.ts";
+import type { Step } from "../model/plan.ts";
+import type { StepStatus } from "../model/run.ts";
+import { stepsWith } from "./progress.ts";
+import type { RunContext } from "./run-context.ts";
+import type { RunLog } from "./run-log.ts";
+
+/** What a look at a run comes to. */
+export type Looked = Outcome<"acting" | "finished" | "canceled" | "step_failed">;
+
+export const AT_ONCE = milliseconds(0);
+
+/** One look at one visit to a step. */
+export interface Work {
+  readonly run: RunThing;
+  readonly step: Step;
+  readonly visit: StepStatus;
+  readonly context: RunContext;
+  readonly log: RunLog;
+  /** While the device is being told, and has not answered. */
+  isActing: boolean;
+}
+
+export interface Saved {
+  readonly reason: string;
+  readonly after: Duration;
+  readonly residue?: readonly string[];
+}
+
+/** A look that changed nothing and said nothing writes no event; one that only said something does, so that followers hear it. */
+export function save(
+  { run, step, visit, log }: Work,
+  after: StepStatus,
+  { reason, after: pause, residue = [] }: Saved,
+): Looked {
+  const said = log.effects(step.name);
+  const known = run.facts.steps.find(({ name }) => name === visit.name);
+  const isNews = said.length > 0 || !isDeepStrictEqual(known, after);
+  return waitFor(reason, pause, {
+    ...(isNews && {
+      facts: {
+        steps: stepsWith(run, after).map(stepJson),
+        ...(residue.length > 0 && { residue: [...new Set([...run.facts.residue, ...residue])] }),
+      },
+    }),
+    effects: said,
+  });
+}
+
+/** Waits, and says for what. */
+export const waitIn = (work: Work, message: string): Looked =>
+  save(
+    work,
+    { ...work.visit, message },
+    {
+      reason: `${work.step.name}: ${message || "under way"}`,
+      after: pollAfter(work.visit.actedAt ?? work.visit.attemptStartedAt, work.context.clock),
+    },
+  );
+
+/** The longer something has been waited for, the less often it is asked for. */
+export function pollAfter(since: Date | null, clock: Clock): Duration {
+  const waited = since === null ? 0 : clock.now().getTime() - since.getTime();
+  return milliseconds(Math.min(Math.max(waited / 4, polling.first), polling.most));
+}

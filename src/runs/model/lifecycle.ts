@@ -1,0 +1,89 @@
+import {
+  defineLifecycle,
+  type Json,
+  type JsonObject,
+  on,
+  onFailure,
+  STAY,
+  type Thing,
+  when,
+} from "../../kernel/lifecycle.ts";
+import { hours, minutes } from "../../kernel/time/duration.ts";
+import type { Machine } from "../../lifecycles/machine/machine.ts";
+import type { Heard } from "./heard-script.ts";
+import type { LeftOver } from "./next-attempt.ts";
+import type { Plan } from "./plan.ts";
+import type { RunAction, RunError, StepStatus } from "./run.ts";
+
+export interface RunFacts {
+  /** The digests of the scripts that its plan names, as they were when it was started. */
+  readonly scripts: Readonly<Record<string, string>>;
+  readonly steps: readonly StepStatus[];
+  readonly startedAt: Date | null;
+  readonly finishedAt: Date | null;
+  readonly error: RunError | null;
+  /** What a canceled or failed step left behind and could not take back. */
+  readonly residue: readonly string[];
+  /** What the attempt before left, to be taken back before anything else is done; null once that was tried. */
+  readonly takeBackFirst: LeftOver | null;
+  /** Up to where what a script wrote is in the log; null before any has written. */
+  readonly heard: Heard | null;
+}
+
+/** A run as the executor sees it: with the machine that it works on. */
+export interface RunThing extends Thing {
+  readonly machine: Machine;
+  readonly jobId: string;
+  readonly plan: Plan;
+  readonly params: Readonly<Record<string, string>>;
+  readonly action: RunAction;
+  readonly cancelRequestedAt: Date | null;
+  readonly facts: RunFacts;
+}
+
+const cancelRequested = (run: RunThing) => run.cancelRequestedAt !== null;
+
+/**
+ * The run's phases. A run that waits for its machine's claim is PENDING; once it is RUNNING it holds it. The machine's own phase
+ * moves in the same commits.
+ */
+export const runLifecycle = defineLifecycle<RunThing>()({
+  kind: "run",
+  initial: "PENDING",
+  // What a step noted before it acted may be what only its machine is to know.
+  listFacts: { steps: { untold: ["evidence", "toTakeBack"] } },
+  // takeBackFirst holds the same; how far a script was heard changes all the time.
+  quietFacts: ["takeBackFirst", "heard"],
+
+  // biome-ignore format: a table is read by its columns
+  states: {
+    PENDING:   { sla: minutes(30), doc: "Accepted; waits for its machine." },
+    RUNNING:   { sla: hours(24), claims: true, doc: "Carries out its steps in order, each until it is proven." },
+    SUCCEEDED: { terminal: true, doc: "Every step was proven." },
+    FAILED:    { terminal: true, doc: "A step failed after its retries." },
+    CANCELED:  { terminal: true, doc: "A caller ended it; what it left behind is listed." },
+  },
+
+  // biome-ignore format: a table is read by its columns
+  transitions: [
+    ["PENDING", when(cancelRequested),    "CANCELED"],
+    ["PENDING", on("started"),            "RUNNING"],
+    ["RUNNING", on("acting"),             STAY], // a row of its own, so that who announced an action goes on with it
+    ["RUNNING", on("finished"),           "SUCCEEDED"],
+    ["RUNNING", on("canceled"),           "CANCELED"],
+    ["RUNNING", onFailure("step_failed"), "FAILED"],
+  ],
+});
+
+/**
+ * As it is kept: plain JSON, without what says nothing. Every change of a run writes all its visits, so that their size is what a run
+ * costs the database. `toTakeBack` is always there, since its absence tells of runs that an older server began.
+ */
+export function stepJson(visit: StepStatus): JsonObject {
+  const json: Record<string, Json> = {};
+  for (const [name, value] of Object.entries(visit)) {
+    if (value instanceof Date) json[name] = value.toISOString();
+    else if ((value !== null && value !== false && value !== "") || name === "toTakeBack") json[name] = value;
+  }
+  return json;
+}

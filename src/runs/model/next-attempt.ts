@@ -1,0 +1,118 @@
+import { isDeepStrictEqual } from "node:util";
+import type { JsonObject } from "../../kernel/lifecycle.ts";
+import { toDoAgain } from "../executor/visit.ts";
+import type { EndedRunPhase, RunAction, RunPhase, StepStatus } from "./run.ts";
+
+/** What people do with a run that has ended: each makes the next attempt at the same job. */
+export type NextAttempt = Exclude<RunAction, "start">;
+
+interface ActionRule {
+  /** As the command line spells it. */
+  readonly command: string;
+  readonly after: readonly EndedRunPhase[];
+  /** Proven steps are not done again. */
+  readonly carriesProven: boolean;
+}
+
+// biome-ignore format: a table is read by its columns
+export const ACTION_RULES: Readonly<Record<NextAttempt, ActionRule>> = {
+  retry:         { command: "retry",         after: ["FAILED"],                          carriesProven: true },
+  resume:        { command: "resume",        after: ["FAILED", "CANCELED"],              carriesProven: true },
+  rerun:         { command: "rerun",         after: ["SUCCEEDED", "FAILED", "CANCELED"], carriesProven: false },
+  restart_clean: { command: "restart-clean", after: ["FAILED", "CANCELED"],              carriesProven: false },
+  adopt:         { command: "adopt",         after: ["FAILED", "CANCELED"],              carriesProven: true },
+};
+
+export const mayFollowPhase = (action: NextAttempt, phase: RunPhase): boolean =>
+  ACTION_RULES[action].after.some((one) => one === phase);
+
+/** What a step of an earlier attempt began and did not take back, by the evidence of that time. JSON to the compiler, as types are. */
+export type LeftByStep = { readonly step: string; readonly evidence: JsonObject };
+
+/**
+ * All that an earlier attempt has left: what it was at, and what its proven steps had set for the next boot. The first stands by
+ * itself, as it does in runs from before there could be more.
+ */
+export type LeftOver = LeftByStep & { readonly more?: readonly LeftByStep[] };
+
+/** What is there twice is one thing to take back. */
+export function leftOverOf(left: readonly LeftByStep[]): LeftOver | null {
+  const [first, ...more] = left.filter((one, at) => left.findIndex((other) => isDeepStrictEqual(one, other)) === at);
+  return first === undefined ? null : { ...first, ...(more.length > 0 && { more }) };
+}
+
+export const eachLeft = ({ more = [], ...first }: LeftOver): readonly LeftByStep[] => [first, ...more];
+
+export interface Inheritance {
+  readonly steps: readonly StepStatus[];
+  /** Taken back before anything else is done. */
+  readonly takeBackFirst: LeftOver | null;
+}
+
+/**
+ * What an attempt has of the one before it. Retry begins the failed step with evidence of its own; resume and adopt keep what was
+ * noted then, so that the step is asked for first; rerun and restart clean begin anew. Whichever it is, what was left open is not
+ * to go on beside what is begun now.
+ *
+ * An attempt that ended before it took back what the one before it had left passes that on, beside what its own steps know of.
+ *
+ * Steps stay in the plan's order: one that was to be done again, and was not, keeps its place before those that are proven.
+ */
+export function inheritFrom(previous: Inheritance, action: NextAttempt): Inheritance {
+  const { steps, takeBackFirst: passedOn } = previous;
+  const done = steps.filter(({ state }) => state === "SUCCEEDED");
+  const leftBefore = passedOn ? eachLeft(passedOn) : [];
+  const lastDone = steps.findLastIndex(({ state }) => state === "SUCCEEDED");
+  const carried = steps
+    .slice(0, lastDone + 1)
+    .map((step) =>
+      step.state === "SUCCEEDED" ? provenBefore(step, leftBefore) : { ...toDoAgain(step), toTakeBack: null },
+    );
+  const firstOpen = steps.findIndex(({ state }) => state !== "SUCCEEDED");
+  const goingOnWith = (visit: StepStatus) => carried.toSpliced(firstOpen, 1, visit);
+  // Those after the first were waiting for it to be done again.
+  const [unfinished, ...waiting] = steps.filter(({ state }) => state !== "SUCCEEDED");
+  const armed = [...waiting, ...done].flatMap((step) => leftBy(step, step.toTakeBack));
+  const toTakeBack = (...more: readonly LeftByStep[]) => leftOverOf([...leftBefore, ...more, ...armed]);
+  const left = toTakeBack(...leftBy(unfinished, unfinished?.toTakeBack));
+  switch (action) {
+    case "retry":
+      return { steps: carried, takeBackFirst: left };
+    case "resume":
+      if (unfinished?.evidence == null) return { steps: carried, takeBackFirst: left };
+      return { steps: goingOnWith(resumed(unfinished)), takeBackFirst: toTakeBack() };
+    case "adopt":
+      if (unfinished?.evidence == null) return { steps: carried, takeBackFirst: left };
+      // Who only looks takes nothing back, however it ends: it is left to whoever begins anew.
+      return { steps: goingOnWith({ ...resumed(unfinished), toTakeBack: null }), takeBackFirst: left };
+    case "rerun":
+      return { steps: [], takeBackFirst: left };
+    case "restart_clean": {
+      // Taken back already, perhaps; once more does no harm, and what people did since may have brought it back.
+      const begun = unfinished?.toTakeBack ?? (unfinished?.actingAt == null ? null : unfinished.evidence);
+      return { steps: [], takeBackFirst: toTakeBack(...leftBy(unfinished, begun)) };
+    }
+  }
+}
+
+/** What an adoption found set for the next boot, and left to be taken back, is so before this attempt acts: it has to be set again. */
+const provenBefore = (step: StepStatus, left: readonly LeftByStep[]): StepStatus => ({
+  ...step,
+  carriedOver: true,
+  toTakeBack: null,
+  takenBack: step.takenBack || left.some((one) => one.step === step.name),
+});
+
+const leftBy = (step: StepStatus | undefined, evidence: JsonObject | null | undefined): readonly LeftByStep[] =>
+  step === undefined || evidence == null ? [] : [{ step: step.name, evidence }];
+
+/**
+ * The visit goes on by the evidence of before. Who acted then is not us, and when is kept: right after a cancel the device may
+ * still be about to obey.
+ */
+const resumed = (step: StepStatus): StepStatus => ({
+  ...toDoAgain(step),
+  evidence: step.evidence,
+  actingAt: step.actedAt ?? step.actingAt,
+  resumed: true,
+});

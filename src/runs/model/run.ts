@@ -1,0 +1,154 @@
+import type { JsonObject } from "../../kernel/lifecycle.ts";
+import type { Heard } from "./heard-script.ts";
+import type { LeftOver } from "./next-attempt.ts";
+import type { Plan } from "./plan.ts";
+
+/** Where a run is: PENDING, then RUNNING, then for good one of the others. */
+export const RUN_PHASES = ["PENDING", "RUNNING", "SUCCEEDED", "FAILED", "CANCELED"] as const;
+export type RunPhase = (typeof RUN_PHASES)[number];
+
+/** A machine has at most one run in one of these. */
+export const ACTIVE_RUN_PHASES = ["PENDING", "RUNNING"] as const satisfies readonly RunPhase[];
+export type EndedRunPhase = Exclude<RunPhase, (typeof ACTIVE_RUN_PHASES)[number]>;
+
+export const isActive = (phase: RunPhase): boolean => phase === "PENDING" || phase === "RUNNING";
+
+const NEXT_PHASES: Readonly<Record<RunPhase, readonly RunPhase[]>> = {
+  // A run can end without having begun: canceled while it waited, or refused by what only its start can see.
+  PENDING: ["RUNNING", "FAILED", "CANCELED"],
+  RUNNING: ["SUCCEEDED", "FAILED", "CANCELED"],
+  SUCCEEDED: [],
+  FAILED: [],
+  CANCELED: [],
+};
+export const mayFollow = (from: RunPhase, to: RunPhase): boolean => NEXT_PHASES[from].includes(to);
+
+/** Where a visit to a step is. FAILED is for good: between attempts it stays RUNNING. */
+export const STEP_STATES = ["WAITING", "RUNNING", "SUCCEEDED", "FAILED"] as const;
+export type StepState = (typeof STEP_STATES)[number];
+
+/** A job lives as long as people work on it; each attempt at it is a run. */
+export const JOB_STATES = [
+  "pending",
+  "running",
+  "completed",
+  "failed_retryable",
+  "failed_manual_intervention",
+  "cancelled",
+  "compensating",
+  "reconciled",
+] as const;
+export type JobState = (typeof JOB_STATES)[number];
+
+/** What a job's state is for the run that is its latest attempt. */
+export const RUN_PHASE_OF_JOB = {
+  pending: "PENDING",
+  running: "RUNNING",
+  compensating: "RUNNING",
+  completed: "SUCCEEDED",
+  reconciled: "SUCCEEDED",
+  failed_retryable: "FAILED",
+  failed_manual_intervention: "FAILED",
+  cancelled: "CANCELED",
+} as const satisfies Record<JobState, RunPhase>;
+
+/** How an attempt came about: by StartRun, or by what people did with the attempt before it. */
+export const RUN_ACTIONS = ["start", "retry", "resume", "rerun", "restart_clean", "adopt"] as const;
+export type RunAction = (typeof RUN_ACTIONS)[number];
+
+/** That people took a failed job over. */
+export interface ManualMark {
+  readonly at: Date;
+  readonly by: string;
+  readonly comment: string;
+}
+
+export const RUN_ERROR_CODES = ["EXECUTION_FAILED", "PANIC"] as const;
+export type RunErrorCode = (typeof RUN_ERROR_CODES)[number];
+
+/** Why a run FAILED. */
+export interface RunError {
+  /** PANIC for a fault of our own. */
+  readonly code: RunErrorCode;
+  readonly message: string;
+  /** Retrying may help without anybody doing something first. */
+  readonly retryable: boolean;
+  readonly details: Readonly<Record<string, string>>;
+}
+
+/** One visit to a step; a step that was not reached has none. */
+export interface StepStatus {
+  readonly name: string;
+  readonly kind: string;
+  readonly state: StepState;
+  /** Attempts that failed so far: all of them when the step FAILED. */
+  readonly retryCount: number;
+  readonly startedAt: Date | null;
+  readonly finishedAt: Date | null;
+  readonly message: string;
+  /** An earlier run of the job had proved it. */
+  readonly carriedOver: boolean;
+  readonly nextAttemptAt: Date | null;
+  /** When the present attempt began: its timeout counts from here. */
+  readonly attemptStartedAt: Date | null;
+  /** Which process announced that it acts, and when; null before. Who is forgotten once it is known to have begun without an answer. */
+  readonly actingBy: string | null;
+  readonly actingAt: Date | null;
+  /** When the action was done; from then on the step only waits for its proof. */
+  readonly actedAt: Date | null;
+  /** What was said instead of an answer to the action, so that it is open whether the device obeyed; null when it is not. */
+  readonly unanswered: string | null;
+  /** What `before` returned; null until the intent is persisted. */
+  readonly evidence: JsonObject | null;
+  /** The evidence of an action that was begun, and is neither proven nor taken back. */
+  readonly toTakeBack: JsonObject | null;
+  /** It was proven, and the run has taken it back as it ended: whoever acts after that sets it again first. */
+  readonly takenBack: boolean;
+  /** The evidence is an earlier run's: it can prove that the step is done, but its failure is not one of this run. */
+  readonly resumed: boolean;
+  /** It failed in a way that somebody has to see to. */
+  readonly needsPerson: boolean;
+}
+
+/** Unchanging once it has ended. */
+export interface Run {
+  readonly id: string;
+  readonly machineId: string;
+  readonly requestId: string;
+  /** Empty when it was started by plan alone. */
+  readonly type: string;
+  /** As it was at the start. */
+  readonly plan: Plan;
+  readonly params: Readonly<Record<string, string>>;
+  readonly phase: RunPhase;
+  /** In the order of being reached. */
+  readonly steps: readonly StepStatus[];
+  readonly jobId: string;
+  /** From 1 on within the job. */
+  readonly attempt: number;
+  readonly previousRunId: string | null;
+  /** The attempt after this one; this one then no longer speaks for the job. */
+  readonly nextRunId: string | null;
+  readonly action: RunAction;
+  readonly manual: ManualMark | null;
+  readonly initiator: string;
+  readonly message: string;
+  readonly waitingFor: string;
+  readonly error: RunError | null;
+  readonly residue: readonly string[];
+  /** What the attempt before left and nobody has taken back yet; null when there is nothing, or it was tried. */
+  readonly takeBackFirst: LeftOver | null;
+  /** How far the script that was heard last is in the logs of the job. */
+  readonly heard: Heard | null;
+  readonly createdAt: Date;
+  readonly startedAt: Date | null;
+  readonly finishedAt: Date | null;
+  readonly cancelRequestedAt: Date | null;
+  readonly version: number;
+}
+
+/** The step that is being worked on; empty before the first and once the run has ended. */
+export function currentStep({ phase, steps }: Pick<Run, "phase" | "steps">): string {
+  if (!isActive(phase)) return "";
+  return steps.findLast(({ state }) => state === "WAITING" || state === "RUNNING")?.name ?? "";
+}

@@ -1,0 +1,206 @@
+import type { CallContext } from "../../capabilities/call.ts";
+import type { Capabilities, Capability } from "../../capabilities/provider.ts";
+import type { JsonObject } from "../../kernel/lifecycle.ts";
+import type { Effect } from "../../kernel/outcome.ts";
+import { type Duration, seconds } from "../../kernel/time/duration.ts";
+import type { BackOff } from "../../kernel/time/retry.ts";
+import type { ObservedCondition } from "../../lifecycles/machine/conditions.ts";
+import type { Machine } from "../../lifecycles/machine/machine.ts";
+import type { ParsePayload } from "./payloads.ts";
+import type { Reference, StepTargets } from "./targets.ts";
+
+export interface StepDefaults {
+  /** For one attempt. */
+  readonly timeout: Duration;
+  /** Attempts after the first one. */
+  readonly maxRetries: number;
+}
+
+/** The server's defaults, for kinds that do not have their own. */
+export const STEP_DEFAULTS: StepDefaults = { timeout: seconds(300), maxRetries: 0 };
+
+/** The pause before retry 1, 2, 3, 4, 5 …: 1, 2, 4, 8, 10 s …, spread a little (`pauseBefore`). */
+export const STEP_RETRY: BackOff = { first: seconds(1), most: seconds(10) };
+
+/** As much of a step kind as validating a plan takes. */
+export interface StepShape<K extends string = string, P extends JsonObject = JsonObject> {
+  readonly kind: K;
+  readonly defaults: StepDefaults;
+  readonly parse: ParsePayload<P>;
+}
+
+/** Kinds by their word: what a plan may consist of. */
+export type StepShapes = ReadonlyMap<string, StepShape>;
+
+export const LOG_STREAMS = ["stdout", "stderr"] as const;
+export type LogStream = (typeof LOG_STREAMS)[number];
+/** Adds to the run's log. Returns at once; the executor stores in batches. */
+export type StepLog = (text: string | Uint8Array, stream?: LogStream) => void;
+
+/** How much of what a script wrote, by its mark, was passed on to the run's log; in bytes. Kept with the log, or not at all. */
+export interface HeardSoFar {
+  upTo(mark: string, stream: LogStream): number;
+  note(mark: string, stream: LogStream, upTo: number): void;
+}
+
+/** Whom and what a step works with. */
+export interface StepContext<P, C extends Capability = Capability, U extends Capability = never> {
+  readonly payload: P;
+  readonly runId: string;
+  readonly machine: Machine;
+  /** Where the machine and what the payload names are; secrets are looked up only when asked for. */
+  readonly targets: StepTargets;
+  /** Exactly what the kind `needs`; what it `mayUse` is there when the provider has it. */
+  readonly can: Pick<Capabilities, C> & Partial<Pick<Capabilities, U>>;
+  /** `call.signal` obeys a cancel of the run, a stop of this process, and the lease; the attempt's timeout counts between looks. */
+  readonly call: CallContext;
+  readonly log: StepLog;
+  /** What the caller of StartRun gave. */
+  readonly params: Readonly<Record<string, string>>;
+  readonly heard: HeardSoFar;
+  /** Another system is installed before anything is wanted of the one of now: it need neither be the one we know nor let us in. */
+  readonly isReplacedNext: boolean;
+}
+
+/** Once the intent is persisted, its evidence goes along. */
+export interface ActingContext<P, E, C extends Capability = Capability, U extends Capability = never>
+  extends StepContext<P, C, U> {
+  readonly evidence: E;
+}
+
+/**
+ * not_done: nothing of it happened, so acting is safe. in_progress: it acts by itself; ask again. halfway: it has come as far as
+ * it does by itself, and `carryOn` takes it further. done: the postcondition was read back. unknown: it cannot be told now; ask
+ * again, and never act on it.
+ */
+export const PROBE_STATES = ["not_done", "in_progress", "halfway", "done", "unknown"] as const;
+export type ProbeState = (typeof PROBE_STATES)[number];
+
+export interface ProbeReport {
+  readonly state: ProbeState;
+  /** For people: what was seen, or what is waited for. */
+  readonly message?: string;
+  /** A patch of the machine's facts: what was read. Written with the step's end. */
+  readonly facts?: JsonObject;
+  /** What is now known of the machine. Written with the step's end. */
+  readonly conditions?: readonly ObservedCondition[];
+  /** What else the proof leads to. Written with the step's end. */
+  readonly effects?: readonly Effect[];
+}
+export type ProbeAnswer = ProbeState | ProbeReport;
+
+export const readProbe = (answer: ProbeAnswer): ProbeReport =>
+  typeof answer === "string" ? { state: answer } : answer;
+
+/** What undoing found to be done for good, so that trying it again would change nothing. */
+export interface Stays {
+  /** For people. */
+  readonly stays: string;
+  /** A patch of the machine's facts: where it is now, say. */
+  readonly facts?: JsonObject;
+}
+
+/**
+ * A kind of step. The executor persists what `before` returns, then acts, then probes until done or the timeout; after a crash
+ * it probes first. An attempt fails with `StepFailure`: "retry" takes another attempt while there are any, "fail" and
+ * "intervene" end the run.
+ */
+export interface StepDefinition<
+  K extends string,
+  P extends JsonObject,
+  E extends JsonObject,
+  C extends Capability,
+  U extends Capability = never,
+> extends StepShape<K, P> {
+  /** Without these the step is impossible: StartRun refuses a machine whose provider lacks one. */
+  readonly needs: readonly C[];
+  /** Needed for some payloads, or only made use of. */
+  readonly mayUse: readonly U[];
+  /**
+   * Which of `mayUse` nobody misses, although its endpoint is on record: all others are asked there, and then the step fails where
+   * there are no credentials (`signInsOf`).
+   */
+  readonly goesWithout: readonly U[];
+  /** Which of `mayUse` this payload cannot do without. */
+  readonly alsoNeeds: (payload: P) => readonly U[];
+  /** What of the server's own this payload names: it must be there when a run is started. */
+  readonly refersTo: (payload: P) => readonly Reference[];
+  /**
+   * The payload with what the caller of StartRun gave filled in, so that it is frozen into the run; left out by kinds that take
+   * nothing. Throws `AppError` for what cannot be meant, naming the param.
+   */
+  readonly takesParams?: (payload: P, params: Readonly<Record<string, string>>, timeoutSeconds?: number) => P;
+  /** The machine boots anew in the course of it. */
+  readonly reboots: boolean;
+  /** Evidence from before, persisted as the step's intent before anything is done. Changes nothing. */
+  before(context: StepContext<P, C, U>): Promise<E>;
+  act(context: ActingContext<P, E, C, U>): Promise<void>;
+  /** Reads the postcondition back. Changes nothing, unless to put away what its own action needed no longer than until now. */
+  probe(context: ActingContext<P, E, C, U>): Promise<ProbeAnswer>;
+  /** What follows the action once its probe says `halfway`. Doing it again is harmless: it is not announced, and never waited for. */
+  readonly carryOn?: (context: ActingContext<P, E, C, U>) => Promise<void>;
+  /**
+   * Whether the postcondition holds although nobody acted, for adopting what people did by hand; `done` and `not_done` are all it
+   * knows. Left out where the probe tells as much, or where nothing but the step's own evidence can prove it.
+   */
+  readonly observe?: (context: ActingContext<P, E, C, U>) => Promise<ProbeAnswer>;
+  /** Takes back what a canceled or failed step left behind; best effort, and bounded by `call.signal`. */
+  readonly undo?: (context: ActingContext<P, E, C, U>) => Promise<Stays | undefined>;
+  /** For people: what stays behind when the step was begun and is not undone; left out when nothing does. */
+  readonly residue?: (payload: P) => string;
+  /** How that begins which `undo` may find to be done for good, where it can find any. */
+  readonly mayStay?: readonly string[];
+  /** What it begins goes on inside the system, and is undone there: once another system is installed, it is no more. */
+  readonly insideSystem?: true;
+  /** What it sets is for the next boot: a run that ends before a step has restarted the machine takes it back. */
+  readonly forNextBoot?: true;
+  /** Undoing ends it, but does not unmake what it has done until then: `residue` is listed all the same. */
+  readonly undoIsPartial?: true;
+}
+
+type Optional = "defaults" | "mayUse" | "goesWithout" | "alsoNeeds" | "refersTo" | "reboots";
+
+/** Declares a kind of step. What is left out: the server's defaults, no further capabilities, no reboot. */
+export function defineStep<
+  const K extends string,
+  P extends JsonObject,
+  E extends JsonObject,
+  const C extends Capability,
+  const U extends Capability = never,
+>(
+  definition: Omit<StepDefinition<K, P, E, C, U>, Optional> &
+    Partial<Pick<StepDefinition<K, P, E, C, U>, "mayUse" | "goesWithout" | "alsoNeeds" | "refersTo" | "reboots">> & {
+      readonly defaults?: Partial<StepDefaults>;
+    },
+): StepDefinition<K, P, E, C, U> {
+  return {
+    mayUse: [],
+    goesWithout: [],
+    alsoNeeds: () => [],
+    refersTo: () => [],
+    reboots: false,
+    ...definition,
+    defaults: { ...STEP_DEFAULTS, ...definition.defaults },
+  };
+}
+
+/** A kind whose own types nobody asks for any more: executors treat all alike, and each kind parses what it is given. */
+export type AnyStep = StepDefinition<string, JsonObject, JsonObject, Capability, Capability>;
+
+/** Kinds by their word; the types of each end here, since payload and evidence come back from the database as JSON. */
+export function collectSteps(steps: readonly { readonly kind: string }[]): ReadonlyMap<string, AnyStep> {
+  const byKind = new Map(steps.map((step) => [step.kind, step as unknown as AnyStep]));
+  if (byKind.size !== steps.length) throw new Error("two step kinds have the same word");
+  return byKind;
+}
+
+/** All capabilities without which a step with this payload is impossible. */
+export function capabilitiesFor(
+  step: {
+    readonly needs: readonly Capability[];
+    readonly alsoNeeds: (payload: JsonObject) => readonly Capability[];
+  },
+  payload: JsonObject,
+): Capability[] {
+  return [...new Set([...step.needs, ...step.alsoNeeds(payload)])];
+}

@@ -1,0 +1,125 @@
+import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
+import type { Capability } from "../../capabilities/provider.ts";
+import type { SshCredentials, SshTarget } from "../../capabilities/ssh-target.ts";
+import { StepFailure } from "../../kernel/errors.ts";
+import { bmcPortOf, bmcProtocolOf } from "../../lifecycles/machine/endpoint.ts";
+import { type Machine, ownClusterOf, sshAddressOf } from "../../lifecycles/machine/machine.ts";
+import { pinnedKeyOf } from "../../lifecycles/machine/sighting.ts";
+import type { Runbook } from "../steps/scripts/runbooks.ts";
+
+/** What a payload can name that the server must have. An empty `ref` of a cluster means the machine's own. */
+export interface Reference {
+  readonly kind: "cluster" | "image" | "script";
+  readonly ref: string;
+}
+
+/** An operating system that can be installed. */
+export interface Image {
+  /** As plans name it. */
+  readonly ref: string;
+  /** `sha256:…`: what the installed system must show. */
+  readonly digest: string;
+  /** Where the installation medium lies; of a `netboot` image: the workflow that installs it. */
+  readonly location: string;
+  /**
+   * iso: installs by itself once it is booted, which is meant where nothing is said. disk: written as it is. netboot: installed
+   * over the server's own boot path.
+   */
+  readonly kind?: "iso" | "disk" | "netboot";
+  /** Absent: ssh. token: that its installer reports with what only this boot was given. */
+  readonly proof?: "token" | "ssh";
+}
+
+/** What a machine's provider must be able to do for an image to be installed, by its kind. */
+export const IMAGE_NEEDS = { iso: "imaging", disk: "imaging", netboot: "netInstall" } as const satisfies Record<
+  NonNullable<Image["kind"]>,
+  Capability
+>;
+
+/** An installation that its own installer proves needs no way into the installed system. */
+export const provesWithoutSsh = ({ kind, proof }: Pick<Image, "kind" | "proof">): boolean =>
+  kind === "netboot" && proof === "token";
+
+export const ENDPOINTS = ["bmc", "ssh"] as const;
+export type Endpoint = (typeof ENDPOINTS)[number];
+
+/** At which of a machine's endpoints each is had; null: at none of them. */
+export const REACHED_AT = {
+  power: "bmc",
+  inspect: "bmc",
+  sensors: "bmc",
+  machine: "bmc",
+  reset: "bmc",
+  boot: "bmc",
+  imaging: "bmc",
+  netInstall: "bmc",
+  locator: "bmc",
+  vitals: "bmc",
+  exec: "ssh",
+  cluster: null,
+  nodes: null,
+} as const satisfies Record<Capability, Endpoint | null>;
+
+export const ENDPOINT_NAMES: Readonly<Record<Endpoint, string>> = { bmc: "BMC", ssh: "SSH" };
+
+export const hasNoEndpoint = (machine: Pick<Machine, "id">, endpoint: Endpoint): string =>
+  `machine ${machine.id} has no ${ENDPOINT_NAMES[endpoint]} endpoint`;
+
+const missingEndpoint = (machine: Machine, endpoint: Endpoint): StepFailure =>
+  new StepFailure("fail", `${hasNoEndpoint(machine, endpoint)}; give it spec.${endpoint}_endpoint`);
+
+/** Comes before all questions about credentials: those of a place that there is not help nobody. */
+export function requireEndpoint(machine: Machine, endpoint: Endpoint): void {
+  if (machine.spec[endpoint] === null) throw missingEndpoint(machine, endpoint);
+}
+
+/**
+ * Where the things are that a step works with.
+ *
+ * @throws StepFailure "fail" that says what is missing and where to give it.
+ */
+export interface StepTargets {
+  bmc(): Promise<BmcTarget>;
+  ssh(): Promise<SshTarget>;
+  /** Empty takes the machine's own: where it is, else where it is to be. */
+  cluster(ref: string): Promise<ClusterTarget>;
+  image(ref: string): Promise<Image>;
+  /** As it was when the run was started, by its digest. */
+  script(ref: string): Promise<Runbook>;
+}
+
+/** Which cluster is meant: the one that is named, else the machine's own. */
+export const clusterNameOf = (ref: string, machine: Machine): string => ref || ownClusterOf(machine);
+
+export function bmcTargetOf(machine: Machine, credentials: Pick<BmcTarget, "username" | "password">): BmcTarget {
+  const { bmc } = machine.spec;
+  if (bmc === null) throw missingEndpoint(machine, "bmc");
+  const { certificateFingerprint } = machine.facts;
+  const pinned = certificateFingerprint === null ? {} : { fingerprint256: certificateFingerprint };
+  return {
+    address: bmc.address,
+    port: bmcPortOf({ ...bmc, protocol: bmcProtocolOf(machine.spec) }),
+    scheme: bmc.scheme,
+    ...credentials,
+    trust: bmc.trust === "pin" ? { mode: "pin", ...pinned } : { mode: bmc.trust },
+    ...(bmc.path !== undefined && { path: bmc.path }),
+  };
+}
+
+/** Any key is taken only until one was seen, given or proved. */
+export function sshTargetOf(
+  machine: Machine,
+  { username, credentials }: { readonly username: string; readonly credentials: SshCredentials },
+): SshTarget {
+  const { ssh } = machine.spec;
+  if (ssh === null) throw missingEndpoint(machine, "ssh");
+  return {
+    address: sshAddressOf(machine) ?? ssh.address,
+    port: ssh.port,
+    username,
+    credentials,
+    hostKey: pinnedKeyOf(machine)?.key ?? null,
+    jumpHosts: ssh.jumpHosts.map((jump) => ({ ...jump, username: jump.username ?? username })),
+  };
+}

@@ -1,0 +1,74 @@
+import { createHash } from "node:crypto";
+import { AppError } from "../../../kernel/errors.ts";
+
+/** A script that `script_ref` names. What runs is decided by the digest, so that a run does not change with a file. */
+export interface Runbook {
+  readonly ref: string;
+  readonly digest: string;
+  readonly text: string;
+  readonly origin: RunbookOrigin;
+}
+
+export const RUNBOOK_ORIGINS = ["shipped", "site"] as const;
+export type RunbookOrigin = (typeof RUNBOOK_ORIGINS)[number];
+
+const REF = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+/** Scripts travel whole; one that is larger is no script. */
+export const LARGEST_RUNBOOK = 96 * 1_024;
+
+export const digestOf = (text: string): string => `sha256:${createHash("sha256").update(text, "utf8").digest("hex")}`;
+
+/** Scripts by name: those that are shipped, and after them the site's, which win, so that it can have its own version of one. */
+export class Runbooks {
+  readonly #byRef: ReadonlyMap<string, Runbook>;
+
+  constructor(shipped: Readonly<Record<string, string>>, site: Readonly<Record<string, string>> = {}) {
+    const entries = Object.entries({ shipped, site }).flatMap(([origin, files]) =>
+      Object.entries(files).map(([ref, text]) => [ref, runbook(ref, text, origin as RunbookOrigin)] as const),
+    );
+    this.#byRef = new Map(entries);
+  }
+
+  get refs(): readonly string[] {
+    return [...this.#byRef.keys()].sort();
+  }
+
+  find(ref: string): Runbook | undefined {
+    return this.#byRef.get(ref);
+  }
+
+  /** @throws AppError invalid_argument that names the field and the scripts there are. */
+  resolve(ref: string, field: string): Runbook {
+    const found = this.#byRef.get(ref);
+    if (found !== undefined) return found;
+    throw new AppError(
+      "invalid_argument",
+      `${field}: there is no script ${JSON.stringify(ref)}; known: ${this.refs.join(", ")}`,
+      { field },
+    );
+  }
+}
+
+/** What the comment at the top says, apart from the line that names the interpreter: what it does, and the variables it takes. */
+export function describeRunbook({ text }: Pick<Runbook, "text">): {
+  readonly description: string;
+  readonly variables: string;
+} {
+  const lines = text.split("\n");
+  const first = lines[0]?.startsWith("#!") ? 1 : 0;
+  const length = lines.slice(first).findIndex((line) => !line.startsWith("#"));
+  const header = lines
+    .slice(first, length === -1 ? undefined : first + length)
+    .map((line) => line.replace(/^#+ ?/, ""))
+    .join(" ");
+  const [description = "", variables = ""] = header.split(/\bVariables:/);
+  const tidy = (words: string) => words.replaceAll(/\s+/g, " ").trim();
+  return { description: tidy(description), variables: tidy(variables) };
+}
+
+function runbook(ref: string, text: string, origin: RunbookOrigin): Runbook {
+  if (!REF.test(ref)) throw new Error(`${JSON.stringify(ref)} is not the name of a script (letters, digits and . _ -)`);
+  if (Buffer.byteLength(text, "utf8") > LARGEST_RUNBOOK)
+    throw new Error(`the script ${ref} is larger than ${LARGEST_RUNBOOK} bytes`);
+  return { ref, text, digest: digestOf(text), origin };
+}

@@ -1,0 +1,21 @@
+import { type Clock, systemClock } from "../../kernel/time/clock.ts";
+import type { SecretStore } from "../../store/access/secrets.ts";
+import type { ThingStores } from "../../store/lifecycle/things.ts";
+import type { Database } from "../../store/postgres/database.ts";
+
+/** What services stand on. */
+export interface ServiceDeps {
+  readonly db: Database;
+  readonly stores: ThingStores;
+  readonly secrets: SecretStore;
+  /** The most ids that one call may name. */
+  readonly maxFindByIds: number;
+  /** Whether there is an environment that erases disks; without one, nothing is asked to be erased. */
+  readonly canErase?: boolean;
+  /** What machines may name as their provider. Absent: all that there are. */
+  readonly providers?: readonly string[];
+  /** Absent: the system's. */
+  readonly clock?: Clock;
+}
+
+export const nowOf = ({ clock = systemClock }: Pick<ServiceDeps, "clock">): Date => clock.now();

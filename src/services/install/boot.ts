@@ -1,0 +1,234 @@
+import { randomBytes } from "node:crypto";
+import { AppError, type ErrorKind } from "../../kernel/errors.ts";
+import { type BootDecision, decideBoot, type WorkflowSeen } from "../../lifecycles/install/boot-decision.ts";
+import type { Architecture, BootMode, InstallState } from "../../lifecycles/install/install.ts";
+import { isSameArchitecture, mismatch, type WorkflowBoot } from "../../lifecycles/install/workflow.ts";
+import { parseStamp } from "../../runs/steps/facts/install-stamp.ts";
+import { findMachinesByMac, type InstallRecord, loadInstalls } from "../../store/install/installs.ts";
+import { listWorkflows } from "../../store/install/workflows.ts";
+import { recordChange } from "../../store/lifecycle/changes.ts";
+import { storeOf } from "../../store/lifecycle/things.ts";
+import { commitUnits } from "../../store/lifecycle/transitions.ts";
+import { applyVerb } from "../../store/lifecycle/verbs.ts";
+import { machineStore } from "../../store/machine/machines.ts";
+import { retryOnConflict, type Transaction } from "../../store/postgres/database.ts";
+import type { Caller } from "../call/caller.ts";
+import { nowOf, type ServiceDeps } from "../call/deps.ts";
+import { writeBootScript } from "./boot-script.ts";
+import { findGroupByWord } from "./device-groups.ts";
+import { heldByOthers } from "./holders.ts";
+import { HARDWARE_FACTS, type HardwareFact, insertInstall, lockInstall } from "./installs.ts";
+import { INSTALL_KIND } from "./key.ts";
+import { hashToken } from "./report-token.ts";
+
+/** What firmware says of the machine that it boots. */
+export interface BootRequest {
+  readonly mac: string;
+  readonly arch?: Architecture | undefined;
+  readonly bootMode?: BootMode | undefined;
+  /** What it knows of its hardware; empty: nothing. */
+  readonly hardware: Partial<Record<HardwareFact, string>>;
+  /** As the node reaches us. */
+  readonly server: string;
+  readonly address: string | null;
+}
+
+export interface BootRules {
+  readonly autoRegister: boolean;
+  /** The group of machines that nobody put on record. */
+  readonly defaultGroupId: string | null;
+  /** What wipes disks; null: nothing is configured, and erasing waits for it. */
+  readonly eraser: WorkflowBoot | null;
+}
+
+/** Answers a machine that boots from the network: puts it on record, decides by its state, and writes the script. */
+export async function bootNode(deps: ServiceDeps, rules: BootRules, request: BootRequest): Promise<string> {
+  const answer = await untilAlone(() => deps.db.transaction((tx) => answerBoot(tx, deps, rules, request)));
+  const { server, mac, hardware } = request;
+  return writeBootScript({ server, mac, ip: hardware.ipAddress, ...answer });
+}
+
+const TRIES = 4;
+const RACES: ReadonlySet<string> = new Set<ErrorKind>(["conflict", "already_exists", "not_found"]);
+
+/**
+ * Two boots of a machine that is not known yet, or a boot and an operator, race for its record: who comes second finds it. The
+ * same for the default group, which may go just then.
+ */
+async function untilAlone<T>(work: () => Promise<T>): Promise<T> {
+  for (let left = TRIES; ; left -= 1) {
+    try {
+      return await retryOnConflict(work);
+    } catch (error) {
+      if (!(error instanceof AppError) || !RACES.has(error.kind) || left <= 1) throw error;
+    }
+  }
+}
+
+interface BootAnswer {
+  readonly decision: BootDecision;
+  readonly nodeId?: string;
+  readonly token?: string;
+  readonly boot?: WorkflowBoot;
+  /** What the system that a run has ordered is to show of itself. */
+  readonly stamp?: string;
+}
+
+async function answerBoot(
+  tx: Transaction,
+  deps: ServiceDeps,
+  rules: BootRules,
+  request: BootRequest,
+): Promise<BootAnswer> {
+  const node: Caller = { name: `node ${request.mac}`, roles: [], address: request.address };
+  const owner = (await findMachinesByMac(tx, [request.mac])).get(request.mac);
+  const isOnRecord = owner !== undefined && (await loadInstalls(tx, [owner])).things.length > 0;
+  if (owner === undefined && !rules.autoRegister) return { decision: { type: "local", why: "not on record" } };
+  const id = isOnRecord ? owner : await discover(tx, deps, rules, node, request);
+  const install = isOnRecord ? await noteBoot(tx, deps, node, request, owner) : await lockInstall(tx, id);
+  const { seen, boot } = await workflowFor(tx, install);
+  const decision = decideBoot(install, seen.type);
+  if (decision.type === "erase") {
+    if (rules.eraser === null)
+      return {
+        nodeId: id,
+        decision: { type: "problem", message: "no erase environment is configured (install.erase)" },
+      };
+    return { nodeId: id, decision, boot: rules.eraser, token: await handOut(tx, deps, node, install) };
+  }
+  if (decision.type !== "install") return { nodeId: id, decision };
+  const holder = (await heldByOthers(tx, [install])).get(id);
+  // A run that restarts it for reasons of its own does not want it installed.
+  if (holder !== undefined) return { nodeId: id, decision: { type: "local", why: `${holder} works on the machine` } };
+  const problem = seen.mismatch ?? changedSince(install, boot);
+  if (problem !== undefined) return { nodeId: id, decision: { type: "problem", message: problem } };
+  const { orderStamp: stamp, facts } = install;
+  return {
+    nodeId: id,
+    decision,
+    ...(boot && { boot }),
+    ...(facts.orderedBy !== null && stamp !== null && { stamp }),
+    token: await handOut(tx, deps, node, install),
+  };
+}
+
+/** A run ordered one image; a workflow that names another by now does not install it. */
+function changedSince({ facts, orderStamp }: InstallRecord, boot: WorkflowBoot | undefined): string | undefined {
+  const ordered = facts.orderedBy === null ? undefined : parseStamp(orderStamp ?? undefined);
+  if (ordered === undefined || boot?.method !== "image" || boot.image_digest === ordered.digest) return undefined;
+  return `its workflow installs another image than run ${facts.orderedBy} ordered`;
+}
+
+/** The first boot: on record as discovered, and approved at once where its group wants that. */
+async function discover(
+  tx: Transaction,
+  deps: ServiceDeps,
+  { defaultGroupId }: BootRules,
+  node: Caller,
+  { mac, arch = "x86_64", bootMode = "bios", hardware }: BootRequest,
+): Promise<string> {
+  // A group that is not there, or not any more, keeps no machine from being found.
+  const group = defaultGroupId === null ? undefined : await findGroupByWord(tx, defaultGroupId);
+  const groupId = group?.id ?? null;
+  // Empty is nothing said: a later boot may know it.
+  const told = HARDWARE_FACTS.filter((name) => (hardware[name] ?? "") !== "").map((name) => [name, hardware[name]]);
+  const facts = { ...Object.fromEntries(told), lastSeenAt: nowOf(deps).toISOString() };
+  const id = await insertInstall(tx, deps, node, { mac, arch, bootMode, groupId, facts });
+  if (group?.effectiveAutoProvision === true && (await isFresh(tx, id))) {
+    const cause = {
+      kind: INSTALL_KIND,
+      id,
+      owner: "other",
+      name: "auto_provisioned",
+      actor: `group ${group.name}`,
+    } as const;
+    await applyVerb(tx, deps.stores, cause);
+  }
+  return id;
+}
+
+/** A machine of the inventory that is in use, and boots from the network for the first time, has something to lose. */
+async function isFresh(tx: Transaction, id: string): Promise<boolean> {
+  const [machine] = (await machineStore.load(tx, [id])).things;
+  return machine?.state.name === "FACTORY_READY";
+}
+
+/** That it was seen, and where; of its hardware only what nobody has said yet. */
+async function noteBoot(
+  tx: Transaction,
+  deps: ServiceDeps,
+  node: Caller,
+  { hardware, arch, bootMode }: BootRequest,
+  id: string,
+): Promise<InstallRecord> {
+  const install = await lockInstall(tx, id);
+  const told = HARDWARE_FACTS.filter((name) => {
+    const value = hardware[name];
+    if (value === undefined || value === "") return false;
+    return name === "ipAddress" ? install.facts.ipAddress !== value : (install.facts[name] ?? "") === "";
+  });
+  const facts = {
+    ...Object.fromEntries(told.map((name) => [name, hardware[name] ?? null])),
+    lastSeenAt: nowOf(deps).toISOString(),
+  };
+  await commitUnits(tx, deps.stores, [
+    { kind: INSTALL_KIND, thing: install, facts, actor: node.name ?? "", address: node.address },
+  ]);
+  // How it boots, only the firmware knows: what was said at its registration may have been a guess.
+  const set = {
+    ...(arch !== undefined && !isSameArchitecture(arch, install.arch) && { arch }),
+    ...(bootMode !== undefined && bootMode !== install.bootMode && { boot_mode: bootMode }),
+  };
+  if (Object.keys(set).length > 0) {
+    const by = { actor: node.name ?? "", address: node.address };
+    await recordChange(tx, storeOf(deps.stores, INSTALL_KIND), { id, type: "firmware_changed", ...by, data: set, set });
+  }
+  return lockInstall(tx, id);
+}
+
+interface SeenWorkflow {
+  readonly type: WorkflowSeen;
+  readonly mismatch?: string | undefined;
+}
+
+async function workflowFor(
+  tx: Transaction,
+  install: InstallRecord,
+): Promise<{ readonly seen: SeenWorkflow; readonly boot?: WorkflowBoot }> {
+  const { effectiveWorkflowId: id } = install;
+  if (id === null) return { seen: { type: "none" } };
+  // What a run has ordered is installed, whether or not it is still offered to others.
+  const [workflow] = await listWorkflows(tx, { ids: [id], activeOnly: install.facts.orderedBy === null });
+  if (!workflow) return { seen: { type: "missing" } };
+  return { seen: { type: "ready", mismatch: mismatch(workflow, install) }, boot: workflow.boot };
+}
+
+/** States in which a script that is handed out begins what was begun before once more. */
+const BEGINS_ANEW: ReadonlySet<string> = new Set<InstallState>(["installing", "deprovisioning"]);
+
+/** The token of this boot, in the place of the last one's; an attempt that follows a failed one begins here. */
+async function handOut(tx: Transaction, deps: ServiceDeps, node: Caller, install: InstallRecord): Promise<string> {
+  const token = randomBytes(24).toString("base64url");
+  const { id } = install;
+  const by = { actor: node.name ?? "", address: node.address };
+  await recordChange(tx, storeOf(deps.stores, INSTALL_KIND), {
+    id,
+    type: "script_handed_out",
+    ...by,
+    data: { attempt: install.facts.installAttempts + 1 },
+    set: { report_token_hash: hashToken(token) },
+    touchesBasis: true,
+  });
+  if (BEGINS_ANEW.has(install.state.name)) {
+    const now = nowOf(deps).toISOString();
+    await applyVerb(tx, deps.stores, {
+      kind: INSTALL_KIND,
+      id,
+      owner: "other",
+      name: "script_handed_out",
+      data: { now },
+      ...by,
+    });
+  }
+  return token;
+}

@@ -1,0 +1,64 @@
+import { follow, type Move } from "../../kernel/decide.ts";
+import type { JsonObject } from "../../kernel/lifecycle.ts";
+import { installLifecycle } from "../../lifecycles/install/lifecycle.ts";
+import { failureOf, type NodeReport, verbOf, whyNotErased } from "../../lifecycles/install/report.ts";
+import type { InstallRecord } from "../../store/install/installs.ts";
+import { showsToken } from "./report-token.ts";
+
+export interface ReportInput {
+  readonly report: NodeReport;
+  /** The node, where the caller knows it; otherwise it is whose the MAC address is. */
+  readonly nodeId?: string | undefined;
+  /** From where it came, for the audit. */
+  readonly address: string | null;
+  /** Makes it safe to send again: under a key that was seen, nothing happens. */
+  readonly reportId?: string | undefined;
+  /** What the boot script of this boot gave the node to show. */
+  readonly token?: string | undefined;
+}
+
+export interface Judged {
+  readonly input: ReportInput;
+  readonly install: InstallRecord;
+  readonly move: Move | undefined;
+  /** Why a report that the table knows in principle was not followed. */
+  readonly ignored: string | undefined;
+  /** What people are to see of that. */
+  readonly facts?: JsonObject;
+  readonly now: Date;
+}
+
+/** What the table makes of a report. */
+export function judge(input: ReportInput, install: InstallRecord, holder: string | undefined, now: Date): Judged {
+  const { report } = input;
+  const verb = verbOf(report);
+  const base = { input, install, now };
+  const unfinished = verb === "erased" ? unfinishedErase(input, install) : undefined;
+  if (unfinished !== undefined)
+    return { ...base, move: undefined, ignored: unfinished, facts: { lastInstallError: unfinished } };
+  if (verb === undefined) return { ...base, move: undefined, ignored: undefined };
+  const move = follow(installLifecycle, install, {
+    owner: "agent",
+    name: verb,
+    data: {
+      now: now.toISOString(),
+      token_shown: showsToken(input, install),
+      ...(report.progress !== undefined && { progress: report.progress }),
+      ...(report.erasedDisk !== undefined && { disk: report.erasedDisk }),
+    },
+    ...((verb === "failed" || verb === "erase_failed") && { message: failureOf(report) }),
+  });
+  if (!move) return { ...base, move, ignored: `${verb} was reported while ${install.state.name}` };
+  const begins = !claims(move.from) && claims(move.to);
+  if (begins && holder !== undefined) {
+    return { ...base, move: undefined, ignored: `${verb} was reported while ${holder} works on the machine` };
+  }
+  return { ...base, move, ignored: undefined };
+}
+
+/** In every other state `erased` leads nowhere anyway. */
+const unfinishedErase = ({ report }: ReportInput, install: InstallRecord): string | undefined =>
+  install.state.name === "deprovisioning" ? whyNotErased(install, report.erasedDisks ?? []) : undefined;
+
+const claims = (state: string): boolean =>
+  (installLifecycle.states as Readonly<Record<string, { readonly claims?: true }>>)[state]?.claims === true;

@@ -1,0 +1,77 @@
+import { toldBy } from "../../lifecycles/install/report.ts";
+import { type InstallRecord, listReplaced } from "../../store/install/installs.ts";
+import { recordChanges } from "../../store/lifecycle/changes.ts";
+import { storeOf } from "../../store/lifecycle/things.ts";
+import { commitUnits } from "../../store/lifecycle/transitions.ts";
+import type { Unit } from "../../store/lifecycle/unit.ts";
+import * as work from "../../store/lifecycle/work.ts";
+import type { Transaction } from "../../store/postgres/database.ts";
+import type { ServiceDeps } from "../call/deps.ts";
+import { INSTALL_KIND, installKey } from "./key.ts";
+import type { Judged } from "./report-verdict.ts";
+
+/** All that was judged, with what it brings about: many reports in a few statements. */
+export async function writeReports(tx: Transaction, deps: ServiceDeps, judged: readonly Judged[]): Promise<void> {
+  const units = judged.map(({ input, install, move, facts: seen, now }): Unit => {
+    const facts = { ...toldBy(input.report, now), ...seen };
+    return {
+      kind: INSTALL_KIND,
+      thing: install,
+      ...(move && { move }),
+      facts: Object.fromEntries(Object.entries(facts).filter(([name, value]) => differs(install, name, value))),
+      actor: `node ${install.mac}`,
+      address: input.address,
+    };
+  });
+  const results = await commitUnits(tx, deps.stores, units);
+  const odd = results.findIndex((result) => result.type !== "committed");
+  if (odd >= 0) throw new Error(`the report of ${judged[odd]?.install.id} was not written: ${results[odd]?.type}`);
+  await recordChanges(
+    tx,
+    storeOf(deps.stores, INSTALL_KIND),
+    judged.flatMap(({ input, install, ignored }) =>
+      ignored === undefined
+        ? []
+        : [
+            {
+              id: install.id,
+              type: "report_ignored",
+              actor: `node ${install.mac}`,
+              address: input.address,
+              reason: ignored,
+              data: { ...input.report },
+              set: {},
+              touchesBasis: false,
+            },
+          ],
+    ),
+  );
+  // The engine watches the clock of an attempt, which progress does not move.
+  const moved = judged.filter(({ move }) => move !== undefined && move.trigger !== "progress");
+  await work.wake(
+    tx,
+    moved.flatMap(({ install: { id, facts } }) => [
+      installKey(id),
+      // The run that ordered it waits for just this.
+      ...(facts.orderedBy === null ? [] : [{ kind: "run", id: facts.orderedBy }]),
+    ]),
+  );
+  await wakeReplaced(
+    tx,
+    moved.filter(({ move }) => move?.to === "active").map(({ install }) => install.id),
+  );
+}
+
+/** A node that is active has proved itself to the one whose place it takes. */
+export async function wakeReplaced(tx: Transaction, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await work.wake(
+    tx,
+    (await listReplaced(tx, ids)).map(({ id }) => installKey(id)),
+  );
+}
+
+function differs(install: InstallRecord, name: string, value: unknown): boolean {
+  const before: unknown = install.facts[name as keyof InstallRecord["facts"]];
+  return before instanceof Date ? before.toISOString() !== value : before !== value;
+}

@@ -1,0 +1,107 @@
+import { signInEndpoint } from "../../capabilities/sign-in-ledger.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { parseMachineId } from "../../kernel/ids.ts";
+import { bmcTargetOf } from "../../runs/model/targets.ts";
+import { liftSignInStop } from "../../store/access/sign-in-ledger.ts";
+import { recordChange } from "../../store/lifecycle/changes.ts";
+import { lockThings } from "../../store/lifecycle/locks.ts";
+import { storeOf } from "../../store/lifecycle/things.ts";
+import * as work from "../../store/lifecycle/work.ts";
+import { putMachineBmcCredentials, putMachineSshCredentials } from "../../store/machine/credentials.ts";
+import { listMachines } from "../../store/machine/machines.ts";
+import type { Caller } from "../call/caller.ts";
+import type { ServiceDeps } from "../call/deps.ts";
+import { doneBy } from "../call/initiator.ts";
+import { MACHINE_KIND, machineKey, refuseRetired, unknownMachine } from "./machines.ts";
+
+export interface SetMachineCredentials {
+  readonly machineId: string;
+  readonly bmcUsername: string;
+  readonly bmcPassword: string;
+  readonly sshUsername: string;
+  readonly sshPrivateKey: string;
+}
+
+const LONGEST = { username: 256, password: 256, key: 16_384 } as const;
+
+/** What is left empty stays as it is. No message of this repeats what it was given. */
+export async function setMachineCredentials(
+  deps: ServiceDeps,
+  caller: Caller,
+  input: SetMachineCredentials,
+): Promise<void> {
+  const id = parseMachineId(input.machineId, "machine_id");
+  const hasBmc = checkPair([input.bmcUsername, "bmc_username"], [input.bmcPassword, "bmc_password", LONGEST.password]);
+  const hasSsh = checkPair([input.sshUsername, "ssh_username"], [input.sshPrivateKey, "ssh_private_key", LONGEST.key]);
+  if (hasSsh) checkPrivateKey(input.sshPrivateKey);
+  if (!hasBmc && !hasSsh) {
+    throw new AppError("invalid_argument", "bmc_username: nothing is given: neither BMC nor SSH credentials", {
+      field: "bmc_username",
+    });
+  }
+  await deps.db.transaction(async (tx) => {
+    await lockThings(tx, [machineKey(id)]);
+    const [machine] = await listMachines(tx, { ids: [id] });
+    if (!machine) throw unknownMachine(id);
+    refuseRetired(machine);
+    if (hasBmc) {
+      const { bmcUsername: username, bmcPassword: password } = input;
+      await putMachineBmcCredentials(tx, deps.secrets, id, { username, password });
+      if (machine.spec.bmc !== null)
+        await liftSignInStop(tx, [signInEndpoint(bmcTargetOf(machine, { username, password }))]);
+    }
+    if (hasSsh) {
+      const { sshUsername: username, sshPrivateKey: privateKey } = input;
+      await putMachineSshCredentials(tx, deps.secrets, id, { username, privateKey });
+    }
+    await recordChange(tx, storeOf(deps.stores, MACHINE_KIND), {
+      id,
+      type: "credentials_changed",
+      ...doneBy(caller),
+      data: { bmc: hasBmc, ssh: hasSsh },
+      set: {},
+    });
+    await work.wake(tx, [machineKey(id)]);
+  });
+}
+
+/** Both or neither; whether they are there. */
+function checkPair(
+  [name, nameField]: readonly [string, string],
+  [secret, secretField, longest]: readonly [string, string, number],
+): boolean {
+  if (name === "" && secret === "") return false;
+  const missing = name === "" ? nameField : secret === "" ? secretField : undefined;
+  if (missing !== undefined) {
+    const other = missing === nameField ? secretField : nameField;
+    throw new AppError("invalid_argument", `${missing}: is required together with ${other}`, { field: missing });
+  }
+  refuseLong(name, nameField, LONGEST.username);
+  refuseLong(secret, secretField, longest);
+  return true;
+}
+
+function refuseLong(text: string, field: string, most: number): void {
+  if (text.length > most) throw new AppError("invalid_argument", `${field}: at most ${most} characters`, { field });
+}
+
+const PEM = /^\s*-----BEGIN ([A-Z ]*)PRIVATE KEY-----\r?\n([\s\S]+?)-----END \1PRIVATE KEY-----\s*$/;
+/** The magic word of OpenSSH's format, and the cipher that means "none". */
+const OPENSSH_PLAIN = Buffer.from("openssh-key-v1\0\0\0\0\x04none", "latin1");
+
+/** A key with a passphrase would be found useless only when a run needs it. */
+function checkPrivateKey(text: string): void {
+  const field = "ssh_private_key";
+  const [, kind = "", body = ""] = PEM.exec(text) ?? [];
+  if (body === "") {
+    throw new AppError("invalid_argument", `${field}: is not a private key in OpenSSH's or PEM format`, { field });
+  }
+  const isOpenssh = kind === "OPENSSH ";
+  const isLocked = isOpenssh
+    ? !Buffer.from(body, "base64").subarray(0, OPENSSH_PLAIN.length).equals(OPENSSH_PLAIN)
+    : kind.includes("ENCRYPTED") || body.includes("ENCRYPTED");
+  if (isLocked) {
+    const why = "has a passphrase, or is damaged; give one without a passphrase";
+    throw new AppError("invalid_argument", `${field}: ${why}`, { field });
+  }
+}

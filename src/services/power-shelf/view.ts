@@ -1,0 +1,155 @@
+import { POWER_STATES } from "../../capabilities/power-control.ts";
+import { isStuck } from "../../kernel/decide.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { parseMac } from "../../kernel/ids.ts";
+import type { StateSpec } from "../../kernel/lifecycle.ts";
+import type { Duration } from "../../kernel/time/duration.ts";
+import { powerShelfLifecycle } from "../../lifecycles/power-shelf/lifecycle.ts";
+import { type HealthReportEntry, listHealthReports } from "../../store/device/health-reports.ts";
+import { type Claim, list as listClaims } from "../../store/lifecycle/claims.ts";
+import { FAILING_TOLERATED, listPowerShelves, type PowerShelfRecord } from "../../store/power-shelf/power-shelves.ts";
+import { nowOf, type ServiceDeps } from "../call/deps.ts";
+import { checkPageSize, cutPage, type Page, parsePageToken } from "../call/paging.ts";
+import { deviceReport, type HealthWord, healthWord, type MergedHealth, mergeHealth } from "../device/merged-health.ts";
+import { getPowerShelf } from "./power-shelves.ts";
+
+export type { PowerShelfState } from "../../lifecycles/power-shelf/lifecycle.ts";
+export type { Claim } from "../../store/lifecycle/claims.ts";
+export type { PowerShelfRecord } from "../../store/power-shelf/power-shelves.ts";
+
+/** How the controller's last look at a thing ended. */
+export type LastLook = "waiting" | "failed" | "moved" | "resting";
+
+/** The same for people, in a word; null when there is nothing to say. */
+export type Condition = "waiting" | "failing" | "needs_intervention";
+
+/** A shelf and all there is to say about where it stands. */
+export interface PowerShelfView {
+  readonly shelf: PowerShelfRecord;
+  readonly lastLook: LastLook;
+  readonly condition: Condition | null;
+  /** Null while looks do not fail, and where it is not known. */
+  readonly failingSince: Date | null;
+  /** What it waits for, or why the last look failed; empty when there is nothing to say. */
+  readonly reason: string;
+  /** Null where shelves rest. */
+  readonly sla: Duration | null;
+  readonly aboveSla: boolean;
+  /** Somebody should look at it: in error, waiting for a person, above its SLA, or failing for longer than is tolerated. */
+  readonly stuck: boolean;
+  readonly claim: Claim | null;
+  readonly waitingClaims: readonly Claim[];
+  readonly health: MergedHealth;
+  readonly healthWord: HealthWord;
+  /** All reports, the BMC's own first; those that another one replaces too. */
+  readonly reports: readonly HealthReportEntry[];
+}
+
+const KIND = powerShelfLifecycle.kind;
+const STATES: Readonly<Record<string, StateSpec>> = powerShelfLifecycle.states;
+
+/** Puts claims and health reports beside the shelves: two queries, however many there are. */
+export async function viewPowerShelves(
+  deps: ServiceDeps,
+  shelves: readonly PowerShelfRecord[],
+): Promise<PowerShelfView[]> {
+  const ids = shelves.map(({ id }) => id);
+  const [claims, reports] = await Promise.all([
+    listClaims(
+      deps.db,
+      ids.map((id) => ({ kind: KIND, id })),
+    ),
+    listHealthReports(deps.db, KIND, ids),
+  ]);
+  const claimsOf = Map.groupBy(claims, ({ thing }) => thing.id);
+  const now = nowOf(deps);
+  return shelves.map((shelf) => {
+    const ofShelf = claimsOf.get(shelf.id) ?? [];
+    const entries = [...deviceReport(shelf.facts, shelf.stateSince), ...(reports.get(shelf.id) ?? [])];
+    const health = mergeHealth(entries);
+    return {
+      shelf,
+      ...judge(shelf, now),
+      claim: ofShelf.find(({ grantedAt }) => grantedAt !== null) ?? null,
+      waitingClaims: ofShelf.filter(({ grantedAt }) => grantedAt === null),
+      health,
+      healthWord: healthWord(health, shelf.facts.health),
+      reports: entries,
+    };
+  });
+}
+
+export async function viewPowerShelf(deps: ServiceDeps, id: string): Promise<PowerShelfView> {
+  const [view] = await viewPowerShelves(deps, [await getPowerShelf(deps, id)]);
+  if (!view) throw new Error("a shelf has no view");
+  return view;
+}
+
+export interface PowerShelfQuery {
+  readonly pageSize: number;
+  readonly pageToken: string;
+  readonly rackId: string | undefined;
+  readonly state: string | undefined;
+  readonly powerState: string | undefined;
+  readonly stuckOnly: boolean;
+  readonly failingOnly: boolean;
+  readonly deleted: "exclude" | "only" | "include";
+  readonly bmcMac: string | undefined;
+}
+
+/** In the order of their ids. */
+export async function pagePowerShelves(deps: ServiceDeps, request: PowerShelfQuery): Promise<Page<PowerShelfView>> {
+  const { pageSize, pageToken, ...query } = request;
+  const { rackId, state, powerState, stuckOnly, failingOnly, deleted, bmcMac } = query;
+  const size = checkPageSize(pageSize);
+  checkWord(state, Object.keys(STATES), "state");
+  checkWord(powerState, POWER_STATES, "power_state");
+  const after = parsePageToken(deps.secrets, pageToken, query, 1)?.[0];
+  const shelves = await listPowerShelves(deps.db, {
+    ...(rackId !== undefined && { rackId }),
+    ...(state !== undefined && { state }),
+    ...(powerState !== undefined && { powerState }),
+    ...(after !== undefined && { after }),
+    stuck: stuckOnly,
+    failing: failingOnly,
+    ...(bmcMac !== undefined && { bmcMac: parseMac(bmcMac, "bmc_mac") }),
+    deleted,
+    limit: size + 1,
+  });
+  const { items, nextPageToken } = cutPage(deps.secrets, shelves, size, query, ({ id }) => [id]);
+  return { items: await viewPowerShelves(deps, items), nextPageToken };
+}
+
+function judge(
+  shelf: PowerShelfRecord,
+  now: Date,
+): Omit<PowerShelfView, "shelf" | "claim" | "waitingClaims" | "health" | "healthWord" | "reports"> {
+  const aboveSla = isStuck(powerShelfLifecycle, shelf, now);
+  const lastLook = lastLookAt(shelf);
+  const { outcome } = shelf;
+  const since = lastLook === "failed" ? outcome?.since : undefined;
+  const failingSince = since === undefined ? null : new Date(since);
+  const failsTooLong = failingSince !== null && now.getTime() - failingSince.getTime() > FAILING_TOLERATED;
+  return {
+    lastLook,
+    condition: outcome?.type ?? (lastLook === "failed" ? "failing" : null),
+    failingSince,
+    reason: outcome?.reason ?? shelf.lastError ?? "",
+    sla: STATES[shelf.state.name]?.sla ?? null,
+    aboveSla,
+    stuck: aboveSla || shelf.state.name === "error" || outcome?.type === "needs_intervention" || failsTooLong,
+  };
+}
+
+/** A look that failed before the thing could say so (its outcome could not be written) is known by the work's own error. */
+function lastLookAt({ outcome, lastError, state }: PowerShelfRecord): LastLook {
+  if (outcome?.type === "waiting") return "waiting";
+  if (outcome !== null || lastError !== null) return "failed";
+  return STATES[state.name]?.rest ? "resting" : "moved";
+}
+
+function checkWord(word: string | undefined, words: readonly string[], field: string): void {
+  if (word === undefined || words.includes(word)) return;
+  const shown = JSON.stringify(word.slice(0, 80));
+  throw new AppError("invalid_argument", `${field}: ${shown} is none of ${words.join(", ")}`, { field });
+}

@@ -1,0 +1,217 @@
+import { AppError } from "../../kernel/errors.ts";
+import { isPrintable } from "../../kernel/printable.ts";
+import type { Machine } from "../../lifecycles/machine/machine.ts";
+import { ACTION_RULES, inheritFrom, mayFollowPhase, type NextAttempt } from "../../runs/model/next-attempt.ts";
+import type { Plan } from "../../runs/model/plan.ts";
+import { isActive, type Run } from "../../runs/model/run.ts";
+import { recordChange } from "../../store/lifecycle/changes.ts";
+import { lockThings } from "../../store/lifecycle/locks.ts";
+import { storeOf } from "../../store/lifecycle/things.ts";
+import { machineStore } from "../../store/machine/machines.ts";
+import type { Transaction } from "../../store/postgres/database.ts";
+import { getFrozenScripts, getLatestAttempt, listRuns } from "../../store/run/runs.ts";
+import type { Caller } from "../call/caller.ts";
+import { nowOf, type ServiceDeps } from "../call/deps.ts";
+import { doneBy } from "../call/initiator.ts";
+import { checkRunRequestId, createRun, findRepeated, fingerprintOf, newRunId } from "./creation.ts";
+import { checkCredentials, findCredentials } from "./credentials.ts";
+import { checkReferences, holdReferences } from "./references.ts";
+import { getRun, type RunDeps } from "./runs.ts";
+import { checkMeans, checkMoment, checkRunId, heldImagesIn } from "./start-checks.ts";
+
+const KIND = "run";
+const runKey = (id: string) => ({ kind: KIND, id });
+const LONGEST_COMMENT = 1_024;
+
+export interface ActOnRun {
+  readonly runId: string;
+  readonly requestId: string;
+  /** Scripts that changed since the run was started are taken as they are now. */
+  readonly takeNewScripts?: boolean;
+}
+
+/**
+ * Makes the next attempt at the job of a run that has ended, under the rules of StartRun: once for a request, one active run a
+ * machine, whatever races. Only the latest attempt can be followed by another.
+ */
+export async function startNextAttempt(
+  deps: RunDeps,
+  caller: Caller,
+  action: NextAttempt,
+  input: ActOnRun,
+): Promise<Run> {
+  const { requestId, takeNewScripts = false } = input;
+  const runId = checkRunId(input.runId);
+  checkRunRequestId(requestId);
+  const { machineId } = await getRun(deps, runId); // a run never changes its machine
+  const fingerprint = fingerprintOf([action, runId, takeNewScripts]);
+  const newId = newRunId();
+  const id = await deps.db.transaction(async (tx) => {
+    await lockThings(tx, [{ kind: "machine", id: machineId }, runKey(runId), runKey(newId)]);
+    const known = await findRepeated(tx, { machineId, requestId, fingerprint });
+    if (known !== undefined) return known;
+    const previous = await loadRun(tx, runId);
+    await checkLatest(tx, previous, action);
+    checkPhase(previous, action);
+    const machine = await loadMachine(tx, machineId);
+    checkMoment(machine);
+    const inherited = inheritFrom(previous, action);
+    const carried = new Set(inherited.steps.filter(({ carriedOver }) => carriedOver).map(({ name }) => name));
+    const remaining = { ...previous.plan, steps: previous.plan.steps.filter(({ name }) => !carried.has(name)) };
+    const needs = await checkMeans(heldImagesIn(tx), deps, { machine, plan: remaining });
+    checkCredentials(await findCredentials(tx, deps, [{ machine, needs }]), { machine, needs });
+    const scripts = await chooseScripts(tx, deps, { previous, machine, remaining, action, takeNewScripts });
+    const { type, plan, params } = previous;
+    const next = { of: previous, action, inherited };
+    await createRun(tx, deps, caller, {
+      id: newId,
+      machineId,
+      requestId,
+      fingerprint,
+      type,
+      plan,
+      params,
+      scripts,
+      next,
+    });
+    await recordChange(tx, storeOf(deps.stores, KIND), {
+      id: runId,
+      ...doneBy(caller),
+      type: "continued",
+      reason: `${action} as ${newId}`,
+      data: { action, run: newId },
+      set: { next_run_id: newId },
+      touchesBasis: false, // it has ended: nobody works on it
+    });
+    return newId;
+  });
+  return getRun(deps, id);
+}
+
+async function loadRun(tx: Transaction, id: string): Promise<Run> {
+  const [run] = await listRuns(tx, { ids: [id] });
+  if (run) return run;
+  throw new AppError("not_found", `run ${id.slice(0, 80)} does not exist`, { next: "millwright run list" });
+}
+
+async function loadMachine(tx: Transaction, id: string): Promise<Machine> {
+  const [machine] = (await machineStore.load(tx, [id])).things;
+  if (machine) return machine;
+  throw new AppError("not_found", `machine ${id} does not exist`, { next: "millwright machine list" });
+}
+
+/** An earlier attempt no longer speaks for its job: acting on it would undo what people have done since. */
+async function checkLatest(tx: Transaction, run: Run, action: NextAttempt | "mark_manual"): Promise<void> {
+  if (run.nextRunId === null) return;
+  const latest = await getLatestAttempt(tx, run.jobId);
+  const id = latest?.id ?? run.nextRunId;
+  const isPossible = latest !== undefined && action !== "mark_manual" && mayFollowPhase(action, latest.phase);
+  const command = isPossible ? ACTION_RULES[action].command : "show";
+  throw new AppError(
+    "failed_precondition",
+    `run ${run.id} is not the latest attempt at its job: ${id} came after it${latest ? ` and is ${latest.phase}` : ""}`,
+    { field: "run_id", next: `millwright run ${command} ${id}` },
+  );
+}
+
+function checkPhase(run: Run, action: NextAttempt): void {
+  const { after, command } = ACTION_RULES[action];
+  if (mayFollowPhase(action, run.phase)) return;
+  if (isActive(run.phase)) {
+    throw new AppError("failed_precondition", `run ${run.id} is ${run.phase}: wait for it or cancel it`, {
+      next: `millwright run cancel ${run.id}`,
+    });
+  }
+  const instead = (["resume", "rerun"] as const).find((one) => mayFollowPhase(one, run.phase)) ?? "rerun";
+  throw new AppError(
+    "failed_precondition",
+    `run ${run.id} is ${run.phase}: ${command} is for runs that are ${after.join(" or ")}`,
+    { next: `millwright run ${instead} ${run.id}` },
+  );
+}
+
+interface ScriptChoice {
+  readonly previous: Run;
+  readonly machine: Machine;
+  readonly remaining: Plan;
+  readonly action: NextAttempt;
+  readonly takeNewScripts: boolean;
+}
+
+/**
+ * Who begins everything anew begins with the scripts as they are now. Who goes on goes on with those of the start: the rest of a
+ * plan done by other scripts than its beginning is nothing that anybody asked for, unless they say so.
+ */
+async function chooseScripts(
+  tx: Transaction,
+  deps: RunDeps,
+  { previous, machine, remaining, action, takeNewScripts }: ScriptChoice,
+): Promise<Readonly<Record<string, string>>> {
+  const run = { machine, plan: remaining };
+  const now = checkStillThere(await holdReferences(tx, deps, [run]), deps, run);
+  if (!ACTION_RULES[action].carriesProven) return now;
+  const frozen = await getFrozenScripts(tx, previous.id);
+  const changed = Object.keys(now).find((ref) => frozen[ref] !== undefined && frozen[ref] !== now[ref]);
+  if (changed === undefined || takeNewScripts) return { ...frozen, ...now };
+  throw new AppError(
+    "failed_precondition",
+    `script ${changed} is ${now[changed]} now, but was ${frozen[changed]} when run ${previous.id} was started: ` +
+      "retry with the scripts of now (take_new_scripts), or rerun everything",
+    { next: `millwright run retry ${previous.id} --new-scripts` },
+  );
+}
+
+/** Here nobody named a plan: what is missing is missing now, and was there when the job began. */
+function checkStillThere(...given: Parameters<typeof checkReferences>): Readonly<Record<string, string>> {
+  try {
+    return checkReferences(...given);
+  } catch (error) {
+    if (!(error instanceof AppError) || error.detail.field !== "plan_id") throw error;
+    const { next } = error.detail;
+    const message = error.message.replace(/^plan_id: /, "");
+    throw new AppError("failed_precondition", message, next === undefined ? {} : { next });
+  }
+}
+
+/** Says that people take over. Saying it again is harmless; with another comment, the newer one stands. */
+export async function markRunManual(
+  deps: ServiceDeps,
+  caller: Caller,
+  input: { readonly runId: string; readonly comment: string },
+): Promise<Run> {
+  const runId = checkRunId(input.runId);
+  const comment = checkComment(input.comment);
+  await deps.db.transaction(async (tx) => {
+    await lockThings(tx, [runKey(runId)]);
+    const run = await loadRun(tx, runId);
+    await checkLatest(tx, run, "mark_manual");
+    if (run.phase !== "FAILED") {
+      throw new AppError(
+        "failed_precondition",
+        `run ${run.id} is ${run.phase}: only the job of a run that FAILED can be marked manual`,
+        { next: `millwright run show ${run.id}` },
+      );
+    }
+    if (run.manual?.comment === comment) return;
+    const { actor, address } = doneBy(caller);
+    await recordChange(tx, storeOf(deps.stores, KIND), {
+      id: runId,
+      actor,
+      address,
+      type: "marked_manual",
+      reason: comment,
+      set: { manual_at: nowOf(deps), manual_by: actor, manual_comment: comment },
+      touchesBasis: false,
+    });
+  });
+  return getRun(deps, runId);
+}
+
+function checkComment(text: string): string {
+  const comment = text.trim();
+  const refuse = (why: string) => new AppError("invalid_argument", `comment: ${why}`, { field: "comment" });
+  if (comment === "") throw refuse("is required: what is wrong, and who sees to it");
+  if (comment.length > LONGEST_COMMENT) throw refuse(`at most ${LONGEST_COMMENT} characters`);
+  if (!isPrintable(comment)) throw refuse("must be printable, so without control or direction characters");
+  return comment;
+}

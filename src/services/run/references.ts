@@ -1,0 +1,139 @@
+import { AppError } from "../../kernel/errors.ts";
+import { type Machine, targetClusterOf } from "../../lifecycles/machine/machine.ts";
+import type { Plan } from "../../runs/model/plan.ts";
+import { DEFAULT_PLANS, type RunType } from "../../runs/model/run-types.ts";
+import type { AnyStep } from "../../runs/model/step.ts";
+import { clusterNameOf, type Reference } from "../../runs/model/targets.ts";
+import type { Runbooks } from "../../runs/steps/scripts/runbooks.ts";
+import { holdClusters, listClusters } from "../../store/catalog/clusters.ts";
+import { holdImages, listImages } from "../../store/catalog/images.ts";
+import type { Queryable, Transaction } from "../../store/postgres/database.ts";
+
+export interface ReferenceDeps {
+  readonly steps: ReadonlyMap<string, AnyStep>;
+  readonly runbooks: Pick<Runbooks, "find" | "refs">;
+}
+
+interface Named extends Reference {
+  readonly step: string;
+}
+
+interface RunOn {
+  readonly machine: Machine;
+  /** As it is, or would be, frozen into the run. */
+  readonly plan: Plan;
+  /** Those of a run that is being started: what is asked for, and the plan as its author wrote it. */
+  readonly type?: RunType | "";
+  readonly written?: Plan;
+}
+
+/**
+ * Refuses a plan that names a cluster, an image or a script that is not there, or an upgrade of what is no node: a run would find
+ * out only after it has changed the machine. Returns the digests of its scripts by their names, to be frozen into the run.
+ */
+export function checkReferences(known: KnownReferences, deps: ReferenceDeps, run: RunOn): Record<string, string> {
+  const [refusal] = refuseReferences(known, deps, run);
+  if (refusal) throw refusal;
+  const scripts = referencesOf(deps, run).filter(({ kind }) => kind === "script");
+  return Object.fromEntries(scripts.map(({ ref }) => [ref, deps.runbooks.find(ref)?.digest ?? ""]));
+}
+
+const referencesOf = ({ steps }: ReferenceDeps, { machine, plan }: RunOn): Named[] =>
+  plan.steps.flatMap((step) =>
+    (steps.get(step.kind)?.refersTo(step.payload) ?? []).map(({ kind, ref }) => ({
+      step: step.name,
+      kind,
+      ref: kind === "cluster" ? clusterNameOf(ref, machine) : ref,
+    })),
+  );
+
+export type KnownReferences = Readonly<Record<Reference["kind"], ReadonlySet<string>>>;
+
+/** Of all that the plans name, what is there: two queries however many runs there are. */
+export const findReferences = (db: Queryable, deps: ReferenceDeps, runs: readonly RunOn[]): Promise<KnownReferences> =>
+  lookUp(deps, runs, {
+    cluster: (names) => listClusters(db, { names }),
+    image: (names) => listImages(db, { names }),
+  });
+
+/** The same for runs that are about to refer to it: none of it can be deleted before they are on record. */
+export const holdReferences = (
+  tx: Transaction,
+  deps: ReferenceDeps,
+  runs: readonly RunOn[],
+): Promise<KnownReferences> =>
+  lookUp(deps, runs, { cluster: (names) => holdClusters(tx, names), image: (names) => holdImages(tx, names) });
+
+type Find = (names: readonly string[]) => Promise<readonly { readonly name: string }[]>;
+
+async function lookUp(
+  deps: ReferenceDeps,
+  runs: readonly RunOn[],
+  find: Readonly<Record<"cluster" | "image", Find>>,
+): Promise<KnownReferences> {
+  const named = runs.flatMap((run) => referencesOf(deps, run));
+  const known = async (kind: "cluster" | "image") => {
+    const refs = [...new Set(named.filter((one) => one.kind === kind).map(({ ref }) => ref))];
+    return new Set(refs.length === 0 ? [] : (await find[kind](refs)).map(({ name }) => name));
+  };
+  return { cluster: await known("cluster"), image: await known("image"), script: new Set(deps.runbooks.refs) };
+}
+
+/** One refusal for each that is not there, in the order of the steps; and one where the machine is not in the cluster that is. */
+export function refuseReferences(known: KnownReferences, deps: ReferenceDeps, run: RunOn): AppError[] {
+  const missing = referencesOf(deps, run).filter(({ kind, ref }) => !known[kind].has(ref));
+  return [
+    ...missing.map((one) => (isLeftOpen(one, run) ? hasNoCluster(one, run) : unknown(one, deps.runbooks.refs))),
+    ...refuseUpgrade(known, run),
+  ];
+}
+
+function unknown({ step, kind, ref }: Named, scripts: readonly string[]): AppError {
+  const what = `plan_id: step ${step} names the ${kind} ${JSON.stringify(ref)}, which is not there`;
+  return kind === "script"
+    ? new AppError("invalid_argument", `${what}; known: ${scripts.join(", ")}`, { field: "plan_id" })
+    : new AppError("invalid_argument", `${what}; create it first, or choose another plan`, {
+        field: "plan_id",
+        next: `millwright ${kind} list`,
+      });
+}
+
+/** Neither the step nor the machine says which cluster is meant. */
+const isLeftOpen = ({ step, kind, ref }: Named, { machine, written }: RunOn): boolean =>
+  kind === "cluster" &&
+  machine.spec.targetCluster === null &&
+  ref === targetClusterOf(machine) &&
+  written?.steps.find(({ name }) => name === step)?.payload.cluster_ref === "";
+
+const hasNoCluster = ({ step, ref }: Named, { machine: { id } }: RunOn): AppError =>
+  clusterRefusal(
+    id,
+    `machine ${id} has no cluster of its own, and ${JSON.stringify(ref)}, which step ${step} then means, is not there: give it spec.target_cluster_ref`,
+  );
+
+/**
+ * An upgrade is of a node. On a machine that is in no cluster its scripts find nothing to do, and only its last step, after all its
+ * attempts, that there is no node. Refused is only what somebody has seen: a machine that nobody has looked at yet may be one.
+ */
+function refuseUpgrade(known: KnownReferences, { machine, plan, type }: RunOn): AppError[] {
+  if (type !== "UPGRADE" && !(type === "" && plan.planId === DEFAULT_PLANS.UPGRADE)) return [];
+  const own = clusterNameOf("", machine);
+  const isOfOwn = plan.steps.some(({ kind, payload }) => kind === "verify" && payload.cluster_ref === own);
+  const brings = plan.steps.some(({ kind }) => kind === "join" || kind === "repave");
+  const seen = machine.conditions.find((condition) => condition.type === "InCustomerCluster");
+  if (!isOfOwn || brings || !known.cluster.has(own) || seen === undefined || seen.status) return [];
+  const why = seen.message || seen.reason;
+  return [
+    clusterRefusal(
+      machine.id,
+      `machine ${machine.id} is not in cluster ${own} (${why}), and an upgrade is of a node: have it joined first, as REPAVE does, ` +
+        "which installs it anew; or give spec.target_cluster_ref the cluster that it is in",
+    ),
+  ];
+}
+
+const clusterRefusal = (id: string, why: string): AppError =>
+  new AppError("failed_precondition", why, {
+    field: "machine_id",
+    next: `millwright machine update ${id} --cluster <name>`,
+  });

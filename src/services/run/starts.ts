@@ -1,0 +1,190 @@
+import { type Batcher, createBatcher, runInHalves } from "../../kernel/batcher.ts";
+import { AppError } from "../../kernel/errors.ts";
+import type { Machine } from "../../lifecycles/machine/machine.ts";
+import type { Plan } from "../../runs/model/plan.ts";
+import type { Run } from "../../runs/model/run.ts";
+import { createAll } from "../../store/lifecycle/create.ts";
+import { lockThings } from "../../store/lifecycle/locks.ts";
+import { storeOf } from "../../store/lifecycle/things.ts";
+import { machineStore } from "../../store/machine/machines.ts";
+import type { Transaction } from "../../store/postgres/database.ts";
+import { isDatabaseTrouble } from "../../store/postgres/database-errors.ts";
+import { findByRequests, listRuns } from "../../store/run/runs.ts";
+import type { Caller } from "../call/caller.ts";
+import { doneBy } from "../call/initiator.ts";
+import { newThing, sameRequest } from "./creation.ts";
+import { checkCredentials, findCredentials } from "./credentials.ts";
+import { findPlanForRun } from "./plans.ts";
+import { checkReferences, holdReferences } from "./references.ts";
+import type { RunDeps, StartRun } from "./runs.ts";
+import {
+  type ChosenRun,
+  checkMeans,
+  checkMoment,
+  chooseRun,
+  heldImagesIn,
+  type MeansOfImages,
+} from "./start-checks.ts";
+
+/** A start whose words were checked; what it needs of the database is not looked up yet. */
+export interface Start extends StartRun {
+  readonly fingerprint: string;
+  /** For the run, if it comes to be. */
+  readonly id: string;
+  readonly caller: Caller;
+}
+
+/** Checked as far as it can be by itself; what is left is looked up for all of them at once. */
+type CheckedRun = ChosenRun & { readonly needs: Awaited<ReturnType<typeof checkMeans>> };
+
+type Started = { readonly run: Run } | { readonly refused: unknown };
+
+const starters = new WeakMap<RunDeps, Batcher<Start, Started>>();
+
+/**
+ * Those who start runs while others are being started are served together, in one transaction: what is wrong with one of them is
+ * its own affair. Each machine is locked, and the database holds one run a request and one active run a machine.
+ */
+export async function startWithOthers(deps: RunDeps, start: Start): Promise<Run> {
+  const started = await starterOf(deps).submit(start);
+  if ("refused" in started) throw started.refused;
+  return started.run;
+}
+
+function starterOf(deps: RunDeps): Batcher<Start, Started> {
+  const known = starters.get(deps);
+  if (known) return known;
+  const starter = createBatcher<Start, Started>({
+    most: 100,
+    atOnce: 2,
+    run: (starts) =>
+      runInHalves<Start, Started>(starts, {
+        run: (some) => startAll(deps, some),
+        isOfTheItem: (error) => !isDatabaseTrouble(error),
+        alone: async (_, refused) => ({ refused }),
+      }),
+  });
+  starters.set(deps, starter);
+  return starter;
+}
+
+async function startAll(deps: RunDeps, starts: readonly Start[]): Promise<Started[]> {
+  const ids = new Map<Start, string | AppError>();
+  for (const round of roundsOf(starts))
+    for (const [start, id] of await deps.db.transaction((tx) => startRound(tx, deps, round))) ids.set(start, id);
+  const made = [...new Set(ids.values())].filter((id) => typeof id === "string");
+  const runs = new Map((await listRuns(deps.db, { ids: made })).map((run) => [run.id, run]));
+  return starts.map((start) => {
+    const id = ids.get(start);
+    const run = typeof id === "string" ? runs.get(id) : undefined;
+    return run ? { run } : { refused: id };
+  });
+}
+
+/** Each machine once in a round: who comes second finds what the first has started. */
+function roundsOf(starts: readonly Start[]): Start[][] {
+  const rounds: Start[][] = [];
+  const counts = new Map<string, number>();
+  for (const start of starts) {
+    const earlier = counts.get(start.machineId) ?? 0;
+    counts.set(start.machineId, earlier + 1);
+    rounds[earlier] ??= [];
+    rounds[earlier].push(start);
+  }
+  return rounds;
+}
+
+/** The id of the run that each has come to, or why there is none. */
+async function startRound(
+  tx: Transaction,
+  deps: RunDeps,
+  starts: readonly Start[],
+): Promise<Map<Start, string | AppError>> {
+  const ids = starts.map(({ machineId }) => machineId);
+  await lockThings(
+    tx,
+    starts.flatMap(({ id, machineId }) => [
+      { kind: "machine", id: machineId },
+      { kind: "run", id },
+    ]),
+  );
+  const earlier = new Map((await findByRequests(tx, starts)).map((run) => [run.machineId, run]));
+  const sources = sourcesOf(tx, deps, (await machineStore.load(tx, ids)).things);
+  const results = new Map<Start, string | AppError>();
+  const chosen = new Map<Start, CheckedRun>();
+  for (const start of starts) {
+    await refusing(results, start, async () => {
+      const known = earlier.get(start.machineId);
+      if (known) return results.set(start, sameRequest(known, start));
+      const run = await chooseRun(start, sources);
+      checkMoment(run.machine);
+      return chosen.set(start, { ...run, needs: await checkMeans(sources.meansOf, deps, run) });
+    });
+  }
+  await createChosen(tx, deps, chosen, results);
+  return results;
+}
+
+function sourcesOf(tx: Transaction, deps: RunDeps, machines: readonly Machine[]) {
+  const byId = new Map<string, Machine>(machines.map((machine) => [machine.id, machine]));
+  const plans = new Map<string, Promise<Plan>>();
+  const means = new Map<string, ReturnType<MeansOfImages>>();
+  const meansOf: MeansOfImages = (names) => {
+    const key = JSON.stringify(names);
+    const found = means.get(key) ?? heldImagesIn(tx)(names);
+    means.set(key, found);
+    return found;
+  };
+  return {
+    meansOf,
+    steps: deps.steps,
+    findMachine: async (id: string) => byId.get(id),
+    findPlan(id: string) {
+      const plan = plans.get(id) ?? findPlanForRun(tx, id);
+      plans.set(id, plan);
+      return plan;
+    },
+  };
+}
+
+async function createChosen(
+  tx: Transaction,
+  deps: RunDeps,
+  chosen: ReadonlyMap<Start, CheckedRun>,
+  results: Map<Start, string | AppError>,
+): Promise<void> {
+  const credentials = await findCredentials(tx, deps, [...chosen.values()]);
+  const references = await holdReferences(tx, deps, [...chosen.values()]);
+  const created: Start[] = [];
+  const scripts = new Map<Start, Record<string, string>>();
+  for (const [start, run] of chosen) {
+    await refusing(results, start, async () => {
+      checkCredentials(credentials, run);
+      scripts.set(start, checkReferences(references, deps, run));
+      created.push(start);
+    });
+  }
+  for (const ofCaller of Map.groupBy(created, ({ caller }) => JSON.stringify(doneBy(caller))).values()) {
+    const [{ caller }] = ofCaller as [Start];
+    const things = ofCaller.map((start) => {
+      const { type, plan } = chosen.get(start) as ChosenRun;
+      return newThing(caller, { ...start, type, plan, scripts: scripts.get(start) ?? {} });
+    });
+    await createAll(tx, storeOf(deps.stores, "run"), things, doneBy(caller));
+  }
+  for (const start of created) results.set(start, start.id);
+}
+
+/** A refusal is the answer of the one start that it is about; anything else is trouble for all of them. */
+async function refusing(
+  results: Map<Start, string | AppError>,
+  start: Start,
+  check: () => Promise<unknown>,
+): Promise<void> {
+  try {
+    await check();
+  } catch (error) {
+    if (!(error instanceof AppError) || isDatabaseTrouble(error)) throw error;
+    results.set(start, error);
+  }
+}

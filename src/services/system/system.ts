@@ -1,0 +1,17 @@
+import type { SharedClock } from "../../kernel/time/shared-clock.ts";
+import type { ServiceDeps } from "../call/deps.ts";
+
+/** Which server this is. */
+export interface SystemInfo {
+  readonly version: string;
+  readonly startedAt: Date;
+  /** Tells replicas apart. */
+  readonly replica: string;
+  /** The one that replicas share, for how this host's own compares with it. */
+  readonly clock: Pick<SharedClock, "localIsAheadBy" | "trouble">;
+}
+
+export async function readDatabaseVersion({ db }: ServiceDeps): Promise<string> {
+  const [row] = await db.query<{ version: string }>("select current_setting('server_version') as version");
+  return row?.version ?? "";
+}

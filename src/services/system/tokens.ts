@@ -1,0 +1,108 @@
+import { AppError } from "../../kernel/errors.ts";
+import { isPrintable } from "../../kernel/printable.ts";
+import * as store from "../../store/access/tokens.ts";
+import * as journal from "../../store/lifecycle/journal.ts";
+import { lockThings } from "../../store/lifecycle/locks.ts";
+import type { Caller } from "../call/caller.ts";
+import { nowOf, type ServiceDeps } from "../call/deps.ts";
+import { actorOf, doneBy } from "../call/initiator.ts";
+import { checkPageSize, cutPage, type Page, parsePageToken } from "../call/paging.ts";
+import { isRole, ROLES, type Role } from "../call/roles.ts";
+
+export type { TokenRow, TokenVerdict } from "../../store/access/tokens.ts";
+
+/** Tokens have no lifecycle, but what is done with them is audited. */
+export const TOKEN_KIND = "token";
+
+export interface CreateToken {
+  readonly name: string;
+  readonly roles: readonly string[];
+  /** Null: it does not expire. */
+  readonly expiresAt: Date | null;
+}
+
+const LONGEST_NAME = 256;
+
+/** The answer is the only time at which the token itself is shown. */
+export async function createToken(
+  deps: ServiceDeps,
+  caller: Caller,
+  input: CreateToken,
+): Promise<{ readonly id: string; readonly token: string }> {
+  const name = checkName(input.name);
+  const roles = checkRoles(input.roles);
+  const { expiresAt } = input;
+  const now = nowOf(deps);
+  if (expiresAt !== null && expiresAt <= now) {
+    throw new AppError("invalid_argument", `expires_at: ${expiresAt.toISOString()} is not in the future`, {
+      field: "expires_at",
+    });
+  }
+  return deps.db.transaction(async (tx) => {
+    const created = await store.createToken(tx, { name, roles, createdBy: actorOf(caller), expiresAt });
+    const data = { name, roles, expires_at: expiresAt?.toISOString() ?? null };
+    await journal.append(tx, [{ ...entryOf(caller, created.id), version: 1, type: "created", data }]);
+    await journal.announce(tx);
+    return created;
+  });
+}
+
+/** By name, then id. */
+export async function pageTokens(
+  deps: ServiceDeps,
+  request: { readonly pageSize: number; readonly pageToken: string },
+): Promise<Page<store.TokenRow>> {
+  const size = checkPageSize(request.pageSize);
+  const [name, id] = parsePageToken(deps.secrets, request.pageToken, {}, 2) ?? [];
+  const after = name === undefined || id === undefined ? undefined : { name, id };
+  const rows = await store.listTokens(deps.db, { limit: size + 1, after });
+  return cutPage(deps.secrets, rows, size, {}, (row) => [row.name, row.id]);
+}
+
+/** Ends a token at once; asking again is harmless. */
+export async function revokeToken(deps: ServiceDeps, caller: Caller, id: string): Promise<void> {
+  if (id === "") throw new AppError("invalid_argument", "id: is required", { field: "id" });
+  const now = nowOf(deps);
+  await deps.db.transaction(async (tx) => {
+    await lockThings(tx, [{ kind: TOKEN_KIND, id }]);
+    const row = await store.revokeToken(tx, id, now);
+    if (!row) {
+      throw new AppError("not_found", `there is no token ${JSON.stringify(id.slice(0, 80))}`, {
+        field: "id",
+        next: "millwright token list",
+      });
+    }
+    if (row.revokedAt?.getTime() !== now.getTime()) return; // revoked before, and told then
+    await journal.append(tx, [{ ...entryOf(caller, id), version: 2, type: "revoked", data: { name: row.name } }]);
+    await journal.announce(tx);
+  });
+}
+
+/** Whether a token lets its bearer in. */
+export const verifyToken = (deps: Pick<ServiceDeps, "db" | "clock">, token: string): Promise<store.TokenVerdict> =>
+  store.verifyToken(deps.db, token, nowOf(deps));
+
+const entryOf = (caller: Caller, id: string) => ({
+  kind: TOKEN_KIND,
+  id,
+  from: null,
+  to: null,
+  owner: "caller",
+  ...doneBy(caller),
+  reason: null,
+});
+
+function checkName(text: string): string {
+  const name = text.trim();
+  if (name !== "" && name.length <= LONGEST_NAME && isPrintable(name)) return name;
+  throw new AppError("invalid_argument", `name: 1 to ${LONGEST_NAME} printable characters are required`, {
+    field: "name",
+  });
+}
+
+function checkRoles(words: readonly string[]): Role[] {
+  const odd = words.find((word) => !isRole(word));
+  if (words.length > 0 && odd === undefined) return [...new Set(words.filter(isRole))];
+  const why = odd === undefined ? "at least one is required" : `${JSON.stringify(odd.slice(0, 80))} is no role`;
+  throw new AppError("invalid_argument", `roles: ${why}; roles are ${ROLES.join(", ")}`, { field: "roles" });
+}

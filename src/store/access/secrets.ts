@@ -1,0 +1,147 @@
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
+import { AppError } from "../../kernel/errors.ts";
+import type { Queryable } from "../postgres/database.ts";
+import { failPoint } from "../postgres/fail-points.ts";
+import { readOrCreateKeys, type SecretKey } from "./secret-key-file.ts";
+
+const CIPHER = "aes-256-gcm";
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const SIGNATURE_BYTES = 16;
+
+/** Signs what callers hand back to us, so that nobody else can make it. All replicas of a site have the same keys. */
+export interface Signer {
+  /** `purpose` keeps what is signed for one use from being taken for another. */
+  sign(purpose: string, text: string): string;
+  /** Also true of what a key signed that has been rotated out of use, but is still in the file. */
+  isSigned(purpose: string, text: string, signature: string): boolean;
+}
+
+/** The only place where passwords and keys are kept. No error, log line or event of it carries a value. */
+export interface SecretStore extends Signer {
+  put(tx: Queryable, name: string, plaintext: string): Promise<void>;
+  get(db: Queryable, name: string): Promise<string | undefined>;
+  /** One query for all. Names without a secret are not in the answer; one that cannot be read is there as its error, and spoils no other. */
+  getMany(db: Queryable, names: readonly string[]): Promise<ReadonlyMap<string, string | AppError>>;
+  /** Which of these there are, in one query; nothing of them is read, so that one that cannot be opened is there as well. */
+  findNames(db: Queryable, names: readonly string[]): Promise<ReadonlySet<string>>;
+  remove(tx: Queryable, name: string): Promise<void>;
+  /** Refuses a key file that is not this database's, at the start, before anything is encrypted with it. */
+  checkKeys(db: Queryable): Promise<void>;
+}
+
+interface SecretRow {
+  readonly name: string;
+  readonly key_id: string;
+  readonly nonce: Buffer;
+  readonly ciphertext: Buffer;
+}
+
+/** Makes the key file when there is none. */
+export function openSecretStore({ keyFile }: { readonly keyFile: string }): SecretStore {
+  const keys = readOrCreateKeys(keyFile);
+  const [current] = keys;
+  const byId = new Map(keys.map((key) => [key.id, key]));
+
+  function decrypt(row: SecretRow): string | AppError {
+    const key = byId.get(row.key_id);
+    if (key !== undefined) return open(row, key);
+    const message = `secret ${row.name} was encrypted with key ${row.key_id}, which is not in ${keyFile}`;
+    return new AppError("failed_precondition", message, {
+      next: `put that key back into ${keyFile}, or store the secret again`,
+    });
+  }
+
+  async function getMany(db: Queryable, names: readonly string[]): Promise<ReadonlyMap<string, string | AppError>> {
+    if (names.length === 0) return new Map();
+    const rows = await db.query<SecretRow>({
+      name: "secrets-get-many",
+      text: "SELECT name, key_id, nonce, ciphertext FROM secrets WHERE name = ANY($1::text[])",
+      values: [names],
+    });
+    return new Map(rows.map((row) => [row.name, decrypt(row)]));
+  }
+
+  return {
+    sign: (purpose, text) => signatureOf(current, purpose, text).toString("base64url"),
+    isSigned(purpose, text, signature) {
+      const given = Buffer.from(signature, "base64url");
+      if (given.length !== SIGNATURE_BYTES) return false;
+      return keys.some((key) => timingSafeEqual(given, signatureOf(key, purpose, text)));
+    },
+    async checkKeys(db) {
+      // The first one to come makes its key the database's own; all later ones must have it.
+      await db.query("INSERT INTO secret_keys (key_id, is_first) VALUES ($1, true) ON CONFLICT DO NOTHING", [
+        current.id,
+      ]);
+      const known = new Set(
+        (await db.query<{ key_id: string }>("SELECT key_id FROM secret_keys")).map((row) => row.key_id),
+      );
+      if (!keys.some(({ id }) => known.has(id))) {
+        throw new AppError(
+          "failed_precondition",
+          `${keyFile} does not hold the key that this database's secrets are encrypted with`,
+          {
+            next: "use the key file of the other replicas, or restore it from its backup (secret_key_file)",
+          },
+        );
+      }
+      await db.query("INSERT INTO secret_keys (key_id) VALUES ($1) ON CONFLICT DO NOTHING", [current.id]);
+    },
+    async put(tx, name, plaintext) {
+      const { nonce, ciphertext } = seal(name, plaintext, current);
+      await tx.execute(
+        `INSERT INTO secrets (name, key_id, nonce, ciphertext) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (name) DO UPDATE
+           SET key_id = excluded.key_id, nonce = excluded.nonce, ciphertext = excluded.ciphertext, updated_at = now()`,
+        [name, current.id, nonce, ciphertext],
+      );
+      failPoint("secrets:put");
+    },
+    async get(db, name) {
+      const value = (await getMany(db, [name])).get(name);
+      if (value instanceof AppError) throw value;
+      return value;
+    },
+    getMany,
+    async findNames(db, names) {
+      if (names.length === 0) return new Set();
+      const rows = await db.query<{ name: string }>({
+        name: "secrets-find-names",
+        text: "SELECT name FROM secrets WHERE name = ANY($1::text[])",
+        values: [names],
+      });
+      return new Set(rows.map(({ name }) => name));
+    },
+    async remove(tx, name) {
+      await tx.execute("DELETE FROM secrets WHERE name = $1", [name]);
+      failPoint("secrets:removed");
+    },
+  };
+}
+
+/** The name is authenticated along: a ciphertext moved to another row does not open there. */
+function seal(name: string, plaintext: string, key: SecretKey): { nonce: Buffer; ciphertext: Buffer } {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv(CIPHER, key.key, nonce, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(name));
+  return { nonce, ciphertext: Buffer.concat([cipher.update(plaintext, "utf8"), cipher.final(), cipher.getAuthTag()]) };
+}
+
+function open({ name, nonce, ciphertext }: SecretRow, key: SecretKey): string | AppError {
+  try {
+    const decipher = createDecipheriv(CIPHER, key.key, nonce, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(name));
+    decipher.setAuthTag(ciphertext.subarray(-TAG_BYTES));
+    return Buffer.concat([decipher.update(ciphertext.subarray(0, -TAG_BYTES)), decipher.final()]).toString("utf8");
+  } catch {
+    // Without the cause: nothing of what was being opened may travel along.
+    return new AppError("internal", `secret ${name} is damaged: its row was changed outside Millwright`, {
+      next: "store the secret again",
+    });
+  }
+}
+
+/** The key that encrypts signs nothing itself: each purpose has one that is derived from it. */
+function signatureOf({ key }: SecretKey, purpose: string, text: string): Buffer {
+  const derived = Buffer.from(hkdfSync("sha256", key, "", `millwright signature: ${purpose}`, 32));
+  return createHmac("sha256", derived).update(text).digest().subarray(0, SIGNATURE_BYTES);
+}

@@ -1,0 +1,98 @@
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import type { Queryable } from "../postgres/database.ts";
+import { failPoint } from "../postgres/fail-points.ts";
+
+export interface TokenRow {
+  readonly id: string;
+  readonly name: string;
+  readonly roles: readonly string[];
+  readonly createdAt: Date;
+  readonly createdBy: string;
+  readonly expiresAt: Date | null;
+  readonly revokedAt: Date | null;
+  readonly lastUsedAt: Date | null;
+}
+
+const COLUMNS = `id, name, roles, created_at as "createdAt", created_by as "createdBy", expires_at as "expiresAt",
+  revoked_at as "revokedAt", last_used_at as "lastUsedAt"`;
+
+const TOKEN = /^mw_([0-9a-f]{16})_[0-9a-f]{64}$/;
+
+const hashOf = (token: string): Buffer => createHash("sha256").update(token).digest();
+
+export interface NewToken {
+  readonly name: string;
+  readonly roles: readonly string[];
+  readonly createdBy: string;
+  /** Absent: it does not expire. */
+  readonly expiresAt?: Date | null;
+}
+
+/** The token itself is in the answer alone; the database keeps its hash. */
+export async function createToken(
+  db: Queryable,
+  { name, roles, createdBy, expiresAt = null }: NewToken,
+): Promise<{ id: string; token: string }> {
+  const id = randomBytes(8).toString("hex");
+  const token = `mw_${id}_${randomBytes(32).toString("hex")}`;
+  await db.execute(
+    `insert into tokens (id, name, roles, hash, created_by, expires_at) values ($1, $2, $3::text[], $4, $5, $6)`,
+    [id, name, roles, hashOf(token), createdBy, expiresAt],
+  );
+  failPoint("tokens:created");
+  return { id, token };
+}
+
+/** Only `valid` lets anybody in; the others are told apart for the holder of the token alone. */
+export type TokenVerdict =
+  | {
+      readonly status: "valid";
+      readonly id: string;
+      readonly name: string;
+      readonly roles: readonly string[];
+      readonly expiresAt: Date | null;
+    }
+  | { readonly status: "expired"; readonly at: Date }
+  | { readonly status: "revoked"; readonly at: Date }
+  | { readonly status: "unknown" };
+
+/** Whether the token lets its bearer in. That it expired or was revoked is told only to who holds the whole of it. */
+export async function verifyToken(db: Queryable, token: string, now: Date): Promise<TokenVerdict> {
+  const id = TOKEN.exec(token)?.[1];
+  if (id === undefined) return { status: "unknown" };
+  const rows = await db.query<TokenRow & { hash: Buffer }>(`select ${COLUMNS}, hash from tokens where id = $1`, [id]);
+  const [row] = rows;
+  if (row === undefined || !timingSafeEqual(row.hash, hashOf(token))) return { status: "unknown" };
+  if (row.revokedAt !== null) return { status: "revoked", at: row.revokedAt };
+  if (row.expiresAt !== null && row.expiresAt <= now) return { status: "expired", at: row.expiresAt };
+  await noteUse(db, row, now);
+  return { status: "valid", id, name: row.name, roles: row.roles, expiresAt: row.expiresAt };
+}
+
+/** At most once a minute: a busy token must not turn reads into writes. */
+async function noteUse(db: Queryable, { id, lastUsedAt }: TokenRow, now: Date): Promise<void> {
+  if (lastUsedAt !== null && now.getTime() - lastUsedAt.getTime() < 60_000) return;
+  await db.execute(`update tokens set last_used_at = $2 where id = $1`, [id, now]);
+}
+
+/** By name, then id; `after` is the last row of the page before. */
+export async function listTokens(
+  db: Queryable,
+  page: { limit: number; after?: { name: string; id: string } | undefined },
+): Promise<TokenRow[]> {
+  const rows = await db.query<TokenRow>(
+    `select ${COLUMNS} from tokens where $1::text is null or (name, id) > ($1, $2::text) order by name, id limit $3`,
+    [page.after?.name ?? null, page.after?.id ?? null, page.limit],
+  );
+  return rows;
+}
+
+/** The row, revoked now or earlier; nothing if there never was such a token. */
+export async function revokeToken(db: Queryable, id: string, now: Date): Promise<TokenRow | null> {
+  const rows = await db.query<TokenRow>(
+    `update tokens set revoked_at = coalesce(revoked_at, $2) where id = $1 returning ${COLUMNS}`,
+    [id, now],
+  );
+  failPoint("tokens:revoked");
+  return rows[0] ?? null;
+}

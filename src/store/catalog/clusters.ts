@@ -1,0 +1,104 @@
+import type { AppError } from "../../kernel/errors.ts";
+import type { SecretStore } from "../access/secrets.ts";
+import type { Queryable, Transaction } from "../postgres/database.ts";
+import { failPoint } from "../postgres/fail-points.ts";
+
+export interface ClusterRow {
+  readonly name: string;
+  readonly apiUrl: string;
+  readonly createdAt: Date;
+}
+
+const kubeconfigName = (cluster: string): string => `cluster/${cluster}`;
+
+/** In the order of their names. */
+export const listClusters = (
+  db: Queryable,
+  query: { readonly names?: readonly string[]; readonly after?: string | undefined; readonly limit?: number } = {},
+): Promise<ClusterRow[]> =>
+  db.query<ClusterRow>({
+    text: `select name, api_url as "apiUrl", created_at as "createdAt" from clusters
+      where ($1::text[] is null or name = any($1)) and ($2::text is null or name > $2) order by name
+      ${query.limit === undefined ? "" : `limit ${Math.floor(query.limit)}`}`,
+    values: [query.names ?? null, query.after ?? null],
+    ...(query.limit === undefined && { hot: true }),
+  });
+
+export interface NewCluster {
+  readonly name: string;
+  readonly apiUrl: string;
+  readonly kubeconfig: string;
+  readonly createdBy: string;
+}
+
+/** The caller holds the cluster's lock. Returns whether the row is new; the kubeconfig is kept only then. */
+export async function insertCluster(tx: Transaction, secrets: SecretStore, cluster: NewCluster): Promise<boolean> {
+  const inserted = await tx.execute(
+    `insert into clusters (name, api_url, created_by) values ($1, $2, $3) on conflict do nothing`,
+    [cluster.name, cluster.apiUrl, cluster.createdBy],
+  );
+  if (inserted === 0) return false;
+  await secrets.put(tx, kubeconfigName(cluster.name), cluster.kubeconfig);
+  failPoint("clusters:written");
+  return true;
+}
+
+/** The caller holds it alone, and knows that nobody needs it. */
+export async function removeCluster(tx: Transaction, secrets: SecretStore, name: string): Promise<void> {
+  await tx.execute(`delete from clusters where name = $1`, [name]);
+  await secrets.remove(tx, kubeconfigName(name));
+}
+
+/** For those who speak to the cluster; no answer to a caller carries it. */
+export const getKubeconfig = (db: Queryable, secrets: SecretStore, name: string): Promise<string | undefined> =>
+  secrets.get(db, kubeconfigName(name));
+
+/** The same for many clusters, in one query: those that there are. One that cannot be read is there as its error. */
+export async function getKubeconfigs(
+  db: Queryable,
+  secrets: SecretStore,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, string | AppError>> {
+  const known = await listClusters(db, { names });
+  const found = await secrets.getMany(
+    db,
+    known.map(({ name }) => kubeconfigName(name)),
+  );
+  return new Map(
+    known.flatMap(({ name }) => {
+      const kubeconfig = found.get(kubeconfigName(name));
+      return kubeconfig === undefined ? [] : [[name, kubeconfig]];
+    }),
+  );
+}
+
+/**
+ * Of the named clusters those that there are, in the order of their names; they cannot be removed until the end of the transaction.
+ * Any number may hold them at once. What was removed a moment ago is not there any more.
+ */
+export const holdClusters = (tx: Transaction, names: readonly string[]): Promise<{ readonly name: string }[]> =>
+  tx.query({
+    hot: true,
+    text: "select name from clusters where name = any($1) order by name for key share",
+    values: [names],
+  });
+
+/** Waits for those who hold it; then nobody can until the end of the transaction. Returns whether there is one. */
+export const holdClusterAlone = async (tx: Transaction, name: string): Promise<boolean> =>
+  (await tx.query("select 1 from clusters where name = $1 for update", [name])).length > 0;
+
+/** Who still needs the cluster: a machine that is to join it or serves in it, or an active run with a step that names it. */
+export async function findUserOfCluster(
+  tx: Transaction,
+  name: string,
+): Promise<{ readonly kind: string; readonly id: string } | undefined> {
+  const [user] = await tx.query<{ kind: string; id: string }>(
+    `(select 'machine' as kind, id from machines
+       where (target_cluster = $1 or (in_customer_cluster and facts ->> 'joinedCluster' = $1)) and state <> 'RETIRED'
+       order by id limit 1)
+     union all
+     (select 'run', id from runs where state in ('PENDING', 'RUNNING') and plan @> $2::jsonb order by id limit 1)`,
+    [name, JSON.stringify({ steps: [{ payload: { cluster_ref: name } }] })],
+  );
+  return user;
+}

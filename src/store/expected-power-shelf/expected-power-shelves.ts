@@ -1,0 +1,153 @@
+import { z } from "zod";
+import { messageOf } from "../../kernel/errors.ts";
+import {
+  EXPLORE_RESULTS,
+  type ExistingShelf,
+  type ExpectedPowerShelf,
+  type ExploreResult,
+} from "../../lifecycles/expected-power-shelf/expected-power-shelf.ts";
+import { expectedPowerShelfLifecycle } from "../../lifecycles/expected-power-shelf/lifecycle.ts";
+import { sharesBmcCredentials } from "../device/bmc-credentials.ts";
+import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
+import { parseRows, type ThingStore } from "../lifecycle/things.ts";
+import type { Queryable } from "../postgres/database.ts";
+
+export interface ExpectedPowerShelfRecord extends ExpectedPowerShelf {
+  readonly bmcUsername: string;
+  readonly retainCredentials: boolean;
+  readonly createdAt: Date;
+  /** How finding it goes, as it is shown. */
+  readonly explored: ExploreResult;
+  readonly nextExploreAt: Date | null;
+  /** What the last look in vain met with; the row itself may have nothing to say of it. */
+  readonly lastError: string | null;
+}
+
+const factsSchema = z.object({
+  explored: z.enum(EXPLORE_RESULTS).nullable().default(null),
+  exploredAt: z.string().nullable().default(null),
+  powerShelfId: z.string().nullable().default(null),
+  certificateFingerprint: z.string().nullable().default(null),
+});
+
+interface ExpectedRow extends StateColumns {
+  facts: unknown;
+  name: string;
+  description: string;
+  labels: Record<string, string | null>;
+  rack_id: string | null;
+  bmc_mac: string;
+  bmc_username: string;
+  bmc_address: string | null;
+  bmc_port: number | null;
+  shelf_serial_number: string;
+  bmc_retain_credentials: boolean;
+  created_at: Date;
+  existing_id: string | null;
+  existing_facts: { readonly serial?: string | null; readonly certificateFingerprint?: string | null } | null;
+  existing_scheme: ExistingShelf["scheme"];
+  existing_trust: ExistingShelf["trust"];
+  existing_deleted_at: Date | null;
+  explored: ExploreResult;
+  next_explore_at: Date | null;
+  last_error: string | null;
+}
+
+/** A look that could not be finished says so by the work's own error alone. */
+const EXPLORED = `case when t.state = 'exploring' and w.last_error is not null then 'failed' else coalesce(t.facts ->> 'explored', 'pending') end`;
+const SELECT = `select ${STATE_COLUMNS}, t.name, t.description, t.labels, t.rack_id, t.bmc_mac, t.bmc_username, t.bmc_address, t.bmc_port,
+         t.shelf_serial_number, t.bmc_retain_credentials, t.created_at,
+         s.id as existing_id, jsonb_build_object('serial', s.facts -> 'serial', 'certificateFingerprint', s.facts -> 'certificateFingerprint') as existing_facts, s.bmc_scheme as existing_scheme, s.bmc_trust as existing_trust,
+         s.deleted_at as existing_deleted_at, nullif(w.wake_at, 'infinity') as next_explore_at, w.last_error, ${EXPLORED} as explored
+    from expected_power_shelves t
+    left join power_shelves s on s.bmc_mac = t.bmc_mac
+    left join work w on w.kind = 'expected_power_shelf' and w.id = t.id`;
+
+function parseRecord(row: ExpectedRow): ExpectedPowerShelfRecord {
+  return {
+    ...parseStateColumns(row),
+    id: row.id,
+    bmc: { mac: row.bmc_mac, address: row.bmc_address, port: row.bmc_port },
+    serial: row.shelf_serial_number,
+    name: row.name,
+    description: row.description,
+    labels: row.labels,
+    rackId: row.rack_id,
+    facts: factsSchema.parse(row.facts),
+    existingShelf: parseExistingShelf(row),
+    bmcUsername: row.bmc_username,
+    retainCredentials: row.bmc_retain_credentials,
+    createdAt: row.created_at,
+    explored: row.explored,
+    nextExploreAt: row.next_explore_at,
+    lastError: row.last_error,
+  };
+}
+
+function parseExistingShelf(row: ExpectedRow): ExistingShelf | null {
+  if (row.existing_id === null) return null;
+  return {
+    id: row.existing_id,
+    serial: row.existing_facts?.serial ?? null,
+    scheme: row.existing_scheme,
+    trust: row.existing_trust,
+    certificateFingerprint: row.existing_facts?.certificateFingerprint ?? null,
+    markedForDeletion: row.existing_deleted_at !== null,
+  };
+}
+
+export const expectedPowerShelfStore: ThingStore<ExpectedPowerShelf> = {
+  lifecycle: expectedPowerShelfLifecycle,
+  table: "expected_power_shelves",
+  requests: {},
+  ...sharesBmcCredentials,
+  async load(db, ids) {
+    return parseRows(await db.query<ExpectedRow>(`${SELECT} where t.id = any($1)`, [ids]), parseRecord);
+  },
+};
+
+export interface ExpectedPowerShelfFilter {
+  readonly ids?: readonly string[];
+  readonly bmcMac?: string;
+  /** The one that became this power shelf. */
+  readonly powerShelfId?: string;
+  readonly rackId?: string;
+  /** Any of these results of exploring. */
+  readonly explored?: readonly string[];
+  /** Keyset paging by MAC address. */
+  readonly afterMac?: string;
+  readonly limit?: number;
+}
+
+/** In the order of their MAC addresses. */
+export async function listExpectedPowerShelves(
+  db: Queryable,
+  filter: ExpectedPowerShelfFilter = {},
+): Promise<ExpectedPowerShelfRecord[]> {
+  const values: unknown[] = [];
+  const where: string[] = ["true"];
+  const add = (condition: (at: string) => string, value: unknown) => {
+    if (value !== undefined) where.push(condition(`$${values.push(value)}`));
+  };
+  add((at) => `t.id = any(${at})`, filter.ids);
+  add((at) => `t.bmc_mac = ${at}`, filter.bmcMac);
+  add((at) => `t.facts ->> 'powerShelfId' = ${at} and t.state = 'linked'`, filter.powerShelfId);
+  add((at) => `t.rack_id = ${at}`, filter.rackId);
+  add((at) => `${EXPLORED} = any(${at})`, filter.explored);
+  add((at) => `t.bmc_mac > ${at}`, filter.afterMac);
+  const rows = await db.query<ExpectedRow>(
+    `${SELECT} where ${where.join(" and ")} order by t.bmc_mac ${filter.limit === undefined ? "" : `limit ${Math.floor(filter.limit)}`}`,
+    values,
+  );
+  return rows.map(parseAsFarAsPossible);
+}
+
+/** One row that does not parse must not hide the others from a list: what was found out about it is left away. */
+function parseAsFarAsPossible(row: ExpectedRow): ExpectedPowerShelfRecord {
+  try {
+    return parseRecord(row);
+  } catch (error) {
+    const lastError = `its row cannot be read: ${messageOf(error)}`;
+    return { ...parseRecord({ ...row, facts: {} }), explored: "failed", lastError };
+  }
+}

@@ -1,0 +1,162 @@
+import { z } from "zod";
+import { parseMachineId } from "../../kernel/ids.ts";
+import type { Architecture, BootMode, Install, InstallFacts, InstallState } from "../../lifecycles/install/install.ts";
+import { installLifecycle } from "../../lifecycles/install/lifecycle.ts";
+import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
+import { type Loaded, parseRows, type ThingStore } from "../lifecycle/things.ts";
+import type { Queryable } from "../postgres/database.ts";
+
+const text = z.string().nullable().default(null);
+const date = z.coerce.date().nullable().default(null);
+const factsSchema = z.object({
+  installAttempts: z.number().default(0),
+  lastInstallError: text,
+  progress: z.number().nullable().default(null),
+  attemptStartedAt: date,
+  attemptFailed: z.boolean().default(false),
+  hostname: text,
+  ipAddress: text,
+  vendor: text,
+  model: text,
+  serialNumber: text,
+  systemUuid: text,
+  lastSeenAt: date,
+  orderedBy: text,
+  orderId: text,
+  tokenShown: z.boolean().default(false),
+  erasedDisks: z
+    .array(z.object({ disk: z.string(), serial: z.string().nullable(), method: z.string(), verified: z.boolean() }))
+    .default([]),
+});
+
+interface InstallRow extends StateColumns {
+  mac: string;
+  arch: Architecture;
+  boot_mode: BootMode;
+  group_id: string | null;
+  workflow_id: string | null;
+  tags: string[];
+  created_at: Date;
+  updated_at: Date;
+  report_token_hash: string | null;
+  order_stamp: string | null;
+  effective_workflow_id: string | null;
+  promotes_when_complete: boolean;
+  promotes_on_first_boot: boolean;
+  facts: unknown;
+}
+
+/** An install with what its boot scripts and its readers need beside the table. */
+export interface InstallRecord extends Install {
+  /** Its own workflow, or the one that its groups give it. */
+  readonly effectiveWorkflowId: string | null;
+  readonly reportTokenHash: string | null;
+  /** What the system that a run has installed is to show; of no use once the run is over. */
+  readonly orderStamp: string | null;
+  readonly updatedAt: Date;
+}
+
+const COLUMNS = `${STATE_COLUMNS}, t.mac, t.arch, t.boot_mode, t.group_id, t.workflow_id, t.tags, t.created_at, t.updated_at,
+  t.report_token_hash, t.order_stamp,
+  coalesce(t.workflow_id, g.effective_workflow_id) as effective_workflow_id,
+  coalesce(w.next_state = 'active', false) as promotes_when_complete,
+  coalesce(g.effective_auto_promote, false) as promotes_on_first_boot`;
+const FROM = `installs t
+  left join device_groups g on g.id = t.group_id
+  left join install_workflows w on w.id = coalesce(t.workflow_id, g.effective_workflow_id)`;
+
+function parseInstall(row: InstallRow): InstallRecord {
+  return {
+    ...parseStateColumns(row),
+    id: parseMachineId(row.id, "id"),
+    mac: row.mac,
+    arch: row.arch,
+    bootMode: row.boot_mode,
+    groupId: row.group_id,
+    workflowId: row.workflow_id,
+    effectiveWorkflowId: row.effective_workflow_id,
+    tags: row.tags,
+    reportTokenHash: row.report_token_hash,
+    orderStamp: row.order_stamp,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    promotesWhenComplete: row.promotes_when_complete,
+    promotesOnFirstBoot: row.promotes_on_first_boot,
+    facts: factsSchema.parse(row.facts) satisfies InstallFacts,
+  };
+}
+
+/** Installs by their ids, with all that scripts and readers need. */
+export async function loadInstalls(db: Queryable, ids: readonly string[]): Promise<Loaded<InstallRecord>> {
+  const rows = await db.query<InstallRow>({
+    name: "installs.load",
+    text: `select ${COLUMNS} from ${FROM} where t.id = any($1)`,
+    values: [ids],
+  });
+  return parseRows(rows, parseInstall);
+}
+
+export const installStore: ThingStore<Install> = {
+  lifecycle: installLifecycle,
+  table: "installs",
+  requests: {},
+  // A run that installs through it holds the machine already, on its behalf.
+  claimTarget: ({ id, facts }) => ({ kind: facts.orderedBy === null ? "machine" : "install", id }),
+  load: loadInstalls,
+};
+
+export interface InstallQuery {
+  readonly ids?: readonly string[];
+  readonly state?: InstallState;
+  readonly groupIds?: readonly string[];
+  readonly tag?: string;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** In the order of their creation, with how many there are in all. */
+export async function listInstalls(
+  db: Queryable,
+  query: InstallQuery,
+): Promise<{ readonly installs: readonly InstallRecord[]; readonly total: number }> {
+  const values: unknown[] = [];
+  const where = ["true"];
+  const at = (value: unknown) => `$${values.push(value)}`;
+  if (query.ids) where.push(`t.id = any(${at(query.ids)})`);
+  if (query.state !== undefined) where.push(`t.state = ${at(query.state)}`);
+  if (query.groupIds) where.push(`t.group_id = any(${at(query.groupIds)})`);
+  if (query.tag !== undefined) where.push(`t.tags @> array[${at(query.tag)}]`);
+  const condition = where.join(" and ");
+  const rows = await db.query<InstallRow>(
+    `select ${COLUMNS} from ${FROM} where ${condition} order by t.created_at, t.id
+      limit ${Math.floor(query.limit)} offset ${Math.floor(query.offset)}`,
+    values,
+  );
+  const [counted] = await db.query<{ total: number }>(
+    `select count(*) as total from installs t where ${condition}`,
+    values,
+  );
+  return { installs: rows.map(parseInstall), total: counted?.total ?? 0 };
+}
+
+/** The nodes whose place these are taking. */
+export async function listReplaced(
+  db: Queryable,
+  replacements: readonly string[],
+): Promise<readonly { readonly id: string; readonly replacement: string }[]> {
+  return db.query<{ id: string; replacement: string }>(
+    `select id, state_data ->> 'replacement' as replacement from installs
+      where state = 'migrating' and state_data ->> 'replacement' = any($1)`,
+    [replacements],
+  );
+}
+
+/** The machines that these MAC addresses belong to, by address. */
+export async function findMachinesByMac(db: Queryable, macs: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const rows = await db.query<{ mac: string; machine_id: string }>({
+    name: "installs.by_mac",
+    text: `select value as mac, machine_id from machine_identities where kind = 'mac' and value = any($1)`,
+    values: [macs],
+  });
+  return new Map(rows.map(({ mac, machine_id }) => [mac, machine_id]));
+}

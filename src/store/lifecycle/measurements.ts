@@ -1,0 +1,62 @@
+import type { Queryable } from "../postgres/database.ts";
+import type { ThingStore } from "./things.ts";
+
+export interface StateCount {
+  readonly state: string;
+  readonly things: number;
+  /** Of these, longer here than the state's SLA. */
+  readonly aboveSla: number;
+  /** Of these, what was tried last did not work, or a person is needed. */
+  readonly failing: number;
+}
+
+/** Every state of the lifecycle, also those without things: a series that comes and goes cannot be alerted on. */
+export async function countStates(db: Queryable, { lifecycle, table }: ThingStore): Promise<StateCount[]> {
+  const working = Object.entries(lifecycle.states).flatMap(([state, { sla }]) =>
+    sla === undefined ? [] : [{ state, sla }],
+  );
+  const live = Object.entries(lifecycle.states).flatMap(([state, { terminal }]) => (terminal ? [] : [state]));
+  const [counts, failing, late] = await Promise.all([
+    db.query<{ state: string; count: number }>(`select state, count(*) from ${table} group by state`),
+    // Those that have ended are most of what there is in the long run, and none of them fails any more: they are not read.
+    db.query<{ state: string; count: number }>(
+      `select state, count(*) from ${table}
+        where state = any($1) and outcome ->> 'type' in ('failing', 'needs_intervention') group by state`,
+      [live],
+    ),
+    // Apart, and by state first, so that the index finds the few that are at work among the many that rest.
+    db.query<{ state: string; count: number }>(
+      `select t.state, count(*) from unnest($1::text[], $2::float8[]) as s(state, sla)
+         join ${table} t on t.state = s.state where t.state_since < now() - s.sla * interval '1 ms' group by t.state`,
+      [working.map(({ state }) => state), working.map(({ sla }) => sla)],
+    ),
+  ]);
+  const countIn = (rows: readonly { state: string; count: number }[], state: string): number =>
+    rows.find((row) => row.state === state)?.count ?? 0;
+  return Object.keys(lifecycle.states).map((state) => ({
+    state,
+    things: countIn(counts, state),
+    aboveSla: countIn(late, state),
+    failing: countIn(failing, state),
+  }));
+}
+
+export interface WorkDepth {
+  readonly kind: string;
+  readonly due: number;
+  readonly leased: number;
+  readonly oldestDueSeconds: number;
+}
+
+export async function workDepth(db: Queryable, kinds: readonly string[]): Promise<WorkDepth[]> {
+  const due = `greatest(wake_at, coalesce(lease_until, '-infinity'::timestamptz))`;
+  return db.query<WorkDepth>(
+    `with due as (
+       select kind, count(*) as things, extract(epoch from now() - min(${due}))::float8 as oldest from work where ${due} <= now() group by kind),
+     leased as (
+       select kind, count(*) as things from work where lease_owner is not null and lease_until > now() group by kind)
+     select k.kind, coalesce(due.things, 0) as due, coalesce(leased.things, 0) as leased, coalesce(due.oldest, 0) as "oldestDueSeconds"
+       from unnest($1::text[]) as k(kind) left join due using (kind) left join leased using (kind) order by k.kind`,
+    [kinds],
+  );
+}

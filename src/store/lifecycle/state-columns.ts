@@ -1,0 +1,38 @@
+import type { Json, StoredOutcome, Thing } from "../../kernel/lifecycle.ts";
+
+/** The lifecycle columns as they come from the database; every thing's table has them. */
+export interface StateColumns {
+  id: string;
+  state: string;
+  state_data: { [key: string]: Json };
+  state_version: number;
+  state_since: Date;
+  outcome: StoredOutcome | null;
+  version: number;
+  basis: number;
+}
+
+export const STATE_COLUMNS = [
+  "id",
+  "state",
+  "state_data",
+  "state_version",
+  "state_since",
+  "outcome",
+  "version",
+  "basis",
+  "facts",
+]
+  .map((column) => `t.${column}`)
+  .join(", ");
+
+export function parseStateColumns(row: StateColumns): Omit<Thing, "facts" | "id"> {
+  return {
+    version: row.version,
+    basis: row.basis,
+    state: { ...row.state_data, name: row.state },
+    stateSince: row.state_since,
+    stateVersion: row.state_version,
+    outcome: row.outcome,
+  };
+}

@@ -1,0 +1,91 @@
+import type { JsonObject, Lifecycle, Thing } from "../../kernel/lifecycle.ts";
+import type { LogLine } from "../../kernel/outcome.ts";
+import type { Queryable, Transaction } from "../postgres/database.ts";
+
+export interface ThingKey {
+  readonly kind: string;
+  readonly id: string;
+}
+
+/** One word for a key, for maps. */
+export const nameOf = ({ kind, id }: ThingKey): string => `${kind}/${id}`;
+
+const COLUMN = /^[a-z][a-z_]*$/;
+
+/** What becomes part of a statement as a column's name must be nothing else. */
+export function checkColumns(columns: readonly string[]): void {
+  const odd = columns.find((column) => !COLUMN.test(column));
+  if (odd !== undefined) throw new Error(`${JSON.stringify(odd)} is no column name`);
+}
+
+export interface Loaded<T> {
+  readonly things: readonly T[];
+  /** Rows that do not parse. They are set apart and shown, so that one of them never stops its neighbours. */
+  readonly unreadable: readonly { readonly id: string; readonly error: string }[];
+}
+
+/** What is new about a thing by what others saw of it: its columns after that, and what the journal tells of it. */
+export interface Observed {
+  readonly type: string;
+  readonly data: JsonObject;
+  readonly set: JsonObject;
+}
+
+export interface ThingLog {
+  readonly id: string;
+  readonly lines: readonly LogLine[];
+}
+
+/** A kind of thing: its table of transitions, its SQL table, and how to load it with what guards and handlers need. */
+export interface ThingStore<T extends Thing = Thing> {
+  readonly lifecycle: Lifecycle<T>;
+  readonly table: string;
+  readonly load: (db: Queryable, ids: readonly string[]) => Promise<Loaded<T>>;
+  /** Its facts with a patch that was written; absent: how they then are is known only by loading it. */
+  readonly factsWith?: (thing: T, patch: JsonObject) => T["facts"];
+  /** Of things that are being looked at, as they were loaded: those of which somebody has asked since that it be ended. */
+  readonly overtaken?: (db: Queryable, things: readonly T[]) => Promise<readonly string[]>;
+  /** What else is locked, together with the thing, when it goes: whatever `afterGone` touches. */
+  readonly locksWhenGone?: (thing: T) => readonly ThingKey[];
+  /** Runs when the rows have been deleted, in the same transaction: what only they needed goes with them. */
+  readonly afterGone?: (tx: Transaction, things: readonly T[]) => Promise<void>;
+  /** Nobody works on such a thing while it rests, nor for what is learnt about it: it need not be looked at then. */
+  readonly isPassive?: true;
+  /** Whose claim a state with `claims` takes; the thing's own unless told. */
+  readonly claimTarget?: (thing: T) => ThingKey;
+  /** How what other things saw of it is merged with what is on record; undefined when that is nothing new. */
+  readonly observe?: (thing: T, observed: readonly JsonObject[]) => Observed | undefined;
+  /** The columns that `observe` may set. */
+  readonly observedColumns?: readonly string[];
+  /** Where things keep what their steps said; each thing comes once. */
+  readonly appendLogs?: (tx: Transaction, logs: readonly ThingLog[]) => Promise<void>;
+  /** Request fields of the thing: the column with the pending request, and the one with the last that ended. */
+  readonly requests: { readonly [field: string]: { readonly column: string; readonly lastColumn: string } };
+}
+
+export type ThingStores = ReadonlyMap<string, ThingStore>;
+
+/** Stores of many kinds in one map; the kinds' own types end here, since the engine treats all alike. */
+export function collectThingStores(stores: readonly { readonly lifecycle: { readonly kind: string } }[]): ThingStores {
+  return new Map(stores.map((store) => [store.lifecycle.kind, store as unknown as ThingStore]));
+}
+
+export function storeOf(stores: ThingStores, kind: string): ThingStore {
+  const store = stores.get(kind);
+  if (!store) throw new Error(`no store for things of kind ${kind}`);
+  return store;
+}
+
+/** Parses row by row, keeping those that do not parse apart. */
+export function parseRows<Row extends { id: string }, T>(rows: readonly Row[], parse: (row: Row) => T): Loaded<T> {
+  const things: T[] = [];
+  const unreadable: { id: string; error: string }[] = [];
+  for (const row of rows) {
+    try {
+      things.push(parse(row));
+    } catch (error) {
+      unreadable.push({ id: row.id, error: error instanceof Error ? error.message : String(error) });
+    }
+  }
+  return { things, unreadable };
+}

@@ -1,0 +1,91 @@
+import type { RequestEnd } from "../../kernel/decide.ts";
+import type { Json, JsonObject } from "../../kernel/lifecycle.ts";
+import type { Transaction } from "../postgres/database.ts";
+import { failPoint } from "../postgres/fail-points.ts";
+import * as journal from "./journal.ts";
+import { storeOf, type ThingStore, type ThingStores } from "./things.ts";
+import type { Unit } from "./unit.ts";
+
+/**
+ * Adds, to moves that withdraw requests, the ends of those that there are: the one that the state carries and one that waits
+ * behind it. Read here and not where the move was planned, since a request has the same form in the column and in the journal.
+ */
+export async function endWithdrawn(tx: Transaction, stores: ThingStores, units: readonly Unit[]): Promise<Unit[]> {
+  const ending = units.filter(({ move }) => move?.withdraws !== undefined);
+  if (ending.length === 0) return [...units];
+  const pending = new Map<string, JsonObject>();
+  for (const [kind, ofKind] of Map.groupBy(ending, (unit) => unit.kind)) {
+    const store = storeOf(stores, kind);
+    for (const field of new Set(ofKind.flatMap(({ move }) => move?.withdraws ?? []))) {
+      const rows = await tx.query<{ id: string; request: JsonObject }>(
+        `select id, ${columnsOf(store, field).column} as request from ${store.table}
+          where id = any($1) and ${columnsOf(store, field).column} is not null`,
+        [ofKind.map(({ thing }) => thing.id)],
+      );
+      for (const { id, request } of rows) pending.set(`${kind} ${id} ${field}`, request);
+    }
+  }
+  return units.map((unit) => {
+    const { move, thing, kind } = unit;
+    if (move?.withdraws === undefined) return unit;
+    const message = `withdrawn by ${unit.actor} (${move.trigger})`;
+    const ends = move.withdraws.flatMap((field): RequestEnd[] => {
+      const [carried, waiting] = [thing.state.request, pending.get(`${kind} ${thing.id} ${field}`)];
+      const requests = isRequest(carried) && carried.id !== waiting?.id ? [carried, waiting] : [waiting];
+      return requests.flatMap((request) =>
+        request === undefined ? [] : [{ field, request, outcome: "withdrawn", message }],
+      );
+    });
+    return { ...unit, move: { ...move, ends: [...move.ends, ...ends] } };
+  });
+}
+
+const isRequest = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value) && "id" in value;
+
+function columnsOf(store: ThingStore, field: string) {
+  const columns = store.requests[field];
+  if (!columns) throw new Error(`${store.lifecycle.kind} has no request ${field}`);
+  return columns;
+}
+
+/**
+ * Ends the request that waits on a thing, since the caller has made it pointless; the caller holds the thing's lock. One that is
+ * being carried out is seen through.
+ */
+export async function withdrawPending(
+  tx: Transaction,
+  store: ThingStore,
+  { field, id, actor, address }: { field: string; id: string; actor: string; address: string | null },
+): Promise<void> {
+  const { column, lastColumn } = columnsOf(store, field);
+  const message = `withdrawn by ${actor}`;
+  const [row] = await tx.query<{ version: number; request: JsonObject }>(
+    `update ${store.table} t
+        set version = t.version + 1, basis = t.basis + 1, ${column} = null,
+            ${lastColumn} = old.request || jsonb_build_object('outcome', 'withdrawn', 'ended_at', now(), 'message', $2::text)
+       from (select id, ${column} as request from ${store.table}
+              where id = $1 and ${column} ->> 'id' is distinct from state_data -> 'request' ->> 'id') as old
+      where t.id = old.id and old.request is not null
+     returning t.version, old.request`,
+    [id, message],
+  );
+  if (!row) return;
+  failPoint("withdrawals:written", [{ kind: store.lifecycle.kind }]);
+  await journal.append(tx, [
+    {
+      kind: store.lifecycle.kind,
+      id,
+      version: row.version,
+      type: "request_ended",
+      from: null,
+      to: null,
+      owner: "caller",
+      actor,
+      address,
+      reason: message,
+      data: { ...row.request, outcome: "withdrawn" },
+    },
+  ]);
+  await journal.announce(tx);
+}

@@ -1,0 +1,102 @@
+import { z } from "zod";
+import type { Duration } from "../../kernel/time/duration.ts";
+import { CONDITION_TYPES } from "../../lifecycles/machine/conditions.ts";
+import type { Misses } from "../../lifecycles/machine/observation.ts";
+import type { Queryable } from "../postgres/database.ts";
+import { failPoint } from "../postgres/fail-points.ts";
+import { toJsonText } from "../postgres/json-text.ts";
+
+/** A machine to look at, ours until the lease ends. `epoch` fences: whoever claims next has a higher one. */
+export interface ClaimedLook {
+  readonly machineId: string;
+  readonly epoch: number;
+  readonly misses: Misses;
+}
+
+export interface LookRelease {
+  readonly machineId: string;
+  readonly epoch: number;
+  readonly misses: Misses;
+  /** When to look again. */
+  readonly after: Duration;
+  /** Whether somebody really looked; else it was only handed back. */
+  readonly looked: boolean;
+}
+
+const MACHINE = { kind: "machine" } as const;
+
+const missesSchema = z.partialRecord(z.enum(CONDITION_TYPES), z.number().int().positive()).catch({});
+
+/**
+ * Leases machines that are due, the longest due first. What others are claiming at the same moment is passed over, so that replicas
+ * share the fleet without waiting for each other.
+ */
+export async function claimLooks(
+  db: Queryable,
+  { owner, limit, leaseFor }: { readonly owner: string; readonly limit: number; readonly leaseFor: Duration },
+): Promise<ClaimedLook[]> {
+  const rows = await db.query<{ machine_id: string; epoch: number; misses: unknown }>(
+    `with due as (
+       select machine_id from condition_looks
+        where due_at <= now() order by due_at limit ${Math.floor(limit)} for update skip locked)
+     update condition_looks l
+        set due_at = now() + $2 * interval '1 ms', lease_owner = $1, epoch = l.epoch + 1
+       from due where l.machine_id = due.machine_id
+     returning l.machine_id, l.epoch, l.misses`,
+    [owner, leaseFor],
+  );
+  failPoint("condition-looks:claimed", rows.length > 0 ? [MACHINE] : []);
+  return rows.map(({ machine_id, epoch, misses }) => ({
+    machineId: machine_id,
+    epoch,
+    misses: missesSchema.parse(misses),
+  }));
+}
+
+/**
+ * Hands machines back. One that somebody else has claimed since is theirs, and one whose row is locked at this moment is left to its
+ * lease: waiting here for somebody who moves many machines, and waits for one of ours, would end in a deadlock.
+ */
+export async function releaseLooks(db: Queryable, releases: readonly LookRelease[]): Promise<void> {
+  if (releases.length === 0) return;
+  await db.query(
+    `with ours as (
+       select l.machine_id, r.misses, r.after_ms, r.looked from condition_looks l
+         join unnest($1::text[], $2::bigint[], $3::jsonb[], $4::float8[], $5::boolean[])
+              as r(machine_id, epoch, misses, after_ms, looked) using (machine_id, epoch)
+        where l.lease_owner is not null for update of l skip locked)
+     update condition_looks l
+        set due_at = now() + r.after_ms * interval '1 ms', lease_owner = null, misses = r.misses,
+            looked_at = case when r.looked then now() else l.looked_at end
+       from ours r where l.machine_id = r.machine_id`,
+    [
+      releases.map(({ machineId }) => machineId),
+      releases.map(({ epoch }) => epoch),
+      releases.map(({ misses }) => toJsonText({ ...misses })),
+      releases.map(({ after }) => after),
+      releases.map(({ looked }) => looked),
+    ],
+  );
+  failPoint("condition-looks:released", [MACHINE]);
+}
+
+/** Those of the looks that nobody else has taken over. */
+export async function heldLooks(
+  db: Queryable,
+  looks: readonly Pick<ClaimedLook, "machineId" | "epoch">[],
+): Promise<ReadonlySet<string>> {
+  const rows = await db.query<{ machine_id: string }>(
+    `select l.machine_id from condition_looks l
+       join unnest($1::text[], $2::bigint[]) as h(machine_id, epoch) using (machine_id, epoch)`,
+    [looks.map(({ machineId }) => machineId), looks.map(({ epoch }) => epoch)],
+  );
+  return new Set(rows.map(({ machine_id }) => machine_id));
+}
+
+/** How long the most overdue machine has been waiting. */
+export async function measureLooks(db: Queryable): Promise<{ readonly lagSeconds: number }> {
+  const [row] = await db.query<{ lag: number }>(
+    `select extract(epoch from now() - due_at)::float8 as lag from condition_looks order by due_at limit 1`,
+  );
+  return { lagSeconds: Math.max(0, row?.lag ?? 0) };
+}

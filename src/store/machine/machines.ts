@@ -1,0 +1,366 @@
+import { POWER_STATES } from "../../capabilities/power-control.ts";
+import { messageOf } from "../../kernel/errors.ts";
+import type { Filter, FilterFields } from "../../kernel/filter.ts";
+import { parseMachineId } from "../../kernel/ids.ts";
+import { CONDITION_TYPES, type Condition, type Conditions } from "../../lifecycles/machine/conditions.ts";
+import { effectiveStateSql } from "../../lifecycles/machine/effective-state.ts";
+import { parseEndpoint, parseMachineAddress, SSH_PORT } from "../../lifecycles/machine/endpoint.ts";
+import { FAILING_WORDS } from "../../lifecycles/machine/failing.ts";
+import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
+import {
+  type BmcProtocol,
+  type JumpHost,
+  MACHINE_PHASES,
+  type Machine,
+  type MachineBmc,
+  type MachineFacts,
+  type MachineSpec,
+} from "../../lifecycles/machine/machine.ts";
+import type { Claim } from "../lifecycle/claims.ts";
+import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
+import { parseRows, type ThingStore } from "../lifecycle/things.ts";
+import type { Queryable } from "../postgres/database.ts";
+import { type FilterColumns, filterSql } from "../postgres/filter-sql.ts";
+import {
+  isFlag,
+  isText,
+  isTime,
+  listOf,
+  mapOf,
+  oneOf,
+  orNull,
+  REQUIRED,
+  readerOf,
+  shapeOf,
+} from "../postgres/stored-json.ts";
+
+/** A machine with what only people need. */
+export interface MachineRecord extends Machine {
+  readonly createdAt: Date;
+  /** The last run that ended. */
+  readonly lastRunId: string | null;
+  /** What its active run waits for. */
+  readonly runWaitsFor: string | null;
+  /** Who works on it. */
+  readonly claim: Claim | null;
+  /** As they were given, so that what is read can be handed in again. */
+  readonly given: GivenEndpoints;
+}
+
+export interface GivenEndpoints {
+  readonly ssh: string;
+  readonly sshHostKey: string | null;
+  readonly jumpHosts: readonly GivenJumpHost[];
+  readonly bmc: string;
+  readonly bmcProtocol: BmcProtocol | null;
+  readonly bmcTrust: MachineBmc["trust"];
+}
+
+/** A type and no interface, so that it is JSON to the compiler. */
+export type GivenJumpHost = {
+  readonly endpoint: string;
+  readonly host_key: string;
+  readonly username: string | null;
+};
+
+const text = [orNull(isText), null] as const;
+const parseFacts = readerOf<MachineFacts>({
+  serial: text,
+  systemUuid: text,
+  macs: [orNull(listOf(isText)), null],
+  firmware: [orNull(mapOf(isText)), null],
+  vendor: text,
+  model: text,
+  bmcFirmware: text,
+  certificateFingerprint: text,
+  sshHostKey: text,
+  sshHostKeySeen: text,
+  sshMoved: [orNull(shapeOf({ from: isText, to: isText })), null],
+  powerState: [orNull(oneOf(POWER_STATES)), null],
+  bootId: text,
+  observedAt: text,
+  cordoned: [orNull(shapeOf({ cluster: isText, node: isText })), null],
+  joinedCluster: text,
+  locatorLit: [isFlag, false],
+  residue: [listOf(isText), []],
+});
+
+interface StoredCondition extends Omit<Condition, "lastTransition"> {
+  readonly last_transition: string;
+}
+const areConditions = listOf(
+  shapeOf<StoredCondition>({
+    type: oneOf(CONDITION_TYPES),
+    status: isFlag,
+    reason: isText,
+    message: isText,
+    last_transition: isTime,
+  }),
+);
+
+function parseConditions(stored: unknown): Condition[] {
+  if (!areConditions(stored)) throw new TypeError(`no conditions: ${JSON.stringify(stored)}`);
+  return stored.map(({ type, status, reason, message, last_transition }) => ({
+    type,
+    status,
+    reason,
+    message,
+    lastTransition: new Date(last_transition),
+  }));
+}
+
+const parseJumpHost = readerOf<GivenJumpHost>({
+  endpoint: [isText, REQUIRED],
+  host_key: [isText, REQUIRED],
+  username: [orNull(isText), null],
+});
+
+/** As the column holds them. */
+export const conditionsJson = (conditions: Conditions) =>
+  conditions.map(({ lastTransition, ...rest }) => ({ ...rest, last_transition: lastTransition.toISOString() }));
+
+interface MachineRow extends StateColumns {
+  labels: Record<string, string>;
+  provider: string;
+  serial: string | null;
+  macs: string[];
+  rack: string | null;
+  slot: string | null;
+  location: string | null;
+  customer_id: string | null;
+  target_cluster: string | null;
+  ssh_endpoint: string | null;
+  ssh_host_key: string | null;
+  jump_hosts: readonly GivenJumpHost[];
+  bmc_endpoint: string | null;
+  bmc_protocol: BmcProtocol | null;
+  bmc_trust: MachineBmc["trust"];
+  conditions: unknown;
+  active_run_id: string | null;
+  facts: unknown;
+}
+
+const SPEC_COLUMNS = [
+  "labels",
+  "provider",
+  "serial",
+  "macs",
+  "rack",
+  "slot",
+  "location",
+  "customer_id",
+  "target_cluster",
+  "ssh_endpoint",
+  "ssh_host_key",
+  "jump_hosts",
+  "bmc_endpoint",
+  "bmc_protocol",
+  "bmc_trust",
+] as const;
+const COLUMNS = `${STATE_COLUMNS}, ${SPEC_COLUMNS.map((column) => `t.${column}`).join(", ")}, t.conditions,
+  t.active_run_id`;
+
+/** What the owner says about a machine, as its row has it. */
+export type SpecRow = Pick<MachineRow, (typeof SPEC_COLUMNS)[number]>;
+
+const jumpHostOf = ({ endpoint, host_key, username }: GivenJumpHost): JumpHost => {
+  const { address, port } = parseEndpoint(endpoint, "jump_hosts.endpoint");
+  return { address, port: port ?? SSH_PORT, hostKey: host_key, username };
+};
+
+/** The columns of a spec, in the words of the domain. */
+function specOf(row: SpecRow, jumpHosts: readonly GivenJumpHost[]): MachineSpec {
+  const ssh = row.ssh_endpoint === null ? null : parseEndpoint(row.ssh_endpoint, "ssh_endpoint");
+  return {
+    provider: row.provider,
+    serial: row.serial,
+    macs: row.macs,
+    rack: row.rack,
+    slot: row.slot,
+    location: row.location,
+    customerId: row.customer_id,
+    targetCluster: row.target_cluster,
+    ssh: ssh && {
+      address: ssh.address,
+      port: ssh.port ?? SSH_PORT,
+      hostKey: row.ssh_host_key,
+      jumpHosts: jumpHosts.map(jumpHostOf),
+    },
+    bmc:
+      row.bmc_endpoint === null
+        ? null
+        : {
+            ...parseMachineAddress(row.provider, row.bmc_endpoint, "bmc_endpoint"),
+            protocol: row.bmc_protocol,
+            trust: row.bmc_trust,
+          },
+  };
+}
+
+function parseMachine(row: MachineRow): Machine {
+  return {
+    ...parseStateColumns(row),
+    id: parseMachineId(row.id, "id"),
+    labels: row.labels,
+    spec: specOf(row, row.jump_hosts.map(parseJumpHost)),
+    facts: parseFacts(row.facts),
+    conditions: parseConditions(row.conditions),
+    activeRunId: row.active_run_id,
+  };
+}
+
+export const machineStore: ThingStore<Machine> = {
+  lifecycle: machineLifecycle,
+  table: "machines",
+  requests: {},
+  isPassive: true,
+  async load(db, ids) {
+    const rows = await db.query<MachineRow>({
+      name: "machines.load",
+      text: `select ${COLUMNS} from machines t where t.id = any($1)`,
+      values: [ids],
+    });
+    return parseRows(rows, parseMachine);
+  },
+};
+
+/** What machines can be listed by, in the words of the contract. */
+export const MACHINE_FILTER_FIELDS = {
+  machine_id: "text",
+  phase: MACHINE_PHASES,
+  effective_state: MACHINE_PHASES,
+  failing: FAILING_WORDS,
+  provider: "text",
+  rack: "text",
+  slot: "text",
+  location: "text",
+  serial: "text",
+  customer_id: "text",
+  target_cluster_ref: "text",
+  labels: "labels",
+} as const satisfies FilterFields;
+export type MachineFilterField = keyof typeof MACHINE_FILTER_FIELDS;
+
+const FILTER_COLUMNS: FilterColumns<MachineFilterField> = {
+  machine_id: "t.id",
+  phase: "t.state",
+  effective_state: `(${effectiveStateSql({
+    phase: "t.state",
+    runIsActive: "t.active_run_id is not null",
+    inCustomerCluster: "t.in_customer_cluster",
+  })})`,
+  failing: "t.failing",
+  provider: "t.provider",
+  rack: "t.rack",
+  slot: "t.slot",
+  location: "t.location",
+  serial: "t.serial",
+  customer_id: "t.customer_id",
+  target_cluster_ref: "t.target_cluster",
+  labels: { labels: "t.labels" },
+};
+
+export interface MachineQuery {
+  readonly filter?: Filter<MachineFilterField>;
+  readonly ids?: readonly string[];
+  /** Keyset paging: ids after this one. */
+  readonly after?: string;
+  readonly limit?: number;
+}
+
+interface RecordRow extends MachineRow {
+  created_at: Date;
+  last_run_id: string | null;
+  run_waits_for: string | null;
+  holder_kind: string | null;
+  holder_id: string | null;
+  claim_reason: string | null;
+  requested_at: Date | null;
+  granted_at: Date | null;
+}
+
+/** Machines that satisfy the query, in the order of their ids. */
+export const listMachines = (db: Queryable, query: MachineQuery = {}): Promise<MachineRecord[]> =>
+  collectMachines(db, query, (machine) => machine);
+
+/**
+ * What `take` makes of them. Each row is let go when it was taken: a long list would otherwise be held in every form that it goes
+ * through, and copied whole by each collection of garbage meanwhile.
+ */
+export async function collectMachines<T>(
+  db: Queryable,
+  query: MachineQuery,
+  take: (machine: MachineRecord) => T,
+): Promise<T[]> {
+  const [text, values] = machinesSql(query);
+  const isByIdsAlone = Object.keys(query).length === 1 && query.ids !== undefined;
+  const rows: (RecordRow | null)[] = await db.query({ text, values, ...(isByIdsAlone && { hot: true }) });
+  return rows.map((row, at) => {
+    rows[at] = null;
+    return take(parseRecord(row as RecordRow));
+  });
+}
+
+export function machinesSql({ filter = [], ids, after, limit }: MachineQuery): [text: string, values: unknown[]] {
+  const values: unknown[] = [];
+  const where = [filterSql(filter, FILTER_COLUMNS, values)];
+  if (ids !== undefined) where.push(`t.id = any($${values.push(ids)})`);
+  if (after !== undefined) where.push(`t.id > $${values.push(after)}`);
+  return [
+    `select ${COLUMNS}, t.created_at, t.last_run_id,
+            case when r.outcome ->> 'type' = 'waiting' then r.outcome ->> 'reason' end as run_waits_for,
+            c.holder_kind, c.holder_id, c.reason as claim_reason, c.requested_at, c.granted_at
+       from machines t left join runs r on r.id = t.active_run_id
+            left join claims c on c.thing_kind = 'machine' and c.thing_id = t.id and c.granted_at is not null
+      where ${where.join(" and ")} order by t.id ${limit === undefined ? "" : `limit ${Math.floor(limit)}`}`,
+    values,
+  ];
+}
+
+/** One row that does not parse must not hide the others from a list: it is shown as far as it can be read. */
+function parseRecord(row: RecordRow): MachineRecord {
+  try {
+    return parseReadable(row);
+  } catch (error) {
+    const reason = `its row cannot be read: ${messageOf(error)}`;
+    const rest = {
+      ...row,
+      facts: {},
+      conditions: [],
+      jump_hosts: [],
+      ssh_endpoint: null,
+      bmc_endpoint: null,
+    };
+    return { ...parseReadable(rest), outcome: { type: "failing", reason } };
+  }
+}
+
+function claimOf(row: RecordRow): Claim | null {
+  const { holder_kind: kind, holder_id: id, requested_at: requestedAt } = row;
+  if (kind === null || id === null || requestedAt === null) return null;
+  return {
+    thing: { kind: "machine", id: row.id },
+    holder: { kind, id },
+    reason: row.claim_reason ?? "",
+    requestedAt,
+    grantedAt: row.granted_at,
+  };
+}
+
+function parseReadable(row: RecordRow): MachineRecord {
+  return {
+    ...parseMachine(row),
+    createdAt: row.created_at,
+    lastRunId: row.last_run_id,
+    runWaitsFor: row.run_waits_for,
+    claim: claimOf(row),
+    given: {
+      ssh: row.ssh_endpoint ?? "",
+      sshHostKey: row.ssh_host_key,
+      jumpHosts: row.jump_hosts.map(parseJumpHost),
+      bmc: row.bmc_endpoint ?? "",
+      bmcProtocol: row.bmc_protocol,
+      bmcTrust: row.bmc_trust,
+    },
+  };
+}

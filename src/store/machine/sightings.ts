@@ -1,0 +1,100 @@
+import { follow } from "../../kernel/decide.ts";
+import type { JsonObject } from "../../kernel/lifecycle.ts";
+import { type ConditionType, type ObservedCondition, observe } from "../../lifecycles/machine/conditions.ts";
+import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
+import type { Machine } from "../../lifecycles/machine/machine.ts";
+import { type Change, recordChanges } from "../lifecycle/changes.ts";
+import { lockThings } from "../lifecycle/locks.ts";
+import type { ThingStore, ThingStores } from "../lifecycle/things.ts";
+import { commitUnits } from "../lifecycle/transitions.ts";
+import type { Unit } from "../lifecycle/unit.ts";
+import * as work from "../lifecycle/work.ts";
+import type { Transaction } from "../postgres/database.ts";
+import { type ClaimedLook, heldLooks } from "./condition-looks.ts";
+import { conditionsJson, machineStore } from "./machines.ts";
+
+const KIND = machineLifecycle.kind;
+
+/** What one look at a machine is to change about it. */
+export interface MachineSighting {
+  readonly look: Pick<ClaimedLook, "machineId" | "epoch">;
+  /** As it was when it was looked at. */
+  readonly machine: Machine;
+  readonly observed: readonly ObservedCondition[];
+  readonly facts: JsonObject;
+  /** It was read whole and is the right one: FACTORY_READY → READY. */
+  readonly inspected: boolean;
+}
+
+/** Handlers wait for these, so that who changes one wakes the machine. */
+const WAITED_FOR: ReadonlySet<ConditionType> = new Set(["Drained"]);
+
+/**
+ * Writes what many looks saw, in a few statements. A machine that changed since it was looked at is left as it is, and so is one
+ * that somebody else has looked at since: what was seen says nothing about what is now, and a run's own proof stands. Returns the
+ * ids of those that were written.
+ */
+export async function recordSightings(
+  tx: Transaction,
+  stores: ThingStores,
+  sightings: readonly MachineSighting[],
+  { actor, now }: { readonly actor: string; readonly now: Date },
+): Promise<ReadonlySet<string>> {
+  await lockThings(
+    tx,
+    sightings.map(({ machine }) => ({ kind: KIND, id: machine.id })),
+  );
+  const held = await heldLooks(
+    tx,
+    sightings.map(({ look }) => look),
+  );
+  const ids = sightings.map(({ machine }) => machine.id);
+  const present = new Map((await machineStore.load(tx, ids)).things.map((machine) => [machine.id as string, machine]));
+  const current = sightings.filter(
+    ({ machine }) => held.has(machine.id) && present.get(machine.id)?.basis === machine.basis,
+  );
+  await commitUnits(
+    tx,
+    stores,
+    current.flatMap((sighting) => unitOf(sighting, actor)),
+  );
+  const changes = current.flatMap((sighting) => changeOf(sighting, actor, now));
+  await recordChanges(
+    tx,
+    machineStore as unknown as ThingStore,
+    changes.map(({ change }) => change),
+  );
+  const woken = [
+    ...current.filter(({ inspected }) => inspected).map(({ machine }) => machine.id),
+    ...changes.filter(({ isWaitedFor }) => isWaitedFor).map(({ change }) => change.id),
+  ];
+  await work.wake(
+    tx,
+    woken.map((id) => ({ kind: KIND, id })),
+  );
+  return new Set(current.map(({ machine }) => machine.id));
+}
+
+function unitOf({ machine, facts, inspected }: MachineSighting, actor: string): Unit[] {
+  const move = inspected ? follow(machineLifecycle, machine, { owner: "other", name: "inspected" }) : undefined;
+  if (!move && Object.keys(facts).length === 0) return [];
+  return [{ kind: KIND, thing: machine, facts, actor, ...(move && { move }) }];
+}
+
+function changeOf(
+  { machine, observed }: MachineSighting,
+  actor: string,
+  now: Date,
+): { readonly change: Change; readonly isWaitedFor: boolean }[] {
+  const conditions = observe(machine.conditions, observed, now);
+  if (conditions === machine.conditions) return [];
+  const changed = conditions.filter((condition) => !machine.conditions.includes(condition));
+  const change = {
+    id: machine.id,
+    type: "conditions_changed",
+    actor,
+    data: { conditions: conditionsJson(changed) },
+    set: { conditions: conditionsJson(conditions) },
+  };
+  return [{ change, isWaitedFor: changed.some(({ type }) => WAITED_FOR.has(type)) }];
+}

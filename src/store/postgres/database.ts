@@ -1,0 +1,223 @@
+import { createHash } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import pg from "pg";
+import { messageOf } from "../../kernel/errors.ts";
+import type { Log } from "../../kernel/log.ts";
+import { type Duration, minutes, seconds } from "../../kernel/time/duration.ts";
+import { databaseError, isConnectionFailure } from "./database-errors.ts";
+import { type Listener, startListener } from "./database-listen.ts";
+import { valueParsers } from "./database-values.ts";
+
+export { isConnectionFailure, isSerializationConflict, isUniqueViolation, retryOnConflict } from "./database-errors.ts";
+
+/** A URL, or its parts; the host may be the directory of a Unix socket. */
+export type DatabaseConfig =
+  | string
+  | {
+      readonly host: string;
+      readonly port?: number;
+      readonly user: string;
+      readonly database: string;
+      readonly password?: string;
+    };
+
+export interface Statement {
+  /** Parsed and planned once per connection, under this name, which stands for the text, always. */
+  readonly name?: string;
+  /**
+   * The same under a name that is made from the text: for statements that are sent all the time, of which there are few. They name
+   * their columns, since a statement that is known by a connection fails once `*` means others.
+   */
+  readonly hot?: true;
+  readonly text: string;
+  readonly values?: readonly unknown[];
+}
+
+export interface Queryable {
+  /** The rows, as the statement names their columns. */
+  query<Row extends object = Record<string, unknown>>(
+    statement: string | Statement,
+    values?: readonly unknown[],
+  ): Promise<Row[]>;
+  /** For statements whose answer is how many rows they changed. */
+  execute(statement: string | Statement, values?: readonly unknown[]): Promise<number>;
+}
+
+/** Marked, so that what must happen inside a transaction cannot be given the bare database. */
+export interface Transaction extends Queryable {
+  readonly insideTransaction: true;
+  /** Tells the log once the transaction has committed: what was rolled back did not happen. */
+  logWhenCommitted(fields: object, message: string): void;
+}
+
+export interface Database extends Queryable {
+  /** Commits what `work` did, or rolls all of it back when `work` throws. */
+  transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
+  /**
+   * Calls `onNotify` for each NOTIFY on the channel until the signal aborts, over a connection of its own that is made
+   * again when it breaks. Each time it is made, `onNotify("")` says that messages may have been missed.
+   */
+  listen(channel: string, onNotify: (payload: string) => void, signal: AbortSignal): Promise<void>;
+  /** Waits for what is under way, then closes all connections. End the listeners by their signals first. */
+  close(): Promise<void>;
+}
+
+export interface DatabaseOptions {
+  readonly log: Log;
+  readonly applicationName: string;
+  /** Connections at most, listeners not counted. */
+  readonly max?: number;
+  readonly connectTimeout?: Duration;
+  readonly statementTimeout?: Duration;
+  readonly transactionTimeout?: Duration;
+  readonly idleInTransactionTimeout?: Duration;
+}
+
+const DEFAULTS = {
+  max: 10,
+  connectTimeout: seconds(10),
+  statementTimeout: seconds(30),
+  transactionTimeout: minutes(1),
+  // Nothing of ours waits inside a transaction. A process that is paused there holds its locks for this long, so it must be
+  // over before others take up the work that it had.
+  idleInTransactionTimeout: seconds(10),
+} as const;
+
+/** A server that no longer answers does not close connections either. */
+const CLOSING_PATIENCE = seconds(2);
+
+/** Connects on first use: a server that is down is an "unavailable" for each call, not the end of the process. */
+export function openDatabase(config: DatabaseConfig, options: DatabaseOptions): Database {
+  const settings = { ...DEFAULTS, ...options };
+  const { log } = settings;
+  const connection = clientConfig(config, settings.applicationName);
+  const pool = new pg.Pool({
+    ...connection,
+    max: settings.max,
+    connectionTimeoutMillis: settings.connectTimeout,
+    idleTimeoutMillis: minutes(5),
+    // Statements that a connection knows keep their plans, which were made for tables as they were then.
+    maxLifetimeSeconds: minutes(10) / seconds(1),
+    keepAlive: true,
+    statement_timeout: settings.statementTimeout,
+    idle_in_transaction_session_timeout: settings.idleInTransactionTimeout,
+    // The server's own timeout comes first; this one is for a server that no longer answers at all.
+    query_timeout: settings.statementTimeout + seconds(5),
+    onConnect: (client) => setUpSession(client, settings.transactionTimeout),
+  });
+  // Without these a dying database takes the process with it: the first hears idle connections, the second those in use.
+  pool.on("error", (error) => log.warn({ error: messageOf(error) }, "an idle database connection broke"));
+  const connections = new Set<Promise<void>>();
+  pool.on("connect", (client) => {
+    client.on("error", (error) => log.debug({ error: messageOf(error) }, "a database connection broke"));
+    const ended = new Promise<void>((resolve) => void client.once("end", resolve));
+    connections.add(ended);
+    void ended.then(() => connections.delete(ended));
+  });
+
+  const listeners = new Set<Promise<void>>();
+  const track = ({ listening, ended }: Listener) => {
+    listeners.add(ended);
+    void ended.finally(() => listeners.delete(ended));
+    return listening;
+  };
+  return {
+    ...queryable(pool),
+    transaction: (work) => inTransaction(pool, log, work),
+    listen: (channel, onNotify, signal) => track(startListener(connection, { channel, onNotify, signal }, log)),
+    async close() {
+      await Promise.all(listeners);
+      await pool.end();
+      // The pool only asks its connections to end. Whoever stops the server next would break those that have not yet.
+      await Promise.race([Promise.all(connections), delay(CLOSING_PATIENCE, undefined, { ref: false })]);
+    },
+  };
+}
+
+export function clientConfig(config: DatabaseConfig, applicationName: string): pg.ClientConfig {
+  const target = typeof config === "string" ? { connectionString: config } : { ...config };
+  return { ...target, application_name: applicationName, types: valueParsers };
+}
+
+/**
+ * Times are written in UTC, which is the form that is read fastest, whatever the server's own setting is.
+ * A transaction that hangs would stall every reader of the journal; PostgreSQL can end it by itself from 17 on.
+ * And a statement whose client is gone must not go on, or wait for a lock, on nobody's behalf.
+ */
+async function setUpSession(client: pg.ClientBase, transactionTimeout: Duration): Promise<void> {
+  await client.query(
+    `SELECT set_config('client_connection_check_interval', '2s', false), set_config('TimeZone', 'UTC', false),
+            CASE WHEN current_setting('server_version_num')::int >= 170000
+                 THEN set_config('transaction_timeout', $1, false) END`,
+    [String(transactionTimeout)],
+  );
+}
+
+const queryable = (on: pg.Pool | pg.PoolClient): Queryable => ({
+  query: async <Row extends object>(statement: string | Statement, values?: readonly unknown[]) =>
+    (await run<Row & pg.QueryResultRow>(on, statement, values)).rows,
+  execute: async (statement, values) => (await run(on, statement, values)).rowCount ?? 0,
+});
+
+async function run<Row extends pg.QueryResultRow>(
+  on: pg.Pool | pg.PoolClient,
+  statement: string | Statement,
+  values?: readonly unknown[],
+): Promise<pg.QueryResult<Row>> {
+  const {
+    hot,
+    text,
+    values: own,
+    ...given
+  }: Statement = typeof statement === "string" ? { text: statement } : statement;
+  const name = hot ? nameOf(text) : given.name;
+  const bound = values ?? own;
+  try {
+    return await on.query<Row>({ text, ...(name !== undefined && { name }), ...(bound && { values: [...bound] }) });
+  } catch (error) {
+    throw databaseError(error);
+  }
+}
+
+const names = new Map<string, string>();
+
+function nameOf(text: string): string {
+  const known = names.get(text);
+  if (known !== undefined) return known;
+  const name = `hot-${createHash("sha256").update(text).digest("hex").slice(0, 32)}`;
+  names.set(text, name);
+  return name;
+}
+
+async function inTransaction<T>(pool: pg.Pool, log: Log, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  const lines: (readonly [fields: object, message: string])[] = [];
+  const client = await pool.connect().catch((error: unknown) => Promise.reject(databaseError(error)));
+  let fit = true;
+  try {
+    await run(client, "BEGIN");
+    const result = await work({
+      insideTransaction: true,
+      ...queryable(client),
+      logWhenCommitted: (fields, message) => void lines.push([fields, message]),
+    });
+    await run(client, "COMMIT");
+    for (const [fields, message] of lines) log.info(fields, message);
+    return result;
+  } catch (error) {
+    fit = await rollBack(client, error);
+    throw error;
+  } finally {
+    client.release(!fit);
+  }
+}
+
+/** True when the connection is fit for use again. */
+async function rollBack(client: pg.PoolClient, error: unknown): Promise<boolean> {
+  if (isConnectionFailure(error)) return false;
+  try {
+    await client.query("ROLLBACK");
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,130 @@
+import { isJsonObject, type JsonObject } from "../../kernel/lifecycle.ts";
+import type { Heard } from "../../runs/model/heard-script.ts";
+import type { RunFacts } from "../../runs/model/lifecycle.ts";
+import type { LeftByStep, LeftOver } from "../../runs/model/next-attempt.ts";
+import type { Plan, Step } from "../../runs/model/plan.ts";
+import { RUN_ERROR_CODES, type RunError, STEP_STATES, type StepStatus } from "../../runs/model/run.ts";
+import {
+  type Check,
+  isFlag,
+  isNumber,
+  isText,
+  isTime,
+  listOf,
+  mapOf,
+  oneOf,
+  orNull,
+  REQUIRED,
+  readerOf,
+  shapeOf,
+} from "../postgres/stored-json.ts";
+
+/** What runs keep as JSON. They are read with every look at them. */
+type Stored<T> = { readonly [K in keyof T]: Date extends T[K] ? string | null : T[K] };
+interface StoredStep extends Omit<Stored<StepStatus>, "toTakeBack"> {
+  readonly toTakeBack: StepStatus["toTakeBack"] | undefined;
+}
+
+const date = [orNull(isTime), null] as const;
+const text = [orNull(isText), null] as const;
+const no = [isFlag, false] as const;
+const isEvidence = orNull(isJsonObject);
+
+/** What says nothing is not kept (`stepJson`), so that it is there by default. */
+const readStep = readerOf<StoredStep>({
+  name: [isText, REQUIRED],
+  kind: [isText, REQUIRED],
+  state: [oneOf(STEP_STATES), REQUIRED],
+  retryCount: [isNumber, REQUIRED],
+  startedAt: date,
+  finishedAt: date,
+  message: [isText, ""],
+  carriedOver: no,
+  nextAttemptAt: date,
+  attemptStartedAt: date,
+  actingBy: text,
+  actingAt: date,
+  actedAt: date,
+  unanswered: text,
+  evidence: [isEvidence, null],
+  toTakeBack: [(value): value is StoredStep["toTakeBack"] => value === undefined || isEvidence(value), undefined],
+  takenBack: no,
+  resumed: no,
+  needsPerson: no,
+});
+
+const dateOf = (stored: string | null): Date | null => (stored === null ? null : new Date(stored));
+
+function parseStep(stored: unknown): StepStatus {
+  const step = readStep(stored);
+  // Runs that an older server began do not say what is to be taken back: there it is whatever is being done.
+  const isBeingDone = step.state === "RUNNING" && step.actingAt !== null;
+  return {
+    ...step,
+    startedAt: dateOf(step.startedAt),
+    finishedAt: dateOf(step.finishedAt),
+    nextAttemptAt: dateOf(step.nextAttemptAt),
+    attemptStartedAt: dateOf(step.attemptStartedAt),
+    actingAt: dateOf(step.actingAt),
+    actedAt: dateOf(step.actedAt),
+    toTakeBack: step.toTakeBack === undefined ? (isBeingDone ? step.evidence : null) : step.toTakeBack,
+  };
+}
+
+const isList: Check<readonly unknown[]> = (value): value is readonly unknown[] => Array.isArray(value);
+const isError = shapeOf<RunError>({
+  code: oneOf(RUN_ERROR_CODES),
+  message: isText,
+  retryable: isFlag,
+  details: mapOf(isText),
+});
+
+const isLeftByStep = shapeOf<LeftByStep>({ step: isText, evidence: isJsonObject });
+const areLeft = listOf(isLeftByStep);
+const isLeftOver: Check<LeftOver> = (value): value is LeftOver =>
+  isLeftByStep(value) && (!("more" in value) || areLeft(value.more));
+
+const readFacts = readerOf<Omit<Stored<RunFacts>, "steps"> & { readonly steps: readonly unknown[] }>({
+  scripts: [mapOf(isText), {}],
+  steps: [isList, []],
+  startedAt: date,
+  finishedAt: date,
+  error: [orNull(isError), null],
+  residue: [listOf(isText), []],
+  takeBackFirst: [orNull(isLeftOver), null],
+  heard: [orNull(shapeOf<Heard>({ mark: isText, stdout: isNumber, stderr: isNumber })), null],
+});
+
+export function parseRunFacts(stored: unknown): RunFacts {
+  const facts = readFacts(stored);
+  return {
+    ...facts,
+    steps: facts.steps.map(parseStep),
+    startedAt: dateOf(facts.startedAt),
+    finishedAt: dateOf(facts.finishedAt),
+  };
+}
+
+/** Only what the patch says, without what is there by default. */
+export function parseFactsPatch(patch: JsonObject): Partial<RunFacts> {
+  return Object.fromEntries(Object.entries(parseRunFacts(patch)).filter(([name]) => name in patch));
+}
+
+const isPlan = shapeOf<Plan>({
+  planId: isText,
+  displayName: isText,
+  steps: listOf(
+    shapeOf<Step>({
+      name: isText,
+      kind: isText,
+      timeoutSeconds: isNumber,
+      maxRetries: isNumber,
+      payload: isJsonObject,
+    }),
+  ),
+});
+
+export function parseRunPlan(stored: unknown): Plan {
+  if (!isPlan(stored)) throw new TypeError("its plan cannot be read");
+  return stored;
+}

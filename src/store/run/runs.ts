@@ -1,0 +1,202 @@
+import { z } from "zod";
+import { type RunThing, runLifecycle } from "../../runs/model/lifecycle.ts";
+import { isActive, RUN_ACTIONS, RUN_PHASES, type Run } from "../../runs/model/run.ts";
+import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
+import type { Loaded, ThingStore } from "../lifecycle/things.ts";
+import { machineStore } from "../machine/machines.ts";
+import type { Queryable } from "../postgres/database.ts";
+import { parseFactsPatch, parseRunFacts, parseRunPlan } from "./facts.ts";
+import { appendLogs } from "./logs.ts";
+
+interface RunRow extends StateColumns {
+  facts: unknown;
+  machine_id: string;
+  request_id: string;
+  fingerprint: string;
+  type: string;
+  plan: unknown;
+  params: Record<string, string>;
+  job_id: string;
+  attempt: number;
+  previous_run_id: string | null;
+  next_run_id: string | null;
+  action: string;
+  manual_at: Date | null;
+  manual_by: string | null;
+  manual_comment: string | null;
+  initiator: string;
+  created_at: Date;
+  cancel_requested_at: Date | null;
+}
+
+const COLUMNS = `${STATE_COLUMNS}, t.machine_id, t.request_id, t.fingerprint, t.type, t.plan, t.params, t.job_id, t.attempt,
+  t.previous_run_id, t.next_run_id, t.action, t.manual_at, t.manual_by, t.manual_comment, t.initiator, t.created_at, t.cancel_requested_at`;
+
+/** Runs with their machines, in two queries however many there are. */
+async function load(db: Queryable, ids: readonly string[]): Promise<Loaded<RunThing>> {
+  const text = `select ${COLUMNS} from runs t where t.id = any($1)`;
+  const rows = await db.query<RunRow>({ hot: true, text, values: [ids] });
+  const machines = await machineStore.load(db, [...new Set(rows.map((row) => row.machine_id))]);
+  const byId = new Map(machines.things.map((machine) => [machine.id as string, machine]));
+  const things: RunThing[] = [];
+  const unreadable = [];
+  for (const row of rows) {
+    const machine = byId.get(row.machine_id);
+    try {
+      if (!machine) throw new Error(`its machine ${row.machine_id} cannot be read`);
+      things.push({
+        ...parseStateColumns(row),
+        id: row.id,
+        machine,
+        jobId: row.job_id,
+        plan: parseRunPlan(row.plan),
+        params: row.params,
+        action: actionSchema.parse(row.action),
+        cancelRequestedAt: row.cancel_requested_at,
+        facts: parseRunFacts(row.facts),
+      });
+    } catch (error) {
+      unreadable.push({ id: row.id, error: error instanceof Error ? error.message : String(error) });
+    }
+  }
+  return { things, unreadable };
+}
+
+/** Whoever looks at a run that is to be canceled since looks in vain: nothing of it is written any more. */
+async function overtaken(db: Queryable, runs: readonly RunThing[]): Promise<readonly string[]> {
+  const ids = runs.filter(({ cancelRequestedAt }) => cancelRequestedAt === null).map(({ id }) => id);
+  if (ids.length === 0) return [];
+  const text = "select id from runs where id = any($1) and cancel_requested_at is not null";
+  return (await db.query<{ id: string }>({ hot: true, text, values: [ids] })).map(({ id }) => id);
+}
+
+export const runStore: ThingStore<RunThing> = {
+  lifecycle: runLifecycle,
+  table: "runs",
+  requests: {},
+  claimTarget: (run) => ({ kind: "machine", id: run.machine.id }),
+  appendLogs,
+  load,
+  factsWith: ({ facts }, patch) => ({ ...facts, ...parseFactsPatch(patch) }),
+  overtaken,
+};
+
+const phaseSchema = z.enum(RUN_PHASES);
+const actionSchema = z.enum(RUN_ACTIONS);
+
+function parseRun(row: RunRow): Run {
+  const { scripts: _, ...facts } = parseRunFacts(row.facts);
+  const phase = phaseSchema.parse(row.state);
+  return {
+    id: row.id,
+    machineId: row.machine_id,
+    requestId: row.request_id,
+    type: row.type,
+    plan: parseRunPlan(row.plan),
+    params: row.params,
+    phase,
+    ...facts,
+    // One that was canceled while it waited never had a look of its own that could have noted it.
+    finishedAt: facts.finishedAt ?? (isActive(phase) ? null : row.state_since),
+    jobId: row.job_id,
+    attempt: row.attempt,
+    previousRunId: row.previous_run_id,
+    nextRunId: row.next_run_id,
+    action: actionSchema.parse(row.action),
+    manual:
+      row.manual_at === null ? null : { at: row.manual_at, by: row.manual_by ?? "", comment: row.manual_comment ?? "" },
+    initiator: row.initiator,
+    message: row.outcome?.reason ?? facts.error?.message ?? "",
+    waitingFor: row.state === "PENDING" ? (row.outcome?.reason ?? "") : "",
+    createdAt: row.created_at,
+    cancelRequestedAt: row.cancel_requested_at,
+    version: row.version,
+  };
+}
+
+export interface RunFilter {
+  readonly ids?: readonly string[];
+  readonly machineId?: string;
+  readonly activeOnly?: boolean;
+  /** A condition over `t`, with its parameters from $1 on. */
+  readonly where?: { readonly sql: string; readonly values: readonly unknown[] };
+  /** Keyset paging, newest first: the key of the last run of the page before. */
+  readonly before?: RunKey;
+  readonly limit?: number;
+}
+
+/** Where a run stands in lists. The time is the database's own text: a `Date` has no microseconds, and would leave runs out. */
+export interface RunKey {
+  readonly createdAt: string;
+  readonly id: string;
+}
+
+const CREATED_AT = `to_char(t.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+
+/** Newest first. */
+export async function listRuns(db: Queryable, filter: RunFilter = {}): Promise<Run[]> {
+  return (await listRunsWithKeys(db, filter)).map(({ run }) => run);
+}
+
+export async function listRunsWithKeys(
+  db: Queryable,
+  filter: RunFilter,
+): Promise<{ readonly run: Run; readonly key: RunKey }[]> {
+  const values: unknown[] = [...(filter.where?.values ?? [])];
+  const where = [filter.where?.sql ?? "true"];
+  const at = (value: unknown) => `$${values.push(value)}`;
+  if (filter.ids) where.push(`t.id = any(${at(filter.ids)})`);
+  if (filter.machineId !== undefined) where.push(`t.machine_id = ${at(filter.machineId)}`);
+  if (filter.activeOnly) where.push(`t.state in ('PENDING', 'RUNNING')`);
+  if (filter.before)
+    where.push(`(t.created_at, t.id) < (${at(filter.before.createdAt)}::timestamptz, ${at(filter.before.id)})`);
+  const isOneOfFew = filter.where === undefined && filter.limit === undefined;
+  const rows = await db.query<RunRow & { created_key: string }>({
+    text: `select ${COLUMNS}, ${CREATED_AT} as created_key from runs t where ${where.join(" and ")}
+            order by t.created_at desc, t.id desc ${filter.limit === undefined ? "" : `limit ${Math.floor(filter.limit)}`}`,
+    values,
+    ...(isOneOfFew && { hot: true }),
+  });
+  return rows.map((row) => ({ run: parseRun(row), key: { createdAt: row.created_key, id: row.id } }));
+}
+
+/** The runs that requests made, and what they asked for. */
+export async function findByRequests(
+  db: Queryable,
+  requests: readonly { readonly machineId: string; readonly requestId: string }[],
+): Promise<{ readonly id: string; readonly machineId: string; readonly fingerprint: string }[]> {
+  return db.query({
+    hot: true,
+    text: `select t.id, t.machine_id as "machineId", t.fingerprint from unnest($1::text[], $2::text[]) as r(machine_id, request_id)
+             join runs t using (machine_id, request_id)`,
+    values: [requests.map(({ machineId }) => machineId), requests.map(({ requestId }) => requestId)],
+  });
+}
+
+/** The digests of its scripts as they were frozen into the run. */
+export async function getFrozenScripts(db: Queryable, id: string): Promise<Readonly<Record<string, string>>> {
+  const [row] = await db.query<{ facts: unknown }>("select facts from runs where id = $1", [id]);
+  return row === undefined ? {} : parseRunFacts(row.facts).scripts;
+}
+
+/** The attempt that speaks for the job. */
+export async function getLatestAttempt(db: Queryable, jobId: string): Promise<Run | undefined> {
+  const rows = await db.query<RunRow>(
+    `select ${COLUMNS} from runs t where t.job_id = $1 order by t.attempt desc limit 1`,
+    [jobId],
+  );
+  return rows.map(parseRun)[0];
+}
+
+/** Runs that are active, of those named or of all. */
+export async function listActiveIds(
+  db: Queryable,
+  { ids, notCanceled }: { readonly ids?: readonly string[]; readonly notCanceled?: true } = {},
+): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(
+    `select id from runs where state in ('PENDING', 'RUNNING') and ($1::text[] is null or id = any($1))
+       ${notCanceled ? "and cancel_requested_at is null" : ""} order by id`,
+    [ids ?? null],
+  );
+  return rows.map(({ id }) => id);
+}

@@ -1,0 +1,181 @@
+import { join } from "node:path";
+import { createPlan } from "../../../src/services/run/plans.ts";
+import { startRun } from "../../../src/services/run/runs.ts";
+import { openSecretStore } from "../../../src/store/access/secrets.ts";
+import { allThings } from "../../../src/store/lifecycle/all-things.ts";
+import { createTestDatabase, type TestDatabase } from "../database.ts";
+import { eventually } from "../eventually.ts";
+import type { MachineTruth } from "../machine-site.ts";
+import { putSiteOnRecord, tester } from "../run-bench.ts";
+import type { StepOnce } from "../step-kinds.ts";
+import { type ProcessBench, ROOT } from "./process-bench.ts";
+import { openRunReplica } from "./run-replica.ts";
+import { type Place, POSITIONS, type Position, type VictimOrder } from "./run-victim.ts";
+import { type SimulatorProcess, startSimulatorProcess } from "./simulator-process.ts";
+
+/** A run whose replica was killed. */
+export interface Killed {
+  readonly place: Place;
+  readonly machineId: string;
+  readonly before: MachineTruth;
+  /** What was on record when the replica died; absent when nothing was. */
+  readonly atDeath: RunOnRecord | undefined;
+}
+
+export interface RunOnRecord {
+  readonly id: string;
+  readonly state: string;
+  readonly error: { readonly message: string } | null;
+  readonly steps: readonly StepOnRecord[];
+}
+
+export interface StepOnRecord {
+  readonly name: string;
+  readonly state: string;
+  readonly retryCount: number;
+  readonly evidence: object | null;
+}
+
+const PLAN = "plan-of-one-step";
+
+/** A lane that is opened again finds nothing of the one before: neither its simulator nor what that one kept of its machines. */
+let lanes = 0;
+
+/**
+ * Runs of one kind of step on a database and a simulated site of their own. Replicas die one after the other, each in the middle
+ * of a run on its own machine; what they leave is set aside, and finished by one successor at the end.
+ */
+export class KillLane {
+  readonly database: TestDatabase;
+  readonly simulator: SimulatorProcess;
+  readonly killed: Killed[] = [];
+  readonly #bench: ProcessBench;
+  readonly #keyFile: string;
+  readonly #work: StepOnce;
+  readonly #machines: string[];
+
+  private constructor(
+    parts: { database: TestDatabase; simulator: SimulatorProcess; machines: string[]; keyFile: string },
+    bench: ProcessBench,
+    work: StepOnce,
+  ) {
+    this.database = parts.database;
+    this.simulator = parts.simulator;
+    this.#machines = parts.machines;
+    this.#keyFile = parts.keyFile;
+    this.#bench = bench;
+    this.#work = work;
+  }
+
+  static async open(bench: ProcessBench, work: StepOnce): Promise<KillLane> {
+    const name = `${work.kind}-${++lanes}`;
+    const simulator = await startSimulatorProcess(bench, {
+      name,
+      site: "racks=5",
+      seed: 3,
+      speed: work.speed,
+    });
+    const database = await createTestDatabase();
+    const keyFile = join(bench.directory, `secret-key-${name}`);
+    const deps = {
+      db: database.db,
+      stores: allThings,
+      secrets: openSecretStore({ keyFile }),
+      maxFindByIds: 100,
+    };
+    const machines = (await putSiteOnRecord(deps, simulator.call)).map(({ machine_id }) => machine_id);
+    await createPlan(deps, tester, { planId: PLAN, displayName: work.kind, steps: [work.step] });
+    return new KillLane({ database, simulator, machines, keyFile }, bench, work);
+  }
+
+  /** Carries out one run undisturbed, and returns the places that its replica came through, in their order. */
+  async findPlaces(): Promise<Place[]> {
+    const { victim } = await this.#start("undisturbed");
+    const exit = await victim.exited;
+    if (exit.code !== 0) throw new Error(`the run of ${this.#work.kind} came to no end\n${victim.transcript()}`);
+    const passed = JSON.parse(victim.stdout()) as string[];
+    const places = passed.map((text): Place => {
+      const [, position = "", failPoint = ""] = /^(.*) (\S+)$/.exec(text) ?? [];
+      return { position: position as Position, failPoint };
+    });
+    return places.sort((a, b) => POSITIONS.indexOf(a.position) - POSITIONS.indexOf(b.position));
+  }
+
+  /** `isCertain`: every run comes by there. Otherwise this one may end without having done so, and nobody is killed. */
+  async killAt(place: Place, isCertain: boolean): Promise<void> {
+    const { victim, machineId, before } = await this.#start(`${place.position}, ${place.failPoint}`, place);
+    const exit = await victim.exited;
+    if (exit.code === 0 && !isCertain) return;
+    if (exit.signal !== "SIGKILL")
+      throw new Error(`it did not die at ${place.failPoint} (${place.position}): ${victim.transcript()}`);
+    const { db } = this.database;
+    // Set aside, so that the next replica has only its own run.
+    await db.execute(
+      `update work set wake_at = 'infinity', lease_until = case when lease_until is null then null else 'infinity'::timestamptz end
+        where kind = 'run'`,
+    );
+    this.killed.push({ place, machineId, before, atDeath: await this.run(machineId) });
+  }
+
+  /** As if the time of all leases had passed: another replica finishes what the dead ones left, and their callers ask again. */
+  async finishAll(): Promise<void> {
+    const { db, url } = this.database;
+    const successor = openRunReplica({ url, keyFile: this.#keyFile, instance: `successor-${this.#work.kind}` });
+    try {
+      for (const { machineId } of this.killed)
+        await startRun(successor.deps, tester, { requestId: "once", machineId, planId: PLAN, type: "", params: {} });
+      await db.execute(
+        `update work set wake_at = now(), lease_until = case when lease_until is null then null else now() - interval '1 s' end
+          where kind = 'run' and wake_at = 'infinity'`,
+      );
+      await successor.work();
+      const active = "select id, state, facts -> 'steps' as steps from runs where state in ('PENDING', 'RUNNING')";
+      await eventually(async () => (await db.query(active)).length === 0, {
+        what: "all runs have ended",
+        within: 120_000,
+        seen: async () => JSON.stringify(await db.query(active), null, 1),
+      });
+    } finally {
+      await successor.stop();
+    }
+  }
+
+  async run(machineId: string): Promise<RunOnRecord | undefined> {
+    const [run] = await this.database.db.query<RunOnRecord>(
+      `select id, state, facts -> 'error' as error, coalesce(facts -> 'steps', '[]') as steps from runs where machine_id = $1`,
+      [machineId],
+    );
+    return run;
+  }
+
+  truth(machineId: string): Promise<MachineTruth> {
+    return this.simulator.call<MachineTruth>("GET", `/devices/${machineId}`);
+  }
+
+  async close(): Promise<void> {
+    this.simulator.process.signal("SIGTERM");
+    await this.simulator.process.exited;
+    await this.database.drop();
+  }
+
+  async #start(instance: string, place?: Place) {
+    const machineId = this.#machines.shift();
+    if (machineId === undefined) throw new Error("there is no machine left");
+    if (this.#work.needsNode)
+      await this.simulator.call("POST", `/devices/${machineId}/join`, { cluster: "default-cluster" });
+    const before = await this.truth(machineId);
+    const order: VictimOrder = {
+      url: this.database.url,
+      keyFile: this.#keyFile,
+      instance,
+      machineId,
+      planId: PLAN,
+      ...(place && { place }),
+    };
+    const victim = this.#bench.start({
+      command: process.execPath,
+      args: [join(ROOT, "test", "support", "processes", "run-victim.ts"), JSON.stringify(order)],
+    });
+    return { victim, machineId, before };
+  }
+}

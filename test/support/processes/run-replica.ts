@@ -1,0 +1,96 @@
+import { Controller } from "../../../src/engine/controller.ts";
+import type { HandlerOf } from "../../../src/engine/look.ts";
+import { silentLog } from "../../../src/kernel/log.ts";
+import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
+import { hours } from "../../../src/kernel/time/duration.ts";
+import { createRedfishProvider } from "../../../src/providers/redfish/shelf/redfish-shelf-provider.ts";
+import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
+import { allSteps } from "../../../src/runs/steps/index.ts";
+import { Runbooks } from "../../../src/runs/steps/scripts/runbooks.ts";
+import type { ServiceDeps } from "../../../src/services/call/deps.ts";
+import { openInstallOrders } from "../../../src/services/install/orders.ts";
+import type { RunDeps } from "../../../src/services/run/runs.ts";
+import { openSecretStore } from "../../../src/store/access/secrets.ts";
+import { allThings } from "../../../src/store/lifecycle/all-things.ts";
+import { openDatabase } from "../../../src/store/postgres/database.ts";
+import { wireHandlers } from "../../../src/wiring/handlers.ts";
+import { wireMachineHardware } from "../../../src/wiring/machine-hardware.ts";
+import { SITE_SCRIPT } from "../step-kinds.ts";
+
+/** As much of a replica as carries out runs: the real engine, executor and providers, without listeners. It starts in a moment. */
+export interface RunReplica {
+  readonly deps: RunDeps;
+  /** Takes up what is due. */
+  work(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface RunReplicaOptions {
+  readonly url: string;
+  readonly keyFile: string;
+  readonly instance: string;
+  /** Absent: the system's. */
+  readonly clock?: Clock;
+  /** That of the handlers; absent: the same. */
+  readonly handlerClock?: Clock;
+  /** Around the handlers of runs. */
+  readonly around?: (handlers: HandlerOf) => HandlerOf;
+}
+
+export function openRunReplica({
+  url,
+  keyFile,
+  instance,
+  clock = systemClock,
+  handlerClock = clock,
+  around = (same) => same,
+}: RunReplicaOptions): RunReplica {
+  const db = openDatabase(url, { log: silentLog, applicationName: instance });
+  const secrets = openSecretStore({ keyFile });
+  const services: ServiceDeps = { db, stores: allThings, secrets, maxFindByIds: 100, clock };
+  const gateway = createBmcGateway();
+  const hardware = wireMachineHardware({
+    clock,
+    gateway,
+    mayReach: () => true,
+    netInstall: openInstallOrders({ db, stores: allThings }),
+  });
+  const provider = createRedfishProvider({ gateway });
+  const runbooks = new Runbooks({ [SITE_SCRIPT.ref]: SITE_SCRIPT.text });
+  const handlers = wireHandlers({
+    db,
+    secrets,
+    provider,
+    clock: handlerClock,
+    monitorEvery: hours(1),
+    exploreEvery: hours(1),
+    runs: { hardware, steps: allSteps, runbooks, instance },
+  });
+  const ofRuns = handlers.get("run");
+  if (!ofRuns) throw new Error("nobody handles runs");
+  const controller = new Controller({
+    db,
+    stores: allThings,
+    log: silentLog,
+    clock,
+    owner: instance,
+    handlers: new Map([["run", around(ofRuns)]]),
+  });
+  const stop = new AbortController();
+  const loops: Promise<void>[] = [];
+  return {
+    deps: { ...services, steps: allSteps, runbooks, capabilitiesOf: hardware.capabilitiesOf },
+    async work() {
+      await db.listen("millwright", () => controller.nudge(), stop.signal);
+      loops.push(controller.run(stop.signal));
+    },
+    async stop() {
+      stop.abort();
+      await Promise.all(loops);
+      await provider.close?.();
+      await hardware.close();
+      gateway.close();
+      await db.close();
+    },
+  };
+}

@@ -1,0 +1,205 @@
+import type { Capability } from "../../../src/capabilities/provider.ts";
+import { forgetOld } from "../../../src/engine/retention.ts";
+import { silentLog } from "../../../src/kernel/log.ts";
+import { hours } from "../../../src/kernel/time/duration.ts";
+import { allSteps } from "../../../src/runs/steps/index.ts";
+import type { ServiceDeps } from "../../../src/services/call/deps.ts";
+import { createCluster } from "../../../src/services/catalog/clusters.ts";
+import { createImage } from "../../../src/services/catalog/images.ts";
+import {
+  insertPowerShelfHealthReport,
+  removePowerShelfHealthReport,
+} from "../../../src/services/device/health-reports.ts";
+import { createGroup, deleteGroup } from "../../../src/services/install/device-groups.ts";
+import { changeInstallState, patchInstall, registerInstall } from "../../../src/services/install/installs.ts";
+import { openInstallOrders } from "../../../src/services/install/orders.ts";
+import { createWorkflow, deleteWorkflow } from "../../../src/services/install/workflows.ts";
+import { setMachineCredentials } from "../../../src/services/machine/credentials.ts";
+import { registerMachine, type SpecInput } from "../../../src/services/machine/machines.ts";
+import { setPowerShelfCredentials } from "../../../src/services/power-shelf/credentials.ts";
+import {
+  createPowerShelf,
+  deletePowerShelf,
+  forceDeletePowerShelf,
+  setPowerShelfMaintenance,
+} from "../../../src/services/power-shelf/power-shelves.ts";
+import { startNextAttempt } from "../../../src/services/run/operator-actions.ts";
+import { createPlan } from "../../../src/services/run/plans.ts";
+import { type RunDeps, startRun } from "../../../src/services/run/runs.ts";
+import { createToken, revokeToken } from "../../../src/services/system/tokens.ts";
+import { openSecretStore } from "../../../src/store/access/secrets.ts";
+import { noteRejected, openSignInDigest } from "../../../src/store/access/sign-in-ledger.ts";
+import { allThings } from "../../../src/store/lifecycle/all-things.ts";
+import { acquire } from "../../../src/store/lifecycle/claims.ts";
+import { openDatabase } from "../../../src/store/postgres/database.ts";
+import { loadRunbooks } from "../../../src/wiring/runbook-files.ts";
+
+const caller = { name: "tester", roles: ["admin"], address: null };
+const shelf = {
+  name: "",
+  rackId: undefined,
+  bmcEndpoint: "192.0.2.1",
+  bmcUsername: "root",
+  bmcPassword: "secret",
+  bmcScheme: "",
+  trust: "pin",
+} as const;
+const report = { source: "probe", observedAt: null, triggeredBy: null, successes: [], alerts: [] } as const;
+
+const spec: SpecInput = {
+  provider: "",
+  serial: "S-1",
+  macAddresses: ["02:00:00:00:00:11", "02:00:00:00:00:12"],
+  rack: "",
+  slot: "",
+  location: "",
+  customerId: "",
+  targetClusterRef: "",
+  sshEndpoint: "",
+  sshHostKey: "",
+  jumpHosts: [],
+  bmcEndpoint: "192.0.2.11",
+  bmcProtocol: "",
+  bmcTlsTrust: "",
+};
+const image = { kind: "iso", location: "http://192.0.2.1/a.iso", digest: `sha256:${"0".repeat(64)}`, successProof: "" };
+
+const runDeps = (deps: ServiceDeps): RunDeps => ({
+  ...deps,
+  steps: allSteps,
+  runbooks: loadRunbooks(),
+  capabilitiesOf: () => new Set<Capability>(["reset", "machine", "exec"]),
+});
+
+const workflow = {
+  id: "one",
+  name: "One",
+  description: "",
+  osFamily: "linux",
+  architecture: "x86_64",
+  bootMode: "any",
+  boot: { method: "chain", chain_url: "/files/a" },
+  steps: [],
+  nextState: "installed",
+} as const;
+const group = {
+  name: "one",
+  description: "",
+  parentId: null,
+  defaultWorkflowId: null,
+  autoProvision: null,
+  autoPromote: null,
+} as const;
+
+const order = {
+  machineId: "m-1",
+  runId: "run-1",
+  token: "1",
+  stamp: "token=1\n",
+  workflowId: workflow.id,
+  digest: image.digest,
+};
+const node = { arch: "x86_64", bootMode: "bios", groupId: null, facts: {} } as const;
+const spareSpec: SpecInput = { ...spec, serial: "S-2", macAddresses: ["02:00:00:00:00:22"], bmcEndpoint: "192.0.2.12" };
+
+/** What callers, and the clock, have written to the database outside the controller's own work. */
+export const WRITES = {
+  "create shelf one": (deps) =>
+    createPowerShelf(deps, caller, { ...shelf, id: "one", bmcMac: "02:00:00:00:00:01", requestId: "request-1" }),
+  "create shelf two": (deps) =>
+    createPowerShelf(deps, caller, { ...shelf, id: "two", bmcMac: "02:00:00:00:00:02", requestId: "request-2" }),
+  "give shelf one its credentials again": (deps) =>
+    setPowerShelfCredentials(deps, caller, { id: "one", bmcUsername: "root", bmcPassword: "wrong" }),
+  "mark shelf one for deletion": (deps) => deletePowerShelf(deps, caller, "one"),
+  "ask for maintenance of shelf one": (deps) =>
+    setPowerShelfMaintenance(deps, caller, { powerShelfIds: ["one"], operation: "power_off", reference: undefined }),
+  "remove shelf one": (deps) => forceDeletePowerShelf(deps, caller, "one"),
+  "report on shelf one": (deps) =>
+    insertPowerShelfHealthReport(deps, caller, { powerShelfId: "one", report, mode: "merge" }),
+  "take the report back": (deps) => removePowerShelfHealthReport(deps, caller, "one", "probe"),
+  "keep a secret": ({ db, secrets }) => db.transaction((tx) => secrets.put(tx, "a/secret", "hunter2")),
+  "drop the secret": ({ db, secrets }) => db.transaction((tx) => secrets.remove(tx, "a/secret")),
+  "create a token": (deps) => createToken(deps, caller, { name: "pat", roles: ["viewer"], expiresAt: null }),
+  "revoke all tokens": async (deps) => {
+    for (const { id } of await deps.db.query<{ id: string }>("select id from tokens"))
+      await revokeToken(deps, caller, id);
+  },
+  "register a machine": (deps) => registerMachine(deps, caller, { id: "m-1", labels: {}, spec }),
+  "replace its MAC addresses": (deps) =>
+    registerMachine(deps, caller, { id: "m-1", labels: {}, spec: { ...spec, macAddresses: ["02:00:00:00:00:13"] } }),
+  "give it credentials": (deps) =>
+    setMachineCredentials(deps, caller, {
+      machineId: "m-1",
+      bmcUsername: "root",
+      bmcPassword: "secret",
+      sshUsername: "",
+      sshPrivateKey: "",
+    }),
+  "start a run": (deps) =>
+    startRun(runDeps(deps), caller, { requestId: "start", machineId: "m-1", type: "REBOOT", planId: "", params: {} }),
+  "fail the run": ({ db }) => db.execute("update runs set state = 'FAILED' where attempt = 1"),
+  "retry the run": async (deps) => {
+    const [run] = await deps.db.query<{ id: string }>("select id from runs where attempt = 1");
+    await startNextAttempt(runDeps(deps), caller, "retry", { runId: run?.id ?? "", requestId: "retry" });
+  },
+  "create a plan": (deps) =>
+    createPlan(deps, caller, {
+      planId: "mine",
+      displayName: "",
+      steps: [{ name: "reboot", kind: "reboot", payload: {} }],
+    }),
+  "create a cluster": (deps) =>
+    createCluster(deps, caller, { name: "one", apiUrl: "https://192.0.2.1:6443", kubeconfig: "secret" }),
+  "create an image": (deps) => createImage(deps, caller, { ...image, name: "one" }),
+  "create a workflow": (deps) => createWorkflow(deps, caller, workflow),
+  "delete the workflow": (deps) => deleteWorkflow(deps, caller, workflow.id),
+  "create a group": (deps) => createGroup(deps, caller, group),
+  "delete the group": async (deps) => {
+    for (const { id } of await deps.db.query<{ id: string }>("select id from device_groups"))
+      await deleteGroup(deps, caller, id);
+  },
+  "let a run hold the machine": ({ db }) =>
+    db.transaction(async (tx) => {
+      await acquire(tx, [
+        { thing: { kind: "machine", id: "m-1" }, holder: { kind: "run", id: "run-1" }, reason: "RUNNING" },
+      ]);
+    }),
+  "order an install": (deps) => openInstallOrders(deps).order(order),
+  "order it again": (deps) => openInstallOrders(deps).order({ ...order, token: "2", stamp: "token=2\n" }),
+  "bring a node into use": async (deps) => {
+    const id = await registerInstall(deps, caller, { ...node, mac: "02:00:00:00:00:21" });
+    await patchInstall(deps, caller, id, { hardware: {}, workflowId: workflow.id });
+    for (const state of ["pending", "installing", "installed", "active"] as const)
+      await changeInstallState(deps, caller, id, { state, comment: "", force: false });
+  },
+  "register a spare": (deps) => registerMachine(deps, caller, { id: "spare", labels: {}, spec: spareSpec }),
+  "let the spare take its place": (deps) =>
+    changeInstallState(deps, caller, "m-020000000021", {
+      state: "migrating",
+      comment: "",
+      force: false,
+      replacementId: "spare",
+    }),
+  "call that off": (deps) =>
+    changeInstallState(deps, caller, "m-020000000021", { state: "active", comment: "", force: false }),
+  "note a rejected sign-in": async ({ db, secrets }) =>
+    noteRejected(
+      db,
+      await openSignInDigest(db, secrets),
+      { endpoint: "192.0.2.1:443", username: "root", password: "wrong" },
+      { rejectionsToStop: 2, coolDown: hours(1) },
+    ),
+  "forget what is old": ({ db }) =>
+    forgetOld({ db, log: silentLog, retention: hours(24) }, new AbortController().signal),
+} as const satisfies Readonly<Record<string, (deps: ServiceDeps) => Promise<unknown>>>;
+
+export type Write = keyof typeof WRITES;
+
+/** As a process of its own: does the writes that it is told to, so that a test can have it die in the middle of one. */
+if (process.argv[1] === import.meta.filename) {
+  const [url = "", keyFile = "", ...writes] = process.argv.slice(2);
+  const db = openDatabase(url, { log: silentLog, applicationName: "writer" });
+  const secrets = openSecretStore({ keyFile });
+  for (const write of writes) await WRITES[write as Write]({ db, secrets, stores: allThings, maxFindByIds: 100 });
+  await db.close();
+}

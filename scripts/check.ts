@@ -1,6 +1,7 @@
 /** `npm run check`: everything that must hold of the sources themselves. All of it is run, and what failed is shown at the end. */
 import { findCrowdedFolders, judgeLength, judgeName } from "./check/file-rules.ts";
 import { importsOf } from "./check/imports.ts";
+import { findBreakingChanges } from "./check/landed-contract.ts";
 import { judgeImport } from "./check/layers.ts";
 import { findBrokenLinks } from "./check/links.ts";
 import { readSourceFiles } from "./check/source-files.ts";
@@ -22,6 +23,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   types: () => tool("tsc", "--noEmit", "--pretty", "false"),
   "lint and format": () => tool("biome", "check", "--colors=off", "--diagnostic-level=warn", "."),
   "contract lint": () => tool("buf", "lint"),
+  "contract breaks nobody": () => findBreakingChanges(root),
   layers: async () => (await files).flatMap(importsOf).flatMap((each) => judgeImport(each) ?? []),
   "file names": async () => (await files).flatMap((file) => judgeName(file) ?? []),
   "writes can be killed": async () => (await files).flatMap((file) => judgeWrites(file) ?? []),

@@ -1,8 +1,9 @@
 import type { CallContext } from "../capabilities/call.ts";
 import { decide, fail, follow, isPastDeadline, type Move } from "../kernel/decide.ts";
+import type { Effect } from "../kernel/effects.ts";
 import { messageOf, StepFailure } from "../kernel/errors.ts";
 import type { Json, JsonObject, Lifecycle, StoredOutcome, Thing } from "../kernel/lifecycle.ts";
-import type { Effect, Outcome } from "../kernel/outcome.ts";
+import type { Outcome } from "../kernel/outcome.ts";
 import type { Clock } from "../kernel/time/clock.ts";
 import { type Duration, describeDuration, milliseconds, minutes } from "../kernel/time/duration.ts";
 import { pauseBefore, retrying } from "../kernel/time/retry.ts";

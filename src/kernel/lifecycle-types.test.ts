@@ -4,9 +4,12 @@
  * the test says so too.
  */
 import { describe, expect, expectTypeOf, test } from "vitest";
+import { create, move, observe, require, wake } from "./effects.ts";
 import {
   ANY,
   asked,
+  type CauseOf,
+  caused,
   defineLifecycle,
   type EventOf,
   GONE,
@@ -176,5 +179,67 @@ describe("handlers", () => {
       tseting: async () => nothingToDo(null),
     };
     expect(handlers).toHaveProperty("tseting");
+  });
+});
+
+describe("effects", () => {
+  const rackLifecycle = define({
+    kind: "rack",
+    initial: "idle",
+    states: { idle: resting, draining: working, off: resting },
+    transitions: [
+      ["idle", caused("tray_failed"), "draining"],
+      ["draining", on("drained"), "off"],
+      ["draining", caused("power_lost"), "off"],
+      ["off", asked("start"), "idle"],
+    ],
+  });
+
+  test("know the causes of the table of the thing that they move, and no other trigger", () => {
+    expectTypeOf<CauseOf<typeof rackLifecycle>>().toEqualTypeOf<"tray_failed" | "power_lost">();
+    expectTypeOf<CauseOf<WidgetLifecycle>>().toEqualTypeOf<never>();
+    expect(move(rackLifecycle, "r1", "tray_failed", { message: "tray 3", data: { tray: 3 } })).toEqual({
+      type: "move",
+      kind: "rack",
+      id: "r1",
+      cause: "tray_failed",
+      message: "tray 3",
+      data: { tray: 3 },
+    });
+  });
+
+  test("do not compile with a cause that the table lacks", () => {
+    // @ts-expect-error: a typing error
+    expect(move(rackLifecycle, "r1", "tray_faild")).toMatchObject({ cause: "tray_faild" });
+    // @ts-expect-error: a caller's verb, which no other thing can cause
+    expect(move(rackLifecycle, "r1", "start")).toMatchObject({ cause: "start" });
+    // @ts-expect-error: an event of the rack's own handler
+    expect(move(rackLifecycle, "r1", "drained")).toMatchObject({ cause: "drained" });
+    // @ts-expect-error: nothing can cause anything in a widget
+    expect(move(widgetLifecycle, "w1", "tray_failed")).toMatchObject({ kind: "widget" });
+  });
+
+  test("name what they touch by its declaration", () => {
+    expect(create(rackLifecycle, "r1", { name: "A" }, { mustBeNew: true })).toEqual({
+      type: "create",
+      kind: "rack",
+      id: "r1",
+      row: { name: "A" },
+      mustBeNew: true,
+    });
+    expect(observe(rackLifecycle, "r1", { trays: 18 })).toEqual({
+      type: "observe",
+      kind: "rack",
+      id: "r1",
+      facts: { trays: 18 },
+      observed: [],
+    });
+    expect(wake(rackLifecycle, "r1")).toEqual({ type: "wake", kind: "rack", id: "r1" });
+    expect(require(rackLifecycle, "r1", { notDeleted: true })).toEqual({
+      type: "require",
+      kind: "rack",
+      id: "r1",
+      notDeleted: true,
+    });
   });
 });

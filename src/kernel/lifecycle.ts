@@ -157,6 +157,14 @@ export type EventOf<L, S extends string> =
       : never
     : never;
 
+/** What other things can cause, in whatever state: the names of all `caused` rows. */
+export type CauseOf<L> =
+  RowsOf<L> extends infer Each
+    ? Each extends readonly [unknown, { readonly owner: "other"; readonly name: infer N extends string }, ...unknown[]]
+      ? N
+      : never
+    : never;
+
 /**
  * Declares a lifecycle. Unknown states do not compile; what types cannot see is refused here, at load: a state that nothing
  * reaches, a working state without SLA or exit, two failure rows, a deadline without one, a row that an earlier one always

@@ -4,10 +4,12 @@ import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure, type DeviceFailureReason } from "../../capabilities/device-failure.ts";
 import type { DeviceIdentity } from "../../capabilities/inspect.ts";
 import { need, type Provider } from "../../capabilities/provider.ts";
+import { create, require } from "../../kernel/effects.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { type Handlers, happened, waitFor } from "../../kernel/outcome.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import type { Duration } from "../../kernel/time/duration.ts";
+import { powerShelfLifecycle } from "../power-shelf/lifecycle.ts";
 import type { ExpectedPowerShelf, ExploreResult } from "./expected-power-shelf.ts";
 import type { expectedPowerShelfLifecycle } from "./lifecycle.ts";
 
@@ -62,9 +64,9 @@ export const expectedPowerShelfHandlers: Handlers<
     return happened("identified", {
       facts: { explored: "linked", exploredAt: clock.now().toISOString(), powerShelfId: id, ...seen },
       effects: existingShelf
-        ? [{ type: "require", kind: "power_shelf", id, notDeleted: true }]
+        ? [require(powerShelfLifecycle, id, { notDeleted: true })]
         : // Under this BMC there is no shelf; one with this id was made from another row, which must not be linked twice.
-          [{ type: "create", kind: "power_shelf", id, row: shelfRow(expected, id, identity), mustBeNew: true }],
+          [create(powerShelfLifecycle, id, shelfRow(expected, id, identity), { mustBeNew: true })],
     });
   },
 };

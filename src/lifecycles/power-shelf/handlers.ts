@@ -3,12 +3,14 @@ import type { CallContext } from "../../capabilities/call.ts";
 import type { DeviceIdentity } from "../../capabilities/inspect.ts";
 import type { Told } from "../../capabilities/power-control.ts";
 import { need, type Provider } from "../../capabilities/provider.ts";
+import { move } from "../../kernel/effects.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { type Handlers, happened, nothingToDo, waitFor } from "../../kernel/outcome.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { type Duration, milliseconds, seconds } from "../../kernel/time/duration.ts";
 import { polling } from "../../kernel/time/retry.ts";
+import { expectedPowerShelfLifecycle } from "../expected-power-shelf/lifecycle.ts";
 import { logIsDue, readLog } from "./device-log.ts";
 import type { powerShelfLifecycle } from "./lifecycle.ts";
 import type { PowerShelf } from "./power-shelf.ts";
@@ -99,10 +101,7 @@ export const powerShelfHandlers: Handlers<typeof powerShelfLifecycle, PowerShelf
   /** Its expected row is detached in the same commit, so that the explorer does not bring the shelf back. */
   async deleting({ expectedId }) {
     return happened("removed", {
-      effects:
-        expectedId === null
-          ? []
-          : [{ type: "move", kind: "expected_power_shelf", id: expectedId, cause: "power_shelf_deleted" }],
+      effects: expectedId === null ? [] : [move(expectedPowerShelfLifecycle, expectedId, "power_shelf_deleted")],
     });
   },
 };

@@ -1,4 +1,7 @@
-import { type Effect, happened } from "../../kernel/outcome.ts";
+import { type Effect, type MoveEffect, move, wake } from "../../kernel/effects.ts";
+import { happened } from "../../kernel/outcome.ts";
+import { installLifecycle } from "../../lifecycles/install/lifecycle.ts";
+import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
 import { type RunThing, stepJson } from "../model/lifecycle.ts";
 import { eachLeft, type LeftOver, leftOverOf } from "../model/next-attempt.ts";
 import type { EndedRunPhase, RunErrorCode, StepStatus } from "../model/run.ts";
@@ -38,11 +41,7 @@ export function endRun(run: RunThing, phase: EndedRunPhase, context: RunContext,
   const come = beginningsOf(done, run, context);
   const left = withoutResidueOf(come, [...new Set([...run.facts.residue, ...residue])]);
   const now = context.clock.now();
-  const machine: Move = {
-    type: "move",
-    kind: "machine",
-    id: run.machine.id,
-    cause: CAUSE_OF_END[phase],
+  const machine = move(machineLifecycle, run.machine.id, CAUSE_OF_END[phase], {
     // Where there is none, the history tells what happened by its cause, and not by an empty text.
     ...(message !== "" && { message }),
     facts: {
@@ -50,10 +49,10 @@ export function endRun(run: RunThing, phase: EndedRunPhase, context: RunContext,
       residue: residueAfter(run.plan, phase, [...withoutResidueOf(come, known), ...left]),
     },
     observed: seenAt(conditionsAtEnd(run.plan, phase, message, run.machine.conditions), now),
-  };
+  });
   // A machine that rests is not looked at by itself: its node would stay as it is until somebody happens to look.
   const hasNodeToSeeTo = run.machine.facts.cordoned || run.machine.state.drain === true;
-  const wake: readonly Effect[] = hasNodeToSeeTo ? [{ type: "wake", kind: "machine", id: run.machine.id }] : [];
+  const seenTo = hasNodeToSeeTo ? [wake(machineLifecycle, run.machine.id)] : [];
   const { moved, said } = oneChange(machine, log.effects(""));
   return happened(EVENT_OF_END[phase], {
     ...(message !== "" && { message }),
@@ -64,7 +63,7 @@ export function endRun(run: RunThing, phase: EndedRunPhase, context: RunContext,
       takeBackFirst: takeBackFirst && { ...takeBackFirst },
       ...(steps && { steps: steps.map(stepJson) }),
     },
-    effects: [moved, ...wake, ...installLetGo(run, phase, message), ...said],
+    effects: [moved, ...seenTo, ...installLetGo(run, phase, message), ...said],
   });
 }
 
@@ -84,10 +83,11 @@ const doneNow = (visits: readonly StepStatus[], phase: EndedRunPhase, context: R
     .filter((visit) => phase === "SUCCEEDED" || !isForRestartToCome(visit, visits, context))
     .map(({ name }) => name);
 
-type Move = Extract<Effect, { type: "move" }>;
-
 /** A thing is changed once in a commit: what was found out of the machine on the way goes along with its move. */
-function oneChange(move: Move, said: readonly Effect[]): { readonly moved: Move; readonly said: readonly Effect[] } {
+function oneChange(
+  move: MoveEffect,
+  said: readonly Effect[],
+): { readonly moved: MoveEffect; readonly said: readonly Effect[] } {
   const found = said.filter(
     (effect) => effect.type === "observe" && effect.kind === move.kind && effect.id === move.id,
   );
@@ -102,5 +102,5 @@ function oneChange(move: Move, said: readonly Effect[]): { readonly moved: Move;
 function installLetGo({ id, plan, machine }: RunThing, phase: EndedRunPhase, message: string): Effect[] {
   if (!plan.steps.some(({ kind }) => kind === "repave")) return [];
   const why = `run ${id} ended ${phase}${message === "" ? "" : `: ${message}`}`;
-  return [{ type: "move", kind: "install", id: machine.id, cause: "run_ended", ifPossible: true, message: why }];
+  return [move(installLifecycle, machine.id, "run_ended", { ifPossible: true, message: why })];
 }

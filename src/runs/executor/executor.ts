@@ -1,6 +1,7 @@
+import { move } from "../../kernel/effects.ts";
 import { type Handlers, happened, waitFor } from "../../kernel/outcome.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
-import { runStartedData } from "../../lifecycles/machine/lifecycle.ts";
+import { machineLifecycle, runStartedData } from "../../lifecycles/machine/lifecycle.ts";
 import { HeardScript } from "../model/heard-script.ts";
 import type { RunThing, runLifecycle } from "../model/lifecycle.ts";
 import { nextInPlan } from "../model/next-step.ts";
@@ -33,7 +34,7 @@ export const runHandlers: Handlers<typeof runLifecycle, RunThing, RunContext> = 
     const data = runStartedData({ run: run.id, job: run.jobId }, phaseOnSuccess(run.plan));
     return happened("started", {
       facts: { startedAt: clock.now().toISOString() },
-      effects: [{ type: "move", kind: "machine", id: run.machine.id, cause: "run_started", data }],
+      effects: [move(machineLifecycle, run.machine.id, "run_started", { data })],
     });
   },
 

@@ -1,6 +1,8 @@
+import { type Effect, observe } from "../../kernel/effects.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
-import type { Effect, Outcome } from "../../kernel/outcome.ts";
+import type { Outcome } from "../../kernel/outcome.ts";
 import type { ObservedCondition } from "../../lifecycles/machine/conditions.ts";
+import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
 import { type RunThing, stepJson } from "../model/lifecycle.ts";
 import type { StepStatus } from "../model/run.ts";
 import type { ProbeReport } from "../model/step.ts";
@@ -81,7 +83,7 @@ function tellMachine(
 ) {
   if (Object.keys(facts).length === 0 && observed.length === 0) return effects;
   const isMoved = effects.some(({ type, kind }) => type === "move" && kind === "machine");
-  if (!isMoved) return [{ type: "observe", kind: "machine", id: machine.id, facts, observed } as const, ...effects];
+  if (!isMoved) return [observe(machineLifecycle, machine.id, facts, observed), ...effects];
   return effects.map((effect) =>
     effect.type === "move" && effect.kind === "machine"
       ? { ...effect, facts: { ...facts, ...effect.facts }, observed: [...observed, ...(effect.observed ?? [])] }

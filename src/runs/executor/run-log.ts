@@ -1,6 +1,7 @@
+import { type Effect, log, type ObserveEffect, observe } from "../../kernel/effects.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
-import type { Effect } from "../../kernel/outcome.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
+import { runLifecycle } from "../model/lifecycle.ts";
 import type { HeardSoFar, LogStream, StepLog } from "../model/step.ts";
 
 /** What one look says; it is stored with what the look did, or not at all, so that the log has no hole and no repeat. */
@@ -15,7 +16,7 @@ export interface RunLog {
 
 export function createRunLog(runId: string, clock: Clock, heard: HeardSoFar): RunLog {
   const lines: { readonly at: string; readonly stream: LogStream; readonly text: string | Uint8Array }[] = [];
-  const learnt: Extract<Effect, { type: "observe" }>[] = [];
+  const learnt: ObserveEffect[] = [];
   return {
     heard,
     say(text, stream = "stdout") {
@@ -27,11 +28,18 @@ export function createRunLog(runId: string, clock: Clock, heard: HeardSoFar): Ru
       // A thing is changed once in a commit.
       const before = learnt.findIndex((one) => one.kind === kind && one.id === id);
       const [known] = before < 0 ? [] : learnt.splice(before, 1);
-      learnt.push({ type: "observe", kind, id, facts: { ...known?.facts, ...facts }, observed: [] });
+      learnt.push(observe({ kind }, id, { ...known?.facts, ...facts }));
     },
     effects: (step) =>
       lines.length === 0
         ? learnt
-        : [{ type: "log", kind: "run", id: runId, lines: lines.map((line) => ({ ...line, step })) }, ...learnt],
+        : [
+            log(
+              runLifecycle,
+              runId,
+              lines.map((line) => ({ ...line, step })),
+            ),
+            ...learnt,
+          ],
   };
 }

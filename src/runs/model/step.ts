@@ -1,7 +1,7 @@
 import type { CallContext } from "../../capabilities/call.ts";
 import type { Capabilities, Capability } from "../../capabilities/provider.ts";
+import type { Effect } from "../../kernel/effects.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
-import type { Effect } from "../../kernel/outcome.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
 import type { BackOff } from "../../kernel/time/retry.ts";
 import type { ObservedCondition } from "../../lifecycles/machine/conditions.ts";

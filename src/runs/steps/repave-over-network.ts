@@ -1,6 +1,8 @@
 import type { NetInstall, NetInstallOrder, NetInstallSeen } from "../../capabilities/net-install.ts";
 import type { Capabilities } from "../../capabilities/provider.ts";
+import { move } from "../../kernel/effects.ts";
 import { StepFailure } from "../../kernel/errors.ts";
+import { installLifecycle } from "../../lifecycles/install/lifecycle.ts";
 import type { Payloads } from "../model/payloads.ts";
 import type { ActingContext, ProbeAnswer } from "../model/step.ts";
 import { whileUp } from "./facts/boot-id.ts";
@@ -159,10 +161,4 @@ const isFresh = (system: Inside | undefined, { bootId }: NetworkEvidence): boole
   system?.bootId !== undefined && system.bootId !== bootId;
 
 const proven = ({ machine, payload }: Acting) =>
-  ({
-    type: "move",
-    kind: "install",
-    id: machine.id,
-    cause: "repave_proven",
-    message: `${payload.image_ref} has proved itself`,
-  }) as const;
+  move(installLifecycle, machine.id, "repave_proven", { message: `${payload.image_ref} has proved itself` });

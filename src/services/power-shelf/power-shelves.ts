@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
 import { followOrRefuse, type Move } from "../../kernel/decide.ts";
+import { move } from "../../kernel/effects.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { parseMac, parsePowerShelfId } from "../../kernel/ids.ts";
+import { expectedPowerShelfLifecycle } from "../../lifecycles/expected-power-shelf/lifecycle.ts";
 import { powerShelfLifecycle } from "../../lifecycles/power-shelf/lifecycle.ts";
 import type { MaintenanceOperation } from "../../lifecycles/power-shelf/power-shelf.ts";
 import { bmcKey, putBmcCredentials } from "../../store/device/bmc-credentials.ts";
@@ -177,7 +179,7 @@ export async function forceDeletePowerShelf(deps: ServiceDeps, caller: Caller, i
         thing: shelf,
         move: forcedMove(shelf),
         ...doneBy(caller),
-        effects: expected.map((key) => ({ type: "move", cause: "power_shelf_deleted", ...key })),
+        effects: expected.map((row) => move(expectedPowerShelfLifecycle, row.id, "power_shelf_deleted")),
       },
     ]);
   });

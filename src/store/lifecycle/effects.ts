@@ -1,7 +1,14 @@
 import { isDeepStrictEqual } from "node:util";
 import { follow } from "../../kernel/decide.ts";
+import type {
+  CreateEffect,
+  Effect,
+  LogEffect,
+  MoveEffect,
+  ObserveEffect,
+  RequireEffect,
+} from "../../kernel/effects.ts";
 import type { JsonObject, Thing } from "../../kernel/lifecycle.ts";
-import type { Effect } from "../../kernel/outcome.ts";
 import type { Transaction } from "../postgres/database.ts";
 import { create } from "./create.ts";
 import { nameOf, storeOf, type ThingKey, type ThingStores } from "./things.ts";
@@ -12,10 +19,10 @@ import * as work from "./work.ts";
 /** The effects of one unit, worked out against the things as they are under the lock. */
 export interface EffectPlan {
   readonly actor: string;
-  readonly creates: readonly Extract<Effect, { type: "create" }>[];
+  readonly creates: readonly CreateEffect[];
   readonly moves: readonly Unit[];
   readonly wakes: readonly ThingKey[];
-  readonly logs: readonly Extract<Effect, { type: "log" }>[];
+  readonly logs: readonly LogEffect[];
 }
 
 export const lockedByEffects = (effects: readonly Effect[] = []): ThingKey[] =>
@@ -26,7 +33,7 @@ export async function findUnmet(tx: Transaction, stores: ThingStores, units: rea
   const required = units.flatMap((unit) => requiredBy(unit).map((effect) => ({ unit, effect })));
   const unmet: Unit[] = [];
   for (const ofKind of Map.groupBy(required, ({ effect }) => `${effect.kind} ${effect.notDeleted ?? false}`).values()) {
-    const [{ kind, notDeleted }] = ofKind.map(({ effect }) => effect) as [Requirement];
+    const [{ kind, notDeleted }] = ofKind.map(({ effect }) => effect) as [RequireEffect];
     const rows = await tx.query<{ id: string }>(
       `select id from ${storeOf(stores, kind).table} where id = any($1) ${notDeleted ? "and deleted_at is null" : ""}`,
       [ofKind.map(({ effect }) => effect.id)],
@@ -37,10 +44,9 @@ export async function findUnmet(tx: Transaction, stores: ThingStores, units: rea
   return unmet;
 }
 
-type Requirement = Extract<Effect, { type: "require" }>;
-const requiredBy = ({ effects = [] }: Unit): Requirement[] => effects.filter((effect) => effect.type === "require");
+const requiredBy = ({ effects = [] }: Unit): RequireEffect[] => effects.filter((effect) => effect.type === "require");
 
-type ChangeEffect = Extract<Effect, { type: "move" | "observe" }>;
+type ChangeEffect = MoveEffect | ObserveEffect;
 const isChange = (effect: Effect): effect is ChangeEffect => effect.type === "move" || effect.type === "observe";
 
 /** Throws when an effect cannot be: the unit then fails as a whole, alone, and says why. */
@@ -121,7 +127,6 @@ async function appendLogs(tx: Transaction, stores: ThingStores, logs: readonly L
     );
   }
 }
-type LogEffect = Extract<Effect, { type: "log" }>;
 
 /** Whether looking at the thing could lead to anything. */
 function mayReact(stores: ThingStores, { kind, move }: Unit): boolean {

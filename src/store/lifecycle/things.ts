@@ -1,5 +1,5 @@
+import type { LogLine } from "../../kernel/effects.ts";
 import type { JsonObject, Lifecycle, Thing } from "../../kernel/lifecycle.ts";
-import type { LogLine } from "../../kernel/outcome.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
 
 export interface ThingKey {

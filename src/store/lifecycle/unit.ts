@@ -1,6 +1,6 @@
 import type { Move } from "../../kernel/decide.ts";
+import type { Effect } from "../../kernel/effects.ts";
 import type { JsonObject, StoredOutcome, Thing } from "../../kernel/lifecycle.ts";
-import type { Effect } from "../../kernel/outcome.ts";
 import type { Observed, ThingKey, ThingStore } from "./things.ts";
 
 /** What one look at a thing leads to. Move, facts, outcome and effects are written together or not at all. */

@@ -1,7 +1,7 @@
 import { followOrRefuse } from "../../kernel/decide.ts";
+import type { Effect } from "../../kernel/effects.ts";
 import { AppError } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
-import type { Effect } from "../../kernel/outcome.ts";
 import type { Transaction } from "../postgres/database.ts";
 import { lockThings } from "./locks.ts";
 import { storeOf, type ThingStores } from "./things.ts";

@@ -1,4 +1,4 @@
-import type { LogLine } from "../../kernel/outcome.ts";
+import type { LogLine } from "../../kernel/effects.ts";
 import type { ThingLog } from "../lifecycle/things.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";

@@ -2,6 +2,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { IDLE_POLL } from "../../../src/engine/controller.ts";
+import { create } from "../../../src/kernel/effects.ts";
 import { AppError, StepFailure } from "../../../src/kernel/errors.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
 import { happened, nothingToDo, type Outcome, waitFor } from "../../../src/kernel/outcome.ts";
@@ -20,6 +21,7 @@ import {
   placeWidgets,
   requestWork,
   widgetKey,
+  widgetLifecycle,
   widgetStore,
 } from "../../support/widget.ts";
 import { startWidgetEngine, type WidgetEngine } from "../../support/widget-engine.ts";
@@ -513,7 +515,7 @@ describe("a lease that is lost", () => {
         await gate.promise;
         return happened("settled", {
           facts: { size: 5 },
-          effects: [{ type: "create", ...widgetKey("child"), row: {} }],
+          effects: [create(widgetLifecycle, "child", {})],
         });
       },
     });

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { follow, followOrRefuse } from "../../../src/kernel/decide.ts";
-import type { Effect } from "../../../src/kernel/outcome.ts";
+import { type Effect, create as making, require as requiring } from "../../../src/kernel/effects.ts";
 import { expectedPowerShelfLifecycle } from "../../../src/lifecycles/expected-power-shelf/lifecycle.ts";
 import { powerShelfLifecycle } from "../../../src/lifecycles/power-shelf/lifecycle.ts";
 import {
@@ -89,7 +89,7 @@ const linkUnit = (row: ExpectedPowerShelfRecord, id: string, effects: readonly E
 const shelfRow = { name: "found", bmc_mac: MAC, bmc_address: "192.0.2.1", bmc_port: 443, rack_id: "rack-1" };
 const explore = async () => {
   const row = await rowOf();
-  const made: Effect = { type: "create", kind: "power_shelf", id: "found", row: shelfRow, mustBeNew: true };
+  const made = making(powerShelfLifecycle, "found", shelfRow, { mustBeNew: true });
   await it.db.transaction((tx) => commitUnits(tx, it.deps.stores, [linkUnit(row, "found", [made])]));
 };
 const typesOf = async (id: string) => (await journalOf(it, id)).map(({ type }) => type);
@@ -173,7 +173,7 @@ describe("while the explorer is at work", () => {
   /** Has the call wait for the row's lock, explores meanwhile, and lets it go on. */
   async function overtake(call: () => Promise<void>): Promise<void> {
     const row = await rowOf();
-    const made: Effect = { type: "create", kind: "power_shelf", id: "found", row: shelfRow, mustBeNew: true };
+    const made = making(powerShelfLifecycle, "found", shelfRow, { mustBeNew: true });
     let called = Promise.resolve();
     await it.db.transaction(async (tx) => {
       await lockThings(tx, [
@@ -209,7 +209,7 @@ describe("while the explorer is at work", () => {
     await add();
     const row = await rowOf();
     await vanish();
-    const unit = linkUnit(row, "by-hand", [{ type: "require", kind: "power_shelf", id: "by-hand", notDeleted: true }]);
+    const unit = linkUnit(row, "by-hand", [requiring(powerShelfLifecycle, "by-hand", { notDeleted: true })]);
     const results = await it.db.transaction((tx) => commitUnits(tx, it.deps.stores, [unit]));
     expect(results).toEqual([{ type: "conflict" }]);
     expect((await rowOf()).state.name).toBe("exploring");
@@ -218,7 +218,7 @@ describe("while the explorer is at work", () => {
   test("a row is linked to a shelf that is there", async () => {
     await makeByHand();
     await add();
-    const require: Effect = { type: "require", kind: "power_shelf", id: "by-hand", notDeleted: true };
+    const require = requiring(powerShelfLifecycle, "by-hand", { notDeleted: true });
     const unit = linkUnit(await rowOf(), "by-hand", [require]);
     await it.db.transaction((tx) => commitUnits(tx, it.deps.stores, [unit]));
     expect((await shelfOf("by-hand"))?.expectedId).toBe((await rowOf()).id);

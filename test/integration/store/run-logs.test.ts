@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { LogLine } from "../../../src/kernel/outcome.ts";
+import type { LogLine } from "../../../src/kernel/effects.ts";
 import { appendLogs, listLogs } from "../../../src/store/run/logs.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { follow } from "../../../src/kernel/decide.ts";
+import { log, observe } from "../../../src/kernel/effects.ts";
 import type { Json, Lifecycle, Thing } from "../../../src/kernel/lifecycle.ts";
-import type { Effect } from "../../../src/kernel/outcome.ts";
+import { machineLifecycle } from "../../../src/lifecycles/machine/lifecycle.ts";
 import * as visits from "../../../src/runs/executor/visit.ts";
 import { type RunThing, runLifecycle, stepJson } from "../../../src/runs/model/lifecycle.ts";
 import { allThings } from "../../../src/store/lifecycle/all-things.ts";
@@ -59,12 +60,9 @@ test("what a look leaves of its run is known, and is what loading it finds", asy
     instance: "test",
     clock: { now: () => AT, monotonic: () => 0 },
   });
-  const said: Effect = {
-    type: "log",
-    kind: "run",
-    id: run.id,
-    lines: [{ at: AT.toISOString(), step: step.name, stream: "stdout", text: "a line\n" }],
-  };
+  const said = log(runLifecycle, run.id, [
+    { at: AT.toISOString(), step: step.name, stream: "stdout", text: "a line\n" },
+  ]);
   const steps = (visit: typeof begun): Json => [stepJson(visit)];
   const looks: ((run: RunThing) => Omit<Unit, "kind" | "thing" | "actor">)[] = [
     () => ({ facts: { steps: steps(begun) }, outcome: { type: "waiting", reason: "its turn" }, effects: [said] }),
@@ -88,9 +86,9 @@ test("what a look leaves of its run is known, and is what loading it finds", asy
 test("where a look moves its run, or does something to its machine, the run is loaded", async () => {
   const run = await startedRun("m-unknown");
   const unit: Unit = { kind: "run", thing: run, actor: "test" };
-  const observe: Effect = { type: "observe", kind: "machine", id: run.machine.id, facts: {}, observed: [] };
+  const learnt = observe(machineLifecycle, run.machine.id, {});
   expect(thingAfter(store, { ...unit, move: moveOf(run, "finished") })).toBeUndefined();
-  expect(thingAfter(store, { ...unit, effects: [observe] })).toBeUndefined();
+  expect(thingAfter(store, { ...unit, effects: [learnt] })).toBeUndefined();
   expect(thingAfter(store, unit)).toBeDefined();
 });
 

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { createCommitter, type Submission } from "../../../src/engine/committer.ts";
 import { follow } from "../../../src/kernel/decide.ts";
+import { create, type Effect, move as moving, observe, require, wake } from "../../../src/kernel/effects.ts";
 import type { JsonObject, Lifecycle, Thing } from "../../../src/kernel/lifecycle.ts";
-import type { Effect } from "../../../src/kernel/outcome.ts";
 import { milliseconds, minutes, seconds } from "../../../src/kernel/time/duration.ts";
 import { recordChange } from "../../../src/store/lifecycle/changes.ts";
 import * as claims from "../../../src/store/lifecycle/claims.ts";
@@ -47,8 +47,8 @@ const unitOf = async (id: string, more: Partial<Unit> = {}): Promise<Unit> => ({
   actor: "test",
   ...more,
 });
-const kick = (id: string): Effect => ({ type: "move", kind: "widget", id, cause: "kicked", message: "a kick" });
-const make = (id: string, row: JsonObject = {}): Effect => ({ type: "create", kind: "widget", id, row });
+const kick = (id: string): Effect => moving(widgetLifecycle, id, "kicked", { message: "a kick" });
+const make = (id: string, row: JsonObject = {}): Effect => create(widgetLifecycle, id, row);
 
 interface Event {
   version: number;
@@ -89,11 +89,7 @@ describe("one unit", () => {
     );
     await database.db.query("update widgets set state = 'kicked' where id = 'w'");
     const unit = await unitOf("w", { facts: { size: 4 } });
-    const effects: Effect[] = [
-      kick("other"),
-      make("child", { facts: { size: 2 } }),
-      { type: "wake", ...widgetKey("sleeper") },
-    ];
+    const effects: Effect[] = [kick("other"), make("child", { facts: { size: 2 } }), wake(widgetLifecycle, "sleeper")];
     const move = moveOf(unit.thing as Widget, "handler", "settled");
     expect(await commit({ ...unit, move, effects })).toEqual([{ type: "committed" }]);
 
@@ -123,7 +119,7 @@ describe("one unit", () => {
   test("tells of another thing only what was not known of it", async () => {
     await placeWidgets(database.db, ["w", "other"], "idle");
     const learns = async (facts: JsonObject) =>
-      commit(await unitOf("w", { effects: [{ type: "observe", ...widgetKey("other"), facts, observed: [] }] }));
+      commit(await unitOf("w", { effects: [observe(widgetLifecycle, "other", facts)] }));
     await learns({ size: 4 });
     await learns({ size: 4 });
     await learns({ size: 4, parts: [1] });
@@ -166,7 +162,7 @@ describe("one unit", () => {
     await database.db.transaction((tx) =>
       claims.acquire(tx, [{ thing: widgetKey("other"), holder: { kind: "run", id: "r1" }, reason: "repave" }]),
     );
-    const effects: Effect[] = [{ type: "move", ...widgetKey("other"), cause: "employed" }];
+    const effects: Effect[] = [moving(widgetLifecycle, "other", "employed")];
     await expect(commit(await unitOf("w", { facts: { size: 1 }, effects }))).rejects.toThrow(
       "employed cannot move widget other: run r1 (repave) works on it",
     );
@@ -176,7 +172,7 @@ describe("one unit", () => {
 
   test("is dropped whole when a thing that it relies on is not there any more", async () => {
     await placeWidgets(database.db, ["w", "other"], "idle");
-    const requiring = (id: string): Effect[] => [{ type: "require", ...widgetKey(id) }, make(`child of ${id}`)];
+    const requiring = (id: string): Effect[] => [require(widgetLifecycle, id), make(`child of ${id}`)];
     const lost = await unitOf("w", { facts: { size: 4 }, effects: requiring("nobody") });
     expect(await commit(lost)).toEqual([{ type: "conflict" }]);
     expect((await widget("w")).facts).toEqual({});
@@ -191,7 +187,7 @@ describe("one unit", () => {
     await placeWidgets(database.db, ["w", "other"], "idle");
     const scrap = await unitOf("other");
     const move = moveOf(scrap.thing as Widget, "caller", "scrap");
-    const unit = await unitOf("w", { facts: { size: 4 }, effects: [{ type: "require", ...widgetKey("other") }] });
+    const unit = await unitOf("w", { facts: { size: 4 }, effects: [require(widgetLifecycle, "other")] });
     expect(await commit({ ...scrap, move }, unit)).toEqual([{ type: "committed" }, { type: "conflict" }]);
   });
 
@@ -607,7 +603,7 @@ describe("a thing that comes again under its old id", () => {
     const again = make("child", { facts: { size: 9 } });
     await commit(await unitOf("w", { facts: { size: 1 }, effects: [again] }));
     expect(await widget("child")).toMatchObject({ version: 1, facts: {} });
-    const mustBeNew: Effect = { type: "create", ...widgetKey("child"), row: {}, mustBeNew: true };
+    const mustBeNew = create(widgetLifecycle, "child", {}, { mustBeNew: true });
     const refused = commit(await unitOf("w", { facts: { size: 2 }, effects: [mustBeNew] }));
     await expect(refused).rejects.toThrow("widget child exists already");
     expect((await widget("w")).facts).toEqual({ size: 1 });
@@ -644,7 +640,7 @@ test("a wake-up that comes with a unit of the same batch is kept by the release"
   const [a, b] = [claimed.get("a"), claimed.get("b")];
   if (!a || !b) throw new Error("nothing was due");
   const release = { after: minutes(5), failures: 0, error: null };
-  const effects: Effect[] = [{ type: "wake", ...widgetKey("b") }];
+  const effects: Effect[] = [wake(widgetLifecycle, "b")];
   await Promise.all([
     committer.submit({ claimed: a, unit: await unitOf("a", { effects, lease: { epoch: a.epoch } }), release }),
     committer.submit({ claimed: b, release: { ...release, after: milliseconds(600_000) } }),

@@ -1,0 +1,118 @@
+import type { CauseOf, JsonObject } from "./lifecycle.ts";
+
+export interface LogLine {
+  readonly at: string;
+  readonly step: string;
+  readonly stream: "stdout" | "stderr";
+  /** A line of our own; as bytes: a piece of what somebody else wrote, which may begin and end within a line. */
+  readonly text: string | Uint8Array;
+}
+
+interface Touching {
+  readonly kind: string;
+  readonly id: string;
+}
+
+export interface CreateEffect extends Touching {
+  readonly type: "create";
+  readonly row: JsonObject;
+  /** Otherwise a thing that exists already is left as it is. */
+  readonly mustBeNew?: true;
+}
+
+export interface MoveEffect extends Touching {
+  readonly type: "move";
+  readonly cause: string;
+  /** Where the thing does not exist, or its state does not know the cause, nothing is written of the move. */
+  readonly ifPossible?: true;
+  readonly message?: string;
+  /** What the functions of the table's row read. */
+  readonly data?: JsonObject;
+  /** What is now known of the thing, written with the move. */
+  readonly facts?: JsonObject;
+  /** Conditions that were seen; the thing's own store merges them with those it has. */
+  readonly observed?: readonly JsonObject[];
+}
+
+/** Something was learnt about another thing; it does not move. */
+export interface ObserveEffect extends Touching {
+  readonly type: "observe";
+  readonly facts: JsonObject;
+  readonly observed: readonly JsonObject[];
+}
+
+export interface LogEffect extends Touching {
+  readonly type: "log";
+  readonly lines: readonly LogLine[];
+}
+
+export interface WakeEffect extends Touching {
+  readonly type: "wake";
+}
+
+/** The thing must exist when the outcome is written; otherwise the outcome is dropped, and its own thing gets another pass. */
+export interface RequireEffect extends Touching {
+  readonly type: "require";
+  /** Nor may it be marked for deletion: what is about to go is nothing to rely on. */
+  readonly notDeleted?: true;
+}
+
+/** Something that an outcome does to another thing; it commits with the outcome or not at all. */
+export type Effect = CreateEffect | MoveEffect | ObserveEffect | LogEffect | WakeEffect | RequireEffect;
+
+/** A lifecycle, as far as effects need it: what they touch is named by its declaration, and never by a string of their own. */
+interface OfKind {
+  readonly kind: string;
+}
+interface WithTable extends OfKind {
+  readonly transitions: readonly unknown[];
+}
+
+type Without<E, K extends keyof E> = Omit<E, "type" | "kind" | "id" | K>;
+
+/** Makes a new thing, in its initial state. */
+export const create = (
+  { kind }: OfKind,
+  id: string,
+  row: JsonObject,
+  more: Without<CreateEffect, "row"> = {},
+): CreateEffect => ({ type: "create", kind, id, row, ...more });
+
+/**
+ * Moves another thing along the row of its table that this cause has. A cause that the table lacks does not compile.
+ *
+ * @example move(machineLifecycle, "m-1", "run_started", { data: { run: "run-1" } })
+ */
+export const move = <const L extends WithTable>(
+  lifecycle: L,
+  id: string,
+  cause: CauseOf<L>,
+  more: Without<MoveEffect, "cause"> = {},
+): MoveEffect => ({ type: "move", kind: lifecycle.kind, id, cause, ...more });
+
+/** Adds to what is known about another thing: a patch of its facts, and conditions that were seen. */
+export const observe = (
+  { kind }: OfKind,
+  id: string,
+  facts: JsonObject,
+  observed: readonly JsonObject[] = [],
+): ObserveEffect => ({ type: "observe", kind, id, facts, observed });
+
+/** Appends to the log that the thing keeps. */
+export const log = ({ kind }: OfKind, id: string, lines: readonly LogLine[]): LogEffect => ({
+  type: "log",
+  kind,
+  id,
+  lines,
+});
+
+/** Gives another thing a pass. */
+export const wake = ({ kind }: OfKind, id: string): WakeEffect => ({ type: "wake", kind, id });
+
+/** Says what the outcome relies on. */
+export const require = ({ kind }: OfKind, id: string, more: Without<RequireEffect, never> = {}): RequireEffect => ({
+  type: "require",
+  kind,
+  id,
+  ...more,
+});

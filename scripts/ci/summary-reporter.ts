@@ -1,8 +1,11 @@
 import { writeFile } from "node:fs/promises";
 import type { Reporter, SerializedError, TestModule } from "vitest/node";
-import { summarizeTests, type TestOutcome } from "./test-summary.ts";
+import { type FileTime, summarizeTests, type TestOutcome } from "./test-summary.ts";
 
-/** Writes the summary of a run to the file that `TEST_SUMMARY_FILE` names; `.ci/run` ends with it. */
+/**
+ * Writes the summary of a run to the file that `TEST_SUMMARY_FILE` names; `.ci/run` ends with it. With `TEST_COUNTERPARTS=required`
+ * a test that was skipped for want of its counterpart has failed.
+ */
 // biome-ignore lint/style/noDefaultExport: vitest loads reporters by their default export
 export default class SummaryReporter implements Reporter {
   async onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]): Promise<void> {
@@ -11,8 +14,19 @@ export default class SummaryReporter implements Reporter {
     const unhandled = unhandledErrors.map(
       ({ message }): TestOutcome => ({ file: "", title: `unhandled error: ${message}`, state: "failed" }),
     );
-    await writeFile(file, summarizeTests([...modules.flatMap(outcomesOf), ...unhandled]));
+    const counterpartsRequired = process.env.TEST_COUNTERPARTS === "required";
+    const times = modules.map(timeOf);
+    await writeFile(
+      file,
+      summarizeTests([...modules.flatMap(outcomesOf), ...unhandled], { times, counterpartsRequired }),
+    );
   }
+}
+
+function timeOf(module: TestModule): FileTime {
+  const { collectDuration, duration, environmentSetupDuration, prepareDuration, setupDuration } = module.diagnostic();
+  const ms = collectDuration + duration + environmentSetupDuration + prepareDuration + setupDuration;
+  return { file: module.relativeModuleId, seconds: ms / 1_000 };
 }
 
 function outcomesOf(module: TestModule): TestOutcome[] {
@@ -25,7 +39,8 @@ function outcomesOf(module: TestModule): TestOutcome[] {
     // What did not come to an end did not pass.
     if (result.state === "pending") return { file, title: test.fullName, state: "failed" };
     const note = result.state === "skipped" ? result.note : undefined;
-    return { file, title: test.fullName, state: result.state, note };
+    const triedAgain = (test.diagnostic()?.retryCount ?? 0) > 0;
+    return { file, title: test.fullName, state: result.state, note, triedAgain };
   });
   return [...broken, ...tests];
 }

@@ -32,7 +32,7 @@ const DEATHS = [
 ] as const;
 
 test.skipIf(!hasSshd)(
-  "replicas die over a script that writes without end: its log is what it wrote, byte for byte, without hole or repeat (skipped where openssh-server is not installed)",
+  "replicas die over a script that writes without end: its log is what it wrote, byte for byte, without hole or repeat (needs openssh-server)",
   async () => {
     const bench = openProcessBench();
     const database = await createTestDatabase();

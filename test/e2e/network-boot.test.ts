@@ -80,7 +80,7 @@ describe.skipIf(typeof kernel === "string")("a machine that boots from the netwo
   );
 
   test.skipIf(ipmiMissing !== "")(
-    `is installed by a run, over a BMC that knows nothing but IPMI${ipmiMissing && ` (skipped: needs ${ipmiMissing})`}`,
+    `is installed by a run, over a BMC that knows nothing but IPMI${ipmiMissing && ` (needs ${ipmiMissing})`}`,
     { timeout: 2 * BOOTS },
     () => installByRun("02:00:00:00:b0:04"),
   );

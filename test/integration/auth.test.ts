@@ -138,7 +138,7 @@ function hasOpenssl(): boolean {
   }
 }
 
-describe.skipIf(!hasOpenssl())("mutual TLS, with certificates made by openssl", () => {
+describe.skipIf(!hasOpenssl())("mutual TLS (needs openssl)", () => {
   let directory: string;
   let server: Server;
   const peers: Peer[] = [];

@@ -232,7 +232,9 @@ describe("replacing all", () => {
     if (ConnectError.from(error).code !== Code.NotFound) throw error;
   };
 
-  test("many writers at once: every call is answered, and the inventory is that of one of them", async () => {
+  test("many writers at once: every call is answered, and the inventory is that of one of them", {
+    tags: "race",
+  }, async () => {
     const write = (at: number) =>
       Promise.all([
         it.forge.replaceAllExpectedPowerShelves({ expectedPowerShelves: [numbered(1), numbered((at % 7) + 2)] }),

@@ -196,7 +196,9 @@ describe("a later request", () => {
     expect(new Set(versions).size).toBe(versions.length);
   });
 
-  test("on overlapping shelves at the same moment: both are accepted, the last wins on each, the other is superseded", async () => {
+  test("on overlapping shelves at the same moment: both are accepted, the last wins on each, the other is superseded", {
+    tags: "race",
+  }, async () => {
     const rounds = 30;
     await Promise.all(
       Array.from({ length: rounds }, (_, round) =>

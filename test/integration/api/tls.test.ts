@@ -53,7 +53,7 @@ async function keyPair(commonName: string): Promise<KeyPair> {
   return { cert: await readFile(cert, "utf8"), key: await readFile(key, "utf8") };
 }
 
-describe.skipIf(!hasOpenssl)("with TLS on both ports (certificates made by openssl)", () => {
+describe.skipIf(!hasOpenssl)("with TLS on both ports (needs openssl)", () => {
   let api: ApiUnderTest | undefined;
   afterEach(() => api?.close());
 

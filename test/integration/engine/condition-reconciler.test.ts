@@ -111,7 +111,7 @@ const reachable = async (id: string): Promise<boolean | undefined> => {
   return row?.conditions.find(({ type }) => type === "Reachable")?.status;
 };
 
-test("two replicas share the fleet, and never look at one machine at the same time", async () => {
+test("two replicas share the fleet, and never look at one machine at the same time", { tags: "race" }, async () => {
   const fleet = new Fleet();
   await fleet.add(60);
   start(fleet, "a", { inFlight: 20 });
@@ -121,7 +121,7 @@ test("two replicas share the fleet, and never look at one machine at the same ti
   expect(fleet.lookers).toEqual(new Set(["a", "b"]));
 });
 
-test("a replica that stops hands back what it has not seen, at once", async () => {
+test("a replica that stops hands back what it has not seen, at once", { tags: "race" }, async () => {
   const fleet = new Fleet();
   await fleet.add(5);
   const hanging = Promise.withResolvers<string>();

@@ -408,7 +408,7 @@ describe("devices that hang", () => {
   });
 });
 
-describe("several controllers", () => {
+describe("several controllers", { tags: "race" }, () => {
   test("share the work, and never handle one thing at the same time", async () => {
     const ids = names(60);
     await placeWidgets(database.db, ids, "kicked");

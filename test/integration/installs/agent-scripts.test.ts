@@ -83,7 +83,7 @@ function newDisk(bytes = 5 * MIB): { path: string; before: Buffer; now: () => Bu
 const install = (url: string, digest: string, disk: string) =>
   run(`install_image '${url}' '${digest}' '${disk}' || { echo "why: $why"; exit 1; }`);
 
-describe.skipIf(busybox === undefined)("the environment", () => {
+describe.skipIf(busybox === undefined)("the environment (needs busybox-static)", () => {
   test("writes an image, piece by piece, and leaves what lies behind it", async () => {
     const disk = newDisk();
     const { code, output } = await install(`${api.url}/files/disk.img`, DIGEST, disk.path);

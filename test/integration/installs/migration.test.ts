@@ -214,7 +214,7 @@ describe("a replacement is refused, and nothing is changed,", () => {
   });
 });
 
-test("of two nodes that want the same replacement at once, one gets it", async () => {
+test("of two nodes that want the same replacement at once, one gets it", { tags: "race" }, async () => {
   const [one, other, spare] = [await inUse(), await inUse(), await api.register()];
   const answers = await Promise.all([migrate(one.id, spare.id), migrate(other.id, spare.id)]);
   expect(answers.map(({ status }) => status).sort()).toEqual([200, 400]);

@@ -143,7 +143,7 @@ describe("a report", () => {
   });
 });
 
-describe("at the same moment", () => {
+describe("at the same moment", { tags: "race" }, () => {
   test("three failures of one node in one batch count three times", async () => {
     const { id, mac } = await register();
     await take(id, "pending");

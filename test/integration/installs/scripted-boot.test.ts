@@ -96,7 +96,7 @@ describe("a machine that nobody knows", () => {
     expect(await nodeOf(machine)).toMatchObject({ vendor: "Acme", model: "A1" });
   });
 
-  test("is on record once, however often it boots at the same moment", async () => {
+  test("is on record once, however often it boots at the same moment", { tags: "race" }, async () => {
     const machine = newMachine();
     const outcomes = await Promise.all(Array.from({ length: 8 }, () => machine.boot()));
     expect(new Set(outcomes.map(({ type }) => type))).toEqual(new Set(["disk"]));

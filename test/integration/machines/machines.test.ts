@@ -128,7 +128,7 @@ describe("registering", () => {
     expect((await refusal(get("m-thief"))).code).toBe(Code.NotFound);
   });
 
-  test("of twenty who race for one MAC address, one wins and nineteen are told who", async () => {
+  test("of twenty who race for one MAC address, one wins and nineteen are told who", { tags: "race" }, async () => {
     const tries = await Promise.allSettled(
       Array.from({ length: 20 }, (_, at) =>
         register({
@@ -146,7 +146,9 @@ describe("registering", () => {
     }
   });
 
-  test("two machines that exchange their MAC addresses at the same moment end with one each, or as they were", async () => {
+  test("two machines that exchange their MAC addresses at the same moment end with one each, or as they were", {
+    tags: "race",
+  }, async () => {
     const [a, b] = ["02:00:00:00:0e:01", "02:00:00:00:0e:02"] as const;
     await register({ machineId: "m-left", spec: { macAddresses: [a] } });
     await register({ machineId: "m-right", spec: { macAddresses: [b] } });

@@ -77,80 +77,77 @@ async function setUp(): Promise<MachineBench> {
   };
 }
 
-describe.skipIf(ipmiMissing !== "")(
-  `against ipmi_sim${ipmiMissing && ` (skipped: ${ipmiMissing} not installed)`}`,
-  () => {
-    describePowerControl("a machine over IPMI", setUp, TROUBLES);
-    describeReset("a machine over IPMI", setUp, TROUBLES);
-    describeBootDevice("a machine over IPMI", setUp, TROUBLES);
-    describeLocator("a machine over IPMI", setUp, TROUBLES);
-    describeMachineInspect("a machine over IPMI", setUp, TROUBLES);
+describe.skipIf(ipmiMissing !== "")(`against ipmi_sim${ipmiMissing && ` (needs ${ipmiMissing})`}`, () => {
+  describePowerControl("a machine over IPMI", setUp, TROUBLES);
+  describeReset("a machine over IPMI", setUp, TROUBLES);
+  describeBootDevice("a machine over IPMI", setUp, TROUBLES);
+  describeLocator("a machine over IPMI", setUp, TROUBLES);
+  describeMachineInspect("a machine over IPMI", setUp, TROUBLES);
 
-    test("a system is asked to go down, and switching it on is left to whoever asked", async () => {
-      const simulator = await startBmc();
-      const { reset, power } = reach().can;
-      await reset.resetPower(simulator.target, "graceful", aCall());
-      expect(await simulator.told()).toEqual(["shutdown 1"]);
-      await power.setPower(simulator.target, "on", aCall());
-      expect(await simulator.told()).toEqual(["shutdown 1", "power 1"]);
-    });
+  test("a system is asked to go down, and switching it on is left to whoever asked", async () => {
+    const simulator = await startBmc();
+    const { reset, power } = reach().can;
+    await reset.resetPower(simulator.target, "graceful", aCall());
+    expect(await simulator.told()).toEqual(["shutdown 1"]);
+    await power.setPower(simulator.target, "on", aCall());
+    expect(await simulator.told()).toEqual(["shutdown 1", "power 1"]);
+  });
 
-    test("a system that does not go down is not reset under it unless that is asked for", async () => {
-      const simulator = await startBmc();
-      await simulator.setObeysShutdown(false);
-      await reach().can.reset.resetPower(simulator.target, "graceful", aCall());
-      expect(await simulator.told()).toEqual(["shutdown 1"]);
-      expect(await simulator.power()).toBe("on");
-    });
+  test("a system that does not go down is not reset under it unless that is asked for", async () => {
+    const simulator = await startBmc();
+    await simulator.setObeysShutdown(false);
+    await reach().can.reset.resetPower(simulator.target, "graceful", aCall());
+    expect(await simulator.told()).toEqual(["shutdown 1"]);
+    expect(await simulator.power()).toBe("on");
+  });
 
-    test("what is measured and what is in the log is read, and the log is not touched", async () => {
-      const simulator = await startBmc();
-      const { sensors } = reach().can;
-      expect(await sensors.readHealth(simulator.target, aCall())).toEqual({
-        status: "ok",
-        readings: [{ name: "Air", value: 25, unit: "Cel" }],
-      });
-      const log = await sensors.readLog(simulator.target, aCall(), { limit: 5 });
-      expect(log).toEqual([
-        // Its clock was never set, so it has no time to tell.
-        {
-          id: "1",
-          at: null,
-          severity: "critical",
-          message: "Temperature #0x01 · Upper Critical going high · Asserted",
-        },
-      ]);
-      expect(await sensors.readLog(simulator.target, aCall(), { limit: 5 })).toEqual(log);
-      expect(await sensors.readLog(simulator.target, aCall(), { limit: 0 })).toEqual([]);
+  test("what is measured and what is in the log is read, and the log is not touched", async () => {
+    const simulator = await startBmc();
+    const { sensors } = reach().can;
+    expect(await sensors.readHealth(simulator.target, aCall())).toEqual({
+      status: "ok",
+      readings: [{ name: "Air", value: 25, unit: "Cel" }],
     });
+    const log = await sensors.readLog(simulator.target, aCall(), { limit: 5 });
+    expect(log).toEqual([
+      // Its clock was never set, so it has no time to tell.
+      {
+        id: "1",
+        at: null,
+        severity: "critical",
+        message: "Temperature #0x01 · Upper Critical going high · Asserted",
+      },
+    ]);
+    expect(await sensors.readLog(simulator.target, aCall(), { limit: 5 })).toEqual(log);
+    expect(await sensors.readLog(simulator.target, aCall(), { limit: 0 })).toEqual([]);
+  });
 
-    test("how a machine is takes two requests, and tells which machine it is", async () => {
-      const simulator = await startBmc();
-      expect(await reach().can.vitals.readVitals(simulator.target, aCall())).toEqual({
-        serial: null,
-        systemUuid: simulator.systemUuid,
-        power: "on",
-        health: "ok",
-        ailments: [],
-      });
+  test("how a machine is takes two requests, and tells which machine it is", async () => {
+    const simulator = await startBmc();
+    expect(await reach().can.vitals.readVitals(simulator.target, aCall())).toEqual({
+      serial: null,
+      systemUuid: simulator.systemUuid,
+      power: "on",
+      health: "ok",
+      ailments: [],
     });
+  });
 
-    test("a BMC that refuses suite 17 is met with suite 3, unless 17 is insisted on", async () => {
-      const simulator = await startBmc();
-      expect(await reach({ cipher: "auto" }).can.power.readPower(simulator.target, aCall())).toBe("on");
-      expect(await reach({ cipher: "3" }).can.power.readPower(simulator.target, aCall())).toBe("on");
-      await expect(reach({ cipher: "17" }).can.power.readPower(simulator.target, aCall())).rejects.toMatchObject({
-        disposition: "fail",
-        reason: "refused",
-        message: expect.stringContaining("ipmi.cipher"),
-      });
+  test("a BMC that refuses suite 17 is met with suite 3, unless 17 is insisted on", async () => {
+    const simulator = await startBmc();
+    expect(await reach({ cipher: "auto" }).can.power.readPower(simulator.target, aCall())).toBe("on");
+    expect(await reach({ cipher: "3" }).can.power.readPower(simulator.target, aCall())).toBe("on");
+    await expect(reach({ cipher: "17" }).can.power.readPower(simulator.target, aCall())).rejects.toMatchObject({
+      disposition: "fail",
+      reason: "refused",
+      message: expect.stringContaining("ipmi.cipher"),
     });
+  });
 
-    test("a BMC outside of the allowed networks is not called", async () => {
-      const simulator = await startBmc();
-      const { power } = reach({ mayReach: () => false }).can;
-      await expect(power.readPower(simulator.target, aCall())).rejects.toThrow("bmc.allowed_networks");
-      expect(simulator.requests).toBe(0);
-    });
-  },
-);
+  test("a BMC outside of the allowed networks is not called", async () => {
+    const simulator = await startBmc();
+    const { power } = reach({ mayReach: () => false }).can;
+    await expect(power.readPower(simulator.target, aCall())).rejects.toThrow("bmc.allowed_networks");
+    expect(simulator.requests).toBe(0);
+  });
+});

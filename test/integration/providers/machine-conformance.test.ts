@@ -91,7 +91,7 @@ describe("ssh", () => {
   describeRemoteExec("a simulated machine", () => execBenchFor(site, [fresh(), fresh()], privateKey));
 });
 
-describe.skipIf(!hasSshd)("ssh (skipped where openssh-server is not installed)", () => {
+describe.skipIf(!hasSshd)("ssh (needs openssh-server)", () => {
   describeRemoteExec("the OpenSSH server", async () => {
     const [server, stranger] = [await startSshd(), await startSshd()];
     const provider = createSshProvider();

@@ -91,7 +91,9 @@ describe("a BMC that has no session to give and takes no Basic", () => {
     expect((await read()).resource).toEqual({});
   });
 
-  test("is not sent the password by each of those who ask at once: should it be wrong, the account would be locked", async () => {
+  test("is not sent the password by each of those who ask at once: should it be wrong, the account would be locked", {
+    tags: "race",
+  }, async () => {
     const bmc = await aBmc();
     const client = aClient();
     const asked = Array.from({ length: 8 }, () => failureOf(client.get(bmc.target, THING, aCall())));

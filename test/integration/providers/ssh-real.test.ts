@@ -36,7 +36,7 @@ afterEach(async () => {
   for (const server of servers.splice(0)) await server.stop();
 });
 
-describe.skipIf(!hasSshd)("against the OpenSSH server (skipped where openssh-server is not installed)", () => {
+describe.skipIf(!hasSshd)("against the OpenSSH server (needs openssh-server)", () => {
   const run = (target: SshTarget, script: string, env: Record<string, string> = {}) =>
     provider.can.exec.run(target, { script, env, timeout: seconds(10) }, aCall());
 

@@ -275,7 +275,7 @@ test.each([
   });
 });
 
-describe("50 at once", () => {
+describe("50 at once", { tags: "race" }, () => {
   const fifty = Array.from({ length: 50 }, (_, index) => index);
 
   test("with one request id make one attempt", async () => {

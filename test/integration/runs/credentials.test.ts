@@ -191,7 +191,7 @@ describe("a machine of which nobody has said how to sign in to it", () => {
   });
 });
 
-describe("runs that are started at the same moment", () => {
+describe("runs that are started at the same moment", { tags: "race" }, () => {
   const runDeps = (asked: string[][]) => {
     const { secrets } = surface.deps;
     const counting: typeof secrets = {

@@ -1,12 +1,12 @@
-import { execFile } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { execFile, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { startTemporarySimulator } from "../../../simulator/testing/temporary-simulator.ts";
 
-const KUBECTL = "/usr/bin/kubectl";
+const hasKubectl = spawnSync("kubectl", ["version", "--client"]).status === 0;
 
 interface Node {
   readonly metadata: { readonly annotations: Readonly<Record<string, string>> };
@@ -15,7 +15,7 @@ interface Node {
 
 /** The shell and the kubectl of simulated machines are ours: what ships must also be understood by the real ones. */
 test("the runbooks for nodes do with the real kubectl what they do on simulated machines", async (context) => {
-  if (!existsSync(KUBECTL)) context.skip("kubectl is not installed");
+  if (!hasKubectl) context.skip("needs kubectl");
   const directory = mkdtempSync(join(tmpdir(), "millwright-runbooks-"));
   await using site = await startTemporarySimulator({ site: "racks=1,joined=1", speed: 400 });
   const { body: clusters } = await site.control<{ kubeconfig: string; api_url: string; token: string }[]>(
@@ -64,17 +64,17 @@ test("the runbooks for nodes do with the real kubectl what they do on simulated 
     expect((await seen()).metadata.annotations[MARK]).toBe("true");
 
     expect((await run("uncordon_node")).code).toBe(0);
-    await promisify(execFile)(KUBECTL, ["--kubeconfig", file, "cordon", node]);
+    await promisify(execFile)("kubectl", ["--kubeconfig", file, "cordon", node]);
     expect(await run("uncordon_node")).toMatchObject({ code: 0, said: expect.stringContaining("stays cordoned") });
     expect(await seen()).toMatchObject({ spec: { unschedulable: true } });
 
     const annotate = (...marks: string[]) =>
-      promisify(execFile)(KUBECTL, ["--kubeconfig", file, "annotate", "node", node, ...marks]);
+      promisify(execFile)("kubectl", ["--kubeconfig", file, "annotate", "node", node, ...marks]);
     await annotate(`${MARK}=true`, `${MAINTENANCE}=true`);
     expect(await run("uncordon_node")).toMatchObject({ code: 0, said: expect.stringContaining("is in maintenance") });
     expect(await seen()).toMatchObject({ spec: { unschedulable: true } });
     // Somebody uncordoned it by hand in between: what a run cordons then is no maintenance's.
-    await promisify(execFile)(KUBECTL, ["--kubeconfig", file, "uncordon", node]);
+    await promisify(execFile)("kubectl", ["--kubeconfig", file, "uncordon", node]);
     expect((await run("cordon_node")).code).toBe(0);
     expect((await run("uncordon_node")).code).toBe(0);
     const after = await seen();

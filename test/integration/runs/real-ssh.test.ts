@@ -26,7 +26,7 @@ exit 1
 `;
 const AWKWARD = `it's "quoted"; $(touch ${tmpdir()}/never) && exit 9`;
 
-describe.skipIf(!hasSshd)("runs over the OpenSSH server (skipped where openssh-server is not installed)", () => {
+describe.skipIf(!hasSshd)("runs over the OpenSSH server (needs openssh-server)", () => {
   let directory: string;
   /** Kinds of steps that are held just before their proof. */
   const held = new Set<string>();

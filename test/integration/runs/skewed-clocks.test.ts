@@ -175,7 +175,9 @@ describe.each([
   });
 });
 
-test("replicas 90 s ahead and 10 min behind work side by side, and all that they write is in the database's time", async () => {
+test("replicas 90 s ahead and 10 min behind work side by side, and all that they write is in the database's time", {
+  tags: "race",
+}, async () => {
   const RUNS = 12;
   const [before] = await surface.db.query<{ now: Date }>("select clock_timestamp() as now");
   const attempts = new Map<string, number>();

@@ -1,3 +1,4 @@
+// @module-tag race
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { StepSchema } from "../../../contract/baremetal/v1/baremetal_pb.js";

@@ -488,7 +488,7 @@ describe("the same request again", () => {
   });
 });
 
-describe("50 at once", () => {
+describe("50 at once", { tags: "race" }, () => {
   const fifty = Array.from({ length: 50 }, (_, index) => index);
 
   test("with one request id start one run", async () => {

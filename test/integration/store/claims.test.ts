@@ -1,3 +1,4 @@
+// @module-tag race
 import { beforeEach, expect, test, vi } from "vitest";
 import { follow } from "../../../src/kernel/decide.ts";
 import type { Lifecycle, Thing } from "../../../src/kernel/lifecycle.ts";

@@ -1,3 +1,4 @@
+// @module-tag race
 import { afterEach, describe, expect, test } from "vitest";
 import { milliseconds, seconds } from "../../../src/kernel/time/duration.ts";
 import * as looks from "../../../src/store/machine/condition-looks.ts";

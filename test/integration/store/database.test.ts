@@ -1,3 +1,4 @@
+// @module-tag race
 import { createServer } from "node:net";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { silentLog } from "../../../src/kernel/log.ts";

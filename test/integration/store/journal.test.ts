@@ -1,3 +1,4 @@
+// @module-tag race
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import * as journal from "../../../src/store/lifecycle/journal.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";

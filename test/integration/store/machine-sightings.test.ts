@@ -1,3 +1,4 @@
+// @module-tag race
 import { expect, onTestFinished, test } from "vitest";
 import { seconds } from "../../../src/kernel/time/duration.ts";
 import type { Machine } from "../../../src/lifecycles/machine/machine.ts";

@@ -1,3 +1,4 @@
+// @module-tag race
 import { execFile } from "node:child_process";
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// @module-tag race
 import { beforeEach, expect, test } from "vitest";
 import type { Move } from "../../../src/kernel/decide.ts";
 import { decide, fail, follow } from "../../../src/kernel/decide.ts";

@@ -1,3 +1,4 @@
+// @module-tag race
 import { expect, test } from "vitest";
 import type { LogLine } from "../../../src/kernel/effects.ts";
 import { appendLogs, listLogs } from "../../../src/store/run/logs.ts";

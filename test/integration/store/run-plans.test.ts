@@ -1,3 +1,4 @@
+// @module-tag race
 import { expect, test } from "vitest";
 import { parseRunFilter, runCondition } from "../../../src/services/run/filter.ts";
 import type { Queryable } from "../../../src/store/postgres/database.ts";

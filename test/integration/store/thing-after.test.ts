@@ -1,3 +1,4 @@
+// @module-tag race
 import { expect, test } from "vitest";
 import { follow } from "../../../src/kernel/decide.ts";
 import { log, observe } from "../../../src/kernel/effects.ts";

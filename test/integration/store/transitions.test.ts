@@ -1,3 +1,4 @@
+// @module-tag race
 import { beforeEach, describe, expect, test } from "vitest";
 import { createCommitter, type Submission } from "../../../src/engine/committer.ts";
 import { follow } from "../../../src/kernel/decide.ts";

@@ -1,3 +1,4 @@
+// @module-tag race
 import { expect, test } from "vitest";
 import { milliseconds, seconds } from "../../../src/kernel/time/duration.ts";
 import * as journal from "../../../src/store/lifecycle/journal.ts";

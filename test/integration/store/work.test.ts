@@ -1,3 +1,4 @@
+// @module-tag race
 import { beforeEach, expect, test, vi } from "vitest";
 import { type Duration, milliseconds, minutes, seconds } from "../../../src/kernel/time/duration.ts";
 import type { ClaimedWork } from "../../../src/store/lifecycle/work.ts";

@@ -39,10 +39,13 @@ function downloadInto(directory: string, name: string): string | undefined {
   mkdirSync(parts);
   const got = spawnSync("apt-get", ["download", "-q", name], { cwd: parts, encoding: "utf8", timeout: 120_000 });
   const file = readdirSync(parts).find((each) => each.endsWith(".deb"));
-  if (got.status !== 0 || file === undefined) return `${name} cannot be downloaded here: ${got.stderr.trim()}`;
+  if (got.status !== 0 || file === undefined)
+    return `needs Debian's ${name}, which cannot be downloaded here: ${got.stderr.trim()}`;
   const unpacked = spawnSync("dpkg", ["-x", join(parts, file), directory], { encoding: "utf8", timeout: 120_000 });
   rmSync(parts, { recursive: true });
-  return unpacked.status === 0 ? undefined : `${name} cannot be unpacked: ${unpacked.stderr.trim()}`;
+  return unpacked.status === 0
+    ? undefined
+    : `needs Debian's ${name}, which cannot be unpacked: ${unpacked.stderr.trim()}`;
 }
 
 /** Another run may have been quicker: then theirs is as good. */

@@ -9,7 +9,7 @@ import type { SshTarget } from "../../../src/capabilities/ssh-target.ts";
 
 const SSHD = "/usr/sbin/sshd";
 
-/** For the name of what is skipped: "skipped where openssh-server is not installed". */
+/** Tests that are skipped without it say so in their title: "(needs openssh-server)". */
 export const hasSshd = existsSync(SSHD);
 
 export interface RealSshServer {

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { JournalTail } from "../src/engine/watch.ts";
-import { allThings } from "../src/store/lifecycle/all-things.ts";
 import { recordChange } from "../src/store/lifecycle/changes.ts";
 import { lockThings } from "../src/store/lifecycle/locks.ts";
 import { storeOf } from "../src/store/lifecycle/things.ts";
 import type { Database } from "../src/store/postgres/database.ts";
+import { allStores } from "../src/wiring/things/all-things.ts";
 import { type BenchServer, benchLog } from "./bench-server.ts";
 import { createFleet } from "./fleet.ts";
 import { bareNotify } from "./limits/bare-notify.ts";
@@ -104,7 +104,7 @@ async function writeEvents(db: Database, count: number): Promise<number[]> {
       db.transaction(async (tx) => {
         const id = shelfOf(Math.max(0, n) % WATCHERS);
         await lockThings(tx, [{ kind: "power_shelf", id }]);
-        await recordChange(tx, storeOf(allThings, "power_shelf"), {
+        await recordChange(tx, storeOf(allStores, "power_shelf"), {
           id,
           type: "metadata_changed",
           actor: "bench",

@@ -6,9 +6,9 @@ import { type EngineObserver, unobserved } from "../src/engine/observer.ts";
 import { hours } from "../src/kernel/time/duration.ts";
 import { openSecretStore, type SecretStore } from "../src/store/access/secrets.ts";
 import { putBmcCredentials } from "../src/store/device/bmc-credentials.ts";
-import { allThings } from "../src/store/lifecycle/all-things.ts";
 import type { Database, Queryable, Transaction } from "../src/store/postgres/database.ts";
 import { wireHandlers } from "../src/wiring/handlers.ts";
+import { allStores } from "../src/wiring/things/all-things.ts";
 import { benchLog } from "./bench-server.ts";
 import { createInstantHardware, type InstantHardware } from "./instant-hardware.ts";
 
@@ -38,7 +38,7 @@ export function createFleet(db: Database): Fleet {
     const stop = new AbortController();
     const controller = new Controller({
       db,
-      stores: allThings,
+      stores: allStores,
       log: benchLog,
       // Monitoring is out of the picture: a shelf is looked at once when it becomes ready, and then only when asked to.
       handlers: wireHandlers({

@@ -5,9 +5,9 @@ import type { ServiceDeps } from "../src/services/call/deps.ts";
 import { createCluster } from "../src/services/catalog/clusters.ts";
 import { createImage } from "../src/services/catalog/images.ts";
 import { openSecretStore, type SecretStore } from "../src/store/access/secrets.ts";
-import { allThings } from "../src/store/lifecycle/all-things.ts";
 import { putMachineBmcCredentials, putMachineSshCredentials } from "../src/store/machine/credentials.ts";
 import type { Database, Transaction } from "../src/store/postgres/database.ts";
+import { allStores } from "../src/wiring/things/all-things.ts";
 import { addressOfMachine, IMAGE_DIGEST } from "./instant-machines.ts";
 
 /** Machines on record, with what runs need of them. */
@@ -27,7 +27,7 @@ export function createMachineFleet(db: Database): MachineFleet {
   const directory = mkdtempSync(join(tmpdir(), "millwright-bench-keys-"));
   const keyFile = join(directory, "secret.key");
   const secrets = openSecretStore({ keyFile });
-  const deps: ServiceDeps = { db, stores: allThings, secrets, maxFindByIds: 100 };
+  const deps: ServiceDeps = { db, stores: allStores, secrets, maxFindByIds: 100 };
   return {
     deps,
     keyFile,

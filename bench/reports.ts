@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { registerInstall } from "../src/services/install/installs.ts";
 import { openSecretStore } from "../src/store/access/secrets.ts";
-import { allThings } from "../src/store/lifecycle/all-things.ts";
 import type { Database } from "../src/store/postgres/database.ts";
+import { allStores } from "../src/wiring/things/all-things.ts";
 import type { BenchDatabase, BenchServer } from "./bench-server.ts";
 import { type ReportLoad, type ReportsSent, startBareFastify, startReportLoad } from "./clients/report-load.ts";
 import { type Measurement, percentile } from "./measurement.ts";
@@ -37,7 +37,7 @@ export async function measureReports(
 }
 
 async function addInstallingNodes(db: Database, keyFile: string): Promise<readonly string[]> {
-  const deps = { db, stores: allThings, secrets: openSecretStore({ keyFile }), maxFindByIds: 100 };
+  const deps = { db, stores: allStores, secrets: openSecretStore({ keyFile }), maxFindByIds: 100 };
   const caller = { name: "bench", roles: ["admin"], address: null };
   const macs = Array.from({ length: NODES }, (_, index) => {
     const digits = (index + 1).toString(16).padStart(6, "0");

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { setPowerShelfMaintenance } from "../src/services/power-shelf/power-shelves.ts";
-import { allThings } from "../src/store/lifecycle/all-things.ts";
+import { allStores } from "../src/wiring/things/all-things.ts";
 import type { BenchDatabase, BenchServer } from "./bench-server.ts";
 import { addressOf, createFleet, type Fleet } from "./fleet.ts";
 import { bareNotify } from "./limits/bare-notify.ts";
@@ -47,7 +47,7 @@ export async function measureRequests(server: BenchServer, { quick }: { quick: b
 }
 
 async function requestLatencies({ db }: BenchDatabase, fleet: Fleet, times: number): Promise<number[]> {
-  const deps = { db, stores: allThings, secrets: fleet.secrets, maxFindByIds: 100 };
+  const deps = { db, stores: allStores, secrets: fleet.secrets, maxFindByIds: 100 };
   const caller = { name: "bench", roles: ["admin"], address: null };
   let commanded = Promise.withResolvers<number>();
   let completed = Promise.withResolvers<void>();

@@ -1,7 +1,7 @@
 import { milliseconds } from "../src/kernel/time/duration.ts";
 import { openSecretStore } from "../src/store/access/secrets.ts";
-import { allThings } from "../src/store/lifecycle/all-things.ts";
 import { type DatabaseConfig, openDatabase } from "../src/store/postgres/database.ts";
+import { allStores } from "../src/wiring/things/all-things.ts";
 import { benchLog } from "./bench-server.ts";
 import { createInstantMachines } from "./instant-machines.ts";
 import { machinesInDatabase } from "./machines-in-database.ts";
@@ -13,7 +13,7 @@ const config = JSON.parse(configText) as DatabaseConfig;
 
 const db = openDatabase(config, { log: benchLog, applicationName: instance });
 const hardware = openDatabase(config, { log: benchLog, applicationName: `${instance} hardware` });
-const deps = { db, stores: allThings, secrets: openSecretStore({ keyFile }), maxFindByIds: 100 };
+const deps = { db, stores: allStores, secrets: openSecretStore({ keyFile }), maxFindByIds: 100 };
 const machines = createInstantMachines({
   memory: machinesInDatabase(hardware),
   bootTakes: milliseconds(Number(bootTakes)),

@@ -1,5 +1,4 @@
 import { createCallFrame } from "../src/api/transport/interceptors.ts";
-import { registerRoutes } from "../src/api/transport/routes.ts";
 import { startApiServers } from "../src/api/transport/server.ts";
 import { Controller } from "../src/engine/controller.ts";
 import { type EngineObserver, unobserved } from "../src/engine/observer.ts";
@@ -10,6 +9,7 @@ import { allSteps } from "../src/runs/steps/index.ts";
 import type { ServiceDeps } from "../src/services/call/deps.ts";
 import { wireHandlers } from "../src/wiring/handlers.ts";
 import type { MachineHardware } from "../src/wiring/machine-hardware.ts";
+import { registerRoutes } from "../src/wiring/routes.ts";
 import { loadRunbooks } from "../src/wiring/runbook-files.ts";
 import { benchLog } from "./bench-server.ts";
 import { createInstantHardware } from "./instant-hardware.ts";

@@ -1,10 +1,10 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { createCallFrame } from "../src/api/transport/interceptors.ts";
-import { registerRoutes } from "../src/api/transport/routes.ts";
 import { startApiServers } from "../src/api/transport/server.ts";
 import { SharedClock } from "../src/kernel/time/shared-clock.ts";
-import { allThings } from "../src/store/lifecycle/all-things.ts";
+import { registerRoutes } from "../src/wiring/routes.ts";
+import { allStores } from "../src/wiring/things/all-things.ts";
 import { benchLog } from "./bench-server.ts";
 import type { ArrivalSummary, WatcherSetting, Watchers } from "./watchers.ts";
 
@@ -27,7 +27,7 @@ export async function startWatchersOverGrpc({
     }),
     routes: (router) =>
       registerRoutes(router, {
-        services: { db, stores: allThings, secrets: fleet.secrets, maxFindByIds: 100 },
+        services: { db, stores: allStores, secrets: fleet.secrets, maxFindByIds: 100 },
         events: tail,
         system: { version: "bench", startedAt: new Date(), replica: "bench", clock: new SharedClock() },
         onTokenRevoked() {},

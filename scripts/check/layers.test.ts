@@ -99,7 +99,7 @@ describe("the layer rule allows", () => {
     ["src/cli/main.ts", "commander"],
     ["console/src/app.tsx", "../../contract/forge/forge_pb.js"],
     ["console/src/app.tsx", "react"],
-    ["src/kernel/paths.test.ts", "../store/all-things.ts"],
+    ["src/kernel/paths.test.ts", "../wiring/things/all-things.ts"],
     ["test/integration/any.test.ts", "../../src/wiring/handlers.ts"],
     ["scripts/generate/any.ts", "../../src/cli/describe.ts"],
     ["bench/run.ts", "pg"],

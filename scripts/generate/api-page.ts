@@ -12,8 +12,8 @@ import {
   FileDescriptorSetSchema,
   type ServiceDescriptorProto,
 } from "@bufbuild/protobuf/wkt";
-import { allowedFor, METHOD_ROLES } from "../../src/api/auth/roles.ts";
 import { expandRoles, ROLES, type Role } from "../../src/services/call/roles.ts";
+import { access } from "../../src/wiring/things/all-things.ts";
 import { runTool } from "../run-tool.ts";
 import { subsetOf } from "./contract-subset.ts";
 import { anchor, code, page, pageHead, table } from "./markdown.ts";
@@ -30,7 +30,7 @@ export async function apiPage(): Promise<string> {
   const files = contracts.filter((file) => isDocumented(file, documented));
   const packages = [...new Set(files.map((file) => file.package))].toSorted((a, b) => rank(a) - rank(b));
   return page(
-    pageHead("API", "the contracts in `proto/` and `src/api/transport/routes.ts`"),
+    pageHead("API", "the contracts in `proto/` and `src/wiring/routes.ts`"),
     "All services are on both ports: gRPC on the one, and Connect, gRPC-Web and JSON (`POST /package.Service/Method` with `content-type: application/json`) on the other. Reflection is on, so that any gRPC client can find all of this by itself.",
     'JSON answers follow protobuf\'s JSON mapping: fields are named in camelCase (`planId` for `plan_id`; requests may use either), what is false, 0, empty or absent is left out, 64-bit numbers are text, bytes are base64, and enums are their names. (`millwright … -o json` prints every field, always, by its name in the tables below.) Errors are `{"code", "message", "details"}` with the HTTP status of the code; a request that is no call at all (another method than POST, another media type) is answered so, too, with 405 or 415. Streams are framed (`application/connect+json`): use a client of Connect or gRPC for them.',
     services(
@@ -128,7 +128,7 @@ function describeService(service: ServiceDescriptorProto, path: number[], readin
 }
 
 const rolesOf = (method: string): string => {
-  const allowed = allowedFor(method);
+  const allowed = access.allowedFor(method);
   if (allowed === "anyone") return "anyone";
   return allowed.length === 0 ? "nobody" : allowed.map(code).join(", ");
 };
@@ -189,7 +189,7 @@ function describeEnum(type: EnumDescriptorProto, scope: string, path: number[], 
 }
 
 function routes(): string {
-  const paths = Object.keys(METHOD_ROLES).filter((method) => method.includes(" "));
+  const paths = access.methods.filter((method) => method.includes(" "));
   return table(
     ["Route", "Roles"],
     paths.map((route) => [code(route), rolesOf(route)]),

@@ -1,8 +1,8 @@
-import { allowedFor } from "../../src/api/auth/roles.ts";
 import { METRICS } from "../../src/telemetry/metric-definitions.ts";
+import { access } from "../../src/wiring/things/all-things.ts";
 import { code, page, pageHead, table } from "./markdown.ts";
 
-const scrapers = (): string => [allowedFor("GET /metrics")].flat().map(code).join(", ");
+const scrapers = (): string => [access.allowedFor("GET /metrics")].flat().map(code).join(", ");
 
 /** Every metric of Millwright's own. */
 export function metricsPage(): string {

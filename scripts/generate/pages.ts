@@ -1,4 +1,4 @@
-import { allThings } from "../../src/store/lifecycle/all-things.ts";
+import { allStores } from "../../src/wiring/things/all-things.ts";
 import { apiPage } from "./api-page.ts";
 import { cliPage } from "./cli-page.ts";
 import { cliVocabularyModule } from "./cli-vocabulary.ts";
@@ -13,7 +13,7 @@ export const GENERATED_FOLDERS = ["docs/lifecycles", "docs/reference", "src/cli/
 
 /** Every generated page by its path from the root; the same checkout always gives the same text. */
 export async function generatePages(): Promise<ReadonlyMap<string, string>> {
-  const lifecycles = [...allThings.values()].map(({ lifecycle }) => lifecycle);
+  const lifecycles = [...allStores.values()].map(({ lifecycle }) => lifecycle);
   return new Map([
     ["docs/lifecycles/README.md", lifecycleIndex(lifecycles)],
     ...lifecycles.map(

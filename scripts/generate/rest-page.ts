@@ -1,7 +1,9 @@
-import { allowedFor } from "../../src/api/auth/roles.ts";
-import { type InstallApiDeps, installRoutes } from "../../src/api/rest/install-api.ts";
 import { describeRoutes } from "../../src/api/rest/openapi.ts";
+import { restApiRoutes } from "../../src/api/rest/rest-api.ts";
 import { type AnyRoute, nameOfRoute } from "../../src/api/rest/route.ts";
+import { restRoutes } from "../../src/wiring/routes.ts";
+import { access } from "../../src/wiring/things/all-things.ts";
+import type { RouteDeps } from "../../src/wiring/things/thing.ts";
 import { anchor, code, page, pageHead, table } from "./markdown.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -15,8 +17,9 @@ interface Operation {
 
 /** Every route of `/api/v1`, as it is checked and as it answers. Nothing is called, so nothing is needed behind them. */
 export function restPage(): string {
-  const routes = installRoutes({} as InstallApiDeps);
-  const { paths, components } = describeRoutes(routes, "") as {
+  const served = { version: "", access };
+  const routes = restApiRoutes({ ...served, routes: restRoutes({} as RouteDeps) });
+  const { paths, components } = describeRoutes(routes, served) as {
     readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
     readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
   };
@@ -47,7 +50,7 @@ export function restPage(): string {
 }
 
 const whoMay = (route: AnyRoute): string => {
-  const allowed = allowedFor(nameOfRoute(route));
+  const allowed = access.allowedFor(nameOfRoute(route));
   return allowed === "anyone" ? "anyone" : allowed.map(code).join(", ");
 };
 

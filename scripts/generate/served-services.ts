@@ -1,7 +1,7 @@
 import { createConnectRouter } from "@connectrpc/connect";
 import { HealthSwitch, healthRoutes } from "../../src/api/transport/health-service.ts";
 import { reflectionRoutes } from "../../src/api/transport/reflection.ts";
-import { type RouteDeps, registerRoutes } from "../../src/api/transport/routes.ts";
+import { registerRoutes } from "../../src/wiring/routes.ts";
 
 /**
  * Full names of the services that the server really has: the contracts hold more. The routes are registered as in the server,
@@ -9,7 +9,13 @@ import { type RouteDeps, registerRoutes } from "../../src/api/transport/routes.t
  */
 export function servedServices(): ReadonlySet<string> {
   const router = createConnectRouter();
-  registerRoutes(router, { services: {}, events: {}, system: {}, onTokenRevoked() {} } as unknown as RouteDeps);
+  registerRoutes(router, {
+    services: {},
+    runs: {},
+    events: {},
+    system: {},
+    onTokenRevoked() {},
+  } as unknown as Parameters<typeof registerRoutes>[1]);
   healthRoutes(router, new HealthSwitch(true));
   reflectionRoutes(router);
   return new Set(router.handlers.map(({ service }) => service.typeName));

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { allThings } from "../store/lifecycle/all-things.ts";
+import { allStores } from "../wiring/things/all-things.ts";
 import { ANY, asked, defineLifecycle, GONE, on, rowsFrom, STAY, type Thing } from "./lifecycle.ts";
 import { type Path, pathsThrough } from "./paths.ts";
 import { minutes } from "./time/duration.ts";
@@ -43,7 +43,7 @@ describe("the paths through a table", () => {
   });
 });
 
-describe.each([...allThings.values()].map(({ lifecycle }) => [lifecycle.kind, lifecycle] as const))(
+describe.each([...allStores.values()].map(({ lifecycle }) => [lifecycle.kind, lifecycle] as const))(
   "the paths through %s",
   (_, lifecycle) => {
     test("take every row from every state that it applies to", () => {

@@ -14,7 +14,6 @@ import { allSteps } from "../runs/steps/index.ts";
 import type { Runbooks } from "../runs/steps/scripts/runbooks.ts";
 import { openInstallOrders } from "../services/install/orders.ts";
 import type { SecretStore } from "../store/access/secrets.ts";
-import { allThings } from "../store/lifecycle/all-things.ts";
 import type { EventSource } from "../store/lifecycle/event-source.ts";
 import { measureLooks } from "../store/machine/condition-looks.ts";
 import type { Database } from "../store/postgres/database.ts";
@@ -27,6 +26,8 @@ import { type MachineHardware, wireMachineHardware } from "./machine-hardware.ts
 import { loadRunbooks } from "./runbook-files.ts";
 import { createSignInLedger } from "./sign-in-ledger.ts";
 import { wireStepTargets } from "./step-targets.ts";
+import { storesOf } from "./things/all-things.ts";
+import type { ThingParts } from "./things/thing.ts";
 
 export interface Engine {
   readonly events: EventSource;
@@ -49,10 +50,13 @@ export interface EngineWiring {
   readonly mayReach: (address: string) => boolean;
   /** The one that all replicas share. */
   readonly clock: Clock;
+  readonly things: readonly ThingParts[];
 }
 
 /** All loops of one replica, with the hardware below them. */
-export function startEngine({ db, secrets, log, metrics, replica, config, mayReach, clock }: EngineWiring): Engine {
+export function startEngine(wiring: EngineWiring): Engine {
+  const { db, secrets, log, metrics, replica, config, mayReach, clock, things } = wiring;
+  const stores = storesOf(things);
   const observed = { clock, observer: observeDeviceCalls(metrics, log), ledger: createSignInLedger(db, secrets, log) };
   const gateway = createBmcGateway({ concurrency: config.bmc.perBmcConcurrency, ...observed });
   // A service answers for as many machines as it has in its care.
@@ -69,34 +73,37 @@ export function startEngine({ db, secrets, log, metrics, replica, config, mayRea
   const hardware = wireMachineHardware({
     ...redfish,
     services,
-    netInstall: openInstallOrders({ db, stores: allThings }),
+    netInstall: openInstallOrders({ db, stores }),
     ipmi: config.ipmi,
     ...(speed !== "off" && { fake: { speed, failures: config.fake.fail, clock } }),
   });
   const runbooks = loadRunbooks(config.scripts.directory);
   const controller = new Controller({
     db,
-    stores: allThings,
+    stores,
     log,
     clock,
     owner: replica,
     inFlight: config.engine.concurrency,
     grace: config.engine.stopGrace,
     observer: observeEngine(metrics),
-    handlers: wireHandlers({
-      db,
-      secrets,
-      provider,
-      clock,
-      monitorEvery: config.monitor.interval,
-      exploreEvery: config.explorer.interval,
-      installTimeout: config.install.timeout,
-      runs: { hardware, steps: allSteps, runbooks, instance: replica },
-    }),
+    handlers: wireHandlers(
+      {
+        db,
+        secrets,
+        provider,
+        clock,
+        monitorEvery: config.monitor.interval,
+        exploreEvery: config.explorer.interval,
+        installTimeout: config.install.timeout,
+        runs: { hardware, steps: allSteps, runbooks, instance: replica },
+      },
+      things,
+    ),
   });
   const conditions = new ConditionReconciler({
     db,
-    stores: allThings,
+    stores,
     log,
     clock,
     owner: replica,
@@ -124,7 +131,7 @@ export function startEngine({ db, secrets, log, metrics, replica, config, mayRea
         await db.listen("millwright", nudgeAll, signal); // from here on it lives, and heals, by itself
         if (!signal.aborted) await once(signal, "abort");
       },
-      sweep: (signal) => runSweep({ db, stores: allThings, log, every: config.engine.sweepInterval }, signal),
+      sweep: (signal) => runSweep({ db, stores, log, every: config.engine.sweepInterval }, signal),
       retention: (signal) => runRetention({ db, log, retention: config.history.retention }, signal),
     },
     log,

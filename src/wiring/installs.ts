@@ -1,3 +1,4 @@
+import type { InstallRouteDeps } from "../api/rest/install-routes.ts";
 import type { Config } from "../config/load.ts";
 import { createBatcher, runInHalves } from "../kernel/batcher.ts";
 import { AppError } from "../kernel/errors.ts";
@@ -35,3 +36,12 @@ export function bootRulesOf({ install }: Config): BootRules {
         : { method: "kernel", kernel_url: kernel, cmdline: "", ...(initrd !== null && { initrd_url: initrd }) },
   };
 }
+
+/** What the routes of network installs stand on. */
+export const installRouteDeps = (deps: ServiceDeps, config: Config): InstallRouteDeps => ({
+  services: deps,
+  installTimeout: config.install.timeout,
+  boot: bootRulesOf(config),
+  publicUrl: config.install.publicUrl,
+  reports: openReportDesk(deps, { requireTokens: config.install.requireReportTokens }),
+});

@@ -3,14 +3,14 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createAuthentication } from "../api/auth/authentication.ts";
 import { createFiles } from "../api/rest/files.ts";
-import { createInstallApi } from "../api/rest/install-api.ts";
 import { createOperations } from "../api/rest/operations.ts";
+import { createRestApi } from "../api/rest/rest-api.ts";
+import type { RouteDeps } from "../api/rest/route.ts";
 import { HealthSwitch, healthRoutes } from "../api/transport/health-service.ts";
 import { createCallFrame } from "../api/transport/interceptors.ts";
 import { peerOf } from "../api/transport/peer.ts";
 import { followReadiness, type ReadyChecks } from "../api/transport/readiness.ts";
 import { reflectionRoutes } from "../api/transport/reflection.ts";
-import { registerRoutes } from "../api/transport/routes.ts";
 import { startApiServers } from "../api/transport/server.ts";
 import { type Config, createAddressFilter } from "../config.ts";
 import { createFleetCollector } from "../engine/fleet-metrics.ts";
@@ -24,7 +24,6 @@ import { cancelActiveRuns, untilRunsEnded } from "../services/run/shutdown.ts";
 import { verifyToken } from "../services/system/tokens.ts";
 import { openSecretStore } from "../store/access/secrets.ts";
 import { startEmbedded } from "../store/embedded/embedded.ts";
-import { allThings } from "../store/lifecycle/all-things.ts";
 import { startEpochAfterRestore } from "../store/lifecycle/journal.ts";
 import * as work from "../store/lifecycle/work.ts";
 import { type Database, openDatabase } from "../store/postgres/database.ts";
@@ -34,7 +33,10 @@ import { createMetrics } from "../telemetry/metrics.ts";
 import { observeRpc } from "../telemetry/observers.ts";
 import { writeEndpointsFile } from "./endpoints-file.ts";
 import { type Engine, startEngine } from "./engine.ts";
-import { bootRulesOf, openReportDesk } from "./installs.ts";
+import { bootRulesOf, installRouteDeps } from "./installs.ts";
+import { registerRoutes, restRoutes } from "./routes.ts";
+import { accessOf, allThings, storesOf } from "./things/all-things.ts";
+import type { ThingParts } from "./things/thing.ts";
 import { Undo } from "./undo.ts";
 
 /** How often the health service learns whether we are ready. */
@@ -56,10 +58,14 @@ export interface ServerOptions {
   readonly version: string;
   /** Ends a start that is still under way. */
   readonly signal: AbortSignal;
+  /** The kinds of things that it knows. Absent: all that there are. */
+  readonly things?: readonly ThingParts[];
 }
 
 /** Brings up one replica: database, migrations, engine, surfaces. What was started is stopped again if a later part fails. */
-export async function startServer({ config, log, version, signal }: ServerOptions): Promise<Server> {
+export async function startServer(options: ServerOptions): Promise<Server> {
+  const { config, log, version, signal, things = allThings } = options;
+  const stores = storesOf(things);
   const undo = new Undo(log);
   try {
     const db = await openStore(config, log, signal, undo);
@@ -71,7 +77,7 @@ export async function startServer({ config, log, version, signal }: ServerOption
       processMetrics: true,
       onCollectFailure: (message) => log.warn({ message }, "fleet metrics could not be read"),
     });
-    metrics.collectWith(createFleetCollector({ db, stores: allThings }));
+    metrics.collectWith(createFleetCollector({ db, stores }));
     metrics.collectWith(async () => ({
       millwright_clock_ahead_seconds: [{ labels: {}, value: (clock.localIsAheadBy ?? 0) / 1_000 }],
     }));
@@ -85,12 +91,13 @@ export async function startServer({ config, log, version, signal }: ServerOption
       config,
       mayReach: createAddressFilter(config.bmc.allowedNetworks),
       clock,
+      things,
     });
     undo.add("the engine", () => engine.stop());
     const { providers } = engine.hardware;
     const deps: ServiceDeps = {
       db,
-      stores: allThings,
+      stores,
       secrets,
       maxFindByIds: config.maxFindByIds,
       providers,
@@ -102,7 +109,7 @@ export async function startServer({ config, log, version, signal }: ServerOption
     undo.add("the active runs", async () => {
       if (isUp && config.shutdown.runs === "cancel") await cancelRuns(deps, config, log);
     });
-    const api = await startSurfaces({ config, log, version, deps, clock, metrics, replica, engine }, undo);
+    const api = await startSurfaces({ config, log, version, deps, clock, metrics, replica, engine, things }, undo);
     const file = writeEndpointsFile(config.dataDir, { http: api.httpUrl, grpc: api.grpcAddress });
     undo.add("the endpoints file", async () => file.remove());
     isUp = true;
@@ -160,11 +167,15 @@ interface Surfaces {
   readonly metrics: ReturnType<typeof createMetrics>;
   readonly replica: string;
   readonly engine: Engine;
+  readonly things: readonly ThingParts[];
 }
 
-async function startSurfaces({ config, log, version, deps, clock, metrics, replica, engine }: Surfaces, undo: Undo) {
+async function startSurfaces(surfaces: Surfaces, undo: Undo) {
+  const { config, log, version, deps, clock, metrics, replica, engine, things } = surfaces;
+  const access = accessOf(things);
   const { authenticate, tokens } = createAuthentication({
     settings: config.auth,
+    access,
     verify: (token) => verifyToken(deps, token),
     clock,
   });
@@ -178,25 +189,18 @@ async function startSurfaces({ config, log, version, deps, clock, metrics, repli
     engine: async () => engine.trouble(),
     clock: async () => clock.trouble && { remark: clock.trouble },
   };
-  const operations = createOperations({
-    metrics,
-    authenticate: (request, route) =>
-      authenticate(new Headers(request.headers as Record<string, string>), peerOf(request.raw.socket), route),
-    checks,
-  });
-  const reportUnexpected = (err: unknown, { id }: { readonly id: string }) => {
+  const signIn: RouteDeps["authenticate"] = (request, route) =>
+    authenticate(new Headers(request.headers as Record<string, string>), peerOf(request.raw.socket), route);
+  const operations = createOperations({ metrics, authenticate: signIn, checks });
+  const reportUnexpected: RouteDeps["reportUnexpected"] = (err, { id }) => {
     log.error({ err, requestId: id }, "request failed unexpectedly");
     return id;
   };
-  const installs = createInstallApi({
-    services: deps,
+  const rest = createRestApi({
     version,
-    installTimeout: config.install.timeout,
-    boot: bootRulesOf(config),
-    publicUrl: config.install.publicUrl,
-    reports: openReportDesk(deps, { requireTokens: config.install.requireReportTokens }),
-    authenticate: (request, route) =>
-      authenticate(new Headers(request.headers as Record<string, string>), peerOf(request.raw.socket), route),
+    access,
+    routes: restRoutes(installRouteDeps(deps, config), things),
+    authenticate: signIn,
     reportUnexpected,
   });
   const frame = createCallFrame({
@@ -211,22 +215,23 @@ async function startSurfaces({ config, log, version, deps, clock, metrics, repli
     httpListen: config.http.listen,
     ...frame,
     routes(router) {
-      registerRoutes(router, {
+      const methodDeps = {
         services: deps,
         runs: { steps: allSteps, runbooks: engine.runbooks, capabilitiesOf: engine.hardware.capabilitiesOf },
         events: engine.events,
         system: { version, startedAt, replica, clock },
-        onTokenRevoked(id) {
+        onTokenRevoked(id: string) {
           tokens.forget(id);
           frame.recheckStreams();
         },
-      });
+      };
+      registerRoutes(router, methodDeps, things);
       healthRoutes(router, health);
       reflectionRoutes(router);
     },
     http: async (app) => {
       await app.register(operations);
-      await app.register(installs);
+      await app.register(rest);
       await app.register(createFiles({ directory: config.install.filesDir, reportUnexpected }));
     },
     log,

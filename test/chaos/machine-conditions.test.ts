@@ -5,7 +5,7 @@ import { aCall } from "../../src/capabilities/conformance/device-bench.ts";
 import { targetOfKubeconfig } from "../../src/providers/kubernetes/kubeconfig.ts";
 import { createKubernetesProvider } from "../../src/providers/kubernetes/kubernetes-provider.ts";
 import { openSecretStore } from "../../src/store/access/secrets.ts";
-import { allThings } from "../../src/store/lifecycle/all-things.ts";
+import { allStores } from "../../src/wiring/things/all-things.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { openProcessBench, type ProcessBench, type StartedProcess } from "../support/processes/process-bench.ts";
@@ -39,7 +39,7 @@ beforeAll(async () => {
   token = await adminToken(prepared);
   const deps = {
     db: prepared.db,
-    stores: allThings,
+    stores: allStores,
     secrets: openSecretStore({ keyFile: keyFile() }),
     maxFindByIds: 100,
   };

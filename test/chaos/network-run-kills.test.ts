@@ -6,7 +6,7 @@ import { bootNode } from "../../src/services/install/boot.ts";
 import { applyReports } from "../../src/services/install/reports.ts";
 import { createWorkflow } from "../../src/services/install/workflows.ts";
 import { openSecretStore } from "../../src/store/access/secrets.ts";
-import { allThings } from "../../src/store/lifecycle/all-things.ts";
+import { allStores } from "../../src/wiring/things/all-things.ts";
 import { eventually } from "../support/eventually.ts";
 import type { SimulatedMachine } from "../support/machine-site.ts";
 import { KillLane } from "../support/processes/kill-lane.ts";
@@ -49,7 +49,7 @@ test("replicas that install over the network can die at any fail point: nothing 
   onTestFinished(() => lane.close());
   const { db } = lane.database;
   const secrets = openSecretStore({ keyFile: join(bench.directory, "secret-key-firmware") });
-  const deps: ServiceDeps = { db, stores: allThings, secrets, maxFindByIds: 100 };
+  const deps: ServiceDeps = { db, stores: allStores, secrets, maxFindByIds: 100 };
   await createWorkflow(deps, tester, {
     id: "ubuntu",
     name: "Ubuntu",

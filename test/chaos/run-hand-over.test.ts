@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { allSteps } from "../../src/runs/steps/index.ts";
 import { createPlan } from "../../src/services/run/plans.ts";
 import { openSecretStore } from "../../src/store/access/secrets.ts";
-import { allThings } from "../../src/store/lifecycle/all-things.ts";
+import { allStores } from "../../src/wiring/things/all-things.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import type { MachineTruth } from "../support/machine-site.ts";
@@ -38,7 +38,7 @@ async function openSite(speed: number): Promise<Site> {
   mkdirSync(scripts);
   writeFileSync(join(scripts, SITE_SCRIPT.ref), SITE_SCRIPT.text);
   const simulator = await startSimulatorProcess(bench, { seed: 5, speed });
-  const deps = { db, stores: allThings, secrets: openSecretStore({ keyFile }), maxFindByIds: 100 };
+  const deps = { db, stores: allStores, secrets: openSecretStore({ keyFile }), maxFindByIds: 100 };
   const simulated = await putSiteOnRecord(deps, simulator.call);
   for (const { kind, step } of STEP_KINDS)
     await createPlan(deps, tester, { planId: `plan-${kind}`, displayName: kind, steps: [step] });

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openSecretStore } from "../../src/store/access/secrets.ts";
-import { allThings } from "../../src/store/lifecycle/all-things.ts";
+import { allStores } from "../../src/wiring/things/all-things.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import type { MachineTruth } from "../support/machine-site.ts";
@@ -24,7 +24,7 @@ beforeAll(async () => {
   token = await adminToken(database);
   simulator = await startSimulatorProcess(bench, { seed: 5, speed: 100 });
   const secrets = openSecretStore({ keyFile: join(bench.directory, "secret-key") });
-  const deps = { db: database.db, stores: allThings, secrets, maxFindByIds: 100 };
+  const deps = { db: database.db, stores: allStores, secrets, maxFindByIds: 100 };
   unused = (await putSiteOnRecord(deps, simulator.call)).map(({ machine_id }) => machine_id);
 }, 60_000);
 afterAll(async () => {

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { setMachineCredentials } from "../../src/services/machine/credentials.ts";
 import { createPlan } from "../../src/services/run/plans.ts";
 import { openSecretStore } from "../../src/store/access/secrets.ts";
-import { allThings } from "../../src/store/lifecycle/all-things.ts";
+import { allStores } from "../../src/wiring/things/all-things.ts";
 import { hasSshd, startSshd } from "../support/counterparts/openssh-server.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
@@ -76,7 +76,7 @@ test.skipIf(!hasSshd)(
       const spec = { sshEndpoint: `${address}:${port}`, sshHostKey: hostKey ?? "" };
       await ask("baremetal.v1.MachineService/RegisterMachine", { machine: { machineId: MACHINE, spec } }, token);
       if (!("privateKey" in credentials)) throw new Error("only keys are accepted");
-      const deps = { db, stores: allThings, secrets: openSecretStore({ keyFile }), maxFindByIds: 100 };
+      const deps = { db, stores: allStores, secrets: openSecretStore({ keyFile }), maxFindByIds: 100 };
       const key = { sshUsername: username, sshPrivateKey: credentials.privateKey };
       await setMachineCredentials(deps, tester, { machineId: MACHINE, bmcUsername: "", bmcPassword: "", ...key });
       const payload = { script_ref: "talks.sh", args: { GO: go } };

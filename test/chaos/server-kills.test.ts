@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openSecretStore } from "../../src/store/access/secrets.ts";
-import { allThings } from "../../src/store/lifecycle/all-things.ts";
+import { allStores } from "../../src/wiring/things/all-things.ts";
 import type { TestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import type { MachineTruth } from "../support/machine-site.ts";
@@ -39,7 +39,7 @@ beforeAll(async () => {
   const { prepared, keyFile } = servers;
   simulator = await startSimulatorProcess(servers.bench, { site: "racks=1", seed: 3, speed: 400 });
   const secrets = openSecretStore({ keyFile });
-  const deps = { db: prepared.db, stores: allThings, secrets, maxFindByIds: 100 };
+  const deps = { db: prepared.db, stores: allStores, secrets, maxFindByIds: 100 };
   const simulated = await putSiteOnRecord(deps, simulator.call);
   unused = simulated.map(({ machine_id }) => machine_id);
   await prepared.close();

@@ -12,6 +12,7 @@ import { type Peer, peerOf } from "../../src/api/transport/peer.ts";
 import { systemClock } from "../../src/kernel/time/clock.ts";
 import { seconds } from "../../src/kernel/time/duration.ts";
 import { createToken, listTokens, revokeToken, verifyToken } from "../../src/store/access/tokens.ts";
+import { access } from "../../src/wiring/things/all-things.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { afterAll, beforeAll } from "../support/second-try.ts";
 
@@ -120,7 +121,7 @@ test("the dev token signs its holder in as an administrator named dev, and survi
     const { token, path } = await ensureDevToken(dataDir, store);
     expect(await ensureDevToken(dataDir, store)).toEqual({ token, path });
     const tokens = createBearerTokens({ verify: store.verify, known: [], cacheFor: seconds(5), clock: systemClock });
-    const authenticate = createAuthenticator({ mode: "required", tokens, certificateRoles: {} });
+    const authenticate = createAuthenticator({ mode: "required", tokens, certificateRoles: {}, access });
     const headers = new Headers({ authorization: `Bearer ${(await readFile(path, "utf8")).trim()}` });
     const caller = await authenticate(headers, { address: "127.0.0.1" }, "millwright.v1.TokenService/CreateToken");
     expect(caller).toEqual({ name: "dev", roles: ["admin"], address: "127.0.0.1" });
@@ -238,6 +239,7 @@ describe.skipIf(!hasOpenssl())("mutual TLS (needs openssl)", () => {
 
   const authenticate = createAuthenticator({
     mode: "required",
+    access,
     tokens: createBearerTokens({
       verify: async () => ({ status: "unknown" }),
       known: [],

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createFleetCollector } from "../../src/engine/fleet-metrics.ts";
-import { allThings } from "../../src/store/lifecycle/all-things.ts";
 import { createMetrics } from "../../src/telemetry/metrics.ts";
+import { allStores } from "../../src/wiring/things/all-things.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { afterAll, beforeAll } from "../support/second-try.ts";
 
@@ -35,7 +35,7 @@ test("/metrics shows states, lateness, failures, work depth and the journal's ho
        ('power_shelf', 'd', now() - interval '5 seconds', now() - interval '5 seconds', 'dead')`,
   );
   const metrics = createMetrics({ processMetrics: false });
-  metrics.collectWith(createFleetCollector({ db, stores: allThings }));
+  metrics.collectWith(createFleetCollector({ db, stores: allStores }));
   const { body } = await metrics.render();
   const value = (series: string) =>
     Number(
@@ -58,5 +58,5 @@ test("/metrics shows states, lateness, failures, work depth and the journal's ho
   expect(value('millwright_work_oldest_due_seconds{kind="power_shelf"}')).toBeGreaterThanOrEqual(90);
   expect(value("millwright_journal_horizon_age_seconds")).toBeGreaterThanOrEqual(0);
   expect(value("millwright_collect_failures_total")).toBe(0);
-  for (const kind of allThings.keys()) expect(value(`millwright_work_due{kind="${kind}"}`)).toBeGreaterThanOrEqual(0);
+  for (const kind of allStores.keys()) expect(value(`millwright_work_due{kind="${kind}"}`)).toBeGreaterThanOrEqual(0);
 });

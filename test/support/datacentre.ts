@@ -10,9 +10,9 @@ import { createBmcGateway } from "../../src/providers/transport/bmc-gateway.ts";
 import type { ServiceDeps } from "../../src/services/call/deps.ts";
 import { addExpectedPowerShelf } from "../../src/services/expected-power-shelf/expected-power-shelves.ts";
 import { openSecretStore } from "../../src/store/access/secrets.ts";
-import { allThings } from "../../src/store/lifecycle/all-things.ts";
 import { listPowerShelves, type PowerShelfRecord } from "../../src/store/power-shelf/power-shelves.ts";
 import { wireHandlers } from "../../src/wiring/handlers.ts";
+import { allStores } from "../../src/wiring/things/all-things.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 
 /** A simulated datacentre, a database of its own and one controller: everything but the surfaces. */
@@ -52,7 +52,7 @@ export async function startDatacentre(options: {
   const stop = new AbortController();
   const controller = new Controller({
     db,
-    stores: allThings,
+    stores: allStores,
     log: options.log ?? silentLog,
     handlers: wireHandlers({
       db,
@@ -64,7 +64,7 @@ export async function startDatacentre(options: {
   });
   const listening = db.listen("millwright", () => controller.nudge(), stop.signal);
   const running = controller.run(stop.signal);
-  const deps: ServiceDeps = { db, stores: allThings, secrets, maxFindByIds: 100 };
+  const deps: ServiceDeps = { db, stores: allStores, secrets, maxFindByIds: 100 };
 
   const control = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
     const answer = await fetch(new URL(path, simulator.controlUrl), {

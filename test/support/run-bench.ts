@@ -13,7 +13,6 @@ import {
 import { MachineLifecycleService } from "../../contract/millwright/v1/machine_pb.js";
 import { PlanCatalogService } from "../../contract/millwright/v1/plan_pb.js";
 import { type Simulator, startSimulator } from "../../simulator/simulator.ts";
-import { registerRoutes } from "../../src/api/transport/routes.ts";
 import type { Capability } from "../../src/capabilities/provider.ts";
 import { Controller } from "../../src/engine/controller.ts";
 import { JournalTail } from "../../src/engine/watch.ts";
@@ -34,11 +33,12 @@ import { openInstallOrders } from "../../src/services/install/orders.ts";
 import { setMachineCredentials } from "../../src/services/machine/credentials.ts";
 import { registerMachine } from "../../src/services/machine/machines.ts";
 import { openSecretStore } from "../../src/store/access/secrets.ts";
-import { allThings } from "../../src/store/lifecycle/all-things.ts";
 import { wireHandlers } from "../../src/wiring/handlers.ts";
 import { wireMachineHardware } from "../../src/wiring/machine-hardware.ts";
+import { registerRoutes } from "../../src/wiring/routes.ts";
 import { loadRunbooks } from "../../src/wiring/runbook-files.ts";
 import { createSignInLedger } from "../../src/wiring/sign-in-ledger.ts";
+import { allStores } from "../../src/wiring/things/all-things.ts";
 import { startApi } from "../integration/api/api-under-test.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 import { eventually } from "./eventually.ts";
@@ -101,14 +101,14 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
   const database = await createTestDatabase();
   const { db } = database;
   const secrets = openSecretStore({ keyFile: join(directory, "secret.key") });
-  const deps: ServiceDeps = { db, stores: allThings, secrets, maxFindByIds: 100 };
+  const deps: ServiceDeps = { db, stores: allStores, secrets, maxFindByIds: 100 };
   const steps = options.steps ?? allSteps;
   const runbooks = options.runbooks ?? loadRunbooks();
   const gateway = createBmcGateway({ ledger: createSignInLedger(db, secrets, silentLog) });
   const hardware = wireMachineHardware({
     gateway,
     mayReach: () => true,
-    netInstall: openInstallOrders({ db, stores: allThings }),
+    netInstall: openInstallOrders({ db, stores: allStores }),
     ...(options.fake && { fake: options.fake }),
   });
   const provider = createRedfishProvider({ gateway });
@@ -116,7 +116,7 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
   const events = new JournalTail({ db, log: silentLog });
   const controller = new Controller({
     db,
-    stores: allThings,
+    stores: allStores,
     log: silentLog,
     ...(options.inFlight !== undefined && { inFlight: options.inFlight }),
     handlers: wireHandlers({

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ROLES } from "../../services/call/roles.ts";
+import { access } from "../../wiring/things/all-things.ts";
 import { type AuthenticatorOptions, createAuthenticator } from "./authenticate.ts";
 import type { BearerTokens } from "./bearer-tokens.ts";
 import { unauthenticated } from "./identity.ts";
@@ -20,7 +21,7 @@ const peer = { address: "192.0.2.7" };
 const headers = (authorization?: string) => new Headers(authorization === undefined ? {} : { authorization });
 
 const make = (overrides: Partial<AuthenticatorOptions> = {}) =>
-  createAuthenticator({ mode: "required", tokens, certificateRoles: { "CN=kim": ["operator"] }, ...overrides });
+  createAuthenticator({ mode: "required", tokens, certificateRoles: { "CN=kim": ["operator"] }, access, ...overrides });
 
 describe("with authentication required", () => {
   const authenticate = make();

@@ -1,11 +1,11 @@
 import type { Caller } from "../../services/call/caller.ts";
 import { ROLES } from "../../services/call/roles.ts";
 import type { Peer } from "../transport/peer.ts";
+import type { Access } from "./access.ts";
 import type { BearerTokens } from "./bearer-tokens.ts";
 import { type CertificateRoles, identifyCertificate } from "./client-certificate.ts";
 import { type Identity, unauthenticated } from "./identity.ts";
 import { looksLikeJwt } from "./oidc.ts";
-import { authorize, isPublic } from "./roles.ts";
 
 /** Also what the `Headers` of a Connect request are. */
 export interface RequestHeaders {
@@ -18,6 +18,8 @@ export interface AuthenticatorOptions {
   /** Absent: JSON Web Tokens are not accepted. */
   readonly identifyJwt?: ((jwt: string) => Promise<Identity>) | undefined;
   readonly certificateRoles: CertificateRoles;
+  /** Who may call what. */
+  readonly access: Access;
 }
 
 /** A caller, and until when the credentials are good; absent: they do not run out. */
@@ -42,6 +44,7 @@ export function createAuthenticator({
   tokens,
   identifyJwt,
   certificateRoles,
+  access,
 }: AuthenticatorOptions): Authenticate {
   async function identify(headers: RequestHeaders, peer: Partial<Peer>): Promise<Identity> {
     const authorization = headers.get("authorization");
@@ -63,13 +66,13 @@ export function createAuthenticator({
     const { address } = peer;
     if (mode === "off") {
       const caller: Caller = { name: null, roles: ROLES, address };
-      authorize(caller, method);
+      access.authorize(caller, method);
       return caller;
     }
     // Without looking at credentials, so that probes get their answer also while the database is away.
-    if (isPublic(method)) return { name: null, roles: [], address };
+    if (access.isPublic(method)) return { name: null, roles: [], address };
     const caller: SignedIn = { ...(await identify(headers, peer)), address };
-    authorize(caller, method);
+    access.authorize(caller, method);
     return caller;
   };
 }

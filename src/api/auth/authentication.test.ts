@@ -5,6 +5,7 @@ import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../kernel/time/clock.ts";
 import { seconds } from "../../kernel/time/duration.ts";
+import { access } from "../../wiring/things/all-things.ts";
 import { type AuthSettings, createAuthentication } from "./authentication.ts";
 
 const READ = "millwright.v1.PowerShelfService/ListPowerShelves";
@@ -31,7 +32,12 @@ const settings = (oidc: Partial<AuthSettings["oidc"]> = {}): AuthSettings => ({
   mtls: { roles: {} },
 });
 const create = (oidc?: Partial<AuthSettings["oidc"]>) =>
-  createAuthentication({ settings: settings(oidc), verify: async () => ({ status: "unknown" }), clock: systemClock });
+  createAuthentication({
+    settings: settings(oidc),
+    access,
+    verify: async () => ({ status: "unknown" }),
+    clock: systemClock,
+  });
 
 describe("authentication as configured", () => {
   test("accepts tokens signed with a key of the key file", async () => {

@@ -4,6 +4,7 @@ import { AppError, messageOf } from "../../kernel/errors.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import type { Duration } from "../../kernel/time/duration.ts";
 import type { TokenVerdict } from "../../services/system/tokens.ts";
+import type { Access } from "./access.ts";
 import { type Authenticate, createAuthenticator } from "./authenticate.ts";
 import { type BearerTokens, createBearerTokens, type KnownToken } from "./bearer-tokens.ts";
 import type { CertificateRoles } from "./client-certificate.ts";
@@ -28,13 +29,14 @@ export interface AuthSettings {
 
 export interface AuthenticationOptions {
   readonly settings: AuthSettings;
+  readonly access: Access;
   /** Of the token store. */
   verify(token: string): Promise<TokenVerdict>;
   readonly clock: Clock;
 }
 
 /** Everything that signs callers in, as configured. `tokens.forget(id)` is to be called after a revocation. */
-export function createAuthentication({ settings, verify, clock }: AuthenticationOptions): {
+export function createAuthentication({ settings, access, verify, clock }: AuthenticationOptions): {
   readonly authenticate: Authenticate;
   readonly tokens: BearerTokens;
 } {
@@ -45,7 +47,8 @@ export function createAuthentication({ settings, verify, clock }: Authentication
     issuer === null || audience === null
       ? undefined
       : createJwtIdentifier({ ...oidc, issuer, audience, keys: keysOf(oidc), clock });
-  return { tokens, authenticate: createAuthenticator({ mode, tokens, identifyJwt, certificateRoles: mtls.roles }) };
+  const authenticate = createAuthenticator({ mode, tokens, identifyJwt, certificateRoles: mtls.roles, access });
+  return { tokens, authenticate };
 }
 
 function keysOf({ jwksUrl, jwksFile }: AuthSettings["oidc"]): OidcOptions["keys"] {

@@ -1,10 +1,9 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { ExplainService } from "../../../contract/millwright/v1/explain_pb.js";
-import type { ServiceDeps } from "../../services/call/deps.ts";
-import { explain as explainThing } from "../../services/explain/explain.ts";
+import { type ExplainDeps, explain as explainThing } from "../../services/explain/explain.ts";
 import { explanationOf } from "./explanation-messages.ts";
 
-export const explain = (deps: ServiceDeps): ServiceImpl<typeof ExplainService> => ({
+export const explain = (deps: ExplainDeps): ServiceImpl<typeof ExplainService> => ({
   async explain(request) {
     return explanationOf(await explainThing(deps, request));
   },

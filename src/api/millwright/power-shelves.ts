@@ -1,15 +1,15 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { PowerShelfService } from "../../../contract/millwright/v1/power_shelf_pb.js";
 import type { ServiceDeps } from "../../services/call/deps.ts";
-import { pageExpectedPowerShelves } from "../../services/expected-power-shelf/expected-power-shelves.ts";
 import { setPowerShelfCredentials } from "../../services/power-shelf/credentials.ts";
 import { createPowerShelf, refreshPowerShelf } from "../../services/power-shelf/power-shelves.ts";
 import { pagePowerShelves, viewPowerShelf } from "../../services/power-shelf/view.ts";
 import { callerKey } from "../transport/interceptors.ts";
-import { expectedOf, expectedQueryFrom } from "./expected-power-shelf-messages.ts";
 import { createPowerShelfFrom, logEntriesOf, powerShelfOf, powerShelfQueryFrom } from "./power-shelf-messages.ts";
 
-export const powerShelves = (deps: ServiceDeps): ServiceImpl<typeof PowerShelfService> => ({
+export const powerShelves = (
+  deps: ServiceDeps,
+): Omit<ServiceImpl<typeof PowerShelfService>, "listExpectedPowerShelves"> => ({
   async createPowerShelf(request, { values }) {
     const { id } = await createPowerShelf(deps, values.get(callerKey), createPowerShelfFrom(request));
     return { powerShelf: powerShelfOf(await viewPowerShelf(deps, id)) };
@@ -29,9 +29,5 @@ export const powerShelves = (deps: ServiceDeps): ServiceImpl<typeof PowerShelfSe
   async setPowerShelfCredentials({ id, bmcUsername, bmcPassword }, { values }) {
     await setPowerShelfCredentials(deps, values.get(callerKey), { id, bmcUsername, bmcPassword });
     return {};
-  },
-  async listExpectedPowerShelves(request) {
-    const { items, nextPageToken } = await pageExpectedPowerShelves(deps, expectedQueryFrom(request));
-    return { expectedPowerShelves: items.map(expectedOf), nextPageToken };
   },
 });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isPublic } from "../auth/roles.ts";
+import type { Access } from "../auth/access.ts";
 import { type AnyRoute, nameOfRoute } from "./route.ts";
 
 type Part = Readonly<Record<string, unknown>>;
@@ -7,12 +7,20 @@ type Part = Readonly<Record<string, unknown>>;
 const PROBLEM = "Problem";
 const DETAIL = { type: "object", required: ["detail"], properties: { detail: { type: "string" } } };
 
+export interface DescribeOptions {
+  readonly version: string;
+  readonly access: Pick<Access, "isPublic">;
+}
+
 /** The OpenAPI 3.1 document of the routes: each is shown as it is checked, since both come from one declaration. */
-export function describeRoutes(routes: readonly AnyRoute[], version: string): Part {
+export function describeRoutes(routes: readonly AnyRoute[], { version, access }: DescribeOptions): Part {
   const paths: Record<string, Record<string, Part>> = {};
   const named: NamedSchemas = {};
   for (const route of routes) {
-    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(route, named) };
+    paths[route.path] = {
+      ...paths[route.path],
+      [route.method.toLowerCase()]: operationOf(route, named, access.isPublic(nameOfRoute(route))),
+    };
   }
   return {
     openapi: "3.1.0",
@@ -55,12 +63,12 @@ export function describeRoutes(routes: readonly AnyRoute[], version: string): Pa
 /** Schemas that have a name are in the document once, and everywhere else by it. */
 type NamedSchemas = Record<string, Part>;
 
-function operationOf(route: AnyRoute, named: NamedSchemas): Part {
+function operationOf(route: AnyRoute, named: NamedSchemas, isPublic: boolean): Part {
   return {
     operationId: operationId(route),
     tags: [route.tag],
     summary: route.summary,
-    ...(isPublic(nameOfRoute(route)) ? { security: [] } : { security: [{ bearer: [] }] }),
+    ...(isPublic ? { security: [] } : { security: [{ bearer: [] }] }),
     parameters: [...parametersOf(route.params, "path", named), ...parametersOf(route.query, "query", named)],
     ...(route.body && {
       requestBody: {
@@ -73,7 +81,7 @@ function operationOf(route: AnyRoute, named: NamedSchemas): Part {
         },
       },
     }),
-    responses: responsesOf(route, named),
+    responses: responsesOf(route, named, isPublic),
   };
 }
 
@@ -85,7 +93,7 @@ const operationId = ({ method, path }: AnyRoute): string =>
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join("")}`;
 
-function responsesOf(route: AnyRoute, named: NamedSchemas): Part {
+function responsesOf(route: AnyRoute, named: NamedSchemas, isPublic: boolean): Part {
   const answer =
     "text" in route.answer
       ? { [route.answer.text]: { schema: { type: "string" } } }
@@ -93,7 +101,7 @@ function responsesOf(route: AnyRoute, named: NamedSchemas): Part {
           "application/json": { schema: schemaOf(route.answer as z.ZodType, "output", named) },
         };
   const errors = {
-    ...(!isPublic(nameOfRoute(route)) && {
+    ...(!isPublic && {
       401: "No credentials, or bad ones.",
       403: "The caller's roles do not allow it.",
     }),

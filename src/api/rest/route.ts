@@ -18,7 +18,7 @@ export interface Call<P, Q, B> {
   readonly reply: FastifyReply;
 }
 
-/** A route, once: Fastify serves it and the OpenAPI document shows it. Who may use it is in the table of roles. */
+/** A route, once: Fastify serves it and the OpenAPI document shows it. Who may use it is in the thing's table of roles. */
 export interface Route<
   P extends z.ZodType = z.ZodType,
   Q extends z.ZodType = z.ZodType,

@@ -4,6 +4,16 @@ export interface ServerVocabulary {
   readonly roles: readonly string[];
   /** Every setting of the server that is also a flag of its commands. */
   readonly settings: readonly ServerSetting[];
+  /** Every kind of thing. */
+  readonly kinds: readonly ServerKind[];
+}
+
+export interface ServerKind {
+  readonly kind: string;
+  /** Typed in place of the kind; empty when there is no such word. */
+  readonly short: string;
+  /** How long its ids are; 0 when people choose them. */
+  readonly idLength: number;
 }
 
 export interface ServerSetting {

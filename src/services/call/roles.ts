@@ -1,5 +1,5 @@
 /**
- * Who a caller can be. Which method needs which role is in `api/auth/roles.ts`.
+ * Who a caller can be. Which method needs which role is in `wiring/things/` and `wiring/shared-services.ts`.
  *
  * The first three are Millwright's own. The others are the principals of `forge.Forge` clients, under the names that its
  * clients' operators know them by.

@@ -6,8 +6,16 @@ import { findClaimsInTheWay } from "./claims-in-the-way.ts";
 import { type Explanation, explainHolder, say } from "./explanation.ts";
 import { findNextLook } from "./next-look.ts";
 
-/** What can be said of a thing of any kind: from its lifecycle, the last look, the next one and its claims. */
-export async function explainAnyThing(deps: ServiceDeps, kind: string, id: string): Promise<Explanation> {
+/**
+ * What can be said of a thing of any kind: from its lifecycle, the last look, the next one and its claims. `listCommand` shows
+ * which things there are.
+ */
+export async function explainAnyThing(
+  deps: ServiceDeps,
+  kind: string,
+  id: string,
+  listCommand?: string,
+): Promise<Explanation> {
   const { lifecycle, load } = storeOf(deps.stores, kind);
   const { things, unreadable } = await load(deps.db, [id]);
   const [thing] = things;
@@ -16,7 +24,7 @@ export async function explainAnyThing(deps: ServiceDeps, kind: string, id: strin
   if (!thing && !broken)
     throw new AppError("not_found", `${kind} ${id.slice(0, 80)} does not exist`, {
       field: "id",
-      next: kind === "install" ? "millwright node list" : history.command,
+      next: listCommand ?? history.command,
     });
   const state = lifecycle.states[thing?.state.name ?? ""];
   const isAtWork = thing !== undefined && !state?.rest && !state?.terminal;

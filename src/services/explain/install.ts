@@ -7,7 +7,7 @@ import { type Explanation, inOrder, type NextCommand, say } from "./explanation.
 
 /** What can be said of any thing, and who else has to do with this one: the run that installs it, who replaces whom. */
 export async function explainInstall(deps: ServiceDeps, id: string): Promise<Explanation> {
-  const plain = await explainAnyThing(deps, "install", id);
+  const plain = await explainAnyThing(deps, "install", id, "millwright node list");
   const [install] = (await loadInstalls(deps.db, [id])).things;
   if (!install) return plain;
   const [leaving] = await listReplaced(deps.db, [id]);

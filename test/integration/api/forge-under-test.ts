@@ -11,14 +11,14 @@ import { PowerShelfService } from "../../../contract/millwright/v1/power_shelf_p
 import { SystemService } from "../../../contract/millwright/v1/system_pb.js";
 import { TokenService } from "../../../contract/millwright/v1/token_pb.js";
 import { WatchService } from "../../../contract/millwright/v1/watch_pb.js";
-import { registerRoutes } from "../../../src/api/transport/routes.ts";
 import { JournalTail } from "../../../src/engine/watch.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
 import { SharedClock } from "../../../src/kernel/time/shared-clock.ts";
 import type { ServiceDeps } from "../../../src/services/call/deps.ts";
 import { openSecretStore } from "../../../src/store/access/secrets.ts";
-import { allThings } from "../../../src/store/lifecycle/all-things.ts";
 import type { Database } from "../../../src/store/postgres/database.ts";
+import { registerRoutes } from "../../../src/wiring/routes.ts";
+import { allStores } from "../../../src/wiring/things/all-things.ts";
 import { createTestDatabase } from "../../support/database.ts";
 import { type ApiUnderTest, startApi } from "./api-under-test.ts";
 
@@ -89,7 +89,7 @@ export async function startForge(options: { maxFindByIds?: number } = {}): Promi
   const database = await createTestDatabase();
   const { db } = database;
   const secrets = openSecretStore({ keyFile: join(directory, "secret.key") });
-  const deps = { db, stores: allThings, secrets, maxFindByIds: options.maxFindByIds ?? 100 };
+  const deps = { db, stores: allStores, secrets, maxFindByIds: options.maxFindByIds ?? 100 };
   const surface = await startSurface(deps);
   let count = 0;
   return {

@@ -14,9 +14,9 @@ import { hours } from "../../../src/kernel/time/duration.ts";
 import { pageTokenOf } from "../../../src/services/call/paging.ts";
 import { ROLES } from "../../../src/services/call/roles.ts";
 import { verifyToken } from "../../../src/store/access/tokens.ts";
-import { allThings } from "../../../src/store/lifecycle/all-things.ts";
 import { acquire } from "../../../src/store/lifecycle/claims.ts";
 import { currentCursor } from "../../../src/store/lifecycle/journal.ts";
+import { allStores } from "../../../src/wiring/things/all-things.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { as, dumpTables, type ForgeUnderTest, type Parts, refusal, startForge } from "./forge-under-test.ts";
 
@@ -29,7 +29,7 @@ afterAll(() => it.close());
 describe("lifecycles", () => {
   test("are the tables that the server decides by", async () => {
     const { lifecycles } = await it.lifecycles.listLifecycles({});
-    expect(lifecycles.map(({ kind }) => kind)).toEqual([...allThings.keys()].sort());
+    expect(lifecycles.map(({ kind }) => kind)).toEqual([...allStores.keys()].sort());
     const { lifecycle } = await it.lifecycles.getLifecycle({ kind: "power_shelf" });
     expect(lifecycle).toMatchObject({ kind: "power_shelf", initial: "initializing" });
     const state = (name: string) => lifecycle?.states.find((one) => one.name === name);

@@ -6,7 +6,7 @@ import type { LookPlaces } from "../../../src/engine/machine-look.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
 import { systemClock } from "../../../src/kernel/time/clock.ts";
 import { milliseconds } from "../../../src/kernel/time/duration.ts";
-import { allThings } from "../../../src/store/lifecycle/all-things.ts";
+import { allStores } from "../../../src/wiring/things/all-things.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { eventually } from "../../support/eventually.ts";
 
@@ -86,7 +86,7 @@ function start(fleet: Fleet, name: string, options: Partial<ReconcilerOptions> =
   const stopping = new AbortController();
   const reconciler = new ConditionReconciler({
     db: database.db,
-    stores: allThings,
+    stores: allStores,
     placesOf: fleet.placesFor(name),
     log: silentLog,
     owner: name,

@@ -5,11 +5,11 @@ import { addExpectedPowerShelf } from "../../../src/services/expected-power-shel
 import { CAUSES, type CauseId } from "../../../src/services/explain/causes.ts";
 import { machineRemedies } from "../../../src/services/explain/machine-remedies.ts";
 import { createPowerShelf, setPowerShelfMaintenance } from "../../../src/services/power-shelf/power-shelves.ts";
-import { allThings } from "../../../src/store/lifecycle/all-things.ts";
 import * as claims from "../../../src/store/lifecycle/claims.ts";
 import { append } from "../../../src/store/lifecycle/journal.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";
 import { appendLogs } from "../../../src/store/run/logs.ts";
+import { allStores } from "../../../src/wiring/things/all-things.ts";
 import { dumpDatabase } from "../../support/database-dump.ts";
 import { carryOut, checkCommand, explainOn } from "../../support/explain-bench.ts";
 import { type RunSurface, startRunSurface, tester } from "../../support/run-bench.ts";
@@ -114,7 +114,7 @@ describe("Explain refuses", () => {
     expect(await ask("machine", "")).toMatchObject({ code: Code.InvalidArgument, field: "id" });
   });
 
-  test.each([...allThings.keys()])("a %s that does not exist", async (kind) => {
+  test.each([...allStores.keys()])("a %s that does not exist", async (kind) => {
     const answer = await ask(kind, "nobody-here");
     expect(answer).toMatchObject({ code: Code.NotFound });
     // The history of what was never there is no help.

@@ -9,13 +9,15 @@ import {
   StepStatus_State,
 } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { createFiles } from "../../../src/api/rest/files.ts";
-import { createInstallApi } from "../../../src/api/rest/install-api.ts";
+import { createRestApi } from "../../../src/api/rest/rest-api.ts";
 import { hours } from "../../../src/kernel/time/duration.ts";
 import { createImage } from "../../../src/services/catalog/images.ts";
 import { createWorkflow } from "../../../src/services/install/workflows.ts";
 import { createPlan } from "../../../src/services/run/plans.ts";
 import { loadInstalls } from "../../../src/store/install/installs.ts";
 import { openReportDesk } from "../../../src/wiring/installs.ts";
+import { restRoutes } from "../../../src/wiring/routes.ts";
+import { access } from "../../../src/wiring/things/all-things.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type RunBench, startRunBench, tester } from "../../support/run-bench.ts";
 import { startApi } from "../api/api-under-test.ts";
@@ -83,13 +85,16 @@ export async function startInstallRuns(options: { readonly site?: string } = {})
   const api = await startApi({
     http: async (app) => {
       await app.register(
-        createInstallApi({
-          services: { ...deps, canErase: true },
+        createRestApi({
           version: "1.2.3",
-          installTimeout: hours(1),
-          boot: { autoRegister: true, defaultGroupId: null, eraser: null },
-          publicUrl: null,
-          reports: openReportDesk(deps, { requireTokens: false }),
+          access,
+          routes: restRoutes({
+            services: { ...deps, canErase: true },
+            installTimeout: hours(1),
+            boot: { autoRegister: true, defaultGroupId: null, eraser: null },
+            publicUrl: null,
+            reports: openReportDesk(deps, { requireTokens: false }),
+          }),
           authenticate: async () => tester,
           reportUnexpected,
         }),

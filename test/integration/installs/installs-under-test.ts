@@ -4,9 +4,9 @@ import { join } from "node:path";
 import type { FastifyRequest } from "fastify";
 import { expect } from "vitest";
 import { z } from "zod";
-import { authorize, isPublic } from "../../../src/api/auth/roles.ts";
 import { createFiles } from "../../../src/api/rest/files.ts";
-import { createInstallApi, type InstallApiDeps, installRoutes } from "../../../src/api/rest/install-api.ts";
+import type { InstallRouteDeps } from "../../../src/api/rest/install-routes.ts";
+import { createRestApi, type RestApiDeps, restApiRoutes } from "../../../src/api/rest/rest-api.ts";
 import type { AnyRoute } from "../../../src/api/rest/route.ts";
 import { Controller } from "../../../src/engine/controller.ts";
 import { AppError } from "../../../src/kernel/errors.ts";
@@ -17,9 +17,10 @@ import type { Caller } from "../../../src/services/call/caller.ts";
 import type { ServiceDeps } from "../../../src/services/call/deps.ts";
 import type { BootRules } from "../../../src/services/install/boot.ts";
 import { openSecretStore } from "../../../src/store/access/secrets.ts";
-import { allThings } from "../../../src/store/lifecycle/all-things.ts";
 import { wireHandlers } from "../../../src/wiring/handlers.ts";
 import { openReportDesk } from "../../../src/wiring/installs.ts";
+import { restRoutes } from "../../../src/wiring/routes.ts";
+import { access, allStores } from "../../../src/wiring/things/all-things.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { RecordingLog, startApi } from "../api/api-under-test.ts";
 
@@ -106,16 +107,20 @@ export async function startInstalls(options: InstallsOptions = {}): Promise<Inst
   const database = await createTestDatabase({ log });
   const { db } = database;
   const secrets = openSecretStore({ keyFile: join(directory, "secret.key") });
-  const deps: ServiceDeps = { db, stores: allThings, secrets, maxFindByIds: 100, canErase: options.canErase ?? true };
+  const deps: ServiceDeps = { db, stores: allStores, secrets, maxFindByIds: 100, canErase: options.canErase ?? true };
   const installTimeout = options.installTimeout ?? hours(1);
   const boot = { autoRegister: true, defaultGroupId: null, eraser: null };
-  const apiDeps: InstallApiDeps = {
+  const routeDeps: InstallRouteDeps = {
     services: deps,
-    version: "1.2.3",
     installTimeout,
     boot,
     publicUrl: null,
     reports: openReportDesk(deps, { requireTokens: options.requireTokens ?? false }),
+  };
+  const apiDeps: RestApiDeps = {
+    version: "1.2.3",
+    access,
+    routes: restRoutes(routeDeps),
     authenticate,
     reportUnexpected: (cause) => {
       unexpected.push(cause);
@@ -130,14 +135,14 @@ export async function startInstalls(options: InstallsOptions = {}): Promise<Inst
         for (const each of [method].flat())
           if (each !== "HEAD") served.add(`${each} ${url.replace(/:(\w+)/g, "{$1}")}`);
       });
-      await app.register(createInstallApi(apiDeps));
+      await app.register(createRestApi(apiDeps));
       await app.register(
         createFiles({ directory: options.filesDirectory ?? null, reportUnexpected: apiDeps.reportUnexpected }),
       );
     },
   });
   const engine = options.engine === true ? await startEngine(deps, installTimeout, log) : undefined;
-  const routes = installRoutes(apiDeps);
+  const routes = restApiRoutes(apiDeps);
   const call = async <T>(method: string, path: string, body?: unknown, more: CallOptions = {}): Promise<Answer<T>> => {
     const { as = "kim", role = "admin", raw } = more;
     const sent = raw ?? (body === undefined ? undefined : JSON.stringify(body));
@@ -205,11 +210,11 @@ export async function startInstalls(options: InstallsOptions = {}): Promise<Inst
 async function authenticate({ headers }: FastifyRequest, route: string): Promise<Caller> {
   const name = headers["x-user"];
   if (typeof name !== "string") {
-    if (!isPublic(route)) throw new AppError("unauthenticated", "there are no credentials");
+    if (!access.isPublic(route)) throw new AppError("unauthenticated", "there are no credentials");
     return { name: null, roles: [], address: null };
   }
   const caller = { name, roles: [String(headers["x-role"])], address: "127.0.0.1" };
-  authorize(caller, route);
+  access.authorize(caller, route);
   return caller;
 }
 
@@ -219,7 +224,7 @@ async function startEngine(deps: ServiceDeps, installTimeout: Duration, log: Rec
   const provider = createRedfishProvider({ gateway });
   const every = hours(1);
   const handlers = wireHandlers({ db, secrets, provider, monitorEvery: every, exploreEvery: every, installTimeout });
-  const controller = new Controller({ db, stores: allThings, log, handlers });
+  const controller = new Controller({ db, stores: allStores, log, handlers });
   const stop = new AbortController();
   const loops = [db.listen("millwright", () => controller.nudge(), stop.signal), controller.run(stop.signal)];
   return {

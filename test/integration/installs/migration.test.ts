@@ -4,6 +4,7 @@ import { explain } from "../../../src/services/explain/explain.ts";
 import { registerMachine } from "../../../src/services/machine/machines.ts";
 import { loadInstalls } from "../../../src/store/install/installs.ts";
 import { machineStore } from "../../../src/store/machine/machines.ts";
+import { allExplainers } from "../../../src/wiring/things/all-things.ts";
 import { eventually } from "../../support/eventually.ts";
 import { tester } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
@@ -66,7 +67,8 @@ describe("a migration", () => {
       metadata: { caused_by: `install ${node.id}` },
     });
 
-    const explained = async (id: string) => (await explain(api.deps, { kind: "install", id })).headline;
+    const explained = async (id: string) =>
+      (await explain({ ...api.deps, explainers: allExplainers }, { kind: "install", id })).headline;
     expect(await explained(node.id)).toContain(`machine ${spare.id} takes its place`);
     expect(await explained(spare.id)).toContain(`it takes the place of node ${node.id}`);
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { isPublic, METHOD_ROLES } from "../../../src/api/auth/roles.ts";
 import { nameOfRoute } from "../../../src/api/rest/route.ts";
+import { access } from "../../../src/wiring/things/all-things.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { type InstallsUnderTest, startInstalls } from "./installs-under-test.ts";
 import { faultsOfDocument, type OpenApiDocument } from "./openapi-faults.ts";
@@ -42,23 +42,23 @@ describe("the OpenAPI document", () => {
     const routes = api.routes.map(nameOfRoute).filter((name) => !/openapi\.json|docs$/.test(name));
     expect(shown.sort()).toEqual(routes.sort());
     for (const { path, method, operation } of operations())
-      expect([path, operation.security]).toEqual([path, isPublic(`${method} ${path}`) ? [] : [{ bearer: [] }]]);
+      expect([path, operation.security]).toEqual([path, access.isPublic(`${method} ${path}`) ? [] : [{ bearer: [] }]]);
   });
 
   test("what is served has a row in the table of roles, and what has a row is served", () => {
     const operationsOfTheServer = ["GET /healthz", "GET /readyz", "GET /metrics"];
-    const rows = Object.keys(METHOD_ROLES).filter((name) => name.includes(" /"));
+    const rows = access.methods.filter((name) => name.includes(" /"));
     expect([...api.served, ...operationsOfTheServer].sort()).toEqual(rows.sort());
   });
 
   test("is for viewers to read: whatever changes something takes more than that, or no credentials at all", () => {
     const viewers = api.routes.filter((route) => {
-      const allowed = METHOD_ROLES[nameOfRoute(route)] ?? [];
+      const allowed = access.allowedFor(nameOfRoute(route));
       return allowed !== "anyone" && allowed.includes("viewer");
     });
     expect(viewers.length).toBeGreaterThan(10);
     expect(viewers.filter(({ method }) => method !== "GET")).toEqual([]);
-    const open = api.routes.map(nameOfRoute).filter((name) => isPublic(name) && !name.startsWith("GET "));
+    const open = api.routes.map(nameOfRoute).filter((name) => access.isPublic(name) && !name.startsWith("GET "));
     expect(open).toEqual(["POST /api/v1/report", "POST /api/v1/nodes/{id}/installation-status"]);
   });
 

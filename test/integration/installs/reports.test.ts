@@ -10,9 +10,9 @@ import type { ServiceDeps } from "../../../src/services/call/deps.ts";
 import { changeInstallState, getInstall, registerInstall } from "../../../src/services/install/installs.ts";
 import { applyReports, type ReportAnswer, type ReportInput } from "../../../src/services/install/reports.ts";
 import type { SecretStore } from "../../../src/store/access/secrets.ts";
-import { allThings } from "../../../src/store/lifecycle/all-things.ts";
 import { listHistory } from "../../../src/store/lifecycle/journal.ts";
 import { openReportDesk } from "../../../src/wiring/installs.ts";
+import { allStores } from "../../../src/wiring/things/all-things.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 
@@ -24,7 +24,7 @@ const OPEN = { requireTokens: false };
 beforeAll(async () => {
   database = await createTestDatabase();
   // No service of installs looks at a secret.
-  deps = { db: database.db, stores: allThings, secrets: {} as SecretStore, maxFindByIds: 100 };
+  deps = { db: database.db, stores: allStores, secrets: {} as SecretStore, maxFindByIds: 100 };
 });
 afterAll(() => database.drop());
 

@@ -10,11 +10,11 @@ import type { ServiceDeps } from "../../../src/services/call/deps.ts";
 import { addExpectedPowerShelf } from "../../../src/services/expected-power-shelf/expected-power-shelves.ts";
 import { setPowerShelfMaintenance } from "../../../src/services/power-shelf/power-shelves.ts";
 import { openSecretStore } from "../../../src/store/access/secrets.ts";
-import { allThings } from "../../../src/store/lifecycle/all-things.ts";
 import { listPowerShelves, type PowerShelfRecord } from "../../../src/store/power-shelf/power-shelves.ts";
 import { createMetrics } from "../../../src/telemetry/metrics.ts";
 import { readCaCertificates } from "../../../src/wiring/ca-certificates.ts";
 import { type Engine, startEngine } from "../../../src/wiring/engine.ts";
+import { allStores, allThings } from "../../../src/wiring/things/all-things.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { tester } from "../../support/datacentre.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
@@ -43,6 +43,7 @@ function startReplica(settings: Readonly<Record<string, string>> = {}): Engine {
     config,
     mayReach: () => true,
     clock: systemClock,
+    things: allThings,
   });
   running.push(engine);
   return engine;
@@ -52,7 +53,7 @@ beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), "millwright-wired-"));
   database = await createTestDatabase();
   const secrets = openSecretStore({ keyFile: scratch("secret.key") });
-  deps = { db: database.db, stores: allThings, secrets, maxFindByIds: 100 };
+  deps = { db: database.db, stores: allStores, secrets, maxFindByIds: 100 };
   site = await startSite(20);
   const [first] = await site.devices("liteon");
   if (first === undefined) throw new Error("the site is empty");

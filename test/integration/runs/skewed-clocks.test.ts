@@ -11,9 +11,9 @@ import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.t
 import type { AnyStep, ProbeReport } from "../../../src/runs/model/step.ts";
 import { allSteps } from "../../../src/runs/steps/index.ts";
 import { Runbooks } from "../../../src/runs/steps/scripts/runbooks.ts";
-import { allThings } from "../../../src/store/lifecycle/all-things.ts";
 import { wireHandlers } from "../../../src/wiring/handlers.ts";
 import { wireMachineHardware } from "../../../src/wiring/machine-hardware.ts";
+import { allStores } from "../../../src/wiring/things/all-things.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type RunSurface, startRunSurface } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
@@ -53,7 +53,7 @@ async function startReplica(instance: string, aheadBy: number, behaviour: Behavi
   const every = { monitorEvery: hours(1), exploreEvery: hours(1) };
   const controller = new Controller({
     db,
-    stores: allThings,
+    stores: allStores,
     log: silentLog,
     clock,
     owner: instance,

@@ -4,10 +4,10 @@ import { seconds } from "../../../src/kernel/time/duration.ts";
 import type { Machine } from "../../../src/lifecycles/machine/machine.ts";
 import { judge } from "../../../src/lifecycles/machine/observation.ts";
 import type { Sighting } from "../../../src/lifecycles/machine/sighting.ts";
-import { allThings } from "../../../src/store/lifecycle/all-things.ts";
 import { claimLooks } from "../../../src/store/machine/condition-looks.ts";
 import { machineStore } from "../../../src/store/machine/machines.ts";
 import { recordSightings } from "../../../src/store/machine/sightings.ts";
+import { allStores } from "../../../src/wiring/things/all-things.ts";
 import { createTestDatabase } from "../../support/database.ts";
 
 const nowhere = { is: "nowhere", reason: "NoEndpoint", message: "" } as const;
@@ -37,7 +37,7 @@ test("of two looks at once that see different host keys the first to write is be
   const write = (machine: Machine, hostKey: string) => {
     const { observed, facts } = judge(machine, showing(hostKey), { Reachable: 1 });
     const sighting = { look, machine, observed, facts, inspected: false };
-    return db.transaction((tx) => recordSightings(tx, allThings, [sighting], { actor: "test", now: new Date() }));
+    return db.transaction((tx) => recordSightings(tx, allStores, [sighting], { actor: "test", now: new Date() }));
   };
   expect(await write(asBoth, "ssh-ed25519 AAAAfirst")).toEqual(new Set(["m-1"]));
   expect(await write(asBoth, "ssh-ed25519 AAAAother")).toEqual(new Set());

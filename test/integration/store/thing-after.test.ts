@@ -6,11 +6,11 @@ import type { Json, Lifecycle, Thing } from "../../../src/kernel/lifecycle.ts";
 import { machineLifecycle } from "../../../src/lifecycles/machine/lifecycle.ts";
 import * as visits from "../../../src/runs/executor/visit.ts";
 import { type RunThing, runLifecycle, stepJson } from "../../../src/runs/model/lifecycle.ts";
-import { allThings } from "../../../src/store/lifecycle/all-things.ts";
 import { storeOf } from "../../../src/store/lifecycle/things.ts";
 import { commitUnits } from "../../../src/store/lifecycle/transitions.ts";
 import { thingAfter, type Unit } from "../../../src/store/lifecycle/unit.ts";
 import { runStore } from "../../../src/store/run/runs.ts";
+import { allStores } from "../../../src/wiring/things/all-things.ts";
 import { type RunSurface, startRunSurface } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => surface.close());
 
-const store = storeOf(allThings, "run");
+const store = storeOf(allStores, "run");
 const AT = new Date("2026-01-01T00:00:00.123Z");
 
 async function load(id: string): Promise<RunThing> {
@@ -45,7 +45,7 @@ function moveOf(run: RunThing, event: string) {
 }
 
 async function commit(unit: Unit): Promise<void> {
-  const [result] = await surface.db.transaction((tx) => commitUnits(tx, allThings, [unit]));
+  const [result] = await surface.db.transaction((tx) => commitUnits(tx, allStores, [unit]));
   expect(result).toEqual({ type: "committed" });
 }
 
@@ -100,7 +100,7 @@ test("what others changed meanwhile is not written over: the next look's outcome
   await commit(unit);
   await surface.runs.cancelRun({ runId: run.id });
   const next: Unit = { kind: "run", thing: known, actor: "test", facts: { residue: [] } };
-  const results = await surface.db.transaction((tx) => commitUnits(tx, allThings, [next]));
+  const results = await surface.db.transaction((tx) => commitUnits(tx, allStores, [next]));
   expect(results).toEqual([{ type: "conflict" }]);
   expect((await load(run.id)).facts.residue).toEqual(["a medium"]);
 });

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { createPlan } from "../../../src/services/run/plans.ts";
 import { startRun } from "../../../src/services/run/runs.ts";
 import { openSecretStore } from "../../../src/store/access/secrets.ts";
-import { allThings } from "../../../src/store/lifecycle/all-things.ts";
+import { allStores } from "../../../src/wiring/things/all-things.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { eventually } from "../eventually.ts";
 import type { MachineTruth } from "../machine-site.ts";
@@ -79,7 +79,7 @@ export class KillLane {
     const keyFile = join(bench.directory, `secret-key-${name}`);
     const deps = {
       db: database.db,
-      stores: allThings,
+      stores: allStores,
       secrets: openSecretStore({ keyFile }),
       maxFindByIds: 100,
     };

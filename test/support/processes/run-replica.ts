@@ -11,10 +11,10 @@ import type { ServiceDeps } from "../../../src/services/call/deps.ts";
 import { openInstallOrders } from "../../../src/services/install/orders.ts";
 import type { RunDeps } from "../../../src/services/run/runs.ts";
 import { openSecretStore } from "../../../src/store/access/secrets.ts";
-import { allThings } from "../../../src/store/lifecycle/all-things.ts";
 import { openDatabase } from "../../../src/store/postgres/database.ts";
 import { wireHandlers } from "../../../src/wiring/handlers.ts";
 import { wireMachineHardware } from "../../../src/wiring/machine-hardware.ts";
+import { allStores } from "../../../src/wiring/things/all-things.ts";
 import { SITE_SCRIPT } from "../step-kinds.ts";
 
 /** As much of a replica as carries out runs: the real engine, executor and providers, without listeners. It starts in a moment. */
@@ -47,13 +47,13 @@ export function openRunReplica({
 }: RunReplicaOptions): RunReplica {
   const db = openDatabase(url, { log: silentLog, applicationName: instance });
   const secrets = openSecretStore({ keyFile });
-  const services: ServiceDeps = { db, stores: allThings, secrets, maxFindByIds: 100, clock };
+  const services: ServiceDeps = { db, stores: allStores, secrets, maxFindByIds: 100, clock };
   const gateway = createBmcGateway();
   const hardware = wireMachineHardware({
     clock,
     gateway,
     mayReach: () => true,
-    netInstall: openInstallOrders({ db, stores: allThings }),
+    netInstall: openInstallOrders({ db, stores: allStores }),
   });
   const provider = createRedfishProvider({ gateway });
   const runbooks = new Runbooks({ [SITE_SCRIPT.ref]: SITE_SCRIPT.text });
@@ -70,7 +70,7 @@ export function openRunReplica({
   if (!ofRuns) throw new Error("nobody handles runs");
   const controller = new Controller({
     db,
-    stores: allThings,
+    stores: allStores,
     log: silentLog,
     clock,
     owner: instance,

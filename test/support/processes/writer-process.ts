@@ -29,10 +29,10 @@ import { type RunDeps, startRun } from "../../../src/services/run/runs.ts";
 import { createToken, revokeToken } from "../../../src/services/system/tokens.ts";
 import { openSecretStore } from "../../../src/store/access/secrets.ts";
 import { noteRejected, openSignInDigest } from "../../../src/store/access/sign-in-ledger.ts";
-import { allThings } from "../../../src/store/lifecycle/all-things.ts";
 import { acquire } from "../../../src/store/lifecycle/claims.ts";
 import { openDatabase } from "../../../src/store/postgres/database.ts";
 import { loadRunbooks } from "../../../src/wiring/runbook-files.ts";
+import { allStores } from "../../../src/wiring/things/all-things.ts";
 
 const caller = { name: "tester", roles: ["admin"], address: null };
 const shelf = {
@@ -200,6 +200,6 @@ if (process.argv[1] === import.meta.filename) {
   const [url = "", keyFile = "", ...writes] = process.argv.slice(2);
   const db = openDatabase(url, { log: silentLog, applicationName: "writer" });
   const secrets = openSecretStore({ keyFile });
-  for (const write of writes) await WRITES[write as Write]({ db, secrets, stores: allThings, maxFindByIds: 100 });
+  for (const write of writes) await WRITES[write as Write]({ db, secrets, stores: allStores, maxFindByIds: 100 });
   await db.close();
 }

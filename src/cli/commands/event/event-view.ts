@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { type Event, EventSchema } from "../../../../contract/millwright/v1/event_pb.js";
 import { jsonOf } from "../../client/proto-json.ts";
+import { SERVER_VOCABULARY } from "../../generated/server-vocabulary.ts";
 import type { Column } from "../../terminal/output.ts";
 import type { Tone } from "../../terminal/table.ts";
 import { clockTime, isoTime } from "../../terminal/times.ts";
@@ -106,28 +107,25 @@ export const historyColumns: readonly Column<Event>[] = [
   columns.why,
 ];
 
-const A_UUID = "0b7f0c52-6a4e-4d0e-9c1f-3f6d2a1b4c5d";
-/** Ids of those kinds have one length; machines, what is installed on them, clusters and the like are called by people. */
-const ID_WIDTHS: { readonly [kind: string]: number } = {
-  run: `run-${A_UUID}`.length,
-  job: `job-${A_UUID}`.length,
-  power_shelf: "ps100rss3tnu65mgcq2e4v6rbgpq1a9rmf7eouaoq76dphmnvab8vnemc2g".length,
-  expected_power_shelf: A_UUID.length,
-  token: "0123456789abcdef".length,
-};
 const NAMED_BY_PEOPLE = "m-rack1-slot-042".length;
+const TOKEN_ID = "0123456789abcdef".length;
+
+/** Ids of some kinds have one length; people choose those of machines, clusters and the like. */
+function idWidthOf(kind: string): number {
+  if (kind === "token") return TOKEN_ID;
+  return SERVER_VOCABULARY.kinds.find((known) => known.kind === kind)?.idLength || NAMED_BY_PEOPLE;
+}
 
 /**
  * Events as they come, with the cursor from which a watch can go on. What is to come is not known: the widths are those of the longest
  * words that there are, and of the ids of the watched kind.
  */
 export function eventColumns(kind: string | undefined): readonly Column<Event>[] {
-  const idWidth = ID_WIDTHS[kind ?? "run"] ?? NAMED_BY_PEOPLE;
   return [
     { ...columns.at, least: "2026-01-31 12:00:00".length },
     { ...columns.cursor, least: "1.23456.7890".length },
     { ...columns.kind, least: (kind ?? "expected_power_shelf").length },
-    { ...columns.id, least: idWidth },
+    { ...columns.id, least: idWidthOf(kind ?? "run") },
     { ...columns.event, least: "credentials_changed".length },
     { ...columns.change, least: "PROVISIONING → MAINTENANCE".length },
     { ...columns.who, least: "condition reconciler".length },

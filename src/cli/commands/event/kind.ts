@@ -1,11 +1,12 @@
-const SHORT_KINDS: { readonly [word: string]: string } = {
-  ps: "power_shelf",
-  eps: "expected_power_shelf",
-  m: "machine",
-  node: "install",
-  group: "device_group",
-  workflow: "install_workflow",
-};
+import { SERVER_VOCABULARY } from "../../generated/server-vocabulary.ts";
+
+/** Things bring their own words; these kinds have no lifecycle, and are only audited. */
+const AUDITED: { readonly [word: string]: string } = { group: "device_group", workflow: "install_workflow" };
 
 /** power-shelf, power_shelf and ps are one kind; what the server does not know it says itself. */
-export const kindOf = (word: string): string => SHORT_KINDS[word] ?? word.toLowerCase().replaceAll("-", "_");
+export function kindOf(word: string): string {
+  const thing = SERVER_VOCABULARY.kinds.find(({ short }) => short === word);
+  return (
+    thing?.kind ?? (Object.hasOwn(AUDITED, word) ? AUDITED[word] : undefined) ?? word.toLowerCase().replaceAll("-", "_")
+  );
+}

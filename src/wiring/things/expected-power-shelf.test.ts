@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { ExistingShelf, ExpectedPowerShelf } from "../lifecycles/expected-power-shelf/expected-power-shelf.ts";
-import { explorerTarget } from "./handlers.ts";
+import type { ExistingShelf, ExpectedPowerShelf } from "../../lifecycles/expected-power-shelf/expected-power-shelf.ts";
+import { explorerTarget } from "./expected-power-shelf.ts";
 
 const expected = (
   certificateFingerprint: string | null,

@@ -3,12 +3,13 @@ import { fileURLToPath } from "node:url";
 import type { DescService } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { AppError } from "../../kernel/errors.ts";
-import type { Caller } from "../../services/call/caller.ts";
-import { expandRoles, ROLES } from "../../services/call/roles.ts";
-import { allowedFor, authorize, METHOD_ROLES } from "./roles.ts";
+import { createAccess } from "../api/auth/access.ts";
+import type { AppError } from "../kernel/errors.ts";
+import type { Caller } from "../services/call/caller.ts";
+import { expandRoles, ROLES } from "../services/call/roles.ts";
+import { access } from "./things/all-things.ts";
 
-const CONTRACT = new URL("../../../contract/", import.meta.url);
+const CONTRACT = new URL("../../contract/", import.meta.url);
 
 async function contractMethods(): Promise<string[]> {
   const files = readdirSync(fileURLToPath(CONTRACT), { recursive: true, encoding: "utf8" }).filter((file) =>
@@ -27,7 +28,7 @@ async function contractMethods(): Promise<string[]> {
 const callerWith = (...roles: string[]): Caller => ({ name: "pat", roles, address: null });
 const may = (method: string, ...roles: string[]) => {
   try {
-    authorize(callerWith(...roles), method);
+    access.authorize(callerWith(...roles), method);
     return true;
   } catch (error) {
     expect(error).toMatchObject({ kind: "permission_denied" });
@@ -39,15 +40,11 @@ describe("the table of methods and roles", () => {
   test("has a row for every method of every contract, and none for methods that do not exist", async () => {
     const methods = await contractMethods();
     expect(methods).toContain("forge.Forge/SetPowerShelfMaintenance");
-    expect(
-      Object.keys(METHOD_ROLES)
-        .filter((key) => !key.includes(" "))
-        .sort(),
-    ).toEqual([...methods].sort());
+    expect(access.methods.filter((key) => !key.includes(" ")).sort()).toEqual([...methods].sort());
   });
 
   test("lets an administrator call everything", () => {
-    expect(Object.keys(METHOD_ROLES).filter((method) => !may(method, "admin"))).toEqual([]);
+    expect(access.methods.filter((method) => !may(method, "admin"))).toEqual([]);
   });
 
   test("gives the principals of forge.Forge what its specification says, and nothing that it does not", () => {
@@ -74,7 +71,7 @@ describe("the table of methods and roles", () => {
   test("lets a viewer read and change nothing", () => {
     const changes =
       /\/(Set|Delete|Admin|Insert|Remove|Update|Add|Replace|Create|Refresh|Revoke|Register|Start|Cancel|Accept|Enter|Exit|Return|Retire|Retry|Resume|Rerun|Mark)/;
-    expect(Object.keys(METHOD_ROLES).filter((method) => changes.test(method) && may(method, "viewer"))).toEqual([]);
+    expect(access.methods.filter((method) => changes.test(method) && may(method, "viewer"))).toEqual([]);
     expect(may("millwright.v1.PowerShelfService/ListPowerShelves", "viewer")).toBe(true);
   });
 
@@ -98,12 +95,17 @@ describe("authorisation", () => {
       fc.property(
         fc.oneof(fc.string(), fc.constantFrom("constructor", "__proto__", "toString", "forge.Forge/NoSuchMethod")),
         (method) => {
-          fc.pre(!Object.hasOwn(METHOD_ROLES, method));
-          expect(allowedFor(method)).toEqual([]);
+          fc.pre(!access.methods.includes(method));
+          expect(access.allowedFor(method)).toEqual([]);
           expect(may(method, ...ROLES)).toBe(false);
         },
       ),
     );
+  });
+
+  test("refuses tables that have two rows for one method", () => {
+    const tables = [{ "GET /a": ["viewer"] }, { "GET /b": ["viewer"] }, { "GET /a": "anyone" }] as const;
+    expect(() => createAccess(tables)).toThrow("GET /a has two rows");
   });
 
   test("ignores words that are no roles", () => {
@@ -113,14 +115,14 @@ describe("authorisation", () => {
 
   test("says who was denied what, and which roles would do", () => {
     try {
-      authorize(callerWith("viewer"), "forge.Forge/AdminForceDeletePowerShelf");
+      access.authorize(callerWith("viewer"), "forge.Forge/AdminForceDeletePowerShelf");
       expect.unreachable();
     } catch (error) {
       expect((error as AppError).message).toBe(
         'forge.Forge/AdminForceDeletePowerShelf is not allowed to "pat" with role viewer: it takes one of admin, ForgeAdminCLI, Machineatron',
       );
     }
-    expect(() => authorize({ name: null, roles: [], address: null }, "GET /metrics")).toThrow(
+    expect(() => access.authorize({ name: null, roles: [], address: null }, "GET /metrics")).toThrow(
       "the caller with no role",
     );
   });

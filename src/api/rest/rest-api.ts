@@ -1,39 +1,28 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { type BootRouteDeps, bootRoutes } from "./boot.ts";
-import { groupRoutes } from "./groups.ts";
-import { type NodeHistoryDeps, nodeHistoryRoutes } from "./node-history.ts";
-import { nodeStateRoutes } from "./node-states.ts";
-import { nodeRoutes } from "./nodes.ts";
+import type { Access } from "../auth/access.ts";
 import { describeRoutes } from "./openapi.ts";
 import { referenceRoute } from "./reference.ts";
-import { type ReportRouteDeps, reportRoutes } from "./reports.ts";
 import { type AnyRoute, defineRoute, type RouteDeps, registerRoutes } from "./route.ts";
-import { workflowRoutes } from "./workflows.ts";
 
-export interface InstallApiDeps extends NodeHistoryDeps, ReportRouteDeps, BootRouteDeps, RouteDeps {
+export interface RestApiDeps extends RouteDeps {
   readonly version: string;
+  readonly access: Pick<Access, "isPublic">;
+  /** Those of the things. */
+  readonly routes: readonly AnyRoute[];
 }
 
 const PREFIX = "/api/v1";
 
-/** All routes of `/api/v1`, and the document that describes them. */
-export function installRoutes(deps: InstallApiDeps): AnyRoute[] {
-  const routes = [
-    ...nodeRoutes(deps),
-    ...nodeStateRoutes(deps),
-    ...nodeHistoryRoutes(deps),
-    ...reportRoutes(deps),
-    ...bootRoutes(deps),
-    ...groupRoutes(deps),
-    ...workflowRoutes(deps),
-  ];
-  return [...routes, openApiRoute(routes, deps.version), referenceRoute()];
-}
+/** All routes of `/api/v1`: those of the things, and the document that describes them. */
+export const restApiRoutes = ({ routes, version, access }: Omit<RestApiDeps, keyof RouteDeps>): AnyRoute[] => [
+  ...routes,
+  openApiRoute(describeRoutes(routes, { version, access })),
+  referenceRoute(),
+];
 
-function openApiRoute(routes: readonly AnyRoute[], version: string): AnyRoute {
-  const document = describeRoutes(routes, version);
-  return defineRoute({
+const openApiRoute = (document: Readonly<Record<string, unknown>>): AnyRoute =>
+  defineRoute({
     method: "GET",
     path: `${PREFIX}/openapi.json`,
     tag: "reference",
@@ -41,12 +30,11 @@ function openApiRoute(routes: readonly AnyRoute[], version: string): AnyRoute {
     answer: z.record(z.string(), z.unknown()),
     handle: async () => document,
   });
-}
 
-export const createInstallApi =
-  (deps: InstallApiDeps): FastifyPluginAsync =>
+export const createRestApi =
+  (deps: RestApiDeps): FastifyPluginAsync =>
   async (app) => {
-    const routes = installRoutes(deps);
+    const routes = restApiRoutes(deps);
     // JSON is all that is spoken here; Fastify would take text as well.
     app.removeContentTypeParser("text/plain");
     registerRoutes(app, routes, deps);

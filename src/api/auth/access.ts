@@ -1,0 +1,52 @@
+import { AppError } from "../../kernel/errors.ts";
+import type { Caller } from "../../services/call/caller.ts";
+import { expandRoles, ROLES, type Role } from "../../services/call/roles.ts";
+
+/** Roles that may call, or `anyone`: also without credentials. */
+export type Allowed = readonly Role[] | "anyone";
+
+/** Who may call what: methods as `package.Service/Method`, routes as `GET /path`. */
+export type MethodRoles = Readonly<Record<string, Allowed>>;
+
+/** The table of roles that a server obeys. A method without a row is denied to every caller. */
+export interface Access {
+  /** Every method and route that has a row. */
+  readonly methods: readonly string[];
+  allowedFor(method: string): Allowed;
+  isPublic(method: string): boolean;
+  /** Throws `permission_denied` unless one of the caller's roles, or of those that they carry, may call the method. */
+  authorize(caller: Caller, method: string): void;
+}
+
+/** One table from those that the things and the shared services bring. A method with two rows is a mistake, and is refused. */
+export function createAccess(tables: readonly MethodRoles[]): Access {
+  const rows = new Map<string, Allowed>();
+  for (const [method, allowed] of tables.flatMap((table) => Object.entries(table))) {
+    if (rows.has(method)) throw new Error(`${method} has two rows in the tables of roles`);
+    rows.set(method, allowed);
+  }
+  const allowedFor = (method: string): Allowed => rows.get(method) ?? [];
+  return {
+    methods: [...rows.keys()],
+    allowedFor,
+    isPublic: (method) => allowedFor(method) === "anyone",
+    authorize: (caller, method) => authorize(caller, method, allowedFor(method)),
+  };
+}
+
+function authorize(caller: Caller, method: string, allowed: Allowed): void {
+  if (allowed === "anyone") return;
+  const held = expandRoles(caller.roles);
+  if (allowed.some((role) => held.has(role))) return;
+  const who = caller.name === null ? "the caller" : `"${caller.name}"`;
+  const has = caller.roles.length === 0 ? "no role" : `role ${caller.roles.join(", ")}`;
+  const may = allowed.length === 0 ? "nobody may call it" : `it takes one of ${rolesThatMay(allowed).join(", ")}`;
+  throw new AppError("permission_denied", `${method} is not allowed to ${who} with ${has}: ${may}`, {
+    next: "ask an administrator for a token or a mapping with one of these roles",
+  });
+}
+
+/** With those that carry an allowed role: an administrator is told that `admin` will do. */
+function rolesThatMay(allowed: readonly Role[]): Role[] {
+  return ROLES.filter((role) => [...expandRoles([role])].some((carried) => allowed.includes(carried)));
+}

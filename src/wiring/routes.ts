@@ -1,0 +1,21 @@
+import type { AnyRoute } from "../api/rest/route.ts";
+import { type Router, serveParts } from "../api/transport/service-parts.ts";
+import { type SharedServiceDeps, sharedServices } from "./shared-services.ts";
+import { allThings, explainersOf } from "./things/all-things.ts";
+import type { RouteDeps, ThingParts } from "./things/thing.ts";
+
+/** Every service of the contracts but health and reflection, which know nothing of ours. */
+export function registerRoutes(
+  router: Router,
+  deps: Omit<SharedServiceDeps, "explainers">,
+  things: readonly ThingParts[] = allThings,
+): void {
+  serveParts(router, [
+    ...things.flatMap(({ methods }) => methods?.(deps) ?? []),
+    ...sharedServices({ ...deps, explainers: explainersOf(things) }),
+  ]);
+}
+
+/** The routes of `/api/v1` that the things bring. */
+export const restRoutes = (deps: RouteDeps, things: readonly ThingParts[] = allThings): AnyRoute[] =>
+  things.flatMap(({ routes }) => routes?.(deps) ?? []);

@@ -1,0 +1,75 @@
+import { ClusterService, ImageService } from "../../contract/millwright/v1/cluster_pb.js";
+import { ExplainService } from "../../contract/millwright/v1/explain_pb.js";
+import { HistoryService } from "../../contract/millwright/v1/history_pb.js";
+import { LifecycleService } from "../../contract/millwright/v1/lifecycle_pb.js";
+import { SystemService } from "../../contract/millwright/v1/system_pb.js";
+import { TokenService } from "../../contract/millwright/v1/token_pb.js";
+import { WatchService } from "../../contract/millwright/v1/watch_pb.js";
+import type { MethodRoles } from "../api/auth/access.ts";
+import { clusters, images } from "../api/millwright/catalogs.ts";
+import { explain } from "../api/millwright/explain.ts";
+import { history } from "../api/millwright/history.ts";
+import { lifecycles } from "../api/millwright/lifecycles.ts";
+import { system } from "../api/millwright/system.ts";
+import { tokens } from "../api/millwright/tokens.ts";
+import { watch } from "../api/millwright/watch.ts";
+import { partOf, type ServicePart } from "../api/transport/service-parts.ts";
+import { ROLES } from "../services/call/roles.ts";
+import type { Explainers } from "../services/explain/explain.ts";
+import type { SystemInfo } from "../services/system/system.ts";
+import type { MethodDeps } from "./things/thing.ts";
+
+export interface SharedServiceDeps extends MethodDeps {
+  readonly explainers: Explainers;
+  readonly system: SystemInfo;
+  readonly onTokenRevoked: (id: string) => void;
+}
+
+/** The services that belong to no thing, or to all of them. */
+export const sharedServices = (deps: SharedServiceDeps): readonly ServicePart[] => {
+  const { services, events } = deps;
+  return [
+    partOf(ClusterService, clusters(services)),
+    partOf(ImageService, images(services)),
+    partOf(LifecycleService, lifecycles(services)),
+    partOf(ExplainService, explain({ ...services, explainers: deps.explainers })),
+    partOf(HistoryService, history(services)),
+    partOf(WatchService, watch(services, events)),
+    partOf(TokenService, tokens(services, deps.onTokenRevoked)),
+    partOf(SystemService, system(services, deps.system)),
+  ];
+};
+
+/** Who may call what no thing brings. */
+// biome-ignore format: a table is read by its columns
+export const SHARED_ROLES: MethodRoles = {
+  "millwright.v1.LifecycleService/ListLifecycles":      ROLES,
+  "millwright.v1.LifecycleService/GetLifecycle":        ROLES,
+  "millwright.v1.SystemService/GetSystem":              ROLES,
+  "millwright.v1.HistoryService/ListHistory":           ["viewer"],
+  "millwright.v1.WatchService/Watch":                   ["viewer"],
+  "millwright.v1.ExplainService/Explain":               ["viewer"],
+  "millwright.v1.ClusterService/CreateCluster":         ["admin"],
+  "millwright.v1.ClusterService/ListClusters":          ["viewer"],
+  "millwright.v1.ClusterService/DeleteCluster":         ["admin"],
+  "millwright.v1.ImageService/CreateImage":             ["admin"],
+  "millwright.v1.ImageService/ListImages":              ["viewer"],
+  "millwright.v1.ImageService/DeleteImage":             ["admin"],
+  "millwright.v1.TokenService/CreateToken":             ["admin"],
+  "millwright.v1.TokenService/ListTokens":              ["admin"],
+  "millwright.v1.TokenService/RevokeToken":             ["admin"],
+
+  // Probes carry no credentials, and the schemas that reflection shows are public.
+  "grpc.health.v1.Health/Check":                        "anyone",
+  "grpc.health.v1.Health/Watch":                        "anyone",
+  "grpc.reflection.v1.ServerReflection/ServerReflectionInfo":      "anyone",
+  "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": "anyone",
+
+  "GET /healthz":                                       "anyone",
+  "GET /readyz":                                        "anyone",
+  "GET /metrics":                                       ["viewer", "Health"],
+  // Firmware that boots from the network has no credentials.
+  "GET /files/*":                                       "anyone",
+  "GET /api/v1/openapi.json":                           "anyone",
+  "GET /api/v1/docs":                                   "anyone",
+};

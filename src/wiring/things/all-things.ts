@@ -1,0 +1,31 @@
+import { type Access, createAccess } from "../../api/auth/access.ts";
+import type { Explainers } from "../../services/explain/explain.ts";
+import { collectThingStores, type ThingStores } from "../../store/lifecycle/things.ts";
+import { SHARED_ROLES } from "../shared-services.ts";
+import { expectedPowerShelf } from "./expected-power-shelf.ts";
+import { install } from "./install.ts";
+import { machine } from "./machine.ts";
+import { powerShelf } from "./power-shelf.ts";
+import { run } from "./run.ts";
+import type { ThingParts } from "./thing.ts";
+
+/** Every kind of thing that has a lifecycle. A new kind is a file beside this one and a name in this list. */
+export const allThings: readonly ThingParts[] = [powerShelf, expectedPowerShelf, machine, run, install];
+
+export function storesOf(things: readonly ThingParts[]): ThingStores {
+  const kinds = things.map(({ store }) => store.lifecycle.kind);
+  const twice = kinds.find((kind, at) => kinds.indexOf(kind) !== at);
+  if (twice !== undefined) throw new Error(`${twice} is registered twice`);
+  return collectThingStores(things.map(({ store }) => store));
+}
+
+export const explainersOf = (things: readonly ThingParts[]): Explainers =>
+  new Map(things.flatMap(({ store, explain }) => (explain ? [[store.lifecycle.kind, explain] as const] : [])));
+
+export const accessOf = (things: readonly ThingParts[]): Access =>
+  createAccess([...things.map(({ roles = {} }) => roles), SHARED_ROLES]);
+
+/** What the server has, for those that need no other things: tests, measurements and the generated pages. */
+export const allStores = storesOf(allThings);
+export const allExplainers = explainersOf(allThings);
+export const access = accessOf(allThings);

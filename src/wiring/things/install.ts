@@ -1,0 +1,55 @@
+import { installRoutes } from "../../api/rest/install-routes.ts";
+import { installHandlers } from "../../lifecycles/install/handlers.ts";
+import { explainInstall } from "../../services/explain/install.ts";
+import { installStore, loadInstalls } from "../../store/install/installs.ts";
+import type { Database } from "../../store/postgres/database.ts";
+import { defineThing } from "./thing.ts";
+import { withContext } from "./with-context.ts";
+
+const stateOf =
+  (db: Database) =>
+  async (id: string): Promise<string | undefined> =>
+    (await loadInstalls(db, [id])).things[0]?.state.name;
+
+export const install = defineThing({
+  store: installStore,
+  handlers: ({ db, clock, installTimeout }) =>
+    withContext(installHandlers, () => ({ clock, installTimeout, stateOf: stateOf(db) })),
+  explain: explainInstall,
+  routes: installRoutes,
+  words: { short: "node" },
+  // Firmware and installers have no credentials: who may report is the tokens' affair.
+  // biome-ignore format: a table is read by its columns
+  roles: {
+    "GET /api/v1/boot":                                   "anyone",
+    "GET /api/v1/boot.ipxe":                              "anyone",
+    "POST /api/v1/report":                                "anyone",
+    "POST /api/v1/nodes/{id}/installation-status":        "anyone",
+    "GET /api/v1/nodes":                                  ["viewer"],
+    "POST /api/v1/nodes":                                 ["operator"],
+    "GET /api/v1/nodes/stats":                            ["viewer"],
+    "GET /api/v1/nodes/stalled":                          ["viewer"],
+    "POST /api/v1/nodes/bulk/change-state":               ["operator"],
+    "GET /api/v1/nodes/{id}":                             ["viewer"],
+    "PATCH /api/v1/nodes/{id}":                           ["operator"],
+    "DELETE /api/v1/nodes/{id}":                          ["operator"],
+    "PATCH /api/v1/nodes/{id}/state":                     ["operator"],
+    "GET /api/v1/nodes/{id}/history":                     ["viewer"],
+    "GET /api/v1/nodes/{id}/events":                      ["viewer"],
+    "POST /api/v1/nodes/{id}/tags":                       ["operator"],
+    "DELETE /api/v1/nodes/{id}/tags/{tag}":               ["operator"],
+    "GET /api/v1/groups":                                 ["viewer"],
+    "POST /api/v1/groups":                                ["operator"],
+    "GET /api/v1/groups/{id}":                            ["viewer"],
+    "PATCH /api/v1/groups/{id}":                          ["operator"],
+    "DELETE /api/v1/groups/{id}":                         ["operator"],
+    "GET /api/v1/groups/{id}/nodes":                      ["viewer"],
+    "GET /api/v1/groups/{id}/ancestors":                  ["viewer"],
+    "GET /api/v1/groups/{id}/descendants":                ["viewer"],
+    "GET /api/v1/workflows":                              ["viewer"],
+    "POST /api/v1/workflows":                             ["operator"],
+    "GET /api/v1/workflows/{id}":                         ["viewer"],
+    "PUT /api/v1/workflows/{id}":                         ["operator"],
+    "DELETE /api/v1/workflows/{id}":                      ["operator"],
+  },
+});

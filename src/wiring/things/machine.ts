@@ -1,0 +1,67 @@
+import { MachineService } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { MachineLifecycleService } from "../../../contract/millwright/v1/machine_pb.js";
+import { machineLifecycle, machines } from "../../api/baremetal/machines.ts";
+import { partOf } from "../../api/transport/service-parts.ts";
+import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
+import { AppError, StepFailure } from "../../kernel/errors.ts";
+import { type MachineContext, machineHandlers } from "../../lifecycles/machine/handlers.ts";
+import type { Machine } from "../../lifecycles/machine/machine.ts";
+import type { StepTargets } from "../../runs/model/targets.ts";
+import { explainMachine } from "../../services/explain/machine.ts";
+import { observeMachine } from "../../store/machine/conditions.ts";
+import { machineStore } from "../../store/machine/machines.ts";
+import { isDatabaseTrouble } from "../../store/postgres/database-errors.ts";
+import { withFakeEndpoints } from "../fake-machines.ts";
+import { wireStepTargets } from "../step-targets.ts";
+import { defineThing, type HandlerTools } from "./thing.ts";
+import { withContext } from "./with-context.ts";
+
+function handlers({ db, secrets, runs }: HandlerTools) {
+  const targetsOf = runs && wireStepTargets({ db, secrets, runbooks: runs.runbooks });
+  return withContext(
+    machineHandlers,
+    (machine: Machine): Omit<MachineContext, "call"> => ({
+      provider: runs?.hardware.providerOf(machine.spec) ?? { name: machine.spec.provider, can: {} },
+      cluster: async (name = "") => targetsOf && clusterOnRecord(targetsOf(machine), name),
+      bmc: async () => {
+        if (!targetsOf) throw new StepFailure("fail", "no machines are worked on here");
+        return targetsOf(withFakeEndpoints(machine)).bmc();
+      },
+    }),
+  );
+}
+
+/** Undefined for one that is not on record. One that is there and cannot be read is a reason to wait. */
+async function clusterOnRecord(targets: StepTargets, name: string): Promise<ClusterTarget | undefined> {
+  try {
+    return await targets.cluster(name);
+  } catch (error) {
+    if (error instanceof StepFailure) return undefined;
+    if (!(error instanceof AppError) || isDatabaseTrouble(error)) throw error;
+    throw new StepFailure("retry", error.message);
+  }
+}
+
+export const machine = defineThing<Machine>({
+  store: { ...machineStore, observe: observeMachine, observedColumns: ["conditions"] },
+  handlers,
+  explain: explainMachine,
+  methods: ({ services }) => [
+    partOf(MachineService, machines(services)),
+    partOf(MachineLifecycleService, machineLifecycle(services)),
+  ],
+  words: { short: "m" },
+  // biome-ignore format: a table is read by its columns
+  roles: {
+    "baremetal.v1.MachineService/RegisterMachine":        ["operator"],
+    "baremetal.v1.MachineService/GetMachine":             ["viewer"],
+    "baremetal.v1.MachineService/ListMachines":           ["viewer"],
+    "baremetal.v1.MachineService/UpdateMachine":          ["operator"],
+    "millwright.v1.MachineLifecycleService/AcceptMachine":    ["operator"],
+    "millwright.v1.MachineLifecycleService/EnterMaintenance": ["operator"],
+    "millwright.v1.MachineLifecycleService/ExitMaintenance":  ["operator"],
+    "millwright.v1.MachineLifecycleService/ReturnMachine":    ["operator"],
+    "millwright.v1.MachineLifecycleService/RetireMachine":    ["admin"],
+    "millwright.v1.MachineLifecycleService/SetMachineCredentials": ["admin"],
+  },
+});

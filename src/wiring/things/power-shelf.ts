@@ -1,0 +1,57 @@
+import { Forge } from "../../../contract/forge/forge_pb.js";
+import { PowerShelfService } from "../../../contract/millwright/v1/power_shelf_pb.js";
+import { forgePowerShelves } from "../../api/forge/power-shelves.ts";
+import { powerShelves } from "../../api/millwright/power-shelves.ts";
+import { partOf } from "../../api/transport/service-parts.ts";
+import { type PowerShelfContext, powerShelfHandlers } from "../../lifecycles/power-shelf/handlers.ts";
+import type { PowerShelf } from "../../lifecycles/power-shelf/power-shelf.ts";
+import { explainPowerShelf } from "../../services/explain/power-shelf.ts";
+import { powerShelfStore } from "../../store/power-shelf/power-shelves.ts";
+import { shelfTrust } from "./shelf-trust.ts";
+import { defineThing, type HandlerTools } from "./thing.ts";
+import { withContext } from "./with-context.ts";
+
+const READERS = ["viewer", "ForgeAdminCLI", "Machineatron", "Flow"] as const;
+
+function handlers({ provider, clock, monitorEvery, signIn }: HandlerTools) {
+  return withContext(
+    powerShelfHandlers,
+    ({ bmc, facts }: PowerShelf): Omit<PowerShelfContext, "call"> => ({
+      provider,
+      clock,
+      monitorEvery,
+      target: () => signIn({ ...bmc, trust: shelfTrust(bmc.trust, facts.certificateFingerprint) }, bmc.mac),
+    }),
+  );
+}
+
+export const powerShelf = defineThing({
+  store: powerShelfStore,
+  handlers,
+  explain: explainPowerShelf,
+  methods: ({ services }) => [
+    partOf(Forge, forgePowerShelves(services)),
+    partOf(PowerShelfService, powerShelves(services)),
+  ],
+  words: { short: "ps", idLength: "ps100rss3tnu65mgcq2e4v6rbgpq1a9rmf7eouaoq76dphmnvab8vnemc2g".length },
+  // The rows of `forge.Forge` are those of its specification, section 5, with Millwright's own roles beside them.
+  // biome-ignore format: a table is read by its columns
+  roles: {
+    "forge.Forge/FindPowerShelves":                       READERS,
+    "forge.Forge/FindPowerShelfIds":                      READERS,
+    "forge.Forge/FindPowerShelvesByIds":                  READERS,
+    "forge.Forge/FindPowerShelfStateHistories":           READERS,
+    "forge.Forge/SetPowerShelfMaintenance":               ["operator", "ForgeAdminCLI", "Machineatron", "Flow"],
+    "forge.Forge/DeletePowerShelf":                       ["operator", "ForgeAdminCLI", "Machineatron"],
+    "forge.Forge/AdminForceDeletePowerShelf":             ["ForgeAdminCLI", "Machineatron"],
+    "forge.Forge/UpdatePowerShelfMetadata":               ["operator", "ForgeAdminCLI", "SiteAgent"],
+    "forge.Forge/ListPowerShelfHealthReports":            ["viewer", "ForgeAdminCLI", "Health"],
+    "forge.Forge/InsertPowerShelfHealthReport":           ["operator", "ForgeAdminCLI", "Health"],
+    "forge.Forge/RemovePowerShelfHealthReport":           ["operator", "ForgeAdminCLI", "Health"],
+    "millwright.v1.PowerShelfService/ListPowerShelves":   ["viewer"],
+    "millwright.v1.PowerShelfService/GetPowerShelf":      ["viewer"],
+    "millwright.v1.PowerShelfService/RefreshPowerShelf":  ["operator"],
+    "millwright.v1.PowerShelfService/CreatePowerShelf":   ["operator"],
+    "millwright.v1.PowerShelfService/SetPowerShelfCredentials": ["operator"],
+  },
+});

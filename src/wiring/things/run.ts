@@ -1,0 +1,78 @@
+import { PlanService, RunService } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { PlanCatalogService } from "../../../contract/millwright/v1/plan_pb.js";
+import { RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
+import { ScriptService } from "../../../contract/millwright/v1/script_pb.js";
+import { planCatalog, plans } from "../../api/baremetal/plans.ts";
+import { runs } from "../../api/baremetal/runs.ts";
+import { runActions } from "../../api/millwright/run-actions.ts";
+import { scripts } from "../../api/millwright/scripts.ts";
+import { partOf } from "../../api/transport/service-parts.ts";
+import { BegunActions } from "../../runs/executor/begun-actions.ts";
+import { type RunContext, runHandlers } from "../../runs/executor/executor.ts";
+import type { RunThing } from "../../runs/model/lifecycle.ts";
+import { explainRun } from "../../services/explain/run.ts";
+import { runStore } from "../../store/run/runs.ts";
+import { withFakeEndpoints } from "../fake-machines.ts";
+import { wireStepTargets } from "../step-targets.ts";
+import { defineThing, type HandlerTools, type MethodDeps } from "./thing.ts";
+import { withContext } from "./with-context.ts";
+
+function handlers({ db, secrets, clock, runs: tools }: HandlerTools) {
+  if (!tools) return undefined;
+  const { hardware, steps, runbooks, instance } = tools;
+  const begun = new BegunActions();
+  const targetsOf = wireStepTargets({ db, secrets, runbooks });
+  const contextOf = ({ machine }: RunThing): Omit<RunContext, "call"> => ({
+    clock,
+    steps,
+    instance,
+    begun,
+    provider: hardware.providerOf(machine.spec) ?? { name: machine.spec.provider, can: {} },
+    targetsOf,
+  });
+  return withContext(runHandlers, contextOf, onFakeEndpoints);
+}
+
+const onFakeEndpoints = (thing: RunThing): RunThing => ({ ...thing, machine: withFakeEndpoints(thing.machine) });
+
+function methods({ services, runs: more, events }: MethodDeps) {
+  const ofPlans = [partOf(PlanService, plans(services)), partOf(PlanCatalogService, planCatalog(services))];
+  if (!more) return ofPlans;
+  const deps = { ...services, ...more };
+  return [
+    ...ofPlans,
+    partOf(RunService, runs(deps, events)),
+    partOf(RunActionsService, runActions(deps)),
+    partOf(ScriptService, scripts(deps)),
+  ];
+}
+
+export const run = defineThing({
+  store: runStore,
+  handlers,
+  explain: explainRun,
+  methods,
+  words: { idLength: "run-0b7f0c52-6a4e-4d0e-9c1f-3f6d2a1b4c5d".length },
+  // biome-ignore format: a table is read by its columns
+  roles: {
+    "baremetal.v1.PlanService/GetPlan":                   ["viewer"],
+    "baremetal.v1.PlanService/ListPlans":                 ["viewer"],
+    "baremetal.v1.RunService/StartRun":                   ["operator"],
+    "baremetal.v1.RunService/GetRun":                     ["viewer"],
+    "baremetal.v1.RunService/ListRuns":                   ["viewer"],
+    "baremetal.v1.RunService/CancelRun":                  ["operator"],
+    "baremetal.v1.RunService/WatchRuns":                  ["viewer"],
+    "baremetal.v1.RunService/StreamRunLogs":              ["viewer"],
+    "millwright.v1.PlanCatalogService/CreatePlan":        ["operator"],
+    "millwright.v1.PlanCatalogService/DeletePlan":        ["admin"],
+    "millwright.v1.RunActionsService/PreviewRun":         ["viewer"],
+    "millwright.v1.RunActionsService/RetryRun":           ["operator"],
+    "millwright.v1.RunActionsService/ResumeRun":          ["operator"],
+    "millwright.v1.RunActionsService/RerunRun":           ["operator"],
+    "millwright.v1.RunActionsService/RestartRunClean":    ["operator"],
+    "millwright.v1.RunActionsService/AdoptRun":           ["operator"],
+    "millwright.v1.RunActionsService/MarkRunManual":      ["operator"],
+    "millwright.v1.ScriptService/ListScripts":            ["viewer"],
+    "millwright.v1.ScriptService/GetScript":              ["viewer"],
+  },
+});

@@ -1,0 +1,80 @@
+import type { MethodRoles } from "../../api/auth/access.ts";
+import type { InstallRouteDeps } from "../../api/rest/install-routes.ts";
+import type { AnyRoute } from "../../api/rest/route.ts";
+import type { ServicePart } from "../../api/transport/service-parts.ts";
+import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import type { Provider } from "../../capabilities/provider.ts";
+import type { HandlerOf } from "../../engine/look.ts";
+import type { Thing } from "../../kernel/lifecycle.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import type { Duration } from "../../kernel/time/duration.ts";
+import type { AnyStep } from "../../runs/model/step.ts";
+import type { Runbooks } from "../../runs/steps/scripts/runbooks.ts";
+import type { ServiceDeps } from "../../services/call/deps.ts";
+import type { Explainer } from "../../services/explain/explain.ts";
+import type { RunDeps } from "../../services/run/runs.ts";
+import type { EventSource } from "../../services/system/watch.ts";
+import type { SecretStore } from "../../store/access/secrets.ts";
+import type { ThingStore } from "../../store/lifecycle/things.ts";
+import type { Database } from "../../store/postgres/database.ts";
+import type { MachineHardware } from "../machine-hardware.ts";
+
+/** What handlers may be made from. */
+export interface HandlerTools {
+  readonly db: Database;
+  readonly secrets: SecretStore;
+  /** Of shelves. */
+  readonly provider: Provider;
+  readonly clock: Clock;
+  readonly monitorEvery: Duration;
+  readonly exploreEvery: Duration;
+  readonly installTimeout: Duration;
+  /** Absent where no machines are worked on. */
+  readonly runs?: RunTools;
+  /** Adds the credentials on record for a BMC. */
+  signIn(bmc: Omit<BmcTarget, "username" | "password">, mac: string): Promise<BmcTarget>;
+}
+
+export interface RunTools {
+  readonly hardware: MachineHardware;
+  readonly steps: ReadonlyMap<string, AnyStep>;
+  readonly runbooks: Runbooks;
+  /** Names this process. */
+  readonly instance: string;
+}
+
+/** What RPC methods may be made from. */
+export interface MethodDeps {
+  readonly services: ServiceDeps;
+  /** What runs can do. Absent: the server has no runs. */
+  readonly runs?: Omit<RunDeps, keyof ServiceDeps>;
+  readonly events: EventSource;
+}
+
+/** What REST routes may be made from. */
+export type RouteDeps = InstallRouteDeps;
+
+/** The words that the command line has for a kind. */
+export interface KindWords {
+  /** Typed in place of the kind. */
+  readonly short?: string;
+  /** How long its ids are, where all are of one length. */
+  readonly idLength?: number;
+}
+
+/** One kind of thing, whole. Everything that serves, moves, explains or documents things takes it from here. */
+export interface ThingParts<T extends Thing = Thing> {
+  readonly store: ThingStore<T>;
+  /** Who handles its states. Undefined: nobody does in this server. */
+  readonly handlers?: (tools: HandlerTools) => HandlerOf | undefined;
+  /** Absent: it is explained by its lifecycle alone. */
+  readonly explain?: Explainer;
+  readonly methods?: (deps: MethodDeps) => readonly ServicePart[];
+  readonly routes?: (deps: RouteDeps) => readonly AnyRoute[];
+  /** Who may call its methods and routes. */
+  readonly roles?: MethodRoles;
+  readonly words?: KindWords;
+}
+
+/** The kind's own type ends here, since the engine and the services treat all kinds alike. */
+export const defineThing = <T extends Thing>(parts: ThingParts<T>): ThingParts => parts as unknown as ThingParts;

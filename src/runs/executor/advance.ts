@@ -4,9 +4,10 @@ import { happened, waitFor } from "../../kernel/outcome.ts";
 import { type Duration, milliseconds, seconds } from "../../kernel/time/duration.ts";
 import { polling } from "../../kernel/time/retry.ts";
 import { type RunThing, stepJson } from "../model/lifecycle.ts";
+import { leftOf } from "../model/next-attempt.ts";
 import { attemptsOf, type Step, timeoutOf } from "../model/plan.ts";
 import type { StepStatus } from "../model/run.ts";
-import { type ActingContext, type AnyStep, type ProbeReport, readProbe } from "../model/step.ts";
+import { type Acted, type ActingContext, type AnyStep, type ProbeReport, readProbe } from "../model/step.ts";
 import { failAttempt } from "./failed-attempt.ts";
 import { isNotOfTheStep, isShutOut, mayHaveObeyed, mayPass, StillOpen } from "./failure-causes.ts";
 import { isForRestartToCome } from "./next-boot.ts";
@@ -47,12 +48,12 @@ async function attempt(work: Work): Promise<Looked | Proven> {
   if (!kind) throw new StepFailure("fail", `this server does not know the step kind ${step.kind}`);
   checkCapable(kind, step, context.provider);
   const base = stepContext(run, step, context, log);
-  if (visit.evidence !== null) return goOn(work, kind, { ...base, evidence: visit.evidence });
+  if (visit.evidence !== null) return goOn(work, kind, { ...base, evidence: visit.evidence, receipt: visit.receipt });
   if (visit.toTakeBack !== null && kind.undo) return clearTheWay(work, visit.toTakeBack);
   log.say(`step ${step.name} begins${visit.retryCount > 0 ? `, attempt ${visit.retryCount + 1}` : ""}`);
   // Asking changes nothing, so that the evidence need not be on record for it: it is written with what the answer leads to.
   const evidence = await kind.before(base);
-  return goOn({ ...work, visit: visits.withIntent(visit, evidence) }, kind, { ...base, evidence });
+  return goOn({ ...work, visit: visits.withIntent(visit, evidence) }, kind, { ...base, evidence, receipt: null });
 }
 
 /**
@@ -61,8 +62,9 @@ async function attempt(work: Work): Promise<Looked | Proven> {
  */
 async function clearTheWay(work: Work, evidence: JsonObject): Promise<Looked> {
   const { run, step, visit, context, log } = work;
-  const remains = await takeBack({ run, step: step.name, evidence }, context, log);
-  const cleared = { ...visit, toTakeBack: null, message: "" };
+  const left = leftOf(step.name, evidence, visit.receiptToTakeBack);
+  const remains = await takeBack({ run, ...left }, context, log);
+  const cleared = { ...visits.settled(visit), message: "" };
   const reason = `${step.name}: about to begin anew`;
   if (remains === null) return save(work, cleared, { reason, after: AT_ONCE });
   if (!isStillToDo(remains)) {
@@ -101,6 +103,7 @@ async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<Looked |
   if (context.call.mayBegin?.() === false) {
     return save(work, visit, { reason: `${step.name}: about to act`, after: AT_ONCE });
   }
+  if (kind.actsByEffectsOnly) return act({ ...work, visit: visits.announced(visit, context) }, kind, acting);
   const steps = stepsWith(run, visits.announced(visit, context)).map(stepJson);
   return happened("acting", { message: `${step.name}: acting`, facts: { steps }, effects: log.effects(step.name) });
 }
@@ -125,8 +128,8 @@ function setAgainFirst({ run, step, visit, log }: Work, lost: readonly StepStatu
 /** No answer to it is no failed attempt: the next look finds where things are, and doing it again is harmless. */
 async function carryOn(work: Work, kind: AnyStep, acting: Acting, { message = "" }: ProbeReport): Promise<Looked> {
   try {
-    await kind.carryOn?.(acting);
-    return waitIn(work, message);
+    const carried = await kind.carryOn?.(acting);
+    return waitIn({ ...work, visit: visits.withReceipt(work.visit, carried?.receipt) }, message, carried?.effects);
   } catch (error) {
     if (isNotOfTheStep(error, work.context) || !mayPass(error)) throw error;
     return waitIn(work, messageOf(error));
@@ -137,8 +140,9 @@ async function act(work: Work, kind: AnyStep, acting: Acting): Promise<Looked | 
   const { step, visit, context, log } = work;
   context.begun.note(actionOf(work));
   work.isActing = true;
+  let came: Acted = {};
   try {
-    await kind.act(acting);
+    came = (await kind.act(acting)) ?? {};
   } catch (error) {
     const isCutOff = context.call.signal.aborted;
     if (isNotOfTheStep(error, context) || !(isCutOff || mayHaveObeyed(error))) throw error;
@@ -148,10 +152,10 @@ async function act(work: Work, kind: AnyStep, acting: Acting): Promise<Looked | 
     return save(work, open, { reason: `${step.name}: ${messageOf(error)}`, after: polling.first });
   }
   work.isActing = false; // what fails from here on is no refusal of the action
-  const done = { ...work, visit: visits.acted(visit, context.clock.now()) };
-  const proof = kind.reboots ? undefined : await askAtOnce(work, kind, acting);
-  if (proof?.state === "done") return succeed(done, proof);
-  return save(done, done.visit, { reason: `${step.name}: under way`, after: polling.first });
+  const done = { ...work, visit: visits.acted(visit, context.clock.now(), came) };
+  const proof = await askAtOnce(done, kind, acting, came);
+  if (proof?.state === "done") return succeed(done, proof, came.effects);
+  return save(done, done.visit, { reason: `${step.name}: under way`, after: polling.first, ...came });
 }
 
 /** The device has had its time, and shows nothing of the action: another attempt is due. Where this is the last, its time is used. */
@@ -176,13 +180,22 @@ const settlesIn = (step: Step): Duration => milliseconds(Math.min(SETTLES, timeo
 
 /**
  * What is done in an instant is proven in the same look. Nobody answering, or not in a way that tells, is for the looks that follow:
- * that it was done must be written first.
+ * that it was done must be written first. So is every failure where the action has left a receipt or has effects: the failed attempt
+ * would else lose them.
  */
-async function askAtOnce({ context }: Work, kind: AnyStep, acting: Acting): Promise<ProbeReport | undefined> {
+async function askAtOnce(
+  { visit: { receipt }, context }: Work,
+  kind: AnyStep,
+  acting: Acting,
+  came: Acted,
+): Promise<ProbeReport | undefined> {
+  // What acts by effects alone has done nothing before they are written.
+  if (kind.reboots || kind.actsByEffectsOnly) return undefined;
   try {
-    return readProbe(await kind.probe(acting));
+    return readProbe(await kind.probe({ ...acting, receipt }));
   } catch (error) {
-    if (mayPass(error) || isNotOfTheStep(error, context)) return undefined;
+    const isToBeWritten = came.receipt !== undefined || came.effects !== undefined;
+    if (isToBeWritten || mayPass(error) || isNotOfTheStep(error, context)) return undefined;
     throw error;
   }
 }
@@ -238,9 +251,9 @@ async function adopt(work: Work, kind: AnyStep, acting: Acting): Promise<Looked 
 const actionOf = ({ run, visit: { name, actingAt }, context: { instance } }: Work): string =>
   `${instance} ${run.id} ${name} ${actingAt?.toISOString() ?? ""}`;
 
-function succeed({ step, visit, context, log }: Work, report: ProbeReport): Proven {
+function succeed({ step, visit, context, log }: Work, report: ProbeReport, effects: Acted["effects"] = []): Proven {
   const { message = "" } = report;
   log.say(`step ${step.name} is done${message === "" ? "" : `: ${message}`}`);
   const succeeded = visits.succeeded(visit, context.clock.now(), message);
-  return { type: "proven", visit: succeeded, report, said: log.effects(step.name) };
+  return { type: "proven", visit: succeeded, report, said: [...log.effects(step.name), ...effects] };
 }

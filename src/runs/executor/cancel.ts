@@ -1,5 +1,5 @@
 import type { RunThing } from "../model/lifecycle.ts";
-import { eachLeft, leftOverOf } from "../model/next-attempt.ts";
+import { eachLeft, leftOf, leftOverOf } from "../model/next-attempt.ts";
 import type { StepStatus } from "../model/run.ts";
 import { endUnwell } from "./end-without-success.ts";
 import type { RunContext } from "./run-context.ts";
@@ -17,8 +17,7 @@ export async function cancelRun(run: RunThing, context: RunContext, log: RunLog)
   // One that has FAILED was taken back when it did. There are two while something is set again for the one after it.
   const begun = steps.filter(({ state, toTakeBack }) => state !== "FAILED" && toTakeBack !== null).toReversed();
   const ends = new Map<StepStatus, TakenBack>();
-  for (const visit of begun)
-    ends.set(visit, await takeBackForGood({ run, step: visit.name, evidence: visit.toTakeBack ?? {} }, context, log));
+  for (const visit of begun) ends.set(visit, await takeBackForGood({ run, ...begunBy(visit) }, context, log));
   const residue = [
     ...earlier.map(({ remains }) => remains?.text ?? null),
     ...[...ends.values()].map(({ left }) => left),
@@ -28,10 +27,10 @@ export async function cancelRun(run: RunThing, context: RunContext, log: RunLog)
   log.say("the run was canceled");
   const settled = begun.filter((visit) => ends.get(visit)?.isSettled);
   const isUnderWay = ({ state }: StepStatus) => state === "RUNNING" || state === "WAITING";
-  const ended = (visit: StepStatus): StepStatus => ({
-    ...visits.canceled(visit, context.clock.now()),
-    ...(settled.includes(visit) && { toTakeBack: null }),
-  });
+  const ended = (visit: StepStatus): StepStatus => {
+    const canceled = visits.canceled(visit, context.clock.now());
+    return settled.includes(visit) ? visits.settled(canceled) : canceled;
+  };
   return endUnwell(run, "CANCELED", context, log, {
     residue: left,
     ...(!isOnlyLooking && {
@@ -44,3 +43,6 @@ export async function cancelRun(run: RunThing, context: RunContext, log: RunLog)
     ...(steps.some(isUnderWay) && { steps: steps.map((visit) => (isUnderWay(visit) ? ended(visit) : visit)) }),
   });
 }
+
+const begunBy = ({ name, toTakeBack, receiptToTakeBack }: StepStatus) =>
+  leftOf(name, toTakeBack ?? {}, receiptToTakeBack);

@@ -1,10 +1,12 @@
 import type { RunThing } from "../model/lifecycle.ts";
+import { leftOf } from "../model/next-attempt.ts";
 import type { StepStatus } from "../model/run.ts";
 import { type Ending, endRun } from "./end.ts";
 import { isForRestartToCome } from "./next-boot.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
 import { takeBackForGood } from "./undo.ts";
+import * as visits from "./visit.ts";
 
 /**
  * The end of a run that did not come to where it should. What its proven steps have set for the next boot is taken back: else a
@@ -24,7 +26,8 @@ export async function endUnwell(
   const left: string[] = [];
   const open = new Set<StepStatus>();
   for (const visit of armed) {
-    const end = await takeBackForGood({ run, step: visit.name, evidence: visit.evidence ?? {} }, context, log);
+    const begun = leftOf(visit.name, visit.evidence ?? {}, visit.receipt);
+    const end = await takeBackForGood({ run, ...begun }, context, log);
     if (end.left !== null) {
       log.say(`stays behind: ${end.left}`, "stderr");
       left.push(end.left);
@@ -36,9 +39,7 @@ export async function endUnwell(
     residue: [...residue, ...left],
     undone: [...undone, ...[...armed].filter((visit) => !open.has(visit)).map(({ name }) => name)],
     // Where nobody answered to it, the attempt after does so first: whoever acts then sets it again.
-    steps: steps.map((visit) =>
-      armed.has(visit) ? { ...visit, takenBack: true, toTakeBack: open.has(visit) ? visit.evidence : null } : visit,
-    ),
+    steps: steps.map((visit) => (armed.has(visit) ? visits.takenBack(visit, { isSettled: !open.has(visit) }) : visit)),
   });
 }
 

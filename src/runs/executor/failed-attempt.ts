@@ -1,4 +1,5 @@
 import { AppError, messageOf, StepFailure } from "../../kernel/errors.ts";
+import { leftOf } from "../model/next-attempt.ts";
 import { endUnwell } from "./end-without-success.ts";
 import { isUnreachable, StillOpen } from "./failure-causes.ts";
 import { stepsWith } from "./progress.ts";
@@ -30,7 +31,7 @@ export async function failAttempt(work: Work, error: unknown): Promise<Looked> {
   // Otherwise the next attempt goes by the evidence of this one, and what this one began is not to be taken back under it.
   const isOver = isFinal || !mayHaveActed;
   const end = isOver ? await takeBackAttempt(work, { isFinal, isRefusal: work.isActing && !isBug }) : NOT_OVER;
-  const after = { ...failed, toTakeBack: end.isSettled ? null : visit.toTakeBack };
+  const after = end.isSettled ? visits.settled(failed) : failed;
   const residue = isFinal && end.left !== null ? [end.left] : [];
   if (isBug) {
     const failure = { code: "PANIC", retryable: false, step: step.name } as const;
@@ -60,7 +61,7 @@ async function takeBackAttempt(
   const canUndo = context.steps.get(step.kind)?.undo !== undefined;
   // The device said no: where nothing can be undone, there is then nothing to list either.
   if (isRefusal && !canUndo) return NOTHING_BEGUN;
-  const begun = { run, step: step.name, evidence: visit.toTakeBack };
+  const begun = { run, ...leftOf(step.name, visit.toTakeBack, visit.receiptToTakeBack) };
   const end = isFinal && !isRefusal ? await takeBackForGood(begun, context, log) : await takeBackForNow();
   if (end.left !== null) log.say(`stays behind: ${end.left}`, "stderr");
   return end;

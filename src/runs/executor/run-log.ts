@@ -11,12 +11,15 @@ export interface RunLog {
   readonly heard: HeardSoFar;
   /** What was found out of another thing on the way, such as where the run's machine is now; written with what is said. */
   learn(kind: string, id: string, facts: JsonObject): void;
+  /** What the look does to other things beside what it reports; written with what is said. */
+  cause(effects: readonly Effect[]): void;
   effects(step: string): readonly Effect[];
 }
 
 export function createRunLog(runId: string, clock: Clock, heard: HeardSoFar): RunLog {
   const lines: { readonly at: string; readonly stream: LogStream; readonly text: string | Uint8Array }[] = [];
   const learnt: ObserveEffect[] = [];
+  const caused: Effect[] = [];
   return {
     heard,
     say(text, stream = "stdout") {
@@ -30,9 +33,12 @@ export function createRunLog(runId: string, clock: Clock, heard: HeardSoFar): Ru
       const [known] = before < 0 ? [] : learnt.splice(before, 1);
       learnt.push(observe({ kind }, id, { ...known?.facts, ...facts }));
     },
+    cause(effects) {
+      caused.push(...effects);
+    },
     effects: (step) =>
       lines.length === 0
-        ? learnt
+        ? [...learnt, ...caused]
         : [
             log(
               runLifecycle,
@@ -40,6 +46,7 @@ export function createRunLog(runId: string, clock: Clock, heard: HeardSoFar): Ru
               lines.map((line) => ({ ...line, step })),
             ),
             ...learnt,
+            ...caused,
           ],
   };
 }

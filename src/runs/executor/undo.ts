@@ -1,5 +1,4 @@
 import { messageOf, StepFailure } from "../../kernel/errors.ts";
-import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
 import type { RunThing } from "../model/lifecycle.ts";
 import type { LeftByStep } from "../model/next-attempt.ts";
@@ -10,12 +9,8 @@ import type { RunLog } from "./run-log.ts";
 
 const UNDO_WITHIN: Duration = seconds(8);
 
-export interface Begun {
-  readonly run: RunThing;
-  /** By its name in the run's plan. */
-  readonly step: string;
-  readonly evidence: JsonObject;
-}
+/** What a step of the run's plan has begun. */
+export type Begun = LeftByStep & { readonly run: RunThing };
 
 /** What stays behind of a step that was begun, for people. */
 export interface Remains {
@@ -102,7 +97,7 @@ export const isSettled = (remains: Remains | null): boolean => remains === null 
  * it was not tried.
  */
 export async function takeBack(
-  { run, step: name, evidence }: Begun,
+  { run, step: name, evidence, receipt }: Begun,
   context: RunContext,
   log: RunLog,
 ): Promise<Remains | null> {
@@ -116,9 +111,10 @@ export async function takeBack(
     checkCapable(kind, step, context.provider);
     const signal = AbortSignal.any([context.call.signal, timeUp]);
     const base = stepContext(run, step, { ...context, call: { ...context.call, signal } }, log);
-    const undone = await kind.undo({ ...base, evidence });
+    const undone = await kind.undo({ ...base, evidence, receipt: receipt ?? null });
     if (undone?.facts) log.learn("machine", run.machine.id, undone.facts);
-    if (undone) return { text: `${name}: ${undone.stays}`, is: "for_good" };
+    if (undone?.effects) log.cause(undone.effects);
+    if (undone?.stays !== undefined) return { text: `${name}: ${undone.stays}`, is: "for_good" };
     log.say(`step ${name}: what it had begun was taken back`);
     return null;
   } catch (error) {

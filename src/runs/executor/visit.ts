@@ -4,7 +4,7 @@ import { type Duration, describeDuration, milliseconds } from "../../kernel/time
 import { pauseBefore } from "../../kernel/time/retry.ts";
 import { attemptsOf, type Step, timeoutOf } from "../model/plan.ts";
 import type { StepStatus } from "../model/run.ts";
-import { STEP_RETRY } from "../model/step.ts";
+import { type Acted, STEP_RETRY } from "../model/step.ts";
 
 /** The pure changes of a visit to a step: what the executor writes between its calls to devices. */
 
@@ -25,14 +25,29 @@ const notBegun = ({ name, kind }: Pick<Step, "name" | "kind">): StepStatus => ({
   actedAt: null,
   unanswered: null,
   evidence: null,
+  receipt: null,
   toTakeBack: null,
+  receiptToTakeBack: null,
   takenBack: false,
   resumed: false,
   needsPerson: false,
 });
 
 /** As if it had never been visited, but for what is still to be taken back. */
-export const toDoAgain = (visit: StepStatus): StepStatus => ({ ...notBegun(visit), toTakeBack: visit.toTakeBack });
+export const toDoAgain = (visit: StepStatus): StepStatus => ({
+  ...notBegun(visit),
+  toTakeBack: visit.toTakeBack,
+  receiptToTakeBack: visit.receiptToTakeBack,
+});
+
+/** Proven, and undone as the run ended. Where the device did not answer to that, the attempt after undoes it first. */
+export const takenBack = (visit: StepStatus, { isSettled }: { readonly isSettled: boolean }): StepStatus =>
+  isSettled
+    ? { ...settled(visit), takenBack: true }
+    : { ...visit, takenBack: true, toTakeBack: visit.evidence, receiptToTakeBack: visit.receipt };
+
+/** Nothing of it is left that an undo could take back. */
+export const settled = (visit: StepStatus): StepStatus => ({ ...visit, toTakeBack: null, receiptToTakeBack: null });
 
 export const beginVisit = (step: Step, now: Date): StepStatus => begin(notBegun(step), now);
 
@@ -48,6 +63,7 @@ export const begin = (visit: StepStatus, now: Date): StepStatus => ({
 export const withoutEvidence = (visit: StepStatus): StepStatus => ({
   ...visit,
   evidence: null,
+  receipt: null,
   actingBy: null,
   actingAt: null,
   actedAt: null,
@@ -64,11 +80,18 @@ export const announced = (visit: StepStatus, { instance, clock }: { instance: st
   actingBy: instance,
   actingAt: clock.now(),
   unanswered: null,
+  receipt: null,
   toTakeBack: visit.evidence,
+  receiptToTakeBack: null,
   resumed: false,
 });
 
-export const acted = (visit: StepStatus, now: Date): StepStatus => ({ ...visit, actedAt: now });
+export const acted = (visit: StepStatus, now: Date, { receipt }: Acted = {}): StepStatus =>
+  withReceipt({ ...visit, actedAt: now }, receipt);
+
+/** A later receipt takes the place of an earlier one; none leaves it as it is. */
+export const withReceipt = (visit: StepStatus, receipt: JsonObject | undefined): StepStatus =>
+  receipt === undefined ? visit : { ...visit, receipt, receiptToTakeBack: receipt };
 
 /**
  * The command is on its way, and what the device made of it was not said, or makes no sense: only asking it tells. Who announced it
@@ -119,6 +142,7 @@ export const succeeded = (visit: StepStatus, now: Date, message: string): StepSt
   actedAt: null,
   unanswered: null,
   toTakeBack: null,
+  receiptToTakeBack: null,
 });
 
 /**

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import type { Effect } from "../../kernel/effects.ts";
 import { type Outcome, waitFor } from "../../kernel/outcome.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { type Duration, milliseconds } from "../../kernel/time/duration.ts";
@@ -30,15 +31,16 @@ export interface Saved {
   readonly reason: string;
   readonly after: Duration;
   readonly residue?: readonly string[];
+  readonly effects?: readonly Effect[];
 }
 
 /** A look that changed nothing and said nothing writes no event; one that only said something does, so that followers hear it. */
 export function save(
   { run, step, visit, log }: Work,
   after: StepStatus,
-  { reason, after: pause, residue = [] }: Saved,
+  { reason, after: pause, residue = [], effects = [] }: Saved,
 ): Looked {
-  const said = log.effects(step.name);
+  const said = [...log.effects(step.name), ...effects];
   const known = run.facts.steps.find(({ name }) => name === visit.name);
   const isNews = said.length > 0 || !isDeepStrictEqual(known, after);
   return waitFor(reason, pause, {
@@ -53,13 +55,14 @@ export function save(
 }
 
 /** Waits, and says for what. */
-export const waitIn = (work: Work, message: string): Looked =>
+export const waitIn = (work: Work, message: string, effects: readonly Effect[] = []): Looked =>
   save(
     work,
     { ...work.visit, message },
     {
       reason: `${work.step.name}: ${message || "under way"}`,
       after: pollAfter(work.visit.actedAt ?? work.visit.attemptStartedAt, work.context.clock),
+      effects,
     },
   );
 

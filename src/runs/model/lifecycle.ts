@@ -51,7 +51,7 @@ export const runLifecycle = defineLifecycle<RunThing>()({
   kind: "run",
   initial: "PENDING",
   // What a step noted before it acted may be what only its machine is to know.
-  listFacts: { steps: { untold: ["evidence", "toTakeBack"] } },
+  listFacts: { steps: { untold: ["evidence", "receipt", "toTakeBack", "receiptToTakeBack"] } },
   // takeBackFirst holds the same; how far a script was heard changes all the time.
   quietFacts: ["takeBackFirst", "heard"],
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
-import { toDoAgain } from "../executor/visit.ts";
+import { settled, toDoAgain } from "../executor/visit.ts";
 import type { EndedRunPhase, RunAction, RunPhase, StepStatus } from "./run.ts";
 
 /** What people do with a run that has ended: each makes the next attempt at the same job. */
@@ -26,8 +26,11 @@ export const ACTION_RULES: Readonly<Record<NextAttempt, ActionRule>> = {
 export const mayFollowPhase = (action: NextAttempt, phase: RunPhase): boolean =>
   ACTION_RULES[action].after.some((one) => one === phase);
 
-/** What a step of an earlier attempt began and did not take back, by the evidence of that time. JSON to the compiler, as types are. */
-export type LeftByStep = { readonly step: string; readonly evidence: JsonObject };
+/**
+ * What a step of an earlier attempt began and did not take back, by the evidence of that time, and with the receipt where there was
+ * one. JSON to the compiler, as types are.
+ */
+export type LeftByStep = { readonly step: string; readonly evidence: JsonObject; readonly receipt?: JsonObject };
 
 /**
  * All that an earlier attempt has left: what it was at, and what its proven steps had set for the next boot. The first stands by
@@ -65,16 +68,14 @@ export function inheritFrom(previous: Inheritance, action: NextAttempt): Inherit
   const lastDone = steps.findLastIndex(({ state }) => state === "SUCCEEDED");
   const carried = steps
     .slice(0, lastDone + 1)
-    .map((step) =>
-      step.state === "SUCCEEDED" ? provenBefore(step, leftBefore) : { ...toDoAgain(step), toTakeBack: null },
-    );
+    .map((step) => (step.state === "SUCCEEDED" ? provenBefore(step, leftBefore) : settled(toDoAgain(step))));
   const firstOpen = steps.findIndex(({ state }) => state !== "SUCCEEDED");
   const goingOnWith = (visit: StepStatus) => carried.toSpliced(firstOpen, 1, visit);
   // Those after the first were waiting for it to be done again.
   const [unfinished, ...waiting] = steps.filter(({ state }) => state !== "SUCCEEDED");
-  const armed = [...waiting, ...done].flatMap((step) => leftBy(step, step.toTakeBack));
+  const armed = [...waiting, ...done].flatMap(leftToTakeBack);
   const toTakeBack = (...more: readonly LeftByStep[]) => leftOverOf([...leftBefore, ...more, ...armed]);
-  const left = toTakeBack(...leftBy(unfinished, unfinished?.toTakeBack));
+  const left = toTakeBack(...leftToTakeBack(unfinished));
   switch (action) {
     case "retry":
       return { steps: carried, takeBackFirst: left };
@@ -84,27 +85,36 @@ export function inheritFrom(previous: Inheritance, action: NextAttempt): Inherit
     case "adopt":
       if (unfinished?.evidence == null) return { steps: carried, takeBackFirst: left };
       // Who only looks takes nothing back, however it ends: it is left to whoever begins anew.
-      return { steps: goingOnWith({ ...resumed(unfinished), toTakeBack: null }), takeBackFirst: left };
+      return { steps: goingOnWith(settled(resumed(unfinished))), takeBackFirst: left };
     case "rerun":
       return { steps: [], takeBackFirst: left };
     case "restart_clean": {
       // Taken back already, perhaps; once more does no harm, and what people did since may have brought it back.
-      const begun = unfinished?.toTakeBack ?? (unfinished?.actingAt == null ? null : unfinished.evidence);
-      return { steps: [], takeBackFirst: toTakeBack(...leftBy(unfinished, begun)) };
+      const begun = leftToTakeBack(unfinished);
+      return { steps: [], takeBackFirst: toTakeBack(...(begun.length > 0 ? begun : begunBy(unfinished))) };
     }
   }
 }
 
 /** What an adoption found set for the next boot, and left to be taken back, is so before this attempt acts: it has to be set again. */
 const provenBefore = (step: StepStatus, left: readonly LeftByStep[]): StepStatus => ({
-  ...step,
+  ...settled(step),
   carriedOver: true,
-  toTakeBack: null,
   takenBack: step.takenBack || left.some((one) => one.step === step.name),
 });
 
-const leftBy = (step: StepStatus | undefined, evidence: JsonObject | null | undefined): readonly LeftByStep[] =>
-  step === undefined || evidence == null ? [] : [{ step: step.name, evidence }];
+/** By the evidence and the receipt of an action: what is given to whoever undoes it. */
+export const leftOf = (step: string, evidence: JsonObject, receipt: JsonObject | null): LeftByStep => ({
+  step,
+  evidence,
+  ...(receipt && { receipt }),
+});
+
+const leftToTakeBack = (visit: StepStatus | undefined): readonly LeftByStep[] =>
+  visit == null || visit.toTakeBack === null ? [] : [leftOf(visit.name, visit.toTakeBack, visit.receiptToTakeBack)];
+
+const begunBy = (visit: StepStatus | undefined): readonly LeftByStep[] =>
+  visit?.actingAt == null || visit.evidence === null ? [] : [leftOf(visit.name, visit.evidence, visit.receipt)];
 
 /**
  * The visit goes on by the evidence of before. Who acted then is not us, and when is kept: right after a cancel the device may
@@ -113,6 +123,7 @@ const leftBy = (step: StepStatus | undefined, evidence: JsonObject | null | unde
 const resumed = (step: StepStatus): StepStatus => ({
   ...toDoAgain(step),
   evidence: step.evidence,
+  receipt: step.receipt,
   actingAt: step.actedAt ?? step.actingAt,
   resumed: true,
 });

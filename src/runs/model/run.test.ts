@@ -70,7 +70,9 @@ describe("the current step", () => {
     unanswered: null,
     takenBack: false,
     evidence: null,
+    receipt: null,
     toTakeBack: null,
+    receiptToTakeBack: null,
     resumed: false,
     needsPerson: false,
   });

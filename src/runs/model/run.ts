@@ -100,8 +100,12 @@ export interface StepStatus {
   readonly unanswered: string | null;
   /** What `before` returned; null until the intent is persisted. */
   readonly evidence: JsonObject | null;
+  /** What the action under this evidence returned; null when that is nothing, or was never written. */
+  readonly receipt: JsonObject | null;
   /** The evidence of an action that was begun, and is neither proven nor taken back. */
   readonly toTakeBack: JsonObject | null;
+  /** The receipt of that action. */
+  readonly receiptToTakeBack: JsonObject | null;
   /** It was proven, and the run has taken it back as it ended: whoever acts after that sets it again first. */
   readonly takenBack: boolean;
   /** The evidence is an earlier run's: it can prove that the step is done, but its failure is not one of this run. */

@@ -63,9 +63,26 @@ export interface StepContext<P, C extends Capability = Capability, U extends Cap
 }
 
 /** Once the intent is persisted, its evidence goes along. */
-export interface ActingContext<P, E, C extends Capability = Capability, U extends Capability = never>
-  extends StepContext<P, C, U> {
+export interface ActingContext<
+  P,
+  E,
+  C extends Capability = Capability,
+  U extends Capability = never,
+  R extends JsonObject = JsonObject,
+> extends StepContext<P, C, U> {
   readonly evidence: E;
+  /**
+   * What the action returned, such as the job that the device made of it. Null before the action, where it returned none, and where
+   * the process died before the receipt was written: then the device alone can say what became of the action.
+   */
+  readonly receipt: R | null;
+}
+
+/** What comes of an action. It commits together with the fact that the action was done, or not at all. */
+export interface Acted<R extends JsonObject = JsonObject> {
+  /** Kept, and handed to `probe`, `carryOn` and `undo`: a task URI, a job id. */
+  readonly receipt?: R;
+  readonly effects?: readonly Effect[];
 }
 
 /**
@@ -92,12 +109,14 @@ export type ProbeAnswer = ProbeState | ProbeReport;
 export const readProbe = (answer: ProbeAnswer): ProbeReport =>
   typeof answer === "string" ? { state: answer } : answer;
 
-/** What undoing found to be done for good, so that trying it again would change nothing. */
-export interface Stays {
-  /** For people. */
-  readonly stays: string;
+/** What came of undoing, where that is more than "nothing is left". */
+export interface Undone {
+  /** For people: what undoing found to be done for good, so that a further try would change nothing. */
+  readonly stays?: string;
   /** A patch of the machine's facts: where it is now, say. */
   readonly facts?: JsonObject;
+  /** Written with the fact that the step was undone. */
+  readonly effects?: readonly Effect[];
 }
 
 /**
@@ -111,6 +130,7 @@ export interface StepDefinition<
   E extends JsonObject,
   C extends Capability,
   U extends Capability = never,
+  R extends JsonObject = JsonObject,
 > extends StepShape<K, P> {
   /** Without these the step is impossible: StartRun refuses a machine whose provider lacks one. */
   readonly needs: readonly C[];
@@ -134,18 +154,21 @@ export interface StepDefinition<
   readonly reboots: boolean;
   /** Evidence from before, persisted as the step's intent before anything is done. Changes nothing. */
   before(context: StepContext<P, C, U>): Promise<E>;
-  act(context: ActingContext<P, E, C, U>): Promise<void>;
+  act(context: ActingContext<P, E, C, U>): Promise<Acted<R> | undefined>;
   /** Reads the postcondition back. Changes nothing, unless to put away what its own action needed no longer than until now. */
-  probe(context: ActingContext<P, E, C, U>): Promise<ProbeAnswer>;
-  /** What follows the action once its probe says `halfway`. Doing it again is harmless: it is not announced, and never waited for. */
-  readonly carryOn?: (context: ActingContext<P, E, C, U>) => Promise<void>;
+  probe(context: ActingContext<P, E, C, U, R>): Promise<ProbeAnswer>;
+  /**
+   * What follows the action once its probe says `halfway`. Doing it again is harmless: it is not announced, and never waited for. A
+   * receipt of its own takes the place of the action's.
+   */
+  readonly carryOn?: (context: ActingContext<P, E, C, U, R>) => Promise<Acted<R> | undefined>;
   /**
    * Whether the postcondition holds although nobody acted, for adopting what people did by hand; `done` and `not_done` are all it
    * knows. Left out where the probe tells as much, or where nothing but the step's own evidence can prove it.
    */
-  readonly observe?: (context: ActingContext<P, E, C, U>) => Promise<ProbeAnswer>;
-  /** Takes back what a canceled or failed step left behind; best effort, and bounded by `call.signal`. */
-  readonly undo?: (context: ActingContext<P, E, C, U>) => Promise<Stays | undefined>;
+  readonly observe?: (context: ActingContext<P, E, C, U, R>) => Promise<ProbeAnswer>;
+  /** Undoes what a canceled or failed step left behind; best effort, and bounded by `call.signal`. */
+  readonly undo?: (context: ActingContext<P, E, C, U, R>) => Promise<Undone | undefined>;
   /** For people: what stays behind when the step was begun and is not undone; left out when nothing does. */
   readonly residue?: (payload: P) => string;
   /** How that begins which `undo` may find to be done for good, where it can find any. */
@@ -156,6 +179,11 @@ export interface StepDefinition<
   readonly forNextBoot?: true;
   /** Undoing ends it, but does not unmake what it has done until then: `residue` is listed all the same. */
   readonly undoIsPartial?: true;
+  /**
+   * The action touches no device: its effects are all it does. Since they commit together with the fact that the action was done, it
+   * needs no announcement, and nobody waits after a crash for a device to show what it made of the action.
+   */
+  readonly actsByEffectsOnly?: true;
 }
 
 type Optional = "defaults" | "mayUse" | "goesWithout" | "alsoNeeds" | "refersTo" | "reboots";
@@ -167,12 +195,13 @@ export function defineStep<
   E extends JsonObject,
   const C extends Capability,
   const U extends Capability = never,
+  R extends JsonObject = JsonObject,
 >(
-  definition: Omit<StepDefinition<K, P, E, C, U>, Optional> &
-    Partial<Pick<StepDefinition<K, P, E, C, U>, "mayUse" | "goesWithout" | "alsoNeeds" | "refersTo" | "reboots">> & {
+  definition: Omit<StepDefinition<K, P, E, C, U, R>, Optional> &
+    Partial<Pick<StepDefinition<K, P, E, C, U, R>, "mayUse" | "goesWithout" | "alsoNeeds" | "refersTo" | "reboots">> & {
       readonly defaults?: Partial<StepDefaults>;
     },
-): StepDefinition<K, P, E, C, U> {
+): StepDefinition<K, P, E, C, U, R> {
   return {
     mayUse: [],
     goesWithout: [],

@@ -13,8 +13,8 @@ import {
   type ProbeAnswer,
   type ProbeReport,
   readProbe,
-  type Stays,
   type StepContext,
+  type Undone,
 } from "../model/step.ts";
 import { whileUp } from "./facts/boot-id.ts";
 import {
@@ -76,7 +76,7 @@ export const net = defineStep({
    * The machine takes it back as soon as it is told to. Until its script has ended that counts for more than having been confirmed;
    * once it has ended so, the change stays, and whoever comes next must find the machine where it is.
    */
-  async undo(context: Acting): Promise<Stays | undefined> {
+  async undo(context: Acting): Promise<Undone | undefined> {
     const [before, after] = await placesOf(context);
     const places = before.address === after.address ? [before] : [after, before];
     for (;;) {
@@ -131,7 +131,7 @@ async function pauseUnlessStopped({ call, payload }: Acting, isSilent: boolean):
   }
 }
 
-function afterStop(context: Acting, state: ScriptState, after: SshTarget): Stays | undefined {
+function afterStop(context: Acting, state: ScriptState, after: SshTarget): Undone | undefined {
   if (state.is === "cut_off") throw new StepFailure("intervene", WENT_DOWN);
   if (state.is !== "ended") return undefined;
   if (state.code === ENDS.notReverted) throw new StepFailure("intervene", NOT_REVERTED);

@@ -48,7 +48,7 @@ export const reboot = defineStep({
     );
   },
 
-  async act(context: Acting): Promise<void> {
+  async act(context: Acting) {
     const {
       payload: { mode, force },
       can,
@@ -112,7 +112,7 @@ export const reboot = defineStep({
   },
 
   /** A BMC that cannot restart a system gently has it go down, and no more; and any may be left off by who died in between. */
-  async carryOn({ can, targets, call, log }: Acting): Promise<void> {
+  async carryOn({ can, targets, call, log }: Acting) {
     const told = await can.power?.setPower(await targets.bmc(), "on", call);
     if (told?.commanded) log("[reboot] the system is down: the BMC was told to switch the machine on\n");
   },

@@ -51,7 +51,7 @@ const orderOf = ({ payload, machine, runId, evidence }: Acting): NetInstallOrder
 });
 
 /** The order first: a machine that boots before it is on record goes to its disk. */
-export async function actOverNetwork(context: Acting): Promise<void> {
+export async function actOverNetwork(context: Acting): Promise<undefined> {
   const { targets, call, log, evidence } = context;
   const { boot, reset, netInstall } = needsOf(context);
   const bmc = await targets.bmc();

@@ -54,7 +54,7 @@ export const repave = defineStep({
     return { token: randomBytes(24).toString("hex"), digest, location, kind, proof, bootId, lastReset };
   },
 
-  async act(context: Acting): Promise<void> {
+  async act(context: Acting) {
     if (isOverNetwork(context)) return actOverNetwork(context);
     const { payload, targets, call, log } = context;
     const bmc = await targets.bmc();

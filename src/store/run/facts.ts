@@ -47,6 +47,8 @@ const readStep = readerOf<StoredStep>({
   actedAt: date,
   unanswered: text,
   evidence: [isEvidence, null],
+  receipt: [isEvidence, null],
+  receiptToTakeBack: [isEvidence, null],
   toTakeBack: [(value): value is StoredStep["toTakeBack"] => value === undefined || isEvidence(value), undefined],
   takenBack: no,
   resumed: no,
@@ -79,7 +81,9 @@ const isError = shapeOf<RunError>({
   details: mapOf(isText),
 });
 
-const isLeftByStep = shapeOf<LeftByStep>({ step: isText, evidence: isJsonObject });
+const isStepWithEvidence = shapeOf<Omit<LeftByStep, "receipt">>({ step: isText, evidence: isJsonObject });
+const isLeftByStep: Check<LeftByStep> = (value): value is LeftByStep =>
+  isStepWithEvidence(value) && (!("receipt" in value) || isJsonObject(value.receipt));
 const areLeft = listOf(isLeftByStep);
 const isLeftOver: Check<LeftOver> = (value): value is LeftOver =>
   isLeftByStep(value) && (!("more" in value) || areLeft(value.more));

@@ -121,6 +121,7 @@ describe.each([
     let acts = 0;
     const act = async () => {
       acts += 1;
+      return undefined;
     };
     const leave = await startReplica("first", first, {
       act,

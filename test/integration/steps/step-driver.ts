@@ -82,7 +82,7 @@ function found<T>(thing: T | undefined, ref: string): T {
 /** A step that an executor has begun: what it does is up to the test. */
 export interface BegunStep {
   readonly evidence: JsonObject;
-  act(): Promise<void>;
+  act(): Promise<unknown>;
   probe(): Promise<ProbeReport>;
   undo(): Promise<void>;
 }
@@ -115,6 +115,7 @@ export async function begin(
     params: options.params ?? {},
     heard,
     isReplacedNext: false,
+    receipt: null,
   });
   // As it comes back from the database.
   const evidence = JSON.parse(JSON.stringify(await step.before(context()))) as JsonObject;

@@ -192,6 +192,8 @@ const UNSAID = {
   actingBy: null,
   unanswered: null,
   evidence: null,
+  receipt: null,
+  receiptToTakeBack: null,
   takenBack: false,
   resumed: false,
   needsPerson: false,

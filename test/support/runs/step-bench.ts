@@ -8,7 +8,7 @@ import type { JsonObject } from "../../../src/kernel/lifecycle.ts";
 import type { Duration } from "../../../src/kernel/time/duration.ts";
 import type { Machine } from "../../../src/lifecycles/machine/machine.ts";
 import { type Heard, HeardScript } from "../../../src/runs/model/heard-script.ts";
-import { type AnyStep, type ProbeReport, readProbe, type Stays } from "../../../src/runs/model/step.ts";
+import { type AnyStep, type ProbeReport, readProbe, type Undone } from "../../../src/runs/model/step.ts";
 import type { StepTargets } from "../../../src/runs/model/targets.ts";
 import { allSteps } from "../../../src/runs/steps/index.ts";
 import { Runbooks } from "../../../src/runs/steps/scripts/runbooks.ts";
@@ -55,10 +55,10 @@ export type Fakes = { readonly [C in keyof Capabilities]?: Partial<Capabilities[
 export interface StepBench {
   readonly log: string[];
   before(): Promise<JsonObject>;
-  act(evidence: JsonObject): Promise<void>;
+  act(evidence: JsonObject): Promise<unknown>;
   probe(evidence: JsonObject): Promise<ProbeReport>;
-  carryOn(evidence: JsonObject): Promise<void>;
-  undo(evidence: JsonObject, signal?: AbortSignal): Promise<Stays | undefined>;
+  carryOn(evidence: JsonObject): Promise<unknown>;
+  undo(evidence: JsonObject, signal?: AbortSignal): Promise<Undone | undefined>;
 }
 
 export function benchOf(
@@ -99,6 +99,7 @@ export function benchOf(
     log: (text: string | Uint8Array) => void log.push(Buffer.from(text).toString("utf8")),
     params: {},
     isReplacedNext: around.isReplacedNext ?? false,
+    receipt: null,
   };
   type Looking = typeof context & { readonly heard: HeardScript };
   /** One look, and how far it has heard, if it is written. */

@@ -4,9 +4,9 @@ import type { StepStatus } from "../model/run.ts";
 import { endUnwell } from "./end-without-success.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
+import * as visits from "./step/visit.ts";
+import type { Looked } from "./step/work.ts";
 import { isSettled, type TakenBack, takeBackAll, takeBackForGood } from "./undo.ts";
-import * as visits from "./visit.ts";
-import type { Looked } from "./work.ts";
 
 /** What could be taken back is; what could not is listed, and kept for the attempt after. It always ends. */
 export async function cancelRun(run: RunThing, context: RunContext, log: RunLog): Promise<Looked> {

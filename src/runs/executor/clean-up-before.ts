@@ -8,8 +8,8 @@ import { STEP_DEFAULTS } from "../model/step.ts";
 import { endUnwell } from "./end-without-success.ts";
 import { isReplacedFirst, type RunContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
+import { AT_ONCE, type Looked, pollAfter } from "./step/work.ts";
 import { inTheWay, isSettled, isStillToDo, residueWithout, takeBackAll } from "./undo.ts";
-import { AT_ONCE, type Looked, pollAfter } from "./work.ts";
 
 /**
  * What the attempt before has left is taken back before anything is begun. A device that does not answer is asked for as long as

@@ -5,8 +5,8 @@ import { type Ending, endRun } from "./end.ts";
 import { isForRestartToCome } from "./next-boot.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
+import * as visits from "./step/visit.ts";
 import { takeBackForGood } from "./undo.ts";
-import * as visits from "./visit.ts";
 
 /**
  * The end of a run that did not come to where it should. What its proven steps have set for the next boot is taken back: else a

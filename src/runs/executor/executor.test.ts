@@ -5,8 +5,8 @@ import type { Capabilities } from "../../capabilities/provider.ts";
 import { AppError, StepFailure } from "../../kernel/errors.ts";
 import type { ProbeAnswer } from "../model/step.ts";
 import type { StepTargets } from "../model/targets.ts";
-import { BegunActions } from "./begun-actions.ts";
 import { runHandlers } from "./executor.ts";
+import { BegunActions } from "./step/begun-actions.ts";
 
 describe("a run", () => {
   test("begins by moving its machine, in the same commit", async () => {

@@ -7,7 +7,6 @@ import type { RunThing, runLifecycle } from "../model/lifecycle.ts";
 import { nextInPlan } from "../model/next-step.ts";
 import type { Step } from "../model/plan.ts";
 import type { StepStatus } from "../model/run.ts";
-import { workOn } from "./advance.ts";
 import { cancelRun } from "./cancel.ts";
 import { cleanUpBefore } from "./clean-up-before.ts";
 import { endRun } from "./end.ts";
@@ -16,8 +15,9 @@ import { phaseOnSuccess } from "./machine-after-run.ts";
 import { type Proven, startOf, withProof, writtenWith } from "./progress.ts";
 import type { RunContext } from "./run-context.ts";
 import { createRunLog, type RunLog } from "./run-log.ts";
-import * as visits from "./visit.ts";
-import { AT_ONCE, type Looked } from "./work.ts";
+import { workOn } from "./step/advance.ts";
+import * as visits from "./step/visit.ts";
+import { AT_ONCE, type Looked } from "./step/work.ts";
 
 export type { RunContext } from "./run-context.ts";
 

@@ -7,8 +7,8 @@ import type { RunThing } from "../model/lifecycle.ts";
 import type { Step } from "../model/plan.ts";
 import { type AnyStep, capabilitiesFor } from "../model/step.ts";
 import type { StepTargets } from "../model/targets.ts";
-import type { BegunActions } from "./begun-actions.ts";
 import type { RunLog } from "./run-log.ts";
+import type { BegunActions } from "./step/begun-actions.ts";
 
 export interface RunContext {
   readonly call: CallContext;

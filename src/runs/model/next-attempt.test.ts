@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import * as visits from "../executor/visit.ts";
+import * as visits from "../executor/step/visit.ts";
 import { ACTION_RULES, type Inheritance, inheritFrom, mayFollowPhase, type NextAttempt } from "./next-attempt.ts";
 import { nextInPlan } from "./next-step.ts";
 import type { Plan } from "./plan.ts";

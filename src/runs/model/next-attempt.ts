@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
-import { settled, toDoAgain } from "../executor/visit.ts";
+import { settled, toDoAgain } from "../executor/step/visit.ts";
 import type { EndedRunPhase, RunAction, RunPhase, StepStatus } from "./run.ts";
 
 /** What people do with a run that has ended: each makes the next attempt at the same job. */

@@ -4,7 +4,7 @@ import { follow } from "../../../src/kernel/decide.ts";
 import { log, observe } from "../../../src/kernel/effects.ts";
 import type { Json, Lifecycle, Thing } from "../../../src/kernel/lifecycle.ts";
 import { machineLifecycle } from "../../../src/lifecycles/machine/lifecycle.ts";
-import * as visits from "../../../src/runs/executor/visit.ts";
+import * as visits from "../../../src/runs/executor/step/visit.ts";
 import { type RunThing, runLifecycle, stepJson } from "../../../src/runs/model/lifecycle.ts";
 import { storeOf } from "../../../src/store/lifecycle/things.ts";
 import { commitUnits } from "../../../src/store/lifecycle/transitions.ts";

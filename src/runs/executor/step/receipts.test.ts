@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { Bench, nextAttempt } from "../../../test/support/runs/executor-bench.ts";
-import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import type { Effect } from "../../kernel/effects.ts";
-import { StepFailure } from "../../kernel/errors.ts";
-import { milliseconds } from "../../kernel/time/duration.ts";
-import { defineStep, type ProbeAnswer } from "../model/step.ts";
+import { Bench, nextAttempt } from "../../../../test/support/runs/executor-bench.ts";
+import { DeviceFailure } from "../../../capabilities/device-failure.ts";
+import type { Effect } from "../../../kernel/effects.ts";
+import { StepFailure } from "../../../kernel/errors.ts";
+import { milliseconds } from "../../../kernel/time/duration.ts";
+import { defineStep, type ProbeAnswer } from "../../model/step.ts";
 
 const WAKE: Effect = { type: "wake", kind: "rack", id: "r-1" };
 

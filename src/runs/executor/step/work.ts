@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Effect } from "../../kernel/effects.ts";
-import { type Outcome, waitFor } from "../../kernel/outcome.ts";
-import type { Clock } from "../../kernel/time/clock.ts";
-import { type Duration, milliseconds } from "../../kernel/time/duration.ts";
-import { polling } from "../../kernel/time/retry.ts";
-import { type RunThing, stepJson } from "../model/lifecycle.ts";
-import type { Step } from "../model/plan.ts";
-import type { StepStatus } from "../model/run.ts";
-import { stepsWith } from "./progress.ts";
-import type { RunContext } from "./run-context.ts";
-import type { RunLog } from "./run-log.ts";
+import type { Effect } from "../../../kernel/effects.ts";
+import { type Outcome, waitFor } from "../../../kernel/outcome.ts";
+import type { Clock } from "../../../kernel/time/clock.ts";
+import { type Duration, milliseconds } from "../../../kernel/time/duration.ts";
+import { polling } from "../../../kernel/time/retry.ts";
+import { type RunThing, stepJson } from "../../model/lifecycle.ts";
+import type { Step } from "../../model/plan.ts";
+import type { StepStatus } from "../../model/run.ts";
+import { stepsWith } from "../progress.ts";
+import type { RunContext } from "../run-context.ts";
+import type { RunLog } from "../run-log.ts";
 
 /** What a look at a run comes to. */
 export type Looked = Outcome<"acting" | "finished" | "canceled" | "step_failed">;

@@ -1,10 +1,10 @@
-import type { JsonObject } from "../../kernel/lifecycle.ts";
-import type { Clock } from "../../kernel/time/clock.ts";
-import { type Duration, describeDuration, milliseconds } from "../../kernel/time/duration.ts";
-import { pauseBefore } from "../../kernel/time/retry.ts";
-import { attemptsOf, type Step, timeoutOf } from "../model/plan.ts";
-import type { StepStatus } from "../model/run.ts";
-import { type Acted, STEP_RETRY } from "../model/step.ts";
+import type { JsonObject } from "../../../kernel/lifecycle.ts";
+import type { Clock } from "../../../kernel/time/clock.ts";
+import { type Duration, describeDuration, milliseconds } from "../../../kernel/time/duration.ts";
+import { pauseBefore } from "../../../kernel/time/retry.ts";
+import { attemptsOf, type Step, timeoutOf } from "../../model/plan.ts";
+import type { StepStatus } from "../../model/run.ts";
+import { type Acted, STEP_RETRY } from "../../model/step.ts";
 
 /** The pure changes of a visit to a step: what the executor writes between its calls to devices. */
 

@@ -26,7 +26,7 @@ const MODES = {
 
 const ENTRY = "health_report_entry";
 
-export function healthReportEntryFrom(entry: WireEntry | undefined): Omit<InsertHealthReport, "powerShelfId"> {
+export function healthReportEntryFrom(entry: WireEntry | undefined): Omit<InsertHealthReport, "device"> {
   const { report, mode } = required(entry, ENTRY);
   return {
     report: reportFrom(required(report, `${ENTRY}.report`)),

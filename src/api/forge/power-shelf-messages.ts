@@ -9,8 +9,9 @@ import {
   type StateHistoriesSchema,
   type StateSlaSchema,
 } from "../../../contract/forge/forge_pb.js";
-import { versionText } from "../../services/device/metadata.ts";
-import type { MaintenanceOperation, PowerShelfSearch, StateRecord } from "../../services/power-shelf/power-shelves.ts";
+import type { StateRecord } from "../../services/device/histories.ts";
+import { metadataVersionOf, versionText } from "../../services/device/metadata.ts";
+import type { MaintenanceOperation, PowerShelfSearch } from "../../services/power-shelf/power-shelves.ts";
 import type { LastLook, PowerShelfView } from "../../services/power-shelf/view.ts";
 import { durationOf, int32Of, timestampOf, wordFor } from "../convert/fields.ts";
 import { healthReportOf, WIRE_MODES } from "../convert/health.ts";
@@ -61,7 +62,7 @@ export function forgePowerShelfOf(view: PowerShelfView): WireShelf {
     deleted: timestampOf(shelf.deletedAt),
     controllerState,
     metadata: metadataOf(shelf),
-    version: versionText(shelf.metadataVersion, shelf.metadataChangedAt),
+    version: metadataVersionOf(shelf),
     stateVersion: versionText(shelf.stateVersion, shelf.stateSince),
     bmcInfo: bmcInfoOf(view),
     ...(shelf.rackId !== null && { rackId: { id: shelf.rackId } }),

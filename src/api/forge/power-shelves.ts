@@ -1,20 +1,16 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { Forge } from "../../../contract/forge/forge_pb.js";
 import type { ServiceDeps } from "../../services/call/deps.ts";
-import {
-  insertPowerShelfHealthReport,
-  listPowerShelfHealthReports,
-  removePowerShelfHealthReport,
-} from "../../services/device/health-reports.ts";
+import { findHealthReports, insertHealthReport, removeHealthReport } from "../../services/device/health-reports.ts";
+import { findStateHistories } from "../../services/device/histories.ts";
+import { updateMetadata } from "../../services/device/metadata.ts";
 import {
   deletePowerShelf,
-  findPowerShelfStateHistories,
   findPowerShelves,
   findPowerShelvesByIds,
   forceDeletePowerShelf,
   searchPowerShelfIds,
   setPowerShelfMaintenance,
-  updatePowerShelfMetadata,
 } from "../../services/power-shelf/power-shelves.ts";
 import { viewPowerShelves } from "../../services/power-shelf/view.ts";
 import { required } from "../convert/fields.ts";
@@ -24,6 +20,11 @@ import { callerKey } from "../transport/interceptors.ts";
 import { forgePowerShelfOf, operationFrom, searchFrom, stateHistoriesOf } from "./power-shelf-messages.ts";
 
 const idsOf = (ids: readonly { readonly id: string }[]): string[] => ids.map(({ id }) => id);
+const KIND = "power_shelf";
+const shelfNamed = (named: { readonly id: string } | undefined) => {
+  const field = "power_shelf_id";
+  return { kind: KIND, id: required(named, field).id, field };
+};
 const callerOf = ({ values }: HandlerContext) => values.get(callerKey);
 
 export const forgePowerShelves = (deps: ServiceDeps) =>
@@ -59,29 +60,26 @@ export const forgePowerShelves = (deps: ServiceDeps) =>
       return {};
     },
     async listPowerShelfHealthReports({ powerShelfId }) {
-      const entries = await listPowerShelfHealthReports(deps, required(powerShelfId, "power_shelf_id").id);
+      const entries = await findHealthReports(deps, shelfNamed(powerShelfId));
       return { healthReportEntries: entries.map(healthReportEntryOf) };
     },
     async insertPowerShelfHealthReport({ powerShelfId, healthReportEntry }, context) {
-      await insertPowerShelfHealthReport(deps, callerOf(context), {
-        powerShelfId: required(powerShelfId, "power_shelf_id").id,
-        ...healthReportEntryFrom(healthReportEntry),
-      });
+      const device = shelfNamed(powerShelfId);
+      await insertHealthReport(deps, callerOf(context), { device, ...healthReportEntryFrom(healthReportEntry) });
       return {};
     },
     async removePowerShelfHealthReport({ powerShelfId, source }, context) {
-      await removePowerShelfHealthReport(deps, callerOf(context), required(powerShelfId, "power_shelf_id").id, source);
+      await removeHealthReport(deps, callerOf(context), { device: shelfNamed(powerShelfId), source });
       return {};
     },
     async findPowerShelfStateHistories({ powerShelfIds }) {
-      return stateHistoriesOf(await findPowerShelfStateHistories(deps, idsOf(powerShelfIds)));
+      const query = { ids: idsOf(powerShelfIds), field: "power_shelf_ids" };
+      return stateHistoriesOf(await findStateHistories(deps, KIND, query));
     },
     async updatePowerShelfMetadata({ powerShelfId, ifVersionMatch, metadata }, context) {
-      await updatePowerShelfMetadata(deps, callerOf(context), {
-        id: required(powerShelfId, "power_shelf_id").id,
-        ifVersionMatch,
-        metadata: metadataFrom(required(metadata, "metadata")),
-      });
+      const device = shelfNamed(powerShelfId);
+      const replacement = metadataFrom(required(metadata, "metadata"));
+      await updateMetadata(deps, callerOf(context), { device, ifVersionMatch, metadata: replacement });
       return {};
     },
   }) satisfies Partial<ServiceImpl<typeof Forge>>;

@@ -9,7 +9,7 @@ import {
   type PowerShelfSchema,
   TlsTrustMode,
 } from "../../../contract/millwright/v1/power_shelf_pb.js";
-import { versionText } from "../../services/device/metadata.ts";
+import { metadataVersionOf } from "../../services/device/metadata.ts";
 import type { CreatePowerShelf } from "../../services/power-shelf/power-shelves.ts";
 import type { Claim, PowerShelfQuery, PowerShelfRecord, PowerShelfView } from "../../services/power-shelf/view.ts";
 import { durationOf, int32Of, nonEmpty, timestampOf, wordFor } from "../convert/fields.ts";
@@ -85,7 +85,7 @@ export function powerShelfOf(view: PowerShelfView): WireShelf {
     version: BigInt(shelf.version),
     failures: shelf.failures,
     nextCheckAt: timestampOf(shelf.nextCheckAt),
-    metadataVersion: versionText(shelf.metadataVersion, shelf.metadataChangedAt),
+    metadataVersion: metadataVersionOf(shelf),
   };
 }
 

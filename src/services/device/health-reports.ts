@@ -1,21 +1,21 @@
 import { AppError } from "../../kernel/errors.ts";
-import { parsePowerShelfId } from "../../kernel/ids.ts";
+import type { JsonObject } from "../../kernel/lifecycle.ts";
 import {
   type ApplyMode,
+  deleteHealthReport,
   type HealthReport,
   type HealthReportEntry,
   listHealthReports,
   type ProbeAlert,
   putHealthReport,
-  removeHealthReport,
 } from "../../store/device/health-reports.ts";
 import { recordChange } from "../../store/lifecycle/changes.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
-import { storeOf } from "../../store/lifecycle/things.ts";
+import type { Queryable, Transaction } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
-import { getPowerShelf, unknownShelf } from "../power-shelf/power-shelves.ts";
+import { type DeviceName, findDevice, type NamedDevice, nameDevice, unknownDevice } from "./device.ts";
 import { probeOf } from "./merged-health.ts";
 
 export type {
@@ -34,70 +34,70 @@ export interface NewHealthReport extends Omit<HealthReport, "observedAt" | "aler
 export type NewAlert = Omit<ProbeAlert, "inAlertSince"> & { readonly inAlertSince: Date | null };
 
 export interface InsertHealthReport {
-  readonly powerShelfId: string;
+  readonly device: DeviceName;
   readonly report: NewHealthReport;
   readonly mode: ApplyMode;
 }
 
-const KIND = "power_shelf";
 const LONGEST_NAME = 256;
 const LARGEST_REPORT = 256 * 1_024;
 const REPORT = "health_report_entry.report";
 
-export async function listPowerShelfHealthReports(
-  deps: ServiceDeps,
-  id: string,
-): Promise<readonly HealthReportEntry[]> {
-  const shelf = await getPowerShelf(deps, id, "power_shelf_id");
-  return (await listHealthReports(deps.db, KIND, [shelf.id])).get(shelf.id) ?? [];
+/** In the order of their sources. */
+export async function findHealthReports(deps: ServiceDeps, name: DeviceName): Promise<readonly HealthReportEntry[]> {
+  const device = nameDevice(deps, name);
+  await findDevice(deps.db, device);
+  return reportsOn(deps.db, device);
 }
 
-/** Takes the place of the earlier report of the same source; an alert that goes on keeps the time since when it does. */
-export async function insertPowerShelfHealthReport(
+const reportsOn = async (db: Queryable, { key }: NamedDevice): Promise<readonly HealthReportEntry[]> =>
+  (await listHealthReports(db, key.kind, [key.id])).get(key.id) ?? [];
+
+/** Replaces the earlier report of the same source; an alert that goes on keeps the time since when it does. */
+export async function insertHealthReport(
   deps: ServiceDeps,
   caller: Caller,
-  { powerShelfId, report, mode }: InsertHealthReport,
+  { device: name, report, mode }: InsertHealthReport,
 ): Promise<void> {
-  const key = { kind: KIND, id: parsePowerShelfId(powerShelfId, "power_shelf_id") };
+  const device = nameDevice(deps, name);
   checkReport(report);
   const now = nowOf(deps);
   await deps.db.transaction(async (tx) => {
-    await lockThings(tx, [key]);
-    const known = (await listHealthReports(tx, KIND, [key.id])).get(key.id) ?? [];
+    await lockThings(tx, [device.key]);
+    const known = await reportsOn(tx, device);
     const earlier = known.find((entry) => entry.report.source === report.source)?.report.alerts ?? [];
-    await tell(tx, deps, caller, key.id, { source: report.source, mode, alerts: report.alerts.map(({ id }) => id) });
-    await putHealthReport(tx, key, { mode, report: withTimes(report, earlier, now) });
+    await tell(tx, caller, device, { source: report.source, mode, alerts: report.alerts.map(({ id }) => id) });
+    await putHealthReport(tx, device.key, { mode, report: withTimes(report, earlier, now) });
   });
 }
 
-export async function removePowerShelfHealthReport(
+export async function removeHealthReport(
   deps: ServiceDeps,
   caller: Caller,
-  powerShelfId: string,
-  source: string,
+  { device: name, source }: { readonly device: DeviceName; readonly source: string },
 ): Promise<void> {
-  const key = { kind: KIND, id: parsePowerShelfId(powerShelfId, "power_shelf_id") };
+  const device = nameDevice(deps, name);
   if (source === "") throw new AppError("invalid_argument", "source: is required", { field: "source" });
   await deps.db.transaction(async (tx) => {
-    await lockThings(tx, [key]);
-    await tell(tx, deps, caller, key.id, { source, removed: true });
-    if (await removeHealthReport(tx, key, source)) return;
-    throw new AppError("not_found", `power shelf ${key.id} has no health report of ${source}`, {
+    await lockThings(tx, [device.key]);
+    await tell(tx, caller, device, { source, removed: true });
+    if (await deleteHealthReport(tx, device.key, source)) return;
+    const { noun, command } = device.traits;
+    throw new AppError("not_found", `${noun} ${device.key.id} has no health report of ${source}`, {
       field: "source",
-      next: `millwright power-shelf health-report show ${key.id}`,
+      next: `millwright ${command} health-report show ${device.key.id}`,
     });
   });
 }
 
 async function tell(
-  tx: Parameters<typeof recordChange>[0],
-  deps: ServiceDeps,
+  tx: Transaction,
   caller: Caller,
-  id: string,
-  data: NonNullable<Parameters<typeof recordChange>[2]["data"]>,
+  { key, store, traits }: NamedDevice,
+  data: JsonObject,
 ): Promise<void> {
-  const change = { id, type: "health_report_changed", ...doneBy(caller), data, set: {}, touchesBasis: false };
-  if (!(await recordChange(tx, storeOf(deps.stores, KIND), change))) throw unknownShelf(id);
+  const change = { id: key.id, type: "health_report_changed", ...doneBy(caller), data, set: {}, touchesBasis: false };
+  if (!(await recordChange(tx, store, change))) throw unknownDevice(traits, key.id);
 }
 
 function withTimes(report: NewHealthReport, earlier: readonly ProbeAlert[], now: Date): HealthReport {

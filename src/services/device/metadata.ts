@@ -1,11 +1,13 @@
 import { AppError } from "../../kernel/errors.ts";
+import type { Metadata, VersionedMetadata } from "../../store/device/device.ts";
+import { recordChange } from "../../store/lifecycle/changes.ts";
+import { lockThings } from "../../store/lifecycle/locks.ts";
+import type { Caller } from "../call/caller.ts";
+import { nowOf, type ServiceDeps } from "../call/deps.ts";
+import { doneBy } from "../call/initiator.ts";
+import { type DeviceName, findDevice, nameDevice } from "./device.ts";
 
-/** What people call a thing. */
-export interface Metadata {
-  readonly name: string;
-  readonly description: string;
-  readonly labels: Readonly<Record<string, string | null>>;
-}
+export type { Metadata } from "../../store/device/device.ts";
 
 const NAME = { least: 2, most: 256 } as const;
 const LONGEST_DESCRIPTION = 1_024;
@@ -42,6 +44,49 @@ export function checkMetadata(
   }
   return metadata;
 }
+
+export interface UpdateMetadata {
+  readonly device: DeviceName;
+  /** As `metadataVersionOf` writes it; undefined replaces whatever there is. */
+  readonly ifVersionMatch: string | undefined;
+  readonly metadata: Metadata;
+}
+
+/** Replaces name, description and labels, if the version is still the one that the caller saw. */
+export async function updateMetadata(deps: ServiceDeps, caller: Caller, input: UpdateMetadata): Promise<void> {
+  const named = nameDevice(deps, input.device);
+  const { key, store, traits } = named;
+  const { metadataOf } = traits;
+  if (!metadataOf) throw new AppError("unsupported", `a ${traits.noun} has no metadata`);
+  const { name, description, labels } = checkMetadata(input.metadata, { field: "metadata" });
+  await deps.db.transaction(async (tx) => {
+    await lockThings(tx, [key]);
+    const before = metadataOf(await findDevice(tx, named));
+    const current = metadataVersionOf(before);
+    if (input.ifVersionMatch !== undefined && input.ifVersionMatch !== current) {
+      const message = `if_version_match: the metadata of ${key.id} is at ${current}, not ${input.ifVersionMatch}; read it again`;
+      throw new AppError("conflict", message, { field: "if_version_match" });
+    }
+    await recordChange(tx, store, {
+      id: key.id,
+      type: "metadata_changed",
+      ...doneBy(caller),
+      // No guard and no handler reads what people call a device.
+      touchesBasis: false,
+      data: { name, description, labels },
+      set: {
+        name,
+        description,
+        labels,
+        metadata_version: before.metadataVersion + 1,
+        metadata_changed_at: nowOf(deps),
+      },
+    });
+  });
+}
+
+export const metadataVersionOf = ({ metadataVersion, metadataChangedAt }: VersionedMetadata): string =>
+  versionText(metadataVersion, metadataChangedAt);
 
 /** Versions on the wire: their number and the time since when they hold, in microseconds. */
 export const versionText = (number: number, since: Date): string => `V${number}-T${since.getTime() * 1_000}`;

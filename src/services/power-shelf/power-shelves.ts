@@ -1,21 +1,14 @@
 import { createHash } from "node:crypto";
-import { followOrRefuse, type Move } from "../../kernel/decide.ts";
-import { move } from "../../kernel/effects.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { parseMac, parsePowerShelfId } from "../../kernel/ids.ts";
-import { expectedPowerShelfLifecycle } from "../../lifecycles/expected-power-shelf/lifecycle.ts";
-import { powerShelfLifecycle } from "../../lifecycles/power-shelf/lifecycle.ts";
 import type { MaintenanceOperation } from "../../lifecycles/power-shelf/power-shelf.ts";
 import { bmcKey, putBmcCredentials } from "../../store/device/bmc-credentials.ts";
-import { recordChange } from "../../store/lifecycle/changes.ts";
 import { create } from "../../store/lifecycle/create.ts";
 import { announce } from "../../store/lifecycle/journal.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import { recordRequest } from "../../store/lifecycle/requests.ts";
-import { listStateHistories, type StateRecord } from "../../store/lifecycle/state-histories.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
 import { commitUnits } from "../../store/lifecycle/transitions.ts";
-import { withdrawPending } from "../../store/lifecycle/withdrawals.ts";
 import * as work from "../../store/lifecycle/work.ts";
 import { isUniqueViolation } from "../../store/postgres/database.ts";
 import { rememberKey } from "../../store/postgres/idempotency.ts";
@@ -24,19 +17,21 @@ import {
   listPowerShelves,
   type PowerShelfFilter,
   type PowerShelfRecord,
+  powerShelfTraits,
 } from "../../store/power-shelf/power-shelves.ts";
 import type { Caller } from "../call/caller.ts";
-import { nowOf, type ServiceDeps } from "../call/deps.ts";
+import type { ServiceDeps } from "../call/deps.ts";
 import { checkIdList } from "../call/id-list.ts";
 import { actorOf, describeInitiator, doneBy, parseReference } from "../call/initiator.ts";
 import { parseRequestId } from "../call/request-id.ts";
 import { checkRequiredText } from "../call/required-text.ts";
 import { parseBmcEndpoint } from "../device/bmc-endpoint.ts";
-import { checkMetadata, type Metadata, versionText } from "../device/metadata.ts";
+import { deleteDevice, forceDeleteDevice } from "../device/deletion.ts";
+import { unknownDevice } from "../device/device.ts";
+import { checkMetadata } from "../device/metadata.ts";
 import { parseRackId } from "../device/rack-id.ts";
 
 export type { MaintenanceOperation } from "../../lifecycles/power-shelf/power-shelf.ts";
-export type { StateRecord } from "../../store/lifecycle/state-histories.ts";
 
 const KIND = "power_shelf";
 const shelfKey = (id: string) => ({ kind: KIND, id });
@@ -124,75 +119,11 @@ export async function getPowerShelf(deps: ServiceDeps, id: string, field = "id")
   return shelf;
 }
 
-/** A hundred histories of this length stay below the 4 MB that gRPC clients accept by default. */
-const LONGEST_HISTORY = 250;
+export const deletePowerShelf = (deps: ServiceDeps, caller: Caller, id: string): Promise<void> =>
+  deleteDevice(deps, caller, { kind: KIND, id, field: "id" });
 
-/** The latest states of each shelf, oldest first, also of shelves that are gone; ids without a history are left out. */
-export async function findPowerShelfStateHistories(
-  deps: ServiceDeps,
-  powerShelfIds: readonly string[],
-): Promise<ReadonlyMap<string, readonly StateRecord[]>> {
-  const ids = checkIdList(powerShelfIds, {
-    field: "power_shelf_ids",
-    most: deps.maxFindByIds,
-    parse: parsePowerShelfId,
-  });
-  return listStateHistories(deps.db, KIND, ids, LONGEST_HISTORY);
-}
-
-/** Marks the shelf; the controller removes it as soon as its state allows. Asking again refreshes the mark. */
-export async function deletePowerShelf(deps: ServiceDeps, caller: Caller, id: string): Promise<void> {
-  const shelfId = parsePowerShelfId(id, "id");
-  await deps.db.transaction(async (tx) => {
-    await lockThings(tx, [shelfKey(shelfId)]);
-    const known = await recordChange(tx, storeOf(deps.stores, KIND), {
-      id: shelfId,
-      type: "deletion_requested",
-      ...doneBy(caller),
-      set: { deleted_at: nowOf(deps) },
-    });
-    if (!known) throw unknownShelf(id);
-    // Deletion comes before maintenance: nobody will carry out what still waits.
-    await withdrawPending(tx, storeOf(deps.stores, KIND), {
-      field: "maintenanceRequest",
-      id: shelfId,
-      ...doneBy(caller),
-    });
-    await work.wake(tx, [shelfKey(shelfId)]);
-  });
-}
-
-/** Removes the record at once, whatever the shelf is doing; its history stays. */
-export async function forceDeletePowerShelf(deps: ServiceDeps, caller: Caller, id: string): Promise<void> {
-  const shelfId = parsePowerShelfId(id, "power_shelf_id");
-  await deps.db.transaction(async (tx) => {
-    const [before] = await listPowerShelves(tx, { ids: [shelfId] });
-    const expected = before?.expectedId ? [{ kind: "expected_power_shelf", id: before.expectedId }] : [];
-    await lockThings(tx, [shelfKey(shelfId), ...(before ? [bmcKey(before.bmc.mac)] : []), ...expected]);
-    const [shelf] = await listPowerShelves(tx, { ids: [shelfId] });
-    if (!shelf) throw unknownShelf(id);
-    if (shelf.expectedId !== before?.expectedId || shelf.bmc.mac !== before.bmc.mac)
-      throw new AppError("conflict", `power shelf ${id} changed meanwhile; ask again`);
-    await commitUnits(tx, deps.stores, [
-      {
-        kind: KIND,
-        thing: shelf,
-        move: forcedMove(shelf),
-        ...doneBy(caller),
-        effects: expected.map((row) => move(expectedPowerShelfLifecycle, row.id, "power_shelf_deleted")),
-      },
-    ]);
-  });
-}
-
-/** Also out of a state that the lifecycle does not know: a damaged record has no other way out. */
-function forcedMove(shelf: PowerShelfRecord): Move {
-  const { name } = shelf.state;
-  const standing =
-    name in powerShelfLifecycle.states ? shelf : { ...shelf, state: { name: powerShelfLifecycle.initial } };
-  const move = followOrRefuse(powerShelfLifecycle, standing, { owner: "caller", name: "force_delete" });
-  return { ...move, from: name, to: name };
-}
+export const forceDeletePowerShelf = (deps: ServiceDeps, caller: Caller, id: string): Promise<void> =>
+  forceDeleteDevice(deps, caller, { kind: KIND, id, field: "power_shelf_id" });
 
 export interface RefreshPowerShelf {
   readonly id: string;
@@ -286,50 +217,4 @@ export async function createPowerShelf(
   }
 }
 
-export interface UpdateMetadata {
-  readonly id: string;
-  readonly ifVersionMatch: string | undefined;
-  readonly metadata: Metadata;
-}
-
-/** Replaces name, description and labels, if the version is still the one that the caller saw. */
-export async function updatePowerShelfMetadata(
-  deps: ServiceDeps,
-  caller: Caller,
-  input: UpdateMetadata,
-): Promise<void> {
-  const id = parsePowerShelfId(input.id, "power_shelf_id");
-  const { name, description, labels } = checkMetadata(input.metadata, { field: "metadata" });
-  await deps.db.transaction(async (tx) => {
-    await lockThings(tx, [shelfKey(id)]);
-    const [shelf] = await listPowerShelves(tx, { ids: [id] });
-    if (!shelf) throw unknownShelf(id);
-    const current = versionText(shelf.metadataVersion, shelf.metadataChangedAt);
-    if (input.ifVersionMatch !== undefined && input.ifVersionMatch !== current) {
-      throw new AppError(
-        "conflict",
-        `if_version_match: the metadata of ${id} is at ${current}, not ${input.ifVersionMatch}; read it again`,
-        {
-          field: "if_version_match",
-        },
-      );
-    }
-    await recordChange(tx, storeOf(deps.stores, KIND), {
-      id,
-      type: "metadata_changed",
-      ...doneBy(caller),
-      touchesBasis: false,
-      data: { name, description, labels },
-      set: {
-        name,
-        description,
-        labels,
-        metadata_version: shelf.metadataVersion + 1,
-        metadata_changed_at: nowOf(deps),
-      },
-    });
-  });
-}
-
-export const unknownShelf = (id: string): AppError =>
-  new AppError("not_found", `power shelf ${id} does not exist`, { next: "millwright power-shelf list" });
+export const unknownShelf = (id: string): AppError => unknownDevice(powerShelfTraits, id);

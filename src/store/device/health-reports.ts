@@ -100,8 +100,8 @@ export async function putHealthReport(
   failPoint("health-reports:put");
 }
 
-/** Whether there was such a report. */
-export async function removeHealthReport(tx: Transaction, { kind, id }: ThingKey, source: string): Promise<boolean> {
+/** Whether there was such a report; the caller holds the thing's lock. */
+export async function deleteHealthReport(tx: Transaction, { kind, id }: ThingKey, source: string): Promise<boolean> {
   const removed = await tx.execute("delete from health_reports where kind = $1 and id = $2 and source = $3", [
     kind,
     id,

@@ -1,5 +1,6 @@
 import type { LogLine } from "../../kernel/effects.ts";
 import type { JsonObject, Lifecycle, Thing } from "../../kernel/lifecycle.ts";
+import type { DeviceTraits } from "../device/device.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
 
 export interface ThingKey {
@@ -59,6 +60,8 @@ export interface ThingStore<T extends Thing = Thing> {
   readonly observedColumns?: readonly string[];
   /** Where things keep what their steps said; each thing comes once. */
   readonly appendLogs?: (tx: Transaction, logs: readonly ThingLog[]) => Promise<void>;
+  /** What makes the thing a device; absent: it is none. */
+  readonly device?: DeviceTraits;
   /** Request fields of the thing: the column with the pending request, and the one with the last that ended. */
   readonly requests: { readonly [field: string]: { readonly column: string; readonly lastColumn: string } };
 }

@@ -16,6 +16,7 @@ import {
   type MachineFacts,
   type MachineSpec,
 } from "../../lifecycles/machine/machine.ts";
+import { deviceTraits } from "../device/device.ts";
 import type { Claim } from "../lifecycle/claims.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
 import { parseRows, type ThingStore } from "../lifecycle/things.ts";
@@ -214,6 +215,13 @@ export const machineStore: ThingStore<Machine> = {
   table: "machines",
   requests: {},
   isPassive: true,
+  // Machines are retired, never deleted: no trait for it.
+  device: deviceTraits<MachineRecord>({
+    noun: "machine",
+    command: "machine",
+    parseId: parseMachineId,
+    list: (db, ids) => listMachines(db, { ids }),
+  }),
   async load(db, ids) {
     const rows = await db.query<MachineRow>({
       name: "machines.load",

@@ -1,8 +1,10 @@
 import { z } from "zod";
 import { POWER_STATES } from "../../capabilities/power-control.ts";
+import { move } from "../../kernel/effects.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { parsePowerShelfId } from "../../kernel/ids.ts";
 import { type Duration, minutes } from "../../kernel/time/duration.ts";
+import { expectedPowerShelfLifecycle } from "../../lifecycles/expected-power-shelf/lifecycle.ts";
 import { powerShelfLifecycle } from "../../lifecycles/power-shelf/lifecycle.ts";
 import {
   type EndedRequest,
@@ -13,17 +15,13 @@ import {
   REQUEST_OUTCOMES,
 } from "../../lifecycles/power-shelf/power-shelf.ts";
 import { sharesBmcCredentials } from "../device/bmc-credentials.ts";
+import { deviceTraits, type VersionedMetadata } from "../device/device.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
 import { parseRows, type ThingStore } from "../lifecycle/things.ts";
 import type { Queryable } from "../postgres/database.ts";
 
 /** A shelf with what the controller does not need: its names, and what has been. */
-export interface PowerShelfRecord extends PowerShelf {
-  readonly name: string;
-  readonly description: string;
-  readonly labels: Readonly<Record<string, string | null>>;
-  readonly metadataVersion: number;
-  readonly metadataChangedAt: Date;
+export interface PowerShelfRecord extends PowerShelf, VersionedMetadata {
   readonly createdAt: Date;
   readonly lastMaintenanceRequest: EndedRequest | null;
   readonly failures: number;
@@ -133,6 +131,18 @@ function parseShelf(row: ShelfRow): PowerShelf {
   };
 }
 
+export const powerShelfTraits = deviceTraits<PowerShelfRecord>({
+  noun: "power shelf",
+  command: "power-shelf",
+  parseId: parsePowerShelfId,
+  list: (db, ids) => listPowerShelves(db, { ids }),
+  metadataOf: (shelf) => shelf,
+  deletion: {
+    moves: ({ expectedId }) =>
+      expectedId === null ? [] : [move(expectedPowerShelfLifecycle, expectedId, "power_shelf_deleted")],
+  },
+});
+
 export const powerShelfStore: ThingStore<PowerShelf> = {
   lifecycle: powerShelfLifecycle,
   table: "power_shelves",
@@ -140,6 +150,7 @@ export const powerShelfStore: ThingStore<PowerShelf> = {
     maintenanceRequest: { column: "power_shelf_maintenance_requested", lastColumn: "last_maintenance_request" },
   },
   ...sharesBmcCredentials,
+  device: powerShelfTraits,
   async load(db, ids) {
     const rows = await db.query<ShelfRow>({
       name: "power_shelves.load",

@@ -6,10 +6,7 @@ import { allSteps } from "../../../src/runs/steps/index.ts";
 import type { ServiceDeps } from "../../../src/services/call/deps.ts";
 import { createCluster } from "../../../src/services/catalog/clusters.ts";
 import { createImage } from "../../../src/services/catalog/images.ts";
-import {
-  insertPowerShelfHealthReport,
-  removePowerShelfHealthReport,
-} from "../../../src/services/device/health-reports.ts";
+import { insertHealthReport, removeHealthReport } from "../../../src/services/device/health-reports.ts";
 import { createGroup, deleteGroup } from "../../../src/services/install/device-groups.ts";
 import { changeInstallState, patchInstall, registerInstall } from "../../../src/services/install/installs.ts";
 import { openInstallOrders } from "../../../src/services/install/orders.ts";
@@ -44,6 +41,7 @@ const shelf = {
   bmcScheme: "",
   trust: "pin",
 } as const;
+const shelfOne = { kind: "power_shelf", id: "one", field: "id" } as const;
 const report = { source: "probe", observedAt: null, triggeredBy: null, successes: [], alerts: [] } as const;
 
 const spec: SpecInput = {
@@ -114,9 +112,8 @@ export const WRITES = {
   "ask for maintenance of shelf one": (deps) =>
     setPowerShelfMaintenance(deps, caller, { powerShelfIds: ["one"], operation: "power_off", reference: undefined }),
   "remove shelf one": (deps) => forceDeletePowerShelf(deps, caller, "one"),
-  "report on shelf one": (deps) =>
-    insertPowerShelfHealthReport(deps, caller, { powerShelfId: "one", report, mode: "merge" }),
-  "take the report back": (deps) => removePowerShelfHealthReport(deps, caller, "one", "probe"),
+  "report on shelf one": (deps) => insertHealthReport(deps, caller, { device: shelfOne, report, mode: "merge" }),
+  "take the report back": (deps) => removeHealthReport(deps, caller, { device: shelfOne, source: "probe" }),
   "keep a secret": ({ db, secrets }) => db.transaction((tx) => secrets.put(tx, "a/secret", "hunter2")),
   "drop the secret": ({ db, secrets }) => db.transaction((tx) => secrets.remove(tx, "a/secret")),
   "create a token": (deps) => createToken(deps, caller, { name: "pat", roles: ["viewer"], expiresAt: null }),

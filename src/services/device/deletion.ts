@@ -1,0 +1,74 @@
+import { isDeepStrictEqual } from "node:util";
+import { followOrRefuse, type Move } from "../../kernel/decide.ts";
+import { AppError } from "../../kernel/errors.ts";
+import type { Lifecycle, Thing } from "../../kernel/lifecycle.ts";
+import type { DeviceDeletion } from "../../store/device/device.ts";
+import { recordChange } from "../../store/lifecycle/changes.ts";
+import { lockThings } from "../../store/lifecycle/locks.ts";
+import type { ThingKey } from "../../store/lifecycle/things.ts";
+import { commitUnits } from "../../store/lifecycle/transitions.ts";
+import { withdrawPending } from "../../store/lifecycle/withdrawals.ts";
+import * as work from "../../store/lifecycle/work.ts";
+import type { Caller } from "../call/caller.ts";
+import { nowOf, type ServiceDeps } from "../call/deps.ts";
+import { doneBy } from "../call/initiator.ts";
+import { type DeviceName, findDevice, type NamedDevice, nameDevice, unknownDevice } from "./device.ts";
+
+/** Marks the device; the controller removes it as soon as its state allows. Asking again refreshes the mark. */
+export async function deleteDevice(deps: ServiceDeps, caller: Caller, name: DeviceName): Promise<void> {
+  const device = nameDevice(deps, name);
+  deletionOf(device);
+  const { key, store, traits } = device;
+  await deps.db.transaction(async (tx) => {
+    await lockThings(tx, [key]);
+    const known = await recordChange(tx, store, {
+      id: key.id,
+      type: "deletion_requested",
+      ...doneBy(caller),
+      set: { deleted_at: nowOf(deps) },
+    });
+    if (!known) throw unknownDevice(traits, key.id);
+    // Deletion comes before all else that was requested: nobody will carry out what still waits.
+    for (const field of Object.keys(store.requests))
+      await withdrawPending(tx, store, { field, id: key.id, ...doneBy(caller) });
+    await work.wake(tx, [key]);
+  });
+}
+
+/** Removes the record at once, whatever the device is doing; its history stays. */
+export async function forceDeleteDevice(deps: ServiceDeps, caller: Caller, name: DeviceName): Promise<void> {
+  const named = nameDevice(deps, name);
+  const deletion = deletionOf(named);
+  const { key, store } = named;
+  const movesOf = (device: Thing) => deletion.moves?.(device) ?? [];
+  const locksOf = (device: Thing): ThingKey[] => [
+    key,
+    ...(store.locksWhenGone?.(device) ?? []),
+    ...movesOf(device).map(({ kind, id }) => ({ kind, id })),
+  ];
+  await deps.db.transaction(async (tx) => {
+    const before = await findDevice(tx, named);
+    await lockThings(tx, locksOf(before));
+    const device = await findDevice(tx, named);
+    // What it would now touch besides may not be locked.
+    if (!isDeepStrictEqual(locksOf(device), locksOf(before)))
+      throw new AppError("conflict", `${named.traits.noun} ${key.id} changed meanwhile; ask again`);
+    const move = forcedMove(store.lifecycle, device);
+    await commitUnits(tx, deps.stores, [
+      { kind: key.kind, thing: device, move, ...doneBy(caller), effects: movesOf(device) },
+    ]);
+  });
+}
+
+function deletionOf({ traits }: NamedDevice): DeviceDeletion {
+  if (traits.deletion) return traits.deletion;
+  throw new AppError("unsupported", `a ${traits.noun} cannot be deleted`);
+}
+
+/** Also out of a state that the lifecycle does not know: a damaged record has no other way out. */
+function forcedMove(lifecycle: Lifecycle<Thing>, device: Thing): Move {
+  const { name } = device.state;
+  const standing = name in lifecycle.states ? device : { ...device, state: { name: lifecycle.initial } };
+  const move = followOrRefuse(lifecycle, standing, { owner: "caller", name: "force_delete" });
+  return { ...move, from: name, to: name };
+}

@@ -8,7 +8,7 @@ import { allThings } from "./things/all-things.ts";
 import type { HandlerTools, ThingParts } from "./things/thing.ts";
 
 /** Left out: the system's clock, and an hour for an attempt at a network install. */
-export type HandlerWiring = Omit<HandlerTools, "signIn" | "clock" | "installTimeout"> &
+export type HandlerWiring = Omit<HandlerTools, "signIn" | "clock" | "installTimeout" | "runTargets"> &
   Partial<Pick<HandlerTools, "clock" | "installTimeout">>;
 
 /** The handlers of every lifecycle, with what they need of the world around them. */
@@ -16,12 +16,10 @@ export function wireHandlers(
   wiring: HandlerWiring,
   things: readonly ThingParts[] = allThings,
 ): ReadonlyMap<string, HandlerOf> {
-  const tools: HandlerTools = {
-    clock: systemClock,
-    installTimeout: hours(1),
-    ...wiring,
-    signIn: wireSignIn(wiring),
-  };
+  const common = { clock: systemClock, installTimeout: hours(1), ...wiring, signIn: wireSignIn(wiring) };
+  const { runs } = common;
+  const runTargets = runs ? things.flatMap(({ runTarget }) => runTarget?.({ ...common, runs }) ?? []) : [];
+  const tools: HandlerTools = { ...common, runTargets };
   return new Map(
     things.flatMap(({ store, handlers }) => {
       const handlerOf = handlers?.(tools);

@@ -48,7 +48,7 @@ const stepOf = (step: StepStatus) => ({
 
 export const runOf = (run: Run): MessageInitShape<typeof RunSchema> => ({
   runId: run.id,
-  machineId: run.machineId,
+  machineId: run.machineId ?? "",
   requestId: run.requestId,
   type: run.type,
   planId: run.plan.planId,

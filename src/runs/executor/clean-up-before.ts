@@ -6,7 +6,7 @@ import { eachLeft, type LeftByStep, type LeftOver, leftOverOf } from "../model/n
 import { timeoutOf } from "../model/plan.ts";
 import { STEP_DEFAULTS } from "../model/step.ts";
 import { endUnwell } from "./end-without-success.ts";
-import { isReplacedFirst, type RunContext } from "./run-context.ts";
+import { type RunContext, residueOnTarget } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
 import { AT_ONCE, type Looked, pollAfter } from "./step/work.ts";
 import { inTheWay, isSettled, isStillToDo, residueWithout, takeBackAll } from "./undo.ts";
@@ -16,8 +16,7 @@ import { inTheWay, isSettled, isStillToDo, residueWithout, takeBackAll } from ".
  * the step may take, and then the run has failed: beginning all the same could do things twice. Where we are not let in, the run has
  * failed at once, and what is to be taken back stays for the attempt after: only a person can change that, and nobody at the device
  * has said no. What a device refuses to take back is listed, and the run goes on, since asking again would change nothing. So it
- * does, after one try, where the system is replaced before anything is begun in it: that ends what goes on in there, and may be all
- * that helps where it hangs or lets nobody in.
+ * does, after one try, where the run itself ends what was left before it begins anything that this could disturb.
  */
 export async function cleanUpBefore(
   run: RunThing,
@@ -30,18 +29,23 @@ export async function cleanUpBefore(
   const isFirstLook = run.outcome === null;
   if (isFirstLook) log.say(`taking back what ${named(left)} of the attempt before has left`);
   const tried = await takeBackAll(run, left, context, log);
-  const goesWithSystem = insideOfReplaced(run, context);
+  const endedBy = context.target.endsLeftOver?.(run, context.steps) ?? (() => undefined);
   const unsettled = tried.filter(({ remains }) => isStillToDo(remains));
-  const blocking = unsettled.filter((one) => !goesWithSystem(one.left));
+  const blocking = unsettled.filter((one) => endedBy(one.left) === undefined);
   const open = blocking.length > 0 ? unsettled : [];
-  const listed = tried.flatMap((one) => (one.remains === null || open.includes(one) ? [] : [one.remains]));
-  for (const remains of listed)
-    log.say(`stays behind: ${remains.text}${isStillToDo(remains) ? "; the installation ends it" : ""}`, "stderr");
-  const stays = listed.map(({ text }) => text);
+  const listed = tried.flatMap(({ left: one, remains }) =>
+    remains === null || open.some(({ left: still }) => still === one)
+      ? []
+      : [{ remains, end: isStillToDo(remains) ? endedBy(one) : undefined }],
+  );
+  for (const { remains, end } of listed)
+    log.say(`stays behind: ${remains.text}${end === undefined ? "" : `; ${end}`}`, "stderr");
+  const stays = listed.map(({ remains }) => remains.text);
   const still = open.map((one) => one.left);
   const undone = tried.filter(({ remains }) => isSettled(remains)).map((one) => one.left.step);
-  const known = residueWithout(undone, run, context, run.machine.facts.residue);
-  if (!isDeepStrictEqual(known, run.machine.facts.residue)) log.learn("machine", run.machine.id, { residue: known });
+  const before = residueOnTarget(run, context);
+  const known = residueWithout(undone, run, context, before);
+  if (!isDeepStrictEqual(known, before)) log.learn(run.target.kind, run.target.id, { residue: known });
   const facts = {
     // As it is where nothing came of it, so that a look in vain writes nothing.
     ...(still.length < left.length && { takeBackFirst: leftOverOf(still) }),
@@ -68,14 +72,6 @@ export async function cleanUpBefore(
     takeBackFirst: leftOverOf(still),
     undone,
   });
-}
-
-/** What goes on inside a system that the attempt has still to replace, and in which it begins nothing before. */
-function insideOfReplaced({ plan, facts }: RunThing, { steps }: RunContext): (left: LeftByStep) => boolean {
-  const isProven = (name: string) => facts.steps.some((visit) => visit.name === name && visit.state === "SUCCEEDED");
-  if (!isReplacedFirst(plan.steps.filter(({ name }) => !isProven(name)))) return () => false;
-  const kindOf = (name: string) => plan.steps.find((step) => step.name === name)?.kind ?? "";
-  return ({ step }) => steps.get(kindOf(step))?.insideSystem === true;
 }
 
 const named = (left: readonly LeftByStep[]): string =>

@@ -9,8 +9,8 @@ import * as visits from "./step/visit.ts";
 import { takeBackForGood } from "./undo.ts";
 
 /**
- * The end of a run that did not come to where it should. What its proven steps have set for the next boot is taken back: else a
- * machine would boot from the network the next time that anybody restarts it, whenever that is.
+ * The end of a run that did not come to where it should. What its proven steps have set for a restart to come is undone: otherwise it
+ * would take effect the next time that anybody restarts the target, whenever that is.
  */
 export async function endUnwell(
   run: RunThing,

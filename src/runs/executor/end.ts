@@ -1,14 +1,11 @@
-import { type Effect, type MoveEffect, move, wake } from "../../kernel/effects.ts";
+import type { Effect } from "../../kernel/effects.ts";
 import { happened } from "../../kernel/outcome.ts";
-import { installLifecycle } from "../../lifecycles/install/lifecycle.ts";
-import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
 import { type RunThing, stepJson } from "../model/lifecycle.ts";
 import { eachLeft, type LeftOver, leftOverOf } from "../model/next-attempt.ts";
 import type { EndedRunPhase, RunErrorCode, StepStatus } from "../model/run.ts";
-import { CAUSE_OF_END, conditionsAtEnd, residueAfter, withoutResidueOf } from "./machine-after-run.ts";
 import { isForRestartToCome } from "./next-boot.ts";
-import { seenAt } from "./progress.ts";
-import type { RunContext } from "./run-context.ts";
+import { withoutResidueOf } from "./residue.ts";
+import { effectsOfEnd, type RunContext, residueOnTarget } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
 import { beginningsOf, residueWithout } from "./undo.ts";
 
@@ -29,7 +26,7 @@ const EVENT_OF_END = { SUCCEEDED: "finished", FAILED: "step_failed", CANCELED: "
   string
 >;
 
-/** The run's end, the machine's phase and its conditions are one commit; so is that an install does not outlive its run. */
+/** The run's end and what it does to the target are one commit. */
 export function endRun(run: RunThing, phase: EndedRunPhase, context: RunContext, log: RunLog, ending: Ending) {
   const { message = "", residue = [], failure, steps, undone = [] } = ending;
   const done = doneNow(steps ?? run.facts.steps, phase, context);
@@ -37,23 +34,11 @@ export function endRun(run: RunThing, phase: EndedRunPhase, context: RunContext,
   const error = failure
     ? { code: failure.code, message, retryable: failure.retryable, details: { step: failure.step } }
     : null;
-  const known = residueWithout(undone, run, context, run.machine.facts.residue);
+  const known = residueWithout(undone, run, context, residueOnTarget(run, context));
   const come = beginningsOf(done, run, context);
   const left = withoutResidueOf(come, [...new Set([...run.facts.residue, ...residue])]);
   const now = context.clock.now();
-  const machine = move(machineLifecycle, run.machine.id, CAUSE_OF_END[phase], {
-    // Where there is none, the history tells what happened by its cause, and not by an empty text.
-    ...(message !== "" && { message }),
-    facts: {
-      lastRunId: run.id,
-      residue: residueAfter(run.plan, phase, [...withoutResidueOf(come, known), ...left]),
-    },
-    observed: seenAt(conditionsAtEnd(run.plan, phase, message, run.machine.conditions), now),
-  });
-  // A machine that rests is not looked at by itself: its node would stay as it is until somebody happens to look.
-  const hasNodeToSeeTo = run.machine.facts.cordoned || run.machine.state.drain === true;
-  const seenTo = hasNodeToSeeTo ? [wake(machineLifecycle, run.machine.id)] : [];
-  const { moved, said } = oneChange(machine, log.effects(""));
+  const onTarget = { phase, message, at: now, residue: [...withoutResidueOf(come, known), ...left] };
   return happened(EVENT_OF_END[phase], {
     ...(message !== "" && { message }),
     facts: {
@@ -63,7 +48,7 @@ export function endRun(run: RunThing, phase: EndedRunPhase, context: RunContext,
       takeBackFirst: takeBackFirst && { ...takeBackFirst },
       ...(steps && { steps: steps.map(stepJson) }),
     },
-    effects: [moved, ...seenTo, ...installLetGo(run, phase, message), ...said],
+    effects: oneChangeEach(effectsOfEnd(run, onTarget, context), log.effects("")),
   });
 }
 
@@ -83,24 +68,17 @@ const doneNow = (visits: readonly StepStatus[], phase: EndedRunPhase, context: R
     .filter((visit) => phase === "SUCCEEDED" || !isForRestartToCome(visit, visits, context))
     .map(({ name }) => name);
 
-/** A thing is changed once in a commit: what was found out of the machine on the way goes along with its move. */
-function oneChange(
-  move: MoveEffect,
-  said: readonly Effect[],
-): { readonly moved: MoveEffect; readonly said: readonly Effect[] } {
-  const found = said.filter(
-    (effect) => effect.type === "observe" && effect.kind === move.kind && effect.id === move.id,
+/** A thing is changed once in a commit: what was found out of it on the way goes along with its move. */
+function oneChangeEach(done: readonly Effect[], said: readonly Effect[]): Effect[] {
+  const isMoved = (effect: Effect) =>
+    done.some(({ type, kind, id }) => type === "move" && kind === effect.kind && id === effect.id);
+  const found = said.filter((effect) => effect.type === "observe" && isMoved(effect));
+  const factsOf = (kind: string, id: string) =>
+    found.map((effect) => (effect.type === "observe" && effect.kind === kind && effect.id === id ? effect.facts : {}));
+  const moved = done.map((effect) =>
+    effect.type === "move" && found.length > 0
+      ? { ...effect, facts: Object.assign({}, ...factsOf(effect.kind, effect.id), effect.facts) }
+      : effect,
   );
-  const facts = found.map((effect) => (effect.type === "observe" ? effect.facts : {}));
-  return {
-    moved: { ...move, facts: Object.assign({}, ...facts, move.facts) },
-    said: said.filter((effect) => !found.includes(effect)),
-  };
-}
-
-/** Who canceled a run does not want the machine installed at its next boot after all. */
-function installLetGo({ id, plan, machine }: RunThing, phase: EndedRunPhase, message: string): Effect[] {
-  if (!plan.steps.some(({ kind }) => kind === "repave")) return [];
-  const why = `run ${id} ended ${phase}${message === "" ? "" : `: ${message}`}`;
-  return [move(installLifecycle, machine.id, "run_ended", { ifPossible: true, message: why })];
+  return [...moved, ...said.filter((effect) => !found.includes(effect))];
 }

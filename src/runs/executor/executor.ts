@@ -1,7 +1,5 @@
-import { move } from "../../kernel/effects.ts";
 import { type Handlers, happened, waitFor } from "../../kernel/outcome.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
-import { machineLifecycle, runStartedData } from "../../lifecycles/machine/lifecycle.ts";
 import { HeardScript } from "../model/heard-script.ts";
 import type { RunThing, runLifecycle } from "../model/lifecycle.ts";
 import { nextInPlan } from "../model/next-step.ts";
@@ -11,9 +9,8 @@ import { cancelRun } from "./cancel.ts";
 import { cleanUpBefore } from "./clean-up-before.ts";
 import { endRun } from "./end.ts";
 import { endUnwell } from "./end-without-success.ts";
-import { phaseOnSuccess } from "./machine-after-run.ts";
 import { type Proven, startOf, withProof, writtenWith } from "./progress.ts";
-import type { RunContext } from "./run-context.ts";
+import { effectsOfStart, type RunContext } from "./run-context.ts";
 import { createRunLog, type RunLog } from "./run-log.ts";
 import { workOn } from "./step/advance.ts";
 import * as visits from "./step/visit.ts";
@@ -30,11 +27,10 @@ const LONG_LOOK: Duration = seconds(1);
  * was done. So any replica knows after a crash how far it came, and asks the device before it acts again.
  */
 export const runHandlers: Handlers<typeof runLifecycle, RunThing, RunContext> = {
-  async PENDING(run, { clock }) {
-    const data = runStartedData({ run: run.id, job: run.jobId }, phaseOnSuccess(run.plan));
+  async PENDING(run, context) {
     return happened("started", {
-      facts: { startedAt: clock.now().toISOString() },
-      effects: [move(machineLifecycle, run.machine.id, "run_started", { data })],
+      facts: { startedAt: context.clock.now().toISOString() },
+      effects: effectsOfStart(run, context),
     });
   },
 

@@ -2,14 +2,13 @@ import { type Effect, observe } from "../../kernel/effects.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import type { Outcome } from "../../kernel/outcome.ts";
 import type { ObservedCondition } from "../../lifecycles/machine/conditions.ts";
-import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
 import { type RunThing, stepJson } from "../model/lifecycle.ts";
 import type { StepStatus } from "../model/run.ts";
 import type { ProbeReport } from "../model/step.ts";
 
 /** How far one look has come: what it has proven and is not on record yet. */
 export interface Progress {
-  /** With its machine, as both will be once the look is written. */
+  /** With its target, as both will be once the look is written. */
   readonly run: RunThing;
   /** The last step that was proven; null when the look has nothing to write yet. */
   readonly proven: string | null;
@@ -33,12 +32,13 @@ export const startOf = (run: RunThing): Progress => ({
   seen: { facts: {}, conditions: [] },
 });
 
-/** What a step tells of its machine holds for the steps after it: another host key, another address. */
+/** What a step tells of the target holds for the steps after it: another host key, another address. */
 export function withProof({ run, done, seen }: Progress, { visit, report, said: more }: Proven): Progress {
   const { facts = {}, conditions = [], effects = [] } = report;
-  const machine = { ...run.machine, facts: { ...run.machine.facts, ...facts } };
+  const { thing } = run.target;
+  const target = { ...run.target, thing: thing && { ...thing, facts: { ...thing.facts, ...facts } } };
   return {
-    run: { ...run, machine, facts: { ...run.facts, steps: stepsWith(run, visit) } },
+    run: { ...run, target, facts: { ...run.facts, steps: stepsWith(run, visit) } },
     proven: visit.name,
     done: [...done, ...more, ...effects],
     seen: {
@@ -71,21 +71,21 @@ export function writtenWith<E extends string>({ run, proven, done, seen }: Progr
   return {
     ...last,
     facts: { steps: run.facts.steps.map(stepJson), ...facts },
-    effects: [...done, ...tellMachine(run, seen, effects)],
+    effects: [...done, ...tellTarget(run, seen, effects)],
   };
 }
 
-/** A thing is changed once in a commit: where the outcome moves the machine, what was seen of it goes along. */
-function tellMachine(
-  { machine }: RunThing,
+/** A thing is changed once in a commit: where the outcome moves the target, what was seen of it goes along. */
+function tellTarget(
+  { target: { kind, id } }: RunThing,
   { facts, conditions: observed }: Progress["seen"],
   effects: readonly Effect[],
 ) {
   if (Object.keys(facts).length === 0 && observed.length === 0) return effects;
-  const isMoved = effects.some(({ type, kind }) => type === "move" && kind === "machine");
-  if (!isMoved) return [observe(machineLifecycle, machine.id, facts, observed), ...effects];
+  const isMove = (effect: Effect) => effect.type === "move" && effect.kind === kind && effect.id === id;
+  if (!effects.some(isMove)) return [observe({ kind }, id, facts, observed), ...effects];
   return effects.map((effect) =>
-    effect.type === "move" && effect.kind === "machine"
+    effect.type === "move" && isMove(effect)
       ? { ...effect, facts: { ...facts, ...effect.facts }, observed: [...observed, ...(effect.observed ?? [])] }
       : effect,
   );

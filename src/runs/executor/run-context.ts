@@ -1,22 +1,26 @@
 import type { CallContext } from "../../capabilities/call.ts";
-import type { Capabilities, Provider } from "../../capabilities/provider.ts";
+import type { Capabilities, Capability, Provider } from "../../capabilities/provider.ts";
+import type { Effect } from "../../kernel/effects.ts";
 import { StepFailure } from "../../kernel/errors.ts";
+import type { JsonObject, Thing } from "../../kernel/lifecycle.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
-import type { Machine } from "../../lifecycles/machine/machine.ts";
 import type { RunThing } from "../model/lifecycle.ts";
 import type { Step } from "../model/plan.ts";
-import { type AnyStep, capabilitiesFor } from "../model/step.ts";
-import type { StepTargets } from "../model/targets.ts";
+import { type AnyStep, capabilitiesFor, type StepContext } from "../model/step.ts";
+import type { RunEnd, RunOn, StepKinds, TargetKind } from "../targets/target-kind.ts";
 import type { RunLog } from "./run-log.ts";
 import type { BegunActions } from "./step/begun-actions.ts";
 
 export interface RunContext {
   readonly call: CallContext;
   readonly clock: Clock;
-  readonly steps: ReadonlyMap<string, AnyStep>;
-  /** The provider of the run's machine. */
+  readonly steps: StepKinds;
+  /** What runs mean for the run's target. */
+  readonly target: TargetKind;
+  /** The provider of the run's target. */
   readonly provider: Provider;
-  targetsOf(machine: Machine): StepTargets;
+  /** What steps on this kind of target are given beside what all steps are. */
+  partsOf(run: RunOn<Thing>, step: Step): object;
   /** Names this process: only the one that announced an action can know that it has not begun. */
   readonly instance: string;
   /** What this process has begun. */
@@ -35,42 +39,36 @@ export function checkCapable(kind: AnyStep, { payload }: Step, { name, can }: Pr
   throw new StepFailure("retry", `${who}, which a step of kind ${kind.kind} needs`);
 }
 
-/** What a step of the run works with. */
-export function stepContext(run: RunThing, step: Step, { provider, targetsOf, call }: RunContext, log: RunLog) {
-  const targets = targetsOf(run.machine);
-  return {
+const hasTarget = (run: RunThing): run is RunOn<Thing> => run.target.thing !== null;
+
+/** What a step of the run works with. The kinds' own types have ended in `collectSteps`. */
+export function stepContext(
+  run: RunThing,
+  step: Step,
+  { provider, partsOf, call }: RunContext,
+  log: RunLog,
+): StepContext<JsonObject, Capability, Capability> {
+  if (!hasTarget(run)) throw new StepFailure("fail", `${run.target.kind} ${run.target.id} does not exist any more`);
+  const common = {
     payload: step.payload,
     runId: run.id,
-    machine: run.machine,
-    targets: { ...targets, script: frozenScripts(run, targets) },
+    target: run.target.thing,
     can: provider.can as Capabilities,
     call,
     log: log.say,
     params: run.params,
     heard: log.heard,
-    isReplacedNext: isReplacedAfter(step, run.plan.steps),
   };
+  return { ...common, ...partsOf(run, step) } as unknown as StepContext<JsonObject, Capability, Capability>;
 }
 
-/** Kinds that want nothing of the machine's system. */
-const FROM_OUTSIDE: readonly string[] = ["netboot", "reboot"];
+/** What the start of the run does to its target. One that is gone needs nothing any more. */
+export const effectsOfStart = (run: RunThing, { target, steps }: RunContext): readonly Effect[] =>
+  hasTarget(run) ? target.whenStarted(run, steps) : [];
 
-const isReplacedAfter = ({ name }: Step, steps: readonly Step[]): boolean =>
-  isReplacedFirst(steps.slice(steps.findIndex((each) => each.name === name) + 1));
+export const effectsOfEnd = (run: RunThing, end: RunEnd, { target, steps }: RunContext): readonly Effect[] =>
+  hasTarget(run) ? target.whenEnded(run, end, steps) : [];
 
-/** Whether of these steps none wants anything of the system as it is before another one is installed. */
-export const isReplacedFirst = (steps: readonly Step[]): boolean =>
-  steps.find(({ kind }) => !FROM_OUTSIDE.includes(kind))?.kind === "repave";
-
-/** A script that changed since the run was started is not the one that its caller asked for. */
-const frozenScripts =
-  ({ facts: { scripts } }: RunThing, targets: StepTargets): StepTargets["script"] =>
-  async (ref) => {
-    const found = await targets.script(ref);
-    const frozen = scripts[ref];
-    if (frozen === undefined || frozen === found.digest) return found;
-    throw new StepFailure(
-      "fail",
-      `script ${ref} is ${found.digest} now, but was ${frozen} when this run was started: start it anew`,
-    );
-  };
+/** What runs have left behind on the target before. */
+export const residueOnTarget = (run: RunThing, { target }: RunContext): readonly string[] =>
+  run.target.thing === null ? [] : (target.residueOf?.(run.target.thing) ?? []);

@@ -271,7 +271,9 @@ describe("what is left inside the system", () => {
       probe: async () => (acts > 0 ? "done" : "not_done"),
       undo: () => Promise.reject(error),
     };
-    bench.kinds = [step, { ...quick, kind: "netboot" }, { ...quick, kind: "repave" }, join];
+    const netboot = { ...quick, kind: "netboot", fromOutside: true };
+    const repave = { ...quick, kind: "repave", replacesSystem: true, endsIn: "READY" };
+    bench.kinds = [step, netboot, repave, join];
     await bench.announce();
     expect(bench.steps.at(-1)).toMatchObject({ name: "join", state: "RUNNING" });
     bench.cancelRequestedAt = bench.now;

@@ -3,7 +3,7 @@ import { type Duration, seconds } from "../../kernel/time/duration.ts";
 import type { RunThing } from "../model/lifecycle.ts";
 import type { LeftByStep } from "../model/next-attempt.ts";
 import { isForbidden, isNotOfTheStep, isShutOut, lacksCredentials } from "./failure-causes.ts";
-import { notUndone, withoutUndone } from "./machine-after-run.ts";
+import { notUndone, withoutUndone } from "./residue.ts";
 import { checkCapable, type RunContext, stepContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
 
@@ -112,7 +112,7 @@ export async function takeBack(
     const signal = AbortSignal.any([context.call.signal, timeUp]);
     const base = stepContext(run, step, { ...context, call: { ...context.call, signal } }, log);
     const undone = await kind.undo({ ...base, evidence, receipt: receipt ?? null });
-    if (undone?.facts) log.learn("machine", run.machine.id, undone.facts);
+    if (undone?.facts) log.learn(run.target.kind, run.target.id, undone.facts);
     if (undone?.effects) log.cause(undone.effects);
     if (undone?.stays !== undefined) return { text: `${name}: ${undone.stays}`, is: "for_good" };
     log.say(`step ${name}: what it had begun was taken back`);
@@ -121,11 +121,11 @@ export async function takeBack(
     if (isNotOfTheStep(error, context)) throw error;
     const is = whatSays(error, timeUp);
     const why = notUndone(is === "refused" ? "was refused" : "failed", messageOf(error));
-    const remedy = `millwright machine set-credentials ${run.machine.id} gives others`;
+    const remedy = lacksCredentials(error) ? context.target.signInRemedy?.(run.target) : undefined;
     return {
       text: `${name}: ${left ?? LEFT_UNSAID}${why}`,
       is,
-      ...(lacksCredentials(error) && { remedy }),
+      ...(remedy !== undefined && { remedy }),
     };
   }
 }

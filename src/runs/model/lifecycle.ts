@@ -9,7 +9,7 @@ import {
   when,
 } from "../../kernel/lifecycle.ts";
 import { hours, minutes } from "../../kernel/time/duration.ts";
-import type { Machine } from "../../lifecycles/machine/machine.ts";
+import type { LoadedTarget } from "../targets/run-target.ts";
 import type { Heard } from "./heard-script.ts";
 import type { LeftOver } from "./next-attempt.ts";
 import type { Plan } from "./plan.ts";
@@ -30,9 +30,9 @@ export interface RunFacts {
   readonly heard: Heard | null;
 }
 
-/** A run as the executor sees it: with the machine that it works on. */
+/** A run as the executor sees it: with the thing that it works on. */
 export interface RunThing extends Thing {
-  readonly machine: Machine;
+  readonly target: LoadedTarget;
   readonly jobId: string;
   readonly plan: Plan;
   readonly params: Readonly<Record<string, string>>;
@@ -44,8 +44,8 @@ export interface RunThing extends Thing {
 const cancelRequested = (run: RunThing) => run.cancelRequestedAt !== null;
 
 /**
- * The run's phases. A run that waits for its machine's claim is PENDING; once it is RUNNING it holds it. The machine's own phase
- * moves in the same commits.
+ * The run's phases. A run that waits for the claim on its target is PENDING; once it is RUNNING it holds the claim. What start and
+ * end mean for the target (`TargetKind`) is written in the same commits.
  */
 export const runLifecycle = defineLifecycle<RunThing>()({
   kind: "run",
@@ -57,7 +57,7 @@ export const runLifecycle = defineLifecycle<RunThing>()({
 
   // biome-ignore format: a table is read by its columns
   states: {
-    PENDING:   { sla: minutes(30), doc: "Accepted; waits for its machine." },
+    PENDING:   { sla: minutes(30), doc: "Accepted; waits for its target." },
     RUNNING:   { sla: hours(24), claims: true, doc: "Carries out its steps in order, each until it is proven." },
     SUCCEEDED: { terminal: true, doc: "Every step was proven." },
     FAILED:    { terminal: true, doc: "A step failed after its retries." },

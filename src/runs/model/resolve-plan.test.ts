@@ -3,6 +3,7 @@ import { aMachine } from "../../../test/support/runs/step-bench.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
 import { allSteps } from "../steps/index.ts";
+import { machineTarget } from "../targets/machine.ts";
 import type { Plan } from "./plan.ts";
 import { resolvePlan } from "./resolve-plan.ts";
 
@@ -23,7 +24,7 @@ const planOf = (...steps: string[]): Plan => ({
 });
 
 const clustersOf = (machine: Machine, ...steps: string[]) =>
-  resolvePlan(planOf(...steps), { machine, params: {}, steps: allSteps }).steps.map(
+  resolvePlan(planOf(...steps), { kind: machineTarget, target: machine, params: {}, steps: allSteps }).steps.map(
     ({ payload }) => payload.cluster_ref ?? "",
   );
 
@@ -48,7 +49,8 @@ describe("a restart", () => {
   const forceOf = (payload: JsonObject, params: Readonly<Record<string, string>>) => {
     const step = { name: "restart", kind: "reboot", timeoutSeconds: 1, maxRetries: 0, payload };
     const plan = { planId: "p", displayName: "", steps: [step] };
-    return resolvePlan(plan, { machine: inCluster(null), params, steps: allSteps }).steps[0]?.payload;
+    return resolvePlan(plan, { kind: machineTarget, target: inCluster(null), params, steps: allSteps }).steps[0]
+      ?.payload;
   };
 
   test.each([

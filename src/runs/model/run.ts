@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../kernel/lifecycle.ts";
+import type { RunTarget } from "../targets/run-target.ts";
 import type { Heard } from "./heard-script.ts";
 import type { LeftOver } from "./next-attempt.ts";
 import type { Plan } from "./plan.ts";
@@ -7,7 +8,7 @@ import type { Plan } from "./plan.ts";
 export const RUN_PHASES = ["PENDING", "RUNNING", "SUCCEEDED", "FAILED", "CANCELED"] as const;
 export type RunPhase = (typeof RUN_PHASES)[number];
 
-/** A machine has at most one run in one of these. */
+/** A target has at most one run of its own in one of these, and so has the run slot of a machine. */
 export const ACTIVE_RUN_PHASES = ["PENDING", "RUNNING"] as const satisfies readonly RunPhase[];
 export type EndedRunPhase = Exclude<RunPhase, (typeof ACTIVE_RUN_PHASES)[number]>;
 
@@ -117,7 +118,9 @@ export interface StepStatus {
 /** Unchanging once it has ended. */
 export interface Run {
   readonly id: string;
-  readonly machineId: string;
+  readonly target: RunTarget;
+  /** The machine whose run slot it takes; null for runs that take none. */
+  readonly machineId: string | null;
   readonly requestId: string;
   /** Empty when it was started by plan alone. */
   readonly type: string;
@@ -150,6 +153,10 @@ export interface Run {
   readonly cancelRequestedAt: Date | null;
   readonly version: number;
 }
+
+/** The machine that the run is about, whether or not it takes the machine's run slot; null where it is about something else. */
+export const machineOf = ({ machineId, target }: Pick<Run, "machineId" | "target">): string | null =>
+  machineId ?? (target.kind === "machine" ? target.id : null);
 
 /** The step that is being worked on; empty before the first and once the run has ended. */
 export function currentStep({ phase, steps }: Pick<Run, "phase" | "steps">): string {

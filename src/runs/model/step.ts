@@ -5,7 +5,7 @@ import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
 import type { BackOff } from "../../kernel/time/retry.ts";
 import type { ObservedCondition } from "../../lifecycles/machine/conditions.ts";
-import type { Machine } from "../../lifecycles/machine/machine.ts";
+import type { Machine, PhaseAfterRun } from "../../lifecycles/machine/machine.ts";
 import type { ParsePayload } from "./payloads.ts";
 import type { Reference, StepTargets } from "./targets.ts";
 
@@ -47,6 +47,8 @@ export interface HeardSoFar {
 export interface StepContext<P, C extends Capability = Capability, U extends Capability = never> {
   readonly payload: P;
   readonly runId: string;
+  /** What the run works on. */
+  readonly target: Machine;
   readonly machine: Machine;
   /** Where the machine and what the payload names are; secrets are looked up only when asked for. */
   readonly targets: StepTargets;
@@ -175,6 +177,14 @@ export interface StepDefinition<
   readonly mayStay?: readonly string[];
   /** What it begins goes on inside the system, and is undone there: once another system is installed, it is no more. */
   readonly insideSystem?: true;
+  /** It wants nothing of the system that runs on the machine: it may hang, or let nobody in. */
+  readonly fromOutside?: true;
+  /** It installs another system in the place of the one before, and with that ends whatever ran in there. */
+  readonly replacesSystem?: true;
+  /** It makes the machine a node of the cluster that its payload names (`cluster_ref`). */
+  readonly joinsCluster?: true;
+  /** Where a run that succeeded leads the machine when this was the last of its steps to say so. */
+  readonly endsIn?: PhaseAfterRun;
   /** What it sets is for the next boot: a run that ends before a step has restarted the machine takes it back. */
   readonly forNextBoot?: true;
   /** Undoing ends it, but does not unmake what it has done until then: `residue` is listed all the same. */

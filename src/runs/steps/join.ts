@@ -41,6 +41,8 @@ export const join = defineStep({
   mayUse: ["machine"],
   defaults: { timeout: minutes(10), maxRetries: 1 },
   parse: parsePayload.join,
+  joinsCluster: true,
+  endsIn: "IN_SERVICE",
   refersTo: ({ cluster_ref }) => [{ kind: "cluster", ref: cluster_ref }],
 
   async before(context): Promise<Evidence> {

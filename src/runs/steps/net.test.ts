@@ -5,6 +5,7 @@ import type { RemoteScript } from "../../capabilities/remote-exec.ts";
 import type { SshTarget } from "../../capabilities/ssh-target.ts";
 import { validatePlan } from "../model/plan.ts";
 import { resolvePlan } from "../model/resolve-plan.ts";
+import { machineTarget } from "../targets/machine.ts";
 import { allSteps } from "./index.ts";
 
 const evidence = { mark: "n1" };
@@ -166,10 +167,11 @@ describe("a network change", () => {
     expect(() => planned(5, { action: "reconfigure" })).toThrow("5 s must be less than the step's timeout of 5 s");
     const plan = planned(120, { rollback_seconds: "119" });
     const start = (params: Record<string, string>) =>
-      resolvePlan(plan, { machine: aMachine(), params, steps: allSteps });
+      resolvePlan(plan, { kind: machineTarget, target: aMachine(), params, steps: allSteps });
     expect(() => start({ rollback_seconds: "300" })).toThrow("params.rollback_seconds: 300 s must be less");
     const short = resolvePlan(planned(50, { action: "reconfigure" }), {
-      machine: aMachine(),
+      kind: machineTarget,
+      target: aMachine(),
       params: {},
       steps: allSteps,
     });

@@ -19,6 +19,7 @@ export const netboot = defineStep({
   mayUse: ["imaging"],
   defaults: { timeout: seconds(60), maxRetries: 2 },
   parse: parsePayload.netboot,
+  fromOutside: true,
 
   async before({ can, targets, call }) {
     const { source, lasts } = await can.boot.readBootOverride(await targets.bmc(), call);

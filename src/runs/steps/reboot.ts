@@ -29,6 +29,7 @@ export const reboot = defineStep({
   alsoNeeds: ({ mode }) => (mode === "bmc" ? ["reset", "machine"] : ["exec"]),
   defaults: { timeout: minutes(5), maxRetries: 1 },
   reboots: true,
+  fromOutside: true,
   parse: parsePayload.reboot,
   takesParams: withForce,
 

@@ -42,6 +42,8 @@ export const repave = defineStep({
   mayUse: ["imaging", "netInstall", "boot", "reset"],
   defaults: { timeout: minutes(30), maxRetries: 1 },
   reboots: true,
+  replacesSystem: true,
+  endsIn: "READY",
   parse: parsePayload.repave,
   refersTo: ({ image_ref }) => [{ kind: "image", ref: image_ref }],
 

@@ -1,5 +1,5 @@
 import { holds } from "../../lifecycles/machine/conditions.ts";
-import { isActive } from "../../runs/model/run.ts";
+import { isActive, machineOf } from "../../runs/model/run.ts";
 import { type NextCommand, say } from "./explanation.ts";
 import { machineRemedies } from "./machine-remedies.ts";
 import type { SeenRun } from "./run.ts";
@@ -9,13 +9,8 @@ import { lastResort, runRemedies, withoutTakingBack } from "./run-remedies.ts";
 export const runCommands = (seen: SeenRun): NextCommand[] =>
   isActive(seen.run.phase) ? whileActive(seen) : onceEnded(seen);
 
-function whileActive({
-  run: { id, machineId, cancelRequestedAt },
-  look,
-  claims,
-  cause,
-  trouble,
-}: SeenRun): NextCommand[] {
+function whileActive({ run, look, claims, cause, trouble }: SeenRun): NextCommand[] {
+  const { id, cancelRequestedAt } = run;
   const follow = say(`run logs ${id} --follow`, "shows what its steps say, as they say it");
   const cancel = say(`run cancel ${id}`, "ends it in bounded time, and lists what stays behind");
   const show = say(`run show ${id}`, "shows how far it is");
@@ -24,6 +19,8 @@ function whileActive({
   const history = say(`history run ${id}`, "shows what happened to it");
   if (look.isStranded || look.lastError !== null)
     return [say("system", "says which server answers, and whether it is well"), history, cancel];
+  const machineId = machineOf(run);
+  if (machineId === null) return [follow, show, cancel];
   const machine = say(`machine show ${machineId}`, "shows whether machine and BMC are reached");
   return [...machineRemedies(cause, machineId, trouble), follow, machine, cancel];
 }
@@ -40,7 +37,13 @@ function onceEnded(seen: SeenRun): NextCommand[] {
   const { run, step, newer, cause } = seen;
   const { id, machineId, phase, manual } = run;
   const logs = say(`run logs ${id}`, "shows what its steps said");
-  if (newer) return [say(`explain run ${newer.id}`, "explains the run of the machine that came after this one"), logs];
+  if (newer)
+    return [
+      say(`explain run ${newer.id}`, `explains the run of the ${run.target.kind} that came after this one`),
+      logs,
+    ];
+  // Nobody acts on a part of somebody else's work: that one is asked for again.
+  if (machineId === null) return [logs];
   if (phase === "SUCCEEDED") return [say(`machine show ${machineId}`, "shows the machine"), logs];
   const resume = say(`run resume ${id}`, "goes on where it stopped, after looking whether the step is done by now");
   const rerun = say(`run rerun ${id}`, "does everything once more, from the first step");

@@ -1,5 +1,5 @@
 import { holds } from "../../lifecycles/machine/conditions.ts";
-import type { Run } from "../../runs/model/run.ts";
+import { machineOf, type Run } from "../../runs/model/run.ts";
 import { DEFAULT_PLANS, findRunType } from "../../runs/model/run-types.ts";
 import type { MachineView } from "../machine/view.ts";
 import { type NextCommand, say } from "./explanation.ts";
@@ -10,6 +10,8 @@ import type { SeenRun } from "./run.ts";
 /** What puts right why a run failed, before it is done once more; the most helpful first. */
 export function runRemedies(seen: SeenRun): NextCommand[] {
   const { run, cause, trouble, machine } = seen;
+  const machineId = machineOf(run);
+  if (machineId === null) return [];
   switch (cause) {
     case "not_drained":
       return machine === undefined ? [] : drainFirst(machine);
@@ -18,14 +20,14 @@ export function runRemedies(seen: SeenRun): NextCommand[] {
       return [withOtherSettings(run)];
     case "ssh_unreachable":
       // As often as it is retried, nobody answers.
-      if (machine !== undefined && isSwitchedOff(machine)) return [switchOn(run.machineId)];
+      if (machine !== undefined && isSwitchedOff(machine)) return [switchOn(machineId)];
       if (seen.step?.kind === "reboot")
         return /the BMC says: running/.test(trouble) && mayHang(seen) ? forcedAnew(seen) : [];
-      return machine !== undefined && seemsHung(machine) === true ? [resetByForce(run.machineId)] : [];
+      return machine !== undefined && seemsHung(machine) === true ? [resetByForce(machineId)] : [];
     case "accepts_and_does_nothing":
       return mayHang(seen) ? forcedAnew(seen) : [];
     default:
-      return machineRemedies(cause, run.machineId, trouble);
+      return machineRemedies(cause, machineId, trouble);
   }
 }
 
@@ -34,10 +36,10 @@ const mayHang = ({ machine }: SeenRun): boolean => machine === undefined || seem
 
 /** For a machine that does not answer over SSH, and of which nobody knows yet why; and for one whose system does not go down when asked to. */
 export function lastResort(seen: SeenRun): NextCommand[] {
-  const { run, cause, machine } = seen;
+  const { cause, machine } = seen;
   if (cause === "accepts_and_does_nothing") return mayHang(seen) ? [] : forcedAnew(seen);
   return cause === "ssh_unreachable" && machine !== undefined && seemsHung(machine) === undefined
-    ? [resetByForce(run.machineId)]
+    ? [resetByForce(machine.machine.id)]
     : [];
 }
 
@@ -58,7 +60,7 @@ function forcedAnew({ run, step, machine }: SeenRun): NextCommand[] {
         "resets it at once, whatever runs on it: retry, resume and rerun ask as gently again",
       ),
     ];
-  return isByBmc || machine?.machine.spec.bmc != null ? [resetByForce(run.machineId)] : [];
+  return isByBmc || machine?.machine.spec.bmc != null ? [resetByForce(machineOf(run) ?? "")] : [];
 }
 
 /** Nobody asks for a drain but by entering maintenance, where a failed run has put the machine without asking for one. */

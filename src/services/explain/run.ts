@@ -1,4 +1,4 @@
-import { isActive, type Run, type StepStatus } from "../../runs/model/run.ts";
+import { isActive, machineOf, type Run, type StepStatus } from "../../runs/model/run.ts";
 import { loadInstalls } from "../../store/install/installs.ts";
 import { listLastErrors } from "../../store/run/logs.ts";
 import { listRuns } from "../../store/run/runs.ts";
@@ -23,7 +23,7 @@ export interface SeenRun {
   readonly cause: CauseId | undefined;
   /** The words by which it is told. */
   readonly trouble: string;
-  /** A later run of the same machine, which has the say now. */
+  /** A later run on the same target, which has the say now. */
   readonly newer: Run | undefined;
   /** What the script that failed said last; empty when it was none, or said nothing. */
   readonly lastWords: string;
@@ -38,15 +38,16 @@ export async function explainRun(deps: ServiceDeps, id: string): Promise<Explana
   const look = await findNextLook(deps.db, key, { now, isAtWork: isActive(run.phase) });
   const claims = run.phase === "PENDING" ? await findClaimsInTheWay(deps.db, deps.stores, key) : [];
   const step = run.steps.findLast(({ state }) => state !== "SUCCEEDED");
-  const [newest] = await listRuns(deps.db, { machineId: run.machineId, limit: 1 });
+  const machineId = machineOf(run);
+  const [newest] = await listRuns(deps.db, { target: run.target, limit: 1 });
   const newer = newest && newest.id !== id && newest.createdAt > run.createdAt ? newest : undefined;
-  const installs = isActive(run.phase) ? (await loadInstalls(deps.db, [run.machineId])).things : [];
+  const installs = isActive(run.phase) && machineId !== null ? (await loadInstalls(deps.db, [machineId])).things : [];
   const install = installs.find(({ facts }) => facts.orderedBy === id);
   const trouble = troubleOf(run, step, look);
   const lastWords = await lastWordsOf(deps, run, step, causeOf(trouble));
   const cause = causeByWords(trouble, lastWords);
   const isAsked = (cause && OF_MACHINE.has(cause)) || (run.phase === "CANCELED" && newer === undefined);
-  const machine = isAsked ? await viewMachine(deps, run.machineId) : undefined;
+  const machine = isAsked && machineId !== null ? await viewMachine(deps, machineId) : undefined;
   const seen: SeenRun = { run, step, look, claims, now, cause, trouble, newer, lastWords, machine };
   return {
     headline: `run ${id} ${headlineOf(seen)}`,
@@ -109,7 +110,7 @@ const isPausing = ({ step, now }: Pick<SeenRun, "step" | "now">): boolean =>
 
 function headlineOf(seen: SeenRun): string {
   const { run, step, look, claims, cause } = seen;
-  const on = `on machine ${run.machineId}`;
+  const on = `on ${run.target.kind} ${run.target.id}`;
   const [holder] = claims;
   if (isActive(run.phase) && run.cancelRequestedAt !== null) return `${on} is being canceled`;
   switch (run.phase) {
@@ -148,7 +149,7 @@ function doingOf({ run, step, now }: SeenRun): string {
   if (!isActive(run.phase)) return "";
   if (run.cancelRequestedAt !== null) return "taking back what can be taken back";
   if (run.phase === "PENDING") return "";
-  if (step === undefined) return `asking the machine how it is, before ${nextStepText(run)}`;
+  if (step === undefined) return `asking the ${run.target.kind} how it is, before ${nextStepText(run)}`;
   const place = `step ${run.plan.steps.findIndex(({ name }) => name === step.name) + 1} of ${run.plan.steps.length}`;
   if (isPausing({ step, now })) return `${place}, ${step.name}: pausing`;
   return `${place}, ${step.name}: ${step.actedAt === null ? "preparing" : "waiting for its proof"}${step.retryCount > 0 ? `, attempt ${step.retryCount + 1}` : ""}`;

@@ -75,6 +75,8 @@ export function newThing(caller: Caller, run: NewRun): NewThing {
   return {
     id: run.id,
     row: {
+      target_kind: "machine",
+      target_id: run.machineId,
       machine_id: run.machineId,
       request_id: run.requestId,
       fingerprint: run.fingerprint,

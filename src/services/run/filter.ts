@@ -9,6 +9,8 @@ import { runBefore } from "../../store/run/past-runs.ts";
 const FIELDS = {
   run_id: "text",
   machine_id: "text",
+  target_kind: "text",
+  target_id: "text",
   phase: RUN_PHASES,
   // In any spelling that starts a run; the empty one is that of runs that were started by their plan alone.
   type: { words: RUN_TYPES, read: (text: string) => (text === "" ? "" : findRunType(text)) },
@@ -23,6 +25,8 @@ type Field = keyof typeof FIELDS;
 const COLUMNS: Readonly<Record<Field, string>> = {
   run_id: "t.id",
   machine_id: "t.machine_id",
+  target_kind: "t.target_kind",
+  target_id: "t.target_id",
   phase: "t.state",
   type: "t.type",
   plan_id: "t.plan_id",
@@ -34,7 +38,9 @@ const COLUMNS: Readonly<Record<Field, string>> = {
 
 const VALUES: Readonly<Record<Field, (run: Run) => string>> = {
   run_id: (run) => run.id,
-  machine_id: (run) => run.machineId,
+  machine_id: (run) => run.machineId ?? "",
+  target_kind: (run) => run.target.kind,
+  target_id: (run) => run.target.id,
   phase: (run) => run.phase,
   type: (run) => run.type,
   plan_id: (run) => run.plan.planId,

@@ -43,7 +43,7 @@ export async function startNextAttempt(
   const { requestId, takeNewScripts = false } = input;
   const runId = checkRunId(input.runId);
   checkRunRequestId(requestId);
-  const { machineId } = await getRun(deps, runId); // a run never changes its machine
+  const machineId = machineToActOn(await getRun(deps, runId)); // a run never changes its target
   const fingerprint = fingerprintOf([action, runId, takeNewScripts]);
   const newId = newRunId();
   const id = await deps.db.transaction(async (tx) => {
@@ -86,6 +86,13 @@ export async function startNextAttempt(
     return newId;
   });
   return getRun(deps, id);
+}
+
+/** Only runs that take a machine's run slot have a job that people act on; all others are parts of somebody else's work. */
+function machineToActOn({ id, machineId, target }: Run): string {
+  if (machineId !== null) return machineId;
+  const why = `run ${id} on ${target.kind} ${target.id} takes no action but cancel: ask again for what it was a part of`;
+  throw new AppError("failed_precondition", why, { next: `millwright run show ${id}` });
 }
 
 async function loadRun(tx: Transaction, id: string): Promise<Run> {
@@ -184,6 +191,7 @@ export async function markRunManual(
   await deps.db.transaction(async (tx) => {
     await lockThings(tx, [runKey(runId)]);
     const run = await loadRun(tx, runId);
+    machineToActOn(run);
     await checkLatest(tx, run, "mark_manual");
     if (run.phase !== "FAILED") {
       throw new AppError(

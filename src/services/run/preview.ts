@@ -1,7 +1,7 @@
 import { type Duration, milliseconds } from "../../kernel/time/duration.ts";
 import type { Machine, MachinePhase } from "../../lifecycles/machine/machine.ts";
-import { phaseOnSuccess } from "../../runs/executor/machine-after-run.ts";
 import type { Step } from "../../runs/model/plan.ts";
+import { phaseOnSuccess } from "../../runs/targets/machine-after-run.ts";
 import { list as listClaims } from "../../store/lifecycle/claims.ts";
 import { machineStore } from "../../store/machine/machines.ts";
 import type { Queryable } from "../../store/postgres/database.ts";
@@ -87,7 +87,7 @@ export async function previewRun(deps: RunDeps, input: Omit<StartRun, "requestId
     ],
     reboots: steps.filter(({ reboots }) => reboots).length,
     expectedDuration: sum(steps.map(({ expectedDuration }) => expectedDuration)),
-    phaseOnSuccess: phaseOnSuccess(plan) ?? phaseBefore(machine),
+    phaseOnSuccess: phaseOnSuccess(plan, deps.steps) ?? phaseBefore(machine),
   };
 }
 

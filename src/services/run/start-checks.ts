@@ -17,6 +17,7 @@ import {
   provesWithoutSsh,
   REACHED_AT,
 } from "../../runs/model/targets.ts";
+import { machineTarget } from "../../runs/targets/machine.ts";
 import { holdImages, type ImageRow, listImages } from "../../store/catalog/images.ts";
 import type { Queryable, Transaction } from "../../store/postgres/database.ts";
 import type { RunDeps, StartRun } from "./runs.ts";
@@ -96,7 +97,12 @@ export async function chooseRun(input: Omit<StartRun, "requestId">, sources: Run
     throw new AppError("not_found", `machine ${input.machineId} does not exist`, { next: "millwright machine list" });
   checkParamsTaken(plan, input.params);
   checkTicket(input.params.ticket ?? "");
-  const resolved = resolvePlan(plan, { machine, params: input.params, steps: sources.steps });
+  const resolved = resolvePlan(plan, {
+    kind: machineTarget,
+    target: machine,
+    params: input.params,
+    steps: sources.steps,
+  });
   return { type, machine, plan: resolved, written: plan };
 }
 

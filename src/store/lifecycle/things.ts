@@ -62,6 +62,8 @@ export interface ThingStore<T extends Thing = Thing> {
   readonly appendLogs?: (tx: Transaction, logs: readonly ThingLog[]) => Promise<void>;
   /** What makes the thing a device; absent: it is none. */
   readonly device?: DeviceTraits;
+  /** For a kind that is loaded together with things of others: the same store, once it is known which stores there are. */
+  readonly among?: (stores: ThingStores) => ThingStore<T>;
   /** Request fields of the thing: the column with the pending request, and the one with the last that ended. */
   readonly requests: { readonly [field: string]: { readonly column: string; readonly lastColumn: string } };
 }
@@ -70,7 +72,8 @@ export type ThingStores = ReadonlyMap<string, ThingStore>;
 
 /** Stores of many kinds in one map; the kinds' own types end here, since the engine treats all alike. */
 export function collectThingStores(stores: readonly { readonly lifecycle: { readonly kind: string } }[]): ThingStores {
-  return new Map(stores.map((store) => [store.lifecycle.kind, store as unknown as ThingStore]));
+  const all = new Map(stores.map((store) => [store.lifecycle.kind, store as unknown as ThingStore]));
+  return new Map([...all].map(([kind, store]) => [kind, store.among?.(all) ?? store]));
 }
 
 export function storeOf(stores: ThingStores, kind: string): ThingStore {

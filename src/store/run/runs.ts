@@ -1,16 +1,19 @@
 import { z } from "zod";
+import type { Thing } from "../../kernel/lifecycle.ts";
 import { type RunThing, runLifecycle } from "../../runs/model/lifecycle.ts";
 import { isActive, RUN_ACTIONS, RUN_PHASES, type Run } from "../../runs/model/run.ts";
+import type { LoadedTarget, RunTarget } from "../../runs/targets/run-target.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
-import type { Loaded, ThingStore } from "../lifecycle/things.ts";
-import { machineStore } from "../machine/machines.ts";
+import { type Loaded, nameOf, parseRows, storeOf, type ThingStore, type ThingStores } from "../lifecycle/things.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { parseFactsPatch, parseRunFacts, parseRunPlan } from "./facts.ts";
 import { appendLogs } from "./logs.ts";
 
 interface RunRow extends StateColumns {
   facts: unknown;
-  machine_id: string;
+  target_kind: string;
+  target_id: string;
+  machine_id: string | null;
   request_id: string;
   fingerprint: string;
   type: string;
@@ -29,38 +32,46 @@ interface RunRow extends StateColumns {
   cancel_requested_at: Date | null;
 }
 
-const COLUMNS = `${STATE_COLUMNS}, t.machine_id, t.request_id, t.fingerprint, t.type, t.plan, t.params, t.job_id, t.attempt,
+const COLUMNS = `${STATE_COLUMNS}, t.target_kind, t.target_id, t.machine_id, t.request_id, t.fingerprint, t.type, t.plan, t.params, t.job_id, t.attempt,
   t.previous_run_id, t.next_run_id, t.action, t.manual_at, t.manual_by, t.manual_comment, t.initiator, t.created_at, t.cancel_requested_at`;
 
-/** Runs with their machines, in two queries however many there are. */
-async function load(db: Queryable, ids: readonly string[]): Promise<Loaded<RunThing>> {
-  const text = `select ${COLUMNS} from runs t where t.id = any($1)`;
-  const rows = await db.query<RunRow>({ hot: true, text, values: [ids] });
-  const machines = await machineStore.load(db, [...new Set(rows.map((row) => row.machine_id))]);
-  const byId = new Map(machines.things.map((machine) => [machine.id as string, machine]));
-  const things: RunThing[] = [];
-  const unreadable = [];
-  for (const row of rows) {
-    const machine = byId.get(row.machine_id);
-    try {
-      if (!machine) throw new Error(`its machine ${row.machine_id} cannot be read`);
-      things.push({
-        ...parseStateColumns(row),
-        id: row.id,
-        machine,
-        jobId: row.job_id,
-        plan: parseRunPlan(row.plan),
-        params: row.params,
-        action: actionSchema.parse(row.action),
-        cancelRequestedAt: row.cancel_requested_at,
-        facts: parseRunFacts(row.facts),
-      });
-    } catch (error) {
-      unreadable.push({ id: row.id, error: error instanceof Error ? error.message : String(error) });
-    }
+const targetOf = (row: RunRow): RunTarget => ({ kind: row.target_kind, id: row.target_id });
+
+/** The targets of many runs by their names: one query a kind of target. One that cannot be read is why its runs cannot be either. */
+async function loadTargets(db: Queryable, rows: readonly RunRow[], stores: ThingStores) {
+  const found = new Map<string, Thing | Error>();
+  for (const [kind, ofKind] of Map.groupBy(rows, (row) => row.target_kind)) {
+    const ids = [...new Set(ofKind.map((row) => row.target_id))];
+    const { things, unreadable } = await storeOf(stores, kind).load(db, ids);
+    for (const thing of things) found.set(nameOf({ kind, id: thing.id }), thing);
+    for (const { id, error } of unreadable) found.set(nameOf({ kind, id }), new Error(error));
   }
-  return { things, unreadable };
+  return (target: RunTarget): LoadedTarget => {
+    const thing = found.get(nameOf(target)) ?? null;
+    if (thing instanceof Error) throw new Error(`its ${target.kind} ${target.id} cannot be read: ${thing.message}`);
+    return { ...target, thing };
+  };
 }
+
+/** Runs with what they work on: one query for the runs, and one a kind of target, however many there are. */
+const loading =
+  (stores: ThingStores) =>
+  async (db: Queryable, ids: readonly string[]): Promise<Loaded<RunThing>> => {
+    const text = `select ${COLUMNS} from runs t where t.id = any($1)`;
+    const rows = await db.query<RunRow>({ hot: true, text, values: [ids] });
+    const withThing = await loadTargets(db, rows, stores);
+    return parseRows(rows, (row) => ({
+      ...parseStateColumns(row),
+      id: row.id,
+      target: withThing(targetOf(row)),
+      jobId: row.job_id,
+      plan: parseRunPlan(row.plan),
+      params: row.params,
+      action: actionSchema.parse(row.action),
+      cancelRequestedAt: row.cancel_requested_at,
+      facts: parseRunFacts(row.facts),
+    }));
+  };
 
 /** Whoever looks at a run that is to be canceled since looks in vain: nothing of it is written any more. */
 async function overtaken(db: Queryable, runs: readonly RunThing[]): Promise<readonly string[]> {
@@ -70,16 +81,18 @@ async function overtaken(db: Queryable, runs: readonly RunThing[]): Promise<read
   return (await db.query<{ id: string }>({ hot: true, text, values: [ids] })).map(({ id }) => id);
 }
 
-export const runStore: ThingStore<RunThing> = {
+/** Of whatever things there are, a run can work on all. */
+const storeAmong = (stores: ThingStores): ThingStore<RunThing> => ({
   lifecycle: runLifecycle,
   table: "runs",
   requests: {},
-  claimTarget: (run) => ({ kind: "machine", id: run.machine.id }),
+  claimTarget: ({ target: { kind, id } }) => ({ kind, id }),
   appendLogs,
-  load,
+  load: loading(stores),
   factsWith: ({ facts }, patch) => ({ ...facts, ...parseFactsPatch(patch) }),
   overtaken,
-};
+});
+export const runStore: ThingStore<RunThing> = { ...storeAmong(new Map()), among: storeAmong };
 
 const phaseSchema = z.enum(RUN_PHASES);
 const actionSchema = z.enum(RUN_ACTIONS);
@@ -89,6 +102,7 @@ function parseRun(row: RunRow): Run {
   const phase = phaseSchema.parse(row.state);
   return {
     id: row.id,
+    target: targetOf(row),
     machineId: row.machine_id,
     requestId: row.request_id,
     type: row.type,
@@ -117,6 +131,7 @@ function parseRun(row: RunRow): Run {
 export interface RunFilter {
   readonly ids?: readonly string[];
   readonly machineId?: string;
+  readonly target?: RunTarget;
   readonly activeOnly?: boolean;
   /** A condition over `t`, with its parameters from $1 on. */
   readonly where?: { readonly sql: string; readonly values: readonly unknown[] };
@@ -147,6 +162,7 @@ export async function listRunsWithKeys(
   const at = (value: unknown) => `$${values.push(value)}`;
   if (filter.ids) where.push(`t.id = any(${at(filter.ids)})`);
   if (filter.machineId !== undefined) where.push(`t.machine_id = ${at(filter.machineId)}`);
+  if (filter.target) where.push(`t.target_kind = ${at(filter.target.kind)} and t.target_id = ${at(filter.target.id)}`);
   if (filter.activeOnly) where.push(`t.state in ('PENDING', 'RUNNING')`);
   if (filter.before)
     where.push(`(t.created_at, t.id) < (${at(filter.before.createdAt)}::timestamptz, ${at(filter.before.id)})`);

@@ -7,13 +7,16 @@ import { AppError, StepFailure } from "../../kernel/errors.ts";
 import { type MachineContext, machineHandlers } from "../../lifecycles/machine/handlers.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
 import type { StepTargets } from "../../runs/model/targets.ts";
+import { machineTarget } from "../../runs/targets/machine.ts";
+import { machineStepParts } from "../../runs/targets/machine-steps.ts";
 import { explainMachine } from "../../services/explain/machine.ts";
 import { observeMachine } from "../../store/machine/conditions.ts";
 import { machineStore } from "../../store/machine/machines.ts";
 import { isDatabaseTrouble } from "../../store/postgres/database-errors.ts";
 import { withFakeEndpoints } from "../fake-machines.ts";
+import type { WiredTarget } from "../run-targets.ts";
 import { wireStepTargets } from "../step-targets.ts";
-import { defineThing, type HandlerTools } from "./thing.ts";
+import { defineThing, type HandlerTools, type TargetTools } from "./thing.ts";
 import { withContext } from "./with-context.ts";
 
 function handlers({ db, secrets, runs }: HandlerTools) {
@@ -42,9 +45,20 @@ async function clusterOnRecord(targets: StepTargets, name: string): Promise<Clus
   }
 }
 
+const runTarget = ({ db, secrets, runs: { hardware, steps, runbooks } }: TargetTools): WiredTarget<Machine> => {
+  const targetsOf = wireStepTargets({ db, secrets, runbooks });
+  return {
+    kind: machineTarget,
+    asSeen: withFakeEndpoints,
+    providerOf: ({ spec }) => hardware.providerOf(spec) ?? { name: spec.provider, can: {} },
+    partsOf: (run, step) => machineStepParts(run, step, { targets: targetsOf(run.target.thing), steps }),
+  };
+};
+
 export const machine = defineThing<Machine>({
   store: { ...machineStore, observe: observeMachine, observedColumns: ["conditions"] },
   handlers,
+  runTarget,
   explain: explainMachine,
   methods: ({ services }) => [
     partOf(MachineService, machines(services)),

@@ -12,28 +12,24 @@ import { BegunActions } from "../../runs/executor/step/begun-actions.ts";
 import type { RunThing } from "../../runs/model/lifecycle.ts";
 import { explainRun } from "../../services/explain/run.ts";
 import { runStore } from "../../store/run/runs.ts";
-import { withFakeEndpoints } from "../fake-machines.ts";
-import { wireStepTargets } from "../step-targets.ts";
+import { collectRunTargets } from "../run-targets.ts";
 import { defineThing, type HandlerTools, type MethodDeps } from "./thing.ts";
 import { withContext } from "./with-context.ts";
 
-function handlers({ db, secrets, clock, runs: tools }: HandlerTools) {
+function handlers({ clock, runs: tools, runTargets }: HandlerTools) {
   if (!tools) return undefined;
-  const { hardware, steps, runbooks, instance } = tools;
+  const { steps, instance } = tools;
   const begun = new BegunActions();
-  const targetsOf = wireStepTargets({ db, secrets, runbooks });
-  const contextOf = ({ machine }: RunThing): Omit<RunContext, "call"> => ({
+  const targets = collectRunTargets(runTargets);
+  const contextOf = (thing: RunThing): Omit<RunContext, "call"> => ({
     clock,
     steps,
     instance,
     begun,
-    provider: hardware.providerOf(machine.spec) ?? { name: machine.spec.provider, can: {} },
-    targetsOf,
+    ...targets.contextOf(thing),
   });
-  return withContext(runHandlers, contextOf, onFakeEndpoints);
+  return withContext(runHandlers, contextOf, targets.asSeen);
 }
-
-const onFakeEndpoints = (thing: RunThing): RunThing => ({ ...thing, machine: withFakeEndpoints(thing.machine) });
 
 function methods({ services, runs: more, events }: MethodDeps) {
   const ofPlans = [partOf(PlanService, plans(services)), partOf(PlanCatalogService, planCatalog(services))];

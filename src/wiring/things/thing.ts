@@ -18,6 +18,7 @@ import type { SecretStore } from "../../store/access/secrets.ts";
 import type { ThingStore } from "../../store/lifecycle/things.ts";
 import type { Database } from "../../store/postgres/database.ts";
 import type { MachineHardware } from "../machine-hardware.ts";
+import type { WiredTarget } from "../run-targets.ts";
 
 /** What handlers may be made from. */
 export interface HandlerTools {
@@ -31,6 +32,8 @@ export interface HandlerTools {
   readonly installTimeout: Duration;
   /** Absent where no machines are worked on. */
   readonly runs?: RunTools;
+  /** What runs work on. Empty where no machines are worked on. */
+  readonly runTargets: readonly WiredTarget[];
   /** Adds the credentials on record for a BMC. */
   signIn(bmc: Omit<BmcTarget, "username" | "password">, mac: string): Promise<BmcTarget>;
 }
@@ -42,6 +45,9 @@ export interface RunTools {
   /** Names this process. */
   readonly instance: string;
 }
+
+/** What a kind of target may be made from. */
+export type TargetTools = Omit<HandlerTools, "runs" | "runTargets"> & { readonly runs: RunTools };
 
 /** What RPC methods may be made from. */
 export interface MethodDeps {
@@ -67,6 +73,8 @@ export interface ThingParts<T extends Thing = Thing> {
   readonly store: ThingStore<T>;
   /** Who handles its states. Undefined: nobody does in this server. */
   readonly handlers?: (tools: HandlerTools) => HandlerOf | undefined;
+  /** What runs on it mean, and what their steps need. Absent: runs cannot work on it. */
+  readonly runTarget?: (tools: TargetTools) => WiredTarget<T>;
   /** Absent: it is explained by its lifecycle alone. */
   readonly explain?: Explainer;
   readonly methods?: (deps: MethodDeps) => readonly ServicePart[];

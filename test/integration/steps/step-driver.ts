@@ -106,6 +106,7 @@ export async function begin(
   const context = () => ({
     payload: step.parse(payload, kind),
     runId: "run-1",
+    target: bench.machine,
     machine: bench.machine,
     targets: targetsOf(bench),
     can: can as unknown as ActingContext<JsonObject, JsonObject>["can"],

@@ -9,7 +9,6 @@ import { type RunThing, runLifecycle, stepJson } from "../../../src/runs/model/l
 import { storeOf } from "../../../src/store/lifecycle/things.ts";
 import { commitUnits } from "../../../src/store/lifecycle/transitions.ts";
 import { thingAfter, type Unit } from "../../../src/store/lifecycle/unit.ts";
-import { runStore } from "../../../src/store/run/runs.ts";
 import { allStores } from "../../../src/wiring/things/all-things.ts";
 import { type RunSurface, startRunSurface } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
@@ -25,7 +24,7 @@ const store = storeOf(allStores, "run");
 const AT = new Date("2026-01-01T00:00:00.123Z");
 
 async function load(id: string): Promise<RunThing> {
-  const [run] = (await runStore.load(surface.db, [id])).things;
+  const [run] = (await store.load(surface.db, [id])).things as readonly RunThing[];
   if (!run) throw new Error(`${id} cannot be loaded`);
   return run;
 }
@@ -87,7 +86,7 @@ test("what a look leaves of its run is known, and is what loading it finds", asy
 test("where a look moves its run, or does something to its machine, the run is loaded", async () => {
   const run = await startedRun("m-unknown");
   const unit: Unit = { kind: "run", thing: run, actor: "test" };
-  const learnt = observe(machineLifecycle, run.machine.id, {});
+  const learnt = observe(machineLifecycle, run.target.id, {});
   expect(thingAfter(store, { ...unit, move: moveOf(run, "finished") })).toBeUndefined();
   expect(thingAfter(store, { ...unit, effects: [learnt] })).toBeUndefined();
   expect(thingAfter(store, unit)).toBeDefined();

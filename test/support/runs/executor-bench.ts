@@ -13,6 +13,9 @@ import { inheritFrom, type LeftOver, type NextAttempt } from "../../../src/runs/
 import type { RunAction, StepStatus } from "../../../src/runs/model/run.ts";
 import { type AnyStep, collectSteps, defineStep, type ProbeAnswer } from "../../../src/runs/model/step.ts";
 import type { StepTargets } from "../../../src/runs/model/targets.ts";
+import { machineTarget } from "../../../src/runs/targets/machine.ts";
+import { machineStepParts } from "../../../src/runs/targets/machine-steps.ts";
+import type { RunOn, TargetKind } from "../../../src/runs/targets/target-kind.ts";
 
 /** A device of which a test says what happens to it, and which counts what is done to it. */
 export class Device {
@@ -83,12 +86,16 @@ export class Bench {
       stateSince: this.now,
       stateVersion: 1,
       outcome: null,
-      machine: {
+      target: {
+        kind: "machine",
         id: "m-1",
-        state: { name: "PROVISIONING" },
-        conditions: this.conditions,
-        facts: { residue: this.machineResidue, cordoned: this.cordoned },
-      } as unknown as Machine,
+        thing: {
+          id: "m-1",
+          state: { name: "PROVISIONING" },
+          conditions: this.conditions,
+          facts: { residue: this.machineResidue, cordoned: this.cordoned },
+        } as unknown as Machine,
+      },
       plan: {
         planId: "plan/test",
         displayName: "",
@@ -118,6 +125,9 @@ export class Bench {
   }
 
   get context(): RunContext {
+    const steps = collectSteps(this.kinds ?? [this.device.step]) as ReadonlyMap<string, AnyStep>;
+    // all that the device of these tests asks for
+    const targets = { script: async (ref) => ({ ref, digest: "sha256:new", text: "" }) } as StepTargets;
     return {
       call: {
         signal: this.stop.signal,
@@ -126,11 +136,11 @@ export class Bench {
         mayBegin: () => this.mayBegin,
       },
       clock: { now: () => this.now, monotonic: () => this.now.getTime() },
-      steps: collectSteps(this.kinds ?? [this.device.step]) as ReadonlyMap<string, AnyStep>,
+      steps,
+      target: machineTarget as unknown as TargetKind,
       begun: this.begun,
       provider: { name: "test", can: this.can } satisfies Provider,
-      // all that the device of these tests asks for
-      targetsOf: () => ({ script: async (ref) => ({ ref, digest: "sha256:new", text: "" }) }) as StepTargets,
+      partsOf: (run, step) => machineStepParts(run as RunOn<Machine>, step, { targets, steps }),
       instance: this.instance,
     };
   }

@@ -81,6 +81,7 @@ export function benchOf(
   const context = {
     payload: step.parse(payload, kind),
     runId: "run-1",
+    target: around.machine ?? aMachine(),
     machine: around.machine ?? aMachine(),
     targets: {
       bmc: async () => aBmc,

@@ -2,13 +2,19 @@ import { describe, expect, test } from "vitest";
 import { aMachine, anSsh, exited } from "../../../../test/support/runs/step-bench.ts";
 import type { RemoteExec, RemoteScript } from "../../../capabilities/remote-exec.ts";
 import type { Outcome } from "../../../kernel/outcome.ts";
+import type { Machine } from "../../../lifecycles/machine/machine.ts";
 import { type RunContext, runHandlers } from "../../executor/executor.ts";
 import { BegunActions } from "../../executor/step/begun-actions.ts";
 import * as visits from "../../executor/step/visit.ts";
 import type { Heard } from "../../model/heard-script.ts";
 import type { RunThing } from "../../model/lifecycle.ts";
+import type { Step } from "../../model/plan.ts";
 import type { StepStatus } from "../../model/run.ts";
 import { collectSteps } from "../../model/step.ts";
+import type { StepTargets } from "../../model/targets.ts";
+import { machineTarget } from "../../targets/machine.ts";
+import { machineStepParts } from "../../targets/machine-steps.ts";
+import type { RunOn } from "../../targets/target-kind.ts";
 import { net } from "../net.ts";
 import { ssh } from "../ssh.ts";
 
@@ -62,11 +68,15 @@ class Bench {
     const run = {
       id: "run-1",
       state: { name: "RUNNING" },
-      machine: {
-        ...aMachine(),
-        state: { name: "PROVISIONING" },
-        conditions: [],
-        facts: { residue: [], cordoned: null },
+      target: {
+        kind: "machine",
+        id: aMachine().id,
+        thing: {
+          ...aMachine(),
+          state: { name: "PROVISIONING" },
+          conditions: [],
+          facts: { residue: [], cordoned: null },
+        },
       },
       plan: { planId: "plan/test", displayName: "", steps: [this.step] },
       params: {},
@@ -74,19 +84,20 @@ class Bench {
       cancelRequestedAt: this.cancelRequestedAt,
       facts: { scripts: {}, steps: [this.visit], residue: [], takeBackFirst: null, heard: this.heard },
     } as unknown as RunThing;
+    const steps = collectSteps([ssh, net]);
+    const targets = { ssh: async () => anSsh, script: async () => ({ ref: "a.sh", digest: "sha256:1", text: "" }) };
     const context = {
       call: { signal: new AbortController().signal, subject: "test", mayTouchDevice: (wanted: number) => wanted },
       clock: { now: () => start, monotonic: () => 0 },
-      steps: collectSteps([ssh, net]),
+      steps,
+      target: machineTarget,
       begun: new BegunActions(),
       provider: {
         name: "test",
         can: { exec: { run: (_: unknown, script: RemoteScript) => this.exec(script) } as unknown as RemoteExec },
       },
-      targetsOf: () => ({
-        ssh: async () => anSsh,
-        script: async () => ({ ref: "a.sh", digest: "sha256:1", text: "" }),
-      }),
+      partsOf: (on: RunOn<Machine>, step: Step) =>
+        machineStepParts(on, step, { targets: targets as unknown as StepTargets, steps }),
       instance: `process ${Math.random()}`,
     } as unknown as RunContext;
     const outcome = await runHandlers.RUNNING(run, context);

@@ -1,15 +1,20 @@
 import { describe, expect, test } from "vitest";
+import type { ObservedCondition } from "../../lifecycles/machine/conditions.ts";
 import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
+import { notUndone, withoutResidueOf, withoutUndone } from "../executor/residue.ts";
+import type { Plan } from "../model/plan.ts";
+import type { EndedRunPhase } from "../model/run.ts";
 import { BUILT_IN_PLANS } from "../plans/built-in.ts";
-import {
-  CAUSE_OF_END,
-  conditionsAtEnd,
-  notUndone,
-  phaseOnSuccess,
-  residueAfter,
-  withoutResidueOf,
-  withoutUndone,
-} from "./machine-after-run.ts";
+import { allSteps } from "../steps/index.ts";
+import * as machineAfterRun from "./machine-after-run.ts";
+
+const { CAUSE_OF_END } = machineAfterRun;
+type Steps = Pick<Plan, "steps">;
+const phaseOnSuccess = (steps: Steps) => machineAfterRun.phaseOnSuccess(steps, allSteps);
+const conditionsAtEnd = (steps: Steps, phase: EndedRunPhase, message: string, before: readonly ObservedCondition[]) =>
+  machineAfterRun.conditionsAtEnd(steps, allSteps, { phase, message, before });
+const residueAfter = (steps: Steps, phase: EndedRunPhase, residue: readonly string[]) =>
+  machineAfterRun.residueAfter(steps, allSteps, { phase, residue });
 
 const plan = (...kinds: string[]) => ({
   steps: kinds.map((kind) => ({ name: kind, kind, timeoutSeconds: 1, maxRetries: 0, payload: {} })),

@@ -1,0 +1,33 @@
+import { StepFailure } from "../../kernel/errors.ts";
+import type { Machine } from "../../lifecycles/machine/machine.ts";
+import type { Step } from "../model/plan.ts";
+import type { StepContext } from "../model/step.ts";
+import type { StepTargets } from "../model/targets.ts";
+import { isReplacedAfter } from "./machine.ts";
+import type { RunOn, StepKinds } from "./target-kind.ts";
+
+/** What steps on machines are given beside what all steps are. */
+export type MachineStepParts = Pick<StepContext<unknown>, "machine" | "targets" | "isReplacedNext">;
+
+export const machineStepParts = (
+  run: RunOn<Machine>,
+  step: Step,
+  { targets, steps }: { readonly targets: StepTargets; readonly steps: StepKinds },
+): MachineStepParts => ({
+  machine: run.target.thing,
+  targets: { ...targets, script: frozenScripts(run, targets) },
+  isReplacedNext: isReplacedAfter(step, run.plan.steps, steps),
+});
+
+/** A script that changed since the run was started is not the one that its caller asked for. */
+const frozenScripts =
+  ({ facts: { scripts } }: RunOn<Machine>, targets: StepTargets): StepTargets["script"] =>
+  async (ref) => {
+    const found = await targets.script(ref);
+    const frozen = scripts[ref];
+    if (frozen === undefined || frozen === found.digest) return found;
+    throw new StepFailure(
+      "fail",
+      `script ${ref} is ${found.digest} now, but was ${frozen} when this run was started: start it anew`,
+    );
+  };

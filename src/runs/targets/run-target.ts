@@ -1,0 +1,17 @@
+import type { Thing } from "../../kernel/lifecycle.ts";
+
+/** What a run works on: a machine, a rack, a switch, a shelf, a fleet node. */
+export interface RunTarget {
+  /** The kind of its lifecycle. */
+  readonly kind: string;
+  readonly id: string;
+}
+
+/** The target with its row, as it was when the run was loaded. */
+export interface LoadedTarget<T extends Thing = Thing> extends RunTarget {
+  /** Null once it was deleted: the run then fails at its next step. */
+  readonly thing: T | null;
+}
+
+/** For people, and in filters: `rack/rack-1`. */
+export const targetText = ({ kind, id }: RunTarget): string => `${kind}/${id}`;

@@ -1,4 +1,5 @@
 /** `npm run check`: everything that must hold of the sources themselves. All of it is run, and what failed is shown at the end. */
+import { findTechnologies, technologiesOf } from "./check/executor-words.ts";
 import { findCrowdedFolders, judgeLength, judgeName } from "./check/file-rules.ts";
 import { importsOf } from "./check/imports.ts";
 import { findBreakingChanges } from "./check/landed-contract.ts";
@@ -25,6 +26,11 @@ const CHECKS: Readonly<Record<string, Check>> = {
   "contract lint": () => tool("buf", "lint"),
   "contract breaks nobody": () => findBreakingChanges(root),
   layers: async () => (await files).flatMap(importsOf).flatMap((each) => judgeImport(each) ?? []),
+  "the executor names no provider": async () => {
+    const all = await files;
+    const technologies = technologiesOf(all);
+    return all.flatMap((file) => findTechnologies(file, technologies));
+  },
   "file names": async () => (await files).flatMap((file) => judgeName(file) ?? []),
   "writes can be killed": async () => (await files).flatMap((file) => judgeWrites(file) ?? []),
   "file lengths": async () => (await files).flatMap((file) => judgeLength(file) ?? []),

@@ -13,18 +13,40 @@ export interface Import {
     | { readonly kind: "computed" };
 }
 
-/** `import … from "x"`, `export … from "x"` and `import "x"`, over several lines too; type imports count as any other. */
-const STATIC = /^[ \t]*(?:import|export)\b(?:[^;"'`]*?\bfrom)?\s*["']([^"']+)["']/gm;
-const DYNAMIC = /\bimport\(\s*(?:["']([^"']+)["']\s*\)|)/g;
+/**
+ * Every way in which a file can depend on another one. Types count as values do: a layer that names another's types knows it.
+ *
+ * `import … from "x"`, `export … from "x"` and `import "x"`, over several lines too. Between the braces there may be comments and
+ * quoted names.
+ */
+const STATIC =
+  /^[ \t]*(?:import|export)\b(?:(?:[^;"'`/]|\/\/[^\n]*|["'][^"'\n]*["']\s+as\b)*?\bfrom)?\s*["']([^"']+)["']/gm;
+/** `await import("x")`, and in types `import("x").T` and `typeof import("x")`. */
+const CALLED = /\bimport\(\s*(?:["']([^"']+)["']\s*[,)])?/g;
+/** `import x = require("x")`, and what a module says of another one's types: `declare module "x"`. */
+const OTHER =
+  /^[ \t]*(?:(?:export\s+)?import\s+(?:type\s+)?\w+\s*=\s*require\(|declare\s+module\b)\s*["']([^"']+)["']/gm;
+/** `/// <reference path="x" />`, which is a comment to all but the compiler. */
+const REFERENCE = /^[ \t]*\/\/\/\s*<reference\s+(path|types)\s*=\s*["']([^"']+)["']/gm;
 /** Prose in comments may speak of imports. Strings are left alone: none of ours looks like a comment with an import in it. */
 const COMMENTS = /^[ \t]*\/\/.*$|\/\*[\s\S]*?\*\//gm;
 
+/** The text with its comments blanked, line by line where it was. */
+export const withoutComments = (text: string): string =>
+  text.replace(COMMENTS, (comment) => comment.replace(/[^\n]/g, " "));
+
 /** All that a file imports. */
 export function importsOf({ path, text }: SourceFile): Import[] {
-  const source = text.replace(COMMENTS, (comment) => comment.replace(/[^\n]/g, " "));
-  const found = [...source.matchAll(STATIC), ...source.matchAll(DYNAMIC)];
-  return found
-    .map((match) => ({ from: path, line: lineAt(source, match), target: targetOf(path, match[1]) }))
+  const source = withoutComments(text);
+  const found = [STATIC, CALLED, OTHER].flatMap((form) =>
+    [...source.matchAll(form)].map((match) => ({ match, specifier: match[1] })),
+  );
+  const referred = [...text.matchAll(REFERENCE)].map((match) => ({
+    match,
+    specifier: match[1] === "path" ? `./${match[2]}` : match[2],
+  }));
+  return [...found, ...referred]
+    .map(({ match, specifier }) => ({ from: path, line: lineAt(text, match), target: targetOf(path, specifier) }))
     .toSorted((a, b) => a.line - b.line);
 }
 

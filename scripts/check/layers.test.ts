@@ -65,6 +65,43 @@ describe("the layer rule refuses", () => {
     expect(faults[0]).toContain(fault);
   });
 
+  test.each([
+    'import type { Unit } from "../store/unit.ts";',
+    'import type Unit from "../store/unit.ts";',
+    'import type * as store from "../store/unit.ts";',
+    'import { type Unit } from "../store/unit.ts";',
+    'import {\n  // it\'s needed\n  type Unit, // and "this"\n} from "../store/unit.ts";',
+    'import { "odd name" as odd } from "../store/unit.ts";',
+    'export type { Unit } from "../store/unit.ts";',
+    'export type * from "../store/unit.ts";',
+    'export type * as store from "../store/unit.ts";',
+    'export { type Unit } from "../store/unit.ts";',
+    'export type Kept = import("../store/unit.ts").Unit;',
+    'export type Kept = readonly import(\n  "../store/unit.ts"\n).Unit[];',
+    'export type All = typeof import("../store/unit.ts");',
+    'export const kept = null as import("../store/unit.ts", { with: { "resolution-mode": "import" } }).Unit | null;',
+    'export function keep(unit: import("../store/unit.ts").Unit): void {}',
+    'import store = require("../store/unit.ts");',
+    'import type store = require("../store/unit.ts");',
+    'export import store = require("../store/unit.ts");',
+    'declare module "../store/unit.ts" {\n  interface Unit {}\n}',
+    '/// <reference path="../store/unit.ts" />',
+  ])("a type, however it is reached: %s", async (text) => {
+    const faults = await faultsOf({ "src/kernel/decide.ts": `${text}\n` });
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toContain("imports src/store/unit.ts, but kernel may import nothing outside itself");
+  });
+
+  test("the types of a package that is not for the layer", async () => {
+    const faults = await faultsOf({
+      "src/services/a.ts": 'import type { Pool } from "pg";\n',
+      "src/services/b.ts": 'export type Pool = import("pg").Pool;\n',
+      "src/services/c.ts": '/// <reference types="pg" />\n',
+    });
+    expect(faults).toHaveLength(3);
+    for (const fault of faults) expect(fault).toContain("the package pg, which is not for services");
+  });
+
   test("what is imported late, for its types alone, or passed on", async () => {
     const faults = await faultsOf({
       "src/kernel/a.ts": 'export const late = () => import("../store/work.ts");\n',

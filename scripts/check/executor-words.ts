@@ -1,0 +1,20 @@
+import { withoutComments } from "./imports.ts";
+import { isTest, type SourceFile } from "./source-files.ts";
+
+const EXECUTOR = "src/runs/executor/";
+const PROVIDER = /^src\/providers\/([^/]+)\//;
+
+/** The technologies that there are providers for. */
+export const technologiesOf = (files: readonly SourceFile[]): string[] =>
+  [...new Set(files.flatMap(({ path }) => PROVIDER.exec(path)?.[1] ?? []))].filter((name) => name !== "transport");
+
+/** The executor carries out steps, whatever hardware they are for: code that names a technology belongs into a step or a provider. */
+export function findTechnologies({ path, text }: SourceFile, technologies: readonly string[]): string[] {
+  if (!path.startsWith(EXECUTOR) || isTest(path)) return [];
+  return withoutComments(text)
+    .split("\n")
+    .flatMap((line, at) => {
+      const named = technologies.find((technology) => line.toLowerCase().includes(technology));
+      return named === undefined ? [] : [`${path}:${at + 1} names ${named}; the executor knows capabilities only`];
+    });
+}

@@ -7,6 +7,7 @@ import { judgeImport } from "./check/layers.ts";
 import { findBrokenLinks } from "./check/links.ts";
 import { readSourceFiles } from "./check/source-files.ts";
 import { judgeWrites } from "./check/store-writes.ts";
+import { findUnusedExports } from "./check/unused-exports.ts";
 import { root, runTool } from "./run-tool.ts";
 
 /** What is wrong, line by line; nothing when all is well. */
@@ -34,6 +35,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   "file names": async () => (await files).flatMap((file) => judgeName(file) ?? []),
   "writes can be killed": async () => (await files).flatMap((file) => judgeWrites(file) ?? []),
   "file lengths": async () => (await files).flatMap((file) => judgeLength(file) ?? []),
+  "unused exports": async () => findUnusedExports(await files),
   "folder sizes": async () => findCrowdedFolders(await files),
   links: () => findBrokenLinks(root),
   // Loaded late: it imports the sources, and when they do not load that must not hide what the other checks found.

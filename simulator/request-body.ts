@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 
 /** More than any request of either API needs. */
-export const MOST_BODY_BYTES = 65_536;
+const MOST_BODY_BYTES = 65_536;
 
 /** Undefined when the body is too large; the rest of it is then read and thrown away, so that the answer can be delivered. */
 export async function readBody(request: IncomingMessage): Promise<string | undefined> {

@@ -2,6 +2,8 @@ import { withoutComments } from "./imports.ts";
 import { isTest, type SourceFile } from "./source-files.ts";
 
 const EXECUTOR = "src/runs/executor/";
+/** The parts of identifiers and the words of texts: `overIpmi` has two. */
+const PART = /[A-Z]?[a-z]+|[A-Z]+(?![a-z])/g;
 const PROVIDER = /^src\/providers\/([^/]+)\//;
 
 /** The technologies that there are providers for. */
@@ -14,7 +16,8 @@ export function findTechnologies({ path, text }: SourceFile, technologies: reado
   return withoutComments(text)
     .split("\n")
     .flatMap((line, at) => {
-      const named = technologies.find((technology) => line.toLowerCase().includes(technology));
+      const parts = new Set([...line.matchAll(PART)].map(([part]) => part.toLowerCase()));
+      const named = technologies.find((technology) => parts.has(technology));
       return named === undefined ? [] : [`${path}:${at + 1} names ${named}; the executor knows capabilities only`];
     });
 }

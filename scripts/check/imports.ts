@@ -28,12 +28,15 @@ const OTHER =
   /^[ \t]*(?:(?:export\s+)?import\s+(?:type\s+)?\w+\s*=\s*require\(|declare\s+module\b)\s*["']([^"']+)["']/gm;
 /** `/// <reference path="x" />`, which is a comment to all but the compiler. */
 const REFERENCE = /^[ \t]*\/\/\/\s*<reference\s+(path|types)\s*=\s*["']([^"']+)["']/gm;
-/** Prose in comments may speak of imports. Strings are left alone: none of ours looks like a comment with an import in it. */
-const COMMENTS = /^[ \t]*\/\/.*$|\/\*[\s\S]*?\*\//gm;
+/** Strings, templates and regular expressions come first: `/*` in one of them begins no comment. */
+const LITERAL_OR_COMMENT =
+  /"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\[\s\S]|[^`\\])*`|(?<=[=(,:!&|?;{}[\n]\s*)\/(?![*/])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+\/|(\/\/[^\n]*|\/\*[\s\S]*?\*\/)/g;
 
-/** The text with its comments blanked, line by line where it was. */
+/** The text with its comments blanked, line by line where it was: prose may speak of imports. */
 export const withoutComments = (text: string): string =>
-  text.replace(COMMENTS, (comment) => comment.replace(/[^\n]/g, " "));
+  text.replace(LITERAL_OR_COMMENT, (found, comment: string | undefined) =>
+    comment === undefined ? found : comment.replace(/[^\n]/g, " "),
+  );
 
 /** All that a file imports. */
 export function importsOf({ path, text }: SourceFile): Import[] {

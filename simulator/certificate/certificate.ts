@@ -37,7 +37,7 @@ const DAY_MS = 86_400_000;
 const VALID_DAYS = 3_650;
 
 /** More addresses would make every handshake carry more than a few kilobytes of them. */
-export const MOST_CERTIFIED_ADDRESSES = 512;
+const MOST_CERTIFIED_ADDRESSES = 512;
 
 /**
  * The certificate that all simulated BMCs show, made on the first start and the same ever after, so that whoever pinned it

@@ -54,7 +54,7 @@ export interface NetbootOrder {
   readonly token: string | null;
 }
 
-export const HANG_REASONS = ["no_boot_device", "firmware_setup", "kernel_panic", "install_failed"] as const;
+const HANG_REASONS = ["no_boot_device", "firmware_setup", "kernel_panic", "install_failed"] as const;
 export type HangReason = (typeof HANG_REASONS)[number];
 
 /** What goes on in the machine beyond its power. `until` is simulated time. */

@@ -35,7 +35,7 @@ export interface PowerShelfSpec extends ManagedDeviceSpec {
   readonly initialPower: Power;
 }
 
-export const SHELF_LOG_CODES = [
+const SHELF_LOG_CODES = [
   "power_on_accepted",
   "power_off_accepted",
   "power_cycle_accepted",

@@ -23,7 +23,7 @@ export interface Lie extends PendingChange {
 export const POWER_CHANGE_MS = 5_000;
 export const MANAGER_RESTART_MS = 20_000;
 
-export const phaseTowards = (to: Power): PowerPhase => (to === "on" ? "powering_on" : "powering_off");
+const phaseTowards = (to: Power): PowerPhase => (to === "on" ? "powering_on" : "powering_off");
 
 export const phaseOf = (power: Power, pending: readonly PendingChange[]): PowerPhase =>
   pending[0] === undefined ? power : phaseTowards(pending[0].to);

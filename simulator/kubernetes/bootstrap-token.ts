@@ -12,7 +12,7 @@ export interface Secret {
   readonly data: Readonly<Record<string, string>>;
 }
 
-export const BOOTSTRAP_TOKEN_TYPE = "bootstrap.kubernetes.io/token";
+const BOOTSTRAP_TOKEN_TYPE = "bootstrap.kubernetes.io/token";
 
 /** Why this secret does not let somebody in who knows `given`; undefined when it does. */
 export function bootstrapTokenProblem(secret: Secret | undefined, given: string, realNow: number): string | undefined {

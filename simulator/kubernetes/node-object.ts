@@ -4,7 +4,7 @@ import type { NodeRecord } from "./node-record.ts";
 import { isoSeconds } from "./pods.ts";
 
 /** How long a node counts as ready after its kubelet was last heard of. Simulated milliseconds. */
-export const NODE_GRACE_MS = 40_000;
+const NODE_GRACE_MS = 40_000;
 
 const UNSCHEDULABLE = { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" } as const;
 const UNREACHABLE = { key: "node.kubernetes.io/unreachable", effect: "NoExecute" } as const;

@@ -25,7 +25,7 @@ export interface RedfishRequest {
 }
 
 /** How the device takes a power command that is given now. */
-export function conductAt(faults: FaultBook, occasion: Occasion): Conduct {
+function conductAt(faults: FaultBook, occasion: Occasion): Conduct {
   if (faults.strike("lie_accept", occasion) !== undefined) return { is: "idle" };
   const lie = faults.strike("lie_state", occasion);
   return lie === undefined ? { is: "honest" } : { is: "lying", faultId: lie.id };

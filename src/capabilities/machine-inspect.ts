@@ -7,7 +7,7 @@ export interface MachineIdentity extends DeviceIdentity {
   readonly macs: readonly string[];
 }
 
-export const BOOT_PROGRESS = ["off", "starting", "booting", "running", "unknown"] as const;
+const BOOT_PROGRESS = ["off", "starting", "booting", "running", "unknown"] as const;
 export type BootProgress = (typeof BOOT_PROGRESS)[number];
 
 /** As much of a boot as is seen from outside. */

@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
+import { runAgainst } from "../../test/support/cli/fake-terminal.ts";
 import { completionScript } from "./completion.ts";
 import { type CommandDescription, describeCommands } from "./describe.ts";
-import { runAgainst } from "./testing/fake-terminal.ts";
 
 const root = describeCommands();
 const flatten = (

@@ -9,7 +9,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { SystemService } from "../../contract/millwright/v1/system_pb.js";
-import { createFakeShelves } from "./testing/fake-shelves.ts";
+import { createFakeShelves } from "../../test/support/cli/fake-shelves.ts";
 
 const bin = fileURLToPath(new URL("../../bin/millwright", import.meta.url));
 const directory = mkdtempSync(join(tmpdir(), "millwright-cli-"));

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { cliVocabulary } from "../../scripts/generate/cli-vocabulary.ts";
+import { runAgainst } from "../../test/support/cli/fake-terminal.ts";
 import { describeCommands } from "./describe.ts";
 import { SERVER_VOCABULARY } from "./generated/server-vocabulary.ts";
-import { runAgainst } from "./testing/fake-terminal.ts";
 
 const run = (line: string) => runAgainst(() => {}, line);
 

@@ -123,7 +123,7 @@ const GROUPS = [
 ];
 
 /** A YAML 1.2 document; JSON is one too. Keys may be nested or dotted. */
-export function fromFile(path: string, content: string): Gathered {
+function fromFile(path: string, content: string): Gathered {
   const lines = new LineCounter();
   const document = parseDocument(content, { lineCounter: lines, prettyErrors: false });
   const at = (offset: number | undefined) => (offset === undefined ? path : `${path}:${lines.linePos(offset).line}`);

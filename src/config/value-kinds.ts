@@ -101,7 +101,7 @@ export interface ListenAddress {
   readonly port: number;
 }
 
-export function parseListen(raw: unknown): ListenAddress | undefined {
+function parseListen(raw: unknown): ListenAddress | undefined {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s]+)):(\d{1,5})$/.exec(trimmed(raw) ?? "");
   const host = match?.[1] ?? match?.[2];
   const port = Number(match?.[3]);

@@ -4,7 +4,7 @@ import { type Duration, describeDuration, minutes } from "../kernel/time/duratio
 import { LONGEST_CALL } from "./lease.ts";
 
 /** A handler is short; one that is not back by then is told to stop, so that it cannot hold its thing for ever. */
-export const LONGEST_HANDLING: Duration = minutes(5);
+const LONGEST_HANDLING: Duration = minutes(5);
 
 /**
  * Runs a handler that must come to an end: after the longest handling it is told to stop, and from the moment that it is told

@@ -1,6 +1,7 @@
 /** Tables made at random, and things driven through them at random: what holds for every table that loads. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { pathsThrough } from "../../test/support/lifecycle-paths.ts";
 import { decide, fail, follow, type Move } from "./decide.ts";
 import {
   ANY,
@@ -15,7 +16,6 @@ import {
   type Thing,
   type Trigger,
 } from "./lifecycle.ts";
-import { pathsThrough } from "./paths.ts";
 import { minutes } from "./time/duration.ts";
 
 /** A thing whose guards and conditions hold by number. */

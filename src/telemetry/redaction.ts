@@ -3,7 +3,7 @@ const SECRET_KEY = /passw(or)?d|passphrase|secret|token|authorization|cookie|pri
 /** Names that match although they hold nothing secret. */
 const HARMLESS_KEY = /^(token_?id|page_?token|next_?page_?token|secret_?(key_?file|name))$/i;
 
-export const HIDDEN = "[hidden]";
+const HIDDEN = "[hidden]";
 
 const MAX_DEPTH = 8;
 

@@ -1,9 +1,9 @@
 import { type ExplainResponse, ExplainService } from "../../contract/millwright/v1/explain_pb.js";
 import { createProgram } from "../../src/cli/program.ts";
 import { runCli } from "../../src/cli/run-cli.ts";
-import { createFakeTerminal } from "../../src/cli/testing/fake-terminal.ts";
 import { addExpectedPowerShelf } from "../../src/services/expected-power-shelf/expected-power-shelves.ts";
 import { listPowerShelves, type PowerShelfRecord } from "../../src/store/power-shelf/power-shelves.ts";
+import { createFakeTerminal } from "./cli/fake-terminal.ts";
 import { eventually } from "./eventually.ts";
 import { type RunBench, type RunSurface, startRunBench, tester } from "./run-bench.ts";
 

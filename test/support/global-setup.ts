@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -5,7 +6,7 @@ import pg from "pg";
 import type { TestProject } from "vitest/node";
 import { silentLog } from "../../src/kernel/log.ts";
 import { startEmbedded } from "../../src/store/embedded/embedded.ts";
-import { hasDeadOwner } from "../../src/store/embedded/owner-lock.ts";
+import { refuseIfOwned } from "../../src/store/embedded/owner-lock.ts";
 import { findPostmaster, stopPostmaster } from "../../src/store/embedded/postmaster.ts";
 import { migrate } from "../../src/store/postgres/migrate.ts";
 import { databaseUrl } from "./database-url.ts";
@@ -99,6 +100,17 @@ async function administrate(url: string, work: (admin: pg.Client) => Promise<unk
     await work(admin);
   } finally {
     await admin.end();
+  }
+}
+
+/** Whether the directory was owned once, and its owner is gone without having let go. */
+function hasDeadOwner(dataDir: string): boolean {
+  if (!existsSync(join(dataDir, "owner.lock"))) return false;
+  try {
+    refuseIfOwned(dataDir);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -12,7 +12,7 @@ export interface DevTokenStore {
   }): Promise<{ readonly token: string }>;
 }
 
-export const DEV_CALLER = "dev";
+const DEV_CALLER = "dev";
 
 /**
  * The administrator's token of a `millwright dev`, in `<data>/dev-token`: one line, for its owner's eyes only. The command line

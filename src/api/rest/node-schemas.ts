@@ -7,7 +7,7 @@ import { INSTALLATION_STATUSES, NODE_EVENTS } from "../../services/install/repor
 import { printable, shortText, timestamp } from "./envelopes.ts";
 
 /** In any common notation; lower case with colons from here on. */
-export const macAddress = z.string().transform((text, context) => {
+const macAddress = z.string().transform((text, context) => {
   try {
     return parsePortMac(text, "mac_address");
   } catch (error) {

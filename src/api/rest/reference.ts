@@ -27,7 +27,7 @@ export function referenceRoute(): AnyRoute {
 }
 
 /** Its own script and its own style, by their digests, and its own server: nothing else runs, loads, frames or is sent to. */
-export function policyFor(page: string): string {
+function policyFor(page: string): string {
   const digestOf = (tag: string): string => {
     const [, text] = new RegExp(`<${tag}>([\\s\\S]*?)</${tag}>`).exec(page) ?? [];
     if (text === undefined) throw new Error(`the reference page has no <${tag}>`);

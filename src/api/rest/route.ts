@@ -5,7 +5,7 @@ import type { Caller } from "../../services/call/caller.ts";
 import { toHttpError } from "../transport/error-codes.ts";
 import { findUnstorable } from "./storable.ts";
 
-export const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
+const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 type Method = (typeof METHODS)[number];
 
 /** What a handler is given: checked, with defaults filled in. */

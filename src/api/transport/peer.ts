@@ -11,7 +11,7 @@ export interface Peer {
   readonly certificateError: string | null;
 }
 
-export const unknownPeer: Peer = { address: null, certificate: null, certificateError: null };
+const unknownPeer: Peer = { address: null, certificate: null, certificateError: null };
 
 /** In the context values of every call. */
 export const peerKey = createContextKey<Peer>(unknownPeer, { description: "peer" });

@@ -5,8 +5,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { ErrorInfoSchema } from "../../../contract/millwright/v1/error_info_pb.js";
 import { SystemService } from "../../../contract/millwright/v1/system_pb.js";
+import { createFakeTerminal, runAgainst } from "../../../test/support/cli/fake-terminal.ts";
 import { runCli } from "../run-cli.ts";
-import { createFakeTerminal, runAgainst } from "../testing/fake-terminal.ts";
 import { describeFailure, EXIT, isDisconnection } from "./errors.ts";
 
 const failing = (error: ConnectError) =>

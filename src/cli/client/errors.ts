@@ -19,7 +19,7 @@ export const EXIT = {
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 /** For people, in help and in the reference. */
-export const EXIT_MEANINGS = {
+const EXIT_MEANINGS = {
   ok: "done",
   operationFailed: "the operation failed",
   usage: "wrong input",

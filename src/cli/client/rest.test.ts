@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
+import { createFakeTerminal } from "../../../test/support/cli/fake-terminal.ts";
 import { runCli } from "../run-cli.ts";
-import { createFakeTerminal } from "../testing/fake-terminal.ts";
 
 test.each(["", "/", "/millwright", "/millwright/"])("a server is found at the path %j of a proxy", async (path) => {
   const asked: (string | undefined)[] = [];

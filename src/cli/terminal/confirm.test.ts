@@ -6,9 +6,9 @@ import { ClusterService, ImageService } from "../../../contract/millwright/v1/cl
 import { MachineLifecycleService } from "../../../contract/millwright/v1/machine_pb.js";
 import { PlanCatalogService } from "../../../contract/millwright/v1/plan_pb.js";
 import { TokenService } from "../../../contract/millwright/v1/token_pb.js";
+import { type FakeRest, startFakeRest } from "../../../test/support/cli/fake-rest.ts";
+import { noted, runAgainst } from "../../../test/support/cli/fake-terminal.ts";
 import { type CommandDescription, describeCommands } from "../describe.ts";
-import { type FakeRest, startFakeRest } from "../testing/fake-rest.ts";
-import { noted, runAgainst } from "../testing/fake-terminal.ts";
 
 /** What cannot be taken back, and what a person types to agree. */
 const BY_RPC = [

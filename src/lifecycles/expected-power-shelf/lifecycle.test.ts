@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { pathsThrough } from "../../../test/support/lifecycle-paths.ts";
 import { follow, followOrRefuse } from "../../kernel/decide.ts";
-import { pathsThrough } from "../../kernel/paths.ts";
 import { minutes } from "../../kernel/time/duration.ts";
 import type { ExpectedPowerShelf } from "./expected-power-shelf.ts";
 import { expectedPowerShelfLifecycle } from "./lifecycle.ts";

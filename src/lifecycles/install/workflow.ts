@@ -4,7 +4,6 @@ import type { Architecture, BootMode } from "./install.ts";
 export const OS_FAMILIES = ["linux", "windows", "bsd"] as const;
 export const WORKFLOW_BOOT_MODES = ["bios", "uefi", "any"] as const;
 export const WORKFLOW_NEXT_STATES = ["installed", "active"] as const;
-export const INSTALL_METHODS = ["kernel", "sanboot", "chain", "image"] as const;
 export const STEP_TYPES = ["boot", "script", "reboot", "wait", "cloud_init", "disk_scan", "partition"] as const;
 export const ON_FAILURE = ["fail", "retry", "skip", "rollback"] as const;
 

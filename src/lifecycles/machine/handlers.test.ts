@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { NOTHING_KNOWN } from "../../../test/support/unknown-machine.ts";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { Cluster, ClusterNode, RefusedEviction } from "../../capabilities/cluster.ts";
 import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
@@ -10,7 +11,7 @@ import type { Outcome } from "../../kernel/outcome.ts";
 import { minutes } from "../../kernel/time/duration.ts";
 import type { Condition } from "./conditions.ts";
 import { type MachineContext, machineHandlers } from "./handlers.ts";
-import { type Machine, type MachineFacts, NOTHING_KNOWN } from "./machine.ts";
+import type { Machine, MachineFacts } from "./machine.ts";
 
 const TARGET: ClusterTarget = { name: "c1", apiUrl: "https://10.0.0.1:6443", ca: null, credentials: { token: "t" } };
 const BMC: BmcTarget = {

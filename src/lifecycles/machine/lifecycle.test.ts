@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { pathsThrough } from "../../../test/support/lifecycle-paths.ts";
+import { NOTHING_KNOWN } from "../../../test/support/unknown-machine.ts";
 import { follow, followOrRefuse, type Move } from "../../kernel/decide.ts";
 import { parseMachineId } from "../../kernel/ids.ts";
 import type { JsonObject, Row } from "../../kernel/lifecycle.ts";
-import { pathsThrough } from "../../kernel/paths.ts";
 import { machineLifecycle, runStartedData } from "./lifecycle.ts";
-import { MACHINE_PHASES, type Machine, NOTHING_KNOWN, PHASES_AFTER_RUN } from "./machine.ts";
+import { MACHINE_PHASES, type Machine, PHASES_AFTER_RUN } from "./machine.ts";
 
 /** The phase table of the specification's decisions, row by row: from, who and what, to, and the condition where there is one. */
 // biome-ignore format: a table is read by its columns

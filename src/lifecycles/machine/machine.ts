@@ -115,27 +115,6 @@ export interface MachineFacts {
   readonly residue: readonly string[];
 }
 
-export const NOTHING_KNOWN: MachineFacts = {
-  serial: null,
-  systemUuid: null,
-  macs: null,
-  firmware: null,
-  vendor: null,
-  model: null,
-  bmcFirmware: null,
-  certificateFingerprint: null,
-  sshHostKey: null,
-  sshHostKeySeen: null,
-  sshMoved: null,
-  powerState: null,
-  bootId: null,
-  observedAt: null,
-  cordoned: null,
-  joinedCluster: null,
-  locatorLit: false,
-  residue: [],
-};
-
 export interface Machine extends Thing {
   readonly id: MachineId;
   readonly labels: Readonly<Record<string, string>>;

@@ -1,11 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { NOTHING_KNOWN } from "../../../test/support/unknown-machine.ts";
 import { fingerprintOf } from "../../capabilities/host-key.ts";
 import type { ListedNode } from "../../capabilities/node-list.ts";
 import type { MachineVitals } from "../../capabilities/vitals.ts";
 import { parseMachineId } from "../../kernel/ids.ts";
 import { CONDITION_TYPES, type Condition, type ConditionType, observe } from "./conditions.ts";
-import { MACHINE_PHASES, type Machine, type MachineFacts, NOTHING_KNOWN } from "./machine.ts";
+import { MACHINE_PHASES, type Machine, type MachineFacts } from "./machine.ts";
 import { judge, MISSES_TO_BELIEVE, type Misses, podsRemain } from "./observation.ts";
 import type { Seen, Sighting } from "./sighting.ts";
 

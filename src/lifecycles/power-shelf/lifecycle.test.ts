@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { pathsThrough, type Step } from "../../../test/support/lifecycle-paths.ts";
 import { decide, fail, follow, type Move } from "../../kernel/decide.ts";
 import { parsePowerShelfId } from "../../kernel/ids.ts";
 import { OWNERS, type Row } from "../../kernel/lifecycle.ts";
-import { pathsThrough, type Step } from "../../kernel/paths.ts";
 import { seconds } from "../../kernel/time/duration.ts";
 import { powerShelfLifecycle } from "./lifecycle.ts";
 import { MAINTENANCE_OPERATIONS, type MaintenanceRequest, type PowerShelf } from "./power-shelf.ts";

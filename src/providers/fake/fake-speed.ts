@@ -1,14 +1,14 @@
 import { type Duration, milliseconds, seconds } from "../../kernel/time/duration.ts";
 
 /** What a fake machine takes its time for. */
-export const FAKE_OPERATIONS = ["netboot", "reboot", "repave", "mint_join", "join", "verify", "rma", "ssh"] as const;
+const FAKE_OPERATIONS = ["netboot", "reboot", "repave", "mint_join", "join", "verify", "rma", "ssh"] as const;
 export type FakeOperation = (typeof FAKE_OPERATIONS)[number];
 
 /** What can be told to fail. */
 export const FAKE_FAILURES = ["netboot", "reboot", "repave", "join", "verify", "rma"] as const;
 export type FakeFailure = (typeof FAKE_FAILURES)[number];
 
-export const FAKE_SPEEDS = ["default", "slow", "instant"] as const;
+const FAKE_SPEEDS = ["default", "slow", "instant"] as const;
 export type FakeSpeed = (typeof FAKE_SPEEDS)[number];
 
 /** The specification's table of the fake provider; "instant" is for measuring everything but hardware. */

@@ -1,7 +1,7 @@
 import type { BootOverride, BootSource } from "../../capabilities/boot-device.ts";
 import type { IpmiRequest } from "./client.ts";
 
-export const IPMI_BOOT_MODES = ["uefi", "legacy"] as const;
+const IPMI_BOOT_MODES = ["uefi", "legacy"] as const;
 export type IpmiBootMode = (typeof IPMI_BOOT_MODES)[number];
 
 /** What IPMI can name: it has no word for booting over HTTP. */

@@ -8,7 +8,7 @@ import { BoundedMemory } from "../transport/bounded-memory.ts";
 import { bytesOf, failureOf, isCipherTrouble } from "./answers.ts";
 import { type RunTool, runIpmitool, type ToolResult } from "./ipmitool.ts";
 
-export const IPMI_CIPHERS = ["auto", "3", "17"] as const;
+const IPMI_CIPHERS = ["auto", "3", "17"] as const;
 export type IpmiCipher = (typeof IPMI_CIPHERS)[number];
 
 export interface IpmiClientOptions {

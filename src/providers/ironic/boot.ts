@@ -15,7 +15,7 @@ const PLACE = "/management/boot_device";
  * Ironic asks the BMC for it each time, and keeps nothing. A device that lasts neither once nor always is the one that an
  * override named which is off by now.
  */
-export async function readBootDevice({ client }: Nodes, target: BmcTarget, call: CallContext): Promise<BootOverride> {
+async function readBootDevice({ client }: Nodes, target: BmcTarget, call: CallContext): Promise<BootOverride> {
   const { resource } = await client.get(target, PLACE, call);
   const named = textAt(resource, "boot_device");
   const persistent = valueAt(resource, "persistent");

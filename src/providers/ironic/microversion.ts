@@ -7,7 +7,7 @@ export interface Microversion {
 }
 
 /** What we know of: 1.82 is Ironic 21.4, 1.89 brought virtual media. A newer server still speaks it. */
-export const NEWEST_KNOWN = 89;
+const NEWEST_KNOWN = 89;
 /** Faults of nodes are told since 1.42, and much that we need is older. */
 const OLDEST_USABLE = 42;
 

@@ -102,7 +102,7 @@ function nodeOf(target: BmcTarget, resource: Resource, certificateFingerprint: s
 }
 
 /** From a fault of its own finding Ironic returns by itself; from what a person said, only that person takes it. */
-export function inMaintenance({ label, id, fault, maintenanceReason }: IronicNode): DeviceFailure {
+function inMaintenance({ label, id, fault, maintenanceReason }: IronicNode): DeviceFailure {
   const why = maintenanceReason === undefined ? "without a reason given" : maintenanceReason;
   return fault === undefined
     ? new DeviceFailure(

@@ -12,7 +12,7 @@ export const listAt = (value: unknown, ...path: readonly string[]): readonly Res
   const found = valueAt(value, ...path);
   return Array.isArray(found) ? found.filter(isResource) : [];
 };
-export const flagAt = (value: unknown, ...path: readonly string[]): boolean => valueAt(value, ...path) === true;
+const flagAt = (value: unknown, ...path: readonly string[]): boolean => valueAt(value, ...path) === true;
 
 /** The mark that tells our cordon from somebody else's. */
 export const CORDONED_BY_US = "millwright.io/cordoned";

@@ -47,7 +47,7 @@ export function createRemoteExec(connections: SshConnections, options: RemoteExe
   };
 }
 
-export const describeExit = ({ code, signal }: Pick<RemoteExit, "code" | "signal">): string =>
+const describeExit = ({ code, signal }: Pick<RemoteExit, "code" | "signal">): string =>
   code === null ? `signal ${signal ?? "unknown"}` : `exit code ${code}`;
 
 interface Running {

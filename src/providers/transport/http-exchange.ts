@@ -20,7 +20,7 @@ export interface Outgoing {
 }
 
 /** An idle connection that the BMC closed just as we wrote to it: it never saw the request, which may be sent again. */
-export class StaleConnection extends Error {}
+class StaleConnection extends Error {}
 
 /** As many as kept connections there may be to one place: all of them can have gone stale at once. */
 const STALE_CONNECTIONS = 2;

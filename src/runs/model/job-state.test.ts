@@ -1,7 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type JobEvidence, jobStateOf } from "./job-state.ts";
-import { JOB_STATES, RUN_ACTIONS, RUN_PHASE_OF_JOB, RUN_PHASES } from "./run.ts";
+import { JOB_STATES, type JobState, RUN_ACTIONS, RUN_PHASES, type RunPhase } from "./run.ts";
+
+/** What a job's state is for the run that is its latest attempt, by the specification. */
+const RUN_PHASE_OF_JOB: Readonly<Record<JobState, RunPhase>> = {
+  pending: "PENDING",
+  running: "RUNNING",
+  compensating: "RUNNING",
+  completed: "SUCCEEDED",
+  reconciled: "SUCCEEDED",
+  failed_retryable: "FAILED",
+  failed_manual_intervention: "FAILED",
+  cancelled: "CANCELED",
+};
 
 const at = new Date("2026-01-01T00:00:00Z");
 const error = (retryable: boolean) => ({ code: "EXECUTION_FAILED" as const, message: "", retryable, details: {} });
@@ -51,6 +63,11 @@ describe("the state of a job", () => {
         return state !== undefined && RUN_PHASE_OF_JOB[state] === one.phase;
       }),
     );
+  });
+
+  test("projects to every phase of a run", () => {
+    expect(Object.keys(RUN_PHASE_OF_JOB).sort()).toEqual([...JOB_STATES].sort());
+    expect([...new Set(Object.values(RUN_PHASE_OF_JOB))].sort()).toEqual([...RUN_PHASES].sort());
   });
 
   test("is each of the eight for some run", () => {

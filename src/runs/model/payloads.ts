@@ -1,9 +1,9 @@
 import { AppError } from "../../kernel/errors.ts";
 import type { Json, JsonObject } from "../../kernel/lifecycle.ts";
 
-export const REBOOT_MODES = ["bmc", "in_band"] as const;
+const REBOOT_MODES = ["bmc", "in_band"] as const;
 export type RebootMode = (typeof REBOOT_MODES)[number];
-export const NETBOOT_MODES = ["PXE", "HTTP", "DISK"] as const;
+const NETBOOT_MODES = ["PXE", "HTTP", "DISK"] as const;
 export type NetbootMode = (typeof NETBOOT_MODES)[number];
 
 /** What each kind of step is told, once parsed. Plain JSON, since it is frozen into runs. */

@@ -4,14 +4,7 @@ import { AppError } from "../../kernel/errors.ts";
 import type { Json, JsonObject } from "../../kernel/lifecycle.ts";
 import { minutes } from "../../kernel/time/duration.ts";
 import { PAYLOAD_LIMITS } from "./payloads.ts";
-import {
-  CORE_STEP_SHAPES,
-  longestDuration,
-  PLAN_LIMITS,
-  type PlanInput,
-  type StepInput,
-  validatePlan,
-} from "./plan.ts";
+import { CORE_STEP_SHAPES, PLAN_LIMITS, type PlanInput, type StepInput, validatePlan } from "./plan.ts";
 import type { StepShape } from "./step.ts";
 
 const step = (change: Partial<StepInput> = {}): StepInput => ({
@@ -61,13 +54,6 @@ describe("a plan is taken", () => {
       step({ name: `s${at}`, timeoutSeconds: PLAN_LIMITS.timeoutSeconds, maxRetries: PLAN_LIMITS.maxRetries }),
     );
     expect(validatePlan(plan(...most)).steps).toHaveLength(100);
-  });
-
-  test("and knows how long it can take at most", () => {
-    const valid = validatePlan(
-      plan(step({ name: "a", timeoutSeconds: 60, maxRetries: 2 }), step({ name: "b", timeoutSeconds: 10 })),
-    );
-    expect(longestDuration(valid)).toBe(190_000);
   });
 });
 

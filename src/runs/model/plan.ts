@@ -1,6 +1,6 @@
 import { AppError } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
-import { type Duration, milliseconds, seconds } from "../../kernel/time/duration.ts";
+import { type Duration, seconds } from "../../kernel/time/duration.ts";
 import { type Payloads, parsePayload, type StepKind } from "./payloads.ts";
 import { STEP_DEFAULTS, type StepShape, type StepShapes } from "./step.ts";
 
@@ -97,10 +97,6 @@ export function parsePlanId(text: string, field: string): string {
 
 export const timeoutOf = (step: Step): Duration => seconds(step.timeoutSeconds);
 export const attemptsOf = (step: Step): number => 1 + step.maxRetries;
-
-/** The longest that the plan can take, back-off apart. */
-export const longestDuration = (plan: Plan): Duration =>
-  milliseconds(plan.steps.reduce((sum, step) => sum + timeoutOf(step) * attemptsOf(step), 0));
 
 function validateStep(step: StepInput, field: string, shapes: StepShapes): Step {
   const name = step.name;

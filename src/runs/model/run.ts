@@ -14,16 +14,6 @@ export type EndedRunPhase = Exclude<RunPhase, (typeof ACTIVE_RUN_PHASES)[number]
 
 export const isActive = (phase: RunPhase): boolean => phase === "PENDING" || phase === "RUNNING";
 
-const NEXT_PHASES: Readonly<Record<RunPhase, readonly RunPhase[]>> = {
-  // A run can end without having begun: canceled while it waited, or refused by what only its start can see.
-  PENDING: ["RUNNING", "FAILED", "CANCELED"],
-  RUNNING: ["SUCCEEDED", "FAILED", "CANCELED"],
-  SUCCEEDED: [],
-  FAILED: [],
-  CANCELED: [],
-};
-export const mayFollow = (from: RunPhase, to: RunPhase): boolean => NEXT_PHASES[from].includes(to);
-
 /** Where a visit to a step is. FAILED is for good: between attempts it stays RUNNING. */
 export const STEP_STATES = ["WAITING", "RUNNING", "SUCCEEDED", "FAILED"] as const;
 export type StepState = (typeof STEP_STATES)[number];
@@ -40,18 +30,6 @@ export const JOB_STATES = [
   "reconciled",
 ] as const;
 export type JobState = (typeof JOB_STATES)[number];
-
-/** What a job's state is for the run that is its latest attempt. */
-export const RUN_PHASE_OF_JOB = {
-  pending: "PENDING",
-  running: "RUNNING",
-  compensating: "RUNNING",
-  completed: "SUCCEEDED",
-  reconciled: "SUCCEEDED",
-  failed_retryable: "FAILED",
-  failed_manual_intervention: "FAILED",
-  cancelled: "CANCELED",
-} as const satisfies Record<JobState, RunPhase>;
 
 /** How an attempt came about: by StartRun, or by what people did with the attempt before it. */
 export const RUN_ACTIONS = ["start", "retry", "resume", "rerun", "restart_clean", "adopt"] as const;

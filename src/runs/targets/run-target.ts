@@ -12,6 +12,3 @@ export interface LoadedTarget<T extends Thing = Thing> extends RunTarget {
   /** Null once it was deleted: the run then fails at its next step. */
   readonly thing: T | null;
 }
-
-/** For people, and in filters: `rack/rack-1`. */
-export const targetText = ({ kind, id }: RunTarget): string => `${kind}/${id}`;

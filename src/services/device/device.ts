@@ -22,7 +22,7 @@ export interface NamedDevice {
 }
 
 /** The kinds of devices that this server knows. */
-export const deviceKinds = ({ stores }: Pick<ServiceDeps, "stores">): string[] =>
+const deviceKinds = ({ stores }: Pick<ServiceDeps, "stores">): string[] =>
   [...stores].flatMap(([kind, { device }]) => (device ? [kind] : [])).sort();
 
 export function kindOfDevice(deps: ServiceDeps, kind: string): Omit<NamedDevice, "key"> {

@@ -25,10 +25,10 @@ const KIND = "device_group";
 /** Groups inherit from each other, so that whoever changes one has all of them. */
 const TREE = { kind: KIND, id: "(all)" };
 
-export const unknownGroup = (id: string): AppError =>
+const unknownGroup = (id: string): AppError =>
   new AppError("not_found", `Group not found: ${id.slice(0, 80)}`, { field: "group_id" });
 
-export async function findGroup(db: Queryable, id: string): Promise<DeviceGroupRecord> {
+async function findGroup(db: Queryable, id: string): Promise<DeviceGroupRecord> {
   const [group] = await listGroups(db, { ids: [id] });
   if (!group) throw unknownGroup(id);
   return group;

@@ -36,7 +36,7 @@ export {
   registerInstall,
 } from "./registration.ts";
 
-export const unknownInstall = (id: string): AppError =>
+const unknownInstall = (id: string): AppError =>
   new AppError("not_found", "Node not found", {
     field: "id",
     next: `millwright node list (nothing is known of ${id})`,
@@ -208,7 +208,7 @@ function refuseExhausted({ state, facts }: Install, target: InstallState, force:
 }
 
 /** States that an operator can take a node to, in the order of the table. */
-export function reachableBy(install: Install): readonly InstallState[] {
+function reachableBy(install: Install): readonly InstallState[] {
   const state = install.state.name as InstallState;
   const targets = rowsFrom(installLifecycle, state)
     .filter(([, { owner }]) => owner === "caller")

@@ -27,7 +27,7 @@ export interface ReportDesk {
   submit(input: ReportInput): Promise<ReportAnswer | AppError>;
 }
 
-export const unknownNode = (mac: string): AppError =>
+const unknownNode = (mac: string): AppError =>
   new AppError("not_found", `Node not found: nothing is known of ${mac}`, { field: "mac_address" });
 
 /**

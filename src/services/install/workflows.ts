@@ -24,7 +24,7 @@ const KIND = "install_workflow";
 /** Names are unique among those that are offered: whoever writes one has them all. */
 const NAMES = { kind: KIND, id: "(names)" };
 
-export const unknownWorkflow = (id: string): AppError =>
+const unknownWorkflow = (id: string): AppError =>
   new AppError("not_found", `Workflow not found: ${id.slice(0, 80)}`, { field: "workflow_id" });
 
 /** One that is still offered. */

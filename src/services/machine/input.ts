@@ -31,7 +31,7 @@ export interface CheckedSpec {
   readonly identities: readonly Identity[];
 }
 
-export const DEFAULT_PROVIDER = "datacenter";
+const DEFAULT_PROVIDER = "datacenter";
 const TRUSTS = ["ca", "pin", "off"] as const;
 const MOST = { macs: 64, jumpHosts: 8, labels: 64, labelKey: 128, labelValue: 256, text: 256, hostKey: 4_096 } as const;
 

@@ -49,11 +49,10 @@ export async function removeCluster(tx: Transaction, secrets: SecretStore, name:
   await secrets.remove(tx, kubeconfigName(name));
 }
 
-/** For those who speak to the cluster; no answer to a caller carries it. */
-export const getKubeconfig = (db: Queryable, secrets: SecretStore, name: string): Promise<string | undefined> =>
-  secrets.get(db, kubeconfigName(name));
-
-/** The same for many clusters, in one query: those that there are. One that cannot be read is there as its error. */
+/**
+ * For the code that calls the clusters; no answer to a caller carries a kubeconfig. One query for many clusters: those that there
+ * are. One that cannot be read is there as its error.
+ */
 export async function getKubeconfigs(
   db: Queryable,
   secrets: SecretStore,

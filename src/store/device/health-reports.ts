@@ -4,7 +4,7 @@ import type { ThingKey } from "../lifecycle/things.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
 
-export const APPLY_MODES = ["merge", "replace"] as const;
+const APPLY_MODES = ["merge", "replace"] as const;
 /** merge: beside all others; replace: instead of all that are merged. */
 export type ApplyMode = (typeof APPLY_MODES)[number];
 

@@ -39,12 +39,6 @@ export function refuseIfOwned(dataDir: string): void {
   if (owner !== undefined && isRunning(owner)) throw inUse(dataDir, owner);
 }
 
-/** True when the directory was owned once and its owner is gone without having let go. */
-export function hasDeadOwner(dataDir: string): boolean {
-  const owner = readOwner(join(dataDir, LOCK_FILE));
-  return owner !== undefined && !isRunning(owner);
-}
-
 function inUse(dataDir: string, owner: ProcessIdentity): AppError {
   const who = owner.pid === process.pid ? "this very process" : `another Millwright, process ${owner.pid}`;
   return new AppError("failed_precondition", `the data directory ${dataDir} is in use by ${who}`, {

@@ -1,7 +1,7 @@
 import type { Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
 
-export const IDENTITY_KINDS = ["mac", "serial", "bmc"] as const;
+const IDENTITY_KINDS = ["mac", "serial", "bmc"] as const;
 export type IdentityKind = (typeof IDENTITY_KINDS)[number];
 
 /** Something that no two machines share. */

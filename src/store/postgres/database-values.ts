@@ -15,7 +15,7 @@ export function parseTextArray(text: string): (string | null)[] {
 }
 
 /** Counters and versions are bigint in the database and never that large; one that is must not be rounded silently. */
-export function parseInt8(text: string): number {
+function parseInt8(text: string): number {
   const value = Number(text);
   if (!Number.isSafeInteger(value))
     throw new RangeError(`the database holds ${text}, which is too large for a number: select it ::text`);

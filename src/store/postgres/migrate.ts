@@ -85,7 +85,7 @@ export async function readMigrations(directory: string): Promise<readonly Migrat
 }
 
 /** What is left to apply; refuses a database whose past is not ours. */
-export function pendingMigrations(
+function pendingMigrations(
   migrations: readonly Migration[],
   applied: ReadonlyMap<string, string>,
 ): readonly Migration[] {

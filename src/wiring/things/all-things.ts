@@ -27,5 +27,4 @@ export const accessOf = (things: readonly ThingParts[]): Access =>
 
 /** What the server has, for those that need no other things: tests, measurements and the generated pages. */
 export const allStores = storesOf(allThings);
-export const allExplainers = explainersOf(allThings);
 export const access = accessOf(allThings);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { explain } from "../../../src/services/explain/explain.ts";
-import { allExplainers } from "../../../src/wiring/things/all-things.ts";
+import { allThings, explainersOf } from "../../../src/wiring/things/all-things.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { type InstallsUnderTest, startInstalls } from "./installs-under-test.ts";
 
@@ -24,7 +24,7 @@ async function explained(state: string, workflow: string | null) {
   if (workflow === "gone") await api.ask("DELETE", "/api/v1/workflows/gone");
   await api.place(id, state);
   const { waitingFor, nextCommands } = await explain(
-    { ...api.deps, explainers: allExplainers },
+    { ...api.deps, explainers: explainersOf(allThings) },
     { kind: "install", id },
   );
   return { waitsFor: waitingFor.at(-1), first: nextCommands[0]?.command.replace(id, "ID") };

@@ -4,7 +4,7 @@ import { explain } from "../../../src/services/explain/explain.ts";
 import { registerMachine } from "../../../src/services/machine/machines.ts";
 import { loadInstalls } from "../../../src/store/install/installs.ts";
 import { machineStore } from "../../../src/store/machine/machines.ts";
-import { allExplainers } from "../../../src/wiring/things/all-things.ts";
+import { allThings, explainersOf } from "../../../src/wiring/things/all-things.ts";
 import { eventually } from "../../support/eventually.ts";
 import { tester } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
@@ -68,7 +68,7 @@ describe("a migration", () => {
     });
 
     const explained = async (id: string) =>
-      (await explain({ ...api.deps, explainers: allExplainers }, { kind: "install", id })).headline;
+      (await explain({ ...api.deps, explainers: explainersOf(allThings) }, { kind: "install", id })).headline;
     expect(await explained(node.id)).toContain(`machine ${spare.id} takes its place`);
     expect(await explained(spare.id)).toContain(`it takes the place of node ${node.id}`);
 

@@ -5,7 +5,7 @@ import { explain } from "../../../src/services/explain/explain.ts";
 import { createPlan } from "../../../src/services/run/plans.ts";
 import { listImages } from "../../../src/store/catalog/images.ts";
 import { loadInstalls } from "../../../src/store/install/installs.ts";
-import { allExplainers } from "../../../src/wiring/things/all-things.ts";
+import { allThings, explainersOf } from "../../../src/wiring/things/all-things.ts";
 import { eventually } from "../../support/eventually.ts";
 import { tester } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
@@ -68,7 +68,8 @@ describe("one inventory", () => {
       seen: () => bench.messageOf(runId),
     });
     expect(await bench.pairs(machineId, runId)).toEqual({ ...under, install: "installing" });
-    const explained = (kind: string, id: string) => explain({ ...bench.deps, explainers: allExplainers }, { kind, id });
+    const explained = (kind: string, id: string) =>
+      explain({ ...bench.deps, explainers: explainersOf(allThings) }, { kind, id });
     for (const [kind, id] of [
       ["run", runId],
       ["machine", machineId],

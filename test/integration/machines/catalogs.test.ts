@@ -3,7 +3,7 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { PlanSchema, type StepSchema } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { BUILT_IN_PLANS } from "../../../src/runs/plans/built-in.ts";
-import { getKubeconfig } from "../../../src/store/catalog/clusters.ts";
+import { getKubeconfigs } from "../../../src/store/catalog/clusters.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { as, dumpTables, refusal } from "../api/forge-under-test.ts";
 import { type MachinesUnderTest, startMachines } from "./machines-under-test.ts";
@@ -189,18 +189,20 @@ describe("clusters", () => {
   const KUBECONFIG = "apiVersion: v1\nusers: [{user: {token: hush-hush}}]\n";
   const cluster = (name: string) => ({ name, apiUrl: "https://10.0.0.1:6443", kubeconfig: KUBECONFIG });
 
+  const kubeconfigOf = async (name: string) => (await getKubeconfigs(site.db, site.deps.secrets, [name])).get(name);
+
   test("are created, listed without their kubeconfig, and deleted with it", async () => {
     const { cluster: created } = await site.clusters.createCluster(cluster("one"), as("kim"));
     expect(created).toMatchObject({ name: "one", apiUrl: "https://10.0.0.1:6443" });
-    expect(await getKubeconfig(site.db, site.deps.secrets, "one")).toBe(KUBECONFIG);
+    expect(await kubeconfigOf("one")).toBe(KUBECONFIG);
     expect(JSON.stringify(await dumpTables(site.db))).not.toContain("hush-hush");
     expect((await site.clusters.listClusters({})).clusters).toEqual([created]);
     expect((await refusal(site.clusters.createCluster({ ...cluster("one"), kubeconfig: "other" }))).code).toBe(
       Code.AlreadyExists,
     );
-    expect(await getKubeconfig(site.db, site.deps.secrets, "one")).toBe(KUBECONFIG);
+    expect(await kubeconfigOf("one")).toBe(KUBECONFIG);
     await site.clusters.deleteCluster({ name: "one" }, as("lee"));
-    expect(await getKubeconfig(site.db, site.deps.secrets, "one")).toBeUndefined();
+    expect(await kubeconfigOf("one")).toBeUndefined();
     expect(await historyOf("cluster", "one")).toEqual(["created by kim", "deleted by lee"]);
     expect((await refusal(site.clusters.deleteCluster({ name: "one" }))).code).toBe(Code.NotFound);
   });

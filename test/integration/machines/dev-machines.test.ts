@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type Simulator, startSimulator } from "../../../simulator/simulator.ts";
-import { getKubeconfig } from "../../../src/store/catalog/clusters.ts";
+import { getKubeconfigs } from "../../../src/store/catalog/clusters.ts";
 import { getMachineBmcCredentials, getMachineSshCredentials } from "../../../src/store/machine/credentials.ts";
 import { recordSimulatedMachines } from "../../../src/wiring/dev-machines.ts";
 import { tester } from "../../support/datacentre.ts";
@@ -39,7 +39,8 @@ test("the simulated machines are on record with all that runs on them need", asy
   for (const found of await getMachineSshCredentials(db, secrets, ids))
     expect(found).toEqual({ username: "root", privateKey: expect.stringContaining("PRIVATE KEY") });
   expect((await site.clusters.listClusters({})).clusters.map(({ name }) => name)).toContain("default-cluster");
-  expect(await getKubeconfig(db, secrets, "default-cluster")).toContain("server");
+  const kubeconfigs = await getKubeconfigs(db, secrets, ["default-cluster"]);
+  expect(kubeconfigs.get("default-cluster")).toContain("server");
   expect((await site.images.listImages({})).images.map(({ name }) => name)).toContain("ubuntu:22.04-k8s");
 });
 

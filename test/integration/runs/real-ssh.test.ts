@@ -11,7 +11,7 @@ import { Runbooks } from "../../../src/runs/steps/scripts/runbooks.ts";
 import { createCluster } from "../../../src/services/catalog/clusters.ts";
 import { explain } from "../../../src/services/explain/explain.ts";
 import { setMachineCredentials } from "../../../src/services/machine/credentials.ts";
-import { allExplainers } from "../../../src/wiring/things/all-things.ts";
+import { allThings, explainersOf } from "../../../src/wiring/things/all-things.ts";
 import { accept, hasSshd, type RealSshServer, startSshd } from "../../support/counterparts/openssh-server.ts";
 import { eventually } from "../../support/eventually.ts";
 import { ROOT } from "../../support/processes/process-bench.ts";
@@ -180,7 +180,10 @@ describe.skipIf(!hasSshd)("runs over the OpenSSH server (needs openssh-server)",
       chunks.flatMap(({ stream, data }) => (stream === name ? [Buffer.from(data).toString()] : [])).join("");
     expect(on("stdout")).toContain("Progress: 10% café 20%");
     expect(on("stderr")).toMatch(/^drain it first\nstep say failed: pieces.sh ended with exit code 1\n/);
-    const { lastFailure } = await explain({ ...surface.deps, explainers: allExplainers }, { kind: "run", id: runId });
+    const { lastFailure } = await explain(
+      { ...surface.deps, explainers: explainersOf(allThings) },
+      { kind: "run", id: runId },
+    );
     expect(lastFailure?.message).toMatch(/exit code 1; it said: drain it first$/);
   });
 

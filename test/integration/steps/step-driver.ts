@@ -2,12 +2,13 @@ import type { Capability } from "../../../src/capabilities/provider.ts";
 import type { MachineId } from "../../../src/kernel/ids.ts";
 import type { JsonObject } from "../../../src/kernel/lifecycle.ts";
 import { minutes, seconds } from "../../../src/kernel/time/duration.ts";
-import { type Machine, NOTHING_KNOWN } from "../../../src/lifecycles/machine/machine.ts";
+import type { Machine } from "../../../src/lifecycles/machine/machine.ts";
 import { HeardScript } from "../../../src/runs/model/heard-script.ts";
 import { type ActingContext, type AnyStep, type ProbeReport, readProbe } from "../../../src/runs/model/step.ts";
 import { type StepTargets, sshTargetOf } from "../../../src/runs/model/targets.ts";
 import { allSteps } from "../../../src/runs/steps/index.ts";
 import type { MachineSite, SimulatedMachine } from "../../support/machine-site.ts";
+import { NOTHING_KNOWN } from "../../support/unknown-machine.ts";
 
 /** One machine under work, as an executor would hold it; facts that steps prove are kept for the next one. */
 export interface Bench {

@@ -2,8 +2,8 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import type { EventSchema } from "../../../../contract/millwright/v1/event_pb.js";
 import { HistoryService, type ListHistoryRequest } from "../../../../contract/millwright/v1/history_pb.js";
-import { createFakeShelves } from "../../testing/fake-shelves.ts";
-import { createFakeTerminal, runAgainst } from "../../testing/fake-terminal.ts";
+import { createFakeShelves } from "../../../../test/support/cli/fake-shelves.ts";
+import { createFakeTerminal, runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
 
 /** A journal of `count` entries; the server's pages hold two at most. */
 function journal(count: number) {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { type ExpectedPowerShelf, Forge } from "../../../../contract/forge/forge_pb.js";
 import { ExploreState, PowerShelfService } from "../../../../contract/millwright/v1/power_shelf_pb.js";
-import { type FakeTerminalOptions, noted, runAgainst } from "../../testing/fake-terminal.ts";
+import { type FakeTerminalOptions, noted, runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "millwright-cli-"));
 afterAll(() => rmSync(directory, { recursive: true }));

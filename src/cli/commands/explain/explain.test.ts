@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { MachineStatus_Phase } from "../../../../contract/baremetal/v1/baremetal_pb.js";
 import { ExplainService } from "../../../../contract/millwright/v1/explain_pb.js";
 import { RunActionsService } from "../../../../contract/millwright/v1/run_pb.js";
-import { runAgainst } from "../../testing/fake-terminal.ts";
+import { runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
 
 const now = new Date("2026-01-01T00:10:00Z");
 const at = (minute: number) => ({ seconds: BigInt(Date.UTC(2026, 0, 1, 0, minute) / 1_000), nanos: 0 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type FakeRest, startFakeRest } from "../../testing/fake-rest.ts";
+import { type FakeRest, startFakeRest } from "../../../../test/support/cli/fake-rest.ts";
 
 let rest: FakeRest;
 beforeEach(async () => {

@@ -12,7 +12,7 @@ export interface GroupOptions {
 }
 
 /** What a group says itself, or leaves to the next one above. */
-export const CHOICES = ["yes", "no", "inherit"] as const;
+const CHOICES = ["yes", "no", "inherit"] as const;
 export type Choice = (typeof CHOICES)[number];
 
 const load = () => import("./manage.ts");

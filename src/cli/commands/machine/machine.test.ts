@@ -13,7 +13,7 @@ import {
   RunService,
 } from "../../../../contract/baremetal/v1/baremetal_pb.js";
 import { MachineLifecycleService } from "../../../../contract/millwright/v1/machine_pb.js";
-import { runAgainst } from "../../testing/fake-terminal.ts";
+import { runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
 
 const now = new Date("2026-01-01T00:10:00Z");
 const at = (minute: number) => ({ seconds: BigInt(Date.UTC(2026, 0, 1, 0, minute) / 1_000), nanos: 0 });

@@ -8,8 +8,8 @@ import {
   MachineStatus_Phase as Phase,
   RunService,
 } from "../../../../contract/baremetal/v1/baremetal_pb.js";
-import { createFakeShelves } from "../../testing/fake-shelves.ts";
-import { createFakeTerminal, runAgainst } from "../../testing/fake-terminal.ts";
+import { createFakeShelves } from "../../../../test/support/cli/fake-shelves.ts";
+import { createFakeTerminal, runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
 
 /** Machines behind the service that commands talk to, and a stream that the test feeds. The filter is a phase, failing, or nothing. */
 function fleet() {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runAgainst } from "../../testing/fake-terminal.ts";
+import { runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
 
 let directory: string;
 beforeAll(() => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type FakeRest, Refusal, startFakeRest } from "../../testing/fake-rest.ts";
+import { type FakeRest, Refusal, startFakeRest } from "../../../../test/support/cli/fake-rest.ts";
 
 let rest: FakeRest;
 beforeEach(async () => {

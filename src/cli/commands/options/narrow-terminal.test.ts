@@ -9,8 +9,8 @@ import {
   StepStatus_State,
 } from "../../../../contract/baremetal/v1/baremetal_pb.js";
 import { ExplainService } from "../../../../contract/millwright/v1/explain_pb.js";
-import { createFakeShelves } from "../../testing/fake-shelves.ts";
-import { runAgainst } from "../../testing/fake-terminal.ts";
+import { createFakeShelves } from "../../../../test/support/cli/fake-shelves.ts";
+import { runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
 
 const now = new Date("2026-01-01T00:10:00Z");
 const at = (minute: number) => ({ seconds: BigInt(Date.UTC(2026, 0, 1, 0, minute) / 1_000), nanos: 0 });

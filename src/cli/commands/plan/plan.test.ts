@@ -11,7 +11,7 @@ import {
   ImageService,
 } from "../../../../contract/millwright/v1/cluster_pb.js";
 import { PlanCatalogService } from "../../../../contract/millwright/v1/plan_pb.js";
-import { noted, runAgainst } from "../../testing/fake-terminal.ts";
+import { noted, runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
 
 let directory: string;
 beforeAll(() => {

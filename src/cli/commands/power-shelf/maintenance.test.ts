@@ -1,8 +1,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { Forge, PowerShelfMaintenanceOperation } from "../../../../contract/forge/forge_pb.js";
-import { createFakeShelves } from "../../testing/fake-shelves.ts";
-import { createFakeTerminal, noted, runAgainst } from "../../testing/fake-terminal.ts";
+import { createFakeShelves } from "../../../../test/support/cli/fake-shelves.ts";
+import { createFakeTerminal, noted, runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
 
 const { POWER_ON, POWER_OFF } = PowerShelfMaintenanceOperation;
 

@@ -13,7 +13,7 @@ import {
   PowerShelfService,
   TlsTrustMode,
 } from "../../../../contract/millwright/v1/power_shelf_pb.js";
-import { noted, runAgainst } from "../../testing/fake-terminal.ts";
+import { noted, runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
 
 describe("create", () => {
   const line =

@@ -2,8 +2,8 @@ import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { HistoryService } from "../../../../contract/millwright/v1/history_pb.js";
 import { PowerShelfSchema } from "../../../../contract/millwright/v1/power_shelf_pb.js";
-import { createFakeShelves } from "../../testing/fake-shelves.ts";
-import { createFakeTerminal, runAgainst } from "../../testing/fake-terminal.ts";
+import { createFakeShelves } from "../../../../test/support/cli/fake-shelves.ts";
+import { createFakeTerminal, runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
 
 const now = new Date("2026-03-01T12:00:00Z");
 const at = (text: string) => ({ seconds: BigInt(Date.parse(text) / 1000), nanos: 0 });

@@ -62,7 +62,7 @@ const toneOfPower = ({ powerState, failing }: PowerShelf): Tone | undefined =>
   failing ? "busy" : TONE_OF_POWER[powerState];
 const toneOfHealth = ({ health, failing }: PowerShelf): Tone | undefined => (failing ? "busy" : TONE_OF_HEALTH[health]);
 
-export const shelfColumns: readonly Column<PowerShelf>[] = [
+const shelfColumns: readonly Column<PowerShelf>[] = [
   { title: "ID", cell: (shelf) => shelf.id },
   { title: "NAME", cell: (shelf) => shelf.name },
   { title: "RACK", cell: (shelf) => shelf.rackId },
@@ -74,7 +74,7 @@ export const shelfColumns: readonly Column<PowerShelf>[] = [
 ];
 
 /** For programs, what the table only marks has columns of its own. */
-export const shelfCsvColumns: readonly Column<PowerShelf>[] = [
+const shelfCsvColumns: readonly Column<PowerShelf>[] = [
   ...shelfColumns,
   { title: "STUCK", cell: (shelf) => String(shelf.stuck) },
   { title: "CONDITION", cell: (shelf) => shelf.condition },

@@ -2,7 +2,7 @@ import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { Run_Phase, RunService, StepStatus_State } from "../../../../contract/baremetal/v1/baremetal_pb.js";
 import { RunActionsService } from "../../../../contract/millwright/v1/run_pb.js";
-import { createFakeTerminal, runAgainst } from "../../testing/fake-terminal.ts";
+import { createFakeTerminal, runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
 
 const at = { seconds: 1_767_225_600n, nanos: 0 };
 const NEXT = {

@@ -1,7 +1,7 @@
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { Script_Origin, ScriptService } from "../../../../contract/millwright/v1/script_pb.js";
-import { runAgainst } from "../../testing/fake-terminal.ts";
+import { runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
 
 const digest = `sha256:${"ab".repeat(32)}`;
 const script = {

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { LifecycleService, TransitionOwner } from "../../../../contract/millwright/v1/lifecycle_pb.js";
 import { type GetSystemResponseSchema, SystemService } from "../../../../contract/millwright/v1/system_pb.js";
 import { type CreateTokenRequest, TokenService } from "../../../../contract/millwright/v1/token_pb.js";
-import { noted, runAgainst } from "../../testing/fake-terminal.ts";
+import { noted, runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
 
 test("a new token alone goes to the output, so that it can be sent into a file", async () => {
   const sent: CreateTokenRequest[] = [];

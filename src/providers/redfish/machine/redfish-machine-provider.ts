@@ -18,7 +18,7 @@ export interface RedfishMachineProviderOptions
   readonly clock?: Clock;
 }
 
-export const REDFISH_MACHINE_CAPABILITIES = [
+const REDFISH_MACHINE_CAPABILITIES = [
   "power",
   "reset",
   "boot",

@@ -32,7 +32,7 @@ export const newMark = (): string => randomBytes(12).toString("hex");
 export const DIRECTORY = "/var/tmp/millwright-";
 const MARKS_ARE_KEPT_DAYS = 7;
 /** The exit code of a script that was told to stop before it had begun. */
-export const STOPPED = 143;
+const STOPPED = 143;
 
 /** A script that could not be kept whole is not begun: half of one does what nobody asked for. */
 const NO_ROOM = 28;

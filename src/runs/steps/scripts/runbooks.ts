@@ -9,12 +9,12 @@ export interface Runbook {
   readonly origin: RunbookOrigin;
 }
 
-export const RUNBOOK_ORIGINS = ["shipped", "site"] as const;
+const RUNBOOK_ORIGINS = ["shipped", "site"] as const;
 export type RunbookOrigin = (typeof RUNBOOK_ORIGINS)[number];
 
 const REF = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 /** Scripts travel whole; one that is larger is no script. */
-export const LARGEST_RUNBOOK = 96 * 1_024;
+const LARGEST_RUNBOOK = 96 * 1_024;
 
 export const digestOf = (text: string): string => `sha256:${createHash("sha256").update(text, "utf8").digest("hex")}`;
 

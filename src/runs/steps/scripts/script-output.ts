@@ -37,7 +37,7 @@ export async function passOnOutput(
 }
 
 /** How many bytes there are until the last character of which some are still missing; what is no UTF-8 is taken as it is. */
-export function wholeCharacters(bytes: Uint8Array): number {
+function wholeCharacters(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;
     if ((byte & 0b1100_0000) === 0b1000_0000) continue; // goes on with a character

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
-import { runCli } from "../run-cli.ts";
+import { runCli } from "../../../src/cli/run-cli.ts";
 import { type CliRun, createFakeTerminal, type FakeTerminalOptions } from "./fake-terminal.ts";
 
 /** What a command sent. */

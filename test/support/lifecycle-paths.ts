@@ -1,4 +1,4 @@
-import { GONE, type Lifecycle, type Row, rowsFrom, STAY } from "./lifecycle.ts";
+import { GONE, type Lifecycle, type Row, rowsFrom, STAY } from "../../src/kernel/lifecycle.ts";
 
 /** One row of the table, taken from a state that it applies to. */
 export interface Step<T, S extends string = string> {

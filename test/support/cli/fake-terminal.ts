@@ -1,6 +1,6 @@
 import { type ConnectRouter, createRouterTransport } from "@connectrpc/connect";
-import type { Sink, Terminal } from "../client/session.ts";
-import { runCli } from "../run-cli.ts";
+import type { Sink, Terminal } from "../../../src/cli/client/session.ts";
+import { runCli } from "../../../src/cli/run-cli.ts";
 
 /** For tests: a terminal that keeps what is written to it. */
 export interface FakeTerminal extends Terminal {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { allStores } from "../wiring/things/all-things.ts";
-import { ANY, asked, defineLifecycle, GONE, on, rowsFrom, STAY, type Thing } from "./lifecycle.ts";
-import { type Path, pathsThrough } from "./paths.ts";
-import { minutes } from "./time/duration.ts";
+import { type Path, pathsThrough } from "../../../test/support/lifecycle-paths.ts";
+import { ANY, asked, defineLifecycle, GONE, on, rowsFrom, STAY, type Thing } from "../../kernel/lifecycle.ts";
+import { minutes } from "../../kernel/time/duration.ts";
+import { allStores } from "./all-things.ts";
 
 const told = (paths: readonly Path<Thing>[]) =>
   paths.map((path) => path.map(({ from, row, to }) => `${from} -${row[1].name}-> ${to ?? "gone"}`));

@@ -8,7 +8,7 @@ import { bmcTargetOf, clusterNameOf, requireEndpoint, type StepTargets, sshTarge
 import type { Runbooks } from "../runs/steps/scripts/runbooks.ts";
 import type { SecretStore } from "../store/access/secrets.ts";
 import { getKubeconfigs } from "../store/catalog/clusters.ts";
-import { listImages } from "../store/catalog/images.ts";
+import { imageTable } from "../store/catalog/images.ts";
 import { getMachineBmcCredentials, getMachineSshCredentials } from "../store/machine/credentials.ts";
 import type { Database } from "../store/postgres/database.ts";
 import { fakeTargets, isFake } from "./fake-machines.ts";
@@ -37,7 +37,9 @@ export function wireStepTargets({ db, secrets, runbooks }: TargetWiring): (machi
     return names.map((name) => targets.get(name) ?? noCluster(name));
   });
   const images = lookUp(async (names) => {
-    const found = new Map((await listImages(db, { names: [...new Set(names)] })).map((image) => [image.name, image]));
+    const found = new Map(
+      (await imageTable.list(db, { names: [...new Set(names)] })).map((image) => [image.name, image]),
+    );
     return names.map((name) => found.get(name));
   });
   const targetsOf = (machine: Machine): StepTargets => ({

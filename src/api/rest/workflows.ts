@@ -14,15 +14,15 @@ import {
   workflowBootSchema,
   workflowStepSchema,
 } from "../../services/install/workflows.ts";
-import { cut, listOf, many, objectOf, one, pageQuery, printable, timestamp } from "./envelopes.ts";
-import { type AnyRoute, defineRoute } from "./route.ts";
+import { defineCollection } from "./collection.ts";
+import { printable, timestamp } from "./envelopes.ts";
+import type { AnyRoute } from "./route.ts";
 
 interface Deps {
   readonly services: ServiceDeps;
 }
 
 const TAG = "workflows";
-const UNKNOWN = { 404: "There is no such workflow." };
 const id = z.object({ id: z.string().meta({ examples: ["ubuntu-2404"] }) });
 const said = {
   name: printable(100).trim().min(1),
@@ -45,7 +45,6 @@ const newWorkflow = z.strictObject({
 const workflow = z
   .object({ id: z.string(), ...said, created_at: timestamp, updated_at: timestamp })
   .meta({ id: "Workflow" });
-const workflowAnswer = objectOf(workflow);
 
 const workflowJson = (each: WorkflowRecord) => ({
   id: each.id,
@@ -82,88 +81,45 @@ const inputOf = (body: z.output<typeof workflowBody>) => ({
   nextState: body.next_state,
 });
 
-const listWorkflows = ({ services }: Deps) =>
-  defineRoute({
-    method: "GET",
-    path: "/api/v1/workflows",
-    tag: TAG,
-    summary: "Lists workflows by name.",
-    query: z.strictObject({
-      os_family: z.enum(OS_FAMILIES).optional(),
-      architecture: z.enum(ARCHITECTURES).optional(),
-      ...pageQuery,
-    }),
-    answer: listOf(workflow),
-    async handle({ query: { os_family, architecture, limit, offset } }) {
-      const found = await pageWorkflows(services, {
-        ...(os_family && { osFamily: os_family }),
-        ...(architecture && { architecture }),
-      });
-      return many(cut(found, { limit, offset }).map(workflowJson), found.length);
-    },
-  });
-
-const addWorkflow = ({ services }: Deps) =>
-  defineRoute({
-    method: "POST",
-    path: "/api/v1/workflows",
-    tag: TAG,
-    summary: "Makes a workflow; without an id it is given one.",
-    body: newWorkflow,
-    example: { id: "ubuntu-2404", ...EXAMPLE },
-    status: 201,
-    errors: { 400: "Two steps have the same sequence.", 409: "The name or the id is taken." },
-    answer: workflowAnswer,
-    async handle({ body, caller }) {
-      const made = await createWorkflow(services, caller, { id: body.id, ...inputOf(body) });
-      return one(workflowJson(made), "Workflow created successfully");
-    },
-  });
-
-const showWorkflow = ({ services }: Deps) =>
-  defineRoute({
-    method: "GET",
-    path: "/api/v1/workflows/{id}",
-    tag: TAG,
-    summary: "Shows a workflow.",
-    params: id,
-    errors: UNKNOWN,
-    answer: workflowAnswer,
-    handle: async ({ params }) => one(workflowJson(await getWorkflow(services, params.id))),
-  });
-
-const putWorkflow = ({ services }: Deps) =>
-  defineRoute({
-    method: "PUT",
-    path: "/api/v1/workflows/{id}",
-    tag: TAG,
-    summary: "Replaces a workflow; what boots from now on gets the new one.",
-    params: id,
-    body: workflowBody,
-    example: EXAMPLE,
-    errors: { ...UNKNOWN, 400: "Two steps have the same sequence.", 409: "The name is taken." },
-    answer: workflowAnswer,
-    async handle({ params, body, caller }) {
-      const changed = await replaceWorkflow(services, caller, params.id, inputOf(body));
-      return one(workflowJson(changed), "Workflow updated successfully");
-    },
-  });
-
-const dropWorkflow = ({ services }: Deps) =>
-  defineRoute({
-    method: "DELETE",
-    path: "/api/v1/workflows/{id}",
-    tag: TAG,
-    summary: "Stops offering a workflow. Nodes that have it keep it.",
-    params: id,
-    errors: UNKNOWN,
-    answer: objectOf(z.null()),
-    async handle({ params, caller }) {
-      await deleteWorkflow(services, caller, params.id);
-      return one(null, "Workflow deleted successfully");
-    },
-  });
+const workflows = defineCollection({
+  path: "/api/v1/workflows",
+  tag: TAG,
+  called: "Workflow",
+  id,
+  item: workflow,
+  json: workflowJson,
+});
+const SAME_SEQUENCE = "Two steps have the same sequence.";
 
 /** What is installed over the network. */
-export const workflowRoutes = (deps: Deps): AnyRoute[] =>
-  [listWorkflows, addWorkflow, showWorkflow, putWorkflow, dropWorkflow].map((route) => route(deps));
+export const workflowRoutes = ({ services }: Deps): AnyRoute[] => [
+  workflows.list(
+    { summary: "Lists workflows by name." },
+    { os_family: z.enum(OS_FAMILIES).optional(), architecture: z.enum(ARCHITECTURES).optional() },
+    ({ os_family, architecture }) =>
+      pageWorkflows(services, { ...(os_family && { osFamily: os_family }), ...(architecture && { architecture }) }),
+  ),
+  workflows.add(
+    {
+      summary: "Makes a workflow; without an id it is given one.",
+      example: { id: "ubuntu-2404", ...EXAMPLE },
+      errors: { 400: SAME_SEQUENCE, 409: "The name or the id is taken." },
+    },
+    newWorkflow,
+    (body, caller) => createWorkflow(services, caller, { id: body.id, ...inputOf(body) }),
+  ),
+  workflows.show({ summary: "Shows a workflow." }, (workflowId) => getWorkflow(services, workflowId)),
+  workflows.change(
+    "PUT",
+    {
+      summary: "Replaces a workflow; what boots from now on gets the new one.",
+      example: EXAMPLE,
+      errors: { 400: SAME_SEQUENCE, 409: "The name is taken." },
+    },
+    workflowBody,
+    (workflowId, body, caller) => replaceWorkflow(services, caller, workflowId, inputOf(body)),
+  ),
+  workflows.drop({ summary: "Stops offering a workflow. Nodes that have it keep it." }, (workflowId, caller) =>
+    deleteWorkflow(services, caller, workflowId),
+  ),
+];

@@ -16,33 +16,23 @@ export function reflectionRoutes(router: ConnectRouter): void {
     return known;
   };
 
-  router.service(ServerReflection, {
-    async *serverReflectionInfo(requests) {
-      const sent = new Set<DescFile>();
-      for await (const request of requests) {
-        yield {
-          validHost: request.host,
-          originalRequest: request,
-          messageResponse: answer(index(), request.messageRequest, sent),
-        };
-      }
-    },
-  });
-  router.service(ServerReflectionAlpha, {
-    async *serverReflectionInfo(requests) {
-      const sent = new Set<DescFile>();
-      for await (const request of requests) {
-        yield {
-          validHost: request.host,
-          originalRequest: request,
-          messageResponse: answer(index(), request.messageRequest, sent),
-        };
-      }
-    },
-  });
+  router.service(ServerReflection, { serverReflectionInfo: (requests) => answerAll(index, requests) });
+  router.service(ServerReflectionAlpha, { serverReflectionInfo: (requests) => answerAll(index, requests) });
 }
 
-/** What both versions ask; they differ in the package name alone. */
+/** The two versions differ in the name of their package alone. */
+async function* answerAll<R extends { readonly host: string; readonly messageRequest: Question }>(
+  index: () => DescriptorIndex,
+  requests: AsyncIterable<R>,
+) {
+  const sent = new Set<DescFile>();
+  for await (const request of requests) {
+    const { host, messageRequest } = request;
+    yield { validHost: host, originalRequest: request, messageResponse: answer(index(), messageRequest, sent) };
+  }
+}
+
+/** What both versions ask. */
 type Question =
   | {
       readonly case: "fileByFilename" | "fileContainingSymbol" | "allExtensionNumbersOfType" | "listServices";

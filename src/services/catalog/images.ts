@@ -1,27 +1,34 @@
-import { AppError } from "../../kernel/errors.ts";
 import { isPrintable } from "../../kernel/printable.ts";
 import {
   findRunOfImage,
-  holdImageAlone,
   IMAGE_KINDS,
   type ImageRow,
+  imageTable,
   insertImage,
-  listImages,
   removeImage,
   SUCCESS_PROOFS,
 } from "../../store/catalog/images.ts";
 import { listWorkflows } from "../../store/install/workflows.ts";
-import { lockThings } from "../../store/lifecycle/locks.ts";
 import type { Transaction } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { actorOf } from "../call/initiator.ts";
-import { checkPageSize, cutPage, type Page, parsePageToken } from "../call/paging.ts";
-import { audit } from "./audit.ts";
+import type { Page } from "../call/paging.ts";
+import { type Catalog, createEntry, deleteEntry, pageEntries, refusal } from "./entries.ts";
 
 export type { ImageRow } from "../../store/catalog/images.ts";
 
-const KIND = "image";
+const IMAGES: Catalog<ImageRow> = {
+  kind: "image",
+  called: "an image",
+  table: imageTable,
+  async findUser(tx, name) {
+    const run = await findRunOfImage(tx, name);
+    return run === undefined ? undefined : { does: `run ${run} installs`, next: `millwright run show ${run}` };
+  },
+  remove: (_, tx, name) => removeImage(tx, name),
+};
+
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$/;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 const LONGEST_LOCATION = 2_048;
@@ -45,53 +52,24 @@ export async function createImage(deps: ServiceDeps, caller: Caller, input: Crea
     successProof: checkWord(input.successProof || "ssh", SUCCESS_PROOFS, "success_proof"),
   };
   const { name, successProof, ...telling } = image;
-  return deps.db.transaction(async (tx) => {
-    await lockThings(tx, [{ kind: KIND, id: name }]);
-    if (kind === "netboot") await checkWorkflow(tx, image);
-    if (!(await insertImage(tx, { ...image, createdBy: actorOf(caller) }))) {
-      throw new AppError("already_exists", `name: an image ${name} exists already`, {
-        field: "name",
-        next: "millwright image list",
-      });
-    }
-    const data = { ...telling, success_proof: successProof };
-    await audit(tx, caller, { kind: KIND, id: name, type: "created", data });
-    const [row] = await listImages(tx, { names: [name] });
-    if (!row) throw new Error(`image ${name} was written and is not there`);
-    return row;
+  return createEntry(deps, caller, IMAGES, {
+    name,
+    async insert(tx) {
+      if (kind === "netboot") await checkWorkflow(tx, image);
+      return insertImage(tx, { ...image, createdBy: actorOf(caller) });
+    },
+    data: { ...telling, success_proof: successProof },
   });
 }
 
 /** In the order of their names. */
-export async function pageImages(
+export const pageImages = (
   deps: ServiceDeps,
   request: { readonly pageSize: number; readonly pageToken: string },
-): Promise<Page<ImageRow>> {
-  const size = checkPageSize(request.pageSize);
-  const after = parsePageToken(deps.secrets, request.pageToken, { of: "images" }, 1)?.[0];
-  const rows = await listImages(deps.db, { after, limit: size + 1 });
-  return cutPage(deps.secrets, rows, size, { of: "images" }, ({ name }) => [name]);
-}
+): Promise<Page<ImageRow>> => pageEntries(deps, IMAGES, request);
 
-export async function deleteImage(deps: ServiceDeps, caller: Caller, text: string): Promise<void> {
-  const name = checkName(text);
-  await deps.db.transaction(async (tx) => {
-    await lockThings(tx, [{ kind: KIND, id: name }]);
-    // A run that is being started holds the image: only after it is there can we tell that nobody needs it.
-    if (!(await holdImageAlone(tx, name))) {
-      throw new AppError("not_found", `image ${name} does not exist`, { field: "name", next: "millwright image list" });
-    }
-    const run = await findRunOfImage(tx, name);
-    if (run !== undefined) {
-      throw new AppError("failed_precondition", `run ${run} installs image ${name}, so it stays`, {
-        field: "name",
-        next: `millwright run show ${run}`,
-      });
-    }
-    await removeImage(tx, name);
-    await audit(tx, caller, { kind: KIND, id: name, type: "deleted", data: {} });
-  });
-}
+export const deleteImage = async (deps: ServiceDeps, caller: Caller, name: string): Promise<void> =>
+  deleteEntry(deps, caller, IMAGES, checkName(name));
 
 function checkName(text: string): string {
   if (NAME.test(text)) return text;
@@ -127,6 +105,3 @@ function checkWord<const W extends string>(text: string, words: readonly W[], fi
   if (word !== undefined) return word;
   throw refusal(field, `must be one of ${words.join(", ")}, got ${JSON.stringify(text.slice(0, 80))}`);
 }
-
-const refusal = (field: string, why: string): AppError =>
-  new AppError("invalid_argument", `${field}: ${why}`, { field });

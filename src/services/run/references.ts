@@ -5,8 +5,8 @@ import { DEFAULT_PLANS, type RunType } from "../../runs/model/run-types.ts";
 import type { AnyStep } from "../../runs/model/step.ts";
 import { clusterNameOf, type Reference } from "../../runs/model/targets.ts";
 import type { Runbooks } from "../../runs/steps/scripts/runbooks.ts";
-import { holdClusters, listClusters } from "../../store/catalog/clusters.ts";
-import { holdImages, listImages } from "../../store/catalog/images.ts";
+import { clusterTable } from "../../store/catalog/clusters.ts";
+import { imageTable } from "../../store/catalog/images.ts";
 import type { Queryable, Transaction } from "../../store/postgres/database.ts";
 
 export interface ReferenceDeps {
@@ -52,8 +52,8 @@ export type KnownReferences = Readonly<Record<Reference["kind"], ReadonlySet<str
 /** Of all that the plans name, what is there: two queries however many runs there are. */
 export const findReferences = (db: Queryable, deps: ReferenceDeps, runs: readonly RunOn[]): Promise<KnownReferences> =>
   lookUp(deps, runs, {
-    cluster: (names) => listClusters(db, { names }),
-    image: (names) => listImages(db, { names }),
+    cluster: (names) => clusterTable.list(db, { names }),
+    image: (names) => imageTable.list(db, { names }),
   });
 
 /** The same for runs that are about to refer to it: none of it can be deleted before they are on record. */
@@ -62,7 +62,10 @@ export const holdReferences = (
   deps: ReferenceDeps,
   runs: readonly RunOn[],
 ): Promise<KnownReferences> =>
-  lookUp(deps, runs, { cluster: (names) => holdClusters(tx, names), image: (names) => holdImages(tx, names) });
+  lookUp(deps, runs, {
+    cluster: (names) => clusterTable.hold(tx, names),
+    image: (names) => imageTable.hold(tx, names),
+  });
 
 type Find = (names: readonly string[]) => Promise<readonly { readonly name: string }[]>;
 

@@ -18,7 +18,7 @@ import {
   REACHED_AT,
 } from "../../runs/model/targets.ts";
 import { machineTarget } from "../../runs/targets/machine.ts";
-import { holdImages, type ImageRow, listImages } from "../../store/catalog/images.ts";
+import { type ImageRow, imageTable } from "../../store/catalog/images.ts";
 import type { Queryable, Transaction } from "../../store/postgres/database.ts";
 import type { RunDeps, StartRun } from "./runs.ts";
 
@@ -130,13 +130,13 @@ export type MeansOfImages = (names: readonly string[]) => Promise<ReadonlyMap<st
 export const imagesIn =
   (db: Queryable): MeansOfImages =>
   async (names) =>
-    new Map((await listImages(db, { names })).map((image) => [image.name, image]));
+    new Map((await imageTable.list(db, { names })).map((image) => [image.name, image]));
 
 /** For runs that are about to be started: what is found stays as it is until they are on record. */
 export const heldImagesIn =
   (tx: Transaction): MeansOfImages =>
   async (names) =>
-    new Map((await holdImages(tx, names)).map((image) => [image.name, image]));
+    new Map((await imageTable.hold(tx, names)).map((image) => [image.name, image]));
 
 /** All without which a step is impossible. */
 export interface StepNeeds {

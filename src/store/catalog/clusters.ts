@@ -2,6 +2,7 @@ import type { AppError } from "../../kernel/errors.ts";
 import type { SecretStore } from "../access/secrets.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
+import { defineCatalogTable } from "./catalog-table.ts";
 
 export interface ClusterRow {
   readonly name: string;
@@ -11,18 +12,11 @@ export interface ClusterRow {
 
 const kubeconfigName = (cluster: string): string => `cluster/${cluster}`;
 
-/** In the order of their names. */
-export const listClusters = (
-  db: Queryable,
-  query: { readonly names?: readonly string[]; readonly after?: string | undefined; readonly limit?: number } = {},
-): Promise<ClusterRow[]> =>
-  db.query<ClusterRow>({
-    text: `select name, api_url as "apiUrl", created_at as "createdAt" from clusters
-      where ($1::text[] is null or name = any($1)) and ($2::text is null or name > $2) order by name
-      ${query.limit === undefined ? "" : `limit ${Math.floor(query.limit)}`}`,
-    values: [query.names ?? null, query.after ?? null],
-    ...(query.limit === undefined && { hot: true }),
-  });
+export const clusterTable = defineCatalogTable<ClusterRow>("clusters", {
+  name: "name",
+  apiUrl: "api_url",
+  createdAt: "created_at",
+});
 
 export interface NewCluster {
   readonly name: string;
@@ -58,7 +52,7 @@ export async function getKubeconfigs(
   secrets: SecretStore,
   names: readonly string[],
 ): Promise<ReadonlyMap<string, string | AppError>> {
-  const known = await listClusters(db, { names });
+  const known = await clusterTable.list(db, { names });
   const found = await secrets.getMany(
     db,
     known.map(({ name }) => kubeconfigName(name)),
@@ -70,21 +64,6 @@ export async function getKubeconfigs(
     }),
   );
 }
-
-/**
- * Of the named clusters those that there are, in the order of their names; they cannot be removed until the end of the transaction.
- * Any number may hold them at once. What was removed a moment ago is not there any more.
- */
-export const holdClusters = (tx: Transaction, names: readonly string[]): Promise<{ readonly name: string }[]> =>
-  tx.query({
-    hot: true,
-    text: "select name from clusters where name = any($1) order by name for key share",
-    values: [names],
-  });
-
-/** Waits for those who hold it; then nobody can until the end of the transaction. Returns whether there is one. */
-export const holdClusterAlone = async (tx: Transaction, name: string): Promise<boolean> =>
-  (await tx.query("select 1 from clusters where name = $1 for update", [name])).length > 0;
 
 /** Who still needs the cluster: a machine that is to join it or serves in it, or an active run with a step that names it. */
 export async function findUserOfCluster(

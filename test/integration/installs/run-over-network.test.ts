@@ -3,7 +3,7 @@ import { Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { createImage } from "../../../src/services/catalog/images.ts";
 import { explain } from "../../../src/services/explain/explain.ts";
 import { createPlan } from "../../../src/services/run/plans.ts";
-import { listImages } from "../../../src/store/catalog/images.ts";
+import { imageTable } from "../../../src/store/catalog/images.ts";
 import { loadInstalls } from "../../../src/store/install/installs.ts";
 import { allThings, explainersOf } from "../../../src/wiring/things/all-things.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -257,7 +257,7 @@ describe("a run over the network is refused", () => {
 
 test("an image that proves itself over SSH has its stamp in the boot script", async () => {
   const machineId = await takeMachine();
-  const [{ digest } = { digest: "" }] = await listImages(bench.db, { names: [IMAGE] });
+  const [{ digest } = { digest: "" }] = await imageTable.list(bench.db, { names: [IMAGE] });
   await createImage(bench.deps, tester, {
     name: "by-ssh",
     kind: "netboot",

@@ -9,6 +9,7 @@ import {
 import { readTextFile } from "../../client/discover-server.ts";
 import { UsageError } from "../../client/errors.ts";
 import { jsonOf } from "../../client/proto-json.ts";
+import { readPages } from "../../client/read-pages.ts";
 import type { Session } from "../../client/session.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
 import type { Column } from "../../terminal/output.ts";
@@ -46,13 +47,10 @@ const imageColumns: readonly Column<Image>[] = [
 
 export async function listClusters(session: Session): Promise<undefined> {
   const client = await session.client(ClusterService);
-  const items: Cluster[] = [];
-  let pageToken = "";
-  do {
-    const page = await client.listClusters({ pageSize: PAGE_SIZE, pageToken }, { signal: session.signal });
-    items.push(...page.clusters);
-    pageToken = page.nextPageToken;
-  } while (pageToken !== "");
+  const items = await readPages(
+    (pageToken) => client.listClusters({ pageSize: PAGE_SIZE, pageToken }, { signal: session.signal }),
+    ({ clusters }) => clusters,
+  );
   const json = (cluster: Cluster) => jsonOf(ClusterSchema, cluster);
   await printList(session, { items, columns: clusterColumns, json }, "No clusters.");
 }
@@ -75,13 +73,10 @@ export async function deleteCluster(session: Session, name: string, { yes }: Con
 
 export async function listImages(session: Session): Promise<undefined> {
   const client = await session.client(ImageService);
-  const items: Image[] = [];
-  let pageToken = "";
-  do {
-    const page = await client.listImages({ pageSize: PAGE_SIZE, pageToken }, { signal: session.signal });
-    items.push(...page.images);
-    pageToken = page.nextPageToken;
-  } while (pageToken !== "");
+  const items = await readPages(
+    (pageToken) => client.listImages({ pageSize: PAGE_SIZE, pageToken }, { signal: session.signal }),
+    ({ images }) => images,
+  );
   const json = (image: Image) => jsonOf(ImageSchema, image);
   await printList(session, { items, columns: imageColumns, json }, "No images.");
 }

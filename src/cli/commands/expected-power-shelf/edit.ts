@@ -8,6 +8,7 @@ import {
 } from "../../../../contract/forge/forge_pb.js";
 import { PowerShelfService } from "../../../../contract/millwright/v1/power_shelf_pb.js";
 import { UsageError } from "../../client/errors.ts";
+import { readPages } from "../../client/read-pages.ts";
 import type { Session } from "../../client/session.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
 import { printDone } from "../../terminal/printing.ts";
@@ -92,14 +93,11 @@ async function countMissing(session: Session, list: ExpectedPowerShelfList): Pro
   const bare = (mac: string) => mac.replace(/[:.-]/g, "").toLowerCase();
   const kept = new Set(list.expectedPowerShelves.map(({ bmcMacAddress }) => bare(bmcMacAddress)));
   const client = await session.client(PowerShelfService);
-  let missing = 0;
-  let pageToken = "";
-  do {
-    const page = await client.listExpectedPowerShelves({ pageSize: 500, pageToken }, { signal: session.signal });
-    missing += page.expectedPowerShelves.filter(({ bmcMac }) => !kept.has(bare(bmcMac))).length;
-    pageToken = page.nextPageToken;
-  } while (pageToken !== "");
-  return missing;
+  const missing = await readPages(
+    (pageToken) => client.listExpectedPowerShelves({ pageSize: 500, pageToken }, { signal: session.signal }),
+    ({ expectedPowerShelves }) => expectedPowerShelves.filter(({ bmcMac }) => !kept.has(bare(bmcMac))),
+  );
+  return missing.length;
 }
 
 export async function deleteAllExpected(session: Session, { yes }: ConfirmOptions): Promise<undefined> {

@@ -12,6 +12,7 @@ import {
 } from "../../../../contract/millwright/v1/power_shelf_pb.js";
 import { CliError, EXIT, UsageError } from "../../client/errors.ts";
 import { enumNumber, enumWord, enumWords, jsonOf } from "../../client/proto-json.ts";
+import { readPages } from "../../client/read-pages.ts";
 import type { Session } from "../../client/session.ts";
 import type { Column } from "../../terminal/output.ts";
 import { byPlace } from "../../terminal/place-order.ts";
@@ -61,16 +62,11 @@ async function readExpected(session: Session, options: ExpectedListOptions): Pro
     bmcMac: options.bmcMac ?? "",
     powerShelfId: options.powerShelf ?? "",
   };
-  const all: ExpectedPowerShelf[] = [];
-  let pageToken = "";
-  do {
-    const page = await client.listExpectedPowerShelves(
-      { pageSize: 500, pageToken, ...filters },
-      { signal: session.signal },
-    );
-    all.push(...page.expectedPowerShelves);
-    pageToken = page.nextPageToken;
-  } while (pageToken !== "");
+  const all = await readPages(
+    (pageToken) =>
+      client.listExpectedPowerShelves({ pageSize: 500, pageToken, ...filters }, { signal: session.signal }),
+    ({ expectedPowerShelves }) => expectedPowerShelves,
+  );
   return all.sort(byPlace);
 }
 

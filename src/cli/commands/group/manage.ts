@@ -1,10 +1,10 @@
 import { CliError, EXIT } from "../../client/errors.ts";
 import type { Json } from "../../client/proto-json.ts";
+import { listAll, restCollection } from "../../client/rest-collection.ts";
 import type { Session } from "../../client/session.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
 import type { Column, OneThing } from "../../terminal/output.ts";
 import { printDone, printList, printOne } from "../../terminal/printing.ts";
-import { listAll } from "../options/list-all.ts";
 import type { Choice, GroupOptions } from "./group.ts";
 
 /** As the API sends it. */
@@ -22,8 +22,7 @@ interface Group {
   readonly effective_auto_promote: boolean;
 }
 
-const GROUPS = "/api/v1/groups";
-const at = (id: string) => `${GROUPS}/${encodeURIComponent(id)}`;
+const groups = restCollection<Group>("/api/v1/groups");
 const json = (group: Group): Json => structuredClone(group) as unknown as Json;
 const yesOrNo = (value: boolean) => (value ? "yes" : "no");
 /** Its own word, or what it inherits and that it does. */
@@ -41,15 +40,13 @@ const columns: readonly Column<Group>[] = [
 
 /** Groups are known by their names, which are unique; ids are for scripts. */
 async function findGroup(session: Session, word: string): Promise<Group> {
-  const groups = await listAll<Group>(session, GROUPS);
-  const found = groups.find(({ id }) => id === word) ?? groups.find(({ name }) => name === word);
+  const all = await groups.list(session);
+  const found = all.find(({ id }) => id === word) ?? all.find(({ name }) => name === word);
   if (found) return found;
   throw new CliError(EXIT.notFound, `there is no group ${word}`, "millwright group list");
 }
-export async function groupNameOf(session: Session, id: string): Promise<string> {
-  const { data } = (await session.rest({ method: "GET", path: at(id) })) as { data: Group };
-  return data.name;
-}
+export const groupNameOf = async (session: Session, id: string): Promise<string> =>
+  (await groups.get(session, id)).name;
 export const groupIdOf = async (session: Session, word: string): Promise<string> => (await findGroup(session, word)).id;
 
 export async function listGroups(
@@ -57,7 +54,7 @@ export async function listGroups(
   { parent, roots }: { readonly parent?: string; readonly roots?: boolean },
 ): Promise<undefined> {
   const parentId = parent === undefined ? undefined : await groupIdOf(session, parent);
-  const items = await listAll<Group>(session, GROUPS, {
+  const items = await groups.list(session, {
     parent_id: parentId,
     root_only: roots === true ? "true" : undefined,
   });
@@ -65,17 +62,17 @@ export async function listGroups(
 }
 
 /** Each right below its parent, as people draw trees. */
-function inTreeOrder(groups: readonly Group[]): Group[] {
-  const ids = new Set(groups.map(({ id }) => id));
-  const below = Map.groupBy(groups, ({ parent_id: parent }) => (parent !== null && ids.has(parent) ? parent : ""));
+function inTreeOrder(all: readonly Group[]): Group[] {
+  const ids = new Set(all.map(({ id }) => id));
+  const below = Map.groupBy(all, ({ parent_id: parent }) => (parent !== null && ids.has(parent) ? parent : ""));
   const walk = (parent: string): Group[] => (below.get(parent) ?? []).flatMap((group) => [group, ...walk(group.id)]);
   return walk("");
 }
 
 export async function showGroup(session: Session, word: string): Promise<undefined> {
   const group = await findGroup(session, word);
-  const above = await listAll<Group>(session, `${at(group.id)}/ancestors`);
-  const nodes = (await session.rest({ method: "GET", path: `${at(group.id)}/nodes`, query: { limit: 1 } })) as {
+  const above = await listAll<Group>(session, `${groups.at(group.id)}/ancestors`);
+  const nodes = (await session.rest({ method: "GET", path: `${groups.at(group.id)}/nodes`, query: { limit: 1 } })) as {
     readonly total: number;
   };
   const thing: OneThing<Group> = {
@@ -118,20 +115,20 @@ async function bodyOf(session: Session, options: GroupOptions) {
 
 export async function createGroup(session: Session, name: string, options: GroupOptions): Promise<undefined> {
   const body = { name, ...(await bodyOf(session, options)) };
-  const { data } = (await session.rest({ method: "POST", path: GROUPS, body })) as { data: Group };
-  await printDone(session, `Group ${data.name} created, as ${data.id}.`, { id: data.id, name: data.name });
+  const { id, name: made } = await groups.create(session, body);
+  await printDone(session, `Group ${made} created, as ${id}.`, { id, name: made });
 }
 
 export async function setGroup(session: Session, word: string, options: GroupOptions): Promise<undefined> {
   const id = await groupIdOf(session, word);
   const body = { name: options.name, ...(await bodyOf(session, options)) };
-  const { data } = (await session.rest({ method: "PATCH", path: at(id), body })) as { data: Group };
-  await printDone(session, `Group ${data.name} changed.`, { id, name: data.name });
+  const { name } = await groups.change(session, id, "PATCH", body);
+  await printDone(session, `Group ${name} changed.`, { id, name });
 }
 
 export async function deleteGroup(session: Session, word: string, { yes }: ConfirmOptions): Promise<undefined> {
   const { id, name } = await findGroup(session, word);
   if (!yes) await confirm(session, { what: `Delete group ${name}?` });
-  await session.rest({ method: "DELETE", path: at(id) });
+  await groups.remove(session, id);
   await printDone(session, `Group ${name} deleted.`, { id, name });
 }

@@ -1,5 +1,6 @@
 import { type Machine, MachineService, type Run, RunService } from "../../../../contract/baremetal/v1/baremetal_pb.js";
 import { isConnectError } from "../../client/errors.ts";
+import { readPages } from "../../client/read-pages.ts";
 import type { Session } from "../../client/session.ts";
 import { printList, printOne } from "../../terminal/printing.ts";
 import { machineColumns, machineJson, machineThing } from "./view.ts";
@@ -25,14 +26,10 @@ export async function listMachines(
 /** All that the filter lets through, page after page. */
 export async function readMachines(session: Session, filter: string): Promise<Machine[]> {
   const client = await session.client(MachineService);
-  const items: Machine[] = [];
-  let pageToken = "";
-  do {
-    const page = await client.listMachines({ filter, pageSize: PAGE_SIZE, pageToken }, { signal: session.signal });
-    items.push(...page.machines);
-    pageToken = page.nextPageToken;
-  } while (pageToken !== "");
-  return items;
+  return readPages(
+    (pageToken) => client.listMachines({ filter, pageSize: PAGE_SIZE, pageToken }, { signal: session.signal }),
+    ({ machines }) => machines,
+  );
 }
 
 export async function showMachine(

@@ -1,5 +1,6 @@
 import { CliError, EXIT, UsageError } from "../../client/errors.ts";
 import type { Json } from "../../client/proto-json.ts";
+import { listAll, restCollection } from "../../client/rest-collection.ts";
 import type { Session } from "../../client/session.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import type { Column, OneThing, Style } from "../../terminal/output.ts";
@@ -7,7 +8,6 @@ import { printDone, printList, printOne } from "../../terminal/printing.ts";
 import { type Tone, tableOf } from "../../terminal/table.ts";
 import { ageOf, clockTime } from "../../terminal/times.ts";
 import { groupIdOf, groupNameOf } from "../group/manage.ts";
-import { listAll } from "../options/list-all.ts";
 import type { MoveOptions } from "./node.ts";
 
 /** As the API sends it. */
@@ -68,10 +68,11 @@ const nodeColumns: readonly Column<Node>[] = [
   { title: "TAGS", cell: ({ tags }) => tags.join(",") },
 ];
 
-const at = (id: string) => `/api/v1/nodes/${encodeURIComponent(id)}`;
+const nodes = restCollection<Node>("/api/v1/nodes");
+const { at } = nodes;
 
 async function getNode(session: Session, id: string): Promise<Node> {
-  const { data } = (await session.rest({ method: "GET", path: at(id) })) as { data: Node };
+  const data = await nodes.get(session, id);
   return data;
 }
 
@@ -80,7 +81,7 @@ export async function listNodes(
   { state, group, tag }: { readonly state?: string; readonly group?: string; readonly tag?: string },
 ): Promise<undefined> {
   const groupId = group === undefined ? undefined : await groupIdOf(session, group);
-  const items = await listAll<Node>(session, "/api/v1/nodes", { state, group_id: groupId, tag });
+  const items = await nodes.list(session, { state, group_id: groupId, tag });
   await printList(session, { items, columns: nodeColumns, json: jsonOfNode }, "No nodes.");
 }
 
@@ -182,7 +183,7 @@ export async function registerNode(session: Session, options: Readonly<Record<st
     boot_mode: options.bootMode,
     group_id: await groupGiven(session, options.group),
   };
-  const { data } = (await session.rest({ method: "POST", path: "/api/v1/nodes", body })) as { data: Node };
+  const data = await nodes.create(session, body);
   await printDone(session, `Node ${data.id} is on record, as ${data.state}.`, { id: data.id, state: data.state });
 }
 
@@ -195,7 +196,7 @@ export async function setNode(
     throw new UsageError("nothing to change: give --workflow, --group or --hostname");
   const group_id = await groupGiven(session, group);
   const body = { workflow_id: given(workflow), group_id, hostname: given(hostname) };
-  await session.rest({ method: "PATCH", path: at(id), body });
+  await nodes.change(session, id, "PATCH", body);
   await printDone(session, `Node ${id} changed.`, { id });
 }
 

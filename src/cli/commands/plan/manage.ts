@@ -7,6 +7,7 @@ import {
 } from "../../../../contract/baremetal/v1/baremetal_pb.js";
 import { PlanCatalogService } from "../../../../contract/millwright/v1/plan_pb.js";
 import { jsonOf } from "../../client/proto-json.ts";
+import { readPages } from "../../client/read-pages.ts";
 import type { Session } from "../../client/session.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
 import type { Column, OneThing, Style } from "../../terminal/output.ts";
@@ -62,13 +63,10 @@ function planThing(plan: Plan, style: Style): OneThing<Plan> {
 
 export async function listPlans(session: Session): Promise<undefined> {
   const client = await session.client(PlanService);
-  const items: Plan[] = [];
-  let pageToken = "";
-  do {
-    const page = await client.listPlans({ pageToken }, { signal: session.signal });
-    items.push(...page.plans);
-    pageToken = page.nextPageToken;
-  } while (pageToken !== "");
+  const items = await readPages(
+    (pageToken) => client.listPlans({ pageToken }, { signal: session.signal }),
+    ({ plans }) => plans,
+  );
   await printList(session, { items, columns, json: planJson }, "No plans.");
 }
 

@@ -5,6 +5,7 @@ import {
 } from "../../../../contract/millwright/v1/power_shelf_pb.js";
 import { EXIT, isConnectError } from "../../client/errors.ts";
 import { followEvents } from "../../client/events.ts";
+import { readPages } from "../../client/read-pages.ts";
 import type { Session } from "../../client/session.ts";
 import { createLiveView } from "../../terminal/live-view.ts";
 import { renderChange, renderList, type Style } from "../../terminal/output.ts";
@@ -37,26 +38,20 @@ export async function listPowerShelves(session: Session, options: ListOptions): 
 /** All matching shelves, page after page. */
 async function readShelves(session: Session, options: ListOptions): Promise<PowerShelf[]> {
   const client = await session.client(PowerShelfService);
-  const shelves: PowerShelf[] = [];
-  let pageToken = "";
-  do {
-    const page = await client.listPowerShelves(
-      {
-        pageSize: PAGE_SIZE,
-        pageToken,
-        rackId: options.rack ?? "",
-        state: options.state ?? "",
-        powerState: options.powerState ?? "",
-        stuckOnly: options.stuck ?? false,
-        failingOnly: options.failing ?? false,
-        deleted: DeletedShelves[DELETED[options.deleted]],
-        bmcMac: options.bmcMac ?? "",
-      },
-      { signal: session.signal },
-    );
-    shelves.push(...page.powerShelves);
-    pageToken = page.nextPageToken;
-  } while (pageToken !== "");
+  const query = {
+    pageSize: PAGE_SIZE,
+    rackId: options.rack ?? "",
+    state: options.state ?? "",
+    powerState: options.powerState ?? "",
+    stuckOnly: options.stuck ?? false,
+    failingOnly: options.failing ?? false,
+    deleted: DeletedShelves[DELETED[options.deleted]],
+    bmcMac: options.bmcMac ?? "",
+  };
+  const shelves = await readPages(
+    (pageToken) => client.listPowerShelves({ ...query, pageToken }, { signal: session.signal }),
+    (page) => page.powerShelves,
+  );
   return shelves.sort(byPlace);
 }
 

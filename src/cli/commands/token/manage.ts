@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { type Token, TokenSchema, TokenService } from "../../../../contract/millwright/v1/token_pb.js";
 import { jsonOf } from "../../client/proto-json.ts";
+import { readPages } from "../../client/read-pages.ts";
 import type { Session } from "../../client/session.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
 import type { Column } from "../../terminal/output.ts";
@@ -68,13 +69,10 @@ const columns: readonly Column<Token>[] = [
 
 export async function listTokens(session: Session): Promise<undefined> {
   const client = await session.client(TokenService);
-  const items: Token[] = [];
-  let pageToken = "";
-  do {
-    const page = await client.listTokens({ pageSize: 500, pageToken }, { signal: session.signal });
-    items.push(...page.tokens);
-    pageToken = page.nextPageToken;
-  } while (pageToken !== "");
+  const items = await readPages(
+    (pageToken) => client.listTokens({ pageSize: 500, pageToken }, { signal: session.signal }),
+    ({ tokens }) => tokens,
+  );
   await printList(session, { items, columns, json: (token) => jsonOf(TokenSchema, token) }, "No tokens.");
 }
 

@@ -1,12 +1,12 @@
 import { UsageError } from "../../client/errors.ts";
 import type { Json } from "../../client/proto-json.ts";
+import { restCollection } from "../../client/rest-collection.ts";
 import type { Session } from "../../client/session.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
 import type { Column, OneThing, Style } from "../../terminal/output.ts";
 import { printDone, printList, printOne } from "../../terminal/printing.ts";
 import { tableOf } from "../../terminal/table.ts";
 import { readPlainDocument } from "../document/document-file.ts";
-import { listAll } from "../options/list-all.ts";
 
 /** As the API sends it. */
 interface Workflow {
@@ -27,8 +27,7 @@ interface Workflow {
   readonly next_state: string;
 }
 
-const WORKFLOWS = "/api/v1/workflows";
-const at = (id: string) => `${WORKFLOWS}/${encodeURIComponent(id)}`;
+const workflows = restCollection<Workflow>("/api/v1/workflows");
 const json = (workflow: Workflow): Json => structuredClone(workflow) as unknown as Json;
 
 const columns: readonly Column<Workflow>[] = [
@@ -45,7 +44,7 @@ export async function listWorkflows(
   session: Session,
   { osFamily, arch }: { readonly osFamily?: string; readonly arch?: string },
 ): Promise<undefined> {
-  const items = await listAll<Workflow>(session, WORKFLOWS, { os_family: osFamily, architecture: arch });
+  const items = await workflows.list(session, { os_family: osFamily, architecture: arch });
   await printList(session, { items, columns, json }, "No workflows.");
 }
 
@@ -78,8 +77,7 @@ function workflowThing(workflow: Workflow, style: Style): OneThing<Workflow> {
 }
 
 export async function showWorkflow(session: Session, id: string): Promise<undefined> {
-  const { data } = (await session.rest({ method: "GET", path: at(id) })) as { data: Workflow };
-  await printOne(session, workflowThing(data, session.style()));
+  await printOne(session, workflowThing(await workflows.get(session, id), session.style()));
 }
 
 /** What `show -o yaml` prints can be sent again: the times in it are the server's own. */
@@ -93,8 +91,8 @@ async function readWorkflow(session: Session, file: string): Promise<Readonly<Re
 
 export async function createWorkflow(session: Session, { file }: { readonly file: string }): Promise<undefined> {
   const body = await readWorkflow(session, file);
-  const { data } = (await session.rest({ method: "POST", path: WORKFLOWS, body })) as { data: Workflow };
-  await printDone(session, `Workflow ${data.id} created.`, { id: data.id });
+  const { id } = await workflows.create(session, body);
+  await printDone(session, `Workflow ${id} created.`, { id });
 }
 
 export async function replaceWorkflow(
@@ -105,13 +103,13 @@ export async function replaceWorkflow(
   const { id: ownId, ...body } = await readWorkflow(session, file);
   if (ownId !== undefined && ownId !== id)
     throw new UsageError(`--file: it is of ${String(ownId)}, and ${id} is to be replaced`);
-  await session.rest({ method: "PUT", path: at(id), body });
+  await workflows.change(session, id, "PUT", body);
   await printDone(session, `Workflow ${id} replaced.`, { id });
 }
 
 export async function deleteWorkflow(session: Session, id: string, { yes }: ConfirmOptions): Promise<undefined> {
   const what = `Delete workflow ${id}? Nodes that have it install nothing until they are given another.`;
   if (!yes) await confirm(session, { what });
-  await session.rest({ method: "DELETE", path: at(id) });
+  await workflows.remove(session, id);
   await printDone(session, `Workflow ${id} deleted.`, { id });
 }

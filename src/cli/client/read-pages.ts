@@ -1,0 +1,19 @@
+/** One answer of a list: what is on the page, and where the next one begins; empty on the last. */
+interface Answered {
+  readonly nextPageToken: string;
+}
+
+/** Everything that a list has, page by page. */
+export async function readPages<A extends Answered, T>(
+  ask: (pageToken: string) => Promise<A>,
+  itemsOf: (page: A) => readonly T[],
+): Promise<T[]> {
+  const items: T[] = [];
+  let pageToken = "";
+  do {
+    const page = await ask(pageToken);
+    items.push(...itemsOf(page));
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+  return items;
+}

@@ -1,17 +1,19 @@
 /** One installation over the network of one machine, ordered by a run. The same order given again is the same installation. */
-export interface NetInstallOrder {
+export type NetInstallOrder = {
   readonly machineId: string;
   /** It holds the machine. */
   readonly runId: string;
-  /** Single use: tells this order from every other. */
-  readonly token: string;
+  /** Tells this order from every other: the digest of what only the machine is to know. */
+  readonly orderId: string;
   /** What the installed system is to show of itself in `/etc/millwright-image`, where its installer can write that. */
   readonly stamp: string;
   /** What is installed: a workflow of the server's. */
   readonly workflowId: string;
   /** `sha256:…` of the image; a workflow that names another one is not what was ordered. */
   readonly digest: string;
-}
+  /** By which the machine is known when it boots; null: none is on record. */
+  readonly mac: string | null;
+};
 
 export interface NetInstallSeen {
   /**
@@ -31,11 +33,11 @@ export interface NetInstallSeen {
  * Installing over the server's own boot path: the machine boots from the network, is handed what to install, and reports. Works
  * with every BMC that can make a machine boot from the network.
  *
- * Whoever orders it still has to restart the machine. An order ends with its run.
- *
- * @throws StepFailure "fail" when it cannot be: there is no such workflow, the node is retired, the run does not hold the machine.
+ * It only reads. The order itself is an effect of the step, written with the announcement that the step acts: so it is on record
+ * before the machine is restarted, and no step needs a database. An order ends with its run.
  */
 export interface NetInstall {
-  order(order: NetInstallOrder): Promise<void>;
+  /** @throws StepFailure "fail" when the installation cannot be ordered: there is no such workflow, the node is retired. */
+  check(order: NetInstallOrder): Promise<void>;
   read(order: NetInstallOrder): Promise<NetInstallSeen>;
 }

@@ -50,6 +50,15 @@ export interface WakeEffect extends Touching {
   readonly type: "wake";
 }
 
+/**
+ * Something that the other thing's own store knows how to take, such as an installation that a run orders. Where it cannot be
+ * taken, the outcome is dropped, and its own thing gets another pass: whoever orders checks first, and so learns why.
+ */
+export interface OrderEffect extends Touching {
+  readonly type: "order";
+  readonly order: JsonObject;
+}
+
 /** The thing must exist when the outcome is written; otherwise the outcome is dropped, and its own thing gets another pass. */
 export interface RequireEffect extends Touching {
   readonly type: "require";
@@ -58,7 +67,7 @@ export interface RequireEffect extends Touching {
 }
 
 /** Something that an outcome does to another thing; it commits with the outcome or not at all. */
-export type Effect = CreateEffect | MoveEffect | ObserveEffect | LogEffect | WakeEffect | RequireEffect;
+export type Effect = CreateEffect | MoveEffect | ObserveEffect | LogEffect | WakeEffect | OrderEffect | RequireEffect;
 
 /** A lifecycle, as far as effects need it: what they touch is named by its declaration, and never by a string of their own. */
 interface OfKind {
@@ -108,6 +117,14 @@ export const log = ({ kind }: OfKind, id: string, lines: readonly LogLine[]): Lo
 
 /** Gives another thing a pass. */
 export const wake = ({ kind }: OfKind, id: string): WakeEffect => ({ type: "wake", kind, id });
+
+/** Orders of another thing what its store knows how to take. The same order again changes nothing. */
+export const order = ({ kind }: OfKind, id: string, what: JsonObject): OrderEffect => ({
+  type: "order",
+  kind,
+  id,
+  order: what,
+});
 
 /** Says what the outcome relies on. */
 export const require = ({ kind }: OfKind, id: string, more: Without<RequireEffect, never> = {}): RequireEffect => ({

@@ -73,7 +73,7 @@ export function startEngine(wiring: EngineWiring): Engine {
   const hardware = wireMachineHardware({
     ...redfish,
     services,
-    netInstall: openInstallOrders({ db, stores }),
+    netInstall: openInstallOrders({ db }),
     ipmi: config.ipmi,
     ...(speed !== "off" && { fake: { speed, failures: config.fake.fail, clock } }),
   });

@@ -17,10 +17,10 @@ import { afterAll, beforeAll } from "../support/second-try.ts";
 import { effectsSince, type StepOnce } from "../support/step-kinds.ts";
 
 /**
- * Kill -9 wherever a run is that installs over the network, from the announcement of its action on: another replica finishes it, the
- * machine is restarted into the network once, and its install tells the same story.
+ * Kill -9 wherever a run is that installs over the network, from the commit on that announces its action and orders the install:
+ * another replica finishes it, the machine is restarted into the network once, and its install tells the same story.
  */
-const POSITIONS: ReadonlySet<Position> = new Set(["announced", "acted"]);
+const POSITIONS: ReadonlySet<Position> = new Set(["RUNNING", "announced", "acted"]);
 const WORK: StepOnce = {
   kind: "repave",
   step: { name: "repave", kind: "repave", payload: { image_ref: "net" }, timeoutSeconds: 3_600, maxRetries: 0 },
@@ -77,9 +77,11 @@ test("replicas that install over the network can die at any fail point: nothing 
   });
 
   const places = (await lane.findPlaces()).filter(({ position }) => POSITIONS.has(position));
-  const inTheOrder = places.filter(({ position }) => position === "announced").map(({ failPoint }) => failPoint);
-  expect(inTheOrder).toEqual(expect.arrayContaining(["create:inserted", "transitions:journaled", "changes:written"]));
-  for (const place of places) await lane.killAt(place, place.position === "announced");
+  const inTheOrder = places.filter(({ position }) => position === "RUNNING").map(({ failPoint }) => failPoint);
+  expect(inTheOrder).toEqual(
+    expect.arrayContaining(["create:inserted", "transitions:journaled", "changes:written", "install-orders:placed"]),
+  );
+  for (const place of places) await lane.killAt(place, place.position !== "acted");
   await lane.finishAll();
 
   expect(await db.query("select * from claims")).toEqual([]);

@@ -108,7 +108,7 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
   const hardware = wireMachineHardware({
     gateway,
     mayReach: () => true,
-    netInstall: openInstallOrders({ db, stores: allStores }),
+    netInstall: openInstallOrders({ db }),
     ...(options.fake && { fake: options.fake }),
   });
   const provider = createRedfishProvider({ gateway });

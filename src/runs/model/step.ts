@@ -156,6 +156,11 @@ export interface StepDefinition<
   readonly reboots: boolean;
   /** Evidence from before, persisted as the step's intent before anything is done. Changes nothing. */
   before(context: StepContext<P, C, U>): Promise<E>;
+  /**
+   * What must be on record before the action begins: written with its announcement, or not at all. Reads, and changes nothing
+   * itself. May be asked for again, under the same evidence, by whoever announces after a crash.
+   */
+  readonly announces?: (context: ActingContext<P, E, C, U>) => Promise<readonly Effect[]>;
   act(context: ActingContext<P, E, C, U>): Promise<Acted<R> | undefined>;
   /** Reads the postcondition back. Changes nothing, unless to put away what its own action needed no longer than until now. */
   probe(context: ActingContext<P, E, C, U, R>): Promise<ProbeAnswer>;

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import {
   aMachine,
@@ -49,7 +50,7 @@ function world({ install = {}, bootId, stamp: text = "", lastReset = "r2", overr
       },
       reset: { resetPower: async (_, mode) => void calls.push(`reset ${mode}`) },
       netInstall: {
-        order: async ({ runId, machineId, workflowId }) => void calls.push(`order ${runId} ${machineId} ${workflowId}`),
+        check: async ({ runId, machineId, workflowId }) => void calls.push(`check ${runId} ${machineId} ${workflowId}`),
         read: async () => ({ state: "absent", message: "", tokenShown: false, awaitsProof: false, ...install }),
       },
       ...can,
@@ -63,8 +64,29 @@ const probe = (given: World, change: object = {}) => world(given).bench.probe({ 
 describe("an installation over the network", () => {
   test("is ordered before the machine is restarted, which then boots from the network", async () => {
     const { bench, calls } = world();
+    expect(await bench.announces(evidence)).toEqual([
+      { type: "require", kind: "machine", id: "m-1" },
+      {
+        type: "order",
+        kind: "install",
+        id: "m-1",
+        order: {
+          machineId: "m-1",
+          runId: "run-1",
+          orderId: createHash("sha256").update("t1").digest("hex"),
+          stamp,
+          workflowId: "ubuntu-2404",
+          digest: anImage.digest,
+          mac: "02:00:00:00:00:01",
+        },
+      },
+    ]);
     await bench.act(evidence);
-    expect(calls).toEqual(["order run-1 m-1 ubuntu-2404", "boot pxe", "reset forced"]);
+    expect(calls).toEqual(["check run-1 m-1 ubuntu-2404", "boot pxe", "reset forced"]);
+  });
+
+  test("from a medium orders nothing", async () => {
+    expect(await world().bench.announces({ ...evidence, kind: "iso" })).toEqual([]);
   });
 
   // biome-ignore format: a table is read by its columns

@@ -1,8 +1,10 @@
+import { createHash } from "node:crypto";
 import type { NetInstall, NetInstallOrder, NetInstallSeen } from "../../capabilities/net-install.ts";
 import type { Capabilities } from "../../capabilities/provider.ts";
-import { move } from "../../kernel/effects.ts";
+import { type Effect, move, order, require } from "../../kernel/effects.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import { installLifecycle } from "../../lifecycles/install/lifecycle.ts";
+import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
 import type { Payloads } from "../model/payloads.ts";
 import type { ActingContext, ProbeAnswer } from "../model/step.ts";
 import { whileUp } from "./facts/boot-id.ts";
@@ -38,7 +40,7 @@ function needsOf({ can: { boot, reset, netInstall } }: Acting): Needs {
 const orderOf = ({ payload, machine, runId, evidence }: Acting): NetInstallOrder => ({
   machineId: machine.id,
   runId,
-  token: evidence.token,
+  orderId: createHash("sha256").update(evidence.token).digest("hex"),
   stamp: printStamp({
     image: payload.image_ref,
     digest: evidence.digest,
@@ -48,15 +50,23 @@ const orderOf = ({ payload, machine, runId, evidence }: Acting): NetInstallOrder
   }),
   workflowId: evidence.location,
   digest: evidence.digest,
+  mac: machine.spec.macs[0] ?? machine.facts.macs?.[0] ?? null,
 });
 
-/** The order first: a machine that boots before it is on record goes to its disk. */
-export async function actOverNetwork(context: Acting): Promise<undefined> {
-  const { targets, call, log, evidence } = context;
-  const { boot, reset, netInstall } = needsOf(context);
-  const bmc = await targets.bmc();
-  await netInstall.order(orderOf(context));
+/** The order comes first: a machine that boots before its order is on record goes to its disk. */
+export async function announceOverNetwork(context: Acting): Promise<readonly Effect[]> {
+  const { machine, log, evidence } = context;
+  const what = orderOf(context);
+  await needsOf(context).netInstall.check(what);
   log(`[repave] workflow ${evidence.location} is to be installed at the next boot from the network\n`);
+  // Whose address it is must not change while the order is placed.
+  return [require(machineLifecycle, machine.id), order(installLifecycle, machine.id, what)];
+}
+
+export async function actOverNetwork(context: Acting): Promise<undefined> {
+  const { targets, call, log } = context;
+  const { boot, reset } = needsOf(context);
+  const bmc = await targets.bmc();
   await boot.setBootOverride(bmc, "pxe", call);
   await reset.resetPower(bmc, "forced", call);
   log("[repave] the BMC accepted the restart, with the network as the next boot source\n");

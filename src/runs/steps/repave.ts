@@ -8,7 +8,7 @@ import { provesWithoutSsh } from "../model/targets.ts";
 import { isKeptOut, readBootId, whileUp } from "./facts/boot-id.ts";
 import { type InstallStamp, parseStamp, printStamp, STAMP_FILE } from "./facts/install-stamp.ts";
 import { butRefusing, checkStamp, type Inside, lookInside, provenBy } from "./facts/installed-system.ts";
-import { actOverNetwork, probeOverNetwork, undoOverNetwork } from "./repave-over-network.ts";
+import { actOverNetwork, announceOverNetwork, probeOverNetwork, undoOverNetwork } from "./repave-over-network.ts";
 
 type Evidence = {
   /** Single use; made before anything is done, so that nobody can have it from an earlier installation. */
@@ -55,6 +55,8 @@ export const repave = defineStep({
     const bootId = goesWithoutSsh ? null : await bootIdBefore(context);
     return { token: randomBytes(24).toString("hex"), digest, location, kind, proof, bootId, lastReset };
   },
+
+  announces: async (context: Acting) => (isOverNetwork(context) ? announceOverNetwork(context) : []),
 
   async act(context: Acting) {
     if (isOverNetwork(context)) return actOverNetwork(context);

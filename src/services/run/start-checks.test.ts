@@ -67,7 +67,7 @@ function obedient() {
       cleanUp: async () => {},
     },
     netInstall: {
-      order: async () => {},
+      check: async () => {},
       read: async () => ({ state: "installed", message: "", tokenShown: true, awaitsProof: false }),
     },
     locator: { setLocator: async () => {}, readLocator: async () => "lit" },

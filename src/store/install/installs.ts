@@ -5,6 +5,7 @@ import { installLifecycle } from "../../lifecycles/install/lifecycle.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
 import { type Loaded, parseRows, type ThingStore } from "../lifecycle/things.ts";
 import type { Queryable } from "../postgres/database.ts";
+import { installOrders } from "./orders.ts";
 
 const text = z.string().nullable().default(null);
 const date = z.coerce.date().nullable().default(null);
@@ -103,6 +104,7 @@ export const installStore: ThingStore<Install> = {
   // A run that installs through it holds the machine already, on its behalf.
   claimTarget: ({ id, facts }) => ({ kind: facts.orderedBy === null ? "machine" : "install", id }),
   load: loadInstalls,
+  orders: installOrders,
 };
 
 export interface InstallQuery {

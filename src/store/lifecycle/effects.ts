@@ -6,11 +6,13 @@ import type {
   LogEffect,
   MoveEffect,
   ObserveEffect,
+  OrderEffect,
   RequireEffect,
 } from "../../kernel/effects.ts";
 import type { JsonObject, Thing } from "../../kernel/lifecycle.ts";
 import type { Transaction } from "../postgres/database.ts";
 import { create } from "./create.ts";
+import type { OrderDesk, PlacedOrder } from "./orders.ts";
 import { nameOf, storeOf, type ThingKey, type ThingStores } from "./things.ts";
 import { keyOf, type Unit } from "./unit.ts";
 import type { CommitUnits, UnitResult } from "./unit-result.ts";
@@ -23,6 +25,7 @@ export interface EffectPlan {
   readonly moves: readonly Unit[];
   readonly wakes: readonly ThingKey[];
   readonly logs: readonly LogEffect[];
+  readonly orders: readonly PlacedOrder[];
 }
 
 export const lockedByEffects = (effects: readonly Effect[] = []): ThingKey[] =>
@@ -41,7 +44,32 @@ export async function findUnmet(tx: Transaction, stores: ThingStores, units: rea
     const there = new Set(rows.map(({ id }) => id));
     unmet.push(...ofKind.filter(({ effect }) => !there.has(effect.id)).map(({ unit }) => unit));
   }
-  return unmet;
+  return [...unmet, ...(await findRefused(tx, stores, units))];
+}
+
+/** Units that order what cannot be taken any more: it could when they were worked out. */
+async function findRefused(tx: Transaction, stores: ThingStores, units: readonly Unit[]): Promise<Unit[]> {
+  const ordered = units.flatMap((unit) => ordersOf(unit).map((placed) => ({ unit, placed })));
+  const refused: Unit[] = [];
+  for (const [kind, ofKind] of Map.groupBy(ordered, ({ placed }) => placed.kind)) {
+    const reasons = await deskOf(stores, kind).refusals(
+      tx,
+      ofKind.map(({ placed }) => placed),
+    );
+    refused.push(...ofKind.filter(({ placed }) => reasons.has(placed)).map(({ unit }) => unit));
+  }
+  return refused;
+}
+
+const ordersOf = ({ kind: by, thing, effects = [] }: Unit): PlacedOrder[] =>
+  effects
+    .filter((effect): effect is OrderEffect => effect.type === "order")
+    .map(({ kind, id, order }) => ({ kind, id, order, by: `${by} ${thing.id}` }));
+
+function deskOf(stores: ThingStores, kind: string): OrderDesk {
+  const desk = storeOf(stores, kind).orders;
+  if (!desk) throw new Error(`nothing can be ordered of things of kind ${kind}`);
+  return desk;
 }
 
 const requiredBy = ({ effects = [] }: Unit): RequireEffect[] => effects.filter((effect) => effect.type === "require");
@@ -74,6 +102,7 @@ export async function planEffects(
         moves: effects.filter(isChange).flatMap((effect) => planChange(stores, unit, effect, changed)),
         wakes: effects.filter((effect) => effect.type === "wake"),
         logs: effects.filter((effect) => effect.type === "log"),
+        orders: ordersOf(unit),
       },
     ]),
   );
@@ -109,6 +138,9 @@ export async function applyEffects(
     stores,
     plans.flatMap(({ logs }) => logs),
   );
+  const orders = plans.flatMap((plan) => plan.orders);
+  for (const [kind, ofKind] of Map.groupBy(orders, (placed) => placed.kind))
+    await deskOf(stores, kind).place(tx, { stores, commit, orders: ofKind });
   const moves = plans.flatMap((plan) => plan.moves);
   if (moves.length > 0) refuseUnwritten(moves, await commit(tx, stores, moves));
   await work.wake(tx, [

@@ -2,6 +2,7 @@ import type { LogLine } from "../../kernel/effects.ts";
 import type { JsonObject, Lifecycle, Thing } from "../../kernel/lifecycle.ts";
 import type { DeviceTraits } from "../device/device.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
+import type { OrderDesk } from "./orders.ts";
 
 export interface ThingKey {
   readonly kind: string;
@@ -64,6 +65,8 @@ export interface ThingStore<T extends Thing = Thing> {
   readonly device?: DeviceTraits;
   /** For a kind that is loaded together with things of others: the same store, once it is known which stores there are. */
   readonly among?: (stores: ThingStores) => ThingStore<T>;
+  /** How the thing takes what others order of it; absent: nothing can be ordered. */
+  readonly orders?: OrderDesk;
   /** Request fields of the thing: the column with the pending request, and the one with the last that ended. */
   readonly requests: { readonly [field: string]: { readonly column: string; readonly lastColumn: string } };
 }

@@ -53,7 +53,7 @@ export function openRunReplica({
     clock,
     gateway,
     mayReach: () => true,
-    netInstall: openInstallOrders({ db, stores: allStores }),
+    netInstall: openInstallOrders({ db }),
   });
   const provider = createRedfishProvider({ gateway });
   const runbooks = new Runbooks({ [SITE_SCRIPT.ref]: SITE_SCRIPT.text });

@@ -1,3 +1,4 @@
+import type { NetInstallOrder } from "../../../src/capabilities/net-install.ts";
 import type { Capability } from "../../../src/capabilities/provider.ts";
 import { forgetOld } from "../../../src/engine/retention.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
@@ -9,7 +10,6 @@ import { createImage } from "../../../src/services/catalog/images.ts";
 import { insertHealthReport, removeHealthReport } from "../../../src/services/device/health-reports.ts";
 import { createGroup, deleteGroup } from "../../../src/services/install/device-groups.ts";
 import { changeInstallState, patchInstall, registerInstall } from "../../../src/services/install/installs.ts";
-import { openInstallOrders } from "../../../src/services/install/orders.ts";
 import { createWorkflow, deleteWorkflow } from "../../../src/services/install/workflows.ts";
 import { setMachineCredentials } from "../../../src/services/machine/credentials.ts";
 import { registerMachine, type SpecInput } from "../../../src/services/machine/machines.ts";
@@ -26,7 +26,9 @@ import { type RunDeps, startRun } from "../../../src/services/run/runs.ts";
 import { createToken, revokeToken } from "../../../src/services/system/tokens.ts";
 import { openSecretStore } from "../../../src/store/access/secrets.ts";
 import { noteRejected, openSignInDigest } from "../../../src/store/access/sign-in-ledger.ts";
-import { acquire } from "../../../src/store/lifecycle/claims.ts";
+import { installOrders } from "../../../src/store/install/orders.ts";
+import { lockThings } from "../../../src/store/lifecycle/locks.ts";
+import { commitUnits } from "../../../src/store/lifecycle/transitions.ts";
 import { openDatabase } from "../../../src/store/postgres/database.ts";
 import { loadRunbooks } from "../../../src/wiring/runbook-files.ts";
 import { allStores } from "../../../src/wiring/things/all-things.ts";
@@ -92,11 +94,19 @@ const group = {
 const order = {
   machineId: "m-1",
   runId: "run-1",
-  token: "1",
+  orderId: "1",
   stamp: "token=1\n",
   workflowId: workflow.id,
   digest: image.digest,
+  mac: "02:00:00:00:00:11",
 };
+const placeOrder = ({ db, stores }: ServiceDeps, what: NetInstallOrder) =>
+  db.transaction(async (tx) => {
+    const key = { kind: "install", id: what.machineId };
+    await lockThings(tx, [key, { kind: "machine", id: what.machineId }]);
+    const orders = [{ ...key, order: what, by: `run ${what.runId}` }];
+    await installOrders.place(tx, { stores, commit: commitUnits, orders });
+  });
 const node = { arch: "x86_64", bootMode: "bios", groupId: null, facts: {} } as const;
 const spareSpec: SpecInput = { ...spec, serial: "S-2", macAddresses: ["02:00:00:00:00:22"], bmcEndpoint: "192.0.2.12" };
 
@@ -155,14 +165,8 @@ export const WRITES = {
     for (const { id } of await deps.db.query<{ id: string }>("select id from device_groups"))
       await deleteGroup(deps, caller, id);
   },
-  "let a run hold the machine": ({ db }) =>
-    db.transaction(async (tx) => {
-      await acquire(tx, [
-        { thing: { kind: "machine", id: "m-1" }, holder: { kind: "run", id: "run-1" }, reason: "RUNNING" },
-      ]);
-    }),
-  "order an install": (deps) => openInstallOrders(deps).order(order),
-  "order it again": (deps) => openInstallOrders(deps).order({ ...order, token: "2", stamp: "token=2\n" }),
+  "order an install": (deps) => placeOrder(deps, order),
+  "order it again": (deps) => placeOrder(deps, { ...order, orderId: "2", stamp: "token=2\n" }),
   "bring a node into use": async (deps) => {
     const id = await registerInstall(deps, caller, { ...node, mac: "02:00:00:00:00:21" });
     await patchInstall(deps, caller, id, { hardware: {}, workflowId: workflow.id });

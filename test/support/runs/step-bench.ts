@@ -3,6 +3,7 @@ import { DeviceFailure } from "../../../src/capabilities/device-failure.ts";
 import type { Capabilities } from "../../../src/capabilities/provider.ts";
 import type { RemoteExec, RemoteExit } from "../../../src/capabilities/remote-exec.ts";
 import type { SshTarget } from "../../../src/capabilities/ssh-target.ts";
+import type { Effect } from "../../../src/kernel/effects.ts";
 import type { MachineId } from "../../../src/kernel/ids.ts";
 import type { JsonObject } from "../../../src/kernel/lifecycle.ts";
 import type { Duration } from "../../../src/kernel/time/duration.ts";
@@ -41,6 +42,7 @@ export function aMachine(spec: Partial<Machine["spec"]> = {}): Machine {
     id: "m-1" as MachineId,
     spec: {
       serial: "S1",
+      macs: ["02:00:00:00:00:01"],
       targetCluster: "c1",
       ssh: { address: "10.0.0.2", port: 22, hostKey: null, jumpHosts: [] },
       bmc: { address: "10.0.0.1", port: null, protocol: null, scheme: "https", trust: "off" },
@@ -55,6 +57,7 @@ export type Fakes = { readonly [C in keyof Capabilities]?: Partial<Capabilities[
 export interface StepBench {
   readonly log: string[];
   before(): Promise<JsonObject>;
+  announces(evidence: JsonObject): Promise<readonly Effect[] | undefined>;
   act(evidence: JsonObject): Promise<unknown>;
   probe(evidence: JsonObject): Promise<ProbeReport>;
   carryOn(evidence: JsonObject): Promise<unknown>;
@@ -115,6 +118,7 @@ export function benchOf(
   return {
     log,
     before: () => looking((look) => step.before(look)),
+    announces: (evidence) => looking(async (look) => step.announces?.({ ...look, evidence })),
     act: (evidence) => looking((look) => step.act({ ...look, evidence })),
     probe: (evidence) => looking(async (look) => readProbe(await step.probe({ ...look, evidence }))),
     carryOn: (evidence) => looking(async (look) => step.carryOn?.({ ...look, evidence })),

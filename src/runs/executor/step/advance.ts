@@ -104,8 +104,10 @@ async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<Looked |
     return save(work, visit, { reason: `${step.name}: about to act`, after: AT_ONCE });
   }
   if (kind.actsByEffectsOnly) return act({ ...work, visit: visits.announced(visit, context) }, kind, acting);
+  const before = (await kind.announces?.(acting)) ?? [];
   const steps = stepsWith(run, visits.announced(visit, context)).map(stepJson);
-  return happened("acting", { message: `${step.name}: acting`, facts: { steps }, effects: log.effects(step.name) });
+  const effects = [...log.effects(step.name), ...before];
+  return happened("acting", { message: `${step.name}: acting`, facts: { steps }, effects });
 }
 
 /**

@@ -138,6 +138,9 @@ export function systemCodeOf(error: unknown): string | undefined {
 export const isConnectError = (error: unknown): error is ConnectError =>
   error instanceof Error && error.name === "ConnectError";
 
+/** True when there was a connection, and it broke off. */
+export const wasCut = (error: unknown): boolean => ["ECONNRESET", "EPIPE"].includes(systemCodeOf(error) ?? "");
+
 /** True when there is no connection, or no more. */
 export function isDisconnection(error: unknown): boolean {
   const code = systemCodeOf(error);

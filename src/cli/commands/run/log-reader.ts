@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type LogChunk, RunService } from "../../../../contract/baremetal/v1/baremetal_pb.js";
-import { isDisconnection, reasonOf, systemCodeOf } from "../../client/errors.ts";
+import { isDisconnection, reasonOf, systemCodeOf, wasCut } from "../../client/errors.ts";
 import type { Session } from "../../client/session.ts";
 
 export type LogText = Pick<LogChunk, "seq" | "ts" | "step" | "stream"> & { readonly text: string };
@@ -9,6 +9,8 @@ const FIRST_PAUSE_MS = 250;
 const MOST_PAUSE_MS = 5_000;
 /** A server that is started anew is back by then. */
 const PATIENCE_MS = 120_000;
+/** What is not our server refuses or resets a connection at once. */
+const LASTED_MS = 1_000;
 
 export interface LogReading {
   readonly runId: string;
@@ -31,6 +33,7 @@ export async function* readRunLog(
   let wasHeard = isConnected;
   let lost: { readonly at: number; readonly pauseMs: number } | undefined;
   for (;;) {
+    const calledAt = terminal.now().getTime();
     try {
       const request = { runId, after, noFollow: !follow };
       for await (const { seq, ts, step, stream, data } of client.streamRunLogs(request, { signal })) {
@@ -43,9 +46,10 @@ export async function* readRunLog(
       return;
     } catch (error) {
       if (!follow || signal.aborted || !isDisconnection(error)) throw error;
-      // What the server says itself, such as that it stops, shows that there was one.
-      wasHeard ||= systemCodeOf(error) === undefined;
       const now = terminal.now().getTime();
+      // What the server says itself, such as that it stops, shows that there was one; so does a connection that lasted, over which
+      // nothing came: a run that waits for its machine has no log yet.
+      wasHeard ||= systemCodeOf(error) === undefined || (wasCut(error) && now - calledAt > LASTED_MS);
       if (!wasHeard || (lost && now - lost.at > PATIENCE_MS)) throw error;
       if (!lost) terminal.stderr.write(`connection lost (${reasonOf(error)}); trying again\n`);
       lost = { at: lost?.at ?? now, pauseMs: Math.min((lost?.pauseMs ?? FIRST_PAUSE_MS / 2) * 2, MOST_PAUSE_MS) };

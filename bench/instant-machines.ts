@@ -161,7 +161,7 @@ function systemOf({ memory, scriptOutput = "" }: InstantMachinesOptions): Capabi
     call.mayTouchDevice(ON_TIME);
     const id = machineAt(address);
     const state = await memory.read(id);
-    if (state.upAt > Date.now()) throw new DeviceFailure("retry", "unreachable", "the system is on its way up");
+    if (state.upAt > Date.now()) throw new DeviceFailure("unreachable", "ssh", "the system is on its way up");
     return { id, state };
   };
   const exited = (text: string): RemoteExit => ({ code: 0, signal: null, output: text });

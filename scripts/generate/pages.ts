@@ -1,5 +1,6 @@
 import { allStores } from "../../src/wiring/things/all-things.ts";
 import { apiPage } from "./api-page.ts";
+import { causesPage } from "./causes-page.ts";
 import { cliPage } from "./cli-page.ts";
 import { cliVocabularyModule } from "./cli-vocabulary.ts";
 import { configurationPage } from "./configuration-page.ts";
@@ -20,6 +21,7 @@ export async function generatePages(): Promise<ReadonlyMap<string, string>> {
       (lifecycle) => [`docs/lifecycles/${lifecycleFileName(lifecycle)}`, lifecyclePage(lifecycle)] as const,
     ),
     ["docs/reference/api.md", await apiPage()],
+    ["docs/reference/causes.md", causesPage()],
     ["docs/reference/cli.md", cliPage()],
     ["docs/reference/configuration.md", configurationPage()],
     ["docs/reference/errors.md", errorsPage()],

@@ -40,7 +40,10 @@ export interface Provider {
 export function need<const C extends Capability>(provider: Provider, needs: readonly C[]): Pick<Capabilities, C> {
   const missing = needs.filter((capability) => provider.can[capability] === undefined);
   if (missing.length > 0) {
-    throw new StepFailure("fail", `provider ${provider.name} cannot do: ${missing.join(", ")}`);
+    throw new StepFailure("not_on_this_server", `provider ${provider.name} cannot do: ${missing.join(", ")}`, {
+      disposition: "fail",
+      facts: { what: "capability", name: missing.join(", ") },
+    });
   }
   return provider.can as Pick<Capabilities, C>;
 }

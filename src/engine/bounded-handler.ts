@@ -26,7 +26,7 @@ export async function runBounded<T>(
     leftBehind.reject(reason);
   };
   let timer = setTimeout(
-    () => ending.abort(new StepFailure("retry", `the work did not end within ${describeDuration(longest)}`)),
+    () => ending.abort(new StepFailure("not_done_in_time", `the work did not end within ${describeDuration(longest)}`)),
     longest,
   );
   const onStop = () => {

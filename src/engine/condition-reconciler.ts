@@ -208,7 +208,7 @@ export class ConditionReconciler {
       subject: `conditions of machine ${id}`,
       mayTouchDevice(wanted) {
         const left = askedAt + TOUCHES_UNTIL - clock.monotonic();
-        if (left <= 0) throw new StepFailure("retry", "the look took too long; the machine is looked at again");
+        if (left <= 0) throw new StepFailure("stopped", "the look took too long; the machine is looked at again");
         return milliseconds(Math.min(wanted, LONGEST_REQUEST, left));
       },
     };

@@ -54,7 +54,7 @@ export class Lease {
 
   lose(): void {
     this.#validUntil = 0;
-    this.#over.abort(new StepFailure("retry", "the lease is lost; another replica goes on"));
+    this.#over.abort(new StepFailure("stopped", "the lease is lost; another replica goes on"));
   }
 
   /** Ends the look and not the lease, which is ours until the look has come to its end. No request leaves for a device any more. */
@@ -75,13 +75,13 @@ export class Lease {
       mayTouchDevice: (wanted) => {
         if (this.#interruption !== undefined) {
           this.#over.abort(this.#interruption);
-          throw new StepFailure("retry", this.#interruption.message);
+          throw new StepFailure("stopped", this.#interruption.message);
         }
         const left = Math.floor(this.remaining); // whole ones: that is all that timers take
         if (left <= 0) {
           this.lose();
           throw new StepFailure(
-            "retry",
+            "stopped",
             "the lease is over, so the device must not be touched; another replica goes on",
           );
         }

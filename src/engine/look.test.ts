@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { final, forPerson, retryable } from "../../test/support/failures.ts";
 import { StepFailure } from "../kernel/errors.ts";
 import {
   defineLifecycle,
@@ -111,14 +112,14 @@ describe("a look", () => {
   test("is repeated at the deadline at the latest, whatever pause was wanted", async () => {
     const left = { ...agedBy(minutes(3)) };
     expect((await look(lamp("lighting", left), async () => waitFor("dark", minutes(30)))).after).toBe(60_001);
-    const asked = throwing(new StepFailure("retry", "busy", { retryAfterMs: hours(5) }));
+    const asked = throwing(new StepFailure("script_failed", "busy", { retryAfterMs: hours(5) }));
     expect((await look(lamp("lighting", left), asked)).after).toBe(60_001);
     expect((await look(lamp("on"), asked)).after).toBe(minutes(15));
     expect((await look(lamp("on"), async () => waitFor("bright", minutes(30)))).after).toBe(minutes(30));
   });
 
   test("that fails is repeated after a pause that grows with the failures, and says what failed", async () => {
-    const failing = throwing(new StepFailure("retry", "no current"));
+    const failing = throwing(retryable("no current"));
     const first = await look(lamp("on"), failing);
     expect(first).toMatchObject({
       outcome: { type: "failing", reason: "no current" },
@@ -132,18 +133,21 @@ describe("a look", () => {
   });
 
   test("keeps to the pause that the device asked for", async () => {
-    const asked = throwing(new StepFailure("retry", "busy", { retryAfterMs: 30_000 }));
+    const asked = throwing(new StepFailure("script_failed", "busy", { retryAfterMs: 30_000 }));
     expect((await look(lamp("on"), asked)).after).toBe(30_000);
   });
 
   test("that fails for good ends along the failure row, or stays where there is none", async () => {
-    const final = throwing(new StepFailure("fail", "bulb missing"));
-    expect((await look(lamp("lighting"), final)).move).toMatchObject({ to: "off", carried: { cause: "bulb missing" } });
-    expect(await look(lamp("on"), final)).toMatchObject({ outcome: { type: "failing" }, failures: 1 });
+    const failing = throwing(final("bulb missing"));
+    expect((await look(lamp("lighting"), failing)).move).toMatchObject({
+      to: "off",
+      carried: { cause: "bulb missing" },
+    });
+    expect(await look(lamp("on"), failing)).toMatchObject({ outcome: { type: "failing" }, failures: 1 });
   });
 
   test("that needs a person stays, also beyond the deadline", async () => {
-    const stuck = throwing(new StepFailure("intervene", "change the bulb"));
+    const stuck = throwing(forPerson("change the bulb"));
     const seen = await look(lamp("lighting", agedBy(hours(1))), stuck);
     expect(seen).toMatchObject({
       outcome: { type: "needs_intervention", reason: "change the bulb" },

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { retryable } from "../../test/support/failures.ts";
 import type { ClusterTarget } from "../capabilities/cluster-target.ts";
 import { aCall, aTarget } from "../capabilities/conformance/device-bench.ts";
 import type { ListedNode, NodeList } from "../capabilities/node-list.ts";
 import type { Provider } from "../capabilities/provider.ts";
-import { StepFailure } from "../kernel/errors.ts";
 import { silentLog } from "../kernel/log.ts";
 import { systemClock } from "../kernel/time/clock.ts";
 import { seconds } from "../kernel/time/duration.ts";
@@ -45,7 +45,7 @@ async function lookIn(own: Shows, wanted: Shows): Promise<string> {
   const nodes: NodeList = {
     async listNodes({ name }) {
       const node = shown.get(name);
-      if (node === "silent") throw new StepFailure("retry", "no answer");
+      if (node === "silent") throw retryable("no answer");
       return node && typeof node === "object" ? [node] : [];
     },
     listWorkloads: async () => [],

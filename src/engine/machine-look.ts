@@ -1,10 +1,11 @@
 import type { BmcTarget } from "../capabilities/bmc-target.ts";
 import type { CallContext } from "../capabilities/call.ts";
 import type { ClusterTarget } from "../capabilities/cluster-target.ts";
-import { DeviceFailure, type DeviceFailureReason } from "../capabilities/device-failure.ts";
+import { DeviceFailure } from "../capabilities/device-failure.ts";
 import type { Provider } from "../capabilities/provider.ts";
 import type { SshTarget } from "../capabilities/ssh-target.ts";
 import type { MachineVitals } from "../capabilities/vitals.ts";
+import type { DeviceFamily } from "../kernel/causes.ts";
 import { messageOf, StepFailure } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/lifecycle.ts";
 import type { Clock } from "../kernel/time/clock.ts";
@@ -105,13 +106,14 @@ async function lookIn(
   return { is: "seen", at, what: { cluster: cluster.target.name, node, workloads } };
 }
 
-const MISSED: Readonly<Record<DeviceFailureReason, string>> = {
-  unreachable: "NoAnswer",
+const MISSED: Readonly<Record<DeviceFamily, string>> = {
+  silent: "NoAnswer",
   busy: "Busy",
-  credentials: "CredentialsRefused",
-  certificate: "IdentityNotProven",
-  protocol: "AnswerMakesNoSense",
-  refused: "Refused",
+  keeps_out: "CredentialsRefused",
+  forbids: "CredentialsRefused",
+  unproven: "IdentityNotProven",
+  odd: "AnswerMakesNoSense",
+  declines: "Refused",
 };
 
 /** A look that was cut off from our side, because we stop, says nothing about the machine. */
@@ -122,7 +124,7 @@ async function seen<T>(clock: Clock, call: CallContext, look: () => Promise<T>):
   } catch (error) {
     const isStopped = call.signal.aborted && !(call.signal.reason instanceof StepFailure);
     if (isStopped || !(error instanceof StepFailure)) throw error;
-    const reason = error instanceof DeviceFailure ? MISSED[error.reason] : "NotAsked";
+    const reason = error instanceof DeviceFailure ? MISSED[error.family] : "NotAsked";
     return { is: "missed", reason, message: messageOf(error) };
   }
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { final } from "../../test/support/failures.ts";
 import { AppError, ERROR_KINDS, messageOf, StepFailure } from "./errors.ts";
 
 describe("an answer to a caller", () => {
@@ -30,19 +31,19 @@ describe("an answer to a caller", () => {
 describe("a failed piece of work", () => {
   test("says what should follow and, when the device said so, not before when", () => {
     const cause = new Error("503");
-    const failure = new StepFailure("retry", "the BMC is busy", { retryAfterMs: 2_000, cause });
+    const failure = new StepFailure("busy", "the BMC is busy", { retryAfterMs: 2_000, cause, facts: { at: "bmc" } });
     expect(failure).toMatchObject({ name: "StepFailure", disposition: "retry", retryAfterMs: 2_000, cause });
   });
 
   test("has no cause and no time when none is given", () => {
-    const failure = new StepFailure("fail", "the shelf refuses");
+    const failure = final("the shelf refuses");
     expect(failure.retryAfterMs).toBeUndefined();
     expect("cause" in failure).toBe(false);
   });
 });
 
 test("whatever was thrown has a message", () => {
-  expect(messageOf(new StepFailure("fail", "the shelf refuses"))).toBe("the shelf refuses");
+  expect(messageOf(final("the shelf refuses"))).toBe("the shelf refuses");
   expect(messageOf("a bare string")).toBe("a bare string");
   expect(messageOf(undefined)).toBe("undefined");
   expect(messageOf(null)).toBe("null");

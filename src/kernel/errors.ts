@@ -1,3 +1,5 @@
+import { CAUSES, type Cause, type CauseCode, type CauseFacts, type Disposition, type FactsOf } from "./causes.ts";
+
 /** Why a caller's request was not carried out. The codes of each transport are in `api/transport/error-codes.ts`, one total table. */
 export const ERROR_KINDS = [
   "invalid_argument",
@@ -36,21 +38,51 @@ export class AppError extends Error {
   }
 }
 
-/** What should happen after work on a device failed: try again, give up along the table's failure row, or wait for a person. */
-export type Disposition = "retry" | "fail" | "intervene";
+/** What a thrower knows of a failure besides its cause and its message. */
+export type FailureOptions<C extends CauseCode> = {
+  /** When the cause's own is not right here. */
+  readonly disposition?: Disposition;
+  /** Not before this many milliseconds, when the device said so. */
+  readonly retryAfterMs?: number;
+  /** The error that led to it. */
+  readonly cause?: unknown;
+} & (Record<never, never> extends FactsOf<C> ? { readonly facts?: FactsOf<C> } : { readonly facts: FactsOf<C> });
 
-/** Work on a thing failed. Never crosses the API raw: its message becomes the thing's state reason or cause. */
-export class StepFailure extends Error {
+/** Required where the cause is somebody's: then who it is must be said. */
+type OptionsArgument<C extends CauseCode> =
+  Record<never, never> extends FactsOf<C> ? [options?: FailureOptions<C>] : [options: FailureOptions<C>];
+
+/** Work on a thing failed. Never crosses the API raw: its message is for people, its code and its facts are for programs. */
+export class StepFailure<C extends CauseCode = CauseCode> extends Error {
+  /** One of the closed list of causes. */
+  readonly code: CauseCode;
+  readonly facts: CauseFacts;
   readonly disposition: Disposition;
   /** Not before this many milliseconds, when the device said so. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(disposition: Disposition, message: string, options: { retryAfterMs?: number; cause?: unknown } = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+  constructor(code: C, message: string, ...[options]: OptionsArgument<C>) {
+    super(message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.name = "StepFailure";
-    this.disposition = disposition;
-    this.retryAfterMs = options.retryAfterMs;
+    this.code = code;
+    this.facts = options?.facts ?? {};
+    this.disposition = options?.disposition ?? CAUSES[code].disposition;
+    this.retryAfterMs = options?.retryAfterMs;
   }
+
+  /** For a cause that was found elsewhere: stored, or seen by a probe. */
+  static of({ code, facts = {} }: Cause, message: string, disposition: Disposition = CAUSES[code].disposition) {
+    return new StepFailure<CauseCode>(code, message, { disposition, facts: facts as FactsOf<CauseCode> });
+  }
+}
+
+/** Why it failed, for programs. Whatever is neither a failure of the work nor an answer of the server is a bug. */
+export function causeOf(error: unknown): Cause {
+  if (error instanceof StepFailure) {
+    const { code, facts } = error;
+    return Object.keys(facts).length === 0 ? { code } : { code, facts };
+  }
+  return { code: error instanceof AppError ? "server_trouble" : "bug" };
 }
 
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

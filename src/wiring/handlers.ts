@@ -37,7 +37,8 @@ function wireSignIn({ db, secrets }: Pick<HandlerTools, "db" | "secrets">): Hand
   });
   return async (bmc, mac) => {
     const found = await credentials.submit(mac);
-    if (found instanceof AppError) throw new StepFailure("fail", found.message);
+    if (found instanceof AppError)
+      throw new StepFailure("credentials_missing", found.message, { facts: { at: "bmc" } });
     return { ...bmc, ...found };
   };
 }

@@ -3,8 +3,15 @@ import { createBatcher } from "../kernel/batcher.ts";
 import { AppError, StepFailure } from "../kernel/errors.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import { targetOfKubeconfig } from "../providers/kubernetes/kubeconfig.ts";
-import { NoCredentials } from "../runs/executor/failure-causes.ts";
-import { bmcTargetOf, clusterNameOf, requireEndpoint, type StepTargets, sshTargetOf } from "../runs/model/targets.ts";
+import {
+  bmcTargetOf,
+  clusterNameOf,
+  type Endpoint,
+  type Reference,
+  requireEndpoint,
+  type StepTargets,
+  sshTargetOf,
+} from "../runs/model/targets.ts";
 import type { Runbooks } from "../runs/steps/scripts/runbooks.ts";
 import type { SecretStore } from "../store/access/secrets.ts";
 import { getKubeconfigs } from "../store/catalog/clusters.ts";
@@ -19,7 +26,11 @@ export interface TargetWiring {
   readonly runbooks: Runbooks;
 }
 
-const missing = (message: string): StepFailure => new StepFailure("fail", message);
+const missing = (what: Reference["kind"], name: string, message: string): StepFailure =>
+  new StepFailure("reference_missing", message, { facts: { what, name } });
+
+const noCredentials = (at: Endpoint, { message }: AppError): StepFailure =>
+  new StepFailure("credentials_missing", message, { facts: { at } });
 
 /**
  * Where the things are that the steps of a machine's runs work with, looked up when they are asked for: with one query for all
@@ -46,13 +57,13 @@ export function wireStepTargets({ db, secrets, runbooks }: TargetWiring): (machi
     bmc: once(async () => {
       requireEndpoint(machine, "bmc");
       const found = await bmcCredentials.submit(machine.id);
-      if (found instanceof AppError) throw new NoCredentials(found.message);
+      if (found instanceof AppError) throw noCredentials("bmc", found);
       return bmcTargetOf(machine, found);
     }),
     ssh: once(async () => {
       requireEndpoint(machine, "ssh");
       const found = await sshCredentials.submit(machine.id);
-      if (found instanceof AppError) throw new NoCredentials(found.message);
+      if (found instanceof AppError) throw noCredentials("ssh", found);
       return sshTargetOf(machine, { username: found.username, credentials: { privateKey: found.privateKey } });
     }),
     cluster: once(async (ref) => {
@@ -62,13 +73,13 @@ export function wireStepTargets({ db, secrets, runbooks }: TargetWiring): (machi
     }),
     async image(ref) {
       const image = await images.submit(ref);
-      if (!image) throw missing(`there is no image ${ref}; create it with millwright image create`);
+      if (!image) throw missing("image", ref, `there is no image ${ref}; create it with millwright image create`);
       const { name, digest, location, kind, successProof } = image;
       return { ref: name, digest, location, kind, proof: successProof };
     },
     async script(ref) {
       const found = runbooks.find(ref);
-      if (!found) throw missing(`there is no script ${ref}; known: ${runbooks.refs.join(", ")}`);
+      if (!found) throw missing("script", ref, `there is no script ${ref}; known: ${runbooks.refs.join(", ")}`);
       return found;
     },
   });
@@ -86,7 +97,7 @@ function once<T>(ask: (name: string) => Promise<T>): (name?: string) => Promise<
 }
 
 const noCluster = (name: string): StepFailure =>
-  missing(`there is no cluster ${name}; create it with millwright cluster create`);
+  missing("cluster", name, `there is no cluster ${name}; create it with millwright cluster create`);
 
 /** Reading a kubeconfig takes longer than all else that steps ask for here, and nearly all of them ask for the same few. */
 function rememberingClusters(): typeof readCluster {

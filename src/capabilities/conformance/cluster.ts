@@ -103,7 +103,7 @@ export function describeCluster(name: string, setUp: () => Promise<ClusterBench>
     test("fails for good where it is not let in, and does not say the token", async () => {
       const stranger = { ...bench.target, credentials: { token: "not-the-token" } };
       const failure: unknown = await cluster.findNode(stranger, bench.identity, aCall()).catch((error) => error);
-      expect(failure).toMatchObject({ disposition: "fail", reason: "credentials" });
+      expect(failure).toMatchObject({ disposition: "fail", family: "keeps_out" });
       expect((failure as Error).message).not.toContain("not-the-token");
     });
 
@@ -111,7 +111,7 @@ export function describeCluster(name: string, setUp: () => Promise<ClusterBench>
       const gone = { ...bench.target, ...bench.nowhere };
       await expect(cluster.findNode(gone, bench.identity, aCall())).rejects.toMatchObject({
         disposition: "retry",
-        reason: "unreachable",
+        family: "silent",
       });
     });
 

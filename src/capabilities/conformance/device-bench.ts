@@ -67,7 +67,7 @@ export function aFencedCall(): CallContext {
     signal: new AbortController().signal,
     subject: "conformance",
     mayTouchDevice: () => {
-      throw new StepFailure("retry", "the lease is gone");
+      throw new StepFailure("stopped", "the lease is gone");
     },
   };
 }

@@ -8,12 +8,12 @@ import { aCall, aFencedCall, type DeviceTrouble, type FaultyBench } from "./devi
 export type Ask<B extends FaultyBench> = (bench: B, call: CallContext) => Promise<unknown>;
 
 /** What a caller must be able to tell from each trouble, whichever capability and provider it meets it through. */
-const EXPECTED: readonly (readonly [DeviceTrouble, Pick<DeviceFailure, "disposition" | "reason">])[] = [
-  ["cuts_connections", { disposition: "retry", reason: "unreachable" }],
-  ["hangs", { disposition: "retry", reason: "unreachable" }],
-  ["is_overloaded", { disposition: "retry", reason: "busy" }],
-  ["writes_garbage", { disposition: "retry", reason: "protocol" }],
-  ["rejects_credentials", { disposition: "fail", reason: "credentials" }],
+const EXPECTED: readonly (readonly [DeviceTrouble, Pick<DeviceFailure, "disposition" | "family">])[] = [
+  ["cuts_connections", { disposition: "retry", family: "silent" }],
+  ["hangs", { disposition: "retry", family: "silent" }],
+  ["is_overloaded", { disposition: "retry", family: "busy" }],
+  ["writes_garbage", { disposition: "retry", family: "odd" }],
+  ["rejects_credentials", { disposition: "fail", family: "keeps_out" }],
 ];
 
 /** A hanging device is waited for until the lease ends, so the lease is short. */
@@ -46,7 +46,7 @@ export function describeFailures<B extends FaultyBench>(
       const { target } = bench();
       const wrong: B = { ...bench(), target: { ...target, password: "not-the-password" } };
       const failure: unknown = await ask(wrong, aCall()).catch((error: unknown) => error);
-      expect(failure).toMatchObject({ disposition: "fail", reason: "credentials" });
+      expect(failure).toMatchObject({ disposition: "fail", code: "credentials_rejected" });
       expect((failure as Error).message).toContain("wrong credentials");
       expect((failure as Error).message).not.toContain("not-the-password");
     });

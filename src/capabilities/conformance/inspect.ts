@@ -34,7 +34,7 @@ export function describeInspect(name: string, setUp: SetUpBench): void {
       const before = await bench.requestsReceived();
       const other = { ...bench.target, trust: { mode: "pin", fingerprint256: "AA:BB" } } as const;
       const failure: unknown = await inspect.identify(other, aCall()).catch((error: unknown) => error);
-      expect(failure).toMatchObject({ disposition: "fail", reason: "certificate" });
+      expect(failure).toMatchObject({ disposition: "fail", family: "unproven" });
       expect((failure as Error).message).toMatch(/AA:BB.*clear the pinned fingerprint/);
       expect(await bench.requestsReceived()).toBe(before);
     });
@@ -44,7 +44,7 @@ export function describeInspect(name: string, setUp: SetUpBench): void {
       const failure: unknown = await inspect
         .identify({ ...bench.target, trust: { mode: "ca" } }, aCall())
         .catch((error: unknown) => error);
-      expect(failure).toMatchObject({ disposition: "fail", reason: "certificate" });
+      expect(failure).toMatchObject({ disposition: "fail", family: "unproven" });
       expect(await bench.requestsReceived()).toBe(before);
     });
 

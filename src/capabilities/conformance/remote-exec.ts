@@ -71,12 +71,12 @@ export function describeRemoteExec(name: string, setUp: () => Promise<ExecBench>
       const hostKey = fingerprintOf(bench.target.hostKey);
       expect(await run("echo hello\n", {}, { ...bench.target, hostKey })).toMatchObject({ output: "hello\n" });
       const foreign = { ...bench.target, hostKey: fingerprintOf(bench.foreign.hostKey) };
-      await expect(run("true\n", {}, foreign)).rejects.toMatchObject({ reason: "certificate" });
+      await expect(run("true\n", {}, foreign)).rejects.toMatchObject({ family: "unproven" });
     });
 
     test("runs nothing on a machine that shows another key than the pinned one", async () => {
       const other = { ...bench.target, hostKey: bench.foreign.hostKey };
-      const intervene = { disposition: "intervene", reason: "certificate" };
+      const intervene = { disposition: "intervene", family: "unproven" };
       await expect(run("true\n", {}, other)).rejects.toMatchObject(intervene);
       await expect(exec.readFile(other, bench.file.path, aCall())).rejects.toMatchObject(intervene);
     });
@@ -86,14 +86,14 @@ export function describeRemoteExec(name: string, setUp: () => Promise<ExecBench>
       const failure: unknown = await run("true\n", {}, { ...bench.target, credentials: { privateKey } }).catch(
         (error: unknown) => error,
       );
-      expect(failure).toMatchObject({ disposition: "fail", reason: "credentials" });
+      expect(failure).toMatchObject({ disposition: "fail", family: "keeps_out" });
       expect((failure as Error).message).not.toContain(privateKey.split("\n")[1]);
     });
 
     test("can be tried again where nobody answers", async () => {
       await expect(run("true\n", {}, { ...bench.target, ...bench.nowhere })).rejects.toMatchObject({
         disposition: "retry",
-        reason: "unreachable",
+        family: "silent",
       });
     });
 

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
+import { final } from "../../../test/support/failures.ts";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
-import { DeviceFailure, type DeviceFailureReason } from "../../capabilities/device-failure.ts";
+import { type DeviceCause, DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { DeviceIdentity, Inspect } from "../../capabilities/inspect.ts";
-import { StepFailure } from "../../kernel/errors.ts";
 import { parsePowerShelfId } from "../../kernel/ids.ts";
 import { seconds } from "../../kernel/time/duration.ts";
 import type { ExistingShelf, ExpectedPowerShelf, ExploreResult } from "./expected-power-shelf.ts";
@@ -188,29 +188,32 @@ describe("exploring", () => {
     );
   });
 
-  test.each<[DeviceFailureReason, ExploreResult]>([
+  test.each<[DeviceCause, ExploreResult]>([
     ["unreachable", "unreachable"],
     ["busy", "unreachable"],
-    ["credentials", "wrong_credentials"],
+    ["timed_out", "unreachable"],
+    ["credentials_rejected", "wrong_credentials"],
+    ["sign_in_stopped", "wrong_credentials"],
+    ["forbidden", "wrong_credentials"],
     ["protocol", "failed"],
-    ["refused", "failed"],
-  ])("shows a BMC that is %s as %s, and tries again", async (reason, shown) => {
+    ["refused_by_device", "failed"],
+  ])("shows a BMC that is %s as %s, and tries again", async (code, shown) => {
     const identify = async () => {
-      throw new DeviceFailure("retry", reason, "what the BMC did");
+      throw new DeviceFailure(code, "bmc", "what the BMC did", { disposition: "retry" });
     };
     expect(await explore(expected(), { identify })).toEqual(notYet(shown, "what the BMC did"));
   });
 
   test("of a BMC with another certificate than before says how it can be accepted", async () => {
     const identify = async () => {
-      throw new DeviceFailure("fail", "certificate", "what the BMC showed");
+      throw new DeviceFailure("certificate_changed", "bmc", "what the BMC showed");
     };
     const reason = "what the BMC showed. An update of the row has the explorer accept the next one";
     expect(await explore(expected(), { identify })).toEqual(notYet("failed", reason));
   });
 
   test("leaves what is not the device's doing to the engine", async () => {
-    const noCredentials = new StepFailure("fail", "no credentials are stored");
+    const noCredentials = final("no credentials are stored");
     const target = async () => {
       throw noCredentials;
     };

@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
-import { DeviceFailure, type DeviceFailureReason } from "../../capabilities/device-failure.ts";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { DeviceIdentity } from "../../capabilities/inspect.ts";
 import { need, type Provider } from "../../capabilities/provider.ts";
+import type { DeviceFamily } from "../../kernel/causes.ts";
 import { create, require } from "../../kernel/effects.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { type Handlers, happened, waitFor } from "../../kernel/outcome.ts";
@@ -21,13 +22,14 @@ export interface ExplorerContext {
   readonly exploreEvery: Duration;
 }
 
-const SHOWN_AS: Readonly<Record<DeviceFailureReason, ExploreResult>> = {
-  unreachable: "unreachable",
+const SHOWN_AS: Readonly<Record<DeviceFamily, ExploreResult>> = {
+  silent: "unreachable",
   busy: "unreachable",
-  credentials: "wrong_credentials",
-  certificate: "failed",
-  protocol: "failed",
-  refused: "failed",
+  keeps_out: "wrong_credentials",
+  forbids: "wrong_credentials",
+  unproven: "failed",
+  odd: "failed",
+  declines: "failed",
 };
 
 /** The explorer: contacts the BMC, compares who answers with who is expected, and only then makes the shelf. */
@@ -52,7 +54,7 @@ export const expectedPowerShelfHandlers: Handlers<
     try {
       identity = await inspect.identify(await target(), call);
     } catch (error) {
-      if (error instanceof DeviceFailure) return notYet(SHOWN_AS[error.reason], explain(error));
+      if (error instanceof DeviceFailure) return notYet(SHOWN_AS[error.family], explain(error));
       throw error;
     }
     // Whoever answered: the password went to this one, and goes to no other from now on.
@@ -71,8 +73,8 @@ export const expectedPowerShelfHandlers: Handlers<
   },
 };
 
-const explain = ({ reason, message }: DeviceFailure): string =>
-  reason === "certificate" ? `${message}. An update of the row has the explorer accept the next one` : message;
+const explain = ({ family, message }: DeviceFailure): string =>
+  family === "unproven" ? `${message}. An update of the row has the explorer accept the next one` : message;
 
 /** Why it is not the shelf that is expected, if it is not. */
 function findWrong(

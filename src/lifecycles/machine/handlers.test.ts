@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
+import { final } from "../../../test/support/failures.ts";
 import { NOTHING_KNOWN } from "../../../test/support/unknown-machine.ts";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { Cluster, ClusterNode, RefusedEviction } from "../../capabilities/cluster.ts";
 import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
 import { aCall } from "../../capabilities/conformance/device-bench.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import { AppError, StepFailure } from "../../kernel/errors.ts";
+import { AppError } from "../../kernel/errors.ts";
 import { parseMachineId } from "../../kernel/ids.ts";
 import type { Outcome } from "../../kernel/outcome.ts";
 import { minutes } from "../../kernel/time/duration.ts";
@@ -225,20 +226,20 @@ describe.each(["FACTORY_READY", "READY", "IN_SERVICE"] as const)("in %s after it
   });
 
   test("a BMC that is silent is asked again later; one that has no such light, or refuses, is left alone", async () => {
-    const failing = (reason: "unreachable" | "refused") =>
+    const failing = (code: "unreachable" | "refused_by_device") =>
       withLocator(async () => {
-        throw new DeviceFailure("retry", reason, "no");
+        throw new DeviceFailure(code, "bmc", "no", { disposition: "retry" });
       });
     const silent = await tidyUp(machineIn(phase, LIT), failing("unreachable"));
     expect(silent).toMatchObject({ type: "nothing", after: minutes(15) });
     expect(silent.facts).toBeUndefined();
     const put = { type: "nothing", facts: { locatorLit: false } };
-    expect(await tidyUp(machineIn(phase, LIT), failing("refused"))).toMatchObject(put);
+    expect(await tidyUp(machineIn(phase, LIT), failing("refused_by_device"))).toMatchObject(put);
     expect(await tidyUp(machineIn(phase, LIT), contextOf(new OneNode()))).toMatchObject(put);
     const nowhere = async () => {
-      throw new StepFailure("fail", "machine m-1 has no BMC endpoint");
+      throw final("machine m-1 has no BMC endpoint");
     };
-    expect(await tidyUp(machineIn(phase, LIT), { ...failing("refused"), bmc: nowhere })).toMatchObject(put);
+    expect(await tidyUp(machineIn(phase, LIT), { ...failing("refused_by_device"), bmc: nowhere })).toMatchObject(put);
   });
 
   test.each(["unavailable", "deadline_exceeded"] as const)(

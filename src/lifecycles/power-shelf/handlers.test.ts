@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
+import { final, forPerson, retryable } from "../../../test/support/failures.ts";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
@@ -6,7 +7,6 @@ import type { DeviceInventory, Inspect } from "../../capabilities/inspect.ts";
 import type { PowerControl, PowerState } from "../../capabilities/power-control.ts";
 import type { Capabilities } from "../../capabilities/provider.ts";
 import type { Sensors } from "../../capabilities/sensors.ts";
-import { StepFailure } from "../../kernel/errors.ts";
 import { parsePowerShelfId } from "../../kernel/ids.ts";
 import type { Outcome } from "../../kernel/outcome.ts";
 import { minutes, seconds } from "../../kernel/time/duration.ts";
@@ -101,7 +101,7 @@ const context = (change: Partial<PowerShelfContext> & { can?: Partial<Capabiliti
   ...change,
 });
 
-const unreachable = new StepFailure("retry", "no answer from 127.1.0.1");
+const unreachable = retryable("no answer from 127.1.0.1");
 
 describe("fetching data", () => {
   const fetchData = (facts = unread, change = {}) =>
@@ -181,7 +181,7 @@ describe("configuring", () => {
   });
 
   test("is not done while the credentials are refused", async () => {
-    const refused = new StepFailure("intervene", "the BMC refuses user root");
+    const refused = forPerson("the BMC refuses user root");
     power.readPower.mockRejectedValue(refused);
     await expect(powerShelfHandlers.configuring(shelf({ name: "configuring" }), context())).rejects.toBe(refused);
   });
@@ -268,7 +268,7 @@ describe("the device's own log", () => {
   });
 
   test("that cannot be read hides nothing else, but a lost lease is not its doing", async () => {
-    sensors.readLog.mockRejectedValue(new DeviceFailure("fail", "protocol", "no log here"));
+    sensors.readLog.mockRejectedValue(new DeviceFailure("protocol", "bmc", "no log here", { disposition: "fail" }));
     const outcome = await monitor();
     expect(outcome).toMatchObject({ facts: { powerState: "on" } });
     expect(outcome.facts).not.toHaveProperty("deviceLog");
@@ -297,7 +297,7 @@ describe("maintenance", () => {
 
   test("is complete although nothing else of the shelf can be read", async () => {
     power.readPower.mockResolvedValue("off");
-    sensors.readHealth.mockRejectedValue(new StepFailure("retry", "the sensors do not answer"));
+    sensors.readHealth.mockRejectedValue(retryable("the sensors do not answer"));
     expect(await maintain("power_off")).toMatchObject({ event: "operation_completed", facts: { powerState: "off" } });
   });
 
@@ -372,7 +372,7 @@ describe("maintenance", () => {
   });
 
   test("does not read back what the BMC refused", async () => {
-    power.setPower.mockRejectedValue(new StepFailure("fail", "the shelf refuses"));
+    power.setPower.mockRejectedValue(final("the shelf refuses"));
     await expect(maintain("power_on")).rejects.toThrow("the shelf refuses");
     expect(power.readPower).not.toHaveBeenCalled();
   });

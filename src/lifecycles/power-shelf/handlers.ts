@@ -126,9 +126,11 @@ function toldBefore(shelf: PowerShelf): Told | undefined {
 
 function confirmIdentity(shelf: PowerShelf, bmc: BmcTarget, { serial }: DeviceIdentity): void {
   if (shelf.facts.serial === null || shelf.facts.serial === serial) return;
+  const shown = serial === null ? {} : { shown: serial };
   throw new StepFailure(
-    "retry",
+    "wrong_identity",
     `the BMC at ${bmc.address} answers for ${serial === null ? "no serial" : `serial ${serial}`}, but this shelf is ${shelf.facts.serial}: check the address`,
+    { facts: { at: "bmc", address: bmc.address, expected: shelf.facts.serial, ...shown } },
   );
 }
 

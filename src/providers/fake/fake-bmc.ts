@@ -21,8 +21,8 @@ export function createFakeBmc(world: FakeWorld): FromOutside {
     const machine = world.ask(target, call);
     if (target.password === FAKE_PASSWORD) return machine;
     throw new DeviceFailure(
-      "fail",
-      "credentials",
+      "credentials_rejected",
+      "bmc",
       `wrong credentials: fake machine ${machine.id} does not accept them`,
     );
   };

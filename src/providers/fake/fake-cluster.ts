@@ -20,11 +20,11 @@ export function createFakeCluster(world: FakeWorld): Cluster {
     await Promise.resolve();
     if (call.signal.aborted) throw stopped(`fake cluster ${target.name}`, call.signal);
     if (target.apiUrl !== fakeCluster(target.name).apiUrl)
-      throw new DeviceFailure("retry", "unreachable", `no fake cluster answers at ${target.apiUrl}`);
+      throw new DeviceFailure("unreachable", "cluster", `no fake cluster answers at ${target.apiUrl}`);
     if (!("token" in target.credentials) || target.credentials.token !== FAKE_TOKEN)
       throw new DeviceFailure(
-        "fail",
-        "credentials",
+        "credentials_rejected",
+        "cluster",
         `fake cluster ${target.name} does not accept the given credentials`,
       );
   }

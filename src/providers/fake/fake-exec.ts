@@ -23,7 +23,7 @@ export function createFakeExec(world: FakeWorld): RemoteExec {
   const reach = (target: SshTarget, call: CallContext): FakeMachine => {
     const machine = world.ask(target, call);
     if (machine.bootId === undefined) {
-      throw new DeviceFailure("retry", "unreachable", `no system answers on fake machine ${machine.id}`);
+      throw new DeviceFailure("unreachable", "ssh", `no system answers on fake machine ${machine.id}`);
     }
     return machine;
   };
@@ -31,10 +31,14 @@ export function createFakeExec(world: FakeWorld): RemoteExec {
     const machine = reach(target, call);
     if (target.hostKey !== null && !isSameHostKey(target.hostKey, machine.hostKey)) {
       const message = `fake machine ${machine.id} shows another host key than the pinned one`;
-      throw new DeviceFailure("intervene", "certificate", message);
+      throw new DeviceFailure("host_key_changed", "ssh", message);
     }
     if (!("privateKey" in target.credentials) || target.credentials.privateKey !== FAKE_PRIVATE_KEY) {
-      throw new DeviceFailure("fail", "credentials", `fake machine ${machine.id} does not accept the given key`);
+      throw new DeviceFailure(
+        "credentials_rejected",
+        "ssh",
+        `fake machine ${machine.id} does not accept the given key`,
+      );
     }
     return machine;
   };

@@ -51,7 +51,7 @@ export class FakeWorld {
     call.mayTouchDevice(QUICK);
     if (call.signal.aborted) throw stopped(`fake machine ${address}`, call.signal);
     if (port !== FAKE_PORT) {
-      throw new DeviceFailure("retry", "unreachable", `nobody listens on port ${port} of fake machine ${address}`);
+      throw new DeviceFailure("unreachable", "bmc", `nobody listens on port ${port} of fake machine ${address}`);
     }
     const machine = this.machine(address);
     machine.catchUp();
@@ -65,7 +65,12 @@ export class FakeWorld {
 
   failIfTold(operation: FakeFailure): void {
     if (!this.fails(operation)) return;
-    throw new DeviceFailure("retry", "refused", `[${operation}] this fake provider was told to fail at ${operation}`);
+    throw new DeviceFailure(
+      "refused_by_device",
+      "bmc",
+      `[${operation}] this fake provider was told to fail at ${operation}`,
+      { disposition: "retry" },
+    );
   }
 
   async wait(operation: FakeOperation, call: CallContext): Promise<void> {

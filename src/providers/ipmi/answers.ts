@@ -1,6 +1,6 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
-import { DeviceFailure, type DeviceFailureReason } from "../../capabilities/device-failure.ts";
-import type { Disposition } from "../../kernel/errors.ts";
+import type { DeviceCause, DeviceFailure } from "../../capabilities/device-failure.ts";
+import { bmcFailure } from "../transport/bmc-failure.ts";
 import { nameOf } from "../transport/bmc-gateway.ts";
 import { hideSecrets } from "../transport/hide-secrets.ts";
 import { oneLine } from "../transport/one-line.ts";
@@ -20,50 +20,46 @@ export function bytesOf(asked: Asked, { stdout }: Pick<ToolResult, "stdout">, at
   const bytes = words.map((word) => (/^[0-9a-f]{2}$/i.test(word) ? Number.parseInt(word, 16) : Number.NaN));
   if (bytes.length >= atLeast && !bytes.some(Number.isNaN)) return bytes;
   const shown = excerptOf(asked, stdout);
-  throw new DeviceFailure(
-    "retry",
+  throw bmcFailure(
     "protocol",
+    asked.target,
     `${nameOf(asked.target)} answered ${asked.what} with something that makes no sense: ${shown === "" ? "nothing" : shown}`,
   );
 }
 
 /** Completion codes of the IPMI specification (table 5-2) that say more than "refused". */
-const COMPLETION_CODES: ReadonlyMap<number, readonly [Disposition, DeviceFailureReason]> = new Map([
-  [0xc0, ["retry", "busy"]], // node busy
-  [0xc3, ["retry", "busy"]], // timeout while processing
-  [0xc4, ["retry", "busy"]], // out of space
-  [0xce, ["retry", "busy"]], // response could not be provided
-  [0xd0, ["retry", "busy"]], // SDR repository in update mode
-  [0xd1, ["retry", "busy"]], // device in firmware update mode
-  [0xd2, ["retry", "busy"]], // BMC initialising
-  [0xd3, ["retry", "busy"]], // destination unavailable
-  [0xd4, ["fail", "credentials"]], // insufficient privilege level
-  [0xd5, ["retry", "busy"]], // not supported in the present state
+const COMPLETION_CODES: ReadonlyMap<number, DeviceCause> = new Map([
+  [0xc0, "busy"], // node busy
+  [0xc3, "busy"], // timeout while processing
+  [0xc4, "busy"], // out of space
+  [0xce, "busy"], // response could not be provided
+  [0xd0, "busy"], // SDR repository in update mode
+  [0xd1, "busy"], // device in firmware update mode
+  [0xd2, "busy"], // BMC initialising
+  [0xd3, "busy"], // destination unavailable
+  [0xd4, "forbidden"], // insufficient privilege level
+  [0xd5, "busy"], // not supported in the present state
 ]);
 
 /** What the program complains of, the most telling first. Its words, as of 1.8.18 and 1.8.19 with `-v`. */
-const COMPLAINTS: readonly (readonly [RegExp, Disposition, DeviceFailureReason, string])[] = [
+const COMPLAINTS: readonly (readonly [RegExp, DeviceCause, string])[] = [
   [
     /RAKP 2 HMAC is invalid|unauthorized name|unauthorized GUID|invalid integrity check|invalid role|invalid name length|unauthorized role/i,
-    "fail",
-    "credentials",
+    "credentials_rejected",
     "refused the sign-in: wrong credentials, or a user without the privilege OPERATOR on its LAN channel",
   ],
   [
     /insufficient resources to create a session/i,
-    "retry",
     "busy",
     "has no session left: others are signed in, or an old session has not run out",
   ],
   [
     /invalid (authentication|integrity|confidentiality) algorithm|no matching (authentication|integrity|cipher)|cipher suite/i,
-    "fail",
-    "refused",
+    "refused_by_device",
     "accepts none of the cipher suites that were tried: see the setting ipmi.cipher",
   ],
   [
     /Get Auth Capabilities error|Could not open socket|Unable to establish|Address lookup|timed? ?out|No response/i,
-    "retry",
     "unreachable",
     "cannot be reached over IPMI",
   ],
@@ -78,18 +74,18 @@ export function failureOf(asked: Asked, result: ToolResult): DeviceFailure {
   const code = RAW_FAILURE.exec(result.stderr)?.[1];
   if (code !== undefined) {
     const number = Number.parseInt(code, 16);
-    const [disposition, reason] = COMPLETION_CODES.get(number) ?? ["fail", "refused"];
-    return new DeviceFailure(disposition, reason, `${bmc} answered ${asked.what} with: ${said}`, { status: number });
+    const cause = COMPLETION_CODES.get(number) ?? "refused_by_device";
+    return bmcFailure(cause, asked.target, `${bmc} answered ${asked.what} with: ${said}`, { status: number });
   }
   const known = COMPLAINTS.find(([words]) => words.test(result.stderr));
   if (known === undefined)
-    return new DeviceFailure(
-      "retry",
+    return bmcFailure(
       "protocol",
+      asked.target,
       `${bmc}: ${asked.what} failed with exit code ${result.code ?? "none"}: ${said || "no word why"}`,
     );
-  const [, disposition, reason, words] = known;
-  return new DeviceFailure(disposition, reason, `${bmc} ${words} (${said})`);
+  const [, cause, words] = known;
+  return bmcFailure(cause, asked.target, `${bmc} ${words} (${said})`);
 }
 
 /** Whether another cipher suite may do better: the BMC is there, and no fault was found with who we are. */

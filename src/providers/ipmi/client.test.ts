@@ -63,7 +63,7 @@ describe("ipmitool is called", () => {
     const { suites, ask } = clientThat((args) => (args.includes("17") === changed ? ON : NO_SUITE));
     await ask();
     changed = true;
-    await expect(ask()).rejects.toMatchObject({ reason: "refused" });
+    await expect(ask()).rejects.toMatchObject({ family: "declines" });
     await ask();
     expect(suites()).toEqual(["17", "3", "3", "17"]);
   });
@@ -76,7 +76,7 @@ describe("ipmitool is called", () => {
 
   test("not at all with credentials that IPMI has no room for", async () => {
     const { calls, ask } = clientThat(() => ON);
-    const bad = { disposition: "fail", reason: "credentials" };
+    const bad = { disposition: "fail", family: "keeps_out" };
     await expect(ask({ ...target, password: "x".repeat(21) })).rejects.toMatchObject(bad);
     await expect(ask({ ...target, username: "x".repeat(17) })).rejects.toMatchObject(bad);
     await expect(ask({ ...target, password: "a\0b" })).rejects.toMatchObject(bad);

@@ -1,8 +1,8 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
-import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
 import { allowedAddress, type MayReach } from "../transport/allowed-networks.ts";
+import { bmcFailure } from "../transport/bmc-failure.ts";
 import { type BmcGateway, keyOf, nameOf } from "../transport/bmc-gateway.ts";
 import { BoundedMemory } from "../transport/bounded-memory.ts";
 import { bytesOf, failureOf, isCipherTrouble } from "./answers.ts";
@@ -125,7 +125,7 @@ export function createIpmiClient(options: IpmiClientOptions): IpmiClient {
 }
 
 function checkCredentials(target: BmcTarget): void {
-  const refuse = (why: string) => new DeviceFailure("fail", "credentials", `${nameOf(target)}: ${why}`);
+  const refuse = (why: string) => bmcFailure("credentials_rejected", target, `${nameOf(target)}: ${why}`);
   if (Buffer.byteLength(target.username) > LONGEST_USERNAME)
     throw refuse(`IPMI takes user names of at most ${LONGEST_USERNAME} bytes`);
   if (Buffer.byteLength(target.password) > LONGEST_PASSWORD)

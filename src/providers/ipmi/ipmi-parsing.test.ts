@@ -39,7 +39,7 @@ describe("bytes that ipmitool prints", () => {
           expect(read.length).toBeGreaterThanOrEqual(atLeast);
           expect(read.every((byte) => byte >= 0 && byte <= 255)).toBe(true);
         } catch (error) {
-          expect(error).toMatchObject({ name: "DeviceFailure", disposition: "retry", reason: "protocol" });
+          expect(error).toMatchObject({ name: "DeviceFailure", disposition: "retry", family: "odd" });
         }
       }),
     );
@@ -53,12 +53,12 @@ describe("what ipmitool complains of", () => {
   const NOT_ESTABLISHED = "Error: Unable to establish IPMI v2 / RMCP+ session\n";
 
   test.each([
-    ["> RAKP 2 HMAC is invalid\n", "fail", "credentials", /wrong credentials/],
-    ["RAKP 2 message indicates an error : unauthorized name\n", "fail", "credentials", /wrong credentials/],
+    ["> RAKP 2 HMAC is invalid\n", "fail", "credentials_rejected", /wrong credentials/],
+    ["RAKP 2 message indicates an error : unauthorized name\n", "fail", "credentials_rejected", /wrong credentials/],
     [
       "Error in open session response message : invalid authentication algorithm\n\n",
       "fail",
-      "refused",
+      "refused_by_device",
       /ipmi\.cipher/,
     ],
     [
@@ -70,21 +70,21 @@ describe("what ipmitool complains of", () => {
     ["Get Auth Capabilities error\n", "retry", "unreachable", /cannot be reached/],
     ["Address lookup for nohost.invalid failed\nCould not open socket!\n", "retry", "unreachable", /not be reached/],
     ["", "retry", "unreachable", /cannot be reached/],
-  ] as const)("%j is told as what it is", (said, disposition, reason, words) => {
+  ] as const)("%j is told as what it is", (said, disposition, code, words) => {
     const failure = failureOf(asked, { code: 1, stdout: "", stderr: `Loading IANA…\n${said}${NOT_ESTABLISHED}` });
-    expect(failure).toMatchObject({ disposition, reason, message: expect.stringMatching(words) });
+    expect(failure).toMatchObject({ disposition, code, message: expect.stringMatching(words) });
     expect(failure.message).toMatch(/^BMC 10\.0\.0\.7:623 /);
   });
 
   test.each([
     ["c0", "Node busy", "retry", "busy"],
     ["d2", "Device in init", "retry", "busy"],
-    ["d4", "Insufficient privilege level", "fail", "credentials"],
-    ["cc", "Invalid data field in request", "fail", "refused"],
-    ["c1", "Invalid command", "fail", "refused"],
-  ] as const)("completion code %s (%s) becomes %s, %s", (code, words, disposition, reason) => {
-    const failure = failureOf(asked, { code: 1, stdout: "", stderr: raw(code, words) });
-    expect(failure).toMatchObject({ disposition, reason, status: Number.parseInt(code, 16) });
+    ["d4", "Insufficient privilege level", "fail", "forbidden"],
+    ["cc", "Invalid data field in request", "fail", "refused_by_device"],
+    ["c1", "Invalid command", "fail", "refused_by_device"],
+  ] as const)("completion code %s (%s) becomes %s, %s", (completion, words, disposition, code) => {
+    const failure = failureOf(asked, { code: 1, stdout: "", stderr: raw(completion, words) });
+    expect(failure).toMatchObject({ disposition, code, status: Number.parseInt(completion, 16) });
     expect(failure.message).toContain(words);
     expect(failure.message).not.toContain("HPM");
   });
@@ -95,7 +95,7 @@ describe("what ipmitool complains of", () => {
       stdout: "",
       stderr: "Segmentation\u001b[31m fault for pass-word\n",
     });
-    expect(failure).toMatchObject({ disposition: "retry", reason: "protocol" });
+    expect(failure).toMatchObject({ disposition: "retry", family: "odd" });
     expect(failure.message).toContain("Segmentation [31m fault for ***");
   });
 

@@ -43,14 +43,21 @@ export const runIpmitool: RunTool = ({ command, args, password, signal }) =>
 
 const notInstalled = (command: string, cause: Error): StepFailure =>
   new StepFailure(
-    "fail",
+    "not_on_this_server",
     `${command} cannot be run on this server, and BMCs that speak IPMI are reached with it: install the package ipmitool, or set ipmi.command`,
-    { cause },
+    { cause, disposition: "fail", facts: { what: "program", name: command } },
   );
 
 /** Too many programs or open files at this moment; or it was stopped, which whoever stopped it says in better words. */
 const notStarted = (command: string, cause: NodeJS.ErrnoException): StepFailure =>
-  new StepFailure("retry", `${command} cannot be run on this server now: ${cause.code ?? messageOf(cause)}`, { cause });
+  new StepFailure(
+    "not_on_this_server",
+    `${command} cannot be run on this server now: ${cause.code ?? messageOf(cause)}`,
+    {
+      cause,
+      facts: { what: "program", name: command },
+    },
+  );
 
 function collect(child: ChildProcessByStdio<null, Readable, Readable>, stream: "stdout" | "stderr"): () => string {
   const chunks: Buffer[] = [];

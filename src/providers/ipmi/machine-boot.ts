@@ -1,7 +1,8 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { BootDevice, BootOverride } from "../../capabilities/boot-device.ts";
 import type { CallContext } from "../../capabilities/call.ts";
-import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import { isRefusal } from "../../capabilities/device-failure.ts";
+import { bmcFailure } from "../transport/bmc-failure.ts";
 import { keyOf, nameOf } from "../transport/bmc-gateway.ts";
 import { BoundedMemory } from "../transport/bounded-memory.ts";
 import {
@@ -37,9 +38,9 @@ export function createMachineBoot(client: IpmiClient, mode: IpmiBootMode): BootD
 
     async setBootOverride(target, source, call) {
       if (!isIpmiBootSource(source))
-        throw new DeviceFailure(
-          "fail",
-          "refused",
+        throw bmcFailure(
+          "unsupported",
+          target,
           `${nameOf(target)}: IPMI cannot tell a machine to boot from ${source}; choose PXE, or a provider that speaks Redfish`,
         );
       if (overrideIn(target, await read(target, call)).source === source) return;
@@ -61,6 +62,6 @@ async function keepFlags(client: IpmiClient, target: BmcTarget, call: CallContex
   try {
     await client.raw(target, KEEP_BOOT_FLAGS, call);
   } catch (error) {
-    if (!(error instanceof DeviceFailure) || error.reason !== "refused") throw error;
+    if (!isRefusal(error)) throw error;
   }
 }

@@ -64,7 +64,7 @@ async function unlessRefused<T>(read: () => Promise<T>): Promise<T | undefined> 
   try {
     return await read();
   } catch (error) {
-    if (error instanceof DeviceFailure && (error.reason === "refused" || error.reason === "protocol")) return undefined;
+    if (error instanceof DeviceFailure && (error.family === "declines" || error.family === "odd")) return undefined;
     throw error;
   }
 }

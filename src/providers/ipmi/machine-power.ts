@@ -17,7 +17,7 @@ export interface MachinePowerOptions {
 }
 
 /** A BMC that has no time for a command, or not now, has not begun with it. */
-const isTurnedAway = (error: unknown): boolean => error instanceof DeviceFailure && error.reason === "busy";
+const isTurnedAway = (error: unknown): boolean => error instanceof DeviceFailure && error.family === "busy";
 
 export function createMachinePower(client: IpmiClient, options: MachinePowerOptions): PowerControl & Reset {
   const { clock, commandSettles = seconds(20) } = options;

@@ -44,8 +44,8 @@ async function refuseUnknown(
   const known = listAt(resource, "supported_boot_devices");
   if (known.includes(device)) return;
   throw new DeviceFailure(
-    "fail",
-    "refused",
+    "unsupported",
+    "bmc",
     `${node.label} cannot be booted from ${device}: its driver in Ironic knows ${known.join(", ") || "no boot device"}`,
   );
 }

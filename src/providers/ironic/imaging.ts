@@ -30,9 +30,10 @@ export function createIronicImaging(nodes: Nodes): Imaging {
       const node = await nodes.readForCommand(target, call);
       if (!isOf(node, order)) {
         throw new DeviceFailure(
-          "retry",
-          "refused",
+          "refused_by_device",
+          "bmc",
           `${node.label} has been prepared for another installation meanwhile`,
+          { disposition: "retry" },
         );
       }
       // Begun already: by whoever died before noting it.
@@ -51,9 +52,10 @@ export function createIronicImaging(nodes: Nodes): Imaging {
       const armed = isArmed(node);
       if (!armed && DEPLOY_FAILED.has(node.provision)) {
         throw new DeviceFailure(
-          "retry",
-          "refused",
+          "refused_by_device",
+          "bmc",
           `Ironic could not install ${node.label} (${node.provision}): ${node.lastError ?? "it does not say why"}`,
+          { disposition: "retry" },
         );
       }
       return { inserted: true, armed };

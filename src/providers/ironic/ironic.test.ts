@@ -114,7 +114,7 @@ describe("a node that a conductor holds", () => {
     replies[POWER] = locked;
     await expect(off()).rejects.toMatchObject({
       disposition: "retry",
-      reason: "busy",
+      family: "busy",
       message: expect.stringContaining("Node n1 is locked by host c1"),
     });
     expect(commands()).toHaveLength(5);
@@ -240,7 +240,7 @@ describe("the boot device", () => {
     replies[`GET ${BOOT}/supported`] = ok({ supported_boot_devices: ["pxe", "disk"] });
     await expect(provider.can.boot.setBootOverride(target, "http", aCall())).rejects.toMatchObject({
       disposition: "fail",
-      reason: "refused",
+      family: "declines",
       message: expect.stringContaining("cannot be booted from uefihttp: its driver in Ironic knows pxe, disk"),
     });
     expect(commands()).toEqual([]);
@@ -258,25 +258,30 @@ describe("signing in", () => {
     replies[NODE] = faulty(401, "The request with gAAAAA-secret was not authorised");
     const failure: unknown = await provider.can.power.readPower(target, aCall()).catch((error: unknown) => error);
     expect(asked.at(-1)?.headers["x-auth-token"]).toBe("gAAAAA-secret");
-    expect(failure).toMatchObject({ disposition: "fail", reason: "credentials" });
+    expect(failure).toMatchObject({ disposition: "fail", family: "keeps_out" });
     expect(String(failure)).not.toContain("gAAAAA");
   });
 });
 
 describe("what Ironic says", () => {
   test.each([
-    [{ status: 400, body: { error_message: { faultstring: "no such state" } } }, "fail", "refused", "no such state"],
-    [{ status: 400, body: { error_message: "plain words" } }, "fail", "refused", "plain words"],
+    [
+      { status: 400, body: { error_message: { faultstring: "no such state" } } },
+      "fail",
+      "refused_by_device",
+      "no such state",
+    ],
+    [{ status: 400, body: { error_message: "plain words" } }, "fail", "refused_by_device", "plain words"],
     [{ status: 502, text: "<html>Bad gateway</html>" }, "retry", "busy", "Bad gateway"],
     [{ status: 200, text: "<html>Welcome</html>" }, "retry", "protocol", "not a JSON object"],
     [{ status: 200, body: { hello: "world" } }, "retry", "protocol", "not that of a node"],
     [{ status: 302, text: "" }, "fail", "protocol", "redirect"],
-    [faulty(404, "Node n1 could not be found."), "fail", "protocol", "Node n1 could not be found."],
-  ] as const)("%j fails with %s and %s", async (reply, disposition, reason, words) => {
+    [faulty(404, "Node n1 could not be found."), "fail", "not_found_there", "Node n1 could not be found."],
+  ] as const)("%j fails with %s and %s", async (reply, disposition, code, words) => {
     replies[NODE] = reply;
     await expect(provider.can.power.readPower(target, aCall())).rejects.toMatchObject({
       disposition,
-      reason,
+      code,
       message: expect.stringContaining(words),
     });
   });
@@ -298,7 +303,7 @@ describe("what Ironic says", () => {
     replies[NODE] = ok({ ...aNode, last_error: "Failed to change power state: the BMC is silent" });
     await expect(provider.can.power.readPower(target, aCall())).rejects.toMatchObject({
       disposition: "retry",
-      reason: "refused",
+      family: "declines",
       message: expect.stringContaining("the BMC is silent"),
     });
   });

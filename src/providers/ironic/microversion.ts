@@ -26,16 +26,18 @@ export function chooseMicroversion(root: unknown, name: string): Microversion {
   const oldest = minorOf(textAt(root, "default_version", "min_version")) ?? 1;
   if (newest === undefined) {
     throw new DeviceFailure(
-      "fail",
       "protocol",
+      "bmc",
       `${name} does not say which versions of Ironic's API it speaks: is it Ironic? Give spec.bmc_endpoint the address of a node in Ironic`,
+      { disposition: "fail" },
     );
   }
   const minor = Math.min(newest, NEWEST_KNOWN);
   if (minor >= OLDEST_USABLE && minor >= oldest) return { minor };
   throw new DeviceFailure(
-    "fail",
     "protocol",
+    "bmc",
     `${name} speaks versions 1.${oldest} to 1.${newest} of Ironic's API, and 1.${OLDEST_USABLE} to 1.${NEWEST_KNOWN} are known here`,
+    { disposition: "fail" },
   );
 }

@@ -17,8 +17,9 @@ export function nodePlaceOf({ path = "", ...target }: BmcTarget): NodePlace {
   const [, root, node] = PLACE.exec(path) ?? [];
   if (root !== undefined && node !== undefined) return { root, node };
   throw new DeviceFailure(
-    "fail",
     "protocol",
+    "bmc",
     `${keyOf(target)} names no node: give spec.bmc_endpoint the address of the node in Ironic, like https://ironic.example:6385/v1/nodes/NODE`,
+    { disposition: "fail" },
   );
 }

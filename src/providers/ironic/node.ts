@@ -79,7 +79,7 @@ function nodeOf(target: BmcTarget, resource: Resource, certificateFingerprint: s
   const uuid = textAt(resource, "uuid");
   const provision = textAt(resource, "provision_state");
   if (uuid === undefined || provision === undefined) {
-    throw new DeviceFailure("retry", "protocol", `${label}: the answer is not that of a node in Ironic`);
+    throw new DeviceFailure("protocol", "bmc", `${label}: the answer is not that of a node in Ironic`);
   }
   return {
     label,
@@ -106,9 +106,11 @@ function inMaintenance({ label, id, fault, maintenanceReason }: IronicNode): Dev
   const why = maintenanceReason === undefined ? "without a reason given" : maintenanceReason;
   return fault === undefined
     ? new DeviceFailure(
-        "fail",
-        "refused",
+        "refused_by_device",
+        "bmc",
         `${label} is in maintenance: ${why}. Nothing is done to it until that is over (openstack baremetal node maintenance unset ${id})`,
       )
-    : new DeviceFailure("retry", "refused", `${label} is out of use because of a fault (${fault}): ${why}`);
+    : new DeviceFailure("refused_by_device", "bmc", `${label} is out of use because of a fault (${fault}): ${why}`, {
+        disposition: "retry",
+      });
 }

@@ -1,6 +1,6 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
-import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import { DeviceFailure, isRefusal } from "../../capabilities/device-failure.ts";
 import type { PowerControl, PowerState } from "../../capabilities/power-control.ts";
 import type { Reset, ResetMode } from "../../capabilities/reset.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
@@ -120,7 +120,9 @@ export function createIronicPower(nodes: Nodes, options: IronicPowerOptions): Ir
 function failureOf(node: IronicNode, last: Commanded | undefined, clock: Clock): DeviceFailure | undefined {
   if (last === undefined || node.lastError === undefined || node.targetPower !== undefined) return undefined;
   if (node.lastError === last.errorBefore && clock.monotonic() - last.at < OLD_ERROR_LASTS) return undefined;
-  return new DeviceFailure("retry", "refused", `${node.label} could not change its power: ${node.lastError}`);
+  return new DeviceFailure("refused_by_device", "bmc", `${node.label} could not change its power: ${node.lastError}`, {
+    disposition: "retry",
+  });
 }
 
 async function sendFirstAccepted(
@@ -133,7 +135,7 @@ async function sendFirstAccepted(
     try {
       return await client.put(target, "/states/power", { target: word }, call);
     } catch (error) {
-      const isRefused = error instanceof DeviceFailure && error.reason === "refused";
+      const isRefused = isRefusal(error);
       if (!isRefused || index === words.length - 1) throw error;
     }
   }

@@ -28,7 +28,7 @@ export const DEPLOY_FAILED: ReadonlySet<string> = new Set(["deploy failed", "err
 export const deployTarget = ({ label, provision }: IronicNode): "active" | "rebuild" => {
   const verb = DEPLOY_BY[provision];
   if (verb !== undefined) return verb;
-  throw new DeviceFailure("retry", "busy", `${label} is ${provision}: it cannot be installed now`);
+  throw new DeviceFailure("busy", "bmc", `${label} is ${provision}: it cannot be installed now`);
 };
 
 /** Without cleaning the way takes a second or two; with it, an hour, which is not waited for here. */
@@ -43,7 +43,12 @@ export async function bringToDeployable(nodes: Nodes, target: BmcTarget, call: C
     if (DEPLOY_BY[node.provision] !== undefined) return node;
     const verb = NEXT[node.provision];
     if (verb !== undefined && asked === node.provision && node.lastError !== undefined) {
-      throw new DeviceFailure("retry", "refused", `${node.label} does not leave ${node.provision}: ${node.lastError}`);
+      throw new DeviceFailure(
+        "refused_by_device",
+        "bmc",
+        `${node.label} does not leave ${node.provision}: ${node.lastError}`,
+        { disposition: "retry" },
+      );
     }
     if (verb !== undefined && asked !== node.provision) {
       asked = node.provision;
@@ -51,7 +56,7 @@ export async function bringToDeployable(nodes: Nodes, target: BmcTarget, call: C
     }
     if (looks === LOOKS) {
       const message = `${node.label} is ${node.provision}: it is installed once it is available`;
-      throw new DeviceFailure("retry", "busy", message);
+      throw new DeviceFailure("busy", "bmc", message);
     }
     await pause(BETWEEN_LOOKS, undefined, { signal: call.signal }).catch(() => {
       throw stopped(node.label, call.signal);

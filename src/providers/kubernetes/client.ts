@@ -43,21 +43,23 @@ export function createKubernetesClient(options: KubernetesClientOptions = {}): K
   async function send(target: ClusterTarget, asked: KubernetesRequest, call: CallContext): Promise<Resource> {
     const url = new URL(`${target.apiUrl}${asked.path}`);
     for (const [name, value] of Object.entries(asked.query ?? {})) url.searchParams.set(name, value);
-    checkAddress(url.hostname.replace(/^\[|\]$/g, ""), mayReach, `cluster ${target.name}:`);
+    const called = { at: "cluster", name: `cluster ${target.name}:` } as const;
+    checkAddress(url.hostname.replace(/^\[|\]$/g, ""), mayReach, called);
     const deadline = call.mayTouchDevice(requestTimeout);
     const signal = AbortSignal.any([call.signal, AbortSignal.timeout(deadline)]);
     const agent = agents[url.protocol === "https:" ? "https:" : "http:"];
     const what = `cluster ${target.name}: ${asked.method} ${asked.path}`;
     try {
-      const lookup = mayReach && { lookup: guardedLookup(mayReach, `cluster ${target.name}:`) };
+      const lookup = mayReach && { lookup: guardedLookup(mayReach, called) };
       const sent = { ...optionsFor(target, asked, agent), ...lookup };
       const { status, text } = await exchange(url, sent, asked.body, signal, largestAnswer);
       return answerOf(target, what, status, text);
     } catch (error) {
       if (error instanceof StepFailure) throw error;
-      if (call.signal.aborted) throw new StepFailure("retry", `${what} was stopped`, { cause: call.signal.reason });
+      if (call.signal.aborted) throw new StepFailure("stopped", `${what} was stopped`, { cause: call.signal.reason });
       const why = signal.aborted ? `no answer within ${describeDuration(deadline)}` : messageOf(error);
-      throw new DeviceFailure("retry", "unreachable", `${what}: the API cannot be reached: ${why}`, { cause: error });
+      const code = signal.aborted ? "timed_out" : "unreachable";
+      throw new DeviceFailure(code, "cluster", `${what}: the API cannot be reached: ${why}`, { cause: error });
     }
   }
 
@@ -125,7 +127,7 @@ function answerOf(target: ClusterTarget, what: string, status: number, text: str
   const body = parseJson(text);
   if (status >= 200 && status < 300) {
     if (isResource(body)) return body;
-    throw new DeviceFailure("retry", "protocol", `${what} was answered with something that is not a JSON object`, {
+    throw new DeviceFailure("protocol", "cluster", `${what} was answered with something that is not a JSON object`, {
       status,
     });
   }
@@ -134,15 +136,15 @@ function answerOf(target: ClusterTarget, what: string, status: number, text: str
   const message = `${what} was answered with status ${status}${tail}`;
   if (status === 401 || status === 403)
     throw new DeviceFailure(
-      "fail",
-      "credentials",
+      status === 401 ? "credentials_rejected" : "forbidden",
+      "cluster",
       `${message}. Check the cluster's kubeconfig and what its user may do`,
       { status },
     );
   // 410: the list of which this was to be the next page is not kept any more; from its beginning it can be had.
   if ([408, 409, 410, 429].includes(status) || status >= 500)
-    throw new DeviceFailure("retry", "busy", message, { status, said });
-  throw new DeviceFailure("fail", "refused", message, { status });
+    throw new DeviceFailure("busy", "cluster", message, { status, said });
+  throw new DeviceFailure("refused_by_device", "cluster", message, { status });
 }
 
 function withoutSecrets(text: string, { credentials }: ClusterTarget): string {

@@ -60,9 +60,10 @@ async function readInfo(client: KubernetesClient, target: ClusterTarget, call: C
   const info = kubeconfig === undefined ? undefined : readClusterInfo(kubeconfig);
   if (info !== undefined) return info;
   throw new DeviceFailure(
-    "fail",
     "protocol",
+    "cluster",
     `cluster ${target.name} does not publish how to join it (cluster-info in kube-public). Was it set up with kubeadm?`,
+    { disposition: "fail" },
   );
 }
 
@@ -83,9 +84,10 @@ async function findNode(
     .find((matches) => matches.length > 0);
   if (best === undefined || best.length === 1) return best?.[0];
   throw new DeviceFailure(
-    "fail",
     "protocol",
+    "cluster",
     `cluster ${target.name} has ${best.length} nodes that are this machine by ${best[0]?.matchedBy}: ${best.map(({ name }) => name).join(", ")}. Delete the stale one`,
+    { disposition: "fail" },
   );
 }
 

@@ -145,19 +145,19 @@ describe("the API", () => {
   );
 
   test.each([
-    [401, "fail", "credentials"],
-    [403, "fail", "credentials"],
-    [422, "fail", "refused"],
+    [401, "fail", "credentials_rejected"],
+    [403, "fail", "forbidden"],
+    [422, "fail", "refused_by_device"],
     [410, "retry", "busy"],
     [429, "retry", "busy"],
     [503, "retry", "busy"],
   ])(
     "that answers %i fails with %s (%s), and what it repeats of our token is left out",
-    async (status, disposition, reason) => {
+    async (status, disposition, code) => {
       const target = await serve(() => ({ status, body: { message: "no\nto top-secret" } }));
       await expect(provider.can.cluster.findNode(target, identity, call)).rejects.toMatchObject({
         disposition,
-        reason,
+        code,
         message: expect.stringContaining("no to ***"),
       });
     },
@@ -166,7 +166,7 @@ describe("the API", () => {
   test("that says nothing is given up in time", async () => {
     const target = await serve(() => undefined);
     await expect(provider.can.cluster.findNode(target, identity, call)).rejects.toMatchObject({
-      reason: "unreachable",
+      family: "silent",
     });
   });
 
@@ -199,7 +199,7 @@ describe("the API", () => {
   test("whose list of pods never ends is not taken for one of an empty node", async () => {
     const target = await serve(() => ({ status: 200, body: { metadata: { continue: "more" }, items: [] } }));
     await expect(provider.can.nodes.listWorkloads(target, "n1", call)).rejects.toMatchObject({
-      reason: "protocol",
+      family: "odd",
       message: expect.stringContaining("does not end"),
     });
   });

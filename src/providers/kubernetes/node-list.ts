@@ -46,7 +46,7 @@ async function forEachListed(
     token = textAt(list, "metadata", "continue");
     if (token === undefined) return;
   }
-  throw new DeviceFailure("retry", "protocol", `cluster ${target.name}: GET ${path}: the list does not end`);
+  throw new DeviceFailure("protocol", "cluster", `cluster ${target.name}: GET ${path}: the list does not end`);
 }
 
 export const forEachNode = (

@@ -22,18 +22,18 @@ const refusalOf = (answer: Answer, method = "GET"): unknown => {
 
 test.each([
   [301, "fail", "protocol"],
-  [400, "fail", "refused"],
-  [401, "fail", "credentials"],
-  [403, "fail", "credentials"],
-  [404, "fail", "protocol"],
-  [405, "fail", "refused"],
-  [409, "fail", "refused"],
+  [400, "fail", "refused_by_device"],
+  [401, "fail", "credentials_rejected"],
+  [403, "fail", "forbidden"],
+  [404, "fail", "not_found_there"],
+  [405, "fail", "refused_by_device"],
+  [409, "fail", "refused_by_device"],
   [408, "retry", "busy"],
   [429, "retry", "busy"],
   [500, "retry", "busy"],
   [503, "retry", "busy"],
-] as const)("status %i means %s, %s", (status, disposition, reason) => {
-  expect(failureOf(asked, anAnswer(status))).toMatchObject({ disposition, reason, status });
+] as const)("status %i means %s, %s", (status, disposition, code) => {
+  expect(failureOf(asked, anAnswer(status))).toMatchObject({ disposition, code, status });
 });
 
 test("a good answer is its resource; one without a body is empty where none is due", () => {
@@ -45,7 +45,7 @@ test("a good answer is its resource; one without a body is empty where none is d
 test.each(["", "{", "<html>starting</html>", "null", "[]", '"On"', "\u0000"])(
   "a GET answered with %j is tried again",
   (text) => {
-    expect(refusalOf(anAnswer(200, text))).toMatchObject({ disposition: "retry", reason: "protocol" });
+    expect(refusalOf(anAnswer(200, text))).toMatchObject({ disposition: "retry", family: "odd" });
   },
 );
 

@@ -4,6 +4,7 @@ import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
 import type { MayReach } from "../transport/allowed-networks.ts";
+import { bmcFailure } from "../transport/bmc-failure.ts";
 import type { BmcGateway } from "../transport/bmc-gateway.ts";
 import { createHttpExchange, type HttpExchange } from "../transport/http-exchange.ts";
 import { createGatedExchange, type Fetched, type GatedRequest } from "./gated-exchange.ts";
@@ -55,10 +56,11 @@ export function createRedfishClient(options: RedfishClientOptions): RedfishClien
   /** A session ends when the BMC says so; then once more with a new one. */
   async function request(asked: Omit<GatedRequest, "headers" | "signsIn">): Promise<Fetched> {
     if (!isLocalPath(asked.path)) {
-      throw new DeviceFailure(
-        "fail",
+      throw bmcFailure(
         "protocol",
+        asked.target,
         `the BMC gave a link that leads nowhere in its Redfish tree: ${asked.path.slice(0, 100)}`,
+        { disposition: "fail" },
       );
     }
     const first = await sessions.signIn(asked.target, asked.call);

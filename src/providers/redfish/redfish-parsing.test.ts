@@ -26,7 +26,7 @@ function aBmc(resources: Readonly<Record<string, unknown>>, clock: Clock = syste
   const get: RedfishClient["get"] = async (_target, path) => {
     const resource = resources[path];
     if (isResource(resource)) return { resource, headers: {} };
-    throw new DeviceFailure("fail", "protocol", `no ${path}`, { status: 404 });
+    throw new DeviceFailure("protocol", "bmc", `no ${path}`, { disposition: "fail", status: 404 });
   };
   const client: RedfishClient = {
     get,
@@ -208,7 +208,7 @@ describe("finding the command", () => {
     const bmc = aBmc(aTree({ Manufacturer: "DELTA", PowerState: "On" }));
     await expect(bmc.can.power.setPower(target, "off", call)).rejects.toMatchObject({
       disposition: "fail",
-      reason: "refused",
+      family: "declines",
       message: expect.stringContaining(
         "looked for Chassis.Reset with ResetType ForceOff, ComputerSystem.Reset with ResetType ForceOff",
       ),
@@ -219,7 +219,7 @@ describe("finding the command", () => {
     const bmc = aBmc(
       aTree({ PowerState: "On", Actions: { "#Chassis.Reset": { target: "https://elsewhere/redfish/v1/reset" } } }),
     );
-    await expect(bmc.can.power.setPower(target, "off", call)).rejects.toMatchObject({ reason: "refused" });
+    await expect(bmc.can.power.setPower(target, "off", call)).rejects.toMatchObject({ family: "declines" });
     expect(bmc.commands).toEqual([]);
   });
 });

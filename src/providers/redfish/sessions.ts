@@ -1,8 +1,9 @@
 import type { BmcTarget, TlsTrust } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
-import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import { DeviceFailure, isKeptOut } from "../../capabilities/device-failure.ts";
 import { type Clock, systemClock } from "../../kernel/time/clock.ts";
 import { type Duration, minutes, seconds } from "../../kernel/time/duration.ts";
+import { bmcFailure } from "../transport/bmc-failure.ts";
 import { keyOf, nameOf } from "../transport/bmc-gateway.ts";
 import { stopped } from "../transport/bmc-lane.ts";
 import { BoundedMemory } from "../transport/bounded-memory.ts";
@@ -97,7 +98,7 @@ export class Sessions {
       if (answer.status !== 401) return answer;
       known.takesNoBasic.set(credentials, this.#clock.monotonic() + NO_BASIC_FOR);
     }
-    throw new DeviceFailure("retry", "busy", `${nameOf(target)} has no session to give now, and takes no Basic`);
+    throw bmcFailure("busy", target, `${nameOf(target)} has no session to give now, and takes no Basic`);
   }
 
   /** The BMC no longer accepts what `signIn` gave: expired, or it restarted. */
@@ -188,7 +189,7 @@ export class Sessions {
         (service === undefined ? null : `${service.replace(/\/$/, "")}/Sessions`)
       );
     } catch (error) {
-      if (error instanceof DeviceFailure && error.reason === "credentials") return null;
+      if (isKeptOut(error)) return null;
       throw error;
     }
   }
@@ -226,7 +227,9 @@ export class Sessions {
  */
 function isNoSessions(error: unknown): error is DeviceFailure {
   if (!(error instanceof DeviceFailure) || error.status === undefined) return false;
-  return error.reason !== "credentials" && (error.reason === "refused" || [404, 501, 503].includes(error.status));
+  const { family, status } = error;
+  if (family === "keeps_out" || family === "forbids") return false;
+  return family === "declines" || [404, 501, 503].includes(status ?? 0);
 }
 
 /** Another caller's promise must not keep us longer than our own signal allows. */

@@ -3,9 +3,10 @@ import type { Duplex } from "node:stream";
 import type { Client, ConnectConfig } from "ssh2";
 import ssh2 from "ssh2";
 import type { CallContext } from "../../capabilities/call.ts";
-import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import { type DeviceCause, DeviceFailure } from "../../capabilities/device-failure.ts";
 import { fingerprintOf } from "../../capabilities/host-key.ts";
 import type { SshCredentials, SshTarget } from "../../capabilities/ssh-target.ts";
+import type { Peer } from "../../kernel/causes.ts";
 import { messageOf, StepFailure } from "../../kernel/errors.ts";
 import { type Duration, describeDuration, seconds } from "../../kernel/time/duration.ts";
 import { allowedAddress } from "../transport/allowed-networks.ts";
@@ -45,7 +46,21 @@ const KEEPALIVE = seconds(10);
 const KEEPALIVES_MISSED = 3;
 
 export const nameOfHost = ({ address, port }: { readonly address: string; readonly port: number }): string =>
-  `SSH ${address.includes(":") ? `[${address}]` : address}:${port}`;
+  `SSH ${addressOf({ address, port })}`;
+
+export const addressOf = ({ address, port }: { readonly address: string; readonly port: number }): string =>
+  `${address.includes(":") ? `[${address}]` : address}:${port}`;
+
+const peerOf = ({ isJump }: Pick<Hop, "isJump">): Peer => (isJump ? "jump_host" : "ssh");
+
+/** Work with one host on the way, or with the machine at its end, failed. */
+const hostFailure = (
+  code: DeviceCause,
+  hop: Hop,
+  message: string,
+  { cause, ...facts }: { cause?: unknown; expected?: string; shown?: string } = {},
+): DeviceFailure =>
+  new DeviceFailure(code, peerOf(hop), message, { cause, facts: { address: addressOf(hop), ...facts } });
 
 /** Signs in there, one host after the other; what was opened on the way is closed when a later one fails. */
 export async function connectTo(
@@ -55,8 +70,11 @@ export async function connectTo(
 ): Promise<SshConnection> {
   if (target.hostKey === null && "password" in target.credentials) {
     throw new StepFailure(
-      "fail",
+      "host_key_unknown",
       `${nameOfHost(target)}: its host key is not known, and a password is not sent to a host that has not proved who it is. Pin its host key, or sign in with a private key`,
+      {
+        facts: { at: "ssh", address: addressOf(target) },
+      },
     );
   }
   const hops: readonly Hop[] = [...target.jumpHosts.map((jump) => ({ ...jump, isJump: true as const })), target];
@@ -122,11 +140,17 @@ function newClient(): Client {
 }
 
 /** The very address that was judged: a name could lead elsewhere by the time of the connection. */
-async function firstAddress(hop: Pick<Hop, "address" | "port">, { mayReach }: ConnectOptions): Promise<string> {
+async function firstAddress(
+  hop: Pick<Hop, "address" | "port" | "isJump">,
+  { mayReach }: ConnectOptions,
+): Promise<string> {
   if (mayReach && isIP(hop.address) !== 0 && !mayReach(hop.address)) {
-    throw new StepFailure("fail", `${nameOfHost(hop)} is outside of the networks that may be called`);
+    throw new StepFailure("address_not_allowed", `${nameOfHost(hop)} is outside of the networks that may be called`, {
+      disposition: "fail",
+      facts: { at: peerOf(hop), address: addressOf(hop) },
+    });
   }
-  return allowedAddress(hop.address, mayReach, "SSH");
+  return allowedAddress(hop.address, mayReach, { at: peerOf(hop), name: "SSH" });
 }
 
 function openConnection(clients: readonly Client[], hostKey: string, closeAll: () => void): SshConnection {
@@ -181,7 +205,7 @@ function signIn(client: Client, hop: Hop, { host, way, credentials, call, option
     },
     ...(way === undefined ? { host, port: hop.port } : { sock: way }),
   };
-  return settleWithin<string>({ name: nameOfHost(hop), what: "signing in", deadline, call }, (resolve, reject) => {
+  return settleWithin<string>({ host: hop, what: "signing in", deadline, call }, (resolve, reject) => {
     const done = () => resolve(shown === undefined ? "" : describeHostKey(shown));
     client.once("ready", done);
     // A key is shown before it is proved; once the keys are exchanged, whoever answers has it. Nobody signs in.
@@ -195,7 +219,10 @@ function signIn(client: Client, hop: Hop, { host, way, credentials, call, option
     } catch (error) {
       // Only a key that cannot be read gets here; what it says may not be repeated, since it may quote the key.
       reject(
-        new StepFailure("fail", `${nameOfHost(hop)}: the private key to sign in with cannot be read`, { cause: error }),
+        new StepFailure("credentials_missing", `${nameOfHost(hop)}: the private key to sign in with cannot be read`, {
+          cause: error,
+          facts: { at: peerOf(hop) },
+        }),
       );
     }
   });
@@ -205,7 +232,7 @@ function forward(client: Client, hop: Hop, next: Hop, call: CallContext, options
   const deadline = call.mayTouchDevice(options.connectTimeout);
   const what = `forwarding to ${next.address}:${next.port}`;
   const discard = (channel: Duplex) => void channel.destroy();
-  return settleWithin<Duplex>({ name: nameOfHost(hop), what, deadline, call, discard }, (resolve, reject) => {
+  return settleWithin<Duplex>({ host: hop, what, deadline, call, discard }, (resolve, reject) => {
     const onClose = () => reject(unreachable(hop, "it closed the connection"));
     client.once("close", onClose);
     const noWay = (error: unknown) =>
@@ -225,7 +252,7 @@ function forward(client: Client, hop: Hop, next: Hop, call: CallContext, options
 }
 
 export interface Within<T> {
-  readonly name: string;
+  readonly host: Pick<Hop, "address" | "port" | "isJump">;
   readonly what: string;
   readonly deadline: Duration;
   readonly call: CallContext;
@@ -235,10 +262,11 @@ export interface Within<T> {
 
 /** Ends with the work, at the deadline, or when the caller stops; whichever is first. */
 export function settleWithin<T>(
-  { name, what, deadline, call, discard }: Within<T>,
+  { host, what, deadline, call, discard }: Within<T>,
   work: (resolve: (value: T) => void, reject: (error: Error) => void) => void,
 ): Promise<T> {
   return new Promise<T>((resolve, reject) => {
+    const name = nameOfHost(host);
     let isOver = false;
     const end = () => {
       isOver = true;
@@ -250,13 +278,16 @@ export function settleWithin<T>(
       reject(error);
     };
     const stopped = () =>
-      fail(new StepFailure("retry", `work on ${name} was stopped before it answered`, { cause: call.signal.reason }));
+      fail(new StepFailure("stopped", `work on ${name} was stopped before it answered`, { cause: call.signal.reason }));
     const late = () =>
       fail(
         new DeviceFailure(
-          "retry",
-          "unreachable",
+          "timed_out",
+          peerOf(host),
           `${name} did not answer ${what} within ${describeDuration(deadline)}`,
+          {
+            facts: { address: addressOf(host) },
+          },
         ),
       );
     const timer = setTimeout(late, deadline);
@@ -275,15 +306,15 @@ export function settleWithin<T>(
 }
 
 const unreachable = (hop: Hop, why: string): DeviceFailure =>
-  new DeviceFailure("retry", "unreachable", `${nameOfHost(hop)} cannot be reached: ${why}`);
+  hostFailure("unreachable", hop, `${nameOfHost(hop)} cannot be reached: ${why}`);
 
 function connectFailure(hop: Hop, error: Error & { readonly level?: string }): StepFailure {
   if (error.level === "client-authentication") {
     const message = `wrong credentials: ${nameOfHost(hop)} does not accept user ${hop.username} with the given key or password`;
-    return new DeviceFailure("fail", "credentials", message, { cause: error });
+    return hostFailure("credentials_rejected", hop, message, { cause: error });
   }
   if (error.level === "client-socket") return unreachable(hop, messageOf(error));
-  return new DeviceFailure("retry", "unreachable", `${nameOfHost(hop)} cannot be reached: ${messageOf(error)}`, {
+  return hostFailure("unreachable", hop, `${nameOfHost(hop)} cannot be reached: ${messageOf(error)}`, {
     cause: error,
   });
 }
@@ -293,9 +324,11 @@ function wrongHostKey(hop: Hop, shown: Buffer): DeviceFailure {
   const [who, remedy] = hop.isJump
     ? ["jump host ", "give the machine the new key of this jump host (machine register --file)"]
     : ["", "pin the new one (machine update --ssh-host-key)"];
-  return new DeviceFailure(
-    "intervene",
-    "certificate",
-    `${who}${nameOfHost(hop)} shows host key ${fingerprintOf(shown)}, but ${fingerprintOf(hop.hostKey ?? "")} is pinned: either it was installed anew, or something else answers at its address. Check it there (ssh-keygen -l), then ${remedy}`,
+  const facts = { shown: fingerprintOf(shown), expected: fingerprintOf(hop.hostKey ?? "") };
+  return hostFailure(
+    "host_key_changed",
+    hop,
+    `${who}${nameOfHost(hop)} shows host key ${facts.shown}, but ${facts.expected} is pinned: either it was installed anew, or something else answers at its address. Check it there (ssh-keygen -l), then ${remedy}`,
+    facts,
   );
 }

@@ -100,7 +100,7 @@ describe("those who come to a host at the same time", () => {
     const failures = await Promise.all(
       Array.from({ length: 5 }, () => failureOf(exec.run(host.target, TRUE, aCall()))),
     );
-    for (const failure of failures) expect(failure).toMatchObject({ reason: "credentials" });
+    for (const failure of failures) expect(failure).toMatchObject({ family: "keeps_out" });
     expect(host.connections).toBe(1);
     host.letsIn = async () => true;
     expect(await exec.run(host.target, TRUE, aCall())).toMatchObject({ code: 0 });
@@ -136,7 +136,7 @@ describe("those who come to a host at the same time", () => {
     host.letsIn = () => gaveUp.promise;
     const begun = failureOf(exec.run(host.target, TRUE, aCall({ lease: milliseconds(500) })));
     const waits = exec.run(host.target, TRUE, aCall());
-    expect(await begun).toMatchObject({ reason: "unreachable" });
+    expect(await begun).toMatchObject({ family: "silent" });
     gaveUp.resolve(true);
     expect(await waits).toMatchObject({ code: 0 });
     expect(host.connections).toBe(2);
@@ -149,7 +149,7 @@ describe("those who come to a host at the same time", () => {
     const failures = await Promise.all(
       Array.from({ length: 3 }, () => failureOf(exec.run(host.target, TRUE, aCall()))),
     );
-    for (const failure of failures) expect(failure).toMatchObject({ reason: "unreachable" });
+    for (const failure of failures) expect(failure).toMatchObject({ family: "silent" });
     expect(host.connections).toBe(1);
   });
 
@@ -206,7 +206,7 @@ describe("a command that is begun after nobody waits for it any more", () => {
     const { exec } = aProvider({ startTimeout: milliseconds(50) }).can;
     const held = Promise.withResolvers<() => ServerChannel>();
     host.onExec = (begin) => held.resolve(begin);
-    await expect(exec.run(host.target, TRUE, aCall())).rejects.toMatchObject({ reason: "unreachable" });
+    await expect(exec.run(host.target, TRUE, aCall())).rejects.toMatchObject({ family: "silent" });
     const channel = (await held.promise)();
     const onClose = vi.fn();
     channel.on("close", onClose);

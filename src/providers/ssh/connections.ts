@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from "node:crypto";
 import type { CallContext } from "../../capabilities/call.ts";
-import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import { DeviceFailure, isStranger } from "../../capabilities/device-failure.ts";
 import type { SshTarget } from "../../capabilities/ssh-target.ts";
 import { type Duration, milliseconds, seconds } from "../../kernel/time/duration.ts";
 import { BoundedMemory } from "../transport/bounded-memory.ts";
@@ -9,7 +9,6 @@ import {
   connectTo,
   type Destination,
   lookAtHostKey,
-  nameOfHost,
   type SshConnection,
   settleWithin,
 } from "./connect.ts";
@@ -35,7 +34,7 @@ const keyOfTarget = (target: Destination): string =>
 
 /** Silence tells something of a host only where it had all the time that it may take; a refusal always does. */
 const holdsForOthers = (error: unknown, wasCutShort: boolean): boolean =>
-  error instanceof DeviceFailure && (!wasCutShort || error.reason === "credentials" || error.reason === "certificate");
+  error instanceof DeviceFailure && (!wasCutShort || isStranger(error));
 
 /** Open connections, used again by those who come soon after: signing in costs a machine more than a command does. */
 export class SshConnections {
@@ -130,7 +129,7 @@ export class SshConnections {
     // They have the timeout for each host on the way, and once more for each way from one to the next.
     const mostWaits = 2 * target.jumpHosts.length + 1;
     const deadline = call.mayTouchDevice(milliseconds(mostWaits * this.#options.connectTimeout));
-    const around = { name: nameOfHost(target), what: "signing in", deadline, call };
+    const around = { host: target, what: "signing in", deadline, call };
     return settleWithin<Kept | undefined>(around, (resolve, reject) => {
       others.then(resolve, reject);
     });

@@ -5,7 +5,7 @@ import type { RemoteExec, RemoteExit, RemoteScript } from "../../capabilities/re
 import type { SshTarget } from "../../capabilities/ssh-target.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { type Duration, describeDuration, seconds } from "../../kernel/time/duration.ts";
-import { nameOfHost, type SshConnection, settleWithin } from "./connect.ts";
+import { addressOf, nameOfHost, type SshConnection, settleWithin } from "./connect.ts";
 import type { SshConnections } from "./connections.ts";
 import { quoted, scriptWithVariables } from "./script-text.ts";
 
@@ -42,7 +42,10 @@ export function createRemoteExec(connections: SshConnections, options: RemoteExe
         if (exit.code === 0 && exit.output.length < LARGEST_FILE) return { text: exit.output, hostKey };
         const why =
           exit.code === 0 ? `it is larger than ${LARGEST_FILE} bytes` : `reading it ended with ${describeExit(exit)}`;
-        throw new DeviceFailure("retry", "refused", `${nameOfHost(target)}: ${path} cannot be read: ${why}`);
+        throw new DeviceFailure("refused_by_device", "ssh", `${nameOfHost(target)}: ${path} cannot be read: ${why}`, {
+          disposition: "retry",
+          facts: { address: addressOf(target) },
+        });
       }),
   };
 }
@@ -68,7 +71,7 @@ async function runScript(running: Running): Promise<RemoteExit> {
     // Not more than the lease: whoever takes over must find that nobody of ours is at it any more.
     const deadline = call.mayTouchDevice(script.timeout);
     return await settleWithin<RemoteExit>(
-      { name: nameOfHost(target), what: `the script within its ${describeDuration(script.timeout)}`, deadline, call },
+      { host: target, what: `the script within its ${describeDuration(script.timeout)}`, deadline, call },
       (resolve, reject) => {
         channel.on("error", (error: Error) => reject(broken(target, messageOf(error))));
         channel.once("close", () =>
@@ -88,7 +91,7 @@ async function runScript(running: Running): Promise<RemoteExit> {
 }
 
 const broken = (target: SshTarget, why: string): DeviceFailure =>
-  new DeviceFailure("retry", "unreachable", `${nameOfHost(target)}: ${why}`);
+  new DeviceFailure("unreachable", "ssh", `${nameOfHost(target)}: ${why}`, { facts: { address: addressOf(target) } });
 
 interface BegunCommand {
   readonly channel: ClientChannel;
@@ -110,7 +113,7 @@ function openChannel({ connection, target, call, startTimeout }: Running): Promi
   const deadline = call.mayTouchDevice(startTimeout);
   // One that is begun too late would stay for as long as the connection, of which each has room for a few.
   const discard = ({ channel }: BegunCommand) => channel.close();
-  const around = { name: nameOfHost(target), what: "the start of a command", deadline, call, discard };
+  const around = { host: target, what: "the start of a command", deadline, call, discard };
   return settleWithin<BegunCommand>(around, (resolve, reject) => {
     void connection.closed.then(() => reject(broken(target, "the connection was lost")));
     const began = (error: Error | undefined, channel: ClientChannel) =>

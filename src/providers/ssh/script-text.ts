@@ -12,8 +12,8 @@ export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''"
 export function scriptWithVariables(script: string, env: Readonly<Record<string, string>>): string {
   const lines = Object.entries(env).map(([name, value]) => {
     if (!VARIABLE.test(name))
-      throw new StepFailure("fail", `${JSON.stringify(name)} cannot name a variable of a script`);
-    if (value.includes("\0")) throw new StepFailure("fail", `the variable ${name} contains the NUL character`);
+      throw new StepFailure("invalid_input", `${JSON.stringify(name)} cannot name a variable of a script`);
+    if (value.includes("\0")) throw new StepFailure("invalid_input", `the variable ${name} contains the NUL character`);
     return `export ${name}=${quoted(value)}\n`;
   });
   return `${lines.join("")}${script}`;

@@ -1,5 +1,6 @@
 import { ProxyTracer, type Span, type SpanStatus, SpanStatusCode } from "@opentelemetry/api";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { retryable } from "../../../test/support/failures.ts";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { aTarget } from "../../capabilities/conformance/device-bench.ts";
@@ -40,8 +41,9 @@ function aDevice() {
   return { left, send };
 }
 
-const unreachable = () => Promise.reject(new DeviceFailure("retry", "unreachable", "connection refused"));
-const rejected = () => Promise.reject(new DeviceFailure("fail", "credentials", "wrong credentials", { status: 401 }));
+const unreachable = () => Promise.reject(new DeviceFailure("unreachable", "bmc", "connection refused"));
+const rejected = () =>
+  Promise.reject(new DeviceFailure("credentials_rejected", "bmc", "wrong credentials", { status: 401 }));
 const settled = (promise: Promise<unknown>) => promise.catch((error: unknown) => error);
 const turn = () => vi.advanceTimersByTimeAsync(0);
 
@@ -80,7 +82,7 @@ describe("requests to one BMC", () => {
     await turn();
     await expect(gateway.run(aRequest(), send)).rejects.toMatchObject({
       disposition: "retry",
-      reason: "busy",
+      family: "busy",
       message: expect.stringContaining("2 requests to BMC 192.0.2.1:443 are already waiting"),
     });
   });
@@ -124,7 +126,7 @@ describe("requests to one BMC", () => {
     await vi.advanceTimersByTimeAsync(3_000);
     expect(await asked).toMatchObject({
       disposition: "retry",
-      reason: "unreachable",
+      family: "silent",
       message: "BMC 192.0.2.1:443 did not answer GET /thing within 3s",
     });
     expect(left[0]?.attempt.signal.aborted).toBe(true);
@@ -145,7 +147,7 @@ describe("fencing", () => {
     let lost = false;
     const call = aCall({
       mayTouchDevice(wanted) {
-        if (lost) throw new StepFailure("retry", "the lease is gone");
+        if (lost) throw retryable("the lease is gone");
         return wanted;
       },
     });
@@ -168,7 +170,7 @@ describe("fencing", () => {
     await turn();
     expect(left[0]?.attempt.deadline).toBe(250);
     await vi.advanceTimersByTimeAsync(250);
-    expect(await asked).toMatchObject({ disposition: "retry", reason: "unreachable" });
+    expect(await asked).toMatchObject({ disposition: "retry", family: "silent" });
     expect(gateway.status(target)?.breaker).toBe("closed");
   });
 
@@ -191,7 +193,7 @@ describe("a BMC that cannot be reached", () => {
     expect(left).toHaveLength(0);
     await vi.advanceTimersByTimeAsync(1);
     expect(left).toHaveLength(1);
-    left[0]?.fail(new DeviceFailure("retry", "unreachable", "again"));
+    left[0]?.fail(new DeviceFailure("unreachable", "bmc", "again"));
     await second;
     void settled(gateway.run(aRequest(), send));
     await vi.advanceTimersByTimeAsync(199);
@@ -207,7 +209,7 @@ describe("a BMC that cannot be reached", () => {
     const failure = await settled(gateway.run(aRequest(), send));
     expect(failure).toMatchObject({
       disposition: "retry",
-      reason: "unreachable",
+      family: "silent",
       message: "connection refused",
       retryAfterMs: expect.any(Number),
     });
@@ -255,7 +257,7 @@ describe("a BMC that cannot be reached", () => {
     await vi.advanceTimersByTimeAsync(5_000);
     const asked = [1, 2].map(() => settled(gateway.run(aRequest(), send)));
     await turn();
-    left[0]?.fail(new DeviceFailure("retry", "unreachable", "still dead"));
+    left[0]?.fail(new DeviceFailure("unreachable", "bmc", "still dead"));
     const failures = await Promise.all(asked);
     expect(failures[1]).toMatchObject({
       retryAfterMs: 8_000,
@@ -286,7 +288,7 @@ describe("a BMC that cannot be reached", () => {
 
   test("an answer of any kind ends the count", async () => {
     const gateway = createBmcGateway();
-    const refuse = () => Promise.reject(new DeviceFailure("fail", "refused", "no"));
+    const refuse = () => Promise.reject(new DeviceFailure("refused_by_device", "bmc", "no"));
     for (let round = 0; round < 3; round += 1) {
       await failTimes(gateway, 4);
       await settled(gateway.run(aRequest(), refuse));
@@ -297,7 +299,7 @@ describe("a BMC that cannot be reached", () => {
 
 describe("a BMC that asks to be left alone", () => {
   const busy = (retryAfterMs: number) => () =>
-    Promise.reject(new DeviceFailure("retry", "busy", "503", { retryAfterMs, status: 503 }));
+    Promise.reject(new DeviceFailure("busy", "bmc", "503", { retryAfterMs, status: 503 }));
 
   test("is waited for when the time is short", async () => {
     const gateway = createBmcGateway();
@@ -311,7 +313,7 @@ describe("a BMC that asks to be left alone", () => {
     const gateway = createBmcGateway({ openForMax: seconds(30) });
     await settled(gateway.run(aRequest(), busy(3_600_000)));
     await expect(gateway.run(aRequest(), async () => "now")).rejects.toMatchObject({
-      reason: "busy",
+      family: "busy",
       retryAfterMs: 30_000,
       message: "503",
     });
@@ -334,11 +336,24 @@ describe("the guard against locking the account", () => {
     for (let count = 0; count < 10; count += 1) await settled(gateway.run(signIn(), send));
     expect(send).toHaveBeenCalledTimes(2);
     const failure = await settled(gateway.run(signIn(), send));
-    expect(failure).toMatchObject({ disposition: "fail", reason: "credentials", retryAfterMs: 900_000 });
+    expect(failure).toMatchObject({ disposition: "fail", family: "keeps_out", retryAfterMs: 900_000 });
     expect((failure as Error).message).toMatch(
       /^wrong credentials: BMC 192\.0\.2\.1:443 has rejected them since 2030-01-01T00:00:00\.000Z; .*so that the account is not locked\. Correct the BMC credentials/,
     );
     expect((failure as Error).message).not.toContain("first");
+  });
+
+  test.each([
+    ["Redfish's 403", 403],
+    ["IPMI's d4", 0xd4],
+  ])("does not take %s for a rejected sign-in: the account was let in, and lacks a right", async (_, status) => {
+    const gateway = createBmcGateway();
+    const send = vi.fn(() => Promise.reject(new DeviceFailure("forbidden", "bmc", "not for you", { status })));
+    for (let count = 0; count < 10; count += 1) {
+      expect(await settled(gateway.run(signIn(), send))).toMatchObject({ code: "forbidden", status });
+    }
+    expect(send).toHaveBeenCalledTimes(10);
+    await expect(gateway.run(signIn(), async () => "in")).resolves.toBe("in");
   });
 
   test("does not let requests side by side exceed that", async () => {
@@ -376,7 +391,7 @@ describe("the guard against locking the account", () => {
     await expect(gateway.run(signIn({ target: { ...target, password: "second" } }), async () => "in")).resolves.toBe(
       "in",
     );
-    await expect(gateway.run(signIn(), async () => "in")).rejects.toMatchObject({ reason: "credentials" });
+    await expect(gateway.run(signIn(), async () => "in")).rejects.toMatchObject({ family: "keeps_out" });
   });
 
   test("tries once more after the cool-down", async () => {
@@ -415,14 +430,14 @@ describe("the guard against locking the account", () => {
       }
       expect(send).toHaveBeenCalledTimes(2);
       expect(new Set(failures.slice(1).map((failure) => (failure as Error).message)).size).toBe(1);
-      expect(failures.at(-1)).toMatchObject({ disposition: "fail", reason: "credentials", retryAfterMs: 900_000 });
+      expect(failures.at(-1)).toMatchObject({ disposition: "fail", family: "keeps_out", retryAfterMs: 900_000 });
     });
 
     test("holds nothing against a BMC whose credentials others saw rejected: requests with a session go on", async () => {
       const ledger = aLedger();
       await settled(createBmcGateway({ ledger, rejectionsToStop: 1 }).run(signIn(), rejected));
       const gateway = createBmcGateway({ ledger });
-      await expect(gateway.run(signIn(), async () => "in")).rejects.toMatchObject({ reason: "credentials" });
+      await expect(gateway.run(signIn(), async () => "in")).rejects.toMatchObject({ family: "keeps_out" });
       await expect(gateway.run(aRequest(), async () => "in")).resolves.toBe("in");
       expect(gateway.status(target)).toMatchObject({ breaker: "closed", inFlight: 0 });
     });
@@ -471,7 +486,7 @@ describe("the guard against locking the account", () => {
       ledger.rejections.mockImplementationOnce(async () => undefined).mockRejectedValue(new Error("away"));
       const gateway = createBmcGateway({ ledger, rejectionsToStop: 1 });
       await settled(gateway.run(signIn(), rejected));
-      await expect(gateway.run(signIn(), async () => "in")).rejects.toMatchObject({ reason: "credentials" });
+      await expect(gateway.run(signIn(), async () => "in")).rejects.toMatchObject({ family: "keeps_out" });
     });
   });
 });
@@ -533,7 +548,7 @@ describe("memory", () => {
     await vi.advanceTimersByTimeAsync(600_000);
     await gateway.run(aRequest({ target: other }), async () => "ok");
     await expect(gateway.run(aRequest({ signsIn: true }), async () => "in")).rejects.toMatchObject({
-      reason: "credentials",
+      family: "keeps_out",
     });
   });
 });
@@ -546,7 +561,7 @@ describe("the observer", () => {
       "a request that was fenced off",
       (gateway) => {
         const mayTouchDevice = () => {
-          throw new StepFailure("retry", "gone");
+          throw retryable("gone");
         };
         return gateway.run(aRequest({ call: aCall({ mayTouchDevice }) }), async () => "ok");
       },
@@ -577,7 +592,7 @@ test("a span says why the request failed, and neither the password nor the token
   try {
     const secret = { ...target, password: 'se"cret' };
     const message = `no: se"cret se\\"cret se%22cret ${Buffer.from('root:se"cret').toString("base64")} my-token`;
-    const send = () => Promise.reject(new DeviceFailure("fail", "refused", message));
+    const send = () => Promise.reject(new DeviceFailure("refused_by_device", "bmc", message));
     await settled(createBmcGateway().run(aRequest({ target: secret, token: "my-token" }), send));
   } finally {
     startSpan.mockRestore();

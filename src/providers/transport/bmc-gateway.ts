@@ -1,7 +1,7 @@
 import { type Attributes, type Span, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
-import { DeviceFailure, type DeviceFailureReason } from "../../capabilities/device-failure.ts";
+import { type DeviceCause, DeviceFailure } from "../../capabilities/device-failure.ts";
 import {
   type SignInAttempt,
   type SignInLedger,
@@ -11,12 +11,13 @@ import {
 import { messageOf, StepFailure } from "../../kernel/errors.ts";
 import { type Clock, systemClock } from "../../kernel/time/clock.ts";
 import { type Duration, describeDuration, milliseconds, minutes, seconds } from "../../kernel/time/duration.ts";
+import { bmcFailure } from "./bmc-failure.ts";
 import { BmcLane, type LaneOptions, type Settlement, stopped } from "./bmc-lane.ts";
 import { credentialDigest } from "./credential-digest.ts";
 import { hideSecrets } from "./hide-secrets.ts";
 
 /** `stopped`: cancelled, or no longer ours to make. The rest of the words are those of device failures. */
-export type CallOutcome = "ok" | "stopped" | "error" | DeviceFailureReason;
+export type CallOutcome = "ok" | "stopped" | "error" | DeviceCause;
 
 /** Told of every request that was asked for, also of those that never left. */
 export interface GatewayObserver {
@@ -122,7 +123,7 @@ export function createBmcGateway(options: GatewayOptions = {}): BmcGateway {
   }
 
   async function run<T>(request: GatewayRequest, send: (attempt: Attempt) => Promise<T>): Promise<T> {
-    if (closed) throw new StepFailure("retry", "the BMC gateway is closed: this process is stopping");
+    if (closed) throw new StepFailure("stopped", "the BMC gateway is closed: this process is stopping");
     const { target, operation } = request;
     const started = clock.monotonic();
     const progress = { left: false };
@@ -163,7 +164,7 @@ export function createBmcGateway(options: GatewayOptions = {}): BmcGateway {
     close() {
       closed = true;
       for (const lane of lanes.values()) {
-        lane.close(new StepFailure("retry", "the BMC gateway is closed: this process is stopping"));
+        lane.close(new StepFailure("stopped", "the BMC gateway is closed: this process is stopping"));
       }
     },
   };
@@ -189,7 +190,7 @@ async function passLane<T>(
     if (digest !== undefined) await askOthers(lane, digest, target, signIns);
     // Asked as late as we can: waiting in the lane may have outlived the lease.
     const deadline = call.mayTouchDevice(request.wanted);
-    if (deadline <= 0) throw new StepFailure("retry", `no time is left to ask ${nameOf(target)}`);
+    if (deadline <= 0) throw new StepFailure("stopped", `no time is left to ask ${nameOf(target)}`);
     const result = await withinDeadline(request, deadline, (signal) => send({ signal, deadline }));
     if (digest !== undefined && lane.hasRejections(digest)) await tellAccepted(signIns, target);
     lane.settle(ticket, { kind: "answered", signedIn: true });
@@ -216,7 +217,7 @@ async function askOthers(lane: BmcLane, digest: string, target: BmcTarget, { led
     lane.learn(digest, await ledger.rejections(attemptAt(target)));
   } catch (error) {
     const message = `it cannot be found out whether ${nameOf(target)} has rejected these credentials before, so they are not tried`;
-    throw new StepFailure("retry", `${message}: ${messageOf(error)}`, { cause: error });
+    throw new StepFailure("server_trouble", `${message}: ${messageOf(error)}`, { cause: error });
   }
   const stop = lane.stopFor(digest);
   if (stop !== undefined) throw new Inconclusive(stop);
@@ -267,7 +268,7 @@ async function withinDeadline<T>(
     // What the lease had left differs from look to look, so it is not said.
     const within = deadline < wanted ? "in the time that was left" : `within ${describeDuration(deadline)}`;
     const message = `${nameOf(target)} did not answer ${what} ${within}`;
-    const failure = new DeviceFailure("retry", "unreachable", message, { cause: error });
+    const failure = bmcFailure("timed_out", target, message, { cause: error });
     throw deadline < wanted ? new Inconclusive(failure) : failure;
   } finally {
     clearTimeout(timer);
@@ -277,25 +278,28 @@ async function withinDeadline<T>(
 
 function settlementOf(error: unknown): Settlement {
   if (!(error instanceof DeviceFailure)) return { kind: "inconclusive" };
-  switch (error.reason) {
-    case "unreachable":
-      return { kind: "unreachable", why: error.message };
+  switch (error.family) {
+    case "silent":
+      return { kind: "unreachable", why: error };
     // The certificate is judged before the password leaves.
-    case "certificate":
+    case "unproven":
       return { kind: "answered" };
-    case "credentials":
+    case "keeps_out":
       return { kind: "answered", signedIn: false };
+    // The account was let in, and lacks a right: however often that is asked for, nobody locks it.
+    case "forbids":
+      return { kind: "answered" };
     case "busy":
       return error.retryAfterMs === undefined
         ? { kind: "answered" }
-        : { kind: "answered", pause: { ms: error.retryAfterMs, why: error.message } };
-    case "protocol":
-    case "refused":
+        : { kind: "answered", pause: { ms: error.retryAfterMs, why: error } };
+    case "odd":
+    case "declines":
       return { kind: "answered" };
   }
 }
 
 function outcomeOf(error: unknown): CallOutcome {
-  if (error instanceof DeviceFailure) return error.reason;
+  if (error instanceof DeviceFailure) return error.code;
   return error instanceof StepFailure ? "stopped" : "error";
 }

@@ -3,7 +3,7 @@ import type { SignInRejections, SignInRule } from "../../capabilities/sign-in-le
 import { StepFailure } from "../../kernel/errors.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { type Duration, milliseconds } from "../../kernel/time/duration.ts";
-import { Breaker, type BreakerOptions } from "./breaker.ts";
+import { Breaker, type BreakerOptions, type Why } from "./breaker.ts";
 import { SignInGuard, type SignInStop } from "./sign-in-guard.ts";
 
 export interface LaneOptions extends BreakerOptions, SignInRule {
@@ -25,9 +25,9 @@ export type Settlement =
       /** What all replicas know of these credentials since. */
       readonly shared?: SignInRejections | undefined;
       /** It asked to be left alone: for how long, and in which words. */
-      readonly pause?: { readonly ms: number; readonly why: string };
+      readonly pause?: { readonly ms: number; readonly why: Why };
     }
-  | { readonly kind: "unreachable"; readonly why: string }
+  | { readonly kind: "unreachable"; readonly why: Why }
   /** Says nothing about the BMC: cancelled, fenced, or cut short by the lease. */
   | { readonly kind: "inconclusive" };
 
@@ -52,7 +52,7 @@ export class BmcLane {
   #waiting: Waiting[] = [];
   #inFlight = 0;
   #pausedUntil = Number.NEGATIVE_INFINITY;
-  #pausedBecause = "";
+  #pausedBecause: Why | undefined;
   #pauseTimer: NodeJS.Timeout | undefined;
   lastUsed: number;
 
@@ -127,7 +127,7 @@ export class BmcLane {
       this.#breaker.succeeded();
       // What a BMC asks for is granted within reason: an hour would look like an outage.
       this.#pausedUntil = monotonic + Math.min(end.pause?.ms ?? 0, this.#options.openForMax);
-      this.#pausedBecause = end.pause?.why ?? "";
+      this.#pausedBecause = end.pause?.why;
     } else if (end.kind === "unreachable") {
       this.#breaker.failed(monotonic, end.why);
       const pause = this.#options.backOff * 2 ** (this.#breaker.failuresInARow - 1);
@@ -213,32 +213,37 @@ export class BmcLane {
 
   #signInStopped({ since, rest }: SignInStop): DeviceFailure {
     return new DeviceFailure(
-      "fail",
-      "credentials",
+      "sign_in_stopped",
+      "bmc",
       `wrong credentials: ${this.#name} has rejected them since ${since.toISOString()}; they are tried only rarely, so that ` +
         "the account is not locked. Correct the BMC credentials: changed ones are tried at once",
-      { retryAfterMs: rest },
+      { retryAfterMs: rest, facts: { since: since.toISOString() } },
     );
   }
 
   #breakerOpen(monotonic: number): DeviceFailure {
-    const { why, until } = this.#breaker.opening ?? { why: `${this.#name} does not answer`, until: monotonic };
-    return new DeviceFailure("retry", "unreachable", why, { retryAfterMs: milliseconds(until - monotonic) });
+    const silent: Why = { code: "unreachable", message: `${this.#name} does not answer`, facts: {} };
+    const { why, until } = this.#breaker.opening ?? { why: silent, until: monotonic };
+    return saidAgain(why, milliseconds(until - monotonic));
   }
 
   #pausing(pause: number): DeviceFailure {
-    return new DeviceFailure("retry", "busy", this.#pausedBecause, { retryAfterMs: milliseconds(pause) });
+    const asked: Why = { code: "busy", message: `${this.#name} asks to wait`, facts: {} };
+    return saidAgain(this.#pausedBecause ?? asked, milliseconds(pause));
   }
 
   #queueFull(): DeviceFailure {
     return new DeviceFailure(
-      "retry",
       "busy",
+      "bmc",
       `${this.#options.queueLimit} requests to ${this.#name} are already waiting; try again later`,
     );
   }
 }
 
+const saidAgain = ({ code, message, facts }: Why, retryAfterMs: Duration): DeviceFailure =>
+  new DeviceFailure(code, "bmc", message, { retryAfterMs, facts });
+
 export function stopped(name: string, signal: AbortSignal): StepFailure {
-  return new StepFailure("retry", `work on ${name} was stopped before it answered`, { cause: signal.reason });
+  return new StepFailure("stopped", `work on ${name} was stopped before it answered`, { cause: signal.reason });
 }

@@ -1,3 +1,4 @@
+import type { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { Duration } from "../../kernel/time/duration.ts";
 
 export interface BreakerOptions {
@@ -7,9 +8,12 @@ export interface BreakerOptions {
   readonly openForMax: Duration;
 }
 
+/** What is said again to those that are not let through. */
+export type Why = Pick<DeviceFailure, "code" | "message" | "facts">;
+
 export interface Opening {
   /** What the last one that was let through met with. */
-  readonly why: string;
+  readonly why: Why;
   /** On the monotonic clock. */
   readonly until: number;
 }
@@ -48,7 +52,7 @@ export class Breaker {
     this.#opening = undefined;
   }
 
-  failed(monotonic: number, why: string): void {
+  failed(monotonic: number, why: Why): void {
     this.#failures += 1;
     // Requests that were under way when it opened report late; only a probe may prolong the opening.
     if (this.state(monotonic) === "open") return;

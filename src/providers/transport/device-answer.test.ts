@@ -28,11 +28,11 @@ test.each([
 test("what one technology calls busy is worth another try there, after as long as the device wants", () => {
   expect(failureOf(asked, anAnswer(423, "", { "retry-after": "7" }))).toMatchObject({
     disposition: "retry",
-    reason: "busy",
+    family: "busy",
     retryAfterMs: 7_000,
   });
   const strict = createAnswerReader({ saidBy: () => "", callerOf: () => ({ as: "nobody", showing: "" }) });
-  expect(strict.failureOf(asked, anAnswer(423))).toMatchObject({ disposition: "fail", reason: "refused" });
+  expect(strict.failureOf(asked, anAnswer(423))).toMatchObject({ disposition: "fail", family: "declines" });
 });
 
 describe("an empty answer", () => {

@@ -1,5 +1,6 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
-import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import type { DeviceFailure } from "../../capabilities/device-failure.ts";
+import { bmcFailure } from "./bmc-failure.ts";
 import { nameOf } from "./bmc-gateway.ts";
 import { isResource, type Resource } from "./device-json.ts";
 import type { Carried } from "./hide-secrets.ts";
@@ -47,9 +48,9 @@ export function createAnswerReader(rules: AnswerRules): AnswerReader {
       const parsed = parseJson(answer.text);
       if (isResource(parsed)) return parsed;
       // A device that is just starting answers with half a page; the next answer is usually whole.
-      throw new DeviceFailure(
-        "retry",
+      throw bmcFailure(
         "protocol",
+        asked.target,
         `${describe(asked)} was answered with something that is not a JSON object: ${excerpt(asked, answer.text) || "nothing"}`,
         { status: answer.status },
       );
@@ -67,26 +68,27 @@ function failureIn({ saidBy, callerOf, alsoBusy = [] }: AnswerRules, asked: Aske
   const options = { status };
   if (status >= 300 && status < 400) {
     const message = `${name} was answered with a redirect (${status}), which is refused: credentials are sent to the given address only`;
-    return new DeviceFailure("fail", "protocol", message, options);
+    return bmcFailure("protocol", asked.target, message, { ...options, disposition: "fail" });
   }
   const { as, showing } = callerOf(asked.target);
   if (status === 401) {
     const message = `wrong credentials: ${nameOf(asked.target)} does not accept ${as}${showing} (401)${tail}`;
-    return new DeviceFailure("fail", "credentials", message, options);
+    return bmcFailure("credentials_rejected", asked.target, message, options);
   }
   if (status === 403) {
     const message = `wrong credentials: ${name} is forbidden to ${as} (403)${tail}. Give an account with that right`;
-    return new DeviceFailure("fail", "credentials", message, options);
+    return bmcFailure("forbidden", asked.target, message, options);
   }
-  if (status === 404) return new DeviceFailure("fail", "protocol", `${name}: no such resource (404)${tail}`, options);
+  if (status === 404)
+    return bmcFailure("not_found_there", asked.target, `${name}: no such resource (404)${tail}`, options);
   if (status >= 500 || BUSY.includes(status) || alsoBusy.includes(status)) {
     const retryAfterMs = retryAfter(answer.headers["retry-after"]);
-    return new DeviceFailure("retry", "busy", `${name} was answered with status ${status}${tail}`, {
+    return bmcFailure("busy", asked.target, `${name} was answered with status ${status}${tail}`, {
       ...options,
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     });
   }
-  return new DeviceFailure("fail", "refused", `${name} was refused with status ${status}${tail}`, options);
+  return bmcFailure("refused_by_device", asked.target, `${name} was refused with status ${status}${tail}`, options);
 }
 
 /** Without the query, which says nothing to people. */

@@ -4,6 +4,7 @@ import type { BmcTarget, TlsTrust } from "../../capabilities/bmc-target.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { seconds } from "../../kernel/time/duration.ts";
 import { checkAddress, guardedLookup, type MayReach } from "./allowed-networks.ts";
+import { bmcFailure } from "./bmc-failure.ts";
 import { nameOf } from "./bmc-gateway.ts";
 import type { Answer } from "./http-answer.ts";
 import { readText, TooLarge } from "./read-text.ts";
@@ -37,7 +38,7 @@ export async function despiteStaleConnections<T>(
       if (!(error instanceof StaleConnection)) throw error;
       if (stale === STALE_CONNECTIONS) {
         const message = `${nameOf(target)} cannot be reached: it cuts the connection at ${method} ${path}`;
-        throw new DeviceFailure("retry", "unreachable", message, { cause: error });
+        throw bmcFailure("unreachable", target, message, { cause: error });
       }
     }
   }
@@ -77,7 +78,7 @@ export function createHttpExchange(options: {
       const { target, method, path, headers, body } = outgoing;
       // A command goes over a connection of its own: on a kept one that breaks, nobody could say whether it was carried out.
       const agent = agents[target.scheme][method === "GET" ? "reading" : "changing"];
-      checkAddress(target.address, mayReach, target.noun);
+      checkAddress(target.address, mayReach, target.noun === undefined ? undefined : { at: "bmc", name: target.noun });
       const request: RequestOptions & { readonly trust: TlsTrust; readonly noun: string | undefined } = {
         ...(lookup && { lookup }),
         host: target.address,
@@ -147,10 +148,11 @@ function answerOf(response: IncomingMessage, text: string, certificateFingerprin
 }
 
 function tooLarge({ target, method, path }: Outgoing, largest: number): DeviceFailure {
-  return new DeviceFailure(
-    "fail",
+  return bmcFailure(
     "protocol",
+    target,
     `${nameOf(target)}: the answer to ${method} ${path} is larger than ${largest} bytes, more than any that we ask for should be`,
+    { disposition: "fail" },
   );
 }
 
@@ -159,16 +161,13 @@ function transportFailure({ target, method, path }: Outgoing, reused: boolean, e
   if (reused && method === "GET" && (code === "ECONNRESET" || code === "EPIPE")) return new StaleConnection();
   // HPE_…: bytes that are not HTTP.
   if (typeof code === "string" && code.startsWith("HPE_")) {
-    return new DeviceFailure(
-      "retry",
-      "protocol",
-      `${nameOf(target)} does not answer ${method} ${path} in HTTP (${code})`,
-      { cause: error },
-    );
+    return bmcFailure("protocol", target, `${nameOf(target)} does not answer ${method} ${path} in HTTP (${code})`, {
+      cause: error,
+    });
   }
-  return new DeviceFailure(
-    "retry",
+  return bmcFailure(
     "unreachable",
+    target,
     `${nameOf(target)} cannot be reached: ${method} ${path}: ${transportCause(error)}`,
     {
       cause: error,

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
+import { retryable } from "../../../test/support/failures.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import { StepFailure } from "../../kernel/errors.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { seconds } from "../../kernel/time/duration.ts";
 import { mayHaveArrived, PowerCommands } from "./power-commands.ts";
@@ -47,12 +47,12 @@ test("what another process was told a moment ago is awaited, also when its clock
 });
 
 test.each([
-  [new DeviceFailure("retry", "unreachable", "cut off"), true],
-  [new DeviceFailure("retry", "busy", "half done", { status: 503 }), true],
-  [new StepFailure("retry", "stopped"), true],
-  [new DeviceFailure("retry", "busy", "locked", { status: 409 }), false],
-  [new DeviceFailure("retry", "busy", "too many", { status: 429 }), false],
-  [new DeviceFailure("fail", "refused", "no", { status: 400 }), false],
+  [new DeviceFailure("unreachable", "bmc", "cut off"), true],
+  [new DeviceFailure("busy", "bmc", "half done", { status: 503 }), true],
+  [retryable("stopped"), true],
+  [new DeviceFailure("busy", "bmc", "locked", { status: 409 }), false],
+  [new DeviceFailure("busy", "bmc", "too many", { status: 429 }), false],
+  [new DeviceFailure("refused_by_device", "bmc", "no", { status: 400 }), false],
   [new Error("a bug"), false],
 ])("of a command that ended with %s it is %s that it may have arrived", (error, expected) => {
   expect(mayHaveArrived(error)).toBe(expected);

@@ -5,6 +5,7 @@ import { connect, type TLSSocket } from "node:tls";
 import type { TlsTrust } from "../../capabilities/bmc-target.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { type Duration, describeDuration } from "../../kernel/time/duration.ts";
+import { bmcFailure } from "./bmc-failure.ts";
 import { type BmcEndpoint, nameOf } from "./bmc-gateway.ts";
 import { transportCause } from "./transport-cause.ts";
 
@@ -98,11 +99,12 @@ const normal = (fingerprint: string): string => fingerprint.replaceAll(":", "").
 function pinFailure(endpoint: BmcEndpoint, trust: TlsTrust, seen: string | undefined): DeviceFailure | undefined {
   if (trust.mode !== "pin" || trust.fingerprint256 === undefined) return undefined;
   if (seen !== undefined && normal(seen) === normal(trust.fingerprint256)) return undefined;
-  return new DeviceFailure(
-    "fail",
-    "certificate",
+  return bmcFailure(
+    "certificate_changed",
+    endpoint,
     `${nameOf(endpoint)} shows a certificate with fingerprint ${seen ?? "(none)"}, but ${trust.fingerprint256} was pinned on first use. ` +
       "Nothing was sent to it. If the BMC was replaced or given a new certificate, clear the pinned fingerprint (power-shelf refresh --forget-certificate; machine update --tls-trust off, then --tls-trust pin); otherwise find out who answers at this address",
+    { facts: { expected: trust.fingerprint256, ...(seen !== undefined && { shown: seen }) } },
   );
 }
 
@@ -114,15 +116,15 @@ function connectFailure(endpoint: BmcEndpoint, error: Error): DeviceFailure {
   if (error instanceof DeviceFailure) return error;
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
   if (NOT_TRUSTED.test(code)) {
-    return new DeviceFailure(
-      "fail",
-      "certificate",
+    return bmcFailure(
+      "certificate_untrusted",
+      endpoint,
       `${nameOf(endpoint)} shows a certificate that is not trusted (${transportCause(error)}). ` +
         "Add its CA to bmc.ca_file, or set the trust of this BMC to pin",
       { cause: error },
     );
   }
-  return new DeviceFailure("retry", "unreachable", `${nameOf(endpoint)} cannot be reached: ${transportCause(error)}`, {
+  return bmcFailure("unreachable", endpoint, `${nameOf(endpoint)} cannot be reached: ${transportCause(error)}`, {
     cause: error,
   });
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { retryable } from "../../../test/support/failures.ts";
 import { Bench, failedBench, nextAttempt } from "../../../test/support/runs/executor-bench.ts";
-import { AppError, StepFailure } from "../../kernel/errors.ts";
+import { AppError } from "../../kernel/errors.ts";
 
 describe("a cancel", () => {
   test("takes nothing back where nothing was begun", async () => {
@@ -28,7 +29,7 @@ describe("a cancel", () => {
     const bench = new Bench();
     await bench.announce();
     bench.cancelRequestedAt = bench.now;
-    Object.assign(bench.device.step, { undo: () => Promise.reject(new StepFailure("retry", "the BMC is dead")) });
+    Object.assign(bench.device.step, { undo: () => Promise.reject(retryable("the BMC is dead")) });
     const outcome = await bench.look();
     expect(outcome).toMatchObject({ event: "canceled" });
     expect(outcome.facts?.residue).toEqual([expect.stringContaining("the BMC is dead")]);
@@ -78,7 +79,7 @@ describe("a cancel", () => {
       act: async () => {
         bench.device.acts += 1;
         bench.stop.abort(new AppError("cancelled", "run run-1 is to be ended"));
-        throw new StepFailure("retry", "work on the BMC was stopped before it answered");
+        throw retryable("work on the BMC was stopped before it answered");
       },
     });
     await expect(bench.look()).rejects.toThrow("was stopped");
@@ -92,7 +93,7 @@ describe("a cancel", () => {
 
   test("passes on what the attempt before it had left and it could not take back either", async () => {
     const bench = nextAttempt(await failedBench(), "restart_clean");
-    Object.assign(bench.device.step, { undo: () => Promise.reject(new StepFailure("retry", "the BMC is dead")) });
+    Object.assign(bench.device.step, { undo: () => Promise.reject(retryable("the BMC is dead")) });
     bench.cancelRequestedAt = bench.now;
     expect(await bench.look()).toMatchObject({
       event: "canceled",

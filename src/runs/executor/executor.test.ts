@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { final, retryable } from "../../../test/support/failures.ts";
 import { Bench, nextAttempt, PROVISIONED } from "../../../test/support/runs/executor-bench.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { Capabilities } from "../../capabilities/provider.ts";
-import { AppError, StepFailure } from "../../kernel/errors.ts";
+import { AppError } from "../../kernel/errors.ts";
 import type { ProbeAnswer } from "../model/step.ts";
 import type { StepTargets } from "../model/targets.ts";
 import { runHandlers } from "./executor.ts";
@@ -116,7 +117,7 @@ describe("a run", () => {
       bench.maxRetries = 0;
       const { before } = bench.device.step;
       bench.device.step.before = async () => {
-        throw new StepFailure("fail", "no such image");
+        throw final("no such image");
       };
       await bench.look();
       bench.device.step.before = before;
@@ -138,7 +139,7 @@ describe("a run", () => {
   test("stops at the first step that fails after its retries", async () => {
     const bench = new Bench();
     bench.planned = ["first", "second"];
-    bench.device.failActing = new StepFailure("retry", "no answer");
+    bench.device.failActing = retryable("no answer");
     const outcome = await bench.untilEnd();
     expect(outcome).toMatchObject({
       event: "step_failed",
@@ -151,7 +152,7 @@ describe("a run", () => {
   test("does not try again what failed for good", async () => {
     const bench = new Bench();
     bench.maxRetries = 5;
-    bench.device.failActing = new StepFailure("fail", "refused");
+    bench.device.failActing = final("refused");
     expect(await bench.untilEnd()).toMatchObject({ event: "step_failed" });
     expect(bench.steps).toMatchObject([{ retryCount: 1 }]);
   });
@@ -207,7 +208,7 @@ describe("an action", () => {
     const { probe } = bench.device.step;
     Object.assign(bench.device.step, {
       probe: async () => {
-        if (bench.device.acts > 0) throw new DeviceFailure("retry", "protocol", "half a page", { status: 200 });
+        if (bench.device.acts > 0) throw new DeviceFailure("protocol", "bmc", "half a page", { status: 200 });
         return probe({} as never);
       },
     });
@@ -218,7 +219,7 @@ describe("an action", () => {
 
   test("that is carried on is no failed attempt while nobody answers, and goes by the same evidence when its time is over", async () => {
     const bench = new Bench();
-    bench.device.failCarryingOn = new DeviceFailure("retry", "unreachable", "the BMC does not answer");
+    bench.device.failCarryingOn = new DeviceFailure("unreachable", "bmc", "the BMC does not answer");
     await bench.announce();
     bench.device.answers = Array.from({ length: 60 }, () => "halfway" as const);
     for (let looks = 0; looks < 3; looks += 1) await bench.look();
@@ -304,7 +305,7 @@ describe("an action whose outcome was not written", () => {
 });
 
 describe("an action without an answer", () => {
-  const lost = new DeviceFailure("retry", "unreachable", "the connection was closed");
+  const lost = new DeviceFailure("unreachable", "bmc", "the connection was closed");
 
   test("is asked for by the evidence of before: the device may have heard", async () => {
     const bench = new Bench();
@@ -395,7 +396,7 @@ describe("an action without an answer", () => {
     Object.assign(bench.device.step, {
       act: async () => {
         told += 1;
-        throw new DeviceFailure("retry", "busy", "answered with status 500", { status: 500 });
+        throw new DeviceFailure("busy", "bmc", "answered with status 500", { status: 500 });
       },
     });
     expect(await bench.untilEnd()).toMatchObject({
@@ -408,7 +409,7 @@ describe("an action without an answer", () => {
   test("that is cut off after all the time that a look may take may have been heard too", async () => {
     const bench = new Bench();
     await bench.announce();
-    const late = new StepFailure("retry", "the work did not end within 5m");
+    const late = retryable("the work did not end within 5m");
     bench.device.failActing = late;
     bench.stop.abort(late);
     await bench.look();
@@ -433,10 +434,10 @@ describe("an action without an answer", () => {
   ] as const;
   test.each(ODD_ANSWERS)(
     "or with %s, although the device obeyed, is not repeated nor taken back",
-    async (_, reason, status) => {
+    async (_, code, status) => {
       const bench = new Bench();
       await bench.announce();
-      bench.device.failActing = new DeviceFailure("retry", reason, "odd", status === undefined ? {} : { status });
+      bench.device.failActing = new DeviceFailure(code, "bmc", "odd", status === undefined ? {} : { status });
       bench.device.obeysAllTheSame = true;
       await bench.look();
       bench.device.answers = ["not_done", "not_done"]; // it takes its time to show
@@ -449,13 +450,13 @@ describe("an action without an answer", () => {
   const PLAIN_ANSWERS = [
     ["503", "busy", 503],
     ["429", "busy", 429],
-    ["404", "protocol", 404],
-    ["400", "refused", 400],
+    ["404", "not_found_there", 404],
+    ["400", "refused_by_device", 400],
   ] as const;
-  test.each(PLAIN_ANSWERS)("but with a plain %s has failed", async (_, reason, status) => {
+  test.each(PLAIN_ANSWERS)("but with a plain %s has failed", async (_, code, status) => {
     const bench = new Bench();
     await bench.announce();
-    bench.device.failActing = new DeviceFailure("retry", reason, "no", { status });
+    bench.device.failActing = new DeviceFailure(code, "bmc", "no", { status, disposition: "retry" });
     await bench.look();
     expect(bench.steps).toMatchObject([{ retryCount: 1, evidence: null, unanswered: null }]);
   });
@@ -463,7 +464,7 @@ describe("an action without an answer", () => {
   test("that was refused begins anew, with evidence of its own", async () => {
     const bench = new Bench();
     await bench.announce();
-    bench.device.failActing = new DeviceFailure("retry", "busy", "come back later");
+    bench.device.failActing = new DeviceFailure("busy", "bmc", "come back later");
     await bench.look();
     expect(bench.steps).toMatchObject([{ retryCount: 1, evidence: null, actingAt: null }]);
   });

@@ -1,24 +1,22 @@
-import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import { DeviceFailure, isKeptOut } from "../../capabilities/device-failure.ts";
+import type { Cause, CauseCode, FactsOf } from "../../kernel/causes.ts";
 import { AppError, StepFailure } from "../../kernel/errors.ts";
 import type { RunContext } from "./run-context.ts";
-
-export const isUnreachable = (error: unknown): boolean =>
-  error instanceof DeviceFailure && error.reason === "unreachable";
 
 /** Asked once more, the device may well tell: it does not answer, not now, or in words that make no sense. */
 export const mayPass = (error: unknown): boolean =>
   error instanceof DeviceFailure &&
   error.disposition === "retry" &&
-  (error.reason === "unreachable" || error.reason === "busy" || error.reason === "protocol");
+  (error.family === "silent" || error.family === "busy" || error.family === "odd");
 
 /** Whether a device that answered an action so may have obeyed all the same: then only asking it tells. */
 export function mayHaveObeyed(error: unknown): boolean {
   if (!(error instanceof DeviceFailure)) return false;
-  const { reason, status } = error;
-  switch (reason) {
-    case "unreachable":
+  const { family, status } = error;
+  switch (family) {
+    case "silent":
       return true;
-    case "protocol": // "somewhere else" and "no such thing" are plain answers; half a page may follow upon the deed
+    case "odd": // "somewhere else" and "no such thing" are plain answers; half a page may follow upon the deed
       return status === undefined || status < 300 || status >= 500;
     case "busy": // 503 says "not now"; whoever breaks down over it, or gives up on those behind, may have passed it on before
       return status !== undefined && status >= 500 && status !== 503;
@@ -36,32 +34,18 @@ export function isNotOfTheStep(error: unknown, { call }: Pick<RunContext, "call"
   return call.signal.aborted && !(call.signal.reason instanceof StepFailure);
 }
 
-/** Nothing is on record, or nothing that can be read, to sign in to a machine with. */
-export class NoCredentials extends StepFailure {
-  constructor(message: string) {
-    super("fail", message);
-    this.name = "NoCredentials";
-  }
-}
-
+/** Nothing usable is on record to sign in with, or the device rejects it. */
 export const lacksCredentials = (error: unknown): boolean =>
-  error instanceof NoCredentials || (error instanceof DeviceFailure && error.reason === "credentials");
+  (error instanceof StepFailure && error.code === "credentials_missing") || isKeptOut(error);
 
 /** Nobody at the device has heard what was wanted: we are not let in, or do not take it for the one that we know. */
 export const isShutOut = (error: unknown): boolean =>
-  lacksCredentials(error) || (error instanceof DeviceFailure && error.reason === "certificate");
-
-/** HTTP 403, and IPMI's "insufficient privilege level". */
-const FORBIDDEN: readonly (number | undefined)[] = [403, 0xd4];
-
-/** We were let in, and this one thing is not for our account. */
-export const isForbidden = (error: unknown): boolean =>
-  error instanceof DeviceFailure && error.reason === "credentials" && FORBIDDEN.includes(error.status);
+  lacksCredentials(error) || (error instanceof DeviceFailure && error.family === "unproven");
 
 /** The attempt is over, and it is still open whether the device obeyed: the next one goes by the same evidence. */
 export class StillOpen extends StepFailure {
-  constructor(message: string) {
-    super("retry", message);
+  constructor({ code, facts = {} }: Cause, message: string) {
+    super(code, message, { disposition: "retry", facts: facts as FactsOf<CauseCode> });
     this.name = "StillOpen";
   }
 }

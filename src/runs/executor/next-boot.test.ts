@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { final, retryable } from "../../../test/support/failures.ts";
 import { Bench, nextAttempt, revive } from "../../../test/support/runs/executor-bench.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import { StepFailure } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { ACTION_RULES, mayFollowPhase, type NextAttempt } from "../model/next-attempt.ts";
 import { defineStep, type ProbeAnswer } from "../model/step.ts";
@@ -19,7 +19,7 @@ describe("what a proven step has set for the next boot", () => {
     let begun = 0;
     bench.device.step.before = async (context) => {
       begun += 1;
-      if (begun > 1) throw new StepFailure("fail", "refused");
+      if (begun > 1) throw final("refused");
       return before(context);
     };
     expect(await bench.untilEnd()).toMatchObject({ event: "step_failed" });
@@ -77,7 +77,7 @@ describe("what a proven step has set for the next boot", () => {
     "and could not be taken back at the end, is so first by a %s, and then set by it",
     async (action) => {
       const bench = await failingLater(({ device }) => {
-        device.failUndoing = new StepFailure("retry", "the BMC is dead");
+        device.failUndoing = retryable("the BMC is dead");
       });
       expect(bench.residue).toEqual([expect.stringMatching(/^first: .*the BMC is dead/)]);
       expect(bench.logged.at(-1)).toBe(`stays behind: ${bench.residue[0]}\n`);
@@ -204,13 +204,13 @@ class BootBench extends Bench {
   }
 
   #reached<T>(value: T): T {
-    if (this.isAway) throw new DeviceFailure("retry", "unreachable", "the BMC is away");
+    if (this.isAway) throw new DeviceFailure("unreachable", "bmc", "the BMC is away");
     return value;
   }
 
   #check(kind: string): void {
     this.#reached(null);
-    if (this.failing === kind) throw new StepFailure("fail", `${kind} is refused`);
+    if (this.failing === kind) throw final(`${kind} is refused`);
   }
 
   follow(action: NextAttempt): this {

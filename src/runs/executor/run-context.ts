@@ -36,7 +36,9 @@ export function checkCapable(kind: AnyStep, { payload }: Step, { name, can }: Pr
       ? `this server does not have the provider ${name}`
       : `the provider ${name} of this server cannot do ${missing.join(", ")}`;
   // Another replica may have it: that is what further attempts are for.
-  throw new StepFailure("retry", `${who}, which a step of kind ${kind.kind} needs`);
+  throw new StepFailure("not_on_this_server", `${who}, which a step of kind ${kind.kind} needs`, {
+    facts: { what: "capability", name: missing.join(", ") },
+  });
 }
 
 const hasTarget = (run: RunThing): run is RunOn<Thing> => run.target.thing !== null;
@@ -48,7 +50,10 @@ export function stepContext(
   { provider, partsOf, call }: RunContext,
   log: RunLog,
 ): StepContext<JsonObject, Capability, Capability> {
-  if (!hasTarget(run)) throw new StepFailure("fail", `${run.target.kind} ${run.target.id} does not exist any more`);
+  if (!hasTarget(run))
+    throw new StepFailure("target_gone", `${run.target.kind} ${run.target.id} does not exist any more`, {
+      facts: { what: run.target.kind, name: run.target.id },
+    });
   const common = {
     payload: step.payload,
     runId: run.id,

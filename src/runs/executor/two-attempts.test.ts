@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { final, retryable } from "../../../test/support/failures.ts";
 import { Bench, failedBench, nextAttempt, unsettledBench } from "../../../test/support/runs/executor-bench.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import { StepFailure } from "../../kernel/errors.ts";
 
 describe("a retry", () => {
   test("does the failed step anew and leaves proven ones alone", async () => {
@@ -14,7 +14,7 @@ describe("a retry", () => {
       if (outcome.type === "waiting") bench.now = new Date(bench.now.getTime() + outcome.after);
       expect(looks).toBeLessThan(10);
     }
-    bench.device.failActing = new StepFailure("fail", "refused");
+    bench.device.failActing = final("refused");
     await bench.untilEnd();
     expect(bench.device.acts).toBe(1);
     nextAttempt(bench, "retry");
@@ -53,7 +53,7 @@ describe("a resume", () => {
     Object.assign(bench.device.step, {
       probe: async () => {
         failures += 1;
-        if (failures === 1) throw new StepFailure("retry", "the script ended with exit code 3");
+        if (failures === 1) throw retryable("the script ended with exit code 3");
         return probe({} as never);
       },
     });
@@ -72,7 +72,7 @@ describe("a resume", () => {
     Object.assign(bench.device.step, {
       probe: async () => {
         asked += 1;
-        if (asked === 1) throw new DeviceFailure("retry", "unreachable", "no route");
+        if (asked === 1) throw new DeviceFailure("unreachable", "bmc", "no route");
         return probe({} as never);
       },
     });
@@ -103,7 +103,7 @@ describe("a restart clean", () => {
   test("goes on although nothing could be taken back, and says so at its end", async () => {
     const bench = await failedBench();
     nextAttempt(bench, "restart_clean");
-    Object.assign(bench.device.step, { undo: () => Promise.reject(new StepFailure("fail", "it has no eject")) });
+    Object.assign(bench.device.step, { undo: () => Promise.reject(final("it has no eject")) });
     expect(await bench.untilEnd()).toMatchObject({
       event: "finished",
       facts: { residue: [expect.stringContaining("it has no eject")] },
@@ -113,7 +113,7 @@ describe("a restart clean", () => {
   test("tries again while the device does not answer, and begins nothing before", async () => {
     const bench = nextAttempt(await failedBench(), "restart_clean");
     const { undo } = bench.device.step;
-    Object.assign(bench.device.step, { undo: () => Promise.reject(new StepFailure("retry", "the BMC is dead")) });
+    Object.assign(bench.device.step, { undo: () => Promise.reject(retryable("the BMC is dead")) });
     expect(await bench.look()).toMatchObject({
       type: "waiting",
       reason: expect.stringMatching(/^what step first of the attempt before has left is not taken back yet: .*is dead/),
@@ -125,7 +125,7 @@ describe("a restart clean", () => {
 
   test("fails when it does not answer for as long as the step may take, and passes on what is to be taken back", async () => {
     const bench = nextAttempt(await failedBench(), "restart_clean");
-    Object.assign(bench.device.step, { undo: () => Promise.reject(new StepFailure("retry", "the BMC is dead")) });
+    Object.assign(bench.device.step, { undo: () => Promise.reject(retryable("the BMC is dead")) });
     expect(await bench.untilEnd()).toMatchObject({
       event: "step_failed",
       facts: { error: { retryable: true, message: expect.stringContaining("is not taken back within 1m") } },

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { final, forPerson, retryable } from "../../../test/support/failures.ts";
 import {
   Bench,
   failedBench,
@@ -7,12 +8,11 @@ import {
   unsettledBench,
 } from "../../../test/support/runs/executor-bench.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import { StepFailure } from "../../kernel/errors.ts";
 
 describe("a step that failed after it had begun", () => {
   test("is taken back, for good and before another attempt alike", async () => {
     const bench = new Bench();
-    bench.device.failActing = new StepFailure("retry", "no answer");
+    bench.device.failActing = retryable("no answer");
     expect(await bench.untilEnd()).toMatchObject({ event: "step_failed", facts: { residue: [] } });
     expect(bench.device.undone).toBe(2);
     expect(bench.steps).toMatchObject([{ state: "FAILED", toTakeBack: null }]);
@@ -21,8 +21,8 @@ describe("a step that failed after it had begun", () => {
   test("lists what could not be taken back, and keeps what is needed to try again", async () => {
     const bench = new Bench();
     bench.maxRetries = 0;
-    bench.device.failActing = new StepFailure("fail", "refused");
-    Object.assign(bench.device.step, { undo: () => Promise.reject(new StepFailure("retry", "the BMC is dead")) });
+    bench.device.failActing = final("refused");
+    Object.assign(bench.device.step, { undo: () => Promise.reject(retryable("the BMC is dead")) });
     await bench.untilEnd();
     expect(bench.residue).toEqual([expect.stringMatching(/^first: .*the BMC is dead/)]);
     expect(bench.steps).toMatchObject([{ toTakeBack: { seen: 0 } }]);
@@ -31,7 +31,7 @@ describe("a step that failed after it had begun", () => {
   test("is not taken back under an attempt that goes by its evidence", async () => {
     const bench = new Bench();
     await bench.announce();
-    bench.device.failActing = new DeviceFailure("retry", "unreachable", "the connection was closed");
+    bench.device.failActing = new DeviceFailure("unreachable", "bmc", "the connection was closed");
     await bench.look();
     bench.now = new Date(bench.now.getTime() + 61_000);
     await bench.look();
@@ -53,20 +53,20 @@ describe("a step that failed after it had begun", () => {
     const halfDone = await residueOf((bench) => {
       Object.assign(bench.device.step, {
         probe: async () => {
-          if (bench.device.acts > 0) throw new StepFailure("fail", "ended with exit code 3");
+          if (bench.device.acts > 0) throw final("ended with exit code 3");
           return "not_done";
         },
       });
     });
     expect(halfDone).toEqual(["first: half of it is done"]);
     const refused = await residueOf((bench) => {
-      bench.device.failActing = new StepFailure("fail", "refused");
+      bench.device.failActing = final("refused");
     });
     expect(refused).toEqual([]);
   });
 
   describe("and could not be taken back then", () => {
-    const dead = () => Promise.reject(new DeviceFailure("retry", "unreachable", "no route"));
+    const dead = () => Promise.reject(new DeviceFailure("unreachable", "bmc", "no route"));
 
     /** The first attempt has failed, and what it began goes on where nobody reaches it. */
     async function betweenAttempts(undo = dead): Promise<Bench> {
@@ -74,7 +74,7 @@ describe("a step that failed after it had begun", () => {
       const step = bench.device.step;
       Object.assign(step, { undo, residue: () => "it may still run" });
       await bench.announce();
-      bench.device.failActing = new StepFailure("retry", "ended with exit code 3");
+      bench.device.failActing = retryable("ended with exit code 3");
       await bench.look();
       bench.device.failActing = undefined;
       expect(bench.steps).toMatchObject([{ retryCount: 1, evidence: null, toTakeBack: { seen: 0 } }]);
@@ -126,7 +126,9 @@ describe("a step that failed after it had begun", () => {
     );
 
     test("is listed and left where the device refuses, since waiting would change nothing", async () => {
-      const bench = await betweenAttempts(() => Promise.reject(new DeviceFailure("fail", "refused", "cannot")));
+      const bench = await betweenAttempts(() =>
+        Promise.reject(new DeviceFailure("refused_by_device", "bmc", "cannot")),
+      );
       expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
       expect(bench.device.acts).toBe(1);
       expect(bench.residue).toEqual(["first: it may still run (undoing it was refused: cannot)"]);
@@ -135,7 +137,7 @@ describe("a step that failed after it had begun", () => {
 
   test("that calls for a person is not called retryable", async () => {
     const bench = new Bench();
-    bench.device.failActing = new StepFailure("intervene", "another machine answers");
+    bench.device.failActing = forPerson("another machine answers");
     expect(await bench.untilEnd()).toMatchObject({
       facts: { error: { retryable: false, details: { step: "first" } } },
     });
@@ -143,8 +145,8 @@ describe("a step that failed after it had begun", () => {
 
   test("is taken back by a cancel that comes between two attempts", async () => {
     const bench = new Bench();
-    Object.assign(bench.device.step, { undo: () => Promise.reject(new StepFailure("retry", "not now")) });
-    bench.device.failActing = new StepFailure("retry", "no answer");
+    Object.assign(bench.device.step, { undo: () => Promise.reject(retryable("not now")) });
+    bench.device.failActing = retryable("no answer");
     await bench.announce();
     await bench.look();
     expect(bench.steps).toMatchObject([{ retryCount: 1, evidence: null, toTakeBack: { seen: 0 } }]);
@@ -170,7 +172,7 @@ describe("what cannot be taken back because we are not let in", () => {
     bench.maxRetries = 0;
     bench.device.failUndoing = error;
     await bench.announce();
-    if (end === "fails") bench.device.failActing = new StepFailure("fail", "refused");
+    if (end === "fails") bench.device.failActing = final("refused");
     else bench.cancelRequestedAt = bench.now;
     await bench.untilEnd();
     expect(bench.machineResidue).toEqual([
@@ -208,7 +210,11 @@ describe("what cannot be taken back because we are not let in", () => {
 
   test("is listed once, with why it failed the last time", async () => {
     const bench = nextAttempt(await shutOutBench(NOT_LET_IN[0][1], "fails"), "retry");
-    bench.device.failUndoing = new DeviceFailure("fail", "credentials", "wrong credentials: rejected since noon");
+    bench.device.failUndoing = new DeviceFailure(
+      "credentials_rejected",
+      "bmc",
+      "wrong credentials: rejected since noon",
+    );
     await bench.look();
     expect(bench.machineResidue).toEqual([expect.stringContaining("(undoing it failed: wrong credentials: rejected")]);
   });
@@ -249,7 +255,7 @@ describe("what cannot be taken back because we are not let in", () => {
 });
 
 describe("what is left inside the system", () => {
-  const SILENT = ["nobody answers", new DeviceFailure("retry", "unreachable", "no route")] as const;
+  const SILENT = ["nobody answers", new DeviceFailure("unreachable", "bmc", "no route")] as const;
   const OF_JOIN = { step: "join", evidence: { seen: 0 } };
   const LISTED = (error: Error) => `join: it may be joining (undoing it failed: ${error.message})`;
 
@@ -333,7 +339,7 @@ test.each([
 ])("a BMC that forbids over %s to take back has said no, and blocks no later attempt", async (_, status) => {
   const bench = await failedBench();
   nextAttempt(bench, "restart_clean");
-  bench.device.failUndoing = new DeviceFailure("fail", "credentials", "eject is forbidden", { status });
+  bench.device.failUndoing = new DeviceFailure("forbidden", "bmc", "eject is forbidden", { status });
   expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
   expect(bench.machineResidue).toEqual([expect.stringContaining("(undoing it was refused: eject is forbidden)")]);
 });
@@ -397,7 +403,7 @@ describe("what is listed on the machine", () => {
 
   test("stays where a device refuses to take it back, whatever is done after it", async () => {
     const bench = await failedBench();
-    bench.device.failUndoing = new StepFailure("fail", "it has no eject");
+    bench.device.failUndoing = final("it has no eject");
     expect(await nextAttempt(bench, "restart_clean").untilEnd()).toMatchObject({ event: "finished" });
     expect(bench.machineResidue).toEqual([expect.stringContaining("(undoing it was refused: it has no eject)")]);
   });

@@ -1,8 +1,10 @@
-import { messageOf, StepFailure } from "../../kernel/errors.ts";
+import { isForbidden } from "../../capabilities/device-failure.ts";
+import type { Cause } from "../../kernel/causes.ts";
+import { causeOf, messageOf, StepFailure } from "../../kernel/errors.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
 import type { RunThing } from "../model/lifecycle.ts";
 import type { LeftByStep } from "../model/next-attempt.ts";
-import { isForbidden, isNotOfTheStep, isShutOut, lacksCredentials } from "./failure-causes.ts";
+import { isNotOfTheStep, isShutOut, lacksCredentials } from "./failure-causes.ts";
 import { notUndone, withoutUndone } from "./residue.ts";
 import { checkCapable, type RunContext, stepContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
@@ -20,6 +22,8 @@ export interface Remains {
    * or accepts the certificate. refused: it, or we, cannot, or may not. for_good: there is nothing to undo.
    */
   readonly is: "open" | "shut_out" | "refused" | "for_good";
+  /** Why it was not undone. */
+  readonly cause: Cause;
   /** What somebody has to do first, where that is not in the text. */
   readonly remedy?: string;
 }
@@ -72,6 +76,9 @@ export const residueWithout = (
   );
 };
 
+/** The step has no undo, or was done for good. */
+const NO_WAY_BACK: Cause = { code: "no_undo" };
+
 const LEFT_UNSAID = "may have left something behind";
 
 /** How the lines begin that tell of what these steps left. By more than their names: another plan has its own under the same. */
@@ -105,7 +112,7 @@ export async function takeBack(
   const kind = step && context.steps.get(step.kind);
   if (!step || !kind) return null;
   const left = kind.residue?.(step.payload);
-  if (!kind.undo) return left === undefined ? null : { text: `${name}: ${left}`, is: "refused" };
+  if (!kind.undo) return left === undefined ? null : { text: `${name}: ${left}`, is: "refused", cause: NO_WAY_BACK };
   const timeUp = AbortSignal.timeout(UNDO_WITHIN);
   try {
     checkCapable(kind, step, context.provider);
@@ -114,7 +121,7 @@ export async function takeBack(
     const undone = await kind.undo({ ...base, evidence, receipt: receipt ?? null });
     if (undone?.facts) log.learn(run.target.kind, run.target.id, undone.facts);
     if (undone?.effects) log.cause(undone.effects);
-    if (undone?.stays !== undefined) return { text: `${name}: ${undone.stays}`, is: "for_good" };
+    if (undone?.stays !== undefined) return { text: `${name}: ${undone.stays}`, is: "for_good", cause: NO_WAY_BACK };
     log.say(`step ${name}: what it had begun was taken back`);
     return null;
   } catch (error) {
@@ -125,6 +132,7 @@ export async function takeBack(
     return {
       text: `${name}: ${left ?? LEFT_UNSAID}${why}`,
       is,
+      cause: causeOf(error),
       ...(remedy !== undefined && { remedy }),
     };
   }

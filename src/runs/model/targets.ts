@@ -67,7 +67,9 @@ export const hasNoEndpoint = (machine: Pick<Machine, "id">, endpoint: Endpoint):
   `machine ${machine.id} has no ${ENDPOINT_NAMES[endpoint]} endpoint`;
 
 const missingEndpoint = (machine: Machine, endpoint: Endpoint): StepFailure =>
-  new StepFailure("fail", `${hasNoEndpoint(machine, endpoint)}; give it spec.${endpoint}_endpoint`);
+  new StepFailure("endpoint_missing", `${hasNoEndpoint(machine, endpoint)}; give it spec.${endpoint}_endpoint`, {
+    facts: { at: endpoint },
+  });
 
 /** Comes before all questions about credentials: those of a place that there is not help nobody. */
 export function requireEndpoint(machine: Machine, endpoint: Endpoint): void {

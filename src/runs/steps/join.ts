@@ -75,7 +75,11 @@ export const join = defineStep({
     const { state, bootId } = inside;
     if (state.is === "absent") return "not_done";
     if (state.is === "ended" && state.code !== 0)
-      throw new StepFailure("retry", `kubeadm join ended with exit code ${state.code}; its output is in the run's log`);
+      throw new StepFailure(
+        "join_failed",
+        `kubeadm join ended with exit code ${state.code}; its output is in the run's log`,
+        { facts: { exit_code: state.code } },
+      );
     const node = await whileUp(async () => ({
       found: await can.cluster.findNode(cluster, identityOf(evidence), call),
     }));
@@ -86,7 +90,7 @@ export const join = defineStep({
     if (missing === undefined) return isIn("joined", cluster.name, node.found, context);
     // What the cluster has taken up goes on without the script, unless the machine itself went down under it.
     if (state.is === "cut_off" && bootId !== evidence.bootId)
-      throw new StepFailure("retry", `the machine booted anew under kubeadm join, and ${missing}`);
+      throw new StepFailure("join_failed", `the machine booted anew under kubeadm join, and ${missing}`);
     return { state: "in_progress", message: missing };
   },
 

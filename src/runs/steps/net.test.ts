@@ -126,7 +126,7 @@ describe("a network change", () => {
       const machine = machineAt(states);
       let asked = 0;
       const run = async (target: SshTarget, script: RemoteScript) => {
-        if (target.address === "10.0.0.9") throw new DeviceFailure("intervene", "certificate", "another host key");
+        if (target.address === "10.0.0.9") throw new DeviceFailure("host_key_changed", "bmc", "another host key");
         asked += 1;
         return machine.exec.run(target, script);
       };

@@ -127,14 +127,15 @@ async function pauseUnlessStopped({ call, payload }: Acting, isSilent: boolean):
     const why = isSilent
       ? `the machine does not answer; it takes the change back by itself within ${rollback_seconds} s, unless that was confirmed`
       : "the machine has been told to, and is still at it";
-    throw new StepFailure("retry", why, { cause: error });
+    if (!isSilent) throw new StepFailure("not_done_in_time", why, { cause: error });
+    throw new StepFailure("unreachable", why, { cause: error, facts: { at: "ssh" } });
   }
 }
 
 function afterStop(context: Acting, state: ScriptState, after: SshTarget): Undone | undefined {
-  if (state.is === "cut_off") throw new StepFailure("intervene", WENT_DOWN);
+  if (state.is === "cut_off") throw new StepFailure("net_unclear", WENT_DOWN);
   if (state.is !== "ended") return undefined;
-  if (state.code === ENDS.notReverted) throw new StepFailure("intervene", NOT_REVERTED);
+  if (state.code === ENDS.notReverted) throw new StepFailure("net_unclear", NOT_REVERTED);
   if (state.code === ENDS.notOurs) return { stays: CHANGED_SINCE };
   if (state.code !== 0) return undefined;
   const report = moved(context, { state: "done", message: CONFIRMED }, after);
@@ -173,7 +174,7 @@ function settingsOf({ payload, params }: StepContext<Payloads["net"], "exec">): 
   try {
     return withParams(payload, params).params;
   } catch (error) {
-    throw new StepFailure("fail", messageOf(error));
+    throw new StepFailure("invalid_input", messageOf(error), { cause: error });
   }
 }
 
@@ -203,7 +204,7 @@ function judgeChange(state: ScriptState, done: string): ProbeAnswer {
     case "running":
       return { state: "in_progress", message: "the change is being applied and confirmed" };
     case "cut_off":
-      throw new StepFailure("intervene", WENT_DOWN);
+      throw new StepFailure("net_unclear", WENT_DOWN);
     case "ended":
       return judgeEnd(state.code, done);
   }
@@ -215,15 +216,21 @@ function judgeEnd(code: number, done: string): ProbeAnswer {
       return { state: "done", message: done };
     case ENDS.reverted:
       throw new StepFailure(
-        "retry",
+        "net_reverted",
         "the network change was taken back: it could not be applied, or the machine was not reached afterwards",
       );
     case ENDS.notOurs:
-      throw new StepFailure("fail", CHANGED_SINCE);
+      throw new StepFailure("changed_meanwhile", CHANGED_SINCE, { disposition: "fail" });
     case ENDS.notReverted:
-      throw new StepFailure("intervene", NOT_REVERTED);
+      throw new StepFailure("net_unclear", NOT_REVERTED);
     default:
-      throw new StepFailure("retry", `the network change was not made: its script ended with exit code ${code}`);
+      throw new StepFailure(
+        "script_failed",
+        `the network change was not made: its script ended with exit code ${code}`,
+        {
+          facts: { exit_code: code },
+        },
+      );
   }
 }
 

@@ -95,21 +95,27 @@ describe("a reboot", () => {
   });
 
   describe("of a machine whose system keeps us out or shows another host key", () => {
-    const stranger = (reason: "certificate" | "credentials", start: Parameters<typeof world>[0] = {}) => {
+    const stranger = (
+      code: "certificate_changed" | "credentials_rejected",
+      start: Parameters<typeof world>[0] = {},
+    ) => {
       const { can, seen } = world(start);
       const readFile = async () => {
-        throw new DeviceFailure("fail", reason, "not the one we know");
+        throw new DeviceFailure(code, "ssh", "not the one we know");
       };
       return { seen, can: { ...can, exec: { ...can.exec, readFile } } };
     };
 
-    test.each(["certificate", "credentials"] as const)("(%s) fails where it is to stay", async (reason) => {
-      const bench = benchOf("reboot", {}, stranger(reason).can);
-      await expect(bench.before()).rejects.toThrow("not the one we know");
-      await expect(bench.probe({ bootId: "b1", lastReset: "r1" })).rejects.toThrow("not the one we know");
-    });
+    test.each(["certificate_changed", "credentials_rejected"] as const)(
+      "(%s) fails where it is to stay",
+      async (reason) => {
+        const bench = benchOf("reboot", {}, stranger(reason).can);
+        await expect(bench.before()).rejects.toThrow("not the one we know");
+        await expect(bench.probe({ bootId: "b1", lastReset: "r1" })).rejects.toThrow("not the one we know");
+      },
+    );
 
-    test.each(["certificate", "credentials"] as const)(
+    test.each(["certificate_changed", "credentials_rejected"] as const)(
       "(%s) is proved by the BMC where it is to be replaced",
       async (reason) => {
         const { can, seen } = stranger(reason);
@@ -126,7 +132,7 @@ describe("a reboot", () => {
     );
 
     test("is named where the BMC does not tell of resets: nothing could prove it", async () => {
-      const { can } = stranger("certificate", { lastReset: null });
+      const { can } = stranger("certificate_changed", { lastReset: null });
       const bench = benchOf("reboot", {}, can, { isReplacedNext: true });
       await expect(bench.before()).rejects.toThrow("not the one we know");
       await expect(bench.probe({ bootId: "b1", lastReset: null })).rejects.toThrow("not the one we know");

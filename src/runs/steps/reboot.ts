@@ -1,11 +1,11 @@
-import { type DeviceFailure, isSilence } from "../../capabilities/device-failure.ts";
+import { type DeviceFailure, isSilence, isStranger } from "../../capabilities/device-failure.ts";
 import type { BootProgress, BootSeen } from "../../capabilities/machine-inspect.ts";
 import { AppError, StepFailure } from "../../kernel/errors.ts";
 import { minutes, seconds } from "../../kernel/time/duration.ts";
 import type { Payloads } from "../model/payloads.ts";
 import { parsePayload } from "../model/payloads.ts";
 import { type ActingContext, defineStep, type ProbeAnswer, type StepContext } from "../model/step.ts";
-import { isStranger, readBootId, whileUp } from "./facts/boot-id.ts";
+import { readBootId, whileUp } from "./facts/boot-id.ts";
 
 /** Which boot was there before, by the system's own id where it answers, and by what the BMC tells. */
 type Evidence = { readonly bootId: string | null; readonly lastReset: string | null };
@@ -44,7 +44,7 @@ export const reboot = defineStep({
     const failure = inside.stranger ?? outside?.failure;
     if (failure !== undefined) throw failure;
     throw new StepFailure(
-      "retry",
+      "no_evidence",
       "nothing can be noted by which a reboot could be proved: the machine does not answer over SSH, and its BMC does not tell when it was last reset",
     );
   },
@@ -61,7 +61,11 @@ export const reboot = defineStep({
       isReplacedNext,
     } = context;
     if (mode === "bmc") {
-      if (can.reset === undefined) throw new StepFailure("fail", "this machine's provider cannot reset it");
+      if (can.reset === undefined)
+        throw new StepFailure("not_on_this_server", "this machine's provider cannot reset it", {
+          disposition: "fail",
+          facts: { what: "capability", name: "reset" },
+        });
       const progress = await progressWithoutSystem(context);
       const isComingUp = progress === "starting" || progress === "booting";
       // Of a system that hangs, is half installed or is not there at all nobody waits for the going down, if another is to follow.
@@ -82,13 +86,19 @@ export const reboot = defineStep({
       );
       return;
     }
-    if (can.exec === undefined) throw new StepFailure("fail", "this machine's provider runs nothing on it");
+    if (can.exec === undefined)
+      throw new StepFailure("not_on_this_server", "this machine's provider runs nothing on it", {
+        disposition: "fail",
+        facts: { what: "capability", name: "exec" },
+      });
     const script = force ? REBOOT_FORCED_SCRIPT : REBOOT_SCRIPT;
     // A machine that is gone before it has answered obeyed all the same; the probe tells.
     const ssh = await targets.ssh();
     const exit = await whileUp(async () => can.exec?.run(ssh, { script, env: {}, timeout: seconds(30) }, call));
     if (exit !== undefined && exit.code !== null && exit.code !== 0)
-      throw new StepFailure("retry", `the system refused to reboot: exit code ${exit.code}`);
+      throw new StepFailure("script_failed", `the system refused to reboot: exit code ${exit.code}`, {
+        facts: { script: "systemctl reboot", exit_code: exit.code },
+      });
     log("[reboot] the system was told to reboot\n");
   },
 

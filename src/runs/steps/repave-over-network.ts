@@ -34,7 +34,10 @@ type Needs = Pick<Capabilities, "boot" | "reset"> & { readonly netInstall: NetIn
 
 function needsOf({ can: { boot, reset, netInstall } }: Acting): Needs {
   if (boot && reset && netInstall) return { boot, reset, netInstall };
-  throw new StepFailure("fail", "the machine's provider cannot install over the network");
+  throw new StepFailure("not_on_this_server", "the machine's provider cannot install over the network", {
+    disposition: "fail",
+    facts: { what: "capability", name: "netInstall" },
+  });
 }
 
 const orderOf = ({ payload, machine, runId, evidence }: Acting): NetInstallOrder => ({
@@ -85,7 +88,7 @@ export async function probeOverNetwork(context: Acting): Promise<ProbeAnswer> {
       await endStuckOverride(context);
       return { state: "in_progress", message: seen.message };
     case "failed":
-      throw new StepFailure("retry", seen.message);
+      throw new StepFailure("install_failed", seen.message);
     case "installed":
       return prove(context, seen);
   }
@@ -117,7 +120,7 @@ async function whetherRestarted(context: Acting): Promise<ProbeAnswer> {
   if (bootId === undefined || bootId === evidence.bootId)
     return { state: "in_progress", message: "restarted; it has not asked for its boot script yet" };
   throw new StepFailure(
-    "retry",
+    "install_failed",
     "the machine came up without having booted from the network: check that its network card boots, and that the DHCP server names our boot file",
   );
 }
@@ -146,8 +149,9 @@ async function prove(context: Acting, seen: NetInstallSeen): Promise<ProbeAnswer
   const byToken = evidence.proof === "token";
   if (byToken && !seen.tokenShown)
     throw new StepFailure(
-      "fail",
+      "install_failed",
       "the installation was called complete by somebody who did not show the token of its boot: let the installer show it (millwright.token), or give the image success_proof ssh",
+      { disposition: "fail" },
     );
   const { system, refusal } = await insideIfAny(context);
   if (byToken ? machine.spec.ssh !== null && !isFresh(system, evidence) : system?.stamp?.token !== evidence.token)

@@ -68,7 +68,7 @@ describe("an installation", () => {
       const { can } = world(undefined);
       const readFile = async ({ address }: SshTarget, path: string) => {
         const system = systems[address];
-        if (system === "refuses") throw new DeviceFailure("fail", "credentials", "the key was refused");
+        if (system === "refuses") throw new DeviceFailure("credentials_rejected", "bmc", "the key was refused");
         return system === undefined ? unreachable() : { text: system[path], hostKey: `ssh-ed25519 OF-${address}` };
       };
       const targets = { ssh: async () => moved };
@@ -136,7 +136,7 @@ describe("an installation", () => {
   test("goes on while somebody keeps us out, as the system of before and an installer may, and says so", async () => {
     const { can } = world(undefined);
     const readFile = async () => {
-      throw new DeviceFailure("fail", "credentials", "10.0.0.1 accepts none of our keys");
+      throw new DeviceFailure("credentials_rejected", "bmc", "10.0.0.1 accepts none of our keys");
     };
     const bench = benchOf("repave", { image: "ubuntu" }, { ...can, exec: { readFile } });
     expect(await bench.before()).toMatchObject({ bootId: null, lastReset: "r2" });

@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
+import { isKeptOut } from "../../capabilities/device-failure.ts";
 import type { Imaging, InstallOrder } from "../../capabilities/imaging.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import { minutes } from "../../kernel/time/duration.ts";
 import { type Payloads, parsePayload } from "../model/payloads.ts";
 import { type ActingContext, defineStep, type ProbeAnswer, type StepContext } from "../model/step.ts";
 import { provesWithoutSsh } from "../model/targets.ts";
-import { isKeptOut, readBootId, whileUp } from "./facts/boot-id.ts";
+import { readBootId, whileUp } from "./facts/boot-id.ts";
 import { type InstallStamp, parseStamp, printStamp, STAMP_FILE } from "./facts/install-stamp.ts";
 import { butRefusing, checkStamp, type Inside, lookInside, provenBy } from "./facts/installed-system.ts";
 import { actOverNetwork, announceOverNetwork, probeOverNetwork, undoOverNetwork } from "./repave-over-network.ts";
@@ -125,8 +126,12 @@ const isOverNetwork = ({ evidence }: Acting): boolean => evidence.kind === "netb
 function imagingOf({ can: { imaging } }: Acting): Imaging {
   if (imaging) return imaging;
   throw new StepFailure(
-    "fail",
+    "not_on_this_server",
     "the machine's provider has no medium to install from: choose an image of kind netboot",
+    {
+      disposition: "fail",
+      facts: { what: "capability", name: "imaging" },
+    },
   );
 }
 
@@ -135,8 +140,11 @@ async function bootIdBefore({ can, targets, call }: Context): Promise<string | n
   const ssh = await targets.ssh();
   if ("password" in ssh.credentials)
     throw new StepFailure(
-      "fail",
+      "credentials_missing",
       "an installation is proved over SSH, to a host whose key is new: give the machine a private key to sign in with, since a password would be shown to whoever answers",
+      {
+        facts: { at: "ssh" },
+      },
     );
   try {
     return (await readBootId(can.exec, { ...ssh, hostKey: null }, call)) ?? null;
@@ -195,7 +203,7 @@ export function judge({ evidence, bootId, lastReset, imaging, doing, refusal }: 
   if (bootId === undefined || isSystemOfBefore)
     return { state: "in_progress", message: `installing (the BMC says: ${doing})${butRefusing(refusal)}` };
   throw new StepFailure(
-    "retry",
+    "install_failed",
     "the machine came up with a system that is not from this installation: it did not boot from the medium, or the installation failed",
   );
 }

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { retryable } from "../../../test/support/failures.ts";
 import { benchOf, exited, type Fakes, unreachable } from "../../../test/support/runs/step-bench.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { PowerState } from "../../capabilities/power-control.ts";
-import { StepFailure } from "../../kernel/errors.ts";
 
 const identity = { serial: "S1", vendor: "V", model: "M", systemUuid: "u-1", macs: [] };
 const machineIs = (power: PowerState, light: "lit" | "dark" | "unknown" = "lit"): Fakes => ({
@@ -116,7 +116,7 @@ describe("a machine for return", () => {
 
   describe("that has no locator light", () => {
     const refused = async () => {
-      throw new DeviceFailure("fail", "refused", "this machine has no locator light to switch");
+      throw new DeviceFailure("refused_by_device", "bmc", "this machine has no locator light to switch");
     };
     const power = { setPower: async () => ({ commanded: true }) };
 
@@ -146,10 +146,10 @@ describe("a machine for return", () => {
       };
     };
 
-    test.each(["protocol", "refused", "certificate", "busy"] as const)(
+    test.each(["protocol", "refused_by_device", "certificate_changed", "busy"] as const)(
       "(%s) is taken out with what it still tells",
-      async (reason) => {
-        const can = failing(() => new DeviceFailure("fail", reason, "broken"));
+      async (code) => {
+        const can = failing(() => new DeviceFailure(code, "bmc", "broken", { disposition: "fail" }));
         expect(await benchOf("rma", { reason: "bmc" }, can).before()).toMatchObject({
           serial: "S1",
           firmware: [],
@@ -160,7 +160,7 @@ describe("a machine for return", () => {
     );
 
     test("is not taken for one when we are the ones who stopped asking, or have a fault of our own", async () => {
-      const stopped = failing(() => new StepFailure("retry", "work was stopped before it answered"));
+      const stopped = failing(() => retryable("work was stopped before it answered"));
       await expect(benchOf("rma", {}, stopped).before()).rejects.toThrow("stopped");
       await expect(
         benchOf(

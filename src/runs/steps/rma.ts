@@ -1,5 +1,5 @@
 import type { CallContext } from "../../capabilities/call.ts";
-import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import { DeviceFailure, isRefusal } from "../../capabilities/device-failure.ts";
 import type { DeviceLogEntry } from "../../capabilities/sensors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { minutes, seconds } from "../../kernel/time/duration.ts";
@@ -93,7 +93,7 @@ async function lightLocator({ can: { locator }, targets, call, log }: Acting): P
   try {
     await locator?.setLocator(bmc, "lit", call);
   } catch (error) {
-    if (!(error instanceof DeviceFailure) || error.reason !== "refused") throw error;
+    if (!isRefusal(error)) throw error;
     if ((await locator?.readLocator(bmc, call)) !== "unknown") throw error;
     log(`[rma] its locator is not lit: ${error.message}\n`);
   }

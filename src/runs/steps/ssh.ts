@@ -20,7 +20,13 @@ export const ssh = defineStep({
   async act({ payload, evidence, can, targets, call, log }) {
     const { text, digest } = await targets.script(payload.script_ref);
     if (digest !== evidence.script)
-      throw new StepFailure("fail", `script ${payload.script_ref} is no longer the one that this run was started with`);
+      throw new StepFailure(
+        "script_changed",
+        `script ${payload.script_ref} is no longer the one that this run was started with`,
+        {
+          facts: { script: payload.script_ref },
+        },
+      );
     const script = { mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call };
     await startDetached(script, { text, env: payload.args });
     log(`[ssh] ${payload.script_ref} (${digest.slice(0, 19)}…) started\n`);
@@ -40,8 +46,13 @@ export const ssh = defineStep({
     if (seen.is === "absent") return "not_done";
     if (seen.is === "running") return { state: "in_progress", message: `${name} is running` };
     if (seen.is === "cut_off")
-      throw new StepFailure("retry", `${name} was cut off: it was started and ended without a result`);
-    if (seen.code !== 0) throw new StepFailure("retry", `${name} ended with exit code ${seen.code}`);
+      throw new StepFailure("script_failed", `${name} was cut off: it was started and ended without a result`, {
+        facts: { script: name },
+      });
+    if (seen.code !== 0)
+      throw new StepFailure("script_failed", `${name} ended with exit code ${seen.code}`, {
+        facts: { script: name, exit_code: seen.code },
+      });
     return { state: "done", message: `${name} ended with exit code 0` };
   },
 

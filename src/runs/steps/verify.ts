@@ -23,7 +23,7 @@ export const verify = defineStep({
     const identity = await readNodeIdentity(context);
     if (!hasMark(identity))
       throw new StepFailure(
-        "retry",
+        "no_evidence",
         "nothing is known of the machine by which its node could be told: neither its BMC nor its system answers",
       );
     return { systemUuid: identity.systemUuid, serial: identity.serial, addresses: [...identity.addresses] };

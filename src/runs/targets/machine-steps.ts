@@ -27,7 +27,10 @@ const frozenScripts =
     const frozen = scripts[ref];
     if (frozen === undefined || frozen === found.digest) return found;
     throw new StepFailure(
-      "fail",
+      "script_changed",
       `script ${ref} is ${found.digest} now, but was ${frozen} when this run was started: start it anew`,
+      {
+        facts: { script: ref },
+      },
     );
   };

@@ -21,7 +21,8 @@ async function asStep<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     if (!(error instanceof AppError) || error.kind === "unavailable" || error.kind === "deadline_exceeded") throw error;
-    throw new StepFailure(error.kind === "conflict" ? "retry" : "fail", error.message, { cause: error });
+    const code = error.kind === "conflict" ? "changed_meanwhile" : "invalid_input";
+    throw new StepFailure(code, error.message, { cause: error });
   }
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { final } from "../../../test/support/failures.ts";
 import { aBmc, aMachine, anImage, anSsh, benchOf, exited, type Fakes } from "../../../test/support/runs/step-bench.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
@@ -103,7 +104,7 @@ interface Case {
 async function walk({ kind, payload, image, machine }: Case, without?: Endpoint): Promise<string> {
   const { can, installedBy } = obedient();
   const answer = async <T>(endpoint: Endpoint, target: T): Promise<T> => {
-    if (endpoint === without) throw new StepFailure("fail", "no credentials");
+    if (endpoint === without) throw final("no credentials");
     return target;
   };
   const bench = benchOf(kind, payload, can, {

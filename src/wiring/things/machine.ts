@@ -27,7 +27,8 @@ function handlers({ db, secrets, runs }: HandlerTools) {
       provider: runs?.hardware.providerOf(machine.spec) ?? { name: machine.spec.provider, can: {} },
       cluster: async (name = "") => targetsOf && clusterOnRecord(targetsOf(machine), name),
       bmc: async () => {
-        if (!targetsOf) throw new StepFailure("fail", "no machines are worked on here");
+        if (!targetsOf)
+          throw new StepFailure("endpoint_missing", "no machines are worked on here", { facts: { at: "bmc" } });
         return targetsOf(withFakeEndpoints(machine)).bmc();
       },
     }),
@@ -41,7 +42,7 @@ async function clusterOnRecord(targets: StepTargets, name: string): Promise<Clus
   } catch (error) {
     if (error instanceof StepFailure) return undefined;
     if (!(error instanceof AppError) || isDatabaseTrouble(error)) throw error;
-    throw new StepFailure("retry", error.message);
+    throw new StepFailure("server_trouble", error.message, { cause: error });
   }
 }
 

@@ -13,6 +13,7 @@ import { countStates } from "../../../src/store/lifecycle/measurements.ts";
 import { collectThingStores, type ThingStore } from "../../../src/store/lifecycle/things.ts";
 import * as work from "../../../src/store/lifecycle/work.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
+import { final, forPerson, retryable } from "../../support/failures.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import {
   addWidgets,
@@ -109,7 +110,7 @@ describe("trouble with one thing", () => {
     await start(
       {
         kicked: async () => {
-          if (broken) throw new StepFailure("retry", "no answer");
+          if (broken) throw retryable("no answer");
           return happened("settled");
         },
       },
@@ -201,7 +202,7 @@ describe("failures of work", () => {
     let answers = false;
     await start({
       busy: async () => {
-        if (!answers) throw new StepFailure("retry", "the BMC does not answer");
+        if (!answers) throw retryable("the BMC does not answer");
         return waitFor("warming up", minutes(1));
       },
     });
@@ -220,7 +221,7 @@ describe("failures of work", () => {
     await placeWidgets(database.db, ["busy"], "busy");
     await placeWidgets(database.db, ["kicked"], "kicked");
     const leaveMe = async () => {
-      throw new StepFailure("retry", "come back later", { retryAfterMs: hours(24 * 365) });
+      throw new StepFailure("script_failed", "come back later", { retryAfterMs: hours(24 * 365) });
     };
     await start({ busy: leaveMe, kicked: leaveMe });
     await eventually(async () => expect((await workOf("busy"))?.failures).toBe(1));
@@ -233,7 +234,7 @@ describe("failures of work", () => {
 
   test("that are final lead along the failure row, with the cause", async () => {
     await placeWidgets(database.db, ["w"], "busy");
-    await start(failing(() => new StepFailure("fail", "wrong credentials")));
+    await start(failing(() => final("wrong credentials")));
     await nowIn("w", "broken");
     expect(await widget("w")).toMatchObject({ state: { cause: "wrong credentials" }, outcome: null });
   });
@@ -242,7 +243,7 @@ describe("failures of work", () => {
     await placeWidgets(database.db, ["w"], "kicked");
     await start({
       kicked: async () => {
-        throw new StepFailure("fail", "wrong credentials");
+        throw final("wrong credentials");
       },
     });
     await eventually(async () => expect((await workOf("w"))?.failures).toBeGreaterThanOrEqual(1));
@@ -251,7 +252,7 @@ describe("failures of work", () => {
 
   test("that need a person leave the thing where it is, and say so", async () => {
     await placeWidgets(database.db, ["w"], "busy");
-    await start(failing(() => new StepFailure("intervene", "replace the fuse")));
+    await start(failing(() => forPerson("replace the fuse")));
     await eventually(async () =>
       expect((await widget("w")).outcome).toMatchObject({ type: "needs_intervention", reason: "replace the fuse" }),
     );
@@ -264,7 +265,7 @@ describe("failures of work", () => {
     for (const id of ["failing", "waiting"]) await age(id, "241 seconds");
     await start({
       busy: async ({ id }) => {
-        if (id === "failing") throw new StepFailure("retry", "no answer");
+        if (id === "failing") throw retryable("no answer");
         return waitFor("still off", seconds(1));
       },
     });

@@ -139,7 +139,7 @@ describe.skipIf(ipmiMissing !== "")(`against ipmi_sim${ipmiMissing && ` (needs $
     expect(await reach({ cipher: "3" }).can.power.readPower(simulator.target, aCall())).toBe("on");
     await expect(reach({ cipher: "17" }).can.power.readPower(simulator.target, aCall())).rejects.toMatchObject({
       disposition: "fail",
-      reason: "refused",
+      family: "declines",
       message: expect.stringContaining("ipmi.cipher"),
     });
   });

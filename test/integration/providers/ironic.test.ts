@@ -90,7 +90,7 @@ describe.skipIf(!isIronicInstalled())("OpenStack's Ironic (needs python3-ironic)
     await can().boot.setBootOverride(target, "pxe", aCall());
     await expect(can().boot.setBootOverride(target, "cd", aCall())).rejects.toMatchObject({
       disposition: "fail",
-      reason: "refused",
+      family: "declines",
       message: expect.stringContaining("cannot be booted from cdrom: its driver in Ironic knows pxe"),
     });
   });
@@ -104,7 +104,7 @@ describe.skipIf(!isIronicInstalled())("OpenStack's Ironic (needs python3-ironic)
     await ironic.ask("PUT", `/v1/nodes/${name}/maintenance`, { reason: "the fan is dead" });
     const refused = {
       disposition: "fail",
-      reason: "refused",
+      family: "declines",
       message: expect.stringMatching(/in maintenance: the fan is dead.*maintenance unset node-/),
     };
     await expect(can().power.setPower(target, "on", aCall())).rejects.toMatchObject(refused);
@@ -126,7 +126,7 @@ describe.skipIf(!isIronicInstalled())("OpenStack's Ironic (needs python3-ironic)
     const failure: unknown = await can()
       .power.readPower(wrong, aCall())
       .catch((error: unknown) => error);
-    expect(failure).toMatchObject({ disposition: "fail", reason: "credentials" });
+    expect(failure).toMatchObject({ disposition: "fail", family: "keeps_out" });
     expect((failure as Error).message).toMatch(/^wrong credentials: Ironic 127\.0\.0\.1/);
     expect((failure as Error).message).not.toContain("not-the-password");
   });

@@ -77,7 +77,7 @@ describe("a machine's BMC", () => {
     await fault("drop");
     await expect(site.can.boot.setBootOverride(site.bmc(machine), "pxe", aCall())).rejects.toMatchObject({
       disposition: "retry",
-      reason: "unreachable",
+      family: "silent",
     });
   });
 });
@@ -95,13 +95,13 @@ describe("a machine's system", () => {
   test("that shows another key is left before anything is sent", async () => {
     const { host_key } = (await truth()).os;
     await fault("wrong_host_key");
-    await expect(echo(host_key)).rejects.toMatchObject({ disposition: "intervene", reason: "certificate" });
+    await expect(echo(host_key)).rejects.toMatchObject({ disposition: "intervene", family: "unproven" });
     expect((await truth()).effects.ssh_commands).toBe(0);
   });
 
   test("that refuses connections can be tried again", async () => {
     await fault("ssh_refused");
-    await expect(echo(null)).rejects.toMatchObject({ disposition: "retry", reason: "unreachable" });
+    await expect(echo(null)).rejects.toMatchObject({ disposition: "retry", family: "silent" });
   });
 
   test("that hangs keeps nobody who stops waiting", async () => {
@@ -116,7 +116,7 @@ describe("a machine's system", () => {
     const { host_key } = (await truth()).os;
     expect(await echo(host_key)).toMatchObject({ code: 0 });
     await site.control("POST", `/devices/${machine.machine_id}/crash`);
-    await vi.waitFor(async () => expect(await echo(host_key).catch((error) => error.reason)).toBe("unreachable"), {
+    await vi.waitFor(async () => expect(await echo(host_key).catch((error) => error.family)).toBe("silent"), {
       timeout: 20_000,
     });
     await site.can.reset.resetPower(site.bmc(machine), "forced", aCall());
@@ -132,7 +132,7 @@ describe("a machine's system", () => {
     expect(await echo(host_key)).toMatchObject({ output: "hello\n" });
     expect(await site.can.exec.readHostKey(site.ssh(machine, null), aCall())).toBe(host_key);
     const direct = { ...site.ssh(machine, host_key), jumpHosts: [] };
-    await expect(site.can.exec.readHostKey(direct, aCall())).rejects.toMatchObject({ reason: "unreachable" });
+    await expect(site.can.exec.readHostKey(direct, aCall())).rejects.toMatchObject({ family: "silent" });
   });
 });
 

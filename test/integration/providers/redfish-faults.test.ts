@@ -97,7 +97,7 @@ describe("signing in", () => {
     await bench.read();
     const wrong: BmcTarget = { ...bench.target, password: "wrong" };
     await expect(bench.reached.provider.can.power.readPower(wrong, aCall())).rejects.toMatchObject({
-      reason: "credentials",
+      family: "keeps_out",
     });
     expect(await bench.read()).toBe("on");
   });
@@ -129,7 +129,7 @@ describe("signing in", () => {
     await bench.fault({ type: "status", status: 503 }, { ...SESSIONS, times: 3 });
     await bench.fault({ type: "status", status: 401 }, { path: "/redfish/v1/Chassis", times: 1 });
     for (let count = 0; count < 3; count += 1) {
-      expect(await failureOf(bench.read())).toMatchObject({ disposition: "retry", reason: "busy" });
+      expect(await failureOf(bench.read())).toMatchObject({ disposition: "retry", family: "busy" });
     }
     expect(await bench.read()).toBe("on");
     expect(signIns(bench)).toBe(4);
@@ -190,7 +190,7 @@ describe("commands whose answer is lost", () => {
     const bench = await setUp({ provider: { lostCommandSettles: milliseconds(50) } });
     const { power } = bench.reached.provider.can;
     await bench.fault({ type: "drop" }, { method: "POST", path: "*/Actions/*", times: 1 });
-    await expect(power.setPower(bench.target, "off", aCall())).rejects.toMatchObject({ reason: "unreachable" });
+    await expect(power.setPower(bench.target, "off", aCall())).rejects.toMatchObject({ family: "silent" });
     await vi.waitFor(
       async () => {
         await power.setPower(bench.target, "off", aCall());
@@ -236,7 +236,7 @@ describe("commands whose answer is lost", () => {
     await bench.fault({ type: "status", status: 409, body }, { method: "POST", path: "*/Actions/*" });
     await expect(bench.reached.provider.can.power.setPower(bench.target, "off", aCall())).rejects.toMatchObject({
       disposition: "fail",
-      reason: "refused",
+      family: "declines",
       message: expect.stringContaining("Locked by the front panel."),
     });
   });
@@ -252,7 +252,7 @@ describe("a BMC in trouble", () => {
   test("that says when to come back is quoted", async () => {
     const bench = await setUp();
     await bench.fault({ type: "status", status: 503, headers: { "Retry-After": "7" } });
-    await expect(bench.read()).rejects.toMatchObject({ disposition: "retry", reason: "busy", retryAfterMs: 7_000 });
+    await expect(bench.read()).rejects.toMatchObject({ disposition: "retry", family: "busy", retryAfterMs: 7_000 });
   });
 
   test("that comes and goes is read in the end, without being hammered", async () => {

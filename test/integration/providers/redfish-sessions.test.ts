@@ -12,8 +12,8 @@ import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.t
 
 const SESSIONS = "/redfish/v1/SessionService/Sessions";
 const THING = "/redfish/v1/thing";
-const NO_BASIC = { disposition: "retry", reason: "busy", message: expect.stringContaining("takes no Basic") };
-const WITHOUT_SESSION = { disposition: "retry", reason: "busy", status: 503 };
+const NO_BASIC = { disposition: "retry", family: "busy", message: expect.stringContaining("takes no Basic") };
+const WITHOUT_SESSION = { disposition: "retry", family: "busy", status: 503 };
 
 const cleanUps: (() => unknown)[] = [];
 afterEach(async () => {
@@ -97,7 +97,7 @@ describe("a BMC that has no session to give and takes no Basic", () => {
     const bmc = await aBmc();
     const client = aClient();
     const asked = Array.from({ length: 8 }, () => failureOf(client.get(bmc.target, THING, aCall())));
-    for (const failure of await Promise.all(asked)) expect(failure).toMatchObject({ reason: "busy" });
+    for (const failure of await Promise.all(asked)) expect(failure).toMatchObject({ family: "busy" });
     expect(bmc.requests.filter((request) => request.endsWith("by Basic"))).toHaveLength(1);
   });
 
@@ -107,7 +107,7 @@ describe("a BMC that has no session to give and takes no Basic", () => {
     const read = () => failureOf(client.get(bmc.target, THING, aCall()));
     expect(await read()).toMatchObject(NO_BASIC);
     bmc.sessionStatus = 401;
-    for (let count = 0; count < 4; count += 1) expect(await read()).toMatchObject({ reason: "credentials" });
+    for (let count = 0; count < 4; count += 1) expect(await read()).toMatchObject({ family: "keeps_out" });
     expect(bmc.requests.filter((request) => request === `POST ${SESSIONS}`)).toHaveLength(1 + 2);
   });
 

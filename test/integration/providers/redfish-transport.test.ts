@@ -61,7 +61,7 @@ test("a redirect is refused, and nothing is sent to where it leads", async () =>
   );
   await expect(aClient().get(target, thing, aCall())).rejects.toMatchObject({
     disposition: "fail",
-    reason: "protocol",
+    family: "odd",
     status: 302,
   });
   expect(elsewhere.requests).toEqual([]);
@@ -78,7 +78,7 @@ test("an answer beyond the limit is given up, not kept in memory", async () => {
   });
   await expect(aClient({ largestAnswer: 100_000 }).get(target, thing, aCall())).rejects.toMatchObject({
     disposition: "fail",
-    reason: "protocol",
+    family: "odd",
     message: expect.stringContaining("larger than 100000 bytes"),
   });
 });
@@ -91,7 +91,7 @@ test("an answer that ends in the middle is a transport failure", async () => {
   });
   await expect(aClient().get(target, thing, aCall())).rejects.toMatchObject({
     disposition: "retry",
-    reason: "unreachable",
+    family: "silent",
   });
 });
 
@@ -102,7 +102,7 @@ test("something that does not speak HTTP is told from something that does not an
   const target = await listening(server);
   await expect(aClient().get(target, thing, aCall())).rejects.toMatchObject({
     disposition: "retry",
-    reason: "protocol",
+    family: "odd",
   });
 });
 
@@ -113,7 +113,7 @@ test("a port where nobody listens is unreachable", async () => {
   for (const scheme of ["http", "https"] as const) {
     await expect(aClient().get({ ...target, scheme }, thing, aCall())).rejects.toMatchObject({
       disposition: "retry",
-      reason: "unreachable",
+      family: "silent",
       message: expect.stringContaining("ECONNREFUSED"),
     });
   }
@@ -122,7 +122,7 @@ test("a port where nobody listens is unreachable", async () => {
 test("HTTPS to something that speaks plain HTTP is unreachable, and the password stays here", async () => {
   const { target, requests } = await aBmc((_request, response) => response.end("{}"));
   await expect(aClient().get({ ...target, scheme: "https" }, thing, aCall())).rejects.toMatchObject({
-    reason: "unreachable",
+    family: "silent",
   });
   expect(requests).toEqual([]);
 });
@@ -160,7 +160,7 @@ test("a command is never repeated by itself, however its connection ends", async
   const { target, requests } = await aBmc((request) => request.socket.destroy());
   await expect(aClient().post(target, thing, {}, aCall())).rejects.toMatchObject({
     disposition: "retry",
-    reason: "unreachable",
+    family: "silent",
   });
   expect(requests.filter(({ method }) => method === "POST")).toHaveLength(1);
 });
@@ -198,7 +198,7 @@ test("neither password nor token is in a failure, in whatever spelling the BMC r
   const client = aClient();
   for (const _ of repeats) {
     const failure: unknown = await client.get({ ...target, password }, thing, aCall()).catch((error: unknown) => error);
-    expect(failure).toMatchObject({ reason: "refused", status: 400, message: expect.stringContaining("***") });
+    expect(failure).toMatchObject({ family: "declines", status: 400, message: expect.stringContaining("***") });
     expect((failure as Error).message).not.toMatch(new RegExp(`ary|4711|0815|${basic.slice(0, 12)}`));
   }
 });

@@ -156,7 +156,7 @@ describe("replicas that share the ledger", () => {
       for (let count = 0; count < 3; count += 1) failures.push(await ask(inspect, wrong));
     }
     expect(signIns).toBe(2);
-    expect(failures.at(-1)).toMatchObject({ reason: "credentials" });
+    expect(failures.at(-1)).toMatchObject({ family: "keeps_out" });
     expect((failures.at(-1) as Error).message).toContain("so that the account is not locked");
     expect(await ask(aReplica(), right)).toMatchObject({ serial: device.serial });
   });
@@ -170,11 +170,11 @@ describe("replicas that share the ledger", () => {
     const ask = ({ provider }: Reach) =>
       provider.can.inspect.identify(target, aCall()).catch((error: unknown) => error);
     await site.addFault({ device: device.id, fault: { type: "wrong_credentials" }, times: 3 });
-    for (const replica of [one, two, one, two]) expect(await ask(replica)).toMatchObject({ reason: "credentials" });
+    for (const replica of [one, two, one, two]) expect(await ask(replica)).toMatchObject({ family: "keeps_out" });
     const lift = () => database.db.transaction((tx) => liftSignInStop(tx, [signInEndpoint(target)]));
     await lift();
-    expect(await ask(two)).toMatchObject({ reason: "credentials" }); // the third and last rejection: stopped again
-    expect(await ask(one)).toMatchObject({ reason: "credentials" });
+    expect(await ask(two)).toMatchObject({ family: "keeps_out" }); // the third and last rejection: stopped again
+    expect(await ask(one)).toMatchObject({ family: "keeps_out" });
     await lift();
     expect(await ask(one)).toMatchObject({ serial: device.serial });
   });

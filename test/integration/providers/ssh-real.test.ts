@@ -59,7 +59,7 @@ describe.skipIf(!hasSshd)("against the OpenSSH server (needs openssh-server)", (
     const wrong = [{ address, port, username, hostKey: target.hostKey ?? "" }];
     const refused = {
       disposition: "intervene",
-      reason: "certificate",
+      family: "unproven",
       // The machine's own key is none of it: pinning this one there would lock everybody out.
       message: expect.stringMatching(/^jump host SSH .* of this jump host \(machine register --file\)$/),
     };
@@ -83,7 +83,7 @@ describe.skipIf(!hasSshd)("against the OpenSSH server (needs openssh-server)", (
     const { privateKey } = newKey();
     await expect(run({ ...target, credentials: { privateKey } }, "true\n")).rejects.toMatchObject({
       disposition: "fail",
-      reason: "credentials",
+      family: "keeps_out",
     });
   });
 
@@ -254,7 +254,7 @@ describe.skipIf(!hasSshd)("against the OpenSSH server (needs openssh-server)", (
         connections.close();
       }
     }
-    const isSilent = { disposition: "retry", reason: "unreachable" };
+    const isSilent = { disposition: "retry", family: "silent" };
 
     test("is a machine that does not answer, and never a fault of ours", async () => {
       const { target } = await sshd();
@@ -463,7 +463,7 @@ describe.skipIf(!hasSshd)("against the OpenSSH server (needs openssh-server)", (
     try {
       const { port } = silent.address() as { port: number };
       const target = { ...(await sshd()).target, port };
-      await expect(quick.can.exec.readHostKey(target, aCall())).rejects.toMatchObject({ reason: "unreachable" });
+      await expect(quick.can.exec.readHostKey(target, aCall())).rejects.toMatchObject({ family: "silent" });
     } finally {
       quick.close();
       silent.close();

@@ -1,7 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { Controller } from "../../../src/engine/controller.ts";
-import { StepFailure } from "../../../src/kernel/errors.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
 import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
 import { hours, milliseconds } from "../../../src/kernel/time/duration.ts";
@@ -15,6 +14,7 @@ import { wireHandlers } from "../../../src/wiring/handlers.ts";
 import { wireMachineHardware } from "../../../src/wiring/machine-hardware.ts";
 import { allStores } from "../../../src/wiring/things/all-things.ts";
 import { eventually } from "../../support/eventually.ts";
+import { retryable } from "../../support/failures.ts";
 import { type RunSurface, startRunSurface } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 
@@ -138,7 +138,7 @@ describe.each([
   });
 
   test("and an attempt that failed is made again after the same pause", async () => {
-    const refuses = async () => Promise.reject(new StepFailure("retry", "not today"));
+    const refuses = async () => Promise.reject(retryable("not today"));
     const leave = await startReplica("first", first, { act: refuses, probe: async () => "not_done" });
     const runId = await start({ timeoutSeconds: 60, maxRetries: 1 });
     await until(runId, "nextAttemptAt");
@@ -186,7 +186,7 @@ test("replicas 90 s ahead and 10 min behind work side by side, and all that they
     act: async ({ machine }) => {
       const count = (attempts.get(machine.id) ?? 0) + 1;
       attempts.set(machine.id, count);
-      if (count === 1) throw new StepFailure("retry", "not the first time");
+      if (count === 1) throw retryable("not the first time");
     },
     probe: async ({ machine }) => ((attempts.get(machine.id) ?? 0) < 2 ? "not_done" : "done"),
   };

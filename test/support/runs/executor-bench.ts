@@ -5,7 +5,6 @@ import type { Outcome } from "../../../src/kernel/outcome.ts";
 import { milliseconds } from "../../../src/kernel/time/duration.ts";
 import type { Machine } from "../../../src/lifecycles/machine/machine.ts";
 import { type RunContext, runHandlers } from "../../../src/runs/executor/executor.ts";
-import { NoCredentials } from "../../../src/runs/executor/failure-causes.ts";
 import { BegunActions } from "../../../src/runs/executor/step/begun-actions.ts";
 import type { Heard } from "../../../src/runs/model/heard-script.ts";
 import type { RunThing } from "../../../src/runs/model/lifecycle.ts";
@@ -16,6 +15,7 @@ import type { StepTargets } from "../../../src/runs/model/targets.ts";
 import { machineTarget } from "../../../src/runs/targets/machine.ts";
 import { machineStepParts } from "../../../src/runs/targets/machine-steps.ts";
 import type { RunOn, TargetKind } from "../../../src/runs/targets/target-kind.ts";
+import { final, retryable } from "../failures.ts";
 
 /** A device of which a test says what happens to it, and which counts what is done to it. */
 export class Device {
@@ -233,25 +233,28 @@ export function nextAttempt(bench: Bench, action: NextAttempt): Bench {
 export async function unsettledBench(): Promise<Bench> {
   const bench = new Bench();
   bench.maxRetries = 0;
-  bench.device.failUndoing = new StepFailure("retry", "the BMC is dead");
-  bench.device.failActing = new StepFailure("fail", "refused");
+  bench.device.failUndoing = retryable("the BMC is dead");
+  bench.device.failActing = final("refused");
   await untilFailed(bench);
   return bench;
 }
 
 /** What keeps us from a device, which then has not been asked at all. */
 export const NOT_LET_IN = [
-  ["the BMC rejects the credentials", new DeviceFailure("fail", "credentials", "wrong credentials (401)")],
-  ["there are no credentials", new NoCredentials("there are no BMC credentials for machine m-1")],
-  ["another certificate is shown", new DeviceFailure("fail", "certificate", "another was pinned")],
-  ["another host key is shown", new DeviceFailure("intervene", "certificate", "another key is pinned")],
+  ["the BMC rejects the credentials", new DeviceFailure("credentials_rejected", "bmc", "wrong credentials (401)")],
+  [
+    "there are no credentials",
+    new StepFailure("credentials_missing", "there are no BMC credentials for machine m-1", { facts: { at: "bmc" } }),
+  ],
+  ["another certificate is shown", new DeviceFailure("certificate_changed", "bmc", "another was pinned")],
+  ["another host key is shown", new DeviceFailure("host_key_changed", "bmc", "another key is pinned")],
 ] as const;
 
 export async function failedBench(planned = ["first"]): Promise<Bench> {
   const bench = new Bench();
   bench.planned = planned;
   bench.maxRetries = 0;
-  bench.device.failActing = new StepFailure("fail", "refused");
+  bench.device.failActing = final("refused");
   await untilFailed(bench);
   return bench;
 }

@@ -16,7 +16,7 @@ import { Runbooks } from "../../../src/runs/steps/scripts/runbooks.ts";
 
 /** For tests of steps: a machine made of plain values, and capabilities that a test writes down. */
 export const unreachable = (): never => {
-  throw new DeviceFailure("retry", "unreachable", "nobody answers");
+  throw new DeviceFailure("unreachable", "bmc", "nobody answers");
 };
 
 export const aBmc: BmcTarget = {

@@ -1,5 +1,5 @@
 import type { BootDevice, BootOverride, BootSource } from "../../../capabilities/boot-device.ts";
-import { DeviceFailure } from "../../../capabilities/device-failure.ts";
+import { bmcFailure } from "../../transport/bmc-failure.ts";
 import { nameOf } from "../../transport/bmc-gateway.ts";
 import { listAt, type Resource, textAt, valueAt } from "../resource.ts";
 import type { Machines, OpenMachine } from "./machine.ts";
@@ -39,9 +39,9 @@ export async function setNextBoot(machine: OpenMachine, source: BootSource, http
   const value = TARGETS[source];
   const allowed = valueAt(machine.system, "Boot", "BootSourceOverrideTarget@Redfish.AllowableValues");
   if (allowed !== undefined && !listAt(allowed).includes(value)) {
-    throw new DeviceFailure(
-      "fail",
-      "refused",
+    throw bmcFailure(
+      "unsupported",
+      machine.target,
       `${nameOf(machine.target)}: this machine cannot be told to boot from ${source} (it offers ${listAt(allowed).join(", ") || "nothing"})`,
     );
   }

@@ -1,6 +1,7 @@
-import { DeviceFailure } from "../../../capabilities/device-failure.ts";
+import type { DeviceFailure } from "../../../capabilities/device-failure.ts";
 import type { Imaging, InstallOrder } from "../../../capabilities/imaging.ts";
 import type { Reset } from "../../../capabilities/reset.ts";
+import { bmcFailure } from "../../transport/bmc-failure.ts";
 import { nameOf } from "../../transport/bmc-gateway.ts";
 import { mediumUrl } from "../../transport/medium-url.ts";
 import { actionOffered } from "../action-offered.ts";
@@ -67,7 +68,7 @@ async function insert(machine: OpenMachine, drive: Resource, url: string): Promi
 async function eject({ client, target, call }: OpenMachine, drive: Resource): Promise<void> {
   const path = actionOffered(drive, EJECT);
   if (path === undefined) {
-    throw new DeviceFailure("fail", "refused", `${nameOf(target)}: this BMC offers no way to eject its virtual medium`);
+    throw bmcFailure("unsupported", target, `${nameOf(target)}: this BMC offers no way to eject its virtual medium`);
   }
   await client.post(target, path, {}, call);
 }
@@ -91,4 +92,4 @@ async function readDrive(machine: OpenMachine): Promise<Resource> {
 }
 
 const cannotInsert = ({ target }: OpenMachine): DeviceFailure =>
-  new DeviceFailure("fail", "refused", `${nameOf(target)}: this BMC has no virtual CD drive to insert media into`);
+  bmcFailure("unsupported", target, `${nameOf(target)}: this BMC has no virtual CD drive to insert media into`);

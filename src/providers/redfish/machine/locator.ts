@@ -1,5 +1,5 @@
-import { DeviceFailure } from "../../../capabilities/device-failure.ts";
 import type { Locator } from "../../../capabilities/locator.ts";
+import { bmcFailure } from "../../transport/bmc-failure.ts";
 import { nameOf } from "../../transport/bmc-gateway.ts";
 import { type Resource, textAt, valueAt } from "../resource.ts";
 import type { Machines } from "./machine.ts";
@@ -16,7 +16,7 @@ export function createMachineLocator(machines: Machines): Locator {
       if (lightOf(system) === light) return;
       const change = changeFor(system, light);
       if (change === undefined) {
-        throw new DeviceFailure("fail", "refused", `${nameOf(target)}: this machine has no locator light to switch`);
+        throw bmcFailure("unsupported", target, `${nameOf(target)}: this machine has no locator light to switch`);
       }
       await client.patch(target, places.system, change, call);
     },

@@ -76,7 +76,7 @@ function aBmc(options: {
   const get: RedfishClient["get"] = async (_target, path) => {
     const resource = resources[path];
     if (isResource(resource)) return { resource, headers: {} };
-    throw new DeviceFailure("fail", "protocol", `no ${path}`, { status: 404 });
+    throw new DeviceFailure("protocol", "bmc", `no ${path}`, { disposition: "fail", status: 404 });
   };
   const client: RedfishClient = {
     get,
@@ -86,7 +86,7 @@ function aBmc(options: {
       const drive = "/redfish/v1/Managers/1/VirtualMedia/Cd";
       if (path === INSERT) change(drive, { Inserted: true, Image: body.Image });
       if (path === EJECT) change(drive, { Inserted: false, Image: null });
-      if (path === options.loses) throw new DeviceFailure("retry", "unreachable", "the connection was closed");
+      if (path === options.loses) throw new DeviceFailure("unreachable", "bmc", "the connection was closed");
       return { resource: {}, headers: {} };
     },
     async patch(_target, path, body) {
@@ -234,7 +234,7 @@ describe("virtual media", () => {
   test("leave no boot override behind when the answer to taking them out is lost", async () => {
     const bmc = aBmc({ loses: EJECT });
     await bmc.imaging.prepare(target, order, call);
-    await expect(bmc.imaging.cleanUp(target, order, call)).rejects.toMatchObject({ reason: "unreachable" });
+    await expect(bmc.imaging.cleanUp(target, order, call)).rejects.toMatchObject({ family: "silent" });
     await bmc.imaging.cleanUp(target, order, call);
     expect(await bmc.imaging.readProgress(target, order, call)).toMatchObject({ inserted: false });
     expect(await bmc.boot.readBootOverride(target, call)).toMatchObject({ source: "none" });

@@ -1,6 +1,6 @@
 import type { BmcTarget } from "../../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../../capabilities/call.ts";
-import { DeviceFailure } from "../../../capabilities/device-failure.ts";
+import { bmcFailure } from "../../transport/bmc-failure.ts";
 import { nameOf } from "../../transport/bmc-gateway.ts";
 import type { RedfishClient } from "../client.ts";
 import { openAtKnownPlaces } from "../known-places.ts";
@@ -47,22 +47,26 @@ async function findPlaces(client: RedfishClient, target: BmcTarget, call: CallCo
   const { resource: root } = await client.get(target, SERVICE_ROOT, call);
   const collection = linkAt(root, "Systems");
   if (collection === undefined) {
-    throw new DeviceFailure(
-      "fail",
+    throw bmcFailure(
       "protocol",
+      target,
       `${nameOf(target)} lists no computer systems in ${SERVICE_ROOT}: is it the BMC of a machine?`,
+      { disposition: "fail" },
     );
   }
   const members = membersOf((await client.get(target, collection, call)).resource);
   const [system] = members;
   if (system === undefined)
-    throw new DeviceFailure("fail", "protocol", `${nameOf(target)}: ${collection} has no members`);
+    throw bmcFailure("protocol", target, `${nameOf(target)}: ${collection} has no members`, {
+      disposition: "fail",
+    });
   if (members.length > 1) {
     // Which of them is meant could only be guessed, and a wrong guess restarts somebody else's machine.
-    throw new DeviceFailure(
-      "fail",
+    throw bmcFailure(
       "protocol",
+      target,
       `${nameOf(target)}: ${collection} has ${members.length} computer systems, and a machine's BMC must have one`,
+      { disposition: "fail" },
     );
   }
   return { system: system.path, managers: linkAt(root, "Managers"), updateService: linkAt(root, "UpdateService") };

@@ -1,8 +1,9 @@
-import { DeviceFailure } from "../../../capabilities/device-failure.ts";
+import { isRefusal } from "../../../capabilities/device-failure.ts";
 import type { PowerControl, PowerState } from "../../../capabilities/power-control.ts";
 import type { Reset, ResetMode } from "../../../capabilities/reset.ts";
 import type { Clock } from "../../../kernel/time/clock.ts";
 import { type Duration, seconds } from "../../../kernel/time/duration.ts";
+import { bmcFailure } from "../../transport/bmc-failure.ts";
 import { keyOf, nameOf } from "../../transport/bmc-gateway.ts";
 import { isReachedOrUnderWay, mayHaveArrived, PowerCommands } from "../../transport/power-commands.ts";
 import { actionOffered } from "../action-offered.ts";
@@ -57,7 +58,7 @@ export function createMachinePower(machines: Machines, options: MachinePowerOpti
         await sendReset(machine, desired);
       } catch (error) {
         if (mayHaveArrived(error)) commands.note(key, desired);
-        if (!(error instanceof DeviceFailure) || error.reason !== "refused") throw error;
+        if (!isRefusal(error)) throw error;
         // Some refuse a command for the state that they have just reached by themselves.
         if (!isReachedOrUnderWay(machinePowerOf(await machines.open(target, call)), desired)) throw error;
         return { commanded: false };
@@ -83,9 +84,9 @@ async function sendReset(machine: OpenMachine, wish: keyof typeof RESET_TYPES): 
     await machine.client.post(machine.target, path, { ResetType: value }, machine.call);
     return;
   }
-  throw new DeviceFailure(
-    "fail",
-    "refused",
+  throw bmcFailure(
+    "unsupported",
+    machine.target,
     `${nameOf(machine.target)}: this machine offers no reset of the kinds ${RESET_TYPES[wish].join(", ")}. Do it at the rack`,
   );
 }

@@ -1,7 +1,8 @@
-import { DeviceFailure } from "../../../capabilities/device-failure.ts";
+import { isRefusal } from "../../../capabilities/device-failure.ts";
 import type { PowerControl, PowerState } from "../../../capabilities/power-control.ts";
 import type { Clock } from "../../../kernel/time/clock.ts";
 import { type Duration, seconds } from "../../../kernel/time/duration.ts";
+import { bmcFailure } from "../../transport/bmc-failure.ts";
 import { keyOf, nameOf } from "../../transport/bmc-gateway.ts";
 import { isReachedOrUnderWay, mayHaveArrived, PowerCommands } from "../../transport/power-commands.ts";
 import { actionOffered } from "../action-offered.ts";
@@ -45,7 +46,7 @@ export function createPowerControl(shelves: Shelves, options: PowerControlOption
         return { commanded: true };
       } catch (error) {
         if (mayHaveArrived(error)) commands.note(key, desired, lostCommandSettles);
-        if (!(error instanceof DeviceFailure) || error.reason !== "refused") throw error;
+        if (!isRefusal(error)) throw error;
         // Some refuse a command for the state that they have just reached by themselves.
         const now = await provenPower(await shelves.open(target, call));
         if (!isReachedOrUnderWay(now, desired)) throw error;
@@ -80,9 +81,9 @@ async function findCommand(
   const tried = candidates
     .map(({ action, parameter, value }) => `${action.slice(1)} with ${parameter} ${value}`)
     .join(", ");
-  throw new DeviceFailure(
-    "fail",
-    "refused",
+  throw bmcFailure(
+    "unsupported",
+    shelf.target,
     `${nameOf(shelf.target)}: this shelf offers no way to turn its power ${desired} (looked for ${tried}). Do it at the rack`,
   );
 }

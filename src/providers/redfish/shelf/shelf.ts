@@ -1,6 +1,6 @@
 import type { BmcTarget } from "../../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../../capabilities/call.ts";
-import { DeviceFailure } from "../../../capabilities/device-failure.ts";
+import { bmcFailure } from "../../transport/bmc-failure.ts";
 import { nameOf } from "../../transport/bmc-gateway.ts";
 import type { RedfishClient } from "../client.ts";
 import { openAtKnownPlaces } from "../known-places.ts";
@@ -47,16 +47,19 @@ async function findPlaces(client: RedfishClient, target: BmcTarget, call: CallCo
   const { resource: root } = await client.get(target, SERVICE_ROOT, call);
   const collection = linkAt(root, "Chassis");
   if (collection === undefined) {
-    throw new DeviceFailure(
-      "fail",
+    throw bmcFailure(
       "protocol",
+      target,
       `${nameOf(target)} lists no chassis in ${SERVICE_ROOT}: is it the BMC of a power shelf?`,
+      { disposition: "fail" },
     );
   }
   const members = membersOf((await client.get(target, collection, call)).resource);
   const shelf = members.find(({ path }) => SHELF_CHASSIS_ID.test(lastSegment(path))) ?? members[0];
   if (shelf === undefined)
-    throw new DeviceFailure("fail", "protocol", `${nameOf(target)}: ${collection} has no members`);
+    throw bmcFailure("protocol", target, `${nameOf(target)}: ${collection} has no members`, {
+      disposition: "fail",
+    });
   return { chassis: shelf.path, managers: linkAt(root, "Managers"), systems: linkAt(root, "Systems") };
 }
 

@@ -21,6 +21,9 @@ import { AT_ONCE, type Looked, save, type Work, waitIn } from "./work.ts";
 /** Where it is open whether a device heard of an action: how long it gets to show its effect before it counts as not begun. */
 const SETTLES: Duration = seconds(30);
 
+/** Nothing more is known than that the time is over. */
+const LATE = { code: "not_done_in_time" } as const;
+
 type Acting = ActingContext<JsonObject, JsonObject>;
 
 /** Looks at one step: asks how far it is, and does the next thing about it. */
@@ -42,10 +45,16 @@ export async function workOn(
   }
 }
 
+const unknownKind = ({ kind }: Step): StepFailure =>
+  new StepFailure("not_on_this_server", `this server does not know the step kind ${kind}`, {
+    disposition: "fail",
+    facts: { what: "step kind", name: kind },
+  });
+
 async function attempt(work: Work): Promise<Looked | Proven> {
   const { run, step, visit, context, log } = work;
   const kind = context.steps.get(step.kind);
-  if (!kind) throw new StepFailure("fail", `this server does not know the step kind ${step.kind}`);
+  if (!kind) throw unknownKind(step);
   checkCapable(kind, step, context.provider);
   const base = stepContext(run, step, context, log);
   if (visit.evidence !== null) return goOn(work, kind, { ...base, evidence: visit.evidence, receipt: visit.receipt });
@@ -73,8 +82,8 @@ async function clearTheWay(work: Work, evidence: JsonObject): Promise<Looked> {
   }
   const why = `what the attempt before began is not taken back: ${inTheWay(remains)}`;
   // Only a person can change that, and waiting for one is what the run's end is for.
-  if (remains.is === "shut_out") throw new StepFailure("fail", why);
-  if (visits.isOverdue(visit, step, context.clock)) throw new StepFailure("retry", why);
+  if (remains.is === "shut_out") throw StepFailure.of(remains.cause, why, "fail");
+  if (visits.isOverdue(visit, step, context.clock)) throw StepFailure.of(remains.cause, why, "retry");
   return waitIn(work, why);
 }
 
@@ -164,17 +173,17 @@ async function act(work: Work, kind: AnyStep, acting: Acting): Promise<Looked | 
 function judgeUnanswered(work: Work, why: string, { message = "" }: ProbeReport): Looked {
   const { step, visit } = work;
   if (visit.retryCount + 1 >= attemptsOf(step)) return waitIn(work, message);
-  throw new StillOpen(`${why}; nothing of it has happened since${message === "" ? "" : `: ${message}`}`);
+  throw new StillOpen(LATE, `${why}; nothing of it has happened since${message === "" ? "" : `: ${message}`}`);
 }
 
 function checkTime({ step, visit, context }: Work, { state, message = "" }: ProbeReport, isOpen: boolean): void {
   if (!visits.isOverdue(visit, step, context.clock)) return;
   const late = visits.overdueMessage(step, message);
   // Begun anew, it would have nothing to go by in the middle of it: the next attempt carries on.
-  if (state === "halfway" && visit.actingAt !== null) throw new StillOpen(late);
+  if (state === "halfway" && visit.actingAt !== null) throw new StillOpen(LATE, late);
   // What is under way was heard of, whoever did not say so.
-  if (!isOpen || state === "in_progress" || state === "halfway") throw new StepFailure("retry", late);
-  throw new StillOpen(visit.unanswered === null ? late : `${visit.unanswered}; then ${late}`);
+  if (!isOpen || state === "in_progress" || state === "halfway") throw StepFailure.of(LATE, late);
+  throw new StillOpen(LATE, visit.unanswered === null ? late : `${visit.unanswered}; then ${late}`);
 }
 
 /** As long as the step itself may take, at most: its author knows how soon its effect shows. */
@@ -243,9 +252,9 @@ async function adopt(work: Work, kind: AnyStep, acting: Acting): Promise<Looked 
   if (seen.state === "done") return succeed(work, seen);
   const message = seen.message ?? probed.message ?? "";
   const why = `cannot be taken as done${message === "" ? "" : `: ${message}`}`;
-  if (probed.state === "not_done") throw new StepFailure("fail", why);
+  if (probed.state === "not_done") throw new StepFailure("not_done", why);
   if (visits.isOverdue(visit, step, context.clock))
-    throw new StepFailure("fail", `${why}; ${visits.overdueMessage(step, "")}`);
+    throw new StepFailure("not_done_in_time", `${why}; ${visits.overdueMessage(step, "")}`, { disposition: "fail" });
   return waitIn(work, probed.message ?? "");
 }
 

@@ -1,7 +1,8 @@
+import { isUnreachable } from "../../../capabilities/device-failure.ts";
 import { AppError, messageOf, StepFailure } from "../../../kernel/errors.ts";
 import { leftOf } from "../../model/next-attempt.ts";
 import { endUnwell } from "../end-without-success.ts";
-import { isUnreachable, StillOpen } from "../failure-causes.ts";
+import { StillOpen } from "../failure-causes.ts";
 import { stepsWith } from "../progress.ts";
 import { isSettled, type TakenBack, takeBack, takeBackForGood } from "../undo.ts";
 import * as visits from "./visit.ts";

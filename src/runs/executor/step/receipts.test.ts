@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { final, retryable } from "../../../../test/support/failures.ts";
 import { Bench, nextAttempt } from "../../../../test/support/runs/executor-bench.ts";
 import { DeviceFailure } from "../../../capabilities/device-failure.ts";
 import type { Effect } from "../../../kernel/effects.ts";
-import { StepFailure } from "../../../kernel/errors.ts";
 import { milliseconds } from "../../../kernel/time/duration.ts";
 import { defineStep, type ProbeAnswer } from "../../model/step.ts";
 
@@ -98,13 +98,13 @@ describe("the receipt of an action", () => {
   test("is not lost over a probe that fails right after the action", async () => {
     const device = new JobDevice();
     const bench = benchWith(device);
-    device.answers = ["not_done", "not_done", new StepFailure("fail", "the job has failed")];
+    device.answers = ["not_done", "not_done", final("the job has failed")];
     await bench.announce();
     expect(await bench.look()).toMatchObject({
       facts: { steps: [{ state: "RUNNING", receipt: { job: "job-1" } }] },
       effects: expect.arrayContaining([WAKE]),
     });
-    device.answers = [new StepFailure("fail", "the job has failed")];
+    device.answers = [final("the job has failed")];
     expect(await bench.untilEnd()).toMatchObject({ event: "step_failed" });
     expect(device.lastGiven("undo")).toEqual({ job: "job-1" });
   });
@@ -120,9 +120,9 @@ describe("the receipt of an action", () => {
 
   test("goes to the undo of its own attempt, and not to the probe of the next one", async () => {
     const device = new JobDevice();
-    device.undoing = new DeviceFailure("retry", "unreachable", "the BMC is dead");
+    device.undoing = new DeviceFailure("unreachable", "bmc", "the BMC is dead");
     const bench = benchWith(device, 1);
-    device.answers = ["not_done", "not_done", "in_progress", new StepFailure("retry", "the job has failed")];
+    device.answers = ["not_done", "not_done", "in_progress", retryable("the job has failed")];
     await bench.announce();
     await bench.look();
     await bench.look();
@@ -146,11 +146,11 @@ describe("what is left of a run with its receipt", () => {
     const device = new JobDevice();
     device.undoing = undoing;
     const bench = benchWith(device);
-    device.answers = ["not_done", "not_done", "in_progress", new StepFailure("fail", "the job has failed")];
+    device.answers = ["not_done", "not_done", "in_progress", final("the job has failed")];
     expect(await bench.untilEnd()).toMatchObject({ event: "step_failed" });
     return { bench, device };
   }
-  const dead = new DeviceFailure("retry", "unreachable", "the BMC is dead");
+  const dead = new DeviceFailure("unreachable", "bmc", "the BMC is dead");
 
   test("is undone by the attempt after, which is given the receipt", async () => {
     const { bench, device } = await failed(dead);

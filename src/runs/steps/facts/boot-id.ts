@@ -1,5 +1,5 @@
 import type { CallContext } from "../../../capabilities/call.ts";
-import { DeviceFailure, isSilence } from "../../../capabilities/device-failure.ts";
+import { isSilence } from "../../../capabilities/device-failure.ts";
 import type { RemoteExec } from "../../../capabilities/remote-exec.ts";
 import type { SshTarget } from "../../../capabilities/ssh-target.ts";
 
@@ -20,11 +20,3 @@ export async function whileUp<T>(ask: () => Promise<T>): Promise<T | undefined> 
     throw error;
   }
 }
-
-/** Somebody answers, and does not let us in. */
-export const isKeptOut = (error: unknown): error is DeviceFailure =>
-  error instanceof DeviceFailure && error.reason === "credentials";
-
-/** The same, or it is not the system that we know. */
-export const isStranger = (error: unknown): error is DeviceFailure =>
-  isKeptOut(error) || (error instanceof DeviceFailure && error.reason === "certificate");

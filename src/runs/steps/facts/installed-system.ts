@@ -1,10 +1,10 @@
-import { DeviceFailure } from "../../../capabilities/device-failure.ts";
+import { DeviceFailure, isKeptOut } from "../../../capabilities/device-failure.ts";
 import type { SshTarget } from "../../../capabilities/ssh-target.ts";
 import { StepFailure } from "../../../kernel/errors.ts";
 import type { Machine } from "../../../lifecycles/machine/machine.ts";
 import type { StepContext } from "../../model/step.ts";
 import type { Image } from "../../model/targets.ts";
-import { isKeptOut, readBootId, whileUp } from "./boot-id.ts";
+import { readBootId, whileUp } from "./boot-id.ts";
 import { type InstallStamp, parseStamp, STAMP_FILE } from "./install-stamp.ts";
 
 /** What a machine shows of itself from inside. */
@@ -71,14 +71,22 @@ function nobody(error: unknown): LookedInside {
 export function checkStamp(stamp: InstallStamp, machine: Machine, image: Pick<Image, "ref" | "digest">): void {
   if (stamp.digest !== image.digest)
     throw new StepFailure(
-      "fail",
+      "install_failed",
       `the machine came up with an image of digest ${stamp.digest || "(none)"}, but ${image.ref} is ${image.digest}: the medium at its location is another one`,
+      {
+        disposition: "fail",
+        facts: { expected: image.digest, shown: stamp.digest },
+      },
     );
   const serials = [machine.spec.serial, machine.facts.serial].filter((serial) => serial !== null);
   if (stamp.machine === machine.id || (stamp.serial !== "" && serials.includes(stamp.serial))) return;
   throw new StepFailure(
-    "intervene",
+    "wrong_identity",
     `the installed system says that it is machine ${stamp.machine || "(none)"} with serial ${stamp.serial || "(none)"}, but this is ${machine.id}: check which machine answers at its addresses`,
+    {
+      disposition: "intervene",
+      facts: { at: "ssh", expected: machine.id, shown: stamp.machine },
+    },
   );
 }
 

@@ -138,14 +138,14 @@ export async function startDetached(
 ): Promise<void> {
   // Runs that were started by plans of long ago were not held against it.
   const reserved = findReserved(what.env);
-  if (reserved) throw new StepFailure("fail", `args.${reserved.name}: ${reserved.why}`);
+  if (reserved) throw new StepFailure("invalid_input", `args.${reserved.name}: ${reserved.why}`);
   const exit = await ask(script, START, { ...what.env, MILLWRIGHT_SCRIPT: what.text });
   if (exit.code === 0) return;
   const why =
     exit.code === NO_ROOM
       ? "the machine's /var/tmp has no room for it, or cannot be written: nothing of it was carried out"
       : `preparing it ended with exit code ${exit.code}`;
-  throw new StepFailure("retry", `the script could not be started: ${why}`);
+  throw new StepFailure("script_failed", `the script could not be started: ${why}`);
 }
 
 export const readState = async (script: DetachedScript): Promise<ScriptState> => stateIn(await ask(script, STATE, {}));
@@ -164,7 +164,7 @@ function stateIn({ code, output }: RemoteExit): ScriptState {
     case "ended":
       if (/^\d{1,3}$/.test(number)) return { is: "ended", code: Number(number) };
   }
-  throw new StepFailure("retry", `the machine does not tell how far the script is (exit code ${code})`);
+  throw new StepFailure("script_failed", `the machine does not tell how far the script is (exit code ${code})`);
 }
 
 /** Leaves a note for the script, in its directory, once it has left one of its own there; false until then. */
@@ -177,7 +177,7 @@ export async function endDetached(script: DetachedScript): Promise<void> {
   const { code } = await ask(script, END, {});
   if (code === 0) return;
   const why = code === STILL_RUNS ? "it is still running" : `ending it ended with exit code ${code}`;
-  throw new StepFailure("retry", `the script could not be ended: ${why}`);
+  throw new StepFailure("script_failed", `the script could not be ended: ${why}`);
 }
 
 /** What it wrote on one of its streams from that byte on, as it comes. */

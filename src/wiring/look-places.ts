@@ -1,8 +1,9 @@
 import type { LookPlaces, Place } from "../engine/machine-look.ts";
 import { AppError, StepFailure } from "../kernel/errors.ts";
+import { openAlerts } from "../lifecycles/device/open-alerts.ts";
 import { clustersToLookIn, type Machine } from "../lifecycles/machine/machine.ts";
 import { type StepTargets, sshTargetOf } from "../runs/model/targets.ts";
-import { type HealthReportEntry, listHealthReports } from "../store/device/health-reports.ts";
+import { listHealthReports } from "../store/device/health-reports.ts";
 import type { Database } from "../store/postgres/database.ts";
 import { isFake, withFakeEndpoints } from "./fake-machines.ts";
 import type { MachineHardware } from "./machine-hardware.ts";
@@ -63,14 +64,4 @@ async function placeOf<T>(reason: string, find: () => Promise<T>): Promise<Place
     if (error instanceof AppError && error.kind !== "unavailable") return { is: "unknown" };
     throw error;
   }
-}
-
-/** Reports that replace count alone; where there is none, all that are merged count. */
-function openAlerts(entries: readonly HealthReportEntry[]): string[] {
-  const replacing = entries.filter(({ mode }) => mode === "replace");
-  return (replacing.length > 0 ? replacing : entries).flatMap(({ report }) =>
-    report.alerts.map(
-      ({ id, target, message }) => `${report.source}: ${target === null ? id : `${id} ${target}`}: ${message}`,
-    ),
-  );
 }

@@ -1,5 +1,6 @@
 import { ClusterService, ImageService } from "../../contract/millwright/v1/cluster_pb.js";
 import { ExplainService } from "../../contract/millwright/v1/explain_pb.js";
+import { HealthReportService } from "../../contract/millwright/v1/health_report_pb.js";
 import { HistoryService } from "../../contract/millwright/v1/history_pb.js";
 import { LifecycleService } from "../../contract/millwright/v1/lifecycle_pb.js";
 import { SystemService } from "../../contract/millwright/v1/system_pb.js";
@@ -8,6 +9,7 @@ import { WatchService } from "../../contract/millwright/v1/watch_pb.js";
 import type { MethodRoles } from "../api/auth/access.ts";
 import { clusters, images } from "../api/millwright/catalogs.ts";
 import { explain } from "../api/millwright/explain.ts";
+import { healthReports } from "../api/millwright/health-reports.ts";
 import { history } from "../api/millwright/history.ts";
 import { lifecycles } from "../api/millwright/lifecycles.ts";
 import { system } from "../api/millwright/system.ts";
@@ -33,6 +35,7 @@ export const sharedServices = (deps: SharedServiceDeps): readonly ServicePart[] 
     partOf(ImageService, images(services)),
     partOf(LifecycleService, lifecycles(services)),
     partOf(ExplainService, explain({ ...services, explainers: deps.explainers })),
+    partOf(HealthReportService, healthReports(services)),
     partOf(HistoryService, history(services)),
     partOf(WatchService, watch(services, events)),
     partOf(TokenService, tokens(services, deps.onTokenRevoked)),
@@ -46,6 +49,9 @@ export const SHARED_ROLES: MethodRoles = {
   "millwright.v1.LifecycleService/ListLifecycles":      ROLES,
   "millwright.v1.LifecycleService/GetLifecycle":        ROLES,
   "millwright.v1.SystemService/GetSystem":              ROLES,
+  "millwright.v1.HealthReportService/ListHealthReports": ["viewer", "Health"],
+  "millwright.v1.HealthReportService/PutHealthReport": ["operator", "Health"],
+  "millwright.v1.HealthReportService/RemoveHealthReport": ["operator", "Health"],
   "millwright.v1.HistoryService/ListHistory":           ["viewer"],
   "millwright.v1.WatchService/Watch":                   ["viewer"],
   "millwright.v1.ExplainService/Explain":               ["viewer"],

@@ -60,6 +60,7 @@ const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
     "create:inserted",
     "device-groups:removed",
     "device-groups:written",
+    "health-reports:forgotten",
     "health-reports:put",
     "health-reports:removed",
     "idempotency:remembered",

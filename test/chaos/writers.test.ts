@@ -29,6 +29,8 @@ const KILLS: readonly Kill[] = [
   { at: "bmc-credentials:removed", write: "remove shelf one",           before: ["create shelf one"],                        tables: ["journal", "power_shelves", "secrets", "work"] },
   { at: "health-reports:put",     write: "report on shelf one",         before: ["create shelf one"],                        tables: ["health_reports", "journal", "power_shelves"] },
   { at: "health-reports:removed", write: "take the report back",        before: ["create shelf one", "report on shelf one"], tables: ["health_reports", "journal", "power_shelves"] },
+  { at: "changes:written",        write: "report on the machine",       before: ["register a machine"],                      tables: ["health_reports", "journal", "machines"] },
+  { at: "health-reports:put",     write: "report on the machine",       before: ["register a machine"],                      tables: ["health_reports", "journal", "machines"] },
   { at: "secrets:removed",        write: "drop the secret",             before: ["keep a secret"],                           tables: ["secrets"] },
   { at: "sign-in-ledger:lifted",  write: "give shelf one its credentials again", before: ["create shelf one", "note a rejected sign-in", "note a rejected sign-in"], tables: ["journal", "power_shelves", "secrets", "sign_in_ledger"] },
   { at: "tokens:created",         write: "create a token",              before: [],                                          tables: ["journal", "tokens"] },
@@ -106,6 +108,20 @@ describe("a server killed at", () => {
     expect(await db.query("select rejections from sign_in_ledger")).toEqual([{ rejections: 1 }]);
     expect(await write(database, ["note a rejected sign-in"]).exited).toEqual(done);
     expect(await db.query("select rejections from sign_in_ledger")).toEqual([{ rejections: 2 }]);
+  });
+
+  test("health-reports:forgotten has removed reports that ended, and no other", async () => {
+    const { db } = await prepare([
+      "create shelf one",
+      "register a machine",
+      "report on shelf one",
+      "report on the machine",
+    ]);
+    await db.execute("update health_reports set expires_at = now() where kind = 'machine'");
+    const victim = write(database, ["forget what is old"], "health-reports:forgotten");
+    expect(await victim.exited, victim.transcript()).toEqual(killed);
+    expect(await db.query("select kind from health_reports")).toEqual([{ kind: "power_shelf" }]);
+    expect(await write(database, ["forget what is old"]).exited).toEqual(done);
   });
 
   test("journal:forgotten has forgotten whole entries, and watchers are told of all of them", async () => {

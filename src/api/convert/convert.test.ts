@@ -126,7 +126,7 @@ describe("health reports", () => {
     });
     const { report, mode } = healthReportEntryFrom(wire);
     const alerts = report.alerts.map((alert) => ({ ...alert, inAlertSince: alert.inAlertSince ?? at }));
-    const entry = { mode, report: { ...report, observedAt: report.observedAt ?? at, alerts } };
+    const entry = { mode, expiresAt: null, report: { ...report, observedAt: report.observedAt ?? at, alerts } };
     expect(create(HealthReportEntrySchema, healthReportEntryOf(entry))).toEqual(wire);
   });
 

@@ -5,7 +5,7 @@ import {
   type Duration as WireDuration,
 } from "@bufbuild/protobuf/wkt";
 import { AppError } from "../../kernel/errors.ts";
-import type { Duration } from "../../kernel/time/duration.ts";
+import { type Duration, milliseconds } from "../../kernel/time/duration.ts";
 
 /** A part of the request without which it means nothing. */
 export function required<T>(value: T | undefined, field: string): T {
@@ -43,6 +43,14 @@ export function dateFrom(timestamp: Timestamp | undefined, field: string): Date 
     throw new AppError("invalid_argument", `${field}: is not a time between the years 1 and 9999`, { field });
   }
   return new Date(Number(seconds) * 1_000 + Math.floor(nanos / 1e6));
+}
+
+/** A positive one of whole milliseconds; absent: null. */
+export function durationFrom(duration: WireDuration | undefined, field: string): Duration | null {
+  if (duration === undefined) return null;
+  const ms = Number(duration.seconds) * 1_000 + Math.ceil(duration.nanos / 1e6);
+  if (ms > 0 && Number.isSafeInteger(ms)) return milliseconds(ms);
+  throw new AppError("invalid_argument", `${field}: must be longer than nothing`, { field });
 }
 
 const LARGEST_INT32 = 2 ** 31 - 1;

@@ -9,9 +9,9 @@ import type {
   ApplyMode,
   HealthReportEntry,
   InsertHealthReport,
+  MergedHealth,
   NewHealthReport,
 } from "../../services/device/health-reports.ts";
-import type { MergedHealth } from "../../services/device/merged-health.ts";
 import { dateFrom, required, timestampOf, wordFor } from "./fields.ts";
 
 export const WIRE_MODES = {
@@ -28,17 +28,20 @@ const ENTRY = "health_report_entry";
 
 export function healthReportEntryFrom(entry: WireEntry | undefined): Omit<InsertHealthReport, "device"> {
   const { report, mode } = required(entry, ENTRY);
+  const field = `${ENTRY}.report`;
   return {
-    report: reportFrom(required(report, `${ENTRY}.report`)),
+    report: healthReportFrom(report, field),
+    field,
     mode: wordFor<ApplyMode>(MODES, mode, `${ENTRY}.mode`),
   };
 }
 
-function reportFrom({ source, observedAt, successes, alerts, triggeredBy }: WireReport): NewHealthReport {
-  const at = (index: number, field: string) => `${ENTRY}.report.alerts[${index}].${field}`;
+export function healthReportFrom(report: WireReport | undefined, field: string): NewHealthReport {
+  const { source, observedAt, successes, alerts, triggeredBy } = required(report, field);
+  const at = (index: number, part: string) => `${field}.alerts[${index}].${part}`;
   return {
     source,
-    observedAt: dateFrom(observedAt, `${ENTRY}.report.observed_at`),
+    observedAt: dateFrom(observedAt, `${field}.observed_at`),
     triggeredBy: triggeredBy ?? null,
     successes: successes.map(({ id, target }) => ({ id, target: target ?? null })),
     alerts: alerts.map((alert, index) => ({

@@ -365,6 +365,24 @@ describe("Degraded", () => {
     expect(said(machineWith(), sighting(over), "Degraded")).toBe(expected);
   });
 
+  test("an alert beside a part that is not well is named as well", () => {
+    const { observed } = judge(machineWith(), sighting({ bmc: seen(ailing), alerts: ["probe: Leak: wet"] }), {});
+    const message = "Fan speed is critical; probe: Leak: wet";
+    expect(observed).toContainEqual({ type: "Degraded", status: true, reason: "PartNotWell", message });
+  });
+
+  test.each<[string, boolean, string, readonly string[], string | undefined]>([
+    ["an alert that ended ends it", true, "OpenAlert", [], "false AlertsEnded"],
+    ["an alert that goes on does not", true, "OpenAlert", ["probe: Leak: wet"], "true OpenAlert"],
+    ["what the BMC last said of itself stays", true, "PartNotWell", [], undefined],
+    ["what the BMC last said of itself is not overwritten", true, "PartNotWell", ["probe: Leak: wet"], undefined],
+    ["an alert begins it", false, "Healthy", ["probe: Leak: wet"], "true OpenAlert"],
+    ["nothing is said of a healthy machine", false, "Healthy", [], undefined],
+  ])("while the BMC is silent, %s", (_, status, reason, alerts, expected) => {
+    const machine = machineWith({ conditions: [{ ...condition("Degraded", status), reason }] });
+    expect(said(machine, sighting({ bmc: missed(), alerts }), "Degraded")).toBe(expected);
+  });
+
   test("the message names the part", () => {
     const { observed } = judge(machineWith(), sighting({ bmc: seen(ailing) }), {});
     expect(observed).toContainEqual(expect.objectContaining({ type: "Degraded", message: "Fan speed is critical" }));

@@ -62,7 +62,7 @@ export function judge(machine: Machine, sighting: Sighting, misses: Misses): Ver
   else if (bmc.is === "nowhere") say("BMCReachable", false, bmc.reason, bmc.message);
   else if (bmc.is === "missed") doubt("BMCReachable", bmc.reason, bmc.message);
 
-  observed.push(...judgeCluster(machine, sighting.node), ...judgeHealth(sighting));
+  observed.push(...judgeCluster(machine, sighting.node), ...judgeHealth(machine, sighting));
   const contradiction = bmc.is === "seen" ? contradictionOf(machine, bmc.what) : undefined;
   if (machine.activeRunId === null) {
     const isKeyRight = key.is === "right";
@@ -157,22 +157,38 @@ function isOutOfService({ state }: Machine): boolean {
   return phase === "MAINTENANCE" || phase === "RMA";
 }
 
+const OPEN_ALERT = "OpenAlert";
+const degraded = (reason: string, message: string): ObservedCondition[] => [
+  { type: "Degraded", status: true, reason, message },
+];
+
 /** A BMC that does not answer says nothing about health: what it said last stays. */
-function judgeHealth({ bmc, alerts }: Sighting): ObservedCondition[] {
-  const degraded = (reason: string, message: string) => [{ type: "Degraded" as const, status: true, reason, message }];
-  if (bmc.is === "seen") {
-    const { ailments, health } = bmc.what;
-    if (ailments.length > 0) {
-      const named = ailments.map(({ name, health: how }) => `${name} is ${how}`).join(", ");
-      return degraded("PartNotWell", named);
-    }
-    if (health === "critical") return degraded("BmcHealthCritical", "the BMC reports health critical, and no part");
-    if (health === "warning") return degraded("BmcHealthWarning", "the BMC reports health warning, and no part");
+function judgeHealth(machine: Machine, { bmc, alerts }: Sighting): ObservedCondition[] {
+  if (bmc.is !== "seen") return judgeAlerts(machine, alerts);
+  const { ailments, health } = bmc.what;
+  const withAlerts = (message: string) => [message, ...alerts].join("; ");
+  if (ailments.length > 0) {
+    const named = ailments.map(({ name, health: how }) => `${name} is ${how}`).join(", ");
+    return degraded("PartNotWell", withAlerts(named));
   }
-  if (alerts.length > 0) return degraded("OpenAlert", alerts.join("; "));
-  if (bmc.is !== "seen") return [];
-  const reason = bmc.what.health === "ok" ? "Healthy" : "HealthNotReported";
-  return [{ type: "Degraded", status: false, reason, message: "" }];
+  if (health === "critical")
+    return degraded("BmcHealthCritical", withAlerts("the BMC reports health critical, and no part"));
+  if (health === "warning")
+    return degraded("BmcHealthWarning", withAlerts("the BMC reports health warning, and no part"));
+  if (alerts.length > 0) return degraded(OPEN_ALERT, alerts.join("; "));
+  return [{ type: "Degraded", status: false, reason: health === "ok" ? "Healthy" : "HealthNotReported", message: "" }];
+}
+
+/**
+ * What open alerts alone make known, each in a few words: while the BMC is silent, and between two looks when alerts come or end.
+ * What the BMC last said of itself stays; the next look at it names both.
+ */
+export function judgeAlerts(machine: Pick<Machine, "conditions">, alerts: readonly string[]): ObservedCondition[] {
+  const known = conditionOf(machine, "Degraded");
+  if (known?.status === true && known.reason !== OPEN_ALERT) return [];
+  if (alerts.length > 0) return degraded(OPEN_ALERT, alerts.join("; "));
+  if (known?.status !== true) return [];
+  return [{ type: "Degraded", status: false, reason: "AlertsEnded", message: "" }];
 }
 
 /** Installations prove it; what shows that the system is not the installed one any more takes it back. */

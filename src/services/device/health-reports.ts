@@ -1,73 +1,61 @@
 import { AppError } from "../../kernel/errors.ts";
-import type { JsonObject } from "../../kernel/lifecycle.ts";
-import {
-  type ApplyMode,
-  deleteHealthReport,
-  type HealthReport,
-  type HealthReportEntry,
-  listHealthReports,
-  type ProbeAlert,
-  putHealthReport,
-} from "../../store/device/health-reports.ts";
-import { recordChange } from "../../store/lifecycle/changes.ts";
+import { type Duration, hours } from "../../kernel/time/duration.ts";
+import type { ApplyMode, HealthReportEntry, NewHealthReport } from "../../lifecycles/device/health-report.ts";
+import { mergeHealth } from "../../lifecycles/device/merged-health.ts";
+import { changeHealth, type HealthChange } from "../../store/device/health-changes.ts";
+import { listHealthReports } from "../../store/device/health-reports.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
-import type { Queryable, Transaction } from "../../store/postgres/database.ts";
+import type { Transaction } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
 import { type DeviceName, findDevice, type NamedDevice, nameDevice, unknownDevice } from "./device.ts";
-import { probeOf } from "./merged-health.ts";
 
 export type {
   ApplyMode,
   HealthReport,
   HealthReportEntry,
+  NewHealthReport,
   ProbeAlert,
   ProbeSuccess,
-} from "../../store/device/health-reports.ts";
-
-/** As it is handed in: times that are missing are the server's to give. */
-export interface NewHealthReport extends Omit<HealthReport, "observedAt" | "alerts"> {
-  readonly observedAt: Date | null;
-  readonly alerts: readonly NewAlert[];
-}
-export type NewAlert = Omit<ProbeAlert, "inAlertSince"> & { readonly inAlertSince: Date | null };
+} from "../../lifecycles/device/health-report.ts";
+export type { MergedHealth } from "../../lifecycles/device/merged-health.ts";
 
 export interface InsertHealthReport {
   readonly device: DeviceName;
   readonly report: NewHealthReport;
   readonly mode: ApplyMode;
+  /** Where the request has the report, for refusals; `report` unless told. */
+  readonly field?: string;
+  /** How long the report counts; absent: until it is replaced or removed. */
+  readonly expiresAfter?: Duration;
 }
 
 const LONGEST_NAME = 256;
 const LARGEST_REPORT = 256 * 1_024;
-const REPORT = "health_report_entry.report";
 
-/** In the order of their sources. */
+/** In the order of their sources; those that have expired are left out. */
 export async function findHealthReports(deps: ServiceDeps, name: DeviceName): Promise<readonly HealthReportEntry[]> {
   const device = nameDevice(deps, name);
+  const { key } = device;
   await findDevice(deps.db, device);
-  return reportsOn(deps.db, device);
+  return (await listHealthReports(deps.db, key.kind, [key.id])).get(key.id) ?? [];
 }
-
-const reportsOn = async (db: Queryable, { key }: NamedDevice): Promise<readonly HealthReportEntry[]> =>
-  (await listHealthReports(db, key.kind, [key.id])).get(key.id) ?? [];
 
 /** Replaces the earlier report of the same source; an alert that goes on keeps the time since when it does. */
 export async function insertHealthReport(
   deps: ServiceDeps,
   caller: Caller,
-  { device: name, report, mode }: InsertHealthReport,
+  { device: name, report, mode, field = "report", expiresAfter }: InsertHealthReport,
 ): Promise<void> {
   const device = nameDevice(deps, name);
-  checkReport(report);
-  const now = nowOf(deps);
+  checkReport(report, field);
+  checkExpiry(expiresAfter);
+  const expiresAt = expiresAfter === undefined ? null : new Date(nowOf(deps).getTime() + expiresAfter);
   await deps.db.transaction(async (tx) => {
     await lockThings(tx, [device.key]);
-    const known = await reportsOn(tx, device);
-    const earlier = known.find((entry) => entry.report.source === report.source)?.report.alerts ?? [];
-    await tell(tx, caller, device, { source: report.source, mode, alerts: report.alerts.map(({ id }) => id) });
-    await putHealthReport(tx, device.key, { mode, report: withTimes(report, earlier, now) });
+    device.traits.refuseReports?.(await findDevice(tx, device));
+    await change(tx, deps, caller, device, { key: device.key, put: report, mode, expiresAt });
   });
 }
 
@@ -80,8 +68,8 @@ export async function removeHealthReport(
   if (source === "") throw new AppError("invalid_argument", "source: is required", { field: "source" });
   await deps.db.transaction(async (tx) => {
     await lockThings(tx, [device.key]);
-    await tell(tx, caller, device, { source, removed: true });
-    if (await deleteHealthReport(tx, device.key, source)) return;
+    const ended = await change(tx, deps, caller, device, { key: device.key, end: source });
+    if (ended > 0) return;
     const { noun, command } = device.traits;
     throw new AppError("not_found", `${noun} ${device.key.id} has no health report of ${source}`, {
       field: "source",
@@ -90,36 +78,39 @@ export async function removeHealthReport(
   });
 }
 
-async function tell(
+/** Returns how many reports ended. */
+async function change(
   tx: Transaction,
+  deps: ServiceDeps,
   caller: Caller,
-  { key, store, traits }: NamedDevice,
-  data: JsonObject,
-): Promise<void> {
-  const change = { id: key.id, type: "health_report_changed", ...doneBy(caller), data, set: {}, touchesBasis: false };
-  if (!(await recordChange(tx, store, change))) throw unknownDevice(traits, key.id);
+  { traits }: NamedDevice,
+  what: HealthChange,
+): Promise<number> {
+  const { unknown, ended } = await changeHealth(tx, deps.stores, [what], { ...doneBy(caller), now: nowOf(deps) });
+  if (unknown.length > 0) throw unknownDevice(traits, what.key.id);
+  return ended;
 }
 
-function withTimes(report: NewHealthReport, earlier: readonly ProbeAlert[], now: Date): HealthReport {
-  const since = new Map(earlier.map((alert) => [probeOf(alert), alert.inAlertSince]));
-  return {
-    ...report,
-    observedAt: report.observedAt ?? now,
-    alerts: report.alerts.map((alert) => ({
-      ...alert,
-      inAlertSince: alert.inAlertSince ?? since.get(probeOf(alert)) ?? now,
-    })),
-  };
-}
-
-function checkReport(report: NewHealthReport): void {
-  checkName(report.source, `${REPORT}.source`);
-  for (const [index, { id }] of report.alerts.entries()) checkName(id, `${REPORT}.alerts[${index}].id`);
-  for (const [index, { id }] of report.successes.entries()) checkName(id, `${REPORT}.successes[${index}].id`);
+function checkReport(report: NewHealthReport, field: string): void {
+  checkName(report.source, `${field}.source`);
+  for (const [index, { id }] of report.alerts.entries()) checkName(id, `${field}.alerts[${index}].id`);
+  for (const [index, { id }] of report.successes.entries()) checkName(id, `${field}.successes[${index}].id`);
   if (JSON.stringify(report).length > LARGEST_REPORT) {
-    throw new AppError("invalid_argument", `${REPORT}: is larger than ${LARGEST_REPORT} characters`, { field: REPORT });
+    throw new AppError("invalid_argument", `${field}: is larger than ${LARGEST_REPORT} characters`, { field });
   }
 }
+
+const LONGEST_EXPIRY = hours(366 * 24);
+
+function checkExpiry(expiresAfter: Duration | undefined): void {
+  if (expiresAfter === undefined || expiresAfter <= LONGEST_EXPIRY) return;
+  const field = "expires_after";
+  throw new AppError("invalid_argument", `${field}: must be at most a year; leave it out for no end`, { field });
+}
+
+/** The sources of those reports that count: not of those that another one replaces. */
+export const countedSources = (entries: readonly HealthReportEntry[]): ReadonlySet<string> =>
+  new Set(mergeHealth(entries).sources.map(({ source }) => source));
 
 function checkName(name: string, field: string): void {
   if (name !== "" && name.length <= LONGEST_NAME) return;

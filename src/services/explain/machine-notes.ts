@@ -55,9 +55,12 @@ function badNews({ machine, phase }: MachineView, type: keyof typeof BAD): Machi
       trouble: message,
       why: nameCause(message),
       since: lastTransition,
-      commands: [],
+      commands: reason === "OpenAlert" ? [showAlerts(machine.id)] : [],
     }));
 }
+
+const showAlerts = (machineId: string): NextCommand =>
+  say(`machine health-report show ${machineId}`, "shows who reports what; the condition ends when the alerts do");
 
 /** A BMC that is not reached tells nothing of the power: what it said last may be long ago. */
 export const isSwitchedOff = ({ machine, phase }: MachineView): boolean =>

@@ -4,13 +4,20 @@ import { AppError } from "../../kernel/errors.ts";
 import { parseMac } from "../../kernel/ids.ts";
 import type { StateSpec } from "../../kernel/lifecycle.ts";
 import type { Duration } from "../../kernel/time/duration.ts";
+import type { HealthReportEntry } from "../../lifecycles/device/health-report.ts";
+import {
+  deviceReport,
+  type HealthWord,
+  healthWord,
+  type MergedHealth,
+  mergeHealth,
+} from "../../lifecycles/device/merged-health.ts";
 import { powerShelfLifecycle } from "../../lifecycles/power-shelf/lifecycle.ts";
-import { type HealthReportEntry, listHealthReports } from "../../store/device/health-reports.ts";
+import { listHealthReports } from "../../store/device/health-reports.ts";
 import { type Claim, list as listClaims } from "../../store/lifecycle/claims.ts";
 import { FAILING_TOLERATED, listPowerShelves, type PowerShelfRecord } from "../../store/power-shelf/power-shelves.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { checkPageSize, cutPage, type Page, parsePageToken } from "../call/paging.ts";
-import { deviceReport, type HealthWord, healthWord, type MergedHealth, mergeHealth } from "../device/merged-health.ts";
 import { getPowerShelf } from "./power-shelves.ts";
 
 export type { PowerShelfState } from "../../lifecycles/power-shelf/lifecycle.ts";

@@ -28,6 +28,8 @@ export interface DeviceTraits<D extends Thing = Thing> {
   parseId(text: string, field: string): string;
   /** Devices by their ids. A row that cannot be read whole is in the list as far as it can be read. */
   list(db: Queryable, ids: readonly string[]): Promise<readonly D[]>;
+  /** Throws where a device takes no health reports any more. */
+  readonly refuseReports?: (device: D) => void;
   /** Absent: devices of this kind have no metadata of their own. */
   readonly metadataOf?: (device: D) => VersionedMetadata;
   /** Absent: devices of this kind are never deleted. */

@@ -1,12 +1,9 @@
 import { z } from "zod";
 import { messageOf } from "../../kernel/errors.ts";
+import type { ApplyMode, HealthReport, HealthReportEntry } from "../../lifecycles/device/health-report.ts";
 import type { ThingKey } from "../lifecycle/things.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
-
-const APPLY_MODES = ["merge", "replace"] as const;
-/** merge: beside all others; replace: instead of all that are merged. */
-export type ApplyMode = (typeof APPLY_MODES)[number];
 
 const instant = z.iso.datetime().transform((text) => new Date(text));
 
@@ -27,24 +24,7 @@ const reportSchema = z.object({
   alerts: z.array(alertSchema),
 });
 
-export type ProbeSuccess = Readonly<z.output<typeof successSchema>>;
-export type ProbeAlert = Readonly<z.output<typeof alertSchema>>;
-
-/** All that one observer has to say about one thing at one time. */
-export interface HealthReport {
-  readonly source: string;
-  readonly observedAt: Date;
-  readonly triggeredBy: string | null;
-  readonly successes: readonly ProbeSuccess[];
-  readonly alerts: readonly ProbeAlert[];
-}
-
-export interface HealthReportEntry {
-  readonly report: HealthReport;
-  readonly mode: ApplyMode;
-}
-
-/** The reports on each of the things, by the thing's id, in the order of their sources. */
+/** The reports on each of the things that have not expired, by the thing's id, in the order of their sources. */
 export async function listHealthReports(
   db: Queryable,
   kind: string,
@@ -53,10 +33,14 @@ export async function listHealthReports(
   if (ids.length === 0) return new Map();
   const rows = await db.query<ReportRow>({
     name: "health_reports.list",
-    text: "select id, source, mode, report, updated_at from health_reports where kind = $1 and id = any($2) order by id, source",
+    text: `select id, source, mode, report, updated_at, expires_at from health_reports
+            where kind = $1 and id = any($2) and (expires_at is null or expires_at > now()) order by id, source`,
     values: [kind, ids],
   });
-  const entries = rows.map((row) => ({ id: row.id, entry: { mode: row.mode, report: parseReport(row) } }));
+  const entries = rows.map((row) => ({
+    id: row.id,
+    entry: { mode: row.mode, report: parseReport(row), expiresAt: row.expires_at },
+  }));
   const byId = Map.groupBy(entries, ({ id }) => id);
   return new Map([...byId].map(([id, ofThing]) => [id, ofThing.map(({ entry }) => entry)]));
 }
@@ -67,6 +51,7 @@ interface ReportRow {
   readonly mode: ApplyMode;
   readonly report: unknown;
   readonly updated_at: Date;
+  readonly expires_at: Date | null;
 }
 
 const UNREADABLE = "ReportUnreadable";
@@ -86,27 +71,56 @@ function parseReport({ source, report, updated_at }: ReportRow): HealthReport {
   return { source, observedAt: updated_at, triggeredBy: null, successes: [], alerts: [alert] };
 }
 
-/** Takes the place of the earlier report of the same source; the caller holds the thing's lock. */
-export async function putHealthReport(
-  tx: Transaction,
-  { kind, id }: ThingKey,
-  { mode, report }: HealthReportEntry,
-): Promise<void> {
+/** A report and the device that it is on. */
+export interface PlacedReport {
+  readonly key: ThingKey;
+  readonly entry: HealthReportEntry;
+}
+
+/** Each replaces the earlier report of its source. The caller holds the things' locks, and names no source of a thing twice. */
+export async function putHealthReports(tx: Transaction, reports: readonly PlacedReport[]): Promise<void> {
+  if (reports.length === 0) return;
   await tx.execute(
-    `insert into health_reports (kind, id, source, mode, report) values ($1, $2, $3, $4, $5)
-     on conflict (kind, id, source) do update set mode = excluded.mode, report = excluded.report, updated_at = now()`,
-    [kind, id, report.source, mode, JSON.stringify(report)],
+    `insert into health_reports (kind, id, source, mode, report, expires_at)
+     select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::jsonb[], $6::timestamptz[])
+     on conflict (kind, id, source) do update
+       set mode = excluded.mode, report = excluded.report, expires_at = excluded.expires_at, updated_at = now()`,
+    [
+      reports.map(({ key }) => key.kind),
+      reports.map(({ key }) => key.id),
+      reports.map(({ entry }) => entry.report.source),
+      reports.map(({ entry }) => entry.mode),
+      reports.map(({ entry }) => JSON.stringify(entry.report)),
+      reports.map(({ entry }) => entry.expiresAt),
+    ],
   );
   failPoint("health-reports:put");
 }
 
-/** Whether there was such a report; the caller holds the thing's lock. */
-export async function deleteHealthReport(tx: Transaction, { kind, id }: ThingKey, source: string): Promise<boolean> {
-  const removed = await tx.execute("delete from health_reports where kind = $1 and id = $2 and source = $3", [
-    kind,
-    id,
-    source,
-  ]);
+export interface PlacedSource {
+  readonly key: ThingKey;
+  readonly source: string;
+}
+
+/** Returns how many there were; the caller holds the things' locks. */
+export async function deleteHealthReports(tx: Transaction, sources: readonly PlacedSource[]): Promise<number> {
+  if (sources.length === 0) return 0;
+  const removed = await tx.execute(
+    `delete from health_reports h using unnest($1::text[], $2::text[], $3::text[]) as d(kind, id, source)
+      where h.kind = d.kind and h.id = d.id and h.source = d.source
+        and (h.expires_at is null or h.expires_at > now())`,
+    [sources.map(({ key }) => key.kind), sources.map(({ key }) => key.id), sources.map(({ source }) => source)],
+  );
   failPoint("health-reports:removed");
-  return removed > 0;
+  return removed;
+}
+
+/** Removes reports that nobody counts any more, a few at a time; returns how many. */
+export async function forgetExpiredReports(db: Queryable, most: number): Promise<number> {
+  const removed = await db.execute(
+    `delete from health_reports where ctid = any(array(
+       select ctid from health_reports where expires_at <= now() limit ${Math.floor(most)}))`,
+  );
+  failPoint("health-reports:forgotten");
+  return removed;
 }

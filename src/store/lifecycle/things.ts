@@ -1,6 +1,7 @@
 import type { LogLine } from "../../kernel/effects.ts";
 import type { JsonObject, Lifecycle, Thing } from "../../kernel/lifecycle.ts";
 import type { DeviceTraits } from "../device/device.ts";
+import type { HealthChangedBy } from "../device/health-changes.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
 import type { OrderDesk } from "./orders.ts";
 
@@ -61,6 +62,8 @@ export interface ThingStore<T extends Thing = Thing> {
   readonly observedColumns?: readonly string[];
   /** Where things keep what their steps said; each thing comes once. */
   readonly appendLogs?: (tx: Transaction, logs: readonly ThingLog[]) => Promise<void>;
+  /** Lets what depends on a device's health reports follow, once they changed; the caller holds the devices' locks. */
+  readonly healthChanged?: (tx: Transaction, ids: readonly string[], by: HealthChangedBy) => Promise<void>;
   /** What makes the thing a device; absent: it is none. */
   readonly device?: DeviceTraits;
   /** For a kind that is loaded together with things of others: the same store, once it is known which stores there are. */

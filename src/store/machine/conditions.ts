@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { CONDITION_TYPES, type DatedObservation, observe } from "../../lifecycles/machine/conditions.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
-import { recordChange } from "../lifecycle/changes.ts";
+import { recordChanges } from "../lifecycle/changes.ts";
 import type { Observed, ThingStore } from "../lifecycle/things.ts";
 import type { Transaction } from "../postgres/database.ts";
 import { conditionsJson, machineStore } from "./machines.ts";
@@ -25,8 +25,23 @@ export async function recordConditions(
   machine: Pick<Machine, "id" | "conditions">,
   { observed, now, ...by }: Observation,
 ): Promise<void> {
-  const change = newIn(machine, observed, now);
-  if (change) await recordChange(tx, machineStore as unknown as ThingStore, { id: machine.id, ...by, ...change });
+  await recordConditionsOf(tx, [{ machine, observed }], { now, ...by });
+}
+
+/** The same for many machines, in a few statements. */
+export async function recordConditionsOf(
+  tx: Transaction,
+  seen: readonly {
+    readonly machine: Pick<Machine, "id" | "conditions">;
+    readonly observed: readonly DatedObservation[];
+  }[],
+  { now, ...by }: Omit<Observation, "observed">,
+): Promise<void> {
+  const changes = seen.flatMap(({ machine, observed }) => {
+    const change = newIn(machine, observed, now);
+    return change ? [{ id: machine.id, ...by, ...change }] : [];
+  });
+  await recordChanges(tx, machineStore as unknown as ThingStore, changes);
 }
 
 /** Undefined when nothing differs. */

@@ -1,5 +1,5 @@
 import { POWER_STATES } from "../../capabilities/power-control.ts";
-import { messageOf } from "../../kernel/errors.ts";
+import { AppError, messageOf } from "../../kernel/errors.ts";
 import type { Filter, FilterFields } from "../../kernel/filter.ts";
 import { parseMachineId } from "../../kernel/ids.ts";
 import { CONDITION_TYPES, type Condition, type Conditions } from "../../lifecycles/machine/conditions.ts";
@@ -221,6 +221,10 @@ export const machineStore: ThingStore<Machine> = {
     command: "machine",
     parseId: parseMachineId,
     list: (db, ids) => listMachines(db, { ids }),
+    refuseReports({ id, state }) {
+      if (state.name === "RETIRED")
+        throw new AppError("failed_precondition", `machine ${id} is RETIRED: nobody watches over it any more`);
+    },
   }),
   async load(db, ids) {
     const rows = await db.query<MachineRow>({

@@ -11,6 +11,7 @@ import { machineTarget } from "../../runs/targets/machine.ts";
 import { machineStepParts } from "../../runs/targets/machine-steps.ts";
 import { explainMachine } from "../../services/explain/machine.ts";
 import { observeMachine } from "../../store/machine/conditions.ts";
+import { settleMachineHealth } from "../../store/machine/health.ts";
 import { machineStore } from "../../store/machine/machines.ts";
 import { isDatabaseTrouble } from "../../store/postgres/database-errors.ts";
 import { withFakeEndpoints } from "../fake-machines.ts";
@@ -57,7 +58,12 @@ const runTarget = ({ db, secrets, runs: { hardware, steps, runbooks } }: TargetT
 };
 
 export const machine = defineThing<Machine>({
-  store: { ...machineStore, observe: observeMachine, observedColumns: ["conditions"] },
+  store: {
+    ...machineStore,
+    observe: observeMachine,
+    observedColumns: ["conditions"],
+    healthChanged: settleMachineHealth,
+  },
   handlers,
   runTarget,
   explain: explainMachine,

@@ -6,8 +6,10 @@ import { MachineStatus_Phase } from "../../../contract/baremetal/v1/baremetal_pb
 import type { ClusterTarget } from "../../../src/capabilities/cluster-target.ts";
 import { aCall } from "../../../src/capabilities/conformance/device-bench.ts";
 import { fingerprintOf } from "../../../src/capabilities/host-key.ts";
+import { hours } from "../../../src/kernel/time/duration.ts";
 import { targetOfKubeconfig } from "../../../src/providers/kubernetes/kubeconfig.ts";
 import { createKubernetesProvider } from "../../../src/providers/kubernetes/kubernetes-provider.ts";
+import { insertHealthReport } from "../../../src/services/device/health-reports.ts";
 import { type ConditionBench, openConditionBench } from "../../support/condition-bench.ts";
 import { eventually } from "../../support/eventually.ts";
 import type { MachineTruth } from "../../support/machine-site.ts";
@@ -163,6 +165,31 @@ describe.concurrent("shows within 30 s, and not before:", { timeout: 180_000 }, 
     expect((await machineOf(id)).status?.banners).toEqual(["Degraded"]);
     await bench.control("PUT", `/devices/${id}/health`, { sensor: "fan_speed", health: null });
     await looks.becomes(id, "Degraded", false);
+  });
+
+  test("Degraded names an open alert, and ends when the alert has expired", async () => {
+    const id = takeMachine();
+    await looks.becomes(id, "Degraded", false, "Healthy");
+    const caller = { name: "monitor", roles: [], address: null };
+    const alert = { id: "Leak", target: null, inAlertSince: null, message: "wet", tenantMessage: null };
+    await insertHealthReport(bench.deps, caller, {
+      device: { kind: "machine", id, field: "id" },
+      report: {
+        source: "leak",
+        observedAt: null,
+        triggeredBy: null,
+        successes: [],
+        alerts: [{ ...alert, classifications: [] }],
+      },
+      mode: "merge",
+      expiresAfter: hours(1),
+    });
+    expect(await looks.condition(id, "Degraded")).toMatchObject({ status: true, reason: "OpenAlert" });
+    await looks.looked(id, 2);
+    const open = { status: true, reason: "OpenAlert", message: "leak: Leak: wet" };
+    expect(await looks.condition(id, "Degraded")).toMatchObject(open);
+    await bench.deps.db.execute("update health_reports set expires_at = now() where id = $1", [id]);
+    await looks.becomes(id, "Degraded", false, "Healthy");
   });
 
   test("NeedsIntervention is raised by a BMC that answers for another machine, and ends when it is the right one", async () => {

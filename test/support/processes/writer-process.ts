@@ -45,6 +45,14 @@ const shelf = {
 } as const;
 const shelfOne = { kind: "power_shelf", id: "one", field: "id" } as const;
 const report = { source: "probe", observedAt: null, triggeredBy: null, successes: [], alerts: [] } as const;
+const leak = {
+  id: "Leak",
+  target: null,
+  inAlertSince: null,
+  message: "wet",
+  tenantMessage: null,
+  classifications: [],
+} as const;
 
 const spec: SpecInput = {
   provider: "",
@@ -123,6 +131,12 @@ export const WRITES = {
     setPowerShelfMaintenance(deps, caller, { powerShelfIds: ["one"], operation: "power_off", reference: undefined }),
   "remove shelf one": (deps) => forceDeletePowerShelf(deps, caller, "one"),
   "report on shelf one": (deps) => insertHealthReport(deps, caller, { device: shelfOne, report, mode: "merge" }),
+  "report on the machine": (deps) =>
+    insertHealthReport(deps, caller, {
+      device: { kind: "machine", id: "m-1", field: "id" },
+      report: { ...report, alerts: [leak] },
+      mode: "merge",
+    }),
   "take the report back": (deps) => removeHealthReport(deps, caller, { device: shelfOne, source: "probe" }),
   "keep a secret": ({ db, secrets }) => db.transaction((tx) => secrets.put(tx, "a/secret", "hunter2")),
   "drop the secret": ({ db, secrets }) => db.transaction((tx) => secrets.remove(tx, "a/secret")),

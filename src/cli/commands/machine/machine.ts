@@ -3,6 +3,7 @@ import type { Run } from "../../client/session.ts";
 import { type ConfirmOptions, YES_OPTION } from "../../terminal/confirm.ts";
 import { addHistoryOptions } from "../event/history.ts";
 import type { HistoryOptions } from "../event/history-read.ts";
+import { addHealthReportCommands } from "../health-report/health-report.ts";
 import { addPasswordOptions } from "../options/password-options.ts";
 import type { CredentialOptions } from "./credentials.ts";
 import type { MachineFields, RegisterOptions } from "./edit.ts";
@@ -17,6 +18,12 @@ export function addMachineCommands(program: Command, run: Run): void {
   addReading(machine, run);
   addEditing(machine, run);
   addPhases(machine, run);
+  addHealthReportCommands(machine, run, {
+    what: "a machine",
+    argument: "<id>",
+    command: "machine",
+    load: async () => (await import("../health-report/device-reports.ts")).deviceReports("machine", "machine"),
+  });
 }
 
 function addReading(machine: Command, run: Run): void {

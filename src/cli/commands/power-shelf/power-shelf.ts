@@ -3,8 +3,8 @@ import type { Run, Session } from "../../client/session.ts";
 import { type ConfirmOptions, YES_OPTION } from "../../terminal/confirm.ts";
 import { addHistoryOptions } from "../event/history.ts";
 import type { HistoryOptions } from "../event/history-read.ts";
+import { addHealthReportCommands } from "../health-report/health-report.ts";
 import { addPasswordOptions } from "../options/password-options.ts";
-import type { AddReportOptions } from "./health.ts";
 import type { ListOptions } from "./list.ts";
 import type { MaintenanceOptions, Operation } from "./maintenance.ts";
 import type { CreateOptions, CredentialOptions, ForceDeleteOptions } from "./manage.ts";
@@ -20,7 +20,12 @@ export function addPowerShelfCommands(program: Command, run: Run): void {
   addMaintenance(shelf, run);
   addManaging(shelf, run);
   addMetadata(shelf, run);
-  addHealthReports(shelf, run);
+  addHealthReportCommands(shelf, run, {
+    what: "a power shelf",
+    argument: "<id|name>",
+    command: "power-shelf",
+    load: async () => (await import("./health.ts")).shelfReports,
+  });
 }
 
 /** Names stand for ids everywhere. */
@@ -207,49 +212,5 @@ function addMetadata(shelf: Command, run: Run): void {
     .option("--replace-all", "also drop what the expected inventory does not have")
     .action((id: string, options: { replaceAll?: boolean }) =>
       run(async (session) => (await load()).metadataFromExpected(session, await idOf(session, id), options)),
-    );
-}
-
-function addHealthReports(shelf: Command, run: Run): void {
-  const load = () => import("./health.ts");
-  const reports = shelf
-    .command("health-report")
-    .alias("hr")
-    .description("health reports that people and monitors put on a power shelf");
-  reports
-    .command("show")
-    .argument("<id|name>", "a power shelf")
-    .description("show the reports, one per source")
-    .action((id: string) => run(async (session) => (await load()).showHealthReports(session, await idOf(session, id))));
-  reports
-    .command("add")
-    .argument("<id|name>", "a power shelf")
-    .description("put a report on; it replaces the earlier one of its source")
-    .option("--health-report <json>", "the report: JSON, @FILE, or - for standard input")
-    .addOption(
-      new Option("--template <name>", "a ready-made report").choices([
-        "internal-maintenance",
-        "out-for-repair",
-        "degraded",
-        "mark-healthy",
-      ]),
-    )
-    .option("--message <text>", "the message of its alerts")
-    .option("--replace", "let it stand instead of all other reports")
-    .option("--print-only", "print the report instead of putting it on")
-    .action((id: string, options: AddReportOptions) =>
-      run(async (session) => (await load()).addHealthReport(session, id, options)),
-    );
-  reports
-    .command("print-empty-template")
-    .description("print a report to fill in")
-    .action(() => run(async (session) => (await load()).printEmptyTemplate(session)));
-  reports
-    .command("remove")
-    .argument("<id|name>", "a power shelf")
-    .argument("<source>", "whose report")
-    .description("take the report of one source off")
-    .action((id: string, source: string) =>
-      run(async (session) => (await load()).removeHealthReport(session, await idOf(session, id), source)),
     );
 }

@@ -7,7 +7,7 @@ const alert =
   (source: string, id: string, said: string, classifications: string[]): Template =>
   (message) => ({ source, alerts: [{ id, message: message || said, classifications }] });
 
-/** Reports that operators put on shelves again and again; --message says it in their own words. */
+/** Reports that operators put on devices again and again; --message says it in their own words. */
 export const HEALTH_TEMPLATES: { readonly [name: string]: Template } = {
   "internal-maintenance": alert("internal-maintenance", "InternalMaintenance", "under maintenance", [
     "PreventAllocations",

@@ -1,11 +1,12 @@
-import type { PowerShelfFacts } from "../../lifecycles/power-shelf/power-shelf.ts";
-import type {
-  ApplyMode,
-  HealthReport,
-  HealthReportEntry,
-  ProbeAlert,
-  ProbeSuccess,
-} from "../../store/device/health-reports.ts";
+import type { PowerShelfFacts } from "../power-shelf/power-shelf.ts";
+import {
+  type ApplyMode,
+  type HealthReport,
+  type HealthReportEntry,
+  type ProbeAlert,
+  type ProbeSuccess,
+  probeOf,
+} from "./health-report.ts";
 
 /** All reports on a thing as one, and which of them went into it. */
 export interface MergedHealth {
@@ -69,7 +70,7 @@ export function deviceReport({ health, observedAt }: PowerShelfFacts, since: Dat
     successes: health === "ok" ? [probe] : [],
     alerts: health === "ok" ? [] : [alert],
   };
-  return [{ mode: "merge", report }];
+  return [{ mode: "merge", report, expiresAt: null }];
 }
 
 /** One probe that several sources tell of is one alert: since the earliest, with what each has to say. */
@@ -88,6 +89,3 @@ function mergeAlerts(alerts: readonly ProbeAlert[]): ProbeAlert[] {
 }
 
 const distinct = (words: readonly string[]): string[] => [...new Set(words)];
-
-/** Which probe of which part. */
-export const probeOf = ({ id, target }: Pick<ProbeSuccess, "id" | "target">): string => JSON.stringify([id, target]);

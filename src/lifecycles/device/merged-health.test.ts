@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { HealthReport, HealthReportEntry } from "../../store/device/health-reports.ts";
+import type { HealthReport, HealthReportEntry } from "./health-report.ts";
 import { deviceReport, healthWord, mergeHealth } from "./merged-health.ts";
 
 const at = (second: number) => new Date(second * 1_000);
@@ -13,6 +13,7 @@ const alert = (id: string, message: string, since: number, classifications: stri
 });
 const entry = (source: string, parts: Partial<HealthReport>, mode: HealthReportEntry["mode"] = "merge") => ({
   mode,
+  expiresAt: null,
   report: { source, observedAt: at(1), triggeredBy: null, successes: [], alerts: [], ...parts },
 });
 

@@ -1,0 +1,55 @@
+/** merge: beside all others; replace: instead of all that are merged. */
+export type ApplyMode = "merge" | "replace";
+
+/** A probe that found nothing wrong. */
+export interface ProbeSuccess {
+  readonly id: string;
+  /** The part of the device that the probe is about; null for all of it. */
+  readonly target: string | null;
+}
+
+export interface ProbeAlert extends ProbeSuccess {
+  readonly inAlertSince: Date;
+  readonly message: string;
+  readonly tenantMessage: string | null;
+  readonly classifications: readonly string[];
+}
+
+/** All that one observer has to say about one device at one time. */
+export interface HealthReport {
+  readonly source: string;
+  readonly observedAt: Date;
+  readonly triggeredBy: string | null;
+  readonly successes: readonly ProbeSuccess[];
+  readonly alerts: readonly ProbeAlert[];
+}
+
+export interface HealthReportEntry {
+  readonly report: HealthReport;
+  readonly mode: ApplyMode;
+  /** After this the report counts no more; null: it counts until it is replaced or removed. */
+  readonly expiresAt: Date | null;
+}
+
+/** A report as it is handed in: the server gives the times that are missing. */
+export interface NewHealthReport extends Omit<HealthReport, "observedAt" | "alerts"> {
+  readonly observedAt: Date | null;
+  readonly alerts: readonly NewAlert[];
+}
+export type NewAlert = Omit<ProbeAlert, "inAlertSince"> & { readonly inAlertSince: Date | null };
+
+/** Which probe of which part. */
+export const probeOf = ({ id, target }: Pick<ProbeSuccess, "id" | "target">): string => JSON.stringify([id, target]);
+
+/** The report with all its times; an alert that the source reported before keeps the time since when it does. */
+export function withTimes(report: NewHealthReport, earlier: readonly ProbeAlert[], now: Date): HealthReport {
+  const since = new Map(earlier.map((alert) => [probeOf(alert), alert.inAlertSince]));
+  return {
+    ...report,
+    observedAt: report.observedAt ?? now,
+    alerts: report.alerts.map((alert) => ({
+      ...alert,
+      inAlertSince: alert.inAlertSince ?? since.get(probeOf(alert)) ?? now,
+    })),
+  };
+}

@@ -1,0 +1,41 @@
+import { type HealthReportEntry, type ProbeAlert, probeOf } from "./health-report.ts";
+import { mergeHealth } from "./merged-health.ts";
+
+/**
+ * Sources that report work of our own, such as a firmware update. Their alerts tell others to keep away from the device; the device
+ * itself has no fault, so they never make it degraded.
+ */
+const OWN_WORK_SOURCES: readonly string[] = ["host-fw-update"];
+
+const MOST_NAMED = 3;
+const LONGEST_MESSAGE = 200;
+
+/**
+ * The alerts that make a device degraded, each in a few words: "dcgm: GpuXid gpu3: fell off the bus". Merged as everywhere, but for
+ * reports of our own work, which neither count nor hide others. Many alerts are cut to the first few and their number.
+ */
+export function openAlerts(entries: readonly HealthReportEntry[]): string[] {
+  const ofOthers = entries.filter(({ report }) => !OWN_WORK_SOURCES.includes(report.source));
+  const { report, sources } = mergeHealth(ofOthers);
+  const counted = new Set(sources.map(({ source }) => source));
+  const reporters = Map.groupBy(
+    ofOthers.flatMap((entry) =>
+      counted.has(entry.report.source)
+        ? entry.report.alerts.map((alert) => ({ probe: probeOf(alert), source: entry.report.source }))
+        : [],
+    ),
+    ({ probe }) => probe,
+  );
+  const named = report.alerts.slice(0, MOST_NAMED).map((alert) => {
+    const by = new Set((reporters.get(probeOf(alert)) ?? []).map(({ source }) => source));
+    return `${[...by].join(", ")}: ${wordsOf(alert)}`;
+  });
+  const more = report.alerts.length - named.length;
+  return more > 0 ? [...named, `and ${more} more`] : named;
+}
+
+function wordsOf({ id, target, message }: ProbeAlert): string {
+  const said = message.replace(/\s+/g, " ").trim();
+  const short = said.length > LONGEST_MESSAGE ? `${said.slice(0, LONGEST_MESSAGE - 1).toWellFormed()}…` : said;
+  return [target === null ? id : `${id} ${target}`, short].filter((part) => part !== "").join(": ");
+}

@@ -1,0 +1,24 @@
+import { openAlerts } from "../../lifecycles/device/open-alerts.ts";
+import { judgeAlerts } from "../../lifecycles/machine/observation.ts";
+import type { HealthChangedBy } from "../device/health-changes.ts";
+import { listHealthReports } from "../device/health-reports.ts";
+import type { Transaction } from "../postgres/database.ts";
+import { recordConditionsOf } from "./conditions.ts";
+import { machineStore } from "./machines.ts";
+
+/**
+ * Lets `Degraded` follow the health reports on machines. Looks would find out by themselves, but not before they are due, and people
+ * who report an alert expect to see it. Nobody looks at a retired machine, so nothing would ever end the condition there.
+ */
+export async function settleMachineHealth(
+  tx: Transaction,
+  ids: readonly string[],
+  { now, ...by }: HealthChangedBy,
+): Promise<void> {
+  const { things } = await machineStore.load(tx, ids);
+  const reports = await listHealthReports(tx, machineStore.lifecycle.kind, ids);
+  const observed = things
+    .filter(({ state }) => state.name !== "RETIRED")
+    .map((machine) => ({ machine, observed: judgeAlerts(machine, openAlerts(reports.get(machine.id) ?? [])) }));
+  await recordConditionsOf(tx, observed, { ...by, now });
+}

@@ -11,6 +11,13 @@ test("columns are padded to their widest cell, and nothing is a dash", () => {
   );
 });
 
+test("columns line up behind characters that take two columns of a terminal, or none", () => {
+  const rows = [cells("機架", "a"), cells("e\u0301", "b"), cells("👩‍🔧", "c"), cells("abcd", "d")];
+  expect(tableOf(["ID", "NAME"], rows, plain)).toBe(
+    ["ID    NAME", "機架  a", "e\u0301     b", "👩‍🔧    c", "abcd  d", ""].join("\n"),
+  );
+});
+
 const at = (width: number) => ({ color: false, width });
 const LONG = "wrong credentials: the BMC at 10.0.0.9 does not accept user admin with the given password";
 

@@ -1,5 +1,7 @@
-/** In characters of a terminal. */
-export const widthOf = (text: string): number => [...text].length;
+import stringWidth from "string-width";
+
+/** In columns of a terminal: some characters take two, and some none. */
+export const widthOf = (text: string): number => stringWidth(text);
 
 /**
  * Lines of at most `width`, broken between words. A word that is longer keeps a line of its own, whole: ids, paths and digests are

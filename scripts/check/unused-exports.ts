@@ -11,6 +11,10 @@ const WORD = /[A-Za-z_$][\w$]*/g;
  */
 export const ALLOWED: Readonly<Record<string, string>> = {
   "src/kernel/filter.ts printFilter": "the inverse of the parser, for its property test",
+  "src/runs/workflows/next-attempt.ts inheritStages": "what the operator's actions on workflows are made of",
+  "src/runs/workflows/workflow.ts defineWorkflow": "what workflows are written with; a test has the first one",
+  "src/runs/workflows/workflow.ts giveUp": "what workflows are written with; a test has the first one",
+  "src/runs/workflows/workflow.ts planOfWorkflow": "what starts a workflow; a test has the first one",
   "src/store/postgres/fail-points.ts watchFailPoints": "how kill tests learn which fail points a process passes",
 };
 

@@ -132,9 +132,12 @@ export interface Lifecycle<T, S extends string = string, R extends readonly Row<
 
 /**
  * Facts that are lists of parts with a name each: an event tells of the parts that changed, and not of all; and of each part
- * whatever is not `untold`.
+ * whatever is not `untold`. Where parts of the same name can follow one another, `counted` names the field that counts them: 1
+ * where it is left out.
  */
-export type ListFacts = { readonly [fact: string]: { readonly untold: readonly string[] } };
+export type ListFacts = {
+  readonly [fact: string]: { readonly untold: readonly string[]; readonly counted?: string };
+};
 
 /** The states and the events of each state, as types: a handler can only say what its state's rows know. */
 export type StateOf<L> = L extends Lifecycle<infer _T, infer S, infer _R> ? S : never;

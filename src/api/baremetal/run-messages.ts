@@ -32,16 +32,19 @@ const WIRE_STATE = {
   RUNNING: StepStatus_State.RUNNING,
   SUCCEEDED: StepStatus_State.SUCCEEDED,
   FAILED: StepStatus_State.FAILED,
+  // The contract has no word for it: nothing is left to do, and the message says that nothing was done.
+  SKIPPED: StepStatus_State.SUCCEEDED,
 } as const satisfies Record<StepState, StepStatus_State>;
 
-const stepOf = (step: StepStatus) => ({
+/** Visits in their order: a step that was entered again is there once for each time. */
+export const stepOf = (step: StepStatus) => ({
   name: step.name,
   kind: step.kind,
   state: WIRE_STATE[step.state],
   retryCount: step.retryCount,
   startedAt: timestampOf(step.startedAt),
   finishedAt: timestampOf(step.finishedAt),
-  message: step.message,
+  message: step.state === "SKIPPED" ? `skipped: ${step.message}` : step.message,
   carriedOver: step.carriedOver,
   nextAttemptAt: timestampOf(step.nextAttemptAt),
 });

@@ -1,10 +1,12 @@
 import { type Handlers, happened, waitFor } from "../../kernel/outcome.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
 import { HeardScript } from "../model/heard-script.ts";
 import type { RunThing, runLifecycle } from "../model/lifecycle.ts";
-import { nextInPlan } from "../model/next-step.ts";
+import { type NextStep, nextInPlan } from "../model/next-step.ts";
 import type { Step } from "../model/plan.ts";
 import type { StepStatus } from "../model/run.ts";
+import { nextInWorkflow } from "../workflows/next-stage.ts";
 import { cancelRun } from "./cancel.ts";
 import { cleanUpBefore } from "./clean-up-before.ts";
 import { endRun } from "./end.ts";
@@ -19,6 +21,8 @@ import { AT_ONCE, type Looked } from "./step/work.ts";
 export type { RunContext } from "./run-context.ts";
 
 const LONG_LOOK: Duration = seconds(1);
+/** Another replica, of the version that started the run, takes it up; or this one does once it is replaced. */
+const UNKNOWN_WORKFLOW: Duration = seconds(10);
 
 /**
  * Carries out a run, one short look at a time: each look does one thing to a device at most and is then committed.
@@ -68,20 +72,48 @@ async function goThrough(run: RunThing, context: RunContext, heard: HeardScript)
 }
 
 async function lookAtNext(run: RunThing, context: RunContext, log: RunLog): Promise<Looked | Proven> {
-  const next = nextInPlan(run.plan, run.facts.steps);
+  const next = nextOf(run, context);
+  if (next === undefined) return waitFor(`this server does not know workflow ${run.plan.workflow}`, UNKNOWN_WORKFLOW);
   if (next.type === "finished") return endRun(run, "SUCCEEDED", context, log, {});
   const step = run.plan.steps[next.index] as Step;
   if (next.type === "misfit") return endMisfit(run, step, next.why, context, log);
+  if (next.type === "skip") return skipStep(step, next, context, log);
   const visit = next.visit === undefined ? undefined : run.facts.steps[next.visit];
-  if (next.type === "failed") return endFailed(run, step, visit, context, log);
+  if (next.type === "failed") return endFailed(run, step, { ...next, visit }, context, log);
   if (visit?.state === "WAITING" && visit.evidence !== null)
     log.say(`step ${step.name}: looking first, by what the attempt before had noted`);
-  return workOn(run, step, begunVisit(step, visit, context.clock.now()), context, log);
+  return workOn(run, step, visit ? begunVisit(visit, context.clock) : newVisit(step, next, context, log), context, log);
 }
 
-function begunVisit(step: Step, visit: StepStatus | undefined, now: Date): StepStatus {
-  if (visit === undefined) return visits.beginVisit(step, now);
-  return visit.state === "WAITING" ? visits.begin(visit, now) : visit;
+/** What a plan or a workflow says; undefined where another server has the workflow, and not this one. */
+function nextOf({ plan, params, facts }: RunThing, { workflows }: RunContext): NextStep | undefined {
+  if (plan.workflow === undefined) return nextInPlan(plan, facts.steps);
+  const workflow = workflows.get(plan.workflow);
+  return workflow && nextInWorkflow(workflow, { plan, visits: facts.steps, params });
+}
+
+const begunVisit = (visit: StepStatus, clock: Clock): StepStatus =>
+  visit.state === "WAITING" ? visits.begin(visit, clock.now()) : visit;
+
+function newVisit(
+  step: Step,
+  { round = 1 }: { readonly round?: number },
+  { clock }: RunContext,
+  log: RunLog,
+): StepStatus {
+  if (round > 1) log.say(`step ${step.name} is entered again, round ${round}`);
+  return visits.beginVisit(step, clock.now(), round);
+}
+
+function skipStep(
+  step: Step,
+  { round, why }: { readonly round: number; readonly why: string },
+  { clock }: RunContext,
+  log: RunLog,
+): Proven {
+  log.say(`step ${step.name} is skipped: ${why}`);
+  const visit = visits.skipped(step, round, why, clock.now());
+  return { type: "proven", visit, report: { state: "done" }, said: log.effects(step.name) };
 }
 
 /** It would fit no better when looked at again. What was begun stays with its step: whoever begins anew takes it back first. */
@@ -96,14 +128,22 @@ async function endMisfit(run: RunThing, step: Step, why: string, context: RunCon
   return endUnwell(run, "FAILED", context, log, { message, failure, steps });
 }
 
+interface Failing {
+  readonly visit: StepStatus | undefined;
+  /** Absent: that of the visit. */
+  readonly why?: string;
+  readonly needsPerson?: boolean;
+}
+
 async function endFailed(
   run: RunThing,
   step: Step,
-  visit: StepStatus | undefined,
+  { visit, why, needsPerson = visit?.needsPerson === true }: Failing,
   context: RunContext,
   log: RunLog,
 ): Promise<Looked> {
-  const message = `${step.name}: ${visit?.message ?? "failed"}`;
-  const failure = { code: "EXECUTION_FAILED", retryable: visit?.needsPerson !== true, step: step.name } as const;
+  const message = `${step.name}: ${why ?? visit?.message ?? "failed"}`;
+  if (why !== undefined) log.say(message, "stderr");
+  const failure = { code: "EXECUTION_FAILED", retryable: !needsPerson, step: step.name } as const;
   return endUnwell(run, "FAILED", context, log, { message, failure });
 }

@@ -5,6 +5,7 @@ import type { ObservedCondition } from "../../lifecycles/machine/conditions.ts";
 import { type RunThing, stepJson } from "../model/lifecycle.ts";
 import type { StepStatus } from "../model/run.ts";
 import type { ProbeReport } from "../model/step.ts";
+import { isSameVisit } from "./step/visit.ts";
 
 /** How far one look has come: what it has proven and is not on record yet. */
 export interface Progress {
@@ -54,8 +55,8 @@ export const seenAt = (conditions: readonly ObservedCondition[], at: Date | null
 
 /** In its place, which is the plan's: one that is done again may have others after it that wait for it. */
 export const stepsWith = ({ facts: { steps } }: RunThing, visit: StepStatus): StepStatus[] =>
-  steps.some(({ name }) => name === visit.name)
-    ? steps.map((one) => (one.name === visit.name ? visit : one))
+  steps.some((one) => isSameVisit(one, visit))
+    ? steps.map((one) => (isSameVisit(one, visit) ? visit : one))
     : [...steps, visit];
 
 /** What the look comes to, and with it, in one commit, all that it has proven before. */

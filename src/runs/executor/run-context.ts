@@ -8,6 +8,7 @@ import type { RunThing } from "../model/lifecycle.ts";
 import type { Step } from "../model/plan.ts";
 import { type AnyStep, capabilitiesFor, type StepContext } from "../model/step.ts";
 import type { RunEnd, RunOn, StepKinds, TargetKind } from "../targets/target-kind.ts";
+import type { Workflows } from "../workflows/workflow.ts";
 import type { RunLog } from "./run-log.ts";
 import type { BegunActions } from "./step/begun-actions.ts";
 
@@ -15,6 +16,7 @@ export interface RunContext {
   readonly call: CallContext;
   readonly clock: Clock;
   readonly steps: StepKinds;
+  readonly workflows: Workflows;
   /** What runs mean for the run's target. */
   readonly target: TargetKind;
   /** The provider of the run's target. */

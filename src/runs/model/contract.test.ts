@@ -122,7 +122,12 @@ describe("the contract baremetal.v1", () => {
   test.each<[string, DescEnum, string, readonly string[]]>([
     ["machine phases", contract.MachineStatus_PhaseSchema, "PHASE_UNSPECIFIED", MACHINE_PHASES],
     ["run phases", contract.Run_PhaseSchema, "PHASE_UNSPECIFIED", RUN_PHASES],
-    ["step states", contract.StepStatus_StateSchema, "STATE_UNSPECIFIED", STEP_STATES],
+    [
+      "step states",
+      contract.StepStatus_StateSchema,
+      "STATE_UNSPECIFIED",
+      STEP_STATES.filter((state) => state !== "SKIPPED"),
+    ], // our own: shown as SUCCEEDED
   ])("spells %s as we do, in our order, from 1 on", (_, schema, unspecified, words) => {
     expect(schema.values.map(({ name, number }) => [name, number])).toEqual(
       [unspecified, ...words].map((word, number) => [word, number]),

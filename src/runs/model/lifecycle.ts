@@ -51,7 +51,7 @@ export const runLifecycle = defineLifecycle<RunThing>()({
   kind: "run",
   initial: "PENDING",
   // What a step noted before it acted may be what only its machine is to know.
-  listFacts: { steps: { untold: ["evidence", "receipt", "toTakeBack", "receiptToTakeBack"] } },
+  listFacts: { steps: { untold: ["evidence", "receipt", "toTakeBack", "receiptToTakeBack"], counted: "round" } },
   // takeBackFirst holds the same; how far a script was heard changes all the time.
   quietFacts: ["takeBackFirst", "heard"],
 
@@ -82,6 +82,7 @@ export const runLifecycle = defineLifecycle<RunThing>()({
 export function stepJson(visit: StepStatus): JsonObject {
   const json: Record<string, Json> = {};
   for (const [name, value] of Object.entries(visit)) {
+    if (name === "round" && value === 1) continue;
     if (value instanceof Date) json[name] = value.toISOString();
     else if ((value !== null && value !== false && value !== "") || name === "toTakeBack") json[name] = value;
   }

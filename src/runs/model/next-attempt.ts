@@ -4,7 +4,7 @@ import { settled, toDoAgain } from "../executor/step/visit.ts";
 import type { EndedRunPhase, RunAction, RunPhase, StepStatus } from "./run.ts";
 
 /** What people do with a run that has ended: each makes the next attempt at the same job. */
-export type NextAttempt = Exclude<RunAction, "start">;
+export type NextAttempt = Exclude<RunAction, "start" | "cancel">;
 
 interface ActionRule {
   /** As the command line spells it. */
@@ -120,7 +120,7 @@ const begunBy = (visit: StepStatus | undefined): readonly LeftByStep[] =>
  * The visit goes on by the evidence of before. Who acted then is not us, and when is kept: right after a cancel the device may
  * still be about to obey.
  */
-const resumed = (step: StepStatus): StepStatus => ({
+export const resumed = (step: StepStatus): StepStatus => ({
   ...toDoAgain(step),
   evidence: step.evidence,
   receipt: step.receipt,

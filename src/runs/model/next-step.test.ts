@@ -6,7 +6,14 @@ import type { StepState } from "./run.ts";
 
 const planOf = (...names: readonly string[]) =>
   validatePlan({ planId: "p", displayName: "", steps: names.map((name) => ({ name, kind: "reboot", payload: {} })) });
-const visit = (name: string, state: StepState): Visit => ({ name, state });
+const visit = (name: string, state: StepState): Visit => ({
+  name,
+  state,
+  round: 1,
+  cause: null,
+  verdict: "",
+  carriedOver: false,
+});
 const plan = planOf("a", "b", "c");
 
 describe("what is next in a plan", () => {

@@ -38,6 +38,8 @@ export interface Plan {
   readonly planId: string;
   readonly displayName: string;
   readonly steps: readonly Step[];
+  /** The workflow that says what comes after each step. Absent: the step after it. */
+  readonly workflow?: string;
 }
 
 export const PLAN_LIMITS = {

@@ -35,12 +35,15 @@ describe("a run", () => {
 describe("the current step", () => {
   const visit = (name: string, state: StepState): StepStatus => ({
     name,
+    round: 1,
     kind: "reboot",
     state,
     retryCount: 0,
     startedAt: null,
     finishedAt: null,
     message: "",
+    cause: null,
+    verdict: "",
     carriedOver: false,
     nextAttemptAt: null,
     attemptStartedAt: null,

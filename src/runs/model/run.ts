@@ -1,3 +1,4 @@
+import type { Cause } from "../../kernel/causes.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import type { RunTarget } from "../targets/run-target.ts";
 import type { Heard } from "./heard-script.ts";
@@ -15,8 +16,12 @@ export type EndedRunPhase = Exclude<RunPhase, (typeof ACTIVE_RUN_PHASES)[number]
 export const isActive = (phase: RunPhase): boolean => phase === "PENDING" || phase === "RUNNING";
 
 /** Where a visit to a step is. FAILED is for good: between attempts it stays RUNNING. */
-export const STEP_STATES = ["WAITING", "RUNNING", "SUCCEEDED", "FAILED"] as const;
+export const STEP_STATES = ["WAITING", "RUNNING", "SUCCEEDED", "FAILED", "SKIPPED"] as const;
 export type StepState = (typeof STEP_STATES)[number];
+
+/** Nothing more is to be done about the step. */
+export const isDone = ({ state }: { readonly state: StepState }): boolean =>
+  state === "SUCCEEDED" || state === "SKIPPED";
 
 /** A job lives as long as people work on it; each attempt at it is a run. */
 export const JOB_STATES = [
@@ -32,7 +37,7 @@ export const JOB_STATES = [
 export type JobState = (typeof JOB_STATES)[number];
 
 /** How an attempt came about: by StartRun, or by what people did with the attempt before it. */
-export const RUN_ACTIONS = ["start", "retry", "resume", "rerun", "restart_clean", "adopt"] as const;
+export const RUN_ACTIONS = ["start", "retry", "resume", "rerun", "restart_clean", "adopt", "cancel"] as const;
 export type RunAction = (typeof RUN_ACTIONS)[number];
 
 /** That people took a failed job over. */
@@ -58,13 +63,20 @@ export interface RunError {
 /** One visit to a step; a step that was not reached has none. */
 export interface StepStatus {
   readonly name: string;
+  /** From 1 on: how often the job has entered the step. Steps of plans are entered once. */
+  readonly round: number;
   readonly kind: string;
   readonly state: StepState;
   /** Attempts that failed so far: all of them when the step FAILED. */
   readonly retryCount: number;
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;
+  /** For people: what it waits for, why the last attempt failed, why it was skipped, or how it ended. */
   readonly message: string;
+  /** Why the last attempt failed; null when none has. */
+  readonly cause: Cause | null;
+  /** What a step found that is there to find something; empty otherwise. */
+  readonly verdict: string;
   /** An earlier run of the job had proved it. */
   readonly carriedOver: boolean;
   readonly nextAttemptAt: Date | null;

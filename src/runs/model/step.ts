@@ -99,6 +99,8 @@ export interface ProbeReport {
   readonly state: ProbeState;
   /** For people: what was seen, or what is waited for. */
   readonly message?: string;
+  /** What the step found, by which a workflow may choose what comes next. Kept with the step's end. */
+  readonly verdict?: string;
   /** A patch of the machine's facts: what was read. Written with the step's end. */
   readonly facts?: JsonObject;
   /** What is now known of the machine. Written with the step's end. */

@@ -1,4 +1,4 @@
-import { isActive, machineOf, type Run, type StepStatus } from "../../runs/model/run.ts";
+import { isActive, isDone, machineOf, type Run, type StepStatus } from "../../runs/model/run.ts";
 import { loadInstalls } from "../../store/install/installs.ts";
 import { listLastErrors } from "../../store/run/logs.ts";
 import { listRuns } from "../../store/run/runs.ts";
@@ -37,7 +37,7 @@ export async function explainRun(deps: ServiceDeps, id: string): Promise<Explana
   const now = nowOf(deps);
   const look = await findNextLook(deps.db, key, { now, isAtWork: isActive(run.phase) });
   const claims = run.phase === "PENDING" ? await findClaimsInTheWay(deps.db, deps.stores, key) : [];
-  const step = run.steps.findLast(({ state }) => state !== "SUCCEEDED");
+  const step = run.steps.findLast((visit) => !isDone(visit));
   const machineId = machineOf(run);
   const [newest] = await listRuns(deps.db, { target: run.target, limit: 1 });
   const newer = newest && newest.id !== id && newest.createdAt > run.createdAt ? newest : undefined;

@@ -23,7 +23,14 @@ import { checkMachineId, checkRunId } from "./start-checks.ts";
 import { startWithOthers } from "./starts.ts";
 
 export { jobStateOf } from "../../runs/model/job-state.ts";
-export { currentStep, type Run, type RunPhase, type StepState, type StepStatus } from "../../runs/model/run.ts";
+export {
+  currentStep,
+  type Run,
+  type RunPhase,
+  STEP_STATES,
+  type StepState,
+  type StepStatus,
+} from "../../runs/model/run.ts";
 export type { LogRow } from "../../store/run/logs.ts";
 
 const KIND = "run";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { JsonObject, Thing } from "../../kernel/lifecycle.ts";
 import { tellFacts } from "./told-facts.ts";
 
-const lifecycle = { quietFacts: ["heartbeat"], listFacts: { steps: { untold: ["secret"] } } };
+const lifecycle = { quietFacts: ["heartbeat"], listFacts: { steps: { untold: ["secret"], counted: "round" } } };
 const thing = (facts: object): Thing => ({ facts }) as Thing;
 /** As it is written. */
 const told = (before: object, patch: JsonObject): unknown =>
@@ -22,6 +22,28 @@ describe("what the journal tells of facts", () => {
 
   test("is nothing where only quiet ones changed", () => {
     expect(told({ heartbeat: 1 }, { heartbeat: 2 })).toEqual({});
+  });
+
+  test("is of a list the part with the same name and count, and says a count only from 2 on", () => {
+    const before = {
+      steps: [
+        { name: "one", round: 1, done: true },
+        { name: "one", round: 2 },
+      ],
+    };
+    const first = { name: "one", done: true };
+    expect(told(before, { steps: [first, { name: "one", round: 2 }] })).toEqual({
+      facts: { steps: [] },
+      was: { steps: [] },
+    });
+    expect(told(before, { steps: [first, { name: "one", round: 2, done: true }] })).toEqual({
+      facts: { steps: [{ name: "one", round: 2, done: true }] },
+      was: { steps: [{ name: "one", round: 2 }] },
+    });
+    expect(told(before, { steps: [{ name: "one" }, { name: "one", round: 2 }] })).toEqual({
+      facts: { steps: [{ name: "one" }] },
+      was: { steps: [{ name: "one", done: true }] },
+    });
   });
 
   test("is of a list only the parts that are new or changed", () => {

@@ -1,3 +1,4 @@
+import { CAUSES, type Cause } from "../../kernel/causes.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/lifecycle.ts";
 import type { Heard } from "../../runs/model/heard-script.ts";
 import type { RunFacts } from "../../runs/model/lifecycle.ts";
@@ -29,16 +30,24 @@ const date = [orNull(isTime), null] as const;
 const text = [orNull(isText), null] as const;
 const no = [isFlag, false] as const;
 const isEvidence = orNull(isJsonObject);
+// Written by ourselves, with the facts that its table admits.
+const isCause: Check<Cause> = (value): value is Cause => isJsonObject(value) && isText(value.code);
+/** One that only a newer server knows is unknown here. */
+const knownCause = (cause: Cause | null): Cause | null =>
+  cause === null || Object.hasOwn(CAUSES, cause.code) ? cause : { code: "unknown" };
 
 /** What says nothing is not kept (`stepJson`), so that it is there by default. */
 const readStep = readerOf<StoredStep>({
   name: [isText, REQUIRED],
+  round: [isNumber, 1],
   kind: [isText, REQUIRED],
   state: [oneOf(STEP_STATES), REQUIRED],
   retryCount: [isNumber, REQUIRED],
   startedAt: date,
   finishedAt: date,
   message: [isText, ""],
+  cause: [orNull(isCause), null],
+  verdict: [isText, ""],
   carriedOver: no,
   nextAttemptAt: date,
   attemptStartedAt: date,
@@ -63,6 +72,7 @@ function parseStep(stored: unknown): StepStatus {
   const isBeingDone = step.state === "RUNNING" && step.actingAt !== null;
   return {
     ...step,
+    cause: knownCause(step.cause),
     startedAt: dateOf(step.startedAt),
     finishedAt: dateOf(step.finishedAt),
     nextAttemptAt: dateOf(step.nextAttemptAt),
@@ -114,7 +124,7 @@ export function parseFactsPatch(patch: JsonObject): Partial<RunFacts> {
   return Object.fromEntries(Object.entries(parseRunFacts(patch)).filter(([name]) => name in patch));
 }
 
-const isPlan = shapeOf<Plan>({
+const isPlanOfSteps = shapeOf<Omit<Plan, "workflow">>({
   planId: isText,
   displayName: isText,
   steps: listOf(
@@ -127,6 +137,9 @@ const isPlan = shapeOf<Plan>({
     }),
   ),
 });
+
+const isPlan: Check<Plan> = (value): value is Plan =>
+  isPlanOfSteps(value) && (!("workflow" in value) || isText(value.workflow));
 
 export function parseRunPlan(stored: unknown): Plan {
   if (!isPlan(stored)) throw new TypeError("its plan cannot be read");

@@ -72,9 +72,10 @@ function factsBefore(run: Run, facts: JsonObject, was: JsonObject): Partial<Told
 
 /** Only those that changed are told; one that was not there before is one that was reached by the event. */
 function stepsBefore(run: Run, changed: Run["steps"], were: Run["steps"]): Run["steps"] {
-  const names = new Set(changed.map(({ name }) => name));
-  const past = new Map(were.map((step) => [step.name, step]));
-  return run.steps.flatMap((step) => (names.has(step.name) ? (past.get(step.name) ?? []) : step));
+  const keyOf = ({ name, round }: Run["steps"][number]) => `${name} ${round}`;
+  const keys = new Set(changed.map(keyOf));
+  const past = new Map(were.map((step) => [keyOf(step), step]));
+  return run.steps.flatMap((step) => (keys.has(keyOf(step)) ? (past.get(keyOf(step)) ?? []) : step));
 }
 
 const OUTCOMES = ["waiting", "failing", "needs_intervention"] as const;

@@ -10,6 +10,7 @@ import { partOf } from "../../api/transport/service-parts.ts";
 import { type RunContext, runHandlers } from "../../runs/executor/executor.ts";
 import { BegunActions } from "../../runs/executor/step/begun-actions.ts";
 import type { RunThing } from "../../runs/model/lifecycle.ts";
+import { allWorkflows } from "../../runs/workflows/index.ts";
 import { explainRun } from "../../services/explain/run.ts";
 import { runStore } from "../../store/run/runs.ts";
 import { collectRunTargets } from "../run-targets.ts";
@@ -18,12 +19,13 @@ import { withContext } from "./with-context.ts";
 
 function handlers({ clock, runs: tools, runTargets }: HandlerTools) {
   if (!tools) return undefined;
-  const { steps, instance } = tools;
+  const { steps, workflows = allWorkflows, instance } = tools;
   const begun = new BegunActions();
   const targets = collectRunTargets(runTargets);
   const contextOf = (thing: RunThing): Omit<RunContext, "call"> => ({
     clock,
     steps,
+    workflows,
     instance,
     begun,
     ...targets.contextOf(thing),

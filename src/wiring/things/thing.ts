@@ -10,6 +10,7 @@ import type { Clock } from "../../kernel/time/clock.ts";
 import type { Duration } from "../../kernel/time/duration.ts";
 import type { AnyStep } from "../../runs/model/step.ts";
 import type { Runbooks } from "../../runs/steps/scripts/runbooks.ts";
+import type { Workflows } from "../../runs/workflows/workflow.ts";
 import type { ServiceDeps } from "../../services/call/deps.ts";
 import type { Explainer } from "../../services/explain/explain.ts";
 import type { RunDeps } from "../../services/run/runs.ts";
@@ -41,6 +42,8 @@ export interface HandlerTools {
 export interface RunTools {
   readonly hardware: MachineHardware;
   readonly steps: ReadonlyMap<string, AnyStep>;
+  /** Absent: those of the server. */
+  readonly workflows?: Workflows;
   readonly runbooks: Runbooks;
   /** Names this process. */
   readonly instance: string;

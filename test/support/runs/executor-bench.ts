@@ -9,12 +9,14 @@ import { BegunActions } from "../../../src/runs/executor/step/begun-actions.ts";
 import type { Heard } from "../../../src/runs/model/heard-script.ts";
 import type { RunThing } from "../../../src/runs/model/lifecycle.ts";
 import { inheritFrom, type LeftOver, type NextAttempt } from "../../../src/runs/model/next-attempt.ts";
+import type { Plan } from "../../../src/runs/model/plan.ts";
 import type { RunAction, StepStatus } from "../../../src/runs/model/run.ts";
 import { type AnyStep, collectSteps, defineStep, type ProbeAnswer } from "../../../src/runs/model/step.ts";
 import type { StepTargets } from "../../../src/runs/model/targets.ts";
 import { machineTarget } from "../../../src/runs/targets/machine.ts";
 import { machineStepParts } from "../../../src/runs/targets/machine-steps.ts";
 import type { RunOn, TargetKind } from "../../../src/runs/targets/target-kind.ts";
+import type { Workflows } from "../../../src/runs/workflows/workflow.ts";
 import { final, retryable } from "../failures.ts";
 
 /** A device of which a test says what happens to it, and which counts what is done to it. */
@@ -75,6 +77,9 @@ export class Bench {
   conditions: Machine["conditions"] = [];
   takeBackFirst: LeftOver | null = null;
   heard: Heard | null = null;
+  workflows: Workflows = new Map();
+  /** Instead of one that consists of what is `planned`. */
+  plan: Plan | undefined;
   cordoned: { readonly cluster: string; readonly node: string } | null = null;
 
   run(): RunThing {
@@ -96,7 +101,7 @@ export class Bench {
           facts: { residue: this.machineResidue, cordoned: this.cordoned },
         } as unknown as Machine,
       },
-      plan: {
+      plan: this.plan ?? {
         planId: "plan/test",
         displayName: "",
         steps: this.planned.map((name) => ({
@@ -139,6 +144,7 @@ export class Bench {
       steps,
       target: machineTarget as unknown as TargetKind,
       begun: this.begun,
+      workflows: this.workflows,
       provider: { name: "test", can: this.can } satisfies Provider,
       partsOf: (run, step) => machineStepParts(run as RunOn<Machine>, step, { targets, steps }),
       instance: this.instance,
@@ -201,6 +207,9 @@ const UNSAID = {
   carriedOver: false,
   actingBy: null,
   unanswered: null,
+  round: 1,
+  cause: null,
+  verdict: "",
   evidence: null,
   receipt: null,
   receiptToTakeBack: null,

@@ -126,7 +126,7 @@ async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<Looked |
 function setAgainFirst({ run, step, visit, log }: Work, lost: readonly StepStatus[]): Looked {
   const steps = run.facts.steps.map((one) => {
     if (lost.includes(one)) return visits.toDoAgain(one);
-    return one.name === visit.name ? visits.toDoAgain(visit) : one;
+    return visits.isSameVisit(one, visit) ? visits.toDoAgain(visit) : one;
   });
   const names = lost.map(({ name }) => name).join(", ");
   log.say(`step ${step.name}: ${names} was taken back meanwhile, and is done again first`);
@@ -265,6 +265,6 @@ const actionOf = ({ run, visit: { name, actingAt }, context: { instance } }: Wor
 function succeed({ step, visit, context, log }: Work, report: ProbeReport, effects: Acted["effects"] = []): Proven {
   const { message = "" } = report;
   log.say(`step ${step.name} is done${message === "" ? "" : `: ${message}`}`);
-  const succeeded = visits.succeeded(visit, context.clock.now(), message);
+  const succeeded = visits.succeeded(visit, context.clock.now(), message, report.verdict);
   return { type: "proven", visit: succeeded, report, said: [...log.effects(step.name), ...effects] };
 }

@@ -1,5 +1,5 @@
 import { isUnreachable } from "../../../capabilities/device-failure.ts";
-import { AppError, messageOf, StepFailure } from "../../../kernel/errors.ts";
+import { AppError, causeOf, messageOf, StepFailure } from "../../../kernel/errors.ts";
 import { leftOf } from "../../model/next-attempt.ts";
 import { endUnwell } from "../end-without-success.ts";
 import { StillOpen } from "../failure-causes.ts";
@@ -21,6 +21,7 @@ export async function failAttempt(work: Work, error: unknown): Promise<Looked> {
     step,
     {
       message,
+      cause: causeOf(error),
       final: !(error instanceof StepFailure) || error.disposition !== "retry",
       mayHaveActed,
       needsPerson: isBug || isForPerson,

@@ -5,7 +5,8 @@ import { announced, beginVisit, failedAttempt, pauseLeft, succeeded } from "./vi
 const NOW = new Date("2026-01-01T00:00:00Z");
 const step: Step = { name: "boot", kind: "reboot", timeoutSeconds: 60, maxRetries: 5, payload: {} };
 const clock = { now: () => NOW, monotonic: () => 0 };
-const FAILURE = { message: "no answer", final: false, mayHaveActed: false, needsPerson: false };
+const CAUSE = { code: "unreachable", facts: { at: "bmc" } } as const;
+const FAILURE = { message: "no answer", cause: CAUSE, final: false, mayHaveActed: false, needsPerson: false };
 const failedTimes = (times: number) => ({ ...beginVisit(step, NOW), retryCount: times });
 
 describe("an attempt that failed", () => {

@@ -1,3 +1,4 @@
+import type { Cause } from "../../../kernel/causes.ts";
 import type { JsonObject } from "../../../kernel/lifecycle.ts";
 import type { Clock } from "../../../kernel/time/clock.ts";
 import { type Duration, describeDuration, milliseconds } from "../../../kernel/time/duration.ts";
@@ -9,14 +10,17 @@ import { type Acted, STEP_RETRY } from "../../model/step.ts";
 /** The pure changes of a visit to a step: what the executor writes between its calls to devices. */
 
 /** A step that is to be visited. */
-const notBegun = ({ name, kind }: Pick<Step, "name" | "kind">): StepStatus => ({
+const notBegun = ({ name, kind }: Pick<Step, "name" | "kind">, round: number): StepStatus => ({
   name,
+  round,
   kind,
   state: "WAITING",
   retryCount: 0,
   startedAt: null,
   finishedAt: null,
   message: "",
+  cause: null,
+  verdict: "",
   carriedOver: false,
   nextAttemptAt: null,
   attemptStartedAt: null,
@@ -35,7 +39,7 @@ const notBegun = ({ name, kind }: Pick<Step, "name" | "kind">): StepStatus => ({
 
 /** As if it had never been visited, but for what is still to be taken back. */
 export const toDoAgain = (visit: StepStatus): StepStatus => ({
-  ...notBegun(visit),
+  ...notBegun(visit, visit.round),
   toTakeBack: visit.toTakeBack,
   receiptToTakeBack: visit.receiptToTakeBack,
 });
@@ -49,7 +53,18 @@ export const takenBack = (visit: StepStatus, { isSettled }: { readonly isSettled
 /** Nothing of it is left that an undo could take back. */
 export const settled = (visit: StepStatus): StepStatus => ({ ...visit, toTakeBack: null, receiptToTakeBack: null });
 
-export const beginVisit = (step: Step, now: Date): StepStatus => begin(notBegun(step), now);
+export const beginVisit = (step: Step, now: Date, round = 1): StepStatus => begin(notBegun(step, round), now);
+
+/** It is not needed, and so is over before it began. */
+export const skipped = (step: Step, round: number, why: string, now: Date): StepStatus => ({
+  ...notBegun(step, round),
+  state: "SKIPPED",
+  message: why,
+  finishedAt: now,
+});
+
+export const isSameVisit = (one: StepStatus, other: StepStatus): boolean =>
+  one.name === other.name && one.round === other.round;
 
 /** One that waits begins when it is first looked at. */
 export const begin = (visit: StepStatus, now: Date): StepStatus => ({
@@ -131,11 +146,13 @@ export const canceled = (visit: StepStatus, now: Date): StepStatus => ({
 });
 
 /** Of the action only that there was one is of any more use; the rest would be written again with every further step. */
-export const succeeded = (visit: StepStatus, now: Date, message: string): StepStatus => ({
+export const succeeded = (visit: StepStatus, now: Date, message: string, verdict = ""): StepStatus => ({
   ...visit,
   state: "SUCCEEDED",
   finishedAt: now,
   message,
+  verdict,
+  cause: null,
   nextAttemptAt: null,
   attemptStartedAt: null,
   actingBy: null,
@@ -154,6 +171,7 @@ export function failedAttempt(
   step: Step,
   failure: {
     readonly message: string;
+    readonly cause: Cause;
     readonly final: boolean;
     readonly mayHaveActed: boolean;
     readonly needsPerson: boolean;
@@ -161,7 +179,7 @@ export function failedAttempt(
   now: Date,
 ): StepStatus {
   const retryCount = visit.retryCount + 1;
-  const counted = { ...visit, retryCount, message: failure.message };
+  const counted = { ...visit, retryCount, message: failure.message, cause: failure.cause };
   if (failure.final || retryCount >= attemptsOf(step)) {
     return { ...counted, state: "FAILED", finishedAt: now, nextAttemptAt: null, needsPerson: failure.needsPerson };
   }

@@ -10,6 +10,7 @@ import type { StepStatus } from "../../model/run.ts";
 import { stepsWith } from "../progress.ts";
 import type { RunContext } from "../run-context.ts";
 import type { RunLog } from "../run-log.ts";
+import { isSameVisit } from "./visit.ts";
 
 /** What a look at a run comes to. */
 export type Looked = Outcome<"acting" | "finished" | "canceled" | "step_failed">;
@@ -41,7 +42,7 @@ export function save(
   { reason, after: pause, residue = [], effects = [] }: Saved,
 ): Looked {
   const said = [...log.effects(step.name), ...effects];
-  const known = run.facts.steps.find(({ name }) => name === visit.name);
+  const known = run.facts.steps.find((one) => isSameVisit(one, visit));
   const isNews = said.length > 0 || !isDeepStrictEqual(known, after);
   return waitFor(reason, pause, {
     ...(isNews && {

@@ -78,6 +78,8 @@ export interface ActingContext<
    * the process died before the receipt was written: then the device alone can say what became of the action.
    */
   readonly receipt: R | null;
+  /** Set where this process announced the action and knows that it has not begun. After a crash nobody knows. */
+  readonly hasNotBegun?: boolean;
 }
 
 /** What comes of an action. It commits together with the fact that the action was done, or not at all. */

@@ -30,10 +30,12 @@ interface World {
   readonly lastReset?: string | null;
   readonly override?: { readonly source: "pxe" | "none"; readonly lasts: "once" | "always" };
   readonly machine?: Machine;
+  /** Of the action, by the process that announced it. */
+  readonly hasNotBegun?: boolean;
   readonly can?: Fakes;
 }
 
-function world({ install = {}, bootId, stamp: text = "", lastReset = "r2", override, machine, can }: World = {}) {
+function world({ install = {}, bootId, stamp: text = "", lastReset = "r2", override, can, ...around }: World = {}) {
   const calls: string[] = [];
   const note = (name: string) => async () => void calls.push(name);
   const files = bootId && { "/etc/millwright-image": text, "/proc/sys/kernel/random/boot_id": `${bootId}\n` };
@@ -55,7 +57,7 @@ function world({ install = {}, bootId, stamp: text = "", lastReset = "r2", overr
       },
       ...can,
     },
-    machine ? { machine } : {},
+    around,
   );
   return { bench, calls };
 }
@@ -98,6 +100,7 @@ describe("an installation over the network", () => {
     ["the BMC does not tell, and who was up still is",            { install: { state: "ordered" }, lastReset: null, bootId: "b1" },  {},                                  "not_done"],
     ["nobody was up, and the network is still the next source",   { install: { state: "ordered" }, lastReset: null, override: { source: "pxe", lasts: "once" } }, { bootId: null }, "not_done"],
     ["nobody was up, and the source is used up",                  { install: { state: "ordered" }, lastReset: null },                { bootId: null },                    "in_progress"],
+    ["nothing tells of a restart that has not begun",             { install: { state: "ordered" }, lastReset: null, hasNotBegun: true }, { bootId: null },             "not_done"],
     ["the script is handed out",                                  { install: { state: "begun" } },                                   {},                                  "in_progress"],
     ["it installs, while an installer answers over SSH",          { install: { state: "installing" }, bootId: "b2" },                {},                                  "in_progress"],
     ["it is complete, and the new system is not up",              { install: { state: "installed", tokenShown: true } },             {},                                  "in_progress"],

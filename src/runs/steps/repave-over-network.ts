@@ -101,7 +101,7 @@ export async function undoOverNetwork(context: Acting): Promise<void> {
 
 /** Nothing was handed out yet: has the machine gone down for it, and did it come up in another way? */
 async function whetherRestarted(context: Acting): Promise<ProbeAnswer> {
-  const { can, call, evidence, targets } = context;
+  const { can, call, evidence, targets, hasNotBegun = false } = context;
   const { boot } = needsOf(context);
   const bmc = await targets.bmc();
   const outside = await whileUp(async () => ({
@@ -114,7 +114,8 @@ async function whetherRestarted(context: Acting): Promise<ProbeAnswer> {
   const wentDown = tells
     ? outside.lastReset !== evidence.lastReset
     : evidence.bootId === null
-      ? outside.override.source !== "pxe"
+      ? // A boot source that is used up looks like one that was never set.
+        outside.override.source !== "pxe" && !hasNotBegun
       : bootId !== evidence.bootId;
   if (!wentDown) return { state: "not_done", message: "the machine has not been restarted to boot from the network" };
   if (bootId === undefined || bootId === evidence.bootId)

@@ -75,6 +75,7 @@ export function benchOf(
     /** Whether what a look says comes to be written; absent: always. */
     readonly isWritten?: () => boolean;
     readonly isReplacedNext?: boolean;
+    readonly hasNotBegun?: boolean;
   } = {},
 ): StepBench {
   const step = allSteps.get(kind) as AnyStep;
@@ -104,6 +105,7 @@ export function benchOf(
     params: {},
     isReplacedNext: around.isReplacedNext ?? false,
     receipt: null,
+    hasNotBegun: around.hasNotBegun ?? false,
   };
   type Looking = typeof context & { readonly heard: HeardScript };
   /** One look, and how far it has heard, if it is written. */

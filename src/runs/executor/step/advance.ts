@@ -91,13 +91,13 @@ async function clearTheWay(work: Work, evidence: JsonObject): Promise<Looked> {
 async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<Looked | Proven> {
   const { run, step, visit, context, log } = work;
   if (run.action === "adopt") return adopt(work, kind, acting);
-  const report = await askPatiently(work, kind, acting);
+  // Announced by this very process, which alone can know that it has not begun.
+  const isOurs = visit.actingBy === context.instance && !context.begun.has(actionOf(work));
+  const report = await askPatiently(work, kind, { ...acting, hasNotBegun: isOurs });
   if (report === "tells nothing") {
     return save(work, visits.withoutEvidence(visit), { reason: `${step.name}: about to begin anew`, after: AT_ONCE });
   }
   if (report.state === "done") return succeed(work, report);
-  // Announced by this very process, which alone can know that it has not begun.
-  const isOurs = visit.actingBy === context.instance && !context.begun.has(actionOf(work));
   checkTime(work, report, visits.isOpen(visit) && !isOurs);
   if (report.state === "halfway" && visit.actingAt !== null) return carryOn(work, kind, acting, report);
   const isToDo = report.state === "not_done" || report.state === "halfway";

@@ -2,6 +2,7 @@ import { type Batcher, createBatcher, runInHalves } from "../kernel/batcher.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { type Duration, milliseconds, seconds } from "../kernel/time/duration.ts";
 import { pauseBefore, retrying } from "../kernel/time/retry.ts";
+import type { Wait } from "../store/lifecycle/claims/claims.ts";
 import { nameOf, type ThingKey, type ThingStores } from "../store/lifecycle/things.ts";
 import { commitUnits } from "../store/lifecycle/transitions.ts";
 import type { Unit } from "../store/lifecycle/unit.ts";
@@ -126,11 +127,15 @@ function releaseOf(
     case "conflict": // it is looked at again, as it now is
       return [{ kind, id, epoch, after: conflicts.pauseAfterAnother(claimed), failures, error: null }];
     case "waiting":
-      return [{ kind, id, epoch, after: claimRecheck, failures: 0, error: null }];
+      return [{ kind, id, epoch, after: recheckOf(result.for, claimRecheck), failures: 0, error: null }];
     default:
       return [];
   }
 }
+
+/** Releases wake whoever waits; that a bar has ended nobody says. */
+const recheckOf = ({ untilBarEnds }: Wait, claimRecheck: Duration): Duration =>
+  untilBarEnds === undefined ? claimRecheck : milliseconds(Math.min(claimRecheck, untilBarEnds));
 
 async function quarantine({ db }: CommitterOptions, { claimed }: Submission, error: unknown): Promise<Submitted> {
   const { kind, id, epoch } = claimed;

@@ -23,6 +23,8 @@ export interface Move {
   readonly ends: readonly RequestEnd[];
   /** Fields whose requests end unheard. Which they are is known once the thing is locked. */
   readonly withdraws?: readonly string[];
+  /** Fields whose pending requests have waited too long. */
+  readonly expires?: readonly string[];
   readonly owner: Owner;
   readonly trigger: string;
   readonly message: string | undefined;
@@ -32,7 +34,7 @@ export interface RequestEnd {
   readonly field: string;
   /** The whole request, as the state carried it; its `id` tells it from a newer one. */
   readonly request: JsonObject;
-  readonly outcome: "completed" | "failed" | "withdrawn";
+  readonly outcome: "completed" | "failed" | "withdrawn" | "expired";
   readonly message: string | undefined;
 }
 
@@ -120,6 +122,7 @@ function plan<T extends Thing>(thing: T, row: Row<T>, happening: Happening): Mov
     facts: options.sets?.(thing, happening) ?? {},
     ends,
     ...(options.withdraws && { withdraws: options.withdraws }),
+    ...(options.expires && { expires: options.expires }),
     owner: trigger.owner,
     trigger: trigger.name,
     message: happening.message,

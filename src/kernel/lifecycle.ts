@@ -36,6 +36,8 @@ export interface StoredOutcome {
   readonly reason: string;
   /** Since when it waits, or looks fail; given by the store. */
   readonly since?: string;
+  /** It waits for claims, and for longer than it said that it would keep others from them; given by the store. */
+  readonly barExpired?: true;
 }
 
 export interface StateSpec {
@@ -48,7 +50,7 @@ export interface StateSpec {
   readonly sla?: Duration;
   /** After this long, waiting and retrying end along the state's failure row. */
   readonly deadline?: Duration;
-  /** Entering needs the thing's claim, which is held until a state without this is entered. */
+  /** Entering needs the claims that the thing's store names, all or none; they are held until a state without this is entered. */
   readonly claims?: true;
 }
 
@@ -108,6 +110,8 @@ export interface RowOptions<T> {
   readonly clears?: readonly RequestClear<T>[];
   /** Request fields whose requests, pending or carried, end here as withdrawn: nobody will carry them out any more. */
   readonly withdraws?: readonly (keyof T & string)[];
+  /** Request fields whose pending request ends here as expired, with what the thing waited for all the time. */
+  readonly expires?: readonly (keyof T & string)[];
   /** A patch of the thing's facts. */
   readonly sets?: (thing: T, happening: Happening) => JsonObject;
   /** Why this edge exists although the specification does not draw it. */

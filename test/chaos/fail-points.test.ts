@@ -56,6 +56,7 @@ const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
   "test/chaos/writers.test.ts": [
     "bmc-credentials:removed",
     "changes:written",
+    "claims:granted",
     "clusters:written",
     "create:inserted",
     "device-groups:removed",

@@ -55,6 +55,12 @@ const KILLS: readonly Kill[] = [
   { at: "changes:written",        write: "let the spare take its place", before: ["create a workflow", "bring a node into use", "register a spare"], tables: ["claims", "installs", "journal"] },
   { at: "transitions:journaled",  write: "let the spare take its place", before: ["create a workflow", "bring a node into use", "register a spare"], tables: ["claims", "installs", "journal"] },
   { at: "claims:wished",          write: "let the spare take its place", before: ["create a workflow", "bring a node into use", "register a spare"], tables: ["claims", "installs", "journal"] },
+  { at: "claims:wished",          write: "let a rack wait for two machines", before: ["let a run hold the machine"],         tables: ["claims"] },
+  { at: "claims:released",        write: "let the rack want another one", before: ["let a run hold the machine", "let a rack wait for two machines"], tables: ["claims"] },
+  { at: "claims:wished",          write: "let the rack want another one", before: ["let a run hold the machine", "let a rack wait for two machines"], tables: ["claims"] },
+  { at: "claims:released",        write: "let the run end",             before: ["let a run hold the machine", "let a rack wait for two machines"], tables: ["claims", "work"] },
+  { at: "claims:granted",         write: "let the run end",             before: ["let a run hold the machine", "let a second run wait for it"], tables: ["claims", "work"] },
+  { at: "claims:granted",         write: "let the rack take both",      before: ["let a run hold the machine", "let a rack wait for two machines", "let the run end"], tables: ["claims"] },
   { at: "changes:written",        write: "call that off",               before: ["create a workflow", "bring a node into use", "register a spare", "let the spare take its place"], tables: ["claims", "installs", "journal"] },
   { at: "claims:released",        write: "call that off",               before: ["create a workflow", "bring a node into use", "register a spare", "let the spare take its place"], tables: ["claims", "installs", "journal"] },
 ];

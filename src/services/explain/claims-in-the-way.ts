@@ -1,4 +1,4 @@
-import { type Claim, list, listOfHolders } from "../../store/lifecycle/claims.ts";
+import { type Claim, list, listOfClaimants } from "../../store/lifecycle/claims/claims.ts";
 import { nameOf, type ThingKey, type ThingStores } from "../../store/lifecycle/things.ts";
 import type { Queryable } from "../../store/postgres/database.ts";
 import type { ClaimLink } from "./explanation.ts";
@@ -6,27 +6,25 @@ import type { ClaimLink } from "./explanation.ts";
 /** Longer chains are no help to anybody, and whoever waits in a circle must not keep us for ever. */
 const LONGEST_CHAIN = 20;
 
-/** Who holds what the thing waits for, or comes before it in line; then whom those wait for, and so on. */
+/** Who holds what the thing waits for, or comes before it in line: all of them. Then whom those wait for, and so on. */
 export async function findClaimsInTheWay(db: Queryable, stores: ThingStores, thing: ThingKey): Promise<ClaimLink[]> {
   const links: ClaimLink[] = [];
   const seen = new Set([nameOf(thing)]);
   let waiting: readonly ThingKey[] = [thing];
-  while (waiting.length > 0 && links.length < LONGEST_CHAIN) {
-    const before = await findBefore(db, waiting);
-    const fresh = before.filter(({ holder }) => !seen.has(nameOf(holder)));
-    for (const claim of fresh) {
-      if (seen.has(nameOf(claim.holder))) continue;
-      seen.add(nameOf(claim.holder));
-      links.push(await linkOf(db, stores, claim));
-    }
+  while (waiting.length > 0) {
+    const most = waiting[0] === thing ? Number.POSITIVE_INFINITY : LONGEST_CHAIN - links.length;
+    const fresh = (await findBefore(db, waiting))
+      .filter(({ holder }) => !seen.has(nameOf(holder)) && seen.add(nameOf(holder)))
+      .slice(0, Math.max(most, 0));
+    for (const claim of fresh) links.push(await linkOf(db, stores, claim));
     waiting = fresh.map(({ holder }) => holder);
   }
-  return links.slice(0, LONGEST_CHAIN);
+  return links;
 }
 
-/** Of each queue that one of them stands in: everybody before it. */
+/** Of each queue that one of them stands in: everybody before it who keeps it waiting. Others it may pass. */
 async function findBefore(db: Queryable, waiting: readonly ThingKey[]): Promise<Claim[]> {
-  const wishes = (await listOfHolders(db, waiting)).filter(({ grantedAt }) => grantedAt === null);
+  const wishes = (await listOfClaimants(db, waiting)).filter(({ standing }) => standing === "waiting");
   const queues = Map.groupBy(
     await list(
       db,
@@ -34,11 +32,11 @@ async function findBefore(db: Queryable, waiting: readonly ThingKey[]): Promise<
     ),
     ({ thing }) => nameOf(thing),
   );
-  return wishes.flatMap(({ thing, holder }) => {
-    const queue = queues.get(nameOf(thing)) ?? [];
-    const at = queue.findIndex((claim) => nameOf(claim.holder) === nameOf(holder));
-    return queue.slice(0, Math.max(at, 0));
-  });
+  return wishes.flatMap(({ thing, ticket }) =>
+    (queues.get(nameOf(thing)) ?? []).filter(
+      (claim) => claim.standing === "granted" || (claim.ticket < ticket && claim.barsLeft > 0),
+    ),
+  );
 }
 
 async function linkOf(db: Queryable, stores: ThingStores, claim: Claim): Promise<ClaimLink> {

@@ -1,27 +1,18 @@
-import type { InstallRecord } from "../../store/install/installs.ts";
-import { list as listClaims } from "../../store/lifecycle/claims.ts";
+import { type InstallRecord, installStore } from "../../store/install/installs.ts";
+import { findInTheWay } from "../../store/lifecycle/claims/claims.ts";
+import { wishToEnter } from "../../store/lifecycle/claims/wishes.ts";
 import type { Transaction } from "../../store/postgres/database.ts";
-import { machineKey } from "../machine/machines.ts";
-import { INSTALL_KIND } from "./key.ts";
 
-/** Who holds a machine and is not its install, nor the run that installs through it. */
+/** Who keeps installs from beginning, by their ids: nobody that they work on behalf of. */
 export async function heldByOthers(
   tx: Transaction,
   installs: readonly InstallRecord[],
 ): Promise<ReadonlyMap<string, string>> {
-  const ours = new Map(installs.map((install) => [install.id as string, install]));
-  const claimed = await listClaims(
-    tx,
-    installs.map(({ id }) => machineKey(id)),
-  );
+  const wishes = installs.map((install) => wishToEnter(installStore, install, "installing"));
   return new Map(
-    claimed
-      .filter(({ grantedAt }) => grantedAt !== null)
-      .filter(({ thing, holder }) => {
-        const install = ours.get(thing.id);
-        const isOwn = holder.kind === INSTALL_KIND && holder.id === thing.id;
-        return !isOwn && !(holder.kind === "run" && holder.id === install?.facts.orderedBy);
-      })
-      .map(({ thing, holder }) => [thing.id, `${holder.kind} ${holder.id}`]),
+    [...(await findInTheWay(tx, wishes))].map(([{ claimant }, inTheWay]) => [
+      claimant.id,
+      inTheWay.map(({ holder }) => `${holder.kind} ${holder.id}`).join(", "),
+    ]),
   );
 }

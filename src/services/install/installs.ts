@@ -9,7 +9,7 @@ import {
 import { installLifecycle } from "../../lifecycles/install/lifecycle.ts";
 import { type InstallQuery, type InstallRecord, listInstalls, loadInstalls } from "../../store/install/installs.ts";
 import { recordChange } from "../../store/lifecycle/changes.ts";
-import { list as listClaims } from "../../store/lifecycle/claims.ts";
+import { list as listClaims } from "../../store/lifecycle/claims/claims.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
 import { commitUnits } from "../../store/lifecycle/transitions.ts";

@@ -5,7 +5,7 @@ import type { Machine } from "../../lifecycles/machine/machine.ts";
 import { holdGroup } from "../../store/install/device-groups.ts";
 import { type InstallRecord, listReplaced, loadInstalls } from "../../store/install/installs.ts";
 import { recordChange } from "../../store/lifecycle/changes.ts";
-import { list as listClaims } from "../../store/lifecycle/claims.ts";
+import { list as listClaims } from "../../store/lifecycle/claims/claims.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
 import { applyVerb } from "../../store/lifecycle/verbs.ts";
 import { machineStore } from "../../store/machine/machines.ts";

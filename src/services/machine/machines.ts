@@ -6,7 +6,7 @@ import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { parseEndpoint, SSH_PORT } from "../../lifecycles/machine/endpoint.ts";
 import { sshAddressOf } from "../../lifecycles/machine/machine.ts";
 import { recordChange } from "../../store/lifecycle/changes.ts";
-import { list as listClaims } from "../../store/lifecycle/claims.ts";
+import { list as listClaims } from "../../store/lifecycle/claims/claims.ts";
 import { create } from "../../store/lifecycle/create.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";

@@ -6,7 +6,7 @@ import { type Banner, bannersOf, effectiveState } from "../../lifecycles/machine
 import { isFailing } from "../../lifecycles/machine/failing.ts";
 import { type MachinePhase, sshAddressOf } from "../../lifecycles/machine/machine.ts";
 import { type PinnedKey, pinnedKeyOf } from "../../lifecycles/machine/sighting.ts";
-import type { Claim } from "../../store/lifecycle/claims.ts";
+import type { Claim } from "../../store/lifecycle/claims/claims.ts";
 import {
   collectMachines,
   listMachines,
@@ -20,7 +20,7 @@ import { unknownMachine } from "./machines.ts";
 
 export type { Condition } from "../../lifecycles/machine/conditions.ts";
 export type { MachinePhase } from "../../lifecycles/machine/machine.ts";
-export type { Claim } from "../../store/lifecycle/claims.ts";
+export type { Claim } from "../../store/lifecycle/claims/claims.ts";
 export type { MachineRecord } from "../../store/machine/machines.ts";
 
 /** A machine and all there is to say about where it stands. */

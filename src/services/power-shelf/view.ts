@@ -14,14 +14,14 @@ import {
 } from "../../lifecycles/device/merged-health.ts";
 import { powerShelfLifecycle } from "../../lifecycles/power-shelf/lifecycle.ts";
 import { listHealthReports } from "../../store/device/health-reports.ts";
-import { type Claim, list as listClaims } from "../../store/lifecycle/claims.ts";
+import { type Claim, list as listClaims } from "../../store/lifecycle/claims/claims.ts";
 import { FAILING_TOLERATED, listPowerShelves, type PowerShelfRecord } from "../../store/power-shelf/power-shelves.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { checkPageSize, cutPage, type Page, parsePageToken } from "../call/paging.ts";
 import { getPowerShelf } from "./power-shelves.ts";
 
 export type { PowerShelfState } from "../../lifecycles/power-shelf/lifecycle.ts";
-export type { Claim } from "../../store/lifecycle/claims.ts";
+export type { Claim } from "../../store/lifecycle/claims/claims.ts";
 export type { PowerShelfRecord } from "../../store/power-shelf/power-shelves.ts";
 
 /** How the controller's last look at a thing ended. */

@@ -101,8 +101,10 @@ export const installStore: ThingStore<Install> = {
   lifecycle: installLifecycle,
   table: "installs",
   requests: {},
-  // A run that installs through it holds the machine already, on its behalf.
-  claimTarget: ({ id, facts }) => ({ kind: facts.orderedBy === null ? "machine" : "install", id }),
+  claims: ({ id, facts }) => ({
+    targets: [{ kind: "machine", id }],
+    holder: facts.orderedBy === null ? { kind: "install", id } : { kind: "run", id: facts.orderedBy },
+  }),
   load: loadInstalls,
   orders: installOrders,
 };

@@ -173,7 +173,9 @@ function refuseUnwritten(moves: readonly Unit[], results: readonly UnitResult[])
     if (result?.type === "committed") continue;
     const why =
       result?.type === "waiting"
-        ? `${result.for.holder.kind} ${result.for.holder.id} (${result.for.reason}) works on it`
+        ? result.for.inTheWay
+            .map(({ holder, reason }) => `${holder.kind} ${holder.id} (${reason}) works on it`)
+            .join("; ")
         : "it has changed meanwhile";
     throw new Error(`${move?.trigger ?? "what was seen"} cannot move ${kind} ${thing.id}: ${why}`);
   }

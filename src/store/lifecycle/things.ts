@@ -1,5 +1,6 @@
 import type { LogLine } from "../../kernel/effects.ts";
 import type { JsonObject, Lifecycle, Thing } from "../../kernel/lifecycle.ts";
+import type { Duration } from "../../kernel/time/duration.ts";
 import type { DeviceTraits } from "../device/device.ts";
 import type { HealthChangedBy } from "../device/health-changes.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
@@ -39,6 +40,18 @@ export interface ThingLog {
   readonly lines: readonly LogLine[];
 }
 
+/** The claims that a thing needs in a state. They are taken by the commit that enters it, all or none, and kept until it is left. */
+export interface ClaimSet {
+  readonly targets: readonly ThingKey[];
+  /**
+   * On whose behalf the thing works: its own, unless another one has it work. What that one holds already is no obstacle: the thing
+   * works under its claim, never waits for it, and never releases it.
+   */
+  readonly holder: ThingKey;
+  /** How long the set, while it waits, keeps later claims off its targets; zero: not at all. Half an hour unless told. */
+  readonly barsFor?: Duration;
+}
+
 /** A kind of thing: its table of transitions, its SQL table, and how to load it with what guards and handlers need. */
 export interface ThingStore<T extends Thing = Thing> {
   readonly lifecycle: Lifecycle<T>;
@@ -54,8 +67,8 @@ export interface ThingStore<T extends Thing = Thing> {
   readonly afterGone?: (tx: Transaction, things: readonly T[]) => Promise<void>;
   /** Nobody works on such a thing while it rests, nor for what is learnt about it: it need not be looked at then. */
   readonly isPassive?: true;
-  /** Whose claim a state with `claims` takes; the thing's own unless told. */
-  readonly claimTarget?: (thing: T) => ThingKey;
+  /** Which claims a state with `claims` takes, of the thing as it is in that state; a claim on itself unless told. */
+  readonly claims?: (thing: T) => ClaimSet;
   /** How what other things saw of it is merged with what is on record; undefined when that is nothing new. */
   readonly observe?: (thing: T, observed: readonly JsonObject[]) => Observed | undefined;
   /** The columns that `observe` may set. */

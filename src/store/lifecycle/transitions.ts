@@ -2,7 +2,8 @@ import { GONE, type JsonObject, type Thing } from "../../kernel/lifecycle.ts";
 import type { Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
 import { toJsonText } from "../postgres/json-text.ts";
-import * as claims from "./claims.ts";
+import * as claims from "./claims/claims.ts";
+import { claimTargetsOf, endsClaims, mayHaveTicket, waitingUnit, wishOf } from "./claims/wishes.ts";
 import { applyEffects, type EffectPlan, findUnmet, lockedByEffects, planEffects } from "./effects.ts";
 import * as journal from "./journal.ts";
 import { lockThings } from "./locks.ts";
@@ -10,7 +11,7 @@ import { checkColumns, nameOf, storeOf, type ThingKey, type ThingStore, type Thi
 import { keyOf, outcomeAfter, type Unit } from "./unit.ts";
 import { tellUnit, type Untold, withVersions } from "./unit-entries.ts";
 import type { UnitResult } from "./unit-result.ts";
-import { endWithdrawn } from "./withdrawals.ts";
+import { endUnheard } from "./withdrawals.ts";
 import * as work from "./work.ts";
 
 const COMMITTED: UnitResult = { type: "committed" };
@@ -19,12 +20,10 @@ const FENCED: UnitResult = { type: "fenced" };
 
 /** The only writer of states: locks all things, compares their bases, writes state + history + event + wake-ups of many units. */
 export async function commitUnits(tx: Transaction, stores: ThingStores, units: readonly Unit[]): Promise<UnitResult[]> {
-  await lockThings(
-    tx,
-    units.flatMap((unit) => touchedBy(stores, unit)),
-  );
+  const touched = await findTouched(tx, stores, units);
+  await lockThings(tx, [...touched.values()].flat());
   const results = new Map<Unit, UnitResult>();
-  for (const wave of wavesOf(stores, units))
+  for (const wave of wavesOf(touched))
     for (const [unit, result] of await commitWave(tx, stores, wave)) results.set(unit, result);
   for (const unit of units) if (!results.has(unit)) tellMove(tx, unit);
   return units.map((unit) => results.get(unit) ?? COMMITTED);
@@ -38,25 +37,37 @@ function tellMove(tx: Transaction, { kind, thing, move, actor, lease }: Unit): v
   tx.logWhenCommitted(reason === undefined ? fields : { ...fields, reason }, "moved");
 }
 
-const touchedBy = (stores: ThingStores, unit: Unit): ThingKey[] => [
-  keyOf(unit),
-  ...lockedByEffects(unit.effects),
-  ...(unit.move ? [claimTargetOf(stores, unit)] : []),
-  ...(unit.move?.gone ? (storeOf(stores, unit.kind).locksWhenGone?.(unit.thing) ?? []) : []),
-];
-
-const claimTargetOf = (stores: ThingStores, unit: Unit): ThingKey =>
-  storeOf(stores, unit.kind).claimTarget?.(unit.thing) ?? keyOf(unit);
+/** What each unit touches. Claims that its thing waits for are read: they need not be those that it now wishes for. */
+async function findTouched(
+  tx: Transaction,
+  stores: ThingStores,
+  units: readonly Unit[],
+): Promise<Map<Unit, readonly ThingKey[]>> {
+  const mayWait = units.filter((unit) => mayHaveTicket(stores, unit)).map(keyOf);
+  const awaited = Map.groupBy(await claims.listOfClaimants(tx, mayWait), ({ claimant }) => nameOf(claimant));
+  return new Map(
+    units.map((unit) => [
+      unit,
+      [
+        keyOf(unit),
+        ...lockedByEffects(unit.effects),
+        ...claimTargetsOf(stores, unit),
+        ...(awaited.get(nameOf(keyOf(unit))) ?? []).map(({ thing }) => thing),
+        ...(unit.move?.gone ? (storeOf(stores, unit.kind).locksWhenGone?.(unit.thing) ?? []) : []),
+      ],
+    ]),
+  );
+}
 
 /**
  * Units that touch a thing in common are written one after the other, so that the later one is judged against what the
  * earlier one wrote: two written at once would both find the basis that they expect, and one would be lost.
  */
-function wavesOf(stores: ThingStores, units: readonly Unit[]): Unit[][] {
+function wavesOf(touched: ReadonlyMap<Unit, readonly ThingKey[]>): Unit[][] {
   const waves: Unit[][] = [];
   const next = new Map<string, number>();
-  for (const unit of units) {
-    const names = touchedBy(stores, unit).map(nameOf);
+  for (const [unit, keys] of touched) {
+    const names = keys.map(nameOf);
     const wave = Math.max(...names.map((name) => next.get(name) ?? 0));
     for (const name of names) next.set(name, wave + 1);
     if (wave === waves.length) waves.push([]);
@@ -75,7 +86,7 @@ async function commitWave(
   for (const unit of await findUnmet(tx, stores, units)) if (!results.has(unit)) results.set(unit, CONFLICT);
   const plans = await planEffects(tx, stores, units, results);
   const alive = units.filter((unit) => !results.has(unit));
-  for (const [unit, claim] of await takeClaims(tx, stores, alive)) results.set(unit, { type: "waiting", for: claim });
+  for (const [unit, wait] of await takeClaims(tx, stores, alive)) results.set(unit, { type: "waiting", for: wait });
   const where = units.map(({ kind, thing }) => ({ kind, state: thing.state.name }));
   failPoint("transitions:locked", where);
 
@@ -107,21 +118,25 @@ async function findUncommittable(
   return results;
 }
 
+/** Those of the units that must wait for claims. Within a wave no two sets have a thing in common. */
 async function takeClaims(
   tx: Transaction,
   stores: ThingStores,
   units: readonly Unit[],
-): Promise<Map<Unit, claims.Claim>> {
-  const wishes = new Map<claims.ClaimWish, Unit>();
-  for (const unit of units) {
-    if (unit.move && claimsIn(stores, unit.kind, unit.move.to) && !claimsIn(stores, unit.kind, unit.move.from)) {
-      wishes.set({ thing: claimTargetOf(stores, unit), holder: keyOf(unit), reason: unit.move.to }, unit);
-    }
-  }
-  const waiting = await claims.acquire(tx, [...wishes.keys()]);
-  return new Map(
-    [...waiting].flatMap(([wish, claim]) => (wishes.has(wish) ? [[wishes.get(wish) as Unit, claim]] : [])),
+): Promise<[Unit, claims.Wait][]> {
+  const wishes = new Map(
+    units.flatMap((unit) => {
+      const wish = wishOf(stores, unit);
+      return wish ? [[wish, unit]] : [];
+    }),
   );
+  const waits = await claims.acquire(tx, [...wishes.keys()]);
+  return [...waits].map(([wish, wait]) => {
+    const unit = wishes.get(wish) as Unit;
+    // Its own table may have a row for that, so that the next pass follows at once.
+    const hasJustExpired = wait.barExpired && unit.thing.outcome?.barExpired !== true;
+    return [unit, hasJustExpired ? { ...wait, untilBarEnds: 0 } : wait];
+  });
 }
 
 async function write(
@@ -136,7 +151,7 @@ async function write(
     return result?.type === "waiting" ? waitingUnit(unit, result.for) : [unit];
   });
   if (planned.length === 0) return;
-  const toWrite = await endWithdrawn(tx, stores, planned);
+  const toWrite = await endUnheard(tx, stores, planned);
   const told = new Map(toWrite.map((unit) => [unit, tellUnit(stores, unit)]));
   const versions = new Map<string, number>();
   for (const [kind, ofKind] of groupByKind(toWrite)) {
@@ -161,13 +176,6 @@ async function write(
   await applyEffects(tx, stores, { plans: effects, commit: commitUnits });
   // Readings of which nobody is told are most of what a fleet at rest writes; they rouse nobody.
   if (entries.length + woken.length + effects.length > 0) await journal.announce(tx);
-}
-
-/** What is written of a unit whose claim is not free: that it waits, and for whom. */
-function waitingUnit(unit: Unit, claim: claims.Claim): Unit[] {
-  const reason = `waiting for ${claim.holder.kind} ${claim.holder.id} (${claim.reason}), which works on it`;
-  if (unit.thing.outcome?.reason === reason) return [];
-  return [{ thing: unit.thing, kind: unit.kind, actor: unit.actor, outcome: { type: "waiting", reason } }];
 }
 
 /** The version after the write. The row counts it, not the unit: what others changed meanwhile has counted too. */
@@ -260,21 +268,6 @@ function carriedBy(thing: Thing): JsonObject {
   const { name: _, ...carried } = thing.state;
   return carried as JsonObject;
 }
-
-/**
- * A thing gives up its claims when it leaves the state that holds one, and those it queued for when it no longer wants them:
- * it went another way, or it stayed and waits for something else. A place that nobody wants would bar all behind it.
- */
-function endsClaims(stores: ThingStores, unit: Unit): boolean {
-  const { kind, move, thing } = unit;
-  if (move?.gone) return true;
-  if (claimsIn(stores, kind, move?.to ?? thing.state.name)) return false;
-  if (move && claimsIn(stores, kind, move.from)) return true;
-  return thing.outcome?.type === "waiting" && outcomeAfter(unit)?.reason !== thing.outcome.reason;
-}
-
-const claimsIn = (stores: ThingStores, kind: string, state: string): boolean =>
-  storeOf(stores, kind).lifecycle.states[state]?.claims === true;
 
 function groupByKind(units: readonly Unit[]): Map<string, Unit[]> {
   return Map.groupBy(units, (unit) => unit.kind);

@@ -3,6 +3,7 @@ import type { Effect } from "../../kernel/effects.ts";
 import { AppError } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import type { Transaction } from "../postgres/database.ts";
+import { describeHeld } from "./claims/wishes.ts";
 import { lockThings } from "./locks.ts";
 import { storeOf, type ThingStores } from "./things.ts";
 import { commitUnits } from "./transitions.ts";
@@ -44,11 +45,7 @@ export async function applyVerb(tx: Transaction, stores: ThingStores, verb: Verb
       ...(verb.effects && { effects: verb.effects }),
     },
   ]);
-  if (result?.type === "waiting") {
-    throw new AppError(
-      "failed_precondition",
-      `${verb.kind} ${verb.id} is being worked on by ${result.for.holder.kind} ${result.for.holder.id}`,
-    );
-  }
+  if (result?.type === "waiting")
+    throw new AppError("failed_precondition", `${verb.kind} ${verb.id} is ${describeHeld(result.for)}`);
   if (!move.gone) await work.wake(tx, [verb]);
 }

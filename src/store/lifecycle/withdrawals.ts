@@ -7,16 +7,17 @@ import { storeOf, type ThingStore, type ThingStores } from "./things.ts";
 import type { Unit } from "./unit.ts";
 
 /**
- * Adds, to moves that withdraw requests, the ends of those that there are: the one that the state carries and one that waits
- * behind it. Read here and not where the move was planned, since a request has the same form in the column and in the journal.
+ * Adds, to moves that withdraw requests or let them expire, the ends of those that there are: the one that the state carries and one
+ * that waits behind it. Read here and not where the move was planned, since a request has the same form in the column and in the
+ * journal.
  */
-export async function endWithdrawn(tx: Transaction, stores: ThingStores, units: readonly Unit[]): Promise<Unit[]> {
-  const ending = units.filter(({ move }) => move?.withdraws !== undefined);
+export async function endUnheard(tx: Transaction, stores: ThingStores, units: readonly Unit[]): Promise<Unit[]> {
+  const ending = units.filter((unit) => unheardIn(unit).length > 0);
   if (ending.length === 0) return [...units];
   const pending = new Map<string, JsonObject>();
   for (const [kind, ofKind] of Map.groupBy(ending, (unit) => unit.kind)) {
     const store = storeOf(stores, kind);
-    for (const field of new Set(ofKind.flatMap(({ move }) => move?.withdraws ?? []))) {
+    for (const field of new Set(ofKind.flatMap(unheardIn))) {
       const rows = await tx.query<{ id: string; request: JsonObject }>(
         `select id, ${columnsOf(store, field).column} as request from ${store.table}
           where id = any($1) and ${columnsOf(store, field).column} is not null`,
@@ -27,17 +28,33 @@ export async function endWithdrawn(tx: Transaction, stores: ThingStores, units: 
   }
   return units.map((unit) => {
     const { move, thing, kind } = unit;
-    if (move?.withdraws === undefined) return unit;
-    const message = `withdrawn by ${unit.actor} (${move.trigger})`;
-    const ends = move.withdraws.flatMap((field): RequestEnd[] => {
-      const [carried, waiting] = [thing.state.request, pending.get(`${kind} ${thing.id} ${field}`)];
-      const requests = isRequest(carried) && carried.id !== waiting?.id ? [carried, waiting] : [waiting];
-      return requests.flatMap((request) =>
-        request === undefined ? [] : [{ field, request, outcome: "withdrawn", message }],
-      );
-    });
-    return { ...unit, move: { ...move, ends: [...move.ends, ...ends] } };
+    if (!move || unheardIn(unit).length === 0) return unit;
+    const waiting = (field: string) => pending.get(`${kind} ${thing.id} ${field}`);
+    const withdrawn = (move.withdraws ?? []).flatMap((field): RequestEnd[] =>
+      requestsOf(thing.state.request, waiting(field)).map((request) => ({
+        field,
+        request,
+        outcome: "withdrawn",
+        message: `withdrawn by ${unit.actor} (${move.trigger})`,
+      })),
+    );
+    const expired = (move.expires ?? []).flatMap((field): RequestEnd[] =>
+      requestsOf(undefined, waiting(field)).map((request) => ({
+        field,
+        request,
+        outcome: "expired",
+        message: thing.outcome?.reason,
+      })),
+    );
+    return { ...unit, move: { ...move, ends: [...move.ends, ...withdrawn, ...expired] } };
   });
+}
+
+const unheardIn = ({ move }: Unit): readonly string[] => [...(move?.withdraws ?? []), ...(move?.expires ?? [])];
+
+function requestsOf(carried: Json | undefined, waiting: JsonObject | undefined): JsonObject[] {
+  const pending = waiting === undefined ? [] : [waiting];
+  return isRequest(carried) && carried.id !== waiting?.id ? [carried, ...pending] : pending;
 }
 
 const isRequest = (value: Json | undefined): value is JsonObject =>

@@ -17,7 +17,7 @@ import {
   type MachineSpec,
 } from "../../lifecycles/machine/machine.ts";
 import { deviceTraits } from "../device/device.ts";
-import type { Claim } from "../lifecycle/claims.ts";
+import type { Claim } from "../lifecycle/claims/claims.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
 import { parseRows, type ThingStore } from "../lifecycle/things.ts";
 import type { Queryable } from "../postgres/database.ts";
@@ -321,7 +321,7 @@ export function machinesSql({ filter = [], ids, after, limit }: MachineQuery): [
   return [
     `select ${COLUMNS}, t.created_at, t.last_run_id,
             case when r.outcome ->> 'type' = 'waiting' then r.outcome ->> 'reason' end as run_waits_for,
-            c.holder_kind, c.holder_id, c.reason as claim_reason, c.requested_at, c.granted_at
+            coalesce(c.behalf_kind, c.holder_kind) as holder_kind, coalesce(c.behalf_id, c.holder_id) as holder_id, c.reason as claim_reason, c.requested_at, c.granted_at
        from machines t left join runs r on r.id = t.active_run_id
             left join claims c on c.thing_kind = 'machine' and c.thing_id = t.id and c.granted_at is not null
       where ${where.join(" and ")} order by t.id ${limit === undefined ? "" : `limit ${Math.floor(limit)}`}`,

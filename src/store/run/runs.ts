@@ -86,7 +86,7 @@ const storeAmong = (stores: ThingStores): ThingStore<RunThing> => ({
   lifecycle: runLifecycle,
   table: "runs",
   requests: {},
-  claimTarget: ({ target: { kind, id } }) => ({ kind, id }),
+  claims: ({ id, target }) => ({ targets: [{ kind: target.kind, id: target.id }], holder: { kind: "run", id } }),
   appendLogs,
   load: loading(stores),
   factsWith: ({ facts }, patch) => ({ ...facts, ...parseFactsPatch(patch) }),

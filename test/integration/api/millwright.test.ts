@@ -14,9 +14,10 @@ import { hours } from "../../../src/kernel/time/duration.ts";
 import { pageTokenOf } from "../../../src/services/call/paging.ts";
 import { ROLES } from "../../../src/services/call/roles.ts";
 import { verifyToken } from "../../../src/store/access/tokens.ts";
-import { acquire } from "../../../src/store/lifecycle/claims.ts";
+import { acquire } from "../../../src/store/lifecycle/claims/claims.ts";
 import { currentCursor } from "../../../src/store/lifecycle/journal.ts";
 import { allStores } from "../../../src/wiring/things/all-things.ts";
+import { wishFor } from "../../support/claims.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { as, dumpTables, type ForgeUnderTest, type Parts, refusal, startForge } from "./forge-under-test.ts";
 
@@ -169,9 +170,7 @@ describe("power shelves", () => {
     const id = await it.addShelf("claimed");
     await it.db.transaction(async (tx) => {
       for (const holder of ["run-1", "run-2", "run-3"])
-        await acquire(tx, [
-          { thing: { kind: "power_shelf", id }, holder: { kind: "run", id: holder }, reason: "test" },
-        ]);
+        await acquire(tx, [wishFor({ kind: "power_shelf", id }, { kind: "run", id: holder }, "test")]);
     });
     const { powerShelf } = await it.shelves.getPowerShelf({ id });
     expect(powerShelf?.claim).toMatchObject({ holderKind: "run", holderId: "run-1", since: expect.anything() });

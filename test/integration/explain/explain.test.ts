@@ -5,11 +5,11 @@ import { addExpectedPowerShelf } from "../../../src/services/expected-power-shel
 import { CAUSES, type CauseId } from "../../../src/services/explain/causes.ts";
 import { machineRemedies } from "../../../src/services/explain/machine-remedies.ts";
 import { createPowerShelf, setPowerShelfMaintenance } from "../../../src/services/power-shelf/power-shelves.ts";
-import * as claims from "../../../src/store/lifecycle/claims.ts";
 import { append } from "../../../src/store/lifecycle/journal.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";
 import { appendLogs } from "../../../src/store/run/logs.ts";
 import { allStores } from "../../../src/wiring/things/all-things.ts";
+import { recordClaim } from "../../support/claims.ts";
 import { dumpDatabase } from "../../support/database-dump.ts";
 import { carryOut, checkCommand, explainOn } from "../../support/explain-bench.ts";
 import { type RunSurface, startRunSurface, tester } from "../../support/run-bench.ts";
@@ -95,7 +95,7 @@ const claim = (thing: readonly [string, string], holder: readonly [string, strin
   surface.db.transaction(async (tx) => {
     const key = ([kind, id]: readonly [string, string]) => ({ kind, id });
     await lockThings(tx, [key(thing)]);
-    await claims.acquire(tx, [{ thing: key(thing), holder: key(holder), reason }]);
+    await recordClaim(tx, key(thing), key(holder), reason);
   });
 
 const explain = (kind: string, id: string) => explainOn(surface, kind, id);

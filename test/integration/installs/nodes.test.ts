@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { registerMachine, type SpecInput } from "../../../src/services/machine/machines.ts";
 import { retireMachine } from "../../../src/services/machine/phase-changes.ts";
-import { acquire } from "../../../src/store/lifecycle/claims.ts";
+import { acquire } from "../../../src/store/lifecycle/claims/claims.ts";
+import { wishFor } from "../../support/claims.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import {
   type InstallsUnderTest,
@@ -204,7 +205,7 @@ describe("DELETE /nodes/{id}", () => {
 
   test("is refused while a run holds the machine, and names the run", async () => {
     const { id } = await api.register();
-    const wish = { thing: { kind: "machine", id }, holder: { kind: "run", id: "run-77" }, reason: "RUNNING" };
+    const wish = wishFor({ kind: "machine", id }, { kind: "run", id: "run-77" }, "RUNNING");
     await api.db.transaction((tx) => acquire(tx, [wish]));
     for (const [method, path, body] of [
       ["DELETE", at(id), undefined],

@@ -4,7 +4,7 @@ import { RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
 import { allSteps } from "../../../src/runs/steps/index.ts";
 import { Runbooks } from "../../../src/runs/steps/scripts/runbooks.ts";
 import { createPlan, type StepInput } from "../../../src/services/run/plans.ts";
-import * as claims from "../../../src/store/lifecycle/claims.ts";
+import * as claims from "../../../src/store/lifecycle/claims/claims.ts";
 import { eventually } from "../../support/eventually.ts";
 import type { MachineTruth } from "../../support/machine-site.ts";
 import { type RunBench, startRunBench, tester } from "../../support/run-bench.ts";

@@ -11,12 +11,13 @@ import { allSteps } from "../../../src/runs/steps/index.ts";
 import { createCluster } from "../../../src/services/catalog/clusters.ts";
 import { setMachineCredentials } from "../../../src/services/machine/credentials.ts";
 import { startRun } from "../../../src/services/run/runs.ts";
-import * as claims from "../../../src/store/lifecycle/claims.ts";
+import * as claims from "../../../src/store/lifecycle/claims/claims.ts";
 import { announce } from "../../../src/store/lifecycle/journal.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";
 import * as work from "../../../src/store/lifecycle/work.ts";
 import { putMachineSshCredentials, removeMachineCredentials } from "../../../src/store/machine/credentials.ts";
 import { loadRunbooks } from "../../../src/wiring/runbook-files.ts";
+import { wishFor } from "../../support/claims.ts";
 import { dumpDatabase } from "../../support/database-dump.ts";
 import { eventually } from "../../support/eventually.ts";
 import { carryOut, checkCommand, explainOn } from "../../support/explain-bench.ts";
@@ -280,7 +281,7 @@ describe("on simulated hardware", () => {
     const holder = { kind: "workflow", id: "wf-1" };
     await bench.db.transaction(async (tx) => {
       await lockThings(tx, [thing]);
-      await claims.acquire(tx, [{ thing, holder, reason: "rolling update" }]);
+      await claims.acquire(tx, [wishFor(thing, holder, "rolling update")]);
     });
     return () =>
       bench.db.transaction(async (tx) => {

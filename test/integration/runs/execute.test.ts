@@ -13,10 +13,11 @@ import {
 } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { HistoryService } from "../../../contract/millwright/v1/history_pb.js";
 import { seconds } from "../../../src/kernel/time/duration.ts";
-import * as claims from "../../../src/store/lifecycle/claims.ts";
+import * as claims from "../../../src/store/lifecycle/claims/claims.ts";
 import { compareCursors } from "../../../src/store/lifecycle/journal.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";
 import * as work from "../../../src/store/lifecycle/work.ts";
+import { wishFor } from "../../support/claims.ts";
 import { openConditionBench } from "../../support/condition-bench.ts";
 import { eventually } from "../../support/eventually.ts";
 import { collect, type RunBench, startRunBench } from "../../support/run-bench.ts";
@@ -362,7 +363,7 @@ async function claimedBySomebody(id: string): Promise<() => Promise<void>> {
   ];
   await bench.db.transaction(async (tx) => {
     await lockThings(tx, [thing]);
-    await claims.acquire(tx, [{ thing, holder, reason: "rolling update" }]);
+    await claims.acquire(tx, [wishFor(thing, holder, "rolling update")]);
   });
   return () =>
     bench.db.transaction(async (tx) => {

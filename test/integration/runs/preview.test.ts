@@ -5,8 +5,9 @@ import { type PreviewRunResponse, RunActionsService } from "../../../contract/mi
 import type { Capability } from "../../../src/capabilities/provider.ts";
 import { createCluster } from "../../../src/services/catalog/clusters.ts";
 import { createImage } from "../../../src/services/catalog/images.ts";
-import * as claims from "../../../src/store/lifecycle/claims.ts";
+import * as claims from "../../../src/store/lifecycle/claims/claims.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";
+import { wishFor } from "../../support/claims.ts";
 import { dumpDatabase } from "../../support/database-dump.ts";
 import { type RunBench, type RunSurface, startRunBench, startRunSurface, tester } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
@@ -159,7 +160,7 @@ describe("PreviewRun leaves the database as it was, to the byte, and says", () =
     const thing = { kind: "machine", id: machineId };
     await surface.db.transaction(async (tx) => {
       await lockThings(tx, [thing]);
-      await claims.acquire(tx, [{ thing, holder: { kind: "rack", id: "rack-7" }, reason: "maintenance" }]);
+      await claims.acquire(tx, [wishFor(thing, { kind: "rack", id: "rack-7" }, "maintenance")]);
     });
     const { conflicts } = await preview({ machineId, type: "REBOOT" });
     expect(conflicts).toEqual([expect.stringMatching(/^rack rack-7 \(maintenance\) works on .*PENDING/)]);

@@ -4,12 +4,13 @@ import { follow } from "../../../src/kernel/decide.ts";
 import type { Lifecycle, Thing } from "../../../src/kernel/lifecycle.ts";
 import { happened, waitFor } from "../../../src/kernel/outcome.ts";
 import { minutes } from "../../../src/kernel/time/duration.ts";
-import * as claims from "../../../src/store/lifecycle/claims.ts";
+import * as claims from "../../../src/store/lifecycle/claims/claims.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";
 import type { ThingKey } from "../../../src/store/lifecycle/things.ts";
 import { commitUnits } from "../../../src/store/lifecycle/transitions.ts";
 import { applyVerb } from "../../../src/store/lifecycle/verbs.ts";
 import * as work from "../../../src/store/lifecycle/work.ts";
+import { wishFor } from "../../support/claims.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import {
@@ -45,9 +46,9 @@ const shelf = widgetKey("shelf");
 const acquire = (...holders: ThingKey[]) =>
   database.db.transaction(async (tx) => {
     await lockThings(tx, [shelf]);
-    const wishes = holders.map((holder) => ({ thing: shelf, holder, reason: `work of ${holder.id}` }));
+    const wishes = holders.map((holder) => wishFor(shelf, holder, `work of ${holder.id}`));
     const waiting = await claims.acquire(tx, wishes);
-    return wishes.map((wish) => waiting.get(wish)?.holder.id ?? "granted");
+    return wishes.map((wish) => waiting.get(wish)?.inTheWay[0]?.holder.id ?? "granted");
   });
 const releaseAll = (...holders: ThingKey[]) =>
   database.db.transaction(async (tx) => {
@@ -211,7 +212,7 @@ test("a move that must wait writes nothing but that it waits", async () => {
   if (!move) throw new Error("the widget's table has changed");
   const unit = { kind: "widget", thing, move, facts: { size: 1 }, actor: "test", outcome: null };
   const [result] = await database.db.transaction((tx) => commitUnits(tx, widgetStores, [unit]));
-  expect(result).toMatchObject({ type: "waiting", for: { holder: run("a") } });
+  expect(result).toMatchObject({ type: "waiting", for: { inTheWay: [{ holder: run("a") }] } });
   expect(await getWidget(database.db, "shelf")).toMatchObject({
     version: thing.version + 1,
     state: { name: "idle" },

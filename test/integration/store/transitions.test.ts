@@ -6,13 +6,14 @@ import { create, type Effect, move as moving, observe, require, wake } from "../
 import type { JsonObject, Lifecycle, Thing } from "../../../src/kernel/lifecycle.ts";
 import { milliseconds, minutes, seconds } from "../../../src/kernel/time/duration.ts";
 import { recordChange } from "../../../src/store/lifecycle/changes.ts";
-import * as claims from "../../../src/store/lifecycle/claims.ts";
+import * as claims from "../../../src/store/lifecycle/claims/claims.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";
 import { storeOf } from "../../../src/store/lifecycle/things.ts";
 import { commitUnits } from "../../../src/store/lifecycle/transitions.ts";
 import type { Unit } from "../../../src/store/lifecycle/unit.ts";
 import { applyVerb, type Verb } from "../../../src/store/lifecycle/verbs.ts";
 import * as work from "../../../src/store/lifecycle/work.ts";
+import { wishFor } from "../../support/claims.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import {
@@ -161,7 +162,7 @@ describe("one unit", () => {
   test("is refused as a whole when the thing that it moves is claimed by somebody else", async () => {
     await placeWidgets(database.db, ["w", "other"], "idle");
     await database.db.transaction((tx) =>
-      claims.acquire(tx, [{ thing: widgetKey("other"), holder: { kind: "run", id: "r1" }, reason: "repave" }]),
+      claims.acquire(tx, [wishFor(widgetKey("other"), { kind: "run", id: "r1" }, "repave")]),
     );
     const effects: Effect[] = [moving(widgetLifecycle, "other", "employed")];
     await expect(commit(await unitOf("w", { facts: { size: 1 }, effects }))).rejects.toThrow(
@@ -559,9 +560,7 @@ describe("verbs", () => {
   test("that need a claim which another holds are refused and queue for nothing", async () => {
     await placeWidgets(database.db, ["w"], "idle");
     const acquire = (id: string) =>
-      database.db.transaction((tx) =>
-        claims.acquire(tx, [{ thing: widgetKey("w"), holder: { kind: "run", id }, reason: "repave" }]),
-      );
+      database.db.transaction((tx) => claims.acquire(tx, [wishFor(widgetKey("w"), { kind: "run", id }, "repave")]));
     await acquire("r1");
     await expect(apply({ name: "employed", owner: "other" })).rejects.toMatchObject({
       kind: "failed_precondition",

@@ -27,11 +27,15 @@ import { createToken, revokeToken } from "../../../src/services/system/tokens.ts
 import { openSecretStore } from "../../../src/store/access/secrets.ts";
 import { noteRejected, openSignInDigest } from "../../../src/store/access/sign-in-ledger.ts";
 import { installOrders } from "../../../src/store/install/orders.ts";
+import { acquire, releaseAll } from "../../../src/store/lifecycle/claims/claims.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";
+import type { ThingKey } from "../../../src/store/lifecycle/things.ts";
 import { commitUnits } from "../../../src/store/lifecycle/transitions.ts";
-import { openDatabase } from "../../../src/store/postgres/database.ts";
+import { wake } from "../../../src/store/lifecycle/work.ts";
+import { type Database, openDatabase } from "../../../src/store/postgres/database.ts";
 import { loadRunbooks } from "../../../src/wiring/runbook-files.ts";
 import { allStores } from "../../../src/wiring/things/all-things.ts";
+import { wishFor } from "../claims.ts";
 
 const caller = { name: "tester", roles: ["admin"], address: null };
 const shelf = {
@@ -118,6 +122,14 @@ const placeOrder = ({ db, stores }: ServiceDeps, what: NetInstallOrder) =>
 const node = { arch: "x86_64", bootMode: "bios", groupId: null, facts: {} } as const;
 const spareSpec: SpecInput = { ...spec, serial: "S-2", macAddresses: ["02:00:00:00:00:22"], bmcEndpoint: "192.0.2.12" };
 
+const rack = { kind: "rack", id: "rack-1" };
+const ask = (db: Database, claimant: ThingKey, machines: readonly string[]) =>
+  db.transaction(async (tx) => {
+    const targets = machines.map((id) => ({ kind: "machine", id }));
+    await lockThings(tx, [claimant, ...targets]);
+    await acquire(tx, [{ targets, claimant, holder: claimant, reason: "maintenance" }]);
+  });
+
 /** What callers, and the clock, have written to the database outside the controller's own work. */
 export const WRITES = {
   "create shelf one": (deps) =>
@@ -179,6 +191,19 @@ export const WRITES = {
     for (const { id } of await deps.db.query<{ id: string }>("select id from device_groups"))
       await deleteGroup(deps, caller, id);
   },
+  "let a run hold the machine": ({ db }) =>
+    db.transaction(async (tx) => {
+      await acquire(tx, [wishFor({ kind: "machine", id: "m-1" }, { kind: "run", id: "run-1" }, "RUNNING")]);
+    }),
+  "let a second run wait for it": ({ db }) => ask(db, { kind: "run", id: "run-2" }, ["m-1"]),
+  "let a rack wait for two machines": ({ db }) => ask(db, rack, ["m-1", "m-2"]),
+  "let the rack want another one": ({ db }) => ask(db, rack, ["m-1", "m-3"]),
+  "let the rack take both": ({ db }) => ask(db, rack, ["m-1", "m-2"]),
+  "let the run end": ({ db }) =>
+    db.transaction(async (tx) => {
+      await lockThings(tx, [{ kind: "machine", id: "m-1" }]);
+      await wake(tx, await releaseAll(tx, [{ kind: "run", id: "run-1" }]));
+    }),
   "order an install": (deps) => placeOrder(deps, order),
   "order it again": (deps) => placeOrder(deps, { ...order, orderId: "2", stamp: "token=2\n" }),
   "bring a node into use": async (deps) => {

@@ -1,10 +1,10 @@
+import { LRUCache } from "lru-cache";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
 import { allowedAddress, type MayReach } from "../transport/allowed-networks.ts";
 import { bmcFailure } from "../transport/bmc-failure.ts";
 import { type BmcGateway, keyOf, nameOf } from "../transport/bmc-gateway.ts";
-import { BoundedMemory } from "../transport/bounded-memory.ts";
 import { bytesOf, failureOf, isCipherTrouble } from "./answers.ts";
 import { type RunTool, runIpmitool, type ToolResult } from "./ipmitool.ts";
 
@@ -69,7 +69,7 @@ export function createIpmiClient(options: IpmiClientOptions): IpmiClient {
   const { gateway, mayReach, command = "ipmitool", cipher = "auto", run = runIpmitool } = options;
   const { requestTimeout = seconds(10) } = options;
   /** Which suite a BMC takes, so that it is not asked in vain before each request. */
-  const suites = new BoundedMemory<(typeof SUITES)[number]>(REMEMBERED);
+  const suites = new LRUCache<string, (typeof SUITES)[number]>({ max: REMEMBERED });
 
   async function converse(
     target: BmcTarget,
@@ -90,7 +90,7 @@ export function createIpmiClient(options: IpmiClientOptions): IpmiClient {
         return result;
       }
       // It may have been replaced, or have had its firmware changed: the next request tries all again.
-      suites.forget(key);
+      suites.delete(key);
     }
     if (result === undefined) throw new Error("no cipher suite to try");
     return result;

@@ -1,10 +1,10 @@
+import { LRUCache } from "lru-cache";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { BootDevice, BootOverride } from "../../capabilities/boot-device.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { isRefusal } from "../../capabilities/device-failure.ts";
 import { bmcFailure } from "../transport/bmc-failure.ts";
 import { keyOf, nameOf } from "../transport/bmc-gateway.ts";
-import { BoundedMemory } from "../transport/bounded-memory.ts";
 import {
   type BootFlags,
   bootFlagsOf,
@@ -24,7 +24,7 @@ export function createMachineBoot(client: IpmiClient, mode: IpmiBootMode): BootD
    * BMCs that were just told a device, and gave it back with the flags invalid: they keep the device and drop the rest, so that
    * with them the device alone counts. Elsewhere invalid flags are used up, whatever device is left in them.
    */
-  const neverValid = new BoundedMemory<true>(REMEMBERED);
+  const neverValid = new LRUCache<string, true>({ max: REMEMBERED });
 
   const read = async (target: BmcTarget, call: CallContext): Promise<BootFlags> =>
     bootFlagsOf(await client.raw(target, GET_BOOT_FLAGS, call));

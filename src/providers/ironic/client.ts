@@ -1,4 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { LRUCache } from "lru-cache";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
@@ -7,9 +8,8 @@ import { type BackOff, pauseBefore } from "../../kernel/time/retry.ts";
 import type { MayReach } from "../transport/allowed-networks.ts";
 import { type BmcGateway, keyOf, nameOf } from "../transport/bmc-gateway.ts";
 import { stopped } from "../transport/bmc-lane.ts";
-import { BoundedMemory } from "../transport/bounded-memory.ts";
-import type { Resource } from "../transport/device-json.ts";
-import { createHttpExchange, despiteStaleConnections } from "../transport/http-exchange.ts";
+import { createGatedExchange, type Fetched } from "../transport/gated-exchange.ts";
+import { createHttpExchange } from "../transport/http-exchange.ts";
 import { resourceOf } from "./answers.ts";
 import { chooseMicroversion, type Microversion } from "./microversion.ts";
 import { nodePlaceOf } from "./node-place.ts";
@@ -27,17 +27,12 @@ export interface IronicClientOptions {
   readonly lockedPause?: BackOff;
 }
 
-export interface Answered {
-  readonly resource: Resource;
-  readonly certificateFingerprint?: string;
-}
-
 /** Ironic's API, below one node. Every failure is a `DeviceFailure`, or a `StepFailure` when stopped. */
 export interface IronicClient {
   /** `below` is what follows the node's own address, beginning with "/" or "?", or empty. */
-  get(target: BmcTarget, below: string, call: CallContext): Promise<Answered>;
+  get(target: BmcTarget, below: string, call: CallContext): Promise<Fetched>;
   /** What stands beside the nodes: `path` begins with "/v1/". */
-  getBeside(target: BmcTarget, path: string, call: CallContext): Promise<Answered>;
+  getBeside(target: BmcTarget, path: string, call: CallContext): Promise<Fetched>;
   put(target: BmcTarget, below: string, body: unknown, call: CallContext): Promise<void>;
   post(target: BmcTarget, below: string, body: unknown, call: CallContext): Promise<void>;
   patch(target: BmcTarget, changes: readonly JsonPatch[], call: CallContext): Promise<void>;
@@ -74,35 +69,16 @@ export function createIronicClient(options: IronicClientOptions): IronicClient {
     ...(caCertificates === undefined ? {} : { caCertificates }),
     ...(mayReach === undefined ? {} : { mayReach }),
   });
-  const versions = new BoundedMemory<Microversion>(REMEMBERED);
+  const versions = new LRUCache<string, Microversion>({ max: REMEMBERED });
 
-  const once = (asked: Asked): Promise<Answered> => {
-    const { target, call, method, path, body, version } = asked;
-    const { headers, signsIn } = signInOf(target);
-    const operation = method === "GET" ? "ironic.read" : "ironic.command";
-    const what = `${method} ${path.split("?")[0]}`;
-    return gateway.run({ target, call, operation, what, wanted: requestTimeout, signsIn }, async ({ signal, span }) => {
-      const answer = await http.send({
-        target,
-        method,
-        path,
-        headers: {
-          ...headers,
-          ...(version && { "x-openstack-ironic-api-version": `1.${version.minor}` }),
-        },
-        signal,
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      });
-      span.setAttribute("http.response.status_code", answer.status);
-      const { certificateFingerprint } = answer;
-      return {
-        resource: resourceOf(asked, answer),
-        ...(certificateFingerprint === undefined ? {} : { certificateFingerprint }),
-      };
-    });
+  const exchange = createGatedExchange({ gateway, http, requestTimeout, resourceOf });
+
+  const send = ({ version, ...asked }: Asked): Promise<Fetched> => {
+    const { headers, signsIn } = signInOf(asked.target);
+    const operation = asked.method === "GET" ? "ironic.read" : "ironic.command";
+    const spoken = version && { "x-openstack-ironic-api-version": `1.${version.minor}` };
+    return exchange({ ...asked, operation, headers: { ...headers, ...spoken }, signsIn });
   };
-
-  const send = (asked: Asked): Promise<Answered> => despiteStaleConnections(asked, () => once(asked));
 
   async function microversion(target: BmcTarget, call: CallContext): Promise<Microversion> {
     const { root } = nodePlaceOf(target);
@@ -116,20 +92,20 @@ export function createIronicClient(options: IronicClientOptions): IronicClient {
   }
 
   /** With the version that both know; found out anew when the service was replaced by an older one. */
-  async function withVersion(asked: Asked): Promise<Answered> {
+  async function withVersion(asked: Asked): Promise<Fetched> {
     try {
       return await send({ ...asked, version: await microversion(asked.target, asked.call) });
     } catch (error) {
       if (!(error instanceof DeviceFailure) || error.status !== 406) throw error;
-      versions.forget(`${keyOf(asked.target)}${nodePlaceOf(asked.target).root}`);
+      versions.delete(`${keyOf(asked.target)}${nodePlaceOf(asked.target).root}`);
       return send({ ...asked, version: await microversion(asked.target, asked.call) });
     }
   }
 
-  const request = (target: BmcTarget, below: string, asked: Omit<Asked, "target" | "path">): Promise<Answered> =>
+  const request = (target: BmcTarget, below: string, asked: Omit<Asked, "target" | "path">): Promise<Fetched> =>
     requestAt(target, `/v1/nodes/${nodePlaceOf(target).node}${below}`, asked);
 
-  async function requestAt(given: BmcTarget, path: string, asked: Omit<Asked, "target" | "path">): Promise<Answered> {
+  async function requestAt(given: BmcTarget, path: string, asked: Omit<Asked, "target" | "path">): Promise<Fetched> {
     const { root } = nodePlaceOf(given);
     const target = { ...given, noun: "Ironic" };
     for (let tries = 1; ; tries += 1) {

@@ -1,7 +1,7 @@
+import { LRUCache } from "lru-cache";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import type { Locator } from "../../capabilities/locator.ts";
-import { BoundedMemory } from "../transport/bounded-memory.ts";
 import { listAt, textAt, valueAt } from "../transport/device-json.ts";
 import { SINCE } from "./microversion.ts";
 import type { Nodes } from "./node.ts";
@@ -20,7 +20,7 @@ const REMEMBERED = 20_000;
  * without lights refuse the question, and some that list a light refuse to switch it.
  */
 export function createIronicLocator(nodes: Nodes): Locator {
-  const withoutLight = new BoundedMemory<true>(REMEMBERED);
+  const withoutLight = new LRUCache<string, true>({ max: REMEMBERED });
 
   async function findLight(target: BmcTarget, call: CallContext): Promise<string | undefined> {
     if (withoutLight.get(keyOfNode(target))) return undefined;

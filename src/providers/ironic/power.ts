@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure, isRefusal } from "../../capabilities/device-failure.ts";
@@ -6,7 +7,6 @@ import type { Reset, ResetMode } from "../../capabilities/reset.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
 import { keyOf } from "../transport/bmc-gateway.ts";
-import { BoundedMemory } from "../transport/bounded-memory.ts";
 import { isReachedOrUnderWay, mayHaveArrived, PowerCommands } from "../transport/power-commands.ts";
 import type { IronicNode, Nodes } from "./node.ts";
 
@@ -58,11 +58,11 @@ export interface IronicPower extends PowerControl, Reset {
 export function createIronicPower(nodes: Nodes, options: IronicPowerOptions): IronicPower {
   const { clock, commandSettles = seconds(20) } = options;
   const commands = new PowerCommands(clock, commandSettles);
-  const commanded = new BoundedMemory<Commanded>(REMEMBERED);
+  const commanded = new LRUCache<string, Commanded>({ max: REMEMBERED });
 
   const forget = (key: string): void => {
     commands.forget(key);
-    commanded.forget(key);
+    commanded.delete(key);
   };
 
   function check(target: BmcTarget, node: IronicNode): IronicNode {

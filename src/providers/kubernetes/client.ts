@@ -1,5 +1,6 @@
-import { Agent as HttpAgent, request as httpRequest, type RequestOptions } from "node:http";
-import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { Agent as HttpAgent, type RequestOptions } from "node:http";
+import { Agent as HttpsAgent } from "node:https";
+import { urlToHttpOptions } from "node:url";
 import type { CallContext } from "../../capabilities/call.ts";
 import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
@@ -8,8 +9,8 @@ import { type Duration, describeDuration, seconds } from "../../kernel/time/dura
 import { checkAddress, guardedLookup, type MayReach } from "../transport/allowed-networks.ts";
 import { isResource, type Resource } from "../transport/device-json.ts";
 import { parseJson } from "../transport/http-answer.ts";
+import { RequestFailed, requestText } from "../transport/http-request.ts";
 import { oneLine } from "../transport/one-line.ts";
-import { readText } from "../transport/read-text.ts";
 
 export interface KubernetesClientOptions {
   readonly requestTimeout?: Duration;
@@ -51,10 +52,16 @@ export function createKubernetesClient(options: KubernetesClientOptions = {}): K
     const what = `cluster ${target.name}: ${asked.method} ${asked.path}`;
     try {
       const lookup = mayReach && { lookup: guardedLookup(mayReach, called) };
-      const sent = { ...optionsFor(target, asked, agent), ...lookup };
-      const { status, text } = await exchange(url, sent, asked.body, signal, largestAnswer);
+      const { status, text } = await requestText({
+        options: { ...urlToHttpOptions(url), ...optionsFor(target, asked, agent), ...lookup },
+        isSecure: url.protocol === "https:",
+        body: asked.body === undefined ? undefined : JSON.stringify(asked.body),
+        signal,
+        largestAnswer,
+      });
       return answerOf(target, what, status, text);
-    } catch (error) {
+    } catch (failed) {
+      const error = failed instanceof RequestFailed ? failed.cause : failed;
       if (error instanceof StepFailure) throw error;
       if (call.signal.aborted) throw new StepFailure("stopped", `${what} was stopped`, { cause: call.signal.reason });
       const why = signal.aborted ? `no answer within ${describeDuration(deadline)}` : messageOf(error);
@@ -95,32 +102,6 @@ function optionsFor(target: ClusterTarget, asked: KubernetesRequest, agent: Http
         : { "content-type": asked.method === "PATCH" ? "application/merge-patch+json" : "application/json" }),
     },
   };
-}
-
-function exchange(
-  url: URL,
-  options: RequestOptions,
-  body: unknown,
-  signal: AbortSignal,
-  largest: number,
-): Promise<{ status: number; text: string }> {
-  return new Promise((resolve, reject) => {
-    const request = (url.protocol === "https:" ? httpsRequest : httpRequest)(url, options);
-    const onAbort = () => request.destroy(new Error("stopped"));
-    signal.addEventListener("abort", onAbort, { once: true });
-    const done = () => signal.removeEventListener("abort", onAbort);
-    request.on("error", (error) => {
-      done();
-      reject(error);
-    });
-    request.on("response", (response) => {
-      readText(response, largest)
-        .then((text) => resolve({ status: response.statusCode ?? 0, text }), reject)
-        .finally(done);
-    });
-    if (signal.aborted) onAbort();
-    else request.end(body === undefined ? undefined : JSON.stringify(body));
-  });
 }
 
 function answerOf(target: ClusterTarget, what: string, status: number, text: string): Resource {

@@ -6,10 +6,16 @@ import { type Duration, seconds } from "../../kernel/time/duration.ts";
 import type { MayReach } from "../transport/allowed-networks.ts";
 import { bmcFailure } from "../transport/bmc-failure.ts";
 import type { BmcGateway } from "../transport/bmc-gateway.ts";
+import {
+  createGatedExchange,
+  type Fetched,
+  type GatedExchange,
+  type GatedRequest,
+} from "../transport/gated-exchange.ts";
 import { createHttpExchange, type HttpExchange } from "../transport/http-exchange.ts";
-import { createGatedExchange, type Fetched, type GatedRequest } from "./gated-exchange.ts";
+import { resourceOf } from "./answers.ts";
 import { isLocalPath, type Resource } from "./resource.ts";
-import { Sessions } from "./sessions.ts";
+import { Sessions, type SignIn } from "./sessions.ts";
 
 export interface RedfishClientOptions {
   readonly gateway: BmcGateway;
@@ -38,6 +44,12 @@ export interface RedfishClient {
 /** What a BMC answers that changes a resource only for those who show that they have just read it. */
 const WANTS_ETAG: readonly (number | undefined)[] = [412, 428];
 
+/** Its headers come beside those that sign in. */
+type RedfishRequest = Omit<GatedRequest, "headers" | "signsIn" | "operation"> & {
+  readonly operation: "redfish.read" | "redfish.command";
+  readonly headers?: GatedRequest["headers"];
+};
+
 export function createRedfishClient(options: RedfishClientOptions): RedfishClient {
   const { caCertificates, mayReach } = options;
   const http = createHttpExchange({
@@ -50,11 +62,13 @@ export function createRedfishClient(options: RedfishClientOptions): RedfishClien
     // Within the gateway, which counts rejected credentials by how each request ends.
     send: (outgoing) => sessions.passBasic(outgoing, () => http.send(outgoing)),
   };
-  const exchange = createGatedExchange(options.gateway, sending, options.requestTimeout ?? seconds(10));
+  const { gateway, requestTimeout = seconds(10) } = options;
+  const gated = createGatedExchange({ gateway, http: sending, requestTimeout, resourceOf });
+  const exchange: GatedExchange = (asked) => gated({ ...asked, headers: { "odata-version": "4.0", ...asked.headers } });
   const sessions: Sessions = new Sessions(exchange, options.rememberSessions ?? 4_096, options.clock);
 
   /** A session ends when the BMC says so; then once more with a new one. */
-  async function request(asked: Omit<GatedRequest, "headers" | "signsIn">): Promise<Fetched> {
+  async function request(asked: RedfishRequest): Promise<Fetched> {
     if (!isLocalPath(asked.path)) {
       throw bmcFailure(
         "protocol",
@@ -63,13 +77,15 @@ export function createRedfishClient(options: RedfishClientOptions): RedfishClien
         { disposition: "fail" },
       );
     }
+    const send = ({ headers, signsIn }: SignIn) =>
+      exchange({ ...asked, headers: { ...headers, ...asked.headers }, signsIn });
     const first = await sessions.signIn(asked.target, asked.call);
     try {
-      return await exchange({ ...asked, ...first });
+      return await send(first);
     } catch (error) {
       if (first.signsIn || !(error instanceof DeviceFailure) || error.status !== 401) throw error;
       sessions.rejected(asked.target, first);
-      return await exchange({ ...asked, ...(await sessions.signIn(asked.target, asked.call)) });
+      return await send(await sessions.signIn(asked.target, asked.call));
     }
   }
 
@@ -96,7 +112,7 @@ export function createRedfishClient(options: RedfishClientOptions): RedfishClien
         if (!(error instanceof DeviceFailure) || !WANTS_ETAG.includes(error.status)) throw error;
         const { etag } = (await get(target, path, call)).headers;
         if (typeof etag !== "string") throw error;
-        await request({ ...change, ifMatch: etag });
+        await request({ ...change, headers: { "if-match": etag } });
       }
     },
     async close() {

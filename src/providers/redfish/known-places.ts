@@ -1,8 +1,8 @@
+import { LRUCache } from "lru-cache";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { keyOf } from "../transport/bmc-gateway.ts";
-import { BoundedMemory } from "../transport/bounded-memory.ts";
 
 const REMEMBERED = 20_000;
 
@@ -11,7 +11,7 @@ export function openAtKnownPlaces<Places extends object, Opened>(ways: {
   readonly find: (target: BmcTarget, call: CallContext) => Promise<Places>;
   readonly read: (target: BmcTarget, call: CallContext, places: Places) => Promise<Opened>;
 }): (target: BmcTarget, call: CallContext) => Promise<Opened> {
-  const known = new BoundedMemory<Places>(REMEMBERED);
+  const known = new LRUCache<string, Places>({ max: REMEMBERED });
   return async (target, call) => {
     const key = keyOf(target);
     const before = known.get(key);
@@ -21,7 +21,7 @@ export function openAtKnownPlaces<Places extends object, Opened>(ways: {
       } catch (error) {
         if (!(error instanceof DeviceFailure) || error.status !== 404) throw error;
         // Other firmware, or another device, at the same address: look again.
-        known.forget(key);
+        known.delete(key);
       }
     }
     const places = await ways.find(target, call);

@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import type { BmcTarget, TlsTrust } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure, isKeptOut } from "../../capabilities/device-failure.ts";
@@ -6,11 +7,10 @@ import { type Duration, minutes, seconds } from "../../kernel/time/duration.ts";
 import { bmcFailure } from "../transport/bmc-failure.ts";
 import { keyOf, nameOf } from "../transport/bmc-gateway.ts";
 import { stopped } from "../transport/bmc-lane.ts";
-import { BoundedMemory } from "../transport/bounded-memory.ts";
 import { credentialDigest } from "../transport/credential-digest.ts";
+import type { Fetched, GatedExchange } from "../transport/gated-exchange.ts";
 import type { Answer } from "../transport/http-answer.ts";
 import type { Outgoing } from "../transport/http-exchange.ts";
-import type { Fetched, GatedExchange } from "./gated-exchange.ts";
 import { isLocalPath, linkAt } from "./resource.ts";
 
 export const SERVICE_ROOT = "/redfish/v1/";
@@ -52,14 +52,14 @@ const SIGN_OUTS_AT_ONCE = 32;
 /** Signs in once per BMC where it offers sessions, since checking a password costs a BMC far more than a token; else Basic. */
 export class Sessions {
   readonly #exchange: GatedExchange;
-  readonly #known: BoundedMemory<Known>;
+  readonly #known: LRUCache<string, Known>;
   readonly #clock: Clock;
   #closing: Promise<void> | undefined;
 
   constructor(exchange: GatedExchange, limit: number, clock: Clock = systemClock) {
     this.#exchange = exchange;
     this.#clock = clock;
-    this.#known = new BoundedMemory(limit, (known) => void this.#signOut(known));
+    this.#known = new LRUCache({ max: limit, disposeAfter: (known) => void this.#signOut(known) });
   }
 
   async signIn(target: BmcTarget, call: CallContext): Promise<SignIn> {
@@ -116,9 +116,10 @@ export class Sessions {
   }
 
   async #signOutEverywhere(): Promise<void> {
-    const open = this.#known.entries().flatMap(([, known]) => (known.session === undefined ? [] : [{ ...known }]));
+    const all = [...this.#known.values()];
+    const open = all.flatMap((known) => (known.session === undefined ? [] : [{ ...known }]));
     // Emptied first: those that are forgotten with a session are signed out by that alone, and once is enough.
-    for (const [, known] of this.#known.entries()) known.session = undefined;
+    for (const known of all) known.session = undefined;
     this.#known.clear();
     for (let from = 0; from < open.length; from += SIGN_OUTS_AT_ONCE) {
       await Promise.all(open.slice(from, from + SIGN_OUTS_AT_ONCE).map((known) => this.#signOut(known)));

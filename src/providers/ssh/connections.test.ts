@@ -23,10 +23,18 @@ interface Host {
   onExec: (begin: () => ServerChannel) => void;
 }
 
+/** Of two hundred keys that ssh2 makes, it cannot read one itself. */
+function aKeyPair() {
+  for (;;) {
+    const pair = ssh2.utils.generateKeyPairSync("ed25519");
+    if (!(ssh2.utils.parseKey(pair.private) instanceof Error)) return pair;
+  }
+}
+
 /** An SSH server in this very process, which runs no commands and forwards to nowhere. */
 async function aHost(): Promise<Host> {
-  const { private: ownKey, public: hostKey } = ssh2.utils.generateKeyPairSync("ed25519");
-  const { private: privateKey } = ssh2.utils.generateKeyPairSync("ed25519");
+  const { private: ownKey, public: hostKey } = aKeyPair();
+  const { private: privateKey } = aKeyPair();
   const open = new Set<Connection>();
   const host = {
     connections: 0,

@@ -1,9 +1,9 @@
 import { createHmac, randomBytes } from "node:crypto";
+import { LRUCache } from "lru-cache";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure, isStranger } from "../../capabilities/device-failure.ts";
 import type { SshTarget } from "../../capabilities/ssh-target.ts";
 import { type Duration, milliseconds, seconds } from "../../kernel/time/duration.ts";
-import { BoundedMemory } from "../transport/bounded-memory.ts";
 import {
   type ConnectOptions,
   connectTo,
@@ -40,7 +40,7 @@ const holdsForOthers = (error: unknown, wasCutShort: boolean): boolean =>
 export class SshConnections {
   readonly #options: ConnectOptions;
   readonly #keepIdleFor: Duration;
-  readonly #kept: BoundedMemory<Kept>;
+  readonly #kept: LRUCache<string, Kept>;
   /** Undefined: it failed for reasons of its own. */
   readonly #opening = new Map<string, Promise<Kept | undefined>>();
   #closed = false;
@@ -54,9 +54,12 @@ export class SshConnections {
     this.#options = { connectTimeout, mayReach };
     this.#keepIdleFor = keepIdleFor;
     // One that is in use when it is forgotten is closed by its last user.
-    this.#kept = new BoundedMemory(keepAtMost, (kept) => {
-      clearTimeout(kept.idleTimer);
-      if (kept.users === 0) kept.connection.close();
+    this.#kept = new LRUCache({
+      max: keepAtMost,
+      disposeAfter(kept) {
+        clearTimeout(kept.idleTimer);
+        if (kept.users === 0) kept.connection.close();
+      },
     });
   }
 
@@ -84,7 +87,7 @@ export class SshConnections {
 
   close(): void {
     this.#closed = true;
-    for (const [, { connection }] of this.#kept.entries()) connection.close();
+    for (const { connection } of this.#kept.values()) connection.close();
     this.#kept.clear();
   }
 
@@ -149,7 +152,7 @@ export class SshConnections {
       return;
     }
     kept.idleTimer = setTimeout(() => {
-      if (this.#kept.get(key) === kept) this.#kept.forget(key);
+      if (this.#kept.get(key) === kept) this.#kept.delete(key);
     }, this.#keepIdleFor);
     kept.idleTimer.unref();
   }

@@ -1,5 +1,4 @@
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
-import { request as httpsRequest } from "node:https";
+import { Agent as HttpAgent, type RequestOptions } from "node:http";
 import type { BmcTarget, TlsTrust } from "../../capabilities/bmc-target.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { seconds } from "../../kernel/time/duration.ts";
@@ -7,7 +6,8 @@ import { checkAddress, guardedLookup, type MayReach } from "./allowed-networks.t
 import { bmcFailure } from "./bmc-failure.ts";
 import { nameOf } from "./bmc-gateway.ts";
 import type { Answer } from "./http-answer.ts";
-import { readText, TooLarge } from "./read-text.ts";
+import { RequestFailed, requestText } from "./http-request.ts";
+import { TooLarge } from "./read-text.ts";
 import { transportCause } from "./transport-cause.ts";
 import { fingerprintOf, TrustingAgent } from "./trusting-agent.ts";
 
@@ -107,44 +107,21 @@ export function createHttpExchange(options: {
   };
 }
 
-function exchange(outgoing: Outgoing, options: RequestOptions, largestAnswer: number): Promise<Answer> {
+async function exchange(outgoing: Outgoing, options: RequestOptions, largestAnswer: number): Promise<Answer> {
   const { target, signal, body } = outgoing;
-  return new Promise((resolve, reject) => {
-    const request = (target.scheme === "https" ? httpsRequest : httpRequest)(options);
-    // The signal is not given to the request: Node would tie it to the connection, which outlives the request.
-    const onAbort = () => request.destroy(new Error("stopped"));
-    const done = () => signal.removeEventListener("abort", onAbort);
-    const fail = (error: unknown) => {
-      done();
-      reject(error instanceof DeviceFailure ? error : transportFailure(outgoing, request.reusedSocket, error));
-    };
-    signal.addEventListener("abort", onAbort, { once: true });
-    request.on("error", fail);
-    request.on("response", (response) => {
-      const fingerprint = fingerprintOf(response.socket);
-      readText(response, largestAnswer).then(
-        (text) => {
-          done();
-          resolve(answerOf(response, text, fingerprint));
-        },
-        (error) => {
-          response.destroy();
-          fail(error instanceof TooLarge ? tooLarge(outgoing, largestAnswer) : error);
-        },
-      );
-    });
-    if (signal.aborted) onAbort();
-    else request.end(body);
-  });
-}
-
-function answerOf(response: IncomingMessage, text: string, certificateFingerprint: string | undefined): Answer {
-  return {
-    status: response.statusCode ?? 0,
-    headers: response.headers,
-    text,
-    ...(certificateFingerprint === undefined ? {} : { certificateFingerprint }),
-  };
+  const isSecure = target.scheme === "https";
+  try {
+    const { socket, ...answer } = await requestText({ options, isSecure, body, signal, largestAnswer });
+    const certificateFingerprint = fingerprintOf(socket);
+    return { ...answer, ...(certificateFingerprint === undefined ? {} : { certificateFingerprint }) };
+  } catch (error) {
+    if (!(error instanceof RequestFailed)) throw error;
+    const { cause, isOnKeptConnection } = error;
+    if (cause instanceof DeviceFailure) throw cause;
+    throw cause instanceof TooLarge
+      ? tooLarge(outgoing, largestAnswer)
+      : transportFailure(outgoing, isOnKeptConnection, cause);
+  }
 }
 
 function tooLarge({ target, method, path }: Outgoing, largest: number): DeviceFailure {

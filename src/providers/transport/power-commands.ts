@@ -1,9 +1,9 @@
+import { LRUCache } from "lru-cache";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { PowerState, Told } from "../../capabilities/power-control.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import type { Duration } from "../../kernel/time/duration.ts";
-import { BoundedMemory } from "./bounded-memory.ts";
 
 type Desired = "on" | "off";
 
@@ -24,7 +24,7 @@ const REMEMBERED = 20_000;
 export class PowerCommands {
   readonly #clock: Clock;
   readonly #settles: Duration;
-  readonly #commanded = new BoundedMemory<Commanded>(REMEMBERED);
+  readonly #commanded = new LRUCache<string, Commanded>({ max: REMEMBERED });
 
   /** `settles`: how long an accepted command is given to show before it is sent again. */
   constructor(clock: Clock, settles: Duration) {
@@ -38,7 +38,7 @@ export class PowerCommands {
 
   /** The state is reached: should somebody undo it, the next wish is a new one. */
   forget(key: string): void {
-    this.#commanded.forget(key);
+    this.#commanded.delete(key);
   }
 
   /** By our own memory, or by what the caller kept. */

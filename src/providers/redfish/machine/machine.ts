@@ -1,11 +1,9 @@
 import type { BmcTarget } from "../../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../../capabilities/call.ts";
-import { bmcFailure } from "../../transport/bmc-failure.ts";
-import { nameOf } from "../../transport/bmc-gateway.ts";
 import type { RedfishClient } from "../client.ts";
 import { openAtKnownPlaces } from "../known-places.ts";
-import { linkAt, membersOf, type Resource } from "../resource.ts";
-import { SERVICE_ROOT } from "../sessions.ts";
+import { findMembers, notSuchDevice } from "../members.ts";
+import { linkAt, type Resource } from "../resource.ts";
 
 /** Where things are on the BMC of a machine. Found once; members that are found later are filled in. */
 export interface MachinePlaces {
@@ -44,30 +42,15 @@ export function createMachines(client: RedfishClient): Machines {
 }
 
 async function findPlaces(client: RedfishClient, target: BmcTarget, call: CallContext): Promise<MachinePlaces> {
-  const { resource: root } = await client.get(target, SERVICE_ROOT, call);
-  const collection = linkAt(root, "Systems");
-  if (collection === undefined) {
-    throw bmcFailure(
-      "protocol",
-      target,
-      `${nameOf(target)} lists no computer systems in ${SERVICE_ROOT}: is it the BMC of a machine?`,
-      { disposition: "fail" },
-    );
-  }
-  const members = membersOf((await client.get(target, collection, call)).resource);
-  const [system] = members;
-  if (system === undefined)
-    throw bmcFailure("protocol", target, `${nameOf(target)}: ${collection} has no members`, {
-      disposition: "fail",
-    });
+  const wanted = { collection: "Systems", called: "computer systems", device: "a machine" } as const;
+  const { root, collection, members } = await findMembers(client, { target, call }, wanted);
   if (members.length > 1) {
     // Which of them is meant could only be guessed, and a wrong guess restarts somebody else's machine.
-    throw bmcFailure(
-      "protocol",
+    throw notSuchDevice(
       target,
-      `${nameOf(target)}: ${collection} has ${members.length} computer systems, and a machine's BMC must have one`,
-      { disposition: "fail" },
+      `: ${collection} has ${members.length} computer systems, and a machine's BMC must have one`,
     );
   }
-  return { system: system.path, managers: linkAt(root, "Managers"), updateService: linkAt(root, "UpdateService") };
+  const [{ path: system }] = members;
+  return { system, managers: linkAt(root, "Managers"), updateService: linkAt(root, "UpdateService") };
 }

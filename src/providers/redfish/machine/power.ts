@@ -1,13 +1,13 @@
-import { isRefusal } from "../../../capabilities/device-failure.ts";
 import type { PowerControl, PowerState } from "../../../capabilities/power-control.ts";
 import type { Reset, ResetMode } from "../../../capabilities/reset.ts";
 import type { Clock } from "../../../kernel/time/clock.ts";
 import { type Duration, seconds } from "../../../kernel/time/duration.ts";
 import { bmcFailure } from "../../transport/bmc-failure.ts";
 import { keyOf, nameOf } from "../../transport/bmc-gateway.ts";
-import { isReachedOrUnderWay, mayHaveArrived, PowerCommands } from "../../transport/power-commands.ts";
+import { PowerCommands } from "../../transport/power-commands.ts";
 import { actionOffered } from "../action-offered.ts";
 import { textAt } from "../resource.ts";
+import { createSetPower } from "../set-power.ts";
 import type { Machines, OpenMachine } from "./machine.ts";
 
 const RESET_ACTION = "#ComputerSystem.Reset";
@@ -46,26 +46,12 @@ export function createMachinePower(machines: Machines, options: MachinePowerOpti
       return machinePowerOf(await machines.open(target, call));
     },
 
-    async setPower(target, desired, call, told) {
-      const machine = await machines.open(target, call);
-      const key = keyOf(target);
-      if (isReachedOrUnderWay(machinePowerOf(machine), desired)) {
-        commands.forget(key);
-        return { commanded: false };
-      }
-      if (commands.isAwaited(key, desired, told)) return { commanded: false };
-      try {
-        await sendReset(machine, desired);
-      } catch (error) {
-        if (mayHaveArrived(error)) commands.note(key, desired);
-        if (!isRefusal(error)) throw error;
-        // Some refuse a command for the state that they have just reached by themselves.
-        if (!isReachedOrUnderWay(machinePowerOf(await machines.open(target, call)), desired)) throw error;
-        return { commanded: false };
-      }
-      commands.note(key, desired);
-      return { commanded: true };
-    },
+    setPower: createSetPower<OpenMachine>({
+      open: (target, call) => machines.open(target, call),
+      powerOf: machinePowerOf,
+      commandFor: async (machine, desired) => () => sendReset(machine, desired),
+      commands,
+    }),
 
     async resetPower(target, mode, call) {
       const machine = await machines.open(target, call);

@@ -1,12 +1,12 @@
-import { isRefusal } from "../../../capabilities/device-failure.ts";
 import type { PowerControl, PowerState } from "../../../capabilities/power-control.ts";
 import type { Clock } from "../../../kernel/time/clock.ts";
 import { type Duration, seconds } from "../../../kernel/time/duration.ts";
 import { bmcFailure } from "../../transport/bmc-failure.ts";
-import { keyOf, nameOf } from "../../transport/bmc-gateway.ts";
-import { isReachedOrUnderWay, mayHaveArrived, PowerCommands } from "../../transport/power-commands.ts";
+import { nameOf } from "../../transport/bmc-gateway.ts";
+import { PowerCommands } from "../../transport/power-commands.ts";
 import { actionOffered } from "../action-offered.ts";
 import { membersOf, type Resource } from "../resource.ts";
+import { createSetPower } from "../set-power.ts";
 import { layoutOf, powerStateOf } from "./layouts.ts";
 import { judgePower, readOutput } from "./meter.ts";
 import { powerOfSupplies, readPowerSubsystem } from "./power-supplies.ts";
@@ -31,28 +31,16 @@ export function createPowerControl(shelves: Shelves, options: PowerControlOption
       return provenPower(await shelves.open(target, call));
     },
 
-    async setPower(target, desired, call, told) {
-      const shelf = await shelves.open(target, call);
-      const key = keyOf(target);
-      if (isReachedOrUnderWay(await provenPower(shelf), desired)) {
-        commands.forget(key);
-        return { commanded: false };
-      }
-      if (commands.isAwaited(key, desired, told)) return { commanded: false };
-      const { path, body } = await findCommand(shelf, desired);
-      try {
-        await shelf.client.post(target, path, body, call);
-        commands.note(key, desired);
-        return { commanded: true };
-      } catch (error) {
-        if (mayHaveArrived(error)) commands.note(key, desired, lostCommandSettles);
-        if (!isRefusal(error)) throw error;
-        // Some refuse a command for the state that they have just reached by themselves.
-        const now = await provenPower(await shelves.open(target, call));
-        if (!isReachedOrUnderWay(now, desired)) throw error;
-        return { commanded: false };
-      }
-    },
+    setPower: createSetPower<Shelf>({
+      open: (target, call) => shelves.open(target, call),
+      powerOf: provenPower,
+      async commandFor(shelf, desired) {
+        const { path, body } = await findCommand(shelf, desired);
+        return () => shelf.client.post(shelf.target, path, body, shelf.call);
+      },
+      commands,
+      lostCommandSettles,
+    }),
   };
 }
 

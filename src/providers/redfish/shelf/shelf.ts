@@ -1,11 +1,9 @@
 import type { BmcTarget } from "../../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../../capabilities/call.ts";
-import { bmcFailure } from "../../transport/bmc-failure.ts";
-import { nameOf } from "../../transport/bmc-gateway.ts";
 import type { RedfishClient } from "../client.ts";
 import { openAtKnownPlaces } from "../known-places.ts";
-import { lastSegment, linkAt, membersOf, type Resource } from "../resource.ts";
-import { SERVICE_ROOT } from "../sessions.ts";
+import { findMembers } from "../members.ts";
+import { lastSegment, linkAt, type Resource } from "../resource.ts";
 import { SHELF_CHASSIS_ID } from "./layouts.ts";
 
 /** Where things are on one BMC. Found once; members that are found later are filled in. */
@@ -44,22 +42,9 @@ export function createShelves(client: RedfishClient): Shelves {
 }
 
 async function findPlaces(client: RedfishClient, target: BmcTarget, call: CallContext): Promise<ShelfPlaces> {
-  const { resource: root } = await client.get(target, SERVICE_ROOT, call);
-  const collection = linkAt(root, "Chassis");
-  if (collection === undefined) {
-    throw bmcFailure(
-      "protocol",
-      target,
-      `${nameOf(target)} lists no chassis in ${SERVICE_ROOT}: is it the BMC of a power shelf?`,
-      { disposition: "fail" },
-    );
-  }
-  const members = membersOf((await client.get(target, collection, call)).resource);
+  const wanted = { collection: "Chassis", called: "chassis", device: "a power shelf" } as const;
+  const { root, members } = await findMembers(client, { target, call }, wanted);
   const shelf = members.find(({ path }) => SHELF_CHASSIS_ID.test(lastSegment(path))) ?? members[0];
-  if (shelf === undefined)
-    throw bmcFailure("protocol", target, `${nameOf(target)}: ${collection} has no members`, {
-      disposition: "fail",
-    });
   return { chassis: shelf.path, managers: linkAt(root, "Managers"), systems: linkAt(root, "Systems") };
 }
 

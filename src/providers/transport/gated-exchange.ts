@@ -1,21 +1,21 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import type { Duration } from "../../kernel/time/duration.ts";
-import type { BmcGateway } from "../transport/bmc-gateway.ts";
-import type { Answer } from "../transport/http-answer.ts";
-import { despiteStaleConnections, type HttpExchange } from "../transport/http-exchange.ts";
-import { resourceOf } from "./answers.ts";
-import type { Resource } from "./resource.ts";
+import type { BmcGateway } from "./bmc-gateway.ts";
+import type { AnswerReader } from "./device-answer.ts";
+import type { Resource } from "./device-json.ts";
+import type { Answer } from "./http-answer.ts";
+import { despiteStaleConnections, type HttpExchange, type Outgoing } from "./http-exchange.ts";
 
 export interface GatedRequest {
   readonly target: BmcTarget;
   readonly call: CallContext;
-  readonly operation: "redfish.read" | "redfish.command" | "redfish.sign_in" | "redfish.sign_out";
-  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  /** For metrics and traces: `redfish.read`. */
+  readonly operation: string;
+  readonly method: Outgoing["method"];
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Sent only if the resource is still the one with this ETag; some BMCs insist on it. */
-  readonly ifMatch?: string;
+  /** Whether it carries the password, or what is worth as much. */
   readonly signsIn: boolean;
   readonly body?: unknown;
 }
@@ -28,26 +28,32 @@ export interface Fetched {
 
 export type GatedExchange = (request: GatedRequest) => Promise<Fetched>;
 
+export interface GatedExchangeOptions {
+  readonly gateway: BmcGateway;
+  readonly http: HttpExchange;
+  /** How long one answer may take. */
+  readonly requestTimeout: Duration;
+  readonly resourceOf: AnswerReader["resourceOf"];
+}
+
 /** HTTP requests that each pass the gateway by themselves, so that each is fenced, bounded and learnt from. */
-export function createGatedExchange(gateway: BmcGateway, http: HttpExchange, wanted: Duration): GatedExchange {
+export function createGatedExchange(options: GatedExchangeOptions): GatedExchange {
+  const { gateway, http, requestTimeout, resourceOf } = options;
   const once = (request: GatedRequest): Promise<Fetched> => {
-    const token = request.headers["x-auth-token"];
-    const carried = { target: request.target, ...(token === undefined ? {} : { token }) };
+    const { target, method, path, headers } = request;
+    const token = headers["x-auth-token"];
+    const carried = { target, ...(token === undefined ? {} : { token }) };
+    // The query says nothing to people.
+    const [place = ""] = path.split("?");
     return gateway.run(
       {
         ...request,
         ...carried,
-        what: `${request.method} ${request.path}`,
-        wanted,
-        attributes: { "http.request.method": request.method, "url.path": request.path },
+        what: `${method} ${place}`,
+        wanted: requestTimeout,
+        attributes: { "http.request.method": method, "url.path": place },
       },
       async ({ signal, span }) => {
-        const { target, method, path } = request;
-        const headers = {
-          "odata-version": "4.0",
-          ...request.headers,
-          ...(request.ifMatch === undefined ? {} : { "if-match": request.ifMatch }),
-        };
         const body = request.body === undefined ? {} : { body: JSON.stringify(request.body) };
         const answer = await http.send({ target, method, path, headers, signal, ...body });
         span.setAttribute("http.response.status_code", answer.status);

@@ -15,6 +15,8 @@ export const ALLOWED: Readonly<Record<string, string>> = {
   "src/runs/workflows/workflow.ts defineWorkflow": "what workflows are written with; a test has the first one",
   "src/runs/workflows/workflow.ts giveUp": "what workflows are written with; a test has the first one",
   "src/runs/workflows/workflow.ts planOfWorkflow": "what starts a workflow; a test has the first one",
+  "src/runs/children/child-run.ts childStep": "for steps that start runs: those of racks, whose seed is next",
+  "src/runs/children/fan-out.ts defineFanOut": "for steps that start runs: those of racks, whose seed is next",
   "src/store/postgres/fail-points.ts watchFailPoints": "how kill tests learn which fail points a process passes",
 };
 

@@ -282,6 +282,12 @@ export const CAUSES = {
     disposition: "retry",
     facts: [],
   },
+  children_failed: {
+    doc: "Runs that the step started on other things have failed, or were canceled.",
+    helps: "Find them with run show, and read why with explain run; then ask for the work again.",
+    disposition: "fail",
+    facts: [],
+  },
   not_done: {
     doc: "What is there does not prove that the step is done.",
     helps: "Do the step: run retry instead of run adopt.",

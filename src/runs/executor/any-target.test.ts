@@ -5,7 +5,11 @@ import { allSteps } from "../steps/index.ts";
 
 /** What every run goes through, whatever it works on. */
 const FILES = [
+  "children/child-run.ts",
+  "children/fan-out.ts",
+  "children/sum.ts",
   "executor/cancel.ts",
+  "executor/children.ts",
   "executor/clean-up-before.ts",
   "executor/end.ts",
   "executor/end-without-success.ts",

@@ -3,6 +3,7 @@ import { happened } from "../../kernel/outcome.ts";
 import { type RunThing, stepJson } from "../model/lifecycle.ts";
 import { eachLeft, type LeftOver, leftOverOf } from "../model/next-attempt.ts";
 import type { EndedRunPhase, RunErrorCode, StepStatus } from "../model/run.ts";
+import { tellParent } from "./children.ts";
 import { isForRestartToCome } from "./next-boot.ts";
 import { withoutResidueOf } from "./residue.ts";
 import { effectsOfEnd, type RunContext, residueOnTarget } from "./run-context.ts";
@@ -48,7 +49,7 @@ export function endRun(run: RunThing, phase: EndedRunPhase, context: RunContext,
       takeBackFirst: takeBackFirst && { ...takeBackFirst },
       ...(steps && { steps: steps.map(stepJson) }),
     },
-    effects: oneChangeEach(effectsOfEnd(run, onTarget, context), log.effects("")),
+    effects: [...oneChangeEach(effectsOfEnd(run, onTarget, context), log.effects("")), ...tellParent(run)],
   });
 }
 

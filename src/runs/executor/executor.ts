@@ -8,6 +8,7 @@ import type { Step } from "../model/plan.ts";
 import type { StepStatus } from "../model/run.ts";
 import { nextInWorkflow } from "../workflows/next-stage.ts";
 import { cancelRun } from "./cancel.ts";
+import { stopChildren, untilChildrenEnd } from "./children.ts";
 import { cleanUpBefore } from "./clean-up-before.ts";
 import { endRun } from "./end.ts";
 import { endUnwell } from "./end-without-success.ts";
@@ -44,9 +45,10 @@ export const runHandlers: Handlers<typeof runLifecycle, RunThing, RunContext> = 
   },
 };
 
-function look(run: RunThing, context: RunContext, heard: HeardScript): Promise<Looked> {
+async function look(run: RunThing, context: RunContext, heard: HeardScript): Promise<Looked> {
   const log = createRunLog(run.id, context.clock, heard);
-  if (run.cancelRequestedAt !== null) return cancelRun(run, context, log);
+  if (run.cancelRequestedAt !== null)
+    return stopChildren(run, context, log, "the run is being canceled") ?? cancelRun(run, context, log);
   if (run.facts.takeBackFirst !== null && run.action !== "adopt")
     return cleanUpBefore(run, run.facts.takeBackFirst, context, log);
   return goThrough(run, context, heard);
@@ -74,7 +76,7 @@ async function goThrough(run: RunThing, context: RunContext, heard: HeardScript)
 async function lookAtNext(run: RunThing, context: RunContext, log: RunLog): Promise<Looked | Proven> {
   const next = nextOf(run, context);
   if (next === undefined) return waitFor(`this server does not know workflow ${run.plan.workflow}`, UNKNOWN_WORKFLOW);
-  if (next.type === "finished") return endRun(run, "SUCCEEDED", context, log, {});
+  if (next.type === "finished") return untilChildrenEnd(run, context) ?? endRun(run, "SUCCEEDED", context, log, {});
   const step = run.plan.steps[next.index] as Step;
   if (next.type === "misfit") return endMisfit(run, step, next.why, context, log);
   if (next.type === "skip") return skipStep(step, next, context, log);
@@ -118,6 +120,8 @@ function skipStep(
 
 /** It would fit no better when looked at again. What was begun stays with its step: whoever begins anew takes it back first. */
 async function endMisfit(run: RunThing, step: Step, why: string, context: RunContext, log: RunLog): Promise<Looked> {
+  const stopping = stopChildren(run, context, log, why);
+  if (stopping) return stopping;
   const message = `${step.name}: ${why}; millwright run rerun ${run.id} begins anew`;
   log.say(message, "stderr");
   const finishedAt = context.clock.now();
@@ -142,6 +146,8 @@ async function endFailed(
   context: RunContext,
   log: RunLog,
 ): Promise<Looked> {
+  const stopping = stopChildren(run, context, log, `step ${step.name} has failed`);
+  if (stopping) return stopping;
   const message = `${step.name}: ${why ?? visit?.message ?? "failed"}`;
   if (why !== undefined) log.say(message, "stderr");
   const failure = { code: "EXECUTION_FAILED", retryable: !needsPerson, step: step.name } as const;

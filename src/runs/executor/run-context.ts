@@ -4,6 +4,7 @@ import type { Effect } from "../../kernel/effects.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import type { JsonObject, Thing } from "../../kernel/lifecycle.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
+import { startChild } from "../children/child-run.ts";
 import type { RunThing } from "../model/lifecycle.ts";
 import type { Step } from "../model/plan.ts";
 import { type AnyStep, capabilitiesFor, type StepContext } from "../model/step.ts";
@@ -65,8 +66,18 @@ export function stepContext(
     log: log.say,
     params: run.params,
     heard: log.heard,
+    ...withChildren(run, step),
   };
   return { ...common, ...partsOf(run, step) } as unknown as StepContext<JsonObject, Capability, Capability>;
+}
+
+/** What a step knows of the runs that it has started, and how it starts more. */
+function withChildren(run: RunThing, { name: step }: Step): Pick<StepContext<JsonObject>, "children" | "startRun"> {
+  const round = 1;
+  return {
+    children: run.children.filter((child) => child.step === step && child.round === round),
+    startRun: (child) => startChild(run, { step, round }, child),
+  };
 }
 
 /** What the start of the run does to its target. One that is gone needs nothing any more. */

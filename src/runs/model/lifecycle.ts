@@ -9,6 +9,7 @@ import {
   when,
 } from "../../kernel/lifecycle.ts";
 import { hours, minutes } from "../../kernel/time/duration.ts";
+import type { ChildRun, ParentStep } from "../children/child-run.ts";
 import type { LoadedTarget } from "../targets/run-target.ts";
 import type { Heard } from "./heard-script.ts";
 import type { LeftOver } from "./next-attempt.ts";
@@ -33,6 +34,10 @@ export interface RunFacts {
 /** A run as the executor sees it: with the thing that it works on. */
 export interface RunThing extends Thing {
   readonly target: LoadedTarget;
+  /** The step that started it; null for runs that somebody asked for. */
+  readonly parent: ParentStep | null;
+  /** The runs that its own steps have started. */
+  readonly children: readonly ChildRun[];
   readonly jobId: string;
   readonly plan: Plan;
   readonly params: Readonly<Record<string, string>>;

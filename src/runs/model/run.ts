@@ -1,5 +1,6 @@
 import type { Cause } from "../../kernel/causes.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
+import type { ParentStep } from "../children/child-run.ts";
 import type { RunTarget } from "../targets/run-target.ts";
 import type { Heard } from "./heard-script.ts";
 import type { LeftOver } from "./next-attempt.ts";
@@ -111,6 +112,8 @@ export interface Run {
   readonly target: RunTarget;
   /** The machine whose run slot it takes; null for runs that take none. */
   readonly machineId: string | null;
+  /** The step that started it; null for runs that somebody asked for. */
+  readonly parent: ParentStep | null;
   readonly requestId: string;
   /** Empty when it was started by plan alone. */
   readonly type: string;

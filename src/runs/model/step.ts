@@ -1,11 +1,12 @@
 import type { CallContext } from "../../capabilities/call.ts";
 import type { Capabilities, Capability } from "../../capabilities/provider.ts";
-import type { Effect } from "../../kernel/effects.ts";
-import type { JsonObject } from "../../kernel/lifecycle.ts";
+import type { CreateEffect, Effect } from "../../kernel/effects.ts";
+import type { JsonObject, Thing } from "../../kernel/lifecycle.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
 import type { BackOff } from "../../kernel/time/retry.ts";
 import type { ObservedCondition } from "../../lifecycles/machine/conditions.ts";
 import type { Machine, PhaseAfterRun } from "../../lifecycles/machine/machine.ts";
+import type { ChildRun, NewChild } from "../children/child-run.ts";
 import type { ParsePayload } from "./payloads.ts";
 import type { Reference, StepTargets } from "./targets.ts";
 
@@ -43,15 +44,25 @@ export interface HeardSoFar {
   note(mark: string, stream: LogStream, upTo: number): void;
 }
 
-/** Whom and what a step works with. */
-export interface StepContext<P, C extends Capability = Capability, U extends Capability = never> {
-  readonly payload: P;
-  readonly runId: string;
+/** What steps on a thing of this kind work with, beside what all steps do. */
+export interface On<T extends Thing> {
   /** What the run works on. */
-  readonly target: Machine;
+  readonly target: T;
+}
+
+/** What steps on machines work with, beside what all steps do. */
+export interface OnMachine extends On<Machine> {
   readonly machine: Machine;
   /** Where the machine and what the payload names are; secrets are looked up only when asked for. */
   readonly targets: StepTargets;
+  /** Another system is installed before anything is wanted of the one of now: it need neither be the one we know nor let us in. */
+  readonly isReplacedNext: boolean;
+}
+
+/** What all steps work with, whatever their target is. */
+interface CommonContext<P, C extends Capability, U extends Capability> {
+  readonly payload: P;
+  readonly runId: string;
   /** Exactly what the kind `needs`; what it `mayUse` is there when the provider has it. */
   readonly can: Pick<Capabilities, C> & Partial<Pick<Capabilities, U>>;
   /** `call.signal` obeys a cancel of the run, a stop of this process, and the lease; the attempt's timeout counts between looks. */
@@ -60,18 +71,29 @@ export interface StepContext<P, C extends Capability = Capability, U extends Cap
   /** What the caller of StartRun gave. */
   readonly params: Readonly<Record<string, string>>;
   readonly heard: HeardSoFar;
-  /** Another system is installed before anything is wanted of the one of now: it need neither be the one we know nor let us in. */
-  readonly isReplacedNext: boolean;
+  /** The runs that this step has started, in this round of it. */
+  readonly children: readonly ChildRun[];
+  /** The effect that starts a run on another thing, as a part of this step. Asked for twice, it starts one. */
+  startRun(child: NewChild): CreateEffect;
 }
 
+/** Whom and what a step works with. */
+export type StepContext<
+  P,
+  C extends Capability = Capability,
+  U extends Capability = never,
+  X = OnMachine,
+> = CommonContext<P, C, U> & X;
+
 /** Once the intent is persisted, its evidence goes along. */
-export interface ActingContext<
+export type ActingContext<
   P,
   E,
   C extends Capability = Capability,
   U extends Capability = never,
   R extends JsonObject = JsonObject,
-> extends StepContext<P, C, U> {
+  X = OnMachine,
+> = StepContext<P, C, U, X> & {
   readonly evidence: E;
   /**
    * What the action returned, such as the job that the device made of it. Null before the action, where it returned none, and where
@@ -80,7 +102,7 @@ export interface ActingContext<
   readonly receipt: R | null;
   /** Set where this process announced the action and knows that it has not begun. After a crash nobody knows. */
   readonly hasNotBegun?: boolean;
-}
+};
 
 /** What comes of an action. It commits together with the fact that the action was done, or not at all. */
 export interface Acted<R extends JsonObject = JsonObject> {
@@ -137,6 +159,7 @@ export interface StepDefinition<
   C extends Capability,
   U extends Capability = never,
   R extends JsonObject = JsonObject,
+  X = OnMachine,
 > extends StepShape<K, P> {
   /** Without these the step is impossible: StartRun refuses a machine whose provider lacks one. */
   readonly needs: readonly C[];
@@ -159,27 +182,27 @@ export interface StepDefinition<
   /** The machine boots anew in the course of it. */
   readonly reboots: boolean;
   /** Evidence from before, persisted as the step's intent before anything is done. Changes nothing. */
-  before(context: StepContext<P, C, U>): Promise<E>;
+  before(context: StepContext<P, C, U, X>): Promise<E>;
   /**
    * What must be on record before the action begins: written with its announcement, or not at all. Reads, and changes nothing
    * itself. May be asked for again, under the same evidence, by whoever announces after a crash.
    */
-  readonly announces?: (context: ActingContext<P, E, C, U>) => Promise<readonly Effect[]>;
-  act(context: ActingContext<P, E, C, U>): Promise<Acted<R> | undefined>;
+  readonly announces?: (context: ActingContext<P, E, C, U, JsonObject, X>) => Promise<readonly Effect[]>;
+  act(context: ActingContext<P, E, C, U, JsonObject, X>): Promise<Acted<R> | undefined>;
   /** Reads the postcondition back. Changes nothing, unless to put away what its own action needed no longer than until now. */
-  probe(context: ActingContext<P, E, C, U, R>): Promise<ProbeAnswer>;
+  probe(context: ActingContext<P, E, C, U, R, X>): Promise<ProbeAnswer>;
   /**
    * What follows the action once its probe says `halfway`. Doing it again is harmless: it is not announced, and never waited for. A
    * receipt of its own takes the place of the action's.
    */
-  readonly carryOn?: (context: ActingContext<P, E, C, U, R>) => Promise<Acted<R> | undefined>;
+  readonly carryOn?: (context: ActingContext<P, E, C, U, R, X>) => Promise<Acted<R> | undefined>;
   /**
    * Whether the postcondition holds although nobody acted, for adopting what people did by hand; `done` and `not_done` are all it
    * knows. Left out where the probe tells as much, or where nothing but the step's own evidence can prove it.
    */
-  readonly observe?: (context: ActingContext<P, E, C, U, R>) => Promise<ProbeAnswer>;
+  readonly observe?: (context: ActingContext<P, E, C, U, R, X>) => Promise<ProbeAnswer>;
   /** Undoes what a canceled or failed step left behind; best effort, and bounded by `call.signal`. */
-  readonly undo?: (context: ActingContext<P, E, C, U, R>) => Promise<Undone | undefined>;
+  readonly undo?: (context: ActingContext<P, E, C, U, R, X>) => Promise<Undone | undefined>;
   /** For people: what stays behind when the step was begun and is not undone; left out when nothing does. */
   readonly residue?: (payload: P) => string;
   /** How that begins which `undo` may find to be done for good, where it can find any. */
@@ -203,11 +226,29 @@ export interface StepDefinition<
    * needs no announcement, and nobody waits after a crash for a device to show what it made of the action.
    */
   readonly actsByEffectsOnly?: true;
+  /** The runs that it starts on other things, for those who look before they start; absent: it starts none. */
+  readonly children?: (target: Thing, payload: P) => readonly NewChild[];
 }
 
 type Optional = "defaults" | "mayUse" | "goesWithout" | "alsoNeeds" | "refersTo" | "reboots";
 
-/** Declares a kind of step. What is left out: the server's defaults, no further capabilities, no reboot. */
+/** A definition as it is written: what is left out takes the server's defaults, no further capabilities, no reboot. */
+type Written<
+  K extends string,
+  P extends JsonObject,
+  E extends JsonObject,
+  C extends Capability,
+  U extends Capability,
+  R extends JsonObject,
+  X,
+> = Omit<StepDefinition<K, P, E, C, U, R, X>, Optional> &
+  Partial<
+    Pick<StepDefinition<K, P, E, C, U, R, X>, "mayUse" | "goesWithout" | "alsoNeeds" | "refersTo" | "reboots">
+  > & {
+    readonly defaults?: Partial<StepDefaults>;
+  };
+
+/** Declares a kind of step on machines. */
 export function defineStep<
   const K extends string,
   P extends JsonObject,
@@ -215,13 +256,23 @@ export function defineStep<
   const C extends Capability,
   const U extends Capability = never,
   R extends JsonObject = JsonObject,
->(
-  definition: Omit<StepDefinition<K, P, E, C, U, R>, Optional> &
-    Partial<Pick<StepDefinition<K, P, E, C, U, R>, "mayUse" | "goesWithout" | "alsoNeeds" | "refersTo" | "reboots">> & {
-      readonly defaults?: Partial<StepDefaults>;
-    },
-): StepDefinition<K, P, E, C, U, R> {
-  return {
+>(definition: Written<K, P, E, C, U, R, OnMachine>): StepDefinition<K, P, E, C, U, R> {
+  return defineStepOn<OnMachine>()(definition);
+}
+
+/** Declares a kind of step on other things: `defineStepOn<On<Rack>>()({ kind: … })`. */
+export const defineStepOn =
+  <X>() =>
+  <
+    const K extends string,
+    P extends JsonObject,
+    E extends JsonObject,
+    const C extends Capability,
+    const U extends Capability = never,
+    R extends JsonObject = JsonObject,
+  >(
+    definition: Written<K, P, E, C, U, R, X>,
+  ): StepDefinition<K, P, E, C, U, R, X> => ({
     mayUse: [],
     goesWithout: [],
     alsoNeeds: () => [],
@@ -229,8 +280,7 @@ export function defineStep<
     reboots: false,
     ...definition,
     defaults: { ...STEP_DEFAULTS, ...definition.defaults },
-  };
-}
+  });
 
 /** A kind whose own types nobody asks for any more: executors treat all alike, and each kind parses what it is given. */
 export type AnyStep = StepDefinition<string, JsonObject, JsonObject, Capability, Capability>;

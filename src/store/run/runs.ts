@@ -1,19 +1,25 @@
 import { z } from "zod";
 import type { Thing } from "../../kernel/lifecycle.ts";
+import type { ParentStep } from "../../runs/children/child-run.ts";
 import { type RunThing, runLifecycle } from "../../runs/model/lifecycle.ts";
 import { isActive, RUN_ACTIONS, RUN_PHASES, type Run } from "../../runs/model/run.ts";
 import type { LoadedTarget, RunTarget } from "../../runs/targets/run-target.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
 import { type Loaded, nameOf, parseRows, storeOf, type ThingStore, type ThingStores } from "../lifecycle/things.ts";
 import type { Queryable } from "../postgres/database.ts";
+import { parseChildren } from "./children.ts";
 import { parseFactsPatch, parseRunFacts, parseRunPlan } from "./facts.ts";
 import { appendLogs } from "./logs.ts";
+import { runOrders } from "./orders.ts";
 
 interface RunRow extends StateColumns {
   facts: unknown;
   target_kind: string;
   target_id: string;
   machine_id: string | null;
+  parent_run_id: string | null;
+  parent_step: string | null;
+  parent_round: number | null;
   request_id: string;
   fingerprint: string;
   type: string;
@@ -32,8 +38,18 @@ interface RunRow extends StateColumns {
   cancel_requested_at: Date | null;
 }
 
-const COLUMNS = `${STATE_COLUMNS}, t.target_kind, t.target_id, t.machine_id, t.request_id, t.fingerprint, t.type, t.plan, t.params, t.job_id, t.attempt,
+const COLUMNS = `${STATE_COLUMNS}, t.target_kind, t.target_id, t.machine_id, t.parent_run_id, t.parent_step, t.parent_round, t.request_id, t.fingerprint, t.type, t.plan, t.params, t.job_id, t.attempt,
   t.previous_run_id, t.next_run_id, t.action, t.manual_at, t.manual_by, t.manual_comment, t.initiator, t.created_at, t.cancel_requested_at`;
+
+/** Found by an index that holds children alone: for runs without any it costs next to nothing, and no statement of its own. */
+const CHILDREN = `(select jsonb_agg(jsonb_build_object(
+    'id', c.id, 'step', c.parent_step, 'round', c.parent_round, 'kind', c.target_kind, 'target', c.target_id, 'phase', c.state,
+    'message', coalesce(c.facts -> 'error' ->> 'message', c.outcome ->> 'reason', ''), 'isCanceling', c.cancel_requested_at is not null)
+    order by c.created_at, c.id) from runs c where c.parent_run_id = t.id)`;
+
+function parentOf({ parent_run_id: runId, parent_step: step, parent_round: round }: RunRow): ParentStep | null {
+  return runId === null || step === null || round === null ? null : { runId, step, round };
+}
 
 const targetOf = (row: RunRow): RunTarget => ({ kind: row.target_kind, id: row.target_id });
 
@@ -57,13 +73,15 @@ async function loadTargets(db: Queryable, rows: readonly RunRow[], stores: Thing
 const loading =
   (stores: ThingStores) =>
   async (db: Queryable, ids: readonly string[]): Promise<Loaded<RunThing>> => {
-    const text = `select ${COLUMNS} from runs t where t.id = any($1)`;
-    const rows = await db.query<RunRow>({ hot: true, text, values: [ids] });
+    const text = `select ${COLUMNS}, ${CHILDREN} as children from runs t where t.id = any($1)`;
+    const rows = await db.query<RunRow & { children: unknown }>({ hot: true, text, values: [ids] });
     const withThing = await loadTargets(db, rows, stores);
     return parseRows(rows, (row) => ({
       ...parseStateColumns(row),
       id: row.id,
       target: withThing(targetOf(row)),
+      parent: parentOf(row),
+      children: parseChildren(row.children),
       jobId: row.job_id,
       plan: parseRunPlan(row.plan),
       params: row.params,
@@ -86,8 +104,13 @@ const storeAmong = (stores: ThingStores): ThingStore<RunThing> => ({
   lifecycle: runLifecycle,
   table: "runs",
   requests: {},
-  claims: ({ id, target }) => ({ targets: [{ kind: target.kind, id: target.id }], holder: { kind: "run", id } }),
+  claims: ({ id, parent, target }) => ({
+    targets: [{ kind: target.kind, id: target.id }],
+    // A child works on behalf of the run that started it: under its claim, and never waits for it.
+    holder: { kind: runLifecycle.kind, id: parent?.runId ?? id },
+  }),
   appendLogs,
+  orders: runOrders,
   load: loading(stores),
   factsWith: ({ facts }, patch) => ({ ...facts, ...parseFactsPatch(patch) }),
   overtaken,
@@ -104,6 +127,7 @@ function parseRun(row: RunRow): Run {
     id: row.id,
     target: targetOf(row),
     machineId: row.machine_id,
+    parent: parentOf(row),
     requestId: row.request_id,
     type: row.type,
     plan: parseRunPlan(row.plan),

@@ -8,6 +8,7 @@ import { type ActingContext, type AnyStep, type ProbeReport, readProbe } from ".
 import { type StepTargets, sshTargetOf } from "../../../src/runs/model/targets.ts";
 import { allSteps } from "../../../src/runs/steps/index.ts";
 import type { MachineSite, SimulatedMachine } from "../../support/machine-site.ts";
+import { startsNone } from "../../support/runs/step-bench.ts";
 import { NOTHING_KNOWN } from "../../support/unknown-machine.ts";
 
 /** One machine under work, as an executor would hold it; facts that steps prove are kept for the next one. */
@@ -108,6 +109,8 @@ export async function begin(
     payload: step.parse(payload, kind),
     runId: "run-1",
     target: bench.machine,
+    children: [],
+    startRun: startsNone,
     machine: bench.machine,
     targets: targetsOf(bench),
     can: can as unknown as ActingContext<JsonObject, JsonObject>["can"],

@@ -4,6 +4,7 @@ import { StepFailure } from "../../../src/kernel/errors.ts";
 import type { Outcome } from "../../../src/kernel/outcome.ts";
 import { milliseconds } from "../../../src/kernel/time/duration.ts";
 import type { Machine } from "../../../src/lifecycles/machine/machine.ts";
+import type { ChildRun } from "../../../src/runs/children/child-run.ts";
 import { type RunContext, runHandlers } from "../../../src/runs/executor/executor.ts";
 import { BegunActions } from "../../../src/runs/executor/step/begun-actions.ts";
 import type { Heard } from "../../../src/runs/model/heard-script.ts";
@@ -80,6 +81,7 @@ export class Bench {
   workflows: Workflows = new Map();
   /** Instead of one that consists of what is `planned`. */
   plan: Plan | undefined;
+  children: readonly ChildRun[] = [];
   cordoned: { readonly cluster: string; readonly node: string } | null = null;
 
   run(): RunThing {
@@ -91,6 +93,8 @@ export class Bench {
       stateSince: this.now,
       stateVersion: 1,
       outcome: null,
+      parent: null,
+      children: this.children,
       target: {
         kind: "machine",
         id: "m-1",

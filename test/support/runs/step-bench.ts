@@ -86,6 +86,8 @@ export function benchOf(
     payload: step.parse(payload, kind),
     runId: "run-1",
     target: around.machine ?? aMachine(),
+    children: [],
+    startRun: startsNone,
     machine: around.machine ?? aMachine(),
     targets: {
       bmc: async () => aBmc,
@@ -138,5 +140,10 @@ export function fakeSystem(files: () => Readonly<Record<string, string>> | undef
     },
   };
 }
+
+/** Steps on machines start no other runs. */
+export const startsNone = (): never => {
+  throw new Error("no other run is to be started");
+};
 
 export const exited = (code: number, output = ""): RemoteExit => ({ code, signal: null, output });

@@ -1,6 +1,7 @@
 import { isUnreachable } from "../../../capabilities/device-failure.ts";
 import { AppError, causeOf, messageOf, StepFailure } from "../../../kernel/errors.ts";
 import { leftOf } from "../../model/next-attempt.ts";
+import { activeChildren } from "../children.ts";
 import { endUnwell } from "../end-without-success.ts";
 import { StillOpen } from "../failure-causes.ts";
 import { stepsWith } from "../progress.ts";
@@ -35,7 +36,8 @@ export async function failAttempt(work: Work, error: unknown): Promise<Looked> {
   const end = isOver ? await takeBackAttempt(work, { isFinal, isRefusal: work.isActing && !isBug }) : NOT_OVER;
   const after = end.isSettled ? visits.settled(failed) : failed;
   const residue = isFinal && end.left !== null ? [end.left] : [];
-  if (isBug) {
+  // The runs that it started end first: the next pass finds the step FAILED, and sees to that.
+  if (isBug && activeChildren(run).length === 0) {
     const failure = { code: "PANIC", retryable: false, step: step.name } as const;
     const steps = stepsWith(run, after);
     return endUnwell(run, "FAILED", context, log, { message: `${step.name}: ${message}`, failure, steps, residue });

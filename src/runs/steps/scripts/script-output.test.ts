@@ -68,6 +68,8 @@ class Bench {
     const run = {
       id: "run-1",
       state: { name: "RUNNING" },
+      parent: null,
+      children: [],
       target: {
         kind: "machine",
         id: aMachine().id,

@@ -1,0 +1,123 @@
+import type { HandlerOf } from "../../../src/engine/look.ts";
+import type { Thing } from "../../../src/kernel/lifecycle.ts";
+import { silentLog } from "../../../src/kernel/log.ts";
+import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
+import { activeChildren } from "../../../src/runs/executor/children.ts";
+import type { RunThing } from "../../../src/runs/model/lifecycle.ts";
+import { cancelRun } from "../../../src/services/run/runs.ts";
+import type { SecretStore } from "../../../src/store/access/secrets.ts";
+import { openDatabase } from "../../../src/store/postgres/database.ts";
+import { die, watchFailPoints } from "../../../src/store/postgres/fail-points.ts";
+import { eventually } from "../eventually.ts";
+import { rigStores, startRigEngine, startRigRun } from "../rigs/rig-engine.ts";
+
+/** What the pass is about in which a replica dies, by what was on record when it began. */
+export const POSITIONS = [
+  "asking",
+  "between",
+  "parent PENDING",
+  "parent before",
+  "parent waiting",
+  "parent starting more",
+  "parent summing up",
+  "parent stopping children",
+  "parent ending",
+  "child PENDING",
+  "child before",
+  "child announced",
+  "child acted",
+  "child canceling",
+] as const;
+export type Position = (typeof POSITIONS)[number];
+
+export interface Place {
+  readonly position: Position;
+  readonly failPoint: string;
+}
+
+export interface RigVictimOrder {
+  readonly url: string;
+  readonly instance: string;
+  readonly rigId: string;
+  readonly gadgets: readonly string[];
+  readonly kind: string;
+  /** Cancels the run once so many gadgets were begun. */
+  readonly cancelsAfter?: number;
+  /** Absent: it lives until the run has ended, and prints the places that it came through. */
+  readonly place?: Place;
+}
+
+export function positionOf(run: RunThing, gadgets: number): Position {
+  const [visit] = run.facts.steps;
+  if (run.parent !== null) {
+    if (run.state.name === "PENDING") return "child PENDING";
+    if (run.cancelRequestedAt !== null) return "child canceling";
+    if (visit?.actedAt != null) return "child acted";
+    return visit?.actingAt != null ? "child announced" : "child before";
+  }
+  if (run.state.name === "PENDING") return "parent PENDING";
+  const active = activeChildren(run).length;
+  if (run.cancelRequestedAt !== null) return active > 0 ? "parent stopping children" : "parent ending";
+  if (visit === undefined) return "parent before";
+  if (run.children.length < gadgets && active < AT_ONCE) return "parent starting more";
+  return active > 0 ? "parent waiting" : "parent summing up";
+}
+
+/** Of `poke_few`. */
+const AT_ONCE = 2;
+/** A pass that lasts is written before the run goes on: on a slow computer runs would come by other places than on a fast one. */
+const NO_PASS_LASTS: Clock = { ...systemClock, monotonic: () => 0 };
+
+export async function cancelRigRun(db: ReturnType<typeof openDatabase>, runId: string): Promise<void> {
+  const deps = { db, stores: rigStores, secrets: {} as SecretStore, maxFindByIds: 100 };
+  await cancelRun(deps, { name: "tester", roles: ["admin"], address: null }, runId);
+}
+
+/** As a process of its own: starts a run on a rig and carries it out, one thing at a time, up to the place where it dies. */
+async function carryOut(order: RigVictimOrder): Promise<void> {
+  const { url, instance, rigId, gadgets, kind, cancelsAfter, place } = order;
+  const db = openDatabase(url, { log: silentLog, applicationName: instance });
+  let position: Position = "asking";
+  const passed = new Set<string>();
+  watchFailPoints((failPoint, subjects) => {
+    if (failPoint.endsWith(":claimed") && subjects.length === 0) return; // it asked, and there was nothing
+    passed.add(`${position} ${failPoint}`);
+    if (place?.position === position && place.failPoint === failPoint) die();
+    if (failPoint === "committer:after") position = "between";
+  });
+  const around =
+    (handlers: HandlerOf): HandlerOf =>
+    (state) => {
+      const handler = handlers(state);
+      return (
+        handler &&
+        (async (thing: Thing, frame) => {
+          position = positionOf(thing as RunThing, gadgets.length);
+          return handler(thing, frame);
+        })
+      );
+    };
+  const runId = await startRigRun(db, rigId, [kind]);
+  position = "between";
+  const engine = await startRigEngine(db, { instance, around, clock: NO_PASS_LASTS, inFlight: 1 });
+  if (cancelsAfter !== undefined) {
+    const begun = "select count(*)::int as count from gadget_world where id = any($1) and pokes > 0";
+    const countBegun = async () => (await db.query<{ count: number }>(begun, [gadgets]))[0]?.count ?? 0;
+    await eventually(async () => (await countBegun()) >= cancelsAfter, { what: "enough are begun", within: 60_000 });
+    await cancelRigRun(db, runId);
+  }
+  const isOver = "select 1 from runs where id = $1 and state not in ('PENDING', 'RUNNING')";
+  await eventually(async () => (await db.query(isOver, [runId])).length > 0, {
+    what: `${runId} has ended`,
+    within: 60_000,
+    seen: async () => JSON.stringify(await db.query("select id, state, outcome, facts from runs")),
+  });
+  process.stdout.write(`${JSON.stringify([...passed])}\n`);
+  await engine.stop();
+  await db.close();
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const [order = ""] = process.argv.slice(2);
+  await carryOut(JSON.parse(order) as RigVictimOrder);
+}

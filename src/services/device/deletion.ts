@@ -13,14 +13,16 @@ import type { Caller } from "../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
 import { type DeviceName, findDevice, type NamedDevice, nameDevice, unknownDevice } from "./device.ts";
+import { refuseHeld } from "./held.ts";
 
-/** Marks the device; the controller removes it as soon as its state allows. Asking again refreshes the mark. */
+/** Marks the device, unless another works on it; the controller removes it as soon as its state allows. Asking again refreshes the mark. */
 export async function deleteDevice(deps: ServiceDeps, caller: Caller, name: DeviceName): Promise<void> {
   const device = nameDevice(deps, name);
   deletionOf(device);
   const { key, store, traits } = device;
   await deps.db.transaction(async (tx) => {
     await lockThings(tx, [key]);
+    await refuseHeld(tx, deps, [key], { action: "deleted", field: name.field });
     const known = await recordChange(tx, store, {
       id: key.id,
       type: "deletion_requested",

@@ -17,9 +17,11 @@ import { nameOf, storeOf, type ThingKey } from "../../store/lifecycle/things.ts"
 import { commitUnits } from "../../store/lifecycle/transitions.ts";
 import * as work from "../../store/lifecycle/work.ts";
 import type { Transaction } from "../../store/postgres/database.ts";
+import { listPowerShelves } from "../../store/power-shelf/power-shelves.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
+import { refuseHeld } from "../device/held.ts";
 import { type Checked, type ExpectedColumns, passwordRequired } from "./input.ts";
 
 const KIND = "expected_power_shelf";
@@ -94,6 +96,7 @@ async function carryOut(tx: Transaction, deps: ServiceDeps, caller: Caller, chan
     if (checked.password === undefined && checked.username !== row.bmcUsername)
       throw passwordRequired(checked, "a new bmc_username");
   }
+  await refuseToMoveHeld(tx, deps, updated);
   // First those that go: their ids and MAC addresses may come again.
   await follow(tx, deps, caller, { name: "remove", rows: removed });
   const given = [...added, ...updated].map(({ checked }) => checked).filter(({ password }) => password !== undefined);
@@ -106,6 +109,16 @@ async function carryOut(tx: Transaction, deps: ServiceDeps, caller: Caller, chan
   await add(tx, deps, caller, added);
   await update(tx, deps, caller, updated);
   await tellShelves(tx, deps, caller, change);
+}
+
+async function refuseToMoveHeld(tx: Transaction, deps: ServiceDeps, updated: readonly Updated[]): Promise<void> {
+  const racks = new Map(
+    updated.flatMap(({ checked, row }) => placeChange(checked.row, row)).map(({ id, set }) => [id, set.rack_id]),
+  );
+  if (racks.size === 0) return;
+  const shelves = await listPowerShelves(tx, { ids: [...racks.keys()] });
+  const moved = shelves.filter(({ id, rackId }) => racks.get(id) !== rackId).map(({ id }) => ({ kind: SHELF, id }));
+  await refuseHeld(tx, deps, moved, { action: "moved to another rack", field: "rack_id" });
 }
 
 const endpointsOf = ({ bmc_address: address, bmc_port: port }: ExpectedColumns): string[] =>

@@ -17,6 +17,7 @@ import { retryOnConflict, type Transaction } from "../../store/postgres/database
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
+import { refuseHeld } from "../device/held.ts";
 import { type CheckedSpec, checkLabels, checkSpec, type SpecInput } from "./input.ts";
 
 export type { SpecInput } from "./input.ts";
@@ -112,6 +113,11 @@ async function replace(
   );
   if (changed.length === 0) return;
   await refuseNewEndpoints(tx, machine, changed);
+  if (changed.includes("rack"))
+    await refuseHeld(tx, deps, [machineKey(machine.id)], {
+      action: "moved to another rack",
+      field: "machine.spec.rack",
+    });
   if (spec) await takeIdentities(tx, machine.id, spec);
   const facts = outdatedBy(machine, after, changed);
   if (Object.keys(facts).length > 0)

@@ -14,6 +14,7 @@ import type { Transaction } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
+import { refuseHeld } from "../device/held.ts";
 import { MACHINE_KIND, machineKey, unknownMachine } from "./machines.ts";
 
 export interface MachineVerb {
@@ -80,6 +81,7 @@ export const retireMachine = (deps: ServiceDeps, caller: Caller, input: MachineV
       });
     }
     await refuseUnlessInstallRetired(tx, id);
+    await refuseHeld(tx, deps, [machineKey(id)], { action: "retired", field: "machine_id" });
     await replaceIdentities(tx, id, []);
     await removeMachineCredentials(tx, deps.secrets, id);
   });

@@ -2,6 +2,7 @@ import { fromJson, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { MachineSchema, MachineStatus_Phase as Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { recordClaim } from "../../support/claims.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { as, refusal } from "../api/forge-under-test.ts";
 import { type MachinesUnderTest, startMachines } from "./machines-under-test.ts";
@@ -319,6 +320,19 @@ describe("updating", () => {
     const refused = await refusal(register({ machineId: "m-claimed", spec: { sshEndpoint: "10.7.7.8" } }));
     expect(refused.message).toContain("rack rack-1 works on machine m-claimed");
     expect((await get("m-claimed")).status?.claim).toMatchObject({ kind: "rack", id: "rack-1" });
+  });
+
+  test("of the rack, and retirement, wait for whoever holds the machine", async () => {
+    const machineId = "m-in-a-rack";
+    await register({ machineId, spec: { rack: "rack-1" } });
+    await recordClaim(site.db, { kind: "machine", id: machineId }, { kind: "rack", id: "rack-1" }, "maintenance");
+    const moved = await refusal(register({ machineId, spec: { rack: "rack-2" } }));
+    expect(moved).toMatchObject({ code: Code.FailedPrecondition, field: "machine.spec.rack" });
+    expect(moved.message).toContain(`machine ${machineId} cannot be moved to another rack: rack rack-1 (maintenance)`);
+    const retired = await refusal(site.lifecycle.retireMachine({ machineId, comment: "" }));
+    expect(retired.message).toContain(`machine ${machineId} cannot be retired: rack rack-1 (maintenance) works on it`);
+    await register({ machineId, spec: { rack: "rack-1", slot: "7" } });
+    expect((await get(machineId)).spec).toMatchObject({ rack: "rack-1", slot: "7" });
   });
 });
 

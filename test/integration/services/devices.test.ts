@@ -28,6 +28,7 @@ import { recordRequest } from "../../../src/store/lifecycle/requests.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../../../src/store/lifecycle/state-columns.ts";
 import { collectThingStores, parseRows, storeOf, type ThingStore } from "../../../src/store/lifecycle/things.ts";
 import { allStores } from "../../../src/wiring/things/all-things.ts";
+import { recordClaim } from "../../support/claims.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 
@@ -169,6 +170,28 @@ test("a device has health reports, one a source", async () => {
   await expect(removeHealthReport(deps, caller, { device: gauge(id), source: "probe" })).rejects.toThrow(
     `gauge ${id} has no health report of probe`,
   );
+});
+
+test("a device that another works on is not deleted, and the refusal names the holder; its own work is no reason", async () => {
+  const [id, own] = [await addGauge(), await addGauge()];
+  await recordClaim(deps.db, { kind: "gauge", id }, { kind: "rack", id: "rack-7" }, "maintenance");
+  await recordClaim(deps.db, { kind: "gauge", id: own }, { kind: "gauge", id: own }, "tuning");
+  await expect(deleteDevice(deps, caller, gauge(id))).rejects.toMatchObject({
+    kind: "failed_precondition",
+    message: `gauge ${id} cannot be deleted: rack rack-7 (maintenance) works on it; wait for its end, or cancel it`,
+    detail: { field: "id" },
+  });
+  expect((await loadGauge(id))?.deletedAt).toBeNull();
+  await deleteDevice(deps, caller, gauge(own));
+  expect((await loadGauge(own))?.deletedAt).not.toBeNull();
+});
+
+test("a device that another works on is removed by force, and with it all claims on it", async () => {
+  const id = await addGauge();
+  await recordClaim(deps.db, { kind: "gauge", id }, { kind: "rack", id: "rack-7" }, "maintenance");
+  await forceDeleteDevice(deps, caller, gauge(id));
+  expect(await deps.db.query("select * from claims where thing_id = $1", [id])).toEqual([]);
+  expect(await deps.db.query("select 1 from work where kind = 'rack' and wake_at <= now()")).toHaveLength(1);
 });
 
 test("a device that is marked for deletion withdraws what was requested of it", async () => {

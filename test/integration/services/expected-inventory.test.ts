@@ -29,6 +29,7 @@ import { storeOf } from "../../../src/store/lifecycle/things.ts";
 import { commitUnits } from "../../../src/store/lifecycle/transitions.ts";
 import type { Database, Transaction } from "../../../src/store/postgres/database.ts";
 import { listPowerShelves } from "../../../src/store/power-shelf/power-shelves.ts";
+import { recordClaim } from "../../support/claims.ts";
 import { eventually } from "../../support/eventually.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { journalOf } from "../../support/shelf-records.ts";
@@ -39,7 +40,7 @@ beforeAll(async () => {
   it = await startForge();
 });
 afterAll(() => it.close());
-beforeEach(() => it.db.query("truncate power_shelves, expected_power_shelves, secrets, work, journal"));
+beforeEach(() => it.db.query("truncate power_shelves, expected_power_shelves, secrets, work, journal, claims"));
 
 const tester = { name: "ann", roles: ["admin"], address: null } as const;
 const MAC = "02:00:00:00:00:01";
@@ -286,6 +287,35 @@ describe("credentials that two things share", () => {
     expect(await passwordOf()).toBe("first");
     await forceDeletePowerShelf(it.deps, tester, "by-hand");
     expect(await passwordOf()).toBeUndefined();
+  });
+});
+
+describe("a shelf that another works on", () => {
+  const hold = () =>
+    recordClaim(it.db, { kind: "power_shelf", id: "found" }, { kind: "rack", id: "rack-1" }, "maintenance");
+
+  test("stays in its rack, and the refusal names the holder; the rest of the row may change", async () => {
+    await add();
+    await explore();
+    await hold();
+    await expect(update({ rackId: "rack-2" })).rejects.toMatchObject({
+      kind: "failed_precondition",
+      message: expect.stringContaining(
+        "power shelf found cannot be moved to another rack: rack rack-1 (maintenance) works on it",
+      ),
+    });
+    expect((await rowOf()).rackId).toBe("rack-1");
+    expect((await shelfOf("found"))?.rackId).toBe("rack-1");
+    await update({ serial: "SN2", bmcEndpoint: "192.0.2.9:443" });
+    expect((await shelfOf("found"))?.bmc.address).toBe("192.0.2.9");
+  });
+
+  test("is not deleted", async () => {
+    await add();
+    await explore();
+    await hold();
+    await expect(deletePowerShelf(it.deps, tester, "found")).rejects.toThrow("rack rack-1 (maintenance) works on it");
+    expect((await shelfOf("found"))?.deletedAt).toBeNull();
   });
 });
 

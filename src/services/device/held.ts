@@ -1,0 +1,28 @@
+import { AppError } from "../../kernel/errors.ts";
+import { list as listClaims } from "../../store/lifecycle/claims/claims.ts";
+import { nameOf, type ThingKey } from "../../store/lifecycle/things.ts";
+import type { Transaction } from "../../store/postgres/database.ts";
+import type { ServiceDeps } from "../call/deps.ts";
+import { kindOfDevice } from "./device.ts";
+
+/**
+ * Refuses to take devices away from whoever works on them: to delete them, or to move them to another rack. The caller holds the
+ * devices' locks. What a device does by itself, such as a shelf in maintenance, is no reason.
+ */
+export async function refuseHeld(
+  tx: Transaction,
+  deps: ServiceDeps,
+  devices: readonly ThingKey[],
+  { action, field }: { readonly action: "deleted" | "moved to another rack" | "retired"; readonly field: string },
+): Promise<void> {
+  const claims = await listClaims(tx, devices);
+  const held = claims.find(({ standing, thing, holder }) => standing === "granted" && nameOf(thing) !== nameOf(holder));
+  if (!held) return;
+  const { thing, holder, reason } = held;
+  const { noun } = kindOfDevice(deps, thing.kind).traits;
+  throw new AppError(
+    "failed_precondition",
+    `${noun} ${thing.id} cannot be ${action}: ${holder.kind} ${holder.id} (${reason}) works on it; wait for its end, or cancel it`,
+    { field, ...(deps.stores.has(holder.kind) && { next: `millwright explain ${holder.kind} ${holder.id}` }) },
+  );
+}

@@ -5,6 +5,7 @@ import { cliPage } from "./cli-page.ts";
 import { cliVocabularyModule } from "./cli-vocabulary.ts";
 import { configurationPage } from "./configuration-page.ts";
 import { errorsPage } from "./errors-page.ts";
+import { filtersPage } from "./filters-page.ts";
 import { lifecycleFileName, lifecycleIndex, lifecyclePage } from "./lifecycle-page.ts";
 import { metricsPage } from "./metrics-page.ts";
 import { restPage } from "./rest-page.ts";
@@ -25,6 +26,7 @@ export async function generatePages(): Promise<ReadonlyMap<string, string>> {
     ["docs/reference/cli.md", cliPage()],
     ["docs/reference/configuration.md", configurationPage()],
     ["docs/reference/errors.md", errorsPage()],
+    ["docs/reference/filters.md", filtersPage()],
     ["docs/reference/metrics.md", metricsPage()],
     ["docs/reference/rest.md", restPage()],
     ["src/cli/generated/server-vocabulary.ts", cliVocabularyModule()],

@@ -50,9 +50,11 @@ export declare const GetMachineRequestSchema: GenMessage<GetMachineRequest>;
  */
 export declare type ListMachinesRequest = Message<"baremetal.v1.ListMachinesRequest"> & {
   /**
-   * Conditions joined with AND: field=value, field!=value or field IN (value, value), values in quotes where they hold blanks,
-   * such as phase=READY AND labels.env IN (prod, staging). Fields: machine_id, phase, effective_state, failing (true or false),
-   * provider, rack, slot, location, serial, customer_id, target_cluster_ref, labels.<key>. Empty admits all.
+   * Conditions joined with AND, OR, NOT and parentheses: field=value, field!=value, field IN (value, value), for text also ~
+   * (contains) and ^= (begins with), for times and numbers <, <=, > and >=; values in quotes where they hold blanks. Such as
+   * phase=READY AND (labels.env IN (prod, staging) OR rack^=spare). Fields: machine_id, phase, effective_state, failing (true or
+   * false), provider, rack, slot, location, serial, customer_id, target_cluster_ref, labels.<key>, and more: docs/reference/filters.md.
+   * Empty admits all.
    *
    * @generated from field: string filter = 1;
    */
@@ -251,8 +253,8 @@ export declare const GetRunRequestSchema: GenMessage<GetRunRequest>;
  */
 export declare type ListRunsRequest = Message<"baremetal.v1.ListRunsRequest"> & {
   /**
-   * As in ListMachinesRequest, such as machine_id=m-1 AND phase IN (PENDING, RUNNING). Fields: run_id, machine_id, phase, type,
-   * plan_id, request_id, job_id, job_state, action. Empty admits all.
+   * As in ListMachinesRequest, such as machine_id=m-1 AND phase IN (PENDING, RUNNING), or created_at>-1h. Fields: run_id, machine_id,
+   * phase, type, plan_id, request_id, job_id, job_state, action, and more: docs/reference/filters.md. Empty admits all.
    *
    * @generated from field: string filter = 1;
    */

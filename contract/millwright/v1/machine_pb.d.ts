@@ -12,6 +12,82 @@ import type { Machine } from "../../baremetal/v1/baremetal_pb.js";
 export declare const file_millwright_v1_machine: GenFile;
 
 /**
+ * @generated from message millwright.v1.ListMachinesRequest
+ */
+export declare type ListMachinesRequest = Message<"millwright.v1.ListMachinesRequest"> & {
+  /**
+   * Such as phase=READY AND (rack=rack-1 OR labels.env^=prod). All fields: docs/reference/filters.md. Empty admits all.
+   *
+   * @generated from field: string filter = 1;
+   */
+  filter: string;
+
+  /**
+   * Such as rack, created_at desc. Empty: by machine_id.
+   *
+   * @generated from field: string order_by = 2;
+   */
+  orderBy: string;
+
+  /**
+   * At most 1000; 0 takes 100.
+   *
+   * @generated from field: int32 page_size = 3;
+   */
+  pageSize: number;
+
+  /**
+   * next_page_token of the page before; empty for the first page. filter and order_by must be the same on every page.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken: string;
+
+  /**
+   * Also count all machines that the filter admits.
+   *
+   * @generated from field: bool with_total = 5;
+   */
+  withTotal: boolean;
+};
+
+/**
+ * Describes the message millwright.v1.ListMachinesRequest.
+ * Use `create(ListMachinesRequestSchema)` to create a new message.
+ */
+export declare const ListMachinesRequestSchema: GenMessage<ListMachinesRequest>;
+
+/**
+ * @generated from message millwright.v1.ListMachinesResponse
+ */
+export declare type ListMachinesResponse = Message<"millwright.v1.ListMachinesResponse"> & {
+  /**
+   * @generated from field: repeated baremetal.v1.Machine machines = 1;
+   */
+  machines: Machine[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+
+  /**
+   * How many there are on all pages; absent unless with_total was set.
+   *
+   * @generated from field: optional int32 total_size = 3;
+   */
+  totalSize?: number | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.ListMachinesResponse.
+ * Use `create(ListMachinesResponseSchema)` to create a new message.
+ */
+export declare const ListMachinesResponseSchema: GenMessage<ListMachinesResponse>;
+
+/**
  * @generated from message millwright.v1.AcceptMachineRequest
  */
 export declare type AcceptMachineRequest = Message<"millwright.v1.AcceptMachineRequest"> & {
@@ -336,6 +412,24 @@ export declare const MachineLifecycleService: GenService<{
     methodKind: "unary";
     input: typeof SetMachineCredentialsRequestSchema;
     output: typeof SetMachineCredentialsResponseSchema;
+  },
+}>;
+
+/**
+ * Machines, as Millwright lists them. What baremetal.v1 has no room for is here: an order, and a total.
+ *
+ * @generated from service millwright.v1.MachineService
+ */
+export declare const MachineService: GenService<{
+  /**
+   * Machines that the filter admits, page by page.
+   *
+   * @generated from rpc millwright.v1.MachineService.ListMachines
+   */
+  listMachines: {
+    methodKind: "unary";
+    input: typeof ListMachinesRequestSchema;
+    output: typeof ListMachinesResponseSchema;
   },
 }>;
 

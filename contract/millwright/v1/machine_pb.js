@@ -9,91 +9,105 @@ import { file_baremetal_v1_baremetal } from "../../baremetal/v1/baremetal_pb.js"
  * Describes the file millwright/v1/machine.proto.
  */
 export const file_millwright_v1_machine = /*@__PURE__*/
-  fileDesc("ChttaWxsd3JpZ2h0L3YxL21hY2hpbmUucHJvdG8SDW1pbGx3cmlnaHQudjEiOwoUQWNjZXB0TWFjaGluZVJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRIPCgdjb21tZW50GAIgASgJIj8KFUFjY2VwdE1hY2hpbmVSZXNwb25zZRImCgdtYWNoaW5lGAEgASgLMhUuYmFyZW1ldGFsLnYxLk1hY2hpbmUiPgoXRW50ZXJNYWludGVuYW5jZVJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRIPCgdjb21tZW50GAIgASgJIkIKGEVudGVyTWFpbnRlbmFuY2VSZXNwb25zZRImCgdtYWNoaW5lGAEgASgLMhUuYmFyZW1ldGFsLnYxLk1hY2hpbmUiUgoWRXhpdE1haW50ZW5hbmNlUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEg8KB2NvbW1lbnQYAiABKAkSEwoLYWNrbm93bGVkZ2UYAyABKAgiQQoXRXhpdE1haW50ZW5hbmNlUmVzcG9uc2USJgoHbWFjaGluZRgBIAEoCzIVLmJhcmVtZXRhbC52MS5NYWNoaW5lIjsKFFJldHVybk1hY2hpbmVSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSDwoHY29tbWVudBgCIAEoCSI/ChVSZXR1cm5NYWNoaW5lUmVzcG9uc2USJgoHbWFjaGluZRgBIAEoCzIVLmJhcmVtZXRhbC52MS5NYWNoaW5lIjsKFFJldGlyZU1hY2hpbmVSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSDwoHY29tbWVudBgCIAEoCSI/ChVSZXRpcmVNYWNoaW5lUmVzcG9uc2USJgoHbWFjaGluZRgBIAEoCzIVLmJhcmVtZXRhbC52MS5NYWNoaW5lIo0BChxTZXRNYWNoaW5lQ3JlZGVudGlhbHNSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSFAoMYm1jX3VzZXJuYW1lGAIgASgJEhQKDGJtY19wYXNzd29yZBgDIAEoCRIUCgxzc2hfdXNlcm5hbWUYBCABKAkSFwoPc3NoX3ByaXZhdGVfa2V5GAUgASgJIh8KHVNldE1hY2hpbmVDcmVkZW50aWFsc1Jlc3BvbnNlMugEChdNYWNoaW5lTGlmZWN5Y2xlU2VydmljZRJaCg1BY2NlcHRNYWNoaW5lEiMubWlsbHdyaWdodC52MS5BY2NlcHRNYWNoaW5lUmVxdWVzdBokLm1pbGx3cmlnaHQudjEuQWNjZXB0TWFjaGluZVJlc3BvbnNlEmMKEEVudGVyTWFpbnRlbmFuY2USJi5taWxsd3JpZ2h0LnYxLkVudGVyTWFpbnRlbmFuY2VSZXF1ZXN0GicubWlsbHdyaWdodC52MS5FbnRlck1haW50ZW5hbmNlUmVzcG9uc2USYAoPRXhpdE1haW50ZW5hbmNlEiUubWlsbHdyaWdodC52MS5FeGl0TWFpbnRlbmFuY2VSZXF1ZXN0GiYubWlsbHdyaWdodC52MS5FeGl0TWFpbnRlbmFuY2VSZXNwb25zZRJaCg1SZXR1cm5NYWNoaW5lEiMubWlsbHdyaWdodC52MS5SZXR1cm5NYWNoaW5lUmVxdWVzdBokLm1pbGx3cmlnaHQudjEuUmV0dXJuTWFjaGluZVJlc3BvbnNlEloKDVJldGlyZU1hY2hpbmUSIy5taWxsd3JpZ2h0LnYxLlJldGlyZU1hY2hpbmVSZXF1ZXN0GiQubWlsbHdyaWdodC52MS5SZXRpcmVNYWNoaW5lUmVzcG9uc2UScgoVU2V0TWFjaGluZUNyZWRlbnRpYWxzEisubWlsbHdyaWdodC52MS5TZXRNYWNoaW5lQ3JlZGVudGlhbHNSZXF1ZXN0GiwubWlsbHdyaWdodC52MS5TZXRNYWNoaW5lQ3JlZGVudGlhbHNSZXNwb25zZWIGcHJvdG8z", [file_baremetal_v1_baremetal]);
+  fileDesc("ChttaWxsd3JpZ2h0L3YxL21hY2hpbmUucHJvdG8SDW1pbGx3cmlnaHQudjEicgoTTGlzdE1hY2hpbmVzUmVxdWVzdBIOCgZmaWx0ZXIYASABKAkSEAoIb3JkZXJfYnkYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkSEgoKd2l0aF90b3RhbBgFIAEoCCKAAQoUTGlzdE1hY2hpbmVzUmVzcG9uc2USJwoIbWFjaGluZXMYASADKAsyFS5iYXJlbWV0YWwudjEuTWFjaGluZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSFwoKdG90YWxfc2l6ZRgDIAEoBUgAiAEBQg0KC190b3RhbF9zaXplIjsKFEFjY2VwdE1hY2hpbmVSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSDwoHY29tbWVudBgCIAEoCSI/ChVBY2NlcHRNYWNoaW5lUmVzcG9uc2USJgoHbWFjaGluZRgBIAEoCzIVLmJhcmVtZXRhbC52MS5NYWNoaW5lIj4KF0VudGVyTWFpbnRlbmFuY2VSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSDwoHY29tbWVudBgCIAEoCSJCChhFbnRlck1haW50ZW5hbmNlUmVzcG9uc2USJgoHbWFjaGluZRgBIAEoCzIVLmJhcmVtZXRhbC52MS5NYWNoaW5lIlIKFkV4aXRNYWludGVuYW5jZVJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRIPCgdjb21tZW50GAIgASgJEhMKC2Fja25vd2xlZGdlGAMgASgIIkEKF0V4aXRNYWludGVuYW5jZVJlc3BvbnNlEiYKB21hY2hpbmUYASABKAsyFS5iYXJlbWV0YWwudjEuTWFjaGluZSI7ChRSZXR1cm5NYWNoaW5lUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEg8KB2NvbW1lbnQYAiABKAkiPwoVUmV0dXJuTWFjaGluZVJlc3BvbnNlEiYKB21hY2hpbmUYASABKAsyFS5iYXJlbWV0YWwudjEuTWFjaGluZSI7ChRSZXRpcmVNYWNoaW5lUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEg8KB2NvbW1lbnQYAiABKAkiPwoVUmV0aXJlTWFjaGluZVJlc3BvbnNlEiYKB21hY2hpbmUYASABKAsyFS5iYXJlbWV0YWwudjEuTWFjaGluZSKNAQocU2V0TWFjaGluZUNyZWRlbnRpYWxzUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEhQKDGJtY191c2VybmFtZRgCIAEoCRIUCgxibWNfcGFzc3dvcmQYAyABKAkSFAoMc3NoX3VzZXJuYW1lGAQgASgJEhcKD3NzaF9wcml2YXRlX2tleRgFIAEoCSIfCh1TZXRNYWNoaW5lQ3JlZGVudGlhbHNSZXNwb25zZTLoBAoXTWFjaGluZUxpZmVjeWNsZVNlcnZpY2USWgoNQWNjZXB0TWFjaGluZRIjLm1pbGx3cmlnaHQudjEuQWNjZXB0TWFjaGluZVJlcXVlc3QaJC5taWxsd3JpZ2h0LnYxLkFjY2VwdE1hY2hpbmVSZXNwb25zZRJjChBFbnRlck1haW50ZW5hbmNlEiYubWlsbHdyaWdodC52MS5FbnRlck1haW50ZW5hbmNlUmVxdWVzdBonLm1pbGx3cmlnaHQudjEuRW50ZXJNYWludGVuYW5jZVJlc3BvbnNlEmAKD0V4aXRNYWludGVuYW5jZRIlLm1pbGx3cmlnaHQudjEuRXhpdE1haW50ZW5hbmNlUmVxdWVzdBomLm1pbGx3cmlnaHQudjEuRXhpdE1haW50ZW5hbmNlUmVzcG9uc2USWgoNUmV0dXJuTWFjaGluZRIjLm1pbGx3cmlnaHQudjEuUmV0dXJuTWFjaGluZVJlcXVlc3QaJC5taWxsd3JpZ2h0LnYxLlJldHVybk1hY2hpbmVSZXNwb25zZRJaCg1SZXRpcmVNYWNoaW5lEiMubWlsbHdyaWdodC52MS5SZXRpcmVNYWNoaW5lUmVxdWVzdBokLm1pbGx3cmlnaHQudjEuUmV0aXJlTWFjaGluZVJlc3BvbnNlEnIKFVNldE1hY2hpbmVDcmVkZW50aWFscxIrLm1pbGx3cmlnaHQudjEuU2V0TWFjaGluZUNyZWRlbnRpYWxzUmVxdWVzdBosLm1pbGx3cmlnaHQudjEuU2V0TWFjaGluZUNyZWRlbnRpYWxzUmVzcG9uc2UyaQoOTWFjaGluZVNlcnZpY2USVwoMTGlzdE1hY2hpbmVzEiIubWlsbHdyaWdodC52MS5MaXN0TWFjaGluZXNSZXF1ZXN0GiMubWlsbHdyaWdodC52MS5MaXN0TWFjaGluZXNSZXNwb25zZWIGcHJvdG8z", [file_baremetal_v1_baremetal]);
+
+/**
+ * Describes the message millwright.v1.ListMachinesRequest.
+ * Use `create(ListMachinesRequestSchema)` to create a new message.
+ */
+export const ListMachinesRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_machine, 0);
+
+/**
+ * Describes the message millwright.v1.ListMachinesResponse.
+ * Use `create(ListMachinesResponseSchema)` to create a new message.
+ */
+export const ListMachinesResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_machine, 1);
 
 /**
  * Describes the message millwright.v1.AcceptMachineRequest.
  * Use `create(AcceptMachineRequestSchema)` to create a new message.
  */
 export const AcceptMachineRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_machine, 0);
+  messageDesc(file_millwright_v1_machine, 2);
 
 /**
  * Describes the message millwright.v1.AcceptMachineResponse.
  * Use `create(AcceptMachineResponseSchema)` to create a new message.
  */
 export const AcceptMachineResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_machine, 1);
+  messageDesc(file_millwright_v1_machine, 3);
 
 /**
  * Describes the message millwright.v1.EnterMaintenanceRequest.
  * Use `create(EnterMaintenanceRequestSchema)` to create a new message.
  */
 export const EnterMaintenanceRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_machine, 2);
+  messageDesc(file_millwright_v1_machine, 4);
 
 /**
  * Describes the message millwright.v1.EnterMaintenanceResponse.
  * Use `create(EnterMaintenanceResponseSchema)` to create a new message.
  */
 export const EnterMaintenanceResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_machine, 3);
+  messageDesc(file_millwright_v1_machine, 5);
 
 /**
  * Describes the message millwright.v1.ExitMaintenanceRequest.
  * Use `create(ExitMaintenanceRequestSchema)` to create a new message.
  */
 export const ExitMaintenanceRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_machine, 4);
+  messageDesc(file_millwright_v1_machine, 6);
 
 /**
  * Describes the message millwright.v1.ExitMaintenanceResponse.
  * Use `create(ExitMaintenanceResponseSchema)` to create a new message.
  */
 export const ExitMaintenanceResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_machine, 5);
+  messageDesc(file_millwright_v1_machine, 7);
 
 /**
  * Describes the message millwright.v1.ReturnMachineRequest.
  * Use `create(ReturnMachineRequestSchema)` to create a new message.
  */
 export const ReturnMachineRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_machine, 6);
+  messageDesc(file_millwright_v1_machine, 8);
 
 /**
  * Describes the message millwright.v1.ReturnMachineResponse.
  * Use `create(ReturnMachineResponseSchema)` to create a new message.
  */
 export const ReturnMachineResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_machine, 7);
+  messageDesc(file_millwright_v1_machine, 9);
 
 /**
  * Describes the message millwright.v1.RetireMachineRequest.
  * Use `create(RetireMachineRequestSchema)` to create a new message.
  */
 export const RetireMachineRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_machine, 8);
+  messageDesc(file_millwright_v1_machine, 10);
 
 /**
  * Describes the message millwright.v1.RetireMachineResponse.
  * Use `create(RetireMachineResponseSchema)` to create a new message.
  */
 export const RetireMachineResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_machine, 9);
+  messageDesc(file_millwright_v1_machine, 11);
 
 /**
  * Describes the message millwright.v1.SetMachineCredentialsRequest.
  * Use `create(SetMachineCredentialsRequestSchema)` to create a new message.
  */
 export const SetMachineCredentialsRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_machine, 10);
+  messageDesc(file_millwright_v1_machine, 12);
 
 /**
  * Describes the message millwright.v1.SetMachineCredentialsResponse.
  * Use `create(SetMachineCredentialsResponseSchema)` to create a new message.
  */
 export const SetMachineCredentialsResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_machine, 11);
+  messageDesc(file_millwright_v1_machine, 13);
 
 /**
  * What people decide about machines. baremetal.v1 shows the phases; these are the ways between them that no run takes.
@@ -105,4 +119,12 @@ export const SetMachineCredentialsResponseSchema = /*@__PURE__*/
  */
 export const MachineLifecycleService = /*@__PURE__*/
   serviceDesc(file_millwright_v1_machine, 0);
+
+/**
+ * Machines, as Millwright lists them. What baremetal.v1 has no room for is here: an order, and a total.
+ *
+ * @generated from service millwright.v1.MachineService
+ */
+export const MachineService = /*@__PURE__*/
+  serviceDesc(file_millwright_v1_machine, 1);
 

@@ -150,7 +150,7 @@ export declare type ListPowerShelvesRequest = Message<"millwright.v1.ListPowerSh
   stuckOnly: boolean;
 
   /**
-   * What to do with shelves that are marked for deletion; by default they are left out.
+   * What to do with shelves that are marked for deletion. UNSPECIFIED leaves them out, unless the filter says deleted or deleted_at.
    *
    * @generated from field: millwright.v1.DeletedShelves deleted = 7;
    */
@@ -169,6 +169,27 @@ export declare type ListPowerShelvesRequest = Message<"millwright.v1.ListPowerSh
    * @generated from field: bool failing_only = 9;
    */
   failingOnly: boolean;
+
+  /**
+   * Such as state=error AND (rack_id=rack-1 OR labels.tier^=gold). All fields: docs/reference/filters.md. Empty admits all.
+   *
+   * @generated from field: string filter = 10;
+   */
+  filter: string;
+
+  /**
+   * Such as rack_id, state_since desc. Empty: by id. It must be the same on every page.
+   *
+   * @generated from field: string order_by = 11;
+   */
+  orderBy: string;
+
+  /**
+   * Also count all shelves that the request finds.
+   *
+   * @generated from field: bool with_total = 12;
+   */
+  withTotal: boolean;
 };
 
 /**
@@ -192,6 +213,13 @@ export declare type ListPowerShelvesResponse = Message<"millwright.v1.ListPowerS
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How many there are on all pages; absent unless with_total was set.
+   *
+   * @generated from field: optional int32 total_size = 3;
+   */
+  totalSize?: number | undefined;
 };
 
 /**
@@ -937,6 +965,27 @@ export declare type ListExpectedPowerShelvesRequest = Message<"millwright.v1.Lis
    * @generated from field: string power_shelf_id = 6;
    */
   powerShelfId: string;
+
+  /**
+   * Such as explore_state IN (unreachable, failed). All fields: docs/reference/filters.md. Empty admits all.
+   *
+   * @generated from field: string filter = 7;
+   */
+  filter: string;
+
+  /**
+   * Such as rack_id, name. Empty: by bmc_mac. It must be the same on every page.
+   *
+   * @generated from field: string order_by = 8;
+   */
+  orderBy: string;
+
+  /**
+   * Also count all rows that the request finds.
+   *
+   * @generated from field: bool with_total = 9;
+   */
+  withTotal: boolean;
 };
 
 /**
@@ -960,6 +1009,13 @@ export declare type ListExpectedPowerShelvesResponse = Message<"millwright.v1.Li
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How many there are on all pages; absent unless with_total was set.
+   *
+   * @generated from field: optional int32 total_size = 3;
+   */
+  totalSize?: number | undefined;
 };
 
 /**
@@ -1113,7 +1169,7 @@ export declare const TlsTrustModeSchema: GenEnum<TlsTrustMode>;
  */
 export enum DeletedShelves {
   /**
-   * Takes EXCLUDE.
+   * Takes EXCLUDE, unless the filter says deleted or deleted_at.
    *
    * @generated from enum value: DELETED_SHELVES_UNSPECIFIED = 0;
    */
@@ -1224,7 +1280,7 @@ export declare const PowerShelfService: GenService<{
     output: typeof CreatePowerShelfResponseSchema;
   },
   /**
-   * Shelves that satisfy every given filter, in the order of their ids, page by page.
+   * Shelves that satisfy every given filter, page by page.
    *
    * @generated from rpc millwright.v1.PowerShelfService.ListPowerShelves
    */
@@ -1264,7 +1320,7 @@ export declare const PowerShelfService: GenService<{
     output: typeof SetPowerShelfCredentialsResponseSchema;
   },
   /**
-   * The expected inventory of shelves, in the order of their MAC addresses, and how exploring each of them goes.
+   * The expected inventory of shelves, page by page, and how exploring each of them goes.
    *
    * @generated from rpc millwright.v1.PowerShelfService.ListExpectedPowerShelves
    */

@@ -11,6 +11,7 @@ import type {
 } from "../../services/expected-power-shelf/expected-power-shelves.ts";
 import { endpointText } from "../convert/bmc-endpoint.ts";
 import { nonEmpty, timestampOf, wordFor } from "../convert/fields.ts";
+import { listRequestFrom } from "../convert/listing.ts";
 import { labelMapOf } from "../convert/metadata.ts";
 
 export const EXPLORE_STATES = {
@@ -41,8 +42,7 @@ export function exploreResultsFrom(state: number, field: string): readonly Explo
 }
 
 export const expectedQueryFrom = (message: ListExpectedPowerShelvesRequest): ExpectedQuery => ({
-  pageSize: message.pageSize,
-  pageToken: message.pageToken,
+  ...listRequestFrom(message),
   rackId: nonEmpty(message.rackId),
   bmcMac: nonEmpty(message.bmcMac),
   powerShelfId: nonEmpty(message.powerShelfId),

@@ -13,6 +13,7 @@ import { metadataVersionOf } from "../../services/device/metadata.ts";
 import type { CreatePowerShelf } from "../../services/power-shelf/power-shelves.ts";
 import type { Claim, PowerShelfQuery, PowerShelfRecord, PowerShelfView } from "../../services/power-shelf/view.ts";
 import { durationOf, int32Of, nonEmpty, timestampOf, wordFor } from "../convert/fields.ts";
+import { listRequestFrom } from "../convert/listing.ts";
 import { labelMapOf } from "../convert/metadata.ts";
 
 type Trust = CreatePowerShelf["trust"];
@@ -45,21 +46,25 @@ export const createPowerShelfFrom = (message: CreatePowerShelfRequest): CreatePo
 
 type Deleted = PowerShelfQuery["deleted"];
 const DELETED = {
-  [DeletedShelves.UNSPECIFIED]: "exclude",
+  [DeletedShelves.UNSPECIFIED]: "by_filter",
   [DeletedShelves.EXCLUDE]: "exclude",
   [DeletedShelves.ONLY]: "only",
   [DeletedShelves.INCLUDE]: "include",
-} as const satisfies Record<DeletedShelves, Deleted>;
+} as const satisfies Record<DeletedShelves, NonNullable<Deleted> | "by_filter">;
+
+function deletedFrom(which: DeletedShelves): Deleted {
+  const word = wordFor<NonNullable<Deleted> | "by_filter">(DELETED, which, "deleted");
+  return word === "by_filter" ? undefined : word;
+}
 
 export const powerShelfQueryFrom = (message: ListPowerShelvesRequest): PowerShelfQuery => ({
-  pageSize: message.pageSize,
-  pageToken: message.pageToken,
+  ...listRequestFrom(message),
   rackId: nonEmpty(message.rackId),
   state: nonEmpty(message.state),
   powerState: nonEmpty(message.powerState),
   stuckOnly: message.stuckOnly,
   failingOnly: message.failingOnly,
-  deleted: wordFor<Deleted>(DELETED, message.deleted, "deleted"),
+  deleted: deletedFrom(message.deleted),
   bmcMac: nonEmpty(message.bmcMac),
 });
 

@@ -4,6 +4,7 @@ import type { ServiceDeps } from "../../services/call/deps.ts";
 import { setPowerShelfCredentials } from "../../services/power-shelf/credentials.ts";
 import { createPowerShelf, refreshPowerShelf } from "../../services/power-shelf/power-shelves.ts";
 import { pagePowerShelves, viewPowerShelf } from "../../services/power-shelf/view.ts";
+import { pageOf } from "../convert/listing.ts";
 import { callerKey } from "../transport/interceptors.ts";
 import { createPowerShelfFrom, logEntriesOf, powerShelfOf, powerShelfQueryFrom } from "./power-shelf-messages.ts";
 
@@ -15,8 +16,8 @@ export const powerShelves = (
     return { powerShelf: powerShelfOf(await viewPowerShelf(deps, id)) };
   },
   async listPowerShelves(request) {
-    const { items, nextPageToken } = await pagePowerShelves(deps, powerShelfQueryFrom(request));
-    return { powerShelves: items.map(powerShelfOf), nextPageToken };
+    const page = await pagePowerShelves(deps, powerShelfQueryFrom(request));
+    return { powerShelves: page.items.map(powerShelfOf), ...pageOf(page) };
   },
   async getPowerShelf({ id }) {
     const view = await viewPowerShelf(deps, id);

@@ -6,6 +6,8 @@ export const objectOf = (schema: z.ZodType) =>
   z.object({ success: z.literal(true), data: schema, message: z.string().nullable() });
 export const listOf = (schema: z.ZodType) =>
   z.object({ success: z.literal(true), data: z.array(schema), total: z.int().min(0) });
+/** A list that can be paged by its place: the token is there while more rows follow. */
+export const pagedListOf = (schema: z.ZodType) => listOf(schema).extend({ next_page_token: z.string().optional() });
 /** Histories and events came later, and without the flag. */
 export const pageOf = (schema: z.ZodType) => z.object({ data: z.array(schema), total: z.int().min(0) });
 
@@ -20,6 +22,14 @@ export const printable = (most: number) =>
 export const timestamp = z.iso.datetime();
 
 const MOST = 1_000;
+export const manyOf = <T>(
+  { items, totalSize, nextPageToken }: { items: readonly T[]; totalSize: number | null; nextPageToken: string },
+  json: (item: T) => unknown,
+) => ({
+  ...many(items.map(json), totalSize ?? 0),
+  ...(nextPageToken !== "" && { next_page_token: nextPageToken }),
+});
+
 /** For routes that do not page in the specification: everything that fits, unless fewer are asked for. */
 export const pageQuery = {
   limit: z.coerce.number().int().min(1).max(MOST).default(MOST),

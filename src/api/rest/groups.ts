@@ -10,7 +10,7 @@ import {
   pageGroups,
   updateGroup,
 } from "../../services/install/device-groups.ts";
-import { pageInstalls } from "../../services/install/installs.ts";
+import { pageNodes } from "../../services/install/node-list.ts";
 import { defineCollection } from "./collection.ts";
 import { listOf, many, pageQuery, printable, timestamp } from "./envelopes.ts";
 import { node, nodeJson } from "./node-schemas.ts";
@@ -141,8 +141,9 @@ const listNodesOfGroup = ({ services }: Deps) =>
       await getGroup(services, params.id);
       const below = include_descendants ? await descendantsOf(services, params.id) : [];
       const groupIds = [params.id, ...below.map((each) => each.id)];
-      const { installs, total } = await pageInstalls(services, { groupIds, limit, offset });
-      return many(installs.map(nodeJson), total);
+      const asked = { groupIds, filter: "", pageToken: "", pageSize: limit, offset, withTotal: true };
+      const { items, totalSize } = await pageNodes(services, asked);
+      return many(items.map(nodeJson), totalSize ?? 0);
     },
   });
 

@@ -1,11 +1,12 @@
 import { z } from "zod";
 import type { ServiceDeps } from "../../services/call/deps.ts";
-import { pageInstalls, patchInstall, registerInstall } from "../../services/install/installs.ts";
+import { patchInstall, registerInstall } from "../../services/install/installs.ts";
+import { pageNodes } from "../../services/install/node-list.ts";
 import { addTag, removeTag } from "../../services/install/tags.ts";
-import { listOf, many, pageQuery } from "./envelopes.ts";
+import { manyOf, pagedListOf, pageQuery } from "./envelopes.ts";
 import { answerNode, NODES, nodeAnswer, UNKNOWN_NODE } from "./node-answers.ts";
 import * as schemas from "./node-schemas.ts";
-import { type AnyRoute, defineRoute } from "./route.ts";
+import { type AnyRoute, defineRoute, inQuery } from "./route.ts";
 
 interface Deps {
   readonly services: ServiceDeps;
@@ -16,23 +17,22 @@ const listNodes = ({ services }: Deps) =>
     method: "GET",
     path: "/api/v1/nodes",
     tag: NODES,
-    summary: "Lists nodes, the oldest first.",
+    summary:
+      "Lists nodes, the oldest first unless order_by says otherwise. What can be filtered and sorted by: docs/reference/filters.md.",
     query: z.strictObject({
       state: schemas.installState.optional(),
       group_id: z.string().optional(),
       tag: z.string().toLowerCase().optional(),
+      filter: z.string().default(""),
+      order_by: z.string().default(""),
+      page_token: z.string().default(""),
       ...pageQuery,
     }),
-    answer: listOf(schemas.node),
-    async handle({ query: { state, group_id, tag, limit, offset } }) {
-      const { installs, total } = await pageInstalls(services, {
-        ...(state !== undefined && { state }),
-        ...(group_id !== undefined && { groupIds: [group_id] }),
-        ...(tag !== undefined && { tag }),
-        limit,
-        offset,
-      });
-      return many(installs.map(schemas.nodeJson), total);
+    answer: pagedListOf(schemas.node),
+    async handle({ query: { state, group_id, tag, filter, order_by: orderBy, page_token: pageToken, limit, offset } }) {
+      const groupIds = group_id === undefined ? undefined : [group_id];
+      const asked = { state, groupIds, tag, filter, orderBy, pageToken, pageSize: limit, offset, withTotal: true };
+      return manyOf(await inQuery(pageNodes(services, asked)), schemas.nodeJson);
     },
   });
 

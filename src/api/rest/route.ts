@@ -104,6 +104,17 @@ export class InvalidRequest extends Error {
   }
 }
 
+/** For what a service finds wrong with the query: unless told, it is taken to be in the body. */
+export async function inQuery<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (!(error instanceof AppError) || error.kind !== "invalid_argument") throw error;
+    const loc = ["query", ...(error.detail.field === undefined ? [] : [error.detail.field])];
+    throw new InvalidRequest([{ type: "value_error", loc, msg: error.message }]);
+  }
+}
+
 interface Problem {
   readonly type: string;
   readonly loc: readonly (string | number)[];

@@ -26,7 +26,7 @@ const word = z
   .string()
   .max(LONGEST_WORD)
   .refine((text) => !text.includes("\0"));
-const tokenSchema = z.object({ query: z.string(), after: z.array(word) });
+const tokenSchema = z.object({ query: z.string(), after: z.array(word.nullable()) });
 
 const PURPOSE = "page token";
 
@@ -34,7 +34,7 @@ const PURPOSE = "page token";
  * Where a page ends, for the caller to hand back. It is signed, since its words go into queries, and carries a fingerprint of
  * its query, so that a token of another query is refused instead of silently skipping rows.
  */
-export function pageTokenOf(signer: Signer, query: object, after: readonly string[]): string {
+export function pageTokenOf(signer: Signer, query: object, after: readonly (string | null)[]): string {
   const content = Buffer.from(JSON.stringify({ query: fingerprint(query), after })).toString("base64url");
   return `${content}.${signer.sign(PURPOSE, content)}`;
 }
@@ -50,19 +50,36 @@ export function parsePageToken(
   words: number,
   isKey: (key: readonly string[]) => boolean = () => true,
 ): readonly string[] | undefined {
+  const place = parsePlace(signer, token, query, words);
+  if (place === undefined) return undefined;
+  const isText = (each: string | null): each is string => each !== null;
+  if (!place.every(isText) || !isKey(place)) throw refuse(FOREIGN);
+  return place;
+}
+
+const FOREIGN = "is not a token that this server gave out";
+const refuse = (why: string): AppError =>
+  new AppError("invalid_argument", `page_token: ${why}`, {
+    field: "page_token",
+    next: "start again with an empty page_token",
+  });
+
+/** The same for lists that are sorted by what may be missing: null stands for it. */
+export function parsePlace(
+  signer: Signer,
+  token: string,
+  query: object,
+  words: number,
+): readonly (string | null)[] | undefined {
   if (token === "") return undefined;
-  const refuse = (why: string) =>
-    new AppError("invalid_argument", `page_token: ${why}`, {
-      field: "page_token",
-      next: "start again with an empty page_token",
-    });
-  const foreign = "is not a token that this server gave out";
-  if (token.length > LONGEST_TOKEN) throw refuse(foreign);
+  if (token.length > LONGEST_TOKEN) throw refuse(FOREIGN);
   const [content = "", signature = ""] = token.split(".");
-  if (!signer.isSigned(PURPOSE, content, signature) || token !== `${content}.${signature}`) throw refuse(foreign);
+  if (!signer.isSigned(PURPOSE, content, signature) || token !== `${content}.${signature}`) throw refuse(FOREIGN);
   const parsed = tokenSchema.safeParse(parseJson(Buffer.from(content, "base64url").toString()));
-  if (!parsed.success || parsed.data.after.length !== words || !isKey(parsed.data.after)) throw refuse(foreign);
-  if (parsed.data.query !== fingerprint(query)) throw refuse("belongs to a call with other arguments");
+  if (!parsed.success) throw refuse(FOREIGN);
+  if (parsed.data.query !== fingerprint(query))
+    throw refuse("belongs to a call with another filter, another order_by or other arguments");
+  if (parsed.data.after.length !== words) throw refuse(FOREIGN);
   return parsed.data.after;
 }
 
@@ -86,7 +103,7 @@ export function cutPage<T>(
   rows: readonly T[],
   size: number,
   query: object,
-  keyOf: (row: T) => readonly string[],
+  keyOf: (row: T) => readonly (string | null)[],
 ): Page<T> {
   const items = rows.slice(0, size);
   const last = items.at(-1);

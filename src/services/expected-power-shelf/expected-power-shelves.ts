@@ -1,6 +1,11 @@
 import { AppError } from "../../kernel/errors.ts";
+import type { Filter } from "../../kernel/filter/filter.ts";
 import { parseMac, parsePowerShelfId } from "../../kernel/ids.ts";
 import type { ExploreResult } from "../../lifecycles/expected-power-shelf/expected-power-shelf.ts";
+import {
+  type ExpectedPowerShelfField,
+  expectedPowerShelfListing,
+} from "../../store/expected-power-shelf/expected-power-shelf-list.ts";
 import {
   type ExpectedPowerShelfRecord,
   listExpectedPowerShelves,
@@ -9,7 +14,7 @@ import type { Queryable, Transaction } from "../../store/postgres/database.ts";
 import { findShelvesOfBmcs } from "../../store/power-shelf/power-shelves.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
-import { checkPageSize, cutPage, type Page, parsePageToken } from "../call/paging.ts";
+import { is, type ListPage, type ListRequest, pageList } from "../call/listing.ts";
 import { type Checked, checkExpected, type ExpectedInput, parseUuid, refuseRepeated } from "./input.ts";
 import { type Added, changeInventory, NO_CHANGE } from "./inventory-change.ts";
 
@@ -125,9 +130,7 @@ export async function listAllExpectedPowerShelves(deps: ServiceDeps): Promise<Ex
   return listExpectedPowerShelves(deps.db);
 }
 
-export interface ExpectedQuery {
-  readonly pageSize: number;
-  readonly pageToken: string;
+export interface ExpectedQuery extends ListRequest {
   readonly rackId: string | undefined;
   readonly bmcMac: string | undefined;
   /** The one that became this shelf. */
@@ -136,24 +139,20 @@ export interface ExpectedQuery {
   readonly explored: readonly ExploreResult[] | undefined;
 }
 
-/** In the order of their MAC addresses. */
+/** In the order of their MAC addresses unless told. */
 export async function pageExpectedPowerShelves(
   deps: ServiceDeps,
   request: ExpectedQuery,
-): Promise<Page<ExpectedPowerShelfRecord>> {
-  const { pageSize, pageToken, ...query } = request;
-  const size = checkPageSize(pageSize);
-  const afterMac = parsePageToken(deps.secrets, pageToken, query, 1)?.[0];
-  const { bmcMac, powerShelfId } = query;
-  const rows = await listExpectedPowerShelves(deps.db, {
-    ...(bmcMac !== undefined && { bmcMac: parseMac(bmcMac, "bmc_mac") }),
-    ...(powerShelfId !== undefined && { powerShelfId: parsePowerShelfId(powerShelfId, "power_shelf_id") }),
-    ...(query.rackId !== undefined && { rackId: query.rackId }),
-    ...(query.explored !== undefined && { explored: query.explored }),
-    ...(afterMac !== undefined && { afterMac }),
-    limit: size + 1,
-  });
-  return cutPage(deps.secrets, rows, size, query, ({ bmc }) => [bmc.mac]);
+): Promise<ListPage<ExpectedPowerShelfRecord>> {
+  const { rackId, bmcMac, powerShelfId, explored } = request;
+  const clauses: Filter<ExpectedPowerShelfField> = [
+    ...is("rack_id", rackId),
+    ...is("bmc_mac", bmcMac && parseMac(bmcMac, "bmc_mac")),
+    ...is("power_shelf_id", powerShelfId && parsePowerShelfId(powerShelfId, "power_shelf_id")),
+    ...(explored ? [{ field: "explore_state", operator: "in", values: explored } as const] : []),
+  ];
+  const query = { rackId, bmcMac, powerShelfId, explored };
+  return pageList(deps, expectedPowerShelfListing, request, { clauses, query, show: (row) => row });
 }
 
 async function find(db: Queryable, key: ExpectedKey): Promise<ExpectedPowerShelfRecord> {

@@ -7,7 +7,7 @@ import {
   MAX_INSTALL_ATTEMPTS,
 } from "../../lifecycles/install/install.ts";
 import { installLifecycle } from "../../lifecycles/install/lifecycle.ts";
-import { type InstallQuery, type InstallRecord, listInstalls, loadInstalls } from "../../store/install/installs.ts";
+import { type InstallRecord, loadInstalls } from "../../store/install/installs.ts";
 import { recordChange } from "../../store/lifecycle/changes.ts";
 import { list as listClaims } from "../../store/lifecycle/claims/claims.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
@@ -47,8 +47,6 @@ export async function getInstall(deps: ServiceDeps, id: string): Promise<Install
   if (!install) throw unknownInstall(id);
   return install;
 }
-
-export const pageInstalls = ({ db }: ServiceDeps, query: InstallQuery) => listInstalls(db, query);
 
 export interface InstallPatch {
   readonly hardware: Partial<Record<HardwareFact, string | null>>;

@@ -1,5 +1,4 @@
 import { type Batcher, createBatcher } from "../../kernel/batcher.ts";
-import { parseFilter } from "../../kernel/filter.ts";
 import { parseMachineId } from "../../kernel/ids.ts";
 import { holds } from "../../lifecycles/machine/conditions.ts";
 import { type Banner, bannersOf, effectiveState } from "../../lifecycles/machine/effective-state.ts";
@@ -7,15 +6,11 @@ import { isFailing } from "../../lifecycles/machine/failing.ts";
 import { type MachinePhase, sshAddressOf } from "../../lifecycles/machine/machine.ts";
 import { type PinnedKey, pinnedKeyOf } from "../../lifecycles/machine/sighting.ts";
 import type { Claim } from "../../store/lifecycle/claims/claims.ts";
-import {
-  collectMachines,
-  listMachines,
-  MACHINE_FILTER_FIELDS,
-  type MachineRecord,
-} from "../../store/machine/machines.ts";
+import { machineListing } from "../../store/machine/machine-list.ts";
+import { listMachines, type MachineRecord } from "../../store/machine/machines.ts";
 import type { Database } from "../../store/postgres/database.ts";
 import type { ServiceDeps } from "../call/deps.ts";
-import { checkPageSize, cutPage, type Page, parsePageToken } from "../call/paging.ts";
+import { type ListPage, type ListRequest, pageList } from "../call/listing.ts";
 import { unknownMachine } from "./machines.ts";
 
 export type { Condition } from "../../lifecycles/machine/conditions.ts";
@@ -90,31 +85,9 @@ export async function viewMachine(deps: ServiceDeps, machineId: string): Promise
   return view;
 }
 
-export interface MachineListRequest {
-  readonly filter: string;
-  readonly pageSize: number;
-  readonly pageToken: string;
-}
-
-/** In the order of their ids, each as `show` has it: one after the other, so that a page is held only as it is sent. */
-export async function pageMachines<T>(
+/** In the order of their ids unless told, each as `show` has it: one after the other, so that a page is held only as it is sent. */
+export const pageMachines = <T>(
   deps: ServiceDeps,
-  request: MachineListRequest,
+  request: ListRequest,
   show: (view: MachineView) => T,
-): Promise<Page<T>> {
-  const query = { filter: request.filter };
-  const filter = parseFilter(request.filter, MACHINE_FILTER_FIELDS);
-  const size = checkPageSize(request.pageSize);
-  const after = parsePageToken(deps.secrets, request.pageToken, query, 1)?.[0];
-  const ids: string[] = [];
-  const shown = await collectMachines(
-    deps.db,
-    { filter, limit: size + 1, ...(after !== undefined && { after }) },
-    (machine) => {
-      ids.push(machine.id);
-      return show(viewOf(machine));
-    },
-  );
-  const { nextPageToken } = cutPage(deps.secrets, ids, size, query, (id) => [id]);
-  return { items: shown.slice(0, size), nextPageToken };
-}
+): Promise<ListPage<T>> => pageList(deps, machineListing, request, { show: (machine) => show(viewOf(machine)) });

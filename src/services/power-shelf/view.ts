@@ -1,6 +1,7 @@
 import { POWER_STATES } from "../../capabilities/power-control.ts";
 import { isStuck } from "../../kernel/decide.ts";
 import { AppError } from "../../kernel/errors.ts";
+import { type Filter, termsOf } from "../../kernel/filter/filter.ts";
 import { parseMac } from "../../kernel/ids.ts";
 import type { StateSpec } from "../../kernel/lifecycle.ts";
 import type { Duration } from "../../kernel/time/duration.ts";
@@ -15,9 +16,16 @@ import {
 import { powerShelfLifecycle } from "../../lifecycles/power-shelf/lifecycle.ts";
 import { listHealthReports } from "../../store/device/health-reports.ts";
 import { type Claim, list as listClaims } from "../../store/lifecycle/claims/claims.ts";
-import { FAILING_TOLERATED, listPowerShelves, type PowerShelfRecord } from "../../store/power-shelf/power-shelves.ts";
+import {
+  failingSinceOf,
+  isFailingShelf,
+  isStuckShelf,
+  type PowerShelfField,
+  powerShelfListing,
+} from "../../store/power-shelf/power-shelf-list.ts";
+import type { PowerShelfRecord } from "../../store/power-shelf/power-shelves.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
-import { checkPageSize, cutPage, type Page, parsePageToken } from "../call/paging.ts";
+import { is, type ListPage, type ListRequest, pageList } from "../call/listing.ts";
 import { getPowerShelf } from "./power-shelves.ts";
 
 export type { PowerShelfState } from "../../lifecycles/power-shelf/lifecycle.ts";
@@ -92,67 +100,67 @@ export async function viewPowerShelf(deps: ServiceDeps, id: string): Promise<Pow
   return view;
 }
 
-export interface PowerShelfQuery {
-  readonly pageSize: number;
-  readonly pageToken: string;
+export interface PowerShelfQuery extends ListRequest {
   readonly rackId: string | undefined;
   readonly state: string | undefined;
   readonly powerState: string | undefined;
   readonly stuckOnly: boolean;
   readonly failingOnly: boolean;
-  readonly deleted: "exclude" | "only" | "include";
+  /** Undefined: excluded, unless the filter says something about it. */
+  readonly deleted: "exclude" | "only" | "include" | undefined;
   readonly bmcMac: string | undefined;
 }
 
-/** In the order of their ids. */
-export async function pagePowerShelves(deps: ServiceDeps, request: PowerShelfQuery): Promise<Page<PowerShelfView>> {
-  const { pageSize, pageToken, ...query } = request;
-  const { rackId, state, powerState, stuckOnly, failingOnly, deleted, bmcMac } = query;
-  const size = checkPageSize(pageSize);
+/** In the order of their ids unless told. */
+export async function pagePowerShelves(deps: ServiceDeps, request: PowerShelfQuery): Promise<ListPage<PowerShelfView>> {
+  const { rackId, state, powerState, stuckOnly, failingOnly, deleted, bmcMac } = request;
   checkWord(state, Object.keys(STATES), "state");
   checkWord(powerState, POWER_STATES, "power_state");
-  const after = parsePageToken(deps.secrets, pageToken, query, 1)?.[0];
-  const shelves = await listPowerShelves(deps.db, {
-    ...(rackId !== undefined && { rackId }),
-    ...(state !== undefined && { state }),
-    ...(powerState !== undefined && { powerState }),
-    ...(after !== undefined && { after }),
-    stuck: stuckOnly,
-    failing: failingOnly,
-    ...(bmcMac !== undefined && { bmcMac: parseMac(bmcMac, "bmc_mac") }),
-    deleted,
-    limit: size + 1,
+  const clauses: Filter<PowerShelfField> = [
+    ...is("rack_id", rackId),
+    ...is("state", state),
+    ...is("power_state", powerState),
+    ...is("bmc_mac", bmcMac && parseMac(bmcMac, "bmc_mac")),
+    ...is("stuck", stuckOnly ? "true" : undefined),
+    ...is("failing", failingOnly ? "true" : undefined),
+  ];
+  const query = { rackId, state, powerState, stuckOnly, failingOnly, deleted, bmcMac };
+  const page = await pageList(deps, powerShelfListing, request, {
+    clauses,
+    query,
+    completed: (filter) => [...deletedClauses(deleted, filter), ...filter],
+    show: (shelf) => shelf,
   });
-  const { items, nextPageToken } = cutPage(deps.secrets, shelves, size, query, ({ id }) => [id]);
-  return { items: await viewPowerShelves(deps, items), nextPageToken };
+  return { ...page, items: await viewPowerShelves(deps, page.items) };
+}
+
+function deletedClauses(deleted: PowerShelfQuery["deleted"], filter: Filter<PowerShelfField>): Filter<PowerShelfField> {
+  const isSaid = termsOf(filter).some(({ field }) => field === "deleted" || field === "deleted_at");
+  const which = deleted ?? (isSaid ? "include" : "exclude");
+  return which === "include" ? [] : is("deleted", String(which === "only"));
 }
 
 function judge(
   shelf: PowerShelfRecord,
   now: Date,
 ): Omit<PowerShelfView, "shelf" | "claim" | "waitingClaims" | "health" | "healthWord" | "reports"> {
-  const aboveSla = isStuck(powerShelfLifecycle, shelf, now);
   const lastLook = lastLookAt(shelf);
   const { outcome } = shelf;
-  const since = lastLook === "failed" ? outcome?.since : undefined;
-  const failingSince = since === undefined ? null : new Date(since);
-  const failsTooLong = failingSince !== null && now.getTime() - failingSince.getTime() > FAILING_TOLERATED;
   return {
     lastLook,
     condition: outcome?.type ?? (lastLook === "failed" ? "failing" : null),
-    failingSince,
+    failingSince: failingSinceOf(shelf),
     reason: outcome?.reason ?? shelf.lastError ?? "",
     sla: STATES[shelf.state.name]?.sla ?? null,
-    aboveSla,
-    stuck: aboveSla || shelf.state.name === "error" || outcome?.type === "needs_intervention" || failsTooLong,
+    aboveSla: isStuck(powerShelfLifecycle, shelf, now),
+    stuck: isStuckShelf(shelf, now),
   };
 }
 
-/** A look that failed before the thing could say so (its outcome could not be written) is known by the work's own error. */
-function lastLookAt({ outcome, lastError, state }: PowerShelfRecord): LastLook {
-  if (outcome?.type === "waiting") return "waiting";
-  if (outcome !== null || lastError !== null) return "failed";
-  return STATES[state.name]?.rest ? "resting" : "moved";
+function lastLookAt(shelf: PowerShelfRecord): LastLook {
+  if (shelf.outcome?.type === "waiting") return "waiting";
+  if (isFailingShelf(shelf)) return "failed";
+  return STATES[shelf.state.name]?.rest ? "resting" : "moved";
 }
 
 function checkWord(word: string | undefined, words: readonly string[], field: string): void {

@@ -10,11 +10,12 @@ import { storeOf } from "../../store/lifecycle/things.ts";
 import * as work from "../../store/lifecycle/work.ts";
 import { type LogRow, listLogs } from "../../store/run/logs.ts";
 import { createPastRuns } from "../../store/run/past-runs.ts";
+import { runListing } from "../../store/run/run-list.ts";
 import { listRuns, listRunsWithKeys, type RunKey } from "../../store/run/runs.ts";
 import type { Caller } from "../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
-import { checkPageSize, cutPage, type Page, parsePageToken } from "../call/paging.ts";
+import { type ListPage, type ListRequest, pageList } from "../call/listing.ts";
 import type { EventSource } from "../system/watch.ts";
 import { checkRunRequestId, fingerprintOf, newRunId } from "./creation.ts";
 import { concerns, mayConcern, parseRunFilter, type RunFilter, runCondition } from "./filter.ts";
@@ -69,22 +70,9 @@ export async function getRun(deps: ServiceDeps, id: string): Promise<Run> {
 
 const MOST_RUNS = 1_000;
 
-/** Newest first. */
-export async function pageRuns(
-  deps: ServiceDeps,
-  request: { readonly filter: string; readonly pageSize: number; readonly pageToken: string },
-): Promise<Page<Run>> {
-  const query = { filter: request.filter };
-  const size = request.pageSize === 0 ? MOST_RUNS : checkPageSize(request.pageSize);
-  const [createdAt, id] = parsePageToken(deps.secrets, request.pageToken, query, 2) ?? [];
-  const found = await listRunsWithKeys(deps.db, {
-    where: runCondition(parseRunFilter(request.filter)),
-    ...(createdAt !== undefined && id !== undefined && { before: { createdAt, id } }),
-    limit: size + 1,
-  });
-  const page = cutPage(deps.secrets, found, size, query, ({ key }) => [key.createdAt, key.id]);
-  return { ...page, items: page.items.map(({ run }) => run) };
-}
+/** The newest first unless told. */
+export const pageRuns = (deps: ServiceDeps, request: ListRequest): Promise<ListPage<Run>> =>
+  pageList(deps, runListing, request, { defaultSize: MOST_RUNS, show: (run) => run });
 
 /** Ends an active run in bounded time; asking again is harmless. */
 export async function cancelRun(deps: ServiceDeps, caller: Caller, id: string): Promise<Run> {
@@ -131,7 +119,7 @@ export async function* watchRuns(
   query: { readonly filter: string; readonly cursor: string },
   signal: AbortSignal,
 ): AsyncGenerator<RunEvent> {
-  const filter = parseRunFilter(query.filter);
+  const filter = parseRunFilter(query.filter, () => nowOf(deps));
   const past = createPastRuns(deps.db);
   // By the version that its snapshot showed: what led up to that comes after the cursor as well, and would take the run back.
   const shown = new Map<string, number>();

@@ -30,7 +30,7 @@ const factsSchema = z.object({
   certificateFingerprint: z.string().nullable().default(null),
 });
 
-interface ExpectedRow extends StateColumns {
+export interface ExpectedRow extends StateColumns {
   facts: unknown;
   name: string;
   description: string;
@@ -54,14 +54,16 @@ interface ExpectedRow extends StateColumns {
 }
 
 /** A look that could not be finished says so by the work's own error alone. */
-const EXPLORED = `case when t.state = 'exploring' and w.last_error is not null then 'failed' else coalesce(t.facts ->> 'explored', 'pending') end`;
-const SELECT = `select ${STATE_COLUMNS}, t.name, t.description, t.labels, t.rack_id, t.bmc_mac, t.bmc_username, t.bmc_address, t.bmc_port,
+export const EXPLORED = `case when t.state = 'exploring' and w.last_error is not null then 'failed' else coalesce(t.facts ->> 'explored', 'pending') end`;
+/** What a record is read from, for lists. */
+export const RECORD_COLUMNS = `${STATE_COLUMNS}, t.name, t.description, t.labels, t.rack_id, t.bmc_mac, t.bmc_username, t.bmc_address, t.bmc_port,
          t.shelf_serial_number, t.bmc_retain_credentials, t.created_at,
          s.id as existing_id, jsonb_build_object('serial', s.facts -> 'serial', 'certificateFingerprint', s.facts -> 'certificateFingerprint') as existing_facts, s.bmc_scheme as existing_scheme, s.bmc_trust as existing_trust,
-         s.deleted_at as existing_deleted_at, nullif(w.wake_at, 'infinity') as next_explore_at, w.last_error, ${EXPLORED} as explored
-    from expected_power_shelves t
+         s.deleted_at as existing_deleted_at, nullif(w.wake_at, 'infinity') as next_explore_at, w.last_error, ${EXPLORED} as explored`;
+export const RECORD_FROM = `expected_power_shelves t
     left join power_shelves s on s.bmc_mac = t.bmc_mac
     left join work w on w.kind = 'expected_power_shelf' and w.id = t.id`;
+const SELECT = `select ${RECORD_COLUMNS} from ${RECORD_FROM}`;
 
 function parseRecord(row: ExpectedRow): ExpectedPowerShelfRecord {
   return {
@@ -109,14 +111,7 @@ export const expectedPowerShelfStore: ThingStore<ExpectedPowerShelf> = {
 export interface ExpectedPowerShelfFilter {
   readonly ids?: readonly string[];
   readonly bmcMac?: string;
-  /** The one that became this power shelf. */
-  readonly powerShelfId?: string;
   readonly rackId?: string;
-  /** Any of these results of exploring. */
-  readonly explored?: readonly string[];
-  /** Keyset paging by MAC address. */
-  readonly afterMac?: string;
-  readonly limit?: number;
 }
 
 /** In the order of their MAC addresses. */
@@ -131,19 +126,13 @@ export async function listExpectedPowerShelves(
   };
   add((at) => `t.id = any(${at})`, filter.ids);
   add((at) => `t.bmc_mac = ${at}`, filter.bmcMac);
-  add((at) => `t.facts ->> 'powerShelfId' = ${at} and t.state = 'linked'`, filter.powerShelfId);
   add((at) => `t.rack_id = ${at}`, filter.rackId);
-  add((at) => `${EXPLORED} = any(${at})`, filter.explored);
-  add((at) => `t.bmc_mac > ${at}`, filter.afterMac);
-  const rows = await db.query<ExpectedRow>(
-    `${SELECT} where ${where.join(" and ")} order by t.bmc_mac ${filter.limit === undefined ? "" : `limit ${Math.floor(filter.limit)}`}`,
-    values,
-  );
+  const rows = await db.query<ExpectedRow>(`${SELECT} where ${where.join(" and ")} order by t.bmc_mac`, values);
   return rows.map(parseAsFarAsPossible);
 }
 
 /** One row that does not parse must not hide the others from a list: what was found out about it is left away. */
-function parseAsFarAsPossible(row: ExpectedRow): ExpectedPowerShelfRecord {
+export function parseAsFarAsPossible(row: ExpectedRow): ExpectedPowerShelfRecord {
   try {
     return parseRecord(row);
   } catch (error) {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { parseMachineId } from "../../kernel/ids.ts";
-import type { Architecture, BootMode, Install, InstallFacts, InstallState } from "../../lifecycles/install/install.ts";
+import type { Architecture, BootMode, Install, InstallFacts } from "../../lifecycles/install/install.ts";
 import { installLifecycle } from "../../lifecycles/install/lifecycle.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
 import { type Loaded, parseRows, type ThingStore } from "../lifecycle/things.ts";
@@ -30,7 +30,7 @@ const factsSchema = z.object({
     .default([]),
 });
 
-interface InstallRow extends StateColumns {
+export interface InstallRow extends StateColumns {
   mac: string;
   arch: Architecture;
   boot_mode: BootMode;
@@ -57,16 +57,16 @@ export interface InstallRecord extends Install {
   readonly updatedAt: Date;
 }
 
-const COLUMNS = `${STATE_COLUMNS}, t.mac, t.arch, t.boot_mode, t.group_id, t.workflow_id, t.tags, t.created_at, t.updated_at,
+export const INSTALL_COLUMNS = `${STATE_COLUMNS}, t.mac, t.arch, t.boot_mode, t.group_id, t.workflow_id, t.tags, t.created_at, t.updated_at,
   t.report_token_hash, t.order_stamp,
   coalesce(t.workflow_id, g.effective_workflow_id) as effective_workflow_id,
   coalesce(w.next_state = 'active', false) as promotes_when_complete,
   coalesce(g.effective_auto_promote, false) as promotes_on_first_boot`;
-const FROM = `installs t
+export const INSTALL_FROM = `installs t
   left join device_groups g on g.id = t.group_id
   left join install_workflows w on w.id = coalesce(t.workflow_id, g.effective_workflow_id)`;
 
-function parseInstall(row: InstallRow): InstallRecord {
+export function parseInstall(row: InstallRow): InstallRecord {
   return {
     ...parseStateColumns(row),
     id: parseMachineId(row.id, "id"),
@@ -91,7 +91,7 @@ function parseInstall(row: InstallRow): InstallRecord {
 export async function loadInstalls(db: Queryable, ids: readonly string[]): Promise<Loaded<InstallRecord>> {
   const rows = await db.query<InstallRow>({
     name: "installs.load",
-    text: `select ${COLUMNS} from ${FROM} where t.id = any($1)`,
+    text: `select ${INSTALL_COLUMNS} from ${INSTALL_FROM} where t.id = any($1)`,
     values: [ids],
   });
   return parseRows(rows, parseInstall);
@@ -108,40 +108,6 @@ export const installStore: ThingStore<Install> = {
   load: loadInstalls,
   orders: installOrders,
 };
-
-export interface InstallQuery {
-  readonly ids?: readonly string[];
-  readonly state?: InstallState;
-  readonly groupIds?: readonly string[];
-  readonly tag?: string;
-  readonly limit: number;
-  readonly offset: number;
-}
-
-/** In the order of their creation, with how many there are in all. */
-export async function listInstalls(
-  db: Queryable,
-  query: InstallQuery,
-): Promise<{ readonly installs: readonly InstallRecord[]; readonly total: number }> {
-  const values: unknown[] = [];
-  const where = ["true"];
-  const at = (value: unknown) => `$${values.push(value)}`;
-  if (query.ids) where.push(`t.id = any(${at(query.ids)})`);
-  if (query.state !== undefined) where.push(`t.state = ${at(query.state)}`);
-  if (query.groupIds) where.push(`t.group_id = any(${at(query.groupIds)})`);
-  if (query.tag !== undefined) where.push(`t.tags @> array[${at(query.tag)}]`);
-  const condition = where.join(" and ");
-  const rows = await db.query<InstallRow>(
-    `select ${COLUMNS} from ${FROM} where ${condition} order by t.created_at, t.id
-      limit ${Math.floor(query.limit)} offset ${Math.floor(query.offset)}`,
-    values,
-  );
-  const [counted] = await db.query<{ total: number }>(
-    `select count(*) as total from installs t where ${condition}`,
-    values,
-  );
-  return { installs: rows.map(parseInstall), total: counted?.total ?? 0 };
-}
 
 /** The nodes whose place these are taking. */
 export async function listReplaced(

@@ -1,27 +1,22 @@
 import { POWER_STATES } from "../../capabilities/power-control.ts";
 import { AppError, messageOf } from "../../kernel/errors.ts";
-import type { Filter, FilterFields } from "../../kernel/filter.ts";
 import { parseMachineId } from "../../kernel/ids.ts";
 import { CONDITION_TYPES, type Condition, type Conditions } from "../../lifecycles/machine/conditions.ts";
-import { effectiveStateSql } from "../../lifecycles/machine/effective-state.ts";
 import { parseEndpoint, parseMachineAddress, SSH_PORT } from "../../lifecycles/machine/endpoint.ts";
-import { FAILING_WORDS } from "../../lifecycles/machine/failing.ts";
 import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
-import {
-  type BmcProtocol,
-  type JumpHost,
-  MACHINE_PHASES,
-  type Machine,
-  type MachineBmc,
-  type MachineFacts,
-  type MachineSpec,
+import type {
+  BmcProtocol,
+  JumpHost,
+  Machine,
+  MachineBmc,
+  MachineFacts,
+  MachineSpec,
 } from "../../lifecycles/machine/machine.ts";
 import { deviceTraits } from "../device/device.ts";
 import type { Claim } from "../lifecycle/claims/claims.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
 import { parseRows, type ThingStore } from "../lifecycle/things.ts";
 import type { Queryable } from "../postgres/database.ts";
-import { type FilterColumns, filterSql } from "../postgres/filter-sql.ts";
 import {
   isFlag,
   isText,
@@ -236,51 +231,11 @@ export const machineStore: ThingStore<Machine> = {
   },
 };
 
-/** What machines can be listed by, in the words of the contract. */
-export const MACHINE_FILTER_FIELDS = {
-  machine_id: "text",
-  phase: MACHINE_PHASES,
-  effective_state: MACHINE_PHASES,
-  failing: FAILING_WORDS,
-  provider: "text",
-  rack: "text",
-  slot: "text",
-  location: "text",
-  serial: "text",
-  customer_id: "text",
-  target_cluster_ref: "text",
-  labels: "labels",
-} as const satisfies FilterFields;
-export type MachineFilterField = keyof typeof MACHINE_FILTER_FIELDS;
-
-const FILTER_COLUMNS: FilterColumns<MachineFilterField> = {
-  machine_id: "t.id",
-  phase: "t.state",
-  effective_state: `(${effectiveStateSql({
-    phase: "t.state",
-    runIsActive: "t.active_run_id is not null",
-    inCustomerCluster: "t.in_customer_cluster",
-  })})`,
-  failing: "t.failing",
-  provider: "t.provider",
-  rack: "t.rack",
-  slot: "t.slot",
-  location: "t.location",
-  serial: "t.serial",
-  customer_id: "t.customer_id",
-  target_cluster_ref: "t.target_cluster",
-  labels: { labels: "t.labels" },
-};
-
 export interface MachineQuery {
-  readonly filter?: Filter<MachineFilterField>;
   readonly ids?: readonly string[];
-  /** Keyset paging: ids after this one. */
-  readonly after?: string;
-  readonly limit?: number;
 }
 
-interface RecordRow extends MachineRow {
+export interface RecordRow extends MachineRow {
   created_at: Date;
   last_run_id: string | null;
   run_waits_for: string | null;
@@ -291,46 +246,27 @@ interface RecordRow extends MachineRow {
   granted_at: Date | null;
 }
 
-/** Machines that satisfy the query, in the order of their ids. */
-export const listMachines = (db: Queryable, query: MachineQuery = {}): Promise<MachineRecord[]> =>
-  collectMachines(db, query, (machine) => machine);
-
-/**
- * What `take` makes of them. Each row is let go when it was taken: a long list would otherwise be held in every form that it goes
- * through, and copied whole by each collection of garbage meanwhile.
- */
-export async function collectMachines<T>(
-  db: Queryable,
-  query: MachineQuery,
-  take: (machine: MachineRecord) => T,
-): Promise<T[]> {
-  const [text, values] = machinesSql(query);
-  const isByIdsAlone = Object.keys(query).length === 1 && query.ids !== undefined;
-  const rows: (RecordRow | null)[] = await db.query({ text, values, ...(isByIdsAlone && { hot: true }) });
-  return rows.map((row, at) => {
-    rows[at] = null;
-    return take(parseRecord(row as RecordRow));
-  });
-}
-
-export function machinesSql({ filter = [], ids, after, limit }: MachineQuery): [text: string, values: unknown[]] {
-  const values: unknown[] = [];
-  const where = [filterSql(filter, FILTER_COLUMNS, values)];
-  if (ids !== undefined) where.push(`t.id = any($${values.push(ids)})`);
-  if (after !== undefined) where.push(`t.id > $${values.push(after)}`);
-  return [
-    `select ${COLUMNS}, t.created_at, t.last_run_id,
+/** What a record is read from, for lists. */
+export const RECORD_COLUMNS = `${COLUMNS}, t.created_at, t.last_run_id,
             case when r.outcome ->> 'type' = 'waiting' then r.outcome ->> 'reason' end as run_waits_for,
-            coalesce(c.behalf_kind, c.holder_kind) as holder_kind, coalesce(c.behalf_id, c.holder_id) as holder_id, c.reason as claim_reason, c.requested_at, c.granted_at
-       from machines t left join runs r on r.id = t.active_run_id
-            left join claims c on c.thing_kind = 'machine' and c.thing_id = t.id and c.granted_at is not null
-      where ${where.join(" and ")} order by t.id ${limit === undefined ? "" : `limit ${Math.floor(limit)}`}`,
-    values,
-  ];
+            coalesce(c.behalf_kind, c.holder_kind) as holder_kind, coalesce(c.behalf_id, c.holder_id) as holder_id,
+            c.reason as claim_reason, c.requested_at, c.granted_at`;
+export const RECORD_FROM = `machines t left join runs r on r.id = t.active_run_id
+            left join claims c on c.thing_kind = 'machine' and c.thing_id = t.id and c.granted_at is not null`;
+
+/** Machines in the order of their ids: those that are named, or all. */
+export async function listMachines(db: Queryable, { ids }: MachineQuery = {}): Promise<MachineRecord[]> {
+  const where = ids === undefined ? "" : "where t.id = any($1)";
+  const rows = await db.query<RecordRow>({
+    text: `select ${RECORD_COLUMNS} from ${RECORD_FROM} ${where} order by t.id`,
+    values: ids === undefined ? [] : [ids],
+    ...(ids !== undefined && { hot: true }),
+  });
+  return rows.map(parseRecord);
 }
 
 /** One row that does not parse must not hide the others from a list: it is shown as far as it can be read. */
-function parseRecord(row: RecordRow): MachineRecord {
+export function parseRecord(row: RecordRow): MachineRecord {
   try {
     return parseReadable(row);
   } catch (error) {

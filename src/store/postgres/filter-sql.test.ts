@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseFilter } from "../../kernel/filter.ts";
+import { parseFilter } from "../../kernel/filter/parse-filter.ts";
 import { filterSql } from "./filter-sql.ts";
 
 const FIELDS = { rack: "text", phase: ["READY", "RMA"], labels: "labels" } as const;

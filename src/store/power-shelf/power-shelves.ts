@@ -3,7 +3,6 @@ import { POWER_STATES } from "../../capabilities/power-control.ts";
 import { move } from "../../kernel/effects.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { parsePowerShelfId } from "../../kernel/ids.ts";
-import { type Duration, minutes } from "../../kernel/time/duration.ts";
 import { expectedPowerShelfLifecycle } from "../../lifecycles/expected-power-shelf/lifecycle.ts";
 import { powerShelfLifecycle } from "../../lifecycles/power-shelf/lifecycle.ts";
 import {
@@ -166,19 +165,11 @@ export interface PowerShelfFilter {
   readonly name?: string;
   readonly rackId?: string;
   readonly state?: string;
-  readonly powerState?: string;
   readonly bmcMac?: string;
   readonly deleted?: "exclude" | "only" | "include";
-  /** Only those that somebody should look at. */
-  readonly stuck?: boolean;
-  /** Only those at which the last look failed. */
-  readonly failing?: boolean;
-  /** Keyset paging: ids after this one. */
-  readonly after?: string;
-  readonly limit?: number;
 }
 
-interface RecordRow extends ShelfRow {
+export interface RecordRow extends ShelfRow {
   name: string;
   description: string;
   labels: Record<string, string | null>;
@@ -193,14 +184,16 @@ interface RecordRow extends ShelfRow {
 
 const DELETED = { exclude: "t.deleted_at is null", only: "t.deleted_at is not null", include: "true" } as const;
 
+/** What a record is read from, for lists. */
+export const RECORD_COLUMNS = `${COLUMNS}, t.name, t.description, t.labels, t.metadata_version, t.metadata_changed_at, t.created_at,
+            t.last_maintenance_request, w.failures, w.last_error, nullif(w.wake_at, 'infinity') as next_check_at`;
+export const RECORD_FROM = `power_shelves t ${EXPECTED} left join work w on w.kind = 'power_shelf' and w.id = t.id`;
+
 /** Shelves that satisfy every filter, in the order of their ids. */
 export async function listPowerShelves(db: Queryable, filter: PowerShelfFilter = {}): Promise<PowerShelfRecord[]> {
   const { conditions, values } = conditionsOf(filter);
   const rows = await db.query<RecordRow>(
-    `select ${COLUMNS}, t.name, t.description, t.labels, t.metadata_version, t.metadata_changed_at, t.created_at,
-            t.last_maintenance_request, w.failures, w.last_error, nullif(w.wake_at, 'infinity') as next_check_at
-       from power_shelves t ${EXPECTED} left join work w on w.kind = 'power_shelf' and w.id = t.id
-      where ${conditions}`,
+    `select ${RECORD_COLUMNS} from ${RECORD_FROM} where ${conditions} order by t.id`,
     values,
   );
   return rows.map(parseRecord);
@@ -218,7 +211,10 @@ export async function findShelvesOfBmcs(db: Queryable, macs: readonly string[]):
 
 export async function listPowerShelfIds(db: Queryable, filter: PowerShelfFilter): Promise<string[]> {
   const { conditions, values } = conditionsOf(filter);
-  const rows = await db.query<{ id: string }>(`select t.id from power_shelves t where ${conditions}`, values);
+  const rows = await db.query<{ id: string }>(
+    `select t.id from power_shelves t where ${conditions} order by t.id`,
+    values,
+  );
   return rows.map(({ id }) => id);
 }
 
@@ -232,17 +228,12 @@ function conditionsOf(filter: PowerShelfFilter): { conditions: string; values: u
   add((at) => `t.name = ${at}`, filter.name);
   add((at) => `t.rack_id = ${at}`, filter.rackId);
   add((at) => `t.state = ${at}`, filter.state);
-  add((at) => `coalesce(t.facts ->> 'powerState', 'unknown') = ${at}`, filter.powerState);
   add((at) => `t.bmc_mac = ${at}`, filter.bmcMac);
-  add((at) => `t.id > ${at}`, filter.after);
-  if (filter.stuck) where.push(stuckCondition());
-  if (filter.failing) where.push(FAILING);
-  const limit = filter.limit === undefined ? "" : `limit ${Math.floor(filter.limit)}`;
-  return { conditions: `${where.join(" and ")} order by t.id ${limit}`, values };
+  return { conditions: where.join(" and "), values };
 }
 
 /** One row that does not parse must not hide the others from a list: it is shown as far as it can be read. */
-function parseRecord(row: RecordRow): PowerShelfRecord {
+export function parseRecord(row: RecordRow): PowerShelfRecord {
   try {
     return parseReadable(row);
   } catch (error) {
@@ -266,20 +257,4 @@ function parseReadable(row: RecordRow): PowerShelfRecord {
     lastError: row.last_error,
     nextCheckAt: row.next_check_at,
   };
-}
-
-/** A look can fail before the thing could say so; then the work alone knows. */
-const FAILING = `(t.outcome ->> 'type' in ('failing', 'needs_intervention') or (t.outcome is null and exists
-  (select 1 from work f where f.kind = 'power_shelf' and f.id = t.id and f.last_error is not null)))`;
-
-/** For how long a shelf may fail before somebody should look: one lost packet is no news. */
-export const FAILING_TOLERATED: Duration = minutes(1);
-
-/** From the lifecycle's own SLAs, so that this list never differs from what `show` says. */
-function stuckCondition(): string {
-  const late = Object.entries(powerShelfLifecycle.states).flatMap(([name, spec]) =>
-    "sla" in spec ? [`(t.state = '${name}' and t.state_since < now() - interval '${spec.sla} ms')`] : [],
-  );
-  const failing = `t.outcome ->> 'type' = 'failing' and (t.outcome ->> 'since')::timestamptz < now() - interval '${FAILING_TOLERATED} ms'`;
-  return `(${[...late, "t.state = 'error'", `t.outcome ->> 'type' = 'needs_intervention'`, `(${failing})`].join(" or ")})`;
 }

@@ -12,7 +12,7 @@ import { parseFactsPatch, parseRunFacts, parseRunPlan } from "./facts.ts";
 import { appendLogs } from "./logs.ts";
 import { runOrders } from "./orders.ts";
 
-interface RunRow extends StateColumns {
+export interface RunRow extends StateColumns {
   facts: unknown;
   target_kind: string;
   target_id: string;
@@ -38,7 +38,7 @@ interface RunRow extends StateColumns {
   cancel_requested_at: Date | null;
 }
 
-const COLUMNS = `${STATE_COLUMNS}, t.target_kind, t.target_id, t.machine_id, t.parent_run_id, t.parent_step, t.parent_round, t.request_id, t.fingerprint, t.type, t.plan, t.params, t.job_id, t.attempt,
+export const RUN_COLUMNS = `${STATE_COLUMNS}, t.target_kind, t.target_id, t.machine_id, t.parent_run_id, t.parent_step, t.parent_round, t.request_id, t.fingerprint, t.type, t.plan, t.params, t.job_id, t.attempt,
   t.previous_run_id, t.next_run_id, t.action, t.manual_at, t.manual_by, t.manual_comment, t.initiator, t.created_at, t.cancel_requested_at`;
 
 /** Found by an index that holds children alone: for runs without any it costs next to nothing, and no statement of its own. */
@@ -73,7 +73,7 @@ async function loadTargets(db: Queryable, rows: readonly RunRow[], stores: Thing
 const loading =
   (stores: ThingStores) =>
   async (db: Queryable, ids: readonly string[]): Promise<Loaded<RunThing>> => {
-    const text = `select ${COLUMNS}, ${CHILDREN} as children from runs t where t.id = any($1)`;
+    const text = `select ${RUN_COLUMNS}, ${CHILDREN} as children from runs t where t.id = any($1)`;
     const rows = await db.query<RunRow & { children: unknown }>({ hot: true, text, values: [ids] });
     const withThing = await loadTargets(db, rows, stores);
     return parseRows(rows, (row) => ({
@@ -120,7 +120,7 @@ export const runStore: ThingStore<RunThing> = { ...storeAmong(new Map()), among:
 const phaseSchema = z.enum(RUN_PHASES);
 const actionSchema = z.enum(RUN_ACTIONS);
 
-function parseRun(row: RunRow): Run {
+export function parseRun(row: RunRow): Run {
   const { scripts: _, ...facts } = parseRunFacts(row.facts);
   const phase = phaseSchema.parse(row.state);
   return {
@@ -192,7 +192,7 @@ export async function listRunsWithKeys(
     where.push(`(t.created_at, t.id) < (${at(filter.before.createdAt)}::timestamptz, ${at(filter.before.id)})`);
   const isOneOfFew = filter.where === undefined && filter.limit === undefined;
   const rows = await db.query<RunRow & { created_key: string }>({
-    text: `select ${COLUMNS}, ${CREATED_AT} as created_key from runs t where ${where.join(" and ")}
+    text: `select ${RUN_COLUMNS}, ${CREATED_AT} as created_key from runs t where ${where.join(" and ")}
             order by t.created_at desc, t.id desc ${filter.limit === undefined ? "" : `limit ${Math.floor(filter.limit)}`}`,
     values,
     ...(isOneOfFew && { hot: true }),
@@ -222,7 +222,7 @@ export async function getFrozenScripts(db: Queryable, id: string): Promise<Reado
 /** The attempt that speaks for the job. */
 export async function getLatestAttempt(db: Queryable, jobId: string): Promise<Run | undefined> {
   const rows = await db.query<RunRow>(
-    `select ${COLUMNS} from runs t where t.job_id = $1 order by t.attempt desc limit 1`,
+    `select ${RUN_COLUMNS} from runs t where t.job_id = $1 order by t.attempt desc limit 1`,
     [jobId],
   );
   return rows.map(parseRun)[0];

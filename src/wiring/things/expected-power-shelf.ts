@@ -7,6 +7,7 @@ import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { ExpectedPowerShelf } from "../../lifecycles/expected-power-shelf/expected-power-shelf.ts";
 import { type ExplorerContext, expectedPowerShelfHandlers } from "../../lifecycles/expected-power-shelf/handlers.ts";
 import { explainExpectedPowerShelf } from "../../services/explain/expected-power-shelf.ts";
+import { expectedPowerShelfListing } from "../../store/expected-power-shelf/expected-power-shelf-list.ts";
 import { expectedPowerShelfStore } from "../../store/expected-power-shelf/expected-power-shelves.ts";
 import { shelfTrust } from "./shelf-trust.ts";
 import { defineThing, type HandlerTools } from "./thing.ts";
@@ -50,6 +51,7 @@ export const expectedPowerShelf = defineThing({
     partOf(Forge, forgeExpectedPowerShelves(services)),
     partOf(PowerShelfService, expectedPowerShelves(services)),
   ],
+  listing: expectedPowerShelfListing,
   words: { short: "eps", idLength: "0b7f0c52-6a4e-4d0e-9c1f-3f6d2a1b4c5d".length },
   // biome-ignore format: a table is read by its columns
   roles: {

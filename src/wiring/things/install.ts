@@ -1,6 +1,10 @@
+import { NodeService } from "../../../contract/millwright/v1/node_pb.js";
+import { nodes } from "../../api/millwright/nodes.ts";
 import { installRoutes } from "../../api/rest/install-routes.ts";
+import { partOf } from "../../api/transport/service-parts.ts";
 import { installHandlers } from "../../lifecycles/install/handlers.ts";
 import { explainInstall } from "../../services/explain/install.ts";
+import { installListing } from "../../store/install/install-list.ts";
 import { installStore, loadInstalls } from "../../store/install/installs.ts";
 import type { Database } from "../../store/postgres/database.ts";
 import { defineThing } from "./thing.ts";
@@ -16,7 +20,9 @@ export const install = defineThing({
   handlers: ({ db, clock, installTimeout }) =>
     withContext(installHandlers, () => ({ clock, installTimeout, stateOf: stateOf(db) })),
   explain: explainInstall,
+  methods: ({ services }) => [partOf(NodeService, nodes(services))],
   routes: installRoutes,
+  listing: installListing,
   words: { short: "node" },
   // Firmware and installers have no credentials: who may report is the tokens' affair.
   // biome-ignore format: a table is read by its columns
@@ -25,6 +31,7 @@ export const install = defineThing({
     "GET /api/v1/boot.ipxe":                              "anyone",
     "POST /api/v1/report":                                "anyone",
     "POST /api/v1/nodes/{id}/installation-status":        "anyone",
+    "millwright.v1.NodeService/ListNodes":                ["viewer"],
     "GET /api/v1/nodes":                                  ["viewer"],
     "POST /api/v1/nodes":                                 ["operator"],
     "GET /api/v1/nodes/stats":                            ["viewer"],

@@ -1,6 +1,10 @@
 import { MachineService } from "../../../contract/baremetal/v1/baremetal_pb.js";
-import { MachineLifecycleService } from "../../../contract/millwright/v1/machine_pb.js";
+import {
+  MachineService as ListedMachineService,
+  MachineLifecycleService,
+} from "../../../contract/millwright/v1/machine_pb.js";
 import { machineLifecycle, machines } from "../../api/baremetal/machines.ts";
+import { listedMachines } from "../../api/millwright/machines.ts";
 import { partOf } from "../../api/transport/service-parts.ts";
 import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
 import { AppError, StepFailure } from "../../kernel/errors.ts";
@@ -12,6 +16,7 @@ import { machineStepParts } from "../../runs/targets/machine-steps.ts";
 import { explainMachine } from "../../services/explain/machine.ts";
 import { observeMachine } from "../../store/machine/conditions.ts";
 import { settleMachineHealth } from "../../store/machine/health.ts";
+import { machineListing } from "../../store/machine/machine-list.ts";
 import { machineStore } from "../../store/machine/machines.ts";
 import { isDatabaseTrouble } from "../../store/postgres/database-errors.ts";
 import { withFakeEndpoints } from "../fake-machines.ts";
@@ -69,15 +74,18 @@ export const machine = defineThing<Machine>({
   explain: explainMachine,
   methods: ({ services }) => [
     partOf(MachineService, machines(services)),
+    partOf(ListedMachineService, listedMachines(services)),
     partOf(MachineLifecycleService, machineLifecycle(services)),
   ],
   words: { short: "m" },
+  listing: machineListing,
   // biome-ignore format: a table is read by its columns
   roles: {
     "baremetal.v1.MachineService/RegisterMachine":        ["operator"],
     "baremetal.v1.MachineService/GetMachine":             ["viewer"],
     "baremetal.v1.MachineService/ListMachines":           ["viewer"],
     "baremetal.v1.MachineService/UpdateMachine":          ["operator"],
+    "millwright.v1.MachineService/ListMachines":          ["viewer"],
     "millwright.v1.MachineLifecycleService/AcceptMachine":    ["operator"],
     "millwright.v1.MachineLifecycleService/EnterMaintenance": ["operator"],
     "millwright.v1.MachineLifecycleService/ExitMaintenance":  ["operator"],

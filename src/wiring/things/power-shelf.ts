@@ -6,6 +6,7 @@ import { partOf } from "../../api/transport/service-parts.ts";
 import { type PowerShelfContext, powerShelfHandlers } from "../../lifecycles/power-shelf/handlers.ts";
 import type { PowerShelf } from "../../lifecycles/power-shelf/power-shelf.ts";
 import { explainPowerShelf } from "../../services/explain/power-shelf.ts";
+import { powerShelfListing } from "../../store/power-shelf/power-shelf-list.ts";
 import { powerShelfStore } from "../../store/power-shelf/power-shelves.ts";
 import { shelfTrust } from "./shelf-trust.ts";
 import { defineThing, type HandlerTools } from "./thing.ts";
@@ -33,6 +34,7 @@ export const powerShelf = defineThing({
     partOf(Forge, forgePowerShelves(services)),
     partOf(PowerShelfService, powerShelves(services)),
   ],
+  listing: powerShelfListing,
   words: { short: "ps", idLength: "ps100rss3tnu65mgcq2e4v6rbgpq1a9rmf7eouaoq76dphmnvab8vnemc2g".length },
   // The rows of `forge.Forge` are those of its specification, section 5, with Millwright's own roles beside them.
   // biome-ignore format: a table is read by its columns

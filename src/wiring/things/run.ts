@@ -12,6 +12,7 @@ import { BegunActions } from "../../runs/executor/step/begun-actions.ts";
 import type { RunThing } from "../../runs/model/lifecycle.ts";
 import { allWorkflows } from "../../runs/workflows/index.ts";
 import { explainRun } from "../../services/explain/run.ts";
+import { runListing } from "../../store/run/run-list.ts";
 import { runStore } from "../../store/run/runs.ts";
 import { collectRunTargets } from "../run-targets.ts";
 import { defineThing, type HandlerTools, type MethodDeps } from "./thing.ts";
@@ -50,6 +51,7 @@ export const run = defineThing({
   handlers,
   explain: explainRun,
   methods,
+  listing: runListing,
   words: { idLength: "run-0b7f0c52-6a4e-4d0e-9c1f-3f6d2a1b4c5d".length },
   // biome-ignore format: a table is read by its columns
   roles: {

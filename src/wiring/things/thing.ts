@@ -18,6 +18,7 @@ import type { EventSource } from "../../services/system/watch.ts";
 import type { SecretStore } from "../../store/access/secrets.ts";
 import type { ThingStore } from "../../store/lifecycle/things.ts";
 import type { Database } from "../../store/postgres/database.ts";
+import type { Listing } from "../../store/postgres/listing.ts";
 import type { MachineHardware } from "../machine-hardware.ts";
 import type { WiredTarget } from "../run-targets.ts";
 
@@ -85,7 +86,12 @@ export interface ThingParts<T extends Thing = Thing> {
   /** Who may call its methods and routes. */
   readonly roles?: MethodRoles;
   readonly words?: KindWords;
+  /** How callers list it: what they filter and sort by. */
+  readonly listing?: AnyListing;
 }
+
+/** A listing whose own types nobody asks for any more. */
+export type AnyListing = Pick<Listing<string, never>, "name" | "fields" | "order">;
 
 /** The kind's own type ends here, since the engine and the services treat all kinds alike. */
 export const defineThing = <T extends Thing>(parts: ThingParts<T>): ThingParts => parts as unknown as ThingParts;

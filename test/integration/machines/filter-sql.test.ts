@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseFilter } from "../../../src/kernel/filter.ts";
+import { parseFilter } from "../../../src/kernel/filter/parse-filter.ts";
 import { filterSql } from "../../../src/store/postgres/filter-sql.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";

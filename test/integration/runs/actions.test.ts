@@ -535,7 +535,7 @@ describe("WatchRuns with a filter", () => {
       `plan_id=${TWO_STEPS} AND action IN (retry, rerun)`,
       `run_id=${all[0]?.id} AND job_id=${all[0]?.jobId} AND machine_id=${all[0]?.machineId} AND request_id="${all[0]?.requestId}"`,
     ];
-    for (const filter of texts.map(parseRunFilter)) {
+    for (const filter of texts.map((text) => parseRunFilter(text))) {
       const listed = await listRuns(surface.db, { where: runCondition(filter) });
       const matching = all.filter((run) => matchesRun(filter, run));
       expect(matching.length).toBeGreaterThan(0);

@@ -1,0 +1,45 @@
+import { EXPLORE_RESULTS } from "../../lifecycles/expected-power-shelf/expected-power-shelf.ts";
+import { macSpelling } from "../device/mac-spelling.ts";
+import { defineFields } from "../postgres/list-fields.ts";
+import { createListing } from "../postgres/listing.ts";
+import {
+  EXPLORED,
+  type ExpectedPowerShelfRecord,
+  type ExpectedRow,
+  parseAsFarAsPossible,
+  RECORD_COLUMNS,
+  RECORD_FROM,
+} from "./expected-power-shelves.ts";
+
+/** Only a row that is linked has become a shelf. */
+const shelfOf = ({ state, facts }: ExpectedPowerShelfRecord) => (state.name === "linked" ? facts.powerShelfId : null);
+
+// biome-ignore format: a table is read by its columns
+const FIELDS = defineFields<ExpectedPowerShelfRecord>()({
+  id:             { type: "text", sql: "t.id", sort: "set", doc: "The row's id.", of: ({ id }) => id },
+  bmc_mac:        { type: macSpelling, sql: "t.bmc_mac", sort: "set", doc: "MAC address of the BMC, in any notation.", of: ({ bmc }) => bmc.mac },
+  bmc_address:    { type: "text", sql: "t.bmc_address", sort: "nullable", doc: "Where the BMC is, without the port.", of: ({ bmc }) => bmc.address },
+  name:           { type: "text", sql: "t.name", sort: "set", doc: "What people call it.", of: ({ name }) => name },
+  description:    { type: "text", sql: "t.description", doc: "What people say about it.", of: ({ description }) => description },
+  serial:         { type: "text", sql: "t.shelf_serial_number", sort: "set", doc: "The serial number that it is to have.", of: ({ serial }) => serial },
+  rack_id:        { type: "text", sql: "t.rack_id", sort: "nullable", doc: "The rack that it stands in.", of: ({ rackId }) => rackId },
+  explore_state:  { type: EXPLORE_RESULTS, sql: `(${EXPLORED})`, sort: "set", doc: "How finding it goes.", of: ({ explored }) => explored },
+  explored_at:    { type: "time", sql: { isoTime: "(t.facts ->> 'exploredAt')" }, sort: "nullable", doc: "When its BMC was last contacted.", of: ({ facts }) => (facts.exploredAt === null ? null : new Date(facts.exploredAt)) },
+  power_shelf_id: { type: "text", sql: "(case when t.state = 'linked' then t.facts ->> 'powerShelfId' end)", sort: "nullable", doc: "The power shelf that was made from it.", of: shelfOf },
+  created_at:     { type: "time", sql: "t.created_at", sort: "set", doc: "When it was put on record.", of: ({ createdAt }) => createdAt },
+  labels:         { type: "labels", sql: "t.labels", sort: "nullable", doc: "A label, by its key; one without a value is as one that is not there.", of: ({ labels }, key) => (Object.hasOwn(labels, key) ? (labels[key] ?? null) : null) },
+});
+
+export type ExpectedPowerShelfField = keyof typeof FIELDS & string;
+
+/** In the order of their MAC addresses. */
+export const expectedPowerShelfListing = createListing<ExpectedPowerShelfField, ExpectedPowerShelfRecord, ExpectedRow>({
+  name: "expected power shelves",
+  fields: FIELDS,
+  id: "bmc_mac",
+  idOf: (row) => row.bmc_mac,
+  columns: RECORD_COLUMNS,
+  from: RECORD_FROM,
+  countFrom: "expected_power_shelves t left join work w on w.kind = 'expected_power_shelf' and w.id = t.id",
+  parse: parseAsFarAsPossible,
+});

@@ -1,0 +1,93 @@
+import type { Queryable } from "../../src/store/postgres/database.ts";
+
+/**
+ * Rows of every kind of thing that callers list, `count` of them from number `from` on, with all that a list can be filtered and
+ * sorted by: values that many share, values that are missing, and times that differ by less than a millisecond.
+ */
+export const LISTED_ROWS = {
+  machines: (db: Queryable, from: number, count: number) =>
+    db.execute(
+      `insert into machines (id, provider, state, rack, slot, location, serial, customer_id, target_cluster, macs, labels, facts,
+                             conditions, bmc_endpoint, created_at, state_since, active_run_id, last_run_id)
+       select 'm-' || lpad(i::text, 5, '0'), (array['redfish', 'ipmi', 'Redfish'])[1 + i % 3],
+              (array['READY', 'RMA', 'MAINTENANCE', 'FACTORY_READY', 'RETIRED'])[1 + i % 5],
+              case when i % 4 > 0 then 'rack-' || i % 3 end, nullif((i % 7)::text, '0'), nullif('Hall ' || i % 2, 'Hall 0'),
+              'S' || i, nullif('acme' || i % 2, 'acme0'), null, array['02:00:00:00:00:' || lpad(to_hex(i % 200), 2, '0')],
+              case when i % 3 = 0 then '{}' else jsonb_build_object('env', (array['prod', 'DEV'])[1 + i % 2], 'odd key', i % 5 || '') end,
+              case when i % 2 = 0 then '{}' else jsonb_build_object('powerState', (array['on', 'off'])[1 + i % 2], 'vendor', 'Acme ' || i % 3) end,
+              case when i % 3 = 0 then '[]' else jsonb_build_array(
+                jsonb_build_object('type', 'Reachable', 'status', i % 2 = 0, 'reason', 'r', 'message', '', 'last_transition', '2026-01-01T00:00:00.000Z'),
+                jsonb_build_object('type', 'Degraded', 'status', i % 5 = 0, 'reason', 'r', 'message', '', 'last_transition', '2026-01-01T00:00:00.000Z')) end,
+              case when i % 2 = 0 then '10.0.0.' || i % 250 end,
+              '2026-01-01T00:00:00Z'::timestamptz + (i / 3) * interval '7 microseconds', '2026-01-02T00:00:00Z'::timestamptz + (i % 6) * interval '1 hour',
+              case when i % 9 = 0 then 'run-' || i end, case when i % 2 = 0 then 'run-last' end
+         from generate_series($1::int, $1::int + $2::int - 1) as i`,
+      [from, count],
+    ),
+  runs: (db: Queryable, from: number, count: number) =>
+    db.execute(
+      `insert into runs (id, target_kind, target_id, machine_id, request_id, fingerprint, type, plan_id, plan, job_id, attempt, action,
+                         initiator, created_at, state, state_since, facts)
+       select 'run-' || lpad(i::text, 5, '0'), (array['machine', 'rack'])[1 + i % 2], 't-' || i % 5,
+              case when i % 2 = 0 then 'm-none-' || i % 4 end, 'request-' || i, '', (array['REBOOT', 'RMA', ''])[1 + i % 3],
+              'plan/' || i % 3, jsonb_build_object('planId', 'plan/' || i % 3, 'displayName', '', 'steps', '[]'::jsonb, 'builtIn', true),
+              'job-' || i, 1 + i % 4, (array['start', 'retry'])[1 + i % 2], (array['ann', 'Bob'])[1 + i % 2],
+              '2026-01-01T00:00:00Z'::timestamptz + (i / 4) * interval '3 microseconds',
+              (array['SUCCEEDED', 'FAILED', 'CANCELED'])[1 + i % 3], '2026-01-02T00:00:00.123456Z'::timestamptz + i % 3 * interval '1 hour',
+              case when i % 3 = 0 then '{}'::jsonb else jsonb_build_object('startedAt', '2026-01-01T0' || i % 4 || ':00:00.000Z',
+                'finishedAt', '2026-01-01T1' || i % 5 || ':00:00.000Z') end
+         from generate_series($1::int, $1::int + $2::int - 1) as i`,
+      [from, count],
+    ),
+  "power shelves": (db: Queryable, from: number, count: number) =>
+    db.execute(
+      `insert into power_shelves (id, name, description, rack_id, bmc_mac, bmc_address, bmc_port, labels, facts, state, state_since,
+                                  deleted_at, created_at, outcome)
+       select 'ps-' || lpad(i::text, 5, '0'), 'Shelf ' || i % 6, case when i % 2 = 0 then '' else 'left' end,
+              case when i % 3 > 0 then 'rack-' || i % 4 end, 'aa:' || lpad(to_hex(i / 256), 2, '0') || ':00:00:00:' || lpad(to_hex(i % 256), 2, '0'),
+              '10.0.0.' || i % 5, 443, case when i % 2 = 0 then '{"tier": "gold", "spare": null}' else '{}' end::jsonb,
+              case when i % 3 = 0 then '{}'::jsonb else jsonb_build_object('serial', 'S' || i, 'capacityWatts', case when i % 2 = 0 then 'null'::jsonb else to_jsonb(i % 5 * 1000) end,
+                'powerState', 'on', 'health', (array['ok', 'warning'])[1 + i % 2]) end,
+              (array['ready', 'error', 'configuring'])[1 + i % 3], now() - (i % 4) * interval '3 minutes',
+              case when i % 5 = 0 then '2026-01-01T00:00:00Z'::timestamptz + i * interval '1 second' end,
+              '2026-01-01T00:00:00Z'::timestamptz + (i / 4) * interval '3 microseconds',
+              case when i % 4 = 0 then jsonb_build_object('type', 'failing', 'reason', 'r', 'since', to_jsonb(now() - (i % 8) * interval '1 minute'))
+                   when i % 7 = 0 then '{"type": "needs_intervention", "reason": "r"}' end
+         from generate_series($1::int, $1::int + $2::int - 1) as i`,
+      [from, count],
+    ),
+  "expected power shelves": (db: Queryable, from: number, count: number) =>
+    db.execute(
+      `insert into expected_power_shelves (id, name, rack_id, bmc_mac, bmc_username, bmc_address, bmc_port, shelf_serial_number, labels,
+                                           facts, state, created_at)
+       select 'e-' || lpad(i::text, 5, '0'), 'Shelf ' || i % 6, case when i % 3 > 0 then 'rack-' || i % 4 end,
+              'bb:' || lpad(to_hex(i / 256), 2, '0') || ':00:00:00:' || lpad(to_hex(i % 256), 2, '0'), 'root',
+              case when i % 2 = 0 then '10.0.0.' || i % 5 end, case when i % 2 = 0 then 443 end, 'S' || i % 9,
+              case when i % 2 = 0 then '{"tier": "gold", "spare": null}' else '{}' end::jsonb,
+              case when i % 3 = 0 then '{}'::jsonb else jsonb_build_object('explored', (array['linked', 'unreachable'])[1 + i % 2],
+                'exploredAt', '2026-01-01T0' || i % 4 || ':00:00.000Z', 'powerShelfId', 'ps-' || i % 7) end,
+              (array['linked', 'exploring'])[1 + i % 2], '2026-01-01T00:00:00Z'::timestamptz + (i / 4) * interval '3 microseconds'
+         from generate_series($1::int, $1::int + $2::int - 1) as i`,
+      [from, count],
+    ),
+  async nodes(db: Queryable, from: number, count: number) {
+    await db.execute(
+      `insert into machines (id, provider, state)
+       select 'n-' || lpad(i::text, 5, '0'), 'fake', 'RETIRED' from generate_series($1::int, $1::int + $2::int - 1) as i`,
+      [from, count],
+    );
+    await db.execute(
+      `insert into installs (id, mac, arch, boot_mode, tags, facts, state, state_since, created_at)
+       select 'n-' || lpad(i::text, 5, '0'), '02:00:00:00:00:' || lpad(to_hex(i % 200), 2, '0'), (array['x86_64', 'arm64'])[1 + i % 2],
+              (array['bios', 'uefi'])[1 + i % 2], case when i % 3 = 0 then '{}'::text[] when i % 3 = 1 then array['gpu'] else array['gpu', 'spare'] end,
+              case when i % 3 = 0 then '{}'::jsonb else jsonb_build_object('hostname', 'Host-' || i % 5, 'installAttempts', i % 4,
+                'lastSeenAt', '2026-01-01T0' || i % 4 || ':00:00.000Z', 'lastInstallError', case when i % 2 = 0 then 'no disk' end) end,
+              (array['discovered', 'active', 'install_failed'])[1 + i % 3], '2026-01-02T00:00:00Z'::timestamptz + (i % 6) * interval '1 hour',
+              '2026-01-01T00:00:00Z'::timestamptz + (i / 4) * interval '3 microseconds'
+         from generate_series($1::int, $1::int + $2::int - 1) as i`,
+      [from, count],
+    );
+  },
+} as const satisfies Readonly<Record<string, (db: Queryable, from: number, count: number) => Promise<unknown>>>;
+
+export type ListedKind = keyof typeof LISTED_ROWS;

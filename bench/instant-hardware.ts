@@ -1,4 +1,4 @@
-import type { DeviceInventory } from "../src/capabilities/inspect.ts";
+import type { DeviceInventory } from "../src/capabilities/inventory.ts";
 import type { PowerState } from "../src/capabilities/power-control.ts";
 import type { Provider } from "../src/capabilities/provider.ts";
 import { milliseconds } from "../src/kernel/time/duration.ts";
@@ -32,7 +32,7 @@ export function createInstantHardware(): InstantHardware {
             return { commanded: true };
           },
         },
-        inspect: {
+        inventory: {
           identify: async ({ address }) => inventoryOf(address).identity,
           async readInventory({ address }, call) {
             call.mayTouchDevice(ON_TIME);

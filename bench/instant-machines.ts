@@ -89,7 +89,7 @@ export function createInstantMachines(options: InstantMachinesOptions): MachineH
   };
 }
 
-type Bmc = Pick<Capabilities, "boot" | "reset" | "machine" | "imaging">;
+type Bmc = Pick<Capabilities, "boot" | "reset" | "system" | "imaging">;
 
 function bmcOf({ memory, bootTakes = milliseconds(0) }: InstantMachinesOptions): Bmc {
   const look = (target: { readonly address: string }, call: Call) => {
@@ -121,7 +121,7 @@ function bmcOf({ memory, bootTakes = milliseconds(0) }: InstantMachinesOptions):
         await change(target, call, "reset", booted(await look(target, call)));
       },
     },
-    machine: {
+    system: {
       async identify(target, call) {
         call.mayTouchDevice(ON_TIME);
         const id = machineAt(target.address);

@@ -130,7 +130,7 @@ describe("the layer rule allows", () => {
     ["src/providers/redfish/client.ts", "../transport/bmc-gateway.ts"],
     ["src/config/value-kinds.ts", "../services/call/roles.ts"],
     ["src/engine/watch.ts", "../store/event-source.ts"],
-    ["src/wiring/handlers.ts", "../providers/redfish/redfish-provider.ts"],
+    ["src/wiring/handlers.ts", "../providers/redfish/shelf/redfish-shelf-provider.ts"],
     ["src/main.ts", "./wiring/server.ts"],
     ["src/cli/main.ts", "../../contract/forge/forge_pb.js"],
     ["src/cli/main.ts", "commander"],

@@ -1,10 +1,10 @@
 import { StepFailure } from "../kernel/errors.ts";
 import type { BootDevice } from "./boot-device.ts";
 import type { Cluster } from "./cluster.ts";
+import type { ComputerSystem } from "./computer-system.ts";
 import type { Imaging } from "./imaging.ts";
-import type { Inspect } from "./inspect.ts";
+import type { Inventory } from "./inventory.ts";
 import type { Locator } from "./locator.ts";
-import type { MachineInspect } from "./machine-inspect.ts";
 import type { NetInstall } from "./net-install.ts";
 import type { NodeList } from "./node-list.ts";
 import type { PowerControl } from "./power-control.ts";
@@ -16,9 +16,9 @@ import type { Vitals } from "./vitals.ts";
 /** Everything that hardware can be asked, by the word that steps and handlers use to need it. */
 export interface Capabilities {
   readonly power: PowerControl;
-  readonly inspect: Inspect;
+  readonly inventory: Inventory;
   readonly sensors: Sensors;
-  readonly machine: MachineInspect;
+  readonly system: ComputerSystem;
   readonly reset: Reset;
   readonly boot: BootDevice;
   readonly imaging: Imaging;

@@ -9,7 +9,7 @@ export type ResetMode = (typeof RESET_MODES)[number];
  * Restarting a machine through its BMC.
  *
  * Unlike setting the power this cannot be idempotent: each call that is accepted is one more restart. Whoever calls it notes the
- * boot first (`MachineInspect.readBoot`, or the boot id over SSH) and calls again only while that boot is seen to be still there.
+ * boot first (`ComputerSystem.readBoot`, or the boot id over SSH) and calls again only while that boot is seen to be still there.
  * A machine that is off is switched on, since that is the state that a restart leads to.
  *
  * Returns once the BMC has accepted the request. Asked gracefully, a technology that has no such restart has the system go down,

@@ -74,9 +74,9 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
 
   const settings = SETTING_KEYS.map((key): EffectiveSetting => {
     const given = winning.get(key);
-    const judged = given ? judge(given) : defaultOf(key, profile, host, env);
-    if ("problem" in judged) problems.push(judged.problem);
-    return "problem" in judged ? { key, value: null, raw: null, source: "" } : judged;
+    const effective = given ? settingFrom(given) : defaultOf(key, profile, host, env);
+    if ("problem" in effective) problems.push(effective.problem);
+    return "problem" in effective ? { key, value: null, raw: null, source: "" } : effective;
   });
   if (problems.length > 0) throw refusal(problems);
 
@@ -86,7 +86,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
   return { config, settings, warnings };
 }
 
-function judge(given: Given): EffectiveSetting | { problem: string } {
+function settingFrom(given: Given): EffectiveSetting | { problem: string } {
   const { key, value, source, base } = given;
   const { kind, secret } = settingFor(key);
   const result = kind.schema.safeParse(value);

@@ -9,7 +9,7 @@ import { type Clock, systemClock } from "../kernel/time/clock.ts";
 import { type Duration, milliseconds, seconds } from "../kernel/time/duration.ts";
 import { observe } from "../lifecycles/machine/conditions.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
-import { judge, type Verdict } from "../lifecycles/machine/observation.ts";
+import { interpretSighting, type Verdict } from "../lifecycles/machine/observation.ts";
 import { contradictionOf, type Sighting } from "../lifecycles/machine/sighting.ts";
 import type { ThingStores } from "../store/lifecycle/things.ts";
 import { type ClaimedLook, claimLooks, type LookRelease, releaseLooks } from "../store/machine/condition-looks.ts";
@@ -192,13 +192,13 @@ export class ConditionReconciler {
     const { clock } = this.#options;
     const around = { machine, places, nodes: this.#nodes, clock };
     const sighting = await runBounded(frame, (call) => lookAtMachine({ ...around, call }), LONGEST_LOOK);
-    const verdict = judge(machine, sighting, look.misses);
+    const verdict = interpretSighting(machine, sighting, look.misses);
     if (!verdict.mayBeInspected) return { verdict, inspected: undefined };
     const facts = await runBounded(frame, (call) => inspectMachine({ ...around, call }), LONGEST_INSPECTION);
     if (facts === undefined || contradictionOf(machine, identityOf(facts)) === undefined)
       return { verdict, inspected: facts };
     // The BMC of a provider without vitals tells only now whose it is; or somebody moved a cable in between.
-    return { verdict: judge(machine, withIdentity(sighting, facts), look.misses), inspected: undefined };
+    return { verdict: interpretSighting(machine, withIdentity(sighting, facts), look.misses), inspected: undefined };
   }
 
   #frame(id: string, askedAt: number, signal: AbortSignal): CallContext {

@@ -111,7 +111,7 @@ test("what a machine from the factory was before, and of which cluster, is not k
   const facts = await inspectMachine({
     machine: MACHINE,
     places: {
-      provider: { name: "test", can: { machine: machine as unknown as NonNullable<Provider["can"]["machine"]> } },
+      provider: { name: "test", can: { system: machine as unknown as NonNullable<Provider["can"]["system"]> } },
       bmc: { is: "at", target: aTarget() },
       ssh: NOWHERE,
       clusters: [],

@@ -135,7 +135,7 @@ export async function inspectMachine({
   call,
   clock,
 }: LookFrame): Promise<JsonObject | undefined> {
-  const { machine: inspect } = provider.can;
+  const { system: inspect } = provider.can;
   if (inspect === undefined || bmc.is !== "at") return undefined;
   try {
     const { serial, systemUuid, macs, vendor, model } = await inspect.identify(bmc.target, call);

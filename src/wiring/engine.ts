@@ -8,7 +8,7 @@ import { runSweep } from "../engine/sweep.ts";
 import { JournalTail } from "../engine/watch.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Clock } from "../kernel/time/clock.ts";
-import { createRedfishProvider } from "../providers/redfish/shelf/redfish-shelf-provider.ts";
+import { createRedfishShelfProvider } from "../providers/redfish/shelf/redfish-shelf-provider.ts";
 import { createBmcGateway } from "../providers/transport/bmc-gateway.ts";
 import { allSteps } from "../runs/steps/index.ts";
 import type { Runbooks } from "../runs/steps/scripts/runbooks.ts";
@@ -69,7 +69,7 @@ export function startEngine(wiring: EngineWiring): Engine {
     mayReach,
     ...(caFile !== null && { caCertificates: readCaCertificates(caFile, "bmc.ca_file") }),
   };
-  const provider = createRedfishProvider(redfish);
+  const provider = createRedfishShelfProvider(redfish);
   const hardware = wireMachineHardware({
     ...redfish,
     services,

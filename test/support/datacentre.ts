@@ -5,7 +5,7 @@ import { type Simulator, startSimulator } from "../../simulator/simulator.ts";
 import { Controller } from "../../src/engine/controller.ts";
 import { type Log, silentLog } from "../../src/kernel/log.ts";
 import { type Duration, milliseconds, seconds } from "../../src/kernel/time/duration.ts";
-import { createRedfishProvider } from "../../src/providers/redfish/shelf/redfish-shelf-provider.ts";
+import { createRedfishShelfProvider } from "../../src/providers/redfish/shelf/redfish-shelf-provider.ts";
 import { createBmcGateway } from "../../src/providers/transport/bmc-gateway.ts";
 import type { ServiceDeps } from "../../src/services/call/deps.ts";
 import { addExpectedPowerShelf } from "../../src/services/expected-power-shelf/expected-power-shelves.ts";
@@ -48,7 +48,7 @@ export async function startDatacentre(options: {
   });
   const secrets = openSecretStore({ keyFile: join(directory, "secret.key") });
   const gateway = createBmcGateway();
-  const provider = createRedfishProvider({ gateway });
+  const provider = createRedfishShelfProvider({ gateway });
   const stop = new AbortController();
   const controller = new Controller({
     db,

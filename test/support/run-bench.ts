@@ -21,7 +21,7 @@ import { hours } from "../../src/kernel/time/duration.ts";
 import { SharedClock } from "../../src/kernel/time/shared-clock.ts";
 import type { MachineSpec } from "../../src/lifecycles/machine/machine.ts";
 import type { FakeProviderOptions } from "../../src/providers/fake/fake-provider.ts";
-import { createRedfishProvider } from "../../src/providers/redfish/shelf/redfish-shelf-provider.ts";
+import { createRedfishShelfProvider } from "../../src/providers/redfish/shelf/redfish-shelf-provider.ts";
 import { createBmcGateway } from "../../src/providers/transport/bmc-gateway.ts";
 import type { AnyStep } from "../../src/runs/model/step.ts";
 import { allSteps } from "../../src/runs/steps/index.ts";
@@ -111,7 +111,7 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
     netInstall: openInstallOrders({ db }),
     ...(options.fake && { fake: options.fake }),
   });
-  const provider = createRedfishProvider({ gateway });
+  const provider = createRedfishShelfProvider({ gateway });
   const stop = new AbortController();
   const events = new JournalTail({ db, log: silentLog });
   const controller = new Controller({

@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from "vitest";
 import { final } from "../../../test/support/failures.ts";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import { type DeviceCause, DeviceFailure } from "../../capabilities/device-failure.ts";
-import type { DeviceIdentity, Inspect } from "../../capabilities/inspect.ts";
+import type { DeviceIdentity, Inventory } from "../../capabilities/inventory.ts";
 import { parsePowerShelfId } from "../../kernel/ids.ts";
 import { seconds } from "../../kernel/time/duration.ts";
 import type { ExistingShelf, ExpectedPowerShelf, ExploreResult } from "./expected-power-shelf.ts";
@@ -53,7 +53,7 @@ const expected = (change: Partial<ExpectedPowerShelf> = {}): ExpectedPowerShelf 
 });
 
 interface Answer {
-  readonly identify?: Inspect["identify"];
+  readonly identify?: Inventory["identify"];
   readonly target?: () => Promise<BmcTarget>;
 }
 
@@ -62,7 +62,7 @@ function explore(row: ExpectedPowerShelf, { identify, target }: Answer = {}) {
     provider: {
       name: "fake",
       can: {
-        inspect: {
+        inventory: {
           identify: identify ?? (async () => identity),
           readInventory: async () => {
             throw new Error("the explorer needs no inventory");
@@ -131,7 +131,7 @@ describe("exploring", () => {
   });
 
   test("waits until a shelf that is marked for deletion is gone, instead of linking to it", async () => {
-    const identify = vi.fn<Inspect["identify"]>();
+    const identify = vi.fn<Inventory["identify"]>();
     const row = expected({ existingShelf: { ...byHand, markedForDeletion: true } });
     expect(await explore(row, { identify })).toMatchObject({
       type: "waiting",
@@ -174,7 +174,7 @@ describe("exploring", () => {
   });
 
   test("waits for an address, and asks nobody meanwhile", async () => {
-    const identify = vi.fn<Inspect["identify"]>();
+    const identify = vi.fn<Inventory["identify"]>();
     const row = expected({ bmc: { mac: "02:00:5e:10:00:01", address: null, port: null } });
     expect(await explore(row, { identify })).toEqual(
       notYet("pending", "no bmc_ip_address is given: update the row with one"),

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import type { DeviceIdentity } from "../../capabilities/inspect.ts";
+import type { DeviceIdentity } from "../../capabilities/inventory.ts";
 import { need, type Provider } from "../../capabilities/provider.ts";
 import type { DeviceFamily } from "../../kernel/causes.ts";
 import { create, require } from "../../kernel/effects.ts";
@@ -39,7 +39,7 @@ export const expectedPowerShelfHandlers: Handlers<
   ExplorerContext
 > = {
   async exploring(expected, { provider, call, clock, target, exploreEvery }) {
-    const { inspect } = need(provider, ["inspect"]);
+    const { inventory } = need(provider, ["inventory"]);
     const notYet = (explored: ExploreResult, reason: string, seen: JsonObject = {}) =>
       waitFor(reason, exploreEvery, { facts: { explored, exploredAt: clock.now().toISOString(), ...seen } });
     if (expected.bmc.address === null) return notYet("pending", "no bmc_ip_address is given: update the row with one");
@@ -52,7 +52,7 @@ export const expectedPowerShelfHandlers: Handlers<
 
     let identity: DeviceIdentity;
     try {
-      identity = await inspect.identify(await target(), call);
+      identity = await inventory.identify(await target(), call);
     } catch (error) {
       if (error instanceof DeviceFailure) return notYet(SHOWN_AS[error.family], explain(error));
       throw error;

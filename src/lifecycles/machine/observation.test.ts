@@ -7,7 +7,7 @@ import type { MachineVitals } from "../../capabilities/vitals.ts";
 import { parseMachineId } from "../../kernel/ids.ts";
 import { CONDITION_TYPES, type Condition, type ConditionType, observe } from "./conditions.ts";
 import { MACHINE_PHASES, type Machine, type MachineFacts } from "./machine.ts";
-import { judge, MISSES_TO_BELIEVE, type Misses, podsRemain } from "./observation.ts";
+import { interpretSighting, MISSES_TO_BELIEVE, type Misses, podsRemain } from "./observation.ts";
 import type { Seen, Sighting } from "./sighting.ts";
 
 const START = new Date("2026-01-01T00:00:00Z");
@@ -94,7 +94,7 @@ const inCluster = (node: ListedNode | null, workloads: readonly string[] | null 
 
 /** What is said of one condition; undefined when nothing is. */
 const said = (machine: Machine, what: Sighting, type: ConditionType, misses: Misses = {}) => {
-  const found = judge(machine, what, misses).observed.find((each) => each.type === type);
+  const found = interpretSighting(machine, what, misses).observed.find((each) => each.type === type);
   return found && `${found.status} ${found.reason}`;
 };
 
@@ -104,16 +104,16 @@ describe("Reachable and BMCReachable", () => {
     ["BMCReachable", { bmc: missed() }],
   ])("%s is not given up for one miss, but for two in a row", (type, over) => {
     const machine = machineWith({ conditions: [condition(type, true)] });
-    const first = judge(machine, sighting(over), {});
+    const first = interpretSighting(machine, sighting(over), {});
     expect(first.observed.some((each) => each.type === type)).toBe(false);
-    const second = judge(machine, sighting(over), first.misses);
+    const second = interpretSighting(machine, sighting(over), first.misses);
     expect(second.observed).toContainEqual(expect.objectContaining({ type, status: false, reason: "NoAnswer" }));
   });
 
   test("an answer ends the doubt, so that misses far apart never add up", () => {
     const machine = machineWith({ conditions: [condition("Reachable", true)] });
-    const { misses } = judge(machine, sighting({ ssh: missed() }), {});
-    expect(judge(machine, sighting(), misses).misses).toEqual({});
+    const { misses } = interpretSighting(machine, sighting({ ssh: missed() }), {});
+    expect(interpretSighting(machine, sighting(), misses).misses).toEqual({});
   });
 
   test("an answer is believed at once", () => {
@@ -123,7 +123,7 @@ describe("Reachable and BMCReachable", () => {
 
   test("the words of a failure stay for as long as its reason does, so that nothing is written again and again", () => {
     const machine = machineWith({ conditions: [condition("BMCReachable", false, "NoAnswer", "after 5s")] });
-    const { observed } = judge(machine, sighting({ bmc: missed("after 7s") }), { BMCReachable: 2 });
+    const { observed } = interpretSighting(machine, sighting({ bmc: missed("after 7s") }), { BMCReachable: 2 });
     expect(observed).toContainEqual(expect.objectContaining({ type: "BMCReachable", message: "after 5s" }));
   });
 
@@ -138,7 +138,7 @@ describe("Reachable and BMCReachable", () => {
 
   test("what is said of another key names both fingerprints, where the pinned one is from, and how to accept the new one", () => {
     const machine = machineWith({ facts: { sshHostKeySeen: OLD_KEY } });
-    const { observed } = judge(machine, otherKey("AAAAnew"), { Reachable: 1 });
+    const { observed } = interpretSighting(machine, otherKey("AAAAnew"), { Reachable: 1 });
     const [shown, pinned] = [fingerprintOf("ssh-ed25519 AAAAnew"), fingerprintOf(OLD_KEY)];
     const said = observed.find(({ type }) => type === "Reachable")?.message ?? "";
     expect(said).toContain(`shows host key ${shown}, but ${pinned} is pinned as the one seen first`);
@@ -148,7 +148,7 @@ describe("Reachable and BMCReachable", () => {
 
   test("while a run works on the machine another key is its affair, and nobody is told to accept it", () => {
     const machine = machineWith({ facts: { sshHostKey: OLD_KEY }, activeRunId: "run-1", phase: "PROVISIONING" });
-    const { observed } = judge(machine, otherKey("AAAAnew"), { Reachable: 1 });
+    const { observed } = interpretSighting(machine, otherKey("AAAAnew"), { Reachable: 1 });
     const message = observed.find(({ type }) => type === "Reachable")?.message;
     expect(message).toContain("while run run-1 works on it");
     expect(message).not.toContain("--ssh-host-key");
@@ -157,7 +157,7 @@ describe("Reachable and BMCReachable", () => {
   test("the words about another key change with the key, since people accept what they name", () => {
     const conditions = [condition("Reachable", false, "HostKeyChanged", "shows host key SHA256:earlier")];
     const machine = machineWith({ facts: { sshHostKeySeen: OLD_KEY }, conditions });
-    const { observed } = judge(machine, otherKey("AAAAnew"), { Reachable: 2 });
+    const { observed } = interpretSighting(machine, otherKey("AAAAnew"), { Reachable: 2 });
     const message = expect.stringContaining(fingerprintOf("ssh-ed25519 AAAAnew"));
     expect(observed).toContainEqual(expect.objectContaining({ type: "Reachable", message }));
   });
@@ -170,7 +170,8 @@ describe("Reachable and BMCReachable", () => {
 });
 
 describe("the host key that is seen first", () => {
-  const kept = (given: Given, what = sighting()) => judge(machineWith(given), what, {}).facts.sshHostKeySeen;
+  const kept = (given: Given, what = sighting()) =>
+    interpretSighting(machineWith(given), what, {}).facts.sshHostKeySeen;
 
   test("is kept where none is known, and never replaced by a look", () => {
     expect(kept({})).toBe(OLD_KEY);
@@ -254,7 +255,8 @@ describe("the certificate of a machine's BMC", () => {
     const bmc = { address: "10.0.0.2", port: 443, scheme: "https" as const, protocol: null, trust };
     return { ...machine, spec: { ...machine.spec, bmc } };
   };
-  const kept = (machine: Machine, sighted: Sighting) => judge(machine, sighted, {}).facts.certificateFingerprint;
+  const kept = (machine: Machine, sighted: Sighting) =>
+    interpretSighting(machine, sighted, {}).facts.certificateFingerprint;
 
   test("is pinned as it was seen first, where its owner wants that", () => {
     expect(kept(withBmc("pin"), shows("AA:BB"))).toBe("AA:BB");
@@ -270,7 +272,7 @@ describe("the certificate of a machine's BMC", () => {
 
 describe("what a node tells of its machine's boot", () => {
   const learnt = (at: Date) =>
-    judge(
+    interpretSighting(
       machineWith({ stateSince: later(61), facts: { bootId: "b-2" } }),
       sighting({ node: inCluster(NODE, null, at) }),
       {},
@@ -284,7 +286,7 @@ describe("what a node tells of its machine's boot", () => {
 
 describe("the cluster in which a machine serves", () => {
   const learnt = (given: Given, node: ListedNode | null) =>
-    judge(machineWith(given), sighting({ node: inCluster(node) }), {}).facts.joinedCluster;
+    interpretSighting(machineWith(given), sighting({ node: inCluster(node) }), {}).facts.joinedCluster;
 
   test("is learnt from its Ready node, once, and anew when it is another one", () => {
     expect(learnt({}, NODE)).toBe("c1");
@@ -366,7 +368,11 @@ describe("Degraded", () => {
   });
 
   test("an alert beside a part that is not well is named as well", () => {
-    const { observed } = judge(machineWith(), sighting({ bmc: seen(ailing), alerts: ["probe: Leak: wet"] }), {});
+    const { observed } = interpretSighting(
+      machineWith(),
+      sighting({ bmc: seen(ailing), alerts: ["probe: Leak: wet"] }),
+      {},
+    );
     const message = "Fan speed is critical; probe: Leak: wet";
     expect(observed).toContainEqual({ type: "Degraded", status: true, reason: "PartNotWell", message });
   });
@@ -384,7 +390,7 @@ describe("Degraded", () => {
   });
 
   test("the message names the part", () => {
-    const { observed } = judge(machineWith(), sighting({ bmc: seen(ailing) }), {});
+    const { observed } = interpretSighting(machineWith(), sighting({ bmc: seen(ailing) }), {});
     expect(observed).toContainEqual(expect.objectContaining({ type: "Degraded", message: "Fan speed is critical" }));
   });
 });
@@ -420,7 +426,7 @@ describe("NeedsIntervention", () => {
   const wrong = sighting({ bmc: seen({ ...WELL, serial: "S2" }) });
 
   test("a BMC that answers for another serial is named with both", () => {
-    const { observed, mayBeInspected } = judge(machineWith({ phase: "FACTORY_READY" }), wrong, {});
+    const { observed, mayBeInspected } = interpretSighting(machineWith({ phase: "FACTORY_READY" }), wrong, {});
     const raised = observed.find(({ type }) => type === "NeedsIntervention");
     expect(raised).toMatchObject({ status: true, reason: "WrongSerial" });
     expect(raised?.message).toMatch(/serial S2\b.*serial S1\b/);
@@ -453,7 +459,7 @@ describe("NeedsIntervention", () => {
 
   test("while a run works on it, what is the run's to prove is left to it", () => {
     const machine = machineWith({ activeRunId: "run-1", facts: { sshHostKey: "ssh-ed25519 AAAAother" } });
-    const { observed } = judge(machine, wrong, { Reachable: 1 });
+    const { observed } = interpretSighting(machine, wrong, { Reachable: 1 });
     expect(observed.map(({ type }) => type)).not.toContain("NeedsIntervention");
     expect(observed.map(({ type }) => type)).not.toContain("Provisioned");
   });
@@ -520,11 +526,11 @@ describe("whatever is seen", () => {
         let misses: Misses = {};
         let { conditions } = machine;
         for (let look = 0; look < MISSES_TO_BELIEVE + 1; look += 1) {
-          const verdict = judge({ ...machine, conditions }, what, misses);
+          const verdict = interpretSighting({ ...machine, conditions }, what, misses);
           conditions = observe(conditions, verdict.observed, later(30));
           misses = verdict.misses;
         }
-        const again = judge({ ...machine, conditions }, what, misses);
+        const again = interpretSighting({ ...machine, conditions }, what, misses);
         expect(observe(conditions, again.observed, later(90))).toBe(conditions);
         expect(again.misses).toEqual(misses);
       }),
@@ -534,7 +540,7 @@ describe("whatever is seen", () => {
   test("each condition is spoken of at most once, and a run's own are left alone while it is active", () => {
     fc.assert(
       fc.property(anyMachine, anySighting, (machine, what) => {
-        const types = judge(machine, what, {}).observed.map(({ type }) => type);
+        const types = interpretSighting(machine, what, {}).observed.map(({ type }) => type);
         expect(new Set(types).size).toBe(types.length);
         if (machine.activeRunId !== null) expect(types).not.toContain("Provisioned");
       }),
@@ -545,7 +551,7 @@ describe("whatever is seen", () => {
     fc.assert(
       fc.property(anyMachine, (machine) => {
         const nothing: Sighting = { ssh: missed(), bmc: missed(), node: { is: "unknown" }, alerts: [] };
-        const after = observe(machine.conditions, judge(machine, nothing, {}).observed, later(30));
+        const after = observe(machine.conditions, interpretSighting(machine, nothing, {}).observed, later(30));
         for (const { type, status } of machine.conditions) {
           if (type === "Provisioned" && ["FACTORY_READY", "RMA"].includes(machine.state.name)) continue;
           expect(after.find((each) => each.type === type)?.status).toBe(status);

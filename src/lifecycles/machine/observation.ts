@@ -32,7 +32,7 @@ export interface Verdict {
  *
  * While a run works on the machine, nothing is said about what is the run's own to prove.
  */
-export function judge(machine: Machine, sighting: Sighting, misses: Misses): Verdict {
+export function interpretSighting(machine: Machine, sighting: Sighting, misses: Misses): Verdict {
   const observed: ObservedCondition[] = [];
   const missesAfter: { [T in ConditionType]?: number } = {};
   const say = (type: ConditionType, status: boolean, reason: string, message = "") =>

@@ -3,7 +3,7 @@ import { final, forPerson, retryable } from "../../../test/support/failures.ts";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import type { DeviceInventory, Inspect } from "../../capabilities/inspect.ts";
+import type { DeviceInventory, Inventory } from "../../capabilities/inventory.ts";
 import type { PowerControl, PowerState } from "../../capabilities/power-control.ts";
 import type { Capabilities } from "../../capabilities/provider.ts";
 import type { Sensors } from "../../capabilities/sensors.ts";
@@ -71,7 +71,7 @@ const shelf = (state: PowerShelf["state"], change: Partial<PowerShelf> = {}): Po
 });
 
 let power: { [M in keyof PowerControl]: ReturnType<typeof vi.fn<PowerControl[M]>> };
-let inspect: { [M in keyof Inspect]: ReturnType<typeof vi.fn<Inspect[M]>> };
+let inspect: { [M in keyof Inventory]: ReturnType<typeof vi.fn<Inventory[M]>> };
 let sensors: { [M in keyof Sensors]: ReturnType<typeof vi.fn<Sensors[M]>> };
 
 beforeEach(() => {
@@ -80,8 +80,8 @@ beforeEach(() => {
     setPower: vi.fn<PowerControl["setPower"]>(async () => ({ commanded: false })),
   };
   inspect = {
-    identify: vi.fn<Inspect["identify"]>(async () => inventory.identity),
-    readInventory: vi.fn<Inspect["readInventory"]>(async () => inventory),
+    identify: vi.fn<Inventory["identify"]>(async () => inventory.identity),
+    readInventory: vi.fn<Inventory["readInventory"]>(async () => inventory),
   };
   sensors = {
     readHealth: vi.fn<Sensors["readHealth"]>(async () => ({
@@ -93,7 +93,7 @@ beforeEach(() => {
 });
 
 const context = (change: Partial<PowerShelfContext> & { can?: Partial<Capabilities> } = {}): PowerShelfContext => ({
-  provider: { name: "fake", can: change.can ?? { power, inspect, sensors } },
+  provider: { name: "fake", can: change.can ?? { power, inventory: inspect, sensors } },
   call,
   clock: { now: () => NOW, monotonic: () => 0 },
   target: async () => bmc,

@@ -1,6 +1,6 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
-import type { DeviceIdentity } from "../../capabilities/inspect.ts";
+import type { DeviceIdentity } from "../../capabilities/inventory.ts";
 import type { Told } from "../../capabilities/power-control.ts";
 import { need, type Provider } from "../../capabilities/provider.ts";
 import { move } from "../../kernel/effects.ts";
@@ -27,9 +27,9 @@ export interface PowerShelfContext {
 /** What each state does. A handler says what happened; the table says where that leads. */
 export const powerShelfHandlers: Handlers<typeof powerShelfLifecycle, PowerShelf, PowerShelfContext> = {
   async fetching_data(shelf, { provider, call, target, clock }) {
-    const { inspect, power } = need(provider, ["inspect", "power"]);
+    const { power, ...can } = need(provider, ["inventory", "power"]);
     const bmc = await target();
-    const inventory = await inspect.readInventory(bmc, call);
+    const inventory = await can.inventory.readInventory(bmc, call);
     const { identity } = inventory;
     confirmIdentity(shelf, bmc, identity);
     return happened("data_fetched", {
@@ -66,10 +66,10 @@ export const powerShelfHandlers: Handlers<typeof powerShelfLifecycle, PowerShelf
 
   async maintenance(shelf, context) {
     const { provider, call, target, clock } = context;
-    const { power, inspect } = need(provider, ["power", "inspect"]);
+    const { power, inventory } = need(provider, ["power", "inventory"]);
     const desired = shelf.state.operation === "power_on" ? "on" : "off"; // what was carried in, not what may have been asked since
     const bmc = await target();
-    confirmIdentity(shelf, bmc, await inspect.identify(bmc, call)); // addresses move: never switch somebody else's shelf
+    confirmIdentity(shelf, bmc, await inventory.identify(bmc, call)); // addresses move: never switch somebody else's shelf
     const { commanded } = await power.setPower(bmc, desired, call, toldBefore(shelf));
     const told: JsonObject = commanded ? { commandedAt: commandOf(shelf, clock.now()) } : {};
     const seen = await power.readPower(bmc, call).catch((error: unknown) => {
@@ -150,11 +150,11 @@ function pollAfter(shelf: PowerShelf, clock: Clock): Duration {
 }
 
 async function observe(shelf: PowerShelf, { provider, call, target, clock }: PowerShelfContext): Promise<JsonObject> {
-  const { power, sensors, inspect } = need(provider, ["power", "sensors", "inspect"]);
+  const { power, sensors, ...can } = need(provider, ["power", "sensors", "inventory"]);
   const bmc = await target();
   const powerState = await power.readPower(bmc, call);
   const health = await sensors.readHealth(bmc, call);
-  const inventory = await inspect.readInventory(bmc, call);
+  const inventory = await can.inventory.readInventory(bmc, call);
   confirmIdentity(shelf, bmc, inventory.identity);
   const { facts } = shelf;
   return {

@@ -1,5 +1,5 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
-import type { PowerSupply } from "../../capabilities/inspect.ts";
+import type { PowerSupply } from "../../capabilities/inventory.ts";
 import type { PowerState } from "../../capabilities/power-control.ts";
 import type { DeviceHealth, DeviceLogEntry } from "../../capabilities/sensors.ts";
 import type { PowerShelfId } from "../../kernel/ids.ts";

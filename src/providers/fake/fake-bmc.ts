@@ -12,7 +12,7 @@ const NO_OVERRIDE = { source: "none", lasts: "once" } as const;
 
 type FromOutside = Pick<
   Capabilities,
-  "power" | "reset" | "boot" | "imaging" | "machine" | "locator" | "sensors" | "vitals"
+  "power" | "reset" | "boot" | "imaging" | "system" | "locator" | "sensors" | "vitals"
 >;
 
 /** What a fake machine can be asked from outside. */
@@ -82,7 +82,7 @@ export function createFakeBmc(world: FakeWorld): FromOutside {
         if (machine.override.source === "cd") machine.override = NO_OVERRIDE;
       },
     },
-    machine: {
+    system: {
       async identify(target, call) {
         const { serial, systemUuid, mac } = open(target, call);
         return { serial, vendor: "Millwright", model: "fake machine", systemUuid, macs: [mac] };

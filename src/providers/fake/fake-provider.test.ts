@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { describeBootDevice } from "../../capabilities/conformance/boot-device.ts";
 import { describeCluster } from "../../capabilities/conformance/cluster.ts";
+import { describeComputerSystem } from "../../capabilities/conformance/computer-system.ts";
 import { aCall, type DeviceTrouble } from "../../capabilities/conformance/device-bench.ts";
 import { describeImaging } from "../../capabilities/conformance/imaging.ts";
 import { describeLocator } from "../../capabilities/conformance/locator.ts";
 import type { MachineBench } from "../../capabilities/conformance/machine-bench.ts";
-import { describeMachineInspect } from "../../capabilities/conformance/machine-inspect.ts";
 import { describePowerControl } from "../../capabilities/conformance/power-control.ts";
 import { describeRemoteExec } from "../../capabilities/conformance/remote-exec.ts";
 import { describeReset } from "../../capabilities/conformance/reset.ts";
@@ -52,7 +52,7 @@ describe("fake", () => {
   describeBootDevice("a fake machine", aBench, NO_TROUBLES);
   describeImaging("a fake machine", aBench, NO_TROUBLES);
   describeLocator("a fake machine", aBench, NO_TROUBLES);
-  describeMachineInspect("a fake machine", aBench, NO_TROUBLES);
+  describeComputerSystem("a fake machine", aBench, NO_TROUBLES);
 
   describeRemoteExec("a fake machine", async () => {
     const provider = createFakeProvider({ speed: "instant" });

@@ -2,8 +2,8 @@ import type { Capabilities, Provider } from "../../capabilities/provider.ts";
 import { type Clock, systemClock } from "../../kernel/time/clock.ts";
 import type { IpmiBootMode } from "./boot-flags.ts";
 import { createIpmiClient, type IpmiClientOptions } from "./client.ts";
+import { createComputerSystem } from "./computer-system.ts";
 import { createMachineBoot } from "./machine-boot.ts";
-import { createMachineInspect } from "./machine-inspect.ts";
 import { createMachineLocator } from "./machine-locator.ts";
 import { createMachinePower, type MachinePowerOptions } from "./machine-power.ts";
 import { createMachineSensors } from "./machine-sensors.ts";
@@ -15,21 +15,21 @@ export interface IpmiProviderOptions extends IpmiClientOptions, Partial<Omit<Mac
 }
 
 export interface IpmiProvider extends Provider {
-  readonly can: Pick<Capabilities, "power" | "reset" | "boot" | "machine" | "locator" | "sensors" | "vitals">;
+  readonly can: Pick<Capabilities, "power" | "reset" | "boot" | "system" | "locator" | "sensors" | "vitals">;
 }
 
 /** Machines over IPMI 2.0, by way of ipmitool. There is nothing to close: each request is a program that ends. */
 export function createIpmiProvider(options: IpmiProviderOptions): IpmiProvider {
   const client = createIpmiClient(options);
   const power = createMachinePower(client, { ...options, clock: options.clock ?? systemClock });
-  const machine = createMachineInspect(client);
+  const machine = createComputerSystem(client);
   return {
     name: "ipmi",
     can: {
       power,
       reset: power,
       boot: createMachineBoot(client, options.bootMode ?? "uefi"),
-      machine,
+      system: machine,
       vitals: machine,
       locator: createMachineLocator(client),
       sensors: createMachineSensors(client),

@@ -2,8 +2,8 @@ import type { Capabilities, Provider } from "../../capabilities/provider.ts";
 import { type Clock, systemClock } from "../../kernel/time/clock.ts";
 import { createIronicBoot } from "./boot.ts";
 import { createIronicClient, type IronicClientOptions } from "./client.ts";
+import { createComputerSystem } from "./computer-system.ts";
 import { createIronicImaging } from "./imaging.ts";
-import { createIronicInspect } from "./inspect.ts";
 import { createIronicLocator } from "./locator.ts";
 import { createNodes } from "./node.ts";
 import { createIronicPower, type IronicPowerOptions } from "./power.ts";
@@ -12,7 +12,7 @@ export interface IronicProviderOptions extends IronicClientOptions, Partial<Omit
   readonly clock?: Clock;
 }
 
-type IronicCapabilities = Pick<Capabilities, "power" | "reset" | "boot" | "imaging" | "machine" | "locator" | "vitals">;
+type IronicCapabilities = Pick<Capabilities, "power" | "reset" | "boot" | "imaging" | "system" | "locator" | "vitals">;
 
 export interface IronicProvider extends Provider {
   readonly can: IronicCapabilities;
@@ -25,7 +25,7 @@ export function createIronicProvider(options: IronicProviderOptions): IronicProv
   const client = createIronicClient(options);
   const nodes = createNodes(client);
   const power = createIronicPower(nodes, { ...options, clock: options.clock ?? systemClock });
-  const inspect = createIronicInspect(nodes, power);
+  const inspect = createComputerSystem(nodes, power);
   return {
     name: "ironic",
     can: {
@@ -33,7 +33,7 @@ export function createIronicProvider(options: IronicProviderOptions): IronicProv
       reset: power,
       boot: createIronicBoot(nodes),
       imaging: createIronicImaging(nodes),
-      machine: inspect,
+      system: inspect,
       vitals: inspect,
       locator: createIronicLocator(nodes),
     },

@@ -8,7 +8,7 @@ import { type Clock, systemClock } from "../../kernel/time/clock.ts";
 import type { Duration } from "../../kernel/time/duration.ts";
 import type { RedfishClient } from "./client.ts";
 import { isResource, type Resource } from "./resource.ts";
-import { createInspect } from "./shelf/inspect.ts";
+import { createInventory } from "./shelf/inventory.ts";
 import { createPowerControl } from "./shelf/power.ts";
 import { createSensors } from "./shelf/sensors.ts";
 import { createShelves } from "./shelf/shelf.ts";
@@ -41,7 +41,7 @@ function aBmc(resources: Readonly<Record<string, unknown>>, clock: Clock = syste
   const shelves = createShelves(client);
   const can = {
     power: createPowerControl(shelves, { clock }),
-    inspect: createInspect(shelves),
+    inventory: createInventory(shelves),
     sensors: createSensors(shelves),
   };
   return { can, commands };
@@ -95,7 +95,7 @@ describe("arbitrary JSON", () => {
     const ask = [
       (bmc: ReturnType<typeof aBmc>) => bmc.can.power.readPower(target, call),
       (bmc: ReturnType<typeof aBmc>) => bmc.can.power.setPower(target, "off", call),
-      (bmc: ReturnType<typeof aBmc>) => bmc.can.inspect.readInventory(target, call),
+      (bmc: ReturnType<typeof aBmc>) => bmc.can.inventory.readInventory(target, call),
       (bmc: ReturnType<typeof aBmc>) => bmc.can.sensors.readHealth(target, call),
       (bmc: ReturnType<typeof aBmc>) => bmc.can.sensors.readLog(target, call, { limit: 5 }),
     ];
@@ -126,7 +126,7 @@ describe("arbitrary JSON", () => {
   test("as the service root is a step failure, never a crash", async () => {
     await fc.assert(
       fc.asyncProperty(anything, async (value) => {
-        await expect(aBmc({ [root]: value }).can.inspect.identify(target, call)).rejects.toBeInstanceOf(StepFailure);
+        await expect(aBmc({ [root]: value }).can.inventory.identify(target, call)).rejects.toBeInstanceOf(StepFailure);
       }),
     );
   });
@@ -137,12 +137,12 @@ describe("finding the shelf", () => {
     const bmc = aBmc(
       aTree({ SerialNumber: "S1" }, { "/redfish/v1/Chassis/bmc-board": { SerialNumber: "board" } }, "PowerShelf_1"),
     );
-    expect(await bmc.can.inspect.identify(target, call)).toEqual({ serial: "S1", vendor: null, model: null });
+    expect(await bmc.can.inventory.identify(target, call)).toEqual({ serial: "S1", vendor: null, model: null });
   });
 
   test("older firmware lists one chassis under another name", async () => {
     const bmc = aBmc(aTree({ SerialNumber: " S2 ", Manufacturer: "LITE-ON", Model: "PF-1333-7R" }));
-    expect(await bmc.can.inspect.identify(target, call)).toEqual({
+    expect(await bmc.can.inventory.identify(target, call)).toEqual({
       serial: "S2",
       vendor: "LITE-ON",
       model: "PF-1333-7R",
@@ -152,15 +152,15 @@ describe("finding the shelf", () => {
   test("a place that is gone is looked for again", async () => {
     const tree: Record<string, unknown> = aTree({ SerialNumber: "old" });
     const bmc = aBmc(tree);
-    await bmc.can.inspect.identify(target, call);
+    await bmc.can.inventory.identify(target, call);
     delete tree["/redfish/v1/Chassis/chassis"];
     Object.assign(tree, aTree({ SerialNumber: "new" }, {}, "powershelf"));
-    expect(await bmc.can.inspect.identify(target, call)).toMatchObject({ serial: "new" });
+    expect(await bmc.can.inventory.identify(target, call)).toMatchObject({ serial: "new" });
   });
 
   test("a shelf that does not say who it is says so; whoever asked knows what to make of it", async () => {
     const bmc = aBmc(aTree({ SerialNumber: "", Manufacturer: " ", Model: null }));
-    expect(await bmc.can.inspect.identify(target, call)).toEqual({ serial: null, vendor: null, model: null });
+    expect(await bmc.can.inventory.identify(target, call)).toEqual({ serial: null, vendor: null, model: null });
   });
 });
 
@@ -275,7 +275,7 @@ describe("a shelf whose chassis does not speak of power", () => {
   });
 
   test("has an inventory from the older resource", async () => {
-    expect(await withSupplies(true).can.inspect.readInventory(target, call)).toMatchObject({
+    expect(await withSupplies(true).can.inventory.readInventory(target, call)).toMatchObject({
       bmcFirmware: null,
       capacityWatts: 33_000,
       voltage: null,

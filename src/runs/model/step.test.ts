@@ -1,5 +1,5 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
-import type { Inspect } from "../../capabilities/inspect.ts";
+import type { Inventory } from "../../capabilities/inventory.ts";
 import type { PowerControl } from "../../capabilities/power-control.ts";
 import type { Sensors } from "../../capabilities/sensors.ts";
 import { minutes } from "../../kernel/time/duration.ts";
@@ -19,13 +19,13 @@ import {
 const reboot = defineStep({
   kind: "reboot",
   needs: ["power"],
-  mayUse: ["inspect"],
-  alsoNeeds: ({ mode }) => (mode === "bmc" ? ["inspect"] : []),
+  mayUse: ["inventory"],
+  alsoNeeds: ({ mode }) => (mode === "bmc" ? ["inventory"] : []),
   defaults: { timeout: minutes(7) },
   reboots: true,
   parse: parsePayload.reboot,
   async before({ can, payload }) {
-    expectTypeOf(can).toEqualTypeOf<{ readonly power: PowerControl } & { readonly inspect?: Inspect }>();
+    expectTypeOf(can).toEqualTypeOf<{ readonly power: PowerControl } & { readonly inventory?: Inventory }>();
     // @ts-expect-error: it declared no need of sensors
     expectTypeOf(can.sensors).toEqualTypeOf<Sensors>();
     expectTypeOf(payload.mode).toEqualTypeOf<"bmc" | "in_band">();
@@ -61,7 +61,7 @@ describe("a step kind", () => {
       if (!step) throw new Error(`there is no ${kind}`);
       return capabilitiesFor(step, payload);
     };
-    expect(needs("reboot", { mode: "bmc" })).toEqual(["power", "inspect"]);
+    expect(needs("reboot", { mode: "bmc" })).toEqual(["power", "inventory"]);
     expect(needs("reboot", { mode: "in_band" })).toEqual(["power"]);
     expect(needs("plain", {})).toEqual([]);
   });

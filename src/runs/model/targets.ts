@@ -47,9 +47,9 @@ export type Endpoint = (typeof ENDPOINTS)[number];
 /** At which of a machine's endpoints each is had; null: at none of them. */
 export const REACHED_AT = {
   power: "bmc",
-  inspect: "bmc",
+  inventory: "bmc",
   sensors: "bmc",
-  machine: "bmc",
+  system: "bmc",
   reset: "bmc",
   boot: "bmc",
   imaging: "bmc",

@@ -17,7 +17,7 @@ type Evidence = {
   readonly serial: string | null;
   readonly addresses: readonly string[];
 };
-type Acting = ActingContext<Payloads["join"], Evidence, "exec" | "cluster", "machine">;
+type Acting = ActingContext<Payloads["join"], Evidence, "exec" | "cluster", "system">;
 
 /** Longer than the step may take, so that it never expires under way; short enough to be worth nothing tomorrow. */
 const TOKEN_LIVES = minutes(60);
@@ -38,7 +38,7 @@ kubeadm join "$JOIN_ENDPOINT" --token "$JOIN_TOKEN" --discovery-token-ca-cert-ha
 export const join = defineStep({
   kind: "join",
   needs: ["exec", "cluster"],
-  mayUse: ["machine"],
+  mayUse: ["system"],
   defaults: { timeout: minutes(10), maxRetries: 1 },
   parse: parsePayload.join,
   joinsCluster: true,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { aMachine, benchOf, exited, fakeSystem, unreachable } from "../../../test/support/runs/step-bench.ts";
+import type { BootProgress } from "../../capabilities/computer-system.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import type { BootProgress } from "../../capabilities/machine-inspect.ts";
 import { bmcTargetOf } from "../model/targets.ts";
 
 const BOOT_ID = "/proc/sys/kernel/random/boot_id";
@@ -21,7 +21,7 @@ function world(start: { bootId?: string; lastReset?: string | null; progress?: B
       ...fakeSystem(() => (seen.bootId === undefined ? undefined : { [BOOT_ID]: `${seen.bootId}\n` })),
       run: async () => exited(0),
     },
-    machine: { readBoot: async () => ({ lastReset: seen.lastReset, progress: seen.progress }) },
+    system: { readBoot: async () => ({ lastReset: seen.lastReset, progress: seen.progress }) },
     reset: {
       resetPower: async (_target: unknown, mode: string) => {
         resets.push(mode);
@@ -168,7 +168,7 @@ describe("a reboot", () => {
 
   test("that only the BMC could prove is unknown while the BMC is silent, and says why", async () => {
     const { can } = world();
-    const silent = { ...can, machine: { readBoot: unreachable } };
+    const silent = { ...can, system: { readBoot: unreachable } };
     const bench = benchOf("reboot", {}, silent, { machine: aMachine({ ssh: null }) });
     expect(await bench.probe({ bootId: null, lastReset: "r1" })).toEqual({
       state: "unknown",

@@ -1,5 +1,5 @@
+import type { BootProgress, BootSeen } from "../../capabilities/computer-system.ts";
 import { type DeviceFailure, isSilence, isStranger } from "../../capabilities/device-failure.ts";
-import type { BootProgress, BootSeen } from "../../capabilities/machine-inspect.ts";
 import { AppError, StepFailure } from "../../kernel/errors.ts";
 import { minutes, seconds } from "../../kernel/time/duration.ts";
 import type { Payloads } from "../model/payloads.ts";
@@ -9,7 +9,7 @@ import { readBootId, whileUp } from "./facts/boot-id.ts";
 
 /** Which boot was there before, by the system's own id where it answers, and by what the BMC tells. */
 type Evidence = { readonly bootId: string | null; readonly lastReset: string | null };
-type Used = "reset" | "power" | "machine" | "exec";
+type Used = "reset" | "power" | "system" | "exec";
 type Context = StepContext<Payloads["reboot"], never, Used>;
 type Acting = ActingContext<Payloads["reboot"], Evidence, never, Used>;
 
@@ -25,8 +25,8 @@ const REBOOT_FORCED_SCRIPT = "sync\nsystemctl reboot --force\n";
 export const reboot = defineStep({
   kind: "reboot",
   needs: [],
-  mayUse: ["reset", "power", "machine", "exec"],
-  alsoNeeds: ({ mode }) => (mode === "bmc" ? ["reset", "machine"] : ["exec"]),
+  mayUse: ["reset", "power", "system", "exec"],
+  alsoNeeds: ({ mode }) => (mode === "bmc" ? ["reset", "system"] : ["exec"]),
   defaults: { timeout: minutes(5), maxRetries: 1 },
   reboots: true,
   fromOutside: true,
@@ -196,8 +196,8 @@ interface Outside {
 }
 
 async function seenOutside({ machine, can, targets, call }: Context): Promise<Outside | undefined> {
-  if (machine.spec.bmc === null || can.machine === undefined) return undefined;
-  const { machine: inspect } = can;
+  if (machine.spec.bmc === null || can.system === undefined) return undefined;
+  const { system: inspect } = can;
   try {
     return { boot: await inspect.readBoot(await targets.bmc(), call) };
   } catch (error) {

@@ -44,7 +44,7 @@ function world({ install = {}, bootId, stamp: text = "", lastReset = "r2", overr
     { image: "ubuntu" },
     {
       exec: fakeSystem(() => files || undefined),
-      machine: { readBoot: async () => ({ lastReset, progress: "booting" }) },
+      system: { readBoot: async () => ({ lastReset, progress: "booting" }) },
       boot: {
         readBootOverride: async () => override ?? { source: "none", lasts: "once" },
         setBootOverride: async (_, source) => void calls.push(`boot ${source}`),
@@ -185,7 +185,7 @@ describe("an installation over the network", () => {
     const noted = await benchOf(
       "repave",
       { image: "ubuntu" },
-      { machine: { readBoot: async () => ({ lastReset: "r1", progress: "off" }) } },
+      { system: { readBoot: async () => ({ lastReset: "r1", progress: "off" }) } },
       { machine: aMachine({ ssh: null }), targets: { image: async () => token } },
     ).before();
     expect(noted).toMatchObject({ kind: "netboot", proof: "token", location: "ubuntu-2404", bootId: null });

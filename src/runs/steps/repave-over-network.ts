@@ -29,7 +29,7 @@ export type NetworkEvidence = {
   readonly bootId: string | null;
   readonly lastReset: string | null;
 };
-type Acting = ActingContext<Payloads["repave"], NetworkEvidence, "machine" | "exec", "boot" | "reset" | "netInstall">;
+type Acting = ActingContext<Payloads["repave"], NetworkEvidence, "system" | "exec", "boot" | "reset" | "netInstall">;
 type Needs = Pick<Capabilities, "boot" | "reset"> & { readonly netInstall: NetInstall };
 
 function needsOf({ can: { boot, reset, netInstall } }: Acting): Needs {
@@ -105,7 +105,7 @@ async function whetherRestarted(context: Acting): Promise<ProbeAnswer> {
   const { boot } = needsOf(context);
   const bmc = await targets.bmc();
   const outside = await whileUp(async () => ({
-    lastReset: (await can.machine.readBoot(bmc, call)).lastReset,
+    lastReset: (await can.system.readBoot(bmc, call)).lastReset,
     override: await boot.readBootOverride(bmc, call),
   }));
   if (outside === undefined) return { state: "unknown", message: "the BMC does not answer" };

@@ -5,7 +5,7 @@ import type { SshTarget } from "../../capabilities/ssh-target.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import { readProbe } from "../model/step.ts";
 import { parseStamp } from "./facts/install-stamp.ts";
-import { judge } from "./repave.ts";
+import { progressOfInstall } from "./repave.ts";
 
 const evidence = { token: "t1", digest: anImage.digest, location: anImage.location, bootId: "b1", lastReset: "r1" };
 const stamp = (change: Readonly<Record<string, string>> = {}) =>
@@ -20,7 +20,7 @@ function world(files: Readonly<Record<string, string>> | undefined, override: "o
   };
   const can = {
     exec: fakeSystem(() => files),
-    machine: { readBoot: async () => ({ lastReset: "r2", progress: "booting" as const }) },
+    system: { readBoot: async () => ({ lastReset: "r2", progress: "booting" as const }) },
     imaging: {
       prepare: note("prepare"),
       start: note("start"),
@@ -148,7 +148,7 @@ describe("an installation", () => {
 
   test("is unknown while neither the system nor the BMC answers", async () => {
     const { can } = world(undefined);
-    const silent = { ...can, machine: { readBoot: unreachable } };
+    const silent = { ...can, system: { readBoot: unreachable } };
     expect(await benchOf("repave", { image: "ubuntu" }, silent).probe(evidence)).toMatchObject({ state: "unknown" });
   });
 
@@ -183,7 +183,7 @@ test.each([
   (bootId, lastReset, inserted, armed, bootBefore, resetBefore, expected) => {
     const look = () => {
       try {
-        return readProbe(judge({ evidence: { ...evidence, bootId: bootBefore, lastReset: resetBefore }, bootId, lastReset, imaging: { inserted, armed }, doing: "booting" })).state;
+        return readProbe(progressOfInstall({ evidence: { ...evidence, bootId: bootBefore, lastReset: resetBefore }, bootId, lastReset, imaging: { inserted, armed }, doing: "booting" })).state;
       } catch (error) {
         return error instanceof StepFailure ? "failed" : error;
       }

@@ -22,7 +22,7 @@ type Evidence = {
   readonly bootId: string | null;
   readonly lastReset: string | null;
 };
-type Needed = "machine" | "exec";
+type Needed = "system" | "exec";
 type Used = "imaging" | "netInstall" | "boot" | "reset";
 type Context = StepContext<Payloads["repave"], Needed, Used>;
 type Acting = ActingContext<Payloads["repave"], Evidence, Needed, Used>;
@@ -39,7 +39,7 @@ type Acting = ActingContext<Payloads["repave"], Evidence, Needed, Used>;
 export const repave = defineStep({
   kind: "repave",
   // Which of the ways to install is needed, the image says (IMAGE_NEEDS).
-  needs: ["machine", "exec"],
+  needs: ["system", "exec"],
   mayUse: ["imaging", "netInstall", "boot", "reset"],
   defaults: { timeout: minutes(30), maxRetries: 1 },
   reboots: true,
@@ -51,7 +51,7 @@ export const repave = defineStep({
   async before(context: Context): Promise<Evidence> {
     const { payload, can, targets, call, machine } = context;
     const { digest, location, kind = "iso", proof = "ssh" } = await targets.image(payload.image_ref);
-    const { lastReset } = await can.machine.readBoot(await targets.bmc(), call);
+    const { lastReset } = await can.system.readBoot(await targets.bmc(), call);
     const goesWithoutSsh = provesWithoutSsh({ kind, proof }) && machine.spec.ssh === null;
     const bootId = goesWithoutSsh ? null : await bootIdBefore(context);
     return { token: randomBytes(24).toString("hex"), digest, location, kind, proof, bootId, lastReset };
@@ -78,7 +78,7 @@ export const repave = defineStep({
     const { system, refusal } = await lookInside(context);
     if (system?.stamp?.token === evidence.token) return installed(context, system.stamp, system);
     const outside = await whileUp(async () => ({
-      boot: await can.machine.readBoot(bmc, call),
+      boot: await can.system.readBoot(bmc, call),
       imaging: await imagingOf(context).readProgress(bmc, orderOf(context), call),
       override: await can.boot?.readBootOverride(bmc, call),
     }));
@@ -87,7 +87,7 @@ export const repave = defineStep({
     // A BMC that keeps "once" as "always" would install again and again: it is told as soon as the installer has begun.
     const keepsIt = override?.source === "cd" && override.lasts === "always";
     if (keepsIt && boot.progress === "booting") await can.boot?.clearBootOverride(bmc, call);
-    return judge({
+    return progressOfInstall({
       evidence,
       bootId: system?.bootId,
       lastReset: boot.lastReset,
@@ -194,7 +194,7 @@ interface Seen {
 }
 
 /** What is seen of an installation that has not proved itself yet. Pure, and a table of its own in the tests. */
-export function judge({ evidence, bootId, lastReset, imaging, doing, refusal }: Seen): ProbeAnswer {
+export function progressOfInstall({ evidence, bootId, lastReset, imaging, doing, refusal }: Seen): ProbeAnswer {
   const tells = evidence.lastReset !== null && lastReset !== null;
   const isSystemOfBefore = bootId !== undefined && bootId === evidence.bootId;
   const wasReset = tells ? lastReset !== evidence.lastReset : wentDownForIt(evidence, bootId, imaging);

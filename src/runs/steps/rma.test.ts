@@ -45,7 +45,7 @@ describe("a machine for return", () => {
   test("leaves what it says about itself, as far as it says anything", async () => {
     const can: Fakes = {
       power: {},
-      machine: { identify: async () => identity, readFirmware: unreachable },
+      system: { identify: async () => identity, readFirmware: unreachable },
       sensors: {
         readHealth: unreachable,
         readLog: async () => [{ id: "1", at: new Date(0), severity: "critical", message: "fan 3 failed" }],
@@ -71,7 +71,7 @@ describe("a machine for return", () => {
     const events = [{ id: "1", at: new Date(0), severity: "critical" as const, message: "fan 3 failed" }];
     const can: Fakes = {
       power: {},
-      machine: { identify: async () => identity, readFirmware: unreachable },
+      system: { identify: async () => identity, readFirmware: unreachable },
       sensors: { readHealth: unreachable, readLog: async () => events },
       exec: { run: unreachable },
     };
@@ -141,7 +141,7 @@ describe("a machine for return", () => {
       };
       return {
         power: {},
-        machine: { identify: async () => identity, readFirmware: fail },
+        system: { identify: async () => identity, readFirmware: fail },
         sensors: { readHealth: fail, readLog: fail },
       };
     };

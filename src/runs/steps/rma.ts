@@ -9,8 +9,8 @@ import { whileUp } from "./facts/boot-id.ts";
 import { eventLines, evidenceLines } from "./facts/rma-evidence.ts";
 
 type Used = "locator" | "sensors" | "exec";
-type Context = StepContext<Payloads["rma"], "power" | "machine", Used>;
-type Acting = ActingContext<Payloads["rma"], JsonObject, "power" | "machine", Used>;
+type Context = StepContext<Payloads["rma"], "power" | "system", Used>;
+type Acting = ActingContext<Payloads["rma"], JsonObject, "power" | "system", Used>;
 
 const MOST_EVENTS = 50;
 const LAST_LINES = 100;
@@ -23,7 +23,7 @@ const LAST_LOGS = `journalctl -p warning -n ${LAST_LINES} --no-pager 2>/dev/null
  */
 export const rma = defineStep({
   kind: "rma",
-  needs: ["power", "machine"],
+  needs: ["power", "system"],
   mayUse: ["locator", "sensors", "exec"],
   goesWithout: ["exec"],
   defaults: { timeout: minutes(2), maxRetries: 1 },
@@ -34,8 +34,8 @@ export const rma = defineStep({
   async before(context: Context): Promise<JsonObject> {
     const { payload, params, can, targets, call } = context;
     const bmc = await targets.bmc();
-    const identity = await can.machine.identify(bmc, call);
-    const firmware = await ifItTells(call, () => can.machine.readFirmware(bmc, call));
+    const identity = await can.system.identify(bmc, call);
+    const firmware = await ifItTells(call, () => can.system.readFirmware(bmc, call));
     const health = await ifItTells(call, async () => can.sensors?.readHealth(bmc, call));
     const events = await ifItTells(call, async () => can.sensors?.readLog(bmc, call, { limit: MOST_EVENTS }));
     const described = (events ?? []).map(describeEvent);

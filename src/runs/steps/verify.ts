@@ -14,7 +14,7 @@ import { hasMark, learntBy, readNodeIdentity } from "./facts/node-identity.ts";
 export const verify = defineStep({
   kind: "verify",
   needs: ["cluster"],
-  mayUse: ["machine", "exec"],
+  mayUse: ["system", "exec"],
   defaults: { timeout: minutes(5), maxRetries: 0 },
   parse: parsePayload.verify,
   refersTo: ({ cluster_ref }) => [{ kind: "cluster", ref: cluster_ref }],

@@ -24,10 +24,10 @@ export async function findNextLook(
 ): Promise<NextLook> {
   const [look] = await findWork(db, [key]);
   const { lastError = null, failures = 0, wakeAt = null } = look ?? {};
-  return { ...judge(look, now, isAtWork), lastError, failures, at: wakeAt };
+  return { ...waitsFor(look, now, isAtWork), lastError, failures, at: wakeAt };
 }
 
-function judge(look: PlannedLook | undefined, now: Date, isAtWork: boolean): Pick<NextLook, "waits" | "isStranded"> {
+function waitsFor(look: PlannedLook | undefined, now: Date, isAtWork: boolean): Pick<NextLook, "waits" | "isStranded"> {
   const nothing = { waits: "", isStranded: false };
   if (look?.leaseUntil) {
     if (look.leaseUntil.getTime() > now.getTime()) return nothing;

@@ -17,7 +17,7 @@ export interface ReportInput {
   readonly token?: string | undefined;
 }
 
-export interface Judged {
+export interface DecidedReport {
   readonly input: ReportInput;
   readonly install: InstallRecord;
   readonly move: Move | undefined;
@@ -29,7 +29,12 @@ export interface Judged {
 }
 
 /** What the table makes of a report. */
-export function judge(input: ReportInput, install: InstallRecord, holder: string | undefined, now: Date): Judged {
+export function decideReport(
+  input: ReportInput,
+  install: InstallRecord,
+  holder: string | undefined,
+  now: Date,
+): DecidedReport {
   const { report } = input;
   const verb = verbOf(report);
   const base = { input, install, now };

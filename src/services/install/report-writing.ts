@@ -8,11 +8,15 @@ import * as work from "../../store/lifecycle/work.ts";
 import type { Transaction } from "../../store/postgres/database.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { INSTALL_KIND, installKey } from "./key.ts";
-import type { Judged } from "./report-verdict.ts";
+import type { DecidedReport } from "./report-verdict.ts";
 
-/** All that was judged, with what it brings about: many reports in a few statements. */
-export async function writeReports(tx: Transaction, deps: ServiceDeps, judged: readonly Judged[]): Promise<void> {
-  const units = judged.map(({ input, install, move, facts: seen, now }): Unit => {
+/** All that was decided, with what it brings about: many reports in a few statements. */
+export async function writeReports(
+  tx: Transaction,
+  deps: ServiceDeps,
+  decided: readonly DecidedReport[],
+): Promise<void> {
+  const units = decided.map(({ input, install, move, facts: seen, now }): Unit => {
     const facts = { ...toldBy(input.report, now), ...seen };
     return {
       kind: INSTALL_KIND,
@@ -25,11 +29,11 @@ export async function writeReports(tx: Transaction, deps: ServiceDeps, judged: r
   });
   const results = await commitUnits(tx, deps.stores, units);
   const odd = results.findIndex((result) => result.type !== "committed");
-  if (odd >= 0) throw new Error(`the report of ${judged[odd]?.install.id} was not written: ${results[odd]?.type}`);
+  if (odd >= 0) throw new Error(`the report of ${decided[odd]?.install.id} was not written: ${results[odd]?.type}`);
   await recordChanges(
     tx,
     storeOf(deps.stores, INSTALL_KIND),
-    judged.flatMap(({ input, install, ignored }) =>
+    decided.flatMap(({ input, install, ignored }) =>
       ignored === undefined
         ? []
         : [
@@ -47,7 +51,7 @@ export async function writeReports(tx: Transaction, deps: ServiceDeps, judged: r
     ),
   );
   // The engine watches the clock of an attempt, which progress does not move.
-  const moved = judged.filter(({ move }) => move !== undefined && move.trigger !== "progress");
+  const moved = decided.filter(({ move }) => move !== undefined && move.trigger !== "progress");
   await work.wake(
     tx,
     moved.flatMap(({ install: { id, facts } }) => [

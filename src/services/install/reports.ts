@@ -9,7 +9,7 @@ import { machineKey } from "../machine/machines.ts";
 import { heldByOthers } from "./holders.ts";
 import { installKey } from "./key.ts";
 import { badToken, needsToken, type ReportRules, showsToken } from "./report-token.ts";
-import { judge, type ReportInput } from "./report-verdict.ts";
+import { decideReport, type ReportInput } from "./report-verdict.ts";
 import { writeReports } from "./report-writing.ts";
 
 export { INSTALLATION_STATUSES, NODE_EVENTS, type NodeReport } from "../../lifecycles/install/report.ts";
@@ -66,7 +66,7 @@ async function applyAll(
     addressed.flatMap(({ id }) => [installKey(id), machineKey(id)]),
   );
   const answers = new Map<ReportInput, ReportAnswer | AppError>();
-  // Of one node, one after the other: the second is judged by what the first one did.
+  // Of one node, one after the other: the second is decided by what the first one did.
   for (let rest = addressed; rest.length > 0; ) {
     const round = [...new Map(rest.toReversed().map((each) => [each.id, each])).values()];
     rest = rest.filter((each) => !round.includes(each));
@@ -105,11 +105,11 @@ async function applyRound(
   const seen = await seenBefore(tx, accepted);
   const held = await heldByOthers(tx, things);
   const messages = new Map(accepted.filter(({ input }) => seen.has(input)).map(({ input }) => [input, REPORTED]));
-  const judged = accepted
+  const decided = accepted
     .filter(({ input }) => !seen.has(input))
-    .map(({ input, id, install }) => judge(input, install, held.get(id), now));
-  await writeReports(tx, deps, judged);
-  for (const { input, install, move } of judged)
+    .map(({ input, id, install }) => decideReport(input, install, held.get(id), now));
+  await writeReports(tx, deps, decided);
+  for (const { input, install, move } of decided)
     messages.set(input, answerTo(input.report, install, move !== undefined));
   const after = await loadInstalls(tx, [...installs.keys()]);
   const changed = new Map(after.things.map((install) => [install.id as string, install]));

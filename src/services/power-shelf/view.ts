@@ -84,7 +84,7 @@ export async function viewPowerShelves(
     const health = mergeHealth(entries);
     return {
       shelf,
-      ...judge(shelf, now),
+      ...standingOf(shelf, now),
       claim: ofShelf.find(({ grantedAt }) => grantedAt !== null) ?? null,
       waitingClaims: ofShelf.filter(({ grantedAt }) => grantedAt === null),
       health,
@@ -140,7 +140,7 @@ function deletedClauses(deleted: PowerShelfQuery["deleted"], filter: Filter<Powe
   return which === "include" ? [] : is("deleted", String(which === "only"));
 }
 
-function judge(
+function standingOf(
   shelf: PowerShelfRecord,
   now: Date,
 ): Omit<PowerShelfView, "shelf" | "claim" | "waitingClaims" | "health" | "healthWord" | "reports"> {

@@ -39,7 +39,7 @@ function obedient() {
   } as const;
   const identity = { serial: "S1", systemUuid: "uuid-1", vendor: "v", model: "m" };
   const can: Fakes = {
-    machine: {
+    system: {
       identify: async () => identity as never,
       readBoot: async () => ({ lastReset: `r${boot}`, progress: "running" }),
       readFirmware: async () => [],

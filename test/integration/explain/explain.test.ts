@@ -19,7 +19,7 @@ import { refusal } from "../api/forge-under-test.ts";
 /** With nobody who works on anything: each thing stays as it was put, and what `explain` says of it is seen at leisure. */
 let surface: RunSurface;
 beforeAll(async () => {
-  surface = await startRunSurface({ capabilitiesOf: () => new Set(["reset", "machine", "exec"]) });
+  surface = await startRunSurface({ capabilitiesOf: () => new Set(["reset", "system", "exec"]) });
 });
 afterAll(() => surface.close());
 

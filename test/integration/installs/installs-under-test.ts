@@ -11,7 +11,7 @@ import type { AnyRoute } from "../../../src/api/rest/route.ts";
 import { Controller } from "../../../src/engine/controller.ts";
 import { AppError } from "../../../src/kernel/errors.ts";
 import { type Duration, hours } from "../../../src/kernel/time/duration.ts";
-import { createRedfishProvider } from "../../../src/providers/redfish/shelf/redfish-shelf-provider.ts";
+import { createRedfishShelfProvider } from "../../../src/providers/redfish/shelf/redfish-shelf-provider.ts";
 import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
 import type { Caller } from "../../../src/services/call/caller.ts";
 import type { ServiceDeps } from "../../../src/services/call/deps.ts";
@@ -221,7 +221,7 @@ async function authenticate({ headers }: FastifyRequest, route: string): Promise
 async function startEngine(deps: ServiceDeps, installTimeout: Duration, log: RecordingLog) {
   const { db, secrets } = deps;
   const gateway = createBmcGateway();
-  const provider = createRedfishProvider({ gateway });
+  const provider = createRedfishShelfProvider({ gateway });
   const every = hours(1);
   const handlers = wireHandlers({ db, secrets, provider, monitorEvery: every, exploreEvery: every, installTimeout });
   const controller = new Controller({ db, stores: allStores, log, handlers });

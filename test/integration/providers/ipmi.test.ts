@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { describeBootDevice } from "../../../src/capabilities/conformance/boot-device.ts";
+import { describeComputerSystem } from "../../../src/capabilities/conformance/computer-system.ts";
 import { aCall, type DeviceTrouble } from "../../../src/capabilities/conformance/device-bench.ts";
 import { describeLocator } from "../../../src/capabilities/conformance/locator.ts";
 import type { MachineBench } from "../../../src/capabilities/conformance/machine-bench.ts";
-import { describeMachineInspect } from "../../../src/capabilities/conformance/machine-inspect.ts";
 import { describePowerControl } from "../../../src/capabilities/conformance/power-control.ts";
 import { describeReset } from "../../../src/capabilities/conformance/reset.ts";
 import { milliseconds } from "../../../src/kernel/time/duration.ts";
@@ -82,7 +82,7 @@ describe.skipIf(ipmiMissing !== "")(`against ipmi_sim${ipmiMissing && ` (needs $
   describeReset("a machine over IPMI", setUp, TROUBLES);
   describeBootDevice("a machine over IPMI", setUp, TROUBLES);
   describeLocator("a machine over IPMI", setUp, TROUBLES);
-  describeMachineInspect("a machine over IPMI", setUp, TROUBLES);
+  describeComputerSystem("a machine over IPMI", setUp, TROUBLES);
 
   test("a system is asked to go down, and switching it on is left to whoever asked", async () => {
     const simulator = await startBmc();

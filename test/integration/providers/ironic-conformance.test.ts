@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe } from "vitest";
 import { describeBootDevice } from "../../../src/capabilities/conformance/boot-device.ts";
+import { describeComputerSystem } from "../../../src/capabilities/conformance/computer-system.ts";
 import type { DeviceTrouble } from "../../../src/capabilities/conformance/device-bench.ts";
 import { describeImaging } from "../../../src/capabilities/conformance/imaging.ts";
 import { describeLocator } from "../../../src/capabilities/conformance/locator.ts";
 import type { MachineBench } from "../../../src/capabilities/conformance/machine-bench.ts";
-import { describeMachineInspect } from "../../../src/capabilities/conformance/machine-inspect.ts";
 import { describePowerControl } from "../../../src/capabilities/conformance/power-control.ts";
 import { describeReset } from "../../../src/capabilities/conformance/reset.ts";
 import { milliseconds } from "../../../src/kernel/time/duration.ts";
@@ -159,7 +159,7 @@ describe.skipIf(!isIronicInstalled())("ironic (needs python3-ironic)", { timeout
 
   describePowerControl("a node", aBench, TROUBLES);
   describeReset("a node", aBench, TROUBLES);
-  describeMachineInspect("a node", aBench, TROUBLES);
+  describeComputerSystem("a node", aBench, TROUBLES);
   describeBootDevice("a node", aSimulatedBench, TROUBLES);
   describeImaging("a node", aSimulatedBench, TROUBLES);
   describeLocator("a node", aSimulatedBench, TROUBLES);

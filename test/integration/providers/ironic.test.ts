@@ -52,7 +52,7 @@ describe.skipIf(!isIronicInstalled())("OpenStack's Ironic (needs python3-ironic)
   });
 
   test("tells what it knows of a machine, and nothing of how it reaches its BMC", async () => {
-    const identity = await can().machine.identify(target, aCall());
+    const identity = await can().system.identify(target, aCall());
     expect(identity).toEqual({
       serial: `SN-${number}`,
       vendor: "Generic",
@@ -60,7 +60,7 @@ describe.skipIf(!isIronicInstalled())("OpenStack's Ironic (needs python3-ironic)
       systemUuid: null,
       macs: [`52:54:00:00:00:${number.toString(16).padStart(2, "0")}`],
     });
-    expect(await can().machine.readFirmware(target, aCall())).toEqual([{ name: "BIOS", version: "2.1" }]);
+    expect(await can().system.readFirmware(target, aCall())).toEqual([{ name: "BIOS", version: "2.1" }]);
   });
 
   test("turns a machine on and off, each with one command", async () => {
@@ -76,9 +76,9 @@ describe.skipIf(!isIronicInstalled())("OpenStack's Ironic (needs python3-ironic)
   test("tells of a restart by the time of the last change of power", async () => {
     await can().power.setPower(target, "on", aCall());
     await untilPower("on");
-    const before = await can().machine.readBoot(target, aCall());
+    const before = await can().system.readBoot(target, aCall());
     await can().reset.resetPower(target, "forced", aCall());
-    await eventually(async () => (await can().machine.readBoot(target, aCall())).lastReset !== before.lastReset, {
+    await eventually(async () => (await can().system.readBoot(target, aCall())).lastReset !== before.lastReset, {
       what: "another reset is told of",
     });
     await can().reset.resetPower(target, "graceful", aCall());

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { afterEach, describe } from "vitest";
 import { describeBootDevice } from "../../../src/capabilities/conformance/boot-device.ts";
 import { describeCluster } from "../../../src/capabilities/conformance/cluster.ts";
+import { describeComputerSystem } from "../../../src/capabilities/conformance/computer-system.ts";
 import { describeImaging } from "../../../src/capabilities/conformance/imaging.ts";
 import { describeLocator } from "../../../src/capabilities/conformance/locator.ts";
-import { describeMachineInspect } from "../../../src/capabilities/conformance/machine-inspect.ts";
 import { describePowerControl } from "../../../src/capabilities/conformance/power-control.ts";
 import { describeRemoteExec } from "../../../src/capabilities/conformance/remote-exec.ts";
 import { describeReset } from "../../../src/capabilities/conformance/reset.ts";
@@ -79,7 +79,7 @@ describe("redfish", () => {
   describeBootDevice("a machine", overRedfish, MACHINE_TROUBLES);
   describeImaging("a machine", overRedfish, MACHINE_TROUBLES);
   describeLocator("a machine", overRedfish, MACHINE_TROUBLES);
-  describeMachineInspect("a machine", overRedfish, MACHINE_TROUBLES);
+  describeComputerSystem("a machine", overRedfish, MACHINE_TROUBLES);
 });
 
 describe("ssh", () => {

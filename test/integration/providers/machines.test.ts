@@ -39,15 +39,15 @@ const truth = () => site.truth(machine.machine_id);
 
 describe("a machine's BMC", () => {
   test("says what the machine is", async () => {
-    const { macs, ...identity } = await site.can.machine.identify(site.bmc(machine), aCall());
+    const { macs, ...identity } = await site.can.system.identify(site.bmc(machine), aCall());
     expect(identity).toMatchObject({ serial: machine.serial, systemUuid: machine.system_uuid, vendor: "Generic" });
     expect(macs).toEqual(machine.mac_addresses);
-    expect(await site.can.machine.readFirmware(site.bmc(machine), aCall())).toContainEqual({
+    expect(await site.can.system.readFirmware(site.bmc(machine), aCall())).toContainEqual({
       name: "BMC",
       version: "1.09.2",
     });
     expect(await site.can.sensors.readHealth(site.bmc(machine), aCall())).toMatchObject({ status: "ok" });
-    expect(await site.can.machine.readBoot(site.bmc(machine), aCall())).toMatchObject({ progress: "running" });
+    expect(await site.can.system.readBoot(site.bmc(machine), aCall())).toMatchObject({ progress: "running" });
   });
 
   test("turns it off and on again, each once", async () => {

@@ -161,7 +161,7 @@ describe("signing in", () => {
   test("with wrong credentials never locks the account, however often it is asked", async () => {
     const bench = await setUp();
     const wrong: BmcTarget = { ...bench.target, password: "wrong" };
-    const ask = () => failureOf(bench.reached.provider.can.inspect.identify(wrong, aCall()));
+    const ask = () => failureOf(bench.reached.provider.can.inventory.identify(wrong, aCall()));
     const failures = [
       ...(await Promise.all([ask(), ask(), ask(), ask()])),
       ...(await Promise.all(Array.from({ length: 16 }, ask))),
@@ -303,7 +303,7 @@ describe("a BMC in trouble", () => {
         () => (answered += 1),
       ),
     );
-    await bench.reached.provider.can.inspect.readInventory(target, aCall());
+    await bench.reached.provider.can.inventory.readInventory(target, aCall());
     expect(answered).toBe(0);
     stop.abort();
     await Promise.all(stuck);
@@ -312,14 +312,14 @@ describe("a BMC in trouble", () => {
   test("that answers for another shelf is told by its serial", async () => {
     const bench = await setUp();
     await bench.fault({ type: "wrong_serial", serial: "SOMEBODY-ELSE" });
-    const identity = await bench.reached.provider.can.inspect.identify(bench.target, aCall());
+    const identity = await bench.reached.provider.can.inventory.identify(bench.target, aCall());
     expect(identity.serial).toBe("SOMEBODY-ELSE");
   });
 
   test("never brings the password into a message", async () => {
     const bench = await setUp({ provider: { requestTimeout: milliseconds(300) } });
     const body = { error: { message: `rejected ${bench.target.password}` } };
-    const { inspect } = bench.reached.provider.can;
+    const { inventory: inspect } = bench.reached.provider.can;
     const messages: string[] = [];
     for (const fault of [
       { type: "status", status: 500, body },

@@ -1,6 +1,6 @@
 import { afterEach, describe } from "vitest";
 import type { DeviceBench } from "../../../src/capabilities/conformance/device-bench.ts";
-import { describeInspect } from "../../../src/capabilities/conformance/inspect.ts";
+import { describeInventory } from "../../../src/capabilities/conformance/inventory.ts";
 import { describePowerControl } from "../../../src/capabilities/conformance/power-control.ts";
 import { describeSensors } from "../../../src/capabilities/conformance/sensors.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
@@ -35,6 +35,6 @@ async function setUp(layout: SimulatedDevice["layout"]): Promise<DeviceBench> {
 
 describe.each(["liteon", "standard"] as const)("redfish", (layout) => {
   describePowerControl(`a ${layout} shelf`, () => setUp(layout));
-  describeInspect(`a ${layout} shelf`, () => setUp(layout));
+  describeInventory(`a ${layout} shelf`, () => setUp(layout));
   describeSensors(`a ${layout} shelf`, () => setUp(layout));
 });

@@ -146,7 +146,7 @@ describe("replicas that share the ledger", () => {
       };
       const one = reach({ gateway: { ledger: aLedger(), observer: { onCall } } });
       open.push(one);
-      return one.provider.can.inspect;
+      return one.provider.can.inventory;
     };
     const ask = (inspect: ReturnType<typeof aReplica>, target: BmcTarget) =>
       inspect.identify(target, aCall()).catch((error: unknown) => error);
@@ -168,7 +168,7 @@ describe("replicas that share the ledger", () => {
     const [one, two] = [reach({ gateway: { ledger: aLedger() } }), reach({ gateway: { ledger: aLedger() } })];
     open.push(one, two);
     const ask = ({ provider }: Reach) =>
-      provider.can.inspect.identify(target, aCall()).catch((error: unknown) => error);
+      provider.can.inventory.identify(target, aCall()).catch((error: unknown) => error);
     await site.addFault({ device: device.id, fault: { type: "wrong_credentials" }, times: 3 });
     for (const replica of [one, two, one, two]) expect(await ask(replica)).toMatchObject({ family: "keeps_out" });
     const lift = () => database.db.transaction((tx) => liftSignInStop(tx, [signInEndpoint(target)]));

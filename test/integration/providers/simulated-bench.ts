@@ -6,9 +6,9 @@ import type { BmcTarget } from "../../../src/capabilities/bmc-target.ts";
 import type { DeviceBench, DeviceTrouble } from "../../../src/capabilities/conformance/device-bench.ts";
 import { milliseconds } from "../../../src/kernel/time/duration.ts";
 import {
-  createRedfishProvider,
-  type RedfishProvider,
-  type RedfishProviderOptions,
+  createRedfishShelfProvider,
+  type RedfishShelfProvider,
+  type RedfishShelfProviderOptions,
 } from "../../../src/providers/redfish/shelf/redfish-shelf-provider.ts";
 import {
   type BmcGateway,
@@ -81,14 +81,16 @@ export async function startSite(speed: number): Promise<SimulatedSite> {
 
 export interface Reach {
   readonly gateway: BmcGateway;
-  readonly provider: RedfishProvider;
+  readonly provider: RedfishShelfProvider;
   close(): Promise<void>;
 }
 
 /** A provider with its gateway, quick enough for tests. */
-export function reach(options: { gateway?: GatewayOptions; provider?: Partial<RedfishProviderOptions> } = {}): Reach {
+export function reach(
+  options: { gateway?: GatewayOptions; provider?: Partial<RedfishShelfProviderOptions> } = {},
+): Reach {
   const gateway = createBmcGateway({ backOff: milliseconds(5), openFor: milliseconds(100), ...options.gateway });
-  const provider = createRedfishProvider({ gateway, ...options.provider });
+  const provider = createRedfishShelfProvider({ gateway, ...options.provider });
   return {
     gateway,
     provider,

@@ -15,7 +15,7 @@ import { collect, type RunSurface, startRunSurface } from "../../support/run-ben
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 /** What people do with runs, with nobody who carries runs out, so that each stays where it was put. */
-const ALL: readonly Capability[] = ["reset", "machine", "exec", "boot", "imaging", "cluster", "locator", "power"];
+const ALL: readonly Capability[] = ["reset", "system", "exec", "boot", "imaging", "cluster", "locator", "power"];
 let can: readonly Capability[] = ALL;
 
 let surface: RunSurface;

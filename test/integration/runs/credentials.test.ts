@@ -26,9 +26,9 @@ import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { refusal } from "../api/forge-under-test.ts";
 
 const CAPABILITIES: Readonly<Record<string, readonly Capability[]>> = {
-  datacenter: ["reset", "machine", "exec", "boot", "imaging", "cluster", "locator", "power", "inspect", "sensors"],
-  ironic: ["reset", "machine", "exec", "power"],
-  fake: ["reset", "machine", "exec", "power"],
+  datacenter: ["reset", "system", "exec", "boot", "imaging", "cluster", "locator", "power", "inventory", "sensors"],
+  ironic: ["reset", "system", "exec", "power"],
+  fake: ["reset", "system", "exec", "power"],
 };
 const capabilitiesOf = ({ provider }: { readonly provider: string }) => new Set(CAPABILITIES[provider] ?? []);
 

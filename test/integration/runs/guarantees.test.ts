@@ -10,7 +10,7 @@ import { refusal } from "../api/forge-under-test.ts";
 /** What the specification promises of runs and their lists, whoever writes and however many there are. */
 let surface: RunSurface;
 beforeAll(async () => {
-  const all: ReadonlySet<Capability> = new Set(["reset", "machine"]);
+  const all: ReadonlySet<Capability> = new Set(["reset", "system"]);
   surface = await startRunSurface({ capabilitiesOf: () => all });
 });
 afterAll(() => surface.close());

@@ -15,8 +15,8 @@ import { refusal } from "../api/forge-under-test.ts";
 
 /** With nobody who carries runs out, so that whatever changes was changed by the call. */
 const CAPABILITIES: Readonly<Record<string, readonly Capability[]>> = {
-  datacenter: ["reset", "machine", "exec", "boot", "imaging", "cluster", "locator", "power", "inspect", "sensors"],
-  ipmi: ["reset", "machine"],
+  datacenter: ["reset", "system", "exec", "boot", "imaging", "cluster", "locator", "power", "inventory", "sensors"],
+  ipmi: ["reset", "system"],
 };
 
 let surface: RunSurface;
@@ -110,8 +110,8 @@ describe("PreviewRun leaves the database as it was, to the byte, and says", () =
     const answer = await preview({ machineId, type: "REPAVE" });
     expect(answer.steps.map(({ step, needs, reboots }) => [step?.name, needs, reboots])).toEqual([
       ["set-netboot", ["boot"], false],
-      ["reboot-to-netboot", ["reset", "machine"], true],
-      ["repave-image", ["imaging", "machine", "exec"], true],
+      ["reboot-to-netboot", ["reset", "system"], true],
+      ["repave-image", ["imaging", "system", "exec"], true],
       ["join-cluster", ["exec", "cluster"], false],
       ["verify-in-cluster", ["cluster"], false],
     ]);

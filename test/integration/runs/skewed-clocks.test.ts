@@ -5,7 +5,7 @@ import { silentLog } from "../../../src/kernel/log.ts";
 import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
 import { hours, milliseconds } from "../../../src/kernel/time/duration.ts";
 import { SharedClock } from "../../../src/kernel/time/shared-clock.ts";
-import { createRedfishProvider } from "../../../src/providers/redfish/shelf/redfish-shelf-provider.ts";
+import { createRedfishShelfProvider } from "../../../src/providers/redfish/shelf/redfish-shelf-provider.ts";
 import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
 import type { AnyStep, ProbeReport } from "../../../src/runs/model/step.ts";
 import { allSteps } from "../../../src/runs/steps/index.ts";
@@ -48,7 +48,7 @@ async function startReplica(instance: string, aheadBy: number, behaviour: Behavi
   const clock = new SharedClock({ local: hostThatIsAheadBy(aheadBy) });
   const gateway = createBmcGateway({ clock });
   const hardware = wireMachineHardware({ clock, gateway, mayReach: () => true });
-  const provider = createRedfishProvider({ clock, gateway });
+  const provider = createRedfishShelfProvider({ clock, gateway });
   const runs = { hardware, steps: stepsWith(behaviour), runbooks: new Runbooks({}), instance };
   const every = { monitorEvery: hours(1), exploreEvery: hours(1) };
   const controller = new Controller({

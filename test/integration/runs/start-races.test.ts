@@ -14,7 +14,7 @@ import { type Parts, refusal } from "../api/forge-under-test.ts";
 /** What somebody else does in the middle of a StartRun. */
 let surface: RunSurface;
 beforeAll(async () => {
-  const all: ReadonlySet<Capability> = new Set(["reset", "machine", "exec", "cluster", "imaging"]);
+  const all: ReadonlySet<Capability> = new Set(["reset", "system", "exec", "cluster", "imaging"]);
   surface = await startRunSurface({ capabilitiesOf: () => all });
 });
 afterAll(() => surface.close());

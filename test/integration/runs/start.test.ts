@@ -14,18 +14,18 @@ import { refusal } from "../api/forge-under-test.ts";
 const CAPABILITIES: Readonly<Record<string, readonly Capability[]>> = {
   datacenter: [
     "reset",
-    "machine",
+    "system",
     "exec",
     "boot",
     "imaging",
     "cluster",
     "locator",
     "power",
-    "inspect",
+    "inventory",
     "sensors",
     "netInstall",
   ],
-  ironic: ["reset", "machine"],
+  ironic: ["reset", "system"],
 };
 
 let surface: RunSurface;

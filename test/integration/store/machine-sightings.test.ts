@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { seconds } from "../../../src/kernel/time/duration.ts";
 import type { Machine } from "../../../src/lifecycles/machine/machine.ts";
-import { judge } from "../../../src/lifecycles/machine/observation.ts";
+import { interpretSighting } from "../../../src/lifecycles/machine/observation.ts";
 import type { Sighting } from "../../../src/lifecycles/machine/sighting.ts";
 import { claimLooks } from "../../../src/store/machine/condition-looks.ts";
 import { machineStore } from "../../../src/store/machine/machines.ts";
@@ -35,7 +35,7 @@ test("of two looks at once that see different host keys the first to write is be
   };
   const asBoth = await load();
   const write = (machine: Machine, hostKey: string) => {
-    const { observed, facts } = judge(machine, showing(hostKey), { Reachable: 1 });
+    const { observed, facts } = interpretSighting(machine, showing(hostKey), { Reachable: 1 });
     const sighting = { look, machine, observed, facts, inspected: false };
     return db.transaction((tx) => recordSightings(tx, allStores, [sighting], { actor: "test", now: new Date() }));
   };

@@ -3,7 +3,7 @@ import type { HandlerOf } from "../../../src/engine/look.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
 import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
 import { hours } from "../../../src/kernel/time/duration.ts";
-import { createRedfishProvider } from "../../../src/providers/redfish/shelf/redfish-shelf-provider.ts";
+import { createRedfishShelfProvider } from "../../../src/providers/redfish/shelf/redfish-shelf-provider.ts";
 import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
 import { allSteps } from "../../../src/runs/steps/index.ts";
 import { Runbooks } from "../../../src/runs/steps/scripts/runbooks.ts";
@@ -55,7 +55,7 @@ export function openRunReplica({
     mayReach: () => true,
     netInstall: openInstallOrders({ db }),
   });
-  const provider = createRedfishProvider({ gateway });
+  const provider = createRedfishShelfProvider({ gateway });
   const runbooks = new Runbooks({ [SITE_SCRIPT.ref]: SITE_SCRIPT.text });
   const handlers = wireHandlers({
     db,

@@ -80,7 +80,7 @@ const runDeps = (deps: ServiceDeps): RunDeps => ({
   ...deps,
   steps: allSteps,
   runbooks: loadRunbooks(),
-  capabilitiesOf: () => new Set<Capability>(["reset", "machine", "exec"]),
+  capabilitiesOf: () => new Set<Capability>(["reset", "system", "exec"]),
 });
 
 const workflow = {

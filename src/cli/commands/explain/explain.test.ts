@@ -91,7 +91,7 @@ describe("run start --dry-run", () => {
                 maxRetries: 1,
                 kind: { case: "reboot", value: { mode: "bmc" } },
               },
-              needs: ["reset", "machine"],
+              needs: ["reset", "system"],
               reboots: true,
               expectedDuration: { seconds: 90n, nanos: 0 },
             },
@@ -136,7 +136,7 @@ describe("run start --dry-run", () => {
       plan_id: "plan/reboot",
       phase_on_success: "READY",
       expected_duration: "90s",
-      steps: [{ step: { name: "reboot" }, needs: ["reset", "machine"], reboots: true }],
+      steps: [{ step: { name: "reboot" }, needs: ["reset", "system"], reboots: true }],
     });
   });
 });

@@ -126,14 +126,14 @@ async function look(session: Session, progress: Progress): Promise<void> {
   }
   progress.state = shelf.state;
   progress.request ||= ours(shelf, progress.earlier)?.id ?? "";
-  Object.assign(progress, judge(shelf, progress.request));
+  Object.assign(progress, progressOf(shelf, progress.request));
 }
 
 /** The request that appeared with our submission. */
 const ours = (shelf: PowerShelf, earlier: readonly string[]): MaintenanceRequest | undefined =>
   [shelf.pendingRequest, shelf.lastRequest].find((request) => request !== undefined && !earlier.includes(request.id));
 
-function judge(shelf: PowerShelf, request: string): { outcome: string; message: string } {
+function progressOf(shelf: PowerShelf, request: string): { outcome: string; message: string } {
   const { pendingRequest, lastRequest } = shelf;
   if (lastRequest?.id === request) return { outcome: lastRequest.outcome || "completed", message: lastRequest.message };
   if (pendingRequest?.id === request || request === "") return { outcome: "", message: reasonText(shelf) };

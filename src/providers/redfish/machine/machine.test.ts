@@ -6,8 +6,8 @@ import { mediumUrl } from "../../transport/medium-url.ts";
 import type { RedfishClient } from "../client.ts";
 import { isResource, type Resource } from "../resource.ts";
 import { createMachineBoot } from "./boot.ts";
+import { createComputerSystem } from "./computer-system.ts";
 import { createMachineImaging } from "./imaging.ts";
-import { createMachineInspect } from "./inspect.ts";
 import { createMachineLocator } from "./locator.ts";
 import { createMachines } from "./machine.ts";
 import { createMachinePower } from "./power.ts";
@@ -106,7 +106,7 @@ function aBmc(options: {
     power,
     boot: createMachineBoot(machines),
     imaging: createMachineImaging(machines, power),
-    inspect: createMachineInspect(machines),
+    inspect: createComputerSystem(machines),
     locator: createMachineLocator(machines),
   };
 }

@@ -4,8 +4,8 @@ import { createRedfishClient, type RedfishClientOptions } from "../client.ts";
 import { createSensors } from "../shelf/sensors.ts";
 import { createShelves } from "../shelf/shelf.ts";
 import { createMachineBoot } from "./boot.ts";
+import { createComputerSystem } from "./computer-system.ts";
 import { createMachineImaging } from "./imaging.ts";
-import { createMachineInspect } from "./inspect.ts";
 import { createMachineLocator } from "./locator.ts";
 import { createMachines } from "./machine.ts";
 import { createMachinePower, type MachinePowerOptions } from "./power.ts";
@@ -23,7 +23,7 @@ const REDFISH_MACHINE_CAPABILITIES = [
   "reset",
   "boot",
   "imaging",
-  "machine",
+  "system",
   "locator",
   "sensors",
   "vitals",
@@ -48,7 +48,7 @@ export function createRedfishMachineProvider(options: RedfishMachineProviderOpti
       reset: power,
       boot: createMachineBoot(machines),
       imaging: createMachineImaging(machines, power),
-      machine: createMachineInspect(machines),
+      system: createComputerSystem(machines),
       locator: createMachineLocator(machines),
       sensors: createMachineSensors(machines, createSensors(createShelves(client))),
       vitals: createMachineVitals(machines),

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { POWER_STATES } from "../../../capabilities/power-control.ts";
 import { isLocalPath, membersOf, type Resource } from "../resource.ts";
 import { isSupplyOn, layoutOf, powerStateOf } from "./layouts.ts";
-import { judgePower } from "./meter.ts";
+import { checkedByMeter } from "./meter.ts";
 
 test.each([
   ["LITE-ON TECHNOLOGY CORP.", "liteon"],
@@ -56,22 +56,22 @@ describe("the meter", () => {
     ["on", { watts: undefined, volts: 0.2 }, "unknown"],
     ["on", { watts: 12_000, volts: 0 }, "on"], // the volt meter is broken: power is given
   ] as const)("with %s reported and %j measured, the power is %s", (reported, output, expected) => {
-    expect(judgePower(reported, output)).toBe(expected);
+    expect(checkedByMeter(reported, output)).toBe(expected);
   });
 
   test("can cast doubt on what is reported, and never turns it into its opposite", () => {
     const reading = fc.option(fc.double(), { nil: undefined });
     fc.assert(
       fc.property(fc.constantFrom(...POWER_STATES), reading, reading, (reported, watts, volts) => {
-        expect([reported, "unknown"]).toContain(judgePower(reported, { watts, volts }));
+        expect([reported, "unknown"]).toContain(checkedByMeter(reported, { watts, volts }));
       }),
     );
   });
 
   test("leaves a change under way alone", () => {
     for (const reported of ["powering_on", "powering_off", "unknown"] as const) {
-      expect(judgePower(reported, { watts: 12_000, volts: 50 })).toBe(reported);
-      expect(judgePower(reported, { watts: 0, volts: 0 })).toBe(reported);
+      expect(checkedByMeter(reported, { watts: 12_000, volts: 50 })).toBe(reported);
+      expect(checkedByMeter(reported, { watts: 0, volts: 0 })).toBe(reported);
     }
   });
 });

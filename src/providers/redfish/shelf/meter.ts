@@ -47,7 +47,7 @@ const SURELY_DEAD_WATTS = 10;
  * Watts prove that a shelf gives power. Volts do not, since other shelves may feed the same bus bar; but a dead bus bar
  * proves that this one gives none. On without load is no contradiction.
  */
-export function judgePower(reported: PowerState, { watts, volts }: OutputReading): PowerState {
+export function checkedByMeter(reported: PowerState, { watts, volts }: OutputReading): PowerState {
   if (reported === "off" && watts !== undefined && watts > SURELY_GIVING_WATTS) return "unknown";
   if (reported === "on" && volts !== undefined && volts < SURELY_DEAD_VOLTS && (watts ?? 0) < SURELY_DEAD_WATTS)
     return "unknown";

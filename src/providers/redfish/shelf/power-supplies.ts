@@ -1,4 +1,4 @@
-import type { PowerSupply } from "../../../capabilities/inspect.ts";
+import type { PowerSupply } from "../../../capabilities/inventory.ts";
 import type { PowerState } from "../../../capabilities/power-control.ts";
 import { healthAt, linkAt, listAt, membersOf, numberAt, type Resource, textAt } from "../resource.ts";
 import { isSupplyOn, isSupplyPresent } from "./layouts.ts";

@@ -8,7 +8,7 @@ import { actionOffered } from "../action-offered.ts";
 import { membersOf, type Resource } from "../resource.ts";
 import { createSetPower } from "../set-power.ts";
 import { layoutOf, powerStateOf } from "./layouts.ts";
-import { judgePower, readOutput } from "./meter.ts";
+import { checkedByMeter, readOutput } from "./meter.ts";
 import { powerOfSupplies, readPowerSubsystem } from "./power-supplies.ts";
 import type { Shelf, Shelves } from "./shelf.ts";
 
@@ -47,7 +47,7 @@ export function createPowerControl(shelves: Shelves, options: PowerControlOption
 /** The chassis' own word (a shelf's computer system shows a wrong one), else the supplies'; checked against the meter. */
 async function provenPower(shelf: Shelf): Promise<PowerState> {
   const reported = powerStateOf(shelf.chassis) ?? powerOfSupplies((await readPowerSubsystem(shelf)).supplies);
-  return reported === "on" || reported === "off" ? judgePower(reported, await readOutput(shelf)) : reported;
+  return reported === "on" || reported === "off" ? checkedByMeter(reported, await readOutput(shelf)) : reported;
 }
 
 async function findCommand(

@@ -11,8 +11,8 @@ export async function readNodeIdentity({
   can,
   targets,
   call,
-}: StepContext<unknown, never, "machine" | "exec">): Promise<NodeIdentity> {
-  const { machine: inspect, exec } = can;
+}: StepContext<unknown, never, "system" | "exec">): Promise<NodeIdentity> {
+  const { system: inspect, exec } = can;
   const outside =
     inspect === undefined || machine.spec.bmc === null
       ? undefined

@@ -1,6 +1,6 @@
 import type { BmcTarget } from "./bmc-target.ts";
 import type { CallContext } from "./call.ts";
-import type { DeviceIdentity } from "./inspect.ts";
+import type { DeviceIdentity } from "./inventory.ts";
 
 export interface MachineIdentity extends DeviceIdentity {
   readonly systemUuid: string | null;
@@ -23,7 +23,7 @@ export interface FirmwareVersion {
 }
 
 /** Reading what a machine is and how far it is, through its BMC. Changes nothing on it. */
-export interface MachineInspect {
+export interface ComputerSystem {
   identify(target: BmcTarget, call: CallContext): Promise<MachineIdentity>;
   readBoot(target: BmcTarget, call: CallContext): Promise<BootSeen>;
   readFirmware(target: BmcTarget, call: CallContext): Promise<readonly FirmwareVersion[]>;

@@ -1,4 +1,4 @@
-import type { BootProgress, MachineInspect } from "../../capabilities/machine-inspect.ts";
+import type { BootProgress, ComputerSystem } from "../../capabilities/computer-system.ts";
 import type { Vitals } from "../../capabilities/vitals.ts";
 import { listAt, textAt } from "../transport/device-json.ts";
 import type { IronicNode, Nodes } from "./node.ts";
@@ -18,7 +18,7 @@ const propertyOf = (node: IronicNode, names: readonly string[]): string | null =
   names.flatMap((name) => textAt(node.properties, name) ?? [])[0] ?? null;
 
 /** What Ironic knows of a machine. It looks at it from outside alone: whether a system runs on it, it cannot tell. */
-export function createIronicInspect(nodes: Nodes, power: IronicPower): MachineInspect & Vitals {
+export function createComputerSystem(nodes: Nodes, power: IronicPower): ComputerSystem & Vitals {
   return {
     async identify(target, call) {
       const node = await nodes.read(target, call);

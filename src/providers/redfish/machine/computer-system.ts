@@ -1,4 +1,4 @@
-import type { BootProgress, FirmwareVersion, MachineInspect } from "../../../capabilities/machine-inspect.ts";
+import type { BootProgress, ComputerSystem, FirmwareVersion } from "../../../capabilities/computer-system.ts";
 import { findManager } from "../manager.ts";
 import { linkAt, membersOf, type Resource, textAt } from "../resource.ts";
 import type { Machines, OpenMachine } from "./machine.ts";
@@ -7,7 +7,7 @@ import { machinePowerOf } from "./power.ts";
 /** More than any machine has; a BMC that lists more is not followed. */
 const MOST_MEMBERS = 64;
 
-export function createMachineInspect(machines: Machines): MachineInspect {
+export function createComputerSystem(machines: Machines): ComputerSystem {
   return {
     async identify(target, call) {
       const machine = await machines.open(target, call);

@@ -28,7 +28,7 @@ export interface PowerSupply {
 }
 
 /** Reading what a device is. Changes nothing on it. */
-export interface Inspect {
+export interface Inventory {
   identify(target: BmcTarget, call: CallContext): Promise<DeviceIdentity>;
   readInventory(target: BmcTarget, call: CallContext): Promise<DeviceInventory>;
 }

@@ -1,17 +1,17 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import type { Inspect } from "../inspect.ts";
+import type { Inventory } from "../inventory.ts";
 import { need } from "../provider.ts";
 import { aCall, DEVICE_TROUBLES, type DeviceBench, type SetUpBench } from "./device-bench.ts";
 import { describeFailures } from "./failures.ts";
 
 /** What every provider of inspection must do. */
-export function describeInspect(name: string, setUp: SetUpBench): void {
+export function describeInventory(name: string, setUp: SetUpBench): void {
   describe(`inspection of ${name}`, () => {
     let bench: DeviceBench;
-    let inspect: Inspect;
+    let inspect: Inventory;
     beforeEach(async () => {
       bench = await setUp();
-      inspect = need(bench.provider, ["inspect"]).inspect;
+      inspect = need(bench.provider, ["inventory"]).inventory;
     });
 
     test("tells who the device is", async () => {
@@ -65,8 +65,9 @@ export function describeInspect(name: string, setUp: SetUpBench): void {
     });
 
     describeFailures(() => bench, DEVICE_TROUBLES, {
-      identify: ({ provider, target }, call) => need(provider, ["inspect"]).inspect.identify(target, call),
-      readInventory: ({ provider, target }, call) => need(provider, ["inspect"]).inspect.readInventory(target, call),
+      identify: ({ provider, target }, call) => need(provider, ["inventory"]).inventory.identify(target, call),
+      readInventory: ({ provider, target }, call) =>
+        need(provider, ["inventory"]).inventory.readInventory(target, call),
     });
   });
 }

@@ -1,7 +1,7 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
+import type { ComputerSystem } from "../../capabilities/computer-system.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import type { MachineInspect } from "../../capabilities/machine-inspect.ts";
 import type { Vitals } from "../../capabilities/vitals.ts";
 import { ailmentsOf, GET_CHASSIS_STATUS, healthOf, powerOf } from "./chassis-status.ts";
 import type { IpmiClient, IpmiRequest } from "./client.ts";
@@ -12,7 +12,7 @@ import { GET_SYSTEM_GUID, systemUuidOf } from "./system-guid.ts";
 const GET_DEVICE_ID: IpmiRequest = { netFn: 0x06, command: 0x01, what: "Get Device ID", answers: 5 };
 
 /** What IPMI does not tell (network ports, when the machine was last reset, how far its boot is) stays unsaid. */
-export function createMachineInspect(client: IpmiClient): MachineInspect & Vitals {
+export function createComputerSystem(client: IpmiClient): ComputerSystem & Vitals {
   const readUuid = async (target: BmcTarget, call: CallContext): Promise<string | null> => {
     const guid = await unlessRefused(() => client.raw(target, GET_SYSTEM_GUID, call));
     return guid === undefined ? null : systemUuidOf(guid);

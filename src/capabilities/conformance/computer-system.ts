@@ -1,22 +1,22 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import type { MachineInspect } from "../machine-inspect.ts";
+import type { ComputerSystem } from "../computer-system.ts";
 import { need } from "../provider.ts";
 import { aCall, DEVICE_TROUBLES, type DeviceTrouble, type SetUpBench } from "./device-bench.ts";
 import { describeFailures } from "./failures.ts";
 import { eventually, type MachineBench } from "./machine-bench.ts";
 
 /** What every provider that reads machines must do. */
-export function describeMachineInspect(
+export function describeComputerSystem(
   name: string,
   setUp: SetUpBench<MachineBench>,
   troubles: readonly DeviceTrouble[] = DEVICE_TROUBLES,
 ): void {
   describe(`inspection of ${name}`, () => {
     let bench: MachineBench;
-    let machine: MachineInspect;
+    let machine: ComputerSystem;
     beforeEach(async () => {
       bench = await setUp();
-      machine = need(bench.provider, ["machine"]).machine;
+      machine = need(bench.provider, ["system"]).system;
     });
     const readBoot = () => machine.readBoot(bench.target, aCall());
 
@@ -63,9 +63,9 @@ export function describeMachineInspect(
     });
 
     describeFailures(() => bench, troubles, {
-      identify: ({ provider, target }, call) => need(provider, ["machine"]).machine.identify(target, call),
-      readBoot: ({ provider, target }, call) => need(provider, ["machine"]).machine.readBoot(target, call),
-      readFirmware: ({ provider, target }, call) => need(provider, ["machine"]).machine.readFirmware(target, call),
+      identify: ({ provider, target }, call) => need(provider, ["system"]).system.identify(target, call),
+      readBoot: ({ provider, target }, call) => need(provider, ["system"]).system.readBoot(target, call),
+      readFirmware: ({ provider, target }, call) => need(provider, ["system"]).system.readFirmware(target, call),
     });
   });
 }

@@ -1,11 +1,11 @@
-import type { DeviceIdentity, Inspect } from "../../../capabilities/inspect.ts";
+import type { DeviceIdentity, Inventory } from "../../../capabilities/inventory.ts";
 import { findManager } from "../manager.ts";
 import { textAt } from "../resource.ts";
 import { readOutput } from "./meter.ts";
 import { describeSupply, readPowerSubsystem } from "./power-supplies.ts";
 import type { Shelf, Shelves } from "./shelf.ts";
 
-export function createInspect(shelves: Shelves): Inspect {
+export function createInventory(shelves: Shelves): Inventory {
   return {
     async identify(target, call) {
       return identityOf(await shelves.open(target, call));

@@ -52,6 +52,7 @@ export function stepContext(
   step: Step,
   { provider, partsOf, call }: RunContext,
   log: RunLog,
+  round = 1,
 ): StepContext<JsonObject, Capability, Capability> {
   if (!hasTarget(run))
     throw new StepFailure("target_gone", `${run.target.kind} ${run.target.id} does not exist any more`, {
@@ -66,14 +67,17 @@ export function stepContext(
     log: log.say,
     params: run.params,
     heard: log.heard,
-    ...withChildren(run, step),
+    ...withChildren(run, step, round),
   };
   return { ...common, ...partsOf(run, step) } as unknown as StepContext<JsonObject, Capability, Capability>;
 }
 
 /** What a step knows of the runs that it has started, and how it starts more. */
-function withChildren(run: RunThing, { name: step }: Step): Pick<StepContext<JsonObject>, "children" | "startRun"> {
-  const round = 1;
+function withChildren(
+  run: RunThing,
+  { name: step }: Step,
+  round: number,
+): Pick<StepContext<JsonObject>, "children" | "startRun"> {
   return {
     children: run.children.filter((child) => child.step === step && child.round === round),
     startRun: (child) => startChild(run, { step, round }, child),

@@ -56,7 +56,7 @@ async function attempt(work: Work): Promise<Looked | Proven> {
   const kind = context.steps.get(step.kind);
   if (!kind) throw unknownKind(step);
   checkCapable(kind, step, context.provider);
-  const base = stepContext(run, step, context, log);
+  const base = stepContext(run, step, context, log, visit.round);
   if (visit.evidence !== null) return goOn(work, kind, { ...base, evidence: visit.evidence, receipt: visit.receipt });
   if (visit.toTakeBack !== null && kind.undo) return clearTheWay(work, visit.toTakeBack);
   log.say(`step ${step.name} begins${visit.retryCount > 0 ? `, attempt ${visit.retryCount + 1}` : ""}`);

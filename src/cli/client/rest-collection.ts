@@ -17,6 +17,30 @@ export async function listAll<T>(session: Session, path: string, query: RestCall
   }
 }
 
+/** A list that has places: as much as is wanted of it, page after page, and how many there are in all. */
+export async function listPlaces<T>(
+  session: Session,
+  path: string,
+  query: RestCall["query"],
+  most = Number.POSITIVE_INFINITY,
+): Promise<{ readonly items: readonly T[]; readonly total: number }> {
+  const items: T[] = [];
+  let total = 0;
+  let token: string | undefined;
+  do {
+    const limit = Math.min(PAGE, most);
+    const page = (await session.rest({ method: "GET", path, query: { ...query, limit, page_token: token } })) as {
+      readonly data: readonly T[];
+      readonly total: number;
+      readonly next_page_token?: string;
+    };
+    items.push(...page.data);
+    total = page.total;
+    token = page.next_page_token;
+  } while (token !== undefined && items.length < most);
+  return { items: items.slice(0, most), total };
+}
+
 /** What the REST API has below one path: all of it, and each item by its id. */
 export function restCollection<T>(path: string) {
   const at = (id: string): string => `${path}/${encodeURIComponent(id)}`;

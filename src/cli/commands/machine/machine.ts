@@ -4,6 +4,7 @@ import { type ConfirmOptions, YES_OPTION } from "../../terminal/confirm.ts";
 import { addHistoryOptions } from "../event/history.ts";
 import type { HistoryOptions } from "../event/history-read.ts";
 import { addHealthReportCommands } from "../health-report/health-report.ts";
+import { addListOptions, type ListOptions } from "../options/list-options.ts";
 import { addPasswordOptions } from "../options/password-options.ts";
 import type { CredentialOptions } from "./credentials.ts";
 import type { MachineFields, RegisterOptions } from "./edit.ts";
@@ -27,24 +28,24 @@ export function addMachineCommands(program: Command, run: Run): void {
 }
 
 function addReading(machine: Command, run: Run): void {
-  machine
-    .command("list")
-    .description("list machines")
-    .option("--filter <filter>", "such as rack=rack-1 AND phase=READY")
+  addListOptions(machine.command("list").description("list machines"), {
+    filter: "rack=rack-1 AND phase=READY",
+    order: "rack, created_at desc",
+  })
     .option("--failing", "only those that need somebody, are degraded, or are not reached")
     .option("--watch", "keep showing it as it changes")
     .addHelpText(
       "after",
-      `\nConditions are field=value, field!=value or field IN (value, value), joined with AND. Fields: machine_id, phase,
-effective_state, failing (true, false), provider, rack, slot, location, serial, customer_id, target_cluster_ref, labels.<key>.
+      `\nConditions are joined with AND, OR, NOT and parentheses: field=value, !=, IN (value, value), ~ (contains), ^= (begins with);
+times and numbers also with <, <=, > and >=. docs/reference/filters.md lists all fields.
 
 Examples:
   millwright machine list --filter 'effective_state IN (READY, FACTORY_READY)'
-  millwright machine list --filter 'labels.env=prod AND rack!=rack-1' -o json
-  millwright machine list --failing --filter rack=rack-1
+  millwright machine list --filter 'labels.env=prod AND (rack^=rack-1 OR conditions.Degraded=true)' -o json
+  millwright machine list --failing --filter rack=rack-1 --order-by 'rack, phase_since desc'
   millwright machine list --watch`,
     )
-    .action((options: { filter?: string; failing?: boolean; watch?: boolean }) =>
+    .action((options: ListOptions & { failing?: boolean; watch?: boolean }) =>
       run(async (session) => (await import("./read.ts")).listMachines(session, options)),
     );
   machine

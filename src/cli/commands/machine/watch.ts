@@ -4,6 +4,7 @@ import { followEvents } from "../../client/events.ts";
 import type { Session } from "../../client/session.ts";
 import { createLiveView } from "../../terminal/live-view.ts";
 import { renderChange, renderList, renderOne, type Style } from "../../terminal/output.ts";
+import { joinFilters } from "../options/list-options.ts";
 import { goneLine } from "../power-shelf/list.ts";
 import { lastRuns, readMachines } from "./read.ts";
 import { machineColumns, machineJson, watchedMachineThing } from "./view.ts";
@@ -27,7 +28,7 @@ export async function watchMachines(session: Session, { filter = "" }: { readonl
     const { id } = followed.event;
     const wasListed = machines.has(id);
     // The server judges by its own filter whether it still belongs here.
-    const [listed] = await readMachines(session, filter === "" ? `machine_id=${id}` : `${filter} AND machine_id=${id}`);
+    const [listed] = await readMachines(session, joinFilters(filter, `machine_id=${id}`));
     if (listed) machines.set(id, listed);
     else machines.delete(id);
     if (!wasListed && !listed) continue;

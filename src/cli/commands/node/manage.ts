@@ -1,6 +1,6 @@
 import { CliError, EXIT, UsageError } from "../../client/errors.ts";
 import type { Json } from "../../client/proto-json.ts";
-import { listAll, restCollection } from "../../client/rest-collection.ts";
+import { listAll, listPlaces, restCollection } from "../../client/rest-collection.ts";
 import type { Session } from "../../client/session.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import type { Column, OneThing, Style } from "../../terminal/output.ts";
@@ -8,6 +8,7 @@ import { printDone, printList, printOne } from "../../terminal/printing.ts";
 import { type Tone, tableOf } from "../../terminal/table.ts";
 import { ageOf, clockTime } from "../../terminal/times.ts";
 import { groupIdOf, groupNameOf } from "../group/manage.ts";
+import { type ListOptions, limitOf, printTotal } from "../options/list-options.ts";
 import type { MoveOptions } from "./node.ts";
 
 /** As the API sends it. */
@@ -78,11 +79,19 @@ async function getNode(session: Session, id: string): Promise<Node> {
 
 export async function listNodes(
   session: Session,
-  { state, group, tag }: { readonly state?: string; readonly group?: string; readonly tag?: string },
+  options: ListOptions & { readonly state?: string; readonly group?: string; readonly tag?: string },
 ): Promise<undefined> {
+  const { state, group, tag, filter, orderBy } = options;
   const groupId = group === undefined ? undefined : await groupIdOf(session, group);
-  const items = await nodes.list(session, { state, group_id: groupId, tag });
+  const query = { state, group_id: groupId, tag };
+  const limit = limitOf(options);
+  const isPlain = filter === undefined && orderBy === undefined && limit === undefined && !options.total;
+  const asked = { ...query, filter, order_by: orderBy };
+  const { items, total } = isPlain
+    ? { items: await nodes.list(session, query), total: undefined }
+    : await listPlaces<Node>(session, "/api/v1/nodes", asked, limit);
   await printList(session, { items, columns: nodeColumns, json: jsonOfNode }, "No nodes.");
+  printTotal(session, items.length, options.total ? total : undefined);
 }
 
 export async function listStalledNodes(session: Session): Promise<undefined> {

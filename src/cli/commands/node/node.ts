@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { Run } from "../../client/session.ts";
 import { type ConfirmOptions, type Question, YES_OPTION } from "../../terminal/confirm.ts";
+import { addListOptions, type ListOptions } from "../options/list-options.ts";
 
 export interface MoveOptions extends ConfirmOptions {
   readonly comment?: string;
@@ -46,13 +47,14 @@ export function addNodeCommands(program: Command, run: Run): void {
 }
 
 function addReading(node: Command, run: Run): void {
-  node
-    .command("list")
-    .description("list nodes")
+  addListOptions(node.command("list").description("list nodes"), {
+    filter: "state=install_failed AND (tag=gpu OR hostname^=rack1)",
+    order: "state, last_seen_at desc",
+  })
     .option("--state <state>", "only those in this state")
     .option("--group <group>", "only those of this group, by id or name")
     .option("--tag <tag>", "only those with this tag")
-    .action((options: { state?: string; group?: string; tag?: string }) =>
+    .action((options: ListOptions & { state?: string; group?: string; tag?: string }) =>
       run(async (session) => (await load()).listNodes(session, options)),
     );
   node

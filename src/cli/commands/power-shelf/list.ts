@@ -11,9 +11,10 @@ import { createLiveView } from "../../terminal/live-view.ts";
 import { renderChange, renderList, type Style } from "../../terminal/output.ts";
 import { byPlace } from "../../terminal/place-order.ts";
 import { printList } from "../../terminal/printing.ts";
+import { type ListOptions as AnyListOptions, joinFilters, limitOf, printTotal } from "../options/list-options.ts";
 import { columnsFor, shelfJson } from "./view.ts";
 
-export interface ListOptions {
+export interface ListOptions extends AnyListOptions {
   readonly rack?: string;
   readonly state?: string;
   readonly powerState?: string;
@@ -30,29 +31,47 @@ const NONE = "No power shelves.";
 
 export async function listPowerShelves(session: Session, options: ListOptions): Promise<number | undefined> {
   if (options.watch) return watchPowerShelves(session, options);
-  const items = await readShelves(session, options);
+  const { items, total } = await readShelves(session, options);
   await printList(session, { items, columns: columnsFor(session.style()), json: shelfJson }, NONE);
+  printTotal(session, items.length, total);
   return undefined;
 }
 
-/** All matching shelves, page after page. */
-async function readShelves(session: Session, options: ListOptions): Promise<PowerShelf[]> {
+/** A filter may say itself what becomes of shelves that are marked for deletion. */
+const deletedOf = ({ deleted, filter }: ListOptions): DeletedShelves =>
+  filter !== undefined && deleted === "exclude" ? DeletedShelves.UNSPECIFIED : DeletedShelves[DELETED[deleted]];
+
+/** All matching shelves, page after page; by their place unless another order is asked for. */
+async function readShelves(
+  session: Session,
+  options: ListOptions,
+): Promise<{ readonly items: PowerShelf[]; readonly total: number | undefined }> {
   const client = await session.client(PowerShelfService);
+  const limit = limitOf(options);
+  let total: number | undefined;
   const query = {
-    pageSize: PAGE_SIZE,
+    pageSize: Math.min(limit ?? PAGE_SIZE, PAGE_SIZE),
+    filter: options.filter ?? "",
+    orderBy: options.orderBy ?? "",
     rackId: options.rack ?? "",
     state: options.state ?? "",
     powerState: options.powerState ?? "",
     stuckOnly: options.stuck ?? false,
     failingOnly: options.failing ?? false,
-    deleted: DeletedShelves[DELETED[options.deleted]],
+    deleted: deletedOf(options),
     bmcMac: options.bmcMac ?? "",
   };
   const shelves = await readPages(
-    (pageToken) => client.listPowerShelves({ ...query, pageToken }, { signal: session.signal }),
+    async (pageToken) => {
+      const withTotal = (options.total ?? false) && pageToken === "";
+      const page = await client.listPowerShelves({ ...query, pageToken, withTotal }, { signal: session.signal });
+      total ??= page.totalSize;
+      return page;
+    },
     (page) => page.powerShelves,
+    limit,
   );
-  return shelves.sort(byPlace);
+  return { items: options.orderBy === undefined ? shelves.sort(byPlace) : shelves, total };
 }
 
 /** The shelf as it is now; undefined once it is gone. */
@@ -81,6 +100,13 @@ function matches(shelf: PowerShelf, options: ListOptions): boolean {
   );
 }
 
+/** What a filter says, only the server can tell. */
+async function isAdmitted(session: Session, shelf: PowerShelf, options: ListOptions): Promise<boolean> {
+  if (options.filter === undefined) return matches(shelf, options);
+  const filter = joinFilters(options.filter, `id=${shelf.id}`);
+  return (await readShelves(session, { ...options, filter })).items.length > 0;
+}
+
 const sameMac = (left: string, right: string): boolean => bareMac(left) === bareMac(right);
 const bareMac = (mac: string): string => mac.toLowerCase().replace(/[:.-]/g, "");
 
@@ -93,14 +119,14 @@ async function watchPowerShelves(session: Session, options: ListOptions): Promis
   });
   for await (const followed of followEvents(session, { kinds: ["power_shelf"], from: "now" }, session.signal)) {
     if (followed.type === "ready") {
-      for (const shelf of await readShelves(session, options)) shelves.set(shelf.id, shelf);
+      for (const shelf of (await readShelves(session, options)).items) shelves.set(shelf.id, shelf);
       await view.start();
       continue;
     }
     const { id } = followed.event;
     const shelf = await readShelf(session, id);
     const wasListed = shelves.has(id);
-    const isListed = shelf !== undefined && matches(shelf, options);
+    const isListed = shelf !== undefined && (await isAdmitted(session, shelf, options));
     if (isListed) shelves.set(id, shelf);
     else shelves.delete(id);
     if (!wasListed && !isListed) continue;

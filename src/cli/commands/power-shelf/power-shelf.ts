@@ -4,6 +4,7 @@ import { type ConfirmOptions, YES_OPTION } from "../../terminal/confirm.ts";
 import { addHistoryOptions } from "../event/history.ts";
 import type { HistoryOptions } from "../event/history-read.ts";
 import { addHealthReportCommands } from "../health-report/health-report.ts";
+import { addListOptions } from "../options/list-options.ts";
 import { addPasswordOptions } from "../options/password-options.ts";
 import type { ListOptions } from "./list.ts";
 import type { MaintenanceOptions, Operation } from "./maintenance.ts";
@@ -33,9 +34,10 @@ const idOf = async (session: Session, idOrName: string): Promise<string> =>
   (await import("./names.ts")).resolveShelf(session, idOrName);
 
 function addReading(shelf: Command, run: Run): void {
-  shelf
-    .command("list")
-    .description("list power shelves")
+  addListOptions(shelf.command("list").description("list power shelves"), {
+    filter: "state=error AND (rack_id=rack-1 OR labels.tier^=gold)",
+    order: "rack_id, state_since desc",
+  })
     .option("--rack <id>", "only those of this rack")
     .option("--state, --controller-state <state>", "only those in this state, such as ready or error", stateWord)
     .option("--power-state <state>", "only those in this power state, such as on or off")

@@ -14,6 +14,7 @@ import type { Session } from "../../client/session.ts";
 import { type Column, renderChange, renderHead, renderList } from "../../terminal/output.ts";
 import { printList, printOne } from "../../terminal/printing.ts";
 import { age, clockTime, isoTime, toDate } from "../../terminal/times.ts";
+import { joinFilters } from "../options/list-options.ts";
 import { type LogText, readRunLog } from "./log-reader.ts";
 
 export interface StartRunOptions {
@@ -125,7 +126,7 @@ export async function listRuns(session: Session, options: ListRunsOptions): Prom
   const limit = Number(options.limit);
   if (!Number.isInteger(limit) || limit < 1 || limit > 1_000)
     throw new UsageError("--limit: a whole number from 1 to 1000");
-  const filter = [options.filter, options.machine && `machine_id=${options.machine}`].filter(Boolean).join(" AND ");
+  const filter = joinFilters(options.filter, options.machine && `machine_id=${options.machine}`);
   const { runs } = await client.listRuns({ filter, pageSize: limit }, { signal: session.signal });
   // No runs of a machine that there is, or no such machine: the second is a slip of the pen, and refused as one.
   if (runs.length === 0 && options.machine) await checkMachineExists(session, options.machine);

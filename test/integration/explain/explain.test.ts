@@ -529,6 +529,18 @@ describe("the claims in the way", () => {
     ]);
   });
 
+  test("are all named where one waits for more than a chain may have", async () => {
+    const id = await run(await machine());
+    for (let at = 0; at < 25; at += 1) {
+      await claim(["switch", `s-${at}`], ["rack", `holder-${at}`]);
+      await claim(["switch", `s-${at}`], ["run", id]);
+    }
+    const { claims: links, waitingFor } = await explain("run", id);
+    expect(links).toHaveLength(25);
+    expect(waitingFor).toHaveLength(25);
+    expect(waitingFor[24]).toContain("rack holder-24");
+  });
+
   test("end where they come round in a circle", async () => {
     const [one, two] = [await machine(), await machine()];
     const id = await run(one);

@@ -9,7 +9,7 @@ import { lockThings } from "../../../src/store/lifecycle/locks.ts";
 import type { ClaimSet, ThingKey } from "../../../src/store/lifecycle/things.ts";
 import { applyVerb } from "../../../src/store/lifecycle/verbs.ts";
 import * as work from "../../../src/store/lifecycle/work.ts";
-import { wishFor } from "../../support/claims.ts";
+import { recordClaim, wishFor } from "../../support/claims.ts";
 import { addChore, addCrate, crateKey, crateStores, createCrateTables, requestCrateWork } from "../../support/crate.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
@@ -133,6 +133,28 @@ describe("a set of claims", () => {
     expect(await acquire("a", ["w1", "w1", "w2"])).toEqual([]);
     expect(await acquire("a", ["w1", "w1", "w2"])).toEqual([]);
     expect(await queues()).toEqual({ w1: "[a]", w2: "[a]" });
+  });
+});
+
+describe("claims of a server that knew no sets", () => {
+  beforeEach(async () => {
+    for (const id of ["a", "b"]) await recordClaim(database.db, widgetKey("w1"), run(id), "RUNNING");
+  });
+
+  test("are held, awaited and handed on as before", async () => {
+    expect(await queues()).toEqual({ w1: "[a] b" });
+    expect(await acquire("b", ["w1"])).toEqual(["a on w1"]);
+    expect(await release("a", "w1")).toEqual(["b"]);
+    expect(await acquire("b", ["w1"])).toEqual([]);
+    expect(await queues()).toEqual({ w1: "[b]" });
+  });
+
+  test("come before sets that are asked for later", async () => {
+    expect(await acquire("c", ["w1", "w2"])).toEqual(["a on w1"]);
+    expect(await release("a", "w1")).toEqual(["b"]);
+    expect(await acquire("c", ["w1", "w2"])).toEqual(["b on w1"]);
+    expect(await release("b", "w1")).toEqual(["c"]);
+    expect(await acquire("c", ["w1", "w2"])).toEqual([]);
   });
 });
 

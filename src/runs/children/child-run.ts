@@ -63,7 +63,7 @@ export const childStep = <P extends Step["payload"]>(
  * replica, has one run a target in each round.
  */
 export function startChild(
-  { id, plan, facts }: RunThing,
+  { id, plan, facts, holder }: RunThing,
   { step, round }: Pick<ParentStep, "step" | "round">,
   { target, displayName, steps, params = {}, begun }: NewChild,
 ): CreateEffect {
@@ -74,6 +74,7 @@ export function startChild(
       plan: { planId, displayName, steps },
       params,
       initiator: `run ${id}`,
+      holder,
       facts: { scripts: facts.scripts, ...(begun && { steps: [begunStep(steps, begun)] }) },
     },
     [id, step, round, target.kind, target.id],

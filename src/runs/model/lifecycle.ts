@@ -10,7 +10,7 @@ import {
 } from "../../kernel/lifecycle.ts";
 import { hours, minutes } from "../../kernel/time/duration.ts";
 import type { ChildRun, ParentStep } from "../children/child-run.ts";
-import type { LoadedTarget } from "../targets/run-target.ts";
+import type { LoadedTarget, RunTarget } from "../targets/run-target.ts";
 import type { Heard } from "./heard-script.ts";
 import type { LeftOver } from "./next-attempt.ts";
 import type { Plan } from "./plan.ts";
@@ -36,6 +36,11 @@ export interface RunThing extends Thing {
   readonly target: LoadedTarget;
   /** The step that started it; null for runs that somebody asked for. */
   readonly parent: ParentStep | null;
+  /**
+   * On whose behalf it works, and under whose claims: its own, that of the thing that started it (a rack), or that of its parent.
+   * It never waits for them.
+   */
+  readonly holder: RunTarget;
   /** The runs that its own steps have started. */
   readonly children: readonly ChildRun[];
   readonly jobId: string;

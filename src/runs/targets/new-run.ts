@@ -11,6 +11,8 @@ export interface RunToStart {
   readonly params?: Readonly<Record<string, string>>;
   /** Who asked for it, or what did. */
   readonly initiator: string;
+  /** Under whose claims it works, such as the thing that starts it. Absent: its own. */
+  readonly holder?: RunTarget;
   readonly facts?: JsonObject;
 }
 
@@ -19,7 +21,7 @@ export interface RunToStart {
  * `unique`, so that however often the same is asked for, after whatever crash and by whichever replica, there is one.
  */
 export function startsRun(
-  { target, plan, params = {}, initiator, facts = {} }: RunToStart,
+  { target, plan, params = {}, initiator, holder, facts = {} }: RunToStart,
   unique: readonly (string | number)[],
   more: JsonObject = {},
 ): CreateEffect {
@@ -37,6 +39,7 @@ export function startsRun(
     attempt: 1,
     action: "start",
     initiator,
+    ...(holder && { holder_kind: holder.kind, holder_id: holder.id }),
     facts,
     ...more,
   });

@@ -5,7 +5,15 @@ import { type RunThing, runLifecycle } from "../../runs/model/lifecycle.ts";
 import { isActive, RUN_ACTIONS, RUN_PHASES, type Run } from "../../runs/model/run.ts";
 import type { LoadedTarget, RunTarget } from "../../runs/targets/run-target.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
-import { type Loaded, nameOf, parseRows, storeOf, type ThingStore, type ThingStores } from "../lifecycle/things.ts";
+import {
+  type Loaded,
+  nameOf,
+  parseRows,
+  storeOf,
+  type ThingKey,
+  type ThingStore,
+  type ThingStores,
+} from "../lifecycle/things.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { parseChildren } from "./children.ts";
 import { parseFactsPatch, parseRunFacts, parseRunPlan } from "./facts.ts";
@@ -20,6 +28,8 @@ export interface RunRow extends StateColumns {
   parent_run_id: string | null;
   parent_step: string | null;
   parent_round: number | null;
+  holder_kind: string | null;
+  holder_id: string | null;
   request_id: string;
   fingerprint: string;
   type: string;
@@ -38,7 +48,7 @@ export interface RunRow extends StateColumns {
   cancel_requested_at: Date | null;
 }
 
-export const RUN_COLUMNS = `${STATE_COLUMNS}, t.target_kind, t.target_id, t.machine_id, t.parent_run_id, t.parent_step, t.parent_round, t.request_id, t.fingerprint, t.type, t.plan, t.params, t.job_id, t.attempt,
+export const RUN_COLUMNS = `${STATE_COLUMNS}, t.target_kind, t.target_id, t.machine_id, t.parent_run_id, t.parent_step, t.parent_round, t.holder_kind, t.holder_id, t.request_id, t.fingerprint, t.type, t.plan, t.params, t.job_id, t.attempt,
   t.previous_run_id, t.next_run_id, t.action, t.manual_at, t.manual_by, t.manual_comment, t.initiator, t.created_at, t.cancel_requested_at`;
 
 /** Found by an index that holds children alone: for runs without any it costs next to nothing, and no statement of its own. */
@@ -50,6 +60,9 @@ const CHILDREN = `(select jsonb_agg(jsonb_build_object(
 function parentOf({ parent_run_id: runId, parent_step: step, parent_round: round }: RunRow): ParentStep | null {
   return runId === null || step === null || round === null ? null : { runId, step, round };
 }
+
+const holderOf = ({ id, holder_kind, holder_id }: RunRow): ThingKey =>
+  holder_kind === null || holder_id === null ? { kind: runLifecycle.kind, id } : { kind: holder_kind, id: holder_id };
 
 const targetOf = (row: RunRow): RunTarget => ({ kind: row.target_kind, id: row.target_id });
 
@@ -82,6 +95,7 @@ const loading =
       target: withThing(targetOf(row)),
       parent: parentOf(row),
       children: parseChildren(row.children),
+      holder: holderOf(row),
       jobId: row.job_id,
       plan: parseRunPlan(row.plan),
       params: row.params,
@@ -104,11 +118,7 @@ const storeAmong = (stores: ThingStores): ThingStore<RunThing> => ({
   lifecycle: runLifecycle,
   table: "runs",
   requests: {},
-  claims: ({ id, parent, target }) => ({
-    targets: [{ kind: target.kind, id: target.id }],
-    // A child works on behalf of the run that started it: under its claim, and never waits for it.
-    holder: { kind: runLifecycle.kind, id: parent?.runId ?? id },
-  }),
+  claims: ({ target, holder }) => ({ targets: [{ kind: target.kind, id: target.id }], holder }),
   appendLogs,
   orders: runOrders,
   load: loading(stores),

@@ -94,6 +94,7 @@ export class Bench {
       stateVersion: 1,
       outcome: null,
       parent: null,
+      holder: { kind: "run", id: this.id },
       children: this.children,
       target: {
         kind: "machine",

@@ -152,7 +152,7 @@ describe("fetching data", () => {
   test("fails for good on a provider that cannot inspect", async () => {
     await expect(fetchData(unread, { can: { power } })).rejects.toMatchObject({
       disposition: "fail",
-      message: "provider fake cannot do: inspect",
+      message: "provider fake cannot do: inventory",
     });
   });
 });

@@ -118,8 +118,8 @@ describe("run start --dry-run", () => {
       "Phase on success: READY",
       "",
       "Steps",
-      "STEP    KIND    TIMEOUT  RETRIES  REBOOTS  EXPECTED  NEEDS          PAYLOAD",
-      "reboot  reboot  300s     1        yes      1m 30s    reset machine  force=false mode=bmc",
+      "STEP    KIND    TIMEOUT  RETRIES  REBOOTS  EXPECTED  NEEDS         PAYLOAD",
+      "reboot  reboot  300s     1        yes      1m 30s    reset system  force=false mode=bmc",
       "",
     ]);
   });

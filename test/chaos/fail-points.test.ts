@@ -66,6 +66,7 @@ const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
     "health-reports:removed",
     "idempotency:remembered",
     "images:written",
+    "install-orders:placed",
     "install-workflows:retired",
     "install-workflows:written",
     "journal:appended",

@@ -36,6 +36,8 @@ export class ChangeLog {
     const failed = look.move !== undefined && isFailure(lifecycle, look.move);
     this.#tellTrouble(lifecycle.kind, thing, look.outcome, failed);
     if (look.move) this.#tellMove(lifecycle, thing.id, look.move, failed);
+    for (const { move } of look.further ?? [])
+      if (move) this.#tellMove(lifecycle, thing.id, move, isFailure(lifecycle, move));
   }
 
   #tellTrouble(kind: string, thing: Thing, now: StoredOutcome | null, failed: boolean): void {

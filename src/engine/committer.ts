@@ -1,12 +1,14 @@
-import { type Batcher, createBatcher, runInHalves } from "../kernel/batcher.ts";
+import { type Batcher, createBatcher, partsByWeight, runInHalves } from "../kernel/batcher.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { type Duration, milliseconds, seconds } from "../kernel/time/duration.ts";
 import { pauseBefore, retrying } from "../kernel/time/retry.ts";
 import type { Wait } from "../store/lifecycle/claims/claims.ts";
+import { readLockBudget } from "../store/lifecycle/locks.ts";
 import { nameOf, type ThingKey, type ThingStores } from "../store/lifecycle/things.ts";
 import { commitUnits } from "../store/lifecycle/transitions.ts";
 import type { Unit } from "../store/lifecycle/unit.ts";
 import type { UnitResult } from "../store/lifecycle/unit-result.ts";
+import { touchedBy } from "../store/lifecycle/waves.ts";
 import * as work from "../store/lifecycle/work.ts";
 import { type Database, retryOnConflict } from "../store/postgres/database.ts";
 import { isDatabaseTrouble } from "../store/postgres/database-errors.ts";
@@ -39,39 +41,63 @@ const COMMITTED: Submitted = { type: "committed" };
 const AT_ONCE = milliseconds(0);
 /** For things that others change again and again while we look at them: each look in vain is work for the device as well. */
 const CONTENDED = { first: milliseconds(20), most: seconds(2) };
+/** For things that are to move another one, which somebody else works on: nobody says when that one is free again. */
+const BARRED = { first: seconds(1), most: seconds(30) };
 
 /**
- * Writes the outcomes of many looks in one transaction. A batch that fails on its data is repeated by halves; a unit that
- * fails alone is set aside with its error, and never holds up its neighbours.
+ * Writes the outcomes of many looks in one transaction, or in a few where they lock more things than one transaction should. A batch
+ * that fails on its data is repeated by halves; a unit that fails alone is set aside with its error, and never holds up its neighbours.
  */
 export function createCommitter(options: CommitterOptions): Committer {
-  const conflicts = new ConflictCounts();
-  const run = (batch: readonly Submission[]) =>
-    runInHalves<Submission, Submitted>(batch, {
-      run: async (part) => {
-        const results = await retryOnConflict(() => commit(options, conflicts, part));
-        for (const [index, { claimed }] of part.entries()) conflicts.note(claimed, results[index]?.type === "conflict");
+  const tries = new Tries();
+  const { db, stores } = options;
+  let budget: number | undefined;
+  const write = (part: readonly Submission[]) =>
+    runInHalves<Submission, Submitted>(part, {
+      run: async (some) => {
+        const results = await retryOnConflict(() => commit(options, tries, some));
+        for (const [index, { claimed }] of some.entries()) tries.note(claimed, results[index]);
         return results;
       },
       isOfTheItem: (error) => !isDatabaseTrouble(error),
       alone: (one, error) => quarantine(options, one, error),
     });
+  const run = async (batch: readonly Submission[]): Promise<Submitted[]> => {
+    budget ??= await readLockBudget(db);
+    const answers: Submitted[] = [];
+    for (const part of partsByWeight(batch, budget, (one) => locksOf(stores, one)))
+      answers.push(...(await write(part)));
+    return answers;
+  };
   return createBatcher({ most: options.most, atOnce: options.atOnce, run });
 }
 
-/** Conflicts in a row, by thing. Only those with one right now are in it. */
-class ConflictCounts {
+function locksOf(stores: ThingStores, { unit }: Submission): number {
+  if (!unit) return 0;
+  const { written, read } = touchedBy(stores, unit);
+  return new Set([...written, ...read].map(nameOf)).size;
+}
+
+const isTriedAgain = (result: Submitted | undefined): boolean =>
+  result?.type === "conflict" || (result?.type === "waiting" && result.moving !== undefined);
+
+/** Commits in a row that came to nothing, by thing. Only those whose last one did are in it. */
+class Tries {
   readonly #counts = new Map<string, number>();
 
-  note(thing: ThingKey, isConflict: boolean): void {
-    if (isConflict) this.#counts.set(nameOf(thing), this.#of(thing) + 1);
+  note(thing: ThingKey, result: Submitted | undefined): void {
+    if (isTriedAgain(result)) this.#counts.set(nameOf(thing), this.#of(thing) + 1);
     else this.#counts.delete(nameOf(thing));
   }
 
   /** The first one is looked at again at once, since what changed is most likely why; then after growing pauses. */
-  pauseAfterAnother(thing: ThingKey): Duration {
+  pauseAfterConflict(thing: ThingKey): Duration {
     const before = this.#of(thing);
     return before === 0 ? AT_ONCE : pauseBefore(before, CONTENDED);
+  }
+
+  pauseWhileBarred(thing: ThingKey): Duration {
+    return pauseBefore(this.#of(thing) + 1, BARRED);
   }
 
   #of(thing: ThingKey): number {
@@ -81,7 +107,7 @@ class ConflictCounts {
 
 async function commit(
   { db, stores, claimRecheck, onDue }: CommitterOptions,
-  conflicts: ConflictCounts,
+  tries: Tries,
   batch: readonly Submission[],
 ): Promise<Submitted[]> {
   const withUnit = batch.filter((one) => one.unit !== undefined);
@@ -90,7 +116,7 @@ async function commit(
   const unchanged = batch.filter((one) => one.unit === undefined);
   const dueAlready = await work.release(
     db,
-    unchanged.flatMap((one) => releaseOf(one, COMMITTED, { claimRecheck, conflicts })),
+    unchanged.flatMap((one) => releaseOf(one, COMMITTED, { claimRecheck, tries })),
   );
   if (dueAlready > 0) onDue();
   if (withUnit.length === 0) return batch.map(() => COMMITTED);
@@ -104,7 +130,7 @@ async function commit(
     );
     const due = await work.release(
       tx,
-      withUnit.flatMap((one, index) => releaseOf(one, written[index] as Submitted, { claimRecheck, conflicts })),
+      withUnit.flatMap((one, index) => releaseOf(one, written[index] as Submitted, { claimRecheck, tries })),
     );
     failPoint("committer:inside", where);
     return { written, due };
@@ -118,16 +144,18 @@ async function commit(
 function releaseOf(
   { claimed, release }: Submission,
   result: Submitted,
-  { claimRecheck, conflicts }: { readonly claimRecheck: Duration; readonly conflicts: ConflictCounts },
+  { claimRecheck, tries }: { readonly claimRecheck: Duration; readonly tries: Tries },
 ): work.Release[] {
   const { kind, id, epoch, failures } = claimed;
   switch (result.type) {
     case "committed":
       return release ? [{ kind, id, epoch, ...release }] : [];
     case "conflict": // it is looked at again, as it now is
-      return [{ kind, id, epoch, after: conflicts.pauseAfterAnother(claimed), failures, error: null }];
-    case "waiting":
-      return [{ kind, id, epoch, after: recheckOf(result.for, claimRecheck), failures: 0, error: null }];
+      return [{ kind, id, epoch, after: tries.pauseAfterConflict(claimed), failures, error: null }];
+    case "waiting": {
+      const after = result.moving ? tries.pauseWhileBarred(claimed) : recheckOf(result.for, claimRecheck);
+      return [{ kind, id, epoch, after, failures: 0, error: null }];
+    }
     default:
       return [];
   }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
+import type { Move } from "../kernel/decide.ts";
 import { messageOf } from "../kernel/errors.ts";
-import type { Thing } from "../kernel/lifecycle.ts";
+import { GONE, type Thing } from "../kernel/lifecycle.ts";
 import type { Log } from "../kernel/log.ts";
 import { type Clock, readingFor, systemClock } from "../kernel/time/clock.ts";
 import { type Duration, milliseconds, seconds } from "../kernel/time/duration.ts";
@@ -212,9 +213,10 @@ export class Controller {
     const startedAt = clock.monotonic();
     lease.lookingSince = startedAt;
     lease.thing = thing;
-    const { lifecycle } = storeOf(stores, kind);
+    const { lifecycle, factsWith } = storeOf(stores, kind);
     const look = await lookAt({
       lifecycle,
+      factsWith,
       handlerOf: handlers.get(kind) as HandlerOf,
       thing,
       failures: looks === 0 ? lease.work.failures : 0,
@@ -233,8 +235,9 @@ export class Controller {
     if (isCutShort) return this.#abandon(lease);
 
     const after = look.move ? milliseconds(0) : look.after;
-    const isTerminal = lifecycle.states[look.move?.to ?? thing.state.name]?.terminal === true;
-    const isOver = look.move ? look.move.gone || isTerminal : isTerminal && after === null;
+    const last = movesOf(look).at(-1);
+    const isTerminal = lifecycle.states[last?.to ?? thing.state.name]?.terminal === true;
+    const isOver = last ? last.gone || isTerminal : isTerminal && after === null;
     // A move that stays announces the next look: handed over in between, another replica would have to wait whether it happened.
     // One that announces without end gets no more than its turn for ever; and who is being stopped sees only the last one through.
     const mayChain = !isMidway || (!this.#stopping && looks < MOST_CHAINED);
@@ -266,9 +269,9 @@ export class Controller {
     }
     if (result.type !== "committed") return;
     this.#changes.committed({ lifecycle: storeOf(stores, kind).lifecycle, thing, look });
-    if (look.move) {
-      const after = milliseconds(clock.now().getTime() - thing.stateSince.getTime());
-      observer.moved({ kind, from: look.move.from, to: look.move.gone ? "(gone)" : look.move.to, after });
+    for (const [index, { from, to, gone }] of movesOf(look).entries()) {
+      const after = milliseconds(index === 0 ? clock.now().getTime() - thing.stateSince.getTime() : 0);
+      observer.moved({ kind, from, to: gone ? GONE : to, after });
     }
   }
 
@@ -318,6 +321,7 @@ function unitOf(kind: string, thing: Thing, look: Look, lease: Lease): Unit | un
     kind,
     thing,
     ...(look.move && { move: look.move }),
+    ...(look.further && { further: look.further }),
     ...(look.facts && { facts: look.facts }),
     outcome: look.outcome,
     effects: look.effects,
@@ -325,6 +329,9 @@ function unitOf(kind: string, thing: Thing, look: Look, lease: Lease): Unit | un
     lease: { epoch: lease.work.epoch },
   };
 }
+
+const movesOf = ({ move, further = [] }: Look): readonly Move[] =>
+  [move, ...further.map((change) => change.move)].filter((each) => each !== undefined);
 
 function nameOutcome(look: Look): "moved" | "waiting" | "nothing" | "failed" {
   if (look.error !== null) return "failed";

@@ -90,6 +90,16 @@ describe("a look", () => {
     expect(seen).toMatchObject({ move: { to: "on", trigger: "lit" }, facts: { lux: 9 }, effects, failures: 0 });
   });
 
+  test("takes what followed to the table too, each from the state that the one before leads to", async () => {
+    const seen = await look(lamp("lighting"), async () =>
+      happened("lit", { facts: { lux: 9 }, followedBy: [{ event: "worn_out", message: "old" }] }),
+    );
+    expect(seen).toMatchObject({ move: { from: "lighting", to: "on" }, facts: { lux: 9 } });
+    expect(seen.further).toMatchObject([
+      { thing: { state: { name: "on" }, facts: { lux: 9 } }, move: { from: "on", to: "odd", message: "old" } },
+    ]);
+  });
+
   test("at something that is late ends along the failure row, also when it merely waits", async () => {
     const waiting = async () => waitFor("still dark", seconds(1));
     expect((await look(lamp("lighting", agedBy(minutes(4))), waiting)).move).toBeUndefined();
@@ -163,6 +173,12 @@ describe("a look", () => {
       lamp("on"),
       async () => happened("stolen"),
       "the handler of on reported stolen",
+    ],
+    [
+      "something that followed where the table does not know it",
+      lamp("lighting"),
+      async () => happened("lit", { followedBy: [{ event: "lit" }] }),
+      "the handler of lighting reported lit, which the table does not know in on",
     ],
     ["a guard that throws", lamp("odd"), async () => nothingToDo(null), "the guard is broken"],
     ["a state that the table does not know", lamp("blinking"), async () => nothingToDo(null), "in state blinking"],

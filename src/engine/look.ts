@@ -2,11 +2,20 @@ import type { CallContext } from "../capabilities/call.ts";
 import { decide, fail, follow, isPastDeadline, type Move } from "../kernel/decide.ts";
 import type { Effect } from "../kernel/effects.ts";
 import { messageOf, StepFailure } from "../kernel/errors.ts";
-import type { Json, JsonObject, Lifecycle, StoredOutcome, Thing } from "../kernel/lifecycle.ts";
-import type { Outcome } from "../kernel/outcome.ts";
+import {
+  type Json,
+  type JsonObject,
+  type Lifecycle,
+  type StoredOutcome,
+  sameJson,
+  type Thing,
+} from "../kernel/lifecycle.ts";
+import type { FollowUp, Outcome } from "../kernel/outcome.ts";
 import type { Clock } from "../kernel/time/clock.ts";
 import { type Duration, describeDuration, milliseconds, minutes } from "../kernel/time/duration.ts";
 import { pauseBefore, retrying } from "../kernel/time/retry.ts";
+import type { ThingStore } from "../store/lifecycle/things.ts";
+import { afterChange, type Change } from "../store/lifecycle/unit.ts";
 import { continueTrace, withSpan } from "../telemetry/tracing.ts";
 import { runBounded } from "./bounded-handler.ts";
 
@@ -17,6 +26,8 @@ export type HandlerOf = (state: string) => StateHandler | undefined;
 /** What one look led to, before it is written. */
 export interface Look {
   readonly move?: Move;
+  /** Further rows of the thing, each judged by what the one before it leads to. */
+  readonly further?: readonly Change[];
   readonly facts?: JsonObject;
   readonly outcome: StoredOutcome | null;
   readonly effects: readonly Effect[];
@@ -30,6 +41,8 @@ export interface Look {
 
 export interface LookInput {
   readonly lifecycle: Lifecycle<Thing>;
+  /** Of the thing's store. */
+  readonly factsWith?: ThingStore["factsWith"];
   readonly handlerOf: HandlerOf;
   readonly thing: Thing;
   /** Looks that failed in a row before this one. */
@@ -71,10 +84,10 @@ function judge(input: LookInput, outcome: Outcome): Look {
   const alongside = { facts: changedFacts(thing, outcome.facts ?? {}), effects: outcome.effects ?? [] };
   switch (outcome.type) {
     case "happened": {
-      const move = follow(lifecycle, thing, { owner: "handler", name: outcome.event, message: outcome.message });
-      if (!move)
-        throw new Error(`the handler of ${thing.state.name} reported ${outcome.event}, which the table does not know`);
-      return moving(move, alongside);
+      const { followedBy = [] } = outcome;
+      const move = reported(lifecycle, thing, outcome, thing.state.name);
+      const further = followOn(input, { thing, move, facts: alongside.facts }, followedBy);
+      return { ...moving(move, alongside), ...(further.length > 0 && { further }) };
     }
     case "waiting": {
       // A command that fails shows as a wait on every other look: the cause must name what failed, whichever look is the last.
@@ -94,6 +107,22 @@ function judge(input: LookInput, outcome: Outcome): Look {
     case "nothing":
       return { ...alongside, outcome: null, after: outcome.after, failures: 0, error: null };
   }
+}
+
+function reported(lifecycle: Lifecycle<Thing>, thing: Thing, { event, message }: FollowUp, handler: string): Move {
+  const move = follow(lifecycle, thing, { owner: "handler", name: event, message });
+  if (move) return move;
+  const where = handler === thing.state.name ? "" : ` in ${thing.state.name}`;
+  throw new Error(`the handler of ${handler} reported ${event}, which the table does not know${where}`);
+}
+
+function followOn({ lifecycle, factsWith, thing }: LookInput, first: Change, events: readonly FollowUp[]): Change[] {
+  const changes = [first];
+  for (const event of events) {
+    const now = afterChange({ factsWith }, changes.at(-1) as Change);
+    changes.push({ thing: now, move: reported(lifecycle, now, event, thing.state.name) });
+  }
+  return changes.slice(1);
 }
 
 function judgeFailure(input: LookInput, error: unknown): Look {
@@ -149,11 +178,4 @@ function lateMessage({ lifecycle, thing }: LookInput, reason: string): string {
 export function changedFacts(thing: Thing, patch: JsonObject): JsonObject {
   const known = thing.facts as { readonly [name: string]: Json | undefined };
   return Object.fromEntries(Object.entries(patch).filter(([name, value]) => !sameJson(known[name], value)));
-}
-
-function sameJson(a: Json | undefined, b: Json | undefined): boolean {
-  if (a === b) return true;
-  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
-  const [left, right] = [Object.entries(a), Object.entries(b)];
-  return left.length === right.length && left.every(([name, value]) => sameJson(value, (b as JsonObject)[name]));
 }

@@ -1,5 +1,6 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createBatcher, runInHalves } from "./batcher.ts";
+import { createBatcher, partsByWeight, runInHalves } from "./batcher.ts";
 
 /** A batcher whose batches end when the test says so. */
 function setUp(options: { most: number; atOnce: number }) {
@@ -105,5 +106,28 @@ describe("running by halves", () => {
     };
     await expect(runInHalves([1, 2, 3, 4], { ...steps, run: down })).rejects.toThrow("the database is down");
     expect(runs).toBe(1);
+  });
+});
+
+describe("parts by weight", () => {
+  const weigh = (weight: number) => weight;
+
+  test("are as full as can be, and one that is too heavy stands alone", () => {
+    expect(partsByWeight([2, 3, 5, 1, 40, 4, 6], 10, weigh)).toEqual([[2, 3, 5], [1], [40], [4, 6]]);
+    expect(partsByWeight([], 10, weigh)).toEqual([]);
+    expect(partsByWeight([0, 0, 10, 0], 10, weigh)).toEqual([[0, 0, 10, 0]]);
+  });
+
+  test("hold everything once and in order, and never more than the most but where one item does", () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(30)), fc.integer({ min: 1, max: 40 }), (weights, most) => {
+        const parts = partsByWeight(weights, most, weigh);
+        expect(parts.flat()).toEqual(weights);
+        for (const part of parts) {
+          const sum = part.reduce((all, weight) => all + weight, 0);
+          expect(sum <= most || part.filter((weight) => weight > 0).length === 1).toBe(true);
+        }
+      }),
+    );
   });
 });

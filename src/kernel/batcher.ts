@@ -77,3 +77,21 @@ export async function runInHalves<In, Out>(
     return [...(await runInHalves(items.slice(0, half), steps)), ...(await runInHalves(items.slice(half), steps))];
   }
 }
+
+/** Cuts a batch into parts whose weights together are at most so much, in their order; an item that is heavier alone is a part of its own. */
+export function partsByWeight<T>(items: readonly T[], most: number, weigh: (item: T) => number): T[][] {
+  const parts: T[][] = [];
+  let left = 0;
+  for (const item of items) {
+    const weight = weigh(item);
+    const part = parts.at(-1);
+    if (part === undefined || weight > left) {
+      parts.push([item]);
+      left = most - weight;
+    } else {
+      part.push(item);
+      left -= weight;
+    }
+  }
+  return parts;
+}

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { decide, fail, follow, followOrRefuse, isPastDeadline, isStuck } from "./decide.ts";
+import { changesState, decide, fail, follow, followOrRefuse, isPastDeadline, isStuck } from "./decide.ts";
 import { AppError } from "./errors.ts";
 import {
   ANY,
@@ -241,6 +241,15 @@ describe("a verb", () => {
     }
     expect(message).toBe("oven oven-1 is scrapped: repair is not possible");
   });
+});
+
+test("a state is entered anew by another name, or by something else that it carries", () => {
+  const carrying = oven({ state: { name: "baking", request: { id: "r1", tray: [1, 2] } } });
+  const carried = { request: { id: "r1", tray: [1, 2] } };
+  expect(changesState(carrying, { to: "baking", carried })).toBe(false);
+  expect(changesState(carrying, { to: "broken", carried })).toBe(true);
+  expect(changesState(carrying, { to: "baking", carried: { request: { id: "r1", tray: [2, 1] } } })).toBe(true);
+  expect(changesState(carrying, { to: "baking", carried: {} })).toBe(true);
 });
 
 describe("time in a state", () => {

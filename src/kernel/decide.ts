@@ -9,6 +9,7 @@ import {
   type Row,
   rowsFrom,
   STAY,
+  sameJson,
   type Thing,
 } from "./lifecycle.ts";
 
@@ -85,6 +86,12 @@ export function followOrRefuse<T extends Thing>(
     `${lifecycle.kind} ${thing.id} is ${thing.state.name}: ${happened.name} is not possible` +
       (possible.length > 0 ? `; possible: ${[...new Set(possible)].join(", ")}` : ""),
   );
+}
+
+/** Whether the move enters a state anew: another one, or the same with something else that it carries. */
+export function changesState({ state }: Thing, { to, carried }: Pick<Move, "to" | "carried">): boolean {
+  const { name, ...before } = state;
+  return name !== to || !sameJson(before as JsonObject, carried);
 }
 
 /** True once the thing has been at work in its state for longer than its SLA allows. */

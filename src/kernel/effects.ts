@@ -1,4 +1,4 @@
-import type { CauseOf, JsonObject } from "./lifecycle.ts";
+import type { CauseOf, JsonObject, Lifecycle, StateOf } from "./lifecycle.ts";
 
 export interface LogLine {
   readonly at: string;
@@ -64,10 +64,41 @@ export interface RequireEffect extends Touching {
   readonly type: "require";
   /** Nor may it be marked for deletion: what is about to go is nothing to rely on. */
   readonly notDeleted?: true;
+  /** It must be in one of these states. */
+  readonly states?: readonly string[];
+}
+
+/**
+ * A wish that is recorded on another thing, whose own table takes it up. It names the thing whose outcome it is as its origin, which
+ * nothing that a caller writes can imitate.
+ */
+export interface RequestEffect extends Touching {
+  readonly type: "request";
+  readonly field: string;
+  readonly wish: JsonObject;
+}
+
+/** A health alert on another thing, opened or ended beside all others that the same source has reported of it. */
+export interface AlertEffect extends Touching {
+  readonly type: "alert";
+  readonly source: string;
+  /** Which probe failed, and which part of the thing it is about; null for all of it. */
+  readonly alert: { readonly id: string; readonly target: string | null };
+  /** Null ends it. */
+  readonly open: { readonly message: string; readonly classifications: readonly string[] } | null;
 }
 
 /** Something that an outcome does to another thing; it commits with the outcome or not at all. */
-export type Effect = CreateEffect | MoveEffect | ObserveEffect | LogEffect | WakeEffect | OrderEffect | RequireEffect;
+export type Effect =
+  | CreateEffect
+  | MoveEffect
+  | ObserveEffect
+  | LogEffect
+  | WakeEffect
+  | OrderEffect
+  | RequireEffect
+  | RequestEffect
+  | AlertEffect;
 
 /** A lifecycle, as far as effects need it: what they touch is named by its declaration, and never by a string of their own. */
 interface OfKind {
@@ -76,6 +107,9 @@ interface OfKind {
 interface WithTable extends OfKind {
   readonly transitions: readonly unknown[];
 }
+
+/** Fields of the lifecycle's things that hold a pending request. */
+export type RequestFieldOf<L> = L extends Lifecycle<infer T, infer _S, infer _R> ? keyof T & `${string}Request` : never;
 
 type Without<E, K extends keyof E> = Omit<E, "type" | "kind" | "id" | K>;
 
@@ -126,10 +160,55 @@ export const order = ({ kind }: OfKind, id: string, what: JsonObject): OrderEffe
   order: what,
 });
 
-/** Says what the outcome relies on. */
-export const require = ({ kind }: OfKind, id: string, more: Without<RequireEffect, never> = {}): RequireEffect => ({
-  type: "require",
+/**
+ * Says what the outcome relies on. A state that the table lacks does not compile.
+ *
+ * @example require(installLifecycle, "m-2", { states: ["active"] })
+ */
+export const require = <const L extends WithTable>(
+  lifecycle: L,
+  id: string,
+  more: Without<RequireEffect, "states"> & { readonly states?: readonly StateOf<L>[] } = {},
+): RequireEffect => ({ type: "require", kind: lifecycle.kind, id, ...more });
+
+/**
+ * Asks another thing for something, and gives it a pass. A request that is still pending there ends as superseded.
+ *
+ * @example request(powerShelfLifecycle, "ps-1", "maintenanceRequest", { operation: "power_off" })
+ */
+export const request = <const L extends WithTable>(
+  lifecycle: L,
+  id: string,
+  field: RequestFieldOf<L>,
+  wish: JsonObject,
+): RequestEffect => ({ type: "request", kind: lifecycle.kind, id, field, wish });
+
+/** Which probe of which part of the thing, by whose report. */
+interface AlertName {
+  readonly source: string;
+  readonly id: string;
+  readonly target?: string;
+}
+interface OpenAlert extends AlertName {
+  readonly message: string;
+  readonly classifications?: readonly string[];
+}
+interface EndedAlert extends AlertName {
+  readonly ended: true;
+}
+
+/**
+ * Opens a health alert, or ends it. What an open one says may change: it stays open since when it was. One that is not open cannot end,
+ * and is left alone.
+ *
+ * @example alert(machineLifecycle, "m-1", { source: "rack", id: "FanFailed", message: "fan 3 stands still" })
+ * @example alert(machineLifecycle, "m-1", { source: "rack", id: "FanFailed", ended: true })
+ */
+export const alert = ({ kind }: OfKind, id: string, said: OpenAlert | EndedAlert): AlertEffect => ({
+  type: "alert",
   kind,
   id,
-  ...more,
+  source: said.source,
+  alert: { id: said.id, target: said.target ?? null },
+  open: "ended" in said ? null : { message: said.message, classifications: said.classifications ?? [] },
 });

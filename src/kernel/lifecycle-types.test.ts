@@ -4,7 +4,7 @@
  * the test says so too.
  */
 import { describe, expect, expectTypeOf, test } from "vitest";
-import { create, move, observe, require, wake } from "./effects.ts";
+import { create, move, observe, request, require, wake } from "./effects.ts";
 import {
   ANY,
   asked,
@@ -161,6 +161,23 @@ describe("handlers", () => {
     expect(await handlers.idle(widget, {})).toEqual({ type: "happened", event: "passed" });
   });
 
+  test("may report what followed, which is any event of the table", async () => {
+    const handlers: WidgetHandlers = {
+      idle: async () => happened("worn_out"),
+      testing: async () => happened("passed", { followedBy: [{ event: "worn_out" }] }),
+    };
+    expect(await handlers.testing(widget, {})).toMatchObject({ followedBy: [{ event: "worn_out" }] });
+  });
+
+  test("do not compile when what followed is no event of the table", async () => {
+    const handlers: WidgetHandlers = {
+      idle: async () => happened("worn_out"),
+      // @ts-expect-error: nothing like it can happen to a widget
+      testing: async () => happened("passed", { followedBy: [{ event: "wron_out" }] }),
+    };
+    expect(await handlers.testing(widget, {})).toMatchObject({ followedBy: [{ event: "wron_out" }] });
+  });
+
   test("do not compile when one of a state without events reports one", () => {
     const handlers: WidgetHandlers = {
       idle: async () => nothingToDo(null),
@@ -217,6 +234,20 @@ describe("effects", () => {
     expect(move(rackLifecycle, "r1", "drained")).toMatchObject({ cause: "drained" });
     // @ts-expect-error: nothing can cause anything in a widget
     expect(move(widgetLifecycle, "w1", "tray_failed")).toMatchObject({ kind: "widget" });
+  });
+
+  test("know the request fields of the thing that they ask", () => {
+    expect(request(rackLifecycle, "r1", "repairRequest", { part: "fan" })).toEqual({
+      type: "request",
+      kind: "rack",
+      id: "r1",
+      field: "repairRequest",
+      wish: { part: "fan" },
+    });
+    // @ts-expect-error: a widget has a repairRequest, no "repairReqest"
+    expect(request(rackLifecycle, "r1", "repairReqest", {})).toMatchObject({ field: "repairReqest" });
+    // @ts-expect-error: its state is no request
+    expect(request(rackLifecycle, "r1", "state", {})).toMatchObject({ field: "state" });
   });
 
   test("name what they touch by its declaration", () => {

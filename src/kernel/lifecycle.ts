@@ -14,6 +14,19 @@ export type JsonObject = { readonly [key: string]: Json };
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
+/** Whether both say the same; fields that are undefined are not there. */
+export function sameJson(a: Json | undefined, b: Json | undefined): boolean {
+  if (a === b) return true;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  const [left, right] = [fieldsOf(a), fieldsOf(b)];
+  return (
+    Array.isArray(a) === Array.isArray(b) &&
+    left.length === right.length &&
+    left.every(([name, value]) => sameJson(value, (b as JsonObject)[name]))
+  );
+}
+const fieldsOf = (value: object): [string, Json][] => Object.entries(value).filter(([, field]) => field !== undefined);
+
 /** What every thing with a lifecycle has; `state` is the table's word plus what the transition into it carried. */
 export interface Thing {
   readonly id: string;
@@ -28,6 +41,15 @@ export interface Thing {
   readonly facts: object;
   /** Why it is still in its state; null right after a transition that says it all. */
   readonly outcome: StoredOutcome | null;
+  /** The things that it has to do with, by the relations of its store that load their states; null: there is none. */
+  readonly related?: { readonly [relation: string]: RelatedState | null };
+}
+
+/** Another thing, as far as guards and handlers may know it. */
+export interface RelatedState {
+  readonly kind: string;
+  readonly id: string;
+  readonly state: string;
 }
 
 /** The last look at a thing, as it is shown to operators. */
@@ -161,6 +183,18 @@ export type EventOf<L, S extends string> =
             ? never
             : N
           : never
+      : never
+    : never;
+
+/** What handlers can report, in whatever state: the names of all `on` and `onFailure` rows. */
+export type AnyEventOf<L> =
+  RowsOf<L> extends infer Each
+    ? Each extends readonly [
+        unknown,
+        { readonly owner: "handler"; readonly name: infer N extends string },
+        ...unknown[],
+      ]
+      ? N
       : never
     : never;
 

@@ -1,5 +1,5 @@
 import type { Effect } from "./effects.ts";
-import type { EventOf, JsonObject, Lifecycle, StateOf } from "./lifecycle.ts";
+import type { AnyEventOf, EventOf, JsonObject, Lifecycle, StateOf } from "./lifecycle.ts";
 import type { Duration } from "./time/duration.ts";
 
 interface Alongside {
@@ -8,16 +8,31 @@ interface Alongside {
   readonly effects?: readonly Effect[];
 }
 
+/** What happened next, in the state that the table led to: one more row of the thing, in the same commit. */
+export interface FollowUp<F extends string = string> {
+  readonly event: F;
+  readonly message?: string;
+}
+
 /** What a handler reports. It never names a state: the table says where an event leads. */
-export type Outcome<E extends string = string> =
-  | ({ readonly type: "happened"; readonly event: E; readonly message?: string } & Alongside)
+export type Outcome<E extends string = string, F extends string = string extends E ? string : never> =
+  | ({
+      readonly type: "happened";
+      readonly event: E;
+      readonly message?: string;
+      readonly followedBy?: readonly FollowUp<F>[];
+    } & Alongside)
   | ({ readonly type: "waiting"; readonly reason: string; readonly after: Duration } & Alongside)
   | ({ readonly type: "nothing"; readonly after: Duration | null } & Alongside);
 
-export const happened = <const E extends string>(
+/**
+ * One event, along one row. Where the table has no single row for what happened, the events that follow lead on, each from the state
+ * that the one before led to, and all are written at once: `happened("drained", { followedBy: [{ event: "found_unfit" }] })`.
+ */
+export const happened = <const E extends string, const F extends string = never>(
   event: E,
-  alongside: Alongside & { message?: string } = {},
-): Outcome<E> => ({
+  alongside: Alongside & { message?: string; followedBy?: readonly FollowUp<F>[] } = {},
+): Outcome<E, F> => ({
   type: "happened",
   event,
   ...alongside,
@@ -38,12 +53,22 @@ export const nothingToDo = (after: Duration | null, alongside: Alongside = {}): 
   ...alongside,
 });
 
-export type Handler<T, C, E extends string = string> = (thing: T, context: C) => Promise<Outcome<E>>;
+export type Handler<T, C, E extends string = string, F extends string = never> = (
+  thing: T,
+  context: C,
+) => Promise<Outcome<E, F>>;
 
 /** A handler for each state whose rows wait for one; resting states may have one too (monitoring). */
 export type Handlers<L, T, C> =
   L extends Lifecycle<T, infer _S, infer _R>
-    ? { readonly [S in StateOf<L> as EventOf<L, S> extends never ? never : S]: Handler<T, C, EventOf<L, S>> } & {
+    ? {
+        readonly [S in StateOf<L> as EventOf<L, S> extends never ? never : S]: Handler<
+          T,
+          C,
+          EventOf<L, S>,
+          AnyEventOf<L>
+        >;
+      } & {
         readonly [S in StateOf<L> as EventOf<L, S> extends never ? S : never]?: Handler<T, C, never>;
       }
     : never;

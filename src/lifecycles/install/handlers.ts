@@ -1,18 +1,17 @@
+import { require } from "../../kernel/effects.ts";
 import { type Handlers, happened, nothingToDo, waitFor } from "../../kernel/outcome.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { type Duration, describeDuration, milliseconds, seconds } from "../../kernel/time/duration.ts";
 import { type Install, MAX_INSTALL_ATTEMPTS } from "./install.ts";
-import type { installLifecycle } from "./lifecycle.ts";
+import { installLifecycle } from "./lifecycle.ts";
 
 export interface InstallContext {
   readonly clock: Clock;
   /** How long an attempt may take; zero: for ever. */
   readonly installTimeout: Duration;
-  /** Of another node's install; undefined: it has none. */
-  stateOf(id: string): Promise<string | undefined>;
 }
 
-/** Whoever makes a replacement active wakes the node that it replaces; this is for a wake-up that was missed. */
+/** What becomes of a replacement wakes the node that it replaces; this is for a wake-up that was missed. */
 const LOOKS_AT_REPLACEMENT: Duration = seconds(30);
 /** Only for what is told of it: reports lead on by themselves. */
 const LOOKS_AT_ERASING: Duration = seconds(60);
@@ -48,10 +47,14 @@ export const installHandlers: Handlers<typeof installLifecycle, Install, Install
   },
 
   /** The replacement has proved itself once it is active: verified by a person, by its first boot, by its workflow or by a run. */
-  async migrating({ state }, { stateOf }) {
+  async migrating({ state, related }) {
     const replacement = state.replacement ?? "";
-    const now = await stateOf(replacement);
-    if (now === "active") return happened("replacement_proven", { message: `${replacement} has taken its place` });
+    const now = related?.replacement?.state;
+    if (now === "active")
+      return happened("replacement_proven", {
+        message: `${replacement} has taken its place`,
+        effects: [require(installLifecycle, replacement, { states: ["active"] })],
+      });
     return waitFor(`waiting for ${replacement} to be active: it is ${now ?? "gone"}`, LOOKS_AT_REPLACEMENT);
   },
 };

@@ -149,7 +149,6 @@ test("a node that is to erase its disks is looked at again, and says how many we
   const looked = await installHandlers.deprovisioning?.(install("deprovisioning", { facts: facts({ erasedDisks }) }), {
     clock: systemClock,
     installTimeout: hours(1),
-    stateOf: async () => undefined,
   });
   expect(looked).toMatchObject({ type: "waiting", reason: expect.stringContaining("read back so far: 1") });
 });
@@ -239,13 +238,13 @@ describe("a run that installs through a node", () => {
 });
 
 describe("a node that migrates", () => {
-  const migrating = install("migrating", { state: { name: "migrating", replacement: "m-2" } });
-  const look = (stateOf: string | undefined) =>
-    installHandlers.migrating(migrating, {
-      clock: systemClock,
-      installTimeout: hours(1),
-      stateOf: async (id) => (id === "m-2" ? stateOf : "active"),
+  const migrating = (state: string | undefined) =>
+    install("migrating", {
+      state: { name: "migrating", replacement: "m-2" },
+      related: { replacement: state === undefined ? null : { kind: "install", id: "m-2", state } },
     });
+  const look = (state: string | undefined) =>
+    installHandlers.migrating(migrating(state), { clock: systemClock, installTimeout: hours(1) });
 
   test("is done when its replacement is active", async () => {
     expect(await look("active")).toMatchObject({ type: "happened", event: "replacement_proven" });

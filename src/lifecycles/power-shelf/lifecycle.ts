@@ -18,9 +18,10 @@ const maintenanceRequested = (shelf: PowerShelf) => shelf.maintenanceRequest !==
 
 const request = ({ maintenanceRequest }: PowerShelf): JsonObject => {
   if (!maintenanceRequest) return {};
-  const { id, operation, initiator, requestedAt, traceparent } = maintenanceRequest;
-  const trace = traceparent === undefined ? {} : { traceparent };
-  return { operation, request: { id, operation, initiator, requested_at: requestedAt.toISOString(), ...trace } };
+  const { id, operation, initiator, requestedAt, traceparent, origin } = maintenanceRequest;
+  const asked = { id, operation, initiator, requested_at: requestedAt.toISOString() };
+  const optional = { ...(traceparent !== undefined && { traceparent }), ...(origin && { origin }) };
+  return { operation, request: { ...asked, ...optional } };
 };
 const cause = (_: PowerShelf, { message }: Happening) => ({ cause: message ?? "unknown" });
 const itsRequest = { field: "maintenanceRequest", carried: (shelf: PowerShelf) => shelf.state.request } as const; // a newer one stays

@@ -16,6 +16,8 @@ export interface MaintenanceRequest {
   readonly requestedAt: Date;
   /** The trace of the call that asked. */
   readonly traceparent?: string | undefined;
+  /** The thing that asked, such as the shelf's rack; absent where a caller did, whatever the caller's name is. */
+  readonly origin?: { readonly kind: string; readonly id: string } | undefined;
 }
 
 /** As it is kept: the time as text. */

@@ -1,4 +1,4 @@
-import { type Effect, order, wake } from "../../kernel/effects.ts";
+import { type Effect, order } from "../../kernel/effects.ts";
 import { waitFor } from "../../kernel/outcome.ts";
 import type { ChildRun } from "../children/child-run.ts";
 import { type RunThing, runLifecycle } from "../model/lifecycle.ts";
@@ -40,7 +40,3 @@ export function stopChildren(run: RunThing, context: RunContext, log: RunLog, wh
     effects: [...log.effects(""), ...effects],
   });
 }
-
-/** What the end of a run does to the run that it is a part of. */
-export const tellParent = ({ parent }: RunThing): readonly Effect[] =>
-  parent === null ? [] : [wake(runLifecycle, parent.runId)];

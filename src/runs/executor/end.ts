@@ -1,9 +1,7 @@
-import type { Effect } from "../../kernel/effects.ts";
 import { happened } from "../../kernel/outcome.ts";
 import { type RunThing, stepJson } from "../model/lifecycle.ts";
 import { eachLeft, type LeftOver, leftOverOf } from "../model/next-attempt.ts";
 import type { EndedRunPhase, RunErrorCode, StepStatus } from "../model/run.ts";
-import { tellParent } from "./children.ts";
 import { isForRestartToCome } from "./next-boot.ts";
 import { withoutResidueOf } from "./residue.ts";
 import { effectsOfEnd, type RunContext, residueOnTarget } from "./run-context.ts";
@@ -49,7 +47,7 @@ export function endRun(run: RunThing, phase: EndedRunPhase, context: RunContext,
       takeBackFirst: takeBackFirst && { ...takeBackFirst },
       ...(steps && { steps: steps.map(stepJson) }),
     },
-    effects: [...oneChangeEach(effectsOfEnd(run, onTarget, context), log.effects("")), ...tellParent(run)],
+    effects: [...effectsOfEnd(run, onTarget, context), ...log.effects("")],
   });
 }
 
@@ -68,18 +66,3 @@ const doneNow = (visits: readonly StepStatus[], phase: EndedRunPhase, context: R
     .filter(({ state, carriedOver, takenBack }) => state === "SUCCEEDED" && !carriedOver && !takenBack)
     .filter((visit) => phase === "SUCCEEDED" || !isForRestartToCome(visit, visits, context))
     .map(({ name }) => name);
-
-/** A thing is changed once in a commit: what was found out of it on the way goes along with its move. */
-function oneChangeEach(done: readonly Effect[], said: readonly Effect[]): Effect[] {
-  const isMoved = (effect: Effect) =>
-    done.some(({ type, kind, id }) => type === "move" && kind === effect.kind && id === effect.id);
-  const found = said.filter((effect) => effect.type === "observe" && isMoved(effect));
-  const factsOf = (kind: string, id: string) =>
-    found.map((effect) => (effect.type === "observe" && effect.kind === kind && effect.id === id ? effect.facts : {}));
-  const moved = done.map((effect) =>
-    effect.type === "move" && found.length > 0
-      ? { ...effect, facts: Object.assign({}, ...factsOf(effect.kind, effect.id), effect.facts) }
-      : effect,
-  );
-  return [...moved, ...said.filter((effect) => !found.includes(effect))];
-}

@@ -88,17 +88,14 @@ describe("a run", () => {
       ]);
     });
 
-    test("tells of it with its end, in one change of the machine", async () => {
+    test("tells of it with its end, in the same commit", async () => {
       const bench = await readyToProve({ state: "done", facts: { bootId: "new" }, conditions: [PROVISIONED] });
       bench.planned = ["first"];
       const { effects = [] } = await bench.look();
       expect(effects.filter(({ kind }) => kind === "machine")).toMatchObject([
-        { type: "move", cause: "run_succeeded", facts: { bootId: "new", lastRunId: "run-1" } },
+        { type: "observe", facts: { bootId: "new" }, observed: [{ ...PROVISIONED, at: expect.any(String) }] },
+        { type: "move", cause: "run_succeeded", facts: { lastRunId: "run-1" } },
       ]);
-      expect(effects.flatMap((effect) => (effect.type === "move" ? effect.observed : []))).toContainEqual({
-        ...PROVISIONED,
-        at: expect.any(String),
-      });
     });
 
     test("writes it first when the look has lasted", async () => {
@@ -511,14 +508,6 @@ test("a run whose steps do not fit its plan ends with that, and leaves what it h
   });
   expect(bench.steps).toMatchObject([{ name: "second", state: "FAILED", finishedAt: bench.now }]);
   expect(nextAttempt(bench, "rerun")).toMatchObject({ steps: [], takeBackFirst: { step: "second" } });
-});
-
-test("a run's end has its machine looked at where a node was cordoned for it, and only there", async () => {
-  const bench = new Bench();
-  expect((await bench.untilEnd()).effects).not.toContainEqual(expect.objectContaining({ type: "wake" }));
-  const other = new Bench();
-  other.cordoned = { cluster: "c1", node: "n1" };
-  expect((await other.untilEnd()).effects).toContainEqual({ type: "wake", kind: "machine", id: "m-1" });
 });
 
 test("what the server says of its own things fails the step at once, for a person, and is no panic", async () => {

@@ -63,31 +63,17 @@ export const stepsWith = ({ facts: { steps } }: RunThing, visit: StepStatus): St
 export function writtenWith<E extends string>({ run, proven, done, seen }: Progress, last: Outcome<E>): Outcome<E> {
   if (proven === null) return last;
   const { facts = {} } = last;
-  // A thing moves once in a commit, and what is only to be tried gives way to what was done.
-  const isMoved = (effect: Effect) =>
-    done.some(({ type, kind, id }) => type === "move" && kind === effect.kind && id === effect.id);
-  const effects = (last.effects ?? []).filter(
-    (effect) => !(effect.type === "move" && effect.ifPossible && isMoved(effect)),
-  );
   return {
     ...last,
     facts: { steps: run.facts.steps.map(stepJson), ...facts },
-    effects: [...done, ...tellTarget(run, seen, effects)],
+    effects: [...done, ...tellTarget(run, seen), ...(last.effects ?? [])],
   };
 }
 
-/** A thing is changed once in a commit: where the outcome moves the target, what was seen of it goes along. */
 function tellTarget(
   { target: { kind, id } }: RunThing,
   { facts, conditions: observed }: Progress["seen"],
-  effects: readonly Effect[],
-) {
-  if (Object.keys(facts).length === 0 && observed.length === 0) return effects;
-  const isMove = (effect: Effect) => effect.type === "move" && effect.kind === kind && effect.id === id;
-  if (!effects.some(isMove)) return [observe({ kind }, id, facts, observed), ...effects];
-  return effects.map((effect) =>
-    effect.type === "move" && isMove(effect)
-      ? { ...effect, facts: { ...facts, ...effect.facts }, observed: [...observed, ...(effect.observed ?? [])] }
-      : effect,
-  );
+): readonly Effect[] {
+  const isNews = Object.keys(facts).length > 0 || observed.length > 0;
+  return isNews ? [observe({ kind }, id, facts, observed)] : [];
 }

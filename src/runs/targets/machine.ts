@@ -1,4 +1,4 @@
-import { type Effect, move, wake } from "../../kernel/effects.ts";
+import { type Effect, move } from "../../kernel/effects.ts";
 import { installLifecycle } from "../../lifecycles/install/lifecycle.ts";
 import { machineLifecycle, runStartedData } from "../../lifecycles/machine/lifecycle.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
@@ -21,7 +21,7 @@ export const machineTarget: TargetKind<Machine> = {
     return [move(machineLifecycle, target.id, "run_started", { data })];
   },
   whenEnded(run, end, steps) {
-    return [endOf(run, end, steps), ...nodeToSeeTo(run), ...installReleased(run, end, steps)];
+    return [endOf(run, end, steps), ...installReleased(run, end, steps)];
   },
   settling: settlingClusters,
   residueOf: ({ facts }) => facts.residue,
@@ -42,10 +42,6 @@ function endOf(
     observed: seenAt(conditionsAtEnd(plan, steps, { phase, message, before }), at),
   });
 }
-
-/** A machine that rests is not looked at by itself: its node would stay as it is until somebody happens to look. */
-const nodeToSeeTo = ({ target: { id, thing } }: RunOn<Machine>): readonly Effect[] =>
-  thing.facts.cordoned || thing.state.drain === true ? [wake(machineLifecycle, id)] : [];
 
 /** Who canceled a run does not want the machine installed at its next boot after all. */
 function installReleased({ id, plan, target }: RunThing, { phase, message }: RunEnd, steps: StepKinds): Effect[] {

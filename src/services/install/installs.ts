@@ -23,7 +23,6 @@ import { holdKnownGroup } from "./device-groups.ts";
 import { INSTALL_KIND, installKey } from "./key.ts";
 import { beginMigration, callOffMigration } from "./migration.ts";
 import type { HardwareFact } from "./registration.ts";
-import { wakeReplaced } from "./report-writing.ts";
 import { findWorkflow } from "./workflows.ts";
 
 export { ARCHITECTURES, BOOT_MODES, INSTALL_STATES, type InstallState } from "../../lifecycles/install/install.ts";
@@ -191,7 +190,6 @@ async function applyStateChange(
     },
     ...(force && { facts: { installAttempts: 0, lastInstallError: null, attemptFailed: false } }),
   });
-  if (state === "active") await wakeReplaced(tx, [install.id]);
 }
 
 /** Three failures are enough: that it is to be tried again somebody must say on purpose. */

@@ -1,5 +1,5 @@
 import { toldBy } from "../../lifecycles/install/report.ts";
-import { type InstallRecord, listReplaced } from "../../store/install/installs.ts";
+import type { InstallRecord } from "../../store/install/installs.ts";
 import { recordChanges } from "../../store/lifecycle/changes.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
 import { commitUnits } from "../../store/lifecycle/transitions.ts";
@@ -54,24 +54,7 @@ export async function writeReports(
   const moved = decided.filter(({ move }) => move !== undefined && move.trigger !== "progress");
   await work.wake(
     tx,
-    moved.flatMap(({ install: { id, facts } }) => [
-      installKey(id),
-      // The run that ordered it waits for just this.
-      ...(facts.orderedBy === null ? [] : [{ kind: "run", id: facts.orderedBy }]),
-    ]),
-  );
-  await wakeReplaced(
-    tx,
-    moved.filter(({ move }) => move?.to === "active").map(({ install }) => install.id),
-  );
-}
-
-/** A node that is active has proved itself to the one whose place it takes. */
-export async function wakeReplaced(tx: Transaction, ids: readonly string[]): Promise<void> {
-  if (ids.length === 0) return;
-  await work.wake(
-    tx,
-    (await listReplaced(tx, ids)).map(({ id }) => installKey(id)),
+    moved.map(({ install }) => installKey(install.id)),
   );
 }
 

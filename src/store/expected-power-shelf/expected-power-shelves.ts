@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { messageOf } from "../../kernel/errors.ts";
+import { GONE } from "../../kernel/lifecycle.ts";
 import {
   EXPLORE_RESULTS,
   type ExistingShelf,
@@ -7,6 +8,8 @@ import {
   type ExploreResult,
 } from "../../lifecycles/expected-power-shelf/expected-power-shelf.ts";
 import { expectedPowerShelfLifecycle } from "../../lifecycles/expected-power-shelf/lifecycle.ts";
+import { powerShelfLifecycle } from "../../lifecycles/power-shelf/lifecycle.ts";
+import type { PowerShelf } from "../../lifecycles/power-shelf/power-shelf.ts";
 import { sharesBmcCredentials } from "../device/bmc-credentials.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
 import { parseRows, type ThingStore } from "../lifecycle/things.ts";
@@ -102,6 +105,21 @@ export const expectedPowerShelfStore: ThingStore<ExpectedPowerShelf> = {
   lifecycle: expectedPowerShelfLifecycle,
   table: "expected_power_shelves",
   requests: {},
+  related: {
+    shelf: {
+      of: ({ existingShelf }) => existingShelf && { kind: powerShelfLifecycle.kind, id: existingShelf.id },
+      // While a shelf that is to go has the BMC, its row waits for that.
+      awaits: {
+        kind: powerShelfLifecycle.kind,
+        states: [GONE],
+        waiting: async (db, shelves) => {
+          const macs = (shelves as readonly PowerShelf[]).map(({ bmc }) => bmc.mac);
+          const text = "select id from expected_power_shelves where bmc_mac = any($1) and state = 'exploring'";
+          return (await db.query<{ id: string }>(text, [macs])).map(({ id }) => id);
+        },
+      },
+    },
+  },
   ...sharesBmcCredentials,
   async load(db, ids) {
     return parseRows(await db.query<ExpectedRow>(`${SELECT} where t.id = any($1)`, [ids]), parseRecord);

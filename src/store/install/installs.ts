@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { parseMachineId } from "../../kernel/ids.ts";
+import type { JsonObject } from "../../kernel/lifecycle.ts";
 import type { Architecture, BootMode, Install, InstallFacts } from "../../lifecycles/install/install.ts";
 import { installLifecycle } from "../../lifecycles/install/lifecycle.ts";
+import { runLifecycle } from "../../runs/model/lifecycle.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
 import { type Loaded, parseRows, type ThingStore } from "../lifecycle/things.ts";
 import type { Queryable } from "../postgres/database.ts";
@@ -29,6 +31,10 @@ const factsSchema = z.object({
     .array(z.object({ disk: z.string(), serial: z.string().nullable(), method: z.string(), verified: z.boolean() }))
     .default([]),
 });
+
+/** Of a patch what is in it, and not what stands for absent fields. */
+const parseFactsPatch = (patch: JsonObject): Partial<InstallFacts> =>
+  Object.fromEntries(Object.entries(factsSchema.parse(patch)).filter(([name]) => name in patch));
 
 export interface InstallRow extends StateColumns {
   mac: string;
@@ -105,8 +111,33 @@ export const installStore: ThingStore<Install> = {
     targets: [{ kind: "machine", id }],
     holder: facts.orderedBy === null ? { kind: "install", id } : { kind: "run", id: facts.orderedBy },
   }),
+  related: {
+    orderedBy: {
+      of: ({ facts }) => (facts.orderedBy === null ? null : { kind: runLifecycle.kind, id: facts.orderedBy }),
+      // Of how far it is a run learns when it asks.
+      wakes: { butFor: ["progress"] },
+    },
+    replacement: {
+      of: ({ state }) =>
+        state.replacement === undefined ? null : { kind: installLifecycle.kind, id: state.replacement },
+      loadsState: true,
+      awaits: {
+        kind: installLifecycle.kind,
+        // It has proved itself, or never will.
+        states: ["active", "retired"],
+        waiting: async (db, others) => {
+          const replaced = await listReplaced(
+            db,
+            others.map(({ id }) => id),
+          );
+          return replaced.map(({ id }) => id);
+        },
+      },
+    },
+  },
   load: loadInstalls,
   orders: installOrders,
+  factsWith: ({ facts }, patch) => ({ ...facts, ...parseFactsPatch(patch) }),
 };
 
 /** The nodes whose place these are taking. */

@@ -5,6 +5,7 @@ import type { DeviceTraits } from "../device/device.ts";
 import type { HealthChangedBy } from "../device/health-changes.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
 import type { OrderDesk } from "./orders.ts";
+import { type Relations, withRelatedStates } from "./relations.ts";
 
 export interface ThingKey {
   readonly kind: string;
@@ -57,16 +58,20 @@ export interface ThingStore<T extends Thing = Thing> {
   readonly lifecycle: Lifecycle<T>;
   readonly table: string;
   readonly load: (db: Queryable, ids: readonly string[]) => Promise<Loaded<T>>;
-  /** Its facts with a patch that was written; absent: how they then are is known only by loading it. */
+  /** Its facts with a patch of them, as loading them would give them; absent: facts that are kept as they are used. */
   readonly factsWith?: (thing: T, patch: JsonObject) => T["facts"];
+  /** A look that goes on need not load it again after each of its own writes: what others change meanwhile the next lease sees. */
+  readonly goesOnUnloaded?: true;
   /** Of things that are being looked at, as they were loaded: those of which somebody has asked since that it be ended. */
   readonly overtaken?: (db: Queryable, things: readonly T[]) => Promise<readonly string[]>;
   /** What else is locked, together with the thing, when it goes: whatever `afterGone` touches. */
   readonly locksWhenGone?: (thing: T) => readonly ThingKey[];
   /** Runs when the rows have been deleted, in the same transaction: what only they needed goes with them. */
   readonly afterGone?: (tx: Transaction, things: readonly T[]) => Promise<void>;
-  /** Nobody works on such a thing while it rests, nor for what is learnt about it: it need not be looked at then. */
-  readonly isPassive?: true;
+  /** What the thing is part of, works on or waits for: whom its rows wake, whose rows wake it, and what is loaded with it. */
+  readonly related?: Relations<T>;
+  /** Whether a pass at the thing leads to nothing while it rests as it is; nor does then what is learnt about it. Absent: it may. */
+  readonly restsIdle?: (thing: T) => boolean;
   /** Which claims a state with `claims` takes, of the thing as it is in that state; a claim on itself unless told. */
   readonly claims?: (thing: T) => ClaimSet;
   /** How what other things saw of it is merged with what is on record; undefined when that is nothing new. */
@@ -92,7 +97,8 @@ export type ThingStores = ReadonlyMap<string, ThingStore>;
 /** Stores of many kinds in one map; the kinds' own types end here, since the engine treats all alike. */
 export function collectThingStores(stores: readonly { readonly lifecycle: { readonly kind: string } }[]): ThingStores {
   const all = new Map(stores.map((store) => [store.lifecycle.kind, store as unknown as ThingStore]));
-  return new Map([...all].map(([kind, store]) => [kind, store.among?.(all) ?? store]));
+  const among = new Map([...all].map(([kind, store]) => [kind, store.among?.(all) ?? store]));
+  return new Map([...among].map(([kind, store]) => [kind, withRelatedStates(store, among)]));
 }
 
 export function storeOf(stores: ThingStores, kind: string): ThingStore {

@@ -1,16 +1,21 @@
+import { changesState } from "../../kernel/decide.ts";
 import { GONE, type JsonObject, type Thing } from "../../kernel/lifecycle.ts";
 import type { Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
 import { toJsonText } from "../postgres/json-text.ts";
 import * as claims from "./claims/claims.ts";
-import { claimTargetsOf, endsClaims, mayHaveTicket, waitingUnit, wishOf } from "./claims/wishes.ts";
-import { applyEffects, type EffectPlan, findUnmet, lockedByEffects, planEffects } from "./effects.ts";
+import { endsClaims, waitingUnit, wishOf } from "./claims/wishes.ts";
+import { applyEffects, reacting } from "./effects/apply-effects.ts";
+import { findEffectClaims, takeEffectClaims } from "./effects/effect-claims.ts";
+import { type EffectPlan, findUnmet, planEffects } from "./effects/plan-effects.ts";
 import * as journal from "./journal.ts";
 import { lockThings } from "./locks.ts";
-import { checkColumns, nameOf, storeOf, type ThingKey, type ThingStore, type ThingStores } from "./things.ts";
-import { keyOf, outcomeAfter, type Unit } from "./unit.ts";
+import { findAwaiting } from "./relations.ts";
+import { checkColumns, nameOf, storeOf, type ThingStore, type ThingStores } from "./things.ts";
+import { type Change, changesOf, keyOf, lastMoveOf, outcomeAfter, type Unit } from "./unit.ts";
 import { tellUnit, type Untold, withVersions } from "./unit-entries.ts";
-import type { UnitResult } from "./unit-result.ts";
+import type { UnitResult, Waiting } from "./unit-result.ts";
+import { findTouched, touchedBy, wavesOf, wokenBy } from "./waves.ts";
 import { endUnheard } from "./withdrawals.ts";
 import * as work from "./work.ts";
 
@@ -21,59 +26,25 @@ const FENCED: UnitResult = { type: "fenced" };
 /** The only writer of states: locks all things, compares their bases, writes state + history + event + wake-ups of many units. */
 export async function commitUnits(tx: Transaction, stores: ThingStores, units: readonly Unit[]): Promise<UnitResult[]> {
   const touched = await findTouched(tx, stores, units);
-  await lockThings(tx, [...touched.values()].flat());
+  const locked = [...touched.values()].flatMap(({ written, read }) => [...written, ...read]);
+  await lockThings(tx, locked);
   const results = new Map<Unit, UnitResult>();
+  const held = { names: new Set(locked.map(nameOf)), leases: await fence(tx, stores, units) };
   for (const wave of wavesOf(touched))
-    for (const [unit, result] of await commitWave(tx, stores, wave)) results.set(unit, result);
-  for (const unit of units) if (!results.has(unit)) tellMove(tx, unit);
+    for (const [unit, result] of await commitWave(tx, stores, wave, held)) results.set(unit, result);
   return units.map((unit) => results.get(unit) ?? COMMITTED);
 }
 
-/** Of what the engine decides it tells itself, with what it knows of it; of what people, nodes and other things cause, we do. */
-function tellMove(tx: Transaction, { kind, thing, move, actor, lease }: Unit): void {
-  if (!move || lease || (!move.gone && move.to === move.from)) return;
-  const { from, to, gone, owner, trigger, message: reason } = move;
-  const fields = { kind, id: thing.id, from, to: gone ? GONE : to, owner, trigger, actor };
-  tx.logWhenCommitted(reason === undefined ? fields : { ...fields, reason }, "moved");
+/** What the transaction holds: the things by their names, and the leases that are still ours. */
+interface Held {
+  readonly names: ReadonlySet<string>;
+  readonly leases: ReadonlySet<string>;
 }
 
-/** What each unit touches. Claims that its thing waits for are read: they need not be those that it now wishes for. */
-async function findTouched(
-  tx: Transaction,
-  stores: ThingStores,
-  units: readonly Unit[],
-): Promise<Map<Unit, readonly ThingKey[]>> {
-  const mayWait = units.filter((unit) => mayHaveTicket(stores, unit)).map(keyOf);
-  const awaited = Map.groupBy(await claims.listOfClaimants(tx, mayWait), ({ claimant }) => nameOf(claimant));
-  return new Map(
-    units.map((unit) => [
-      unit,
-      [
-        keyOf(unit),
-        ...lockedByEffects(unit.effects),
-        ...claimTargetsOf(stores, unit),
-        ...(awaited.get(nameOf(keyOf(unit))) ?? []).map(({ thing }) => thing),
-        ...(unit.move?.gone ? (storeOf(stores, unit.kind).locksWhenGone?.(unit.thing) ?? []) : []),
-      ],
-    ]),
-  );
-}
-
-/**
- * Units that touch a thing in common are written one after the other, so that the later one is judged against what the
- * earlier one wrote: two written at once would both find the basis that they expect, and one would be lost.
- */
-function wavesOf(touched: ReadonlyMap<Unit, readonly ThingKey[]>): Unit[][] {
-  const waves: Unit[][] = [];
-  const next = new Map<string, number>();
-  for (const [unit, keys] of touched) {
-    const names = keys.map(nameOf);
-    const wave = Math.max(...names.map((name) => next.get(name) ?? 0));
-    for (const name of names) next.set(name, wave + 1);
-    if (wave === waves.length) waves.push([]);
-    waves[wave]?.push(unit);
-  }
-  return waves;
+async function fence(tx: Transaction, stores: ThingStores, units: readonly Unit[]): Promise<ReadonlySet<string>> {
+  const leased = units.flatMap((unit) => (unit.lease ? [{ ...keyOf(unit), epoch: unit.lease.epoch }] : []));
+  const woken = units.flatMap((unit) => wokenBy(stores, unit));
+  return new Set((await work.fence(tx, leased, woken)).map(nameOf));
 }
 
 /** The results of those units that were not written; all others were. */
@@ -81,28 +52,52 @@ async function commitWave(
   tx: Transaction,
   stores: ThingStores,
   units: readonly Unit[],
+  held: Held,
 ): Promise<Map<Unit, UnitResult>> {
-  const results = await findUncommittable(tx, stores, units);
-  for (const unit of await findUnmet(tx, stores, units)) if (!results.has(unit)) results.set(unit, CONFLICT);
-  const plans = await planEffects(tx, stores, units, results);
-  const alive = units.filter((unit) => !results.has(unit));
-  for (const [unit, wait] of await takeClaims(tx, stores, alive)) results.set(unit, { type: "waiting", for: wait });
-  const where = units.map(({ kind, thing }) => ({ kind, state: thing.state.name }));
-  failPoint("transitions:locked", where);
+  const results = await findUncommittable(tx, stores, units, held);
+  const isAlive = (unit: Unit) => !results.has(unit);
+  for (const unit of await findUnmet(tx, stores, units.filter(isAlive))) results.set(unit, CONFLICT);
+  const alive = units.filter(isAlive);
+  const plans = await planEffects(tx, stores, alive);
+  await lockMore(tx, stores, plans, held);
+  const waiting = await takeClaims(tx, stores, alive, plans);
+  for (const [unit, result] of waiting) results.set(unit, result);
+  failPoint("transitions:locked", placesOf(units, plans));
 
-  await write(tx, stores, alive, results, plans);
+  await write(tx, stores, alive, waiting, plans);
   return results;
 }
+
+/** What is to be locked with a thing is known once it is loaded; with most it is the thing alone. */
+async function lockMore(
+  tx: Transaction,
+  stores: ThingStores,
+  plans: ReadonlyMap<Unit, EffectPlan>,
+  { names }: Held,
+): Promise<void> {
+  const needed = [...plans.values()].flatMap(({ changes }) =>
+    changes.flatMap((change) => touchedBy(stores, change).written),
+  );
+  await lockThings(
+    tx,
+    needed.filter((key) => !names.has(nameOf(key))),
+  );
+}
+
+const placesOf = (units: readonly Unit[], plans: ReadonlyMap<Unit, EffectPlan>) =>
+  [...units, ...[...plans.values()].flatMap(({ changes }) => changes)].map(({ kind, thing }) => ({
+    kind,
+    state: thing.state.name,
+  }));
 
 /** Units whose lease was lost or whose thing changed since it was loaded. */
 async function findUncommittable(
   tx: Transaction,
   stores: ThingStores,
   units: readonly Unit[],
+  { leases }: Held,
 ): Promise<Map<Unit, UnitResult>> {
   const results = new Map<Unit, UnitResult>();
-  const leased = units.flatMap((unit) => (unit.lease ? [{ ...keyOf(unit), epoch: unit.lease.epoch }] : []));
-  const ours = new Set((await work.fence(tx, leased)).map(nameOf));
   for (const [kind, ofKind] of groupByKind(units)) {
     const rows = await tx.query<{ id: string; basis: number }>({
       hot: true,
@@ -111,71 +106,95 @@ async function findUncommittable(
     });
     const bases = new Map(rows.map((row) => [row.id, row.basis]));
     for (const unit of ofKind) {
-      if (unit.lease && !ours.has(nameOf(keyOf(unit)))) results.set(unit, FENCED);
+      if (unit.lease && !leases.has(nameOf(keyOf(unit)))) results.set(unit, FENCED);
       else if (bases.get(unit.thing.id) !== unit.thing.basis) results.set(unit, CONFLICT);
     }
   }
   return results;
 }
 
-/** Those of the units that must wait for claims. Within a wave no two sets have a thing in common. */
+/** Those of the units that must wait for claims, their own or those of what they move. Within a wave no two sets have a thing in common. */
 async function takeClaims(
   tx: Transaction,
   stores: ThingStores,
   units: readonly Unit[],
-): Promise<[Unit, claims.Wait][]> {
+  plans: ReadonlyMap<Unit, EffectPlan>,
+): Promise<Map<Unit, Waiting>> {
+  const ofEffects = await findEffectClaims(tx, stores, plans);
+  const waiting = new Map(ofEffects.waiting);
   const wishes = new Map(
     units.flatMap((unit) => {
-      const wish = wishOf(stores, unit);
+      const wish = waiting.has(unit) ? undefined : wishOf(stores, plans.get(unit)?.unit ?? unit);
       return wish ? [[wish, unit]] : [];
     }),
   );
-  const waits = await claims.acquire(tx, [...wishes.keys()]);
-  return [...waits].map(([wish, wait]) => {
+  for (const [wish, wait] of await claims.acquire(tx, [...wishes.keys()])) {
     const unit = wishes.get(wish) as Unit;
     // Its own table may have a row for that, so that the next pass follows at once.
     const hasJustExpired = wait.barExpired && unit.thing.outcome?.barExpired !== true;
-    return [unit, hasJustExpired ? { ...wait, untilBarEnds: 0 } : wait];
-  });
+    waiting.set(unit, { type: "waiting", for: hasJustExpired ? { ...wait, untilBarEnds: 0 } : wait });
+  }
+  await takeEffectClaims(
+    tx,
+    [...ofEffects.wishes].flatMap(([unit, wanted]) => (waiting.has(unit) ? [] : wanted)),
+  );
+  return waiting;
 }
 
 async function write(
   tx: Transaction,
   stores: ThingStores,
   units: readonly Unit[],
-  results: ReadonlyMap<Unit, UnitResult>,
+  waiting: ReadonlyMap<Unit, Waiting>,
   plans: ReadonlyMap<Unit, EffectPlan>,
 ): Promise<void> {
-  const planned = units.flatMap((unit) => {
-    const result = results.get(unit);
-    return result?.type === "waiting" ? waitingUnit(unit, result.for) : [unit];
-  });
+  const going = units.filter((unit) => !waiting.has(unit));
+  const effects = going.flatMap((unit) => plans.get(unit) ?? []);
+  const changing = [...going.map((unit) => plans.get(unit)?.unit ?? unit), ...effects.flatMap((plan) => plan.changes)];
+  const planned = [...[...waiting].flatMap(([unit, result]) => waitingUnit(unit, result.for)), ...changing];
   if (planned.length === 0) return;
   const toWrite = await endUnheard(tx, stores, planned);
   const told = new Map(toWrite.map((unit) => [unit, tellUnit(stores, unit)]));
   const versions = new Map<string, number>();
   for (const [kind, ofKind] of groupByKind(toWrite)) {
     const store = storeOf(stores, kind);
-    const [going, staying] = [ofKind.filter((unit) => unit.move?.gone), ofKind.filter((unit) => !unit.move?.gone)];
-    const written = [...(await updateThings(tx, store, staying, told)), ...(await deleteThings(tx, store, going))];
+    const [removed, kept] = [ofKind.filter(isGone), ofKind.filter((unit) => !isGone(unit))];
+    const written = [...(await updateThings(tx, store, kept, told)), ...(await deleteThings(tx, store, removed, told))];
     for (const { id, version } of written) versions.set(nameOf({ kind, id }), version);
   }
   const entries = [...told].flatMap(([unit, untold]) => withVersions(unit, untold, versions));
   await journal.append(tx, entries);
-  failPoint(
-    "transitions:journaled",
-    units.map(({ kind, thing }) => ({ kind, state: thing.state.name })),
-  );
+  failPoint("transitions:journaled", placesOf(units, plans));
 
-  const gone = toWrite.filter((unit) => unit.move?.gone).map(keyOf);
-  const bereft = await claims.endOn(tx, gone);
-  const leaving = units.filter((unit) => !results.has(unit) && endsClaims(stores, unit)).map(keyOf);
-  const woken = [...bereft, ...(await claims.releaseAll(tx, leaving))];
-  await work.wake(tx, woken);
-  const effects = planned.flatMap((unit) => plans.get(unit) ?? []);
+  const bereft = await claims.endOn(tx, toWrite.filter(isGone).map(keyOf));
+  const leaving = changing.filter((unit) => endsClaims(stores, unit)).map(keyOf);
+  const nextInTurn = await claims.releaseAll(tx, leaving);
   await applyEffects(tx, stores, { plans: effects, commit: commitUnits });
+  const awaiting = await findAwaiting(tx, stores, changing);
+  const woken = [
+    ...bereft,
+    ...nextInTurn,
+    ...awaiting,
+    ...changing.flatMap((unit) => wokenBy(stores, unit)),
+    ...effects.flatMap((plan) => reacting(stores, plan)),
+  ];
+  await work.wake(tx, woken);
+  for (const unit of toWrite) tellMoves(tx, unit);
   // Readings of which nobody is told are most of what a fleet at rest writes; they rouse nobody.
   if (entries.length + woken.length + effects.length > 0) await journal.announce(tx);
+}
+
+const isGone = (unit: Unit): boolean => lastMoveOf(unit)?.gone === true;
+
+/** Of what the engine decides it tells itself, with what it knows of it; of what people, nodes and other things cause, we do. */
+function tellMoves(tx: Transaction, unit: Unit): void {
+  if (unit.lease) return;
+  for (const { move, thing } of changesOf(unit)) {
+    if (!move || (!move.gone && move.to === move.from)) continue;
+    const { from, to, gone, owner, trigger, message: reason } = move;
+    const fields = { kind: unit.kind, id: thing.id, from, to: gone ? GONE : to, owner, trigger, actor: unit.actor };
+    tx.logWhenCommitted(reason === undefined ? fields : { ...fields, reason }, "moved");
+  }
 }
 
 /** The version after the write. The row counts it, not the unit: what others changed meanwhile has counted too. */
@@ -215,12 +234,12 @@ async function updateThings(
       basis = t.basis + 1,
       state = i.state,
       state_data = i.state_data,
-      state_version = t.state_version + case when i.moved then 1 else 0 end,
-      state_since = case when i.moved then now() else t.state_since end,
+      state_version = t.state_version + i.entered,
+      state_since = case when i.entered > 0 then now() else t.state_since end,
       facts = t.facts || i.facts,
       outcome = ${OUTCOME_WITH_SINCE} ${requests.join("")} ${observed.join("")}
      from jsonb_to_recordset($1)
-          as i(id text, entries int, state text, state_data jsonb, moved boolean, facts jsonb, outcome jsonb, ends jsonb, observed jsonb)
+          as i(id text, entries int, state text, state_data jsonb, entered int, facts jsonb, outcome jsonb, ends jsonb, observed jsonb)
      where t.id = i.id
      returning t.id, t.version`,
     values: [
@@ -229,23 +248,35 @@ async function updateThings(
   });
 }
 
-const columnsAfter = (unit: Unit) => ({
-  id: unit.thing.id,
-  state: unit.move?.to ?? unit.thing.state.name,
-  state_data: unit.move?.carried ?? carriedBy(unit.thing),
-  moved: unit.move !== undefined && unit.move.to !== unit.move.from,
-  facts: { ...unit.facts, ...unit.move?.facts },
-  outcome: outcomeAfter(unit),
-  ends: endsOf(unit),
-  ...(unit.observed && { observed: unit.observed.set }),
-});
+function columnsAfter(unit: Unit) {
+  const changes = changesOf(unit);
+  const last = lastMoveOf(unit);
+  const observed = changes.flatMap((change) => (change.observed ? [change.observed.set] : []));
+  return {
+    id: unit.thing.id,
+    state: last?.to ?? unit.thing.state.name,
+    state_data: last?.carried ?? carriedBy(unit.thing),
+    /** States that were entered: a row that stays, and leaves what the state carries as it is, enters none. */
+    entered: changes.filter(({ thing, move }) => move !== undefined && changesState(thing, move)).length,
+    facts: Object.assign({}, ...changes.flatMap(({ facts, move }) => [facts, move?.facts])),
+    outcome: outcomeAfter(unit),
+    ends: Object.assign({}, ...changes.map(endsOf)),
+    ...(observed.length > 0 && { observed: Object.assign({}, ...observed) }),
+  };
+}
 
-async function deleteThings(tx: Transaction, store: ThingStore, units: readonly Unit[]): Promise<Written[]> {
+async function deleteThings(
+  tx: Transaction,
+  store: ThingStore,
+  units: readonly Unit[],
+  told: ReadonlyMap<Unit, readonly Untold[]>,
+): Promise<Written[]> {
   if (units.length === 0) return [];
   const ids = units.map((unit) => unit.thing.id);
   const deleted = await tx.query<Written>(
-    `delete from ${store.table} where id = any($1) returning id, version + 1 as version`,
-    [ids],
+    `delete from ${store.table} t using unnest($1::text[], $2::int[]) as d(id, entries)
+      where t.id = d.id returning t.id, t.version + d.entries as version`,
+    [ids, units.map((unit) => told.get(unit)?.length ?? 1)],
   );
   await tx.query(`delete from health_reports where kind = $1 and id = any($2)`, [store.lifecycle.kind, ids]);
   await work.forget(tx, units.map(keyOf));
@@ -256,9 +287,9 @@ async function deleteThings(tx: Transaction, store: ThingStore, units: readonly 
   return deleted;
 }
 
-const endsOf = (unit: Unit): JsonObject =>
+const endsOf = ({ move }: Change): JsonObject =>
   Object.fromEntries(
-    (unit.move?.ends ?? []).map(({ field, request, outcome, message }) => [
+    (move?.ends ?? []).map(({ field, request, outcome, message }) => [
       field,
       { ...request, outcome, message: message ?? null },
     ]),

@@ -1,7 +1,9 @@
+import { changesState, type Move } from "../../kernel/decide.ts";
+import type { JsonObject, Thing } from "../../kernel/lifecycle.ts";
 import type * as journal from "./journal.ts";
 import { nameOf, storeOf, type ThingStores } from "./things.ts";
 import { tellFacts } from "./told-facts.ts";
-import { keyOf, outcomeAfter, type Unit } from "./unit.ts";
+import { type Change, changesOf, keyOf, outcomeAfter, type Unit } from "./unit.ts";
 
 /** What the journal will tell, once there is a version to it. */
 export type Untold = Omit<journal.JournalEntry, "version">;
@@ -18,46 +20,46 @@ export function withVersions(
 }
 
 /** The journal's rows of a unit; none when only quiet facts changed, since nobody would want to be told. */
-export function tellUnit(stores: ThingStores, unit: Unit): Untold[] {
-  const { observed } = unit;
-  const own = tellOwn(stores, unit);
-  if (!observed) return own;
-  const { type, data } = observed;
-  return [
-    ...own,
-    { ...keyOf(unit), actor: unit.actor, type, from: null, to: null, owner: "caller", reason: null, data },
-  ];
+export const tellUnit = (stores: ThingStores, unit: Unit): Untold[] =>
+  changesOf(unit).flatMap((change) => {
+    const { observed } = change;
+    const own = change.move ? [tellMove(stores, unit, change, change.move)] : tellOther(stores, unit, change);
+    if (!observed) return own;
+    const { type, data } = observed;
+    const seen = { ...keyOf(unit), actor: unit.actor, type, data };
+    return [...own, { ...seen, from: null, to: null, owner: "caller", reason: null }];
+  });
+
+function tellMove(stores: ThingStores, unit: Unit, { thing, facts }: Change, move: Move): Untold {
+  const ended =
+    move.ends.length > 0 ? { ended: move.ends.map((end) => ({ ...end, message: end.message ?? null })) } : {};
+  const stateVersion = thing.stateVersion + (changesState(thing, move) ? 1 : 0);
+  const state = move.gone ? {} : { state: move.carried, state_version: stateVersion };
+  return {
+    ...baseOf(unit),
+    type: move.gone ? "deleted" : "transition",
+    from: move.from,
+    to: move.gone ? null : move.to,
+    owner: move.owner,
+    reason: move.message ?? move.trigger,
+    data: { trigger: move.trigger, ...state, ...ended, ...toldIn(stores, unit, thing, { ...facts, ...move.facts }) },
+  };
 }
 
-function tellOwn(stores: ThingStores, unit: Unit): Untold[] {
-  const { thing, move, kind } = unit;
-  const told = tellFacts(storeOf(stores, kind).lifecycle, thing, { ...unit.facts, ...move?.facts });
-  const base = { kind, id: thing.id, actor: unit.actor, address: unit.address ?? null };
-  if (move) {
-    const ended =
-      move.ends.length > 0 ? { ended: move.ends.map((end) => ({ ...end, message: end.message ?? null })) } : {};
-    const state = move.gone
-      ? {}
-      : { state: move.carried, state_version: thing.stateVersion + (move.to === move.from ? 0 : 1) };
-    return [
-      {
-        ...base,
-        type: move.gone ? "deleted" : "transition",
-        from: move.from,
-        to: move.gone ? null : move.to,
-        owner: move.owner,
-        reason: move.message ?? move.trigger,
-        data: { trigger: move.trigger, ...state, ...ended, ...told },
-      },
-    ];
-  }
+const baseOf = (unit: Unit) => ({ ...keyOf(unit), actor: unit.actor, address: unit.address ?? null });
+
+const toldIn = (stores: ThingStores, { kind }: Unit, thing: Thing, facts: JsonObject) =>
+  tellFacts(storeOf(stores, kind).lifecycle, thing, facts);
+
+function tellOther(stores: ThingStores, unit: Unit, { thing, facts = {} }: Change): Untold[] {
+  const told = toldIn(stores, unit, thing, facts);
   const outcome = outcomeAfter(unit);
   const outcomeChanged = outcome?.reason !== thing.outcome?.reason || outcome?.type !== thing.outcome?.type;
   if (!outcomeChanged && Object.keys(told).length === 0) return [];
   const type = outcomeChanged ? (outcome?.type ?? "recovered") : "facts_changed";
   return [
     {
-      ...base,
+      ...baseOf(unit),
       type,
       from: null,
       to: null,

@@ -45,7 +45,9 @@ export async function applyVerb(tx: Transaction, stores: ThingStores, verb: Verb
       ...(verb.effects && { effects: verb.effects }),
     },
   ]);
-  if (result?.type === "waiting")
-    throw new AppError("failed_precondition", `${verb.kind} ${verb.id} is ${describeHeld(result.for)}`);
+  if (result?.type === "waiting") {
+    const { moving = verb } = result;
+    throw new AppError("failed_precondition", `${moving.kind} ${moving.id} is ${describeHeld(result.for)}`);
+  }
   if (!move.gone) await work.wake(tx, [verb]);
 }

@@ -4,7 +4,7 @@ import type { Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
 import * as journal from "./journal.ts";
 import { storeOf, type ThingStore, type ThingStores } from "./things.ts";
-import type { Unit } from "./unit.ts";
+import { type Change, changesOf, type Unit } from "./unit.ts";
 
 /**
  * Adds, to moves that withdraw requests or let them expire, the ends of those that there are: the one that the state carries and one
@@ -26,16 +26,21 @@ export async function endUnheard(tx: Transaction, stores: ThingStores, units: re
       for (const { id, request } of rows) pending.set(`${kind} ${id} ${field}`, request);
     }
   }
-  return units.map((unit) => {
-    const { move, thing, kind } = unit;
-    if (!move || unheardIn(unit).length === 0) return unit;
-    const waiting = (field: string) => pending.get(`${kind} ${thing.id} ${field}`);
+  const withEnds = <C extends Change>(change: C, { kind, actor }: Unit): C => {
+    const { move, thing } = change;
+    if (!move || unheardBy(change).length === 0) return change;
+    const waiting = (field: string) => {
+      const name = `${kind} ${thing.id} ${field}`;
+      const request = pending.get(name);
+      pending.delete(name); // a second row of the same commit finds it ended
+      return request;
+    };
     const withdrawn = (move.withdraws ?? []).flatMap((field): RequestEnd[] =>
       requestsOf(thing.state.request, waiting(field)).map((request) => ({
         field,
         request,
         outcome: "withdrawn",
-        message: `withdrawn by ${unit.actor} (${move.trigger})`,
+        message: `withdrawn by ${actor} (${move.trigger})`,
       })),
     );
     const expired = (move.expires ?? []).flatMap((field): RequestEnd[] =>
@@ -46,11 +51,16 @@ export async function endUnheard(tx: Transaction, stores: ThingStores, units: re
         message: thing.outcome?.reason,
       })),
     );
-    return { ...unit, move: { ...move, ends: [...move.ends, ...withdrawn, ...expired] } };
+    return { ...change, move: { ...move, ends: [...move.ends, ...withdrawn, ...expired] } };
+  };
+  return units.map((unit) => {
+    const { further } = unit;
+    return { ...withEnds(unit, unit), ...(further && { further: further.map((change) => withEnds(change, unit)) }) };
   });
 }
 
-const unheardIn = ({ move }: Unit): readonly string[] => [...(move?.withdraws ?? []), ...(move?.expires ?? [])];
+const unheardBy = ({ move }: Change): readonly string[] => [...(move?.withdraws ?? []), ...(move?.expires ?? [])];
+const unheardIn = (unit: Unit): readonly string[] => changesOf(unit).flatMap(unheardBy);
 
 function requestsOf(carried: Json | undefined, waiting: JsonObject | undefined): JsonObject[] {
   const pending = waiting === undefined ? [] : [waiting];

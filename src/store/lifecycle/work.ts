@@ -203,20 +203,26 @@ export async function releaseUnheld(
   return rows.length;
 }
 
-/** Locks the leases for the rest of the transaction; those not returned have been taken over by somebody else. */
+/**
+ * Locks the leases for the rest of the transaction; those not returned have been taken over by somebody else. What will be woken is
+ * locked with them, all in one order: two transactions that each wake what the other has leased would wait for each other.
+ */
 export async function fence(
   tx: Queryable,
   held: readonly (ThingKey & { readonly epoch: number })[],
+  woken: readonly ThingKey[] = [],
 ): Promise<ThingKey[]> {
-  if (held.length === 0) return [];
-  const rows = await tx.query<ThingKey>({
+  const locked = [...held, ...woken.map(({ kind, id }) => ({ kind, id, epoch: null }))];
+  if (locked.length === 0) return [];
+  const rows = await tx.query<ThingKey & { readonly isOurs: boolean }>({
     hot: true,
-    text: `select w.kind, w.id from work w
-       join unnest($1::text[], $2::text[], $3::bigint[]) as h(kind, id, epoch) using (kind, id, epoch)
+    text: `select w.kind, w.id, h.epoch is not null as "isOurs" from work w
+       join unnest($1::text[], $2::text[], $3::bigint[]) as h(kind, id, epoch) using (kind, id)
+      where h.epoch is null or h.epoch = w.epoch
        order by w.kind, w.id for update of w`,
-    values: [held.map((one) => one.kind), held.map((one) => one.id), held.map((one) => one.epoch)],
+    values: [locked.map((one) => one.kind), locked.map((one) => one.id), locked.map((one) => one.epoch)],
   });
-  return rows;
+  return rows.flatMap(({ kind, id, isOurs }) => (isOurs ? [{ kind, id }] : []));
 }
 
 export async function forget(tx: Queryable, keys: readonly ThingKey[]): Promise<void> {

@@ -209,7 +209,8 @@ export const machineStore: ThingStore<Machine> = {
   lifecycle: machineLifecycle,
   table: "machines",
   requests: {},
-  isPassive: true,
+  // Runs work on machines; by itself a machine only sees to its node, and to its locator.
+  restsIdle: ({ state, facts }) => state.drain !== true && facts.cordoned === null && !facts.locatorLit,
   // Machines are retired, never deleted: no trait for it.
   device: deviceTraits<MachineRecord>({
     noun: "machine",

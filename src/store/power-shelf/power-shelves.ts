@@ -77,6 +77,7 @@ const requestSchema = z
     initiator: z.string(),
     requested_at: z.coerce.date(),
     traceparent: z.string().optional(),
+    origin: z.object({ kind: z.string(), id: z.string() }).optional(),
   })
   .transform(({ requested_at, ...rest }): MaintenanceRequest => ({ ...rest, requestedAt: requested_at }));
 const endedSchema = z
@@ -86,6 +87,7 @@ const endedSchema = z
     initiator: z.string(),
     requested_at: z.coerce.date(),
     traceparent: z.string().optional(),
+    origin: z.object({ kind: z.string(), id: z.string() }).optional(),
     outcome: z.enum(REQUEST_OUTCOMES),
     ended_at: z.coerce.date(),
     message: z.string().nullable().default(null),

@@ -119,10 +119,18 @@ const storeAmong = (stores: ThingStores): ThingStore<RunThing> => ({
   table: "runs",
   requests: {},
   claims: ({ target, holder }) => ({ targets: [{ kind: target.kind, id: target.id }], holder }),
+  related: {
+    parent: {
+      of: ({ parent }) => parent && { kind: runLifecycle.kind, id: parent.runId },
+      // What a parent waits for is that its children end.
+      wakes: { butFor: ["started", "acting"] },
+    },
+  },
   appendLogs,
   orders: runOrders,
   load: loading(stores),
   factsWith: ({ facts }, patch) => ({ ...facts, ...parseFactsPatch(patch) }),
+  goesOnUnloaded: true,
   overtaken,
 });
 export const runStore: ThingStore<RunThing> = { ...storeAmong(new Map()), among: storeAmong };

@@ -5,20 +5,13 @@ import { partOf } from "../../api/transport/service-parts.ts";
 import { installHandlers } from "../../lifecycles/install/handlers.ts";
 import { explainInstall } from "../../services/explain/install.ts";
 import { installListing } from "../../store/install/install-list.ts";
-import { installStore, loadInstalls } from "../../store/install/installs.ts";
-import type { Database } from "../../store/postgres/database.ts";
+import { installStore } from "../../store/install/installs.ts";
 import { defineThing } from "./thing.ts";
 import { withContext } from "./with-context.ts";
 
-const stateOf =
-  (db: Database) =>
-  async (id: string): Promise<string | undefined> =>
-    (await loadInstalls(db, [id])).things[0]?.state.name;
-
 export const install = defineThing({
   store: installStore,
-  handlers: ({ db, clock, installTimeout }) =>
-    withContext(installHandlers, () => ({ clock, installTimeout, stateOf: stateOf(db) })),
+  handlers: ({ clock, installTimeout }) => withContext(installHandlers, () => ({ clock, installTimeout })),
   explain: explainInstall,
   methods: ({ services }) => [partOf(NodeService, nodes(services))],
   routes: installRoutes,

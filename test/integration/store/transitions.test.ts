@@ -159,19 +159,6 @@ describe("one unit", () => {
     expect((await widget("w")).version).toBe(1);
   });
 
-  test("is refused as a whole when the thing that it moves is claimed by somebody else", async () => {
-    await placeWidgets(database.db, ["w", "other"], "idle");
-    await database.db.transaction((tx) =>
-      claims.acquire(tx, [wishFor(widgetKey("other"), { kind: "run", id: "r1" }, "repave")]),
-    );
-    const effects: Effect[] = [moving(widgetLifecycle, "other", "employed")];
-    await expect(commit(await unitOf("w", { facts: { size: 1 }, effects }))).rejects.toThrow(
-      "employed cannot move widget other: run r1 (repave) works on it",
-    );
-    expect((await widget("w")).facts).toEqual({});
-    expect(await claims.list(database.db, [widgetKey("other")])).toHaveLength(1);
-  });
-
   test("is dropped whole when a thing that it relies on is not there any more", async () => {
     await placeWidgets(database.db, ["w", "other"], "idle");
     const requiring = (id: string): Effect[] => [require(widgetLifecycle, id), make(`child of ${id}`)];

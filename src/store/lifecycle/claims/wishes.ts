@@ -1,14 +1,17 @@
 import type { Thing } from "../../../kernel/lifecycle.ts";
 import { type ClaimSet, nameOf, storeOf, type ThingKey, type ThingStore, type ThingStores } from "../things.ts";
-import { outcomeAfter, type Unit } from "../unit.ts";
+import { afterUnit, lastMoveOf, outcomeAfter, type Unit } from "../unit.ts";
 import type { Wait } from "./decision.ts";
 import type { ClaimWish, QueuedClaim } from "./queue.ts";
 
 /** What a unit wishes for when its move enters a state that needs claims. */
 export function wishOf(stores: ThingStores, unit: Unit): ClaimWish | undefined {
-  const { kind, move, thing } = unit;
-  if (!move || move.gone || claimsIn(stores, kind, move.from) || !claimsIn(stores, kind, move.to)) return undefined;
-  return wishToEnter(storeOf(stores, kind), { ...thing, state: { ...move.carried, name: move.to } }, move.to);
+  const { kind, thing } = unit;
+  const move = lastMoveOf(unit);
+  if (!move || move.gone || claimsIn(stores, kind, thing.state.name) || !claimsIn(stores, kind, move.to))
+    return undefined;
+  const store = storeOf(stores, kind);
+  return wishToEnter(store, afterUnit(store, unit), move.to);
 }
 
 /** What the thing would wish for, were it to enter a state that needs claims. */
@@ -23,7 +26,8 @@ export const wishToEnter = <T extends Thing>(store: ThingStore<T>, thing: T, rea
  * that it may have are not known without reading it.
  */
 export function claimTargetsOf(stores: ThingStores, unit: Unit): readonly ThingKey[] {
-  const { kind, move, thing, effects = [] } = unit;
+  const { kind, thing, effects = [] } = unit;
+  const move = lastMoveOf(unit);
   if (!claimsIn(stores, kind, thing.state.name)) return wishOf(stores, unit)?.targets ?? [];
   const leaves = move && (move.gone || !claimsIn(stores, kind, move.to));
   const worksThrough = effects.some(({ type }) => type !== "log" && type !== "wake");
@@ -41,10 +45,11 @@ export const mayHaveTicket = (stores: ThingStores, { kind, thing }: Unit): boole
  * way, or it stayed and waits for something else. A ticket that nobody wants would bar all behind it.
  */
 export function endsClaims(stores: ThingStores, unit: Unit): boolean {
-  const { kind, move, thing } = unit;
+  const { kind, thing } = unit;
+  const move = lastMoveOf(unit);
   if (move?.gone) return true;
   if (claimsIn(stores, kind, move?.to ?? thing.state.name)) return false;
-  if (move && claimsIn(stores, kind, move.from)) return true;
+  if (move && claimsIn(stores, kind, thing.state.name)) return true;
   return mayHaveTicket(stores, unit) && outcomeAfter(unit)?.reason !== thing.outcome?.reason;
 }
 

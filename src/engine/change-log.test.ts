@@ -63,6 +63,7 @@ const look = (change: Partial<Look> = {}): Look => ({
   after: null,
   failures: 0,
   error: null,
+  cause: null,
   ...change,
 });
 

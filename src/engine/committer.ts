@@ -169,6 +169,8 @@ async function quarantine({ db }: CommitterOptions, { claimed }: Submission, err
   const { kind, id, epoch } = claimed;
   const failures = claimed.failures + 1;
   const message = `its outcome cannot be written: ${messageOf(error)}`;
-  await work.release(db, [{ kind, id, epoch, after: pauseBefore(failures, retrying), failures, error: message }]);
+  await work.release(db, [
+    { kind, id, epoch, after: pauseBefore(failures, retrying), failures, error: message, cause: "quarantined" },
+  ]);
   return { type: "quarantined", error: message };
 }

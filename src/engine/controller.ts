@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Move } from "../kernel/decide.ts";
 import { messageOf } from "../kernel/errors.ts";
-import { GONE, type Thing } from "../kernel/lifecycle.ts";
+import { GONE, isSameOutcome, type Thing } from "../kernel/lifecycle.ts";
 import type { Log } from "../kernel/log.ts";
 import { type Clock, readingFor, systemClock } from "../kernel/time/clock.ts";
 import { type Duration, milliseconds, seconds } from "../kernel/time/duration.ts";
@@ -244,7 +244,8 @@ export class Controller {
     const isHalf = mayChain && look.move !== undefined && look.move.from === look.move.to;
     const hasTurn = looks + 1 < MOST_LOOKS && lease.remaining > LEASE / 2;
     const goesOn = after === 0 && !isOver && (isHalf || hasTurn);
-    const release = { after: isOver ? null : after, failures: look.failures, error: look.error, over: isOver };
+    const { failures, error, cause } = look;
+    const release = { after: isOver ? null : after, failures, error, cause: cause?.code ?? null, over: isOver };
     const unit = unitOf(kind, thing, look, lease);
     const result = await this.#committer.submit({
       claimed: lease.work,
@@ -287,7 +288,9 @@ export class Controller {
     observer.quarantined({ kind, id, error: unreadable });
     log.error({ kind, id, error: unreadable }, "the row cannot be read; the thing is set aside");
     const error = `its row cannot be read: ${unreadable}`;
-    await work.release(db, [{ kind, id, epoch, after: pauseBefore(failures, retrying), failures, error }]);
+    await work.release(db, [
+      { kind, id, epoch, after: pauseBefore(failures, retrying), failures, error, cause: "quarantined" },
+    ]);
     return false;
   }
 
@@ -304,7 +307,8 @@ export class Controller {
     const isOurs = !isDatabaseTrouble(cause);
     const failures = lease.work.failures + (isOurs ? 1 : 0);
     const after = isOurs ? pauseBefore(failures, retrying) : seconds(1);
-    const release = { kind, id, epoch, after, failures, error: messageOf(cause) };
+    const code = isOurs ? "bug" : "server_trouble";
+    const release = { kind, id, epoch, after, failures, error: messageOf(cause), cause: code } as const;
     await work.release(this.#options.db, [release]).catch((lost: unknown) => {
       this.#mayHaveLostAnswers = true;
       this.#options.log.debug({ err: lost, kind, id }, "left until the database answers again, or its lease ends");
@@ -314,7 +318,7 @@ export class Controller {
 
 /** What must be written; undefined when the look changed nothing. */
 function unitOf(kind: string, thing: Thing, look: Look, lease: Lease): Unit | undefined {
-  const sameOutcome = look.outcome?.type === thing.outcome?.type && look.outcome?.reason === thing.outcome?.reason;
+  const sameOutcome = isSameOutcome(look.outcome, thing.outcome);
   const noFacts = look.facts === undefined || Object.keys(look.facts).length === 0;
   if (!look.move && sameOutcome && noFacts && look.effects.length === 0) return undefined;
   return {

@@ -79,7 +79,14 @@ describe("a look", () => {
   });
 
   test("at a state without a handler leads nowhere until somebody wakes the thing", async () => {
-    expect(await look(lamp("off"))).toEqual({ outcome: null, effects: [], after: null, failures: 0, error: null });
+    expect(await look(lamp("off"))).toEqual({
+      outcome: null,
+      effects: [],
+      after: null,
+      failures: 0,
+      error: null,
+      cause: null,
+    });
   });
 
   test("takes what happened to the table, with facts and effects", async () => {

@@ -1,7 +1,8 @@
 import type { CallContext } from "../capabilities/call.ts";
+import type { Cause } from "../kernel/causes.ts";
 import { decide, fail, follow, isPastDeadline, type Move } from "../kernel/decide.ts";
 import type { Effect } from "../kernel/effects.ts";
-import { messageOf, StepFailure } from "../kernel/errors.ts";
+import { causeOf, messageOf, StepFailure } from "../kernel/errors.ts";
 import {
   type Json,
   type JsonObject,
@@ -35,6 +36,8 @@ export interface Look {
   readonly after: Duration | null;
   readonly failures: number;
   readonly error: string | null;
+  /** Of the error. */
+  readonly cause: Cause | null;
   /** A plain error from a handler is a bug, and is logged as one. */
   readonly bug?: unknown;
 }
@@ -51,6 +54,8 @@ export interface LookInput {
   readonly call: CallContext;
 }
 
+/** Nothing more is known than that the time is over. */
+const LATE: Cause = { code: "not_done_in_time" };
 const INTERVENTION_RECHECK = minutes(5);
 /** A device may ask to be left alone, but not for years. */
 const LONGEST_ASKED_PAUSE = minutes(15);
@@ -62,7 +67,7 @@ export async function lookAt(input: LookInput): Promise<Look> {
     const decision = decide(lifecycle, thing);
     if (decision.kind === "move") return moving(decision.move);
     const handler = input.handlerOf(thing.state.name);
-    if (!handler) return { outcome: null, effects: [], after: null, failures: 0, error: null };
+    if (!handler) return { outcome: null, effects: [], after: null, failures: 0, error: null, cause: null };
     const name = `${lifecycle.kind} ${thing.state.name}`;
     const work = () =>
       withSpan(name, { "millwright.id": thing.id }, () => runBounded(input.call, (call) => handler(thing, { call })));
@@ -91,26 +96,34 @@ function judge(input: LookInput, outcome: Outcome): Look {
     }
     case "waiting": {
       // A command that fails shows as a wait on every other look: the cause must name what failed, whichever look is the last.
-      const before = thing.outcome?.type === "failing" ? `; before that: ${thing.outcome.reason}` : "";
+      const failing = thing.outcome?.type === "failing" ? thing.outcome : undefined;
+      const before = failing === undefined ? "" : `; before that: ${failing.reason}`;
+      const cause = outcome.cause ?? failing?.cause ?? LATE;
       const late =
         isPastDeadline(lifecycle, thing, clock.now()) &&
-        fail(lifecycle, thing, lateMessage(input, outcome.reason + before));
+        fail(lifecycle, thing, { message: lateMessage(input, outcome.reason + before), cause });
       if (late) return moving(late, alongside);
       return {
         ...alongside,
-        outcome: { type: "waiting", reason: outcome.reason },
+        outcome: { type: "waiting", reason: outcome.reason, ...(outcome.cause && { cause: outcome.cause }) },
         after: byDeadline(input, outcome.after),
         failures: 0,
         error: null,
+        cause: null,
       };
     }
     case "nothing":
-      return { ...alongside, outcome: null, after: outcome.after, failures: 0, error: null };
+      return { ...alongside, outcome: null, after: outcome.after, failures: 0, error: null, cause: null };
   }
 }
 
-function reported(lifecycle: Lifecycle<Thing>, thing: Thing, { event, message }: FollowUp, handler: string): Move {
-  const move = follow(lifecycle, thing, { owner: "handler", name: event, message });
+function reported(
+  lifecycle: Lifecycle<Thing>,
+  thing: Thing,
+  { event, message, cause }: FollowUp,
+  handler: string,
+): Move {
+  const move = follow(lifecycle, thing, { owner: "handler", name: event, message, cause });
   if (move) return move;
   const where = handler === thing.state.name ? "" : ` in ${thing.state.name}`;
   throw new Error(`the handler of ${handler} reported ${event}, which the table does not know${where}`);
@@ -129,26 +142,29 @@ function judgeFailure(input: LookInput, error: unknown): Look {
   const { lifecycle, thing, clock } = input;
   const failure = error instanceof StepFailure ? error : undefined;
   const reason = failure ? failure.message : `unexpected error: ${messageOf(error)}`;
+  const cause = causeOf(error);
   const bug = failure ? {} : { bug: error };
   const failures = input.failures + 1;
   if (failure?.disposition === "intervene") {
     return {
-      outcome: { type: "needs_intervention", reason },
+      outcome: { type: "needs_intervention", reason, cause },
       effects: [],
       after: INTERVENTION_RECHECK,
       failures,
       error: reason,
+      cause,
       ...bug,
     };
   }
   const final = failure?.disposition === "fail";
   const late = isPastDeadline(lifecycle, thing, clock.now());
-  const move = final || late ? fail(lifecycle, thing, final ? reason : lateMessage(input, reason)) : undefined;
+  const move =
+    final || late ? fail(lifecycle, thing, { message: final ? reason : lateMessage(input, reason), cause }) : undefined;
   if (move) return { ...moving(move), ...bug };
   const pause = pauseBefore(failures, retrying);
   const asked = Math.min(failure?.retryAfterMs ?? 0, LONGEST_ASKED_PAUSE);
   const after = byDeadline(input, milliseconds(Math.max(pause, asked)));
-  return { outcome: { type: "failing", reason }, effects: [], after, failures, error: reason, ...bug };
+  return { outcome: { type: "failing", reason, cause }, effects: [], after, failures, error: reason, cause, ...bug };
 }
 
 /** Not after the deadline: it must end the waiting also when a device asks for a long pause. */
@@ -167,6 +183,7 @@ const moving = (move: Move, alongside: { facts?: JsonObject; effects?: readonly 
   after: null,
   failures: 0,
   error: null,
+  cause: null,
 });
 
 function lateMessage({ lifecycle, thing }: LookInput, reason: string): string {

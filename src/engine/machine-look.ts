@@ -5,8 +5,8 @@ import { DeviceFailure } from "../capabilities/device-failure.ts";
 import type { Provider } from "../capabilities/provider.ts";
 import type { SshTarget } from "../capabilities/ssh-target.ts";
 import type { MachineVitals } from "../capabilities/vitals.ts";
-import type { DeviceFamily } from "../kernel/causes.ts";
-import { messageOf, StepFailure } from "../kernel/errors.ts";
+import type { Cause, DeviceFamily } from "../kernel/causes.ts";
+import { causeOf, messageOf, StepFailure } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/lifecycle.ts";
 import type { Clock } from "../kernel/time/clock.ts";
 import { nodeIdentityOf } from "../lifecycles/machine/handlers.ts";
@@ -17,7 +17,7 @@ import type { NodeLists } from "./node-lists.ts";
 /** Where something of a machine is to be looked at, or why it cannot be. */
 export type Place<T> =
   | { readonly is: "at"; readonly target: T }
-  | { readonly is: "nowhere"; readonly reason: string; readonly message: string }
+  | { readonly is: "nowhere"; readonly reason: string; readonly message: string; readonly cause?: Cause }
   /** There is such a place, but where it is cannot be read. */
   | { readonly is: "unknown" };
 
@@ -125,7 +125,7 @@ async function seen<T>(clock: Clock, call: CallContext, look: () => Promise<T>):
     const isStopped = call.signal.aborted && !(call.signal.reason instanceof StepFailure);
     if (isStopped || !(error instanceof StepFailure)) throw error;
     const reason = error instanceof DeviceFailure ? MISSED[error.family] : "NotAsked";
-    return { is: "missed", reason, message: messageOf(error) };
+    return { is: "missed", reason, message: messageOf(error), cause: causeOf(error) };
   }
 }
 

@@ -23,7 +23,7 @@ export const FACTS = {
   name: "the name of what is missing",
   script: "the script",
   exit_code: "how the script ended",
-  progress: "how far the BMC said that the system is",
+  progress: "what the BMC said of the system, or of the power",
   holder: "the thing that holds the claim",
 } as const;
 export type FactName = keyof typeof FACTS;
@@ -50,7 +50,7 @@ export interface CauseSpec {
   readonly facts: readonly FactName[];
   /** Absent for causes that are no device's. */
   readonly family?: DeviceFamily;
-  /** True only once the time is over: until then the device may still be at it. */
+  /** Wrong only once the time is over: until then the device may still be at it, or a claim be released. */
   readonly onlyWhenLate?: true;
 }
 
@@ -66,7 +66,7 @@ export const CAUSES = {
     doc: "Nobody answers at the address: no route, connection refused, or the connection is cut.",
     helps: "Check power, cabling and the address on record; work goes on by itself once the device answers.",
     disposition: "retry",
-    facts: OF_PEER,
+    facts: ["at", "address", "progress"],
     family: "silent",
   },
   timed_out: {
@@ -274,7 +274,7 @@ export const CAUSES = {
     doc: "The shelf's meter contradicts what its BMC reports, so its power state cannot be believed.",
     helps: "Look at the shelf; restart its BMC.",
     disposition: "retry",
-    facts: ["at"],
+    facts: ["at", "progress"],
   },
   no_evidence: {
     doc: "Nothing can be read by which success could be proved.",
@@ -323,6 +323,7 @@ export const CAUSES = {
     helps: "Wait: work goes on when the claim is released.",
     disposition: "retry",
     facts: ["holder"],
+    onlyWhenLate: true,
   },
   stopped: {
     doc: "The work was cut off from our side: the server stops, the lease ended, or the work was canceled.",
@@ -357,11 +358,8 @@ export const CAUSES = {
 } as const satisfies Readonly<Record<string, CauseSpec>>;
 export type CauseCode = keyof typeof CAUSES;
 
-/** Why something failed, for programs; messages are for people. */
-export interface Cause {
-  readonly code: CauseCode;
-  readonly facts?: CauseFacts;
-}
+/** Why something failed, for programs; messages are for people. Plain JSON, as it is stored and sent. */
+export type Cause = { readonly code: CauseCode; readonly facts?: CauseFacts };
 
 type FactNameOf<C extends CauseCode> = (typeof CAUSES)[C]["facts"][number];
 

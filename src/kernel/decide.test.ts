@@ -194,7 +194,7 @@ describe("following what happened", () => {
 describe("failing", () => {
   test("goes along the failure row, and ends the request as failed with the message", () => {
     const request = { id: "r1", dish: "cake" };
-    expect(fail(ovenLifecycle, baking({ facts: { burns: 2 } }, { request }), "too hot")).toMatchObject({
+    expect(fail(ovenLifecycle, baking({ facts: { burns: 2 } }, { request }), { message: "too hot" })).toMatchObject({
       to: "broken",
       trigger: "burnt",
       carried: { cause: "too hot" },
@@ -203,7 +203,7 @@ describe("failing", () => {
   });
 
   test("leads nowhere from a state without a failure row", () => {
-    expect(fail(ovenLifecycle, oven(), "too hot")).toBeUndefined();
+    expect(fail(ovenLifecycle, oven(), { message: "too hot" })).toBeUndefined();
   });
 });
 

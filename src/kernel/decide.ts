@@ -1,3 +1,4 @@
+import type { Cause } from "./causes.ts";
 import { AppError } from "./errors.ts";
 import {
   GONE,
@@ -29,6 +30,8 @@ export interface Move {
   readonly owner: Owner;
   readonly trigger: string;
   readonly message: string | undefined;
+  /** Why, where it is a failure. */
+  readonly cause?: Cause;
 }
 
 export interface RequestEnd {
@@ -63,11 +66,11 @@ export function follow<T extends Thing>(
 }
 
 /** The move that a state's final failure leads to; undefined when the table has none, and the thing stays and retries. */
-export function fail<T extends Thing>(lifecycle: Lifecycle<T>, thing: T, message: string): Move | undefined {
+export function fail<T extends Thing>(lifecycle: Lifecycle<T>, thing: T, failure: Happening): Move | undefined {
   const row = rowsFrom(lifecycle, stateOf(lifecycle, thing)).find(
     ([, trigger, , options]) => trigger.failure && (options?.provided?.(thing) ?? true),
   );
-  return row && plan(thing, row, { message });
+  return row && plan(thing, row, failure);
 }
 
 /** Like `follow`, for callers' verbs: a verb that is not possible now is refused with those that are. */
@@ -133,5 +136,6 @@ function plan<T extends Thing>(thing: T, row: Row<T>, happening: Happening): Mov
     owner: trigger.owner,
     trigger: trigger.name,
     message: happening.message,
+    ...(happening.cause && { cause: happening.cause }),
   };
 }

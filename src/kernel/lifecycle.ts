@@ -1,3 +1,4 @@
+import type { Cause } from "./causes.ts";
 import type { Duration } from "./time/duration.ts";
 
 /** In the first column: every state but the row's own target and the terminal ones. */
@@ -56,11 +57,17 @@ export interface RelatedState {
 export interface StoredOutcome {
   readonly type: "waiting" | "failing" | "needs_intervention";
   readonly reason: string;
+  /** Why, for programs; absent where nothing is wrong, and in rows of a version that did not name causes. */
+  readonly cause?: Cause;
   /** Since when it waits, or looks fail; given by the store. */
   readonly since?: string;
   /** It waits for claims, and for longer than it said that it would keep others from them; given by the store. */
   readonly barExpired?: true;
 }
+
+/** What is wrong and why are the same; facts that differ tell nobody anything new. */
+export const isSameOutcome = (a: StoredOutcome | null, b: StoredOutcome | null): boolean =>
+  a?.type === b?.type && a?.reason === b?.reason && a?.cause?.code === b?.cause?.code;
 
 export interface StateSpec {
   readonly doc: string;
@@ -79,6 +86,8 @@ export interface StateSpec {
 /** What made a row apply, as far as the row's functions need it. */
 export interface Happening {
   readonly message?: string | undefined;
+  /** Why, where it is a failure. */
+  readonly cause?: Cause | undefined;
   readonly data?: JsonObject | undefined;
 }
 

@@ -1,3 +1,4 @@
+import type { Cause } from "./causes.ts";
 import type { Effect } from "./effects.ts";
 import type { AnyEventOf, EventOf, JsonObject, Lifecycle, StateOf } from "./lifecycle.ts";
 import type { Duration } from "./time/duration.ts";
@@ -12,6 +13,7 @@ interface Alongside {
 export interface FollowUp<F extends string = string> {
   readonly event: F;
   readonly message?: string;
+  readonly cause?: Cause;
 }
 
 /** What a handler reports. It never names a state: the table says where an event leads. */
@@ -20,9 +22,15 @@ export type Outcome<E extends string = string, F extends string = string extends
       readonly type: "happened";
       readonly event: E;
       readonly message?: string;
+      readonly cause?: Cause;
       readonly followedBy?: readonly FollowUp<F>[];
     } & Alongside)
-  | ({ readonly type: "waiting"; readonly reason: string; readonly after: Duration } & Alongside)
+  | ({
+      readonly type: "waiting";
+      readonly reason: string;
+      readonly after: Duration;
+      readonly cause?: Cause;
+    } & Alongside)
   | ({ readonly type: "nothing"; readonly after: Duration | null } & Alongside);
 
 /**
@@ -31,15 +39,23 @@ export type Outcome<E extends string = string, F extends string = string extends
  */
 export const happened = <const E extends string, const F extends string = never>(
   event: E,
-  alongside: Alongside & { message?: string; followedBy?: readonly FollowUp<F>[] } = {},
+  alongside: Alongside & {
+    readonly message?: string;
+    readonly cause?: Cause;
+    readonly followedBy?: readonly FollowUp<F>[];
+  } = {},
 ): Outcome<E, F> => ({
   type: "happened",
   event,
   ...alongside,
 });
 
-/** Not there yet: why, and when to look again. The reason is shown to operators. */
-export const waitFor = (reason: string, after: Duration, alongside: Alongside = {}): Outcome<never> => ({
+/** Not there yet: why, and when to look again. The reason is shown to operators; the cause says what is wrong, if anything is. */
+export const waitFor = (
+  reason: string,
+  after: Duration,
+  alongside: Alongside & { readonly cause?: Cause } = {},
+): Outcome<never> => ({
   type: "waiting",
   reason,
   after,

@@ -194,7 +194,7 @@ function react(lifecycle: Lifecycle<Toy>, toy: Toy, event: Event): Move | undefi
       return decision.kind === "move" ? decision.move : undefined;
     }
     case "fail":
-      return fail(lifecycle, toy, "it failed");
+      return fail(lifecycle, toy, { message: "it failed" });
     case "happen":
       return follow(lifecycle, toy, event);
   }

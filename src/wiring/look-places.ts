@@ -1,8 +1,8 @@
 import type { LookPlaces, Place } from "../engine/machine-look.ts";
-import { AppError, StepFailure } from "../kernel/errors.ts";
+import { AppError, causeOf, StepFailure } from "../kernel/errors.ts";
 import { openAlerts } from "../lifecycles/device/open-alerts.ts";
 import { clustersToLookIn, type Machine } from "../lifecycles/machine/machine.ts";
-import { type StepTargets, sshTargetOf } from "../runs/model/targets.ts";
+import { ENDPOINT_NAMES, type Endpoint, type StepTargets, sshTargetOf } from "../runs/model/targets.ts";
 import { listHealthReports } from "../store/device/health-reports.ts";
 import type { Database } from "../store/postgres/database.ts";
 import { isFake, withFakeEndpoints } from "./fake-machines.ts";
@@ -15,9 +15,12 @@ export interface LookPlacesWiring {
   readonly targetsOf: (machine: Machine) => StepTargets;
 }
 
-const nowhere = (reason: string, message: string) => ({ is: "nowhere", reason, message }) as const;
-const NO_SSH = nowhere("NoEndpoint", "the machine has no SSH endpoint");
-const NO_BMC = nowhere("NoEndpoint", "the machine has no BMC endpoint");
+const noEndpoint = (at: Endpoint) => {
+  const message = `the machine has no ${ENDPOINT_NAMES[at]} endpoint`;
+  return { is: "nowhere", reason: "NoEndpoint", message, cause: { code: "endpoint_missing", facts: { at } } } as const;
+};
+const NO_SSH = noEndpoint("ssh");
+const NO_BMC = noEndpoint("bmc");
 
 /** Where the machines of a batch are to be looked at: a few queries, however many there are. */
 export function wireLookPlaces({ db, hardware, targetsOf }: LookPlacesWiring) {
@@ -60,7 +63,7 @@ async function placeOf<T>(reason: string, find: () => Promise<T>): Promise<Place
   try {
     return { is: "at", target: await find() };
   } catch (error) {
-    if (error instanceof StepFailure) return nowhere(reason, error.message);
+    if (error instanceof StepFailure) return { is: "nowhere", reason, message: error.message, cause: causeOf(error) };
     if (error instanceof AppError && error.kind !== "unavailable") return { is: "unknown" };
     throw error;
   }

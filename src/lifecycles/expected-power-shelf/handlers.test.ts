@@ -5,6 +5,7 @@ import { final } from "../../../test/support/failures.ts";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import { type DeviceCause, DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { DeviceIdentity, Inventory } from "../../capabilities/inventory.ts";
+import type { Cause } from "../../kernel/causes.ts";
 import { parsePowerShelfId } from "../../kernel/ids.ts";
 import { seconds } from "../../kernel/time/duration.ts";
 import type { ExistingShelf, ExpectedPowerShelf, ExploreResult } from "./expected-power-shelf.ts";
@@ -76,11 +77,12 @@ function explore(row: ExpectedPowerShelf, { identify, target }: Answer = {}) {
     exploreEvery: seconds(60),
   });
 }
-const notYet = (explored: ExploreResult, reason: string, seen = {}) => ({
+const notYet = (explored: ExploreResult, reason: string, cause: Cause, seen = {}) => ({
   type: "waiting",
   reason,
   after: 60_000,
   facts: { explored, exploredAt: NOW.toISOString(), ...seen },
+  cause,
 });
 
 describe("exploring", () => {
@@ -177,14 +179,22 @@ describe("exploring", () => {
     const identify = vi.fn<Inventory["identify"]>();
     const row = expected({ bmc: { mac: "02:00:5e:10:00:01", address: null, port: null } });
     expect(await explore(row, { identify })).toEqual(
-      notYet("pending", "no bmc_ip_address is given: update the row with one"),
+      notYet("pending", "no bmc_ip_address is given: update the row with one", {
+        code: "endpoint_missing",
+        facts: { at: "bmc" },
+      }),
     );
     expect(identify).not.toHaveBeenCalled();
   });
 
   test("makes nothing of a BMC with another serial", async () => {
     expect(await explore(expected({ serial: "SN2" }))).toEqual(
-      notYet("wrong_serial", "the BMC at 127.1.0.1 says serial SN1, expected SN2", { certificateFingerprint: "AB:CD" }),
+      notYet(
+        "wrong_serial",
+        "the BMC at 127.1.0.1 says serial SN1, expected SN2",
+        { code: "wrong_identity", facts: { at: "bmc", address: "127.1.0.1", expected: "SN2", shown: "SN1" } },
+        { certificateFingerprint: "AB:CD" },
+      ),
     );
   });
 
@@ -201,7 +211,9 @@ describe("exploring", () => {
     const identify = async () => {
       throw new DeviceFailure(code, "bmc", "what the BMC did", { disposition: "retry" });
     };
-    expect(await explore(expected(), { identify })).toEqual(notYet(shown, "what the BMC did"));
+    expect(await explore(expected(), { identify })).toEqual(
+      notYet(shown, "what the BMC did", { code, facts: { at: "bmc" } }),
+    );
   });
 
   test("of a BMC with another certificate than before says how it can be accepted", async () => {
@@ -209,7 +221,9 @@ describe("exploring", () => {
       throw new DeviceFailure("certificate_changed", "bmc", "what the BMC showed");
     };
     const reason = "what the BMC showed. An update of the row has the explorer accept the next one";
-    expect(await explore(expected(), { identify })).toEqual(notYet("failed", reason));
+    expect(await explore(expected(), { identify })).toEqual(
+      notYet("failed", reason, { code: "certificate_changed", facts: { at: "bmc" } }),
+    );
   });
 
   test("leaves what is not the device's doing to the engine", async () => {

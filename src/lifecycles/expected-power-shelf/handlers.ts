@@ -4,8 +4,9 @@ import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { DeviceIdentity } from "../../capabilities/inventory.ts";
 import { need, type Provider } from "../../capabilities/provider.ts";
-import type { DeviceFamily } from "../../kernel/causes.ts";
+import type { Cause, DeviceFamily } from "../../kernel/causes.ts";
 import { create, require } from "../../kernel/effects.ts";
+import { causeOf } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { type Handlers, happened, waitFor } from "../../kernel/outcome.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
@@ -32,6 +33,14 @@ const SHOWN_AS: Readonly<Record<DeviceFamily, ExploreResult>> = {
   declines: "failed",
 };
 
+interface NotYet {
+  /** Facts that were read all the same. */
+  readonly seen?: JsonObject;
+  readonly cause?: Cause;
+}
+
+const NO_ADDRESS: Cause = { code: "endpoint_missing", facts: { at: "bmc" } };
+
 /** The explorer: contacts the BMC, compares who answers with who is expected, and only then makes the shelf. */
 export const expectedPowerShelfHandlers: Handlers<
   typeof expectedPowerShelfLifecycle,
@@ -40,9 +49,13 @@ export const expectedPowerShelfHandlers: Handlers<
 > = {
   async exploring(expected, { provider, call, clock, target, exploreEvery }) {
     const { inventory } = need(provider, ["inventory"]);
-    const notYet = (explored: ExploreResult, reason: string, seen: JsonObject = {}) =>
-      waitFor(reason, exploreEvery, { facts: { explored, exploredAt: clock.now().toISOString(), ...seen } });
-    if (expected.bmc.address === null) return notYet("pending", "no bmc_ip_address is given: update the row with one");
+    const notYet = (explored: ExploreResult, reason: string, { seen, cause }: NotYet = {}) =>
+      waitFor(reason, exploreEvery, {
+        facts: { explored, exploredAt: clock.now().toISOString(), ...seen },
+        ...(cause && { cause }),
+      });
+    if (expected.bmc.address === null)
+      return notYet("pending", "no bmc_ip_address is given: update the row with one", { cause: NO_ADDRESS });
 
     const { existingShelf } = expected;
     if (existingShelf?.markedForDeletion) {
@@ -54,14 +67,15 @@ export const expectedPowerShelfHandlers: Handlers<
     try {
       identity = await inventory.identify(await target(), call);
     } catch (error) {
-      if (error instanceof DeviceFailure) return notYet(SHOWN_AS[error.family], explain(error));
+      if (error instanceof DeviceFailure)
+        return notYet(SHOWN_AS[error.family], explain(error), { cause: causeOf(error) });
       throw error;
     }
     // Whoever answered: the password went to this one, and goes to no other from now on.
     const certificateFingerprint = expected.facts.certificateFingerprint ?? identity.certificateFingerprint ?? null;
     const seen = { certificateFingerprint };
     const wrong = findWrong(expected, identity);
-    if (wrong) return notYet(wrong.explored, wrong.reason, seen);
+    if (wrong) return notYet(wrong.explored, wrong.reason, { ...wrong, seen });
     const id = existingShelf?.id ?? powerShelfIdOf(filledIn(identity, expected.name));
     return happened("identified", {
       facts: { explored: "linked", exploredAt: clock.now().toISOString(), powerShelfId: id, ...seen },
@@ -80,12 +94,16 @@ const explain = ({ family, message }: DeviceFailure): string =>
 function findWrong(
   { serial, name, bmc, existingShelf }: ExpectedPowerShelf,
   identity: DeviceIdentity,
-): { readonly explored: ExploreResult; readonly reason: string } | undefined {
+): { readonly explored: ExploreResult; readonly reason: string; readonly cause?: Cause } | undefined {
   if (identity.serial !== null && identity.serial !== serial) {
     const expected = serial === "" ? "but the row states none" : `expected ${serial}`;
     return {
       explored: "wrong_serial",
       reason: `the BMC at ${bmc.address} says serial ${identity.serial}, ${expected}`,
+      cause: {
+        code: "wrong_identity",
+        facts: { at: "bmc", address: bmc.address ?? "", expected: serial, shown: identity.serial },
+      },
     };
   }
   if (existingShelf && existingShelf.serial !== null && existingShelf.serial !== identity.serial) {

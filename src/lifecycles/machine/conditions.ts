@@ -1,3 +1,5 @@
+import type { Cause } from "../../kernel/causes.ts";
+
 /** What is known to be true or false of a machine, as the specification names it. */
 export const CONDITION_TYPES = [
   "Reachable",
@@ -18,6 +20,8 @@ export interface ObservedCondition {
   readonly reason: string;
   /** Why, for people; empty when the reason says it all. */
   readonly message: string;
+  /** What is wrong, for programs; absent where nothing is. */
+  readonly cause?: Cause;
 }
 
 export interface DatedObservation extends ObservedCondition {
@@ -43,12 +47,13 @@ export const holds = (conditions: readonly ObservedCondition[], type: ConditionT
 export function observe(conditions: Conditions, observed: readonly DatedObservation[], now: Date): Conditions {
   const known = new Map(conditions.map((condition) => [condition.type, condition]));
   let changed = false;
-  for (const { type, status, reason, message, at = now } of observed) {
+  for (const { type, status, reason, message, cause, at = now } of observed) {
     const before = known.get(type);
-    if (before?.status === status && before.reason === reason && before.message === message) continue;
+    const isSame = before?.status === status && before.reason === reason && before.message === message;
+    if (isSame && before.cause?.code === cause?.code) continue;
     changed = true;
     const lastTransition = before?.status === status ? before.lastTransition : at;
-    known.set(type, { type, status, reason, message, lastTransition });
+    known.set(type, { type, status, reason, message, lastTransition, ...(cause && { cause }) });
   }
   if (!changed) return conditions;
   return CONDITION_TYPES.flatMap((type) => known.get(type) ?? []);

@@ -120,7 +120,7 @@ describe("in MAINTENANCE that somebody asked for", () => {
     expect(node.cordons).toEqual([]);
     const second = await MAINTENANCE(machineIn("MAINTENANCE", CORDONED), contextOf(node));
     expect(node.cordons).toEqual([true]);
-    expect(reasonOf(second)).toBe("draining node n1 of c1: 2 pods remain: d/a, d/b");
+    expect(reasonOf(second)).toBe("node n1 of c1: 2 pods remain: d/a, d/b");
   });
 
   test("what a disruption budget keeps there is named, with what the cluster says", async () => {
@@ -132,7 +132,7 @@ describe("in MAINTENANCE that somebody asked for", () => {
     ];
     const outcome = await MAINTENANCE(machineIn("MAINTENANCE", CORDONED), contextOf(node));
     expect(reasonOf(outcome)).toBe(
-      `draining node n1 of c1: 2 pods remain: d/a, d/b; a disruption budget keeps d/a (${words}); the cluster does not let go now of d/b (too many requests)`,
+      `node n1 of c1: 2 pods remain: d/a, d/b; a disruption budget keeps d/a (${words}); the cluster does not let go now of d/b (too many requests)`,
     );
   });
 

@@ -75,7 +75,7 @@ async function drain(machine: Machine, { cluster: target, node }: Place, context
   }
   const progress = await cluster.drain(target, node.name, context.call);
   return progress.remaining.length > 0
-    ? waitFor(`draining node ${node.name} of ${target.name}: ${describeDrain(progress)}`, DRAIN_POLL)
+    ? waitFor(`node ${node.name} of ${target.name}: ${describeDrain(progress)}`, DRAIN_POLL)
     : waitFor(`node ${node.name} of ${target.name} is drained; the next look at the machine confirms it`, DRAIN_POLL);
 }
 

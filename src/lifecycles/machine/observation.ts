@@ -1,4 +1,5 @@
 import { fingerprintOf, isSameHostKey } from "../../capabilities/host-key.ts";
+import type { Cause } from "../../kernel/causes.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { type Condition, type ConditionType, holds, type ObservedCondition } from "./conditions.ts";
 import type { Machine } from "./machine.ts";
@@ -35,9 +36,9 @@ export interface Verdict {
 export function interpretSighting(machine: Machine, sighting: Sighting, misses: Misses): Verdict {
   const observed: ObservedCondition[] = [];
   const missesAfter: { [T in ConditionType]?: number } = {};
-  const say = (type: ConditionType, status: boolean, reason: string, message = "") =>
-    void observed.push({ type, status, reason, message });
-  const doubt = (type: "Reachable" | "BMCReachable", reason: string, message: string): boolean => {
+  const say = (type: ConditionType, status: boolean, reason: string, { message = "", cause }: Why = {}) =>
+    void observed.push({ type, status, reason, message, ...(cause && { cause }) });
+  const doubt = (type: "Reachable" | "BMCReachable", reason: string, why: Why): boolean => {
     const known = conditionOf(machine, type);
     const count = Math.min((misses[type] ?? 0) + 1, MISSES_TO_BELIEVE);
     const isBelieved = known?.status === false || count >= MISSES_TO_BELIEVE;
@@ -45,29 +46,29 @@ export function interpretSighting(machine: Machine, sighting: Sighting, misses: 
     // The words of one failure vary from look to look: the first ones stay for as long as the reason does. Keys do not: which one
     // is shown, and which is pinned, is what people go by.
     const isSame = known?.status === false && known.reason === reason && reason !== "HostKeyChanged";
-    if (isBelieved) say(type, false, reason, isSame ? known.message : message);
+    if (isBelieved) say(type, false, reason, isSame ? { cause: why.cause, ...known } : why);
     return isBelieved;
   };
 
   const key = judgeKey(machine, sighting.ssh);
   let isKeyWrong = false;
   if (sighting.ssh.is === "seen") {
-    if (key.is === "wrong") isKeyWrong = doubt("Reachable", "HostKeyChanged", key.message);
+    if (key.is === "wrong") isKeyWrong = doubt("Reachable", "HostKeyChanged", key);
     else say("Reachable", true, "SshAnswers");
-  } else if (sighting.ssh.is === "nowhere") say("Reachable", false, sighting.ssh.reason, sighting.ssh.message);
-  else if (sighting.ssh.is === "missed") doubt("Reachable", sighting.ssh.reason, sighting.ssh.message);
+  } else if (sighting.ssh.is === "nowhere") say("Reachable", false, sighting.ssh.reason, sighting.ssh);
+  else if (sighting.ssh.is === "missed") doubt("Reachable", sighting.ssh.reason, sighting.ssh);
 
   const { bmc } = sighting;
   if (bmc.is === "seen") say("BMCReachable", true, "BmcAnswers");
-  else if (bmc.is === "nowhere") say("BMCReachable", false, bmc.reason, bmc.message);
-  else if (bmc.is === "missed") doubt("BMCReachable", bmc.reason, bmc.message);
+  else if (bmc.is === "nowhere") say("BMCReachable", false, bmc.reason, bmc);
+  else if (bmc.is === "missed") doubt("BMCReachable", bmc.reason, bmc);
 
   observed.push(...judgeCluster(machine, sighting.node), ...judgeHealth(machine, sighting));
   const contradiction = bmc.is === "seen" ? contradictionOf(machine, bmc.what) : undefined;
   if (machine.activeRunId === null) {
     const isKeyRight = key.is === "right";
     observed.push(...judgeProvisioned(machine, { isKeyWrong, isKeyRight }));
-    const trouble = contradiction ?? (isKeyWrong ? { reason: "HostKeyChanged", message: key.message } : undefined);
+    const trouble = contradiction ?? (isKeyWrong ? { ...key, reason: "HostKeyChanged" } : undefined);
     observed.push(
       ...judgeIntervention(machine, trouble, {
         WrongSerial: bmc.is === "seen" && contradiction === undefined,
@@ -94,14 +95,20 @@ const isOfNow = ({ stateSince }: Machine, { at }: { readonly at: Date }): boolea
 const conditionOf = ({ conditions }: Pick<Machine, "conditions">, type: ConditionType): Condition | undefined =>
   conditions.find((condition) => condition.type === type);
 
-type Key = { readonly is: "right" | "wrong" | "any"; readonly message: string };
+/** Why something does not hold: for people, and for programs. */
+interface Why {
+  readonly message?: string;
+  readonly cause?: Cause | undefined;
+}
+
+type Key = Why & { readonly is: "right" | "wrong" | "any" };
 
 function judgeKey(machine: Machine, ssh: Sighting["ssh"]): Key {
   const pinned = pinnedKeyOf(machine);
-  if (ssh.is !== "seen" || pinned === null) return { is: "any", message: "" };
-  if (isSameHostKey(pinned.key, ssh.what.hostKey)) return { is: "right", message: "" };
+  if (ssh.is !== "seen" || pinned === null) return { is: "any" };
+  if (isSameHostKey(pinned.key, ssh.what.hostKey)) return { is: "right" };
   const { activeRunId } = machine;
-  if (activeRunId === null) return { is: "wrong", message: describeWrongKey(machine, pinned, ssh.what.hostKey) };
+  if (activeRunId === null) return { is: "wrong", ...describeWrongKey(machine, pinned, ssh.what.hostKey) };
   const shown = fingerprintOf(ssh.what.hostKey);
   const message = `shows host key ${shown}, and not the pinned one, while run ${activeRunId} works on it: where it installs another system, that has another key, and the run pins it`;
   return { is: "wrong", message };
@@ -222,13 +229,16 @@ type OwnTrouble = (typeof OWN_TROUBLES)[number];
  */
 function judgeIntervention(
   machine: Machine,
-  trouble: { readonly reason: string; readonly message: string } | undefined,
+  trouble: (Why & { readonly reason: string }) | undefined,
   isRightAgain: Readonly<Record<OwnTrouble, boolean>>,
 ): ObservedCondition[] {
   const known = conditionOf(machine, "NeedsIntervention");
   const own = OWN_TROUBLES.find((reason) => reason === known?.reason);
   if (known?.status && own === undefined) return [];
-  if (trouble) return [{ type: "NeedsIntervention", status: true, ...trouble }];
+  if (trouble) {
+    const { reason, message = "", cause } = trouble;
+    return [{ type: "NeedsIntervention", status: true, reason, message, ...(cause && { cause }) }];
+  }
   if (known === undefined) return [{ type: "NeedsIntervention", status: false, reason: "NothingFound", message: "" }];
   if (!known.status || own === undefined || !isRightAgain[own]) return [];
   const reason = own === "HostKeyChanged" ? "HostKeyMatches" : "IdentityMatches";

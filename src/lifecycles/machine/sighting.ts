@@ -2,6 +2,7 @@ import { fingerprintOf } from "../../capabilities/host-key.ts";
 import type { ListedNode } from "../../capabilities/node-list.ts";
 import { isSameUuid } from "../../capabilities/system-uuid.ts";
 import type { MachineVitals } from "../../capabilities/vitals.ts";
+import type { Cause } from "../../kernel/causes.ts";
 import { type Machine, sshAddressOf } from "./machine.ts";
 
 /** What came of one try to see something. */
@@ -9,9 +10,9 @@ export type Seen<T> =
   /** `at`: not later than the moment for which it is true. */
   | { readonly is: "seen"; readonly what: T; readonly at: Date }
   /** It should have answered, and did not, or not as it must. */
-  | { readonly is: "missed"; readonly reason: string; readonly message: string }
+  | { readonly is: "missed"; readonly reason: string; readonly message: string; readonly cause?: Cause }
   /** There is no place where one could look. */
-  | { readonly is: "nowhere"; readonly reason: string; readonly message: string }
+  | { readonly is: "nowhere"; readonly reason: string; readonly message: string; readonly cause?: Cause }
   /** Whoever would know was not to be asked. That says nothing about the machine: what is known of it stays. */
   | { readonly is: "unknown" };
 
@@ -61,19 +62,26 @@ const BY: Readonly<Record<PinnedKey["from"], string>> = {
 export function describeWrongKey(machine: Pick<Machine, "id" | "spec" | "facts">, pinned: PinnedKey, shown: string) {
   const fingerprint = fingerprintOf(shown);
   // The same text again would change nothing: then the key itself is given.
-  const text = machine.spec.ssh?.hostKey === fingerprint ? `'${shown}'` : fingerprint;
-  return (
+  const accept = machine.spec.ssh?.hostKey === fingerprint ? `'${shown}'` : fingerprint;
+  const message =
     `SSH ${sshAddressOf(machine) ?? ""} shows host key ${fingerprint}, but ${fingerprintOf(pinned.key)} is pinned ${BY[pinned.from]}: ` +
     "either the machine was installed anew, or something else answers at its address. Check it at the machine, then accept it: " +
-    `millwright machine update ${machine.id} --ssh-host-key ${text}`
-  );
+    `millwright machine update ${machine.id} --ssh-host-key ${accept}`;
+  const facts = { at: "ssh", shown: fingerprint, expected: fingerprintOf(pinned.key), accept } as const;
+  return { message, cause: { code: "host_key_changed", facts } satisfies Cause };
 }
 
 /** By whom the BMC answers for, if that contradicts what is on record. */
 export interface Contradiction {
   readonly reason: "WrongSerial" | "WrongIdentity";
   readonly message: string;
+  readonly cause: Cause;
 }
+
+const otherMachine = (expected: string, shown: string): Cause => ({
+  code: "wrong_identity",
+  facts: { at: "bmc", expected, shown },
+});
 
 /**
  * Whether the BMC is another machine's. The serial number that the owner gave counts first; where there is none to compare, the
@@ -87,11 +95,11 @@ export function contradictionOf(
   if (expected !== null && serial !== null) {
     if (expected.toLowerCase() === serial.toLowerCase()) return undefined;
     const message = `the BMC answers for serial ${serial}, but machine ${id} has serial ${expected}: check which machine is behind its BMC endpoint`;
-    return { reason: "WrongSerial", message };
+    return { reason: "WrongSerial", message, cause: otherMachine(expected, serial) };
   }
   if (facts.systemUuid === null || systemUuid === null || isSameUuid(facts.systemUuid, systemUuid)) return undefined;
   const message = `the BMC answers for system UUID ${systemUuid}, but machine ${id} had ${facts.systemUuid}: check which machine is behind its BMC endpoint`;
-  return { reason: "WrongIdentity", message };
+  return { reason: "WrongIdentity", message, cause: otherMachine(facts.systemUuid, systemUuid) };
 }
 
 /**

@@ -310,6 +310,10 @@ describe("maintenance", () => {
         reason: `shelf reports power ${seen}, wanted off`,
         after: 200,
         facts: { powerState: seen, observedAt: NOW.toISOString() },
+        cause: {
+          code: seen === "unknown" ? "meter_contradicts" : "no_effect",
+          facts: { at: "bmc", progress: seen },
+        },
       });
     },
   );

@@ -3,8 +3,9 @@ import type { CallContext } from "../../capabilities/call.ts";
 import type { DeviceIdentity } from "../../capabilities/inventory.ts";
 import type { Told } from "../../capabilities/power-control.ts";
 import { need, type Provider } from "../../capabilities/provider.ts";
+import type { Cause } from "../../kernel/causes.ts";
 import { move } from "../../kernel/effects.ts";
-import { StepFailure } from "../../kernel/errors.ts";
+import { causeOf, StepFailure } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { type Handlers, happened, nothingToDo, waitFor } from "../../kernel/outcome.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
@@ -80,15 +81,16 @@ export const powerShelfHandlers: Handlers<typeof powerShelfLifecycle, PowerShelf
       return waitFor(
         `shelf was told to power ${desired}, but not read since: ${seen.message}`,
         pollAfter(shelf, clock),
-        {
-          facts: told,
-        },
+        { facts: told, cause: causeOf(seen) },
       );
     const facts = { powerState: seen, observedAt: clock.now().toISOString() };
     if (seen !== desired) {
       const news = seen === shelf.facts.powerState ? {} : facts; // a poll that saw nothing new is no reason to write
       const reason = `shelf reports power ${seen}, wanted ${desired}`;
-      return waitFor(reason, pollAfter(shelf, clock), { facts: { ...news, ...told } });
+      // A meter that contradicts the BMC is a fault at once; a shelf that shows nothing yet may only take its time.
+      const code = seen === "unknown" ? "meter_contradicts" : "no_effect";
+      const cause: Cause = { code, facts: { at: "bmc", progress: seen } };
+      return waitFor(reason, pollAfter(shelf, clock), { facts: { ...news, ...told }, cause });
     }
     // What else changed with the power is told at once; that it could not be read takes nothing from the success.
     const rest = await observe(shelf, context).catch((error: unknown) => {

@@ -186,7 +186,7 @@ describe("the end of maintenance", () => {
   });
 
   test("in failure ends it too, and the error says why", () => {
-    expect(fail(powerShelfLifecycle, inMaintenance, "the shelf refused")).toMatchObject({
+    expect(fail(powerShelfLifecycle, inMaintenance, { message: "the shelf refused" })).toMatchObject({
       to: "error",
       trigger: "operation_failed",
       carried: { cause: "the shelf refused" },
@@ -198,7 +198,9 @@ describe("the end of maintenance", () => {
 
   test("never ends a newer request that came meanwhile", () => {
     expect(follow(powerShelfLifecycle, newer, completed)?.ends.map(({ request }) => request.id)).toEqual(["request-1"]);
-    expect(fail(powerShelfLifecycle, newer, "no")?.ends.map(({ request }) => request.id)).toEqual(["request-1"]);
+    expect(fail(powerShelfLifecycle, newer, { message: "no" })?.ends.map(({ request }) => request.id)).toEqual([
+      "request-1",
+    ]);
   });
 
   test("is not hastened by a deletion: what was begun is seen through", () => {
@@ -230,7 +232,9 @@ describe("a shelf that goes", () => {
 });
 
 test("only maintenance can fail: every other state stays and tries again", () => {
-  const failing = Object.keys(powerShelfLifecycle.states).filter((name) => fail(powerShelfLifecycle, shelf(name), "x"));
+  const failing = Object.keys(powerShelfLifecycle.states).filter((name) =>
+    fail(powerShelfLifecycle, shelf(name), { message: "x" }),
+  );
   expect(failing).toEqual(["maintenance"]);
 });
 
@@ -249,7 +253,7 @@ describe("a shelf driven along every path of the table goes where the table says
       if (!prepare) throw new Error(`say in makeHold how ${trigger.name} comes to hold`);
       return moved(prepare({ ...before, deletedAt: null, maintenanceRequest: null }));
     }
-    if (trigger.failure) return fail(powerShelfLifecycle, before, "it broke");
+    if (trigger.failure) return fail(powerShelfLifecycle, before, { message: "it broke" });
     return follow(powerShelfLifecycle, before, { owner: trigger.owner, name: trigger.name });
   }
 

@@ -23,7 +23,10 @@ const request = ({ maintenanceRequest }: PowerShelf): JsonObject => {
   const optional = { ...(traceparent !== undefined && { traceparent }), ...(origin && { origin }) };
   return { operation, request: { ...asked, ...optional } };
 };
-const cause = (_: PowerShelf, { message }: Happening) => ({ cause: message ?? "unknown" });
+const failure = (_: PowerShelf, { message, cause }: Happening): JsonObject => ({
+  cause: message ?? "unknown",
+  ...(cause && { failure: cause }),
+});
 const itsRequest = { field: "maintenanceRequest", carried: (shelf: PowerShelf) => shelf.state.request } as const; // a newer one stays
 
 /** Whoever waits for the request learns that it will not be carried out. */
@@ -65,7 +68,7 @@ export const powerShelfLifecycle = defineLifecycle<PowerShelf>()({
     ["ready",         when(markedForDeletion),       "deleting",    unheard],
     ["ready",         when(maintenanceRequested),    "maintenance", { carries: request }],
     ["maintenance",   on("operation_completed"),     "ready",       { clears: [itsRequest] }],
-    ["maintenance",   onFailure("operation_failed"), "error",       { clears: [itsRequest], carries: cause }],
+    ["maintenance",   onFailure("operation_failed"), "error",       { clears: [itsRequest], carries: failure }],
     ["error",         when(markedForDeletion),       "deleting",    unheard],
     ["error",         when(maintenanceRequested),    "maintenance", { carries: request, added: "a fresh request is the operator's manual intervention" }],
     ["deleting",      on("removed"),                 GONE,          unheard],

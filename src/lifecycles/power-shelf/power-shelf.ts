@@ -78,7 +78,10 @@ export interface PowerShelf extends Thing {
     readonly name: string;
     readonly operation?: MaintenanceOperation;
     readonly request?: Json;
+    /** Why it is in error, for people. */
     readonly cause?: string;
+    /** The same for programs: its code and its facts. */
+    readonly failure?: Json;
     readonly [carried: string]: Json | undefined;
   };
 }

@@ -59,15 +59,17 @@ export async function cleanUpBefore(
   const what = `what ${named(still)} of the attempt before has left is not taken back`;
   const inWay = open.flatMap(({ remains }) => remains ?? []);
   const texts = inWay.map(({ text }) => text);
+  const cause = blocking.find(({ remains }) => remains !== null)?.remains?.cause;
   const isShutOut = blocking.some(({ remains }) => remains?.is === "shut_out");
   if (waited <= within && !isShutOut)
     return waitFor(`${what} yet: ${texts.join("; ")}`, pollAfter(startedAt, context.clock), {
+      ...(cause && { cause }),
       facts,
       effects: log.effects(first.step),
     });
   return endUnwell(run, "FAILED", context, log, {
     message: `${first.step}: ${what}${isShutOut ? "" : ` within ${describeDuration(within)}`}: ${inWay.map(inTheWay).join("; ")}`,
-    failure: { code: "EXECUTION_FAILED", retryable: true, step: first.step },
+    failure: { code: "EXECUTION_FAILED", retryable: true, step: first.step, cause: cause ?? { code: "unknown" } },
     residue: [...stays, ...texts],
     takeBackFirst: leftOverOf(still),
     undone,

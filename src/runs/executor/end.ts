@@ -1,4 +1,6 @@
+import type { Cause } from "../../kernel/causes.ts";
 import { happened } from "../../kernel/outcome.ts";
+import { causeDetails } from "../../kernel/stored-cause.ts";
 import { type RunThing, stepJson } from "../model/lifecycle.ts";
 import { eachLeft, type LeftOver, leftOverOf } from "../model/next-attempt.ts";
 import type { EndedRunPhase, RunErrorCode, StepStatus } from "../model/run.ts";
@@ -12,7 +14,12 @@ export interface Ending {
   readonly message?: string;
   /** Beside what the run has listed before. */
   readonly residue?: readonly string[];
-  readonly failure?: { readonly code: RunErrorCode; readonly retryable: boolean; readonly step: string };
+  readonly failure?: {
+    readonly code: RunErrorCode;
+    readonly retryable: boolean;
+    readonly step: string;
+    readonly cause: Cause;
+  };
   readonly steps?: readonly StepStatus[];
   /** What of the attempt before is still not taken back: for the attempt after. */
   readonly takeBackFirst?: LeftOver | null;
@@ -31,15 +38,22 @@ export function endRun(run: RunThing, phase: EndedRunPhase, context: RunContext,
   const done = doneNow(steps ?? run.facts.steps, phase, context);
   const { takeBackFirst = passedOn(run, phase, done) } = ending;
   const error = failure
-    ? { code: failure.code, message, retryable: failure.retryable, details: { step: failure.step } }
+    ? {
+        code: failure.code,
+        message,
+        retryable: failure.retryable,
+        details: { ...causeDetails(failure.cause), step: failure.step },
+      }
     : null;
   const known = residueWithout(undone, run, context, residueOnTarget(run, context));
   const come = beginningsOf(done, run, context);
   const left = withoutResidueOf(come, [...new Set([...run.facts.residue, ...residue])]);
   const now = context.clock.now();
-  const onTarget = { phase, message, at: now, residue: [...withoutResidueOf(come, known), ...left] };
+  const cause = failure && { cause: failure.cause };
+  const onTarget = { phase, message, ...cause, at: now, residue: [...withoutResidueOf(come, known), ...left] };
   return happened(EVENT_OF_END[phase], {
     ...(message !== "" && { message }),
+    ...cause,
     facts: {
       finishedAt: now.toISOString(),
       error,

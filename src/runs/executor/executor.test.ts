@@ -146,6 +146,30 @@ describe("a run", () => {
     expect(bench.steps).toMatchObject([{ name: "first", state: "FAILED", retryCount: 2, message: "no answer" }]);
   });
 
+  test("names the cause of its failure, with its facts: on the step, in its error and to whoever hears of its end", async () => {
+    const bench = new Bench();
+    bench.maxRetries = 0;
+    bench.device.failActing = new DeviceFailure("refused_by_device", "bmc", "no", { status: 400 });
+    const cause = { code: "refused_by_device", facts: { at: "bmc", status: 400 } };
+    expect(await bench.untilEnd()).toMatchObject({
+      event: "step_failed",
+      cause,
+      facts: { error: { details: { step: "first", cause: "refused_by_device", at: "bmc", status: "400" } } },
+      effects: [{ cause: "run_failed", observed: [{ type: "NeedsIntervention", cause }] }],
+    });
+    expect(bench.steps).toMatchObject([{ state: "FAILED", cause }]);
+  });
+
+  test("is not called failed by what shows only once its time is over, and then is", async () => {
+    const bench = new Bench();
+    bench.maxRetries = 0;
+    const cause = { code: "no_effect", facts: { at: "bmc" } } as const;
+    bench.device.answers = Array.from({ length: 50 }, () => ({ state: "in_progress" as const, cause }));
+    await bench.look();
+    expect(bench.steps).toMatchObject([{ state: "RUNNING", cause: null }]);
+    expect(await bench.untilEnd()).toMatchObject({ event: "step_failed", cause });
+  });
+
   test("does not try again what failed for good", async () => {
     const bench = new Bench();
     bench.maxRetries = 5;
@@ -399,6 +423,7 @@ describe("an action without an answer", () => {
     expect(await bench.untilEnd()).toMatchObject({
       event: "step_failed",
       message: "first: answered with status 500; then not done within 1m",
+      cause: { code: "busy", facts: { at: "bmc", status: 500 } },
     });
     expect(told).toBe(1);
   });

@@ -128,7 +128,8 @@ async function endMisfit(run: RunThing, step: Step, why: string, context: RunCon
   const steps = run.facts.steps.map((visit) =>
     visit.state === "RUNNING" ? { ...visit, state: "FAILED" as const, finishedAt, nextAttemptAt: null } : visit,
   );
-  const failure = { code: "PANIC", retryable: false, step: step.name } as const;
+  const cause = { code: "misfit" } as const;
+  const failure = { code: "PANIC", retryable: false, step: step.name, cause } as const;
   return endUnwell(run, "FAILED", context, log, { message, failure, steps });
 }
 
@@ -150,6 +151,7 @@ async function endFailed(
   if (stopping) return stopping;
   const message = `${step.name}: ${why ?? visit?.message ?? "failed"}`;
   if (why !== undefined) log.say(message, "stderr");
-  const failure = { code: "EXECUTION_FAILED", retryable: !needsPerson, step: step.name } as const;
+  const cause = visit?.cause ?? ({ code: "unknown" } as const);
+  const failure = { code: "EXECUTION_FAILED", retryable: !needsPerson, step: step.name, cause } as const;
   return endUnwell(run, "FAILED", context, log, { message, failure });
 }

@@ -51,6 +51,7 @@ describe("the current step", () => {
     actingAt: null,
     actedAt: null,
     unanswered: null,
+    unansweredCause: null,
     takenBack: false,
     evidence: null,
     receipt: null,

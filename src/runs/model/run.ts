@@ -58,6 +58,7 @@ export interface RunError {
   readonly message: string;
   /** Retrying may help without anybody doing something first. */
   readonly retryable: boolean;
+  /** The step, the code of the cause under `cause`, and each of its facts under its own name (`causeDetails`). */
   readonly details: Readonly<Record<string, string>>;
 }
 
@@ -74,7 +75,7 @@ export interface StepStatus {
   readonly finishedAt: Date | null;
   /** For people: what it waits for, why the last attempt failed, why it was skipped, or how it ended. */
   readonly message: string;
-  /** Why the last attempt failed; null when none has. */
+  /** Why the last attempt failed, or what is in the way of the present one; null when nothing is wrong. */
   readonly cause: Cause | null;
   /** What a step found that is there to find something; empty otherwise. */
   readonly verdict: string;
@@ -90,6 +91,8 @@ export interface StepStatus {
   readonly actedAt: Date | null;
   /** What was said instead of an answer to the action, so that it is open whether the device obeyed; null when it is not. */
   readonly unanswered: string | null;
+  /** Of that, for programs. */
+  readonly unansweredCause: Cause | null;
   /** What `before` returned; null until the intent is persisted. */
   readonly evidence: JsonObject | null;
   /** What the action under this evidence returned; null when that is nothing, or was never written. */

@@ -1,5 +1,6 @@
 import type { CallContext } from "../../capabilities/call.ts";
 import type { Capabilities, Capability } from "../../capabilities/provider.ts";
+import type { Cause } from "../../kernel/causes.ts";
 import type { CreateEffect, Effect } from "../../kernel/effects.ts";
 import type { JsonObject, Thing } from "../../kernel/lifecycle.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
@@ -125,6 +126,8 @@ export interface ProbeReport {
   readonly message?: string;
   /** What the step found, by which a workflow may choose what comes next. Kept with the step's end. */
   readonly verdict?: string;
+  /** What is in the way, for programs; why the step has failed, should its time be over. Absent where all goes its way. */
+  readonly cause?: Cause;
   /** A patch of the machine's facts: what was read. Written with the step's end. */
   readonly facts?: JsonObject;
   /** What is now known of the machine. Written with the step's end. */

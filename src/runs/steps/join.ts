@@ -4,6 +4,7 @@ import { minutes } from "../../kernel/time/duration.ts";
 import { type Payloads, parsePayload } from "../model/payloads.ts";
 import { type ActingContext, defineStep, type ProbeAnswer, type ProbeReport } from "../model/step.ts";
 import { readBootId, whileUp } from "./facts/boot-id.ts";
+import { notReady, silent } from "./facts/in-the-way.ts";
 import { cordonOf } from "./facts/node-cordon.ts";
 import { learntBy, readNodeIdentity } from "./facts/node-identity.ts";
 import { endDetached, newMark, readState, startDetached } from "./scripts/detached-script.ts";
@@ -71,7 +72,8 @@ export const join = defineStep({
       if (state.is !== "absent") await passOnOutput(script, context, state);
       return { state, bootId: await readBootId(can.exec, ssh, call) };
     });
-    if (inside === undefined) return { state: "unknown", message: "waiting for the machine to answer" };
+    if (inside === undefined)
+      return { state: "unknown", message: "waiting for the machine to answer", cause: silent("ssh") };
     const { state, bootId } = inside;
     if (state.is === "absent") return "not_done";
     if (state.is === "ended" && state.code !== 0)
@@ -83,7 +85,8 @@ export const join = defineStep({
     const node = await whileUp(async () => ({
       found: await can.cluster.findNode(cluster, identityOf(evidence), call),
     }));
-    if (node === undefined) return { state: "unknown", message: `cluster ${cluster.name} does not answer` };
+    if (node === undefined)
+      return { state: "unknown", message: `cluster ${cluster.name} does not answer`, cause: silent("cluster") };
     const missing = whyNotThere(node.found, bootId);
     // A node that is there already is not done being joined while kubeadm is at it; and what it says last belongs into the log.
     if (state.is === "running") return { state: "in_progress", message: "kubeadm join is running" };
@@ -91,7 +94,7 @@ export const join = defineStep({
     // What the cluster has taken up goes on without the script, unless the machine itself went down under it.
     if (state.is === "cut_off" && bootId !== evidence.bootId)
       throw new StepFailure("join_failed", `the machine booted anew under kubeadm join, and ${missing}`);
-    return { state: "in_progress", message: missing };
+    return { state: "in_progress", message: missing, cause: notReady(node.found?.name) };
   },
 
   /** Whoever joined it: the cluster has a node that is this machine, of its present boot. */
@@ -100,7 +103,9 @@ export const join = defineStep({
     const cluster = await targets.cluster(payload.cluster_ref);
     const node = await can.cluster.findNode(cluster, identityOf(evidence), call);
     const missing = whyNotThere(node, await readBootId(can.exec, await targets.ssh(), call));
-    return missing === undefined ? isIn("is in", cluster.name, node, context) : { state: "not_done", message: missing };
+    return missing === undefined
+      ? isIn("is in", cluster.name, node, context)
+      : { state: "not_done", message: missing, cause: notReady(node?.name) };
   },
 
   async undo({ evidence, can, targets, call }: Acting) {

@@ -17,6 +17,7 @@ import {
   type Undone,
 } from "../model/step.ts";
 import { whileUp } from "./facts/boot-id.ts";
+import { silent } from "./facts/in-the-way.ts";
 import {
   leaveNote,
   newMark,
@@ -69,7 +70,13 @@ export const net = defineStep({
     if (there !== undefined) return readProbe(there).state === "done" ? moved(context, there, after) : there;
     // Where it was before it only tells how it went: being reached there proves nothing of the change.
     const here = after.address === before.address ? undefined : await lookFrom(context, before, "only look");
-    return here ?? { state: "unknown", message: `waiting for the machine to answer at ${after.address}` };
+    return (
+      here ?? {
+        state: "unknown",
+        message: `waiting for the machine to answer at ${after.address}`,
+        cause: silent("ssh"),
+      }
+    );
   },
 
   /**
@@ -214,9 +221,10 @@ function judgeEnd(code: number, done: string): ProbeAnswer {
   switch (code) {
     case 0:
       return { state: "done", message: done };
+    case ENDS.refused:
     case ENDS.reverted:
       throw new StepFailure(
-        "net_reverted",
+        code === ENDS.refused ? "net_refused" : "net_reverted",
         "the network change was taken back: it could not be applied, or the machine was not reached afterwards",
       );
     case ENDS.notOurs:

@@ -2,6 +2,7 @@ import type { BootSource } from "../../capabilities/boot-device.ts";
 import { seconds } from "../../kernel/time/duration.ts";
 import { type NetbootMode, parsePayload } from "../model/payloads.ts";
 import { defineStep } from "../model/step.ts";
+import { NO_EFFECT } from "./facts/in-the-way.ts";
 
 const SOURCES = { PXE: "pxe", HTTP: "http", DISK: "disk" } as const satisfies Record<NetbootMode, BootSource>;
 
@@ -33,7 +34,8 @@ export const netboot = defineStep({
   async probe({ payload, can, targets, call }) {
     const wanted = wantedSource(payload.mode, can.imaging !== undefined);
     const { source, lasts } = await can.boot.readBootOverride(await targets.bmc(), call);
-    if (source !== wanted) return { state: "not_done", message: `the next boot is from ${source}, not from ${wanted}` };
+    if (source !== wanted)
+      return { state: "not_done", message: `the next boot is from ${source}, not from ${wanted}`, cause: NO_EFFECT };
     const note = lasts === "always" ? "; the BMC keeps it for every boot" : "";
     return { state: "done", message: `the next boot is from ${source}${note}` };
   },

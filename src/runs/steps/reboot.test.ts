@@ -173,6 +173,7 @@ describe("a reboot", () => {
     expect(await bench.probe({ bootId: null, lastReset: "r1" })).toEqual({
       state: "unknown",
       message: "nobody answers",
+      cause: { code: "unreachable", facts: { at: "bmc" } },
     });
   });
 

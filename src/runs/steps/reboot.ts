@@ -1,11 +1,12 @@
 import type { BootProgress, BootSeen } from "../../capabilities/computer-system.ts";
 import { type DeviceFailure, isSilence, isStranger } from "../../capabilities/device-failure.ts";
-import { AppError, StepFailure } from "../../kernel/errors.ts";
+import { AppError, causeOf, StepFailure } from "../../kernel/errors.ts";
 import { minutes, seconds } from "../../kernel/time/duration.ts";
 import type { Payloads } from "../model/payloads.ts";
 import { parsePayload } from "../model/payloads.ts";
-import { type ActingContext, defineStep, type ProbeAnswer, type StepContext } from "../model/step.ts";
+import { type ActingContext, defineStep, type ProbeAnswer, type ProbeReport, type StepContext } from "../model/step.ts";
 import { readBootId, whileUp } from "./facts/boot-id.ts";
+import { NO_EFFECT, silent } from "./facts/in-the-way.ts";
 
 /** Which boot was there before, by the system's own id where it answers, and by what the BMC tells. */
 type Evidence = { readonly bootId: string | null; readonly lastReset: string | null };
@@ -113,13 +114,17 @@ export const reboot = defineStep({
     if (stranger !== undefined) return judgedFromOutside(outside, wasReset, context);
     if (bootId === undefined) {
       const isDown = context.payload.mode === "bmc" && outside?.boot?.progress === "off";
-      return { state: isDown ? "halfway" : "in_progress", message: waiting(outside) };
+      return { state: isDown ? "halfway" : "in_progress", ...waiting(outside) };
     }
     if (bootId !== evidence.bootId)
       return { state: "done", message: `booted anew: boot id ${bootId}`, facts: { bootId } };
     return wasReset
-      ? { state: "in_progress", message: "the BMC tells of a reset, but the system of before still answers" }
-      : { state: "not_done", message: "the system of before still runs" };
+      ? {
+          state: "in_progress",
+          message: "the BMC tells of a reset, but the system of before still answers",
+          cause: NO_EFFECT,
+        }
+      : { state: "not_done", message: "the system of before still runs", cause: NO_EFFECT };
   },
 
   /** A BMC that cannot restart a system gently has it go down, and no more; and any may be left off by who died in between. */
@@ -156,19 +161,24 @@ function judgedFromOutside(
   wasReset: boolean,
   { isReplacedNext }: Pick<Context, "isReplacedNext">,
 ): ProbeAnswer {
-  if (outside?.boot === undefined) return { state: "unknown", message: outside?.failure?.message ?? "" };
+  if (outside?.boot === undefined)
+    return {
+      state: "unknown",
+      ...(outside?.failure && { message: outside.failure.message, cause: causeOf(outside.failure) }),
+    };
   const { progress, lastReset } = outside.boot;
-  if (!wasReset) return { state: "not_done", message: "the BMC tells of no reset yet" };
+  if (!wasReset) return { state: "not_done", message: "the BMC tells of no reset yet", cause: NO_EFFECT };
   if (progress === "running") return { state: "done", message: `reset at ${lastReset}, and the system runs` };
   // On an empty disk nothing ever comes up.
   if (isReplacedNext && progress !== "off")
     return { state: "done", message: `reset at ${lastReset}; what comes up is to be replaced` };
-  return { state: "in_progress", message: waiting(outside) };
+  return { state: "in_progress", ...waiting(outside) };
 }
 
-function waiting(outside: Outside | undefined): string {
+function waiting(outside: Outside | undefined): Pick<ProbeReport, "message" | "cause"> {
   const said = outside?.boot === undefined ? outside?.failure?.message : `the BMC says: ${outside.boot.progress}`;
-  return `waiting for the system to answer${said === undefined ? "" : ` (${said})`}`;
+  const message = `waiting for the system to answer${said === undefined ? "" : ` (${said})`}`;
+  return { message, cause: silent("ssh", outside?.boot?.progress) };
 }
 
 /** Which boot the system tells of, or why whoever answers there is not asked. Neither while nobody answers. */

@@ -8,6 +8,7 @@ import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
 import type { Payloads } from "../model/payloads.ts";
 import type { ActingContext, ProbeAnswer } from "../model/step.ts";
 import { whileUp } from "./facts/boot-id.ts";
+import { NO_EFFECT, notInstalled, silent } from "./facts/in-the-way.ts";
 import { printStamp } from "./facts/install-stamp.ts";
 import {
   butRefusing,
@@ -86,7 +87,7 @@ export async function probeOverNetwork(context: Acting): Promise<ProbeAnswer> {
     case "begun":
     case "installing":
       await endStuckOverride(context);
-      return { state: "in_progress", message: seen.message };
+      return { state: "in_progress", message: seen.message, cause: notInstalled() };
     case "failed":
       throw new StepFailure("install_failed", seen.message);
     case "installed":
@@ -108,7 +109,7 @@ async function whetherRestarted(context: Acting): Promise<ProbeAnswer> {
     lastReset: (await can.system.readBoot(bmc, call)).lastReset,
     override: await boot.readBootOverride(bmc, call),
   }));
-  if (outside === undefined) return { state: "unknown", message: "the BMC does not answer" };
+  if (outside === undefined) return { state: "unknown", message: "the BMC does not answer", cause: silent("bmc") };
   const bootId = (await insideIfAny(context)).system?.bootId;
   const tells = evidence.lastReset !== null && outside.lastReset !== null;
   const wentDown = tells
@@ -117,9 +118,18 @@ async function whetherRestarted(context: Acting): Promise<ProbeAnswer> {
       ? // A boot source that is used up looks like one that was never set.
         outside.override.source !== "pxe" && !hasNotBegun
       : bootId !== evidence.bootId;
-  if (!wentDown) return { state: "not_done", message: "the machine has not been restarted to boot from the network" };
+  if (!wentDown)
+    return {
+      state: "not_done",
+      message: "the machine has not been restarted to boot from the network",
+      cause: NO_EFFECT,
+    };
   if (bootId === undefined || bootId === evidence.bootId)
-    return { state: "in_progress", message: "restarted; it has not asked for its boot script yet" };
+    return {
+      state: "in_progress",
+      message: "restarted; it has not asked for its boot script yet",
+      cause: notInstalled(),
+    };
   throw new StepFailure(
     "install_failed",
     "the machine came up without having booted from the network: check that its network card boots, and that the DHCP server names our boot file",
@@ -159,6 +169,7 @@ async function prove(context: Acting, seen: NetInstallSeen): Promise<ProbeAnswer
     return {
       state: "in_progress",
       message: `installed; the new system has not shown itself over SSH yet${butRefusing(refusal)}`,
+      cause: notInstalled(),
     };
   if (!byToken && system?.stamp) checkStamp(system.stamp, machine, image);
   const { boot } = needsOf(context);
@@ -168,7 +179,11 @@ async function prove(context: Acting, seen: NetInstallSeen): Promise<ProbeAnswer
     return true;
   });
   if (cleared === undefined)
-    return { state: "unknown", message: "installed; the BMC does not answer to take the boot source back" };
+    return {
+      state: "unknown",
+      message: "installed; the BMC does not answer to take the boot source back",
+      cause: silent("bmc"),
+    };
   return { ...provenBy(image, system), effects: seen.awaitsProof ? [proven(context)] : [] };
 }
 

@@ -143,6 +143,7 @@ describe("an installation", () => {
     expect(await bench.probe(evidence)).toEqual({
       state: "in_progress",
       message: expect.stringContaining("keeps us out, which an installer may: 10.0.0.1 accepts none of our keys"),
+      cause: { code: "install_failed", facts: { progress: expect.any(String) } },
     });
   });
 

@@ -7,6 +7,7 @@ import { type Payloads, parsePayload } from "../model/payloads.ts";
 import { type ActingContext, defineStep, type ProbeAnswer, type StepContext } from "../model/step.ts";
 import { provesWithoutSsh } from "../model/targets.ts";
 import { readBootId, whileUp } from "./facts/boot-id.ts";
+import { NO_EFFECT, notInstalled, silent } from "./facts/in-the-way.ts";
 import { type InstallStamp, parseStamp, printStamp, STAMP_FILE } from "./facts/install-stamp.ts";
 import { butRefusing, checkStamp, type Inside, lookInside, provenBy } from "./facts/installed-system.ts";
 import { actOverNetwork, announceOverNetwork, probeOverNetwork, undoOverNetwork } from "./repave-over-network.ts";
@@ -82,7 +83,7 @@ export const repave = defineStep({
       imaging: await imagingOf(context).readProgress(bmc, orderOf(context), call),
       override: await can.boot?.readBootOverride(bmc, call),
     }));
-    if (outside === undefined) return { state: "unknown", message: "the BMC does not answer" };
+    if (outside === undefined) return { state: "unknown", message: "the BMC does not answer", cause: silent("bmc") };
     const { boot, imaging, override } = outside;
     // A BMC that keeps "once" as "always" would install again and again: it is told as soon as the installer has begun.
     const keepsIt = override?.source === "cd" && override.lasts === "always";
@@ -101,7 +102,11 @@ export const repave = defineStep({
   async observe({ payload, machine, evidence, can, targets, call }: Acting): Promise<ProbeAnswer> {
     const ssh = await targets.ssh();
     if (ssh.hostKey === null)
-      return { state: "not_done", message: "the machine's host key is not known, so that anybody may answer for it" };
+      return {
+        state: "not_done",
+        message: "the machine's host key is not known, so that anybody may answer for it",
+        cause: { code: "host_key_unknown", facts: { at: "ssh" } },
+      };
     const stamp = parseStamp((await can.exec.readFile(ssh, STAMP_FILE, call)).text);
     if (stamp === undefined)
       return { state: "not_done", message: "the system does not say that it was installed from an image" };
@@ -178,7 +183,11 @@ async function installed(context: Acting, stamp: InstallStamp, system: Inside): 
     return true;
   });
   if (cleaned === undefined)
-    return { state: "unknown", message: "installed; the BMC does not answer to eject the medium" };
+    return {
+      state: "unknown",
+      message: "installed; the BMC does not answer to eject the medium",
+      cause: silent("bmc"),
+    };
   return provenBy(image, system);
 }
 
@@ -199,9 +208,17 @@ export function progressOfInstall({ evidence, bootId, lastReset, imaging, doing,
   const isSystemOfBefore = bootId !== undefined && bootId === evidence.bootId;
   const wasReset = tells ? lastReset !== evidence.lastReset : wentDownForIt(evidence, bootId, imaging);
   if (!wasReset)
-    return { state: "not_done", message: "the machine has not been restarted into the installation medium" };
+    return {
+      state: "not_done",
+      message: "the machine has not been restarted into the installation medium",
+      cause: NO_EFFECT,
+    };
   if (bootId === undefined || isSystemOfBefore)
-    return { state: "in_progress", message: `installing (the BMC says: ${doing})${butRefusing(refusal)}` };
+    return {
+      state: "in_progress",
+      message: `installing (the BMC says: ${doing})${butRefusing(refusal)}`,
+      cause: notInstalled(doing),
+    };
   throw new StepFailure(
     "install_failed",
     "the machine came up with a system that is not from this installation: it did not boot from the medium, or the installation failed",

@@ -6,6 +6,7 @@ import { minutes, seconds } from "../../kernel/time/duration.ts";
 import { type Payloads, parsePayload } from "../model/payloads.ts";
 import { type ActingContext, defineStep, type ProbeAnswer, type StepContext } from "../model/step.ts";
 import { whileUp } from "./facts/boot-id.ts";
+import { NO_EFFECT, silent } from "./facts/in-the-way.ts";
 import { eventLines, evidenceLines } from "./facts/rma-evidence.ts";
 
 type Used = "locator" | "sensors" | "exec";
@@ -70,11 +71,13 @@ export const rma = defineStep({
       power: await can.power.readPower(bmc, call),
       light: await can.locator?.readLocator(bmc, call),
     }));
-    if (seen === undefined) return { state: "unknown", message: "the BMC does not answer" };
+    if (seen === undefined) return { state: "unknown", message: "the BMC does not answer", cause: silent("bmc") };
     const { power, light } = seen;
-    if (power === "on" || power === "powering_on") return { state: "not_done", message: `the machine is ${power}` };
+    if (power === "on" || power === "powering_on")
+      return { state: "not_done", message: `the machine is ${power}`, cause: NO_EFFECT };
     if (power !== "off") return { state: "in_progress", message: `waiting for the machine to be off (it is ${power})` };
-    if (light === "dark") return { state: "not_done", message: "the machine is off, but its locator is dark" };
+    if (light === "dark")
+      return { state: "not_done", message: "the machine is off, but its locator is dark", cause: NO_EFFECT };
     const ticket = typeof evidence.ticket === "string" ? `, ticket ${evidence.ticket}` : "";
     return {
       state: "done",

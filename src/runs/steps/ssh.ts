@@ -1,8 +1,11 @@
 import { StepFailure } from "../../kernel/errors.ts";
 import { parsePayload } from "../model/payloads.ts";
 import { defineStep } from "../model/step.ts";
+import type { StepTargets } from "../model/targets.ts";
 import { whileUp } from "./facts/boot-id.ts";
+import { silent } from "./facts/in-the-way.ts";
 import { endDetached, newMark, readState, startDetached } from "./scripts/detached-script.ts";
+import { causeOfExit } from "./scripts/runbooks.ts";
 import { passOnOutput } from "./scripts/script-output.ts";
 
 /** Runs one of the server's scripts on the machine. Done when it has ended with exit code 0; it is started once, and outlives us. */
@@ -42,17 +45,23 @@ export const ssh = defineStep({
       return state;
     });
     const name = payload.script_ref;
-    if (seen === undefined) return { state: "unknown", message: `waiting for the machine to answer about ${name}` };
+    if (seen === undefined)
+      return {
+        state: "unknown",
+        message: `waiting for the machine to answer about ${name}`,
+        cause: silent("ssh"),
+      };
     if (seen.is === "absent") return "not_done";
     if (seen.is === "running") return { state: "in_progress", message: `${name} is running` };
     if (seen.is === "cut_off")
       throw new StepFailure("script_failed", `${name} was cut off: it was started and ended without a result`, {
         facts: { script: name },
       });
-    if (seen.code !== 0)
-      throw new StepFailure("script_failed", `${name} ended with exit code ${seen.code}`, {
-        facts: { script: name, exit_code: seen.code },
-      });
+    if (seen.code !== 0) {
+      const cause = await causeOf(seen.code, name, targets);
+      const facts = { script: name, exit_code: seen.code };
+      throw new StepFailure(cause, `${name} ended with exit code ${seen.code}`, { facts });
+    }
     return { state: "done", message: `${name} ended with exit code 0` };
   },
 
@@ -63,3 +72,13 @@ export const ssh = defineStep({
   insideSystem: true,
   residue: ({ script_ref }) => `script ${script_ref} may have been carried out in part`,
 });
+
+/** As the script says itself; one that is another by now says nothing of how this one ended. */
+async function causeOf(code: number, ref: string, targets: StepTargets) {
+  try {
+    return causeOfExit(await targets.script(ref), code);
+  } catch (error) {
+    if (error instanceof StepFailure) return "script_failed";
+    throw error;
+  }
+}

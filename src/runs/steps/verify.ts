@@ -3,6 +3,7 @@ import { minutes } from "../../kernel/time/duration.ts";
 import { parsePayload } from "../model/payloads.ts";
 import { defineStep } from "../model/step.ts";
 import { readBootId, whileUp } from "./facts/boot-id.ts";
+import { notReady, silent } from "./facts/in-the-way.ts";
 import { readKubeletVersion } from "./facts/kubelet-version.ts";
 import { cordonOf } from "./facts/node-cordon.ts";
 import { hasMark, learntBy, readNodeIdentity } from "./facts/node-identity.ts";
@@ -33,18 +34,29 @@ export const verify = defineStep({
     const { exec } = can;
     const cluster = await targets.cluster(payload.cluster_ref);
     const answer = await whileUp(async () => ({ node: await can.cluster.findNode(cluster, evidence, call) }));
-    if (answer === undefined) return { state: "unknown", message: `cluster ${cluster.name} does not answer` };
+    if (answer === undefined)
+      return { state: "unknown", message: `cluster ${cluster.name} does not answer`, cause: silent("cluster") };
     const { node } = answer;
     if (node === undefined)
       return {
         state: "in_progress",
         message: `cluster ${cluster.name} has no node that is this machine; unless it is about to join, it must be joined first, as REPAVE does`,
+        cause: notReady(),
       };
-    if (!node.ready) return { state: "in_progress", message: `node ${node.name} is not Ready: ${node.reason}` };
+    if (!node.ready)
+      return {
+        state: "in_progress",
+        message: `node ${node.name} is not Ready: ${node.reason}`,
+        cause: notReady(node.name),
+      };
     const bootId =
       exec === undefined || machine.spec.ssh === null ? undefined : await readBootId(exec, await targets.ssh(), call);
     if (bootId !== undefined && node.bootId !== null && node.bootId !== bootId)
-      return { state: "in_progress", message: `node ${node.name} is Ready, but tells of an earlier boot` };
+      return {
+        state: "in_progress",
+        message: `node ${node.name} is Ready, but tells of an earlier boot`,
+        cause: notReady(node.name),
+      };
     const installed =
       exec === undefined || bootId === undefined
         ? undefined
@@ -53,6 +65,7 @@ export const verify = defineStep({
       return {
         state: "in_progress",
         message: `node ${node.name} is Ready, but with the kubelet ${node.kubeletVersion}, and ${installed} is installed`,
+        cause: notReady(node.name),
       };
     const cordon = cordonOf(node, cluster.name, machine);
     const version = node.kubeletVersion === null ? "" : ` with the kubelet ${node.kubeletVersion}`;

@@ -1,3 +1,4 @@
+import type { Cause } from "../../kernel/causes.ts";
 import type { ObservedCondition } from "../../lifecycles/machine/conditions.ts";
 import type { RunEndCause } from "../../lifecycles/machine/lifecycle.ts";
 import type { PhaseAfterRun } from "../../lifecycles/machine/machine.ts";
@@ -38,6 +39,7 @@ export const CAUSE_OF_END = {
 export interface MachineRunEnd {
   readonly phase: EndedRunPhase;
   readonly message: string;
+  readonly cause?: Cause;
   readonly before: readonly ObservedCondition[];
 }
 
@@ -48,10 +50,11 @@ export interface MachineRunEnd {
 export function conditionsAtEnd(
   plan: Steps,
   kinds: StepKinds,
-  { phase, message, before }: MachineRunEnd,
+  { phase, message, cause, before }: MachineRunEnd,
 ): ObservedCondition[] {
   if (phase === "CANCELED") return [];
-  if (phase === "FAILED") return [{ type: "NeedsIntervention", status: true, reason: "RunFailed", message }];
+  if (phase === "FAILED")
+    return [{ type: "NeedsIntervention", status: true, reason: "RunFailed", message, ...(cause && { cause }) }];
   const isInstalled = replacesSystem(plan, kinds);
   const conditions: ObservedCondition[] = isForLooksToEnd(before, isInstalled)
     ? []

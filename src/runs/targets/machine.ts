@@ -31,7 +31,7 @@ export const machineTarget: TargetKind<Machine> = {
 
 function endOf(
   { id, plan, target }: RunOn<Machine>,
-  { phase, message, at, residue }: RunEnd,
+  { phase, message, cause, at, residue }: RunEnd,
   steps: StepKinds,
 ): Effect {
   const { conditions: before } = target.thing;
@@ -39,7 +39,7 @@ function endOf(
     // Where there is none, the history tells what happened by its cause, and not by an empty text.
     ...(message !== "" && { message }),
     facts: { lastRunId: id, residue: residueAfter(plan, steps, { phase, residue }) },
-    observed: seenAt(conditionsAtEnd(plan, steps, { phase, message, before }), at),
+    observed: seenAt(conditionsAtEnd(plan, steps, { phase, message, before, ...(cause && { cause }) }), at),
   });
 }
 

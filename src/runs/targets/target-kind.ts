@@ -1,3 +1,4 @@
+import type { Cause } from "../../kernel/causes.ts";
 import type { Effect } from "../../kernel/effects.ts";
 import type { JsonObject, Thing } from "../../kernel/lifecycle.ts";
 import type { RunThing } from "../model/lifecycle.ts";
@@ -19,6 +20,8 @@ export interface RunEnd {
   readonly phase: EndedRunPhase;
   /** Why; empty where there is nothing to say. */
   readonly message: string;
+  /** The same for programs, where the run failed. */
+  readonly cause?: Cause;
   readonly at: Date;
   /** What is left behind on the target: what it listed before and is not undone since, and what this run adds. */
   readonly residue: readonly string[];

@@ -1,10 +1,13 @@
+import type { Cause } from "../../kernel/causes.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
-import { nameCause } from "./causes.ts";
+import { nameTrouble, troubleOf } from "./causes.ts";
 import { findClaimsInTheWay } from "./claims-in-the-way.ts";
 import { type Explanation, explainHolder, say } from "./explanation.ts";
-import { findNextLook } from "./next-look.ts";
+import { causeOfLook, findNextLook } from "./next-look.ts";
+
+const QUARANTINED: Cause = { code: "quarantined" };
 
 /**
  * What can be said of a thing of any kind: from its lifecycle, the last look, the next one and its claims. `listCommand` shows
@@ -31,10 +34,11 @@ export async function explainAnyThing(
   const look = await findNextLook(deps.db, { kind, id }, { now: nowOf(deps), isAtWork });
   const claims = await findClaimsInTheWay(deps.db, deps.stores, { kind, id });
   const trouble = broken ? `its row cannot be read: ${broken.error}` : (look.lastError ?? thing?.outcome?.reason ?? "");
+  const cause = broken ? QUARANTINED : causeOfLook(look, thing?.outcome ?? null);
   const failed = broken !== undefined || look.lastError !== null || (thing?.outcome?.type ?? "waiting") !== "waiting";
   const [holder] = claims;
   return {
-    headline: `${kind} ${id} is ${thing?.state.name ?? "unreadable"}${trouble === "" ? "" : `: ${nameCause(trouble)}`}`,
+    headline: `${kind} ${id} is ${thing?.state.name ?? "unreadable"}${trouble === "" ? "" : `: ${nameTrouble(troubleOf(trouble, cause))}`}`,
     doing: isAtWork ? (state?.doc ?? "") : "",
     waitingFor: [
       ...claims.map((link) => `${link.holder.kind} ${link.holder.id}, which ${link.reason}`),

@@ -6,9 +6,9 @@ import {
   listExpectedPowerShelves,
 } from "../../store/expected-power-shelf/expected-power-shelves.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
-import { causeOf, nameCause } from "./causes.ts";
+import { NO_TROUBLE, nameTrouble, type Trouble, troubleOf } from "./causes.ts";
 import { type Explanation, inOrder, type NextCommand, say } from "./explanation.ts";
-import { findNextLook, iso, type NextLook } from "./next-look.ts";
+import { causeOfLook, findNextLook, iso, type NextLook } from "./next-look.ts";
 
 const KIND = expectedPowerShelfLifecycle.kind;
 
@@ -18,7 +18,8 @@ export async function explainExpectedPowerShelf(deps: ServiceDeps, idOrMac: stri
   const now = nowOf(deps);
   const isAtWork = row.state.name === "exploring";
   const look = await findNextLook(deps.db, { kind: KIND, id: row.id }, { now, isAtWork });
-  const trouble = isAtWork ? (row.lastError ?? row.outcome?.reason ?? "") : "";
+  const message = row.lastError ?? row.outcome?.reason ?? "";
+  const trouble = isAtWork ? troubleOf(message, causeOfLook(look, row.outcome)) : NO_TROUBLE;
   return {
     headline: `expected power shelf ${row.bmc.mac} ${headlineOf(row, look, trouble)}`,
     doing: isAtWork ? `looking for its BMC at ${row.bmc.address ?? "no address"}` : "",
@@ -26,9 +27,15 @@ export async function explainExpectedPowerShelf(deps: ServiceDeps, idOrMac: stri
     since: row.outcome?.since === undefined ? row.stateSince : new Date(row.outcome.since),
     claims: [],
     lastFailure:
-      trouble === ""
+      trouble.message === ""
         ? null
-        : { at: exploredAt(row), runId: "", step: "exploring", attempt: Math.max(1, look.failures), message: trouble },
+        : {
+            at: exploredAt(row),
+            runId: "",
+            step: "exploring",
+            attempt: Math.max(1, look.failures),
+            message: trouble.message,
+          },
     nextCommands: inOrder(commandsFor(row, look, trouble)),
   };
 }
@@ -46,22 +53,22 @@ async function find({ db }: ServiceDeps, idOrMac: string): Promise<ExpectedPower
 const exploredAt = ({ facts: { exploredAt: at } }: ExpectedPowerShelfRecord): Date | null =>
   at === null ? null : new Date(at);
 
-function headlineOf({ state, facts }: ExpectedPowerShelfRecord, look: NextLook, trouble: string): string {
+function headlineOf({ state, facts }: ExpectedPowerShelfRecord, look: NextLook, trouble: Trouble): string {
   if (state.name === "linked") return `is linked: it became power shelf ${facts.powerShelfId ?? ""}`.trimEnd();
   if (state.name === "detached")
     return "is detached: its power shelf was deleted, and it is not looked for until it is updated";
   if (look.isStranded) return `is being looked for, and waits for ${look.waits}`;
-  return trouble === "" ? "is being looked for" : `is being looked for, but ${nameCause(trouble)}`;
+  return trouble.message === "" ? "is being looked for" : `is being looked for, but ${nameTrouble(trouble)}`;
 }
 
-function waitingFor({ state, nextExploreAt }: ExpectedPowerShelfRecord, look: NextLook, trouble: string): string[] {
+function waitingFor({ state, nextExploreAt }: ExpectedPowerShelfRecord, look: NextLook, trouble: Trouble): string[] {
   if (state.name !== "exploring") return state.name === "detached" ? ["somebody who updates it"] : [];
   if (look.waits !== "") return [look.waits];
   const next = nextExploreAt === null ? [] : [`the next look at ${iso(nextExploreAt)}`];
-  return trouble === "" ? next : [trouble, ...next];
+  return trouble.message === "" ? next : [trouble.message, ...next];
 }
 
-function commandsFor(row: ExpectedPowerShelfRecord, look: NextLook, trouble: string): NextCommand[] {
+function commandsFor(row: ExpectedPowerShelfRecord, look: NextLook, { cause }: Trouble): NextCommand[] {
   const { bmc, state, facts, existingShelf } = row;
   const show = say(`expected-power-shelf show ${bmc.mac}`, "shows what is expected, and how finding it goes");
   const history = say(`history ${KIND} ${row.id}`, "shows what happened to it");
@@ -75,8 +82,9 @@ function commandsFor(row: ExpectedPowerShelfRecord, look: NextLook, trouble: str
     return [say(`explain power_shelf ${facts.powerShelfId}`, "explains the power shelf that it became"), show];
   if (state.name !== "exploring") return [again, show, history];
   if (look.isStranded) return [again, say("system", "says which server answers, and whether it is well")];
-  switch (causeOf(trouble)) {
-    case "bmc_credentials":
+  switch (cause?.code) {
+    case "credentials_rejected":
+    case "forbidden":
     case "sign_in_stopped":
     case "credentials_missing":
       return [
@@ -86,7 +94,7 @@ function commandsFor(row: ExpectedPowerShelfRecord, look: NextLook, trouble: str
         ),
         show,
       ];
-    case "wrong_serial":
+    case "wrong_identity":
       return [update("--serial <serial>", "corrects the serial that is expected"), again, show];
     case "endpoint_missing":
       return [update("--bmc-endpoint <host[:port]>", "says where its BMC is"), show];

@@ -1,6 +1,6 @@
 import type { Condition, ConditionType } from "../../lifecycles/machine/conditions.ts";
 import type { MachineView } from "../machine/view.ts";
-import { causeOf, nameCause } from "./causes.ts";
+import { NO_TROUBLE, nameTrouble, type Trouble, troubleOf } from "./causes.ts";
 import { type NextCommand, say } from "./explanation.ts";
 
 /** Something that whoever asks about a machine has to know. */
@@ -11,8 +11,8 @@ export interface MachineNote {
   readonly reason?: string;
   /** "it is not reached over SSH". */
   readonly words: string;
-  /** Why, as it was told; empty when the words say it all. */
-  readonly trouble: string;
+  /** Why; its message is empty when the words say it all. */
+  readonly trouble: Trouble;
   /** The same for people. */
   readonly why: string;
   readonly since: Date;
@@ -48,12 +48,12 @@ function badNews({ machine, phase }: MachineView, type: keyof typeof BAD): Machi
   if (phase === "RETIRED") return [];
   return machine.conditions
     .filter((condition) => condition.type === type && condition.status === bad)
-    .map(({ reason, message, lastTransition }) => ({
+    .map(({ reason, message, cause, lastTransition }) => ({
       type,
       reason,
       words,
-      trouble: message,
-      why: nameCause(message),
+      trouble: troubleOf(message, cause),
+      why: nameTrouble(troubleOf(message, cause)),
       since: lastTransition,
       commands: reason === "OpenAlert" ? [showAlerts(machine.id)] : [],
     }));
@@ -94,7 +94,7 @@ function switchedOff({ machine }: MachineView): MachineNote {
   return {
     type: null,
     words: "it is powered off",
-    trouble: "",
+    trouble: NO_TROUBLE,
     why: "",
     since: silent?.lastTransition ?? machine.stateSince,
     commands: [switchOn(machine.id)],
@@ -111,6 +111,7 @@ function nodeTrouble({ machine, phase }: MachineView): MachineNote[] {
   const isDraining = phase === "MAINTENANCE";
   const words = isDraining ? "its node is being drained" : "its node is to be given back";
   const isAtIt = outcome.type === "waiting";
+  const trouble = troubleOf(outcome.reason, outcome.cause);
   const show = isDraining
     ? "shows what remains: it goes on by itself, as soon as the cluster lets it"
     : "shows what it waits for: it goes on by itself, as soon as the cluster lets it";
@@ -118,8 +119,8 @@ function nodeTrouble({ machine, phase }: MachineView): MachineNote[] {
     {
       type: null,
       words: isAtIt ? words : `${words}, which does not succeed`,
-      trouble: isAtIt ? "" : outcome.reason,
-      why: isAtIt ? outcome.reason.replace(/^draining (node \S+ of \S+): /, "$1, ") : nameCause(outcome.reason),
+      trouble: isAtIt ? NO_TROUBLE : trouble,
+      why: isAtIt ? outcome.reason : nameTrouble(trouble),
       since: outcome.since === undefined ? machine.stateSince : new Date(outcome.since),
       commands: [say(`machine show ${id}`, show)],
     },
@@ -142,7 +143,7 @@ function cordoned({ machine, phase }: MachineView, now: Date): MachineNote[] {
     {
       type: null,
       words: "its node is cordoned, so that nothing new runs there",
-      trouble: "",
+      trouble: NO_TROUBLE,
       why: "",
       since: drained.lastTransition,
       commands: isInUse
@@ -159,5 +160,3 @@ function cordoned({ machine, phase }: MachineView, now: Date): MachineNote[] {
 
 const isOfCordonedNode = ({ type, reason }: Condition): boolean =>
   type === "Drained" && (reason === "NodeDrained" || reason === "PodsRemain");
-
-export const causeOfNote = (note: MachineNote | undefined) => causeOf(note?.trouble ?? "");

@@ -1,32 +1,28 @@
+import type { Cause, Peer } from "../../kernel/causes.ts";
 import { givesCredentials } from "../../runs/model/sign-ins.ts";
-import type { CauseId } from "./causes.ts";
 import { type NextCommand, say } from "./explanation.ts";
 
-/**
- * What puts a cause right, where a command of ours does; the rest is for hands.
- *
- * @param trouble The words by which the cause was told: what they name goes into the commands.
- */
-export function machineRemedies(cause: CauseId | undefined, machineId: string, trouble = ""): NextCommand[] {
-  switch (cause) {
-    case "bmc_credentials":
+/** What puts a cause right, where a command of ours does; the rest is for hands. */
+export function machineRemedies(cause: Cause | null, machineId: string): NextCommand[] {
+  const { at, accept, shown } = cause?.facts ?? {};
+  switch (cause?.code) {
+    case "credentials_rejected":
     case "sign_in_stopped":
-      return [{ command: givesCredentials(machineId, ["bmc"]), why: "gives its BMC others, which are tried at once" }];
-    case "ssh_credentials":
-      return [{ command: givesCredentials(machineId, ["ssh"]), why: "gives SSH another user and key" }];
+    case "forbidden":
+      return at === "cluster" ? [otherKubeconfig] : [otherCredentials(machineId, at)];
     case "credentials_missing": {
       const bmc = { command: givesCredentials(machineId, ["bmc"]), why: "says how to sign in to its BMC" };
       const ssh = { command: givesCredentials(machineId, ["ssh"]), why: "says how to sign in to its system" };
-      return /BMC credentials/.test(trouble) ? [bmc] : /SSH|private key/.test(trouble) ? [ssh] : [bmc, ssh];
+      return at === "bmc" ? [bmc] : at === undefined ? [bmc, ssh] : [ssh];
     }
     case "host_key_changed":
-      if (/jump host SSH \S+ shows host key/.test(trouble))
+      if (at === "jump_host")
         return [
           say(`machine show ${machineId} -o yaml`, "shows its jump hosts; machine register --file replaces them"),
         ];
       return [
         say(
-          `machine update ${machineId} --ssh-host-key ${shownKeyIn(trouble)}`,
+          `machine update ${machineId} --ssh-host-key ${accept ?? shown ?? "<key>"}`,
           "accepts the key that it shows: only when it was installed anew, and the key was checked at the machine",
         ),
       ];
@@ -39,21 +35,14 @@ export function machineRemedies(cause: CauseId | undefined, machineId: string, t
         say(`machine update ${machineId} --tls-trust pin`, "right after it, pins the one that it shows next"),
       ];
     case "endpoint_missing":
-    case "wrong_serial":
+    case "wrong_identity":
       return [say(`machine show ${machineId}`, "shows which addresses are on record; machine update changes them")];
     case "reference_missing":
       return [
         say("cluster list", "shows the clusters that there are; cluster create adds one"),
         say("image list", "shows the images that there are; image create adds one"),
       ];
-    case "cluster_credentials":
-      return [
-        say(
-          "cluster list",
-          "shows the clusters; its kubeconfig must belong to a user who may read nodes and make tokens",
-        ),
-      ];
-    case "not_allowed":
+    case "address_not_allowed":
     case "certificate_untrusted":
       return [say("config check", "shows bmc.ca_file and bmc.allowed_networks as they are in effect")];
     default:
@@ -61,8 +50,13 @@ export function machineRemedies(cause: CauseId | undefined, machineId: string, t
   }
 }
 
-/** The command that the words themselves give comes first: it knows what is on record. */
-const shownKeyIn = (trouble: string): string =>
-  /--ssh-host-key ('[^']+'|SHA256:\S+)/.exec(trouble)?.[1] ??
-  /shows host key (SHA256:[^\s,]+)/.exec(trouble)?.[1] ??
-  "<key>";
+/** For the BMC, unless it was the machine's own system, or a host on the way to it. */
+const otherCredentials = (machineId: string, at: Peer | undefined): NextCommand =>
+  at === "ssh" || at === "jump_host"
+    ? { command: givesCredentials(machineId, ["ssh"]), why: "gives SSH another user and key" }
+    : { command: givesCredentials(machineId, ["bmc"]), why: "gives its BMC others, which are tried at once" };
+
+const otherKubeconfig = say(
+  "cluster list",
+  "shows the clusters; its kubeconfig must belong to a user who may read nodes and make tokens",
+);

@@ -4,7 +4,7 @@ import { type MachineView, viewMachine } from "../machine/view.ts";
 import { getRun } from "../run/runs.ts";
 import { findClaimsInTheWay } from "./claims-in-the-way.ts";
 import { type Explanation, explainHolder, inOrder, type NextCommand, say } from "./explanation.ts";
-import { causeOfNote, type MachineNote, notesOf, resetByForce, seemsHung } from "./machine-notes.ts";
+import { type MachineNote, notesOf, resetByForce, seemsHung } from "./machine-notes.ts";
 import { machineRemedies } from "./machine-remedies.ts";
 import { explainRun } from "./run.ts";
 
@@ -41,7 +41,7 @@ export async function explainMachine(deps: ServiceDeps, id: string): Promise<Exp
     lastFailure: failed?.lastFailure ?? null,
     nextCommands: inOrder([
       ...((failed ?? canceled)?.nextCommands ?? []),
-      ...machineRemedies(causeOfNote(first), machine.id, first?.trouble),
+      ...machineRemedies(first?.trouble.cause ?? null, machine.id),
       ...explainHolder(deps.stores, holder),
       ...notes.flatMap(({ commands }) => commands),
       ...commandsFor(view, first),

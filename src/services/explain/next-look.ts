@@ -1,3 +1,6 @@
+import type { Cause } from "../../kernel/causes.ts";
+import type { StoredOutcome } from "../../kernel/lifecycle.ts";
+import { parseCause } from "../../kernel/stored-cause.ts";
 import type { ThingKey } from "../../store/lifecycle/things.ts";
 import { findWork, type PlannedLook } from "../../store/lifecycle/work.ts";
 import type { Queryable } from "../../store/postgres/database.ts";
@@ -10,6 +13,8 @@ export interface NextLook {
   readonly isStranded: boolean;
   /** What the last looks failed with, when their outcome could not even be kept. */
   readonly lastError: string | null;
+  /** Of that; null where it is not known. */
+  readonly lastCause: Cause | null;
   readonly failures: number;
   readonly at: Date | null;
 }
@@ -23,8 +28,14 @@ export async function findNextLook(
   { now, isAtWork }: { readonly now: Date; readonly isAtWork: boolean },
 ): Promise<NextLook> {
   const [look] = await findWork(db, [key]);
-  const { lastError = null, failures = 0, wakeAt = null } = look ?? {};
-  return { ...waitsFor(look, now, isAtWork), lastError, failures, at: wakeAt };
+  const { lastError = null, lastCause = null, failures = 0, wakeAt = null } = look ?? {};
+  return {
+    ...waitsFor(look, now, isAtWork),
+    lastError,
+    lastCause: lastCause === null ? null : parseCause({ code: lastCause }),
+    failures,
+    at: wakeAt,
+  };
 }
 
 function waitsFor(look: PlannedLook | undefined, now: Date, isAtWork: boolean): Pick<NextLook, "waits" | "isStranded"> {
@@ -43,6 +54,12 @@ function waitsFor(look: PlannedLook | undefined, now: Date, isAtWork: boolean): 
     return { waits: `a server that carries work out: it has been due since ${iso(look.wakeAt)}`, isStranded: true };
   if (late >= 0 || look.failures === 0) return nothing;
   return { waits: `the next attempt at ${iso(look.wakeAt)}, after ${look.failures} in vain`, isStranded: false };
+}
+
+/** Why the last pass failed, or what is in the way: with its facts where the thing itself could say so. */
+export function causeOfLook({ lastError, lastCause }: NextLook, outcome: StoredOutcome | null): Cause | null {
+  const isToldByThing = lastError === null || lastError === outcome?.reason;
+  return isToldByThing ? (outcome?.cause ?? lastCause) : lastCause;
 }
 
 export const iso = (date: Date): string => date.toISOString().replace(/\.\d+Z$/, "Z");

@@ -1,9 +1,11 @@
+import type { CauseCode } from "../../kernel/causes.ts";
+import { parseCause } from "../../kernel/stored-cause.ts";
 import { minutes, seconds } from "../../kernel/time/duration.ts";
 import { powerShelfLifecycle } from "../../lifecycles/power-shelf/lifecycle.ts";
 import type { MaintenanceOperation } from "../../lifecycles/power-shelf/power-shelf.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { type PowerShelfRecord, type PowerShelfView, viewPowerShelf } from "../power-shelf/view.ts";
-import { CAUSES, type CauseId, causeOf, nameCause } from "./causes.ts";
+import { isWrongNow, NO_TROUBLE, nameTrouble, type Trouble, troubleOf } from "./causes.ts";
 import { findClaimsInTheWay } from "./claims-in-the-way.ts";
 import {
   type ClaimLink,
@@ -14,7 +16,7 @@ import {
   type NextCommand,
   say,
 } from "./explanation.ts";
-import { findNextLook, iso, type NextLook } from "./next-look.ts";
+import { causeOfLook, findNextLook, iso, type NextLook } from "./next-look.ts";
 
 const KIND = powerShelfLifecycle.kind;
 /** As long as an accepted command is given to show before it is sent again. */
@@ -25,9 +27,8 @@ interface Seen {
   readonly shelf: PowerShelfRecord;
   readonly look: NextLook;
   readonly claims: readonly ClaimLink[];
-  /** What is wrong at this moment; empty when nothing is. */
-  readonly trouble: string;
-  readonly cause: CauseId | undefined;
+  /** What is wrong at this moment; its message is empty when nothing is. */
+  readonly trouble: Trouble;
 }
 
 export async function explainPowerShelf(deps: ServiceDeps, id: string): Promise<Explanation> {
@@ -37,9 +38,7 @@ export async function explainPowerShelf(deps: ServiceDeps, id: string): Promise<
   const now = nowOf(deps);
   const look = await findNextLook(deps.db, key, { now, isAtWork: !isResting(shelf) });
   const claims = await findClaimsInTheWay(deps.db, deps.stores, key);
-  const trouble = troubleOf(view, look, now);
-  const cause = trouble === "" ? undefined : (causeOf(trouble) ?? (isIdle(shelf, now) ? IDLE : undefined));
-  const seen: Seen = { view, shelf, look, claims, trouble, cause };
+  const seen: Seen = { view, shelf, look, claims, trouble: troubleNow(view, look, now) };
   return {
     headline: `power shelf ${shelf.id} ${headlineOf(seen)}`,
     doing: doingOf(shelf),
@@ -51,7 +50,6 @@ export async function explainPowerShelf(deps: ServiceDeps, id: string): Promise<
   };
 }
 
-const IDLE = "accepts_and_does_nothing";
 const isResting = ({ state: { name } }: PowerShelfRecord): boolean => name === "ready" || name === "error";
 const outcomeSince = ({ outcome }: PowerShelfRecord): Date | undefined =>
   outcome?.since === undefined ? undefined : new Date(outcome.since);
@@ -61,21 +59,28 @@ const isIdle = ({ state, facts: { commandedAt }, outcome }: PowerShelfRecord, no
   state.name === "maintenance" &&
   commandedAt !== null &&
   now.getTime() - Date.parse(commandedAt.at) > SHOWS_WITHIN &&
-  /reports power (on|off)\b/.test(outcome?.reason ?? "");
+  outcome?.cause?.code === "no_effect" &&
+  ["on", "off"].includes(outcome.cause.facts?.progress ?? "");
 
-function troubleOf({ shelf, lastLook, reason }: PowerShelfView, { lastError }: NextLook, now: Date): string {
-  if (lastLook === "failed") return reason || (lastError ?? "");
-  if (lastLook === "waiting") return causeOf(reason) !== undefined || isIdle(shelf, now) ? reason : "";
-  return "";
+function troubleNow({ shelf, lastLook, reason }: PowerShelfView, look: NextLook, now: Date): Trouble {
+  const { outcome } = shelf;
+  if (lastLook === "failed") return troubleOf(reason || (look.lastError ?? ""), causeOfLook(look, outcome));
+  const isWrong = isWrongNow(outcome?.cause) || isIdle(shelf, now);
+  return lastLook === "waiting" && isWrong ? troubleOf(reason, outcome?.cause) : NO_TROUBLE;
 }
 
-function headlineOf({ view, shelf, look, claims, trouble, cause }: Seen): string {
+/** Why its last operation failed; what a state of an older version carries is told in its own words. */
+const troubleOfError = ({ state: { cause, failure } }: PowerShelfRecord): Trouble =>
+  troubleOf(cause ?? "", parseCause(failure));
+
+function headlineOf({ view, shelf, look, claims, trouble }: Seen): string {
   const [first] = claims;
-  const { name, cause: failed } = shelf.state;
-  if (trouble !== "") return `${phrase(shelf)}, but ${cause === undefined ? trouble : CAUSES[cause]}`;
+  const { name } = shelf.state;
+  if (trouble.message !== "") return `${phrase(shelf)}, but ${nameTrouble(trouble)}`;
   if (first) return `${phrase(shelf)}, and waits for ${first.holder.kind} ${first.holder.id}`;
   if (look.isStranded) return `${phrase(shelf)}, and waits for ${look.waits}`;
-  if (name === "error") return `is in error: ${lastOperation(shelf)} failed because ${nameCause(failed ?? "")}`;
+  if (name === "error")
+    return `is in error: ${lastOperation(shelf)} failed because ${nameTrouble(troubleOfError(shelf))}`;
   if (shelf.maintenanceRequest && name === "ready")
     return `is about to carry out ${shelf.maintenanceRequest.operation}`;
   if (view.lastLook === "waiting") return `${phrase(shelf)}: ${view.reason}`;
@@ -109,7 +114,7 @@ function doingOf({ state: { name, operation } }: PowerShelfRecord): string {
 const lastOperation = ({ lastMaintenanceRequest }: PowerShelfRecord): MaintenanceOperation | "the last operation" =>
   lastMaintenanceRequest?.operation ?? "the last operation";
 
-function waitingFor({ view, shelf, look, claims, cause }: Seen): string[] {
+function waitingFor({ view, shelf, look, claims, trouble }: Seen): string[] {
   const holders = claims.map(
     ({ holder, thing, reason }) => `${holder.kind} ${holder.id}, which ${reason} (${thing.kind} ${thing.id})`,
   );
@@ -117,7 +122,7 @@ function waitingFor({ view, shelf, look, claims, cause }: Seen): string[] {
   const person = shelf.state.name === "error" ? ["a new request: it does nothing by itself"] : [];
   const { deadline = minutes(0) } = powerShelfLifecycle.states.maintenance;
   const until =
-    shelf.state.name === "maintenance" && cause !== undefined
+    shelf.state.name === "maintenance" && trouble.cause !== null
       ? [`the deadline at ${iso(new Date(shelf.stateSince.getTime() + deadline))}, when it gives up and is in error`]
       : [];
   return [...holders, ...own, ...(look.waits === "" ? [] : [look.waits]), ...until, ...person];
@@ -127,38 +132,39 @@ function lastFailureOf({ view, shelf, look, trouble }: Seen): LastFailure | null
   const { name, operation } = shelf.state;
   const step = operation === undefined ? name : `${name} (${operation})`;
   if (view.lastLook === "failed")
-    return { at: view.failingSince, runId: "", step, attempt: Math.max(1, look.failures), message: trouble };
+    return { at: view.failingSince, runId: "", step, attempt: Math.max(1, look.failures), message: trouble.message };
   const last = shelf.lastMaintenanceRequest;
   if (last?.outcome !== "failed") return null;
   const message = last.message ?? shelf.state.cause ?? "";
   return { at: last.endedAt, runId: "", step: `maintenance (${last.operation})`, attempt: 1, message };
 }
 
-const FIXED_BY_CREDENTIALS: ReadonlySet<string> = new Set([
-  "bmc_credentials",
+const FIXED_BY_CREDENTIALS: ReadonlySet<CauseCode> = new Set([
+  "credentials_rejected",
   "sign_in_stopped",
   "credentials_missing",
+  "forbidden",
 ]);
 
-function commandsFor({ shelf, look, claims, cause, trouble }: Seen): NextCommand[] {
+function commandsFor({ shelf, look, claims, trouble }: Seen): NextCommand[] {
   const { id, bmc, state } = shelf;
   const again = askAgain(shelf);
   const refresh = say(`power-shelf refresh ${id}`, lookNow(look));
   const show = say(`power-shelf show ${id}`, "shows all that is known of it");
   const history = say(`power-shelf history ${id}`, "shows what happened to it, and who did what");
   if (claims.length > 0) return [show, history];
-  const failedBy = cause ?? (state.name === "error" ? causeOf(state.cause ?? "") : undefined);
-  const fix = fixFor(failedBy, id, bmc.mac);
+  const failedBy = trouble.cause ?? (state.name === "error" ? troubleOfError(shelf).cause : null);
+  const fix = fixFor(failedBy?.code, id, bmc.mac);
   const { observedAt } = shelf.facts;
   const wasSeenSince = observedAt !== null && Date.parse(observedAt) > shelf.stateSince.getTime();
-  const isFixed = trouble === "" && (wasSeenSince || fix.length === 0);
+  const isFixed = trouble.message === "" && (wasSeenSince || fix.length === 0);
   if (state.name === "error") {
     // What is wrong now comes first; with nothing wrong any more, asking again is what is left.
     if (isFixed) return [...again, ...fix, say(`power-shelf log ${id}`, "shows what the shelf itself noted"), history];
     return [...fix, refresh, ...again, history];
   }
   if (look.isStranded) return [refresh, say("system", "says which server answers, and whether it is well"), history];
-  if (trouble === "" && state.name === "ready") return [show, history];
+  if (trouble.message === "" && state.name === "ready") return [show, history];
   return [...fix, refresh, say(`power-shelf log ${id}`, "shows what the shelf itself noted"), show, history];
 }
 
@@ -173,7 +179,7 @@ function askAgain({ id, lastMaintenanceRequest }: PowerShelfRecord): NextCommand
   ];
 }
 
-function fixFor(cause: CauseId | undefined, id: string, mac: string): NextCommand[] {
+function fixFor(cause: CauseCode | undefined, id: string, mac: string): NextCommand[] {
   if (cause === undefined) return [];
   if (FIXED_BY_CREDENTIALS.has(cause))
     return [say(`power-shelf set-credentials ${id} --bmc-username <name>`, "gives it others, which are tried at once")];
@@ -187,10 +193,10 @@ function fixFor(cause: CauseId | undefined, id: string, mac: string): NextComman
           "trusts the one that it shows next: only when the BMC was replaced or given a new one",
         ),
       ];
-    case "wrong_serial":
+    case "wrong_identity":
       return [look, move];
     case "certificate_untrusted":
-    case "not_allowed":
+    case "address_not_allowed":
       return [say("config check", "shows bmc.ca_file and bmc.allowed_networks as they are in effect")];
     default:
       return [];

@@ -9,7 +9,7 @@ import { lastResort, runRemedies, withoutTakingBack } from "./run-remedies.ts";
 export const runCommands = (seen: SeenRun): NextCommand[] =>
   isActive(seen.run.phase) ? whileActive(seen) : onceEnded(seen);
 
-function whileActive({ run, look, claims, cause, trouble }: SeenRun): NextCommand[] {
+function whileActive({ run, look, claims, trouble }: SeenRun): NextCommand[] {
   const { id, cancelRequestedAt } = run;
   const follow = say(`run logs ${id} --follow`, "shows what its steps say, as they say it");
   const cancel = say(`run cancel ${id}`, "ends it in bounded time, and lists what stays behind");
@@ -22,7 +22,7 @@ function whileActive({ run, look, claims, cause, trouble }: SeenRun): NextComman
   const machineId = machineOf(run);
   if (machineId === null) return [follow, show, cancel];
   const machine = say(`machine show ${machineId}`, "shows whether machine and BMC are reached");
-  return [...machineRemedies(cause, machineId, trouble), follow, machine, cancel];
+  return [...machineRemedies(trouble.cause, machineId), follow, machine, cancel];
 }
 
 /** A run that was canceled before it began has not brought its machine into maintenance; what an earlier one calls for is still to be seen to. */
@@ -34,7 +34,7 @@ function giveBack({ machine }: SeenRun): NextCommand[] {
 }
 
 function onceEnded(seen: SeenRun): NextCommand[] {
-  const { run, step, newer, cause } = seen;
+  const { run, step, newer, trouble } = seen;
   const { id, machineId, phase, manual } = run;
   const logs = say(`run logs ${id}`, "shows what its steps said");
   if (newer)
@@ -52,7 +52,7 @@ function onceEnded(seen: SeenRun): NextCommand[] {
   const adopt = say(`run adopt ${id}`, "takes what is there for done, if it proves to be");
   const takeOver = say(`run mark-manual ${id} --comment <text>`, "says that a person takes over");
   // What goes on by the scripts of then is refused: those are gone.
-  if (cause === "script_changed") {
+  if (trouble.cause?.code === "script_changed") {
     const takeNew = say(`run retry ${id} --new-scripts`, "does the failed step and what is left by the scripts of now");
     return [takeNew, rerun, logs, ...withoutTakingBack(run), takeOver];
   }

@@ -1,3 +1,4 @@
+import type { Cause } from "../../kernel/causes.ts";
 import { holds } from "../../lifecycles/machine/conditions.ts";
 import { machineOf, type Run } from "../../runs/model/run.ts";
 import { DEFAULT_PLANS, findRunType } from "../../runs/model/run-types.ts";
@@ -9,36 +10,49 @@ import type { SeenRun } from "./run.ts";
 
 /** What puts right why a run failed, before it is done once more; the most helpful first. */
 export function runRemedies(seen: SeenRun): NextCommand[] {
-  const { run, cause, trouble, machine } = seen;
+  const {
+    run,
+    machine,
+    trouble: { cause },
+  } = seen;
   const machineId = machineOf(run);
   if (machineId === null) return [];
-  switch (cause) {
+  switch (cause?.code) {
     case "not_drained":
       return machine === undefined ? [] : drainFirst(machine);
     case "net_refused":
     case "net_reverted":
       return [withOtherSettings(run)];
-    case "ssh_unreachable":
+    case "unreachable":
+    case "timed_out":
+      if (!isSilentOverSsh(cause)) return [];
       // As often as it is retried, nobody answers.
       if (machine !== undefined && isSwitchedOff(machine)) return [switchOn(machineId)];
       if (seen.step?.kind === "reboot")
-        return /the BMC says: running/.test(trouble) && mayHang(seen) ? forcedAnew(seen) : [];
+        return cause?.facts?.progress === "running" && mayHang(seen) ? forcedAnew(seen) : [];
       return machine !== undefined && seemsHung(machine) === true ? [resetByForce(machineId)] : [];
-    case "accepts_and_does_nothing":
+    case "no_effect":
       return mayHang(seen) ? forcedAnew(seen) : [];
     default:
-      return machineRemedies(cause, machineId, trouble);
+      return machineRemedies(cause, machineId);
   }
 }
 
 /** A system that is heard of is not to be cut off by the first thing that people read. */
 const mayHang = ({ machine }: SeenRun): boolean => machine === undefined || seemsHung(machine) !== false;
 
+/** Nobody answers over SSH, as far as can be seen. */
+export const isSilentOverSsh = (cause: Cause | null): boolean =>
+  (cause?.code === "unreachable" || cause?.code === "timed_out") && cause.facts?.at === "ssh";
+
 /** For a machine that does not answer over SSH, and of which nobody knows yet why; and for one whose system does not go down when asked to. */
 export function lastResort(seen: SeenRun): NextCommand[] {
-  const { cause, machine } = seen;
-  if (cause === "accepts_and_does_nothing") return mayHang(seen) ? [] : forcedAnew(seen);
-  return cause === "ssh_unreachable" && machine !== undefined && seemsHung(machine) === undefined
+  const {
+    machine,
+    trouble: { cause },
+  } = seen;
+  if (cause?.code === "no_effect") return mayHang(seen) ? [] : forcedAnew(seen);
+  return isSilentOverSsh(cause) && machine !== undefined && seemsHung(machine) === undefined
     ? [resetByForce(machine.machine.id)]
     : [];
 }

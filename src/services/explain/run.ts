@@ -1,3 +1,5 @@
+import type { Cause, CauseCode } from "../../kernel/causes.ts";
+import { causeInDetails } from "../../kernel/stored-cause.ts";
 import { isActive, isDone, machineOf, type Run, type StepStatus } from "../../runs/model/run.ts";
 import { loadInstalls } from "../../store/install/installs.ts";
 import { listLastErrors } from "../../store/run/logs.ts";
@@ -5,11 +7,12 @@ import { listRuns } from "../../store/run/runs.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { type MachineView, viewMachine } from "../machine/view.ts";
 import { getRun } from "../run/runs.ts";
-import { CAUSES, type CauseId, causeOf, nameCause } from "./causes.ts";
+import { nameTrouble, type Trouble, troubleOf } from "./causes.ts";
 import { findClaimsInTheWay } from "./claims-in-the-way.ts";
 import { type ClaimLink, type Explanation, explainHolder, inOrder, type LastFailure } from "./explanation.ts";
 import { findNextLook, iso, type NextLook } from "./next-look.ts";
 import { runCommands } from "./run-commands.ts";
+import { isSilentOverSsh } from "./run-remedies.ts";
 
 const KIND = "run";
 
@@ -20,9 +23,8 @@ export interface SeenRun {
   readonly look: NextLook;
   readonly claims: readonly ClaimLink[];
   readonly now: Date;
-  readonly cause: CauseId | undefined;
-  /** The words by which it is told. */
-  readonly trouble: string;
+  /** What is wrong; its message is empty when nothing is. */
+  readonly trouble: Trouble;
   /** A later run on the same target, which has the say now. */
   readonly newer: Run | undefined;
   /** What the script that failed said last; empty when it was none, or said nothing. */
@@ -43,12 +45,11 @@ export async function explainRun(deps: ServiceDeps, id: string): Promise<Explana
   const newer = newest && newest.id !== id && newest.createdAt > run.createdAt ? newest : undefined;
   const installs = isActive(run.phase) && machineId !== null ? (await loadInstalls(deps.db, [machineId])).things : [];
   const install = installs.find(({ facts }) => facts.orderedBy === id);
-  const trouble = troubleOf(run, step, look);
-  const lastWords = await lastWordsOf(deps, run, step, causeOf(trouble));
-  const cause = causeByWords(trouble, lastWords);
-  const isAsked = (cause && OF_MACHINE.has(cause)) || (run.phase === "CANCELED" && newer === undefined);
+  const trouble = troubleIn(run, step, look);
+  const lastWords = await lastWordsOf(deps, run, step, trouble.cause);
+  const isAsked = dependsOnMachine(trouble.cause) || (run.phase === "CANCELED" && newer === undefined);
   const machine = isAsked && machineId !== null ? await viewMachine(deps, machineId) : undefined;
-  const seen: SeenRun = { run, step, look, claims, now, cause, trouble, newer, lastWords, machine };
+  const seen: SeenRun = { run, step, look, claims, now, trouble, newer, lastWords, machine };
   return {
     headline: `run ${id} ${headlineOf(seen)}`,
     doing: doingOf(seen),
@@ -64,52 +65,52 @@ export async function explainRun(deps: ServiceDeps, id: string): Promise<Explana
 }
 
 /** Causes of which it depends on the machine what helps. */
-const OF_MACHINE: ReadonlySet<CauseId> = new Set(["not_drained", "ssh_unreachable", "accepts_and_does_nothing"]);
+const dependsOnMachine = (cause: Cause | null): boolean =>
+  cause?.code === "not_drained" || cause?.code === "no_effect" || isSilentOverSsh(cause);
 
 const LONGEST_WORDS = 300;
 const NEWEST_PIECES = 8;
-const COMPLAINS = /error|invalid|malformed|unknown|failed|not confirmed|told to stop/i;
+/** netplan shows the place in the file after what is wrong with it. */
+const COMPLAINS = /error|invalid|malformed|unknown|failed/i;
 /** Causes of which a script on the machine knows more than we do. */
-const OF_SCRIPTS: ReadonlySet<CauseId> = new Set(["script_failed", "join_failed", "net_reverted"]);
+const OF_SCRIPTS: ReadonlySet<CauseCode> = new Set([
+  "script_failed",
+  "not_drained",
+  "join_failed",
+  "net_refused",
+  "net_reverted",
+]);
 
 /** An exit code alone tells nobody anything; the last line on its error stream usually does. */
 async function lastWordsOf(
   { db }: ServiceDeps,
   { id, phase }: Run,
   step: StepStatus | undefined,
-  cause: CauseId | undefined,
+  cause: Cause | null,
 ): Promise<string> {
-  if (phase !== "FAILED" || step === undefined || cause === undefined || !OF_SCRIPTS.has(cause)) return "";
+  if (phase !== "FAILED" || step === undefined || cause === null || !OF_SCRIPTS.has(cause.code)) return "";
   const pieces = await listLastErrors(db, id, step.name, NEWEST_PIECES);
-  // Ours are pieces of their own; what the script left unfinished does not go on with them.
-  const isOurs = (text: string) => text.startsWith(`step ${step.name} `) || text.startsWith("stays behind: ");
   const lines = pieces
     .toReversed()
-    .map((piece) => (isOurs(piece.trimStart()) ? `\n${piece}` : piece))
     .join("")
-    .split("\n");
-  const theirs = lines.filter((line) => line.trim() !== "" && !isOurs(line));
-  // netplan shows the place in the file after what is wrong with it.
-  const complaint = cause === "net_reverted" ? theirs.findLast((line) => COMPLAINS.test(line)) : undefined;
-  const said = complaint ?? theirs.at(-1);
+    .split("\n")
+    .filter((line) => line.trim() !== "");
+  const complaint = cause.code === "net_refused" ? lines.findLast((line) => COMPLAINS.test(line)) : undefined;
+  const said = complaint ?? lines.at(-1);
   return (said ?? "").trim().slice(0, LONGEST_WORDS);
 }
 
-/** What a script says tells more of our own checks; of all else it must not be taken for what we say ourselves. */
-function causeByWords(trouble: string, lastWords: string): CauseId | undefined {
-  const told = lastWords === "" ? undefined : causeOf(`${trouble}; it said: ${lastWords}`);
-  return told === "not_drained" || told === "net_refused" ? told : causeOf(trouble);
+function troubleIn(run: Run, step: StepStatus | undefined, { lastError, lastCause }: NextLook): Trouble {
+  if (!isActive(run.phase)) return troubleOf(run.error?.message ?? "", causeInDetails(run.error?.details ?? {}));
+  return lastError === null ? troubleOf(step?.message ?? "", step?.cause) : troubleOf(lastError, lastCause);
 }
-
-const troubleOf = (run: Run, step: StepStatus | undefined, { lastError }: NextLook): string =>
-  isActive(run.phase) ? (lastError ?? step?.message ?? "") : (run.error?.message ?? "");
 
 /** Between two attempts. */
 const isPausing = ({ step, now }: Pick<SeenRun, "step" | "now">): boolean =>
   step?.nextAttemptAt != null && step.nextAttemptAt > now;
 
 function headlineOf(seen: SeenRun): string {
-  const { run, step, look, claims, cause } = seen;
+  const { run, step, look, claims, trouble } = seen;
   const on = `on ${run.target.kind} ${run.target.id}`;
   const [holder] = claims;
   if (isActive(run.phase) && run.cancelRequestedAt !== null) return `${on} is being canceled`;
@@ -119,14 +120,14 @@ function headlineOf(seen: SeenRun): string {
     case "CANCELED":
       return `${on} was CANCELED${run.residue.length > 0 ? `, and left behind: ${run.residue.join("; ")}` : ""}`;
     case "FAILED":
-      return `${on} FAILED${step === undefined ? "" : ` in step ${step.name}`}: ${cause === undefined ? (run.error?.message ?? "") : CAUSES[cause]}${manualText(run)}`;
+      return `${on} FAILED${step === undefined ? "" : ` in step ${step.name}`}: ${nameTrouble(trouble)}${manualText(run)}`;
     case "PENDING":
       if (holder) return `${on} is PENDING behind ${holder.holder.kind} ${holder.holder.id}, which ${holder.reason}`;
       return look.isStranded ? `${on} is PENDING and waits for ${look.waits}` : `${on} is PENDING: about to begin`;
     case "RUNNING":
-      if (look.lastError !== null) return `${on} is RUNNING, but ${nameCause(look.lastError)}`;
+      if (look.lastError !== null) return `${on} is RUNNING, but ${nameTrouble(trouble)}`;
       if (look.isStranded) return `${on} is RUNNING and waits for ${look.waits}`;
-      return `${on} ${stepText(seen)}${cause === undefined ? "" : `, but ${CAUSES[cause]}`}`;
+      return `${on} ${stepText(seen)}${trouble.cause === null ? "" : `, but ${nameTrouble(trouble)}`}`;
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Json, StoredOutcome, Thing } from "../../kernel/lifecycle.ts";
+import { parseCause } from "../../kernel/stored-cause.ts";
 
 /** The lifecycle columns as they come from the database; every thing's table has them. */
 export interface StateColumns {
@@ -26,6 +27,8 @@ export const STATE_COLUMNS = [
   .map((column) => `t.${column}`)
   .join(", ");
 
+const UNKNOWN = { code: "unknown" } as const;
+
 export function parseStateColumns(row: StateColumns): Omit<Thing, "facts" | "id"> {
   return {
     version: row.version,
@@ -33,6 +36,6 @@ export function parseStateColumns(row: StateColumns): Omit<Thing, "facts" | "id"
     state: { ...row.state_data, name: row.state },
     stateSince: row.state_since,
     stateVersion: row.state_version,
-    outcome: row.outcome,
+    outcome: row.outcome?.cause ? { ...row.outcome, cause: parseCause(row.outcome.cause) ?? UNKNOWN } : row.outcome,
   };
 }

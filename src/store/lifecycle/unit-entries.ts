@@ -1,5 +1,5 @@
 import { changesState, type Move } from "../../kernel/decide.ts";
-import type { JsonObject, Thing } from "../../kernel/lifecycle.ts";
+import { isSameOutcome, type JsonObject, type Thing } from "../../kernel/lifecycle.ts";
 import type * as journal from "./journal.ts";
 import { nameOf, storeOf, type ThingStores } from "./things.ts";
 import { tellFacts } from "./told-facts.ts";
@@ -42,7 +42,13 @@ function tellMove(stores: ThingStores, unit: Unit, { thing, facts }: Change, mov
     to: move.gone ? null : move.to,
     owner: move.owner,
     reason: move.message ?? move.trigger,
-    data: { trigger: move.trigger, ...state, ...ended, ...toldIn(stores, unit, thing, { ...facts, ...move.facts }) },
+    data: {
+      trigger: move.trigger,
+      ...(move.cause && { cause: move.cause }),
+      ...state,
+      ...ended,
+      ...toldIn(stores, unit, thing, { ...facts, ...move.facts }),
+    },
   };
 }
 
@@ -54,7 +60,7 @@ const toldIn = (stores: ThingStores, { kind }: Unit, thing: Thing, facts: JsonOb
 function tellOther(stores: ThingStores, unit: Unit, { thing, facts = {} }: Change): Untold[] {
   const told = toldIn(stores, unit, thing, facts);
   const outcome = outcomeAfter(unit);
-  const outcomeChanged = outcome?.reason !== thing.outcome?.reason || outcome?.type !== thing.outcome?.type;
+  const outcomeChanged = !isSameOutcome(outcome, thing.outcome);
   if (!outcomeChanged && Object.keys(told).length === 0) return [];
   const type = outcomeChanged ? (outcome?.type ?? "recovered") : "facts_changed";
   return [
@@ -65,7 +71,7 @@ function tellOther(stores: ThingStores, unit: Unit, { thing, facts = {} }: Chang
       to: null,
       owner: null,
       reason: outcomeChanged ? (outcome?.reason ?? null) : null,
-      data: told,
+      data: outcomeChanged && outcome?.cause ? { cause: outcome.cause, ...told } : told,
     },
   ];
 }

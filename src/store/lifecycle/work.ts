@@ -1,3 +1,4 @@
+import type { CauseCode } from "../../kernel/causes.ts";
 import { type Duration, milliseconds } from "../../kernel/time/duration.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { type OnTime, SHOWN_TIME } from "../postgres/database-time.ts";
@@ -18,6 +19,8 @@ export interface Release extends ThingKey {
   readonly after: Duration | null;
   readonly failures: number;
   readonly error: string | null;
+  /** Of the error. */
+  readonly cause?: CauseCode | null;
   /** It has ended for good: nobody need ever look again, whoever woke it meanwhile. */
   readonly over?: boolean;
 }
@@ -30,13 +33,15 @@ export interface PlannedLook extends ThingKey {
   readonly leaseOwner: string | null;
   readonly failures: number;
   readonly lastError: string | null;
+  /** Of that; null in rows of a version that did not name causes. */
+  readonly lastCause: string | null;
 }
 
 /** For those who only want to know; things that nobody ever woke are left out. */
 export const findWork = (db: Queryable, keys: readonly ThingKey[]): Promise<PlannedLook[]> =>
   db.query<PlannedLook>(
     `select w.kind, w.id, nullif(w.wake_at, 'infinity') as "wakeAt", w.lease_until as "leaseUntil", w.lease_owner as "leaseOwner",
-            w.failures, w.last_error as "lastError"
+            w.failures, w.last_error as "lastError", w.last_cause as "lastCause"
        from work w join unnest($1::text[], $2::text[]) as t(kind, id) using (kind, id)`,
     [keys.map((key) => key.kind), keys.map((key) => key.id)],
   );
@@ -158,13 +163,13 @@ export async function release(db: Queryable, releases: readonly Release[]): Prom
   const [counted] = await db.query<{ due: number }>({
     hot: true,
     text: `with ours as (
-       select w.kind, w.id, r.after_ms, r.failures, r.error, r.over from work w
-         join unnest($1::text[], $2::text[], $3::bigint[], $4::float8[], $5::int[], $6::text[], $7::boolean[])
-              as r(kind, id, epoch, after_ms, failures, error, over) using (kind, id, epoch)
+       select w.kind, w.id, r.after_ms, r.failures, r.error, r.cause, r.over from work w
+         join unnest($1::text[], $2::text[], $3::bigint[], $4::float8[], $5::int[], $6::text[], $7::text[], $8::boolean[])
+              as r(kind, id, epoch, after_ms, failures, error, cause, over) using (kind, id, epoch)
         where w.lease_until is not null order by w.kind, w.id for update of w),
      ended as (delete from work w using ours r where r.over and w.kind = r.kind and w.id = r.id),
      given_back as (update work w
-        set lease_until = null, lease_owner = null, failures = r.failures, last_error = r.error,
+        set lease_until = null, lease_owner = null, failures = r.failures, last_error = r.error, last_cause = r.cause,
             wake_at = least(case when w.wake_at < w.lease_until then w.wake_at end,
                             case when r.after_ms is null then 'infinity'::timestamptz else now() + r.after_ms * interval '1 ms' end)
        from ours r where not r.over and w.kind = r.kind and w.id = r.id
@@ -177,6 +182,7 @@ export async function release(db: Queryable, releases: readonly Release[]): Prom
       releases.map((one) => one.after),
       releases.map((one) => one.failures),
       releases.map((one) => (one.error === null ? null : storableText(one.error))),
+      releases.map((one) => one.cause ?? null),
       releases.map((one) => one.over === true),
     ],
   });

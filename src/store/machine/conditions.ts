@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
+import { parseCause } from "../../kernel/stored-cause.ts";
 import { CONDITION_TYPES, type DatedObservation, observe } from "../../lifecycles/machine/conditions.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
 import { recordChanges } from "../lifecycle/changes.ts";
@@ -61,13 +62,19 @@ function newIn(
 }
 
 const observedSchema = z.array(
-  z.object({
-    type: z.enum(CONDITION_TYPES),
-    status: z.boolean(),
-    reason: z.string(),
-    message: z.string(),
-    at: z.coerce.date().optional(),
-  }),
+  z
+    .object({
+      type: z.enum(CONDITION_TYPES),
+      status: z.boolean(),
+      reason: z.string(),
+      message: z.string(),
+      cause: z.unknown().optional(),
+      at: z.coerce.date().optional(),
+    })
+    .transform(({ cause: stored, ...observed }): DatedObservation => {
+      const cause = parseCause(stored);
+      return { ...observed, ...(cause && { cause }) };
+    }),
 );
 
 /** What runs or other things saw of a machine; as it is under its lock. */

@@ -1,6 +1,7 @@
 import { POWER_STATES } from "../../capabilities/power-control.ts";
 import { AppError, messageOf } from "../../kernel/errors.ts";
 import { parseMachineId } from "../../kernel/ids.ts";
+import { parseCause } from "../../kernel/stored-cause.ts";
 import { CONDITION_TYPES, type Condition, type Conditions } from "../../lifecycles/machine/conditions.ts";
 import { parseEndpoint, parseMachineAddress, SSH_PORT } from "../../lifecycles/machine/endpoint.ts";
 import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
@@ -81,7 +82,7 @@ const parseFacts = readerOf<MachineFacts>({
   residue: [listOf(isText), []],
 });
 
-interface StoredCondition extends Omit<Condition, "lastTransition"> {
+interface StoredCondition extends Omit<Condition, "lastTransition" | "cause"> {
   readonly last_transition: string;
 }
 const areConditions = listOf(
@@ -96,13 +97,11 @@ const areConditions = listOf(
 
 function parseConditions(stored: unknown): Condition[] {
   if (!areConditions(stored)) throw new TypeError(`no conditions: ${JSON.stringify(stored)}`);
-  return stored.map(({ type, status, reason, message, last_transition }) => ({
-    type,
-    status,
-    reason,
-    message,
-    lastTransition: new Date(last_transition),
-  }));
+  return stored.map((condition) => {
+    const { type, status, reason, message, last_transition } = condition;
+    const cause = "cause" in condition ? parseCause(condition.cause) : null;
+    return { type, status, reason, message, lastTransition: new Date(last_transition), ...(cause && { cause }) };
+  });
 }
 
 const parseJumpHost = readerOf<GivenJumpHost>({
@@ -280,7 +279,7 @@ export function parseRecord(row: RecordRow): MachineRecord {
       ssh_endpoint: null,
       bmc_endpoint: null,
     };
-    return { ...parseReadable(rest), outcome: { type: "failing", reason } };
+    return { ...parseReadable(rest), outcome: { type: "failing", reason, cause: { code: "quarantined" } } };
   }
 }
 

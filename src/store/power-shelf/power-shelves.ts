@@ -241,7 +241,7 @@ export function parseRecord(row: RecordRow): PowerShelfRecord {
   } catch (error) {
     const reason = `its row cannot be read: ${messageOf(error)}`;
     const rest = { ...row, facts: {}, power_shelf_maintenance_requested: null, last_maintenance_request: null };
-    return { ...parseReadable(rest), outcome: { type: "failing", reason } };
+    return { ...parseReadable(rest), outcome: { type: "failing", reason, cause: { code: "quarantined" } } };
   }
 }
 

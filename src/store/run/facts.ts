@@ -1,5 +1,5 @@
-import { CAUSES, type Cause } from "../../kernel/causes.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/lifecycle.ts";
+import { parseCause } from "../../kernel/stored-cause.ts";
 import type { Heard } from "../../runs/model/heard-script.ts";
 import type { RunFacts } from "../../runs/model/lifecycle.ts";
 import type { LeftByStep, LeftOver } from "../../runs/model/next-attempt.ts";
@@ -22,7 +22,9 @@ import {
 
 /** What runs keep as JSON. They are read with every look at them. */
 type Stored<T> = { readonly [K in keyof T]: Date extends T[K] ? string | null : T[K] };
-interface StoredStep extends Omit<Stored<StepStatus>, "toTakeBack"> {
+interface StoredStep extends Omit<Stored<StepStatus>, "toTakeBack" | "cause" | "unansweredCause"> {
+  readonly cause: unknown;
+  readonly unansweredCause: unknown;
   readonly toTakeBack: StepStatus["toTakeBack"] | undefined;
 }
 
@@ -30,11 +32,8 @@ const date = [orNull(isTime), null] as const;
 const text = [orNull(isText), null] as const;
 const no = [isFlag, false] as const;
 const isEvidence = orNull(isJsonObject);
-// Written by ourselves, with the facts that its table admits.
-const isCause: Check<Cause> = (value): value is Cause => isJsonObject(value) && isText(value.code);
-/** One that only a newer server knows is unknown here. */
-const knownCause = (cause: Cause | null): Cause | null =>
-  cause === null || Object.hasOwn(CAUSES, cause.code) ? cause : { code: "unknown" };
+/** What it is not is left out by its own parser. */
+const isAnything: Check<unknown> = (value): value is unknown => value !== undefined;
 
 /** What says nothing is not kept (`stepJson`), so that it is there by default. */
 const readStep = readerOf<StoredStep>({
@@ -46,8 +45,8 @@ const readStep = readerOf<StoredStep>({
   startedAt: date,
   finishedAt: date,
   message: [isText, ""],
-  cause: [orNull(isCause), null],
   verdict: [isText, ""],
+  cause: [isAnything, null],
   carriedOver: no,
   nextAttemptAt: date,
   attemptStartedAt: date,
@@ -55,6 +54,7 @@ const readStep = readerOf<StoredStep>({
   actingAt: date,
   actedAt: date,
   unanswered: text,
+  unansweredCause: [isAnything, null],
   evidence: [isEvidence, null],
   receipt: [isEvidence, null],
   receiptToTakeBack: [isEvidence, null],
@@ -72,7 +72,8 @@ function parseStep(stored: unknown): StepStatus {
   const isBeingDone = step.state === "RUNNING" && step.actingAt !== null;
   return {
     ...step,
-    cause: knownCause(step.cause),
+    cause: parseCause(step.cause),
+    unansweredCause: parseCause(step.unansweredCause),
     startedAt: dateOf(step.startedAt),
     finishedAt: dateOf(step.finishedAt),
     nextAttemptAt: dateOf(step.nextAttemptAt),

@@ -35,8 +35,8 @@ export async function appendLogs(tx: Transaction, logs: readonly ThingLog[]): Pr
   if (added.length === 0) return;
   await tx.query({
     hot: true,
-    text: `insert into run_logs (run_id, seq, at, step, stream, data, bytes_so_far)
-           select * from unnest($1::text[], $2::bigint[], $3::timestamptz[], $4::text[], $5::text[], $6::bytea[], $7::bigint[])`,
+    text: `insert into run_logs (run_id, seq, at, step, stream, data, bytes_so_far, ours)
+           select * from unnest($1::text[], $2::bigint[], $3::timestamptz[], $4::text[], $5::text[], $6::bytea[], $7::bigint[], $8::boolean[])`,
     values: [
       added.map(({ runId }) => runId),
       added.map(({ seq }) => seq),
@@ -45,6 +45,7 @@ export async function appendLogs(tx: Transaction, logs: readonly ThingLog[]): Pr
       added.map(({ line }) => line.stream),
       added.map(({ data }) => data),
       added.map(({ bytesSoFar }) => bytesSoFar),
+      added.map(({ line }) => typeof line.text === "string"),
     ],
   });
   failPoint("run-logs:appended", [{ kind: "run" }]);
@@ -94,7 +95,7 @@ export interface LogRow {
 /** The newest pieces that a step wrote to its error stream, the newest first. */
 export async function listLastErrors(db: Queryable, runId: string, step: string, limit: number): Promise<string[]> {
   const rows = await db.query<Pick<LogRow, "data">>(
-    `select data from run_logs where run_id = $1 and step = $2 and stream = 'stderr' order by seq desc limit ${Math.floor(limit)}`,
+    `select data from run_logs where run_id = $1 and step = $2 and stream = 'stderr' and ours is not true order by seq desc limit ${Math.floor(limit)}`,
     [runId, step],
   );
   return rows.map(({ data }) => data.toString("utf8"));

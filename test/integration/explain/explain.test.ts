@@ -1,8 +1,9 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { ExplainService } from "../../../contract/millwright/v1/explain_pb.js";
+import { CAUSES, type Cause, type CauseCode, PEERS, type Peer } from "../../../src/kernel/causes.ts";
+import { causeDetails } from "../../../src/kernel/stored-cause.ts";
 import { addExpectedPowerShelf } from "../../../src/services/expected-power-shelf/expected-power-shelves.ts";
-import { CAUSES, type CauseId } from "../../../src/services/explain/causes.ts";
 import { machineRemedies } from "../../../src/services/explain/machine-remedies.ts";
 import { createPowerShelf, setPowerShelfMaintenance } from "../../../src/services/power-shelf/power-shelves.ts";
 import { append } from "../../../src/store/lifecycle/journal.ts";
@@ -32,6 +33,10 @@ const set = (table: string, id: string, values: Readonly<Record<string, unknown>
   const assignments = columns.map((column, at) => `${column} = $${at + 2}`).join(", ");
   return surface.db.execute(`update ${table} set ${assignments} where id = $1`, [id, ...Object.values(values)]);
 };
+const silent = (at: Peer, progress?: string): Cause => ({
+  code: "unreachable",
+  facts: { at, ...(progress !== undefined && { progress }) },
+});
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1_000);
 
 async function run(machineId: string, requestId = "r"): Promise<string> {
@@ -64,10 +69,12 @@ async function running(visit: object = {}, columns: Readonly<Record<string, unkn
   return id;
 }
 
-async function failed(machineId: string, message: string, requestId = "r"): Promise<string> {
+/** Without a cause: as an older version has kept it. */
+async function failed(machineId: string, message: string, cause?: Cause, requestId = "r"): Promise<string> {
   const id = await run(machineId, requestId);
-  const steps = [{ ...VISIT, state: "FAILED", retryCount: 2, message, finishedAt: ago(10) }];
-  const error = { code: "EXECUTION_FAILED", message: `reboot: ${message}`, retryable: true, details: {} };
+  const steps = [{ ...VISIT, state: "FAILED", retryCount: 2, message, cause, finishedAt: ago(10) }];
+  const details = cause ? causeDetails(cause) : {};
+  const error = { code: "EXECUTION_FAILED", message: `reboot: ${message}`, retryable: true, details };
   await set("runs", id, { state: "FAILED", facts: { steps, startedAt: ago(60), finishedAt: ago(10), error } });
   await surface.db.execute("update machines set active_run_id = null, last_run_id = $2 where id = $1", [machineId, id]);
   return id;
@@ -167,7 +174,11 @@ describe("a run", () => {
 
   test("whose outcome cannot be kept says what the database says, and when it is tried again", async () => {
     const id = await running();
-    await set("work", id, { failures: 3, last_error: "its outcome cannot be written: value too long" });
+    await set("work", id, {
+      failures: 3,
+      last_error: "its outcome cannot be written: value too long",
+      last_cause: "quarantined",
+    });
     const { headline, waitingFor, lastFailure } = await explain("run", id);
     expect(headline).toContain("what was worked out cannot be kept");
     expect(waitingFor).toContainEqual(expect.stringMatching(/next attempt at .*, after 3 in vain/));
@@ -180,6 +191,7 @@ describe("a run", () => {
       retryCount: 1,
       nextAttemptAt,
       message: "BMC 10.0.0.1:443 cannot be reached: ECONNREFUSED",
+      cause: silent("bmc"),
     });
     const { headline, waitingFor, lastFailure, nextCommands } = await explain("run", id);
     expect(headline).toMatch(/pauses before attempt 2 of step reboot, but its BMC cannot be reached$/);
@@ -194,7 +206,11 @@ describe("a run", () => {
   });
 
   test("that waits for a proof tells for which, and when its time is up", async () => {
-    const id = await running({ actedAt: ago(5), message: "waiting for the system to answer (the BMC says: booting)" });
+    const id = await running({
+      actedAt: ago(5),
+      message: "waiting for the system to answer (the BMC says: booting)",
+      cause: silent("ssh", "booting"),
+    });
     const { doing, waitingFor, since } = await explain("run", id);
     expect(doing).toBe("step 1 of 1, reboot: waiting for its proof");
     expect(waitingFor).toEqual([
@@ -237,7 +253,10 @@ describe("a run", () => {
   });
 
   test("that FAILED tells step, attempt and cause, and waits for a person", async () => {
-    const id = await failed(await machine(), "wrong credentials: BMC 10.0.0.1:443 does not accept user admin");
+    const id = await failed(await machine(), "wrong credentials: BMC 10.0.0.1:443 does not accept user admin", {
+      code: "credentials_rejected",
+      facts: { at: "bmc" },
+    });
     const { headline, waitingFor, lastFailure, nextCommands } = await explain("run", id);
     expect(headline).toMatch(/FAILED in step reboot: its BMC rejects the credentials$/);
     expect(waitingFor).toEqual(["a person: it does nothing more by itself"]);
@@ -259,7 +278,7 @@ describe("a run", () => {
   });
 
   test("whose script failed tells what that said last", async () => {
-    const id = await failed(await machine(), "check.sh ended with exit code 1");
+    const id = await failed(await machine(), "check.sh ended with exit code 1", { code: "script_failed" });
     const line = (text: string, stream: "stdout" | "stderr") => ({
       at: new Date().toISOString(),
       step: "reboot",
@@ -267,7 +286,7 @@ describe("a run", () => {
       text,
     });
     const lines = [
-      line("the node is not cordoned:\ndrain it first\n", "stderr"),
+      { ...line("", "stderr"), text: Buffer.from("the node is not cordoned:\ndrain it first\n") },
       line("looking\n", "stdout"),
       line("step reboot failed: check.sh ended with exit code 1\n", "stderr"),
     ];
@@ -279,13 +298,20 @@ describe("a run", () => {
   const said = (id: string, text: string) =>
     surface.db.transaction((tx) =>
       appendLogs(tx, [
-        { id, lines: [{ at: new Date().toISOString(), step: "reboot", stream: "stderr" as const, text }] },
+        {
+          id,
+          lines: [{ at: new Date().toISOString(), step: "reboot", stream: "stderr" as const, text: Buffer.from(text) }],
+        },
       ]),
     );
 
   test("whose machine is powered off, and does not answer therefore, begins with what switches it on", async () => {
     const machineId = await machine();
-    const id = await failed(machineId, "not done within 2m: waiting for the machine to answer about check.sh");
+    const id = await failed(
+      machineId,
+      "not done within 2m: waiting for the machine to answer about check.sh",
+      silent("ssh"),
+    );
     const first = async () => (await explain("run", id)).nextCommands[0]?.command;
     expect(await first()).toBe(`millwright run retry ${id}`);
     await set("machines", machineId, { facts: { powerState: "off" } });
@@ -296,6 +322,8 @@ describe("a run", () => {
     const anew = (machineId: string, what: string) =>
       `millwright run start --machine ${machineId} ${what} --param force=true`;
     const IN_VAIN = "not done within 5m: the BMC tells of no reset yet";
+    const NO_EFFECT: Cause = { code: "no_effect", facts: { at: "bmc" } };
+    const waiting = (said: string) => `not done within 5m: waiting for the system to answer (${said})`;
     const BOUNDS = { timeoutSeconds: 60, maxRetries: 0 };
     const condition = (type: string, status: boolean, reason: string, message = "") => ({
       type,
@@ -307,25 +335,25 @@ describe("a run", () => {
     const SILENT = condition("Reachable", false, "NoAnswer", "SSH 10.0.0.2:22 cannot be reached: timed out");
     const SEEN = condition("BMCReachable", true, "BmcAnswers");
 
-    test.each([IN_VAIN, "not done within 5m: waiting for the system to answer (the BMC says: running)"])(
-      "is restarted by force first, since retrying is as gentle as before: %s",
-      async (message) => {
-        const machineId = await machine();
-        const id = await failed(machineId, message);
-        const commands = (await explain("run", id)).nextCommands.map(({ command }) => command);
-        expect(commands.slice(0, 2)).toEqual([anew(machineId, "--type REBOOT"), `millwright run retry ${id}`]);
-        await carryOut(surface, commands[0] ?? "");
-      },
-    );
+    test.each<[message: string, cause: Cause]>([
+      [IN_VAIN, NO_EFFECT],
+      [waiting("the BMC says: running"), silent("ssh", "running")],
+    ])("is restarted by force first, since retrying is as gentle as before: %s", async (message, cause) => {
+      const machineId = await machine();
+      const id = await failed(machineId, message, cause);
+      const commands = (await explain("run", id)).nextCommands.map(({ command }) => command);
+      expect(commands.slice(0, 2)).toEqual([anew(machineId, "--type REBOOT"), `millwright run retry ${id}`]);
+      await carryOut(surface, commands[0] ?? "");
+    });
 
-    test.each([
-      ["does not go down", IN_VAIN, true],
-      ["is not reached", "not done within 5m: waiting for the system to answer (the BMC says: running)", false],
+    test.each<[what: string, message: string, cause: Cause, isNamed: boolean]>([
+      ["does not go down", IN_VAIN, NO_EFFECT, true],
+      ["is not reached", waiting("the BMC says: running"), silent("ssh", "running"), false],
     ])(
       "is not cut off by the first command where its node is heard of, and it only %s",
-      async (_, message, isNamed) => {
+      async (_, message, cause, isNamed) => {
         const machineId = await machine();
-        const id = await failed(machineId, message);
+        const id = await failed(machineId, message, cause);
         const conditions = [SILENT, SEEN, condition("InCustomerCluster", true, "NodeReady")];
         await set("machines", machineId, { facts: { powerState: "on" }, conditions: JSON.stringify(conditions) });
         const commands = (await explain("run", id)).nextCommands.map(({ command }) => command);
@@ -334,12 +362,12 @@ describe("a run", () => {
       },
     );
 
-    test.each([
-      ["is forced already", IN_VAIN, true],
-      ["is coming up", "not done within 5m: waiting for the system to answer (the BMC says: booting)", false],
-      ["has a silent BMC", "not done within 5m: waiting for the system to answer (BMC x cannot be reached)", false],
-    ])("is retried where the restart %s", async (_, message, force) => {
-      const id = await failed(await machine(), message);
+    test.each<[what: string, message: string, cause: Cause, force: boolean]>([
+      ["is forced already", IN_VAIN, NO_EFFECT, true],
+      ["is coming up", waiting("the BMC says: booting"), silent("ssh", "booting"), false],
+      ["has a silent BMC", waiting("BMC x cannot be reached"), silent("ssh"), false],
+    ])("is retried where the restart %s", async (_, message, cause, force) => {
+      const id = await failed(await machine(), message, cause);
       const steps = [{ name: "reboot", kind: "reboot", timeoutSeconds: 300, maxRetries: 1, payload: { force } }];
       await set("runs", id, { plan: { planId: "plan/reboot", displayName: "", steps } });
       expect(await first("run", id)).toBe(`millwright run retry ${id}`);
@@ -347,7 +375,7 @@ describe("a run", () => {
 
     test("begins anew by force only where nothing before the restart needs the system, or would be done again", async () => {
       const machineId = await machine();
-      const id = await failed(machineId, IN_VAIN);
+      const id = await failed(machineId, IN_VAIN, NO_EFFECT);
       const planOf = (before: string) => ({
         planId: "plan/repave-join",
         displayName: "",
@@ -368,7 +396,7 @@ describe("a run", () => {
       const machineId = await machine();
       const left = "join: a join may go on; undoing it failed: SSH 10.0.0.2:22 cannot be reached: timed out";
       const what = "what step join of the attempt before has left is not taken back within 5m";
-      const id = await failed(machineId, `${what}: ${left}`);
+      const id = await failed(machineId, `${what}: ${left}`, silent("ssh"));
       const blocked = { steps: [], takeBackFirst: { step: "join", evidence: {} } };
       await surface.db.execute("update runs set type = 'REPAVE', facts = facts || $2::jsonb where id = $1", [
         id,
@@ -383,7 +411,11 @@ describe("a run", () => {
 
     test("is reset first where a look has found it so, named where nobody has looked, and neither where its node lives", async () => {
       const machineId = await machine();
-      const id = await failed(machineId, "not done within 2m: waiting for the machine to answer about check.sh");
+      const id = await failed(
+        machineId,
+        "not done within 2m: waiting for the machine to answer about check.sh",
+        silent("ssh"),
+      );
       const steps = [{ ...VISIT, name: "check", kind: "ssh", state: "FAILED" }];
       await surface.db.execute("update runs set facts = facts || $2::jsonb where id = $1", [
         id,
@@ -407,7 +439,10 @@ describe("a run", () => {
 
   test("whose script is another one since is told to take it, since what goes on by the one of then is refused", async () => {
     const was = "when this run was started: start it anew";
-    const id = await failed(await machine(), `script check.sh is sha256:aa now, but was sha256:bb ${was}`);
+    const id = await failed(await machine(), `script check.sh is sha256:aa now, but was sha256:bb ${was}`, {
+      code: "script_changed",
+      facts: { script: "check.sh" },
+    });
     const { headline, nextCommands } = await explain("run", id);
     expect(headline).toMatch(/FAILED in step reboot: a script is another one now than when the run was started$/);
     const commands = nextCommands.map(({ command }) => command.replace("millwright ", ""));
@@ -418,7 +453,10 @@ describe("a run", () => {
 
   test("whose node was not drained sends to where it is drained, in the order in which that is possible", async () => {
     const machineId = await machine();
-    const id = await failed(machineId, "drain_check.sh ended with exit code 1");
+    const id = await failed(machineId, "drain_check.sh ended with exit code 75", {
+      code: "not_drained",
+      facts: { script: "drain_check.sh", exit_code: 75 },
+    });
     await said(id, "node n-1 is not cordoned: have it drained\n");
     const commands = async () => {
       const { headline, nextCommands } = await explain("run", id);
@@ -446,6 +484,7 @@ describe("a run", () => {
     const id = await failed(
       machineId,
       "the network change was taken back: it could not be applied, or it was not reached",
+      { code: "net_refused" },
     );
     await set("runs", id, { params: { ssh_address: "10.0.0.9", netplan: "network: {}" } });
     await said(
@@ -462,7 +501,7 @@ describe("a run", () => {
   });
 
   test("whose script says what we would say ourselves is not mistaken for it", async () => {
-    const id = await failed(await machine(), "check.sh ended with exit code 1");
+    const id = await failed(await machine(), "check.sh ended with exit code 1", { code: "script_failed" });
     await said(id, "wrong credentials: BMC 10.0.0.1 does not accept them\n");
     expect((await explain("run", id)).headline).toMatch(/a script failed on the machine$/);
   });
@@ -476,7 +515,7 @@ describe("a run", () => {
   });
 
   test("that a person took over tells who, and is resumed rather than retried", async () => {
-    const id = await failed(await machine(), "kubeadm join ended with exit code 1");
+    const id = await failed(await machine(), "kubeadm join ended with exit code 1", { code: "join_failed" });
     await set("runs", id, { manual_at: new Date(), manual_by: "ada", manual_comment: "swapping the disk" });
     expect((await explain("run", id)).headline).toContain("ada took it over: swapping the disk");
     expect(await first("run", id)).toBe(`millwright run resume ${id}`);
@@ -484,7 +523,7 @@ describe("a run", () => {
 
   test("that another one of the machine came after sends there", async () => {
     const machineId = await machine();
-    const old = await failed(machineId, "kubeadm join ended with exit code 1");
+    const old = await failed(machineId, "kubeadm join ended with exit code 1", { code: "join_failed" });
     const later = await run(machineId, "later");
     expect(await first("run", old)).toBe(`millwright explain run ${later}`);
   });
@@ -494,7 +533,7 @@ describe("the claims in the way", () => {
   test("of a run are followed from holder to holder, each with what it does", async () => {
     const machineId = await machine();
     const [holder, wanted] = [await shelf(), await shelf()];
-    const other = await running({ message: "waiting for the system to answer" });
+    const other = await running({ message: "waiting for the system to answer", cause: silent("ssh") });
     await claim(["machine", machineId], ["power_shelf", holder]);
     const id = await run(machineId);
     await claim(["machine", machineId], ["run", id], "RUNNING");
@@ -583,7 +622,7 @@ describe("a machine", () => {
     ["Degraded", true, "Unhealthy", "a fan is broken"],
   ])("that is RETIRED needs nobody, whatever %s said last", async (type, status, reason, message) => {
     const id = await machine();
-    if (reason === "RunFailed") await failed(id, "kubeadm join ended with exit code 1");
+    if (reason === "RunFailed") await failed(id, "kubeadm join ended with exit code 1", { code: "join_failed" });
     const condition = { type, status, reason, message, last_transition: new Date().toISOString() };
     await set("machines", id, { state: "RETIRED", conditions: JSON.stringify([condition]) });
     const { headline, nextCommands } = await explain("machine", id);
@@ -592,7 +631,7 @@ describe("a machine", () => {
   });
 
   test("with an active run is explained by it", async () => {
-    const runId = await running({ message: "waiting for the system to answer" });
+    const runId = await running({ message: "waiting for the system to answer", cause: silent("ssh") });
     const { machineId } = await surface.runs.getRun({ runId });
     const { headline, nextCommands } = await explain("machine", machineId);
     expect(headline).toMatch(new RegExp(`^machine ${machineId} is .*: run ${runId} .* carries out step reboot`));
@@ -601,7 +640,7 @@ describe("a machine", () => {
 
   test("that needs a person after a failed run tells why, what to do, and how to say that it was seen to", async () => {
     const id = await machine();
-    const runId = await failed(id, "kubeadm join ended with exit code 1");
+    const runId = await failed(id, "kubeadm join ended with exit code 1", { code: "join_failed" });
     const at = new Date().toISOString();
     const needs = { type: "NeedsIntervention", status: true, reason: "RunFailed", message: "x", last_transition: at };
     await set("machines", id, { state: "MAINTENANCE", conditions: JSON.stringify([needs]) });
@@ -632,14 +671,18 @@ describe("a machine", () => {
 
   test("of which nothing answers any more says so, and sends to its neighbours", async () => {
     const id = await machine();
-    const silent = (type: string, message: string) => ({
+    const silentOf = (type: string, at: Peer, message: string) => ({
       type,
       status: false,
       reason: "NoAnswer",
       message,
+      cause: silent(at),
       last_transition: new Date().toISOString(),
     });
-    const conditions = [silent("Reachable", "no answer"), silent("BMCReachable", "BMC 10.0.0.1:443 cannot be reached")];
+    const conditions = [
+      silentOf("Reachable", "ssh", "no answer"),
+      silentOf("BMCReachable", "bmc", "BMC 10.0.0.1:443 cannot be reached"),
+    ];
     await set("machines", id, { state: "READY", rack: "rack-7", conditions: JSON.stringify(conditions) });
     const { headline, nextCommands } = await explain("machine", id);
     expect(headline).toMatch(/its BMC is not reached: its BMC cannot be reached; also, it is not reached over SSH$/);
@@ -744,7 +787,7 @@ describe("a machine", () => {
 
   test("that is being drained tells what remains, what keeps it, and that it goes on by itself", async () => {
     const id = await machine();
-    const reason = "draining node n of c: 1 pod remains: d/p; a disruption budget keeps d/p";
+    const reason = "node n of c: 1 pod remains: d/p; a disruption budget keeps d/p";
     await set("machines", id, {
       state: "MAINTENANCE",
       state_data: { drain: true },
@@ -752,14 +795,18 @@ describe("a machine", () => {
     });
     const { headline, nextCommands, waitingFor } = await explain("machine", id);
     expect(headline).toBe(
-      `machine ${id} is MAINTENANCE, and its node is being drained: node n of c, 1 pod remains: d/p; a disruption budget keeps d/p`,
+      `machine ${id} is MAINTENANCE, and its node is being drained: node n of c: 1 pod remains: d/p; a disruption budget keeps d/p`,
     );
     expect(waitingFor).toEqual([reason]);
     expect(nextCommands.map(({ command }) => command).slice(0, 2)).toEqual([
       `millwright machine show ${id}`,
       `millwright machine exit-maintenance ${id}`,
     ]);
-    const failing = { type: "failing", reason: "cluster c: GET /api/v1/nodes: the API cannot be reached: no answer" };
+    const failing = {
+      type: "failing",
+      reason: "cluster c: GET /api/v1/nodes: the API cannot be reached: no answer",
+      cause: silent("cluster"),
+    };
     await set("machines", id, { outcome: { ...failing, since: ago(60).toISOString() } });
     expect((await explain("machine", id)).headline).toContain("does not succeed: the cluster's API does not answer");
   });
@@ -803,6 +850,7 @@ describe("a machine", () => {
       status: false,
       reason: "No",
       message,
+      cause: { code: "certificate_changed", facts: { at: "bmc", shown: "AA", expected: "BB" } },
       last_transition: new Date().toISOString(),
     };
     await set("machines", id, { state: "READY", conditions: JSON.stringify([condition]) });
@@ -813,12 +861,14 @@ describe("a machine", () => {
 });
 
 describe("a power shelf", () => {
-  const failing = (reason: string) => ({ outcome: { type: "failing", reason, since: "2026-01-01T00:00:00Z" } });
+  const failing = (reason: string, code?: CauseCode) => ({
+    outcome: { type: "failing", reason, ...(code && { cause: { code } }), since: "2026-01-01T00:00:00Z" },
+  });
 
   test("whose BMC shows another certificate than the one that is pinned: the first command trusts the new one", async () => {
     const reason =
       "BMC 10.0.0.1:443 shows a certificate with fingerprint AA, but BB was pinned on first use. Nothing was sent";
-    const id = await shelf({ ...failing(reason), facts: { certificateFingerprint: "BB" } });
+    const id = await shelf({ ...failing(reason, "certificate_changed"), facts: { certificateFingerprint: "BB" } });
     const { headline, nextCommands, since } = await explain("power_shelf", id);
     expect(headline).toBe(
       `power shelf ${id} is ready, but its BMC shows another certificate than the one that is pinned`,
@@ -835,7 +885,7 @@ describe("a power shelf", () => {
 
   test("whose credentials are tried only rarely is told so", async () => {
     const id = await shelf(
-      failing("wrong credentials: BMC 10.0.0.1:443 has rejected them since 2026-01-01T00:00:00Z; they are"),
+      failing("wrong credentials: BMC 10.0.0.1:443 has rejected them since 2026-01-01T00:00:00Z", "sign_in_stopped"),
     );
     expect((await explain("power_shelf", id)).headline).toContain("tried only rarely");
     expect(await first("power_shelf", id)).toContain("power-shelf set-credentials");
@@ -846,11 +896,12 @@ describe("a power shelf", () => {
     const told = (at: Date) => ({
       facts: { commandedAt: { operation: "power_off", requestId: "q", at: at.toISOString() } },
     });
+    const cause: Cause = { code: "no_effect", facts: { at: "bmc", progress: "on" } };
     const id = await shelf({
       state: "maintenance",
       state_since: ago(90),
       state_data: { operation: "power_off", request },
-      outcome: { type: "waiting", reason: "shelf reports power on, wanted off" },
+      outcome: { type: "waiting", reason: "shelf reports power on, wanted off", cause },
       ...told(ago(5)),
     });
     expect((await explain("power_shelf", id)).headline).toBe(
@@ -899,35 +950,39 @@ describe("an expected power shelf", () => {
     if (Object.keys(columns).length > 0) await set("expected_power_shelves", id, columns);
     return { id, mac };
   }
-  const waiting = (reason: string) => ({ outcome: { type: "waiting", reason } });
+  const waiting = (reason: string, code: CauseCode) => ({ outcome: { type: "waiting", reason, cause: { code } } });
 
-  test.each<[what: string, reason: string, names: RegExp, command: string]>([
+  test.each<[what: string, reason: string, code: CauseCode, names: RegExp, command: string]>([
     [
       "cannot be reached",
       "BMC 10.1.0.1:8443 cannot be reached: ECONNREFUSED",
+      "unreachable",
       /BMC cannot be reached/,
       "--bmc-endpoint 10.1.0.1:8443",
     ],
     [
       "rejects the credentials",
       "wrong credentials: BMC 10.1.0.1:8443 does not accept",
+      "credentials_rejected",
       /rejects the credentials/,
       "--bmc-username admin",
     ],
     [
       "is another shelf",
       "the BMC at 10.1.0.1 says serial X, expected Y",
+      "wrong_identity",
       /another device answers/,
       "--serial <serial>",
     ],
     [
       "is nowhere",
       "no bmc_ip_address is given: update the row with one",
+      "endpoint_missing",
       /not on record where/,
       "--bmc-endpoint <host[:port]>",
     ],
-  ])("whose BMC %s", async (_, reason, words, command) => {
-    const { mac } = await expected(waiting(reason));
+  ])("whose BMC %s", async (_, reason, code, words, command) => {
+    const { mac } = await expected(waiting(reason, code));
     const { headline, nextCommands, waitingFor } = await explain("expected_power_shelf", mac);
     expect(headline).toMatch(words);
     expect(nextCommands[0]?.command).toBe(`millwright expected-power-shelf update ${mac} ${command}`);
@@ -935,7 +990,7 @@ describe("an expected power shelf", () => {
   });
 
   test("that is looked for again at once after its first command", async () => {
-    const { id, mac } = await expected(waiting("BMC 10.1.0.1:8443 cannot be reached: ECONNREFUSED"));
+    const { id, mac } = await expected(waiting("BMC 10.1.0.1:8443 cannot be reached: ECONNREFUSED", "unreachable"));
     await carryOut(surface, (await first("expected_power_shelf", mac)) ?? "");
     const [row] = await surface.db.query<{ due: boolean }>("select wake_at <= now() as due from work where id = $1", [
       id,
@@ -953,12 +1008,38 @@ describe("an expected power shelf", () => {
   });
 });
 
-test.each(Object.keys(CAUSES) as CauseId[])(
+test.each(Object.keys(CAUSES) as CauseCode[])(
   "what is suggested against %s is understood by the command line",
-  async (cause) => {
-    for (const { command } of machineRemedies(cause, "m-1")) await checkCommand(command);
+  async (code) => {
+    for (const at of Object.keys(PEERS) as Peer[])
+      for (const { command } of machineRemedies({ code, facts: { at } }, "m-1")) await checkCommand(command);
   },
 );
+
+describe("what an older version has kept, without a cause, is told in its own words:", () => {
+  test("a run that failed", async () => {
+    const id = await failed(await machine(), "BMC 10.0.0.1:443 cannot be reached");
+    const { headline, nextCommands } = await explain("run", id);
+    expect(headline).toMatch(/FAILED in step reboot: reboot: BMC 10\.0\.0\.1:443 cannot be reached$/);
+    expect(nextCommands[0]?.command).toBe(`millwright run retry ${id}`);
+  });
+
+  test("a shelf that fails, and one that is in error", async () => {
+    const outcome = { type: "failing", reason: "BMC 10.0.0.1:443 cannot be reached" };
+    const failing = await shelf({ outcome });
+    expect((await explain("power_shelf", failing)).headline).toMatch(/is ready, but BMC .* cannot be reached$/);
+    const inError = await shelf({ state: "error", state_data: { cause: "the shelf refused" } });
+    expect((await explain("power_shelf", inError)).headline).toMatch(/failed because the shelf refused$/);
+  });
+
+  test("a machine that is not reached", async () => {
+    const id = await machine();
+    const last_transition = new Date().toISOString();
+    const condition = { type: "BMCReachable", status: false, reason: "NoAnswer", message: "silence", last_transition };
+    await set("machines", id, { state: "READY", conditions: JSON.stringify([condition]) });
+    expect((await explain("machine", id)).headline).toMatch(/its BMC is not reached: silence$/);
+  });
+});
 
 test("a command that the command line does not know is noticed", async () => {
   await expect(checkCommand("millwright run dance run-1")).rejects.toThrow(/does not understand/);

@@ -181,7 +181,10 @@ describe("ssh", () => {
     await site.control("POST", `/devices/${bench.machine.id}/join`, { cluster: "default-cluster" });
     const step = await begin(bench, "ssh", { script_ref: "drain_check.sh", args: { force: "false" } });
     await step.act();
-    await expect(untilDone(bench, step)).rejects.toThrow("drain_check.sh ended with exit code 1");
+    await expect(untilDone(bench, step)).rejects.toMatchObject({
+      code: "not_drained",
+      message: "drain_check.sh ended with exit code 75",
+    });
   });
 
   test("takes arguments as values, whatever they contain", async () => {

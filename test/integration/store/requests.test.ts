@@ -69,7 +69,7 @@ const takeUp = () =>
     return decision.kind === "move" ? decision.move : undefined;
   });
 const finish = () => commitMove((thing) => follow(lifecycle, thing, { owner: "handler", name: "finished" }));
-const breakDown = () => commitMove((thing) => fail(lifecycle, thing, "it broke"));
+const breakDown = () => commitMove((thing) => fail(lifecycle, thing, { message: "it broke" }));
 
 test("a request is recorded with who asked and when, told, and wakes the thing", async () => {
   await database.db.query("update work set wake_at = 'infinity'");

@@ -215,6 +215,7 @@ const UNSAID = {
   round: 1,
   cause: null,
   verdict: "",
+  unansweredCause: null,
   evidence: null,
   receipt: null,
   receiptToTakeBack: null,

@@ -1,4 +1,5 @@
-import { messageOf, StepFailure } from "../../../kernel/errors.ts";
+import type { Cause } from "../../../kernel/causes.ts";
+import { causeOf, messageOf, StepFailure } from "../../../kernel/errors.ts";
 import type { JsonObject } from "../../../kernel/lifecycle.ts";
 import { happened, waitFor } from "../../../kernel/outcome.ts";
 import { type Duration, milliseconds, seconds } from "../../../kernel/time/duration.ts";
@@ -22,7 +23,9 @@ import { AT_ONCE, type Looked, save, type Work, waitIn } from "./work.ts";
 const SETTLES: Duration = seconds(30);
 
 /** Nothing more is known than that the time is over. */
-const LATE = { code: "not_done_in_time" } as const;
+const LATE: Cause = { code: "not_done_in_time" };
+/** Of an answer that an older server waited for. */
+const UNKNOWN: Cause = { code: "unknown" };
 
 type Acting = ActingContext<JsonObject, JsonObject>;
 
@@ -35,7 +38,12 @@ export async function workOn(
   log: RunLog,
 ): Promise<Looked | Proven> {
   const pause = visits.pauseLeft(visit, context.clock);
-  if (pause > 0) return waitFor(`${step.name}: trying again after ${visit.message}`, pause);
+  if (pause > 0)
+    return waitFor(
+      `${step.name}: trying again after ${visit.message}`,
+      pause,
+      visit.cause ? { cause: visit.cause } : {},
+    );
   const work: Work = { run, step, visit, context, log, isActing: false };
   try {
     return await attempt(work);
@@ -73,7 +81,7 @@ async function clearTheWay(work: Work, evidence: JsonObject): Promise<Looked> {
   const { run, step, visit, context, log } = work;
   const left = leftOf(step.name, evidence, visit.receiptToTakeBack);
   const remains = await takeBack({ run, ...left }, context, log);
-  const cleared = { ...visits.settled(visit), message: "" };
+  const cleared = { ...visits.settled(visit), message: "", cause: null };
   const reason = `${step.name}: about to begin anew`;
   if (remains === null) return save(work, cleared, { reason, after: AT_ONCE });
   if (!isStillToDo(remains)) {
@@ -84,7 +92,7 @@ async function clearTheWay(work: Work, evidence: JsonObject): Promise<Looked> {
   // Only a person can change that, and waiting for one is what the run's end is for.
   if (remains.is === "shut_out") throw StepFailure.of(remains.cause, why, "fail");
   if (visits.isOverdue(visit, step, context.clock)) throw StepFailure.of(remains.cause, why, "retry");
-  return waitIn(work, why);
+  return waitIn(work, { message: why, cause: remains.cause });
 }
 
 /** Asks first; acts only when that was announced by the look before. */
@@ -102,7 +110,7 @@ async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<Looked |
   if (report.state === "halfway" && visit.actingAt !== null) return carryOn(work, kind, acting, report);
   const isToDo = report.state === "not_done" || report.state === "halfway";
   if (!isToDo || !visits.mayAct(visit, { isOurs, clock: context.clock }, settlesIn(step))) {
-    return waitIn(work, report.message ?? "");
+    return waitIn(work, report);
   }
   if (isOurs) return act(work, kind, acting);
   const lost = run.facts.steps.filter((one) => one.takenBack && isForRestartToCome(one, run.facts.steps, context));
@@ -137,13 +145,13 @@ function setAgainFirst({ run, step, visit, log }: Work, lost: readonly StepStatu
 }
 
 /** No answer to it is no failed attempt: the next look finds where things are, and doing it again is harmless. */
-async function carryOn(work: Work, kind: AnyStep, acting: Acting, { message = "" }: ProbeReport): Promise<Looked> {
+async function carryOn(work: Work, kind: AnyStep, acting: Acting, report: ProbeReport): Promise<Looked> {
   try {
     const carried = await kind.carryOn?.(acting);
-    return waitIn({ ...work, visit: visits.withReceipt(work.visit, carried?.receipt) }, message, carried?.effects);
+    return waitIn({ ...work, visit: visits.withReceipt(work.visit, carried?.receipt) }, report, carried?.effects);
   } catch (error) {
     if (isNotOfTheStep(error, work.context) || !mayPass(error)) throw error;
-    return waitIn(work, messageOf(error));
+    return waitIn(work, { message: messageOf(error), cause: causeOf(error) });
   }
 }
 
@@ -159,7 +167,7 @@ async function act(work: Work, kind: AnyStep, acting: Acting): Promise<Looked | 
     if (isNotOfTheStep(error, context) || !(isCutOff || mayHaveObeyed(error))) throw error;
     // No failed attempt: the device may be at it. It is asked until the attempt's time is over.
     log.say(`step ${step.name}: it is open whether the device obeyed, and it is asked: ${messageOf(error)}`, "stderr");
-    const open = visits.unanswered(visit, messageOf(error));
+    const open = visits.unanswered(visit, messageOf(error), causeOf(error));
     return save(work, open, { reason: `${step.name}: ${messageOf(error)}`, after: polling.first });
   }
   work.isActing = false; // what fails from here on is no refusal of the action
@@ -170,20 +178,27 @@ async function act(work: Work, kind: AnyStep, acting: Acting): Promise<Looked | 
 }
 
 /** The device has had its time, and shows nothing of the action: another attempt is due. Where this is the last, its time is used. */
-function judgeUnanswered(work: Work, why: string, { message = "" }: ProbeReport): Looked {
+function judgeUnanswered(work: Work, why: string, report: ProbeReport): Looked {
   const { step, visit } = work;
-  if (visit.retryCount + 1 >= attemptsOf(step)) return waitIn(work, message);
-  throw new StillOpen(LATE, `${why}; nothing of it has happened since${message === "" ? "" : `: ${message}`}`);
+  const { message = "" } = report;
+  if (visit.retryCount + 1 >= attemptsOf(step)) return waitIn(work, report);
+  throw new StillOpen(
+    visit.unansweredCause ?? UNKNOWN,
+    `${why}; nothing of it has happened since${message === "" ? "" : `: ${message}`}`,
+  );
 }
 
-function checkTime({ step, visit, context }: Work, { state, message = "" }: ProbeReport, isOpen: boolean): void {
+function checkTime({ step, visit, context }: Work, report: ProbeReport, isOpen: boolean): void {
   if (!visits.isOverdue(visit, step, context.clock)) return;
+  const { state, message = "", cause = LATE } = report;
   const late = visits.overdueMessage(step, message);
   // Begun anew, it would have nothing to go by in the middle of it: the next attempt carries on.
-  if (state === "halfway" && visit.actingAt !== null) throw new StillOpen(LATE, late);
+  if (state === "halfway" && visit.actingAt !== null) throw new StillOpen(cause, late);
   // What is under way was heard of, whoever did not say so.
-  if (!isOpen || state === "in_progress" || state === "halfway") throw StepFailure.of(LATE, late);
-  throw new StillOpen(LATE, visit.unanswered === null ? late : `${visit.unanswered}; then ${late}`);
+  if (!isOpen || state === "in_progress" || state === "halfway") throw StepFailure.of(cause, late, "retry");
+  if (visit.unanswered === null) throw new StillOpen(cause, late);
+  // Why the command got no answer tells more than what the device shows since: nobody can say that it was accepted.
+  throw new StillOpen(visit.unansweredCause ?? UNKNOWN, `${visit.unanswered}; then ${late}`);
 }
 
 /** As long as the step itself may take, at most: its author knows how soon its effect shows. */
@@ -217,7 +232,7 @@ async function askPatiently(work: Work, kind: AnyStep, acting: Acting): Promise<
     return await ask(work, kind, acting);
   } catch (error) {
     if (!visits.isOpen(work.visit) || !mayPass(error) || isNotOfTheStep(error, work.context)) throw error;
-    return { state: "unknown", message: messageOf(error) };
+    return { state: "unknown", message: messageOf(error), cause: causeOf(error) };
   }
 }
 
@@ -252,10 +267,11 @@ async function adopt(work: Work, kind: AnyStep, acting: Acting): Promise<Looked 
   if (seen.state === "done") return succeed(work, seen);
   const message = seen.message ?? probed.message ?? "";
   const why = `cannot be taken as done${message === "" ? "" : `: ${message}`}`;
-  if (probed.state === "not_done") throw new StepFailure("not_done", why);
+  const cause = seen.cause ?? probed.cause;
+  if (probed.state === "not_done") throw StepFailure.of(cause ?? { code: "not_done" }, why, "fail");
   if (visits.isOverdue(visit, step, context.clock))
-    throw new StepFailure("not_done_in_time", `${why}; ${visits.overdueMessage(step, "")}`, { disposition: "fail" });
-  return waitIn(work, probed.message ?? "");
+    throw StepFailure.of(cause ?? LATE, `${why}; ${visits.overdueMessage(step, "")}`, "fail");
+  return waitIn(work, probed);
 }
 
 /** One announcement: a new one has another time. */

@@ -13,6 +13,7 @@ import { type Looked, save, type Work } from "./work.ts";
 export async function failAttempt(work: Work, error: unknown): Promise<Looked> {
   const { run, step, visit, context, log } = work;
   const message = messageOf(error);
+  const cause = causeOf(error);
   // What the server itself says of its own (a kubeconfig that cannot be read) is for a person, and no bug.
   const isForPerson = error instanceof AppError || (error instanceof StepFailure && error.disposition === "intervene");
   const isBug = !(error instanceof StepFailure || error instanceof AppError);
@@ -22,7 +23,7 @@ export async function failAttempt(work: Work, error: unknown): Promise<Looked> {
     step,
     {
       message,
-      cause: causeOf(error),
+      cause,
       final: !(error instanceof StepFailure) || error.disposition !== "retry",
       mayHaveActed,
       needsPerson: isBug || isForPerson,
@@ -38,7 +39,7 @@ export async function failAttempt(work: Work, error: unknown): Promise<Looked> {
   const residue = isFinal && end.left !== null ? [end.left] : [];
   // The runs that it started end first: the next pass finds the step FAILED, and sees to that.
   if (isBug && activeChildren(run).length === 0) {
-    const failure = { code: "PANIC", retryable: false, step: step.name } as const;
+    const failure = { code: "PANIC", retryable: false, step: step.name, cause } as const;
     const steps = stepsWith(run, after);
     return endUnwell(run, "FAILED", context, log, { message: `${step.name}: ${message}`, failure, steps, residue });
   }

@@ -20,7 +20,7 @@ describe("an attempt that failed", () => {
   ])("is followed by retry %i after %i ms, spread by a fifth, and the timeout counts from then", (retry, usual) => {
     const pauses = Array.from({ length: 50 }, () => {
       const visit = failedAttempt(failedTimes(retry - 1), step, FAILURE, NOW);
-      expect(visit).toMatchObject({ state: "RUNNING", retryCount: retry, message: "no answer", finishedAt: null });
+      expect(visit).toMatchObject({ state: "RUNNING", retryCount: retry, message: "no answer", cause: FAILURE.cause, finishedAt: null });
       expect(visit.attemptStartedAt).toEqual(visit.nextAttemptAt);
       expect(pauseLeft(visit, clock)).toBe((visit.nextAttemptAt?.getTime() ?? 0) - NOW.getTime());
       return (visit.nextAttemptAt?.getTime() ?? 0) - NOW.getTime();
@@ -34,7 +34,7 @@ describe("an attempt that failed", () => {
     const failed = failedAttempt(failedTimes(0), step, FAILURE, NOW);
     expect(failed.nextAttemptAt).not.toBeNull();
     expect(announced(failed, { instance: "one", clock }).nextAttemptAt).toBeNull();
-    expect(succeeded(failed, NOW, "booted").nextAttemptAt).toBeNull();
+    expect(succeeded(failed, NOW, "booted")).toMatchObject({ nextAttemptAt: null, cause: null });
   });
 
   test.each([

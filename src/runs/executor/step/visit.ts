@@ -28,6 +28,7 @@ const notBegun = ({ name, kind }: Pick<Step, "name" | "kind">, round: number): S
   actingAt: null,
   actedAt: null,
   unanswered: null,
+  unansweredCause: null,
   evidence: null,
   receipt: null,
   toTakeBack: null,
@@ -83,6 +84,7 @@ export const withoutEvidence = (visit: StepStatus): StepStatus => ({
   actingAt: null,
   actedAt: null,
   unanswered: null,
+  unansweredCause: null,
   resumed: false,
 });
 
@@ -95,6 +97,7 @@ export const announced = (visit: StepStatus, { instance, clock }: { instance: st
   actingBy: instance,
   actingAt: clock.now(),
   unanswered: null,
+  unansweredCause: null,
   receipt: null,
   toTakeBack: visit.evidence,
   receiptToTakeBack: null,
@@ -112,11 +115,13 @@ export const withReceipt = (visit: StepStatus, receipt: JsonObject | undefined):
  * The command is on its way, and what the device made of it was not said, or makes no sense: only asking it tells. Who announced it
  * has begun it, and need not be remembered: nobody is to take it for one that has not.
  */
-export const unanswered = (visit: StepStatus, why: string): StepStatus => ({
+export const unanswered = (visit: StepStatus, why: string, cause: Cause): StepStatus => ({
   ...visit,
   actingBy: null,
   message: why,
+  cause,
   unanswered: why,
+  unansweredCause: cause,
 });
 
 /** Somebody announced the action, and nobody has said that it was done: whether the device heard of it is open. */
@@ -158,6 +163,7 @@ export const succeeded = (visit: StepStatus, now: Date, message: string, verdict
   actingBy: null,
   actedAt: null,
   unanswered: null,
+  unansweredCause: null,
   toTakeBack: null,
   receiptToTakeBack: null,
 });
@@ -184,7 +190,9 @@ export function failedAttempt(
     return { ...counted, state: "FAILED", finishedAt: now, nextAttemptAt: null, needsPerson: failure.needsPerson };
   }
   const nextAttemptAt = new Date(now.getTime() + pauseBefore(retryCount, STEP_RETRY));
-  const anew = failure.mayHaveActed ? { ...counted, unanswered: null } : withoutEvidence(counted);
+  const anew = failure.mayHaveActed
+    ? { ...counted, unanswered: null, unansweredCause: null }
+    : withoutEvidence(counted);
   return { ...anew, nextAttemptAt, attemptStartedAt: nextAttemptAt };
 }
 

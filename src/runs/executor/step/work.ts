@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { CAUSES, type Cause, type CauseSpec } from "../../../kernel/causes.ts";
 import type { Effect } from "../../../kernel/effects.ts";
 import { type Outcome, waitFor } from "../../../kernel/outcome.ts";
 import type { Clock } from "../../../kernel/time/clock.ts";
@@ -7,6 +8,7 @@ import { polling } from "../../../kernel/time/retry.ts";
 import { type RunThing, stepJson } from "../../model/lifecycle.ts";
 import type { Step } from "../../model/plan.ts";
 import type { StepStatus } from "../../model/run.ts";
+import type { ProbeReport } from "../../model/step.ts";
 import { stepsWith } from "../progress.ts";
 import type { RunContext } from "../run-context.ts";
 import type { RunLog } from "../run-log.ts";
@@ -45,6 +47,7 @@ export function save(
   const known = run.facts.steps.find((one) => isSameVisit(one, visit));
   const isNews = said.length > 0 || !isDeepStrictEqual(known, after);
   return waitFor(reason, pause, {
+    ...(after.cause && { cause: after.cause }),
     ...(isNews && {
       facts: {
         steps: stepsWith(run, after).map(stepJson),
@@ -55,17 +58,27 @@ export function save(
   });
 }
 
-/** Waits, and says for what. */
-export const waitIn = (work: Work, message: string, effects: readonly Effect[] = []): Looked =>
+/** Waits, and says for what, and what is in the way. */
+export const waitIn = (
+  work: Work,
+  { message = "", cause }: Pick<ProbeReport, "message" | "cause">,
+  effects: readonly Effect[] = [],
+): Looked =>
   save(
     work,
-    { ...work.visit, message },
+    { ...work.visit, message, cause: inTheWayNow(cause) },
     {
       reason: `${work.step.name}: ${message || "under way"}`,
       after: pollAfter(work.visit.actedAt ?? work.visit.attemptStartedAt, work.context.clock),
       effects,
     },
   );
+
+/** What shows only once the time is over is nothing to say before: the device may still be at it. */
+function inTheWayNow(cause: Cause | undefined): Cause | null {
+  const spec: CauseSpec | undefined = cause && CAUSES[cause.code];
+  return cause === undefined || spec?.onlyWhenLate ? null : cause;
+}
 
 /** The longer something has been waited for, the less often it is asked for. */
 export function pollAfter(since: Date | null, clock: Clock): Duration {

@@ -1,7 +1,7 @@
 import { DIRECTORY } from "./detached-script.ts";
 
 /** How the script ends, beside 0: confirmed. */
-export const ENDS = { noNetplan: 2, untouched: 3, reverted: 9, notOurs: 10, notReverted: 11 } as const;
+export const ENDS = { noNetplan: 2, untouched: 3, reverted: 9, notOurs: 10, notReverted: 11, refused: 12 } as const;
 
 /**
  * Applies, then waits on the machine itself to be told that it is still reached; nobody telling, it takes the change back. So a
@@ -54,7 +54,10 @@ if [ -n "$NET_CONFIG" ]; then
     exit ${ENDS.untouched}
   fi
 fi
+end=${ENDS.refused}
+why=""
 if netplan apply; then
+  end=${ENDS.reverted}
   true > "$work/applied"
   waited=0
   while [ "$waited" -lt "$NET_ROLLBACK" ] && [ ! -e "$work/stop" ]; do
@@ -66,13 +69,8 @@ if netplan apply; then
     sleep 1
     waited=$((waited + 1))
   done
-  if [ -e "$work/stop" ]; then
-    echo "told to stop: taken back" >&2
-  else
-    echo "not confirmed within $NET_ROLLBACK s: taken back" >&2
-  fi
+  if [ -e "$work/stop" ]; then why="told to stop: taken back"; else why="not confirmed within $NET_ROLLBACK s: taken back"; fi
 fi
-end=${ENDS.reverted}
 if [ -n "$NET_CONFIG" ]; then
   if [ "$(cat "$file.mark" 2>/dev/null)" != "$MILLWRIGHT_MARK" ] || [ "$(cat "$file" 2>/dev/null; echo .)" != "$ours" ]; then
     rm -f "$before"
@@ -84,8 +82,9 @@ if [ -n "$NET_CONFIG" ]; then
   else
     if ! rm -f "$file"; then end=${ENDS.notReverted}; fi
   fi
-  if [ "$end" = ${ENDS.reverted} ]; then rm -f "$file.mark"; fi
+  if [ "$end" != ${ENDS.notReverted} ]; then rm -f "$file.mark"; fi
 fi
 netplan apply
+if [ -n "$why" ]; then echo "$why" >&2; fi
 exit "$end"
 `;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { describeRunbook, Runbooks } from "./runbooks.ts";
+import { causeOfExit, describeRunbook, Runbooks } from "./runbooks.ts";
 
 describe("a script's header", () => {
   test.each([
@@ -19,4 +19,19 @@ test("a site's script takes the place of a shipped one, and shows that it is the
     { ref: "a.sh", text: "1", origin: "shipped" },
     { ref: "b.sh", text: "3", origin: "site" },
   ]);
+});
+
+describe("how a script ended", () => {
+  const text = "#!/bin/sh\n# Checks.\n# Exit codes: 75 not_drained, 76 of_the_moon\n# Variables: force\nexit 75\n";
+
+  test("says why, where its top names the exit code; else only that it failed", () => {
+    expect(causeOfExit({ text }, 75)).toBe("not_drained");
+    expect(causeOfExit({ text }, 1)).toBe("script_failed");
+    expect(causeOfExit({ text }, 76)).toBe("script_failed");
+    expect(causeOfExit({ text: "exit 75\n" }, 75)).toBe("script_failed");
+  });
+
+  test("is no part of what the script is said to do, or takes", () => {
+    expect(describeRunbook({ text })).toEqual({ description: "Checks.", variables: "force" });
+  });
 });

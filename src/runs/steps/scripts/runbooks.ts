@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { CauseCode } from "../../../kernel/causes.ts";
 import { AppError } from "../../../kernel/errors.ts";
 
 /** A script that `script_ref` names. What runs is decided by the digest, so that a run does not change with a file. */
@@ -61,10 +62,25 @@ export function describeRunbook({ text }: Pick<Runbook, "text">): {
     .slice(first, length === -1 ? undefined : first + length)
     .map((line) => line.replace(/^#+ ?/, ""))
     .join(" ");
-  const [description = "", variables = ""] = header.split(/\bVariables:/);
+  const [before = "", variables = ""] = header.split(/\bVariables:/);
+  const [description = ""] = before.split(/\bExit codes:/);
   const tidy = (words: string) => words.replaceAll(/\s+/g, " ").trim();
   return { description: tidy(description), variables: tidy(variables) };
 }
+
+/**
+ * Why a script has failed that ended so, by the line `# Exit codes: 75 not_drained` at its top; an exit code that is not named there
+ * says no more than that it failed.
+ */
+export function causeOfExit({ text }: Pick<Runbook, "text">, code: number): ScriptCause {
+  const named = /^# Exit codes:(.*)$/m.exec(text)?.[1] ?? "";
+  const cause = [...named.matchAll(/(\d+) (\w+)/g)].find(([, number]) => Number(number) === code)?.[2];
+  return SCRIPT_CAUSES.find((known) => known === cause) ?? "script_failed";
+}
+
+/** Causes that a script can be the one to name. */
+const SCRIPT_CAUSES = ["script_failed", "not_drained"] as const satisfies readonly CauseCode[];
+type ScriptCause = (typeof SCRIPT_CAUSES)[number];
 
 function runbook(ref: string, text: string, origin: RunbookOrigin): Runbook {
   if (!REF.test(ref)) throw new Error(`${JSON.stringify(ref)} is not the name of a script (letters, digits and . _ -)`);

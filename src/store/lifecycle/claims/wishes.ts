@@ -1,3 +1,4 @@
+import type { Cause } from "../../../kernel/causes.ts";
 import type { Thing } from "../../../kernel/lifecycle.ts";
 import { type ClaimSet, nameOf, storeOf, type ThingKey, type ThingStore, type ThingStores } from "../things.ts";
 import { afterUnit, lastMoveOf, outcomeAfter, type Unit } from "../unit.ts";
@@ -57,9 +58,14 @@ export function endsClaims(stores: ThingStores, unit: Unit): boolean {
 export function waitingUnit(unit: Unit, wait: Wait): Unit[] {
   const reason = describeWait(wait);
   if (unit.thing.outcome?.reason === reason) return [];
+  const [first] = wait.inTheWay;
+  const cause: Cause = {
+    code: "claimed",
+    ...(first && { facts: { holder: `${first.holder.kind} ${first.holder.id}` } }),
+  };
   const expired = wait.barExpired ? ({ barExpired: true } as const) : {};
   const { thing, kind, actor } = unit;
-  return [{ thing, kind, actor, outcome: { type: "waiting", reason, ...expired } }];
+  return [{ thing, kind, actor, outcome: { type: "waiting", reason, cause, ...expired } }];
 }
 
 /** Everybody whom the set waits for, each once, with what it has. */

@@ -4,13 +4,408 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
+import type { LogChunk, MachineStatus_Phase, Run, Run_Phase, RunEvent, Step } from "../../baremetal/v1/baremetal_pb.js";
 import type { Duration } from "@bufbuild/protobuf/wkt";
-import type { MachineStatus_Phase, Run, Step } from "../../baremetal/v1/baremetal_pb.js";
 
 /**
  * Describes the file millwright/v1/run.proto.
  */
 export declare const file_millwright_v1_run: GenFile;
+
+/**
+ * What a run works on.
+ *
+ * @generated from message millwright.v1.RunTarget
+ */
+export declare type RunTarget = Message<"millwright.v1.RunTarget"> & {
+  /**
+   * Such as machine or rack.
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * @generated from field: string id = 2;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message millwright.v1.RunTarget.
+ * Use `create(RunTargetSchema)` to create a new message.
+ */
+export declare const RunTargetSchema: GenMessage<RunTarget>;
+
+/**
+ * The step of another run that started a run.
+ *
+ * @generated from message millwright.v1.RunParent
+ */
+export declare type RunParent = Message<"millwright.v1.RunParent"> & {
+  /**
+   * @generated from field: string run_id = 1;
+   */
+  runId: string;
+
+  /**
+   * @generated from field: string step = 2;
+   */
+  step: string;
+
+  /**
+   * From 1 on; a workflow may enter a step again.
+   *
+   * @generated from field: int32 round = 3;
+   */
+  round: number;
+};
+
+/**
+ * Describes the message millwright.v1.RunParent.
+ * Use `create(RunParentSchema)` to create a new message.
+ */
+export declare const RunParentSchema: GenMessage<RunParent>;
+
+/**
+ * @generated from message millwright.v1.RunRecord
+ */
+export declare type RunRecord = Message<"millwright.v1.RunRecord"> & {
+  /**
+   * machine_id is empty for a run that takes no machine's run slot.
+   *
+   * @generated from field: baremetal.v1.Run run = 1;
+   */
+  run?: Run | undefined;
+
+  /**
+   * @generated from field: millwright.v1.RunTarget target = 2;
+   */
+  target?: RunTarget | undefined;
+
+  /**
+   * Absent for a run that somebody asked for.
+   *
+   * @generated from field: millwright.v1.RunParent parent = 3;
+   */
+  parent?: RunParent | undefined;
+
+  /**
+   * The runs that its steps have started, the first first. Only in GetRunResponse and CancelRunResponse.
+   *
+   * @generated from field: repeated millwright.v1.ChildRun children = 4;
+   */
+  children: ChildRun[];
+};
+
+/**
+ * Describes the message millwright.v1.RunRecord.
+ * Use `create(RunRecordSchema)` to create a new message.
+ */
+export declare const RunRecordSchema: GenMessage<RunRecord>;
+
+/**
+ * A run that a step of another one has started.
+ *
+ * @generated from message millwright.v1.ChildRun
+ */
+export declare type ChildRun = Message<"millwright.v1.ChildRun"> & {
+  /**
+   * @generated from field: string run_id = 1;
+   */
+  runId: string;
+
+  /**
+   * @generated from field: millwright.v1.RunTarget target = 2;
+   */
+  target?: RunTarget | undefined;
+
+  /**
+   * @generated from field: string step = 3;
+   */
+  step: string;
+
+  /**
+   * @generated from field: int32 round = 4;
+   */
+  round: number;
+
+  /**
+   * @generated from field: baremetal.v1.Run.Phase phase = 5;
+   */
+  phase: Run_Phase;
+
+  /**
+   * The step that it is at; empty before the first and once it has ended.
+   *
+   * @generated from field: string current_step = 6;
+   */
+  currentStep: string;
+
+  /**
+   * @generated from field: string message = 7;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message millwright.v1.ChildRun.
+ * Use `create(ChildRunSchema)` to create a new message.
+ */
+export declare const ChildRunSchema: GenMessage<ChildRun>;
+
+/**
+ * @generated from message millwright.v1.GetRunRequest
+ */
+export declare type GetRunRequest = Message<"millwright.v1.GetRunRequest"> & {
+  /**
+   * @generated from field: string run_id = 1;
+   */
+  runId: string;
+};
+
+/**
+ * Describes the message millwright.v1.GetRunRequest.
+ * Use `create(GetRunRequestSchema)` to create a new message.
+ */
+export declare const GetRunRequestSchema: GenMessage<GetRunRequest>;
+
+/**
+ * @generated from message millwright.v1.GetRunResponse
+ */
+export declare type GetRunResponse = Message<"millwright.v1.GetRunResponse"> & {
+  /**
+   * @generated from field: millwright.v1.RunRecord run = 1;
+   */
+  run?: RunRecord | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.GetRunResponse.
+ * Use `create(GetRunResponseSchema)` to create a new message.
+ */
+export declare const GetRunResponseSchema: GenMessage<GetRunResponse>;
+
+/**
+ * @generated from message millwright.v1.ListRunsRequest
+ */
+export declare type ListRunsRequest = Message<"millwright.v1.ListRunsRequest"> & {
+  /**
+   * Such as target_kind=rack AND phase IN (PENDING, RUNNING). All fields: docs/reference/filters.md. Empty admits all.
+   *
+   * @generated from field: string filter = 1;
+   */
+  filter: string;
+
+  /**
+   * Such as target_id, created_at desc. Empty: the newest first.
+   *
+   * @generated from field: string order_by = 2;
+   */
+  orderBy: string;
+
+  /**
+   * At most 1000; 0 takes 1000.
+   *
+   * @generated from field: int32 page_size = 3;
+   */
+  pageSize: number;
+
+  /**
+   * next_page_token of the page before; empty for the first page. All else must be the same on every page.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken: string;
+
+  /**
+   * Also count all runs that the filter admits.
+   *
+   * @generated from field: bool with_total = 5;
+   */
+  withTotal: boolean;
+
+  /**
+   * Also runs that steps of other runs have started.
+   *
+   * @generated from field: bool children = 6;
+   */
+  children: boolean;
+};
+
+/**
+ * Describes the message millwright.v1.ListRunsRequest.
+ * Use `create(ListRunsRequestSchema)` to create a new message.
+ */
+export declare const ListRunsRequestSchema: GenMessage<ListRunsRequest>;
+
+/**
+ * @generated from message millwright.v1.ListRunsResponse
+ */
+export declare type ListRunsResponse = Message<"millwright.v1.ListRunsResponse"> & {
+  /**
+   * @generated from field: repeated millwright.v1.RunRecord runs = 1;
+   */
+  runs: RunRecord[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+
+  /**
+   * How many there are on all pages; absent unless with_total was set.
+   *
+   * @generated from field: optional int32 total_size = 3;
+   */
+  totalSize?: number | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.ListRunsResponse.
+ * Use `create(ListRunsResponseSchema)` to create a new message.
+ */
+export declare const ListRunsResponseSchema: GenMessage<ListRunsResponse>;
+
+/**
+ * @generated from message millwright.v1.CancelRunRequest
+ */
+export declare type CancelRunRequest = Message<"millwright.v1.CancelRunRequest"> & {
+  /**
+   * @generated from field: string run_id = 1;
+   */
+  runId: string;
+};
+
+/**
+ * Describes the message millwright.v1.CancelRunRequest.
+ * Use `create(CancelRunRequestSchema)` to create a new message.
+ */
+export declare const CancelRunRequestSchema: GenMessage<CancelRunRequest>;
+
+/**
+ * @generated from message millwright.v1.CancelRunResponse
+ */
+export declare type CancelRunResponse = Message<"millwright.v1.CancelRunResponse"> & {
+  /**
+   * @generated from field: millwright.v1.RunRecord run = 1;
+   */
+  run?: RunRecord | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.CancelRunResponse.
+ * Use `create(CancelRunResponseSchema)` to create a new message.
+ */
+export declare const CancelRunResponseSchema: GenMessage<CancelRunResponse>;
+
+/**
+ * @generated from message millwright.v1.WatchRunsRequest
+ */
+export declare type WatchRunsRequest = Message<"millwright.v1.WatchRunsRequest"> & {
+  /**
+   * As in ListRunsRequest.
+   *
+   * @generated from field: string filter = 1;
+   */
+  filter: string;
+
+  /**
+   * As in baremetal.v1.
+   *
+   * @generated from field: string cursor = 2;
+   */
+  cursor: string;
+
+  /**
+   * Also runs that steps of other runs have started.
+   *
+   * @generated from field: bool children = 3;
+   */
+  children: boolean;
+};
+
+/**
+ * Describes the message millwright.v1.WatchRunsRequest.
+ * Use `create(WatchRunsRequestSchema)` to create a new message.
+ */
+export declare const WatchRunsRequestSchema: GenMessage<WatchRunsRequest>;
+
+/**
+ * @generated from message millwright.v1.WatchRunsResponse
+ */
+export declare type WatchRunsResponse = Message<"millwright.v1.WatchRunsResponse"> & {
+  /**
+   * @generated from field: baremetal.v1.RunEvent event = 1;
+   */
+  event?: RunEvent | undefined;
+
+  /**
+   * @generated from field: millwright.v1.RunTarget target = 2;
+   */
+  target?: RunTarget | undefined;
+
+  /**
+   * Absent for a run that somebody asked for.
+   *
+   * @generated from field: millwright.v1.RunParent parent = 3;
+   */
+  parent?: RunParent | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.WatchRunsResponse.
+ * Use `create(WatchRunsResponseSchema)` to create a new message.
+ */
+export declare const WatchRunsResponseSchema: GenMessage<WatchRunsResponse>;
+
+/**
+ * @generated from message millwright.v1.StreamRunLogsRequest
+ */
+export declare type StreamRunLogsRequest = Message<"millwright.v1.StreamRunLogsRequest"> & {
+  /**
+   * @generated from field: string run_id = 1;
+   */
+  runId: string;
+
+  /**
+   * Continue after the chunk with this seq; 0 takes all.
+   *
+   * @generated from field: int64 after = 2;
+   */
+  after: bigint;
+
+  /**
+   * End with what is there now, although the run goes on.
+   *
+   * @generated from field: bool no_follow = 3;
+   */
+  noFollow: boolean;
+};
+
+/**
+ * Describes the message millwright.v1.StreamRunLogsRequest.
+ * Use `create(StreamRunLogsRequestSchema)` to create a new message.
+ */
+export declare const StreamRunLogsRequestSchema: GenMessage<StreamRunLogsRequest>;
+
+/**
+ * @generated from message millwright.v1.StreamRunLogsResponse
+ */
+export declare type StreamRunLogsResponse = Message<"millwright.v1.StreamRunLogsResponse"> & {
+  /**
+   * @generated from field: baremetal.v1.LogChunk chunk = 1;
+   */
+  chunk?: LogChunk | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.StreamRunLogsResponse.
+ * Use `create(StreamRunLogsResponseSchema)` to create a new message.
+ */
+export declare const StreamRunLogsResponseSchema: GenMessage<StreamRunLogsResponse>;
 
 /**
  * @generated from message millwright.v1.PreviewRunRequest
@@ -394,6 +789,65 @@ export declare type MarkRunManualResponse = Message<"millwright.v1.MarkRunManual
  * Use `create(MarkRunManualResponseSchema)` to create a new message.
  */
 export declare const MarkRunManualResponseSchema: GenMessage<MarkRunManualResponse>;
+
+/**
+ * Runs on all targets: machines, racks, switches, shelves and fleet nodes, and the runs that steps of other runs have started.
+ * baremetal.v1.RunService knows only those that take a machine's run slot.
+ *
+ * @generated from service millwright.v1.RunService
+ */
+export declare const RunService: GenService<{
+  /**
+   * One run, with the runs that it has started; NOT_FOUND when there is none.
+   *
+   * @generated from rpc millwright.v1.RunService.GetRun
+   */
+  getRun: {
+    methodKind: "unary";
+    input: typeof GetRunRequestSchema;
+    output: typeof GetRunResponseSchema;
+  },
+  /**
+   * Runs that the filter admits, the newest first unless told, page by page.
+   *
+   * @generated from rpc millwright.v1.RunService.ListRuns
+   */
+  listRuns: {
+    methodKind: "unary";
+    input: typeof ListRunsRequestSchema;
+    output: typeof ListRunsResponseSchema;
+  },
+  /**
+   * As in baremetal.v1. The runs that it has started end first. A run that was started by another counts there as failed.
+   *
+   * @generated from rpc millwright.v1.RunService.CancelRun
+   */
+  cancelRun: {
+    methodKind: "unary";
+    input: typeof CancelRunRequestSchema;
+    output: typeof CancelRunResponseSchema;
+  },
+  /**
+   * As in baremetal.v1.
+   *
+   * @generated from rpc millwright.v1.RunService.WatchRuns
+   */
+  watchRuns: {
+    methodKind: "server_streaming";
+    input: typeof WatchRunsRequestSchema;
+    output: typeof WatchRunsResponseSchema;
+  },
+  /**
+   * As in baremetal.v1.
+   *
+   * @generated from rpc millwright.v1.RunService.StreamRunLogs
+   */
+  streamRunLogs: {
+    methodKind: "server_streaming";
+    input: typeof StreamRunLogsRequestSchema;
+    output: typeof StreamRunLogsResponseSchema;
+  },
+}>;
 
 /**
  * What people do with runs beyond starting and canceling them.

@@ -10,112 +10,219 @@ import { file_google_protobuf_duration } from "@bufbuild/protobuf/wkt";
  * Describes the file millwright/v1/run.proto.
  */
 export const file_millwright_v1_run = /*@__PURE__*/
-  fileDesc("ChdtaWxsd3JpZ2h0L3YxL3J1bi5wcm90bxINbWlsbHdyaWdodC52MSKzAQoRUHJldmlld1J1blJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRIMCgR0eXBlGAIgASgJEg8KB3BsYW5faWQYAyABKAkSPAoGcGFyYW1zGAQgAygLMiwubWlsbHdyaWdodC52MS5QcmV2aWV3UnVuUmVxdWVzdC5QYXJhbXNFbnRyeRotCgtQYXJhbXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIocCChJQcmV2aWV3UnVuUmVzcG9uc2USDwoHcGxhbl9pZBgBIAEoCRIrCgVzdGVwcxgCIAMoCzIcLm1pbGx3cmlnaHQudjEuUHJldmlld2VkU3RlcBIcChRtaXNzaW5nX2NhcGFiaWxpdGllcxgDIAMoCRIRCgljb25mbGljdHMYBCADKAkSDwoHcmVib290cxgFIAEoBRI0ChFleHBlY3RlZF9kdXJhdGlvbhgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhI7ChBwaGFzZV9vbl9zdWNjZXNzGAcgASgOMiEuYmFyZW1ldGFsLnYxLk1hY2hpbmVTdGF0dXMuUGhhc2UihwEKDVByZXZpZXdlZFN0ZXASIAoEc3RlcBgBIAEoCzISLmJhcmVtZXRhbC52MS5TdGVwEg0KBW5lZWRzGAIgAygJEg8KB3JlYm9vdHMYAyABKAgSNAoRZXhwZWN0ZWRfZHVyYXRpb24YBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iTwoPUmV0cnlSdW5SZXF1ZXN0Eg4KBnJ1bl9pZBgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhgKEHRha2VfbmV3X3NjcmlwdHMYAyABKAgiMgoQUmV0cnlSdW5SZXNwb25zZRIeCgNydW4YASABKAsyES5iYXJlbWV0YWwudjEuUnVuIjYKEFJlc3VtZVJ1blJlcXVlc3QSDgoGcnVuX2lkGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiMwoRUmVzdW1lUnVuUmVzcG9uc2USHgoDcnVuGAEgASgLMhEuYmFyZW1ldGFsLnYxLlJ1biI1Cg9SZXJ1blJ1blJlcXVlc3QSDgoGcnVuX2lkGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiMgoQUmVydW5SdW5SZXNwb25zZRIeCgNydW4YASABKAsyES5iYXJlbWV0YWwudjEuUnVuIjwKFlJlc3RhcnRSdW5DbGVhblJlcXVlc3QSDgoGcnVuX2lkGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiOQoXUmVzdGFydFJ1bkNsZWFuUmVzcG9uc2USHgoDcnVuGAEgASgLMhEuYmFyZW1ldGFsLnYxLlJ1biI1Cg9BZG9wdFJ1blJlcXVlc3QSDgoGcnVuX2lkGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiMgoQQWRvcHRSdW5SZXNwb25zZRIeCgNydW4YASABKAsyES5iYXJlbWV0YWwudjEuUnVuIjcKFE1hcmtSdW5NYW51YWxSZXF1ZXN0Eg4KBnJ1bl9pZBgBIAEoCRIPCgdjb21tZW50GAIgASgJIjcKFU1hcmtSdW5NYW51YWxSZXNwb25zZRIeCgNydW4YASABKAsyES5iYXJlbWV0YWwudjEuUnVuMtsEChFSdW5BY3Rpb25zU2VydmljZRJRCgpQcmV2aWV3UnVuEiAubWlsbHdyaWdodC52MS5QcmV2aWV3UnVuUmVxdWVzdBohLm1pbGx3cmlnaHQudjEuUHJldmlld1J1blJlc3BvbnNlEksKCFJldHJ5UnVuEh4ubWlsbHdyaWdodC52MS5SZXRyeVJ1blJlcXVlc3QaHy5taWxsd3JpZ2h0LnYxLlJldHJ5UnVuUmVzcG9uc2USTgoJUmVzdW1lUnVuEh8ubWlsbHdyaWdodC52MS5SZXN1bWVSdW5SZXF1ZXN0GiAubWlsbHdyaWdodC52MS5SZXN1bWVSdW5SZXNwb25zZRJLCghSZXJ1blJ1bhIeLm1pbGx3cmlnaHQudjEuUmVydW5SdW5SZXF1ZXN0Gh8ubWlsbHdyaWdodC52MS5SZXJ1blJ1blJlc3BvbnNlEmAKD1Jlc3RhcnRSdW5DbGVhbhIlLm1pbGx3cmlnaHQudjEuUmVzdGFydFJ1bkNsZWFuUmVxdWVzdBomLm1pbGx3cmlnaHQudjEuUmVzdGFydFJ1bkNsZWFuUmVzcG9uc2USSwoIQWRvcHRSdW4SHi5taWxsd3JpZ2h0LnYxLkFkb3B0UnVuUmVxdWVzdBofLm1pbGx3cmlnaHQudjEuQWRvcHRSdW5SZXNwb25zZRJaCg1NYXJrUnVuTWFudWFsEiMubWlsbHdyaWdodC52MS5NYXJrUnVuTWFudWFsUmVxdWVzdBokLm1pbGx3cmlnaHQudjEuTWFya1J1bk1hbnVhbFJlc3BvbnNlYgZwcm90bzM", [file_baremetal_v1_baremetal, file_google_protobuf_duration]);
+  fileDesc("ChdtaWxsd3JpZ2h0L3YxL3J1bi5wcm90bxINbWlsbHdyaWdodC52MSIlCglSdW5UYXJnZXQSDAoEa2luZBgBIAEoCRIKCgJpZBgCIAEoCSI4CglSdW5QYXJlbnQSDgoGcnVuX2lkGAEgASgJEgwKBHN0ZXAYAiABKAkSDQoFcm91bmQYAyABKAUiqgEKCVJ1blJlY29yZBIeCgNydW4YASABKAsyES5iYXJlbWV0YWwudjEuUnVuEigKBnRhcmdldBgCIAEoCzIYLm1pbGx3cmlnaHQudjEuUnVuVGFyZ2V0EigKBnBhcmVudBgDIAEoCzIYLm1pbGx3cmlnaHQudjEuUnVuUGFyZW50EikKCGNoaWxkcmVuGAQgAygLMhcubWlsbHdyaWdodC52MS5DaGlsZFJ1biKwAQoIQ2hpbGRSdW4SDgoGcnVuX2lkGAEgASgJEigKBnRhcmdldBgCIAEoCzIYLm1pbGx3cmlnaHQudjEuUnVuVGFyZ2V0EgwKBHN0ZXAYAyABKAkSDQoFcm91bmQYBCABKAUSJgoFcGhhc2UYBSABKA4yFy5iYXJlbWV0YWwudjEuUnVuLlBoYXNlEhQKDGN1cnJlbnRfc3RlcBgGIAEoCRIPCgdtZXNzYWdlGAcgASgJIh8KDUdldFJ1blJlcXVlc3QSDgoGcnVuX2lkGAEgASgJIjcKDkdldFJ1blJlc3BvbnNlEiUKA3J1bhgBIAEoCzIYLm1pbGx3cmlnaHQudjEuUnVuUmVjb3JkIoABCg9MaXN0UnVuc1JlcXVlc3QSDgoGZmlsdGVyGAEgASgJEhAKCG9yZGVyX2J5GAIgASgJEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgJEhIKCndpdGhfdG90YWwYBSABKAgSEAoIY2hpbGRyZW4YBiABKAgiewoQTGlzdFJ1bnNSZXNwb25zZRImCgRydW5zGAEgAygLMhgubWlsbHdyaWdodC52MS5SdW5SZWNvcmQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhcKCnRvdGFsX3NpemUYAyABKAVIAIgBAUINCgtfdG90YWxfc2l6ZSIiChBDYW5jZWxSdW5SZXF1ZXN0Eg4KBnJ1bl9pZBgBIAEoCSI6ChFDYW5jZWxSdW5SZXNwb25zZRIlCgNydW4YASABKAsyGC5taWxsd3JpZ2h0LnYxLlJ1blJlY29yZCJEChBXYXRjaFJ1bnNSZXF1ZXN0Eg4KBmZpbHRlchgBIAEoCRIOCgZjdXJzb3IYAiABKAkSEAoIY2hpbGRyZW4YAyABKAgijgEKEVdhdGNoUnVuc1Jlc3BvbnNlEiUKBWV2ZW50GAEgASgLMhYuYmFyZW1ldGFsLnYxLlJ1bkV2ZW50EigKBnRhcmdldBgCIAEoCzIYLm1pbGx3cmlnaHQudjEuUnVuVGFyZ2V0EigKBnBhcmVudBgDIAEoCzIYLm1pbGx3cmlnaHQudjEuUnVuUGFyZW50IkgKFFN0cmVhbVJ1bkxvZ3NSZXF1ZXN0Eg4KBnJ1bl9pZBgBIAEoCRINCgVhZnRlchgCIAEoAxIRCglub19mb2xsb3cYAyABKAgiPgoVU3RyZWFtUnVuTG9nc1Jlc3BvbnNlEiUKBWNodW5rGAEgASgLMhYuYmFyZW1ldGFsLnYxLkxvZ0NodW5rIrMBChFQcmV2aWV3UnVuUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEgwKBHR5cGUYAiABKAkSDwoHcGxhbl9pZBgDIAEoCRI8CgZwYXJhbXMYBCADKAsyLC5taWxsd3JpZ2h0LnYxLlByZXZpZXdSdW5SZXF1ZXN0LlBhcmFtc0VudHJ5Gi0KC1BhcmFtc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEihwIKElByZXZpZXdSdW5SZXNwb25zZRIPCgdwbGFuX2lkGAEgASgJEisKBXN0ZXBzGAIgAygLMhwubWlsbHdyaWdodC52MS5QcmV2aWV3ZWRTdGVwEhwKFG1pc3NpbmdfY2FwYWJpbGl0aWVzGAMgAygJEhEKCWNvbmZsaWN0cxgEIAMoCRIPCgdyZWJvb3RzGAUgASgFEjQKEWV4cGVjdGVkX2R1cmF0aW9uGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjsKEHBoYXNlX29uX3N1Y2Nlc3MYByABKA4yIS5iYXJlbWV0YWwudjEuTWFjaGluZVN0YXR1cy5QaGFzZSKHAQoNUHJldmlld2VkU3RlcBIgCgRzdGVwGAEgASgLMhIuYmFyZW1ldGFsLnYxLlN0ZXASDQoFbmVlZHMYAiADKAkSDwoHcmVib290cxgDIAEoCBI0ChFleHBlY3RlZF9kdXJhdGlvbhgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJPCg9SZXRyeVJ1blJlcXVlc3QSDgoGcnVuX2lkGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSGAoQdGFrZV9uZXdfc2NyaXB0cxgDIAEoCCIyChBSZXRyeVJ1blJlc3BvbnNlEh4KA3J1bhgBIAEoCzIRLmJhcmVtZXRhbC52MS5SdW4iNgoQUmVzdW1lUnVuUmVxdWVzdBIOCgZydW5faWQYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSIzChFSZXN1bWVSdW5SZXNwb25zZRIeCgNydW4YASABKAsyES5iYXJlbWV0YWwudjEuUnVuIjUKD1JlcnVuUnVuUmVxdWVzdBIOCgZydW5faWQYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSIyChBSZXJ1blJ1blJlc3BvbnNlEh4KA3J1bhgBIAEoCzIRLmJhcmVtZXRhbC52MS5SdW4iPAoWUmVzdGFydFJ1bkNsZWFuUmVxdWVzdBIOCgZydW5faWQYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI5ChdSZXN0YXJ0UnVuQ2xlYW5SZXNwb25zZRIeCgNydW4YASABKAsyES5iYXJlbWV0YWwudjEuUnVuIjUKD0Fkb3B0UnVuUmVxdWVzdBIOCgZydW5faWQYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSIyChBBZG9wdFJ1blJlc3BvbnNlEh4KA3J1bhgBIAEoCzIRLmJhcmVtZXRhbC52MS5SdW4iNwoUTWFya1J1bk1hbnVhbFJlcXVlc3QSDgoGcnVuX2lkGAEgASgJEg8KB2NvbW1lbnQYAiABKAkiNwoVTWFya1J1bk1hbnVhbFJlc3BvbnNlEh4KA3J1bhgBIAEoCzIRLmJhcmVtZXRhbC52MS5SdW4yoAMKClJ1blNlcnZpY2USRQoGR2V0UnVuEhwubWlsbHdyaWdodC52MS5HZXRSdW5SZXF1ZXN0Gh0ubWlsbHdyaWdodC52MS5HZXRSdW5SZXNwb25zZRJLCghMaXN0UnVucxIeLm1pbGx3cmlnaHQudjEuTGlzdFJ1bnNSZXF1ZXN0Gh8ubWlsbHdyaWdodC52MS5MaXN0UnVuc1Jlc3BvbnNlEk4KCUNhbmNlbFJ1bhIfLm1pbGx3cmlnaHQudjEuQ2FuY2VsUnVuUmVxdWVzdBogLm1pbGx3cmlnaHQudjEuQ2FuY2VsUnVuUmVzcG9uc2USUAoJV2F0Y2hSdW5zEh8ubWlsbHdyaWdodC52MS5XYXRjaFJ1bnNSZXF1ZXN0GiAubWlsbHdyaWdodC52MS5XYXRjaFJ1bnNSZXNwb25zZTABElwKDVN0cmVhbVJ1bkxvZ3MSIy5taWxsd3JpZ2h0LnYxLlN0cmVhbVJ1bkxvZ3NSZXF1ZXN0GiQubWlsbHdyaWdodC52MS5TdHJlYW1SdW5Mb2dzUmVzcG9uc2UwATLbBAoRUnVuQWN0aW9uc1NlcnZpY2USUQoKUHJldmlld1J1bhIgLm1pbGx3cmlnaHQudjEuUHJldmlld1J1blJlcXVlc3QaIS5taWxsd3JpZ2h0LnYxLlByZXZpZXdSdW5SZXNwb25zZRJLCghSZXRyeVJ1bhIeLm1pbGx3cmlnaHQudjEuUmV0cnlSdW5SZXF1ZXN0Gh8ubWlsbHdyaWdodC52MS5SZXRyeVJ1blJlc3BvbnNlEk4KCVJlc3VtZVJ1bhIfLm1pbGx3cmlnaHQudjEuUmVzdW1lUnVuUmVxdWVzdBogLm1pbGx3cmlnaHQudjEuUmVzdW1lUnVuUmVzcG9uc2USSwoIUmVydW5SdW4SHi5taWxsd3JpZ2h0LnYxLlJlcnVuUnVuUmVxdWVzdBofLm1pbGx3cmlnaHQudjEuUmVydW5SdW5SZXNwb25zZRJgCg9SZXN0YXJ0UnVuQ2xlYW4SJS5taWxsd3JpZ2h0LnYxLlJlc3RhcnRSdW5DbGVhblJlcXVlc3QaJi5taWxsd3JpZ2h0LnYxLlJlc3RhcnRSdW5DbGVhblJlc3BvbnNlEksKCEFkb3B0UnVuEh4ubWlsbHdyaWdodC52MS5BZG9wdFJ1blJlcXVlc3QaHy5taWxsd3JpZ2h0LnYxLkFkb3B0UnVuUmVzcG9uc2USWgoNTWFya1J1bk1hbnVhbBIjLm1pbGx3cmlnaHQudjEuTWFya1J1bk1hbnVhbFJlcXVlc3QaJC5taWxsd3JpZ2h0LnYxLk1hcmtSdW5NYW51YWxSZXNwb25zZWIGcHJvdG8z", [file_baremetal_v1_baremetal, file_google_protobuf_duration]);
+
+/**
+ * Describes the message millwright.v1.RunTarget.
+ * Use `create(RunTargetSchema)` to create a new message.
+ */
+export const RunTargetSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_run, 0);
+
+/**
+ * Describes the message millwright.v1.RunParent.
+ * Use `create(RunParentSchema)` to create a new message.
+ */
+export const RunParentSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_run, 1);
+
+/**
+ * Describes the message millwright.v1.RunRecord.
+ * Use `create(RunRecordSchema)` to create a new message.
+ */
+export const RunRecordSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_run, 2);
+
+/**
+ * Describes the message millwright.v1.ChildRun.
+ * Use `create(ChildRunSchema)` to create a new message.
+ */
+export const ChildRunSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_run, 3);
+
+/**
+ * Describes the message millwright.v1.GetRunRequest.
+ * Use `create(GetRunRequestSchema)` to create a new message.
+ */
+export const GetRunRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_run, 4);
+
+/**
+ * Describes the message millwright.v1.GetRunResponse.
+ * Use `create(GetRunResponseSchema)` to create a new message.
+ */
+export const GetRunResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_run, 5);
+
+/**
+ * Describes the message millwright.v1.ListRunsRequest.
+ * Use `create(ListRunsRequestSchema)` to create a new message.
+ */
+export const ListRunsRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_run, 6);
+
+/**
+ * Describes the message millwright.v1.ListRunsResponse.
+ * Use `create(ListRunsResponseSchema)` to create a new message.
+ */
+export const ListRunsResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_run, 7);
+
+/**
+ * Describes the message millwright.v1.CancelRunRequest.
+ * Use `create(CancelRunRequestSchema)` to create a new message.
+ */
+export const CancelRunRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_run, 8);
+
+/**
+ * Describes the message millwright.v1.CancelRunResponse.
+ * Use `create(CancelRunResponseSchema)` to create a new message.
+ */
+export const CancelRunResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_run, 9);
+
+/**
+ * Describes the message millwright.v1.WatchRunsRequest.
+ * Use `create(WatchRunsRequestSchema)` to create a new message.
+ */
+export const WatchRunsRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_run, 10);
+
+/**
+ * Describes the message millwright.v1.WatchRunsResponse.
+ * Use `create(WatchRunsResponseSchema)` to create a new message.
+ */
+export const WatchRunsResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_run, 11);
+
+/**
+ * Describes the message millwright.v1.StreamRunLogsRequest.
+ * Use `create(StreamRunLogsRequestSchema)` to create a new message.
+ */
+export const StreamRunLogsRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_run, 12);
+
+/**
+ * Describes the message millwright.v1.StreamRunLogsResponse.
+ * Use `create(StreamRunLogsResponseSchema)` to create a new message.
+ */
+export const StreamRunLogsResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_run, 13);
 
 /**
  * Describes the message millwright.v1.PreviewRunRequest.
  * Use `create(PreviewRunRequestSchema)` to create a new message.
  */
 export const PreviewRunRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 0);
+  messageDesc(file_millwright_v1_run, 14);
 
 /**
  * Describes the message millwright.v1.PreviewRunResponse.
  * Use `create(PreviewRunResponseSchema)` to create a new message.
  */
 export const PreviewRunResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 1);
+  messageDesc(file_millwright_v1_run, 15);
 
 /**
  * Describes the message millwright.v1.PreviewedStep.
  * Use `create(PreviewedStepSchema)` to create a new message.
  */
 export const PreviewedStepSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 2);
+  messageDesc(file_millwright_v1_run, 16);
 
 /**
  * Describes the message millwright.v1.RetryRunRequest.
  * Use `create(RetryRunRequestSchema)` to create a new message.
  */
 export const RetryRunRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 3);
+  messageDesc(file_millwright_v1_run, 17);
 
 /**
  * Describes the message millwright.v1.RetryRunResponse.
  * Use `create(RetryRunResponseSchema)` to create a new message.
  */
 export const RetryRunResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 4);
+  messageDesc(file_millwright_v1_run, 18);
 
 /**
  * Describes the message millwright.v1.ResumeRunRequest.
  * Use `create(ResumeRunRequestSchema)` to create a new message.
  */
 export const ResumeRunRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 5);
+  messageDesc(file_millwright_v1_run, 19);
 
 /**
  * Describes the message millwright.v1.ResumeRunResponse.
  * Use `create(ResumeRunResponseSchema)` to create a new message.
  */
 export const ResumeRunResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 6);
+  messageDesc(file_millwright_v1_run, 20);
 
 /**
  * Describes the message millwright.v1.RerunRunRequest.
  * Use `create(RerunRunRequestSchema)` to create a new message.
  */
 export const RerunRunRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 7);
+  messageDesc(file_millwright_v1_run, 21);
 
 /**
  * Describes the message millwright.v1.RerunRunResponse.
  * Use `create(RerunRunResponseSchema)` to create a new message.
  */
 export const RerunRunResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 8);
+  messageDesc(file_millwright_v1_run, 22);
 
 /**
  * Describes the message millwright.v1.RestartRunCleanRequest.
  * Use `create(RestartRunCleanRequestSchema)` to create a new message.
  */
 export const RestartRunCleanRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 9);
+  messageDesc(file_millwright_v1_run, 23);
 
 /**
  * Describes the message millwright.v1.RestartRunCleanResponse.
  * Use `create(RestartRunCleanResponseSchema)` to create a new message.
  */
 export const RestartRunCleanResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 10);
+  messageDesc(file_millwright_v1_run, 24);
 
 /**
  * Describes the message millwright.v1.AdoptRunRequest.
  * Use `create(AdoptRunRequestSchema)` to create a new message.
  */
 export const AdoptRunRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 11);
+  messageDesc(file_millwright_v1_run, 25);
 
 /**
  * Describes the message millwright.v1.AdoptRunResponse.
  * Use `create(AdoptRunResponseSchema)` to create a new message.
  */
 export const AdoptRunResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 12);
+  messageDesc(file_millwright_v1_run, 26);
 
 /**
  * Describes the message millwright.v1.MarkRunManualRequest.
  * Use `create(MarkRunManualRequestSchema)` to create a new message.
  */
 export const MarkRunManualRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 13);
+  messageDesc(file_millwright_v1_run, 27);
 
 /**
  * Describes the message millwright.v1.MarkRunManualResponse.
  * Use `create(MarkRunManualResponseSchema)` to create a new message.
  */
 export const MarkRunManualResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 14);
+  messageDesc(file_millwright_v1_run, 28);
+
+/**
+ * Runs on all targets: machines, racks, switches, shelves and fleet nodes, and the runs that steps of other runs have started.
+ * baremetal.v1.RunService knows only those that take a machine's run slot.
+ *
+ * @generated from service millwright.v1.RunService
+ */
+export const RunService = /*@__PURE__*/
+  serviceDesc(file_millwright_v1_run, 0);
 
 /**
  * What people do with runs beyond starting and canceling them.
@@ -128,5 +235,5 @@ export const MarkRunManualResponseSchema = /*@__PURE__*/
  * @generated from service millwright.v1.RunActionsService
  */
 export const RunActionsService = /*@__PURE__*/
-  serviceDesc(file_millwright_v1_run, 0);
+  serviceDesc(file_millwright_v1_run, 1);
 

@@ -30,12 +30,15 @@ export const planOf = ({ plan, builtIn, createdAt }: PlanRecord): MessageInitSha
   createdAt: timestampOf(createdAt),
 });
 
+const WIRE_KINDS: ReadonlySet<string> = new Set(StepSchema.fields.map(({ name }) => name));
+
+/** The contract knows steps on machines alone; of others it has the name, the timeout and the retries. */
 export const stepOf = ({ name, timeoutSeconds, maxRetries, kind, payload }: Step): WireStep =>
   fromJson(StepSchema, {
     name,
     timeout_seconds: timeoutSeconds,
     max_retries: maxRetries,
-    [kind]: bothSpellings(payload) as WireJsonObject,
+    ...(WIRE_KINDS.has(kind) && { [kind]: bothSpellings(payload) as WireJsonObject }),
   });
 
 /** Where the contract has two names for one thing, a reader of either finds it. */

@@ -19,7 +19,7 @@ import {
 import { timestampOf } from "../convert/fields.ts";
 import { planOf } from "./plan-messages.ts";
 
-const WIRE_PHASE = {
+export const WIRE_PHASE = {
   PENDING: Run_Phase.PENDING,
   RUNNING: Run_Phase.RUNNING,
   SUCCEEDED: Run_Phase.SUCCEEDED,

@@ -1,5 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { RunService } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { WITH_SLOT } from "../../services/run/filter.ts";
 import {
   cancelRun,
   getRun,
@@ -13,25 +14,27 @@ import type { EventSource } from "../../services/system/watch.ts";
 import { callerKey } from "../transport/interceptors.ts";
 import { logChunkOf, runEventOf, runOf } from "./run-messages.ts";
 
+/** Runs that take a machine's run slot: the contract knows no others. */
 export const runs = (deps: RunDeps, events: EventSource): ServiceImpl<typeof RunService> => ({
   async startRun(request, { values }) {
     return runOf(await startRun(deps, values.get(callerKey), request));
   },
   async getRun({ runId }) {
-    return runOf(await getRun(deps, runId));
+    return runOf(await getRun(deps, runId, WITH_SLOT));
   },
   async listRuns(request) {
-    const { items, nextPageToken } = await pageRuns(deps, request);
+    const { items, nextPageToken } = await pageRuns(deps, request, WITH_SLOT);
     return { runs: items.map(runOf), nextPageToken };
   },
   async cancelRun({ runId }, { values }) {
-    return runOf(await cancelRun(deps, values.get(callerKey), runId));
+    return runOf(await cancelRun(deps, values.get(callerKey), runId, WITH_SLOT));
   },
   async *watchRuns(request, { signal }) {
-    for await (const event of watchRuns(deps, events, request, signal)) yield runEventOf(event);
+    for await (const event of watchRuns(deps, events, { ...request, scope: WITH_SLOT }, signal))
+      yield runEventOf(event);
   },
   async *streamRunLogs({ runId, after, noFollow }, { signal }) {
-    const query = { runId, after: Number(after), follow: !noFollow };
+    const query = { runId, after: Number(after), follow: !noFollow, scope: WITH_SLOT };
     for await (const row of streamRunLogs(deps, events, query, signal)) yield logChunkOf(runId, row);
   },
 });

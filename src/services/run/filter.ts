@@ -12,6 +12,14 @@ export type RunFilter = Filter<RunField>;
 export const parseRunFilter = (text: string, now?: () => Date): RunFilter =>
   parseFilter(text, filterFieldsOf(RUN_FIELDS), now);
 
+/** Which runs a contract knows, whatever its callers ask for. */
+export type RunScope = RunFilter;
+export const ALL_RUNS: RunScope = [];
+/** Runs that take a machine's run slot: all that baremetal.v1 knows. */
+export const WITH_SLOT: RunScope = [{ field: "machine_id", operator: "!=", value: "" }];
+/** Runs that somebody asked for, and none that another run has started. */
+export const ASKED_FOR: RunScope = [{ field: "parent_run_id", operator: "=", value: "" }];
+
 const COLUMNS = columnsOf(RUN_FIELDS);
 
 /** As a condition over `t`, with its parameters from $1 on. */

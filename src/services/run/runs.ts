@@ -18,7 +18,16 @@ import { doneBy } from "../call/initiator.ts";
 import { type ListPage, type ListRequest, pageList } from "../call/listing.ts";
 import type { EventSource } from "../system/watch.ts";
 import { checkRunRequestId, fingerprintOf, newRunId } from "./creation.ts";
-import { concerns, mayConcern, parseRunFilter, type RunFilter, runCondition } from "./filter.ts";
+import {
+  ALL_RUNS,
+  concerns,
+  matchesRun,
+  mayConcern,
+  parseRunFilter,
+  type RunFilter,
+  type RunScope,
+  runCondition,
+} from "./filter.ts";
 import type { ReferenceDeps } from "./references.ts";
 import { checkMachineId, checkRunId } from "./start-checks.ts";
 import { startWithOthers } from "./starts.ts";
@@ -62,25 +71,38 @@ export async function startRun(deps: RunDeps, caller: Caller, input: StartRun): 
   return startWithOthers(deps, run);
 }
 
-export async function getRun(deps: ServiceDeps, id: string): Promise<Run> {
+export async function getRun(deps: ServiceDeps, id: string, scope: RunScope = ALL_RUNS): Promise<Run> {
   const [run] = await listRuns(deps.db, { ids: [checkRunId(id)] });
-  if (!run) throw new AppError("not_found", `run ${id.slice(0, 80)} does not exist`, { next: "millwright run list" });
-  return run;
+  return checkFound(run, id, scope);
 }
+
+function checkFound(run: Run | undefined, id: string, scope: RunScope): Run {
+  if (run && matchesRun(scope, run)) return run;
+  throw new AppError("not_found", `run ${id.slice(0, 80)} does not exist`, { next: "millwright run list" });
+}
+
+/** The runs that steps of this one have started, the first first. */
+export const listChildRuns = async ({ db }: ServiceDeps, { id }: Run): Promise<readonly Run[]> =>
+  (await listRuns(db, { parentRunId: id })).toReversed();
 
 const MOST_RUNS = 1_000;
 
 /** The newest first unless told. */
-export const pageRuns = (deps: ServiceDeps, request: ListRequest): Promise<ListPage<Run>> =>
-  pageList(deps, runListing, request, { defaultSize: MOST_RUNS, show: (run) => run });
+export const pageRuns = (deps: ServiceDeps, request: ListRequest, scope: RunScope): Promise<ListPage<Run>> =>
+  pageList(deps, runListing, request, { clauses: scope, query: { scope }, defaultSize: MOST_RUNS, show: (run) => run });
 
 /** Ends an active run in bounded time; asking again is harmless. */
-export async function cancelRun(deps: ServiceDeps, caller: Caller, id: string): Promise<Run> {
+export async function cancelRun(
+  deps: ServiceDeps,
+  caller: Caller,
+  id: string,
+  scope: RunScope = ALL_RUNS,
+): Promise<Run> {
   checkRunId(id);
   await deps.db.transaction(async (tx) => {
     await lockThings(tx, [{ kind: KIND, id }]);
-    const [run] = await listRuns(tx, { ids: [id] });
-    if (!run) throw new AppError("not_found", `run ${id.slice(0, 80)} does not exist`, { next: "millwright run list" });
+    const [found] = await listRuns(tx, { ids: [id] });
+    const run = checkFound(found, id, scope);
     if (run.phase === "CANCELED" || run.cancelRequestedAt !== null) return;
     if (!isActive(run.phase)) {
       throw new AppError(
@@ -116,10 +138,10 @@ export interface RunEvent {
 export async function* watchRuns(
   deps: ServiceDeps,
   events: EventSource,
-  query: { readonly filter: string; readonly cursor: string },
+  query: { readonly filter: string; readonly cursor: string; readonly scope?: RunScope },
   signal: AbortSignal,
 ): AsyncGenerator<RunEvent> {
-  const filter = parseRunFilter(query.filter, () => nowOf(deps));
+  const filter = [...(query.scope ?? ALL_RUNS), ...parseRunFilter(query.filter, () => nowOf(deps))];
   const past = createPastRuns(deps.db);
   // By the version that its snapshot showed: what led up to that comes after the cursor as well, and would take the run back.
   const shown = new Map<string, number>();
@@ -175,10 +197,10 @@ const LOG_PAGE = 500;
 export async function* streamRunLogs(
   deps: ServiceDeps,
   events: EventSource,
-  query: { readonly runId: string; readonly after: number; readonly follow: boolean },
+  query: { readonly runId: string; readonly after: number; readonly follow: boolean; readonly scope?: RunScope },
   signal: AbortSignal,
 ): AsyncGenerator<LogRow> {
-  await getRun(deps, query.runId);
+  await getRun(deps, query.runId, query.scope);
   if (query.after < 0) {
     const why = `after: must be the seq of a chunk, or 0 for the first, got ${query.after}`;
     throw new AppError("invalid_argument", why, { field: "after" });

@@ -174,6 +174,7 @@ export interface RunFilter {
   readonly ids?: readonly string[];
   readonly machineId?: string;
   readonly target?: RunTarget;
+  readonly parentRunId?: string;
   readonly activeOnly?: boolean;
   /** A condition over `t`, with its parameters from $1 on. */
   readonly where?: { readonly sql: string; readonly values: readonly unknown[] };
@@ -205,6 +206,7 @@ export async function listRunsWithKeys(
   if (filter.ids) where.push(`t.id = any(${at(filter.ids)})`);
   if (filter.machineId !== undefined) where.push(`t.machine_id = ${at(filter.machineId)}`);
   if (filter.target) where.push(`t.target_kind = ${at(filter.target.kind)} and t.target_id = ${at(filter.target.id)}`);
+  if (filter.parentRunId !== undefined) where.push(`t.parent_run_id = ${at(filter.parentRunId)}`);
   if (filter.activeOnly) where.push(`t.state in ('PENDING', 'RUNNING')`);
   if (filter.before)
     where.push(`(t.created_at, t.id) < (${at(filter.before.createdAt)}::timestamptz, ${at(filter.before.id)})`);

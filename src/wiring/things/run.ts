@@ -1,10 +1,11 @@
 import { PlanService, RunService } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { PlanCatalogService } from "../../../contract/millwright/v1/plan_pb.js";
-import { RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
+import { RunService as AllRunsService, RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
 import { ScriptService } from "../../../contract/millwright/v1/script_pb.js";
 import { planCatalog, plans } from "../../api/baremetal/plans.ts";
 import { runs } from "../../api/baremetal/runs.ts";
-import { runActions } from "../../api/millwright/run-actions.ts";
+import { runActions } from "../../api/millwright/run/run-actions.ts";
+import { allRuns } from "../../api/millwright/run/runs.ts";
 import { scripts } from "../../api/millwright/scripts.ts";
 import { partOf } from "../../api/transport/service-parts.ts";
 import { type RunContext, runHandlers } from "../../runs/executor/executor.ts";
@@ -41,6 +42,7 @@ function methods({ services, runs: more, events }: MethodDeps) {
   return [
     ...ofPlans,
     partOf(RunService, runs(deps, events)),
+    partOf(AllRunsService, allRuns(deps, events)),
     partOf(RunActionsService, runActions(deps)),
     partOf(ScriptService, scripts(deps)),
   ];
@@ -65,6 +67,11 @@ export const run = defineThing({
     "baremetal.v1.RunService/StreamRunLogs":              ["viewer"],
     "millwright.v1.PlanCatalogService/CreatePlan":        ["operator"],
     "millwright.v1.PlanCatalogService/DeletePlan":        ["admin"],
+    "millwright.v1.RunService/GetRun":                    ["viewer"],
+    "millwright.v1.RunService/ListRuns":                  ["viewer"],
+    "millwright.v1.RunService/CancelRun":                 ["operator"],
+    "millwright.v1.RunService/WatchRuns":                 ["viewer"],
+    "millwright.v1.RunService/StreamRunLogs":             ["viewer"],
     "millwright.v1.RunActionsService/PreviewRun":         ["viewer"],
     "millwright.v1.RunActionsService/RetryRun":           ["operator"],
     "millwright.v1.RunActionsService/ResumeRun":          ["operator"],

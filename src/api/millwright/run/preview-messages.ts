@@ -1,9 +1,9 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { PreviewRunResponseSchema } from "../../../contract/millwright/v1/run_pb.js";
-import type { RunPreview } from "../../services/run/preview.ts";
-import { WIRE_PHASES } from "../baremetal/machine-messages.ts";
-import { stepOf } from "../baremetal/plan-messages.ts";
-import { durationOf } from "../convert/fields.ts";
+import type { PreviewRunResponseSchema } from "../../../../contract/millwright/v1/run_pb.js";
+import type { RunPreview } from "../../../services/run/preview.ts";
+import { WIRE_PHASES } from "../../baremetal/machine-messages.ts";
+import { stepOf } from "../../baremetal/plan-messages.ts";
+import { durationOf } from "../../convert/fields.ts";
 
 export const previewOf = (preview: RunPreview): MessageInitShape<typeof PreviewRunResponseSchema> => ({
   planId: preview.planId,

@@ -1,10 +1,10 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import type { RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
-import { markRunManual, startNextAttempt } from "../../services/run/operator-actions.ts";
-import { previewRun } from "../../services/run/preview.ts";
-import type { RunDeps } from "../../services/run/runs.ts";
-import { runOf } from "../baremetal/run-messages.ts";
-import { callerKey } from "../transport/interceptors.ts";
+import type { RunActionsService } from "../../../../contract/millwright/v1/run_pb.js";
+import { markRunManual, startNextAttempt } from "../../../services/run/operator-actions.ts";
+import { previewRun } from "../../../services/run/preview.ts";
+import type { RunDeps } from "../../../services/run/runs.ts";
+import { runOf } from "../../baremetal/run-messages.ts";
+import { callerKey } from "../../transport/interceptors.ts";
 import { previewOf } from "./preview-messages.ts";
 
 export const runActions = (deps: RunDeps): ServiceImpl<typeof RunActionsService> => ({

@@ -1,0 +1,39 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { RunService } from "../../../../contract/millwright/v1/run_pb.js";
+import type { ServiceDeps } from "../../../services/call/deps.ts";
+import { ALL_RUNS, ASKED_FOR } from "../../../services/run/filter.ts";
+import { cancelRun, getRun, listChildRuns, pageRuns, streamRunLogs, watchRuns } from "../../../services/run/runs.ts";
+import type { EventSource } from "../../../services/system/watch.ts";
+import { logChunkOf } from "../../baremetal/run-messages.ts";
+import { callerKey } from "../../transport/interceptors.ts";
+import { recordOf, watchedOf } from "./run-record-messages.ts";
+
+const scopeOf = ({ children }: { readonly children: boolean }) => (children ? ALL_RUNS : ASKED_FOR);
+
+/** Runs on all targets. */
+export const allRuns = (deps: ServiceDeps, events: EventSource): ServiceImpl<typeof RunService> => ({
+  async getRun({ runId }) {
+    const run = await getRun(deps, runId);
+    return { run: recordOf(run, await listChildRuns(deps, run)) };
+  },
+  async listRuns(request) {
+    const { items, nextPageToken, totalSize } = await pageRuns(deps, request, scopeOf(request));
+    return {
+      runs: items.map((run) => recordOf(run)),
+      nextPageToken,
+      ...(totalSize !== null && { totalSize }),
+    };
+  },
+  async cancelRun({ runId }, { values }) {
+    const run = await cancelRun(deps, values.get(callerKey), runId);
+    return { run: recordOf(run, await listChildRuns(deps, run)) };
+  },
+  async *watchRuns(request, { signal }) {
+    const query = { filter: request.filter, cursor: request.cursor, scope: scopeOf(request) };
+    for await (const event of watchRuns(deps, events, query, signal)) yield watchedOf(event);
+  },
+  async *streamRunLogs({ runId, after, noFollow }, { signal }) {
+    const query = { runId, after: Number(after), follow: !noFollow, scope: ALL_RUNS };
+    for await (const row of streamRunLogs(deps, events, query, signal)) yield { chunk: logChunkOf(runId, row) };
+  },
+});

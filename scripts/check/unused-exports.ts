@@ -13,12 +13,11 @@ export const ALLOWED: Readonly<Record<string, string>> = {
   "src/kernel/filter/print-filter.ts printFilter": "the inverse of the parser, for its property test",
   "src/kernel/filter/order-by.ts printOrderBy":
     "the inverse of the parser, for its property test and the reference of filters",
-  "src/runs/workflows/next-attempt.ts inheritStages": "what the operator's actions on workflows are made of",
   "src/runs/workflows/workflow.ts defineWorkflow": "what workflows are written with; a test has the first one",
   "src/runs/workflows/workflow.ts giveUp": "what workflows are written with; a test has the first one",
-  "src/runs/workflows/workflow.ts planOfWorkflow": "what starts a workflow; a test has the first one",
   "src/runs/children/child-run.ts childStep": "for steps that start runs: those of racks, whose seed is next",
   "src/runs/children/fan-out.ts defineFanOut": "for steps that start runs: those of racks, whose seed is next",
+  "src/services/run/workflow-starts.ts startWorkflow": "what starts a workflow; a test has the first one",
   "src/store/postgres/fail-points.ts watchFailPoints": "how kill tests learn which fail points a process passes",
 };
 

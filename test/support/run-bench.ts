@@ -26,6 +26,8 @@ import { createBmcGateway } from "../../src/providers/transport/bmc-gateway.ts";
 import type { AnyStep } from "../../src/runs/model/step.ts";
 import { allSteps } from "../../src/runs/steps/index.ts";
 import type { Runbooks } from "../../src/runs/steps/scripts/runbooks.ts";
+import { allWorkflows } from "../../src/runs/workflows/index.ts";
+import type { Workflows } from "../../src/runs/workflows/workflow.ts";
 import type { ServiceDeps } from "../../src/services/call/deps.ts";
 import { createCluster } from "../../src/services/catalog/clusters.ts";
 import { createImage } from "../../src/services/catalog/images.ts";
@@ -78,6 +80,8 @@ export interface RunSurfaceOptions {
   readonly controller?: boolean;
   /** Absent: the real ones. */
   readonly steps?: ReadonlyMap<string, AnyStep>;
+  /** Absent: those of the server. */
+  readonly workflows?: Workflows;
   /** Absent: the shipped ones. */
   readonly runbooks?: Runbooks;
 }
@@ -103,6 +107,7 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
   const secrets = openSecretStore({ keyFile: join(directory, "secret.key") });
   const deps: ServiceDeps = { db, stores: allStores, secrets, maxFindByIds: 100 };
   const steps = options.steps ?? allSteps;
+  const workflows = options.workflows ?? allWorkflows;
   const runbooks = options.runbooks ?? loadRunbooks();
   const gateway = createBmcGateway({ ledger: createSignInLedger(db, secrets, silentLog) });
   const hardware = wireMachineHardware({
@@ -125,7 +130,7 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
       provider,
       monitorEvery: hours(1),
       exploreEvery: hours(1),
-      runs: { hardware, steps, runbooks, instance: "bench" },
+      runs: { hardware, steps, workflows, runbooks, instance: "bench" },
     }),
   });
   const loops = [
@@ -144,7 +149,7 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
     routes: (router) =>
       registerRoutes(router, {
         services: deps,
-        runs: { steps, runbooks, capabilitiesOf: options.capabilitiesOf ?? hardware.capabilitiesOf },
+        runs: { steps, workflows, runbooks, capabilitiesOf: options.capabilitiesOf ?? hardware.capabilitiesOf },
         events,
         system: { version: "1.2.3", startedAt: new Date(), replica: "bench", clock: new SharedClock() },
         onTokenRevoked() {},

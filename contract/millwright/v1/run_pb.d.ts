@@ -791,6 +791,47 @@ export declare type MarkRunManualResponse = Message<"millwright.v1.MarkRunManual
 export declare const MarkRunManualResponseSchema: GenMessage<MarkRunManualResponse>;
 
 /**
+ * @generated from message millwright.v1.CancelJobRequest
+ */
+export declare type CancelJobRequest = Message<"millwright.v1.CancelJobRequest"> & {
+  /**
+   * @generated from field: string run_id = 1;
+   */
+  runId: string;
+
+  /**
+   * Makes the call safe to repeat. Required.
+   *
+   * @generated from field: string request_id = 2;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message millwright.v1.CancelJobRequest.
+ * Use `create(CancelJobRequestSchema)` to create a new message.
+ */
+export declare const CancelJobRequestSchema: GenMessage<CancelJobRequest>;
+
+/**
+ * @generated from message millwright.v1.CancelJobResponse
+ */
+export declare type CancelJobResponse = Message<"millwright.v1.CancelJobResponse"> & {
+  /**
+   * The run that was canceled, or the new one that undoes.
+   *
+   * @generated from field: baremetal.v1.Run run = 1;
+   */
+  run?: Run | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.CancelJobResponse.
+ * Use `create(CancelJobResponseSchema)` to create a new message.
+ */
+export declare const CancelJobResponseSchema: GenMessage<CancelJobResponse>;
+
+/**
  * Runs on all targets: machines, racks, switches, shelves and fleet nodes, and the runs that steps of other runs have started.
  * baremetal.v1.RunService knows only those that take a machine's run slot.
  *
@@ -853,7 +894,9 @@ export declare const RunService: GenService<{
  * What people do with runs beyond starting and canceling them.
  *
  * RetryRun, ResumeRun, RerunRun, RestartRunClean and AdoptRun start the next attempt at the same job: a new run with the same
- * job_id and the plan of the first. They obey the rules of StartRun: repeating the call with the same request_id returns the same
+ * job_id and the plan of the first. Jobs of workflows differ: ResumeRun goes back to the last safe stage, and does nothing while the
+ * job goes on; AdoptRun and RerunRun do nothing again that is done already; RestartRunClean undoes all stages first; RerunRun and
+ * RestartRunClean are the only ones after a cancel, and none is possible once the job is completed or reconciled. They obey the rules of StartRun: repeating the call with the same request_id returns the same
  * run, a machine has one active run, and what its provider must be able to do is checked again. Only the latest attempt at a job can
  * be acted on: FAILED_PRECONDITION otherwise, which names the latest.
  *
@@ -925,7 +968,8 @@ export declare const RunActionsService: GenService<{
     output: typeof AdoptRunResponseSchema;
   },
   /**
-   * Says that people take over: the job waits for a person and is not retried by anything but them. For a run that FAILED.
+   * Says that people take over: the job waits for a person and is not retried by anything but them. For a run that FAILED. A run of
+   * a workflow that is PENDING or RUNNING ends before its next stage, and has then FAILED.
    *
    * @generated from rpc millwright.v1.RunActionsService.MarkRunManual
    */
@@ -933,6 +977,18 @@ export declare const RunActionsService: GenService<{
     methodKind: "unary";
     input: typeof MarkRunManualRequestSchema;
     output: typeof MarkRunManualResponseSchema;
+  },
+  /**
+   * Ends a job. An active run is canceled, as by CancelRun. A run of a workflow that FAILED is followed by an attempt that undoes what
+   * the attempts before it did, the last stage first, and is CANCELED then. A run of a plan that FAILED is FAILED_PRECONDITION: it
+   * holds nothing, and what it left is listed.
+   *
+   * @generated from rpc millwright.v1.RunActionsService.CancelJob
+   */
+  cancelJob: {
+    methodKind: "unary";
+    input: typeof CancelJobRequestSchema;
+    output: typeof CancelJobResponseSchema;
   },
 }>;
 

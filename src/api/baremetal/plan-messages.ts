@@ -30,16 +30,16 @@ export const planOf = ({ plan, builtIn, createdAt }: PlanRecord): MessageInitSha
   createdAt: timestampOf(createdAt),
 });
 
-const WIRE_KINDS: ReadonlySet<string> = new Set(StepSchema.fields.map(({ name }) => name));
-
-/** The contract knows steps on machines alone; of others it has the name, the timeout and the retries. */
+/** The contract knows steps on machines alone: a step of another kind has its name, timeout and retries there, and no payload. */
 export const stepOf = ({ name, timeoutSeconds, maxRetries, kind, payload }: Step): WireStep =>
   fromJson(StepSchema, {
     name,
     timeout_seconds: timeoutSeconds,
     max_retries: maxRetries,
-    ...(WIRE_KINDS.has(kind) && { [kind]: bothSpellings(payload) as WireJsonObject }),
+    ...(KINDS.has(kind) && { [kind]: bothSpellings(payload) as WireJsonObject }),
   });
+
+const KINDS: ReadonlySet<string> = new Set(StepSchema.oneofs.flatMap(({ fields }) => fields.map(({ name }) => name)));
 
 /** Where the contract has two names for one thing, a reader of either finds it. */
 function bothSpellings(payload: JsonObject): JsonObject {

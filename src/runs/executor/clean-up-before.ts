@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import { waitFor } from "../../kernel/outcome.ts";
 import { type Duration, describeDuration, milliseconds } from "../../kernel/time/duration.ts";
 import type { RunThing } from "../model/lifecycle.ts";
@@ -6,10 +5,10 @@ import { eachLeft, type LeftByStep, type LeftOver, leftOverOf } from "../model/n
 import { timeoutOf } from "../model/plan.ts";
 import { STEP_DEFAULTS } from "../model/step.ts";
 import { endUnwell } from "./end-without-success.ts";
-import { type RunContext, residueOnTarget } from "./run-context.ts";
+import type { RunContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
 import { AT_ONCE, type Looked, pollAfter } from "./step/work.ts";
-import { inTheWay, isSettled, isStillToDo, residueWithout, takeBackAll } from "./undo.ts";
+import { forgetResidueOf, inTheWay, isSettled, isStillToDo, takeBackAll } from "./undo.ts";
 
 /**
  * What the attempt before has left is taken back before anything is begun. A device that does not answer is asked for as long as
@@ -24,7 +23,8 @@ export async function cleanUpBefore(
   context: RunContext,
   log: RunLog,
 ): Promise<Looked> {
-  const { startedAt, residue } = run.facts;
+  const { startedAt, residue, compensateFirst } = run.facts;
+  const from = leftOver === compensateFirst ? "compensateFirst" : "takeBackFirst";
   const left = eachLeft(leftOver);
   const isFirstLook = run.outcome === null;
   if (isFirstLook) log.say(`taking back what ${named(left)} of the attempt before has left`);
@@ -43,12 +43,10 @@ export async function cleanUpBefore(
   const stays = listed.map(({ remains }) => remains.text);
   const still = open.map((one) => one.left);
   const undone = tried.filter(({ remains }) => isSettled(remains)).map((one) => one.left.step);
-  const before = residueOnTarget(run, context);
-  const known = residueWithout(undone, run, context, before);
-  if (!isDeepStrictEqual(known, before)) log.learn(run.target.kind, run.target.id, { residue: known });
+  forgetResidueOf(undone, run, context, log);
   const facts = {
     // As it is where nothing came of it, so that a look in vain writes nothing.
-    ...(still.length < left.length && { takeBackFirst: leftOverOf(still) }),
+    ...(still.length < left.length && { [from]: leftOverOf(still) }),
     ...(stays.length > 0 && { residue: [...new Set([...residue, ...stays])] }),
   };
   const [first] = still;
@@ -71,10 +69,15 @@ export async function cleanUpBefore(
     message: `${first.step}: ${what}${isShutOut ? "" : ` within ${describeDuration(within)}`}: ${inWay.map(inTheWay).join("; ")}`,
     failure: { code: "EXECUTION_FAILED", retryable: true, step: first.step, cause: cause ?? { code: "unknown" } },
     residue: [...stays, ...texts],
-    takeBackFirst: leftOverOf(still),
+    // What is left of what an earlier attempt did counts from here on as what is left to undo.
+    takeBackFirst: leftOverOf([...still, ...passedOn(run, from)]),
     undone,
   });
 }
+
+/** What the run has still to undo beside what it is at. */
+const passedOn = ({ facts: { takeBackFirst } }: RunThing, from: string): readonly LeftByStep[] =>
+  from === "compensateFirst" && takeBackFirst !== null ? eachLeft(takeBackFirst) : [];
 
 const named = (left: readonly LeftByStep[]): string =>
   `${left.length === 1 ? "step" : "steps"} ${left.map(({ step }) => step).join(", ")}`;

@@ -5,11 +5,12 @@ import { HeardScript } from "../model/heard-script.ts";
 import type { RunThing, runLifecycle } from "../model/lifecycle.ts";
 import { type NextStep, nextInPlan } from "../model/next-step.ts";
 import type { Step } from "../model/plan.ts";
-import type { StepStatus } from "../model/run.ts";
+import type { ManualMark, StepStatus } from "../model/run.ts";
 import { nextInWorkflow } from "../workflows/next-stage.ts";
 import { cancelRun } from "./cancel.ts";
 import { stopChildren, untilChildrenEnd } from "./children.ts";
 import { cleanUpBefore } from "./clean-up-before.ts";
+import { compensate } from "./compensate.ts";
 import { endRun } from "./end.ts";
 import { endUnwell } from "./end-without-success.ts";
 import { type Proven, startOf, withProof, writtenWith } from "./progress.ts";
@@ -47,10 +48,17 @@ export const runHandlers: Handlers<typeof runLifecycle, RunThing, RunContext> = 
 
 async function look(run: RunThing, context: RunContext, heard: HeardScript): Promise<Looked> {
   const log = createRunLog(run.id, context.clock, heard);
-  if (run.cancelRequestedAt !== null)
-    return stopChildren(run, context, log, "the run is being canceled") ?? cancelRun(run, context, log);
-  if (run.facts.takeBackFirst !== null && run.action !== "adopt")
-    return cleanUpBefore(run, run.facts.takeBackFirst, context, log);
+  const { plan, facts } = run;
+  if (run.cancelRequestedAt !== null) {
+    const stopping = stopChildren(run, context, log, "the run is being canceled");
+    if (stopping) return stopping;
+    return plan.workflow === undefined
+      ? cancelRun(run, context, log)
+      : compensate(run, context.workflows.get(plan.workflow), context, log);
+  }
+  // An adoption looks first: what is left open is for the stage that has to act.
+  const first = facts.compensateFirst ?? (run.action === "adopt" ? null : facts.takeBackFirst);
+  if (first !== null) return cleanUpBefore(run, first, context, log);
   return goThrough(run, context, heard);
 }
 
@@ -79,6 +87,7 @@ async function lookAtNext(run: RunThing, context: RunContext, log: RunLog): Prom
   if (next.type === "finished") return untilChildrenEnd(run, context) ?? endRun(run, "SUCCEEDED", context, log, {});
   const step = run.plan.steps[next.index] as Step;
   if (next.type === "misfit") return endMisfit(run, step, next.why, context, log);
+  if (run.manual !== null && isToBeEntered(run, next)) return endTakenOver(run, step, run.manual, context, log);
   if (next.type === "skip") return skipStep(step, next, context, log);
   const visit = next.visit === undefined ? undefined : run.facts.steps[next.visit];
   if (next.type === "failed") return endFailed(run, step, { ...next, visit }, context, log);
@@ -131,6 +140,27 @@ async function endMisfit(run: RunThing, step: Step, why: string, context: RunCon
   const cause = { code: "misfit" } as const;
   const failure = { code: "PANIC", retryable: false, step: step.name, cause } as const;
   return endUnwell(run, "FAILED", context, log, { message, failure, steps });
+}
+
+/** Nothing of it was begun. */
+const isToBeEntered = ({ facts }: RunThing, next: NextStep): boolean =>
+  next.type === "skip" ||
+  (next.type === "run" && (next.visit === undefined || facts.steps[next.visit]?.state === "WAITING"));
+
+/** People have taken over what the run was at: it ends between two steps, and what is done stays done. */
+async function endTakenOver(
+  run: RunThing,
+  step: Step,
+  { by, comment }: ManualMark,
+  context: RunContext,
+  log: RunLog,
+): Promise<Looked> {
+  const stopping = stopChildren(run, context, log, `${by} took the job over`);
+  if (stopping) return stopping;
+  const message = `${step.name}: not entered, since ${by} took the job over: ${comment}`;
+  log.say(message, "stderr");
+  const failure = { code: "EXECUTION_FAILED", retryable: false, step: step.name } as const;
+  return endUnwell(run, "FAILED", context, log, { message, failure });
 }
 
 interface Failing {

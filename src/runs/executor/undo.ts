@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { isForbidden } from "../../capabilities/device-failure.ts";
 import type { Cause } from "../../kernel/causes.ts";
 import { causeOf, messageOf, StepFailure } from "../../kernel/errors.ts";
@@ -6,7 +7,7 @@ import type { RunThing } from "../model/lifecycle.ts";
 import type { LeftByStep } from "../model/next-attempt.ts";
 import { isNotOfTheStep, isShutOut, lacksCredentials } from "./failure-causes.ts";
 import { notUndone, withoutUndone } from "./residue.ts";
-import { checkCapable, type RunContext, stepContext } from "./run-context.ts";
+import { checkCapable, type RunContext, residueOnTarget, stepContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
 
 const UNDO_WITHIN: Duration = seconds(8);
@@ -19,9 +20,10 @@ export interface Remains {
   readonly text: string;
   /**
    * open: nobody has said no, and the device may obey later. shut_out: the same, but only once somebody gives the right credentials
-   * or accepts the certificate. refused: it, or we, cannot, or may not. for_good: there is nothing to undo.
+   * or accepts the certificate. going_on: the device undoes it, and is not done yet. refused: it, or we, cannot, or may not.
+   * for_good: there is nothing to undo.
    */
-  readonly is: "open" | "shut_out" | "refused" | "for_good";
+  readonly is: "open" | "shut_out" | "going_on" | "refused" | "for_good";
   /** Why it was not undone. */
   readonly cause: Cause;
   /** What somebody has to do first, where that is not in the text. */
@@ -37,7 +39,7 @@ export interface TakenBack {
 }
 
 /** What a step has done for good, although it was taken back; null when nothing is left of it. */
-function staysAnyway({ run, step: name }: Begun, { steps }: RunContext): string | null {
+export function staysAnyway({ run, step: name }: Begun, { steps }: RunContext): string | null {
   const step = run.plan.steps.find((one) => one.name === name);
   const kind = step && steps.get(step.kind);
   return step && kind?.undoIsPartial && kind.residue ? `${name}: ${kind.residue(step.payload)}` : null;
@@ -79,7 +81,16 @@ export const residueWithout = (
 /** The step has no undo, or was done for good. */
 const NO_WAY_BACK: Cause = { code: "no_undo" };
 
+const GOES_ON: Cause = { code: "not_done" };
+
 const LEFT_UNSAID = "may have left something behind";
+
+/** What the target lists of steps that were undone after all is no more. */
+export function forgetResidueOf(undone: readonly string[], run: RunThing, context: RunContext, log: RunLog): void {
+  const before = residueOnTarget(run, context);
+  const known = residueWithout(undone, run, context, before);
+  if (!isDeepStrictEqual(known, before)) log.learn(run.target.kind, run.target.id, { residue: known });
+}
 
 /** How the lines begin that tell of what these steps left. By more than their names: another plan has its own under the same. */
 export const beginningsOf = (names: readonly string[], { plan }: RunThing, { steps }: RunContext): string[] =>
@@ -91,7 +102,8 @@ export const beginningsOf = (names: readonly string[], { plan }: RunThing, { ste
     });
 
 /** Nobody has said no to it: it is tried again before anything is begun. */
-export const isStillToDo = (remains: Remains | null): boolean => remains?.is === "open" || remains?.is === "shut_out";
+export const isStillToDo = (remains: Remains | null): boolean =>
+  remains?.is === "open" || remains?.is === "shut_out" || remains?.is === "going_on";
 
 /** For people, where it is in the way of an attempt. */
 export const inTheWay = ({ text, remedy }: Remains): string => (remedy === undefined ? text : `${text}; ${remedy}`);
@@ -121,6 +133,7 @@ export async function takeBack(
     const undone = await kind.undo({ ...base, evidence, receipt: receipt ?? null });
     if (undone?.facts) log.learn(run.target.kind, run.target.id, undone.facts);
     if (undone?.effects) log.cause(undone.effects);
+    if (undone?.goesOn !== undefined) return { text: `${name}: ${undone.goesOn}`, is: "going_on", cause: GOES_ON };
     if (undone?.stays !== undefined) return { text: `${name}: ${undone.stays}`, is: "for_good", cause: NO_WAY_BACK };
     log.say(`step ${name}: what it had begun was taken back`);
     return null;

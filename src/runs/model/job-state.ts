@@ -1,7 +1,10 @@
 import type { JobState, Run } from "./run.ts";
 
 /** What of a run its job's state follows from. */
-export type JobEvidence = Pick<Run, "phase" | "action" | "cancelRequestedAt" | "manual" | "error" | "nextRunId">;
+export type JobEvidence = Pick<
+  Run,
+  "phase" | "action" | "cancelRequestedAt" | "compensateFirst" | "manual" | "error" | "nextRunId"
+>;
 
 /**
  * The state of the job that the run is an attempt at; undefined once a later attempt speaks for it. Nothing stores it: the
@@ -13,7 +16,7 @@ export function jobStateOf(run: JobEvidence): JobState | undefined {
     case "PENDING":
       return "pending";
     case "RUNNING":
-      return run.cancelRequestedAt === null ? "running" : "compensating";
+      return run.cancelRequestedAt === null && run.compensateFirst === null ? "running" : "compensating";
     case "SUCCEEDED":
       return run.action === "adopt" ? "reconciled" : "completed";
     case "CANCELED":

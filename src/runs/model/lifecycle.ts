@@ -12,9 +12,9 @@ import { hours, minutes } from "../../kernel/time/duration.ts";
 import type { ChildRun, ParentStep } from "../children/child-run.ts";
 import type { LoadedTarget, RunTarget } from "../targets/run-target.ts";
 import type { Heard } from "./heard-script.ts";
-import type { LeftOver } from "./next-attempt.ts";
+import type { LeftByStep, LeftOver } from "./next-attempt.ts";
 import type { Plan } from "./plan.ts";
-import type { RunAction, RunError, StepStatus } from "./run.ts";
+import type { ManualMark, RunAction, RunError, StepStatus } from "./run.ts";
 
 export interface RunFacts {
   /** The digests of the scripts that its plan names, as they were when it was started. */
@@ -27,6 +27,12 @@ export interface RunFacts {
   readonly residue: readonly string[];
   /** What the attempt before left, to be taken back before anything else is done; null once that was tried. */
   readonly takeBackFirst: LeftOver | null;
+  /** What earlier attempts at a workflow did, and `steps` does not tell: for a cancel. In the order of being done. */
+  readonly doneBefore: readonly LeftByStep[];
+  /** What is undone of earlier attempts at a workflow before its first stage is entered; null once that was tried. */
+  readonly compensateFirst: LeftOver | null;
+  /** Since when a device has been undoing a stage; null when none is. */
+  readonly undoingSince: Date | null;
   /** Up to where what a script wrote is in the log; null before any has written. */
   readonly heard: Heard | null;
 }
@@ -48,10 +54,22 @@ export interface RunThing extends Thing {
   readonly params: Readonly<Record<string, string>>;
   readonly action: RunAction;
   readonly cancelRequestedAt: Date | null;
+  /** People have taken the job over: the run ends before its next step. */
+  readonly manual: ManualMark | null;
   readonly facts: RunFacts;
 }
 
-const cancelRequested = (run: RunThing) => run.cancelRequestedAt !== null;
+/** A run that undoes an earlier attempt is begun for nothing else. */
+const cancelRequested = (run: RunThing) => run.cancelRequestedAt !== null && run.action !== "cancel";
+const takenOver = (run: RunThing) => run.manual !== null;
+const takenOverFirst = ({ manual }: RunThing): JsonObject => ({
+  error: {
+    code: "EXECUTION_FAILED",
+    message: `${manual?.by} took the job over before it began: ${manual?.comment}`,
+    retryable: false,
+    details: {},
+  },
+});
 
 /**
  * The run's phases. A run that waits for the claim on its target is PENDING; once it is RUNNING it holds the claim. What start and
@@ -63,7 +81,7 @@ export const runLifecycle = defineLifecycle<RunThing>()({
   // What a step noted before it acted may be what only its machine is to know.
   listFacts: { steps: { untold: ["evidence", "receipt", "toTakeBack", "receiptToTakeBack"], counted: "round" } },
   // takeBackFirst holds the same; how far a script was heard changes all the time.
-  quietFacts: ["takeBackFirst", "heard"],
+  quietFacts: ["takeBackFirst", "doneBefore", "compensateFirst", "heard"],
 
   // biome-ignore format: a table is read by its columns
   states: {
@@ -77,6 +95,7 @@ export const runLifecycle = defineLifecycle<RunThing>()({
   // biome-ignore format: a table is read by its columns
   transitions: [
     ["PENDING", when(cancelRequested),    "CANCELED"],
+    ["PENDING", when(takenOver),          "FAILED", { sets: takenOverFirst }],
     ["PENDING", on("started"),            "RUNNING"],
     ["RUNNING", on("acting"),             STAY], // a row of its own, so that who announced an action goes on with it
     ["RUNNING", on("finished"),           "SUCCEEDED"],

@@ -18,6 +18,7 @@ describe("a run", () => {
   test("goes from PENDING to RUNNING to one of three ends, and can end without having begun", () => {
     expect(ways).toEqual([
       ["PENDING", "CANCELED"],
+      ["PENDING", "FAILED"], // people took over a workflow that had not begun
       ["PENDING", "RUNNING"],
       ["RUNNING", "SUCCEEDED"],
       ["RUNNING", "CANCELED"],

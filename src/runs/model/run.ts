@@ -3,7 +3,7 @@ import type { JsonObject } from "../../kernel/lifecycle.ts";
 import type { ParentStep } from "../children/child-run.ts";
 import type { RunTarget } from "../targets/run-target.ts";
 import type { Heard } from "./heard-script.ts";
-import type { LeftOver } from "./next-attempt.ts";
+import type { LeftByStep, LeftOver } from "./next-attempt.ts";
 import type { Plan } from "./plan.ts";
 
 /** Where a run is: PENDING, then RUNNING, then for good one of the others. */
@@ -141,6 +141,9 @@ export interface Run {
   readonly residue: readonly string[];
   /** What the attempt before left and nobody has taken back yet; null when there is nothing, or it was tried. */
   readonly takeBackFirst: LeftOver | null;
+  readonly doneBefore: readonly LeftByStep[];
+  readonly compensateFirst: LeftOver | null;
+  readonly undoingSince: Date | null;
   /** How far the script that was heard last is in the logs of the job. */
   readonly heard: Heard | null;
   readonly createdAt: Date;

@@ -142,6 +142,8 @@ export const readProbe = (answer: ProbeAnswer): ProbeReport =>
 
 /** What came of undoing, where that is more than "nothing is left". */
 export interface Undone {
+  /** For people: the device undoes it by itself, and is not done yet. It is asked again, for as long as the step may take. */
+  readonly goesOn?: string;
   /** For people: what undoing found to be done for good, so that a further try would change nothing. */
   readonly stays?: string;
   /** A patch of the machine's facts: where it is now, say. */

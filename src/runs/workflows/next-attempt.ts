@@ -13,22 +13,24 @@ export interface StageInheritance {
   /** What earlier attempts did and `steps` does not tell: for a cancel. In the order of being done. */
   readonly doneBefore: readonly LeftByStep[];
   /** What is compensated before the first stage, in this order; null: nothing. */
-  readonly compensateFirst: readonly LeftByStep[] | null;
+  readonly compensateFirst: LeftOver | null;
+  /** For people: what of it is done for good. */
+  readonly residue: readonly string[];
 }
 
-export interface EndedAttempt extends Omit<StageInheritance, "compensateFirst"> {
+export interface EndedAttempt extends Omit<StageInheritance, "compensateFirst" | "residue"> {
   readonly plan: Plan;
   readonly params: Readonly<Record<string, string>>;
 }
 
 /** What a stage of an attempt has done and nobody has undone. One that was found done is nobody's to undo. */
-const workOf = ({ name, state, actingAt, takenBack, evidence, receipt }: StepStatus): readonly LeftByStep[] =>
+export const workOf = ({ name, state, actingAt, takenBack, evidence, receipt }: StepStatus): readonly LeftByStep[] =>
   state === "SUCCEEDED" && actingAt !== null && !takenBack && evidence !== null
     ? [leftOf(name, evidence, receipt)]
     : [];
 
 /** What a stage began and could neither prove nor undo. */
-const openOf = ({ name, toTakeBack, receiptToTakeBack }: StepStatus): readonly LeftByStep[] =>
+export const openOf = ({ name, toTakeBack, receiptToTakeBack }: StepStatus): readonly LeftByStep[] =>
   toTakeBack === null ? [] : [leftOf(name, toTakeBack, receiptToTakeBack)];
 
 /**
@@ -47,20 +49,38 @@ export function inheritStages(
     ...steps.flatMap(openOf),
   ]);
   const work = [...doneBefore, ...steps.flatMap(workOf)];
+  const nothingFirst = { compensateFirst: null, residue: [] };
   switch (action) {
     case "rerun":
-      return { steps: [], takeBackFirst: left, doneBefore: work, compensateFirst: null };
+      return { ...nothingFirst, steps: [], takeBackFirst: left, doneBefore: work };
     case "restart_clean":
-      return { steps: [], takeBackFirst: left, doneBefore: [], compensateFirst: work.toReversed() };
-    case "cancel":
-      return { steps: steps.map(carried), takeBackFirst: left, doneBefore, compensateFirst: null };
+      return { steps: [], takeBackFirst: left, doneBefore: [], ...compensationOf(work, workflow) };
+    case "cancel": {
+      // What was left open is undone in its turn.
+      const all = steps.map((visit) => ({ ...visit, carriedOver: true }));
+      return { ...nothingFirst, steps: all, takeBackFirst: previous.takeBackFirst, doneBefore };
+    }
     default: {
-      const again = { takeBackFirst: left, doneBefore, compensateFirst: null };
+      const again = { ...nothingFirst, takeBackFirst: left, doneBefore };
       return action === "resume"
         ? { ...again, ...resumedAt(previous, workflow, left) }
         : { ...again, steps: enteredAgain(previous, workflow, action) };
     }
   }
+}
+
+/** The last first. */
+function compensationOf(
+  work: readonly LeftByStep[],
+  { stages }: Workflow,
+): Pick<StageInheritance, "compensateFirst" | "residue"> {
+  const compensationFor = ({ step }: LeftByStep) => stages.find(({ name }) => name === step)?.compensation;
+  const toUndo = work.filter((each) => compensationFor(each) === "undo").toReversed();
+  const residue = work.flatMap((each) => {
+    const compensation = compensationFor(each);
+    return typeof compensation === "object" ? [`${each.step}: ${compensation.stays}`] : [];
+  });
+  return { compensateFirst: leftOverOf(toUndo), residue: [...new Set(residue)] };
 }
 
 const carried = (visit: StepStatus): StepStatus => ({ ...settled(visit), carriedOver: true });

@@ -77,6 +77,8 @@ export interface Workflow<S extends string = string> {
   readonly kind: string;
   readonly doc: string;
   readonly stages: readonly Stage<S>[];
+  /** People only cancel its jobs: a new request is the retry. */
+  readonly onlyCancel?: true;
   next(history: readonly PastVisit<S>[], given: Given<S>): Choice<S>;
 }
 

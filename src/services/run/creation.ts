@@ -42,7 +42,10 @@ export async function findRepeated(tx: Transaction, request: RunRequest): Promis
 }
 
 /** The run that was made under the request's id, unless it was asked for in another way. */
-export function sameRequest(known: { readonly id: string; readonly fingerprint: string }, request: RunRequest): string {
+export function sameRequest(
+  known: { readonly id: string; readonly fingerprint: string },
+  request: Pick<RunRequest, "requestId" | "fingerprint">,
+): string {
   const { requestId, fingerprint } = request;
   if (known.fingerprint === fingerprint) return known.id;
   throw new AppError(

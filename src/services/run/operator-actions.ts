@@ -1,23 +1,29 @@
 import { AppError } from "../../kernel/errors.ts";
 import { isPrintable } from "../../kernel/printable.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
+import { jobStateOf } from "../../runs/model/job-state.ts";
 import { ACTION_RULES, inheritFrom, mayFollowPhase, type NextAttempt } from "../../runs/model/next-attempt.ts";
 import type { Plan } from "../../runs/model/plan.ts";
 import { isActive, type Run } from "../../runs/model/run.ts";
 import { recordChange } from "../../store/lifecycle/changes.ts";
+import { announce } from "../../store/lifecycle/journal.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
+import * as work from "../../store/lifecycle/work.ts";
 import { machineStore } from "../../store/machine/machines.ts";
 import type { Transaction } from "../../store/postgres/database.ts";
-import { getFrozenScripts, getLatestAttempt, listRuns } from "../../store/run/runs.ts";
+import { getFrozenScripts } from "../../store/run/runs.ts";
 import type { Caller } from "../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
 import { checkRunRequestId, createRun, findRepeated, fingerprintOf, newRunId } from "./creation.ts";
 import { checkCredentials, findCredentials } from "./credentials.ts";
+import { checkLatest, loadRun } from "./latest-attempt.ts";
 import { checkReferences, holdReferences } from "./references.ts";
 import { getRun, type RunDeps } from "./runs.ts";
 import { checkMeans, checkMoment, checkRunId, heldImagesIn } from "./start-checks.ts";
+import { actOnWorkflow, checkActions } from "./workflow-actions.ts";
+import { workflowOf } from "./workflow-starts.ts";
 
 const KIND = "run";
 const runKey = (id: string) => ({ kind: KIND, id });
@@ -43,7 +49,9 @@ export async function startNextAttempt(
   const { requestId, takeNewScripts = false } = input;
   const runId = checkRunId(input.runId);
   checkRunRequestId(requestId);
-  const machineId = machineToActOn(await getRun(deps, runId)); // a run never changes its target
+  const acted = await getRun(deps, runId);
+  if (acted.plan.workflow !== undefined) return actOnWorkflow(deps, caller, action, { runId, requestId });
+  const machineId = machineToActOn(acted); // a run never changes its target
   const fingerprint = fingerprintOf([action, runId, takeNewScripts]);
   const newId = newRunId();
   const id = await deps.db.transaction(async (tx) => {
@@ -95,30 +103,10 @@ function machineToActOn({ id, machineId, target }: Run): string {
   throw new AppError("failed_precondition", why, { next: `millwright run show ${id}` });
 }
 
-async function loadRun(tx: Transaction, id: string): Promise<Run> {
-  const [run] = await listRuns(tx, { ids: [id] });
-  if (run) return run;
-  throw new AppError("not_found", `run ${id.slice(0, 80)} does not exist`, { next: "millwright run list" });
-}
-
 async function loadMachine(tx: Transaction, id: string): Promise<Machine> {
   const [machine] = (await machineStore.load(tx, [id])).things;
   if (machine) return machine;
   throw new AppError("not_found", `machine ${id} does not exist`, { next: "millwright machine list" });
-}
-
-/** An earlier attempt no longer speaks for its job: acting on it would undo what people have done since. */
-async function checkLatest(tx: Transaction, run: Run, action: NextAttempt | "mark_manual"): Promise<void> {
-  if (run.nextRunId === null) return;
-  const latest = await getLatestAttempt(tx, run.jobId);
-  const id = latest?.id ?? run.nextRunId;
-  const isPossible = latest !== undefined && action !== "mark_manual" && mayFollowPhase(action, latest.phase);
-  const command = isPossible ? ACTION_RULES[action].command : "show";
-  throw new AppError(
-    "failed_precondition",
-    `run ${run.id} is not the latest attempt at its job: ${id} came after it${latest ? ` and is ${latest.phase}` : ""}`,
-    { field: "run_id", next: `millwright run ${command} ${id}` },
-  );
 }
 
 function checkPhase(run: Run, action: NextAttempt): void {
@@ -182,7 +170,7 @@ function checkStillThere(...given: Parameters<typeof checkReferences>): Readonly
 
 /** Says that people take over. Saying it again is harmless; with another comment, the newer one stands. */
 export async function markRunManual(
-  deps: ServiceDeps,
+  deps: ServiceDeps & Pick<RunDeps, "workflows">,
   caller: Caller,
   input: { readonly runId: string; readonly comment: string },
 ): Promise<Run> {
@@ -191,15 +179,10 @@ export async function markRunManual(
   await deps.db.transaction(async (tx) => {
     await lockThings(tx, [runKey(runId)]);
     const run = await loadRun(tx, runId);
-    machineToActOn(run);
+    if (run.plan.workflow === undefined) machineToActOn(run);
+    else checkActions(workflowOf(deps, run.plan), run);
     await checkLatest(tx, run, "mark_manual");
-    if (run.phase !== "FAILED") {
-      throw new AppError(
-        "failed_precondition",
-        `run ${run.id} is ${run.phase}: only the job of a run that FAILED can be marked manual`,
-        { next: `millwright run show ${run.id}` },
-      );
-    }
+    checkMayTakeOver(run);
     if (run.manual?.comment === comment) return;
     const { actor, address } = doneBy(caller);
     await recordChange(tx, storeOf(deps.stores, KIND), {
@@ -209,10 +192,26 @@ export async function markRunManual(
       type: "marked_manual",
       reason: comment,
       set: { manual_at: nowOf(deps), manual_by: actor, manual_comment: comment },
-      touchesBasis: false,
+      // Whoever works on it goes by that; one that has ended is worked on by nobody.
+      touchesBasis: isActive(run.phase),
     });
+    if (!isActive(run.phase)) return;
+    await work.wake(tx, [runKey(runId)]);
+    await announce(tx);
   });
   return getRun(deps, runId);
+}
+
+/** A workflow that is under way stops after its present stage; plans are canceled instead. */
+function checkMayTakeOver(run: Run): void {
+  const isLive = isActive(run.phase) && run.cancelRequestedAt === null && run.compensateFirst === null;
+  if (run.phase === "FAILED" || (isLive && run.plan.workflow !== undefined)) return;
+  const of = run.plan.workflow === undefined ? "of a run that FAILED" : "of a run that FAILED, or goes on,";
+  throw new AppError(
+    "failed_precondition",
+    `run ${run.id} is ${jobStateOf(run) === "compensating" ? "compensating" : run.phase}: only the job ${of} can be marked manual`,
+    { next: `millwright run show ${run.id}` },
+  );
 }
 
 function checkComment(text: string): string {

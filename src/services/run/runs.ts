@@ -3,6 +3,7 @@ import { AppError } from "../../kernel/errors.ts";
 import type { MachineSpec } from "../../lifecycles/machine/machine.ts";
 import { isActive, type Run } from "../../runs/model/run.ts";
 import { findRunType } from "../../runs/model/run-types.ts";
+import type { Workflows } from "../../runs/workflows/workflow.ts";
 import { recordChange } from "../../store/lifecycle/changes.ts";
 import { announce } from "../../store/lifecycle/journal.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
@@ -49,6 +50,8 @@ const KIND = "run";
 export interface RunDeps extends ServiceDeps, ReferenceDeps {
   /** Empty where the machine names a provider that this server does not have. */
   capabilitiesOf(spec: MachineSpec): ReadonlySet<Capability>;
+  /** Absent: those of the server. */
+  readonly workflows?: Workflows;
 }
 
 export interface StartRun {

@@ -107,6 +107,9 @@ const readFacts = readerOf<Omit<Stored<RunFacts>, "steps"> & { readonly steps: r
   error: [orNull(isError), null],
   residue: [listOf(isText), []],
   takeBackFirst: [orNull(isLeftOver), null],
+  doneBefore: [areLeft, []],
+  compensateFirst: [orNull(isLeftOver), null],
+  undoingSince: date,
   heard: [orNull(shapeOf<Heard>({ mark: isText, stdout: isNumber, stderr: isNumber })), null],
 });
 
@@ -117,6 +120,7 @@ export function parseRunFacts(stored: unknown): RunFacts {
     steps: facts.steps.map(parseStep),
     startedAt: dateOf(facts.startedAt),
     finishedAt: dateOf(facts.finishedAt),
+    undoingSince: dateOf(facts.undoingSince),
   };
 }
 

@@ -3,7 +3,7 @@ import { JOB_STATES, RUN_ACTIONS, RUN_PHASES, type Run } from "../../runs/model/
 import { findRunType, RUN_TYPES } from "../../runs/model/run-types.ts";
 import { defineFields } from "../postgres/list-fields.ts";
 import { createListing } from "../postgres/listing.ts";
-import { parseRun, RUN_COLUMNS, type RunRow } from "./runs.ts";
+import { JOB_STATE, parseRun, RUN_COLUMNS, type RunRow } from "./runs.ts";
 
 /** In any spelling that starts a run; the empty one is that of runs that were started by their plan alone. */
 const typeWords = { words: RUN_TYPES, read: (text: string) => (text === "" ? "" : findRunType(text)) };
@@ -24,7 +24,7 @@ export const RUN_FIELDS = defineFields<Run>()({
   plan_id:     { type: "text", sql: "t.plan_id", sort: "set", doc: "The plan that it carries out.", of: ({ plan }) => plan.planId },
   request_id:  { type: "text", sql: "t.request_id", doc: "The caller's key of the request that made it.", of: ({ requestId }) => requestId },
   job_id:      { type: "text", sql: "t.job_id", sort: "set", doc: "The job that it is an attempt at.", of: ({ jobId }) => jobId },
-  job_state:   { type: JOB_STATES, sql: "t.job_state", doc: "Where the job stands; only the latest attempt at it tells.", of: (run) => jobStateOf(run) ?? "" },
+  job_state:   { type: JOB_STATES, sql: JOB_STATE, doc: "Where the job stands; only the latest attempt at it tells.", of: (run) => jobStateOf(run) ?? "" },
   attempt:     { type: "number", sql: "t.attempt", sort: "set", doc: "Which attempt at the job it is, from 1.", of: ({ attempt }) => attempt },
   action:      { type: RUN_ACTIONS, sql: "t.action", doc: "What made it: start, or what people did with the attempt before.", of: ({ action }) => action },
   initiator:   { type: "text", sql: "t.initiator", sort: "set", doc: "Who started it.", of: ({ initiator }) => initiator },

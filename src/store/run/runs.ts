@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Thing } from "../../kernel/lifecycle.ts";
 import type { ParentStep } from "../../runs/children/child-run.ts";
 import { type RunThing, runLifecycle } from "../../runs/model/lifecycle.ts";
-import { isActive, RUN_ACTIONS, RUN_PHASES, type Run } from "../../runs/model/run.ts";
+import { isActive, type ManualMark, RUN_ACTIONS, RUN_PHASES, type Run } from "../../runs/model/run.ts";
 import type { LoadedTarget, RunTarget } from "../../runs/targets/run-target.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
 import {
@@ -64,6 +64,15 @@ function parentOf({ parent_run_id: runId, parent_step: step, parent_round: round
 const holderOf = ({ id, holder_kind, holder_id }: RunRow): ThingKey =>
   holder_kind === null || holder_id === null ? { kind: runLifecycle.kind, id } : { kind: holder_kind, id: holder_id };
 
+const manualOf = ({ manual_at: at, manual_by: by, manual_comment: comment }: RunRow): ManualMark | null =>
+  at === null ? null : { at, by: by ?? "", comment: comment ?? "" };
+
+/**
+ * The state of the job, of a run `t`: the column's own rule, and that of a workflow that compensates before it starts again. Written
+ * as in the index that answers by it.
+ */
+export const JOB_STATE = `(case when t.state = 'RUNNING' and t.facts ->> 'compensateFirst' is not null then 'compensating' else t.job_state end)`;
+
 const targetOf = (row: RunRow): RunTarget => ({ kind: row.target_kind, id: row.target_id });
 
 /** The targets of many runs by their names: one query a kind of target. One that cannot be read is why its runs cannot be either. */
@@ -101,6 +110,7 @@ const loading =
       params: row.params,
       action: actionSchema.parse(row.action),
       cancelRequestedAt: row.cancel_requested_at,
+      manual: manualOf(row),
       facts: parseRunFacts(row.facts),
     }));
   };
@@ -159,8 +169,7 @@ export function parseRun(row: RunRow): Run {
     previousRunId: row.previous_run_id,
     nextRunId: row.next_run_id,
     action: actionSchema.parse(row.action),
-    manual:
-      row.manual_at === null ? null : { at: row.manual_at, by: row.manual_by ?? "", comment: row.manual_comment ?? "" },
+    manual: manualOf(row),
     initiator: row.initiator,
     message: row.outcome?.reason ?? facts.error?.message ?? "",
     waitingFor: row.state === "PENDING" ? (row.outcome?.reason ?? "") : "",
@@ -231,6 +240,25 @@ export async function findByRequests(
              join runs t using (machine_id, request_id)`,
     values: [requests.map(({ machineId }) => machineId), requests.map(({ requestId }) => requestId)],
   });
+}
+
+/** The run that a request made of a job before. */
+export async function findInJob(
+  db: Queryable,
+  { jobId, requestId }: { readonly jobId: string; readonly requestId: string },
+): Promise<{ readonly id: string; readonly fingerprint: string } | undefined> {
+  const text = "select id, fingerprint from runs where job_id = $1 and request_id = $2";
+  return (await db.query<{ id: string; fingerprint: string }>(text, [jobId, requestId]))[0];
+}
+
+/** The run that a request made on a target before; of those that somebody asked for. */
+export async function findOnTarget(
+  db: Queryable,
+  { target, requestId }: { readonly target: RunTarget; readonly requestId: string },
+): Promise<{ readonly id: string; readonly fingerprint: string } | undefined> {
+  const text = `select id, fingerprint from runs
+    where target_kind = $1 and target_id = $2 and request_id = $3 and parent_run_id is null`;
+  return (await db.query<{ id: string; fingerprint: string }>(text, [target.kind, target.id, requestId]))[0];
 }
 
 /** The digests of its scripts as they were frozen into the run. */

@@ -79,6 +79,7 @@ export const run = defineThing({
     "millwright.v1.RunActionsService/RestartRunClean":    ["operator"],
     "millwright.v1.RunActionsService/AdoptRun":           ["operator"],
     "millwright.v1.RunActionsService/MarkRunManual":      ["operator"],
+    "millwright.v1.RunActionsService/CancelJob":          ["operator"],
     "millwright.v1.ScriptService/ListScripts":            ["viewer"],
     "millwright.v1.ScriptService/GetScript":              ["viewer"],
   },

@@ -10,7 +10,7 @@ import { RUN_ACTIONS, RUN_PHASES } from "../../../src/runs/model/run.ts";
 import { matchesRun, parseRunFilter, runCondition } from "../../../src/services/run/filter.ts";
 import { watchRuns } from "../../../src/services/run/runs.ts";
 import type { EventSource } from "../../../src/services/system/watch.ts";
-import { getLatestAttempt, listRuns } from "../../../src/store/run/runs.ts";
+import { getLatestAttempt, JOB_STATE, listRuns } from "../../../src/store/run/runs.ts";
 import { collect, type RunSurface, startRunSurface } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 
@@ -440,6 +440,7 @@ describe("the state of a job", () => {
       manual_at: fc.constantFrom(null, "2026-01-01T00:00:00Z"),
       next_run_id: fc.constantFrom(null, "run-next"),
       retryable: fc.constantFrom(null, true, false),
+      compensateFirst: fc.constantFrom(undefined, null, { step: "a", evidence: {} }),
     });
     await fc.assert(
       fc.asyncProperty(anything, async (row) => {
@@ -457,13 +458,15 @@ describe("the state of a job", () => {
             row.cancel_requested_at,
             row.manual_at,
             row.next_run_id,
-            JSON.stringify({ error }),
+            // A run is followed by another only once it has ended, and then has nothing left to do first.
+            JSON.stringify({ error, ...(row.next_run_id === null && { compensateFirst: row.compensateFirst }) }),
           ],
         );
         const [run] = await listRuns(surface.db, { ids: [runId] });
-        const [stored] = await surface.db.query<{ job_state: string }>("select job_state from runs where id = $1", [
-          runId,
-        ]);
+        const [stored] = await surface.db.query<{ job_state: string }>(
+          `select ${JOB_STATE} as job_state from runs t where id = $1`,
+          [runId],
+        );
         expect(stored?.job_state).toBe((run && jobStateOf(run)) ?? "");
       }),
       { numRuns: 300 },

@@ -7,6 +7,8 @@ import { createRedfishShelfProvider } from "../../../src/providers/redfish/shelf
 import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
 import { allSteps } from "../../../src/runs/steps/index.ts";
 import { Runbooks } from "../../../src/runs/steps/scripts/runbooks.ts";
+import { allWorkflows } from "../../../src/runs/workflows/index.ts";
+import type { Workflows } from "../../../src/runs/workflows/workflow.ts";
 import type { ServiceDeps } from "../../../src/services/call/deps.ts";
 import { openInstallOrders } from "../../../src/services/install/orders.ts";
 import type { RunDeps } from "../../../src/services/run/runs.ts";
@@ -33,6 +35,9 @@ export interface RunReplicaOptions {
   readonly clock?: Clock;
   /** That of the handlers; absent: the same. */
   readonly handlerClock?: Clock;
+  /** Absent: those of the server. */
+  readonly steps?: RunDeps["steps"];
+  readonly workflows?: Workflows;
   /** Around the handlers of runs. */
   readonly around?: (handlers: HandlerOf) => HandlerOf;
 }
@@ -43,6 +48,8 @@ export function openRunReplica({
   instance,
   clock = systemClock,
   handlerClock = clock,
+  steps = allSteps,
+  workflows = allWorkflows,
   around = (same) => same,
 }: RunReplicaOptions): RunReplica {
   const db = openDatabase(url, { log: silentLog, applicationName: instance });
@@ -64,7 +71,7 @@ export function openRunReplica({
     clock: handlerClock,
     monitorEvery: hours(1),
     exploreEvery: hours(1),
-    runs: { hardware, steps: allSteps, runbooks, instance },
+    runs: { hardware, steps, workflows, runbooks, instance },
   });
   const ofRuns = handlers.get("run");
   if (!ofRuns) throw new Error("nobody handles runs");
@@ -79,7 +86,7 @@ export function openRunReplica({
   const stop = new AbortController();
   const loops: Promise<void>[] = [];
   return {
-    deps: { ...services, steps: allSteps, runbooks, capabilitiesOf: hardware.capabilitiesOf },
+    deps: { ...services, steps, workflows, runbooks, capabilitiesOf: hardware.capabilitiesOf },
     async work() {
       await db.listen("millwright", () => controller.nudge(), stop.signal);
       loops.push(controller.run(stop.signal));

@@ -9,9 +9,9 @@ import { type RunContext, runHandlers } from "../../../src/runs/executor/executo
 import { BegunActions } from "../../../src/runs/executor/step/begun-actions.ts";
 import type { Heard } from "../../../src/runs/model/heard-script.ts";
 import type { RunThing } from "../../../src/runs/model/lifecycle.ts";
-import { inheritFrom, type LeftOver, type NextAttempt } from "../../../src/runs/model/next-attempt.ts";
+import { inheritFrom, type LeftByStep, type LeftOver, type NextAttempt } from "../../../src/runs/model/next-attempt.ts";
 import type { Plan } from "../../../src/runs/model/plan.ts";
-import type { RunAction, StepStatus } from "../../../src/runs/model/run.ts";
+import type { ManualMark, RunAction, StepStatus } from "../../../src/runs/model/run.ts";
 import { type AnyStep, collectSteps, defineStep, type ProbeAnswer } from "../../../src/runs/model/step.ts";
 import type { StepTargets } from "../../../src/runs/model/targets.ts";
 import { machineTarget } from "../../../src/runs/targets/machine.ts";
@@ -77,6 +77,10 @@ export class Bench {
   machineResidue: readonly string[] = [];
   conditions: Machine["conditions"] = [];
   takeBackFirst: LeftOver | null = null;
+  doneBefore: readonly LeftByStep[] = [];
+  compensateFirst: LeftOver | null = null;
+  undoingSince: Date | null = null;
+  manual: ManualMark | null = null;
   heard: Heard | null = null;
   workflows: Workflows = new Map();
   /** Instead of one that consists of what is `planned`. */
@@ -121,6 +125,7 @@ export class Bench {
       params: {},
       action: this.action,
       cancelRequestedAt: this.cancelRequestedAt,
+      manual: this.manual,
       facts: {
         scripts: this.scripts,
         steps: this.steps,
@@ -129,6 +134,9 @@ export class Bench {
         error: null,
         residue: this.residue,
         takeBackFirst: this.takeBackFirst,
+        doneBefore: this.doneBefore,
+        compensateFirst: this.compensateFirst,
+        undoingSince: this.undoingSince,
         heard: this.heard,
       },
     };
@@ -192,11 +200,14 @@ export class Bench {
   }
 
   private commit(outcome: Outcome): void {
-    const { steps, residue, takeBackFirst, heard } = outcome.facts ?? {};
+    const { steps, residue, takeBackFirst, doneBefore, compensateFirst, undoingSince, heard } = outcome.facts ?? {};
     if (heard !== undefined) this.heard = heard as Heard | null;
     if (steps) this.steps = (steps as unknown as Record<string, never>[]).map(revive);
     if (residue) this.residue = residue as string[];
     if (takeBackFirst !== undefined) this.takeBackFirst = takeBackFirst as LeftOver | null;
+    if (doneBefore !== undefined) this.doneBefore = doneBefore as readonly LeftByStep[];
+    if (compensateFirst !== undefined) this.compensateFirst = compensateFirst as LeftOver | null;
+    if (undoingSince !== undefined) this.undoingSince = undoingSince === null ? null : new Date(String(undoingSince));
     for (const effect of outcome.effects ?? []) {
       const told = effect.type === "move" || effect.type === "observe" ? effect.facts?.residue : undefined;
       if (told !== undefined && effect.kind === "machine") this.machineResidue = told as string[];

@@ -3,6 +3,7 @@ import type { RunActionsService } from "../../../../contract/millwright/v1/run_p
 import { markRunManual, startNextAttempt } from "../../../services/run/operator-actions.ts";
 import { previewRun } from "../../../services/run/preview.ts";
 import type { RunDeps } from "../../../services/run/runs.ts";
+import { cancelJob } from "../../../services/run/workflow-actions.ts";
 import { runOf } from "../../baremetal/run-messages.ts";
 import { callerKey } from "../../transport/interceptors.ts";
 import { previewOf } from "./preview-messages.ts";
@@ -28,5 +29,8 @@ export const runActions = (deps: RunDeps): ServiceImpl<typeof RunActionsService>
   },
   async markRunManual(request, { values }) {
     return { run: runOf(await markRunManual(deps, values.get(callerKey), request)) };
+  },
+  async cancelJob(request, { values }) {
+    return { run: runOf(await cancelJob(deps, values.get(callerKey), request)) };
   },
 });

@@ -8,6 +8,7 @@ import {
   type StepStatus,
   StepStatus_State,
 } from "../../../../contract/baremetal/v1/baremetal_pb.js";
+import { RunActionsService } from "../../../../contract/millwright/v1/run_pb.js";
 import { EXIT, isConnectError, UsageError } from "../../client/errors.ts";
 import { jsonOf } from "../../client/proto-json.ts";
 import type { Session } from "../../client/session.ts";
@@ -176,12 +177,13 @@ export async function runLogs(session: Session, id: string, { follow = false }: 
 const sinkOf = ({ terminal }: Session, stream: string) => (stream === "stderr" ? terminal.stderr : terminal.stdout);
 
 export async function cancelRun(session: Session, id: string): Promise<undefined> {
-  const client = await session.client(RunService);
-  const run = await client.cancelRun({ runId: id }, { signal: session.signal });
+  const client = await session.client(RunActionsService);
+  const { run } = await client.cancelJob({ runId: id, requestId: randomUUID() }, { signal: session.signal });
+  if (!run) throw new Error("the server answered without the run");
   await printRun(session, run);
   if (run.phase <= Run_Phase.RUNNING)
     session.terminal.stderr.write(
-      `Canceling: what was begun is taken back first. Follow it: millwright run logs ${id} --follow\n`,
+      `Canceling: what was begun is taken back first. Follow it: millwright run logs ${run.runId} --follow\n`,
     );
 }
 

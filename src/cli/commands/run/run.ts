@@ -50,7 +50,7 @@ export function addRunCommands(program: Command, run: Run): void {
   runs
     .command("cancel")
     .argument("<id>", "a run")
-    .description("end an active run; what it could not undo is listed")
+    .description("end an active run, or undo a failed workflow; what it could not undo is listed")
     .action((id: string) => run(async (session) => (await load()).cancelRun(session, id)));
   addActions(runs, run);
 }
@@ -81,8 +81,10 @@ function addActions(runs: Command, run: Run): void {
   }
   runs
     .command("mark-manual")
-    .argument("<id>", "a run that FAILED")
-    .description("say that people see to a failed run; nothing but people retries it then")
+    .argument("<id>", "a run that FAILED, or a run of a workflow that goes on")
+    .description(
+      "say that people see to a run; nothing but people retries it then, and a workflow stops after its stage",
+    )
     .requiredOption("--comment <text>", "what is wrong, and who sees to it")
     .action((id: string, options: MarkManualOptions) =>
       run(async (session) => (await load()).markManual(session, id, options)),

@@ -9,6 +9,7 @@ import { leftOf } from "../../model/next-attempt.ts";
 import { attemptsOf, type Step, timeoutOf } from "../../model/plan.ts";
 import type { StepStatus } from "../../model/run.ts";
 import { type Acted, type ActingContext, type AnyStep, type ProbeReport, readProbe } from "../../model/step.ts";
+import { cleanUpBefore } from "../clean-up-before.ts";
 import { isNotOfTheStep, isShutOut, mayHaveObeyed, mayPass, StillOpen } from "../failure-causes.ts";
 import { isForRestartToCome } from "../next-boot.ts";
 import { type Proven, stepsWith } from "../progress.ts";
@@ -98,7 +99,7 @@ async function clearTheWay(work: Work, evidence: JsonObject): Promise<Looked> {
 /** Asks first; acts only when that was announced by the look before. */
 async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<Looked | Proven> {
   const { run, step, visit, context, log } = work;
-  if (run.action === "adopt") return adopt(work, kind, acting);
+  if (run.action === "adopt" && run.plan.workflow === undefined) return adopt(work, kind, acting);
   // Announced by this very process, which alone can know that it has not begun.
   const isOurs = visit.actingBy === context.instance && !context.begun.has(actionOf(work));
   const report = await askPatiently(work, kind, { ...acting, hasNotBegun: isOurs });
@@ -106,6 +107,8 @@ async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<Looked |
     return save(work, visits.withoutEvidence(visit), { reason: `${step.name}: about to begin anew`, after: AT_ONCE });
   }
   if (report.state === "done") return succeed(work, report);
+  const found = await findDone(work, kind, acting);
+  if (found) return succeed(work, found);
   checkTime(work, report, visits.isOpen(visit) && !isOurs);
   if (report.state === "halfway" && visit.actingAt !== null) return carryOn(work, kind, acting, report);
   const isToDo = report.state === "not_done" || report.state === "halfway";
@@ -116,6 +119,7 @@ async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<Looked |
   const lost = run.facts.steps.filter((one) => one.takenBack && isForRestartToCome(one, run.facts.steps, context));
   if (lost.length > 0) return setAgainFirst(work, lost);
   if (visit.unanswered !== null) return judgeUnanswered(work, visit.unanswered, report);
+  if (run.facts.takeBackFirst !== null) return cleanUpBefore(run, run.facts.takeBackFirst, context, log);
   // Whoever is being stopped announces nothing more: another replica would have to wait whether it happened.
   if (context.call.mayBegin?.() === false) {
     return save(work, visit, { reason: `${step.name}: about to act`, after: AT_ONCE });
@@ -272,6 +276,26 @@ async function adopt(work: Work, kind: AnyStep, acting: Acting): Promise<Looked 
   if (visits.isOverdue(visit, step, context.clock))
     throw StepFailure.of(cause ?? LATE, `${why}; ${visits.overdueMessage(step, "")}`, "fail");
   return waitIn(work, probed);
+}
+
+/**
+ * Whoever begins a workflow anew, or adopts what people did, does not do again what is done already: the stage is looked for as it
+ * is, before anything is begun.
+ */
+async function findDone(
+  { run, visit, context }: Work,
+  kind: AnyStep,
+  acting: Acting,
+): Promise<ProbeReport | undefined> {
+  const isAsked = run.plan.workflow !== undefined && (run.action === "adopt" || run.action === "rerun");
+  if (!isAsked || !kind.observe || visit.actingBy !== null || visit.unanswered !== null) return undefined;
+  try {
+    const seen = readProbe(await kind.observe(acting));
+    return seen.state === "done" ? seen : undefined;
+  } catch (error) {
+    if (!(error instanceof StepFailure) || mayPass(error) || isNotOfTheStep(error, context)) throw error;
+    return undefined; // an answer, and not that it is done
+  }
 }
 
 /** One announcement: a new one has another time. */

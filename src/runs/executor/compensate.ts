@@ -1,0 +1,131 @@
+import { waitFor } from "../../kernel/outcome.ts";
+import { describeDuration } from "../../kernel/time/duration.ts";
+import { type RunThing, stepJson } from "../model/lifecycle.ts";
+import { eachLeft, type LeftByStep, leftOverOf } from "../model/next-attempt.ts";
+import { timeoutOf } from "../model/plan.ts";
+import type { StepStatus } from "../model/run.ts";
+import { openOf, workOf } from "../workflows/next-attempt.ts";
+import type { Workflow } from "../workflows/workflow.ts";
+import { endUnwell } from "./end-without-success.ts";
+import { stepsWith } from "./progress.ts";
+import type { RunContext } from "./run-context.ts";
+import type { RunLog } from "./run-log.ts";
+import * as visits from "./step/visit.ts";
+import { AT_ONCE, type Looked, pollAfter } from "./step/work.ts";
+import { forgetResidueOf, isSettled, type Remains, staysAnyway, takeBack, takeBackAll } from "./undo.ts";
+
+/** One thing to undo: what a visit of this attempt did or began, or what an earlier attempt did. */
+interface ToUndo {
+  readonly left: LeftByStep;
+  /** Absent for the work of an attempt whose visits this one does not have. */
+  readonly visit?: StepStatus;
+  /** It was proven: what its stage says of compensation holds, and not only what its kind can undo. */
+  readonly isProven: boolean;
+}
+
+/**
+ * Undoes what the job of a workflow has done, the last first. One stage a pass, so that each is on record before the one before it is
+ * touched. What cannot be undone is listed and kept for the attempt after. It always ends: a device that does not answer is asked
+ * once, and an undo that goes on by itself gets as long as its stage.
+ */
+export async function compensate(
+  run: RunThing,
+  workflow: Workflow | undefined,
+  context: RunContext,
+  log: RunLog,
+): Promise<Looked> {
+  const next = nextToUndo(run, workflow);
+  if (next === undefined) return endCompensated(run, context, log);
+  const { step } = next.left;
+  const stays = next.isProven ? staysOf(workflow, step) : undefined;
+  const remains: Remains | null = stays === undefined ? await takeBack({ run, ...next.left }, context, log) : null;
+  if (remains?.is === "going_on" && !isLate(run, step, context)) return goOnUndoing(run, remains, context, log);
+  const left = stays === undefined ? whatIsLeft(next, run, remains, context) : `${step}: ${stays}`;
+  if (left !== null) log.say(`stays behind: ${left}`, "stderr");
+  if (isSettled(remains)) forgetResidueOf([step], run, context, log);
+  return waitFor(`compensating: ${step} is seen to`, AT_ONCE, {
+    facts: {
+      ...seenTo(run, next, isSettled(remains), context),
+      ...(left !== null && { residue: [...new Set([...run.facts.residue, left])] }),
+      ...(run.facts.undoingSince !== null && { undoingSince: null }),
+    },
+    effects: log.effects(step),
+  });
+}
+
+const staysOf = (workflow: Workflow | undefined, name: string): string | undefined => {
+  const compensation = workflow?.stages.find((stage) => stage.name === name)?.compensation;
+  return typeof compensation === "object" ? compensation.stays : undefined;
+};
+
+/** Whoever was canceled in the middle of a stage ends that first. A server that lacks the workflow undoes whatever it can. */
+function nextToUndo({ facts }: RunThing, workflow: Workflow | undefined): ToUndo | undefined {
+  const isNothing = (name: string) => workflow?.stages.find((stage) => stage.name === name)?.compensation === "nothing";
+  for (const visit of facts.steps.toReversed()) {
+    if (visit.takenBack) continue;
+    const [open] = openOf(visit);
+    if (open) return { left: open, visit, isProven: false };
+    const [done] = workOf(visit);
+    if (done && !isNothing(visit.name)) return { left: done, visit, isProven: true };
+  }
+  const before = facts.doneBefore.findLast(({ step }) => !isNothing(step));
+  return before && { left: before, isProven: true };
+}
+
+const isLate = ({ plan, facts: { undoingSince } }: RunThing, name: string, { clock }: RunContext): boolean => {
+  const step = plan.steps.find((one) => one.name === name);
+  return (
+    step !== undefined && undoingSince !== null && clock.now().getTime() - undoingSince.getTime() > timeoutOf(step)
+  );
+};
+
+function goOnUndoing(run: RunThing, { text }: Remains, { clock }: RunContext, log: RunLog): Looked {
+  const { undoingSince } = run.facts;
+  return waitFor(`compensating: ${text}`, pollAfter(undoingSince, clock), {
+    ...(undoingSince === null && { facts: { undoingSince: clock.now().toISOString() } }),
+    effects: log.effects(""),
+  });
+}
+
+function whatIsLeft({ left }: ToUndo, run: RunThing, remains: Remains | null, context: RunContext): string | null {
+  const planned = run.plan.steps.find(({ name }) => name === left.step);
+  if (remains?.is === "going_on")
+    return `${remains.text} (not done within ${describeDuration(planned ? timeoutOf(planned) : AT_ONCE)})`;
+  return remains?.text ?? staysAnyway({ run, ...left }, context);
+}
+
+/** Nobody undoes it a second time in this run; where a device did not answer, the attempt after does. */
+function seenTo(run: RunThing, { visit, left }: ToUndo, settled: boolean, { clock }: RunContext) {
+  if (visit === undefined) {
+    const doneBefore = run.facts.doneBefore.toSpliced(run.facts.doneBefore.lastIndexOf(left), 1);
+    const { takeBackFirst } = run.facts;
+    const more = leftOverOf([...(takeBackFirst ? eachLeft(takeBackFirst) : []), left]);
+    return { doneBefore, ...(!settled && { takeBackFirst: more && { ...more } }) };
+  }
+  return { steps: stepsWith(run, undone(visit, settled, clock.now())).map(stepJson) };
+}
+
+function undone(visit: StepStatus, settled: boolean, now: Date): StepStatus {
+  if (visit.state === "SUCCEEDED") return visits.takenBack(visit, { isSettled: settled });
+  const ended = isUnderWay(visit) ? visits.canceled(visit, now) : visit;
+  return { ...(settled ? visits.settled(ended) : ended), takenBack: true };
+}
+
+const isUnderWay = ({ state }: StepStatus): boolean => state === "RUNNING" || state === "WAITING";
+
+async function endCompensated(run: RunThing, context: RunContext, log: RunLog): Promise<Looked> {
+  const { takeBackFirst, steps } = run.facts;
+  const earlier = takeBackFirst === null ? [] : await takeBackAll(run, eachLeft(takeBackFirst), context, log);
+  const left = earlier.flatMap(({ remains }) => remains?.text ?? []);
+  for (const text of left) log.say(`stays behind: ${text}`, "stderr");
+  log.say("the run was canceled");
+  const now = context.clock.now();
+  return endUnwell(run, "CANCELED", context, log, {
+    residue: left,
+    takeBackFirst: leftOverOf(earlier.filter(({ remains }) => !isSettled(remains)).map((one) => one.left)),
+    undone: earlier.filter(({ remains }) => isSettled(remains)).map((one) => one.left.step),
+    ...(steps.some(isUnderWay) && {
+      steps: steps.map((visit) => (isUnderWay(visit) ? visits.canceled(visit, now) : visit)),
+    }),
+  });
+}

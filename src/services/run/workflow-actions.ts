@@ -1,0 +1,124 @@
+import { AppError } from "../../kernel/errors.ts";
+import { jobStateOf } from "../../runs/model/job-state.ts";
+import { isActive, type Run } from "../../runs/model/run.ts";
+import { WORKFLOW_ACTIONS, type WorkflowAction } from "../../runs/workflows/actions.ts";
+import { inheritStages } from "../../runs/workflows/next-attempt.ts";
+import type { Workflow } from "../../runs/workflows/workflow.ts";
+import { recordChange } from "../../store/lifecycle/changes.ts";
+import { lockThings } from "../../store/lifecycle/locks.ts";
+import { storeOf } from "../../store/lifecycle/things.ts";
+import type { Transaction } from "../../store/postgres/database.ts";
+import { findInJob, listRuns } from "../../store/run/runs.ts";
+import type { Caller } from "../call/caller.ts";
+import { nowOf } from "../call/deps.ts";
+import { doneBy } from "../call/initiator.ts";
+import { checkRunRequestId, fingerprintOf, newRunId, sameRequest } from "./creation.ts";
+import { checkLatest, loadRun } from "./latest-attempt.ts";
+import { cancelRun, getRun, type RunDeps } from "./runs.ts";
+import { checkRunId } from "./start-checks.ts";
+import { createWorkflowRun, workflowOf } from "./workflow-starts.ts";
+
+const KIND = "run";
+const runKey = (id: string) => ({ kind: KIND, id });
+
+export interface ActOnJob {
+  readonly runId: string;
+  readonly requestId: string;
+}
+
+/**
+ * Makes the next attempt at a job of a workflow, once for a request, whatever races. A job that goes on by itself is resumed without
+ * effect, so that whoever is not sure whether it was lost may always ask.
+ */
+export async function actOnWorkflow(
+  deps: RunDeps,
+  caller: Caller,
+  action: WorkflowAction,
+  input: ActOnJob,
+): Promise<Run> {
+  const { requestId } = input;
+  const runId = checkRunId(input.runId);
+  checkRunRequestId(requestId);
+  const { target, jobId } = await getRun(deps, runId); // neither ever changes
+  const fingerprint = fingerprintOf([action, runId]);
+  const newId = newRunId();
+  const id = await deps.db.transaction(async (tx) => {
+    await lockThings(tx, [target, runKey(runId), runKey(newId)]);
+    const known = await findInJob(tx, { jobId, requestId });
+    if (known) return sameRequest(known, { requestId, fingerprint });
+    const previous = await loadRun(tx, runId);
+    await checkLatest(tx, previous, action);
+    if (action === "resume" && isActive(previous.phase)) return runId;
+    const workflow = workflowOf(deps, previous.plan);
+    if (action !== "cancel") checkActions(workflow, previous);
+    checkState(previous, action);
+    await refuseBesideAnother(tx, previous);
+    await follow(tx, deps, caller, { previous, action, workflow, id: newId, requestId, fingerprint });
+    return newId;
+  });
+  return getRun(deps, id);
+}
+
+interface Following {
+  readonly previous: Run;
+  readonly action: WorkflowAction;
+  readonly workflow: Workflow;
+  readonly id: string;
+  readonly requestId: string;
+  readonly fingerprint: string;
+}
+
+async function follow(tx: Transaction, deps: RunDeps, caller: Caller, following: Following): Promise<void> {
+  const { previous, action, workflow, id, requestId, fingerprint } = following;
+  const { target, plan, params } = previous;
+  const inherited = inheritStages(previous, action, workflow);
+  const canceledAt = action === "cancel" ? nowOf(deps) : null;
+  await createWorkflowRun(tx, deps, caller, {
+    ...{ id, target, requestId, fingerprint, plan, params, canceledAt },
+    next: { of: previous, action, inherited },
+  });
+  await recordChange(tx, storeOf(deps.stores, KIND), {
+    id: previous.id,
+    ...doneBy(caller),
+    type: "continued",
+    reason: `${action} as ${id}`,
+    data: { action, run: id },
+    set: { next_run_id: id },
+    touchesBasis: false, // it has ended: nobody works on it
+  });
+}
+
+/** Where a new request is the retry, a cancel is all that people do with the job. */
+export function checkActions({ kind, onlyCancel }: Workflow, { id, parent }: Run): void {
+  if (onlyCancel !== true && parent === null) return;
+  const message = `run ${id} of workflow ${kind} takes no action but cancel: ask again for what it was to do`;
+  throw new AppError("failed_precondition", message, { next: `millwright run show ${id}` });
+}
+
+function checkState(run: Run, action: WorkflowAction): void {
+  const { of, command } = WORKFLOW_ACTIONS[action];
+  const state = jobStateOf(run) ?? "pending";
+  if (of.includes(state)) return;
+  const next = isActive(run.phase) ? `millwright run cancel ${run.id}` : `millwright run show ${run.id}`;
+  const message = `the job of run ${run.id} is ${state}: ${command} is for jobs that are ${of.join(" or ")}`;
+  throw new AppError("failed_precondition", message, { next });
+}
+
+/** The database refuses a second active run of a target as well; here it has a name. */
+async function refuseBesideAnother(tx: Transaction, { target }: Run): Promise<void> {
+  const [other] = await listRuns(tx, { target, activeOnly: true, limit: 1 });
+  if (!other) return;
+  throw new AppError("failed_precondition", `run ${other.id} works on ${target.kind} ${target.id}: wait or cancel it`, {
+    next: `millwright run cancel ${other.id}`,
+  });
+}
+
+/**
+ * Ends the job: an active run as ever, and a failed job of a workflow by an attempt that undoes what those before it did. A failed
+ * run of a plan is refused: it holds nothing, and what it left is listed.
+ */
+export async function cancelJob(deps: RunDeps, caller: Caller, input: ActOnJob): Promise<Run> {
+  const run = await getRun(deps, checkRunId(input.runId));
+  const isToBeUndone = run.plan.workflow !== undefined && run.phase === "FAILED";
+  return isToBeUndone ? actOnWorkflow(deps, caller, "cancel", input) : cancelRun(deps, caller, run.id);
+}

@@ -1,0 +1,136 @@
+import { randomUUID } from "node:crypto";
+import { AppError } from "../../kernel/errors.ts";
+import type { JsonObject } from "../../kernel/lifecycle.ts";
+import { stepJson } from "../../runs/model/lifecycle.ts";
+import type { Plan } from "../../runs/model/plan.ts";
+import type { Run } from "../../runs/model/run.ts";
+import type { RunTarget } from "../../runs/targets/run-target.ts";
+import type { WorkflowAction } from "../../runs/workflows/actions.ts";
+import { allWorkflows } from "../../runs/workflows/index.ts";
+import type { StageInheritance } from "../../runs/workflows/next-attempt.ts";
+import { planOfWorkflow, type Workflow } from "../../runs/workflows/workflow.ts";
+import { createAll } from "../../store/lifecycle/create.ts";
+import { lockThings } from "../../store/lifecycle/locks.ts";
+import { storeOf } from "../../store/lifecycle/things.ts";
+import type { Transaction } from "../../store/postgres/database.ts";
+import { findOnTarget, listRuns } from "../../store/run/runs.ts";
+import type { Caller } from "../call/caller.ts";
+import { actorOf, doneBy } from "../call/initiator.ts";
+import { checkRunRequestId, fingerprintOf, newRunId, sameRequest } from "./creation.ts";
+import { getRun, type RunDeps } from "./runs.ts";
+
+const KIND = "run";
+
+/** The workflow of a run, which an older or newer server may have started. */
+export function workflowOf(
+  { workflows = allWorkflows }: Pick<RunDeps, "workflows">,
+  { workflow: kind = "" }: Pick<Plan, "workflow">,
+): Workflow {
+  const workflow = workflows.get(kind);
+  if (workflow) return workflow;
+  throw new AppError("unsupported", `this server does not know workflow ${kind}; another version of it may`);
+}
+
+export interface StartWorkflow {
+  readonly workflow: string;
+  readonly target: RunTarget;
+  readonly requestId: string;
+  readonly params?: Readonly<Record<string, string>>;
+  /** By stage. */
+  readonly payloads?: { readonly [stage: string]: JsonObject };
+}
+
+/**
+ * Starts a job of a workflow on a thing, or returns the run that the same request started before, under any race. It takes no
+ * machine's run slot; a thing has one active run of its own.
+ */
+export async function startWorkflow(deps: RunDeps, caller: Caller, input: StartWorkflow): Promise<Run> {
+  const { target, requestId, params = {}, payloads = {} } = input;
+  checkRunRequestId(requestId);
+  const workflow = workflowOf(deps, input);
+  const plan = planOfWorkflow(workflow, deps.steps, { payloads });
+  const fingerprint = fingerprintOf([workflow.kind, Object.entries(params).sort(), payloads]);
+  const newId = newRunId();
+  const id = await deps.db.transaction(async (tx) => {
+    await lockThings(tx, [target, { kind: KIND, id: newId }]);
+    const known = await findOnTarget(tx, { target, requestId });
+    if (known) return sameRequest(known, { requestId, fingerprint });
+    await checkTarget(tx, deps, target);
+    await createWorkflowRun(tx, deps, caller, {
+      id: newId,
+      target,
+      requestId,
+      fingerprint,
+      plan,
+      params,
+      canceledAt: null,
+    });
+    return newId;
+  });
+  return getRun(deps, id);
+}
+
+async function checkTarget(tx: Transaction, deps: RunDeps, target: RunTarget): Promise<void> {
+  const { things } = await storeOf(deps.stores, target.kind).load(tx, [target.id]);
+  if (things.length === 0) throw new AppError("not_found", `${target.kind} ${target.id} does not exist`);
+  const [other] = await listRuns(tx, { target, activeOnly: true, limit: 1 });
+  if (!other) return;
+  throw new AppError("failed_precondition", `${target.kind} ${target.id} already has an active run: ${other.id}`, {
+    next: `millwright run show ${other.id}`,
+  });
+}
+
+export interface NewWorkflowRun {
+  readonly id: string;
+  readonly target: RunTarget;
+  readonly requestId: string;
+  readonly fingerprint: string;
+  readonly plan: Plan;
+  readonly params: Readonly<Record<string, string>>;
+  /** Set for an attempt that is there to undo. */
+  readonly canceledAt: Date | null;
+  /** Absent for the first attempt at a job. */
+  readonly next?: { readonly of: Run; readonly action: WorkflowAction; readonly inherited: StageInheritance };
+}
+
+/** The caller holds the locks of the target and of the run. */
+export async function createWorkflowRun(
+  tx: Transaction,
+  deps: RunDeps,
+  caller: Caller,
+  run: NewWorkflowRun,
+): Promise<void> {
+  const { next, plan, target } = run;
+  const row = {
+    target_kind: target.kind,
+    target_id: target.id,
+    request_id: run.requestId,
+    fingerprint: run.fingerprint,
+    type: "",
+    plan_id: plan.planId,
+    plan: { ...plan, steps: plan.steps.map((step) => ({ ...step })) },
+    params: run.params,
+    job_id: next?.of.jobId ?? `job-${randomUUID()}`,
+    attempt: (next?.of.attempt ?? 0) + 1,
+    previous_run_id: next?.of.id ?? null,
+    action: next?.action ?? "start",
+    initiator: actorOf(caller),
+    cancel_requested_at: run.canceledAt?.toISOString() ?? null,
+    facts: next ? inheritedFacts(next.inherited, next.of) : {},
+  };
+  const why = next && { reason: `${next.action} of ${next.of.id}` };
+  await createAll(tx, storeOf(deps.stores, KIND), [{ id: run.id, row }], { ...doneBy(caller), ...why });
+}
+
+/** What says nothing is not kept. */
+function inheritedFacts(inherited: StageInheritance, { heard }: Run): JsonObject {
+  const { steps, takeBackFirst, doneBefore, compensateFirst, residue } = inherited;
+  return {
+    ...(steps.length > 0 && { steps: steps.map(stepJson) }),
+    ...(takeBackFirst && { takeBackFirst: { ...takeBackFirst } }),
+    ...(doneBefore.length > 0 && { doneBefore: doneBefore.map((one) => ({ ...one })) }),
+    ...(compensateFirst && { compensateFirst: { ...compensateFirst } }),
+    ...(residue.length > 0 && { residue }),
+    ...(heard && { heard }),
+  };
+}

@@ -288,6 +288,12 @@ export const CAUSES = {
     disposition: "fail",
     facts: [],
   },
+  taken_over: {
+    doc: "A person took the job over while it ran.",
+    helps: "Ask that person; then resume the run, or cancel it.",
+    disposition: "intervene",
+    facts: ["name"],
+  },
   not_done: {
     doc: "What is there does not prove that the step is done.",
     helps: "Do the step: run retry instead of run adopt.",

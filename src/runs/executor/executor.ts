@@ -159,7 +159,8 @@ async function endTakenOver(
   if (stopping) return stopping;
   const message = `${step.name}: not entered, since ${by} took the job over: ${comment}`;
   log.say(message, "stderr");
-  const failure = { code: "EXECUTION_FAILED", retryable: false, step: step.name } as const;
+  const cause = { code: "taken_over", facts: { name: by } } as const;
+  const failure = { code: "EXECUTION_FAILED", retryable: false, step: step.name, cause } as const;
   return endUnwell(run, "FAILED", context, log, { message, failure });
 }
 

@@ -23,9 +23,9 @@ const request = ({ maintenanceRequest }: PowerShelf): JsonObject => {
   const optional = { ...(traceparent !== undefined && { traceparent }), ...(origin && { origin }) };
   return { operation, request: { ...asked, ...optional } };
 };
-const failure = (_: PowerShelf, { message, cause }: Happening): JsonObject => ({
+const cause = (_: PowerShelf, { message, cause: code }: Happening): JsonObject => ({
   cause: message ?? "unknown",
-  ...(cause && { failure: cause }),
+  ...(code && { failure: code }),
 });
 const itsRequest = { field: "maintenanceRequest", carried: (shelf: PowerShelf) => shelf.state.request } as const; // a newer one stays
 
@@ -68,7 +68,7 @@ export const powerShelfLifecycle = defineLifecycle<PowerShelf>()({
     ["ready",         when(markedForDeletion),       "deleting",    unheard],
     ["ready",         when(maintenanceRequested),    "maintenance", { carries: request }],
     ["maintenance",   on("operation_completed"),     "ready",       { clears: [itsRequest] }],
-    ["maintenance",   onFailure("operation_failed"), "error",       { clears: [itsRequest], carries: failure }],
+    ["maintenance",   onFailure("operation_failed"), "error",       { clears: [itsRequest], carries: cause }],
     ["error",         when(markedForDeletion),       "deleting",    unheard],
     ["error",         when(maintenanceRequested),    "maintenance", { carries: request, added: "a fresh request is the operator's manual intervention" }],
     ["deleting",      on("removed"),                 GONE,          unheard],

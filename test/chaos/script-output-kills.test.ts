@@ -6,6 +6,7 @@ import { setMachineCredentials } from "../../src/services/machine/credentials.ts
 import { createPlan } from "../../src/services/run/plans.ts";
 import { openSecretStore } from "../../src/store/access/secrets.ts";
 import { allStores } from "../../src/wiring/things/all-things.ts";
+import { needing } from "../support/counterparts/needing.ts";
 import { hasSshd, startSshd } from "../support/counterparts/openssh-server.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
@@ -32,7 +33,10 @@ const DEATHS = [
 ] as const;
 
 test.skipIf(!hasSshd)(
-  "replicas die over a script that writes without end: its log is what it wrote, byte for byte, without hole or repeat (needs openssh-server)",
+  needing(
+    "replicas die over a script that writes without end: its log is what it wrote, byte for byte, without hole or repeat",
+    hasSshd ? "" : "openssh-server",
+  ),
   async () => {
     const bench = openProcessBench();
     const database = await createTestDatabase();

@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { type BootNetwork, openBootNetwork, whyNoBootNetwork } from "../support/counterparts/boot-network.ts";
 import { findDebianKernel } from "../support/counterparts/debian-kernel.ts";
 import { ipmiMissing, startIpmiSimulator } from "../support/counterparts/ipmi-simulator.ts";
+import { needing } from "../support/counterparts/needing.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { openProcessBench, type ProcessBench, ROOT, type StartedProcess } from "../support/processes/process-bench.ts";
@@ -79,7 +80,7 @@ describe.skipIf(typeof kernel === "string")("a machine that boots from the netwo
   );
 
   test.skipIf(ipmiMissing !== "")(
-    `is installed by a run, over a BMC that knows nothing but IPMI${ipmiMissing && ` (needs ${ipmiMissing})`}`,
+    needing("is installed by a run, over a BMC that knows nothing but IPMI", ipmiMissing),
     { timeout: 2 * BOOTS },
     () => installByRun("02:00:00:00:b0:04"),
   );

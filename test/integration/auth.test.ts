@@ -13,6 +13,7 @@ import { systemClock } from "../../src/kernel/time/clock.ts";
 import { seconds } from "../../src/kernel/time/duration.ts";
 import { createToken, listTokens, revokeToken, verifyToken } from "../../src/store/access/tokens.ts";
 import { access } from "../../src/wiring/things/all-things.ts";
+import { needing } from "../support/counterparts/needing.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { afterAll, beforeAll } from "../support/second-try.ts";
 
@@ -139,7 +140,7 @@ function hasOpenssl(): boolean {
   }
 }
 
-describe.skipIf(!hasOpenssl())("mutual TLS (needs openssl)", () => {
+describe.skipIf(!hasOpenssl())(needing("mutual TLS", hasOpenssl() ? "" : "openssl"), () => {
   let directory: string;
   let server: Server;
   const peers: Peer[] = [];

@@ -41,8 +41,8 @@ export interface StartWorkflow {
 }
 
 /**
- * Starts a job of a workflow on a thing, or returns the run that the same request started before, under any race. It takes no
- * machine's run slot; a thing has one active run of its own.
+ * Starts a job of a workflow on a thing, or returns the run that the same request started before, under any race. On a machine it
+ * takes the machine's run slot, as a run of a plan does; any other thing has one active run of its own.
  */
 export async function startWorkflow(deps: RunDeps, caller: Caller, input: StartWorkflow): Promise<Run> {
   const { target, requestId, params = {}, payloads = {} } = input;
@@ -104,6 +104,7 @@ export async function createWorkflowRun(
   const row = {
     target_kind: target.kind,
     target_id: target.id,
+    machine_id: target.kind === "machine" ? target.id : null,
     request_id: run.requestId,
     fingerprint: run.fingerprint,
     type: "",

@@ -10,6 +10,7 @@ import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect
 import { afterEach, describe, expect, test } from "vitest";
 import { SystemService } from "../../../contract/millwright/v1/system_pb.js";
 import { callerKey } from "../../../src/api/transport/interceptors.ts";
+import { needing } from "../../support/counterparts/needing.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { type ApiUnderTest, startApi } from "./api-under-test.ts";
 
@@ -53,7 +54,7 @@ async function keyPair(commonName: string): Promise<KeyPair> {
   return { cert: await readFile(cert, "utf8"), key: await readFile(key, "utf8") };
 }
 
-describe.skipIf(!hasOpenssl)("with TLS on both ports (needs openssl)", () => {
+describe.skipIf(!hasOpenssl)(needing("with TLS on both ports", hasOpenssl ? "" : "openssl"), () => {
   let api: ApiUnderTest | undefined;
   afterEach(() => api?.close());
 

@@ -10,6 +10,7 @@ import { applyReports } from "../../../src/services/install/reports.ts";
 import { createWorkflow } from "../../../src/services/install/workflows.ts";
 import { loadInstalls } from "../../../src/store/install/installs.ts";
 import { type IpmiSimulator, ipmiMissing, startIpmiSimulator } from "../../support/counterparts/ipmi-simulator.ts";
+import { needing } from "../../support/counterparts/needing.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type RunBench, startRunBench, tester } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
@@ -18,7 +19,7 @@ import { afterAll, beforeAll } from "../../support/second-try.ts";
  * Real runs on a machine whose BMC is OpenIPMI's. Its chassis is a simulated machine: what the BMC tells the chassis is done to that
  * machine's power, so that its operating system really goes down and comes up with another boot id, as seen over SSH.
  */
-describe.skipIf(ipmiMissing !== "")(`runs over IPMI${ipmiMissing && ` (needs ${ipmiMissing})`}`, () => {
+describe.skipIf(ipmiMissing !== "")(needing("runs over IPMI", ipmiMissing), () => {
   let bench: RunBench;
   let bmc: IpmiSimulator;
   let directory: string;

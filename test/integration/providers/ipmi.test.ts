@@ -19,6 +19,7 @@ import {
   ipmiMissing,
   startIpmiSimulator,
 } from "../../support/counterparts/ipmi-simulator.ts";
+import { needing } from "../../support/counterparts/needing.ts";
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -77,7 +78,7 @@ async function setUp(): Promise<MachineBench> {
   };
 }
 
-describe.skipIf(ipmiMissing !== "")(`against ipmi_sim${ipmiMissing && ` (needs ${ipmiMissing})`}`, () => {
+describe.skipIf(ipmiMissing !== "")(needing("against ipmi_sim", ipmiMissing), () => {
   describePowerControl("a machine over IPMI", setUp, TROUBLES);
   describeReset("a machine over IPMI", setUp, TROUBLES);
   describeBootDevice("a machine over IPMI", setUp, TROUBLES);

@@ -15,6 +15,7 @@ import { milliseconds } from "../../../src/kernel/time/duration.ts";
 import { createRedfishMachineProvider } from "../../../src/providers/redfish/machine/redfish-machine-provider.ts";
 import { createSshProvider } from "../../../src/providers/ssh/ssh-provider.ts";
 import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
+import { needing } from "../../support/counterparts/needing.ts";
 import { hasSshd, startSshd } from "../../support/counterparts/openssh-server.ts";
 import { type MachineSite, type SimulatedMachine, startMachineSite } from "../../support/machine-site.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
@@ -91,7 +92,7 @@ describe("ssh", () => {
   describeRemoteExec("a simulated machine", () => execBenchFor(site, [fresh(), fresh()], privateKey));
 });
 
-describe.skipIf(!hasSshd)("ssh (needs openssh-server)", () => {
+describe.skipIf(!hasSshd)(needing("ssh", hasSshd ? "" : "openssh-server"), () => {
   describeRemoteExec("the OpenSSH server", async () => {
     const [server, stranger] = [await startSshd(), await startSshd()];
     const provider = createSshProvider();

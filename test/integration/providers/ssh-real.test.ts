@@ -14,6 +14,7 @@ import { createSshProvider, type SshProvider } from "../../../src/providers/ssh/
 import { HeardScript } from "../../../src/runs/model/heard-script.ts";
 import { endDetached, newMark, readState, startDetached } from "../../../src/runs/steps/scripts/detached-script.ts";
 import { passOnOutput } from "../../../src/runs/steps/scripts/script-output.ts";
+import { needing } from "../../support/counterparts/needing.ts";
 import {
   accept,
   canMount,
@@ -36,7 +37,7 @@ afterEach(async () => {
   for (const server of servers.splice(0)) await server.stop();
 });
 
-describe.skipIf(!hasSshd)("against the OpenSSH server (needs openssh-server)", () => {
+describe.skipIf(!hasSshd)(needing("against the OpenSSH server", hasSshd ? "" : "openssh-server"), () => {
   const run = (target: SshTarget, script: string, env: Record<string, string> = {}) =>
     provider.can.exec.run(target, { script, env, timeout: seconds(10) }, aCall());
 

@@ -12,6 +12,7 @@ import { createCluster } from "../../../src/services/catalog/clusters.ts";
 import { explain } from "../../../src/services/explain/explain.ts";
 import { setMachineCredentials } from "../../../src/services/machine/credentials.ts";
 import { allThings, explainersOf } from "../../../src/wiring/things/all-things.ts";
+import { needing } from "../../support/counterparts/needing.ts";
 import { accept, hasSshd, type RealSshServer, startSshd } from "../../support/counterparts/openssh-server.ts";
 import { eventually } from "../../support/eventually.ts";
 import { ROOT } from "../../support/processes/process-bench.ts";
@@ -27,7 +28,7 @@ exit 1
 `;
 const AWKWARD = `it's "quoted"; $(touch ${tmpdir()}/never) && exit 9`;
 
-describe.skipIf(!hasSshd)("runs over the OpenSSH server (needs openssh-server)", () => {
+describe.skipIf(!hasSshd)(needing("runs over the OpenSSH server", hasSshd ? "" : "openssh-server"), () => {
   let directory: string;
   /** Kinds of steps that are held just before their proof. */
   const held = new Set<string>();

@@ -9,7 +9,7 @@ import type { SshTarget } from "../../../src/capabilities/ssh-target.ts";
 
 const SSHD = "/usr/sbin/sshd";
 
-/** Tests that are skipped without it say so in their title: "(needs openssh-server)". */
+/** Tests that are skipped without it say so in their title (`needing`). */
 export const hasSshd = existsSync(SSHD);
 
 export interface RealSshServer {

@@ -8,7 +8,7 @@ import { recordChange } from "../../store/lifecycle/changes.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
 import type { Transaction } from "../../store/postgres/database.ts";
-import { findInJob, listRuns } from "../../store/run/runs.ts";
+import { findOnTarget } from "../../store/run/runs.ts";
 import type { Caller } from "../call/caller.ts";
 import { nowOf } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
@@ -16,7 +16,7 @@ import { checkRunRequestId, fingerprintOf, newRunId, sameRequest } from "./creat
 import { checkLatest, loadRun } from "./latest-attempt.ts";
 import { cancelRun, getRun, type RunDeps } from "./runs.ts";
 import { checkRunId } from "./start-checks.ts";
-import { createWorkflowRun, workflowOf } from "./workflow-starts.ts";
+import { createWorkflowRun, refuseBesideAnother, workflowOf } from "./workflow-starts.ts";
 
 const KIND = "run";
 const runKey = (id: string) => ({ kind: KIND, id });
@@ -39,12 +39,12 @@ export async function actOnWorkflow(
   const { requestId } = input;
   const runId = checkRunId(input.runId);
   checkRunRequestId(requestId);
-  const { target, jobId } = await getRun(deps, runId); // neither ever changes
+  const { target } = await getRun(deps, runId); // a run never changes its target
   const fingerprint = fingerprintOf([action, runId]);
   const newId = newRunId();
   const id = await deps.db.transaction(async (tx) => {
     await lockThings(tx, [target, runKey(runId), runKey(newId)]);
-    const known = await findInJob(tx, { jobId, requestId });
+    const known = await findOnTarget(tx, { target, requestId });
     if (known) return sameRequest(known, { requestId, fingerprint });
     const previous = await loadRun(tx, runId);
     await checkLatest(tx, previous, action);
@@ -52,7 +52,7 @@ export async function actOnWorkflow(
     const workflow = workflowOf(deps, previous.plan);
     if (action !== "cancel") checkActions(workflow, previous);
     checkState(previous, action);
-    await refuseBesideAnother(tx, previous);
+    await refuseBesideAnother(tx, target);
     await follow(tx, deps, caller, { previous, action, workflow, id: newId, requestId, fingerprint });
     return newId;
   });
@@ -102,15 +102,6 @@ function checkState(run: Run, action: WorkflowAction): void {
   const next = isActive(run.phase) ? `millwright run cancel ${run.id}` : `millwright run show ${run.id}`;
   const message = `the job of run ${run.id} is ${state}: ${command} is for jobs that are ${of.join(" or ")}`;
   throw new AppError("failed_precondition", message, { next });
-}
-
-/** The database refuses a second active run of a target as well; here it has a name. */
-async function refuseBesideAnother(tx: Transaction, { target }: Run): Promise<void> {
-  const [other] = await listRuns(tx, { target, activeOnly: true, limit: 1 });
-  if (!other) return;
-  throw new AppError("failed_precondition", `run ${other.id} works on ${target.kind} ${target.id}: wait or cancel it`, {
-    next: `millwright run cancel ${other.id}`,
-  });
 }
 
 /**

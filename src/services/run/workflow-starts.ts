@@ -73,11 +73,20 @@ export async function startWorkflow(deps: RunDeps, caller: Caller, input: StartW
 async function checkTarget(tx: Transaction, deps: RunDeps, target: RunTarget): Promise<void> {
   const { things } = await storeOf(deps.stores, target.kind).load(tx, [target.id]);
   if (things.length === 0) throw new AppError("not_found", `${target.kind} ${target.id} does not exist`);
+  await refuseBesideAnother(tx, target);
+}
+
+/** The database refuses a second active run on a target as well; here the other one has a name. */
+export async function refuseBesideAnother(tx: Transaction, target: RunTarget): Promise<void> {
   const [other] = await listRuns(tx, { target, activeOnly: true, limit: 1 });
   if (!other) return;
-  throw new AppError("failed_precondition", `${target.kind} ${target.id} already has an active run: ${other.id}`, {
-    next: `millwright run show ${other.id}`,
-  });
+  throw new AppError(
+    "failed_precondition",
+    `${target.kind} ${target.id} has an active run, ${other.id}: wait for it or cancel it`,
+    {
+      next: `millwright run show ${other.id}`,
+    },
+  );
 }
 
 export interface NewWorkflowRun {

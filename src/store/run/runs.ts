@@ -242,15 +242,6 @@ export async function findByRequests(
   });
 }
 
-/** The run that a request made of a job before. */
-export async function findInJob(
-  db: Queryable,
-  { jobId, requestId }: { readonly jobId: string; readonly requestId: string },
-): Promise<{ readonly id: string; readonly fingerprint: string } | undefined> {
-  const text = "select id, fingerprint from runs where job_id = $1 and request_id = $2";
-  return (await db.query<{ id: string; fingerprint: string }>(text, [jobId, requestId]))[0];
-}
-
 /** The run that a request made on a target before; of those that somebody asked for. */
 export async function findOnTarget(
   db: Queryable,

@@ -151,6 +151,16 @@ describe("a failed job", () => {
     ]);
   });
 
+  test("is not acted on under the request id of another job on the same machine", async () => {
+    const first = await failed();
+    const { job, machineId } = first;
+    const params = { parts: parts.url, job, broken: "roof" };
+    const other = { workflow: "assembly", target: { kind: "machine", id: machineId }, requestId: "other", params };
+    await ended((await startWorkflow(deps, tester, other)).id);
+    const again = actions().retryRun({ runId: first.run.id, requestId: "other" });
+    await expect(again).rejects.toMatchObject({ code: Code.AlreadyExists });
+  });
+
   test("is taken over by people", async () => {
     const { run } = await failed();
     await actions().markRunManual({ runId: run.id, comment: "no roof today" });

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { seconds } from "../src/kernel/time/duration.ts";
 import { allSteps } from "../src/runs/steps/index.ts";
-import { startRun } from "../src/services/run/runs.ts";
+import { startRun } from "../src/services/run/starts.ts";
 import type { Database } from "../src/store/postgres/database.ts";
 import { loadRunbooks } from "../src/wiring/runbook-files.ts";
 import type { BenchDatabase, BenchServer } from "./bench-server.ts";

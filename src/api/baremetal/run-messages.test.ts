@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { StepStatus_State } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { beginVisit, skipped } from "../../runs/executor/step/visit.ts";
-import { STEP_STATES, type StepState } from "../../services/run/runs.ts";
+import { STEP_STATES, type StepState } from "../../services/run/read.ts";
 import { stepOf } from "./run-messages.ts";
 
 const NOW = new Date("2026-01-01T00:00:00Z");

@@ -6,16 +6,16 @@ import {
   type RunSchema,
   StepStatus_State,
 } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import type { LogRow } from "../../services/run/logs.ts";
 import {
   currentStep,
   jobStateOf,
-  type LogRow,
   type Run,
-  type RunEvent,
   type RunPhase,
   type StepState,
   type StepStatus,
-} from "../../services/run/runs.ts";
+} from "../../services/run/read.ts";
+import type { RunEvent } from "../../services/run/watch.ts";
 import { timestampOf } from "../convert/fields.ts";
 import { planOf } from "./plan-messages.ts";
 

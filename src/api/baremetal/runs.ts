@@ -1,15 +1,12 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { RunService } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { cancelRun } from "../../services/run/cancel.ts";
+import type { RunDeps } from "../../services/run/deps.ts";
 import { WITH_SLOT } from "../../services/run/filter.ts";
-import {
-  cancelRun,
-  getRun,
-  pageRuns,
-  type RunDeps,
-  startRun,
-  streamRunLogs,
-  watchRuns,
-} from "../../services/run/runs.ts";
+import { streamRunLogs } from "../../services/run/logs.ts";
+import { getRun, pageRuns } from "../../services/run/read.ts";
+import { startRun } from "../../services/run/starts.ts";
+import { watchRuns } from "../../services/run/watch.ts";
 import type { EventSource } from "../../services/system/watch.ts";
 import { callerKey } from "../transport/interceptors.ts";
 import { logChunkOf, runEventOf, runOf } from "./run-messages.ts";

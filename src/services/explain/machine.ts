@@ -1,7 +1,7 @@
 import { listHistory } from "../../store/lifecycle/journal.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { type MachineView, viewMachine } from "../machine/view.ts";
-import { getRun } from "../run/runs.ts";
+import { getRun } from "../run/read.ts";
 import { findClaimsInTheWay } from "./claims-in-the-way.ts";
 import { type Explanation, explainHolder, inOrder, type NextCommand, say } from "./explanation.ts";
 import { type MachineNote, notesOf, resetByForce, seemsHung } from "./machine-notes.ts";

@@ -6,7 +6,7 @@ import { listLastErrors } from "../../store/run/logs.ts";
 import { listRuns } from "../../store/run/runs.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { type MachineView, viewMachine } from "../machine/view.ts";
-import { getRun } from "../run/runs.ts";
+import { getRun } from "../run/read.ts";
 import { nameTrouble, type Trouble, troubleOf } from "./causes.ts";
 import { findClaimsInTheWay } from "./claims-in-the-way.ts";
 import { type ClaimLink, type Explanation, explainHolder, inOrder, type LastFailure } from "./explanation.ts";

@@ -9,9 +9,9 @@ import { readStepDurations } from "../../store/run/step-durations.ts";
 import { findDrainConflicts } from "../machine/drain-conflict.ts";
 import { machineKey } from "../machine/machines.ts";
 import { findCredentials, findMissingCredentials } from "./credentials.ts";
+import type { RunDeps } from "./deps.ts";
 import { findPlan } from "./plans.ts";
 import { findReferences, refuseReferences } from "./references.ts";
-import type { RunDeps, StartRun } from "./runs.ts";
 import {
   checkMachineId,
   chooseRun,
@@ -20,6 +20,7 @@ import {
   findNeeds,
   imagesIn,
 } from "./start-checks.ts";
+import type { StartRun } from "./starts.ts";
 
 export interface PreviewedStep {
   readonly step: Step;

@@ -20,7 +20,8 @@ import {
 import { machineTarget } from "../../runs/targets/machine.ts";
 import { type ImageRow, imageTable } from "../../store/catalog/images.ts";
 import type { Queryable, Transaction } from "../../store/postgres/database.ts";
-import type { RunDeps, StartRun } from "./runs.ts";
+import type { RunDeps } from "./deps.ts";
+import type { StartRun } from "./starts.ts";
 
 /** What StartRun and PreviewRun find in the same order, so that a preview refuses exactly what a start would. */
 

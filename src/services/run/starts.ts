@@ -3,6 +3,7 @@ import { AppError } from "../../kernel/errors.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
 import type { Plan } from "../../runs/model/plan.ts";
 import type { Run } from "../../runs/model/run.ts";
+import { findRunType } from "../../runs/model/run-types.ts";
 import { createAll } from "../../store/lifecycle/create.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
@@ -12,13 +13,14 @@ import { isDatabaseTrouble } from "../../store/postgres/database-errors.ts";
 import { findByRequests, listRuns } from "../../store/run/runs.ts";
 import type { Caller } from "../call/caller.ts";
 import { doneBy } from "../call/initiator.ts";
-import { newThing, sameRequest } from "./creation.ts";
+import { checkRunRequestId, fingerprintOf, newRunId, newThing, sameRequest } from "./creation.ts";
 import { checkCredentials, findCredentials } from "./credentials.ts";
+import type { RunDeps } from "./deps.ts";
 import { findPlanForRun } from "./plans.ts";
 import { checkReferences, holdReferences } from "./references.ts";
-import type { RunDeps, StartRun } from "./runs.ts";
 import {
   type ChosenRun,
+  checkMachineId,
   checkMeans,
   checkMoment,
   chooseRun,
@@ -26,8 +28,28 @@ import {
   type MeansOfImages,
 } from "./start-checks.ts";
 
+export interface StartRun {
+  readonly requestId: string;
+  readonly machineId: string;
+  readonly type: string;
+  readonly planId: string;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+/** Starts a run, or returns the one that the same request started before, under any race. */
+export async function startRun(deps: RunDeps, caller: Caller, input: StartRun): Promise<Run> {
+  const { requestId, type, planId, params } = input;
+  checkRunRequestId(requestId);
+  const machineId = checkMachineId(input.machineId);
+  // A type that there is not is refused later, in its turn: until then it is as it was written.
+  const asked = findRunType(type) ?? type;
+  const fingerprint = fingerprintOf([asked, planId, Object.entries(params).sort()]);
+  const run = { machineId, requestId, type, planId, params, fingerprint, id: newRunId(), caller };
+  return startWithOthers(deps, run);
+}
+
 /** A start whose words were checked; what it needs of the database is not looked up yet. */
-export interface Start extends StartRun {
+interface Start extends StartRun {
   readonly fingerprint: string;
   /** For the run, if it comes to be. */
   readonly id: string;
@@ -45,7 +67,7 @@ const starters = new WeakMap<RunDeps, Batcher<Start, Started>>();
  * Those who start runs while others are being started are served together, in one transaction: what is wrong with one of them is
  * its own affair. Each machine is locked, and the database holds one run a request and one active run a machine.
  */
-export async function startWithOthers(deps: RunDeps, start: Start): Promise<Run> {
+async function startWithOthers(deps: RunDeps, start: Start): Promise<Run> {
   const started = await starterOf(deps).submit(start);
   if ("refused" in started) throw started.refused;
   return started.run;

@@ -12,9 +12,11 @@ import { findOnTarget } from "../../store/run/runs.ts";
 import type { Caller } from "../call/caller.ts";
 import { nowOf } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
+import { cancelRun } from "./cancel.ts";
 import { checkRunRequestId, fingerprintOf, newRunId, sameRequest } from "./creation.ts";
+import type { RunDeps } from "./deps.ts";
 import { checkLatest, loadRun } from "./latest-attempt.ts";
-import { cancelRun, getRun, type RunDeps } from "./runs.ts";
+import { getRun } from "./read.ts";
 import { checkRunId } from "./start-checks.ts";
 import { createWorkflowRun, refuseBesideAnother, workflowOf } from "./workflow-starts.ts";
 

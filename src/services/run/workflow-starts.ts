@@ -17,7 +17,8 @@ import { findOnTarget, listRuns } from "../../store/run/runs.ts";
 import type { Caller } from "../call/caller.ts";
 import { actorOf, doneBy } from "../call/initiator.ts";
 import { checkRunRequestId, fingerprintOf, newRunId, sameRequest } from "./creation.ts";
-import { getRun, type RunDeps } from "./runs.ts";
+import type { RunDeps } from "./deps.ts";
+import { getRun } from "./read.ts";
 
 const KIND = "run";
 

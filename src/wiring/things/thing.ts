@@ -13,7 +13,7 @@ import type { Runbooks } from "../../runs/steps/scripts/runbooks.ts";
 import type { Workflows } from "../../runs/workflows/workflow.ts";
 import type { ServiceDeps } from "../../services/call/deps.ts";
 import type { Explainer } from "../../services/explain/explain.ts";
-import type { RunDeps } from "../../services/run/runs.ts";
+import type { RunDeps } from "../../services/run/deps.ts";
 import type { EventSource } from "../../services/system/watch.ts";
 import type { SecretStore } from "../../store/access/secrets.ts";
 import type { ThingStore } from "../../store/lifecycle/things.ts";

@@ -8,7 +8,7 @@ import type { Capability } from "../../../src/capabilities/provider.ts";
 import { jobStateOf } from "../../../src/runs/model/job-state.ts";
 import { RUN_ACTIONS, RUN_PHASES } from "../../../src/runs/model/run.ts";
 import { matchesRun, parseRunFilter, runCondition } from "../../../src/services/run/filter.ts";
-import { watchRuns } from "../../../src/services/run/runs.ts";
+import { watchRuns } from "../../../src/services/run/watch.ts";
 import type { EventSource } from "../../../src/services/system/watch.ts";
 import { getLatestAttempt, JOB_STATE, listRuns } from "../../../src/store/run/runs.ts";
 import { collect, type RunSurface, startRunSurface } from "../../support/run-bench.ts";

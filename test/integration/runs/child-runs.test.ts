@@ -1,6 +1,6 @@
 // @module-tag race
 import { describe, expect, test } from "vitest";
-import { cancelRun } from "../../../src/services/run/runs.ts";
+import { cancelRun } from "../../../src/services/run/cancel.ts";
 import type { SecretStore } from "../../../src/store/access/secrets.ts";
 import { applyVerb } from "../../../src/store/lifecycle/verbs.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";

@@ -10,7 +10,7 @@ import type { Endpoint } from "../../../src/runs/model/targets.ts";
 import { allSteps } from "../../../src/runs/steps/index.ts";
 import { createCluster } from "../../../src/services/catalog/clusters.ts";
 import { setMachineCredentials } from "../../../src/services/machine/credentials.ts";
-import { startRun } from "../../../src/services/run/runs.ts";
+import { startRun } from "../../../src/services/run/starts.ts";
 import * as claims from "../../../src/store/lifecycle/claims/claims.ts";
 import { announce } from "../../../src/store/lifecycle/journal.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";

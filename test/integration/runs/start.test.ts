@@ -4,7 +4,7 @@ import { MachineStatus_Phase, Run_Phase } from "../../../contract/baremetal/v1/b
 import type { Capability } from "../../../src/capabilities/provider.ts";
 import { createCluster } from "../../../src/services/catalog/clusters.ts";
 import { createImage } from "../../../src/services/catalog/images.ts";
-import { watchRuns } from "../../../src/services/run/runs.ts";
+import { watchRuns } from "../../../src/services/run/watch.ts";
 import type { EventSource } from "../../../src/services/system/watch.ts";
 import { collect, type RunSurface, startRunSurface, tester } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";

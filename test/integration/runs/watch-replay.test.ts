@@ -10,7 +10,7 @@ import {
 import { RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
 import { JournalTail } from "../../../src/engine/watch.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
-import { watchRuns } from "../../../src/services/run/runs.ts";
+import { watchRuns } from "../../../src/services/run/watch.ts";
 import type { EventSource } from "../../../src/store/lifecycle/event-source.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type RunBench, startRunBench } from "../../support/run-bench.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { createPlan } from "../../../src/services/run/plans.ts";
-import { startRun } from "../../../src/services/run/runs.ts";
+import { startRun } from "../../../src/services/run/starts.ts";
 import { openSecretStore } from "../../../src/store/access/secrets.ts";
 import { allStores } from "../../../src/wiring/things/all-things.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";

@@ -4,7 +4,7 @@ import { silentLog } from "../../../src/kernel/log.ts";
 import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
 import { activeChildren } from "../../../src/runs/executor/children.ts";
 import type { RunThing } from "../../../src/runs/model/lifecycle.ts";
-import { cancelRun } from "../../../src/services/run/runs.ts";
+import { cancelRun } from "../../../src/services/run/cancel.ts";
 import type { SecretStore } from "../../../src/store/access/secrets.ts";
 import { openDatabase } from "../../../src/store/postgres/database.ts";
 import { die, watchFailPoints } from "../../../src/store/postgres/fail-points.ts";

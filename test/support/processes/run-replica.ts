@@ -11,7 +11,7 @@ import { allWorkflows } from "../../../src/runs/workflows/index.ts";
 import type { Workflows } from "../../../src/runs/workflows/workflow.ts";
 import type { ServiceDeps } from "../../../src/services/call/deps.ts";
 import { openInstallOrders } from "../../../src/services/install/orders.ts";
-import type { RunDeps } from "../../../src/services/run/runs.ts";
+import type { RunDeps } from "../../../src/services/run/deps.ts";
 import { openSecretStore } from "../../../src/store/access/secrets.ts";
 import { openDatabase } from "../../../src/store/postgres/database.ts";
 import { wireHandlers } from "../../../src/wiring/handlers.ts";

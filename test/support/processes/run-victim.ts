@@ -3,7 +3,7 @@ import type { JsonObject, Thing } from "../../../src/kernel/lifecycle.ts";
 import type { Outcome } from "../../../src/kernel/outcome.ts";
 import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
 import type { RunThing } from "../../../src/runs/model/lifecycle.ts";
-import { startRun } from "../../../src/services/run/runs.ts";
+import { startRun } from "../../../src/services/run/starts.ts";
 import { die, watchFailPoints } from "../../../src/store/postgres/fail-points.ts";
 import { eventually } from "../eventually.ts";
 import { openRunReplica } from "./run-replica.ts";

@@ -20,9 +20,10 @@ import {
   forceDeletePowerShelf,
   setPowerShelfMaintenance,
 } from "../../../src/services/power-shelf/power-shelves.ts";
+import type { RunDeps } from "../../../src/services/run/deps.ts";
 import { startNextAttempt } from "../../../src/services/run/operator-actions.ts";
 import { createPlan } from "../../../src/services/run/plans.ts";
-import { type RunDeps, startRun } from "../../../src/services/run/runs.ts";
+import { startRun } from "../../../src/services/run/starts.ts";
 import { createToken, revokeToken } from "../../../src/services/system/tokens.ts";
 import { openSecretStore } from "../../../src/store/access/secrets.ts";
 import { noteRejected, openSignInDigest } from "../../../src/store/access/sign-in-ledger.ts";

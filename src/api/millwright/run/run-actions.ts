@@ -1,8 +1,8 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { RunActionsService } from "../../../../contract/millwright/v1/run_pb.js";
+import type { RunDeps } from "../../../services/run/deps.ts";
 import { markRunManual, startNextAttempt } from "../../../services/run/operator-actions.ts";
 import { previewRun } from "../../../services/run/preview.ts";
-import type { RunDeps } from "../../../services/run/runs.ts";
 import { cancelJob } from "../../../services/run/workflow-actions.ts";
 import { runOf } from "../../baremetal/run-messages.ts";
 import { callerKey } from "../../transport/interceptors.ts";

@@ -4,7 +4,8 @@ import type {
   RunRecordSchema,
   WatchRunsResponseSchema,
 } from "../../../../contract/millwright/v1/run_pb.js";
-import { currentStep, type Run, type RunEvent } from "../../../services/run/runs.ts";
+import { currentStep, type Run } from "../../../services/run/read.ts";
+import type { RunEvent } from "../../../services/run/watch.ts";
 import { runEventOf, runOf, WIRE_PHASE } from "../../baremetal/run-messages.ts";
 
 const placeOf = ({ target, parent }: Run) => ({ target: { ...target }, ...(parent && { parent: { ...parent } }) });

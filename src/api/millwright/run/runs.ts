@@ -1,8 +1,11 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { RunService } from "../../../../contract/millwright/v1/run_pb.js";
 import type { ServiceDeps } from "../../../services/call/deps.ts";
+import { cancelRun } from "../../../services/run/cancel.ts";
 import { ALL_RUNS, ASKED_FOR } from "../../../services/run/filter.ts";
-import { cancelRun, getRun, listChildRuns, pageRuns, streamRunLogs, watchRuns } from "../../../services/run/runs.ts";
+import { streamRunLogs } from "../../../services/run/logs.ts";
+import { getRun, listChildRuns, pageRuns } from "../../../services/run/read.ts";
+import { watchRuns } from "../../../services/run/watch.ts";
 import type { EventSource } from "../../../services/system/watch.ts";
 import { logChunkOf } from "../../baremetal/run-messages.ts";
 import { callerKey } from "../../transport/interceptors.ts";

@@ -1,0 +1,47 @@
+import { AppError } from "../../kernel/errors.ts";
+import { isActive, type Run } from "../../runs/model/run.ts";
+import { recordChange } from "../../store/lifecycle/changes.ts";
+import { announce } from "../../store/lifecycle/journal.ts";
+import { lockThings } from "../../store/lifecycle/locks.ts";
+import { storeOf } from "../../store/lifecycle/things.ts";
+import * as work from "../../store/lifecycle/work.ts";
+import { listRuns } from "../../store/run/runs.ts";
+import type { Caller } from "../call/caller.ts";
+import { nowOf, type ServiceDeps } from "../call/deps.ts";
+import { doneBy } from "../call/initiator.ts";
+import { ALL_RUNS, type RunScope } from "./filter.ts";
+import { checkFound, getRun } from "./read.ts";
+import { checkRunId } from "./start-checks.ts";
+
+const KIND = "run";
+
+/** Ends an active run in bounded time; asking again is harmless. */
+export async function cancelRun(
+  deps: ServiceDeps,
+  caller: Caller,
+  id: string,
+  scope: RunScope = ALL_RUNS,
+): Promise<Run> {
+  checkRunId(id);
+  await deps.db.transaction(async (tx) => {
+    await lockThings(tx, [{ kind: KIND, id }]);
+    const [found] = await listRuns(tx, { ids: [id] });
+    const run = checkFound(found, id, scope);
+    if (run.phase === "CANCELED" || run.cancelRequestedAt !== null) return;
+    if (!isActive(run.phase)) {
+      throw new AppError(
+        "failed_precondition",
+        `run ${id} has already ended: it ${run.phase === "SUCCEEDED" ? "SUCCEEDED" : "FAILED"}`,
+      );
+    }
+    await recordChange(tx, storeOf(deps.stores, KIND), {
+      id,
+      ...doneBy(caller),
+      type: "cancel_requested",
+      set: { cancel_requested_at: nowOf(deps) },
+    });
+    await work.wake(tx, [{ kind: KIND, id }]);
+    await announce(tx);
+  });
+  return getRun(deps, id);
+}

@@ -15,8 +15,8 @@ import type { FollowUp, Outcome } from "../kernel/outcome.ts";
 import type { Clock } from "../kernel/time/clock.ts";
 import { type Duration, describeDuration, milliseconds, minutes } from "../kernel/time/duration.ts";
 import { pauseBefore, retrying } from "../kernel/time/retry.ts";
+import { afterChange, type Change } from "../store/lifecycle/commit/unit.ts";
 import type { ThingStore } from "../store/lifecycle/things.ts";
-import { afterChange, type Change } from "../store/lifecycle/unit.ts";
 import { continueTrace, withSpan } from "../telemetry/tracing.ts";
 import { runBounded } from "./bounded-handler.ts";
 

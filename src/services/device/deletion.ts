@@ -4,10 +4,10 @@ import { AppError } from "../../kernel/errors.ts";
 import type { Lifecycle, Thing } from "../../kernel/lifecycle.ts";
 import type { DeviceDeletion } from "../../store/device/device.ts";
 import { recordChange } from "../../store/lifecycle/changes.ts";
+import { commitOrRefuse } from "../../store/lifecycle/commit/commit-or-refuse.ts";
+import { withdrawPending } from "../../store/lifecycle/commit/end-requests.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import type { ThingKey } from "../../store/lifecycle/things.ts";
-import { commitUnits } from "../../store/lifecycle/transitions.ts";
-import { withdrawPending } from "../../store/lifecycle/withdrawals.ts";
 import * as work from "../../store/lifecycle/work.ts";
 import type { Caller } from "../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
@@ -56,7 +56,7 @@ export async function forceDeleteDevice(deps: ServiceDeps, caller: Caller, name:
     if (!isDeepStrictEqual(locksOf(device), locksOf(before)))
       throw new AppError("conflict", `${named.traits.noun} ${key.id} changed meanwhile; ask again`);
     const move = forcedMove(store.lifecycle, device);
-    await commitUnits(tx, deps.stores, [
+    await commitOrRefuse(tx, deps.stores, [
       { kind: key.kind, thing: device, move, ...doneBy(caller), effects: movesOf(device) },
     ]);
   });

@@ -11,10 +11,10 @@ import {
   listExpectedPowerShelves,
 } from "../../store/expected-power-shelf/expected-power-shelves.ts";
 import { type Change, recordChanges } from "../../store/lifecycle/changes.ts";
+import { commitOrRefuse } from "../../store/lifecycle/commit/commit-or-refuse.ts";
 import { createAll } from "../../store/lifecycle/create.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import { nameOf, storeOf, type ThingKey } from "../../store/lifecycle/things.ts";
-import { commitUnits } from "../../store/lifecycle/transitions.ts";
 import * as work from "../../store/lifecycle/work.ts";
 import type { Transaction } from "../../store/postgres/database.ts";
 import { listPowerShelves } from "../../store/power-shelf/power-shelves.ts";
@@ -132,7 +132,7 @@ async function follow(
 ): Promise<void> {
   if (rows.length === 0) return;
   const happened = { owner: "caller", name } as const;
-  const results = await commitUnits(
+  await commitOrRefuse(
     tx,
     deps.stores,
     rows.map((thing) => ({
@@ -142,8 +142,6 @@ async function follow(
       ...doneBy(caller),
     })),
   );
-  if (results.some(({ type }) => type !== "committed"))
-    throw new AppError("conflict", "the expected inventory changed meanwhile; ask again");
 }
 
 async function add(tx: Transaction, deps: ServiceDeps, caller: Caller, added: readonly Added[]): Promise<void> {

@@ -7,8 +7,8 @@ import { parseStamp } from "../../runs/steps/facts/install-stamp.ts";
 import { findMachinesByMac, type InstallRecord, loadInstalls } from "../../store/install/installs.ts";
 import { listWorkflows } from "../../store/install/workflows.ts";
 import { recordChange } from "../../store/lifecycle/changes.ts";
+import { commitOrRefuse } from "../../store/lifecycle/commit/commit-or-refuse.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
-import { commitUnits } from "../../store/lifecycle/transitions.ts";
 import { applyVerb } from "../../store/lifecycle/verbs.ts";
 import { machineStore } from "../../store/machine/machines.ts";
 import { retryOnConflict, type Transaction } from "../../store/postgres/database.ts";
@@ -171,7 +171,7 @@ async function noteBoot(
     ...Object.fromEntries(told.map((name) => [name, hardware[name] ?? null])),
     lastSeenAt: nowOf(deps).toISOString(),
   };
-  await commitUnits(tx, deps.stores, [
+  await commitOrRefuse(tx, deps.stores, [
     { kind: INSTALL_KIND, thing: install, facts, actor: node.name ?? "", address: node.address },
   ]);
   // How it boots, only the firmware knows: what was said at its registration may have been a guess.

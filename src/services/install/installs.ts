@@ -10,9 +10,9 @@ import { installLifecycle } from "../../lifecycles/install/lifecycle.ts";
 import { type InstallRecord, loadInstalls } from "../../store/install/installs.ts";
 import { recordChange } from "../../store/lifecycle/changes.ts";
 import { list as listClaims } from "../../store/lifecycle/claims/claims.ts";
+import { commitOrRefuse } from "../../store/lifecycle/commit/commit-or-refuse.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
-import { commitUnits } from "../../store/lifecycle/transitions.ts";
 import { applyVerb } from "../../store/lifecycle/verbs.ts";
 import { retryOnConflict, type Transaction } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
@@ -69,7 +69,7 @@ export async function patchInstall(deps: ServiceDeps, caller: Caller, id: string
         patch.workflowId !== install.workflowId && { workflow_id: patch.workflowId }),
     };
     if (Object.keys(facts).length > 0)
-      await commitUnits(tx, deps.stores, [{ kind: INSTALL_KIND, thing: install, facts, ...doneBy(caller) }]);
+      await commitOrRefuse(tx, deps.stores, [{ kind: INSTALL_KIND, thing: install, facts, ...doneBy(caller) }]);
     if (Object.keys(assigned).length > 0) await recordAssignment(tx, deps, caller, id, assigned);
   });
 }

@@ -1,9 +1,9 @@
 import { toldBy } from "../../lifecycles/install/report.ts";
 import type { InstallRecord } from "../../store/install/installs.ts";
 import { recordChanges } from "../../store/lifecycle/changes.ts";
+import { commitOrRefuse } from "../../store/lifecycle/commit/commit-or-refuse.ts";
+import type { Unit } from "../../store/lifecycle/commit/unit.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
-import { commitUnits } from "../../store/lifecycle/transitions.ts";
-import type { Unit } from "../../store/lifecycle/unit.ts";
 import * as work from "../../store/lifecycle/work.ts";
 import type { Transaction } from "../../store/postgres/database.ts";
 import type { ServiceDeps } from "../call/deps.ts";
@@ -27,9 +27,7 @@ export async function writeReports(
       address: input.address,
     };
   });
-  const results = await commitUnits(tx, deps.stores, units);
-  const odd = results.findIndex((result) => result.type !== "committed");
-  if (odd >= 0) throw new Error(`the report of ${decided[odd]?.install.id} was not written: ${results[odd]?.type}`);
+  await commitOrRefuse(tx, deps.stores, units);
   await recordChanges(
     tx,
     storeOf(deps.stores, INSTALL_KIND),

@@ -7,10 +7,10 @@ import { parseEndpoint, SSH_PORT } from "../../lifecycles/machine/endpoint.ts";
 import { sshAddressOf } from "../../lifecycles/machine/machine.ts";
 import { recordChange } from "../../store/lifecycle/changes.ts";
 import { list as listClaims } from "../../store/lifecycle/claims/claims.ts";
+import { commitOrRefuse } from "../../store/lifecycle/commit/commit-or-refuse.ts";
 import { create } from "../../store/lifecycle/create.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
-import { commitUnits } from "../../store/lifecycle/transitions.ts";
 import { replaceIdentities, type TakenIdentity } from "../../store/machine/identities.ts";
 import { listMachines, type MachineRecord, type SpecRow } from "../../store/machine/machines.ts";
 import { retryOnConflict, type Transaction } from "../../store/postgres/database.ts";
@@ -121,7 +121,7 @@ async function replace(
   if (spec) await takeIdentities(tx, machine.id, spec);
   const facts = outdatedBy(machine, after, changed);
   if (Object.keys(facts).length > 0)
-    await commitUnits(tx, deps.stores, [{ kind: MACHINE_KIND, thing: machine, facts, ...doneBy(caller) }]);
+    await commitOrRefuse(tx, deps.stores, [{ kind: MACHINE_KIND, thing: machine, facts, ...doneBy(caller) }]);
   const set = Object.fromEntries(Object.entries(after).filter(([column]) => changed.includes(column))) as JsonObject;
   await recordChange(tx, storeOf(deps.stores, MACHINE_KIND), {
     id: machine.id,

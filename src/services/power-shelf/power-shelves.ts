@@ -3,12 +3,12 @@ import { AppError } from "../../kernel/errors.ts";
 import { parseMac, parsePowerShelfId } from "../../kernel/ids.ts";
 import type { MaintenanceOperation } from "../../lifecycles/power-shelf/power-shelf.ts";
 import { bmcKey, putBmcCredentials } from "../../store/device/bmc-credentials.ts";
+import { commitOrRefuse } from "../../store/lifecycle/commit/commit-or-refuse.ts";
 import { create } from "../../store/lifecycle/create.ts";
 import { announce } from "../../store/lifecycle/journal.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import { recordRequest } from "../../store/lifecycle/requests.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
-import { commitUnits } from "../../store/lifecycle/transitions.ts";
 import * as work from "../../store/lifecycle/work.ts";
 import { isUniqueViolation } from "../../store/postgres/database.ts";
 import { rememberKey } from "../../store/postgres/idempotency.ts";
@@ -140,7 +140,7 @@ export async function refreshPowerShelf(deps: ServiceDeps, caller: Caller, input
     if (!thing) throw unknownShelf(id);
     if (input.forgetCertificate) {
       const facts = { certificateFingerprint: null };
-      await commitUnits(tx, deps.stores, [{ kind: KIND, thing, facts, ...doneBy(caller) }]);
+      await commitOrRefuse(tx, deps.stores, [{ kind: KIND, thing, facts, ...doneBy(caller) }]);
     }
     await work.wake(tx, [shelfKey(id)]);
     await announce(tx);

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
+import type { CommitUnits } from "./commit/unit-result.ts";
 import type { ThingKey, ThingStores } from "./things.ts";
-import type { CommitUnits } from "./unit-result.ts";
 
 /** What one thing orders of another, in its own commit. */
 export interface PlacedOrder extends ThingKey {

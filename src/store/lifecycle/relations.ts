@@ -1,7 +1,7 @@
 import { GONE, type RelatedState, type Thing } from "../../kernel/lifecycle.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
+import { changesOf, lastMoveOf, type Unit } from "./commit/unit.ts";
 import type { ThingKey, ThingStore, ThingStores } from "./things.ts";
-import { changesOf, lastMoveOf, type Unit } from "./unit.ts";
 
 /** That a thing is part of another one, works on it or waits for it: who the other is stands on the thing's own record. */
 export interface Relation<T extends Thing = Thing> {

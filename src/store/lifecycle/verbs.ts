@@ -3,10 +3,9 @@ import type { Effect } from "../../kernel/effects.ts";
 import { AppError } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import type { Transaction } from "../postgres/database.ts";
-import { describeHeld } from "./claims/wishes.ts";
+import { commitOrRefuse } from "./commit/commit-or-refuse.ts";
 import { lockThings } from "./locks.ts";
 import { storeOf, type ThingStores } from "./things.ts";
-import { commitUnits } from "./transitions.ts";
 import * as work from "./work.ts";
 
 export interface Verb {
@@ -34,7 +33,7 @@ export async function applyVerb(tx: Transaction, stores: ThingStores, verb: Verb
     throw new AppError("not_found", `${verb.kind} ${verb.id} does not exist`);
   }
   const move = followOrRefuse(store.lifecycle, thing, verb);
-  const [result] = await commitUnits(tx, stores, [
+  await commitOrRefuse(tx, stores, [
     {
       kind: verb.kind,
       thing,
@@ -45,9 +44,5 @@ export async function applyVerb(tx: Transaction, stores: ThingStores, verb: Verb
       ...(verb.effects && { effects: verb.effects }),
     },
   ]);
-  if (result?.type === "waiting") {
-    const { moving = verb } = result;
-    throw new AppError("failed_precondition", `${moving.kind} ${moving.id} is ${describeHeld(result.for)}`);
-  }
   if (!move.gone) await work.wake(tx, [verb]);
 }

@@ -4,10 +4,10 @@ import { type ConditionType, type ObservedCondition, observe } from "../../lifec
 import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
 import { type Change, recordChanges } from "../lifecycle/changes.ts";
+import { commitUnits } from "../lifecycle/commit/commit-units.ts";
+import type { Unit } from "../lifecycle/commit/unit.ts";
 import { lockThings } from "../lifecycle/locks.ts";
 import type { ThingStore, ThingStores } from "../lifecycle/things.ts";
-import { commitUnits } from "../lifecycle/transitions.ts";
-import type { Unit } from "../lifecycle/unit.ts";
 import * as work from "../lifecycle/work.ts";
 import type { Transaction } from "../postgres/database.ts";
 import { type ClaimedLook, heldLooks } from "./condition-looks.ts";

@@ -23,10 +23,10 @@ import {
   type ExpectedPowerShelfRecord,
   listExpectedPowerShelves,
 } from "../../../src/store/expected-power-shelf/expected-power-shelves.ts";
+import { commitUnits } from "../../../src/store/lifecycle/commit/commit-units.ts";
 import { create } from "../../../src/store/lifecycle/create.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";
 import { storeOf } from "../../../src/store/lifecycle/things.ts";
-import { commitUnits } from "../../../src/store/lifecycle/transitions.ts";
 import type { Database, Transaction } from "../../../src/store/postgres/database.ts";
 import { listPowerShelves } from "../../../src/store/power-shelf/power-shelves.ts";
 import { recordClaim } from "../../support/claims.ts";

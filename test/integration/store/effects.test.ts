@@ -4,8 +4,9 @@ import { alert, create, type Effect, move, observe, request, wake } from "../../
 import type { JsonObject, Lifecycle, Thing } from "../../../src/kernel/lifecycle.ts";
 import { listHealthReports } from "../../../src/store/device/health-reports.ts";
 import * as claims from "../../../src/store/lifecycle/claims/claims.ts";
-import { commitUnits } from "../../../src/store/lifecycle/transitions.ts";
-import type { Unit } from "../../../src/store/lifecycle/unit.ts";
+import { commitOrRefuse } from "../../../src/store/lifecycle/commit/commit-or-refuse.ts";
+import { commitUnits } from "../../../src/store/lifecycle/commit/commit-units.ts";
+import type { Unit } from "../../../src/store/lifecycle/commit/unit.ts";
 import { applyVerb } from "../../../src/store/lifecycle/verbs.ts";
 import type { Transaction } from "../../../src/store/postgres/database.ts";
 import { wishFor } from "../../support/claims.ts";
@@ -67,6 +68,29 @@ const acquire = (id: string, holder: string) =>
   database.db.transaction((tx) => claims.acquire(tx, [wishFor(widgetKey(id), { kind: "run", id: holder }, "repave")]));
 const release = (holder: string) =>
   database.db.transaction((tx) => claims.releaseAll(tx, [{ kind: "run", id: holder }]));
+
+describe("what a caller asked for", () => {
+  const ask = (...units: Unit[]) => database.db.transaction((tx) => commitOrRefuse(tx, widgetStores, units));
+
+  test("is refused when another works on what it would move, and nothing of it is written", async () => {
+    await placeWidgets(database.db, ["w", "other"], "idle");
+    await acquire("other", "run-1");
+    const asked = ask(await unitOf("w", { facts: { size: 4 }, effects: [causing("employed")] }));
+    await expect(asked).rejects.toMatchObject({
+      kind: "failed_precondition",
+      message: expect.stringContaining("widget other is being worked on by run run-1"),
+    });
+    expect(await widget("w")).toMatchObject({ facts: {}, outcome: null });
+  });
+
+  test("is refused when the thing changed since it was loaded, with all that was asked with it", async () => {
+    await placeWidgets(database.db, ["w", "other"], "idle");
+    const [fresh, stale] = [await unitOf("w", { facts: { size: 4 } }), await unitOf("other", { facts: { size: 5 } })];
+    await commit(stale);
+    await expect(ask(fresh, stale)).rejects.toMatchObject({ kind: "conflict" });
+    expect((await widget("w")).facts).toEqual({});
+  });
+});
 
 describe("two rows of one thing in one commit", () => {
   test("are two events with a version each, in their order, and one state at the end", async () => {

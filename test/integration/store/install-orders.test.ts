@@ -8,7 +8,7 @@ import { openInstallOrders } from "../../../src/services/install/orders.ts";
 import { createWorkflow, deleteWorkflow } from "../../../src/services/install/workflows.ts";
 import { registerMachine, type SpecInput } from "../../../src/services/machine/machines.ts";
 import { openSecretStore } from "../../../src/store/access/secrets.ts";
-import { commitUnits } from "../../../src/store/lifecycle/transitions.ts";
+import { commitUnits } from "../../../src/store/lifecycle/commit/commit-units.ts";
 import { machineStore } from "../../../src/store/machine/machines.ts";
 import { allStores } from "../../../src/wiring/things/all-things.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";

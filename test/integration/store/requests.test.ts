@@ -3,10 +3,10 @@ import { beforeEach, expect, test } from "vitest";
 import type { Move } from "../../../src/kernel/decide.ts";
 import { decide, fail, follow } from "../../../src/kernel/decide.ts";
 import type { JsonObject, Lifecycle, Thing } from "../../../src/kernel/lifecycle.ts";
+import { commitUnits } from "../../../src/store/lifecycle/commit/commit-units.ts";
+import { withdrawPending } from "../../../src/store/lifecycle/commit/end-requests.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";
 import { storeOf } from "../../../src/store/lifecycle/things.ts";
-import { commitUnits } from "../../../src/store/lifecycle/transitions.ts";
-import { withdrawPending } from "../../../src/store/lifecycle/withdrawals.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import {

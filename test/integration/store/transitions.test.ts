@@ -7,10 +7,10 @@ import type { JsonObject, Lifecycle, Thing } from "../../../src/kernel/lifecycle
 import { milliseconds, minutes, seconds } from "../../../src/kernel/time/duration.ts";
 import { recordChange } from "../../../src/store/lifecycle/changes.ts";
 import * as claims from "../../../src/store/lifecycle/claims/claims.ts";
+import { commitUnits } from "../../../src/store/lifecycle/commit/commit-units.ts";
+import type { Unit } from "../../../src/store/lifecycle/commit/unit.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";
 import { storeOf } from "../../../src/store/lifecycle/things.ts";
-import { commitUnits } from "../../../src/store/lifecycle/transitions.ts";
-import type { Unit } from "../../../src/store/lifecycle/unit.ts";
 import { applyVerb, type Verb } from "../../../src/store/lifecycle/verbs.ts";
 import * as work from "../../../src/store/lifecycle/work.ts";
 import { wishFor } from "../../support/claims.ts";

@@ -2,7 +2,7 @@ import { follow } from "../../../src/kernel/decide.ts";
 import { alert, create, move, observe, request, wake } from "../../../src/kernel/effects.ts";
 import type { Lifecycle, Thing } from "../../../src/kernel/lifecycle.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
-import { commitUnits } from "../../../src/store/lifecycle/transitions.ts";
+import { commitUnits } from "../../../src/store/lifecycle/commit/commit-units.ts";
 import { openDatabase } from "../../../src/store/postgres/database.ts";
 import { getWidget, widgetLifecycle, widgetStores } from "../widget.ts";
 

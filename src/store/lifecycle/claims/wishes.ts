@@ -1,7 +1,7 @@
 import type { Cause } from "../../../kernel/causes.ts";
 import type { Thing } from "../../../kernel/lifecycle.ts";
+import { afterUnit, lastMoveOf, outcomeAfter, type Unit } from "../commit/unit.ts";
 import { type ClaimSet, nameOf, storeOf, type ThingKey, type ThingStore, type ThingStores } from "../things.ts";
-import { afterUnit, lastMoveOf, outcomeAfter, type Unit } from "../unit.ts";
 import type { Wait } from "./decision.ts";
 import type { ClaimWish, QueuedClaim } from "./queue.ts";
 

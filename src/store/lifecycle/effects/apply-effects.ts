@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { CreateEffect } from "../../../kernel/effects.ts";
 import type { Transaction } from "../../postgres/database.ts";
+import { afterUnit, keyOf, lastMoveOf, type Unit } from "../commit/unit.ts";
+import type { CommitUnits } from "../commit/unit-result.ts";
 import { createAll } from "../create.ts";
 import { describeOrigin, writeRequests } from "../requests.ts";
 import { nameOf, storeOf, type ThingKey, type ThingStores } from "../things.ts";
-import { afterUnit, keyOf, lastMoveOf, type Unit } from "../unit.ts";
-import type { CommitUnits } from "../unit-result.ts";
 import { changeAlerts } from "./effect-alerts.ts";
 import { placeOrders } from "./effect-orders.ts";
 import type { EffectPlan } from "./plan-effects.ts";

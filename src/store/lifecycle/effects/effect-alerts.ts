@@ -3,8 +3,8 @@ import { type HealthReportEntry, type NewAlert, probeOf } from "../../../lifecyc
 import { changeHealth, type HealthChange } from "../../device/health-changes.ts";
 import { listHealthReports } from "../../device/health-reports.ts";
 import type { Transaction } from "../../postgres/database.ts";
+import { keyOf } from "../commit/unit.ts";
 import { nameOf, type ThingStores } from "../things.ts";
-import { keyOf } from "../unit.ts";
 import type { EffectPlan } from "./plan-effects.ts";
 
 /**

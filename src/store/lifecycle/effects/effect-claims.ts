@@ -1,9 +1,9 @@
 import type { Transaction } from "../../postgres/database.ts";
 import * as claims from "../claims/claims.ts";
 import { wishOf } from "../claims/wishes.ts";
+import { keyOf, type Unit } from "../commit/unit.ts";
+import type { Waiting } from "../commit/unit-result.ts";
 import { nameOf, type ThingStores } from "../things.ts";
-import { keyOf, type Unit } from "../unit.ts";
-import type { Waiting } from "../unit-result.ts";
 import type { EffectPlan } from "./plan-effects.ts";
 
 /** The claims that a unit's effects need, since they move things into states with `claims`. */

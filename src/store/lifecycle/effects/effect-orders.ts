@@ -1,9 +1,9 @@
 import type { OrderEffect } from "../../../kernel/effects.ts";
 import type { Transaction } from "../../postgres/database.ts";
+import type { Unit } from "../commit/unit.ts";
+import type { CommitUnits } from "../commit/unit-result.ts";
 import type { OrderDesk, PlacedOrder } from "../orders.ts";
 import { storeOf, type ThingStores } from "../things.ts";
-import type { Unit } from "../unit.ts";
-import type { CommitUnits } from "../unit-result.ts";
 
 export const ordersOf = ({ kind: by, thing, effects = [] }: Unit): PlacedOrder[] =>
   effects

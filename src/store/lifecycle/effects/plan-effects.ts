@@ -12,9 +12,9 @@ import type {
 } from "../../../kernel/effects.ts";
 import type { JsonObject, Thing } from "../../../kernel/lifecycle.ts";
 import type { Transaction } from "../../postgres/database.ts";
+import { afterChange, type Change, keyOf, type Unit } from "../commit/unit.ts";
 import type { PlacedOrder } from "../orders.ts";
 import { nameOf, storeOf, type ThingKey, type ThingStore, type ThingStores } from "../things.ts";
-import { afterChange, type Change, keyOf, type Unit } from "../unit.ts";
 import { findRefused, ordersOf } from "./effect-orders.ts";
 
 /** A unit with what its effects come to, worked out against the things as they are under the lock. */

@@ -1,7 +1,7 @@
-import { changesState, type Move } from "../../kernel/decide.ts";
-import type { Effect } from "../../kernel/effects.ts";
-import type { JsonObject, StoredOutcome, Thing } from "../../kernel/lifecycle.ts";
-import type { Observed, ThingKey, ThingStore } from "./things.ts";
+import { changesState, type Move } from "../../../kernel/decide.ts";
+import type { Effect } from "../../../kernel/effects.ts";
+import type { JsonObject, StoredOutcome, Thing } from "../../../kernel/lifecycle.ts";
+import type { Observed, ThingKey, ThingStore } from "../things.ts";
 
 /** A change of one thing: a row of its table, what was learnt about it, or both. It has one entry in the journal. */
 export interface Change {
@@ -35,6 +35,9 @@ export const changesOf = (unit: Unit): readonly Change[] => (unit.further ? [uni
 /** The row by which the thing comes to the state that it is in once the unit is written. */
 export const lastMoveOf = ({ move, further = [] }: Unit): Move | undefined =>
   further.findLast((change) => change.move !== undefined)?.move ?? move;
+
+/** The thing's row goes with the unit. */
+export const isGone = (unit: Unit): boolean => lastMoveOf(unit)?.gone === true;
 
 export const outcomeAfter = (unit: Unit): StoredOutcome | null =>
   unit.outcome !== undefined ? unit.outcome : lastMoveOf(unit) ? null : unit.thing.outcome;

@@ -1,4 +1,4 @@
-import type { Json, JsonObject, Lifecycle, ListFacts, Thing } from "../../kernel/lifecycle.ts";
+import type { Json, JsonObject, Lifecycle, ListFacts, Thing } from "../../../kernel/lifecycle.ts";
 
 /** What an entry of the journal tells of facts that changed: how they are now, and how they were. Empty when nobody would want to be told. */
 export function tellFacts(

@@ -1,9 +1,9 @@
-import type { RequestEnd } from "../../kernel/decide.ts";
-import type { Json, JsonObject } from "../../kernel/lifecycle.ts";
-import type { Transaction } from "../postgres/database.ts";
-import { failPoint } from "../postgres/fail-points.ts";
-import * as journal from "./journal.ts";
-import { storeOf, type ThingStore, type ThingStores } from "./things.ts";
+import type { RequestEnd } from "../../../kernel/decide.ts";
+import type { Json, JsonObject } from "../../../kernel/lifecycle.ts";
+import type { Transaction } from "../../postgres/database.ts";
+import { failPoint } from "../../postgres/fail-points.ts";
+import * as journal from "../journal.ts";
+import { storeOf, type ThingStore, type ThingStores } from "../things.ts";
 import { type Change, changesOf, type Unit } from "./unit.ts";
 
 /**

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { create, type Effect, log, move, observe, require, wake } from "../../kernel/effects.ts";
-import { caused, defineLifecycle, type Thing } from "../../kernel/lifecycle.ts";
-import { collectThingStores, nameOf } from "./things.ts";
+import { create, type Effect, log, move, observe, require, wake } from "../../../kernel/effects.ts";
+import { caused, defineLifecycle, type Thing } from "../../../kernel/lifecycle.ts";
+import { collectThingStores, nameOf } from "../things.ts";
 import { keyOf, type Unit } from "./unit.ts";
 import { touchedBy, wavesOf } from "./waves.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { JsonObject, Thing } from "../../kernel/lifecycle.ts";
+import type { JsonObject, Thing } from "../../../kernel/lifecycle.ts";
 import { tellFacts } from "./told-facts.ts";
 
 const lifecycle = { quietFacts: ["heartbeat"], listFacts: { steps: { untold: ["secret"], counted: "round" } } };

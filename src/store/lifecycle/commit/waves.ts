@@ -1,9 +1,9 @@
-import type { Effect } from "../../kernel/effects.ts";
-import type { Transaction } from "../postgres/database.ts";
-import { listOfClaimants } from "./claims/claims.ts";
-import { claimTargetsOf, mayHaveTicket } from "./claims/wishes.ts";
-import { wokenAbove } from "./relations.ts";
-import { nameOf, storeOf, type ThingKey, type ThingStores } from "./things.ts";
+import type { Effect } from "../../../kernel/effects.ts";
+import type { Transaction } from "../../postgres/database.ts";
+import { listOfClaimants } from "../claims/claims.ts";
+import { claimTargetsOf, mayHaveTicket } from "../claims/wishes.ts";
+import { wokenAbove } from "../relations.ts";
+import { nameOf, storeOf, type ThingKey, type ThingStores } from "../things.ts";
 import { keyOf, lastMoveOf, type Unit } from "./unit.ts";
 
 /** Effects that neither write to their thing nor say anything of it: only that it gets a pass. */

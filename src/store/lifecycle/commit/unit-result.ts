@@ -1,6 +1,6 @@
-import type { Transaction } from "../postgres/database.ts";
-import type { Wait } from "./claims/claims.ts";
-import type { ThingKey, ThingStores } from "./things.ts";
+import type { Transaction } from "../../postgres/database.ts";
+import type { Wait } from "../claims/claims.ts";
+import type { ThingKey, ThingStores } from "../things.ts";
 import type { Unit } from "./unit.ts";
 
 /**

@@ -1,7 +1,7 @@
-import { changesState, type Move } from "../../kernel/decide.ts";
-import { isSameOutcome, type JsonObject, type Thing } from "../../kernel/lifecycle.ts";
-import type * as journal from "./journal.ts";
-import { nameOf, storeOf, type ThingStores } from "./things.ts";
+import { changesState, type Move } from "../../../kernel/decide.ts";
+import { isSameOutcome, type JsonObject, type Thing } from "../../../kernel/lifecycle.ts";
+import type * as journal from "../journal.ts";
+import { nameOf, storeOf, type ThingStores } from "../things.ts";
 import { tellFacts } from "./told-facts.ts";
 import { type Change, changesOf, keyOf, outcomeAfter, type Unit } from "./unit.ts";
 

@@ -18,7 +18,7 @@ describe("the imports of a file", () => {
       'import "node:fs";',
       'import pg, { type Pool } from "pg";',
       'import * as wkt from "@bufbuild/protobuf/wkt";',
-      'const late = async () => (await import("../engine/look.ts")).lookAt;',
+      'const late = async () => (await import("../engine/pass.ts")).makePass;',
       "const later = await import(",
       '  "fastify"',
       ");",
@@ -32,7 +32,7 @@ describe("the imports of a file", () => {
       { line: 9, kind: "builtin", name: "node:fs" },
       { line: 10, kind: "package", name: "pg" },
       { line: 11, kind: "package", name: "@bufbuild/protobuf" },
-      { line: 12, kind: "file", path: "src/engine/look.ts" },
+      { line: 12, kind: "file", path: "src/engine/pass.ts" },
       { line: 15, kind: "package", name: "fastify" },
     ]);
   });
@@ -43,12 +43,12 @@ describe("the imports of a file", () => {
 
   test("are not what comments say, nor what is merely exported", () => {
     const text = [
-      '// import { a } from "../engine/look.ts";',
+      '// import { a } from "../engine/pass.ts";',
       "/**",
-      ' * import { a } from "../engine/look.ts";',
+      ' * import { a } from "../engine/pass.ts";',
       " */",
       "export const from = 1;",
-      'export const text = "../engine/look.ts";',
+      'export const text = "../engine/pass.ts";',
       'export function load(): string {\n  return "pg";\n}',
     ].join("\n");
     expect(targets(text)).toEqual([]);

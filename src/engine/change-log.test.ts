@@ -13,7 +13,7 @@ import {
 import type { Log } from "../kernel/log.ts";
 import { minutes } from "../kernel/time/duration.ts";
 import { ChangeLog } from "./change-log.ts";
-import type { Look } from "./look.ts";
+import type { Look } from "./pass.ts";
 
 interface Lamp extends Thing {
   readonly request: JsonObject | null;

@@ -1,7 +1,7 @@
 import type { Move } from "../kernel/decide.ts";
 import { GONE, type Lifecycle, rowsFrom, type StoredOutcome, type Thing } from "../kernel/lifecycle.ts";
 import type { Log } from "../kernel/log.ts";
-import type { Look } from "./look.ts";
+import type { Look } from "./pass.ts";
 
 const MOST_REMEMBERED = 10_000;
 

@@ -15,12 +15,12 @@ import { isDatabaseTrouble } from "../store/postgres/database-errors.ts";
 import { failPoint } from "../store/postgres/fail-points.ts";
 import { ChangeLog } from "./change-log.ts";
 import { type Committer, createCommitter, type Submitted } from "./committer.ts";
-import { LEASE, LEASE_IN_DATABASE, Lease } from "./lease.ts";
-import { runLeaseKeeper } from "./lease-keeper.ts";
+import { LEASE, LEASE_IN_DATABASE, Lease } from "./lease/lease.ts";
+import { runLeaseKeeper } from "./lease/lease-keeper.ts";
+import { runLookInterrupter } from "./lease/pass-interrupter.ts";
 import { createLoader, type Loader } from "./loader.ts";
-import { type HandlerOf, type Look, lookAt } from "./look.ts";
-import { runLookInterrupter } from "./look-interrupter.ts";
 import { type EngineObserver, unobserved } from "./observer.ts";
+import { type HandlerOf, type Look, lookAt } from "./pass.ts";
 
 export interface ControllerOptions {
   readonly db: Database;

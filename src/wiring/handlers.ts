@@ -1,4 +1,4 @@
-import type { HandlerOf } from "../engine/look.ts";
+import type { HandlerOf } from "../engine/pass.ts";
 import { createBatcher } from "../kernel/batcher.ts";
 import { AppError, StepFailure } from "../kernel/errors.ts";
 import { systemClock } from "../kernel/time/clock.ts";

@@ -1,10 +1,10 @@
 import type { Condition, Machine } from "../../contract/baremetal/v1/baremetal_pb.js";
-import { ConditionReconciler, type ReconcilerOptions } from "../../src/engine/condition-reconciler.ts";
-import type { LookPlaces } from "../../src/engine/machine-look.ts";
+import { ConditionReconciler, type ReconcilerOptions } from "../../src/engine/conditions/condition-reconciler.ts";
+import type { LookPlaces } from "../../src/engine/conditions/machine-check.ts";
 import { silentLog } from "../../src/kernel/log.ts";
 import { seconds } from "../../src/kernel/time/duration.ts";
 import { createBmcGateway } from "../../src/providers/transport/bmc-gateway.ts";
-import { wireLookPlaces } from "../../src/wiring/look-places.ts";
+import { wireLookPlaces } from "../../src/wiring/check-places.ts";
 import { wireMachineHardware } from "../../src/wiring/machine-hardware.ts";
 import { loadRunbooks } from "../../src/wiring/runbook-files.ts";
 import { wireStepTargets } from "../../src/wiring/step-targets.ts";

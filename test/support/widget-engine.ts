@@ -1,8 +1,8 @@
 import type { CallContext } from "../../src/capabilities/call.ts";
 import { Controller, type ControllerOptions } from "../../src/engine/controller.ts";
-import type { StateHandler } from "../../src/engine/look.ts";
 import type { EngineObserver } from "../../src/engine/observer.ts";
 import { unobserved } from "../../src/engine/observer.ts";
+import type { StateHandler } from "../../src/engine/pass.ts";
 import { silentLog } from "../../src/kernel/log.ts";
 import type { Outcome } from "../../src/kernel/outcome.ts";
 import { milliseconds } from "../../src/kernel/time/duration.ts";

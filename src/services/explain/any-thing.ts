@@ -5,7 +5,7 @@ import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { nameTrouble, troubleOf } from "./causes.ts";
 import { findClaimsInTheWay } from "./claims-in-the-way.ts";
 import { type Explanation, explainHolder, say } from "./explanation.ts";
-import { causeOfLook, findNextLook } from "./next-look.ts";
+import { causeOfLook, findNextLook } from "./next-pass.ts";
 
 const QUARANTINED: Cause = { code: "quarantined" };
 

@@ -8,7 +8,7 @@ import {
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { NO_TROUBLE, nameTrouble, type Trouble, troubleOf } from "./causes.ts";
 import { type Explanation, inOrder, type NextCommand, say } from "./explanation.ts";
-import { causeOfLook, findNextLook, iso, type NextLook } from "./next-look.ts";
+import { causeOfLook, findNextLook, iso, type NextLook } from "./next-pass.ts";
 
 const KIND = expectedPowerShelfLifecycle.kind;
 

@@ -16,7 +16,7 @@ import {
   type NextCommand,
   say,
 } from "./explanation.ts";
-import { causeOfLook, findNextLook, iso, type NextLook } from "./next-look.ts";
+import { causeOfLook, findNextLook, iso, type NextLook } from "./next-pass.ts";
 
 const KIND = powerShelfLifecycle.kind;
 /** As long as an accepted command is given to show before it is sent again. */

@@ -10,7 +10,7 @@ import { getRun } from "../run/read.ts";
 import { nameTrouble, type Trouble, troubleOf } from "./causes.ts";
 import { findClaimsInTheWay } from "./claims-in-the-way.ts";
 import { type ClaimLink, type Explanation, explainHolder, inOrder, type LastFailure } from "./explanation.ts";
-import { findNextLook, iso, type NextLook } from "./next-look.ts";
+import { findNextLook, iso, type NextLook } from "./next-pass.ts";
 import { runCommands } from "./run-commands.ts";
 import { isSilentOverSsh } from "./run-remedies.ts";
 

@@ -10,7 +10,7 @@ import { lockThings } from "../lifecycle/locks.ts";
 import type { ThingStore, ThingStores } from "../lifecycle/things.ts";
 import * as work from "../lifecycle/work.ts";
 import type { Transaction } from "../postgres/database.ts";
-import { type ClaimedLook, heldLooks } from "./condition-looks.ts";
+import { type ClaimedLook, heldLooks } from "./condition-checks.ts";
 import { conditionsJson, machineStore } from "./machines.ts";
 
 const KIND = machineLifecycle.kind;

@@ -4,7 +4,7 @@ import type { AnyRoute } from "../../api/rest/route.ts";
 import type { ServicePart } from "../../api/transport/service-parts.ts";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { Provider } from "../../capabilities/provider.ts";
-import type { HandlerOf } from "../../engine/look.ts";
+import type { HandlerOf } from "../../engine/pass.ts";
 import type { Thing } from "../../kernel/lifecycle.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import type { Duration } from "../../kernel/time/duration.ts";

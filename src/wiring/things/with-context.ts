@@ -1,4 +1,4 @@
-import type { HandlerOf, StateHandler } from "../../engine/look.ts";
+import type { HandlerOf, StateHandler } from "../../engine/pass.ts";
 import type { Thing } from "../../kernel/lifecycle.ts";
 import type { Outcome } from "../../kernel/outcome.ts";
 

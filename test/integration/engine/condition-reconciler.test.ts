@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Provider } from "../../../src/capabilities/provider.ts";
 import type { SshTarget } from "../../../src/capabilities/ssh-target.ts";
-import { ConditionReconciler, type ReconcilerOptions } from "../../../src/engine/condition-reconciler.ts";
-import type { LookPlaces } from "../../../src/engine/machine-look.ts";
+import { ConditionReconciler, type ReconcilerOptions } from "../../../src/engine/conditions/condition-reconciler.ts";
+import type { LookPlaces } from "../../../src/engine/conditions/machine-check.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
 import { systemClock } from "../../../src/kernel/time/clock.ts";
 import { milliseconds } from "../../../src/kernel/time/duration.ts";

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { Controller } from "../../../src/engine/controller.ts";
-import type { HandlerOf } from "../../../src/engine/look.ts";
+import type { HandlerOf } from "../../../src/engine/pass.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
 import { happened, type Outcome, waitFor } from "../../../src/kernel/outcome.ts";
 import { milliseconds, minutes } from "../../../src/kernel/time/duration.ts";

@@ -4,7 +4,7 @@ import { seconds } from "../../../src/kernel/time/duration.ts";
 import type { Machine } from "../../../src/lifecycles/machine/machine.ts";
 import { interpretSighting } from "../../../src/lifecycles/machine/observation.ts";
 import type { Sighting } from "../../../src/lifecycles/machine/sighting.ts";
-import { claimLooks } from "../../../src/store/machine/condition-looks.ts";
+import { claimLooks } from "../../../src/store/machine/condition-checks.ts";
 import { machineStore } from "../../../src/store/machine/machines.ts";
 import { recordSightings } from "../../../src/store/machine/sightings.ts";
 import { allStores } from "../../../src/wiring/things/all-things.ts";

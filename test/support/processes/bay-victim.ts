@@ -1,4 +1,4 @@
-import type { HandlerOf } from "../../../src/engine/look.ts";
+import type { HandlerOf } from "../../../src/engine/pass.ts";
 import type { Thing } from "../../../src/kernel/lifecycle.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
 import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";

@@ -1,5 +1,5 @@
 import { Controller } from "../../../src/engine/controller.ts";
-import type { HandlerOf } from "../../../src/engine/look.ts";
+import type { HandlerOf } from "../../../src/engine/pass.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
 import { happened, type Outcome } from "../../../src/kernel/outcome.ts";
 import { openDatabase } from "../../../src/store/postgres/database.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect } from "vitest";
-import { LEASE_IN_DATABASE } from "../../../src/engine/lease.ts";
+import { LEASE_IN_DATABASE } from "../../../src/engine/lease/lease.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { eventually } from "../eventually.ts";
 import { openProcessBench, type ProcessBench } from "./process-bench.ts";

@@ -1,5 +1,5 @@
 import { Controller } from "../../../src/engine/controller.ts";
-import type { HandlerOf } from "../../../src/engine/look.ts";
+import type { HandlerOf } from "../../../src/engine/pass.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
 import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
 import { hours } from "../../../src/kernel/time/duration.ts";

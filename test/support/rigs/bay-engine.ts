@@ -1,5 +1,5 @@
 import { Controller, type ControllerOptions } from "../../../src/engine/controller.ts";
-import type { HandlerOf } from "../../../src/engine/look.ts";
+import type { HandlerOf } from "../../../src/engine/pass.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
 import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
 import { type RunContext, runHandlers } from "../../../src/runs/executor/executor.ts";

@@ -13,7 +13,7 @@ import {
 } from "../kernel/lifecycle.ts";
 import { happened, nothingToDo, type Outcome, waitFor } from "../kernel/outcome.ts";
 import { hours, milliseconds, minutes, seconds } from "../kernel/time/duration.ts";
-import { changedFacts, type HandlerOf, lookAt } from "./look.ts";
+import { changedFacts, type HandlerOf, lookAt } from "./pass.ts";
 
 const NOW = new Date("2030-01-01T12:00:00Z");
 const called = (thing: Thing) => "call" in thing.facts;

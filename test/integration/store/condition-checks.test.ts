@@ -1,7 +1,7 @@
 // @module-tag race
 import { afterEach, describe, expect, test } from "vitest";
 import { milliseconds, seconds } from "../../../src/kernel/time/duration.ts";
-import * as looks from "../../../src/store/machine/condition-looks.ts";
+import * as looks from "../../../src/store/machine/condition-checks.ts";
 import type { Queryable, Statement } from "../../../src/store/postgres/database.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";

@@ -1,13 +1,13 @@
-import type { CallContext } from "../capabilities/call.ts";
-import type { NodeIdentity } from "../capabilities/cluster.ts";
-import type { ClusterTarget } from "../capabilities/cluster-target.ts";
-import type { ListedNode, NodeList } from "../capabilities/node-list.ts";
-import { messageOf } from "../kernel/errors.ts";
-import type { Log } from "../kernel/log.ts";
-import type { Clock } from "../kernel/time/clock.ts";
-import { type Duration, milliseconds } from "../kernel/time/duration.ts";
-import { indexNodes, matchNode, type NodeIndex } from "../lifecycles/machine/node-match.ts";
-import { LONGEST_CALL } from "./lease.ts";
+import type { CallContext } from "../../capabilities/call.ts";
+import type { NodeIdentity } from "../../capabilities/cluster.ts";
+import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
+import type { ListedNode, NodeList } from "../../capabilities/node-list.ts";
+import { messageOf } from "../../kernel/errors.ts";
+import type { Log } from "../../kernel/log.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import { type Duration, milliseconds } from "../../kernel/time/duration.ts";
+import { indexNodes, matchNode, type NodeIndex } from "../../lifecycles/machine/node-match.ts";
+import { LONGEST_CALL } from "../lease/lease.ts";
 
 /** A cluster that takes a second to list its nodes is asked at most every ten. */
 const REST_PER_EFFORT = 10;

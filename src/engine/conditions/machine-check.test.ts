@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { retryable } from "../../test/support/failures.ts";
-import type { ClusterTarget } from "../capabilities/cluster-target.ts";
-import { aCall, aTarget } from "../capabilities/conformance/device-bench.ts";
-import type { ListedNode, NodeList } from "../capabilities/node-list.ts";
-import type { Provider } from "../capabilities/provider.ts";
-import { silentLog } from "../kernel/log.ts";
-import { systemClock } from "../kernel/time/clock.ts";
-import { seconds } from "../kernel/time/duration.ts";
-import type { Machine } from "../lifecycles/machine/machine.ts";
-import { inspectMachine, lookAtMachine, type Place } from "./machine-look.ts";
+import { retryable } from "../../../test/support/failures.ts";
+import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
+import { aCall, aTarget } from "../../capabilities/conformance/device-bench.ts";
+import type { ListedNode, NodeList } from "../../capabilities/node-list.ts";
+import type { Provider } from "../../capabilities/provider.ts";
+import { silentLog } from "../../kernel/log.ts";
+import { systemClock } from "../../kernel/time/clock.ts";
+import { seconds } from "../../kernel/time/duration.ts";
+import type { Machine } from "../../lifecycles/machine/machine.ts";
+import { inspectMachine, lookAtMachine, type Place } from "./machine-check.ts";
 import { NodeLists } from "./node-lists.ts";
 
 const READY: ListedNode = {

@@ -1,9 +1,9 @@
-import type { CallContext } from "../capabilities/call.ts";
-import { AppError, StepFailure } from "../kernel/errors.ts";
-import type { Thing } from "../kernel/lifecycle.ts";
-import type { Clock } from "../kernel/time/clock.ts";
-import { type Duration, milliseconds, seconds } from "../kernel/time/duration.ts";
-import type { ClaimedWork } from "../store/lifecycle/work.ts";
+import type { CallContext } from "../../capabilities/call.ts";
+import { AppError, StepFailure } from "../../kernel/errors.ts";
+import type { Thing } from "../../kernel/lifecycle.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import { type Duration, milliseconds, seconds } from "../../kernel/time/duration.ts";
+import type { ClaimedWork } from "../../store/lifecycle/work.ts";
 
 /** How long we ourselves trust a lease. Renewed three times as often. */
 export const LEASE: Duration = seconds(12);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { seconds } from "../kernel/time/duration.ts";
+import { seconds } from "../../kernel/time/duration.ts";
 import { LEASE, LEASE_IN_DATABASE, Lease, LONGEST_CALL } from "./lease.ts";
 
 function setUp() {

@@ -1,6 +1,6 @@
-import type { CallContext } from "../capabilities/call.ts";
-import { StepFailure } from "../kernel/errors.ts";
-import { type Duration, describeDuration, minutes } from "../kernel/time/duration.ts";
+import type { CallContext } from "../../capabilities/call.ts";
+import { StepFailure } from "../../kernel/errors.ts";
+import { type Duration, describeDuration, minutes } from "../../kernel/time/duration.ts";
 import { LONGEST_CALL } from "./lease.ts";
 
 /** A handler is short; one that is not back by then is told to stop, so that it cannot hold its thing for ever. */

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { Log } from "../kernel/log.ts";
-import { type Clock, readingFor } from "../kernel/time/clock.ts";
-import { nameOf } from "../store/lifecycle/things.ts";
-import * as work from "../store/lifecycle/work.ts";
-import type { Database } from "../store/postgres/database.ts";
+import type { Log } from "../../kernel/log.ts";
+import { type Clock, readingFor } from "../../kernel/time/clock.ts";
+import { nameOf } from "../../store/lifecycle/things.ts";
+import * as work from "../../store/lifecycle/work.ts";
+import type { Database } from "../../store/postgres/database.ts";
 import { LEASE, LEASE_IN_DATABASE, type Lease } from "./lease.ts";
 
 /** Prolongs the leases of all looks under way, in one statement, until the signal aborts. */

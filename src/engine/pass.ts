@@ -18,7 +18,7 @@ import { pauseBefore, retrying } from "../kernel/time/retry.ts";
 import { afterChange, type Change } from "../store/lifecycle/commit/unit.ts";
 import type { ThingStore } from "../store/lifecycle/things.ts";
 import { continueTrace, withSpan } from "../telemetry/tracing.ts";
-import { runBounded } from "./bounded-handler.ts";
+import { runBounded } from "./lease/bounded-handler.ts";
 
 /** What the engine knows of a kind of thing besides its store: who handles which state. */
 export type StateHandler = (thing: Thing, frame: { readonly call: CallContext }) => Promise<Outcome>;

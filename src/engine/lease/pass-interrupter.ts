@@ -1,10 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { Thing } from "../kernel/lifecycle.ts";
-import type { Log } from "../kernel/log.ts";
-import type { Clock } from "../kernel/time/clock.ts";
-import { milliseconds } from "../kernel/time/duration.ts";
-import { storeOf, type ThingStores } from "../store/lifecycle/things.ts";
-import type { Database } from "../store/postgres/database.ts";
+import type { Thing } from "../../kernel/lifecycle.ts";
+import type { Log } from "../../kernel/log.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import { milliseconds } from "../../kernel/time/duration.ts";
+import { storeOf, type ThingStores } from "../../store/lifecycle/things.ts";
+import type { Database } from "../../store/postgres/database.ts";
 import type { Lease } from "./lease.ts";
 
 const ASK_EVERY = milliseconds(500);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { CallContext } from "../capabilities/call.ts";
-import { minutes, seconds } from "../kernel/time/duration.ts";
+import type { CallContext } from "../../capabilities/call.ts";
+import { minutes, seconds } from "../../kernel/time/duration.ts";
 import { runBounded } from "./bounded-handler.ts";
 import { LONGEST_CALL } from "./lease.ts";
 

@@ -1,4 +1,4 @@
-import type { LookPlaces, Place } from "../engine/machine-look.ts";
+import type { LookPlaces, Place } from "../engine/conditions/machine-check.ts";
 import { AppError, causeOf, StepFailure } from "../kernel/errors.ts";
 import { openAlerts } from "../lifecycles/device/open-alerts.ts";
 import { clustersToLookIn, type Machine } from "../lifecycles/machine/machine.ts";

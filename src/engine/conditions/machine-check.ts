@@ -1,17 +1,17 @@
-import type { BmcTarget } from "../capabilities/bmc-target.ts";
-import type { CallContext } from "../capabilities/call.ts";
-import type { ClusterTarget } from "../capabilities/cluster-target.ts";
-import { DeviceFailure } from "../capabilities/device-failure.ts";
-import type { Provider } from "../capabilities/provider.ts";
-import type { SshTarget } from "../capabilities/ssh-target.ts";
-import type { MachineVitals } from "../capabilities/vitals.ts";
-import type { Cause, DeviceFamily } from "../kernel/causes.ts";
-import { causeOf, messageOf, StepFailure } from "../kernel/errors.ts";
-import type { JsonObject } from "../kernel/lifecycle.ts";
-import type { Clock } from "../kernel/time/clock.ts";
-import { nodeIdentityOf } from "../lifecycles/machine/handlers.ts";
-import type { Machine } from "../lifecycles/machine/machine.ts";
-import { isLeftOver, type NodeSighting, type Seen, type Sighting } from "../lifecycles/machine/sighting.ts";
+import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import type { CallContext } from "../../capabilities/call.ts";
+import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import type { Provider } from "../../capabilities/provider.ts";
+import type { SshTarget } from "../../capabilities/ssh-target.ts";
+import type { MachineVitals } from "../../capabilities/vitals.ts";
+import type { Cause, DeviceFamily } from "../../kernel/causes.ts";
+import { causeOf, messageOf, StepFailure } from "../../kernel/errors.ts";
+import type { JsonObject } from "../../kernel/lifecycle.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import { nodeIdentityOf } from "../../lifecycles/machine/handlers.ts";
+import type { Machine } from "../../lifecycles/machine/machine.ts";
+import { isLeftOver, type NodeSighting, type Seen, type Sighting } from "../../lifecycles/machine/sighting.ts";
 import type { NodeLists } from "./node-lists.ts";
 
 /** Where something of a machine is to be looked at, or why it cannot be. */

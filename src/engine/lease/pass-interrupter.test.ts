@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import type { Thing } from "../kernel/lifecycle.ts";
-import { silentLog } from "../kernel/log.ts";
-import { collectThingStores } from "../store/lifecycle/things.ts";
-import type { Database } from "../store/postgres/database.ts";
+import type { Thing } from "../../kernel/lifecycle.ts";
+import { silentLog } from "../../kernel/log.ts";
+import { collectThingStores } from "../../store/lifecycle/things.ts";
+import type { Database } from "../../store/postgres/database.ts";
 import { Lease } from "./lease.ts";
-import { interruptOvertaken } from "./look-interrupter.ts";
+import { interruptOvertaken } from "./pass-interrupter.ts";
 
 const thing = (id: string): Thing => ({
   id,

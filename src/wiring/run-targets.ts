@@ -2,7 +2,7 @@ import type { Provider } from "../capabilities/provider.ts";
 import type { Thing } from "../kernel/lifecycle.ts";
 import type { RunContext } from "../runs/executor/executor.ts";
 import type { RunThing } from "../runs/model/lifecycle.ts";
-import type { Step } from "../runs/model/plan.ts";
+import type { Step } from "../runs/model/plan/plan.ts";
 import type { RunOn, TargetKind } from "../runs/targets/target-kind.ts";
 
 /** One kind of target with what its steps need of the world around them. */

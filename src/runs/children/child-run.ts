@@ -2,7 +2,7 @@ import type { CreateEffect } from "../../kernel/effects.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import * as visits from "../executor/step/visit.ts";
 import { type RunThing, stepJson } from "../model/lifecycle.ts";
-import type { Step } from "../model/plan.ts";
+import type { Step } from "../model/plan/plan.ts";
 import type { RunPhase } from "../model/run.ts";
 import type { StepShape } from "../model/step.ts";
 import { startsRun } from "../targets/new-run.ts";

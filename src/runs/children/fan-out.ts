@@ -1,7 +1,7 @@
 import { StepFailure } from "../../kernel/errors.ts";
 import type { JsonObject, Thing } from "../../kernel/lifecycle.ts";
-import type { ParsePayload } from "../model/payloads.ts";
-import type { Step } from "../model/plan.ts";
+import type { ParsePayload } from "../model/plan/payloads.ts";
+import type { Step } from "../model/plan/plan.ts";
 import { type ActingContext, defineStepOn, type On, type ProbeReport, type StepDefaults } from "../model/step.ts";
 import type { RunTarget } from "../targets/run-target.ts";
 import type { NewChild } from "./child-run.ts";

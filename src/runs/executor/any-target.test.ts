@@ -18,7 +18,7 @@ const FILES = [
   "executor/run-context.ts",
   "executor/undo.ts",
   "executor/step/work.ts",
-  "model/resolve-plan.ts",
+  "model/plan/resolve-plan.ts",
 ];
 /** What belongs to one kind of target: it is declared by steps, or said in `targets/`. */
 const WORDS = [

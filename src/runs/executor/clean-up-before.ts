@@ -2,7 +2,7 @@ import { waitFor } from "../../kernel/outcome.ts";
 import { type Duration, describeDuration, milliseconds } from "../../kernel/time/duration.ts";
 import type { RunThing } from "../model/lifecycle.ts";
 import { eachLeft, type LeftByStep, type LeftOver, leftOverOf } from "../model/next-attempt.ts";
-import { timeoutOf } from "../model/plan.ts";
+import { timeoutOf } from "../model/plan/plan.ts";
 import { STEP_DEFAULTS } from "../model/step.ts";
 import { endUnwell } from "./end-without-success.ts";
 import type { RunContext } from "./run-context.ts";

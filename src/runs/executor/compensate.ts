@@ -2,7 +2,7 @@ import { waitFor } from "../../kernel/outcome.ts";
 import { describeDuration } from "../../kernel/time/duration.ts";
 import { type RunThing, stepJson } from "../model/lifecycle.ts";
 import { eachLeft, type LeftByStep, leftOverOf } from "../model/next-attempt.ts";
-import { timeoutOf } from "../model/plan.ts";
+import { timeoutOf } from "../model/plan/plan.ts";
 import type { StepStatus } from "../model/run.ts";
 import { openOf, workOf } from "../workflows/next-attempt.ts";
 import type { Workflow } from "../workflows/workflow.ts";

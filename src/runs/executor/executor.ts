@@ -4,7 +4,7 @@ import { type Duration, seconds } from "../../kernel/time/duration.ts";
 import { HeardScript } from "../model/heard-script.ts";
 import type { RunThing, runLifecycle } from "../model/lifecycle.ts";
 import { type NextStep, nextInPlan } from "../model/next-step.ts";
-import type { Step } from "../model/plan.ts";
+import type { Step } from "../model/plan/plan.ts";
 import type { ManualMark, StepStatus } from "../model/run.ts";
 import { nextInWorkflow } from "../workflows/next-stage.ts";
 import { cancelRun } from "./cancel.ts";

@@ -6,7 +6,7 @@ import type { JsonObject, Thing } from "../../kernel/lifecycle.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { startChild } from "../children/child-run.ts";
 import type { RunThing } from "../model/lifecycle.ts";
-import type { Step } from "../model/plan.ts";
+import type { Step } from "../model/plan/plan.ts";
 import { type AnyStep, capabilitiesFor, type StepContext } from "../model/step.ts";
 import type { RunEnd, RunOn, StepKinds, TargetKind } from "../targets/target-kind.ts";
 import type { Workflows } from "../workflows/workflow.ts";

@@ -15,8 +15,8 @@ import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { CONDITION_TYPES } from "../../lifecycles/machine/conditions.ts";
 import { MACHINE_PHASES } from "../../lifecycles/machine/machine.ts";
 import { BUILT_IN_PLANS } from "../plans/built-in.ts";
-import { parsePayload } from "./payloads.ts";
-import { type StepInput, validatePlan } from "./plan.ts";
+import { parsePayload } from "./plan/payloads.ts";
+import { type StepInput, validatePlan } from "./plan/plan.ts";
 import { RUN_PHASES, STEP_STATES } from "./run.ts";
 
 /** Every field that the specification lists or decides, with its number. Those of our own stand beside them, on other numbers. */

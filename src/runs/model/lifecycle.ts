@@ -13,7 +13,7 @@ import type { ChildRun, ParentStep } from "../children/child-run.ts";
 import type { LoadedTarget, RunTarget } from "../targets/run-target.ts";
 import type { Heard } from "./heard-script.ts";
 import type { LeftByStep, LeftOver } from "./next-attempt.ts";
-import type { Plan } from "./plan.ts";
+import type { Plan } from "./plan/plan.ts";
 import type { ManualMark, RunAction, RunError, StepStatus } from "./run.ts";
 
 export interface RunFacts {

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import * as visits from "../executor/step/visit.ts";
 import { ACTION_RULES, type Inheritance, inheritFrom, mayFollowPhase, type NextAttempt } from "./next-attempt.ts";
 import { nextInPlan } from "./next-step.ts";
-import type { Plan } from "./plan.ts";
+import type { Plan } from "./plan/plan.ts";
 import { RUN_PHASES, type StepStatus } from "./run.ts";
 
 const now = new Date("2026-01-01T00:00:00Z");

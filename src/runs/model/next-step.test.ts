@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type NextStep, nextInPlan, type Visit } from "./next-step.ts";
-import { validatePlan } from "./plan.ts";
+import { validatePlan } from "./plan/plan.ts";
 import type { StepState } from "./run.ts";
 
 const planOf = (...names: readonly string[]) =>

@@ -1,4 +1,4 @@
-import type { Plan } from "./plan.ts";
+import type { Plan } from "./plan/plan.ts";
 import { isDone, type StepStatus } from "./run.ts";
 
 /** What an executor does next. */

@@ -4,7 +4,7 @@ import type { ParentStep } from "../children/child-run.ts";
 import type { RunTarget } from "../targets/run-target.ts";
 import type { Heard } from "./heard-script.ts";
 import type { LeftByStep, LeftOver } from "./next-attempt.ts";
-import type { Plan } from "./plan.ts";
+import type { Plan } from "./plan/plan.ts";
 
 /** Where a run is: PENDING, then RUNNING, then for good one of the others. */
 export const RUN_PHASES = ["PENDING", "RUNNING", "SUCCEEDED", "FAILED", "CANCELED"] as const;

@@ -4,8 +4,8 @@ import type { PowerControl } from "../../capabilities/power-control.ts";
 import type { Sensors } from "../../capabilities/sensors.ts";
 import { minutes } from "../../kernel/time/duration.ts";
 import { pauseBefore } from "../../kernel/time/retry.ts";
-import { parsePayload } from "./payloads.ts";
-import { validatePlan } from "./plan.ts";
+import { parsePayload } from "./plan/payloads.ts";
+import { validatePlan } from "./plan/plan.ts";
 import {
   capabilitiesFor,
   collectSteps,

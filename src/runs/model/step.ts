@@ -8,7 +8,7 @@ import type { BackOff } from "../../kernel/time/retry.ts";
 import type { ObservedCondition } from "../../lifecycles/machine/conditions.ts";
 import type { Machine, PhaseAfterRun } from "../../lifecycles/machine/machine.ts";
 import type { ChildRun, NewChild } from "../children/child-run.ts";
-import type { ParsePayload } from "./payloads.ts";
+import type { ParsePayload } from "./plan/payloads.ts";
 import type { Reference, StepTargets } from "./targets.ts";
 
 export interface StepDefaults {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { validatePlan } from "../model/plan.ts";
+import { validatePlan } from "../model/plan/plan.ts";
 import { allSteps } from "../steps/index.ts";
 import { BUILT_IN_PLANS } from "./built-in.ts";
 

@@ -1,4 +1,4 @@
-import { type Plan, validatePlan } from "../model/plan.ts";
+import { type Plan, validatePlan } from "../model/plan/plan.ts";
 import { netReconfig } from "./net-reconfig.ts";
 import { reboot } from "./reboot.ts";
 import { repaveJoin } from "./repave-join.ts";

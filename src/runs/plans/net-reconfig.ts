@@ -1,4 +1,4 @@
-import type { PlanInput } from "../model/plan.ts";
+import type { PlanInput } from "../model/plan/plan.ts";
 
 /** Changes network settings, and proves that the machine is still reached. */
 export const netReconfig: PlanInput = {

@@ -1,4 +1,4 @@
-import type { PlanInput } from "../model/plan.ts";
+import type { PlanInput } from "../model/plan/plan.ts";
 
 /** Boots the machine anew, and nothing else. */
 export const reboot: PlanInput = {

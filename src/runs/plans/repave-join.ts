@@ -1,4 +1,4 @@
-import type { PlanInput } from "../model/plan.ts";
+import type { PlanInput } from "../model/plan/plan.ts";
 
 /** A fresh system that serves in the machine's cluster. */
 export const repaveJoin: PlanInput = {

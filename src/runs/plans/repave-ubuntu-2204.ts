@@ -1,4 +1,4 @@
-import type { PlanInput } from "../model/plan.ts";
+import type { PlanInput } from "../model/plan/plan.ts";
 
 /** The specification's sample plan, as it is printed there. */
 export const repaveUbuntu2204: PlanInput = {

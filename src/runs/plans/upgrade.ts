@@ -1,4 +1,4 @@
-import type { PlanInput } from "../model/plan.ts";
+import type { PlanInput } from "../model/plan/plan.ts";
 
 /** Upgrades the kubelet of a node, which is drained meanwhile. */
 export const upgrade: PlanInput = {

@@ -1,7 +1,7 @@
 import type { ClusterNode, NodeIdentity } from "../../capabilities/cluster.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import { minutes } from "../../kernel/time/duration.ts";
-import { type Payloads, parsePayload } from "../model/payloads.ts";
+import { type Payloads, parsePayload } from "../model/plan/payloads.ts";
 import { type ActingContext, defineStep, type ProbeAnswer, type ProbeReport } from "../model/step.ts";
 import { readBootId, whileUp } from "./facts/boot-id.ts";
 import { notReady, silent } from "./facts/in-the-way.ts";

@@ -3,8 +3,8 @@ import { aMachine, anSsh, benchOf, exited, unreachable } from "../../../test/sup
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { RemoteScript } from "../../capabilities/remote-exec.ts";
 import type { SshTarget } from "../../capabilities/ssh-target.ts";
-import { validatePlan } from "../model/plan.ts";
-import { resolvePlan } from "../model/resolve-plan.ts";
+import { validatePlan } from "../model/plan/plan.ts";
+import { resolvePlan } from "../model/plan/resolve-plan.ts";
 import { machineTarget } from "../targets/machine.ts";
 import { allSteps } from "./index.ts";
 

@@ -5,8 +5,8 @@ import { AppError, messageOf, StepFailure } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { milliseconds, minutes } from "../../kernel/time/duration.ts";
 import { isHost } from "../../lifecycles/machine/endpoint.ts";
-import { PARAMS } from "../model/params.ts";
-import { type Payloads, parsePayload } from "../model/payloads.ts";
+import { PARAMS } from "../model/plan/params.ts";
+import { type Payloads, parsePayload } from "../model/plan/payloads.ts";
 import {
   type ActingContext,
   defineStep,

@@ -1,6 +1,6 @@
 import type { BootSource } from "../../capabilities/boot-device.ts";
 import { seconds } from "../../kernel/time/duration.ts";
-import { type NetbootMode, parsePayload } from "../model/payloads.ts";
+import { type NetbootMode, parsePayload } from "../model/plan/payloads.ts";
 import { defineStep } from "../model/step.ts";
 import { NO_EFFECT } from "./facts/in-the-way.ts";
 

@@ -2,8 +2,8 @@ import type { BootProgress, BootSeen } from "../../capabilities/computer-system.
 import { type DeviceFailure, isSilence, isStranger } from "../../capabilities/device-failure.ts";
 import { AppError, causeOf, StepFailure } from "../../kernel/errors.ts";
 import { minutes, seconds } from "../../kernel/time/duration.ts";
-import type { Payloads } from "../model/payloads.ts";
-import { parsePayload } from "../model/payloads.ts";
+import type { Payloads } from "../model/plan/payloads.ts";
+import { parsePayload } from "../model/plan/payloads.ts";
 import { type ActingContext, defineStep, type ProbeAnswer, type ProbeReport, type StepContext } from "../model/step.ts";
 import { readBootId, whileUp } from "./facts/boot-id.ts";
 import { NO_EFFECT, silent } from "./facts/in-the-way.ts";

@@ -5,7 +5,7 @@ import { type Effect, move, order, require } from "../../kernel/effects.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import { installLifecycle } from "../../lifecycles/install/lifecycle.ts";
 import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
-import type { Payloads } from "../model/payloads.ts";
+import type { Payloads } from "../model/plan/payloads.ts";
 import type { ActingContext, ProbeAnswer } from "../model/step.ts";
 import { whileUp } from "./facts/boot-id.ts";
 import { NO_EFFECT, notInstalled, silent } from "./facts/in-the-way.ts";

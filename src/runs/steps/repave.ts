@@ -3,7 +3,7 @@ import { isKeptOut } from "../../capabilities/device-failure.ts";
 import type { Imaging, InstallOrder } from "../../capabilities/imaging.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import { minutes } from "../../kernel/time/duration.ts";
-import { type Payloads, parsePayload } from "../model/payloads.ts";
+import { type Payloads, parsePayload } from "../model/plan/payloads.ts";
 import { type ActingContext, defineStep, type ProbeAnswer, type StepContext } from "../model/step.ts";
 import { provesWithoutSsh } from "../model/targets.ts";
 import { readBootId, whileUp } from "./facts/boot-id.ts";

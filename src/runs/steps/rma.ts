@@ -3,7 +3,7 @@ import { DeviceFailure, isRefusal } from "../../capabilities/device-failure.ts";
 import type { DeviceLogEntry } from "../../capabilities/sensors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { minutes, seconds } from "../../kernel/time/duration.ts";
-import { type Payloads, parsePayload } from "../model/payloads.ts";
+import { type Payloads, parsePayload } from "../model/plan/payloads.ts";
 import { type ActingContext, defineStep, type ProbeAnswer, type StepContext } from "../model/step.ts";
 import { whileUp } from "./facts/boot-id.ts";
 import { NO_EFFECT, silent } from "./facts/in-the-way.ts";

@@ -1,5 +1,5 @@
 import { StepFailure } from "../../kernel/errors.ts";
-import { parsePayload } from "../model/payloads.ts";
+import { parsePayload } from "../model/plan/payloads.ts";
 import { defineStep } from "../model/step.ts";
 import type { StepTargets } from "../model/targets.ts";
 import { whileUp } from "./facts/boot-id.ts";

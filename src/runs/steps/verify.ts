@@ -1,6 +1,6 @@
 import { StepFailure } from "../../kernel/errors.ts";
 import { minutes } from "../../kernel/time/duration.ts";
-import { parsePayload } from "../model/payloads.ts";
+import { parsePayload } from "../model/plan/payloads.ts";
 import { defineStep } from "../model/step.ts";
 import { readBootId, whileUp } from "./facts/boot-id.ts";
 import { notReady, silent } from "./facts/in-the-way.ts";

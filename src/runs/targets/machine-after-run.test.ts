@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { ObservedCondition } from "../../lifecycles/machine/conditions.ts";
 import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
 import { notUndone, withoutResidueOf, withoutUndone } from "../executor/residue.ts";
-import type { Plan } from "../model/plan.ts";
+import type { Plan } from "../model/plan/plan.ts";
 import type { EndedRunPhase } from "../model/run.ts";
 import { BUILT_IN_PLANS } from "../plans/built-in.ts";
 import { allSteps } from "../steps/index.ts";

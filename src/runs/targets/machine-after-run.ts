@@ -4,7 +4,7 @@ import type { RunEndCause } from "../../lifecycles/machine/lifecycle.ts";
 import type { PhaseAfterRun } from "../../lifecycles/machine/machine.ts";
 import { OWN_TROUBLES } from "../../lifecycles/machine/observation.ts";
 import { eachOnce } from "../executor/residue.ts";
-import type { Plan, Step } from "../model/plan.ts";
+import type { Plan, Step } from "../model/plan/plan.ts";
 import type { EndedRunPhase } from "../model/run.ts";
 import type { StepKinds } from "./target-kind.ts";
 

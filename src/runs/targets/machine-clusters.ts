@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { type Machine, ownClusterOf, targetClusterOf } from "../../lifecycles/machine/machine.ts";
-import type { Step } from "../model/plan.ts";
+import type { Step } from "../model/plan/plan.ts";
 import type { StepKinds } from "./target-kind.ts";
 
 /**

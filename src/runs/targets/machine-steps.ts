@@ -1,6 +1,6 @@
 import { StepFailure } from "../../kernel/errors.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
-import type { Step } from "../model/plan.ts";
+import type { Step } from "../model/plan/plan.ts";
 import type { StepContext } from "../model/step.ts";
 import type { StepTargets } from "../model/targets.ts";
 import { isReplacedAfter } from "./machine.ts";

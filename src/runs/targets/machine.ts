@@ -5,7 +5,7 @@ import type { Machine } from "../../lifecycles/machine/machine.ts";
 import { seenAt } from "../executor/progress.ts";
 import type { RunThing } from "../model/lifecycle.ts";
 import type { LeftByStep } from "../model/next-attempt.ts";
-import type { Step } from "../model/plan.ts";
+import type { Step } from "../model/plan/plan.ts";
 import { CAUSE_OF_END, conditionsAtEnd, phaseOnSuccess, replacesSystem, residueAfter } from "./machine-after-run.ts";
 import { settlingClusters } from "./machine-clusters.ts";
 import type { RunEnd, RunOn, StepKinds, TargetKind } from "./target-kind.ts";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { type CreateEffect, create } from "../../kernel/effects.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { runLifecycle } from "../model/lifecycle.ts";
-import type { Plan } from "../model/plan.ts";
+import type { Plan } from "../model/plan/plan.ts";
 import type { RunTarget } from "./run-target.ts";
 
 export interface RunToStart {

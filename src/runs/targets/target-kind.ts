@@ -3,7 +3,7 @@ import type { Effect } from "../../kernel/effects.ts";
 import type { JsonObject, Thing } from "../../kernel/lifecycle.ts";
 import type { RunThing } from "../model/lifecycle.ts";
 import type { LeftByStep } from "../model/next-attempt.ts";
-import type { Step } from "../model/plan.ts";
+import type { Step } from "../model/plan/plan.ts";
 import type { EndedRunPhase } from "../model/run.ts";
 import type { AnyStep } from "../model/step.ts";
 import type { LoadedTarget, RunTarget } from "./run-target.ts";

@@ -1,6 +1,6 @@
 import { settled, toDoAgain } from "../executor/step/visit.ts";
 import { eachLeft, type LeftByStep, type LeftOver, leftOf, leftOverOf, resumed } from "../model/next-attempt.ts";
-import type { Plan } from "../model/plan.ts";
+import type { Plan } from "../model/plan/plan.ts";
 import { isDone, type RunAction, type StepStatus } from "../model/run.ts";
 import { nextInWorkflow } from "./next-stage.ts";
 import type { Workflow } from "./workflow.ts";

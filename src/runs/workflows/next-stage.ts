@@ -1,6 +1,6 @@
 import { messageOf } from "../../kernel/errors.ts";
 import type { NextStep, Visit } from "../model/next-step.ts";
-import type { Plan } from "../model/plan.ts";
+import type { Plan } from "../model/plan/plan.ts";
 import {
   type Choice,
   finish,

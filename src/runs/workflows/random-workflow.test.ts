@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as visits from "../executor/step/visit.ts";
-import type { Plan } from "../model/plan.ts";
+import type { Plan } from "../model/plan/plan.ts";
 import type { StepStatus } from "../model/run.ts";
 import { type EndedAttempt, inheritStages } from "./next-attempt.ts";
 import { nextInWorkflow } from "./next-stage.ts";

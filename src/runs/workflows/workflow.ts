@@ -1,7 +1,7 @@
 import type { CauseCode } from "../../kernel/causes.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
-import type { Plan, Step } from "../model/plan.ts";
+import type { Plan, Step } from "../model/plan/plan.ts";
 import { STEP_DEFAULTS, type StepShapes } from "../model/step.ts";
 
 /** undo: its kind of step can. nothing: it changes nothing. stays: what it does is for good, and this is what people are told. */

@@ -1,7 +1,7 @@
 import type { Cause } from "../../kernel/causes.ts";
 import { holds } from "../../lifecycles/machine/conditions.ts";
+import { DEFAULT_PLANS, findRunType } from "../../runs/model/plan/run-types.ts";
 import { machineOf, type Run } from "../../runs/model/run.ts";
-import { DEFAULT_PLANS, findRunType } from "../../runs/model/run-types.ts";
 import type { MachineView } from "../machine/view.ts";
 import { type NextCommand, say } from "./explanation.ts";
 import { isSwitchedOff, resetByForce, seemsHung, switchOn } from "./machine-notes.ts";

@@ -1,6 +1,6 @@
 import { holds } from "../../lifecycles/machine/conditions.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
-import type { Plan, Step } from "../../runs/model/plan.ts";
+import type { Plan, Step } from "../../runs/model/plan/plan.ts";
 
 /** The shipped script that refuses to have a node taken away from under what runs on it. */
 const DRAIN_CHECK = "drain_check.sh";

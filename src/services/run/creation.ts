@@ -4,7 +4,7 @@ import type { Json } from "../../kernel/lifecycle.ts";
 import { isPrintable } from "../../kernel/printable.ts";
 import { stepJson } from "../../runs/model/lifecycle.ts";
 import type { Inheritance, NextAttempt } from "../../runs/model/next-attempt.ts";
-import type { Plan } from "../../runs/model/plan.ts";
+import type { Plan } from "../../runs/model/plan/plan.ts";
 import type { Run } from "../../runs/model/run.ts";
 import { createAll, type NewThing } from "../../store/lifecycle/create.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";

@@ -1,6 +1,6 @@
 import { AppError } from "../../kernel/errors.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
-import type { Step } from "../../runs/model/plan.ts";
+import type { Step } from "../../runs/model/plan/plan.ts";
 import { givesCredentials, hasNoCredentials } from "../../runs/model/sign-ins.ts";
 import { ENDPOINTS } from "../../runs/model/targets.ts";
 import { findMachineCredentials } from "../../store/machine/credentials.ts";

@@ -3,7 +3,7 @@ import { isPrintable } from "../../kernel/printable.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
 import { jobStateOf } from "../../runs/model/job-state.ts";
 import { ACTION_RULES, inheritFrom, mayFollowPhase, type NextAttempt } from "../../runs/model/next-attempt.ts";
-import type { Plan } from "../../runs/model/plan.ts";
+import type { Plan } from "../../runs/model/plan/plan.ts";
 import { isActive, type Run } from "../../runs/model/run.ts";
 import { recordChange } from "../../store/lifecycle/changes.ts";
 import { announce } from "../../store/lifecycle/journal.ts";

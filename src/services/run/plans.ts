@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { AppError } from "../../kernel/errors.ts";
-import { type Plan, type PlanInput, parsePlanId, validatePlan } from "../../runs/model/plan.ts";
+import { type Plan, type PlanInput, parsePlanId, validatePlan } from "../../runs/model/plan/plan.ts";
 import { BUILT_IN_PLANS } from "../../runs/plans/built-in.ts";
 import { allSteps } from "../../runs/steps/index.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
@@ -12,7 +12,7 @@ import { actorOf } from "../call/initiator.ts";
 import { checkPageSize, cutPage, type Page, parsePageToken } from "../call/paging.ts";
 import { audit } from "../catalog/audit.ts";
 
-export type { Plan, PlanInput, Step, StepInput } from "../../runs/model/plan.ts";
+export type { Plan, PlanInput, Step, StepInput } from "../../runs/model/plan/plan.ts";
 
 /** A plan, and where it comes from. */
 export interface PlanRecord {

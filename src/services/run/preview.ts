@@ -1,6 +1,6 @@
 import { type Duration, milliseconds } from "../../kernel/time/duration.ts";
 import type { Machine, MachinePhase } from "../../lifecycles/machine/machine.ts";
-import type { Step } from "../../runs/model/plan.ts";
+import type { Step } from "../../runs/model/plan/plan.ts";
 import { phaseOnSuccess } from "../../runs/targets/machine-after-run.ts";
 import { list as listClaims } from "../../store/lifecycle/claims/claims.ts";
 import { machineStore } from "../../store/machine/machines.ts";

@@ -1,7 +1,7 @@
 import { AppError } from "../../kernel/errors.ts";
 import { type Machine, targetClusterOf } from "../../lifecycles/machine/machine.ts";
-import type { Plan } from "../../runs/model/plan.ts";
-import { DEFAULT_PLANS, type RunType } from "../../runs/model/run-types.ts";
+import type { Plan } from "../../runs/model/plan/plan.ts";
+import { DEFAULT_PLANS, type RunType } from "../../runs/model/plan/run-types.ts";
 import type { AnyStep } from "../../runs/model/step.ts";
 import { clusterNameOf, type Reference } from "../../runs/model/targets.ts";
 import type { Runbooks } from "../../runs/steps/scripts/runbooks.ts";

@@ -4,7 +4,7 @@ import { aBmc, aMachine, anImage, anSsh, benchOf, exited, type Fakes } from "../
 import { StepFailure } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
-import type { Plan } from "../../runs/model/plan.ts";
+import type { Plan } from "../../runs/model/plan/plan.ts";
 import type { AnyStep } from "../../runs/model/step.ts";
 import type { Endpoint, Image } from "../../runs/model/targets.ts";
 import { ENDPOINTS } from "../../runs/model/targets.ts";

@@ -3,10 +3,10 @@ import { AppError } from "../../kernel/errors.ts";
 import { parseMachineId } from "../../kernel/ids.ts";
 import { isPrintable } from "../../kernel/printable.ts";
 import { type Machine, needsEndpoints } from "../../lifecycles/machine/machine.ts";
-import { paramsOf } from "../../runs/model/params.ts";
-import type { Plan, Step } from "../../runs/model/plan.ts";
-import { resolvePlan } from "../../runs/model/resolve-plan.ts";
-import { chooseRunType, type RunType } from "../../runs/model/run-types.ts";
+import { paramsOf } from "../../runs/model/plan/params.ts";
+import type { Plan, Step } from "../../runs/model/plan/plan.ts";
+import { resolvePlan } from "../../runs/model/plan/resolve-plan.ts";
+import { chooseRunType, type RunType } from "../../runs/model/plan/run-types.ts";
 import { signInsOf } from "../../runs/model/sign-ins.ts";
 import { capabilitiesFor } from "../../runs/model/step.ts";
 import {

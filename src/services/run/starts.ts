@@ -1,9 +1,9 @@
 import { type Batcher, createBatcher, runInHalves } from "../../kernel/batcher.ts";
 import { AppError } from "../../kernel/errors.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
-import type { Plan } from "../../runs/model/plan.ts";
+import type { Plan } from "../../runs/model/plan/plan.ts";
+import { findRunType } from "../../runs/model/plan/run-types.ts";
 import type { Run } from "../../runs/model/run.ts";
-import { findRunType } from "../../runs/model/run-types.ts";
 import { createAll } from "../../store/lifecycle/create.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { AppError } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { stepJson } from "../../runs/model/lifecycle.ts";
-import type { Plan } from "../../runs/model/plan.ts";
+import type { Plan } from "../../runs/model/plan/plan.ts";
 import type { Run } from "../../runs/model/run.ts";
 import type { RunTarget } from "../../runs/targets/run-target.ts";
 import type { WorkflowAction } from "../../runs/workflows/actions.ts";

@@ -3,7 +3,7 @@ import { parseCause } from "../../kernel/stored-cause.ts";
 import type { Heard } from "../../runs/model/heard-script.ts";
 import type { RunFacts } from "../../runs/model/lifecycle.ts";
 import type { LeftByStep, LeftOver } from "../../runs/model/next-attempt.ts";
-import type { Plan, Step } from "../../runs/model/plan.ts";
+import type { Plan, Step } from "../../runs/model/plan/plan.ts";
 import { RUN_ERROR_CODES, type RunError, STEP_STATES, type StepStatus } from "../../runs/model/run.ts";
 import {
   type Check,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Json } from "../../kernel/lifecycle.ts";
-import type { Plan } from "../../runs/model/plan.ts";
+import type { Plan } from "../../runs/model/plan/plan.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
 

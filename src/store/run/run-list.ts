@@ -1,6 +1,6 @@
 import { jobStateOf } from "../../runs/model/job-state.ts";
+import { findRunType, RUN_TYPES } from "../../runs/model/plan/run-types.ts";
 import { JOB_STATES, RUN_ACTIONS, RUN_PHASES, type Run } from "../../runs/model/run.ts";
-import { findRunType, RUN_TYPES } from "../../runs/model/run-types.ts";
 import { defineFields } from "../postgres/list-fields.ts";
 import { createListing } from "../postgres/listing.ts";
 import { JOB_STATE, parseRun, RUN_COLUMNS, type RunRow } from "./runs.ts";

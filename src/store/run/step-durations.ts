@@ -1,5 +1,5 @@
 import { type Duration, milliseconds } from "../../kernel/time/duration.ts";
-import type { Step } from "../../runs/model/plan.ts";
+import type { Step } from "../../runs/model/plan/plan.ts";
 import type { Queryable } from "../postgres/database.ts";
 
 /** What steps of one kind differ in, as far as it tells how long they take: an image, a script, a way to do it. */

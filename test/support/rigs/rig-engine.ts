@@ -5,7 +5,7 @@ import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
 import { type RunContext, runHandlers } from "../../../src/runs/executor/executor.ts";
 import { BegunActions } from "../../../src/runs/executor/step/begun-actions.ts";
 import type { RunThing } from "../../../src/runs/model/lifecycle.ts";
-import type { Step } from "../../../src/runs/model/plan.ts";
+import type { Step } from "../../../src/runs/model/plan/plan.ts";
 import { startsRun } from "../../../src/runs/targets/new-run.ts";
 import { create } from "../../../src/store/lifecycle/create.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";

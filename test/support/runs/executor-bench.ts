@@ -10,7 +10,7 @@ import { BegunActions } from "../../../src/runs/executor/step/begun-actions.ts";
 import type { Heard } from "../../../src/runs/model/heard-script.ts";
 import type { RunThing } from "../../../src/runs/model/lifecycle.ts";
 import { inheritFrom, type LeftByStep, type LeftOver, type NextAttempt } from "../../../src/runs/model/next-attempt.ts";
-import type { Plan } from "../../../src/runs/model/plan.ts";
+import type { Plan } from "../../../src/runs/model/plan/plan.ts";
 import type { ManualMark, RunAction, StepStatus } from "../../../src/runs/model/run.ts";
 import { type AnyStep, collectSteps, defineStep, type ProbeAnswer } from "../../../src/runs/model/step.ts";
 import type { StepTargets } from "../../../src/runs/model/targets.ts";

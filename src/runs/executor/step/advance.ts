@@ -6,7 +6,7 @@ import { type Duration, milliseconds, seconds } from "../../../kernel/time/durat
 import { polling } from "../../../kernel/time/retry.ts";
 import { type RunThing, stepJson } from "../../model/lifecycle.ts";
 import { leftOf } from "../../model/next-attempt.ts";
-import { attemptsOf, type Step, timeoutOf } from "../../model/plan.ts";
+import { attemptsOf, type Step, timeoutOf } from "../../model/plan/plan.ts";
 import type { StepStatus } from "../../model/run.ts";
 import { type Acted, type ActingContext, type AnyStep, type ProbeReport, readProbe } from "../../model/step.ts";
 import { cleanUpBefore } from "../clean-up-before.ts";

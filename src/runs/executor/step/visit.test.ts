@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Step } from "../../model/plan.ts";
+import type { Step } from "../../model/plan/plan.ts";
 import { announced, beginVisit, failedAttempt, pauseLeft, succeeded } from "./visit.ts";
 
 const NOW = new Date("2026-01-01T00:00:00Z");

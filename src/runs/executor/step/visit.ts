@@ -3,7 +3,7 @@ import type { JsonObject } from "../../../kernel/lifecycle.ts";
 import type { Clock } from "../../../kernel/time/clock.ts";
 import { type Duration, describeDuration, milliseconds } from "../../../kernel/time/duration.ts";
 import { pauseBefore } from "../../../kernel/time/retry.ts";
-import { attemptsOf, type Step, timeoutOf } from "../../model/plan.ts";
+import { attemptsOf, type Step, timeoutOf } from "../../model/plan/plan.ts";
 import type { StepStatus } from "../../model/run.ts";
 import { type Acted, STEP_RETRY } from "../../model/step.ts";
 

@@ -6,7 +6,7 @@ import type { Clock } from "../../../kernel/time/clock.ts";
 import { type Duration, milliseconds } from "../../../kernel/time/duration.ts";
 import { polling } from "../../../kernel/time/retry.ts";
 import { type RunThing, stepJson } from "../../model/lifecycle.ts";
-import type { Step } from "../../model/plan.ts";
+import type { Step } from "../../model/plan/plan.ts";
 import type { StepStatus } from "../../model/run.ts";
 import type { ProbeReport } from "../../model/step.ts";
 import { stepsWith } from "../progress.ts";

@@ -4,7 +4,7 @@ import type { RemoteExec, RemoteExit } from "../../../capabilities/remote-exec.t
 import type { SshTarget } from "../../../capabilities/ssh-target.ts";
 import { StepFailure } from "../../../kernel/errors.ts";
 import { seconds } from "../../../kernel/time/duration.ts";
-import { findReserved } from "../../model/payloads.ts";
+import { findReserved } from "../../model/plan/payloads.ts";
 import type { LogStream } from "../../model/step.ts";
 
 /**

@@ -8,7 +8,7 @@ import { BegunActions } from "../../executor/step/begun-actions.ts";
 import * as visits from "../../executor/step/visit.ts";
 import type { Heard } from "../../model/heard-script.ts";
 import type { RunThing } from "../../model/lifecycle.ts";
-import type { Step } from "../../model/plan.ts";
+import type { Step } from "../../model/plan/plan.ts";
 import type { StepStatus } from "../../model/run.ts";
 import { collectSteps } from "../../model/step.ts";
 import type { StepTargets } from "../../model/targets.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { aMachine } from "../../../test/support/runs/step-bench.ts";
-import type { JsonObject } from "../../kernel/lifecycle.ts";
-import type { Machine } from "../../lifecycles/machine/machine.ts";
-import { allSteps } from "../steps/index.ts";
-import { machineTarget } from "../targets/machine.ts";
+import { aMachine } from "../../../../test/support/runs/step-bench.ts";
+import type { JsonObject } from "../../../kernel/lifecycle.ts";
+import type { Machine } from "../../../lifecycles/machine/machine.ts";
+import { allSteps } from "../../steps/index.ts";
+import { machineTarget } from "../../targets/machine.ts";
 import type { Plan } from "./plan.ts";
 import { resolvePlan } from "./resolve-plan.ts";
 

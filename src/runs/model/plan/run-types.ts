@@ -1,4 +1,4 @@
-import { AppError } from "../../kernel/errors.ts";
+import { AppError } from "../../../kernel/errors.ts";
 
 /** What a caller can ask for by its purpose, and the plan that serves it unless another is named. */
 export const DEFAULT_PLANS = {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { BUILT_IN_PLANS } from "../plans/built-in.ts";
+import { BUILT_IN_PLANS } from "../../plans/built-in.ts";
 import { chooseRunType, DEFAULT_PLANS, parseRunType, RUN_TYPES } from "./run-types.ts";
 
 describe("a run type", () => {

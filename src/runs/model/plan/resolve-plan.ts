@@ -1,6 +1,6 @@
-import { AppError, messageOf } from "../../kernel/errors.ts";
-import type { Thing } from "../../kernel/lifecycle.ts";
-import type { StepKinds, TargetKind } from "../targets/target-kind.ts";
+import { AppError, messageOf } from "../../../kernel/errors.ts";
+import type { Thing } from "../../../kernel/lifecycle.ts";
+import type { StepKinds, TargetKind } from "../../targets/target-kind.ts";
 import type { Plan, Step } from "./plan.ts";
 
 export interface ResolvedFor<T extends Thing> {

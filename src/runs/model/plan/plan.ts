@@ -1,8 +1,8 @@
-import { AppError } from "../../kernel/errors.ts";
-import type { JsonObject } from "../../kernel/lifecycle.ts";
-import { type Duration, seconds } from "../../kernel/time/duration.ts";
+import { AppError } from "../../../kernel/errors.ts";
+import type { JsonObject } from "../../../kernel/lifecycle.ts";
+import { type Duration, seconds } from "../../../kernel/time/duration.ts";
+import { STEP_DEFAULTS, type StepShape, type StepShapes } from "../step.ts";
 import { type Payloads, parsePayload, type StepKind } from "./payloads.ts";
-import { STEP_DEFAULTS, type StepShape, type StepShapes } from "./step.ts";
 
 /** A step as a caller or a file spells it. */
 export interface StepInput {

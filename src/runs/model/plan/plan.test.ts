@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { AppError } from "../../kernel/errors.ts";
-import type { Json, JsonObject } from "../../kernel/lifecycle.ts";
-import { minutes } from "../../kernel/time/duration.ts";
+import { AppError } from "../../../kernel/errors.ts";
+import type { Json, JsonObject } from "../../../kernel/lifecycle.ts";
+import { minutes } from "../../../kernel/time/duration.ts";
+import type { StepShape } from "../step.ts";
 import { PAYLOAD_LIMITS } from "./payloads.ts";
 import { CORE_STEP_SHAPES, PLAN_LIMITS, type PlanInput, type StepInput, validatePlan } from "./plan.ts";
-import type { StepShape } from "./step.ts";
 
 const step = (change: Partial<StepInput> = {}): StepInput => ({
   name: "reboot",

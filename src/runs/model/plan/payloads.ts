@@ -1,5 +1,5 @@
-import { AppError } from "../../kernel/errors.ts";
-import type { Json, JsonObject } from "../../kernel/lifecycle.ts";
+import { AppError } from "../../../kernel/errors.ts";
+import type { Json, JsonObject } from "../../../kernel/lifecycle.ts";
 
 const REBOOT_MODES = ["bmc", "in_band"] as const;
 export type RebootMode = (typeof REBOOT_MODES)[number];

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { BUILT_IN_PLANS } from "../plans/built-in.ts";
-import { allSteps } from "../steps/index.ts";
+import { BUILT_IN_PLANS } from "../../plans/built-in.ts";
+import { allSteps } from "../../steps/index.ts";
 import { PARAMS, paramsOf } from "./params.ts";
 import type { StepKind } from "./payloads.ts";
 

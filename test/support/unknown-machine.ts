@@ -20,4 +20,5 @@ export const NOTHING_KNOWN: MachineFacts = {
   joinedCluster: null,
   locatorLit: false,
   residue: [],
+  residueRecords: [],
 };

@@ -50,7 +50,8 @@ const stillToBeDrained = ({ state }: Pick<Machine, "state">): JsonObject =>
 export const machineLifecycle = defineLifecycle<Machine>()({
   kind: "machine",
   initial: "FACTORY_READY",
-  quietFacts: ["observedAt"],
+  // The records say no more than the lines of `residue`, which are told.
+  quietFacts: ["observedAt", "residueRecords"],
 
   // biome-ignore format: a table is read by its columns
   states: {

@@ -2,6 +2,7 @@ import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { PowerState } from "../../capabilities/power-control.ts";
 import type { MachineId } from "../../kernel/ids.ts";
 import type { Json, Thing } from "../../kernel/lifecycle.ts";
+import type { ResidueFacts } from "../../kernel/residue.ts";
 import type { Conditions } from "./conditions.ts";
 
 /** The specification's phases, in its spelling, everywhere. */
@@ -82,8 +83,11 @@ export type CordonedNode = {
 /** From one address to another. A type and no interface, so that it is JSON to the compiler. */
 export type SshMove = { readonly from: string; readonly to: string };
 
-/** What was read from the machine itself. Every part is null until it has been. */
-export interface MachineFacts {
+/**
+ * What was read from the machine itself. Every part is null until it has been. Its residue is what ended runs could not undo, until
+ * somebody ends the maintenance, or a run makes something new of the machine.
+ */
+export interface MachineFacts extends ResidueFacts {
   readonly serial: string | null;
   readonly systemUuid: string | null;
   readonly macs: readonly string[] | null;
@@ -111,8 +115,6 @@ export interface MachineFacts {
   readonly joinedCluster: string | null;
   /** An RMA lit its locator, and nobody has put it out: that is done once the machine is back, or of use in another way. */
   readonly locatorLit: boolean;
-  /** What ended runs could not undo, for people; until somebody ends the maintenance, or a run makes something new of the machine. */
-  readonly residue: readonly string[];
 }
 
 export interface Machine extends Thing {

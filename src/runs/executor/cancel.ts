@@ -19,11 +19,11 @@ export async function cancelRun(run: RunThing, context: RunContext, log: RunLog)
   const ends = new Map<StepStatus, TakenBack>();
   for (const visit of begun) ends.set(visit, await takeBackForGood({ run, ...begunBy(visit) }, context, log));
   const residue = [
-    ...earlier.map(({ remains }) => remains?.text ?? null),
+    ...earlier.map(({ remains }) => remains?.left ?? null),
     ...[...ends.values()].map(({ left }) => left),
   ];
   const left = residue.filter((one) => one !== null);
-  for (const text of left) log.say(`stays behind: ${text}`, "stderr");
+  for (const one of left) log.staysBehind(one);
   log.say("the run was canceled");
   const settled = begun.filter((visit) => ends.get(visit)?.isSettled);
   const isUnderWay = ({ state }: StepStatus) => state === "RUNNING" || state === "WAITING";

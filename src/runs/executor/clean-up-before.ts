@@ -1,10 +1,12 @@
 import { waitFor } from "../../kernel/outcome.ts";
+import { residueLines } from "../../kernel/residue.ts";
 import { type Duration, describeDuration, milliseconds } from "../../kernel/time/duration.ts";
 import type { RunThing } from "../model/lifecycle.ts";
 import { eachLeft, type LeftByStep, type LeftOver, leftOverOf } from "../model/next-attempt.ts";
 import { timeoutOf } from "../model/plan/plan.ts";
 import { STEP_DEFAULTS } from "../model/step.ts";
 import { endUnwell } from "./end-without-success.ts";
+import { withMoreResidue } from "./residue.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
 import { AT_ONCE, type Looked, pollAfter } from "./step/work.ts";
@@ -23,7 +25,7 @@ export async function cleanUpBefore(
   context: RunContext,
   log: RunLog,
 ): Promise<Looked> {
-  const { startedAt, residue, compensateFirst } = run.facts;
+  const { startedAt, compensateFirst } = run.facts;
   const from = leftOver === compensateFirst ? "compensateFirst" : "takeBackFirst";
   const left = eachLeft(leftOver);
   const isFirstLook = run.outcome === null;
@@ -38,16 +40,15 @@ export async function cleanUpBefore(
       ? []
       : [{ remains, end: isStillToDo(remains) ? endedBy(one) : undefined }],
   );
-  for (const { remains, end } of listed)
-    log.say(`stays behind: ${remains.text}${end === undefined ? "" : `; ${end}`}`, "stderr");
-  const stays = listed.map(({ remains }) => remains.text);
+  for (const { remains, end } of listed) log.staysBehind(remains.left, end);
+  const stays = listed.map(({ remains }) => remains.left);
   const still = open.map((one) => one.left);
   const undone = tried.filter(({ remains }) => isSettled(remains)).map((one) => one.left.step);
   forgetResidueOf(undone, run, context, log);
   const facts = {
     // As it is where nothing came of it, so that a look in vain writes nothing.
     ...(still.length < left.length && { [from]: leftOverOf(still) }),
-    ...(stays.length > 0 && { residue: [...new Set([...residue, ...stays])] }),
+    ...(stays.length > 0 && withMoreResidue(run.facts, stays)),
   };
   const [first] = still;
   if (first === undefined)
@@ -56,11 +57,11 @@ export async function cleanUpBefore(
   const waited = startedAt === null ? 0 : context.clock.now().getTime() - startedAt.getTime();
   const what = `what ${named(still)} of the attempt before has left is not taken back`;
   const inWay = open.flatMap(({ remains }) => remains ?? []);
-  const texts = inWay.map(({ text }) => text);
+  const leftInWay = inWay.map(({ left: one }) => one);
   const cause = blocking.find(({ remains }) => remains !== null)?.remains?.cause;
   const isShutOut = blocking.some(({ remains }) => remains?.is === "shut_out");
   if (waited <= within && !isShutOut)
-    return waitFor(`${what} yet: ${texts.join("; ")}`, pollAfter(startedAt, context.clock), {
+    return waitFor(`${what} yet: ${residueLines(leftInWay).join("; ")}`, pollAfter(startedAt, context.clock), {
       ...(cause && { cause }),
       facts,
       effects: log.effects(first.step),
@@ -68,7 +69,7 @@ export async function cleanUpBefore(
   return endUnwell(run, "FAILED", context, log, {
     message: `${first.step}: ${what}${isShutOut ? "" : ` within ${describeDuration(within)}`}: ${inWay.map(inTheWay).join("; ")}`,
     failure: { code: "EXECUTION_FAILED", retryable: true, step: first.step, cause: cause ?? { code: "unknown" } },
-    residue: [...stays, ...texts],
+    residue: [...stays, ...leftInWay],
     // What is left of what an earlier attempt did counts from here on as what is left to undo.
     takeBackFirst: leftOverOf([...still, ...passedOn(run, from)]),
     undone,

@@ -1,4 +1,5 @@
 import { waitFor } from "../../kernel/outcome.ts";
+import { type Residue, residueLine } from "../../kernel/residue.ts";
 import { describeDuration } from "../../kernel/time/duration.ts";
 import { type RunThing, stepJson } from "../model/lifecycle.ts";
 import { eachLeft, type LeftByStep, leftOverOf } from "../model/next-attempt.ts";
@@ -8,6 +9,7 @@ import { openOf, workOf } from "../workflows/next-attempt.ts";
 import type { Workflow } from "../workflows/workflow.ts";
 import { endUnwell } from "./end-without-success.ts";
 import { stepsWith } from "./progress.ts";
+import { withMoreResidue } from "./residue.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
 import * as visits from "./step/visit.ts";
@@ -40,13 +42,13 @@ export async function compensate(
   const stays = next.isProven ? staysOf(workflow, step) : undefined;
   const remains: Remains | null = stays === undefined ? await takeBack({ run, ...next.left }, context, log) : null;
   if (remains?.is === "going_on" && !isLate(run, step, context)) return goOnUndoing(run, remains, context, log);
-  const left = stays === undefined ? whatIsLeft(next, run, remains, context) : `${step}: ${stays}`;
-  if (left !== null) log.say(`stays behind: ${left}`, "stderr");
+  const left = stays === undefined ? whatIsLeft(next, run, remains, context) : { step, what: stays };
+  if (left !== null) log.staysBehind(left);
   if (isSettled(remains)) forgetResidueOf([step], run, context, log);
   return waitFor(`compensating: ${step} is seen to`, AT_ONCE, {
     facts: {
       ...seenTo(run, next, isSettled(remains), context),
-      ...(left !== null && { residue: [...new Set([...run.facts.residue, left])] }),
+      ...(left !== null && withMoreResidue(run.facts, [left])),
       ...(run.facts.undoingSince !== null && { undoingSince: null }),
     },
     effects: log.effects(step),
@@ -79,19 +81,22 @@ const isLate = ({ plan, facts: { undoingSince } }: RunThing, name: string, { clo
   );
 };
 
-function goOnUndoing(run: RunThing, { text }: Remains, { clock }: RunContext, log: RunLog): Looked {
+function goOnUndoing(run: RunThing, { left }: Remains, { clock }: RunContext, log: RunLog): Looked {
   const { undoingSince } = run.facts;
-  return waitFor(`compensating: ${text}`, pollAfter(undoingSince, clock), {
+  return waitFor(`compensating: ${residueLine(left)}`, pollAfter(undoingSince, clock), {
     ...(undoingSince === null && { facts: { undoingSince: clock.now().toISOString() } }),
     effects: log.effects(""),
   });
 }
 
-function whatIsLeft({ left }: ToUndo, run: RunThing, remains: Remains | null, context: RunContext): string | null {
+function whatIsLeft({ left }: ToUndo, run: RunThing, remains: Remains | null, context: RunContext): Residue | null {
   const planned = run.plan.steps.find(({ name }) => name === left.step);
   if (remains?.is === "going_on")
-    return `${remains.text} (not done within ${describeDuration(planned ? timeoutOf(planned) : AT_ONCE)})`;
-  return remains?.text ?? staysAnyway({ run, ...left }, context);
+    return {
+      ...remains.left,
+      found: `${remains.left.found} (not done within ${describeDuration(planned ? timeoutOf(planned) : AT_ONCE)})`,
+    };
+  return remains?.left ?? staysAnyway({ run, ...left }, context);
 }
 
 /** Nobody undoes it a second time in this run; where a device did not answer, the attempt after does. */
@@ -116,8 +121,8 @@ const isUnderWay = ({ state }: StepStatus): boolean => state === "RUNNING" || st
 async function endCompensated(run: RunThing, context: RunContext, log: RunLog): Promise<Looked> {
   const { takeBackFirst, steps } = run.facts;
   const earlier = takeBackFirst === null ? [] : await takeBackAll(run, eachLeft(takeBackFirst), context, log);
-  const left = earlier.flatMap(({ remains }) => remains?.text ?? []);
-  for (const text of left) log.say(`stays behind: ${text}`, "stderr");
+  const left = earlier.flatMap(({ remains }) => remains?.left ?? []);
+  for (const one of left) log.staysBehind(one);
   log.say("the run was canceled");
   const now = context.clock.now();
   return endUnwell(run, "CANCELED", context, log, {

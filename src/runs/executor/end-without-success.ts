@@ -1,3 +1,4 @@
+import type { Residue } from "../../kernel/residue.ts";
 import type { RunThing } from "../model/lifecycle.ts";
 import { leftOf } from "../model/next-attempt.ts";
 import type { StepStatus } from "../model/run.ts";
@@ -23,13 +24,13 @@ export async function endUnwell(
   const armed = new Set(steps.filter((visit) => isArmed(visit, steps, context)));
   // Who only looks has set nothing, and takes nothing back that people have.
   if (armed.size === 0 || run.action === "adopt") return endRun(run, phase, context, log, ending);
-  const left: string[] = [];
+  const left: Residue[] = [];
   const open = new Set<StepStatus>();
   for (const visit of armed) {
     const begun = leftOf(visit.name, visit.evidence ?? {}, visit.receipt);
     const end = await takeBackForGood({ run, ...begun }, context, log);
     if (end.left !== null) {
-      log.say(`stays behind: ${end.left}`, "stderr");
+      log.staysBehind(end.left);
       left.push(end.left);
     }
     if (!end.isSettled) open.add(visit);

@@ -1,5 +1,6 @@
 import type { Cause } from "../../kernel/causes.ts";
 import { happened } from "../../kernel/outcome.ts";
+import { eachLineOnce, type Residue, readResidue, residueFacts } from "../../kernel/residue.ts";
 import { causeDetails } from "../../kernel/stored-cause.ts";
 import { type RunThing, stepJson } from "../model/lifecycle.ts";
 import { eachLeft, type LeftOver, leftOverOf } from "../model/next-attempt.ts";
@@ -8,12 +9,12 @@ import { isForRestartToCome } from "./next-boot.ts";
 import { withoutResidueOf } from "./residue.ts";
 import { effectsOfEnd, type RunContext, residueOnTarget } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
-import { beginningsOf, residueWithout } from "./undo.ts";
+import { residueWithout, whatIsLeftBy } from "./undo.ts";
 
 export interface Ending {
   readonly message?: string;
   /** Beside what the run has listed before. */
-  readonly residue?: readonly string[];
+  readonly residue?: readonly Residue[];
   readonly failure?: {
     readonly code: RunErrorCode;
     readonly retryable: boolean;
@@ -46,8 +47,8 @@ export function endRun(run: RunThing, phase: EndedRunPhase, context: RunContext,
       }
     : null;
   const known = residueWithout(undone, run, context, residueOnTarget(run, context));
-  const come = beginningsOf(done, run, context);
-  const left = withoutResidueOf(come, [...new Set([...run.facts.residue, ...residue])]);
+  const come = whatIsLeftBy(done, run, context);
+  const left = withoutResidueOf(come, eachLineOnce([...readResidue(run.facts), ...residue]));
   const now = context.clock.now();
   const cause = failure && { cause: failure.cause };
   const onTarget = { phase, message, ...cause, at: now, residue: [...withoutResidueOf(come, known), ...left] };
@@ -57,7 +58,7 @@ export function endRun(run: RunThing, phase: EndedRunPhase, context: RunContext,
     facts: {
       finishedAt: now.toISOString(),
       error,
-      residue: left,
+      ...residueFacts(left),
       takeBackFirst: takeBackFirst && { ...takeBackFirst },
       ...(steps && { steps: steps.map(stepJson) }),
     },

@@ -1,37 +1,43 @@
-/** What runs leave behind is listed for people, a line each: the step, what it may have left, and why that was not undone. */
+import {
+  eachLineOnce,
+  isSameLeft,
+  type Residue,
+  type ResidueFacts,
+  readResidue,
+  residueFacts,
+  type WhatIsLeft,
+} from "../../kernel/residue.ts";
 
-/** How a line of residue ends that was to be undone, and is not: nobody answered to it (yet), or the device said no. */
-export const notUndone = (how: "failed" | "was refused", why: string): string => ` (undoing it ${how}: ${why})`;
-const NOT_UNDONE = / \(undoing it (?:failed|was refused): /;
-const REFUSED = / \(undoing it was refused: /;
+/** What is listed already, and what comes to it. */
+export const withMoreResidue = (facts: ResidueFacts, more: readonly Residue[]) =>
+  residueFacts(eachLineOnce([...readResidue(facts), ...more]));
 
-/** Each line once. What was tried to be undone again, in vain, is listed once: with why it failed the last time. */
-export const eachOnce = (residue: readonly string[]): string[] => [...new Set(asTriedLast(residue))];
+/** Each once. What was tried to be undone again, in vain, is listed once: with why it failed the last time. */
+export const eachOnce = (residue: readonly Residue[]): Residue[] =>
+  eachLineOnce(residue.filter((one, at) => !isTriedAgain(one, residue.slice(at + 1))));
 
-function asTriedLast(residue: readonly string[]): string[] {
-  const beginningOf = (line: string) => line.split(NOT_UNDONE, 1)[0];
-  const isTriedAgain = (line: string, later: readonly string[]) =>
-    later.some((other) => NOT_UNDONE.test(other) && beginningOf(other) === beginningOf(line));
-  return residue.filter(
-    (line, at) => !NOT_UNDONE.test(line) || REFUSED.test(line) || !isTriedAgain(line, residue.slice(at + 1)),
-  );
+/** What a device refused to undo stays listed: it may be there beside what a later attempt left. */
+const isTriedAgain = (one: Residue, later: readonly Residue[]): boolean =>
+  one.notUndone !== undefined &&
+  one.notUndone.how !== "refused" &&
+  later.some((other) => other.notUndone !== undefined && isSameLeft(other, one));
+
+/** What steps left that were done after all is no more; what a device refused to undo may be there beside it. */
+export const withoutResidueOf = (done: readonly WhatIsLeft[], residue: readonly Residue[]): Residue[] =>
+  residue.filter((one) => one.notUndone?.how === "refused" || !done.some((left) => isSameLeft(left, one)));
+
+/** What a step left and was undone after all. */
+export interface UndoneAfterAll extends WhatIsLeft {
+  /** Whether undoing it unmakes all that its step did. */
+  readonly isWhole: boolean;
 }
 
-/**
- * What steps left that were done after all is no more, by how its lines begin; what a device refused to take back may be there
- * beside it.
- */
-export const withoutResidueOf = (done: readonly string[], residue: readonly string[]): string[] =>
-  residue.filter((line) => !done.some((begins) => line.startsWith(begins)) || REFUSED.test(line));
-
-/**
- * What could not be taken back, and was later: no more is left of it, but for what its step has done for good.
- *
- * @param undone How its lines begin, and of each whether undoing it unmakes all that its step did.
- */
-export const withoutUndone = (undone: ReadonlyMap<string, boolean>, residue: readonly string[]): string[] =>
-  residue.flatMap((line) => {
-    const isWhole = [...undone].find(([begins]) => line.startsWith(begins))?.[1];
-    if (isWhole === undefined || !NOT_UNDONE.test(line)) return [line];
-    return isWhole ? [] : [line.slice(0, line.search(NOT_UNDONE))];
+/** What could not be undone, and was later: no more is left of it, but for what its step has done for good. */
+export const withoutUndone = (undone: readonly UndoneAfterAll[], residue: readonly Residue[]): Residue[] =>
+  residue.flatMap((one) => {
+    const match = one.notUndone && undone.find((left) => isSameLeft(left, one));
+    if (!match) return [one];
+    return match.isWhole ? [] : [doneForGood(one)];
   });
+
+const doneForGood = ({ step, what }: WhatIsLeft): Residue => (step === undefined ? { what } : { step, what });

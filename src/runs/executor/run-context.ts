@@ -3,6 +3,7 @@ import type { Capabilities, Capability, Provider } from "../../capabilities/prov
 import type { Effect } from "../../kernel/effects.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import type { JsonObject, Thing } from "../../kernel/lifecycle.ts";
+import type { Residue } from "../../kernel/residue.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { startChild } from "../children/child-run.ts";
 import type { RunThing } from "../model/lifecycle.ts";
@@ -92,5 +93,5 @@ export const effectsOfEnd = (run: RunThing, end: RunEnd, { target, steps }: RunC
   hasTarget(run) ? target.whenEnded(run, end, steps) : [];
 
 /** What runs have left behind on the target before. */
-export const residueOnTarget = (run: RunThing, { target }: RunContext): readonly string[] =>
+export const residueOnTarget = (run: RunThing, { target }: RunContext): readonly Residue[] =>
   run.target.thing === null ? [] : (target.residueOf?.(run.target.thing) ?? []);

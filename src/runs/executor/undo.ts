@@ -2,11 +2,12 @@ import { isDeepStrictEqual } from "node:util";
 import { isForbidden } from "../../capabilities/device-failure.ts";
 import type { Cause } from "../../kernel/causes.ts";
 import { causeOf, messageOf, StepFailure } from "../../kernel/errors.ts";
+import { type Residue, residueFacts, residueLine, type WhatIsLeft } from "../../kernel/residue.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
 import type { RunThing } from "../model/lifecycle.ts";
 import type { LeftByStep } from "../model/next-attempt.ts";
 import { isNotOfTheStep, isShutOut, lacksCredentials } from "./failure-causes.ts";
-import { notUndone, withoutUndone } from "./residue.ts";
+import { withoutUndone } from "./residue.ts";
 import { checkCapable, type RunContext, residueOnTarget, stepContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
 
@@ -15,9 +16,9 @@ const UNDO_WITHIN: Duration = seconds(8);
 /** What a step of the run's plan has begun. */
 export type Begun = LeftByStep & { readonly run: RunThing };
 
-/** What stays behind of a step that was begun, for people. */
+/** What stays behind of a step that was begun. */
 export interface Remains {
-  readonly text: string;
+  readonly left: Residue;
   /**
    * open: nobody has said no, and the device may obey later. shut_out: the same, but only once somebody gives the right credentials
    * or accepts the certificate. going_on: the device undoes it, and is not done yet. refused: it, or we, cannot, or may not.
@@ -26,23 +27,23 @@ export interface Remains {
   readonly is: "open" | "shut_out" | "going_on" | "refused" | "for_good";
   /** Why it was not undone. */
   readonly cause: Cause;
-  /** What somebody has to do first, where that is not in the text. */
+  /** What somebody has to do first, where that is not in its line. */
   readonly remedy?: string;
 }
 
 /** What became of a step that was begun. */
 export interface TakenBack {
-  /** For people; null when nothing stays. */
-  readonly left: string | null;
+  /** Null when nothing stays. */
+  readonly left: Residue | null;
   /** Nobody need try again. */
   readonly isSettled: boolean;
 }
 
 /** What a step has done for good, although it was taken back; null when nothing is left of it. */
-export function staysAnyway({ run, step: name }: Begun, { steps }: RunContext): string | null {
+export function staysAnyway({ run, step: name }: Begun, { steps }: RunContext): Residue | null {
   const step = run.plan.steps.find((one) => one.name === name);
   const kind = step && steps.get(step.kind);
-  return step && kind?.undoIsPartial && kind.residue ? `${name}: ${kind.residue(step.payload)}` : null;
+  return step && kind?.undoIsPartial && kind.residue ? { step: name, what: kind.residue(step.payload) } : null;
 }
 
 /** What an attempt has left, one after the other; and what of it remains. */
@@ -60,7 +61,7 @@ export async function takeBackAll(
 /** For a step that is not begun anew: what it leaves, whether or not it could be taken back. */
 export async function takeBackForGood(begun: Begun, context: RunContext, log: RunLog): Promise<TakenBack> {
   const remains = await takeBack(begun, context, log);
-  return { left: remains?.text ?? staysAnyway(begun, context), isSettled: isSettled(remains) };
+  return { left: remains?.left ?? staysAnyway(begun, context), isSettled: isSettled(remains) };
 }
 
 /** What is listed, once these steps of it were taken back after all. */
@@ -68,12 +69,12 @@ export const residueWithout = (
   undone: readonly string[],
   run: RunThing,
   context: RunContext,
-  residue: readonly string[],
-): string[] => {
+  residue: readonly Residue[],
+): Residue[] => {
   const kindOf = (name: string) => context.steps.get(run.plan.steps.find((step) => step.name === name)?.kind ?? "");
   const isWhole = (name: string) => kindOf(name)?.undoIsPartial !== true;
   return withoutUndone(
-    new Map(undone.flatMap((name) => beginningsOf([name], run, context).map((begins) => [begins, isWhole(name)]))),
+    undone.flatMap((name) => whatIsLeftBy([name], run, context).map((left) => ({ ...left, isWhole: isWhole(name) }))),
     residue,
   );
 };
@@ -89,24 +90,22 @@ const LEFT_UNSAID = "may have left something behind";
 export function forgetResidueOf(undone: readonly string[], run: RunThing, context: RunContext, log: RunLog): void {
   const before = residueOnTarget(run, context);
   const known = residueWithout(undone, run, context, before);
-  if (!isDeepStrictEqual(known, before)) log.learn(run.target.kind, run.target.id, { residue: known });
+  if (!isDeepStrictEqual(known, before)) log.learn(run.target.kind, run.target.id, residueFacts(known));
 }
 
-/** How the lines begin that tell of what these steps left. By more than their names: another plan has its own under the same. */
-export const beginningsOf = (names: readonly string[], { plan }: RunThing, { steps }: RunContext): string[] =>
+/** What these steps may have left. */
+export const whatIsLeftBy = (names: readonly string[], { plan }: RunThing, { steps }: RunContext): WhatIsLeft[] =>
   plan.steps
     .filter(({ name }) => names.includes(name))
-    .flatMap(({ name, kind: word, payload }) => {
-      const kind = steps.get(word);
-      return [kind?.residue?.(payload) ?? LEFT_UNSAID, ...(kind?.mayStay ?? [])].map((left) => `${name}: ${left}`);
-    });
+    .map(({ name, kind, payload }) => ({ step: name, what: steps.get(kind)?.residue?.(payload) ?? LEFT_UNSAID }));
 
 /** Nobody has said no to it: it is tried again before anything is begun. */
 export const isStillToDo = (remains: Remains | null): boolean =>
   remains?.is === "open" || remains?.is === "shut_out" || remains?.is === "going_on";
 
 /** For people, where it is in the way of an attempt. */
-export const inTheWay = ({ text, remedy }: Remains): string => (remedy === undefined ? text : `${text}; ${remedy}`);
+export const inTheWay = ({ left, remedy }: Remains): string =>
+  `${residueLine(left)}${remedy === undefined ? "" : `; ${remedy}`}`;
 
 export const isSettled = (remains: Remains | null): boolean => remains === null || remains.is === "for_good";
 
@@ -123,8 +122,9 @@ export async function takeBack(
   const step = run.plan.steps.find((one) => one.name === name);
   const kind = step && context.steps.get(step.kind);
   if (!step || !kind) return null;
-  const left = kind.residue?.(step.payload);
-  if (!kind.undo) return left === undefined ? null : { text: `${name}: ${left}`, is: "refused", cause: NO_WAY_BACK };
+  const said = kind.residue?.(step.payload);
+  const left = { step: name, what: said ?? LEFT_UNSAID };
+  if (!kind.undo) return said === undefined ? null : { left, is: "refused", cause: NO_WAY_BACK };
   const timeUp = AbortSignal.timeout(UNDO_WITHIN);
   try {
     checkCapable(kind, step, context.provider);
@@ -133,19 +133,24 @@ export async function takeBack(
     const undone = await kind.undo({ ...base, evidence, receipt: receipt ?? null });
     if (undone?.facts) log.learn(run.target.kind, run.target.id, undone.facts);
     if (undone?.effects) log.cause(undone.effects);
-    if (undone?.goesOn !== undefined) return { text: `${name}: ${undone.goesOn}`, is: "going_on", cause: GOES_ON };
-    if (undone?.stays !== undefined) return { text: `${name}: ${undone.stays}`, is: "for_good", cause: NO_WAY_BACK };
+    if (undone?.goesOn !== undefined) {
+      const notUndone = { how: "goes_on", why: "", cause: GOES_ON } as const;
+      return { left: { ...left, found: undone.goesOn, notUndone }, is: "going_on", cause: GOES_ON };
+    }
+    if (undone?.stays !== undefined)
+      return { left: { ...left, found: undone.stays }, is: "for_good", cause: NO_WAY_BACK };
     log.say(`step ${name}: what it had begun was taken back`);
     return null;
   } catch (error) {
     if (isNotOfTheStep(error, context)) throw error;
     const is = whatSays(error, timeUp);
-    const why = notUndone(is === "refused" ? "was refused" : "failed", messageOf(error));
+    const cause = causeOf(error);
+    const notUndone = { how: is === "refused" ? "refused" : "failed", why: messageOf(error), cause } as const;
     const remedy = lacksCredentials(error) ? context.target.signInRemedy?.(run.target) : undefined;
     return {
-      text: `${name}: ${left ?? LEFT_UNSAID}${why}`,
+      left: { ...left, notUndone },
       is,
-      cause: causeOf(error),
+      cause,
       ...(remedy !== undefined && { remedy }),
     };
   }

@@ -8,6 +8,7 @@ import {
   type Thing,
   when,
 } from "../../kernel/lifecycle.ts";
+import type { ResidueFacts } from "../../kernel/residue.ts";
 import { hours, minutes } from "../../kernel/time/duration.ts";
 import type { ChildRun, ParentStep } from "../children/child-run.ts";
 import type { LoadedTarget, RunTarget } from "../targets/run-target.ts";
@@ -16,15 +17,14 @@ import type { LeftByStep, LeftOver } from "./next-attempt.ts";
 import type { Plan } from "./plan/plan.ts";
 import type { ManualMark, RunAction, RunError, StepStatus } from "./run.ts";
 
-export interface RunFacts {
+/** Its residue is what canceled and failed steps left behind and could not undo. */
+export interface RunFacts extends ResidueFacts {
   /** The digests of the scripts that its plan names, as they were when it was started. */
   readonly scripts: Readonly<Record<string, string>>;
   readonly steps: readonly StepStatus[];
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;
   readonly error: RunError | null;
-  /** What a canceled or failed step left behind and could not take back. */
-  readonly residue: readonly string[];
   /** What the attempt before left, to be taken back before anything else is done; null once that was tried. */
   readonly takeBackFirst: LeftOver | null;
   /** What earlier attempts at a workflow did, and `steps` does not tell: for a cancel. In the order of being done. */
@@ -80,8 +80,8 @@ export const runLifecycle = defineLifecycle<RunThing>()({
   initial: "PENDING",
   // What a step noted before it acted may be what only its machine is to know.
   listFacts: { steps: { untold: ["evidence", "receipt", "toTakeBack", "receiptToTakeBack"], counted: "round" } },
-  // takeBackFirst holds the same; how far a script was heard changes all the time.
-  quietFacts: ["takeBackFirst", "doneBefore", "compensateFirst", "heard"],
+  // takeBackFirst holds the same; how far a script was heard changes all the time; the lines of `residue` are told.
+  quietFacts: ["takeBackFirst", "doneBefore", "compensateFirst", "heard", "residueRecords"],
 
   // biome-ignore format: a table is read by its columns
   states: {

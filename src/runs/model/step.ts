@@ -208,10 +208,11 @@ export interface StepDefinition<
   readonly observe?: (context: ActingContext<P, E, C, U, R, X>) => Promise<ProbeAnswer>;
   /** Undoes what a canceled or failed step left behind; best effort, and bounded by `call.signal`. */
   readonly undo?: (context: ActingContext<P, E, C, U, R, X>) => Promise<Undone | undefined>;
-  /** For people: what stays behind when the step was begun and is not undone; left out when nothing does. */
+  /**
+   * For people: what stays behind when the step was begun and is not undone; left out when nothing does. What is listed is
+   * compared by it, so that other words for the same leave what is listed already in its place.
+   */
   readonly residue?: (payload: P) => string;
-  /** How that begins which `undo` may find to be done for good, where it can find any. */
-  readonly mayStay?: readonly string[];
   /** What it begins goes on inside the system, and is undone there: once another system is installed, it is no more. */
   readonly insideSystem?: true;
   /** It wants nothing of the system that runs on the machine: it may hang, or let nobody in. */

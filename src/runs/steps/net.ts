@@ -94,7 +94,6 @@ export const net = defineStep({
   },
   insideSystem: true,
   residue: () => "the network change may be in force; unless it was confirmed, the machine takes it back by itself",
-  mayStay: [CONFIRMED, CHANGED_SINCE],
 });
 
 /** Where the machine is to be reached before the change, and where after it. */

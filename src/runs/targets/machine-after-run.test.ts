@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import type { Residue } from "../../kernel/residue.ts";
 import type { ObservedCondition } from "../../lifecycles/machine/conditions.ts";
 import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
-import { notUndone, withoutResidueOf, withoutUndone } from "../executor/residue.ts";
 import type { Plan } from "../model/plan/plan.ts";
 import type { EndedRunPhase } from "../model/run.ts";
 import { BUILT_IN_PLANS } from "../plans/built-in.ts";
@@ -13,7 +13,7 @@ type Steps = Pick<Plan, "steps">;
 const phaseOnSuccess = (steps: Steps) => machineAfterRun.phaseOnSuccess(steps, allSteps);
 const conditionsAtEnd = (steps: Steps, phase: EndedRunPhase, message: string, before: readonly ObservedCondition[]) =>
   machineAfterRun.conditionsAtEnd(steps, allSteps, { phase, message, before });
-const residueAfter = (steps: Steps, phase: EndedRunPhase, residue: readonly string[]) =>
+const residueAfter = (steps: Steps, phase: EndedRunPhase, residue: readonly Residue[]) =>
   machineAfterRun.residueAfter(steps, allSteps, { phase, residue });
 
 const plan = (...kinds: string[]) => ({
@@ -104,7 +104,11 @@ describe("the end of a run", () => {
 });
 
 describe("what runs left behind", () => {
-  const left = ["set-netboot: may boot from the network", "repave: may have begun", "repave: may have begun"];
+  const left = [
+    { step: "set-netboot", what: "may boot from the network" },
+    { step: "repave", what: "may have begun" },
+    { step: "repave", what: "may have begun" },
+  ];
 
   test.each(["FAILED", "CANCELED"] as const)("stays listed after a run that %s, each once", (phase) => {
     expect(residueAfter(plan("repave"), phase, left)).toEqual(left.slice(0, 2));
@@ -114,29 +118,4 @@ describe("what runs left behind", () => {
     expect(residueAfter(plan("repave", "join"), "SUCCEEDED", left)).toEqual([]);
     expect(residueAfter(plan("reboot"), "SUCCEEDED", left)).toEqual(left.slice(0, 2));
   });
-});
-
-test("what a step left behind is no more once that step was done", () => {
-  const residue = ["reboot: the machine may reboot later", "reboot-2: the same", "ssh: a script may still run"];
-  expect(withoutResidueOf(["reboot: the machine may reboot"], residue)).toEqual(residue.slice(1));
-  expect(withoutResidueOf(["ssh: another script may still run"], residue)).toEqual(residue);
-  expect(withoutResidueOf([], residue)).toEqual(residue);
-  const refused = `ssh: a script may still run${notUndone("was refused", "no")}`;
-  const failed = `ssh: a script may still run${notUndone("failed", "no answer")}`;
-  expect(withoutResidueOf(["ssh: a script may still run"], [refused, failed])).toEqual([refused]);
-});
-
-test("what could not be taken back, and was later, is no more but for what was done for good", () => {
-  const residue = [
-    `set-netboot: may boot from the network${notUndone("failed", "no answer")}`,
-    `repave: may have begun${notUndone("was refused", "no (undoing it failed: twice)")}`,
-    "repave: may have begun",
-    `set-netboot: another source${notUndone("failed", "no answer")}`,
-  ];
-  const undone = new Map([
-    ["set-netboot: may boot from the network", true],
-    ["repave: may have begun", false],
-  ]);
-  expect(withoutUndone(undone, residue)).toEqual(["repave: may have begun", "repave: may have begun", residue[3]]);
-  expect(withoutUndone(new Map(), residue)).toEqual(residue);
 });

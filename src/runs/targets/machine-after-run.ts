@@ -1,4 +1,5 @@
 import type { Cause } from "../../kernel/causes.ts";
+import type { Residue } from "../../kernel/residue.ts";
 import type { ObservedCondition } from "../../lifecycles/machine/conditions.ts";
 import type { RunEndCause } from "../../lifecycles/machine/lifecycle.ts";
 import type { PhaseAfterRun } from "../../lifecycles/machine/machine.ts";
@@ -87,5 +88,5 @@ const isForLooksToEnd = (before: readonly ObservedCondition[], isInstalled: bool
 export const residueAfter = (
   plan: Steps,
   kinds: StepKinds,
-  { phase, residue }: { readonly phase: EndedRunPhase; readonly residue: readonly string[] },
-): string[] => (phase === "SUCCEEDED" && phaseOnSuccess(plan, kinds) !== null ? [] : eachOnce(residue));
+  { phase, residue }: { readonly phase: EndedRunPhase; readonly residue: readonly Residue[] },
+): Residue[] => (phase === "SUCCEEDED" && phaseOnSuccess(plan, kinds) !== null ? [] : eachOnce(residue));

@@ -1,4 +1,5 @@
 import { type Effect, move } from "../../kernel/effects.ts";
+import { readResidue, residueFacts } from "../../kernel/residue.ts";
 import { installLifecycle } from "../../lifecycles/install/lifecycle.ts";
 import { machineLifecycle, runStartedData } from "../../lifecycles/machine/lifecycle.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
@@ -24,7 +25,7 @@ export const machineTarget: TargetKind<Machine> = {
     return [endOf(run, end, steps), ...installReleased(run, end, steps)];
   },
   settling: settlingClusters,
-  residueOf: ({ facts }) => facts.residue,
+  residueOf: ({ facts }) => readResidue(facts),
   endsLeftOver: insideOfReplaced,
   signInRemedy: ({ id }) => `millwright machine set-credentials ${id} gives others`,
 };
@@ -38,7 +39,7 @@ function endOf(
   return move(machineLifecycle, target.id, CAUSE_OF_END[phase], {
     // Where there is none, the history tells what happened by its cause, and not by an empty text.
     ...(message !== "" && { message }),
-    facts: { lastRunId: id, residue: residueAfter(plan, steps, { phase, residue }) },
+    facts: { lastRunId: id, ...residueFacts(residueAfter(plan, steps, { phase, residue })) },
     observed: seenAt(conditionsAtEnd(plan, steps, { phase, message, before, ...(cause && { cause }) }), at),
   });
 }

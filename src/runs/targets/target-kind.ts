@@ -1,6 +1,7 @@
 import type { Cause } from "../../kernel/causes.ts";
 import type { Effect } from "../../kernel/effects.ts";
 import type { JsonObject, Thing } from "../../kernel/lifecycle.ts";
+import type { Residue } from "../../kernel/residue.ts";
 import type { RunThing } from "../model/lifecycle.ts";
 import type { LeftByStep } from "../model/next-attempt.ts";
 import type { Step } from "../model/plan/plan.ts";
@@ -24,7 +25,7 @@ export interface RunEnd {
   readonly cause?: Cause;
   readonly at: Date;
   /** What is left behind on the target: what it listed before and is not undone since, and what this run adds. */
-  readonly residue: readonly string[];
+  readonly residue: readonly Residue[];
 }
 
 /**
@@ -44,8 +45,8 @@ export interface TargetKind<T extends Thing = Thing> {
    * returns is called once a step, in the order of the plan. Absent: payloads of this kind leave nothing open.
    */
   readonly settling?: (target: T, steps: StepKinds) => (step: Step) => JsonObject;
-  /** What runs have left behind on the target and nobody has seen to: its fact `residue`. Absent: such targets list none. */
-  readonly residueOf?: (target: T) => readonly string[];
+  /** What runs have left behind on the target and nobody has seen to: its `ResidueFacts`. Absent: such targets list none. */
+  readonly residueOf?: (target: T) => readonly Residue[];
   /**
    * Which of what an earlier attempt left the run itself ends, before it begins anything that this could disturb: the answer says by
    * what, for people. Absent: nothing is ended that way.

@@ -3,6 +3,7 @@ import { final } from "../../../test/support/failures.ts";
 import { Bench } from "../../../test/support/runs/executor-bench.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { Outcome } from "../../kernel/outcome.ts";
+import { residueFacts } from "../../kernel/residue.ts";
 import { minutes } from "../../kernel/time/duration.ts";
 import { jobStateOf } from "../model/job-state.ts";
 import type { RunPhase } from "../model/run.ts";
@@ -76,7 +77,7 @@ function next(bench: Bench, action: WorkflowAction): Bench {
   const inherited = inheritStages({ plan, params: {}, steps, takeBackFirst, doneBefore }, action, building);
   const { residue, ...rest } = inherited;
   const anew = { startedAt: bench.now, logged: [], manual: null, undoingSince: null };
-  Object.assign(bench, { id: "run-2", action, ...rest, residue: [...residue], ...anew });
+  Object.assign(bench, { id: "run-2", action, ...rest, ...residueFacts(residue), ...anew });
   bench.cancelRequestedAt = action === "cancel" ? bench.now : null;
   return bench;
 }

@@ -1,3 +1,4 @@
+import { eachLineOnce, type Residue } from "../../kernel/residue.ts";
 import { settled, toDoAgain } from "../executor/step/visit.ts";
 import { eachLeft, type LeftByStep, type LeftOver, leftOf, leftOverOf, resumed } from "../model/next-attempt.ts";
 import type { Plan } from "../model/plan/plan.ts";
@@ -14,8 +15,8 @@ export interface StageInheritance {
   readonly doneBefore: readonly LeftByStep[];
   /** What is compensated before the first stage, in this order; null: nothing. */
   readonly compensateFirst: LeftOver | null;
-  /** For people: what of it is done for good. */
-  readonly residue: readonly string[];
+  /** What of it is done for good. */
+  readonly residue: readonly Residue[];
 }
 
 export interface EndedAttempt extends Omit<StageInheritance, "compensateFirst" | "residue"> {
@@ -78,9 +79,9 @@ function compensationOf(
   const toUndo = work.filter((each) => compensationFor(each) === "undo").toReversed();
   const residue = work.flatMap((each) => {
     const compensation = compensationFor(each);
-    return typeof compensation === "object" ? [`${each.step}: ${compensation.stays}`] : [];
+    return typeof compensation === "object" ? [{ step: each.step, what: compensation.stays }] : [];
   });
-  return { compensateFirst: leftOverOf(toUndo), residue: [...new Set(residue)] };
+  return { compensateFirst: leftOverOf(toUndo), residue: eachLineOnce(residue) };
 }
 
 const carried = (visit: StepStatus): StepStatus => ({ ...settled(visit), carriedOver: true });

@@ -1,6 +1,7 @@
 import { AppError } from "../../kernel/errors.ts";
 import { type MachineId, parseMachineId } from "../../kernel/ids.ts";
 import { isPrintable } from "../../kernel/printable.ts";
+import { residueFacts } from "../../kernel/residue.ts";
 import { holds } from "../../lifecycles/machine/conditions.ts";
 import { ownClusterOf } from "../../lifecycles/machine/machine.ts";
 import { loadInstalls } from "../../store/install/installs.ts";
@@ -123,7 +124,7 @@ async function moveMachine(
       ...(SAYS_FIT.has(verb) && {
         facts: {
           // Whoever says that it is fit has seen to what runs left behind.
-          residue: [],
+          ...residueFacts([]),
           ...(verb === "exit_maintenance" && whatMayBeCordoned(machine)),
           // What comes back is not in the cluster that it went from, and may be another machine.
           ...(verb === "return" && {

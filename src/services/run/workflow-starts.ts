@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { AppError } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
+import { residueFacts } from "../../kernel/residue.ts";
 import { stepJson } from "../../runs/model/lifecycle.ts";
 import type { Plan } from "../../runs/model/plan/plan.ts";
 import type { Run } from "../../runs/model/run.ts";
@@ -141,7 +142,7 @@ function inheritedFacts(inherited: StageInheritance, { heard }: Run): JsonObject
     ...(takeBackFirst && { takeBackFirst: { ...takeBackFirst } }),
     ...(doneBefore.length > 0 && { doneBefore: doneBefore.map((one) => ({ ...one })) }),
     ...(compensateFirst && { compensateFirst: { ...compensateFirst } }),
-    ...(residue.length > 0 && { residue }),
+    ...(residue.length > 0 && residueFacts(residue)),
     ...(heard && { heard }),
   };
 }

@@ -1,6 +1,7 @@
 import { POWER_STATES } from "../../capabilities/power-control.ts";
 import { AppError, messageOf } from "../../kernel/errors.ts";
 import { parseMachineId } from "../../kernel/ids.ts";
+import { isJsonObject } from "../../kernel/lifecycle.ts";
 import { parseCause } from "../../kernel/stored-cause.ts";
 import { CONDITION_TYPES, type Condition, type Conditions } from "../../lifecycles/machine/conditions.ts";
 import { parseEndpoint, parseMachineAddress, SSH_PORT } from "../../lifecycles/machine/endpoint.ts";
@@ -80,6 +81,7 @@ const parseFacts = readerOf<MachineFacts>({
   joinedCluster: text,
   locatorLit: [isFlag, false],
   residue: [listOf(isText), []],
+  residueRecords: [listOf(isJsonObject), []],
 });
 
 interface StoredCondition extends Omit<Condition, "lastTransition" | "cause"> {

@@ -106,6 +106,7 @@ const readFacts = readerOf<Omit<Stored<RunFacts>, "steps"> & { readonly steps: r
   finishedAt: date,
   error: [orNull(isError), null],
   residue: [listOf(isText), []],
+  residueRecords: [listOf(isJsonObject), []],
   takeBackFirst: [orNull(isLeftOver), null],
   doneBefore: [areLeft, []],
   compensateFirst: [orNull(isLeftOver), null],

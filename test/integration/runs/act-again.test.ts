@@ -190,6 +190,13 @@ describe.each([
 
 describe("what could not be taken back because the BMC rejected the credentials", () => {
   const residueOf = async (id: string) => (await show(id)).status?.residue;
+  const recordsOf = async (id: string) => {
+    const [row] = await bench.db.query<{ records: unknown }>(
+      "select facts -> 'residueRecords' as records from machines where id = $1",
+      [id],
+    );
+    return row?.records;
+  };
   /** In the middle of an installation, with its medium in the drive. */
   async function lockedOut(id: string, where: object): Promise<string> {
     const runId = await start(id, "REPAVE");
@@ -219,6 +226,10 @@ describe("what could not be taken back because the BMC rejected the credentials"
       expect(await residueOf(id)).toEqual([
         expect.stringMatching(/^repave-image: .*\(undoing it failed: wrong credentials/),
       ]);
+      expect(await recordsOf(id)).toMatchObject([{ step: "repave-image", notUndone: { how: "failed" } }]);
+      // As the version before keeps it, which knows the lines alone.
+      if (how === "was canceled")
+        await bench.db.execute("update machines set facts = facts - 'residueRecords' where id = $1", [id]);
 
       const inVain = await act(verb, runId);
       expect(inVain).toMatchObject({ phase: Run_Phase.FAILED, jobState: "failed_retryable", attempt: 2 });
@@ -229,6 +240,9 @@ describe("what could not be taken back because the BMC rejected the credentials"
       const { nextCommands } = await explainOn(bench, "run", inVain.runId);
       expect(nextCommands[0]?.command).toBe(`millwright machine set-credentials ${id} --bmc-username <name>`);
       expect(await residueOf(id)).toHaveLength(1);
+      expect(await recordsOf(id)).toMatchObject([
+        { notUndone: { cause: { code: expect.stringMatching(/^(credentials_rejected|sign_in_stopped)$/) } } },
+      ]);
       expect((await bench.truth(id)).media).not.toBeNull();
 
       // An installation that goes on by itself comes to its end: cut short, it would leave no system to restart.

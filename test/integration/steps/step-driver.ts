@@ -44,6 +44,7 @@ export async function benchFor(site: MachineSite, id: string): Promise<Bench> {
     conditions: [],
     activeRunId: null,
     residue: [],
+    residueRecords: [],
     version: 1,
     basis: 1,
     state: { name: "PROVISIONING" },

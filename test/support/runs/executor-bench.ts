@@ -1,6 +1,7 @@
 import { DeviceFailure } from "../../../src/capabilities/device-failure.ts";
 import type { Provider } from "../../../src/capabilities/provider.ts";
 import { StepFailure } from "../../../src/kernel/errors.ts";
+import type { JsonObject } from "../../../src/kernel/lifecycle.ts";
 import type { Outcome } from "../../../src/kernel/outcome.ts";
 import { milliseconds } from "../../../src/kernel/time/duration.ts";
 import type { Machine } from "../../../src/lifecycles/machine/machine.ts";
@@ -73,8 +74,10 @@ export class Bench {
   id = "run-1";
   action: RunAction = "start";
   residue: string[] = [];
+  residueRecords: readonly JsonObject[] = [];
   /** As it is listed on the machine. */
   machineResidue: readonly string[] = [];
+  machineResidueRecords: readonly JsonObject[] = [];
   conditions: Machine["conditions"] = [];
   takeBackFirst: LeftOver | null = null;
   doneBefore: readonly LeftByStep[] = [];
@@ -107,7 +110,11 @@ export class Bench {
           id: "m-1",
           state: { name: "PROVISIONING" },
           conditions: this.conditions,
-          facts: { residue: this.machineResidue, cordoned: this.cordoned },
+          facts: {
+            residue: this.machineResidue,
+            residueRecords: this.machineResidueRecords,
+            cordoned: this.cordoned,
+          },
         } as unknown as Machine,
       },
       plan: this.plan ?? {
@@ -133,6 +140,7 @@ export class Bench {
         finishedAt: null,
         error: null,
         residue: this.residue,
+        residueRecords: this.residueRecords,
         takeBackFirst: this.takeBackFirst,
         doneBefore: this.doneBefore,
         compensateFirst: this.compensateFirst,
@@ -200,17 +208,22 @@ export class Bench {
   }
 
   private commit(outcome: Outcome): void {
-    const { steps, residue, takeBackFirst, doneBefore, compensateFirst, undoingSince, heard } = outcome.facts ?? {};
+    const { steps, residue, residueRecords, takeBackFirst, doneBefore, compensateFirst, undoingSince, heard } =
+      outcome.facts ?? {};
     if (heard !== undefined) this.heard = heard as Heard | null;
     if (steps) this.steps = (steps as unknown as Record<string, never>[]).map(revive);
     if (residue) this.residue = residue as string[];
+    if (residueRecords) this.residueRecords = residueRecords as readonly JsonObject[];
     if (takeBackFirst !== undefined) this.takeBackFirst = takeBackFirst as LeftOver | null;
     if (doneBefore !== undefined) this.doneBefore = doneBefore as readonly LeftByStep[];
     if (compensateFirst !== undefined) this.compensateFirst = compensateFirst as LeftOver | null;
     if (undoingSince !== undefined) this.undoingSince = undoingSince === null ? null : new Date(String(undoingSince));
     for (const effect of outcome.effects ?? []) {
-      const told = effect.type === "move" || effect.type === "observe" ? effect.facts?.residue : undefined;
-      if (told !== undefined && effect.kind === "machine") this.machineResidue = told as string[];
+      const told = effect.type === "move" || effect.type === "observe" ? effect.facts : undefined;
+      if (told?.residue !== undefined && effect.kind === "machine") {
+        this.machineResidue = told.residue as string[];
+        this.machineResidueRecords = told.residueRecords as readonly JsonObject[];
+      }
       if (effect.type === "log") this.logged.push(...effect.lines.map(({ text }) => Buffer.from(text).toString()));
     }
   }
@@ -248,7 +261,7 @@ export const PROVISIONED = { type: "Provisioned", status: true, reason: "ImageIn
 /** A bench whose run has failed or was canceled, as the next attempt at its job. */
 export function nextAttempt(bench: Bench, action: NextAttempt): Bench {
   const { steps, takeBackFirst } = inheritFrom(bench, action);
-  const anew = { residue: [], cancelRequestedAt: null, startedAt: bench.now };
+  const anew = { residue: [], residueRecords: [], cancelRequestedAt: null, startedAt: bench.now };
   Object.assign(bench, { id: "run-2", action, steps, takeBackFirst, ...anew });
   bench.device.failActing = undefined;
   bench.logged = [];

@@ -86,8 +86,8 @@ async function clearTheWay(work: Work, evidence: JsonObject): Promise<Looked> {
   const reason = `${step.name}: about to begin anew`;
   if (remains === null) return save(work, cleared, { reason, after: AT_ONCE });
   if (!isStillToDo(remains)) {
-    log.say(`stays behind: ${remains.text}`, "stderr");
-    return save(work, cleared, { reason, after: AT_ONCE, residue: [remains.text] });
+    log.staysBehind(remains.left);
+    return save(work, cleared, { reason, after: AT_ONCE, residue: [remains.left] });
   }
   const why = `what the attempt before began is not taken back: ${inTheWay(remains)}`;
   // Only a person can change that, and waiting for one is what the run's end is for.

@@ -68,12 +68,12 @@ async function takeBackAttempt(
   if (isRefusal && !canUndo) return NOTHING_BEGUN;
   const begun = { run, ...leftOf(step.name, visit.toTakeBack, visit.receiptToTakeBack) };
   const end = isFinal && !isRefusal ? await takeBackForGood(begun, context, log) : await takeBackForNow();
-  if (end.left !== null) log.say(`stays behind: ${end.left}`, "stderr");
+  if (end.left !== null) log.staysBehind(end.left);
   return end;
 
   /** Another attempt may make good what this one has done in part; and what was refused was not done. */
   async function takeBackForNow(): Promise<TakenBack> {
     const remains = await takeBack(begun, context, log);
-    return { left: remains?.text ?? null, isSettled: isSettled(remains) };
+    return { left: remains?.left ?? null, isSettled: isSettled(remains) };
   }
 }

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { CAUSES, type Cause, type CauseSpec } from "../../../kernel/causes.ts";
 import type { Effect } from "../../../kernel/effects.ts";
 import { type Outcome, waitFor } from "../../../kernel/outcome.ts";
+import type { Residue } from "../../../kernel/residue.ts";
 import type { Clock } from "../../../kernel/time/clock.ts";
 import { type Duration, milliseconds } from "../../../kernel/time/duration.ts";
 import { polling } from "../../../kernel/time/retry.ts";
@@ -10,6 +11,7 @@ import type { Step } from "../../model/plan/plan.ts";
 import type { StepStatus } from "../../model/run.ts";
 import type { ProbeReport } from "../../model/step.ts";
 import { stepsWith } from "../progress.ts";
+import { withMoreResidue } from "../residue.ts";
 import type { RunContext } from "../run-context.ts";
 import type { RunLog } from "../run-log.ts";
 import { isSameVisit } from "./visit.ts";
@@ -33,7 +35,7 @@ export interface Work {
 export interface Saved {
   readonly reason: string;
   readonly after: Duration;
-  readonly residue?: readonly string[];
+  readonly residue?: readonly Residue[];
   readonly effects?: readonly Effect[];
 }
 
@@ -51,7 +53,7 @@ export function save(
     ...(isNews && {
       facts: {
         steps: stepsWith(run, after).map(stepJson),
-        ...(residue.length > 0 && { residue: [...new Set([...run.facts.residue, ...residue])] }),
+        ...(residue.length > 0 && withMoreResidue(run.facts, residue)),
       },
     }),
     effects: said,

@@ -77,14 +77,21 @@ class Bench {
           ...aMachine(),
           state: { name: "PROVISIONING" },
           conditions: [],
-          facts: { residue: [], cordoned: null },
+          facts: { residue: [], residueRecords: [], cordoned: null },
         },
       },
       plan: { planId: "plan/test", displayName: "", steps: [this.step] },
       params: {},
       action: "start",
       cancelRequestedAt: this.cancelRequestedAt,
-      facts: { scripts: {}, steps: [this.visit], residue: [], takeBackFirst: null, heard: this.heard },
+      facts: {
+        scripts: {},
+        steps: [this.visit],
+        residue: [],
+        residueRecords: [],
+        takeBackFirst: null,
+        heard: this.heard,
+      },
     } as unknown as RunThing;
     const steps = collectSteps([ssh, net]);
     const targets = { ssh: async () => anSsh, script: async () => ({ ref: "a.sh", digest: "sha256:1", text: "" }) };

@@ -1,9 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { Bench } from "../../../test/support/runs/executor-bench.ts";
+import type { Outcome } from "../../kernel/outcome.ts";
 import { minutes } from "../../kernel/time/duration.ts";
 import { type ChildRun, childStep } from "../children/child-run.ts";
 import { defineFanOut } from "../children/fan-out.ts";
 import type { RunPhase } from "../model/run.ts";
+import { type AnyStep, collectSteps } from "../model/step.ts";
+import { defineWorkflow, goTo, planOfWorkflow } from "../workflows/workflow.ts";
 import { createRunLog } from "./run-log.ts";
 import { workOn } from "./step/advance.ts";
 import * as visits from "./step/visit.ts";
@@ -78,5 +81,62 @@ describe("a run with a child that has not ended", () => {
     const other = aBench();
     other.children = [aChild("SUCCEEDED"), stray];
     expect(await other.look()).toMatchObject({ type: "waiting", reason: "waits for run run-stray" });
+  });
+});
+
+describe("a workflow that goes on after a stage whose runs have not all ended", () => {
+  const both = defineFanOut({
+    kind: "poke_both",
+    parse: (payload) => payload,
+    defaults: { timeout: minutes(5) },
+    targets: () => ["g0", "g1"].map((id) => ({ kind: "gadget", id })),
+    stepsOn: () => [childStep(poke, {})],
+    atOnce: 2,
+    stopsAtFailure: true,
+  });
+  const again = defineWorkflow({
+    kind: "again",
+    doc: "",
+    stages: [{ name: "poke_both", compensation: "nothing", maxRounds: 2, leadsTo: ["poke_both"], mayEnd: true }],
+    next: (history, { onwards }) => (history.length === 1 ? goTo("poke_both") : onwards),
+  });
+
+  /** Commits the runs that the pass has started, and cancels the runs that it has ordered to end. */
+  async function pass(bench: Bench): Promise<Outcome> {
+    const outcome = await bench.look();
+    for (const effect of outcome.effects ?? []) {
+      if (effect.type === "order")
+        bench.children = bench.children.map((one) => (one.id === effect.id ? { ...one, isCanceling: true } : one));
+      if (effect.type !== "create") continue;
+      const { target_id: id, parent_round: round } = effect.row;
+      const target = { kind: "gadget", id: String(id) };
+      bench.children = [
+        ...bench.children,
+        { ...aChild("RUNNING"), step: "poke_both", id: effect.id, target, round: Number(round) },
+      ];
+    }
+    return outcome;
+  }
+  const named = ({ target, round, phase }: ChildRun) => `${target.id} ${round} ${phase}`;
+  const become = (bench: Bench, id: string, phase: RunPhase) => {
+    bench.children = bench.children.map((one) => (one.target.id === id ? { ...one, phase } : one));
+  };
+
+  test("cancels those runs and enters the next stage once they have ended", async () => {
+    const bench = new Bench();
+    bench.kinds = [both];
+    bench.workflows = new Map([["again", again]]);
+    bench.plan = planOfWorkflow(again, collectSteps([both]) as ReadonlyMap<string, AnyStep>);
+    await pass(bench);
+    become(bench, "g0", "FAILED");
+    await pass(bench);
+    expect(bench.steps).toMatchObject([{ round: 1, state: "FAILED" }]);
+    expect(await pass(bench)).toMatchObject({ type: "waiting", reason: expect.stringContaining("has failed: waits") });
+    await pass(bench);
+    expect(bench.children.map(named)).toEqual(["g0 1 FAILED", "g1 1 RUNNING"]);
+    expect(bench.children.map(({ isCanceling }) => isCanceling)).toEqual([false, true]);
+    become(bench, "g1", "CANCELED");
+    await pass(bench);
+    expect(bench.children.map(named)).toEqual(["g0 1 FAILED", "g1 1 CANCELED", "g0 2 RUNNING", "g1 2 RUNNING"]);
   });
 });

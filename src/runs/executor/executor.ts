@@ -8,7 +8,7 @@ import type { Step } from "../model/plan/plan.ts";
 import type { ManualMark, StepStatus } from "../model/run.ts";
 import { nextInWorkflow } from "../workflows/next-stage.ts";
 import { cancelRun } from "./cancel.ts";
-import { stopChildren, untilChildrenEnd } from "./children.ts";
+import { endEarlierChildren, stopChildren, untilChildrenEnd } from "./children.ts";
 import { cleanUpBefore } from "./clean-up-before.ts";
 import { compensate } from "./compensate.ts";
 import { endRun } from "./end.ts";
@@ -88,6 +88,8 @@ async function lookAtNext(run: RunThing, context: RunContext, log: RunLog): Prom
   const step = run.plan.steps[next.index] as Step;
   if (next.type === "misfit") return endMisfit(run, step, next.why, context, log);
   if (run.manual !== null && isToBeEntered(run, next)) return endTakenOver(run, step, run.manual, context, log);
+  const ending = isToBeEntered(run, next) ? endEarlierChildren(run, context, log) : undefined;
+  if (ending) return ending;
   if (next.type === "skip") return skipStep(step, next, context, log);
   const visit = next.visit === undefined ? undefined : run.facts.steps[next.visit];
   if (next.type === "failed") return endFailed(run, step, { ...next, visit }, context, log);

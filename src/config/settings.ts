@@ -121,7 +121,7 @@ export const SETTINGS = {
   }),
   "engine.sweep_interval": setting(kinds.duration("1s", "1h"), {
     default: "30s",
-    doc: "How often things that nothing would wake are looked for.",
+    doc: "How often the server searches for things that have no wake-up.",
   }),
 
   "shutdown.runs": setting(kinds.choice(["hand_over", "cancel"]), {
@@ -176,11 +176,11 @@ export const SETTINGS = {
   }),
   "conditions.interval": setting(kinds.duration("1s", "1h"), {
     default: "10s",
-    doc: "How often each machine is looked at to keep its conditions true. A change shows within three times this; at 10s, within 30s.",
+    doc: "How often each machine is checked to keep its conditions true. A change shows within three times this; at 10s, within 30s.",
   }),
   "conditions.rate": setting(kinds.integer(1, 10_000), {
     default: 100,
-    doc: "Looks at machines a second, at most, per replica. A fleet too large for it is looked at less often.",
+    doc: "Checks of machines a second, at most, per replica. A fleet too large for it is checked less often.",
   }),
   "scripts.directory": optional(kinds.path("the path of a directory"), {
     doc: "Scripts (`*.sh`) of the site, which plans name as `script_ref`; one of the same name takes the place of a shipped one. Read when the server starts; all replicas need the same.",

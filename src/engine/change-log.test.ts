@@ -13,7 +13,7 @@ import {
 import type { Log } from "../kernel/log.ts";
 import { minutes } from "../kernel/time/duration.ts";
 import { ChangeLog } from "./change-log.ts";
-import type { Look } from "./pass.ts";
+import type { PassResult } from "./pass.ts";
 
 interface Lamp extends Thing {
   readonly request: JsonObject | null;
@@ -57,7 +57,7 @@ const lamp = (change: Partial<Lamp> = {}): Lamp => ({
 });
 const failing = { type: "failing", reason: "no answer" } as const;
 const waiting = { type: "waiting", reason: "still on" } as const;
-const look = (change: Partial<Look> = {}): Look => ({
+const pass = (change: Partial<PassResult> = {}): PassResult => ({
   outcome: null,
   effects: [],
   after: null,
@@ -75,14 +75,14 @@ function listen() {
   const changes = new ChangeLog(log);
   return {
     lines,
-    /** Looks one after the other at the same lamp, each finding what the one before left. */
-    see(...outcomes: Look["outcome"][]) {
-      let before: Look["outcome"] = null;
+    /** Passes of the same lamp, one after the other; each finds what the previous one left. */
+    see(...outcomes: PassResult["outcome"][]) {
+      let before: PassResult["outcome"] = null;
       for (const outcome of outcomes) {
         changes.committed({
           lifecycle: lifecycle as unknown as Lifecycle<Thing>,
           thing: lamp({ outcome: before }),
-          look: look({ outcome }),
+          pass: pass({ outcome }),
         });
         before = outcome;
       }
@@ -91,7 +91,7 @@ function listen() {
       const move = follow(lifecycle, thing, { owner: "handler", name, message });
       if (!move) throw new Error(`no row for ${name}`);
       const told = { ...(lifecycle as unknown as Lifecycle<Thing>), ...more };
-      changes.committed({ lifecycle: told, thing, look: look({ move }) });
+      changes.committed({ lifecycle: told, thing, pass: pass({ move }) });
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { Move } from "../kernel/decide.ts";
 import { GONE, type Lifecycle, rowsFrom, type StoredOutcome, type Thing } from "../kernel/lifecycle.ts";
 import type { Log } from "../kernel/log.ts";
-import type { Look } from "./pass.ts";
+import type { PassResult } from "./pass.ts";
 
 const MOST_REMEMBERED = 10_000;
 
@@ -10,13 +10,13 @@ const isTrouble = (outcome: StoredOutcome | null): outcome is StoredOutcome =>
 
 export interface Committed {
   readonly lifecycle: Lifecycle<Thing>;
-  /** As it was before the look. */
+  /** As it was before the pass. */
   readonly thing: Thing;
-  readonly look: Look;
+  readonly pass: PassResult;
 }
 
 /**
- * Tells the log what became of things: once per change, never per look.
+ * Tells the log what became of things: once per change, never per pass.
  *
  * What was told before is mostly read from the thing itself, so that all replicas together tell it once.
  */
@@ -32,11 +32,11 @@ export class ChangeLog {
     this.#log = log;
   }
 
-  committed({ lifecycle, thing, look }: Committed): void {
-    const failed = look.move !== undefined && isFailure(lifecycle, look.move);
-    this.#tellTrouble(lifecycle.kind, thing, look.outcome, failed);
-    if (look.move) this.#tellMove(lifecycle, thing.id, look.move, failed);
-    for (const { move } of look.further ?? [])
+  committed({ lifecycle, thing, pass }: Committed): void {
+    const failed = pass.move !== undefined && isFailure(lifecycle, pass.move);
+    this.#tellTrouble(lifecycle.kind, thing, pass.outcome, failed);
+    if (pass.move) this.#tellMove(lifecycle, thing.id, pass.move, failed);
+    for (const { move } of pass.further ?? [])
       if (move) this.#tellMove(lifecycle, thing.id, move, isFailure(lifecycle, move));
   }
 

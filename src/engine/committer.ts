@@ -14,10 +14,10 @@ import { type Database, retryOnConflict } from "../store/postgres/database.ts";
 import { isDatabaseTrouble } from "../store/postgres/database-errors.ts";
 import { failPoint } from "../store/postgres/fail-points.ts";
 
-/** What becomes of the lease once the unit is written; absent: it is kept, and the look goes on. */
+/** What becomes of the lease once the unit is written; absent: it is kept, and the pass goes on. */
 export interface Submission {
   readonly claimed: work.ClaimedWork;
-  /** Absent when nothing changed: then only the lease is given back. */
+  /** Absent when nothing changed: then only the lease is released. */
   readonly unit?: Unit;
   readonly release?: Omit<work.Release, "kind" | "id" | "epoch">;
 }
@@ -29,9 +29,9 @@ export interface CommitterOptions {
   readonly stores: ThingStores;
   readonly most: number;
   readonly atOnce: number;
-  /** While a claim is waited for, the thing is looked at this often, should the wake-up be lost. */
+  /** While a claim is waited for, the thing gets a pass this often, should the wake-up be lost. */
   readonly claimRecheck: Duration;
-  /** Something that was given back is to be looked at again at once: it changed, or was woken, while it was being handled. */
+  /** A thing whose lease was released needs another pass at once: it changed, or was woken, while it was being handled. */
   readonly onDue: () => void;
 }
 
@@ -39,13 +39,13 @@ export type Committer = Batcher<Submission, Submitted>;
 
 const COMMITTED: Submitted = { type: "committed" };
 const AT_ONCE = milliseconds(0);
-/** For things that others change again and again while we look at them: each look in vain is work for the device as well. */
+/** For things that others change again and again during their passes: each pass without success is work for the device as well. */
 const CONTENDED = { first: milliseconds(20), most: seconds(2) };
 /** For things that are to move another one, which somebody else works on: nobody says when that one is free again. */
 const BARRED = { first: seconds(1), most: seconds(30) };
 
 /**
- * Writes the outcomes of many looks in one transaction, or in a few where they lock more things than one transaction should. A batch
+ * Writes the outcomes of many passes in one transaction, or in a few where they lock more things than one transaction should. A batch
  * that fails on its data is repeated by halves; a unit that fails alone is set aside with its error, and never holds up its neighbours.
  */
 export function createCommitter(options: CommitterOptions): Committer {
@@ -90,7 +90,7 @@ class Tries {
     else this.#counts.delete(nameOf(thing));
   }
 
-  /** The first one is looked at again at once, since what changed is most likely why; then after growing pauses. */
+  /** After the first conflict the next pass comes at once, since the change is most likely why; then after growing pauses. */
   pauseAfterConflict(thing: ThingKey): Duration {
     const before = this.#of(thing);
     return before === 0 ? AT_ONCE : pauseBefore(before, CONTENDED);
@@ -150,7 +150,7 @@ function releaseOf(
   switch (result.type) {
     case "committed":
       return release ? [{ kind, id, epoch, ...release }] : [];
-    case "conflict": // it is looked at again, as it now is
+    case "conflict": // the next pass loads it as it now is
       return [{ kind, id, epoch, after: tries.pauseAfterConflict(claimed), failures, error: null }];
     case "waiting": {
       const after = result.moving ? tries.pauseWhileBarred(claimed) : recheckOf(result.for, claimRecheck);

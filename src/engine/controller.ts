@@ -17,10 +17,10 @@ import { ChangeLog } from "./change-log.ts";
 import { type Committer, createCommitter, type Submitted } from "./committer.ts";
 import { LEASE, LEASE_IN_DATABASE, Lease } from "./lease/lease.ts";
 import { runLeaseKeeper } from "./lease/lease-keeper.ts";
-import { runLookInterrupter } from "./lease/pass-interrupter.ts";
+import { runPassInterrupter } from "./lease/pass-interrupter.ts";
 import { createLoader, type Loader } from "./loader.ts";
 import { type EngineObserver, unobserved } from "./observer.ts";
-import { type HandlerOf, type Look, lookAt } from "./pass.ts";
+import { type HandlerOf, makePass, type PassResult } from "./pass.ts";
 
 export interface ControllerOptions {
   readonly db: Database;
@@ -31,23 +31,23 @@ export interface ControllerOptions {
   readonly observer?: EngineObserver;
   /** Names this replica in leases. */
   readonly owner?: string;
-  /** Things looked at at the same time. */
+  /** Passes at the same time. */
   readonly inFlight?: number;
-  /** How long looks under way may go on after a stop, before they are cut off. */
+  /** How long passes under way may go on after a stop, before they are cut off. */
   readonly grace?: Duration;
 }
 
 const CLAIM_BATCH = 250;
 const COMMIT_BATCH = 500;
-/** After so many looks in a row a thing makes room for others. */
-const MOST_LOOKS = 10;
+/** After so many passes in a row a thing makes room for others. */
+const MOST_PASSES = 10;
 /** And after so many even in the middle of something that it has announced. */
 const MOST_CHAINED = 200;
 /** Exported for its test. */
 export const IDLE_POLL = seconds(1);
-/** A look that is not back by then waits for a device. */
-const SLOW_LOOK = milliseconds(500);
-/** Looks under way in all, those that wait for slow devices among them: so many times those that do not. */
+/** A pass that takes longer waits for a device. */
+const SLOW_PASS = milliseconds(500);
+/** Passes under way in all, those that wait for slow devices among them: so many times those that do not. */
 const MOST_WAITING = 5;
 /** While there is no room: soon somebody is done, or slow. */
 const FULL_POLL = milliseconds(250);
@@ -56,7 +56,7 @@ const CONTENDED_PAUSE = milliseconds(10);
 /**
  * The one loop for all lifecycles: claim what is due, load it, decide, handle, commit.
  *
- * Any number of replicas run it on the same database. What a look leads to is written only under its lease and against the
+ * Any number of replicas run it on the same database. What a pass leads to is written only under its lease and against the
  * version that it saw.
  */
 export class Controller {
@@ -100,7 +100,7 @@ export class Controller {
     this.#stopping = signal.aborted;
     const keeping = new AbortController();
     const keeper = runLeaseKeeper({ db, owner, leases: this.#leases, clock, log }, keeping.signal);
-    const interrupter = runLookInterrupter({ db, stores, leases: this.#leases, clock, log }, keeping.signal);
+    const interrupter = runPassInterrupter({ db, stores, leases: this.#leases, clock, log }, keeping.signal);
     const onStop = () => {
       this.#stopping = true;
       this.nudge();
@@ -127,7 +127,7 @@ export class Controller {
     await announce(db).catch(() => undefined); // the other replicas then take over at once, not at their next poll
   }
 
-  /** Something may be due: look now instead of at the next poll. */
+  /** Something may be due: claim now instead of at the next poll. */
   nudge(): void {
     this.#nudge.resolve();
   }
@@ -153,14 +153,14 @@ export class Controller {
   }
 
   /**
-   * How many more things may be looked at. Looks that have long been waiting for their device give up their place: they cost next
+   * How many more passes may begin. Passes that have long been waiting for their device give up their place: they cost next
    * to nothing, and however many devices hang, the others are not to wait for them.
    */
   #room(): number {
     const { inFlight, clock } = this.#options;
     const held = this.#leases.size;
     if (held < inFlight) return inFlight - held;
-    const longSince = clock.monotonic() - SLOW_LOOK;
+    const longSince = clock.monotonic() - SLOW_PASS;
     let slow = 0;
     for (const { lookingSince } of this.#leases) if (lookingSince < longSince) slow += 1;
     return Math.min(inFlight - (held - slow), inFlight * MOST_WAITING - held);
@@ -180,15 +180,15 @@ export class Controller {
     clearTimeout(timer);
   }
 
-  /** Looks at one thing, and goes on in the same claim while it moves, or wants to be looked at again at once. */
+  /** Makes a pass of one thing, and further ones in the same claim while it moves, or wants another one at once. */
   async #follow(lease: Lease): Promise<void> {
     this.#leases.add(lease);
     const { kind, id } = lease.work;
     try {
-      let looks = 0;
-      while (await this.#lookOnce(lease, looks)) looks += 1;
+      let passes = 0;
+      while (await this.#passOnce(lease, passes)) passes += 1;
     } catch (error) {
-      this.#options.log.warn({ err: error, kind, id }, "a look was cut short; the thing falls due again");
+      this.#options.log.warn({ err: error, kind, id }, "a pass was cut short; the thing falls due again");
       await this.#giveBack(lease, error);
     } finally {
       const full = this.#leases.size >= this.#options.inFlight;
@@ -199,7 +199,7 @@ export class Controller {
   }
 
   /** Returns whether to go on with the same thing. */
-  async #lookOnce(lease: Lease, looks: number): Promise<boolean> {
+  async #passOnce(lease: Lease, passes: number): Promise<boolean> {
     const { clock, observer, handlers, stores, log } = this.#options;
     const { kind, id } = lease.work;
     const isMidway = this.#midway.delete(lease);
@@ -214,52 +214,52 @@ export class Controller {
     lease.lookingSince = startedAt;
     lease.thing = thing;
     const { lifecycle, factsWith } = storeOf(stores, kind);
-    const look = await lookAt({
+    const pass = await makePass({
       lifecycle,
       factsWith,
       handlerOf: handlers.get(kind) as HandlerOf,
       thing,
-      failures: looks === 0 ? lease.work.failures : 0,
+      failures: passes === 0 ? lease.work.failures : 0,
       clock,
       call: lease.callContext(this.#cutOff.signal, () => !this.#stopping),
     });
     lease.lookingSince = Number.POSITIVE_INFINITY;
     const isCutShort = this.#cutOff.signal.aborted || lease.signal.aborted;
-    // Neither a bug nor anything that the thing could tell of itself: it is looked at again once the database answers.
-    if (!isCutShort && isDatabaseTrouble(look.bug)) throw look.bug;
-    if (look.bug && !isCutShort && (look.outcome === null || look.outcome.reason !== thing.outcome?.reason))
-      log.error({ err: look.bug, kind, id, state: thing.state.name }, "a handler threw an unexpected error");
+    // Neither a bug nor a failure of the thing: its next pass comes once the database answers.
+    if (!isCutShort && isDatabaseTrouble(pass.bug)) throw pass.bug;
+    if (pass.bug && !isCutShort && (pass.outcome === null || pass.outcome.reason !== thing.outcome?.reason))
+      log.error({ err: pass.bug, kind, id, state: thing.state.name }, "a handler threw an unexpected error");
     failPoint("controller:handled", where);
     const took = milliseconds(clock.monotonic() - startedAt);
-    observer.handled({ kind, state: thing.state.name, outcome: nameOutcome(look), took });
+    observer.handled({ kind, state: thing.state.name, outcome: nameOutcome(pass), took });
     if (isCutShort) return this.#abandon(lease);
 
-    const after = look.move ? milliseconds(0) : look.after;
-    const last = movesOf(look).at(-1);
+    const after = pass.move ? milliseconds(0) : pass.after;
+    const last = movesOf(pass).at(-1);
     const isTerminal = lifecycle.states[last?.to ?? thing.state.name]?.terminal === true;
     const isOver = last ? last.gone || isTerminal : isTerminal && after === null;
-    // A move that stays announces the next look: handed over in between, another replica would have to wait whether it happened.
+    // A move that stays announces the next pass: handed over in between, another replica would have to wait whether it happened.
     // One that announces without end gets no more than its turn for ever; and who is being stopped sees only the last one through.
-    const mayChain = !isMidway || (!this.#stopping && looks < MOST_CHAINED);
-    const isHalf = mayChain && look.move !== undefined && look.move.from === look.move.to;
-    const hasTurn = looks + 1 < MOST_LOOKS && lease.remaining > LEASE / 2;
+    const mayChain = !isMidway || (!this.#stopping && passes < MOST_CHAINED);
+    const isHalf = mayChain && pass.move !== undefined && pass.move.from === pass.move.to;
+    const hasTurn = passes + 1 < MOST_PASSES && lease.remaining > LEASE / 2;
     const goesOn = after === 0 && !isOver && (isHalf || hasTurn);
-    const { failures, error, cause } = look;
+    const { failures, error, cause } = pass;
     const release = { after: isOver ? null : after, failures, error, cause: cause?.code ?? null, over: isOver };
-    const unit = unitOf(kind, thing, look, lease);
+    const unit = unitOf(kind, thing, pass, lease);
     const result = await this.#committer.submit({
       claimed: lease.work,
       ...(unit && { unit }),
       ...(!goesOn && { release }),
     });
-    this.#tell(result, lease, thing, look);
+    this.#tell(result, lease, thing, pass);
     if (result.type !== "committed" || !goesOn) return false;
     if (isHalf) this.#midway.add(lease);
     lease.nextThing = unit ? thingAfter(storeOf(stores, kind), unit) : undefined;
     return true;
   }
 
-  #tell(result: Submitted, lease: Lease, thing: Thing, look: Look): void {
+  #tell(result: Submitted, lease: Lease, thing: Thing, pass: PassResult): void {
     const { observer, clock, log, stores } = this.#options;
     const { kind, id } = lease.work;
     if (result.type === "conflict") observer.conflicted(kind);
@@ -269,14 +269,14 @@ export class Controller {
       log.error({ kind, id, error: result.error }, "an outcome could not be written; the thing is set aside");
     }
     if (result.type !== "committed") return;
-    this.#changes.committed({ lifecycle: storeOf(stores, kind).lifecycle, thing, look });
-    for (const [index, { from, to, gone }] of movesOf(look).entries()) {
+    this.#changes.committed({ lifecycle: storeOf(stores, kind).lifecycle, thing, pass });
+    for (const [index, { from, to, gone }] of movesOf(pass).entries()) {
       const after = milliseconds(index === 0 ? clock.now().getTime() - thing.stateSince.getTime() : 0);
       observer.moved({ kind, from, to: gone ? GONE : to, after });
     }
   }
 
-  /** A row that does not parse is looked at again after a growing pause; one that is gone needs no more looks. */
+  /** A row that does not parse gets its next pass after a growing pause; one that is gone needs no more passes. */
   async #setAside(lease: Lease, unreadable: string | undefined): Promise<false> {
     const { db, observer, log } = this.#options;
     const { kind, id, epoch } = lease.work;
@@ -316,29 +316,29 @@ export class Controller {
   }
 }
 
-/** What must be written; undefined when the look changed nothing. */
-function unitOf(kind: string, thing: Thing, look: Look, lease: Lease): Unit | undefined {
-  const sameOutcome = isSameOutcome(look.outcome, thing.outcome);
-  const noFacts = look.facts === undefined || Object.keys(look.facts).length === 0;
-  if (!look.move && sameOutcome && noFacts && look.effects.length === 0) return undefined;
+/** What must be written; undefined when the pass changed nothing. */
+function unitOf(kind: string, thing: Thing, pass: PassResult, lease: Lease): Unit | undefined {
+  const sameOutcome = isSameOutcome(pass.outcome, thing.outcome);
+  const noFacts = pass.facts === undefined || Object.keys(pass.facts).length === 0;
+  if (!pass.move && sameOutcome && noFacts && pass.effects.length === 0) return undefined;
   return {
     kind,
     thing,
-    ...(look.move && { move: look.move }),
-    ...(look.further && { further: look.further }),
-    ...(look.facts && { facts: look.facts }),
-    outcome: look.outcome,
-    effects: look.effects,
-    actor: look.move?.owner === "handler" ? `handler of ${thing.state.name}` : "controller",
+    ...(pass.move && { move: pass.move }),
+    ...(pass.further && { further: pass.further }),
+    ...(pass.facts && { facts: pass.facts }),
+    outcome: pass.outcome,
+    effects: pass.effects,
+    actor: pass.move?.owner === "handler" ? `handler of ${thing.state.name}` : "controller",
     lease: { epoch: lease.work.epoch },
   };
 }
 
-const movesOf = ({ move, further = [] }: Look): readonly Move[] =>
+const movesOf = ({ move, further = [] }: PassResult): readonly Move[] =>
   [move, ...further.map((change) => change.move)].filter((each) => each !== undefined);
 
-function nameOutcome(look: Look): "moved" | "waiting" | "nothing" | "failed" {
-  if (look.error !== null) return "failed";
-  if (look.move) return "moved";
-  return look.outcome?.type === "waiting" ? "waiting" : "nothing";
+function nameOutcome(pass: PassResult): "moved" | "waiting" | "nothing" | "failed" {
+  if (pass.error !== null) return "failed";
+  if (pass.move) return "moved";
+  return pass.outcome?.type === "waiting" ? "waiting" : "nothing";
 }

@@ -14,7 +14,7 @@ interface Seen {
 }
 export type Loader = Batcher<string, Seen>;
 
-/** Loads the things that many looks ask for at the same time with one query; one that spoils the query is found and set apart. */
+/** Loads the things that many passes ask for at the same time with one query; one that breaks the query is found and set aside. */
 export function createLoader(db: Database, stores: ThingStores, kind: string): Loader {
   const store = storeOf(stores, kind);
   async function load(ids: readonly string[]) {

@@ -13,7 +13,7 @@ import {
 } from "../kernel/lifecycle.ts";
 import { happened, nothingToDo, type Outcome, waitFor } from "../kernel/outcome.ts";
 import { hours, milliseconds, minutes, seconds } from "../kernel/time/duration.ts";
-import { changedFacts, type HandlerOf, lookAt } from "./pass.ts";
+import { changedFacts, type HandlerOf, makePass } from "./pass.ts";
 
 const NOW = new Date("2030-01-01T12:00:00Z");
 const called = (thing: Thing) => "call" in thing.facts;
@@ -51,9 +51,9 @@ const lamp = (state: string, change: Partial<Thing> = {}): Thing => ({
   outcome: null,
   ...change,
 });
-const look = (thing: Thing, handle?: () => Promise<Outcome>, failures = 0) => {
+const pass = (thing: Thing, handle?: () => Promise<Outcome>, failures = 0) => {
   const handlerOf: HandlerOf = () => handle;
-  return lookAt({
+  return makePass({
     lifecycle,
     handlerOf,
     thing,
@@ -67,10 +67,10 @@ const throwing = (error: Error) => async (): Promise<Outcome> => {
   throw error;
 };
 
-describe("a look", () => {
+describe("a pass", () => {
   test("follows the controller's own rows first, without asking the handler", async () => {
     let asked = false;
-    const seen = await look(lamp("off", { facts: { call: true } }), async () => {
+    const seen = await pass(lamp("off", { facts: { call: true } }), async () => {
       asked = true;
       return nothingToDo(null);
     });
@@ -79,7 +79,7 @@ describe("a look", () => {
   });
 
   test("at a state without a handler leads nowhere until somebody wakes the thing", async () => {
-    expect(await look(lamp("off"))).toEqual({
+    expect(await pass(lamp("off"))).toEqual({
       outcome: null,
       effects: [],
       after: null,
@@ -91,14 +91,14 @@ describe("a look", () => {
 
   test("takes what happened to the table, with facts and effects", async () => {
     const effects = [{ type: "wake", kind: "lamp", id: "lamp-2" }] as const;
-    const seen = await look(lamp("lighting", { facts: { lux: 1 } }), async () =>
+    const seen = await pass(lamp("lighting", { facts: { lux: 1 } }), async () =>
       happened("lit", { facts: { lux: 9, same: 1 }, effects }),
     );
     expect(seen).toMatchObject({ move: { to: "on", trigger: "lit" }, facts: { lux: 9 }, effects, failures: 0 });
   });
 
   test("takes what followed to the table too, each from the state that the one before leads to", async () => {
-    const seen = await look(lamp("lighting"), async () =>
+    const seen = await pass(lamp("lighting"), async () =>
       happened("lit", { facts: { lux: 9 }, followedBy: [{ event: "worn_out", message: "old" }] }),
     );
     expect(seen).toMatchObject({ move: { from: "lighting", to: "on" }, facts: { lux: 9 } });
@@ -109,8 +109,8 @@ describe("a look", () => {
 
   test("at something that is late ends along the failure row, also when it merely waits", async () => {
     const waiting = async () => waitFor("still dark", seconds(1));
-    expect((await look(lamp("lighting", agedBy(minutes(4))), waiting)).move).toBeUndefined();
-    const late = await look(lamp("lighting", agedBy(minutes(4) + 1)), waiting);
+    expect((await pass(lamp("lighting", agedBy(minutes(4))), waiting)).move).toBeUndefined();
+    const late = await pass(lamp("lighting", agedBy(minutes(4) + 1)), waiting);
     expect(late.move).toMatchObject({
       to: "off",
       trigger: "blown",
@@ -120,7 +120,7 @@ describe("a look", () => {
 
   test("names in the cause also what failed just before", async () => {
     const outcome = { type: "failing", reason: "no current" } as const;
-    const late = await look(lamp("lighting", { ...agedBy(minutes(5)), outcome }), async () =>
+    const late = await pass(lamp("lighting", { ...agedBy(minutes(5)), outcome }), async () =>
       waitFor("still dark", seconds(1)),
     );
     expect(late.move?.message).toBe("not done within 4m: still dark; before that: no current");
@@ -128,44 +128,44 @@ describe("a look", () => {
 
   test("is repeated at the deadline at the latest, whatever pause was wanted", async () => {
     const left = { ...agedBy(minutes(3)) };
-    expect((await look(lamp("lighting", left), async () => waitFor("dark", minutes(30)))).after).toBe(60_001);
+    expect((await pass(lamp("lighting", left), async () => waitFor("dark", minutes(30)))).after).toBe(60_001);
     const asked = throwing(new StepFailure("script_failed", "busy", { retryAfterMs: hours(5) }));
-    expect((await look(lamp("lighting", left), asked)).after).toBe(60_001);
-    expect((await look(lamp("on"), asked)).after).toBe(minutes(15));
-    expect((await look(lamp("on"), async () => waitFor("bright", minutes(30)))).after).toBe(minutes(30));
+    expect((await pass(lamp("lighting", left), asked)).after).toBe(60_001);
+    expect((await pass(lamp("on"), asked)).after).toBe(minutes(15));
+    expect((await pass(lamp("on"), async () => waitFor("bright", minutes(30)))).after).toBe(minutes(30));
   });
 
   test("that fails is repeated after a pause that grows with the failures, and says what failed", async () => {
     const failing = throwing(retryable("no current"));
-    const first = await look(lamp("on"), failing);
+    const first = await pass(lamp("on"), failing);
     expect(first).toMatchObject({
       outcome: { type: "failing", reason: "no current" },
       failures: 1,
       error: "no current",
     });
     expect(first.after).toBeLessThanOrEqual(1_200);
-    const sixth = await look(lamp("on"), failing, 5);
+    const sixth = await pass(lamp("on"), failing, 5);
     expect(sixth.failures).toBe(6);
     expect(sixth.after).toBeGreaterThan(20_000);
   });
 
   test("keeps to the pause that the device asked for", async () => {
     const asked = throwing(new StepFailure("script_failed", "busy", { retryAfterMs: 30_000 }));
-    expect((await look(lamp("on"), asked)).after).toBe(30_000);
+    expect((await pass(lamp("on"), asked)).after).toBe(30_000);
   });
 
   test("that fails for good ends along the failure row, or stays where there is none", async () => {
     const failing = throwing(final("bulb missing"));
-    expect((await look(lamp("lighting"), failing)).move).toMatchObject({
+    expect((await pass(lamp("lighting"), failing)).move).toMatchObject({
       to: "off",
       carried: { cause: "bulb missing" },
     });
-    expect(await look(lamp("on"), failing)).toMatchObject({ outcome: { type: "failing" }, failures: 1 });
+    expect(await pass(lamp("on"), failing)).toMatchObject({ outcome: { type: "failing" }, failures: 1 });
   });
 
   test("that needs a person stays, also beyond the deadline", async () => {
     const stuck = throwing(forPerson("change the bulb"));
-    const seen = await look(lamp("lighting", agedBy(hours(1))), stuck);
+    const seen = await pass(lamp("lighting", agedBy(hours(1))), stuck);
     expect(seen).toMatchObject({
       outcome: { type: "needs_intervention", reason: "change the bulb" },
       after: minutes(5),
@@ -190,7 +190,7 @@ describe("a look", () => {
     ["a guard that throws", lamp("odd"), async () => nothingToDo(null), "the guard is broken"],
     ["a state that the table does not know", lamp("blinking"), async () => nothingToDo(null), "in state blinking"],
   ])("shows %s as a bug, and goes on", async (_, thing, handle, reason) => {
-    const seen = await look(thing, handle);
+    const seen = await pass(thing, handle);
     expect(seen.bug).toBeInstanceOf(Error);
     expect(seen.outcome).toMatchObject({ type: "failing", reason: expect.stringContaining(`unexpected error: `) });
     expect(seen.error).toContain(reason);
@@ -198,7 +198,7 @@ describe("a look", () => {
   });
 
   test("that went well forgets earlier failures", async () => {
-    expect(await look(lamp("on"), async () => nothingToDo(milliseconds(5)), 7)).toMatchObject({
+    expect(await pass(lamp("on"), async () => nothingToDo(milliseconds(5)), 7)).toMatchObject({
       outcome: null,
       failures: 0,
       error: null,

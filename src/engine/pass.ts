@@ -24,15 +24,15 @@ import { runBounded } from "./lease/bounded-handler.ts";
 export type StateHandler = (thing: Thing, frame: { readonly call: CallContext }) => Promise<Outcome>;
 export type HandlerOf = (state: string) => StateHandler | undefined;
 
-/** What one look led to, before it is written. */
-export interface Look {
+/** What one pass led to, before it is written. */
+export interface PassResult {
   readonly move?: Move;
-  /** Further rows of the thing, each judged by what the one before it leads to. */
+  /** Further rows of the thing. Each is decided on the thing as the previous row leaves it. */
   readonly further?: readonly Change[];
   readonly facts?: JsonObject;
   readonly outcome: StoredOutcome | null;
   readonly effects: readonly Effect[];
-  /** When to look again if the thing does not move; null: only when woken. */
+  /** When the next pass is due if the thing does not move; null: only when woken. */
   readonly after: Duration | null;
   readonly failures: number;
   readonly error: string | null;
@@ -42,13 +42,13 @@ export interface Look {
   readonly bug?: unknown;
 }
 
-export interface LookInput {
+export interface PassInput {
   readonly lifecycle: Lifecycle<Thing>;
   /** Of the thing's store. */
   readonly factsWith?: ThingStore["factsWith"];
   readonly handlerOf: HandlerOf;
   readonly thing: Thing;
-  /** Looks that failed in a row before this one. */
+  /** Passes that failed in a row before this one. */
   readonly failures: number;
   readonly clock: Clock;
   readonly call: CallContext;
@@ -60,8 +60,8 @@ const INTERVENTION_RECHECK = minutes(5);
 /** A device may ask to be left alone, but not for years. */
 const LONGEST_ASKED_PAUSE = minutes(15);
 
-/** Looks at a thing once: the controller's own rows first, else the state's handler. Writes nothing. */
-export async function lookAt(input: LookInput): Promise<Look> {
+/** Decides and handles once: the controller's own rows first, else the state's handler. Writes nothing. */
+export async function makePass(input: PassInput): Promise<PassResult> {
   const { lifecycle, thing } = input;
   try {
     const decision = decide(lifecycle, thing);
@@ -71,9 +71,9 @@ export async function lookAt(input: LookInput): Promise<Look> {
     const name = `${lifecycle.kind} ${thing.state.name}`;
     const work = () =>
       withSpan(name, { "millwright.id": thing.id }, () => runBounded(input.call, (call) => handler(thing, { call })));
-    return judge(input, await continueTrace(traceparentOf(thing), work));
+    return resultOf(input, await continueTrace(traceparentOf(thing), work));
   } catch (error) {
-    return judgeFailure(input, error);
+    return resultOfFailure(input, error);
   }
 }
 
@@ -84,7 +84,7 @@ function traceparentOf({ state: { request } }: Thing): string | undefined {
   return typeof carried === "string" ? carried : undefined;
 }
 
-function judge(input: LookInput, outcome: Outcome): Look {
+function resultOf(input: PassInput, outcome: Outcome): PassResult {
   const { lifecycle, thing, clock } = input;
   const alongside = { facts: changedFacts(thing, outcome.facts ?? {}), effects: outcome.effects ?? [] };
   switch (outcome.type) {
@@ -95,7 +95,7 @@ function judge(input: LookInput, outcome: Outcome): Look {
       return { ...moving(move, alongside), ...(further.length > 0 && { further }) };
     }
     case "waiting": {
-      // A command that fails shows as a wait on every other look: the cause must name what failed, whichever look is the last.
+      // A command that fails shows as a wait on every other pass: the cause must name what failed, whichever pass is the last.
       const failing = thing.outcome?.type === "failing" ? thing.outcome : undefined;
       const before = failing === undefined ? "" : `; before that: ${failing.reason}`;
       const cause = outcome.cause ?? failing?.cause ?? LATE;
@@ -129,7 +129,7 @@ function reported(
   throw new Error(`the handler of ${handler} reported ${event}, which the table does not know${where}`);
 }
 
-function followOn({ lifecycle, factsWith, thing }: LookInput, first: Change, events: readonly FollowUp[]): Change[] {
+function followOn({ lifecycle, factsWith, thing }: PassInput, first: Change, events: readonly FollowUp[]): Change[] {
   const changes = [first];
   for (const event of events) {
     const now = afterChange({ factsWith }, changes.at(-1) as Change);
@@ -138,7 +138,7 @@ function followOn({ lifecycle, factsWith, thing }: LookInput, first: Change, eve
   return changes.slice(1);
 }
 
-function judgeFailure(input: LookInput, error: unknown): Look {
+function resultOfFailure(input: PassInput, error: unknown): PassResult {
   const { lifecycle, thing, clock } = input;
   const failure = error instanceof StepFailure ? error : undefined;
   const reason = failure ? failure.message : `unexpected error: ${messageOf(error)}`;
@@ -168,14 +168,14 @@ function judgeFailure(input: LookInput, error: unknown): Look {
 }
 
 /** Not after the deadline: it must end the waiting also when a device asks for a long pause. */
-function byDeadline({ lifecycle, thing, clock }: LookInput, after: Duration): Duration {
+function byDeadline({ lifecycle, thing, clock }: PassInput, after: Duration): Duration {
   const deadline = lifecycle.states[thing.state.name]?.deadline;
   if (deadline === undefined) return after;
   const left = deadline - (clock.now().getTime() - thing.stateSince.getTime());
   return left > 0 ? milliseconds(Math.min(after, left + 1)) : after;
 }
 
-const moving = (move: Move, alongside: { facts?: JsonObject; effects?: readonly Effect[] } = {}): Look => ({
+const moving = (move: Move, alongside: { facts?: JsonObject; effects?: readonly Effect[] } = {}): PassResult => ({
   move,
   outcome: null,
   effects: [],
@@ -186,7 +186,7 @@ const moving = (move: Move, alongside: { facts?: JsonObject; effects?: readonly 
   cause: null,
 });
 
-function lateMessage({ lifecycle, thing }: LookInput, reason: string): string {
+function lateMessage({ lifecycle, thing }: PassInput, reason: string): string {
   const deadline = lifecycle.states[thing.state.name]?.deadline;
   return `not done within ${describeDuration(deadline ?? milliseconds(0))}: ${reason}`;
 }

@@ -5,7 +5,7 @@ import type { ThingStores } from "../store/lifecycle/things.ts";
 import * as work from "../store/lifecycle/work.ts";
 import type { Database } from "../store/postgres/database.ts";
 
-/** The safety net: whatever should be looked at and has no wake-up gets one, so that nothing can be stranded for long. */
+/** The safety net: a thing that needs a pass and has no wake-up gets one, so that nothing can be stranded for long. */
 export async function sweep(db: Database, stores: ThingStores, log: Log): Promise<void> {
   for (const { lifecycle, table } of stores.values()) {
     const states = Object.entries(lifecycle.states);

@@ -11,11 +11,11 @@ const PAGE = 1_000;
 /** What one follower has in hand: with thousands that do not read on, this is what each of them costs. */
 const FOLLOWER_PAGE = 100;
 const WINDOW_ROWS = 4_000;
-/** A row may still be above the horizon when its NOTIFY arrives: look again soon, then ever less often. */
-const FIRST_LOOK_AGAIN = milliseconds(5);
-const IDLE_LOOK = milliseconds(500);
+/** A row may still be above the horizon when its NOTIFY arrives: read again soon, then ever less often. */
+const FIRST_READ_AGAIN = milliseconds(5);
+const IDLE_READ = milliseconds(500);
 const BOOKMARK_EVERY = seconds(15);
-/** How often those who wait look whether their bookmark is due. */
+/** How often waiting followers check whether their bookmark is due. */
 const BOOKMARK_CHECK = seconds(5);
 /** When nobody has waited for news for this long, reading ahead serves nobody: who is behind reads for itself. */
 const READ_AHEAD_FOR = seconds(2);
@@ -35,7 +35,7 @@ export class JournalTail implements EventSource {
   readonly #waiting = new Map<() => void, Wants>();
   #lastWaited = Number.NEGATIVE_INFINITY;
   #nudge = Promise.withResolvers<void>();
-  /** Counts what followers may have to look at; nobody waits who has not seen the latest. */
+  /** Counts what followers may have to read; a follower waits only when it has seen the latest. */
   #arrivals = 0;
   /** Rows since all were woken last. */
   #unseen = 0;
@@ -74,7 +74,7 @@ export class JournalTail implements EventSource {
       }
       if (read === PAGE) continue;
       quiet = read > 0 ? 0 : quiet + 1;
-      const wait = Math.min(FIRST_LOOK_AGAIN * 2 ** Math.min(quiet, 10), IDLE_LOOK);
+      const wait = Math.min(FIRST_READ_AGAIN * 2 ** Math.min(quiet, 10), IDLE_READ);
       let timer: NodeJS.Timeout | undefined;
       const waited = new Promise<false>((resolve) => {
         timer = setTimeout(() => resolve(false), wait).unref();

@@ -29,7 +29,7 @@ export const METRICS = {
   millwright_things_failing: {
     type: "gauge",
     labels: ["kind", "state"],
-    doc: "Things whose last look failed or that wait for a person, as their reasons say. The same on every replica.",
+    doc: "Things whose last pass failed or that wait for a person, as their reasons say. The same on every replica.",
   },
   millwright_state_seconds: {
     type: "histogram",
@@ -51,7 +51,7 @@ export const METRICS = {
   millwright_conflicts_total: {
     type: "counter",
     labels: ["kind"],
-    doc: "Outcomes dropped because the thing changed meanwhile; it is looked at again.",
+    doc: "Outcomes dropped because the thing changed in the meantime; another pass follows.",
   },
   millwright_leases_lost_total: {
     type: "counter",
@@ -84,12 +84,12 @@ export const METRICS = {
     type: "histogram",
     labels: ["outcome"],
     buckets: DEVICE_SECONDS,
-    doc: "Looks at machines to keep their conditions true, by what came of them.",
+    doc: "Checks of machines that keep their conditions true, by result.",
   },
   millwright_condition_lag_seconds: {
     type: "gauge",
     labels: [],
-    doc: "How long the machine that has waited longest is overdue for a look. Grows when the fleet is too large for `conditions.rate`.",
+    doc: "How long the machine that has waited longest is overdue for a check. Grows when the fleet is too large for `conditions.rate`.",
   },
   millwright_watchers: { type: "gauge", labels: [], doc: "Open event streams on this replica." },
   millwright_device_call_seconds: {

@@ -22,8 +22,8 @@ export const observeEngine = (metrics: Metrics) => ({
 });
 
 /** Fits `ReconcilerObserver`. */
-export const observeLooks = (metrics: Metrics) => ({
-  looked: ({ outcome, took }: { outcome: string; took: Duration }) =>
+export const observeChecks = (metrics: Metrics) => ({
+  checked: ({ outcome, took }: { outcome: string; took: Duration }) =>
     metrics.observe("millwright_condition_look_seconds", { outcome }, inSeconds(took)),
 });
 

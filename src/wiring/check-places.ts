@@ -1,14 +1,14 @@
-import type { LookPlaces, Place } from "../engine/conditions/machine-check.ts";
+import type { CheckPlaces, Place } from "../engine/conditions/machine-check.ts";
 import { AppError, causeOf, StepFailure } from "../kernel/errors.ts";
 import { openAlerts } from "../lifecycles/device/open-alerts.ts";
-import { clustersToLookIn, type Machine } from "../lifecycles/machine/machine.ts";
+import { clustersToCheck, type Machine } from "../lifecycles/machine/machine.ts";
 import { ENDPOINT_NAMES, type Endpoint, type StepTargets, sshTargetOf } from "../runs/model/targets.ts";
 import { listHealthReports } from "../store/device/health-reports.ts";
 import type { Database } from "../store/postgres/database.ts";
 import { isFake, withFakeEndpoints } from "./fake-machines.ts";
 import type { MachineHardware } from "./machine-hardware.ts";
 
-export interface LookPlacesWiring {
+export interface CheckPlacesWiring {
   readonly db: Database;
   readonly hardware: Pick<MachineHardware, "providerOf">;
   /** Looks up for many machines at once what they ask for at the same time. */
@@ -22,22 +22,22 @@ const noEndpoint = (at: Endpoint) => {
 const NO_SSH = noEndpoint("ssh");
 const NO_BMC = noEndpoint("bmc");
 
-/** Where the machines of a batch are to be looked at: a few queries, however many there are. */
-export function wireLookPlaces({ db, hardware, targetsOf }: LookPlacesWiring) {
-  return async (machines: readonly Machine[]): Promise<LookPlaces[]> => {
+/** Where the machines of a batch are to be checked: a few queries, however many there are. */
+export function wireCheckPlaces({ db, hardware, targetsOf }: CheckPlacesWiring) {
+  return async (machines: readonly Machine[]): Promise<CheckPlaces[]> => {
     const reports = listHealthReports(
       db,
       "machine",
       machines.map(({ id }) => id),
     );
     return Promise.all(
-      machines.map(withFakeEndpoints).map(async (machine): Promise<LookPlaces> => {
+      machines.map(withFakeEndpoints).map(async (machine): Promise<CheckPlaces> => {
         const targets = targetsOf(machine);
         const { spec } = machine;
         const [ssh, bmc, clusters, alerts] = await Promise.all([
           spec.ssh === null ? NO_SSH : placeOf("NoCredentials", () => sshTarget(machine, targets)),
           spec.bmc === null ? NO_BMC : placeOf("NoCredentials", () => targets.bmc()),
-          Promise.all(clustersToLookIn(machine).map((name) => placeOf("NoCluster", () => targets.cluster(name)))),
+          Promise.all(clustersToCheck(machine).map((name) => placeOf("NoCluster", () => targets.cluster(name)))),
           reports.then((found) => openAlerts(found.get(machine.id) ?? [])),
         ]);
         return {
@@ -58,7 +58,7 @@ async function sshTarget(machine: Machine, targets: StepTargets) {
   return sshTargetOf(machine, { username: "", credentials: { privateKey: "" } });
 }
 
-/** What is not on record is not to be looked at, and what cannot be read is not known; all else is ours, and spoils the batch. */
+/** What is not on record is not checked, and what cannot be read is not known; every other error is a fault of ours and fails the batch. */
 async function placeOf<T>(reason: string, find: () => Promise<T>): Promise<Place<T>> {
   try {
     return { is: "at", target: await find() };

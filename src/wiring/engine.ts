@@ -15,12 +15,12 @@ import type { Runbooks } from "../runs/steps/scripts/runbooks.ts";
 import { openInstallOrders } from "../services/install/orders.ts";
 import type { SecretStore } from "../store/access/secrets.ts";
 import type { EventSource } from "../store/lifecycle/event-source.ts";
-import { measureLooks } from "../store/machine/condition-checks.ts";
+import { measureChecks } from "../store/machine/condition-checks.ts";
 import type { Database } from "../store/postgres/database.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import { observeDeviceCalls, observeEngine, observeLooks } from "../telemetry/observers.ts";
+import { observeChecks, observeDeviceCalls, observeEngine } from "../telemetry/observers.ts";
 import { readCaCertificates } from "./ca-certificates.ts";
-import { wireLookPlaces } from "./check-places.ts";
+import { wireCheckPlaces } from "./check-places.ts";
 import { wireHandlers } from "./handlers.ts";
 import { type MachineHardware, wireMachineHardware } from "./machine-hardware.ts";
 import { loadRunbooks } from "./runbook-files.ts";
@@ -109,11 +109,11 @@ export function startEngine(wiring: EngineWiring): Engine {
     owner: replica,
     interval: config.conditions.interval,
     rate: config.conditions.rate,
-    observer: observeLooks(metrics),
-    placesOf: wireLookPlaces({ db, hardware, targetsOf: wireStepTargets({ db, secrets, runbooks }) }),
+    observer: observeChecks(metrics),
+    placesOf: wireCheckPlaces({ db, hardware, targetsOf: wireStepTargets({ db, secrets, runbooks }) }),
   });
   metrics.collectWith(async () => {
-    const { lagSeconds } = await measureLooks(db);
+    const { lagSeconds } = await measureChecks(db);
     return { millwright_condition_lag_seconds: [{ labels: {}, value: lagSeconds }] };
   });
   const tail = new JournalTail({ db, log, most: config.watch.most });

@@ -86,7 +86,7 @@ export function wireStepTargets({ db, secrets, runbooks }: TargetWiring): (machi
   return (machine) => (isFake(machine) ? fakeTargets(machine, targetsOf(machine)) : targetsOf(machine));
 }
 
-/** A step that asks its machine three things in one look is given the same answer: secrets are read and opened once. */
+/** A step that asks its machine three things in one pass is given the same answer: secrets are read and opened once. */
 function once<T>(ask: (name: string) => Promise<T>): (name?: string) => Promise<T> {
   const asked = new Map<string, Promise<T>>();
   return (name = "") => {

@@ -82,7 +82,7 @@ const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
     "withdrawals:written",
   ],
   "test/chaos/run-kills.test.ts": ["run-logs:appended"],
-  "test/chaos/machine-conditions.test.ts": ["condition-looks:claimed", "condition-looks:released"],
+  "test/chaos/machine-conditions.test.ts": ["condition-checks:claimed", "condition-checks:released"],
   "test/integration/store/migrate.test.ts": ["migrate:applied"],
 };
 /** Where the caller's own transaction dies with the server: then there is no request, and the caller asks again. */

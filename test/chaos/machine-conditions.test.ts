@@ -116,7 +116,7 @@ async function machineOf({ db }: TestDatabase, id: string): Promise<Row> {
 const holds = ({ conditions }: Row, type: string) => conditions.some((each) => each.type === type && each.status);
 
 describe("a server killed at", { concurrent: true, timeout: 120_000 }, () => {
-  test.for(["condition-looks:claimed:machine", "condition-looks:released:machine", "changes:written:machine"])(
+  test.for(["condition-checks:claimed:machine", "condition-checks:released:machine", "changes:written:machine"])(
     "%s leaves no condition lost or told twice",
     async (failPoint, { onTestFinished }) => {
       const own = await openOwn(onTestFinished);

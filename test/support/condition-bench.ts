@@ -1,10 +1,10 @@
 import type { Condition, Machine } from "../../contract/baremetal/v1/baremetal_pb.js";
 import { ConditionReconciler, type ReconcilerOptions } from "../../src/engine/conditions/condition-reconciler.ts";
-import type { LookPlaces } from "../../src/engine/conditions/machine-check.ts";
+import type { CheckPlaces } from "../../src/engine/conditions/machine-check.ts";
 import { silentLog } from "../../src/kernel/log.ts";
 import { seconds } from "../../src/kernel/time/duration.ts";
 import { createBmcGateway } from "../../src/providers/transport/bmc-gateway.ts";
-import { wireLookPlaces } from "../../src/wiring/check-places.ts";
+import { wireCheckPlaces } from "../../src/wiring/check-places.ts";
 import { wireMachineHardware } from "../../src/wiring/machine-hardware.ts";
 import { loadRunbooks } from "../../src/wiring/runbook-files.ts";
 import { wireStepTargets } from "../../src/wiring/step-targets.ts";
@@ -35,8 +35,8 @@ export function openConditionBench({ deps, machines }: Pick<RunBench, "deps" | "
   const gateway = createBmcGateway();
   const hardware = wireMachineHardware({ gateway, mayReach: () => true });
   const targetsOf = wireStepTargets({ db, secrets, runbooks: loadRunbooks() });
-  const placesOf: (machines: Parameters<ReconcilerOptions["placesOf"]>[0]) => Promise<readonly LookPlaces[]> =
-    wireLookPlaces({ db, hardware, targetsOf });
+  const placesOf: (machines: Parameters<ReconcilerOptions["placesOf"]>[0]) => Promise<readonly CheckPlaces[]> =
+    wireCheckPlaces({ db, hardware, targetsOf });
   const running: Reconciling[] = [];
   const find = (machine: Machine, type: string) => machine.status?.conditions.find((each) => each.type === type);
   const epochOf = async (id: string): Promise<number> => {

@@ -12,7 +12,7 @@ import {
 import type { StateRecord } from "../../services/device/histories.ts";
 import { metadataVersionOf, versionText } from "../../services/device/metadata.ts";
 import type { MaintenanceOperation, PowerShelfSearch } from "../../services/power-shelf/power-shelves.ts";
-import type { LastLook, PowerShelfView } from "../../services/power-shelf/view.ts";
+import type { LastPass, PowerShelfView } from "../../services/power-shelf/view.ts";
 import { durationOf, int32Of, timestampOf, wordFor } from "../convert/fields.ts";
 import { healthReportOf, WIRE_MODES } from "../convert/health.ts";
 import { metadataOf } from "../convert/metadata.ts";
@@ -47,7 +47,7 @@ export const OUTCOMES = {
   failed: Outcome.ERROR,
   moved: Outcome.TRANSITION,
   resting: Outcome.DO_NOTHING,
-} as const satisfies Record<LastLook, Outcome>;
+} as const satisfies Record<LastPass, Outcome>;
 
 type WireShelf = MessageInitShape<typeof PowerShelfSchema>;
 
@@ -96,8 +96,8 @@ function statusOf(view: PowerShelfView, controllerState: string): WireShelf["sta
   };
 }
 
-const stateReasonOf = ({ lastLook, reason }: PowerShelfView): MessageInitShape<typeof ControllerStateReasonSchema> => ({
-  outcome: OUTCOMES[lastLook],
+const stateReasonOf = ({ lastPass, reason }: PowerShelfView): MessageInitShape<typeof ControllerStateReasonSchema> => ({
+  outcome: OUTCOMES[lastPass],
   ...(reason !== "" && { outcomeMsg: reason }),
 });
 

@@ -94,7 +94,7 @@ export function powerShelfOf(view: PowerShelfView): WireShelf {
   };
 }
 
-function stateOf({ shelf, reason, sla, stuck, condition, lastLook, failingSince }: PowerShelfView) {
+function stateOf({ shelf, reason, sla, stuck, condition, lastPass, failingSince }: PowerShelfView) {
   const { name, ...carried } = shelf.state;
   return {
     state: name,
@@ -105,7 +105,7 @@ function stateOf({ shelf, reason, sla, stuck, condition, lastLook, failingSince 
     sla: durationOf(sla),
     stuck,
     condition: condition ?? "",
-    failing: lastLook === "failed",
+    failing: lastPass === "failed",
     failingSince: timestampOf(failingSince),
   } satisfies WireShelf;
 }

@@ -12,41 +12,46 @@ import type { Machine } from "../../lifecycles/machine/machine.ts";
 import { interpretSighting, type Verdict } from "../../lifecycles/machine/observation.ts";
 import { contradictionOf, type Sighting } from "../../lifecycles/machine/sighting.ts";
 import type { ThingStores } from "../../store/lifecycle/things.ts";
-import { type ClaimedLook, claimLooks, type LookRelease, releaseLooks } from "../../store/machine/condition-checks.ts";
+import {
+  type CheckRelease,
+  type ClaimedCheck,
+  claimChecks,
+  releaseChecks,
+} from "../../store/machine/condition-checks.ts";
 import { machineStore } from "../../store/machine/machines.ts";
 import { type MachineSighting, recordSightings } from "../../store/machine/sightings.ts";
 import { type Database, retryOnConflict } from "../../store/postgres/database.ts";
 import { runBounded } from "../lease/bounded-handler.ts";
-import { inspectMachine, type LookPlaces, lookAtMachine } from "./machine-check.ts";
+import { type CheckPlaces, checkMachine, inspectMachine } from "./machine-check.ts";
 import { NodeLists } from "./node-lists.ts";
 
-/** What the reconciler tells of itself. */
+/** What the reconciler reports for metrics. */
 export interface ReconcilerObserver {
-  looked(seen: { readonly outcome: "unchanged" | "changed" | "overtaken" | "failed"; readonly took: Duration }): void;
+  checked(seen: { readonly outcome: "unchanged" | "changed" | "overtaken" | "failed"; readonly took: Duration }): void;
 }
 
 export interface ReconcilerOptions {
   readonly db: Database;
   readonly stores: ThingStores;
-  /** Where the machines are to be looked at, in their order; many at once, so that a batch costs a few queries. */
-  readonly placesOf: (machines: readonly Machine[]) => Promise<readonly LookPlaces[]>;
+  /** Where the machines are to be checked, in their order; many at once, so that a batch costs a few queries. */
+  readonly placesOf: (machines: readonly Machine[]) => Promise<readonly CheckPlaces[]>;
   readonly log: Log;
-  /** How often each machine is looked at, while the rate allows it. */
+  /** How often each machine is checked, while the rate allows it. */
   readonly interval: Duration;
-  /** Looks a second at most. */
+  /** Checks a second at most. */
   readonly rate: number;
   readonly owner?: string;
   readonly clock?: Clock;
   readonly observer?: ReconcilerObserver;
-  /** Machines looked at at the same time. */
+  /** Machines checked at the same time. */
   readonly inFlight?: number;
   readonly random?: () => number;
 }
 
-/** No device request of a look takes longer: two that fail, and the pause between them, still show within half a minute. */
+/** No device request of a check takes longer: two that fail, and the pause between them, still show within half a minute. */
 const LONGEST_REQUEST = seconds(5);
-/** No look takes longer; one that hangs is told to stop, then left behind. */
-const LONGEST_LOOK = seconds(7);
+/** No check takes longer; one that hangs is aborted, then left behind. */
+const LONGEST_CHECK = seconds(7);
 /** Once in a machine's life it is read whole. */
 const LONGEST_INSPECTION = seconds(10);
 /** From the claim on no device is touched after this. */
@@ -58,23 +63,23 @@ const BUSY_POLL = milliseconds(50);
 /** After a miss that is not believed yet, and after a change that came in between. */
 const SOON = seconds(2);
 
-/** A look that has been made, with what is to become of it. */
-interface Looked {
-  readonly look: ClaimedLook;
+/** A check that has been made, with what is to become of it. */
+interface Checked {
+  readonly check: ClaimedCheck;
   readonly sighting: MachineSighting | undefined;
-  readonly release: LookRelease;
+  readonly release: CheckRelease;
 }
 
 /**
- * Keeps the conditions of machines true, by looking at each of them again and again.
+ * Keeps the conditions of machines true: it checks each of them again and again.
  *
  * The database says who is due, and leases it, so that any number of replicas share the fleet. The rate is a budget: a fleet that
- * is larger than it allows is looked at less often, in turn, and nothing piles up. Only what changed is written.
+ * is larger than it allows is checked less often, in turn, and nothing piles up. Only what changed is written.
  */
 export class ConditionReconciler {
   readonly #options: Required<ReconcilerOptions>;
   readonly #nodes: NodeLists;
-  readonly #writer: Batcher<Looked, boolean>;
+  readonly #writer: Batcher<Checked, boolean>;
   readonly #underWay = new Set<Promise<void>>();
   #inFlight = 0;
   #tokens = 0;
@@ -84,7 +89,7 @@ export class ConditionReconciler {
     this.#options = {
       owner: randomUUID(),
       clock: systemClock,
-      observer: { looked() {} },
+      observer: { checked() {} },
       inFlight: 400,
       random: Math.random,
       ...options,
@@ -93,7 +98,7 @@ export class ConditionReconciler {
     this.#countedAt = clock.monotonic();
     this.#tokens = options.rate;
     this.#nodes = new NodeLists({ clock, log, freshFor: milliseconds(Math.min(interval / 2, seconds(5))) });
-    this.#writer = createBatcher({ most: 250, atOnce: 2, run: (looked) => this.#write(looked) });
+    this.#writer = createBatcher({ most: 250, atOnce: 2, run: (checked) => this.#write(checked) });
   }
 
   /** Runs until the signal aborts; then hands back what it has not seen, and resolves. */
@@ -104,27 +109,27 @@ export class ConditionReconciler {
       try {
         rest = await this.#claim(signal);
       } catch (error) {
-        log.warn({ err: error }, "machines to look at could not be claimed; trying again");
+        log.warn({ err: error }, "checks of machines could not be claimed; trying again");
       }
       await pause(rest, undefined, { signal }).catch(() => undefined);
     }
     await Promise.all(this.#underWay);
   }
 
-  /** Claims as many as the budget allows, begins to look at them, and says how long to wait before the next. */
+  /** Claims as many as the budget allows, begins their checks, and returns how long to wait before the next claim. */
   async #claim(signal: AbortSignal): Promise<Duration> {
     const { db, owner, inFlight, clock } = this.#options;
     const limit = Math.min(this.#budget(), inFlight - this.#inFlight);
     if (limit < 1) return BUSY_POLL;
     const askedAt = clock.monotonic();
-    const claimed = await claimLooks(db, { owner, limit, leaseFor: LEASE });
+    const claimed = await claimChecks(db, { owner, limit, leaseFor: LEASE });
     this.#tokens -= claimed.length;
     if (claimed.length === 0) return IDLE_POLL;
     this.#inFlight += claimed.length;
-    const looking = this.#lookAtAll(claimed, askedAt, signal).finally(() => {
-      this.#underWay.delete(looking);
+    const checking = this.#checkAll(claimed, askedAt, signal).finally(() => {
+      this.#underWay.delete(checking);
     });
-    this.#underWay.add(looking);
+    this.#underWay.add(checking);
     return claimed.length < limit ? IDLE_POLL : BUSY_POLL;
   }
 
@@ -137,36 +142,36 @@ export class ConditionReconciler {
     return Math.floor(this.#tokens);
   }
 
-  async #lookAtAll(claimed: readonly ClaimedLook[], askedAt: number, signal: AbortSignal): Promise<void> {
+  async #checkAll(claimed: readonly ClaimedCheck[], askedAt: number, signal: AbortSignal): Promise<void> {
     const { db, placesOf, log } = this.#options;
     let left = claimed.length;
     try {
       const ids = claimed.map(({ machineId }) => machineId);
       const { things, unreadable } = await machineStore.load(db, ids);
       for (const { id, error } of unreadable)
-        log.warn({ id, error }, "a machine's row cannot be read; it is not looked at");
+        log.warn({ id, error }, "a machine's row cannot be read; the machine is not checked");
       const places = await placesOf(things);
       const byId = new Map(things.map((machine, index) => [machine.id as string, { machine, places: places[index] }]));
       await Promise.all(
-        claimed.map(async (look) => {
-          const found = byId.get(look.machineId);
-          if (found?.places) await this.#look(look, found.machine, found.places, { askedAt, signal });
+        claimed.map(async (check) => {
+          const found = byId.get(check.machineId);
+          if (found?.places) await this.#check(check, found.machine, found.places, { askedAt, signal });
           this.#inFlight -= 1;
           left -= 1;
         }),
       );
     } catch (error) {
       // Their leases end by themselves.
-      log.warn({ err: error }, "machines could not be looked at; they fall due again");
+      log.warn({ err: error }, "machines could not be checked; they fall due again");
     } finally {
       this.#inFlight -= left;
     }
   }
 
-  async #look(
-    look: ClaimedLook,
+  async #check(
+    check: ClaimedCheck,
     machine: Machine,
-    places: LookPlaces,
+    places: CheckPlaces,
     { askedAt, signal }: { readonly askedAt: number; readonly signal: AbortSignal },
   ): Promise<void> {
     const { clock, observer, log, db } = this.#options;
@@ -174,31 +179,31 @@ export class ConditionReconciler {
     const took = () => milliseconds(clock.monotonic() - startedAt);
     try {
       const call = this.#frame(machine.id, askedAt, signal);
-      const { verdict, inspected } = await this.#see(look, machine, places, call);
-      const written = await this.#writer.submit(this.#lookedOf(look, machine, verdict, inspected));
+      const { verdict, inspected } = await this.#see(check, machine, places, call);
+      const written = await this.#writer.submit(this.#checkedOf(check, machine, verdict, inspected));
       const isNews = isChange(machine, verdict, inspected, clock.now());
-      observer.looked({ outcome: !written ? "overtaken" : isNews ? "changed" : "unchanged", took: took() });
+      observer.checked({ outcome: !written ? "overtaken" : isNews ? "changed" : "unchanged", took: took() });
     } catch (error) {
       const after = signal.aborted ? milliseconds(0) : this.#jittered(this.#options.interval);
-      const release = { ...look, after, looked: false };
-      await releaseLooks(db, [release]).catch(() => undefined); // else its lease ends by itself
+      const release = { ...check, after, checked: false };
+      await releaseChecks(db, [release]).catch(() => undefined); // else its lease ends by itself
       if (signal.aborted) return;
-      observer.looked({ outcome: "failed", took: took() });
-      log.warn({ id: machine.id, reason: messageOf(error) }, "a look at a machine failed; it is looked at again");
+      observer.checked({ outcome: "failed", took: took() });
+      log.warn({ id: machine.id, reason: messageOf(error) }, "the check of a machine failed; trying again");
     }
   }
 
-  async #see(look: ClaimedLook, machine: Machine, places: LookPlaces, frame: CallContext) {
+  async #see(check: ClaimedCheck, machine: Machine, places: CheckPlaces, frame: CallContext) {
     const { clock } = this.#options;
     const around = { machine, places, nodes: this.#nodes, clock };
-    const sighting = await runBounded(frame, (call) => lookAtMachine({ ...around, call }), LONGEST_LOOK);
-    const verdict = interpretSighting(machine, sighting, look.misses);
+    const sighting = await runBounded(frame, (call) => checkMachine({ ...around, call }), LONGEST_CHECK);
+    const verdict = interpretSighting(machine, sighting, check.misses);
     if (!verdict.mayBeInspected) return { verdict, inspected: undefined };
     const facts = await runBounded(frame, (call) => inspectMachine({ ...around, call }), LONGEST_INSPECTION);
     if (facts === undefined || contradictionOf(machine, identityOf(facts)) === undefined)
       return { verdict, inspected: facts };
     // The BMC of a provider without vitals tells only now whose it is; or somebody moved a cable in between.
-    return { verdict: interpretSighting(machine, withIdentity(sighting, facts), look.misses), inspected: undefined };
+    return { verdict: interpretSighting(machine, withIdentity(sighting, facts), check.misses), inspected: undefined };
   }
 
   #frame(id: string, askedAt: number, signal: AbortSignal): CallContext {
@@ -208,23 +213,23 @@ export class ConditionReconciler {
       subject: `conditions of machine ${id}`,
       mayTouchDevice(wanted) {
         const left = askedAt + TOUCHES_UNTIL - clock.monotonic();
-        if (left <= 0) throw new StepFailure("stopped", "the look took too long; the machine is looked at again");
+        if (left <= 0) throw new StepFailure("stopped", "the check took too long; the next check follows");
         return milliseconds(Math.min(wanted, LONGEST_REQUEST, left));
       },
     };
   }
 
-  #lookedOf(look: ClaimedLook, machine: Machine, verdict: Verdict, inspected: JsonObject | undefined): Looked {
+  #checkedOf(check: ClaimedCheck, machine: Machine, verdict: Verdict, inspected: JsonObject | undefined): Checked {
     const { clock, interval } = this.#options;
     const isNews = isChange(machine, verdict, inspected, clock.now());
     const observedAt = clock.now().toISOString();
     const facts = Object.keys(verdict.facts).length > 0 ? { ...verdict.facts, observedAt } : {};
     const isDoubtful = Object.values(verdict.misses).some((count) => count === 1);
     return {
-      look,
+      check,
       sighting: isNews
         ? {
-            look,
+            check,
             machine,
             observed: verdict.observed,
             facts: { ...facts, ...inspected },
@@ -232,18 +237,18 @@ export class ConditionReconciler {
           }
         : undefined,
       release: {
-        ...look,
+        ...check,
         misses: verdict.misses,
         after: isDoubtful ? SOON : this.#jittered(interval),
-        looked: true,
+        checked: true,
       },
     };
   }
 
   /** Writes what changed, hands everything back, and says of each whether it was written. */
-  async #write(looked: readonly Looked[]): Promise<readonly boolean[]> {
+  async #write(checked: readonly Checked[]): Promise<readonly boolean[]> {
     const { db, stores, clock } = this.#options;
-    const sightings = looked.flatMap(({ sighting }) => sighting ?? []);
+    const sightings = checked.flatMap(({ sighting }) => sighting ?? []);
     const written: ReadonlySet<string> =
       sightings.length === 0
         ? new Set()
@@ -252,12 +257,12 @@ export class ConditionReconciler {
               recordSightings(tx, stores, sightings, { actor: "condition reconciler", now: clock.now() }),
             ),
           );
-    const isOvertaken = ({ sighting }: Looked) => sighting !== undefined && !written.has(sighting.machine.id);
-    await releaseLooks(
+    const isOvertaken = ({ sighting }: Checked) => sighting !== undefined && !written.has(sighting.machine.id);
+    await releaseChecks(
       db,
-      looked.map((one) => (isOvertaken(one) ? { ...one.look, after: SOON, looked: false } : one.release)),
+      checked.map((one) => (isOvertaken(one) ? { ...one.check, after: SOON, checked: false } : one.release)),
     );
-    return looked.map((one) => !isOvertaken(one));
+    return checked.map((one) => !isOvertaken(one));
   }
 
   /** Spread, so that machines that were registered as one do not come due as one for ever. */

@@ -8,7 +8,7 @@ import { silentLog } from "../../kernel/log.ts";
 import { systemClock } from "../../kernel/time/clock.ts";
 import { seconds } from "../../kernel/time/duration.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
-import { inspectMachine, lookAtMachine, type Place } from "./machine-check.ts";
+import { checkMachine, inspectMachine, type Place } from "./machine-check.ts";
 import { NodeLists } from "./node-lists.ts";
 
 const READY: ListedNode = {
@@ -36,8 +36,8 @@ const NOWHERE = { is: "nowhere", reason: "NoEndpoint", message: "" } as const;
 
 type Shows = ListedNode | null | "silent" | "not on record";
 
-/** What a look says of the machine's node when its own cluster shows the one, and the one that its owner names the other. */
-async function lookIn(own: Shows, wanted: Shows): Promise<string> {
+/** What a check says of the machine's node when its own cluster shows the one, and the one that its owner names the other. */
+async function checkCluster(own: Shows, wanted: Shows): Promise<string> {
   const shown = new Map<string, Shows>([
     ["own", own],
     ["wanted", wanted],
@@ -54,7 +54,7 @@ async function lookIn(own: Shows, wanted: Shows): Promise<string> {
     shown.get(name) === "not on record"
       ? GONE
       : { is: "at", target: { name, apiUrl: `https://${name}`, ca: null, credentials: { token: "t" } } };
-  const { node } = await lookAtMachine({
+  const { node } = await checkMachine({
     machine: MACHINE,
     places: {
       provider: { name: "test", can: { nodes } },
@@ -99,7 +99,7 @@ describe("the node of a machine whose owner names another cluster than its own",
     ["nowhere while its own does not answer", "silent", READY, "unknown"],
     ["nowhere while the other one does not answer and its own has none", null, "silent", "unknown"],
   ])("is looked for %s", async (_, own, wanted, seen) => {
-    expect(await lookIn(own, wanted)).toBe(seen);
+    expect(await checkCluster(own, wanted)).toBe(seen);
   });
 });
 

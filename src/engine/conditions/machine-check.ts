@@ -14,7 +14,7 @@ import type { Machine } from "../../lifecycles/machine/machine.ts";
 import { isLeftOver, type NodeSighting, type Seen, type Sighting } from "../../lifecycles/machine/sighting.ts";
 import type { NodeLists } from "./node-lists.ts";
 
-/** Where something of a machine is to be looked at, or why it cannot be. */
+/** Where something of a machine is to be checked, or why it cannot be. */
 export type Place<T> =
   | { readonly is: "at"; readonly target: T }
   | { readonly is: "nowhere"; readonly reason: string; readonly message: string; readonly cause?: Cause }
@@ -22,7 +22,7 @@ export type Place<T> =
   | { readonly is: "unknown" };
 
 /** Where all there is to see of a machine is. */
-export interface LookPlaces {
+export interface CheckPlaces {
   readonly provider: Provider;
   readonly bmc: Place<BmcTarget>;
   readonly ssh: Place<SshTarget>;
@@ -31,30 +31,30 @@ export interface LookPlaces {
   readonly alerts: readonly string[];
 }
 
-export interface LookFrame {
+export interface CheckFrame {
   readonly machine: Machine;
-  readonly places: LookPlaces;
+  readonly places: CheckPlaces;
   readonly nodes: NodeLists;
   readonly call: CallContext;
   readonly clock: Clock;
 }
 
-/** Looks at a machine from all sides at once. What fails on one side is part of the answer, and hides no other. */
-export async function lookAtMachine(frame: LookFrame): Promise<Sighting> {
-  const [ssh, bmc, node] = await Promise.all([lookAtSsh(frame), lookAtBmc(frame), lookAtNode(frame)]);
+/** Checks a machine from all sides at once. What fails on one side is part of the answer, and hides no other. */
+export async function checkMachine(frame: CheckFrame): Promise<Sighting> {
+  const [ssh, bmc, node] = await Promise.all([checkSsh(frame), checkBmc(frame), checkNode(frame)]);
   return { ssh, bmc, node, alerts: frame.places.alerts };
 }
 
 /** No sign-in: the keys are exchanged, and that is all that is asked. */
-async function lookAtSsh({ places: { ssh, provider }, call, clock }: LookFrame): Promise<Seen<{ hostKey: string }>> {
+async function checkSsh({ places: { ssh, provider }, call, clock }: CheckFrame): Promise<Seen<{ hostKey: string }>> {
   const { exec } = provider.can;
   if (exec === undefined) return { is: "unknown" };
   if (ssh.is !== "at") return ssh;
   return seen(clock, call, async () => ({ hostKey: await exec.readHostKey(ssh.target, call) }));
 }
 
-/** A provider without vitals still tells of its power whether anybody is there. */
-async function lookAtBmc({ places: { bmc, provider }, call, clock }: LookFrame): Promise<Seen<MachineVitals>> {
+/** A provider without vitals still reads the power state, which shows whether the BMC answers. */
+async function checkBmc({ places: { bmc, provider }, call, clock }: CheckFrame): Promise<Seen<MachineVitals>> {
   const { vitals, power } = provider.can;
   if (vitals === undefined && power === undefined) return { is: "unknown" };
   if (bmc.is !== "at") return bmc;
@@ -69,10 +69,10 @@ async function lookAtBmc({ places: { bmc, provider }, call, clock }: LookFrame):
  * The first cluster in which it is Ready. Where it is in none, the first in which it lives: a silent node may be all that is left
  * of it where people have moved it away from. Where it lives in none, what the likeliest of those that there are says.
  */
-async function lookAtNode(frame: LookFrame): Promise<Seen<NodeSighting>> {
+async function checkNode(frame: CheckFrame): Promise<Seen<NodeSighting>> {
   const seen: Seen<NodeSighting>[] = [];
   for (const cluster of frame.places.clusters) {
-    const here = await lookIn(cluster, frame);
+    const here = await checkCluster(cluster, frame);
     // It may be in the one that does not answer, so that the next one proves nothing.
     if (here.is === "unknown" || isReady(here)) return here;
     seen.push(here);
@@ -89,9 +89,9 @@ const isReady = (seen: Seen<NodeSighting>): boolean => seen.is === "seen" && see
 const isAlive = (seen: Seen<NodeSighting>, machine: Machine): boolean =>
   seen.is === "seen" && seen.what.node !== null && !isLeftOver(seen.what.node, machine);
 
-async function lookIn(
+async function checkCluster(
   cluster: Place<ClusterTarget>,
-  { machine, places: { provider }, nodes, call }: LookFrame,
+  { machine, places: { provider }, nodes, call }: CheckFrame,
 ): Promise<Seen<NodeSighting>> {
   const list = provider.can.nodes;
   if (cluster.is !== "at") return cluster;
@@ -116,11 +116,11 @@ const MISSED: Readonly<Record<DeviceFamily, string>> = {
   declines: "Refused",
 };
 
-/** A look that was cut off from our side, because we stop, says nothing about the machine. */
-async function seen<T>(clock: Clock, call: CallContext, look: () => Promise<T>): Promise<Seen<T>> {
+/** A check that was cut off from our side, because we stop, says nothing about the machine. */
+async function seen<T>(clock: Clock, call: CallContext, check: () => Promise<T>): Promise<Seen<T>> {
   const at = clock.now();
   try {
-    return { is: "seen", at, what: await look() };
+    return { is: "seen", at, what: await check() };
   } catch (error) {
     const isStopped = call.signal.aborted && !(call.signal.reason instanceof StepFailure);
     if (isStopped || !(error instanceof StepFailure)) throw error;
@@ -134,7 +134,7 @@ export async function inspectMachine({
   places: { bmc, provider },
   call,
   clock,
-}: LookFrame): Promise<JsonObject | undefined> {
+}: CheckFrame): Promise<JsonObject | undefined> {
   const { system: inspect } = provider.can;
   if (inspect === undefined || bmc.is !== "at") return undefined;
   try {

@@ -32,7 +32,7 @@ export interface FoundNode {
   readonly at: Date;
 }
 
-/** One list of nodes a cluster and round, shared by the looks at all its machines. */
+/** One list of nodes a cluster and round, shared by the checks of all its machines. */
 export class NodeLists {
   readonly #options: NodeListsOptions;
   readonly #listings = new Map<string, Promise<Listing> | Listing>();

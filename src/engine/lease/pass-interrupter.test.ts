@@ -17,8 +17,8 @@ const thing = (id: string): Thing => ({
   facts: {},
 });
 
-/** Leases whose looks began so many milliseconds ago, and a store that says which of them are overtaken. */
-function setUp(looks: Readonly<Record<string, number>>, overtaken: (ids: string[]) => Promise<readonly string[]>) {
+/** Leases whose passes began so many milliseconds ago, and a store that says which of them are overtaken. */
+function setUp(passes: Readonly<Record<string, number>>, overtaken: (ids: string[]) => Promise<readonly string[]>) {
   const clock = { now: () => new Date(0), monotonic: () => 10_000 };
   const leaseOf = (kind: string, id: string, ago: number): Lease => {
     const lease = new Lease({ kind, id, epoch: 1, failures: 0 }, clock, 10_000);
@@ -26,7 +26,7 @@ function setUp(looks: Readonly<Record<string, number>>, overtaken: (ids: string[
     lease.lookingSince = 10_000 - ago;
     return lease;
   };
-  const leases = new Map(Object.entries(looks).map(([id, ago]) => [id, leaseOf("widget", id, ago)]));
+  const leases = new Map(Object.entries(passes).map(([id, ago]) => [id, leaseOf("widget", id, ago)]));
   const stores = collectThingStores([
     {
       lifecycle: { kind: "widget" },
@@ -39,7 +39,7 @@ function setUp(looks: Readonly<Record<string, number>>, overtaken: (ids: string[
   return { leases, interrupt };
 }
 
-/** A look that is interrupted may send nothing more. */
+/** A pass that is interrupted may send nothing more. */
 const isInterrupted = (lease: Lease | undefined): boolean => {
   try {
     lease?.callContext(new AbortController().signal).mayTouchDevice(1 as never);
@@ -49,7 +49,7 @@ const isInterrupted = (lease: Lease | undefined): boolean => {
   }
 };
 
-test("looks that last are asked for in one question, and those that were overtaken are interrupted", async () => {
+test("passes that last are asked for in one question, and those that were overtaken are interrupted", async () => {
   const asked: string[][] = [];
   const { leases, interrupt } = setUp({ quick: 100, slow: 600, doomed: 700 }, async (ids) => {
     asked.push(ids);
@@ -64,12 +64,12 @@ test("looks that last are asked for in one question, and those that were overtak
   ]);
 });
 
-test("nobody is asked while no look lasts", async () => {
+test("nobody is asked while no pass lasts", async () => {
   const { interrupt } = setUp({ quick: 100 }, () => Promise.reject(new Error("asked")));
   await interrupt();
 });
 
-test("a look that ended, or gave way to another one, while the question was under way is left alone", async () => {
+test("a pass that ended, or gave way to another one, while the question was under way is left alone", async () => {
   const { leases, interrupt } = setUp({ ended: 600, next: 600 }, async (ids) => {
     const [ended, next] = [leases.get("ended"), leases.get("next")];
     if (ended) ended.lookingSince = Number.POSITIVE_INFINITY;

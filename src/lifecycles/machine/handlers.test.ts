@@ -142,7 +142,7 @@ describe("in MAINTENANCE that somebody asked for", () => {
     for (let look = 0; look < 2; look += 1) await MAINTENANCE(machine, contextOf(node));
     const last = await MAINTENANCE(machine, contextOf(node));
     expect(node.cordons).toEqual([true]);
-    expect(reasonOf(last)).toMatch(/is drained; the next look at the machine confirms it/);
+    expect(reasonOf(last)).toMatch(/is drained; the next check of the machine confirms it/);
   });
 
   test("a node that somebody else cordoned is emptied and not marked as ours", async () => {

@@ -32,11 +32,11 @@ const STILL_DRAINED: Duration = minutes(1);
 type NoEvent = Outcome<never>;
 
 /**
- * Runs work on machines and reconcilers look at them; by itself a machine only keeps its node out of the cluster's use while it is
+ * Runs work on machines and the reconciler checks them; by itself a machine only keeps its node out of the cluster's use while it is
  * in maintenance, hands it back afterwards, and puts out the light that an RMA lit once it is back.
  *
  * Whose cordon it is stands on the node itself, in the same write as the cordon. The fact that goes before it only says where to
- * look: whoever dies between the two leaves a fact without a cordon, which is harmless, and never a cordon without a fact.
+ * pass: a replica that dies between the two leaves a fact without a cordon, which is harmless, and never a cordon without a fact.
  */
 export const machineHandlers: Handlers<typeof machineLifecycle, Machine, MachineContext> = {
   FACTORY_READY: putOutLocator,
@@ -52,7 +52,7 @@ export const machineHandlers: Handlers<typeof machineLifecycle, Machine, Machine
     const target = await context.cluster();
     if (cluster === undefined || target === undefined) return nothingToDo(null);
     const node = await cluster.findNode(target, nodeIdentityOf(machine), context.call);
-    if (node === undefined) return waitFor("no node to drain; the next look at the machine confirms it", DRAIN_POLL);
+    if (node === undefined) return waitFor("no node to drain; the next check of the machine confirms it", DRAIN_POLL);
     return drain(machine, { cluster: target, node }, context);
   },
 };
@@ -76,10 +76,10 @@ async function drain(machine: Machine, { cluster: target, node }: Place, context
   const progress = await cluster.drain(target, node.name, context.call);
   return progress.remaining.length > 0
     ? waitFor(`node ${node.name} of ${target.name}: ${describeDrain(progress)}`, DRAIN_POLL)
-    : waitFor(`node ${node.name} of ${target.name} is drained; the next look at the machine confirms it`, DRAIN_POLL);
+    : waitFor(`node ${node.name} of ${target.name} is drained; the next check of the machine confirms it`, DRAIN_POLL);
 }
 
-/** One thing a look: each is on record until it is done. */
+/** One thing a pass: each is on record until it is done. */
 async function tidyUp(machine: Machine, context: MachineContext): Promise<NoEvent> {
   const { cordoned } = machine.facts;
   return cordoned === null ? putOutLocator(machine, context) : handBack(machine, cordoned, context);

@@ -160,6 +160,6 @@ export const targetClusterOf = ({ spec }: Pick<Machine, "spec">): string => spec
 export const ownClusterOf = ({ spec, facts }: Placed): string => facts.joinedCluster ?? targetClusterOf({ spec });
 
 /** Where its node may be, the likeliest first: it may have been moved by hand to where its owner says. */
-export const clustersToLookIn = (machine: Placed): string[] => [
+export const clustersToCheck = (machine: Placed): string[] => [
   ...new Set([ownClusterOf(machine), targetClusterOf(machine)]),
 ];

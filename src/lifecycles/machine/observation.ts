@@ -13,7 +13,7 @@ import {
   type Sighting,
 } from "./sighting.ts";
 
-/** Looks in a row that found a condition untrue which is not believed yet. */
+/** Checks in a row that found a condition untrue which is not believed yet. */
 export type Misses = { readonly [T in ConditionType]?: number };
 
 /** A single miss is a lost packet or a busy BMC; whoever misses twice is not there. */
@@ -29,7 +29,7 @@ export interface Verdict {
 }
 
 /**
- * What one look makes known of a machine. Pure; who looks, and how, is the reconciler's affair.
+ * What one check makes known of a machine. Pure; how the machine is checked is the reconciler's affair.
  *
  * While a run works on the machine, nothing is said about what is the run's own to prove.
  */
@@ -43,7 +43,7 @@ export function interpretSighting(machine: Machine, sighting: Sighting, misses: 
     const count = Math.min((misses[type] ?? 0) + 1, MISSES_TO_BELIEVE);
     const isBelieved = known?.status === false || count >= MISSES_TO_BELIEVE;
     missesAfter[type] = count;
-    // The words of one failure vary from look to look: the first ones stay for as long as the reason does. Keys do not: which one
+    // The words of one failure vary from check to check: the first ones stay for as long as the reason does. Keys do not: which one
     // is shown, and which is pinned, is what people go by.
     const isSame = known?.status === false && known.reason === reason && reason !== "HostKeyChanged";
     if (isBelieved) say(type, false, reason, isSame ? { cause: why.cause, ...known } : why);
@@ -187,8 +187,8 @@ function judgeHealth(machine: Machine, { bmc, alerts }: Sighting): ObservedCondi
 }
 
 /**
- * What open alerts alone make known, each in a few words: while the BMC is silent, and between two looks when alerts come or end.
- * What the BMC last said of itself stays; the next look at it names both.
+ * What open alerts alone make known, each in a few words: while the BMC is silent, and between two checks when alerts come or end.
+ * What the BMC last said of itself stays; the next check names both.
  */
 export function judgeAlerts(machine: Pick<Machine, "conditions">, alerts: readonly string[]): ObservedCondition[] {
   const known = conditionOf(machine, "Degraded");
@@ -219,7 +219,7 @@ function judgeProvisioned(
   return [];
 }
 
-/** What looks raise NeedsIntervention for, and end again. */
+/** What checks raise NeedsIntervention for, and end again. */
 export const OWN_TROUBLES = ["WrongSerial", "WrongIdentity", "HostKeyChanged"] as const;
 type OwnTrouble = (typeof OWN_TROUBLES)[number];
 
@@ -245,7 +245,7 @@ function judgeIntervention(
   return [{ type: "NeedsIntervention", status: false, reason, message: "" }];
 }
 
-/** What is worth keeping of a look. The boot of a Ready node is that of the system that runs now. */
+/** What is worth keeping of a check. The boot of a Ready node is that of the system that runs now. */
 function factsOf(machine: Machine, { ssh, bmc, node }: Sighting): JsonObject {
   const facts: {
     [fact in "powerState" | "bootId" | "joinedCluster" | "sshHostKeySeen" | "certificateFingerprint"]?: string;

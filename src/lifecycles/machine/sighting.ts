@@ -11,7 +11,7 @@ export type Seen<T> =
   | { readonly is: "seen"; readonly what: T; readonly at: Date }
   /** It should have answered, and did not, or not as it must. */
   | { readonly is: "missed"; readonly reason: string; readonly message: string; readonly cause?: Cause }
-  /** There is no place where one could look. */
+  /** There is nothing to check. */
   | { readonly is: "nowhere"; readonly reason: string; readonly message: string; readonly cause?: Cause }
   /** Whoever would know was not to be asked. That says nothing about the machine: what is known of it stays. */
   | { readonly is: "unknown" };
@@ -25,7 +25,7 @@ export interface NodeSighting {
   readonly workloads: readonly string[] | null;
 }
 
-/** All that one look at a machine saw. */
+/** All that one check of a machine saw. */
 export interface Sighting {
   readonly ssh: Seen<{ readonly hostKey: string }>;
   readonly bmc: Seen<MachineVitals>;

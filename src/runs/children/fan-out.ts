@@ -73,13 +73,13 @@ export function defineFanOut<T extends Thing, P extends JsonObject>(fanOut: FanO
       const { failed, canceled, active, unstarted } = sum;
       const message = describeSum(sum);
       if (stopsAtFailure && failed.length + canceled.length > 0) throw new StepFailure("children_failed", message);
-      if (active.length + unstarted.length === 0) return judge(sum, context);
+      if (active.length + unstarted.length === 0) return doneUnlessFailed(sum, context);
       if (unstarted.length === context.evidence.targets.length) return { state: "not_done", message };
       return { state: active.length < atOnce && unstarted.length > 0 ? "halfway" : "in_progress", message };
     },
   });
 
-  function judge(sum: Sum, { payload, target }: Acting<T, P>): ProbeReport {
+  function doneUnlessFailed(sum: Sum, { payload, target }: Acting<T, P>): ProbeReport {
     const message = describeSum(sum);
     const isWhole = sum.failed.length + sum.canceled.length === 0;
     const why = fanOut.verdict ? fanOut.verdict(sum, payload) : isWhole ? undefined : message;

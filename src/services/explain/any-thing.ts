@@ -5,12 +5,12 @@ import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { nameTrouble, troubleOf } from "./causes.ts";
 import { findClaimsInTheWay } from "./claims-in-the-way.ts";
 import { type Explanation, explainHolder, say } from "./explanation.ts";
-import { causeOfLook, findNextLook } from "./next-pass.ts";
+import { causeOfPass, findNextPass } from "./next-pass.ts";
 
 const QUARANTINED: Cause = { code: "quarantined" };
 
 /**
- * What can be said of a thing of any kind: from its lifecycle, the last look, the next one and its claims. `listCommand` shows
+ * What can be said of a thing of any kind: from its lifecycle, the last pass, the next one and its claims. `listCommand` shows
  * which things there are.
  */
 export async function explainAnyThing(
@@ -31,11 +31,11 @@ export async function explainAnyThing(
     });
   const state = lifecycle.states[thing?.state.name ?? ""];
   const isAtWork = thing !== undefined && !state?.rest && !state?.terminal;
-  const look = await findNextLook(deps.db, { kind, id }, { now: nowOf(deps), isAtWork });
+  const pass = await findNextPass(deps.db, { kind, id }, { now: nowOf(deps), isAtWork });
   const claims = await findClaimsInTheWay(deps.db, deps.stores, { kind, id });
-  const trouble = broken ? `its row cannot be read: ${broken.error}` : (look.lastError ?? thing?.outcome?.reason ?? "");
-  const cause = broken ? QUARANTINED : causeOfLook(look, thing?.outcome ?? null);
-  const failed = broken !== undefined || look.lastError !== null || (thing?.outcome?.type ?? "waiting") !== "waiting";
+  const trouble = broken ? `its row cannot be read: ${broken.error}` : (pass.lastError ?? thing?.outcome?.reason ?? "");
+  const cause = broken ? QUARANTINED : causeOfPass(pass, thing?.outcome ?? null);
+  const failed = broken !== undefined || pass.lastError !== null || (thing?.outcome?.type ?? "waiting") !== "waiting";
   const [holder] = claims;
   return {
     headline: `${kind} ${id} is ${thing?.state.name ?? "unreadable"}${trouble === "" ? "" : `: ${nameTrouble(troubleOf(trouble, cause))}`}`,
@@ -43,12 +43,12 @@ export async function explainAnyThing(
     waitingFor: [
       ...claims.map((link) => `${link.holder.kind} ${link.holder.id}, which ${link.reason}`),
       ...(claims.length === 0 && !failed && trouble !== "" ? [trouble] : []),
-      ...(look.waits === "" ? [] : [look.waits]),
+      ...(pass.waits === "" ? [] : [pass.waits]),
     ],
     since: thing?.outcome?.since === undefined ? (thing?.stateSince ?? null) : new Date(thing.outcome.since),
     claims,
     lastFailure: failed
-      ? { at: null, runId: "", step: thing?.state.name ?? "", attempt: Math.max(1, look.failures), message: trouble }
+      ? { at: null, runId: "", step: thing?.state.name ?? "", attempt: Math.max(1, pass.failures), message: trouble }
       : null,
     nextCommands: [
       ...explainHolder(deps.stores, holder?.holder),

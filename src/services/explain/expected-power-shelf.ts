@@ -8,7 +8,7 @@ import {
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { NO_TROUBLE, nameTrouble, type Trouble, troubleOf } from "./causes.ts";
 import { type Explanation, inOrder, type NextCommand, say } from "./explanation.ts";
-import { causeOfLook, findNextLook, iso, type NextLook } from "./next-pass.ts";
+import { causeOfPass, findNextPass, iso, type NextPass } from "./next-pass.ts";
 
 const KIND = expectedPowerShelfLifecycle.kind;
 
@@ -17,13 +17,13 @@ export async function explainExpectedPowerShelf(deps: ServiceDeps, idOrMac: stri
   const row = await find(deps, idOrMac);
   const now = nowOf(deps);
   const isAtWork = row.state.name === "exploring";
-  const look = await findNextLook(deps.db, { kind: KIND, id: row.id }, { now, isAtWork });
+  const pass = await findNextPass(deps.db, { kind: KIND, id: row.id }, { now, isAtWork });
   const message = row.lastError ?? row.outcome?.reason ?? "";
-  const trouble = isAtWork ? troubleOf(message, causeOfLook(look, row.outcome)) : NO_TROUBLE;
+  const trouble = isAtWork ? troubleOf(message, causeOfPass(pass, row.outcome)) : NO_TROUBLE;
   return {
-    headline: `expected power shelf ${row.bmc.mac} ${headlineOf(row, look, trouble)}`,
+    headline: `expected power shelf ${row.bmc.mac} ${headlineOf(row, pass, trouble)}`,
     doing: isAtWork ? `looking for its BMC at ${row.bmc.address ?? "no address"}` : "",
-    waitingFor: waitingFor(row, look, trouble),
+    waitingFor: waitingFor(row, pass, trouble),
     since: row.outcome?.since === undefined ? row.stateSince : new Date(row.outcome.since),
     claims: [],
     lastFailure:
@@ -33,10 +33,10 @@ export async function explainExpectedPowerShelf(deps: ServiceDeps, idOrMac: stri
             at: exploredAt(row),
             runId: "",
             step: "exploring",
-            attempt: Math.max(1, look.failures),
+            attempt: Math.max(1, pass.failures),
             message: trouble.message,
           },
-    nextCommands: inOrder(commandsFor(row, look, trouble)),
+    nextCommands: inOrder(commandsFor(row, pass, trouble)),
   };
 }
 
@@ -53,22 +53,22 @@ async function find({ db }: ServiceDeps, idOrMac: string): Promise<ExpectedPower
 const exploredAt = ({ facts: { exploredAt: at } }: ExpectedPowerShelfRecord): Date | null =>
   at === null ? null : new Date(at);
 
-function headlineOf({ state, facts }: ExpectedPowerShelfRecord, look: NextLook, trouble: Trouble): string {
+function headlineOf({ state, facts }: ExpectedPowerShelfRecord, pass: NextPass, trouble: Trouble): string {
   if (state.name === "linked") return `is linked: it became power shelf ${facts.powerShelfId ?? ""}`.trimEnd();
   if (state.name === "detached")
     return "is detached: its power shelf was deleted, and it is not looked for until it is updated";
-  if (look.isStranded) return `is being looked for, and waits for ${look.waits}`;
+  if (pass.isStranded) return `is being looked for, and waits for ${pass.waits}`;
   return trouble.message === "" ? "is being looked for" : `is being looked for, but ${nameTrouble(trouble)}`;
 }
 
-function waitingFor({ state, nextExploreAt }: ExpectedPowerShelfRecord, look: NextLook, trouble: Trouble): string[] {
+function waitingFor({ state, nextExploreAt }: ExpectedPowerShelfRecord, pass: NextPass, trouble: Trouble): string[] {
   if (state.name !== "exploring") return state.name === "detached" ? ["somebody who updates it"] : [];
-  if (look.waits !== "") return [look.waits];
-  const next = nextExploreAt === null ? [] : [`the next look at ${iso(nextExploreAt)}`];
+  if (pass.waits !== "") return [pass.waits];
+  const next = nextExploreAt === null ? [] : [`the next search at ${iso(nextExploreAt)}`];
   return trouble.message === "" ? next : [trouble.message, ...next];
 }
 
-function commandsFor(row: ExpectedPowerShelfRecord, look: NextLook, { cause }: Trouble): NextCommand[] {
+function commandsFor(row: ExpectedPowerShelfRecord, pass: NextPass, { cause }: Trouble): NextCommand[] {
   const { bmc, state, facts, existingShelf } = row;
   const show = say(`expected-power-shelf show ${bmc.mac}`, "shows what is expected, and how finding it goes");
   const history = say(`history ${KIND} ${row.id}`, "shows what happened to it");
@@ -81,7 +81,7 @@ function commandsFor(row: ExpectedPowerShelfRecord, look: NextLook, { cause }: T
   if (state.name === "linked" && facts.powerShelfId !== null)
     return [say(`explain power_shelf ${facts.powerShelfId}`, "explains the power shelf that it became"), show];
   if (state.name !== "exploring") return [again, show, history];
-  if (look.isStranded) return [again, say("system", "says which server answers, and whether it is well")];
+  if (pass.isStranded) return [again, say("system", "says which server answers, and whether it is well")];
   switch (cause?.code) {
     case "credentials_rejected":
     case "forbidden":

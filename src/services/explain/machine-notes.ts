@@ -44,7 +44,7 @@ export function notesOf(view: MachineView, now: Date): MachineNote[] {
 
 function badNews({ machine, phase }: MachineView, type: keyof typeof BAD): MachineNote[] {
   const [bad, words] = BAD[type];
-  // Nobody looks at it any more, and what would help is refused.
+  // It is no longer checked, and what would help is refused.
   if (phase === "RETIRED") return [];
   return machine.conditions
     .filter((condition) => condition.type === type && condition.status === bad)
@@ -70,7 +70,7 @@ export const isSwitchedOff = ({ machine, phase }: MachineView): boolean =>
 
 /**
  * Whether nothing but a reset gets its system to answer: unlikely where the BMC says that it is off, where its node or the system
- * itself is heard of, or where the BMC, which would reset it, is silent as well. Undefined until somebody has looked.
+ * itself is heard of, or where the BMC, which would reset it, is silent as well. Undefined until the first check.
  */
 export function seemsHung({ machine, phase }: MachineView): boolean | undefined {
   const { conditions, facts, spec } = machine;
@@ -127,10 +127,10 @@ function nodeTrouble({ machine, phase }: MachineView): MachineNote[] {
   ];
 }
 
-/** For so long the last look may be from before the node was given back. */
+/** For so long the last check may be from before the node was uncordoned. */
 const SEEN_WITHIN_MS = 30_000;
 
-/** Cordoned, as the last look at its node found it, though nobody wants it drained: a run that was cut short, or a person, did it. */
+/** Cordoned, as the last check of its node found it, though no request wants it drained: a run that was cut short, or a person, did it. */
 function cordoned({ machine, phase }: MachineView, now: Date): MachineNote[] {
   const drained = machine.conditions.find(isOfCordonedNode);
   if (drained === undefined || machine.state.drain === true) return [];

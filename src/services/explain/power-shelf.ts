@@ -16,7 +16,7 @@ import {
   type NextCommand,
   say,
 } from "./explanation.ts";
-import { causeOfLook, findNextLook, iso, type NextLook } from "./next-pass.ts";
+import { causeOfPass, findNextPass, iso, type NextPass } from "./next-pass.ts";
 
 const KIND = powerShelfLifecycle.kind;
 /** As long as an accepted command is given to show before it is sent again. */
@@ -25,7 +25,7 @@ const SHOWS_WITHIN = seconds(20);
 interface Seen {
   readonly view: PowerShelfView;
   readonly shelf: PowerShelfRecord;
-  readonly look: NextLook;
+  readonly pass: NextPass;
   readonly claims: readonly ClaimLink[];
   /** What is wrong at this moment; its message is empty when nothing is. */
   readonly trouble: Trouble;
@@ -36,9 +36,9 @@ export async function explainPowerShelf(deps: ServiceDeps, id: string): Promise<
   const { shelf } = view;
   const key = { kind: KIND, id: shelf.id };
   const now = nowOf(deps);
-  const look = await findNextLook(deps.db, key, { now, isAtWork: !isResting(shelf) });
+  const pass = await findNextPass(deps.db, key, { now, isAtWork: !isResting(shelf) });
   const claims = await findClaimsInTheWay(deps.db, deps.stores, key);
-  const seen: Seen = { view, shelf, look, claims, trouble: troubleNow(view, look, now) };
+  const seen: Seen = { view, shelf, pass, claims, trouble: troubleNow(view, pass, now) };
   return {
     headline: `power shelf ${shelf.id} ${headlineOf(seen)}`,
     doing: doingOf(shelf),
@@ -62,28 +62,28 @@ const isIdle = ({ state, facts: { commandedAt }, outcome }: PowerShelfRecord, no
   outcome?.cause?.code === "no_effect" &&
   ["on", "off"].includes(outcome.cause.facts?.progress ?? "");
 
-function troubleNow({ shelf, lastLook, reason }: PowerShelfView, look: NextLook, now: Date): Trouble {
+function troubleNow({ shelf, lastPass, reason }: PowerShelfView, pass: NextPass, now: Date): Trouble {
   const { outcome } = shelf;
-  if (lastLook === "failed") return troubleOf(reason || (look.lastError ?? ""), causeOfLook(look, outcome));
+  if (lastPass === "failed") return troubleOf(reason || (pass.lastError ?? ""), causeOfPass(pass, outcome));
   const isWrong = isWrongNow(outcome?.cause) || isIdle(shelf, now);
-  return lastLook === "waiting" && isWrong ? troubleOf(reason, outcome?.cause) : NO_TROUBLE;
+  return lastPass === "waiting" && isWrong ? troubleOf(reason, outcome?.cause) : NO_TROUBLE;
 }
 
 /** Why its last operation failed; what a state of an older version carries is told in its own words. */
 const troubleOfError = ({ state: { cause, failure } }: PowerShelfRecord): Trouble =>
   troubleOf(cause ?? "", parseCause(failure));
 
-function headlineOf({ view, shelf, look, claims, trouble }: Seen): string {
+function headlineOf({ view, shelf, pass, claims, trouble }: Seen): string {
   const [first] = claims;
   const { name } = shelf.state;
   if (trouble.message !== "") return `${phrase(shelf)}, but ${nameTrouble(trouble)}`;
   if (first) return `${phrase(shelf)}, and waits for ${first.holder.kind} ${first.holder.id}`;
-  if (look.isStranded) return `${phrase(shelf)}, and waits for ${look.waits}`;
+  if (pass.isStranded) return `${phrase(shelf)}, and waits for ${pass.waits}`;
   if (name === "error")
     return `is in error: ${lastOperation(shelf)} failed because ${nameTrouble(troubleOfError(shelf))}`;
   if (shelf.maintenanceRequest && name === "ready")
     return `is about to carry out ${shelf.maintenanceRequest.operation}`;
-  if (view.lastLook === "waiting") return `${phrase(shelf)}: ${view.reason}`;
+  if (view.lastPass === "waiting") return `${phrase(shelf)}: ${view.reason}`;
   return name === "ready"
     ? `is ready, with power ${shelf.facts.powerState ?? "unknown"}; nothing is wrong`
     : phrase(shelf);
@@ -101,7 +101,7 @@ function doingOf({ state: { name, operation } }: PowerShelfRecord): string {
     case "fetching_data":
       return "being read for the first time";
     case "initializing":
-      return "waiting for the controller's first look";
+      return "waiting for the controller's first pass";
     case "configuring":
       return "being configured";
     case "deleting":
@@ -114,25 +114,25 @@ function doingOf({ state: { name, operation } }: PowerShelfRecord): string {
 const lastOperation = ({ lastMaintenanceRequest }: PowerShelfRecord): MaintenanceOperation | "the last operation" =>
   lastMaintenanceRequest?.operation ?? "the last operation";
 
-function waitingFor({ view, shelf, look, claims, trouble }: Seen): string[] {
+function waitingFor({ view, shelf, pass, claims, trouble }: Seen): string[] {
   const holders = claims.map(
     ({ holder, thing, reason }) => `${holder.kind} ${holder.id}, which ${reason} (${thing.kind} ${thing.id})`,
   );
-  const own = view.lastLook === "waiting" && claims.length === 0 ? [view.reason] : [];
+  const own = view.lastPass === "waiting" && claims.length === 0 ? [view.reason] : [];
   const person = shelf.state.name === "error" ? ["a new request: it does nothing by itself"] : [];
   const { deadline = minutes(0) } = powerShelfLifecycle.states.maintenance;
   const until =
     shelf.state.name === "maintenance" && trouble.cause !== null
       ? [`the deadline at ${iso(new Date(shelf.stateSince.getTime() + deadline))}, when it gives up and is in error`]
       : [];
-  return [...holders, ...own, ...(look.waits === "" ? [] : [look.waits]), ...until, ...person];
+  return [...holders, ...own, ...(pass.waits === "" ? [] : [pass.waits]), ...until, ...person];
 }
 
-function lastFailureOf({ view, shelf, look, trouble }: Seen): LastFailure | null {
+function lastFailureOf({ view, shelf, pass, trouble }: Seen): LastFailure | null {
   const { name, operation } = shelf.state;
   const step = operation === undefined ? name : `${name} (${operation})`;
-  if (view.lastLook === "failed")
-    return { at: view.failingSince, runId: "", step, attempt: Math.max(1, look.failures), message: trouble.message };
+  if (view.lastPass === "failed")
+    return { at: view.failingSince, runId: "", step, attempt: Math.max(1, pass.failures), message: trouble.message };
   const last = shelf.lastMaintenanceRequest;
   if (last?.outcome !== "failed") return null;
   const message = last.message ?? shelf.state.cause ?? "";
@@ -146,10 +146,10 @@ const FIXED_BY_CREDENTIALS: ReadonlySet<CauseCode> = new Set([
   "forbidden",
 ]);
 
-function commandsFor({ shelf, look, claims, trouble }: Seen): NextCommand[] {
+function commandsFor({ shelf, pass, claims, trouble }: Seen): NextCommand[] {
   const { id, bmc, state } = shelf;
   const again = askAgain(shelf);
-  const refresh = say(`power-shelf refresh ${id}`, lookNow(look));
+  const refresh = say(`power-shelf refresh ${id}`, readsNow(pass));
   const show = say(`power-shelf show ${id}`, "shows all that is known of it");
   const history = say(`power-shelf history ${id}`, "shows what happened to it, and who did what");
   if (claims.length > 0) return [show, history];
@@ -163,13 +163,13 @@ function commandsFor({ shelf, look, claims, trouble }: Seen): NextCommand[] {
     if (isFixed) return [...again, ...fix, say(`power-shelf log ${id}`, "shows what the shelf itself noted"), history];
     return [...fix, refresh, ...again, history];
   }
-  if (look.isStranded) return [refresh, say("system", "says which server answers, and whether it is well"), history];
+  if (pass.isStranded) return [refresh, say("system", "says which server answers, and whether it is well"), history];
   if (trouble.message === "" && state.name === "ready") return [show, history];
   return [...fix, refresh, say(`power-shelf log ${id}`, "shows what the shelf itself noted"), show, history];
 }
 
-const lookNow = ({ at }: NextLook): string =>
-  `looks at it again now${at === null ? "" : ` instead of at ${iso(at)}`}: as soon as what is wrong has been put right`;
+const readsNow = ({ at }: NextPass): string =>
+  `reads it again now${at === null ? "" : ` instead of at ${iso(at)}`}: as soon as the cause is fixed`;
 
 function askAgain({ id, lastMaintenanceRequest }: PowerShelfRecord): NextCommand[] {
   if (!lastMaintenanceRequest) return [];
@@ -183,7 +183,7 @@ function fixFor(cause: CauseCode | undefined, id: string, mac: string): NextComm
   if (cause === undefined) return [];
   if (FIXED_BY_CREDENTIALS.has(cause))
     return [say(`power-shelf set-credentials ${id} --bmc-username <name>`, "gives it others, which are tried at once")];
-  const look = say(`power-shelf refresh ${id}`, "looks again, once the right device answers there");
+  const refresh = say(`power-shelf refresh ${id}`, "reads the shelf again, once the right device answers there");
   const move = say(`expected-power-shelf update ${mac} --bmc-endpoint <host[:port]>`, "says where its BMC really is");
   switch (cause) {
     case "certificate_changed":
@@ -194,7 +194,7 @@ function fixFor(cause: CauseCode | undefined, id: string, mac: string): NextComm
         ),
       ];
     case "wrong_identity":
-      return [look, move];
+      return [refresh, move];
     case "certificate_untrusted":
     case "address_not_allowed":
       return [say("config check", "shows bmc.ca_file and bmc.allowed_networks as they are in effect")];

@@ -9,7 +9,7 @@ import { lastResort, runRemedies, withoutTakingBack } from "./run-remedies.ts";
 export const runCommands = (seen: SeenRun): NextCommand[] =>
   isActive(seen.run.phase) ? whileActive(seen) : onceEnded(seen);
 
-function whileActive({ run, look, claims, trouble }: SeenRun): NextCommand[] {
+function whileActive({ run, pass, claims, trouble }: SeenRun): NextCommand[] {
   const { id, cancelRequestedAt } = run;
   const follow = say(`run logs ${id} --follow`, "shows what its steps say, as they say it");
   const cancel = say(`run cancel ${id}`, "ends it in bounded time, and lists what stays behind");
@@ -17,7 +17,7 @@ function whileActive({ run, look, claims, trouble }: SeenRun): NextCommand[] {
   if (cancelRequestedAt !== null) return [follow, show];
   if (claims.length > 0) return [show, cancel];
   const history = say(`history run ${id}`, "shows what happened to it");
-  if (look.isStranded || look.lastError !== null)
+  if (pass.isStranded || pass.lastError !== null)
     return [say("system", "says which server answers, and whether it is well"), history, cancel];
   const machineId = machineOf(run);
   if (machineId === null) return [follow, show, cancel];
@@ -57,7 +57,7 @@ function onceEnded(seen: SeenRun): NextCommand[] {
     return [takeNew, rerun, logs, ...withoutTakingBack(run), takeOver];
   }
   const remedies = runRemedies(seen);
-  // Who had to see to it did more than a second attempt would: so it is looked at before anything is done again.
+  // The person who fixed the cause may have done the step by hand: so it is probed before anything is done again.
   if (manual !== null || (step?.needsPerson && remedies.length === 0)) return [resume, adopt, logs, retry, rerun];
   return [...remedies, retry, logs, ...lastResort(seen), resume, rerun, ...withoutTakingBack(run), takeOver];
 }

@@ -10,7 +10,7 @@ import { getRun } from "../run/read.ts";
 import { nameTrouble, type Trouble, troubleOf } from "./causes.ts";
 import { findClaimsInTheWay } from "./claims-in-the-way.ts";
 import { type ClaimLink, type Explanation, explainHolder, inOrder, type LastFailure } from "./explanation.ts";
-import { findNextLook, iso, type NextLook } from "./next-pass.ts";
+import { findNextPass, iso, type NextPass } from "./next-pass.ts";
 import { runCommands } from "./run-commands.ts";
 import { isSilentOverSsh } from "./run-remedies.ts";
 
@@ -20,7 +20,7 @@ export interface SeenRun {
   readonly run: Run;
   /** The step that is being worked on, or that failed. */
   readonly step: StepStatus | undefined;
-  readonly look: NextLook;
+  readonly pass: NextPass;
   readonly claims: readonly ClaimLink[];
   readonly now: Date;
   /** What is wrong; its message is empty when nothing is. */
@@ -37,7 +37,7 @@ export async function explainRun(deps: ServiceDeps, id: string): Promise<Explana
   const run = await getRun(deps, id);
   const key = { kind: KIND, id };
   const now = nowOf(deps);
-  const look = await findNextLook(deps.db, key, { now, isAtWork: isActive(run.phase) });
+  const pass = await findNextPass(deps.db, key, { now, isAtWork: isActive(run.phase) });
   const claims = run.phase === "PENDING" ? await findClaimsInTheWay(deps.db, deps.stores, key) : [];
   const step = run.steps.findLast((visit) => !isDone(visit));
   const machineId = machineOf(run);
@@ -45,11 +45,11 @@ export async function explainRun(deps: ServiceDeps, id: string): Promise<Explana
   const newer = newest && newest.id !== id && newest.createdAt > run.createdAt ? newest : undefined;
   const installs = isActive(run.phase) && machineId !== null ? (await loadInstalls(deps.db, [machineId])).things : [];
   const install = installs.find(({ facts }) => facts.orderedBy === id);
-  const trouble = troubleIn(run, step, look);
+  const trouble = troubleIn(run, step, pass);
   const lastWords = await lastWordsOf(deps, run, step, trouble.cause);
   const isAsked = dependsOnMachine(trouble.cause) || (run.phase === "CANCELED" && newer === undefined);
   const machine = isAsked && machineId !== null ? await viewMachine(deps, machineId) : undefined;
-  const seen: SeenRun = { run, step, look, claims, now, trouble, newer, lastWords, machine };
+  const seen: SeenRun = { run, step, pass, claims, now, trouble, newer, lastWords, machine };
   return {
     headline: `run ${id} ${headlineOf(seen)}`,
     doing: doingOf(seen),
@@ -100,7 +100,7 @@ async function lastWordsOf(
   return (said ?? "").trim().slice(0, LONGEST_WORDS);
 }
 
-function troubleIn(run: Run, step: StepStatus | undefined, { lastError, lastCause }: NextLook): Trouble {
+function troubleIn(run: Run, step: StepStatus | undefined, { lastError, lastCause }: NextPass): Trouble {
   if (!isActive(run.phase)) return troubleOf(run.error?.message ?? "", causeInDetails(run.error?.details ?? {}));
   return lastError === null ? troubleOf(step?.message ?? "", step?.cause) : troubleOf(lastError, lastCause);
 }
@@ -110,7 +110,7 @@ const isPausing = ({ step, now }: Pick<SeenRun, "step" | "now">): boolean =>
   step?.nextAttemptAt != null && step.nextAttemptAt > now;
 
 function headlineOf(seen: SeenRun): string {
-  const { run, step, look, claims, trouble } = seen;
+  const { run, step, pass, claims, trouble } = seen;
   const on = `on ${run.target.kind} ${run.target.id}`;
   const [holder] = claims;
   if (isActive(run.phase) && run.cancelRequestedAt !== null) return `${on} is being canceled`;
@@ -123,10 +123,10 @@ function headlineOf(seen: SeenRun): string {
       return `${on} FAILED${step === undefined ? "" : ` in step ${step.name}`}: ${nameTrouble(trouble)}${manualText(run)}`;
     case "PENDING":
       if (holder) return `${on} is PENDING behind ${holder.holder.kind} ${holder.holder.id}, which ${holder.reason}`;
-      return look.isStranded ? `${on} is PENDING and waits for ${look.waits}` : `${on} is PENDING: about to begin`;
+      return pass.isStranded ? `${on} is PENDING and waits for ${pass.waits}` : `${on} is PENDING: about to begin`;
     case "RUNNING":
-      if (look.lastError !== null) return `${on} is RUNNING, but ${nameTrouble(trouble)}`;
-      if (look.isStranded) return `${on} is RUNNING and waits for ${look.waits}`;
+      if (pass.lastError !== null) return `${on} is RUNNING, but ${nameTrouble(trouble)}`;
+      if (pass.isStranded) return `${on} is RUNNING and waits for ${pass.waits}`;
       return `${on} ${stepText(seen)}${trouble.cause === null ? "" : `, but ${nameTrouble(trouble)}`}`;
   }
 }
@@ -134,7 +134,7 @@ function headlineOf(seen: SeenRun): string {
 const manualText = ({ manual }: Run): string =>
   manual === null ? "" : `; ${manual.by} took it over: ${manual.comment}`;
 
-/** The first look at a machine that is slow to answer takes its time, and the step counts as begun only after it. */
+/** The first pass over a machine that is slow to answer takes its time, and the step counts as begun only after it. */
 function nextStepText({ plan, steps }: Run): string {
   const next = plan.steps.find(({ name }) => steps.every((done) => done.name !== name));
   return next === undefined ? "its next step" : `step ${next.name}`;
@@ -156,7 +156,7 @@ function doingOf({ run, step, now }: SeenRun): string {
   return `${place}, ${step.name}: ${step.actedAt === null ? "preparing" : "waiting for its proof"}${step.retryCount > 0 ? `, attempt ${step.retryCount + 1}` : ""}`;
 }
 
-function waitingFor({ run, step, look, claims, now }: SeenRun): string[] {
+function waitingFor({ run, step, pass, claims, now }: SeenRun): string[] {
   if (!isActive(run.phase)) return run.phase === "FAILED" ? ["a person: it does nothing more by itself"] : [];
   const holders = claims.map(
     ({ holder, thing, reason }) => `${holder.kind} ${holder.id}, which ${reason} (${thing.kind} ${thing.id})`,
@@ -165,7 +165,7 @@ function waitingFor({ run, step, look, claims, now }: SeenRun): string[] {
     step && isPausing({ step, now }) ? [`attempt ${step.retryCount + 1} at ${iso(step.nextAttemptAt as Date)}`] : [];
   const proof = step !== undefined && pause.length === 0 && step.message !== "" ? [step.message] : [];
   const ends = deadlineOf(run, step, now);
-  return [...holders, ...pause, ...proof, ...(look.waits === "" ? [] : [look.waits]), ...ends];
+  return [...holders, ...pause, ...proof, ...(pass.waits === "" ? [] : [pass.waits]), ...ends];
 }
 
 /** When the present attempt counts as failed. */
@@ -186,7 +186,7 @@ function sinceOf({ run, step }: SeenRun): Date | null {
   return step?.attemptStartedAt ?? step?.startedAt ?? run.startedAt ?? run.createdAt;
 }
 
-function lastFailureOf({ run, step, now, look, lastWords }: SeenRun): LastFailure | null {
+function lastFailureOf({ run, step, now, pass, lastWords }: SeenRun): LastFailure | null {
   const base = { runId: run.id, step: step?.name ?? "" };
   if (run.phase === "FAILED")
     return {
@@ -195,7 +195,7 @@ function lastFailureOf({ run, step, now, look, lastWords }: SeenRun): LastFailur
       attempt: Math.max(1, step?.retryCount ?? 1),
       message: `${run.error?.message ?? run.message}${lastWords === "" ? "" : `; it said: ${lastWords}`}`,
     };
-  if (look.lastError !== null) return { ...base, at: null, attempt: look.failures, message: look.lastError };
+  if (pass.lastError !== null) return { ...base, at: null, attempt: pass.failures, message: pass.lastError };
   if (!isActive(run.phase) || step === undefined || step.retryCount === 0) return null;
   const message = isPausing({ step, now })
     ? step.message

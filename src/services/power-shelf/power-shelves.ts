@@ -131,7 +131,7 @@ export interface RefreshPowerShelf {
   readonly forgetCertificate: boolean;
 }
 
-/** Has the controller look at the shelf now. */
+/** Makes the shelf due for a pass now. */
 export async function refreshPowerShelf(deps: ServiceDeps, caller: Caller, input: RefreshPowerShelf): Promise<void> {
   const id = parsePowerShelfId(input.id, "id");
   await deps.db.transaction(async (tx) => {

@@ -32,8 +32,8 @@ export type { PowerShelfState } from "../../lifecycles/power-shelf/lifecycle.ts"
 export type { Claim } from "../../store/lifecycle/claims/claims.ts";
 export type { PowerShelfRecord } from "../../store/power-shelf/power-shelves.ts";
 
-/** How the controller's last look at a thing ended. */
-export type LastLook = "waiting" | "failed" | "moved" | "resting";
+/** How the controller's last pass of a thing ended. */
+export type LastPass = "waiting" | "failed" | "moved" | "resting";
 
 /** The same for people, in a word; null when there is nothing to say. */
 export type Condition = "waiting" | "failing" | "needs_intervention";
@@ -41,11 +41,11 @@ export type Condition = "waiting" | "failing" | "needs_intervention";
 /** A shelf and all there is to say about where it stands. */
 export interface PowerShelfView {
   readonly shelf: PowerShelfRecord;
-  readonly lastLook: LastLook;
+  readonly lastPass: LastPass;
   readonly condition: Condition | null;
-  /** Null while looks do not fail, and where it is not known. */
+  /** Null while passes do not fail, and where it is not known. */
   readonly failingSince: Date | null;
-  /** What it waits for, or why the last look failed; empty when there is nothing to say. */
+  /** What it waits for, or why the last pass failed; empty when there is nothing to say. */
   readonly reason: string;
   /** Null where shelves rest. */
   readonly sla: Duration | null;
@@ -144,11 +144,11 @@ function standingOf(
   shelf: PowerShelfRecord,
   now: Date,
 ): Omit<PowerShelfView, "shelf" | "claim" | "waitingClaims" | "health" | "healthWord" | "reports"> {
-  const lastLook = lastLookAt(shelf);
+  const lastPass = lastPassOf(shelf);
   const { outcome } = shelf;
   return {
-    lastLook,
-    condition: outcome?.type ?? (lastLook === "failed" ? "failing" : null),
+    lastPass,
+    condition: outcome?.type ?? (lastPass === "failed" ? "failing" : null),
     failingSince: failingSinceOf(shelf),
     reason: outcome?.reason ?? shelf.lastError ?? "",
     sla: STATES[shelf.state.name]?.sla ?? null,
@@ -157,7 +157,7 @@ function standingOf(
   };
 }
 
-function lastLookAt(shelf: PowerShelfRecord): LastLook {
+function lastPassOf(shelf: PowerShelfRecord): LastPass {
   if (shelf.outcome?.type === "waiting") return "waiting";
   if (isFailingShelf(shelf)) return "failed";
   return STATES[shelf.state.name]?.rest ? "resting" : "moved";

@@ -60,9 +60,9 @@ export interface ThingStore<T extends Thing = Thing> {
   readonly load: (db: Queryable, ids: readonly string[]) => Promise<Loaded<T>>;
   /** Its facts with a patch of them, as loading them would give them; absent: facts that are kept as they are used. */
   readonly factsWith?: (thing: T, patch: JsonObject) => T["facts"];
-  /** A look that goes on need not load it again after each of its own writes: what others change meanwhile the next lease sees. */
+  /** A claim that goes on need not load it again after each of its own writes: what others change meanwhile the next lease sees. */
   readonly goesOnUnloaded?: true;
-  /** Of things that are being looked at, as they were loaded: those of which somebody has asked since that it be ended. */
+  /** Of things that are being handled, as they were loaded: those whose end a caller has requested since. */
   readonly overtaken?: (db: Queryable, things: readonly T[]) => Promise<readonly string[]>;
   /** What else is locked, together with the thing, when it goes: whatever `afterGone` touches. */
   readonly locksWhenGone?: (thing: T) => readonly ThingKey[];

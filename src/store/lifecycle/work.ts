@@ -6,27 +6,27 @@ import { failPoint } from "../postgres/fail-points.ts";
 import { storableText } from "../postgres/json-text.ts";
 import type { ThingKey } from "./things.ts";
 
-/** One thing to look at, leased to us. `epoch` fences: whoever claims next has a higher one. */
+/** One thing that is due for a pass, leased to us. `epoch` fences: the next claim has a higher one. */
 export interface ClaimedWork extends ThingKey {
   readonly epoch: number;
-  /** Looks in vain since the last that went well. */
+  /** Failed passes since the last that succeeded. */
   readonly failures: number;
 }
 
 export interface Release extends ThingKey {
   readonly epoch: number;
-  /** When to look again; null: only when woken. */
+  /** When the next pass is due; null: only when woken. */
   readonly after: Duration | null;
   readonly failures: number;
   readonly error: string | null;
   /** Of the error. */
   readonly cause?: CauseCode | null;
-  /** It has ended for good: nobody need ever look again, whoever woke it meanwhile. */
+  /** It has ended for good: it needs no further pass, even if it was woken in the meantime. */
   readonly over?: boolean;
 }
 
-/** When a thing is looked at next, and by whom at present. */
-export interface PlannedLook extends ThingKey {
+/** When the next pass of a thing is due, and which replica works on it now. */
+export interface PlannedPass extends ThingKey {
   /** Null: only when woken. */
   readonly wakeAt: Date | null;
   readonly leaseUntil: Date | null;
@@ -38,8 +38,8 @@ export interface PlannedLook extends ThingKey {
 }
 
 /** For those who only want to know; things that nobody ever woke are left out. */
-export const findWork = (db: Queryable, keys: readonly ThingKey[]): Promise<PlannedLook[]> =>
-  db.query<PlannedLook>(
+export const findWork = (db: Queryable, keys: readonly ThingKey[]): Promise<PlannedPass[]> =>
+  db.query<PlannedPass>(
     `select w.kind, w.id, nullif(w.wake_at, 'infinity') as "wakeAt", w.lease_until as "leaseUntil", w.lease_owner as "leaseOwner",
             w.failures, w.last_error as "lastError", w.last_cause as "lastCause"
        from work w join unnest($1::text[], $2::text[]) as t(kind, id) using (kind, id)`,
@@ -56,7 +56,7 @@ const DUE = "greatest(wake_at, coalesce(lease_until, '-infinity'::timestamptz))"
 const OF_KINDS = (kinds: string) => `coalesce(kind = any(${kinds}), false)`;
 
 /**
- * Has the things looked at now. Under a lease this gives exactly one more look after the present one: a wake-up is always
+ * Makes the things due now. Under a lease this gives exactly one more pass after the present one: a wake-up is always
  * earlier than the lease's end, also one that comes when the lease is over and its owner has not noticed yet.
  */
 export async function wake(tx: Queryable, keys: readonly ThingKey[]): Promise<void> {
@@ -239,7 +239,7 @@ export async function forget(tx: Queryable, keys: readonly ThingKey[]): Promise<
   );
 }
 
-/** Ends the looks at a thing that is gone, unless somebody woke it meanwhile: then it may have come anew. */
+/** Ends the passes of a thing that is gone, unless it was woken in the meantime: then it may have been created again. */
 export async function forgetClaimed(
   db: Queryable,
   { kind, id, epoch }: ThingKey & { readonly epoch: number },
@@ -272,7 +272,7 @@ export async function untilNextDue(db: Queryable, kinds: readonly string[], onTi
 }
 
 /**
- * The safety net: wakes things that should be looked at and have no wake-up of their own. Those that have ended are named by
+ * The safety net: wakes things that need a pass and have no wake-up of their own. Those that have ended are named by
  * nobody here: they are most of what there is in the long run, and are not even read.
  */
 export async function wakeStranded(
@@ -281,7 +281,7 @@ export async function wakeStranded(
     readonly kind: string;
     readonly table: string;
     readonly liveStates: readonly string[];
-    /** Of those: where nobody need look as long as nobody wakes them. */
+    /** Of those: where no pass is needed until the thing is woken. */
     readonly restingStates: readonly string[];
   },
 ): Promise<number> {

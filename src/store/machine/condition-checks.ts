@@ -6,21 +6,21 @@ import type { Queryable } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
 import { toJsonText } from "../postgres/json-text.ts";
 
-/** A machine to look at, ours until the lease ends. `epoch` fences: whoever claims next has a higher one. */
-export interface ClaimedLook {
+/** A machine to check, ours until the lease ends. `epoch` fences: the next claim has a higher one. */
+export interface ClaimedCheck {
   readonly machineId: string;
   readonly epoch: number;
   readonly misses: Misses;
 }
 
-export interface LookRelease {
+export interface CheckRelease {
   readonly machineId: string;
   readonly epoch: number;
   readonly misses: Misses;
-  /** When to look again. */
+  /** When the next check is due. */
   readonly after: Duration;
-  /** Whether somebody really looked; else it was only handed back. */
-  readonly looked: boolean;
+  /** Whether the machine was really checked; else it was only released. */
+  readonly checked: boolean;
 }
 
 const MACHINE = { kind: "machine" } as const;
@@ -31,10 +31,10 @@ const missesSchema = z.partialRecord(z.enum(CONDITION_TYPES), z.number().int().p
  * Leases machines that are due, the longest due first. What others are claiming at the same moment is passed over, so that replicas
  * share the fleet without waiting for each other.
  */
-export async function claimLooks(
+export async function claimChecks(
   db: Queryable,
   { owner, limit, leaseFor }: { readonly owner: string; readonly limit: number; readonly leaseFor: Duration },
-): Promise<ClaimedLook[]> {
+): Promise<ClaimedCheck[]> {
   const rows = await db.query<{ machine_id: string; epoch: number; misses: unknown }>(
     `with due as (
        select machine_id from condition_looks
@@ -45,7 +45,7 @@ export async function claimLooks(
      returning l.machine_id, l.epoch, l.misses`,
     [owner, leaseFor],
   );
-  failPoint("condition-looks:claimed", rows.length > 0 ? [MACHINE] : []);
+  failPoint("condition-checks:claimed", rows.length > 0 ? [MACHINE] : []);
   return rows.map(({ machine_id, epoch, misses }) => ({
     machineId: machine_id,
     epoch,
@@ -54,47 +54,47 @@ export async function claimLooks(
 }
 
 /**
- * Hands machines back. One that somebody else has claimed since is theirs, and one whose row is locked at this moment is left to its
+ * Releases machines. One that another replica has claimed since is theirs, and one whose row is locked at this moment is left to its
  * lease: waiting here for somebody who moves many machines, and waits for one of ours, would end in a deadlock.
  */
-export async function releaseLooks(db: Queryable, releases: readonly LookRelease[]): Promise<void> {
+export async function releaseChecks(db: Queryable, releases: readonly CheckRelease[]): Promise<void> {
   if (releases.length === 0) return;
   await db.query(
     `with ours as (
-       select l.machine_id, r.misses, r.after_ms, r.looked from condition_looks l
+       select l.machine_id, r.misses, r.after_ms, r.checked from condition_looks l
          join unnest($1::text[], $2::bigint[], $3::jsonb[], $4::float8[], $5::boolean[])
-              as r(machine_id, epoch, misses, after_ms, looked) using (machine_id, epoch)
+              as r(machine_id, epoch, misses, after_ms, checked) using (machine_id, epoch)
         where l.lease_owner is not null for update of l skip locked)
      update condition_looks l
         set due_at = now() + r.after_ms * interval '1 ms', lease_owner = null, misses = r.misses,
-            looked_at = case when r.looked then now() else l.looked_at end
+            looked_at = case when r.checked then now() else l.looked_at end
        from ours r where l.machine_id = r.machine_id`,
     [
       releases.map(({ machineId }) => machineId),
       releases.map(({ epoch }) => epoch),
       releases.map(({ misses }) => toJsonText({ ...misses })),
       releases.map(({ after }) => after),
-      releases.map(({ looked }) => looked),
+      releases.map(({ checked }) => checked),
     ],
   );
-  failPoint("condition-looks:released", [MACHINE]);
+  failPoint("condition-checks:released", [MACHINE]);
 }
 
-/** Those of the looks that nobody else has taken over. */
-export async function heldLooks(
+/** Those of the checks that no other replica has taken over. */
+export async function heldChecks(
   db: Queryable,
-  looks: readonly Pick<ClaimedLook, "machineId" | "epoch">[],
+  checks: readonly Pick<ClaimedCheck, "machineId" | "epoch">[],
 ): Promise<ReadonlySet<string>> {
   const rows = await db.query<{ machine_id: string }>(
     `select l.machine_id from condition_looks l
        join unnest($1::text[], $2::bigint[]) as h(machine_id, epoch) using (machine_id, epoch)`,
-    [looks.map(({ machineId }) => machineId), looks.map(({ epoch }) => epoch)],
+    [checks.map(({ machineId }) => machineId), checks.map(({ epoch }) => epoch)],
   );
   return new Set(rows.map(({ machine_id }) => machine_id));
 }
 
 /** How long the most overdue machine has been waiting. */
-export async function measureLooks(db: Queryable): Promise<{ readonly lagSeconds: number }> {
+export async function measureChecks(db: Queryable): Promise<{ readonly lagSeconds: number }> {
   const [row] = await db.query<{ lag: number }>(
     `select extract(epoch from now() - due_at)::float8 as lag from condition_looks order by due_at limit 1`,
   );

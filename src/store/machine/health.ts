@@ -7,8 +7,8 @@ import { recordConditionsOf } from "./conditions.ts";
 import { machineStore } from "./machines.ts";
 
 /**
- * Lets `Degraded` follow the health reports on machines. Looks would find out by themselves, but not before they are due, and people
- * who report an alert expect to see it. Nobody looks at a retired machine, so nothing would ever end the condition there.
+ * Lets `Degraded` follow the health reports on machines. Checks would find out by themselves, but not before they are due, and people
+ * who report an alert expect to see it. Retired machines are not checked, so nothing would ever end the condition there.
  */
 export async function settleMachineHealth(
   tx: Transaction,

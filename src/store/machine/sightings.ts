@@ -10,15 +10,15 @@ import { lockThings } from "../lifecycle/locks.ts";
 import type { ThingStore, ThingStores } from "../lifecycle/things.ts";
 import * as work from "../lifecycle/work.ts";
 import type { Transaction } from "../postgres/database.ts";
-import { type ClaimedLook, heldLooks } from "./condition-checks.ts";
+import { type ClaimedCheck, heldChecks } from "./condition-checks.ts";
 import { conditionsJson, machineStore } from "./machines.ts";
 
 const KIND = machineLifecycle.kind;
 
-/** What one look at a machine is to change about it. */
+/** What one check of a machine is to change about it. */
 export interface MachineSighting {
-  readonly look: Pick<ClaimedLook, "machineId" | "epoch">;
-  /** As it was when it was looked at. */
+  readonly check: Pick<ClaimedCheck, "machineId" | "epoch">;
+  /** As it was when it was checked. */
   readonly machine: Machine;
   readonly observed: readonly ObservedCondition[];
   readonly facts: JsonObject;
@@ -30,8 +30,8 @@ export interface MachineSighting {
 const WAITED_FOR: ReadonlySet<ConditionType> = new Set(["Drained"]);
 
 /**
- * Writes what many looks saw, in a few statements. A machine that changed since it was looked at is left as it is, and so is one
- * that somebody else has looked at since: what was seen says nothing about what is now, and a run's own proof stands. Returns the
+ * Writes what many checks saw, in a few statements. A machine that changed since it was checked is left as it is, and so is one
+ * that another replica has checked since: what was seen says nothing about what is now, and a run's own proof stands. Returns the
  * ids of those that were written.
  */
 export async function recordSightings(
@@ -44,9 +44,9 @@ export async function recordSightings(
     tx,
     sightings.map(({ machine }) => ({ kind: KIND, id: machine.id })),
   );
-  const held = await heldLooks(
+  const held = await heldChecks(
     tx,
-    sightings.map(({ look }) => look),
+    sightings.map(({ check }) => check),
   );
   const ids = sightings.map(({ machine }) => machine.id);
   const present = new Map((await machineStore.load(tx, ids)).things.map((machine) => [machine.id as string, machine]));

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Provider } from "../../../src/capabilities/provider.ts";
 import type { SshTarget } from "../../../src/capabilities/ssh-target.ts";
 import { ConditionReconciler, type ReconcilerOptions } from "../../../src/engine/conditions/condition-reconciler.ts";
-import type { LookPlaces } from "../../../src/engine/conditions/machine-check.ts";
+import type { CheckPlaces } from "../../../src/engine/conditions/machine-check.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
 import { systemClock } from "../../../src/kernel/time/clock.ts";
 import { milliseconds } from "../../../src/kernel/time/duration.ts";
@@ -41,7 +41,7 @@ class Fleet {
 
   placesFor(looker: string): ReconcilerOptions["placesOf"] {
     return async (machines) =>
-      machines.map((machine): LookPlaces => {
+      machines.map((machine): CheckPlaces => {
         const target: SshTarget = {
           address: machine.id,
           port: 22,

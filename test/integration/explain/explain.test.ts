@@ -986,7 +986,7 @@ describe("an expected power shelf", () => {
     const { headline, nextCommands, waitingFor } = await explain("expected_power_shelf", mac);
     expect(headline).toMatch(words);
     expect(nextCommands[0]?.command).toBe(`millwright expected-power-shelf update ${mac} ${command}`);
-    expect(waitingFor).toEqual([reason, expect.stringContaining("the next look at")]);
+    expect(waitingFor).toEqual([reason, expect.stringContaining("the next search at")]);
   });
 
   test("that is looked for again at once after its first command", async () => {

@@ -1,7 +1,7 @@
 // @module-tag race
 import { afterEach, describe, expect, test } from "vitest";
 import { milliseconds, seconds } from "../../../src/kernel/time/duration.ts";
-import * as looks from "../../../src/store/machine/condition-checks.ts";
+import * as checks from "../../../src/store/machine/condition-checks.ts";
 import type { Queryable, Statement } from "../../../src/store/postgres/database.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
@@ -15,10 +15,10 @@ async function insertMachines({ db }: TestDatabase, count: number): Promise<void
   await db.query("update condition_looks set due_at = now()");
 }
 const claim = ({ db }: TestDatabase, owner: string, limit = 10, leaseFor = seconds(30)) =>
-  looks.claimLooks(db, { owner, limit, leaseFor });
+  checks.claimChecks(db, { owner, limit, leaseFor });
 const hours = 3_600_000;
 
-describe("looks", () => {
+describe("checks", () => {
   let database: TestDatabase;
   beforeAll(async () => {
     database = await createTestDatabase();
@@ -55,33 +55,33 @@ describe("looks", () => {
     const [late] = await claim(database, "a", 1, milliseconds(0));
     const [current] = await claim(database, "b");
     if (!late || !current) throw new Error("nothing was claimed");
-    await looks.releaseLooks(database.db, [
-      { ...late, misses: { Reachable: 1 }, after: milliseconds(0), looked: true },
+    await checks.releaseChecks(database.db, [
+      { ...late, misses: { Reachable: 1 }, after: milliseconds(0), checked: true },
     ]);
     expect(await claim(database, "c")).toEqual([]);
-    expect(await looks.heldLooks(database.db, [late])).toEqual(new Set());
-    expect(await looks.heldLooks(database.db, [current])).toEqual(new Set(["m-1"]));
+    expect(await checks.heldChecks(database.db, [late])).toEqual(new Set());
+    expect(await checks.heldChecks(database.db, [current])).toEqual(new Set(["m-1"]));
   });
 
   test("what was handed back comes again when it was said, with its misses", async () => {
     await insertMachines(database, 2);
     const [one, two] = await claim(database, "a");
     if (!one || !two) throw new Error("nothing was claimed");
-    const common = { misses: { BMCReachable: 1 }, looked: true } as const;
-    await looks.releaseLooks(database.db, [
+    const common = { misses: { BMCReachable: 1 }, checked: true } as const;
+    await checks.releaseChecks(database.db, [
       { ...one, ...common, after: milliseconds(0) },
       { ...two, ...common, after: milliseconds(hours) },
     ]);
     expect(await claim(database, "a")).toEqual([{ ...one, epoch: one.epoch + 1, misses: { BMCReachable: 1 } }]);
   });
 
-  test("a machine that changes is looked at soon, unless somebody looks already", async () => {
+  test("a machine that changes is looked at soon, unless somebody checks already", async () => {
     await insertMachines(database, 1);
-    const [look] = await claim(database, "a");
-    if (!look) throw new Error("nothing was claimed");
+    const [check] = await claim(database, "a");
+    if (!check) throw new Error("nothing was claimed");
     await database.db.query("update machines set state = 'MAINTENANCE' where id = 'm-1'");
     expect(await claim(database, "b")).toEqual([]);
-    await looks.releaseLooks(database.db, [{ ...look, after: milliseconds(hours), looked: true }]);
+    await checks.releaseChecks(database.db, [{ ...check, after: milliseconds(hours), checked: true }]);
     await database.db.query("update machines set labels = '{\"a\": \"b\"}' where id = 'm-1'");
     expect(await claim(database, "b")).toEqual([]);
     await database.db.query("update machines set bmc_endpoint = '10.0.0.9' where id = 'm-1'");
@@ -90,19 +90,19 @@ describe("looks", () => {
 
   test("handing back never waits for somebody who has the row locked", async () => {
     await insertMachines(database, 1);
-    const [look] = await claim(database, "a");
-    if (!look) throw new Error("nothing was claimed");
+    const [check] = await claim(database, "a");
+    if (!check) throw new Error("nothing was claimed");
     await database.db.transaction(async (tx) => {
       await tx.query("select * from condition_looks where machine_id = 'm-1' for update");
-      await looks.releaseLooks(database.db, [{ ...look, after: milliseconds(0), looked: true }]);
+      await checks.releaseChecks(database.db, [{ ...check, after: milliseconds(0), checked: true }]);
     });
-    expect(await looks.heldLooks(database.db, [look])).toEqual(new Set(["m-1"]));
+    expect(await checks.heldChecks(database.db, [check])).toEqual(new Set(["m-1"]));
   });
 
   test("the lag is that of the machine that has waited longest", async () => {
     await insertMachines(database, 2);
     await database.db.query("update condition_looks set due_at = now() - interval '90 s' where machine_id = 'm-2'");
-    expect((await looks.measureLooks(database.db)).lagSeconds).toBeGreaterThanOrEqual(90);
+    expect((await checks.measureChecks(database.db)).lagSeconds).toBeGreaterThanOrEqual(90);
   });
 });
 
@@ -131,17 +131,17 @@ describe("at 100,000 machines", () => {
   const held = Array.from({ length: 200 }, (_, index) => ({ machineId: `m-${index * 7 + 1}`, epoch: 1, misses: {} }));
 
   test.each<[string, (db: Queryable) => Promise<unknown>]>([
-    ["claiming", (db) => looks.claimLooks(db, { owner: "a", limit: 100, leaseFor: seconds(30) })],
+    ["claiming", (db) => checks.claimChecks(db, { owner: "a", limit: 100, leaseFor: seconds(30) })],
     [
       "handing back",
       (db) =>
-        looks.releaseLooks(
+        checks.releaseChecks(
           db,
-          held.map((one) => ({ ...one, after: seconds(10), looked: true })),
+          held.map((one) => ({ ...one, after: seconds(10), checked: true })),
         ),
     ],
-    ["asking what is still held", (db) => looks.heldLooks(db, held)],
-    ["measuring the lag", (db) => looks.measureLooks(db)],
+    ["asking what is still held", (db) => checks.heldChecks(db, held)],
+    ["measuring the lag", (db) => checks.measureChecks(db)],
   ])("%s reads only what it needs", async (_, call) => {
     const plan = await plansOf(call);
     expect(plan).not.toMatch(/Seq Scan on condition_looks/);
@@ -149,7 +149,7 @@ describe("at 100,000 machines", () => {
   });
 
   test("the order of claims comes from the index, not from sorting everything that is due", async () => {
-    const plan = await plansOf((db) => looks.claimLooks(db, { owner: "a", limit: 100, leaseFor: seconds(30) }));
+    const plan = await plansOf((db) => checks.claimChecks(db, { owner: "a", limit: 100, leaseFor: seconds(30) }));
     expect(plan).toMatch(/Index Scan using condition_looks_due/);
     expect(plan).not.toMatch(/Sort/);
   });

@@ -4,7 +4,7 @@ import { seconds } from "../../../src/kernel/time/duration.ts";
 import type { Machine } from "../../../src/lifecycles/machine/machine.ts";
 import { interpretSighting } from "../../../src/lifecycles/machine/observation.ts";
 import type { Sighting } from "../../../src/lifecycles/machine/sighting.ts";
-import { claimLooks } from "../../../src/store/machine/condition-checks.ts";
+import { claimChecks } from "../../../src/store/machine/condition-checks.ts";
 import { machineStore } from "../../../src/store/machine/machines.ts";
 import { recordSightings } from "../../../src/store/machine/sightings.ts";
 import { allStores } from "../../../src/wiring/things/all-things.ts";
@@ -26,8 +26,8 @@ test("of two looks at once that see different host keys the first to write is be
     "insert into machines (id, provider, state, ssh_endpoint) values ('m-1', 'datacenter', 'READY', '10.0.0.1')",
   );
   await db.query("update condition_looks set due_at = now()");
-  const [look] = await claimLooks(db, { owner: "one", limit: 1, leaseFor: seconds(30) });
-  if (!look) throw new Error("nothing is due");
+  const [check] = await claimChecks(db, { owner: "one", limit: 1, leaseFor: seconds(30) });
+  if (!check) throw new Error("nothing is due");
   const load = async (): Promise<Machine> => {
     const [machine] = (await machineStore.load(db, ["m-1"])).things;
     if (!machine) throw new Error("the machine is gone");
@@ -36,7 +36,7 @@ test("of two looks at once that see different host keys the first to write is be
   const asBoth = await load();
   const write = (machine: Machine, hostKey: string) => {
     const { observed, facts } = interpretSighting(machine, showing(hostKey), { Reachable: 1 });
-    const sighting = { look, machine, observed, facts, inspected: false };
+    const sighting = { check, machine, observed, facts, inspected: false };
     return db.transaction((tx) => recordSightings(tx, allStores, [sighting], { actor: "test", now: new Date() }));
   };
   expect(await write(asBoth, "ssh-ed25519 AAAAfirst")).toEqual(new Set(["m-1"]));

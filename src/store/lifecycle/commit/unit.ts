@@ -14,7 +14,7 @@ export interface Change {
   readonly observed?: Observed;
 }
 
-/** What one look at a thing leads to. Move, facts, outcome and effects are written together or not at all. */
+/** What one pass of a thing leads to. Move, facts, outcome and effects are written together or not at all. */
 export interface Unit extends Change {
   readonly kind: string;
   /** Further rows of the same thing, in this order. */
@@ -83,7 +83,7 @@ function requestsAfter(thing: Thing, { ends, withdraws = [], expires = [] }: Mov
 /**
  * The thing once the unit is written, where that is known without loading it. Should others have changed the thing itself, its basis is
  * wrong as well, and nothing that is worked out from it is written. What they changed of things that are loaded with it, such as a
- * run's machine, is seen by the next look that loads it: that of the next lease at the latest.
+ * run's machine, is seen by the next pass that loads it: that of the next lease at the latest.
  */
 export function thingAfter(store: ThingStore, unit: Unit): Thing | undefined {
   const { thing, move, observed, effects = [], further } = unit;

@@ -30,7 +30,7 @@ export interface EffectPlan {
   readonly alerts: readonly AlertEffect[];
 }
 
-/** Units that rely on a thing which is not there any more, or not in the state that they rely on. They are dropped, not failed: a new look finds out what now holds. */
+/** Units that rely on a thing which is not there any more, or not in the state that they rely on. They are dropped, not failed: a new pass finds out what now holds. */
 export async function findUnmet(tx: Transaction, stores: ThingStores, units: readonly Unit[]): Promise<Unit[]> {
   const required = units.flatMap((unit) => requiredBy(unit).map((effect) => ({ unit, effect })));
   const unmet: Unit[] = [];
@@ -174,7 +174,7 @@ const joins = ({ move }: Change, more: Omit<Change, "thing">): boolean =>
   move === undefined ||
   (more.move === undefined && Object.keys(more.facts ?? {}).every((fact) => !(fact in move.facts)));
 
-/** What a run proves anew is often known already: told once more, it would look like a change. */
+/** What a run proves again is often known already: written once more, it would look like a change. */
 const changedIn = ({ facts }: Thing, patch: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(patch).filter(([name, now]) => !isDeepStrictEqual((facts as JsonObject)[name], now)),

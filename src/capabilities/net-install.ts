@@ -35,6 +35,8 @@ export interface NetInstallSeen {
  *
  * It only reads. The order itself is an effect of the step, written with the announcement that the step acts: so it is on record
  * before the machine is restarted, and no step needs a database. An order ends with its run.
+ *
+ * @throws AppError "unavailable" or "deadline_exceeded" while the record cannot be had: that is nobody's failed attempt.
  */
 export interface NetInstall {
   /** @throws StepFailure "fail" when the installation cannot be ordered: there is no such workflow, the node is retired. */

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { BOOT_SOURCES, type BootDevice, type BootSource } from "../boot-device.ts";
 import { need } from "../provider.ts";
-import { aCall, DEVICE_TROUBLES, type DeviceTrouble, type SetUpBench } from "./device-bench.ts";
+import { aCall, type DeviceTrouble, type SetUpBench } from "./device-bench.ts";
 import { describeFailures } from "./failures.ts";
 import { eventually, type MachineBench, type MachineLimit, unless } from "./machine-bench.ts";
 
@@ -13,7 +13,7 @@ const LIMITS: Partial<Record<BootSource, MachineLimit>> = { disk: "boot_from_dis
 export function describeBootDevice(
   name: string,
   setUp: SetUpBench<MachineBench>,
-  troubles: readonly DeviceTrouble[] = DEVICE_TROUBLES,
+  troubles: readonly DeviceTrouble[],
 ): void {
   describe(`boot device of ${name}`, () => {
     let bench: MachineBench;

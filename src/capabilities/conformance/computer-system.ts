@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { ComputerSystem } from "../computer-system.ts";
 import { need } from "../provider.ts";
-import { aCall, DEVICE_TROUBLES, type DeviceTrouble, type SetUpBench } from "./device-bench.ts";
+import { aCall, type DeviceTrouble, type SetUpBench } from "./device-bench.ts";
 import { describeFailures } from "./failures.ts";
 import { eventually, type MachineBench } from "./machine-bench.ts";
 
@@ -9,7 +9,7 @@ import { eventually, type MachineBench } from "./machine-bench.ts";
 export function describeComputerSystem(
   name: string,
   setUp: SetUpBench<MachineBench>,
-  troubles: readonly DeviceTrouble[] = DEVICE_TROUBLES,
+  troubles: readonly DeviceTrouble[],
 ): void {
   describe(`inspection of ${name}`, () => {
     let bench: MachineBench;

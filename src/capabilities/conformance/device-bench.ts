@@ -6,11 +6,23 @@ import type { Provider } from "../provider.ts";
 
 /** What can be wrong with a device or the way to it. `lies_…`: it misbehaves and says that all is well. */
 export const DEVICE_TROUBLES = [
+  /** Nobody listens any more. */
+  "is_gone",
   "cuts_connections",
   "hangs",
+  /** It sends an answer byte by byte, and never comes to its end. */
+  "drips",
+  /** It takes a while for each answer, and gives the right one. */
+  "is_slow",
   "is_overloaded",
   "writes_garbage",
+  /** It answers with success, and with an object that has nothing to do with the question. */
+  "talks_nonsense",
+  /** It sends as fast as it can, and never ends. */
+  "floods",
   "rejects_credentials",
+  /** It knows who asks, and does not let them. */
+  "forbids",
   "lies_about_accepting",
   "lies_about_power",
 ] as const;
@@ -20,9 +32,9 @@ export type DeviceTrouble = (typeof DEVICE_TROUBLES)[number];
  * A device on the bench and a provider to reach it with, fresh for each test: powered on, healthy, never asked before. All
  * that the bench tells comes from the device itself and not through the provider.
  */
-export interface FaultyBench {
+export interface FaultyBench<Target = BmcTarget> {
   readonly provider: Provider;
-  readonly target: BmcTarget;
+  readonly target: Target;
   /** Requests that the device has received. */
   requestsReceived(): Promise<number>;
   cause(trouble: DeviceTrouble): Promise<void>;

@@ -5,28 +5,55 @@ import type { CallContext } from "../call.ts";
 import { DeviceFailure } from "../device-failure.ts";
 import { aCall, aFencedCall, type DeviceTrouble, type FaultyBench } from "./device-bench.ts";
 
-export type Ask<B extends FaultyBench> = (bench: B, call: CallContext) => Promise<unknown>;
+type Ask<B> = (bench: B, call: CallContext) => Promise<unknown>;
+type Asks<B> = Readonly<Record<string, Ask<B>>>;
 
 /** What a caller must be able to tell from each trouble, whichever capability and provider it meets it through. */
-const EXPECTED: readonly (readonly [DeviceTrouble, Pick<DeviceFailure, "disposition" | "family">])[] = [
+const EXPECTED: readonly (readonly [DeviceTrouble, Partial<Pick<DeviceFailure, "disposition" | "family">>])[] = [
+  ["is_gone", { disposition: "retry", family: "silent" }],
   ["cuts_connections", { disposition: "retry", family: "silent" }],
   ["hangs", { disposition: "retry", family: "silent" }],
+  ["drips", { disposition: "retry", family: "silent" }],
   ["is_overloaded", { disposition: "retry", family: "busy" }],
   ["writes_garbage", { disposition: "retry", family: "odd" }],
+  // Whether it is worth another try depends on what was asked: it may be the wrong device, or one that is just starting.
+  ["talks_nonsense", { family: "odd" }],
+  ["floods", { disposition: "fail", family: "odd" }],
   ["rejects_credentials", { disposition: "fail", family: "keeps_out" }],
+  ["forbids", { disposition: "fail", family: "forbids" }],
 ];
 
-/** A hanging device is waited for until the lease ends, so the lease is short. */
-const shortIn = (trouble: DeviceTrouble) => (trouble === "hangs" ? { lease: milliseconds(200) } : {});
+/** These end only with the lease, or when the caller is told to stop. */
+const ENDLESS: readonly DeviceTrouble[] = ["hangs", "drips"];
+const shortIn = (trouble: DeviceTrouble) => (ENDLESS.includes(trouble) ? { lease: milliseconds(200) } : {});
+
+/** Somebody who may not come in. */
+interface Stranger<B> {
+  /** The same place, with another secret. */
+  readonly withSecret: (bench: B, secret: string) => B;
+  /** What the failure must tell people. */
+  readonly isTold: string;
+}
+
+/** `describeTroubles` for what is asked of a BMC. */
+export function describeFailures<B extends FaultyBench>(
+  bench: () => B,
+  troubles: readonly DeviceTrouble[],
+  asks: Asks<NoInfer<B>>,
+): void {
+  const withSecret = (one: B, password: string): B => ({ ...one, target: { ...one.target, password } });
+  describeTroubles(bench, troubles, asks, { withSecret, isTold: "wrong credentials" });
+}
 
 /**
  * Every capability fails alike: said in the same words, within its time, without touching what it may not touch. `troubles` are
  * those that the bench can cause.
  */
-export function describeFailures<B extends FaultyBench>(
+export function describeTroubles<B extends FaultyBench<unknown>>(
   bench: () => B,
   troubles: readonly DeviceTrouble[],
-  asks: Readonly<Record<string, Ask<NoInfer<B>>>>,
+  asks: Asks<NoInfer<B>>,
+  { withSecret, isTold }: Stranger<NoInfer<B>>,
 ): void {
   const expectations = EXPECTED.filter(([trouble]) => troubles.includes(trouble));
   describe.each(Object.entries(asks))("%s, in trouble", (_name, ask) => {
@@ -43,11 +70,10 @@ export function describeFailures<B extends FaultyBench>(
     });
 
     test("says that the credentials are wrong when the password is, and does not say the password", async () => {
-      const { target } = bench();
-      const wrong: B = { ...bench(), target: { ...target, password: "not-the-password" } };
-      const failure: unknown = await ask(wrong, aCall()).catch((error: unknown) => error);
+      const stranger = withSecret(bench(), "not-the-password");
+      const failure: unknown = await ask(stranger, aCall()).catch((error: unknown) => error);
       expect(failure).toMatchObject({ disposition: "fail", code: "credentials_rejected" });
-      expect((failure as Error).message).toContain("wrong credentials");
+      expect((failure as Error).message).toContain(isTold);
       expect((failure as Error).message).not.toContain("not-the-password");
     });
 
@@ -60,14 +86,22 @@ export function describeFailures<B extends FaultyBench>(
       expect(await bench().requestsReceived()).toBe(before);
     });
 
-    test.runIf(troubles.includes("hangs"))("ends when it is told to stop, though the device hangs", async () => {
-      await bench().cause("hangs");
-      const stop = new AbortController();
-      const asked = ask(bench(), aCall({ signal: stop.signal }));
-      stop.abort();
-      const started = performance.now();
-      await expect(asked).rejects.toBeInstanceOf(StepFailure);
-      expect(performance.now() - started).toBeLessThan(8_000); // nobody gives up by himself before 10 s
+    test.each(troubles.filter((one) => one === "is_slow"))("waits for a device that %s", async (trouble) => {
+      await bench().cause(trouble);
+      await expect(ask(bench(), aCall())).resolves.not.toThrow();
     });
+
+    test.each(ENDLESS.filter((one) => troubles.includes(one)))(
+      "ends when told to stop, though the device %s",
+      async (trouble) => {
+        await bench().cause(trouble);
+        const stop = new AbortController();
+        const asked = ask(bench(), aCall({ signal: stop.signal }));
+        stop.abort();
+        const started = performance.now();
+        await expect(asked).rejects.toBeInstanceOf(StepFailure);
+        expect(performance.now() - started).toBeLessThan(8_000); // nobody gives up by himself before 10 s
+      },
+    );
   });
 }

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Inventory } from "../inventory.ts";
 import { need } from "../provider.ts";
-import { aCall, DEVICE_TROUBLES, type DeviceBench, type SetUpBench } from "./device-bench.ts";
+import { aCall, type DeviceBench, type DeviceTrouble, type SetUpBench } from "./device-bench.ts";
 import { describeFailures } from "./failures.ts";
 
 /** What every provider of inspection must do. */
-export function describeInventory(name: string, setUp: SetUpBench): void {
+export function describeInventory(name: string, setUp: SetUpBench, troubles: readonly DeviceTrouble[]): void {
   describe(`inspection of ${name}`, () => {
     let bench: DeviceBench;
     let inspect: Inventory;
@@ -64,7 +64,7 @@ export function describeInventory(name: string, setUp: SetUpBench): void {
       expect(await bench.realPower()).toBe("on");
     });
 
-    describeFailures(() => bench, DEVICE_TROUBLES, {
+    describeFailures(() => bench, troubles, {
       identify: ({ provider, target }, call) => need(provider, ["inventory"]).inventory.identify(target, call),
       readInventory: ({ provider, target }, call) =>
         need(provider, ["inventory"]).inventory.readInventory(target, call),

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Locator } from "../locator.ts";
 import { need } from "../provider.ts";
-import { aCall, DEVICE_TROUBLES, type DeviceTrouble, type SetUpBench } from "./device-bench.ts";
+import { aCall, type DeviceTrouble, type SetUpBench } from "./device-bench.ts";
 import { describeFailures } from "./failures.ts";
 import type { MachineBench } from "./machine-bench.ts";
 
@@ -9,7 +9,7 @@ import type { MachineBench } from "./machine-bench.ts";
 export function describeLocator(
   name: string,
   setUp: SetUpBench<MachineBench>,
-  troubles: readonly DeviceTrouble[] = DEVICE_TROUBLES,
+  troubles: readonly DeviceTrouble[],
 ): void {
   describe(`locator light of ${name}`, () => {
     let bench: MachineBench;

@@ -1,6 +1,6 @@
 import { vi } from "vitest";
 import type { BootOverride } from "../boot-device.ts";
-import type { PowerBench } from "./device-bench.ts";
+import type { DeviceTrouble, PowerBench } from "./device-bench.ts";
 
 /** What a technology has no word for. The tests of it are skipped, and say so. */
 export type MachineLimit =
@@ -16,7 +16,19 @@ export type MachineLimit =
   /** A system that is asked to go down comes up again by itself; else whoever asked switches it on. */
   | "restart_gracefully"
   | "boot_from_disk"
-  | "boot_from_http";
+  | "boot_from_http"
+  /** The serial number, among the vitals: it would take another request. */
+  | "tell_serial_at_a_glance"
+  /** Whether all of the machine is well. */
+  | "tell_health"
+  /** A part of the machine can be made unwell, and well again. */
+  | "fall_ill"
+  /** What reaches the device can be counted in requests. */
+  | "count_requests"
+  /** Watts. */
+  | "measure_power"
+  /** What happens at the rack is written into the log, with the time. */
+  | "log_what_happens";
 
 /** A machine on the bench: on, running, with no override set, no medium in its drive and its light dark. */
 export interface MachineBench extends PowerBench {
@@ -33,6 +45,8 @@ export interface MachineBench extends PowerBench {
   realLocator(): Promise<"lit" | "dark">;
   /** What lies in its drive. */
   realMedium(): Promise<string | null>;
+  /** Makes one of its parts so, null for well. Returns the part's name. Absent where it cannot `fall_ill`. */
+  ail?(health: "warning" | "critical" | null): Promise<string>;
 }
 
 /** Machines take their time, at whichever speed. */
@@ -46,4 +60,13 @@ export function unless(
   { skip }: { skip(note?: string): void },
 ): void {
   if (cannot.includes(limit)) skip(`this technology cannot ${limit.replaceAll("_", " ")}`);
+}
+
+/** Ends the test where nothing makes a device do so. */
+export function unlessMade(
+  troubles: readonly DeviceTrouble[],
+  trouble: DeviceTrouble,
+  { skip }: { skip(note?: string): void },
+): void {
+  if (!troubles.includes(trouble)) skip(`nothing here makes a device that ${trouble.replaceAll("_", " ")}`);
 }

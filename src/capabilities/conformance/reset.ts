@@ -2,16 +2,12 @@ import { beforeEach, describe, expect, test } from "vitest";
 import type { PowerControl } from "../power-control.ts";
 import { need } from "../provider.ts";
 import { RESET_MODES, type Reset, type ResetMode } from "../reset.ts";
-import { aCall, DEVICE_TROUBLES, type DeviceTrouble, type SetUpBench } from "./device-bench.ts";
+import { aCall, type DeviceTrouble, type SetUpBench } from "./device-bench.ts";
 import { describeFailures } from "./failures.ts";
 import { eventually, type MachineBench } from "./machine-bench.ts";
 
 /** What every provider of restarts must do. */
-export function describeReset(
-  name: string,
-  setUp: SetUpBench<MachineBench>,
-  troubles: readonly DeviceTrouble[] = DEVICE_TROUBLES,
-): void {
+export function describeReset(name: string, setUp: SetUpBench<MachineBench>, troubles: readonly DeviceTrouble[]): void {
   describe(`restart of ${name}`, () => {
     let bench: MachineBench;
     let reset: Reset;

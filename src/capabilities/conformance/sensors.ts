@@ -1,13 +1,22 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { need } from "../provider.ts";
 import type { Sensors } from "../sensors.ts";
-import { aCall, DEVICE_TROUBLES, type DeviceBench, type SetUpBench } from "./device-bench.ts";
+import { aCall, type DeviceTrouble, type PowerBench, type SetUpBench } from "./device-bench.ts";
 import { describeFailures } from "./failures.ts";
+import { type MachineLimit, unless } from "./machine-bench.ts";
+
+export interface SensorsBench extends PowerBench {
+  readonly cannot: readonly MachineLimit[];
+}
 
 /** What every provider of sensors and logs must do. */
-export function describeSensors(name: string, setUp: SetUpBench): void {
+export function describeSensors(
+  name: string,
+  setUp: SetUpBench<SensorsBench>,
+  troubles: readonly DeviceTrouble[],
+): void {
   describe(`sensors of ${name}`, () => {
-    let bench: DeviceBench;
+    let bench: SensorsBench;
     let sensors: Sensors;
     beforeEach(async () => {
       bench = await setUp();
@@ -27,7 +36,8 @@ export function describeSensors(name: string, setUp: SetUpBench): void {
       }
     });
 
-    test("measures less when the device is off", async () => {
+    test("measures less when the device is off", async (context) => {
+      unless(bench, "measure_power", context);
       const total = async () =>
         (await sensors.readHealth(bench.target, aCall())).readings
           .filter(({ unit }) => unit === "W")
@@ -37,7 +47,21 @@ export function describeSensors(name: string, setUp: SetUpBench): void {
       expect(await total()).toBeLessThan(on);
     });
 
-    test("reads the newest entries of the log first, and no more than asked for", async () => {
+    test("reads no more of the log than asked for", async () => {
+      expect((await sensors.readLog(bench.target, aCall(), { limit: 1 })).length).toBeLessThanOrEqual(1);
+      expect(await sensors.readLog(bench.target, aCall(), { limit: 0 })).toEqual([]);
+    });
+
+    test("changes nothing, not even in the log", async () => {
+      const before = await sensors.readLog(bench.target, aCall(), { limit: 10 });
+      await sensors.readHealth(bench.target, aCall());
+      expect(await sensors.readLog(bench.target, aCall(), { limit: 10 })).toEqual(before);
+      expect(await bench.commandsAccepted()).toBe(0);
+      expect(await bench.realPower()).toBe("on");
+    });
+
+    test("reads the newest entries of the log first", async (context) => {
+      unless(bench, "log_what_happens", context);
       for (const power of ["off", "on", "off", "on"] as const) await bench.switchAtRack(power);
       const entries = await sensors.readLog(bench.target, aCall(), { limit: 3 });
       expect(entries).toHaveLength(3);
@@ -45,10 +69,9 @@ export function describeSensors(name: string, setUp: SetUpBench): void {
       expect(times).toEqual(times.toSorted((a, b) => b - a));
       const [newest] = await sensors.readLog(bench.target, aCall(), { limit: 1 });
       expect(newest).toEqual(entries[0]);
-      expect(await sensors.readLog(bench.target, aCall(), { limit: 0 })).toEqual([]);
     });
 
-    describeFailures(() => bench, DEVICE_TROUBLES, {
+    describeFailures(() => bench, troubles, {
       readHealth: ({ provider, target }, call) => need(provider, ["sensors"]).sensors.readHealth(target, call),
       readLog: ({ provider, target }, call) => need(provider, ["sensors"]).sensors.readLog(target, call, { limit: 10 }),
     });

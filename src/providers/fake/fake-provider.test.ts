@@ -9,6 +9,8 @@ import type { MachineBench } from "../../capabilities/conformance/machine-bench.
 import { describePowerControl } from "../../capabilities/conformance/power-control.ts";
 import { describeRemoteExec } from "../../capabilities/conformance/remote-exec.ts";
 import { describeReset } from "../../capabilities/conformance/reset.ts";
+import { describeSensors } from "../../capabilities/conformance/sensors.ts";
+import { describeVitals } from "../../capabilities/conformance/vitals.ts";
 import { seconds } from "../../kernel/time/duration.ts";
 import { FAKE_PASSWORD, fakeBmc, fakeCluster, fakeSsh } from "./fake-places.ts";
 import { createFakeProvider } from "./fake-provider.ts";
@@ -23,8 +25,7 @@ async function aBench(): Promise<MachineBench> {
   return {
     provider,
     target: fakeBmc("m-1"),
-    // Nothing lies between us and it that could go wrong.
-    cannot: [],
+    cannot: ["fall_ill", "log_what_happens"],
     serial: machine.serial,
     systemUuid: machine.systemUuid,
     macs: [machine.mac],
@@ -53,6 +54,8 @@ describe("fake", () => {
   describeImaging("a fake machine", aBench, NO_TROUBLES);
   describeLocator("a fake machine", aBench, NO_TROUBLES);
   describeComputerSystem("a fake machine", aBench, NO_TROUBLES);
+  describeSensors("a fake machine", aBench, NO_TROUBLES);
+  describeVitals("a fake machine", aBench, NO_TROUBLES);
 
   describeRemoteExec("a fake machine", async () => {
     const provider = createFakeProvider({ speed: "instant" });

@@ -9,8 +9,9 @@ import { type Duration, describeDuration, seconds } from "../../kernel/time/dura
 import { checkAddress, guardedLookup, type MayReach } from "../transport/allowed-networks.ts";
 import { isResource, type Resource } from "../transport/device-json.ts";
 import { parseJson } from "../transport/http-answer.ts";
-import { RequestFailed, requestText } from "../transport/http-request.ts";
+import { isNotHttp, RequestFailed, requestText } from "../transport/http-request.ts";
 import { oneLine } from "../transport/one-line.ts";
+import { TooLarge } from "../transport/read-text.ts";
 
 export interface KubernetesClientOptions {
   readonly requestTimeout?: Duration;
@@ -64,6 +65,7 @@ export function createKubernetesClient(options: KubernetesClientOptions = {}): K
       const error = failed instanceof RequestFailed ? failed.cause : failed;
       if (error instanceof StepFailure) throw error;
       if (call.signal.aborted) throw new StepFailure("stopped", `${what} was stopped`, { cause: call.signal.reason });
+      if (error instanceof TooLarge || isNotHttp(error)) throw notTheApi(what, error);
       const why = signal.aborted ? `no answer within ${describeDuration(deadline)}` : messageOf(error);
       const code = signal.aborted ? "timed_out" : "unreachable";
       throw new DeviceFailure(code, "cluster", `${what}: the API cannot be reached: ${why}`, { cause: error });
@@ -84,6 +86,15 @@ export function createKubernetesClient(options: KubernetesClientOptions = {}): K
       for (const agent of Object.values(agents)) agent.destroy();
     },
   };
+}
+
+/** Somebody answers, and not as a cluster does. */
+function notTheApi(what: string, error: unknown): DeviceFailure {
+  const isTooLarge = error instanceof TooLarge;
+  const why = isTooLarge ? `${error.message}, more than any that we ask for should be` : "the answer is not HTTP";
+  // What is too large once is too large always.
+  const disposition = isTooLarge ? "fail" : "retry";
+  return new DeviceFailure("protocol", "cluster", `${what}: ${why}`, { disposition, cause: error });
 }
 
 function optionsFor(target: ClusterTarget, asked: KubernetesRequest, agent: HttpAgent | HttpsAgent): RequestOptions {

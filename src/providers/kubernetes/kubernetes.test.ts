@@ -204,6 +204,49 @@ describe("the API", () => {
     });
   });
 
+  test.each([
+    {},
+    { items: {} },
+    { items: "none" },
+    { items: [1] },
+    { items: [{}] },
+    { items: [{ metadata: { name: "" } }] },
+  ])("that answers %j has not listed its nodes: nobody is gone for that", async (body) => {
+    const target = await serve(() => ({ status: 200, body }));
+    await expect(provider.can.nodes.listNodes(target, call)).rejects.toMatchObject({ family: "odd" });
+    await expect(provider.can.cluster.findNode(target, identity, call)).rejects.toMatchObject({ family: "odd" });
+  });
+
+  test("that writes null for an empty list has listed its nodes", async () => {
+    const target = await serve(() => ({ status: 200, body: { kind: "NodeList", items: null } }));
+    expect(await provider.can.nodes.listNodes(target, call)).toEqual([]);
+  });
+
+  test("is asked for the pods of one node alone, whatever its name is", async () => {
+    const selectors: (string | null)[] = [];
+    const target = await serve(({ url = "" }) => {
+      selectors.push(new URL(url, "http://c1").searchParams.get("fieldSelector"));
+      return { status: 200, body: { items: [] } };
+    });
+    for (const name of ["n1.example", "n1,spec.nodeName!=n1", "a\\b"])
+      await provider.can.nodes.listWorkloads(target, name, call);
+    expect(selectors).toEqual([
+      "spec.nodeName=n1.example",
+      "spec.nodeName=n1\\,spec.nodeName!\\=n1",
+      "spec.nodeName=a\\\\b",
+    ]);
+  });
+
+  test("that does not speak HTTP is told from one that does not answer", async () => {
+    const target = await serve(() => undefined);
+    server?.removeAllListeners("connection");
+    server?.on("connection", (socket) => socket.end("SSH-2.0-OpenSSH_9.6\r\n"));
+    await expect(provider.can.nodes.listNodes(target, call)).rejects.toMatchObject({
+      family: "odd",
+      message: expect.stringContaining("not HTTP"),
+    });
+  });
+
   test("that does not publish how to join it cannot be joined", async () => {
     const target = await serve(() => ({ status: 404, body: {} }));
     await expect(provider.can.cluster.mintJoin(target, minutes(5), call)).rejects.toThrow("cluster-info");

@@ -4,11 +4,14 @@ import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { ListedNode, NodeList } from "../../capabilities/node-list.ts";
 import type { Resource } from "../transport/device-json.ts";
 import type { KubernetesClient } from "./client.ts";
-import { describeListed, listAt, mustLeave, nameOfPod, textAt } from "./nodes.ts";
+import { describeListed, mustLeave, nameOfPod, textAt } from "./nodes.ts";
 
 const PAGE = "500";
 /** Fifty thousand; a cluster that never ends its list must not keep us for ever. */
 const MOST_PAGES = 100;
+
+/** What means something in a field selector, and is a name's own where a backslash is before it. */
+const SELECTOR_SYNTAX = /[\\,=]/g;
 
 export function createNodeList(client: KubernetesClient): NodeList {
   return {
@@ -42,11 +45,20 @@ async function forEachListed(
   for (let page = 0; page < MOST_PAGES; page += 1) {
     const query = { ...which, limit: PAGE, ...(token === undefined ? {} : { continue: token }) };
     const list = await client.send(target, { method: "GET", path, query }, call);
-    for (const item of listAt(list, "items")) see(item);
+    for (const item of itemsOf(list, `cluster ${target.name}: GET ${path}`)) see(item);
     token = textAt(list, "metadata", "continue");
     if (token === undefined) return;
   }
   throw new DeviceFailure("protocol", "cluster", `cluster ${target.name}: GET ${path}: the list does not end`);
+}
+
+/** Each has a name. What is no list, or has something else in it, is no answer: who is missing from it is not gone. */
+function itemsOf(list: Resource, what: string): readonly Resource[] {
+  // Some servers write an empty list so.
+  const items = list.items === null ? [] : list.items;
+  const isNamed = (item: unknown): item is Resource => textAt(item, "metadata", "name") !== undefined;
+  if (Array.isArray(items) && items.every(isNamed)) return items;
+  throw new DeviceFailure("protocol", "cluster", `${what} was answered with something that is not a list of them`);
 }
 
 export const forEachNode = (
@@ -64,7 +76,10 @@ export async function listLeaving(
   call: CallContext,
 ): Promise<readonly Resource[]> {
   const leaving: Resource[] = [];
-  const pods = { path: "/api/v1/pods", query: { fieldSelector: `spec.nodeName=${nodeName}` } };
+  const pods = {
+    path: "/api/v1/pods",
+    query: { fieldSelector: `spec.nodeName=${nodeName.replace(SELECTOR_SYNTAX, "\\$&")}` },
+  };
   await forEachListed(client, target, pods, call, (pod) => {
     if (mustLeave(pod)) leaving.push(pod);
   });

@@ -8,7 +8,7 @@ export const textAt = (value: unknown, ...path: readonly string[]): string | und
   const found = valueAt(value, ...path);
   return typeof found === "string" && found !== "" ? found : undefined;
 };
-export const listAt = (value: unknown, ...path: readonly string[]): readonly Resource[] => {
+const listAt = (value: unknown, ...path: readonly string[]): readonly Resource[] => {
   const found = valueAt(value, ...path);
   return Array.isArray(found) ? found.filter(isResource) : [];
 };

@@ -6,7 +6,7 @@ import { checkAddress, guardedLookup, type MayReach } from "./allowed-networks.t
 import { bmcFailure } from "./bmc-failure.ts";
 import { nameOf } from "./bmc-gateway.ts";
 import type { Answer } from "./http-answer.ts";
-import { RequestFailed, requestText } from "./http-request.ts";
+import { isNotHttp, RequestFailed, requestText } from "./http-request.ts";
 import { TooLarge } from "./read-text.ts";
 import { transportCause } from "./transport-cause.ts";
 import { fingerprintOf, TrustingAgent } from "./trusting-agent.ts";
@@ -136,8 +136,7 @@ function tooLarge({ target, method, path }: Outgoing, largest: number): DeviceFa
 function transportFailure({ target, method, path }: Outgoing, reused: boolean, error: unknown): Error {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (reused && method === "GET" && (code === "ECONNRESET" || code === "EPIPE")) return new StaleConnection();
-  // HPE_…: bytes that are not HTTP.
-  if (typeof code === "string" && code.startsWith("HPE_")) {
+  if (isNotHttp(error)) {
     return bmcFailure("protocol", target, `${nameOf(target)} does not answer ${method} ${path} in HTTP (${code})`, {
       cause: error,
     });

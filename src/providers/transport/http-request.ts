@@ -29,6 +29,10 @@ export class RequestFailed extends Error {
   }
 }
 
+/** Bytes came that are not HTTP. */
+export const isNotHttp = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && typeof error.code === "string" && error.code.startsWith("HPE_");
+
 /**
  * One request, and its answer read to the end.
  *

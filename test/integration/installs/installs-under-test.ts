@@ -74,6 +74,7 @@ interface CallOptions {
 /** The REST API over HTTP on a database of its own; every answer is held against its route's declaration. */
 export interface InstallsUnderTest extends Pick<TestDatabase, "db"> {
   readonly url: string;
+  readonly database: TestDatabase;
   readonly deps: ServiceDeps;
   readonly log: RecordingLog;
   readonly routes: readonly AnyRoute[];
@@ -175,6 +176,7 @@ export async function startInstalls(options: InstallsOptions = {}): Promise<Inst
     served,
     boot,
     url: api.httpUrl,
+    database,
     call,
     ask,
     register(more = {}) {

@@ -6,6 +6,8 @@ import { describeLocator } from "../../../src/capabilities/conformance/locator.t
 import type { MachineBench } from "../../../src/capabilities/conformance/machine-bench.ts";
 import { describePowerControl } from "../../../src/capabilities/conformance/power-control.ts";
 import { describeReset } from "../../../src/capabilities/conformance/reset.ts";
+import { describeSensors } from "../../../src/capabilities/conformance/sensors.ts";
+import { describeVitals } from "../../../src/capabilities/conformance/vitals.ts";
 import { milliseconds } from "../../../src/kernel/time/duration.ts";
 import {
   createIpmiProvider,
@@ -53,7 +55,19 @@ async function setUp(): Promise<MachineBench> {
     systemUuid: simulator.systemUuid,
     macs: [],
     // This BMC forgets nothing at a boot: "once" cannot be seen on it.
-    cannot: ["tell_last_reset", "tell_macs", "tell_locator", "use_up_override", "restart_gracefully", "boot_from_http"],
+    cannot: [
+      "tell_last_reset",
+      "tell_macs",
+      "tell_locator",
+      "use_up_override",
+      "restart_gracefully",
+      "boot_from_http",
+      "tell_serial_at_a_glance",
+      "fall_ill",
+      "count_requests",
+      "measure_power",
+      "log_what_happens",
+    ],
     mediumLocation: "",
     realPower: () => simulator.power(),
     switchAtRack: (power) => simulator.switchAtRack(power),
@@ -84,6 +98,8 @@ describe.skipIf(ipmiMissing !== "")(needing("against ipmi_sim", ipmiMissing), ()
   describeBootDevice("a machine over IPMI", setUp, TROUBLES);
   describeLocator("a machine over IPMI", setUp, TROUBLES);
   describeComputerSystem("a machine over IPMI", setUp, TROUBLES);
+  describeSensors("a machine over IPMI", setUp, TROUBLES);
+  describeVitals("a machine over IPMI", setUp, TROUBLES);
 
   test("a system is asked to go down, and switching it on is left to whoever asked", async () => {
     const simulator = await startBmc();

@@ -10,10 +10,11 @@ import { describeLocator } from "../../../src/capabilities/conformance/locator.t
 import type { MachineBench } from "../../../src/capabilities/conformance/machine-bench.ts";
 import { describePowerControl } from "../../../src/capabilities/conformance/power-control.ts";
 import { describeReset } from "../../../src/capabilities/conformance/reset.ts";
+import { describeVitals } from "../../../src/capabilities/conformance/vitals.ts";
 import { milliseconds } from "../../../src/kernel/time/duration.ts";
 import { createIronicProvider } from "../../../src/providers/ironic/ironic-provider.ts";
 import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
-import { type FaultProxy, startFaultProxy } from "../../support/counterparts/fault-proxy.ts";
+import { type FaultProxy, PROXY_TROUBLES, startFaultProxy } from "../../support/counterparts/fault-proxy.ts";
 import { type IronicServer, isIronicInstalled, startIronic } from "../../support/counterparts/ironic-server.ts";
 import { needing } from "../../support/counterparts/needing.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -21,7 +22,7 @@ import { type MachineSite, startMachineSite } from "../../support/machine-site.t
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { machineBenchFor } from "./simulated-machine-bench.ts";
 
-/** What the proxy can do; that Ironic itself lies about power nobody can tell, since it has no meter. */
+/** That Ironic itself lies about power nobody can tell, since it has no meter. */
 const TROUBLES = ["cuts_connections", "hangs", "is_overloaded", "writes_garbage", "rejects_credentials"] as const;
 const NODE = "node-1";
 const MAC = "52:54:00:aa:bb:01";
@@ -53,7 +54,7 @@ describe.skipIf(!isIronicInstalled())(
         startIronic({ httpBasic: { username: "millwright", password: "s3cret-for-ironic" } }),
         startMachineSite({ speed: 50, site: join(directory, "site.yaml") }),
       ]);
-      proxy = await startFaultProxy(ironic.port);
+      proxy = await startFaultProxy(ironic);
       await ironic.addNode(NODE, {
         driver: "fake-hardware",
         properties: { serial_number: "SN-1", system_uuid: SYSTEM_UUID, bmc_version: "2.14" },
@@ -69,8 +70,8 @@ describe.skipIf(!isIronicInstalled())(
     });
 
     /** A provider that has learnt nothing yet, and what the proxy can do and tell. */
-    function aProvider() {
-      proxy.forget();
+    async function aProvider() {
+      await proxy.forget();
       const gateway = createBmcGateway({ backOff: milliseconds(5), openFor: milliseconds(100) });
       const provider = createIronicProvider({ gateway });
       close.push(() => {
@@ -80,12 +81,8 @@ describe.skipIf(!isIronicInstalled())(
       return {
         provider,
         requestsReceived: async () => proxy.received,
-        async cause(trouble: DeviceTrouble) {
-          proxy.trouble = trouble;
-        },
-        async putRight() {
-          proxy.trouble = null;
-        },
+        cause: (trouble: DeviceTrouble) => proxy.cause(trouble),
+        putRight: () => proxy.putRight(),
       };
     }
 
@@ -108,7 +105,7 @@ describe.skipIf(!isIronicInstalled())(
       await switchAtRack("on");
       const commands = () => proxy.accepted.filter((line) => line.startsWith(POWER));
       return {
-        ...aProvider(),
+        ...(await aProvider()),
         target: { ...ironic.target(NODE), port: proxy.port },
         cannot: [],
         serial: "SN-1",
@@ -143,7 +140,7 @@ describe.skipIf(!isIronicInstalled())(
           force_persistent_boot_device: "Never",
         },
       });
-      const under = aProvider();
+      const under = await aProvider();
       const { boots: before = 0 } = (await site.truth(id)).effects;
       const bench = await machineBenchFor(site, machine, under.provider);
       return {
@@ -167,5 +164,10 @@ describe.skipIf(!isIronicInstalled())(
     describeBootDevice("a node", aSimulatedBench, TROUBLES);
     describeImaging("a node", aSimulatedBench, TROUBLES);
     describeLocator("a node", aSimulatedBench, TROUBLES);
+    describeVitals(
+      "a node",
+      async () => ({ ...(await aBench()), cannot: ["tell_health", "fall_ill"] }),
+      PROXY_TROUBLES,
+    );
   },
 );

@@ -8,23 +8,35 @@ import { describeCluster } from "../../../src/capabilities/conformance/cluster.t
 import { describeComputerSystem } from "../../../src/capabilities/conformance/computer-system.ts";
 import { describeImaging } from "../../../src/capabilities/conformance/imaging.ts";
 import { describeLocator } from "../../../src/capabilities/conformance/locator.ts";
+import { describeNodeList } from "../../../src/capabilities/conformance/node-list.ts";
 import { describePowerControl } from "../../../src/capabilities/conformance/power-control.ts";
 import { describeRemoteExec } from "../../../src/capabilities/conformance/remote-exec.ts";
 import { describeReset } from "../../../src/capabilities/conformance/reset.ts";
+import { describeSensors } from "../../../src/capabilities/conformance/sensors.ts";
+import { describeVitals } from "../../../src/capabilities/conformance/vitals.ts";
 import { milliseconds } from "../../../src/kernel/time/duration.ts";
+import { createKubernetesProvider } from "../../../src/providers/kubernetes/kubernetes-provider.ts";
 import { createRedfishMachineProvider } from "../../../src/providers/redfish/machine/redfish-machine-provider.ts";
 import { createSshProvider } from "../../../src/providers/ssh/ssh-provider.ts";
 import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
+import {
+  type FaultProxy,
+  PROXY_TROUBLES,
+  type Service,
+  startFaultProxy,
+} from "../../support/counterparts/fault-proxy.ts";
 import { needing } from "../../support/counterparts/needing.ts";
 import { hasSshd, startSshd } from "../../support/counterparts/openssh-server.ts";
 import { type MachineSite, type SimulatedMachine, startMachineSite } from "../../support/machine-site.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import {
+  behindProxy,
   closedPort,
   clusterBenchFor,
   execBenchFor,
   MACHINE_TROUBLES,
   machineBenchFor,
+  nodeListBenchFor,
 } from "./simulated-machine-bench.ts";
 
 let site: MachineSite;
@@ -33,7 +45,7 @@ let used: number;
 const open: (() => Promise<void>)[] = [];
 
 /** Each test has machines of its own, as delivered. */
-const RACKS = 5;
+const RACKS = 8;
 const MACHINES = 60;
 
 beforeAll(async () => {
@@ -74,6 +86,18 @@ async function overRedfish() {
   return machineBenchFor(site, fresh(), provider);
 }
 
+async function aProxyBefore(service: Service): Promise<FaultProxy> {
+  const proxy = await startFaultProxy(service);
+  open.push(() => proxy.close());
+  return proxy;
+}
+
+async function overFaultyWay() {
+  const bench = await overRedfish();
+  const { address: host, port } = bench.target;
+  return behindProxy(bench, await aProxyBefore({ host, port, secure: true }));
+}
+
 describe("redfish", () => {
   describePowerControl("a machine", overRedfish, MACHINE_TROUBLES);
   describeReset("a machine", overRedfish, MACHINE_TROUBLES);
@@ -81,6 +105,8 @@ describe("redfish", () => {
   describeImaging("a machine", overRedfish, MACHINE_TROUBLES);
   describeLocator("a machine", overRedfish, MACHINE_TROUBLES);
   describeComputerSystem("a machine", overRedfish, MACHINE_TROUBLES);
+  describeSensors("a machine", overRedfish, MACHINE_TROUBLES);
+  describeVitals("a machine", overFaultyWay, PROXY_TROUBLES);
 });
 
 describe("ssh", () => {
@@ -116,4 +142,17 @@ describe.skipIf(!hasSshd)(needing("ssh", hasSshd ? "" : "openssh-server"), () =>
 
 describe("kubernetes", () => {
   describeCluster("a simulated machine", () => clusterBenchFor(site, fresh()));
+
+  describeNodeList(
+    "a cluster",
+    async () => {
+      const { hostname: host, port } = new URL(site.clusters[0]?.apiUrl ?? "");
+      const proxy = await aProxyBefore({ host, port: Number(port), secure: true });
+      // Many times what the simulated cluster answers, and soon reached by one that never ends.
+      const provider = createKubernetesProvider({ largestAnswer: 8 * 1_024 * 1_024 });
+      open.push(async () => provider.close());
+      return nodeListBenchFor(site, fresh(), provider, proxy);
+    },
+    PROXY_TROUBLES,
+  );
 });

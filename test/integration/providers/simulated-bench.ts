@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type Simulator, startSimulator } from "../../../simulator/simulator.ts";
 import type { BmcTarget } from "../../../src/capabilities/bmc-target.ts";
 import type { DeviceBench, DeviceTrouble } from "../../../src/capabilities/conformance/device-bench.ts";
+import type { SensorsBench } from "../../../src/capabilities/conformance/sensors.ts";
 import { milliseconds } from "../../../src/kernel/time/duration.ts";
 import {
   createRedfishShelfProvider,
@@ -101,7 +102,7 @@ export function reach(
   };
 }
 
-const FAULTS: Readonly<Record<DeviceTrouble, Readonly<Record<string, unknown>>>> = {
+const FAULTS = {
   cuts_connections: { type: "drop" },
   hangs: { type: "hang" },
   is_overloaded: { type: "status", status: 503 },
@@ -109,13 +110,18 @@ const FAULTS: Readonly<Record<DeviceTrouble, Readonly<Record<string, unknown>>>>
   rejects_credentials: { type: "wrong_credentials" },
   lies_about_accepting: { type: "lie_accept" },
   lies_about_power: { type: "lie_state" },
-};
+  talks_nonsense: { type: "status", status: 200, body: { message: "It works!" } },
+  forbids: { type: "status", status: 403 },
+} as const satisfies Partial<Record<DeviceTrouble, object>>;
+
+/** What the simulator can make of a shelf's BMC. */
+export const SHELF_TROUBLES = Object.keys(FAULTS) as DeviceTrouble[];
 
 export async function benchFor(
   site: SimulatedSite,
   device: SimulatedDevice,
   { provider }: Reach,
-): Promise<DeviceBench> {
+): Promise<DeviceBench & SensorsBench> {
   await site.clearFaults();
   await site.switchAtRack(device.id, "on");
   const start = await site.device(device.id);
@@ -126,11 +132,12 @@ export async function benchFor(
     target: await site.target(device),
     serial: device.serial,
     powerSupplies: device.psus.length,
+    cannot: [],
     realPower: async () => (await site.device(device.id)).power,
     switchAtRack: (power) => site.switchAtRack(device.id, power),
     commandsAccepted: async () => commands(await site.device(device.id)) - commands(start),
     requestsReceived: async () => (await site.device(device.id)).requests - start.requests,
-    cause: (trouble) => site.addFault({ device: device.id, fault: FAULTS[trouble] }),
+    cause: (trouble) => site.addFault({ device: device.id, fault: FAULTS[trouble as keyof typeof FAULTS] }),
     putRight: () => site.clearFaults(),
   };
 }

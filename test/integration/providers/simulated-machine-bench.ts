@@ -1,10 +1,12 @@
 import { createServer } from "node:net";
 import type { BootSource } from "../../../src/capabilities/boot-device.ts";
 import type { ClusterBench } from "../../../src/capabilities/conformance/cluster.ts";
-import type { DeviceTrouble } from "../../../src/capabilities/conformance/device-bench.ts";
+import { aCall, type DeviceTrouble, type FaultyBench } from "../../../src/capabilities/conformance/device-bench.ts";
 import type { MachineBench } from "../../../src/capabilities/conformance/machine-bench.ts";
+import type { NodeListBench } from "../../../src/capabilities/conformance/node-list.ts";
 import type { ExecBench } from "../../../src/capabilities/conformance/remote-exec.ts";
 import type { Provider } from "../../../src/capabilities/provider.ts";
+import type { FaultProxy } from "../../support/counterparts/fault-proxy.ts";
 import type { MachineSite, MachineTruth, SimulatedMachine } from "../../support/machine-site.ts";
 
 const FAULTS = {
@@ -14,6 +16,8 @@ const FAULTS = {
   writes_garbage: { type: "garbage" },
   rejects_credentials: { type: "wrong_credentials" },
   lies_about_accepting: { type: "lie_accept" },
+  talks_nonsense: { type: "status", status: 200, body: { message: "It works!" } },
+  forbids: { type: "status", status: 403 },
 } as const satisfies Partial<Record<DeviceTrouble, object>>;
 
 /** There is nothing beside its word by which a machine that lies about its power could be found out. */
@@ -58,8 +62,26 @@ export async function machineBenchFor(
     },
     realLocator: async () => ((await truth()).locator_lit ? "lit" : "dark"),
     realMedium: async () => (await truth()).media,
+    async ail(health) {
+      const words = { warning: "Warning", critical: "Critical" } as const;
+      const sent = { sensor: "inlet_temperature", health: health && words[health] };
+      await site.control("PUT", `/devices/${id}/health`, sent);
+      return "Inlet temperature";
+    },
     cause: (trouble) => site.control("POST", "/faults", { device: id, fault: FAULTS[trouble as keyof typeof FAULTS] }),
     putRight: () => site.control("DELETE", "/faults"),
+  };
+}
+
+/** The same machine over a way on which more can go wrong than at its BMC. */
+export function behindProxy<B extends FaultyBench>(bench: B, proxy: FaultProxy): B {
+  const way = { address: "127.0.0.1", port: proxy.port, scheme: "http", trust: { mode: "off" } } as const;
+  return {
+    ...bench,
+    target: { ...bench.target, ...way },
+    requestsReceived: async () => proxy.received,
+    cause: proxy.cause,
+    putRight: proxy.putRight,
   };
 }
 
@@ -89,6 +111,34 @@ export async function clusterBenchFor(site: MachineSite, machine: SimulatedMachi
     join: () => site.control("POST", `/devices/${machine.machine_id}/join`, { cluster: target.name }),
     goDown: () => site.control("POST", `/devices/${machine.machine_id}/power`, { power: "off" }),
     nowhere: { apiUrl: `http://127.0.0.1:${await closedPort()}` },
+  };
+}
+
+/** A cluster behind a proxy, and a machine that can join it. */
+export async function nodeListBenchFor(
+  site: MachineSite,
+  machine: SimulatedMachine,
+  provider: Provider,
+  proxy: FaultProxy,
+): Promise<NodeListBench> {
+  const { target, ...bench } = await clusterBenchFor(site, machine);
+  const way = { apiUrl: `http://127.0.0.1:${proxy.port}`, ca: null };
+  const name = machine.machine_id;
+  return {
+    provider,
+    target: { ...target, ...way },
+    machine: {
+      nodeName: name,
+      systemUuid: machine.system_uuid,
+      addresses: machine.ssh_endpoint.split(":").slice(0, 1),
+    },
+    join: bench.join,
+    goDown: bench.goDown,
+    cordon: (isCordoned) => site.can.cluster.setSchedulable(target, name, !isCordoned, aCall()),
+    hasCordon: async () => (await site.can.cluster.findNode(target, bench.identity, aCall()))?.unschedulable === true,
+    requestsReceived: async () => proxy.received,
+    cause: proxy.cause,
+    putRight: proxy.putRight,
   };
 }
 

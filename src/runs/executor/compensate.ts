@@ -19,8 +19,8 @@ import { forgetResidueOf, isSettled, type Remains, staysAnyway, takeBack, takeBa
 /** One thing to undo: what a visit of this attempt did or began, or what an earlier attempt did. */
 interface ToUndo {
   readonly left: LeftByStep;
-  /** Absent for the work of an attempt whose visits this one does not have. */
-  readonly visit?: StepStatus;
+  /** Where it is noted: the visit, or the list of what attempts did whose visits this one does not have. */
+  readonly at: StepStatus | "doneBefore" | "compensateFirst";
   /** It was proven: what its stage says of compensation holds, and not only what its kind can undo. */
   readonly isProven: boolean;
 }
@@ -36,7 +36,7 @@ export async function compensate(
   context: RunContext,
   log: RunLog,
 ): Promise<Looked> {
-  const next = nextToUndo(run, workflow);
+  const [next] = eachToUndo(run, workflow);
   if (next === undefined) return endCompensated(run, context, log);
   const { step } = next.left;
   const stays = next.isProven ? staysOf(workflow, step) : undefined;
@@ -60,18 +60,26 @@ const staysOf = (workflow: Workflow | undefined, name: string): string | undefin
   return typeof compensation === "object" ? compensation.stays : undefined;
 };
 
-/** Whoever was canceled in the middle of a stage ends that first. A server that lacks the workflow undoes whatever it can. */
-function nextToUndo({ facts }: RunThing, workflow: Workflow | undefined): ToUndo | undefined {
+/** The last first: what was canceled in the middle of a stage before what was done, and what this attempt did before all others. */
+function eachToUndo({ facts }: RunThing, workflow: Workflow | undefined): readonly ToUndo[] {
   const isNothing = (name: string) => workflow?.stages.find((stage) => stage.name === name)?.compensation === "nothing";
-  for (const visit of facts.steps.toReversed()) {
-    if (visit.takenBack) continue;
+  const ofVisit = (visit: StepStatus): readonly ToUndo[] => {
+    if (visit.takenBack) return [];
     const [open] = openOf(visit);
-    if (open) return { left: open, visit, isProven: false };
-    const [done] = workOf(visit);
-    if (done && !isNothing(visit.name)) return { left: done, visit, isProven: true };
-  }
-  const before = facts.doneBefore.findLast(({ step }) => !isNothing(step));
-  return before && { left: before, isProven: true };
+    if (open) return [{ left: open, at: visit, isProven: false }];
+    return isNothing(visit.name) ? [] : workOf(visit).map((left) => ({ left, at: visit, isProven: true }));
+  };
+  const { doneBefore, compensateFirst } = facts;
+  return [
+    ...facts.steps.toReversed().flatMap(ofVisit),
+    ...doneBefore
+      .filter(({ step }) => !isNothing(step))
+      .map((left): ToUndo => ({ left, at: "doneBefore", isProven: true }))
+      .toReversed(),
+    ...(compensateFirst ? eachLeft(compensateFirst) : []).map(
+      (left): ToUndo => ({ left, at: "compensateFirst", isProven: true }),
+    ),
+  ];
 }
 
 const isLate = ({ plan, facts: { undoingSince } }: RunThing, name: string, { clock }: RunContext): boolean => {
@@ -100,15 +108,23 @@ function whatIsLeft({ left }: ToUndo, run: RunThing, remains: Remains | null, co
 }
 
 /** Nobody undoes it a second time in this run; where a device did not answer, the attempt after does. */
-function seenTo(run: RunThing, { visit, left }: ToUndo, settled: boolean, { clock }: RunContext) {
-  if (visit === undefined) {
-    const doneBefore = run.facts.doneBefore.toSpliced(run.facts.doneBefore.lastIndexOf(left), 1);
-    const { takeBackFirst } = run.facts;
-    const more = leftOverOf([...(takeBackFirst ? eachLeft(takeBackFirst) : []), left]);
-    return { doneBefore, ...(!settled && { takeBackFirst: more && { ...more } }) };
-  }
-  return { steps: stepsWith(run, undone(visit, settled, clock.now())).map(stepJson) };
+function seenTo({ facts, ...run }: RunThing, { at, left }: ToUndo, settled: boolean, { clock }: RunContext) {
+  if (typeof at === "object")
+    return { steps: stepsWith({ ...run, facts }, undone(at, settled, clock.now())).map(stepJson) };
+  const { doneBefore, compensateFirst, takeBackFirst } = facts;
+  const rest =
+    at === "doneBefore"
+      ? { doneBefore: doneBefore.toSpliced(doneBefore.lastIndexOf(left), 1) }
+      : { compensateFirst: storedLeft(compensateFirst ? eachLeft(compensateFirst).slice(1) : []) };
+  return settled
+    ? rest
+    : { ...rest, takeBackFirst: storedLeft([...(takeBackFirst ? eachLeft(takeBackFirst) : []), left]) };
 }
+
+const storedLeft = (left: readonly LeftByStep[]) => {
+  const over = leftOverOf(left);
+  return over && { ...over };
+};
 
 function undone(visit: StepStatus, settled: boolean, now: Date): StepStatus {
   if (visit.state === "SUCCEEDED") return visits.takenBack(visit, { isSettled: settled });

@@ -24,6 +24,8 @@ export interface Ending {
   readonly steps?: readonly StepStatus[];
   /** What of the attempt before is still not taken back: for the attempt after. */
   readonly takeBackFirst?: LeftOver | null;
+  /** What is still to be compensated of earlier attempts; absent: nothing. */
+  readonly compensateFirst?: LeftOver | null;
   /** What was taken back in this look, by the names of the steps. */
   readonly undone?: readonly string[];
 }
@@ -35,7 +37,7 @@ const EVENT_OF_END = { SUCCEEDED: "finished", FAILED: "step_failed", CANCELED: "
 
 /** The run's end and what it does to the target are one commit. */
 export function endRun(run: RunThing, phase: EndedRunPhase, context: RunContext, log: RunLog, ending: Ending) {
-  const { message = "", residue = [], failure, steps, undone = [] } = ending;
+  const { message = "", residue = [], failure, steps, undone = [], compensateFirst = null } = ending;
   const done = doneNow(steps ?? run.facts.steps, phase, context);
   const { takeBackFirst = passedOn(run, phase, done) } = ending;
   const error = failure
@@ -60,6 +62,7 @@ export function endRun(run: RunThing, phase: EndedRunPhase, context: RunContext,
       error,
       ...residueFacts(left),
       takeBackFirst: takeBackFirst && { ...takeBackFirst },
+      ...(run.facts.compensateFirst !== null && { compensateFirst: compensateFirst && { ...compensateFirst } }),
       ...(steps && { steps: steps.map(stepJson) }),
     },
     effects: [...effectsOfEnd(run, onTarget, context), ...log.effects("")],

@@ -59,8 +59,15 @@ export interface RunThing extends Thing {
   readonly facts: RunFacts;
 }
 
-/** A run that undoes an earlier attempt is begun for nothing else. */
-const cancelRequested = (run: RunThing) => run.cancelRequestedAt !== null && run.action !== "cancel";
+/** A run that undoes an earlier attempt is begun for nothing else. So is one that is canceled before it began, where its job has done something. */
+const isThereToUndo = ({ action, plan, facts }: RunThing) =>
+  action === "cancel" ||
+  (plan.workflow !== undefined &&
+    (facts.steps.length > 0 ||
+      facts.doneBefore.length > 0 ||
+      facts.compensateFirst !== null ||
+      facts.takeBackFirst !== null));
+const cancelRequested = (run: RunThing) => run.cancelRequestedAt !== null && !isThereToUndo(run);
 const takenOver = (run: RunThing) => run.manual !== null;
 const takenOverFirst = ({ manual }: RunThing): JsonObject => ({
   error: {

@@ -2,10 +2,12 @@ import { describe, expect, test } from "vitest";
 import { final } from "../../../test/support/failures.ts";
 import { Bench } from "../../../test/support/runs/executor-bench.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import { decide } from "../../kernel/decide.ts";
 import type { Outcome } from "../../kernel/outcome.ts";
 import { residueFacts } from "../../kernel/residue.ts";
 import { minutes } from "../../kernel/time/duration.ts";
 import { jobStateOf } from "../model/job-state.ts";
+import { runLifecycle } from "../model/lifecycle.ts";
 import type { RunPhase } from "../model/run.ts";
 import { type AnyStep, collectSteps, defineStep, type Undone } from "../model/step.ts";
 import type { WorkflowAction } from "./actions.ts";
@@ -23,6 +25,8 @@ class World {
   undo: { [name in Name]?: () => Undone | undefined } = {};
   /** What people have made by hand, for whoever looks. */
   byHand: Name[] = [];
+  /** The stage that sets something for a restart to come. */
+  armed: Name | undefined;
 
   readonly steps = NAMES.map((kind) =>
     defineStep({
@@ -63,7 +67,7 @@ const building = defineWorkflow({
 
 function benchOf(world: World): Bench {
   const bench = new Bench();
-  bench.kinds = world.steps;
+  bench.kinds = world.steps.map((step) => (step.kind === world.armed ? { ...step, forNextBoot: true } : step));
   bench.workflows = new Map([["building", building]]);
   bench.plan = planOfWorkflow(building, collectSteps(world.steps) as ReadonlyMap<string, AnyStep>);
   return bench;
@@ -73,8 +77,7 @@ function benchOf(world: World): Bench {
 function next(bench: Bench, action: WorkflowAction): Bench {
   const { plan } = bench;
   if (!plan) throw new Error("there is no plan");
-  const { steps, takeBackFirst, doneBefore } = bench;
-  const inherited = inheritStages({ plan, params: {}, steps, takeBackFirst, doneBefore }, action, building);
+  const inherited = inheritStages({ ...bench, plan, params: {} }, action, building);
   const { residue, ...rest } = inherited;
   const anew = { startedAt: bench.now, logged: [], manual: null, undoingSince: null };
   Object.assign(bench, { id: "run-2", action, ...rest, ...residueFacts(residue), ...anew });
@@ -99,6 +102,9 @@ async function announced(bench: Bench, name: Name): Promise<void> {
   }
 }
 
+const nobodyAnswers = (): never => {
+  throw new DeviceFailure("unreachable", "bmc", "nobody answers");
+};
 const jobStateWhile = (bench: Bench, phase: RunPhase = "RUNNING") =>
   jobStateOf({ ...bench.run(), phase, ...bench.run().facts, nextRunId: null });
 const visitsOf = (bench: Bench) => bench.steps.map(({ name, round, state }) => `${name} ${round} ${state}`);
@@ -162,9 +168,7 @@ describe("a cancel of a workflow that has failed", () => {
 
   test("ends although a device does not answer: what it could not undo is listed, and kept for the next attempt", async () => {
     const { bench, world } = await failedAt("check");
-    world.undo.deploy = () => {
-      throw new DeviceFailure("unreachable", "bmc", "nobody answers");
-    };
+    world.undo.deploy = nobodyAnswers;
     next(bench, "cancel");
     expect(done(await bench.untilEnd())).toBe("canceled");
     expect(world.unmade).toEqual(["create-1"]);
@@ -188,6 +192,31 @@ describe("a cancel of a workflow that has failed", () => {
     expect(asked).toBe(4);
     expect(world.unmade).toEqual(["deploy-4", "create-1"]);
     expect(bench.residue).toEqual(["format: what was on the disk is gone"]);
+  });
+
+  test("asks again for what got no answer when the attempt before it ended", async () => {
+    const world = new World();
+    world.armed = "deploy";
+    world.undo.deploy = nobodyAnswers;
+    const { bench } = await failedAt("check", world);
+    expect(bench.steps[3]).toMatchObject({ name: "deploy", takenBack: true, toTakeBack: { nth: 3 } });
+    world.undo = {};
+    next(bench, "cancel");
+    expect(done(await bench.untilEnd())).toBe("canceled");
+    expect(world.unmade).toEqual(["deploy-4", "create-1"]);
+    expect(bench.steps[3]).toMatchObject({ takenBack: true, toTakeBack: null });
+  });
+
+  test("lists what got no answer, neither when the attempt before it ended nor now", async () => {
+    const world = new World();
+    world.armed = "deploy";
+    world.undo.deploy = nobodyAnswers;
+    const { bench } = await failedAt("check", world);
+    next(bench, "cancel");
+    expect(done(await bench.untilEnd())).toBe("canceled");
+    expect(bench.residue).toEqual([expect.stringContaining("deploy: "), "format: what was on the disk is gone"]);
+    next(bench, "rerun");
+    expect(bench.takeBackFirst).toMatchObject({ step: "deploy", receipt: { part: "deploy-4" } });
   });
 
   test("does not wait for it without end", async () => {
@@ -218,13 +247,72 @@ describe("a restart from clean", () => {
 
   test("fails where a device does not answer, and what is left is for the attempt after", async () => {
     const { bench, world } = await failedAt("check");
-    world.undo.create = () => {
-      throw new DeviceFailure("unreachable", "bmc", "nobody answers");
-    };
+    world.undo.create = nobodyAnswers;
     next(bench, "restart_clean");
     expect(done(await bench.untilEnd(500))).toBe("step_failed");
     expect(bench.takeBackFirst).toMatchObject({ step: "create", receipt: { part: "create-1" } });
     expect(world.made).toHaveLength(4);
+  });
+});
+
+describe("a restart from clean that is canceled", () => {
+  test("undoes what it was to undo, whenever the cancel comes", async () => {
+    for (let passes = 0; passes < 4; passes += 1) {
+      const { bench, world } = await failedAt("check");
+      let asked = 0;
+      world.undo.deploy = () => {
+        asked += 1;
+        return asked < 3 ? { goesOn: "is being released" } : undefined;
+      };
+      next(bench, "restart_clean");
+      for (let made = 0; made < passes; made += 1) await bench.look();
+      bench.cancelRequestedAt = bench.now;
+      expect(done(await bench.untilEnd()), `canceled after pass ${passes}`).toBe("canceled");
+      expect(world.unmade.toSorted().slice(-2)).toEqual(["create-1", "deploy-4"]);
+      expect(bench.residue).toEqual(["format: what was on the disk is gone"]);
+      expect(bench).toMatchObject({ compensateFirst: null, takeBackFirst: null });
+    }
+  });
+
+  test("lists what a device did not undo, and keeps it for the next attempt", async () => {
+    const { bench, world } = await failedAt("check");
+    world.undo.deploy = nobodyAnswers;
+    next(bench, "restart_clean");
+    bench.cancelRequestedAt = bench.now;
+    expect(done(await bench.untilEnd())).toBe("canceled");
+    expect(world.unmade).toEqual(["create-1"]);
+    expect(bench.residue).toEqual(["format: what was on the disk is gone", expect.stringContaining("deploy: ")]);
+    next(bench, "restart_clean");
+    expect(bench).toMatchObject({ compensateFirst: null, takeBackFirst: { step: "deploy" } });
+  });
+
+  test("is begun to undo, where the cancel came before it began", async () => {
+    const { bench } = await failedAt("check");
+    for (const action of ["restart_clean", "rerun", "retry"] as const) {
+      next(bench, action);
+      bench.cancelRequestedAt = bench.now;
+      expect(decide(runLifecycle, { ...bench.run(), state: { name: "PENDING" } }), action).toEqual({ kind: "handle" });
+    }
+    const first = benchOf(new World());
+    first.cancelRequestedAt = first.now;
+    expect(decide(runLifecycle, { ...first.run(), state: { name: "PENDING" } })).toMatchObject({
+      move: { to: "CANCELED" },
+    });
+  });
+
+  test("and one that never began, leave to the attempt after it what they were to undo", async () => {
+    const { bench } = await failedAt("check");
+    next(bench, "restart_clean");
+    const { compensateFirst } = bench;
+    const inheriting = (action: WorkflowAction) =>
+      inheritStages({ ...bench.run(), ...bench.run().facts }, action, building);
+    for (const action of ["restart_clean", "retry", "resume"] as const)
+      expect(inheriting(action), action).toMatchObject({ compensateFirst, doneBefore: [] });
+    for (const action of ["rerun", "cancel", "adopt"] as const)
+      expect(inheriting(action), action).toMatchObject({
+        compensateFirst: null,
+        doneBefore: [{ step: "create" }, { step: "deploy" }],
+      });
   });
 });
 

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { eachLineOnce, type Residue } from "../../kernel/residue.ts";
 import { settled, toDoAgain } from "../executor/step/visit.ts";
 import { eachLeft, type LeftByStep, type LeftOver, leftOf, leftOverOf, resumed } from "../model/next-attempt.ts";
@@ -19,7 +20,7 @@ export interface StageInheritance {
   readonly residue: readonly Residue[];
 }
 
-export interface EndedAttempt extends Omit<StageInheritance, "compensateFirst" | "residue"> {
+export interface EndedAttempt extends Omit<StageInheritance, "residue"> {
   readonly plan: Plan;
   readonly params: Readonly<Record<string, string>>;
 }
@@ -44,7 +45,9 @@ export function inheritStages(
   action: Exclude<RunAction, "start">,
   workflow: Workflow,
 ): StageInheritance {
-  const { steps, doneBefore } = previous;
+  const { steps } = previous;
+  const toCompensate = notCompensated(previous);
+  const doneBefore = [...toCompensate.toReversed(), ...previous.doneBefore];
   const left = leftOverOf([
     ...(previous.takeBackFirst ? eachLeft(previous.takeBackFirst) : []),
     ...steps.flatMap(openOf),
@@ -57,17 +60,35 @@ export function inheritStages(
     case "restart_clean":
       return { steps: [], takeBackFirst: left, doneBefore: [], ...compensationOf(work, workflow) };
     case "cancel": {
-      // What was left open is undone in its turn.
-      const all = steps.map((visit) => ({ ...visit, carriedOver: true }));
+      // What was left open is undone in its turn, also where the attempt before tried that when it ended, and got no answer.
+      const isUndone = ({ takenBack, toTakeBack }: StepStatus) => takenBack && toTakeBack === null;
+      const all = steps.map((visit) => ({ ...visit, carriedOver: true, takenBack: isUndone(visit) }));
       return { ...nothingFirst, steps: all, takeBackFirst: previous.takeBackFirst, doneBefore };
     }
+    case "adopt":
+      // Who looks first does not undo what it is there to find.
+      return {
+        ...nothingFirst,
+        takeBackFirst: left,
+        doneBefore,
+        steps: enteredAgain(previous, workflow, action),
+      };
     default: {
-      const again = { ...nothingFirst, takeBackFirst: left, doneBefore };
+      const again = { takeBackFirst: left, doneBefore: previous.doneBefore, residue: [] };
+      const same = { ...again, compensateFirst: leftOverOf(toCompensate) };
       return action === "resume"
-        ? { ...again, ...resumedAt(previous, workflow, left) }
-        : { ...again, steps: enteredAgain(previous, workflow, action) };
+        ? { ...same, ...resumedAt(previous, workflow, left) }
+        : { ...same, steps: enteredAgain(previous, workflow, action) };
     }
   }
+}
+
+/** What a restart from clean was to undo, and ended before: the last first. What it did try is left open, and is told there. */
+function notCompensated({ compensateFirst, takeBackFirst }: EndedAttempt): readonly LeftByStep[] {
+  const leftOpen = takeBackFirst ? eachLeft(takeBackFirst) : [];
+  return (compensateFirst ? eachLeft(compensateFirst) : []).filter(
+    (one) => !leftOpen.some((other) => isDeepStrictEqual(one, other)),
+  );
 }
 
 /** The last first. */

@@ -109,7 +109,14 @@ test("an attempt after an attempt keeps its place, and ends within the same boun
       let { end, steps } = carryOut(workflow, plan, [], all[0] ?? [true]);
       for (const [at, action] of asked.entries()) {
         if (end !== "failed") return;
-        const before: EndedAttempt = { plan, params: {}, steps, takeBackFirst: null, doneBefore: [] };
+        const before: EndedAttempt = {
+          plan,
+          params: {},
+          steps,
+          takeBackFirst: null,
+          doneBefore: [],
+          compensateFirst: null,
+        };
         const inherited = inheritStages(before, action as "retry", workflow).steps;
         const isAnew = action === "rerun" || action === "restart_clean";
         if (isAnew) expect(inherited).toEqual([]);

@@ -115,6 +115,8 @@ export interface Run {
   readonly target: RunTarget;
   /** The machine whose run slot it takes; null for runs that take none. */
   readonly machineId: string | null;
+  /** Under whose claims it works: its own, unless another thing started it. */
+  readonly holder: RunTarget;
   /** The step that started it; null for runs that somebody asked for. */
   readonly parent: ParentStep | null;
   readonly requestId: string;

@@ -100,7 +100,7 @@ export async function startNextAttempt(
 /** Only runs that take a machine's run slot have a job that people act on; all others are parts of somebody else's work. */
 function machineToActOn({ id, machineId, target }: Run): string {
   if (machineId !== null) return machineId;
-  const why = `run ${id} on ${target.kind} ${target.id} takes no action but cancel: ask again for what it was a part of`;
+  const why = `run ${id} on ${target.kind} ${target.id} is a part of other work and can only be canceled while it is active`;
   throw new AppError("failed_precondition", why, { next: `millwright run show ${id}` });
 }
 
@@ -181,7 +181,7 @@ export async function markRunManual(
     await lockThings(tx, [runKey(runId)]);
     const run = await loadRun(tx, runId);
     if (run.plan.workflow === undefined) machineToActOn(run);
-    else checkActions(workflowOf(deps, run.plan), run);
+    else checkActions(workflowOf(deps, run.plan), run, "mark_manual");
     await checkLatest(tx, run, "mark_manual");
     checkMayTakeOver(run);
     if (run.manual?.comment === comment) return;

@@ -6,7 +6,7 @@ import { inheritStages } from "../../runs/workflows/next-attempt.ts";
 import type { Workflow } from "../../runs/workflows/workflow.ts";
 import { recordChange } from "../../store/lifecycle/changes.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
-import { storeOf } from "../../store/lifecycle/things.ts";
+import { storeOf, type ThingKey } from "../../store/lifecycle/things.ts";
 import type { Transaction } from "../../store/postgres/database.ts";
 import { findOnTarget } from "../../store/run/runs.ts";
 import type { Caller } from "../call/caller.ts";
@@ -18,7 +18,7 @@ import type { RunDeps } from "./deps.ts";
 import { checkLatest, loadRun } from "./latest-attempt.ts";
 import { getRun } from "./read.ts";
 import { checkRunId } from "./start-checks.ts";
-import { createWorkflowRun, refuseBesideAnother, workflowOf } from "./workflow-starts.ts";
+import { checkTarget, createWorkflowRun, workflowOf } from "./workflow-starts.ts";
 
 const KIND = "run";
 const runKey = (id: string) => ({ kind: KIND, id });
@@ -52,9 +52,9 @@ export async function actOnWorkflow(
     await checkLatest(tx, previous, action);
     if (action === "resume" && isActive(previous.phase)) return runId;
     const workflow = workflowOf(deps, previous.plan);
-    if (action !== "cancel") checkActions(workflow, previous);
+    checkActions(workflow, previous, action);
     checkState(previous, action);
-    await refuseBesideAnother(tx, target);
+    await checkTarget(tx, deps, target);
     await follow(tx, deps, caller, { previous, action, workflow, id: newId, requestId, fingerprint });
     return newId;
   });
@@ -90,12 +90,29 @@ async function follow(tx: Transaction, deps: RunDeps, caller: Caller, following:
   });
 }
 
-/** Where a new request is the retry, a cancel is all that people do with the job. */
-export function checkActions({ kind, onlyCancel }: Workflow, { id, parent }: Run): void {
-  if (onlyCancel !== true && parent === null) return;
-  const message = `run ${id} of workflow ${kind} takes no action but cancel: ask again for what it was to do`;
-  throw new AppError("failed_precondition", message, { next: `millwright run show ${id}` });
+/**
+ * A run that another run or a thing started has no job of its own: once it has ended, its starter has gone on, and a further attempt
+ * would work without that one's claims and end where nobody waits for it. A workflow may refuse all but cancel as well.
+ */
+export function checkActions(
+  { kind, onlyCancel }: Workflow,
+  run: Pick<Run, "id" | "parent" | "holder">,
+  action: WorkflowAction | "mark_manual",
+): void {
+  const starter = starterOf(run);
+  if (starter) {
+    const message = `run ${run.id} was started by ${starter.kind} ${starter.id} and can only be canceled while it is active`;
+    throw new AppError("failed_precondition", message, { next: `millwright explain ${starter.kind} ${starter.id}` });
+  }
+  if (onlyCancel !== true || action === "cancel") return;
+  const message = `run ${run.id} of workflow ${kind} can only be canceled; a new request does the work again`;
+  throw new AppError("failed_precondition", message, { next: `millwright run show ${run.id}` });
 }
+
+const starterOf = ({ id, parent, holder }: Pick<Run, "id" | "parent" | "holder">): ThingKey | undefined => {
+  if (parent) return runKey(parent.runId);
+  return holder.id === id ? undefined : holder;
+};
 
 function checkState(run: Run, action: WorkflowAction): void {
   const { of, command } = WORKFLOW_ACTIONS[action];

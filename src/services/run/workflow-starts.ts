@@ -2,6 +2,8 @@ import { randomUUID } from "node:crypto";
 import { AppError } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { residueFacts } from "../../kernel/residue.ts";
+import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
+import type { Machine } from "../../lifecycles/machine/machine.ts";
 import { stepJson } from "../../runs/model/lifecycle.ts";
 import type { Plan } from "../../runs/model/plan/plan.ts";
 import type { Run } from "../../runs/model/run.ts";
@@ -20,6 +22,7 @@ import { actorOf, doneBy } from "../call/initiator.ts";
 import { checkRunRequestId, fingerprintOf, newRunId, sameRequest } from "./creation.ts";
 import type { RunDeps } from "./deps.ts";
 import { getRun } from "./read.ts";
+import { checkMoment } from "./start-checks.ts";
 
 const KIND = "run";
 
@@ -72,14 +75,12 @@ export async function startWorkflow(deps: RunDeps, caller: Caller, input: StartW
   return getRun(deps, id);
 }
 
-async function checkTarget(tx: Transaction, deps: RunDeps, target: RunTarget): Promise<void> {
+/** The target is there and can take a run now. The database refuses a second active run as well; here the other one has a name. */
+export async function checkTarget(tx: Transaction, deps: RunDeps, target: RunTarget): Promise<void> {
   const { things } = await storeOf(deps.stores, target.kind).load(tx, [target.id]);
-  if (things.length === 0) throw new AppError("not_found", `${target.kind} ${target.id} does not exist`);
-  await refuseBesideAnother(tx, target);
-}
-
-/** The database refuses a second active run on a target as well; here the other one has a name. */
-export async function refuseBesideAnother(tx: Transaction, target: RunTarget): Promise<void> {
+  const [thing] = things;
+  if (!thing) throw new AppError("not_found", `${target.kind} ${target.id} does not exist`);
+  if (target.kind === machineLifecycle.kind) checkMoment(thing as Machine);
   const [other] = await listRuns(tx, { target, activeOnly: true, limit: 1 });
   if (!other) return;
   throw new AppError(
@@ -115,7 +116,7 @@ export async function createWorkflowRun(
   const row = {
     target_kind: target.kind,
     target_id: target.id,
-    machine_id: target.kind === "machine" ? target.id : null,
+    machine_id: target.kind === machineLifecycle.kind ? target.id : null,
     request_id: run.requestId,
     fingerprint: run.fingerprint,
     type: "",

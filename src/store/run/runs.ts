@@ -156,6 +156,7 @@ export function parseRun(row: RunRow): Run {
     target: targetOf(row),
     machineId: row.machine_id,
     parent: parentOf(row),
+    holder: holderOf(row),
     requestId: row.request_id,
     type: row.type,
     plan: parseRunPlan(row.plan),

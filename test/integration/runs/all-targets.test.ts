@@ -110,7 +110,7 @@ describe("millwright.v1", () => {
     for (const runId of ["run-rack", "run-child-2"]) {
       const answer = await refusal(actions.rerunRun({ runId, requestId: "again" }));
       expect(answer).toMatchObject({ code: Code.FailedPrecondition });
-      expect(answer.message).toContain("takes no action but cancel");
+      expect(answer.message).toContain("can only be canceled");
       expect(await refusal(actions.markRunManual({ runId, comment: "mine" }))).toMatchObject({
         code: Code.FailedPrecondition,
       });

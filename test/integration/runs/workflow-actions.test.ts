@@ -107,6 +107,16 @@ describe("a job of a workflow", () => {
   });
 });
 
+test("a workflow is not started on a machine that is RETIRED, nor goes on there", async () => {
+  const { machineId, run, job } = await failed();
+  await surface.lifecycle.retireMachine({ machineId });
+  const params = { parts: parts.url, job };
+  const target = { kind: "machine", id: machineId };
+  const again = startWorkflow(deps, tester, { workflow: "assembly", target, requestId: "again", params });
+  await expect(again).rejects.toMatchObject({ kind: "failed_precondition" });
+  await refused(actions().retryRun(request(run.id)), "is RETIRED");
+});
+
 describe("a failed job", () => {
   test("is canceled by an attempt that undoes every stage, the last first", async () => {
     const { job, run } = await failed();

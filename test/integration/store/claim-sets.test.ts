@@ -1,19 +1,31 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { Controller } from "../../../src/engine/controller.ts";
 import type { HandlerOf } from "../../../src/engine/pass.ts";
+import { decide } from "../../../src/kernel/decide.ts";
+import { move } from "../../../src/kernel/effects.ts";
+import type { Lifecycle, Thing } from "../../../src/kernel/lifecycle.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
 import { happened, type Outcome, waitFor } from "../../../src/kernel/outcome.ts";
 import { milliseconds, minutes } from "../../../src/kernel/time/duration.ts";
 import * as claims from "../../../src/store/lifecycle/claims/claims.ts";
+import { commitUnits } from "../../../src/store/lifecycle/commit/commit-units.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";
 import type { ClaimSet, ThingKey } from "../../../src/store/lifecycle/things.ts";
 import { applyVerb } from "../../../src/store/lifecycle/verbs.ts";
 import * as work from "../../../src/store/lifecycle/work.ts";
 import { recordClaim, wishFor } from "../../support/claims.ts";
-import { addChore, addCrate, crateKey, crateStores, createCrateTables, requestCrateWork } from "../../support/crate.ts";
+import {
+  addChore,
+  addCrate,
+  crateKey,
+  crateLifecycle,
+  crateStores,
+  createCrateTables,
+  requestCrateWork,
+} from "../../support/crate.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
-import { createWidgetTable, placeWidgets, widgetKey } from "../../support/widget.ts";
+import { createWidgetTable, getWidget, placeWidgets, widgetKey, widgetLifecycle } from "../../support/widget.ts";
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -326,6 +338,21 @@ describe("a thing whose state needs several claims", () => {
       await untilSeen(async () => expect(await queues()).toEqual({ w2: "[x]" }));
     });
     expect(await database.db.query("select id from work where kind = 'run' and wake_at <= now()")).toHaveLength(1);
+  });
+
+  test("may move one of the things that it takes into a state that needs its claim, in the same commit", async () => {
+    await placeWidgets(database.db, ["w1"], "idle");
+    await addCrate(database.db, "c1", ["w1", "w2"]);
+    await requestCrateWork(database.db, "c1");
+    const thing = (await crate("c1")) as Thing;
+    const decided = decide(crateLifecycle as unknown as Lifecycle<Thing>, thing);
+    if (decided.kind !== "move") throw new Error("a crate with work to do moves");
+    const effects = [move(widgetLifecycle, "w1", "employed")];
+    const unit = { kind: "crate", thing, move: decided.move, actor: "test", effects };
+    const results = await database.db.transaction((tx) => commitUnits(tx, crateStores, [unit]));
+    expect(results).toEqual([{ type: "committed" }]);
+    expect((await getWidget(database.db, "w1")).state.name).toBe("busy");
+    expect(await queues()).toMatchObject({ w2: "[c1]" });
   });
 
   test("says whom it waits for, all of them, and what each has", async () => {

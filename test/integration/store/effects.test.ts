@@ -269,6 +269,19 @@ describe("an effect on a thing that somebody else works on", () => {
     expect((await widget("w")).state.name).toBe("idle");
   });
 
+  test("that cannot be as long as another works on the unit's own thing does not fail it: the unit waits in line", async () => {
+    await placeWidgets(database.db, ["w", "other"], "idle");
+    await acquire("w", "r1");
+    const unit = await unitOf("w");
+    const toBusy = { ...moveOf(unit.thing, "handler", "settled"), to: "busy" };
+    const asked = { ...unit, move: toBusy, effects: [causing("kicked"), causing("kicked")] };
+    expect(await commit(asked)).toMatchObject([{ type: "waiting", for: { inTheWay: [{ holder: { id: "r1" } }] } }]);
+    expect(await claims.list(database.db, [widgetKey("w")])).toHaveLength(2);
+    await release("r1");
+    const again = { ...asked, thing: await widget("w") };
+    await expect(commit(again)).rejects.toThrow("where kicked leads nowhere");
+  });
+
   test("waits behind those who wait for it already", async () => {
     await placeWidgets(database.db, ["w", "other"], "idle");
     await acquire("other", "r1");

@@ -1,6 +1,6 @@
 import type { Cause } from "../../../kernel/causes.ts";
 import type { Thing } from "../../../kernel/lifecycle.ts";
-import { afterUnit, lastMoveOf, outcomeAfter, type Unit } from "../commit/unit.ts";
+import { afterUnit, keyOf, lastMoveOf, outcomeAfter, type Unit } from "../commit/unit.ts";
 import { type ClaimSet, nameOf, storeOf, type ThingKey, type ThingStore, type ThingStores } from "../things.ts";
 import type { Wait } from "./decision.ts";
 import type { ClaimWish, QueuedClaim } from "./queue.ts";
@@ -88,6 +88,14 @@ function describeHolder(claims: readonly [QueuedClaim, ...QueuedClaim[]], ofSeve
   const things = ofSeveral ? claims.map(({ thing }) => `${thing.kind} ${thing.id}`).join(", ") : "it";
   const does = standing === "waiting" ? `is before it in line for ${things}` : `works on ${things}`;
   return `${holder.kind} ${holder.id} (${reason}), which ${does}`;
+}
+
+/** On whose behalf the unit's thing works, or will once its move is written: its own, where it needs no claims. */
+export function holderOf(stores: ThingStores, unit: Unit): ThingKey {
+  const { kind, thing } = unit;
+  const wish = wishOf(stores, unit);
+  if (wish) return wish.holder;
+  return claimsIn(stores, kind, thing.state.name) ? claimsOf(storeOf(stores, kind), thing).holder : keyOf(unit);
 }
 
 const claimsIn = (stores: ThingStores, kind: string, state: string): boolean =>

@@ -59,6 +59,7 @@ async function commitWave(
   const plans = await planEffects(tx, stores, alive);
   await lockMore(tx, stores, plans, held);
   const waiting = await takeClaims(tx, stores, alive, plans);
+  for (const [unit, { impossible }] of plans) if (impossible && !waiting.has(unit)) throw impossible;
   for (const [unit, result] of waiting) results.set(unit, result);
   failPoint("transitions:locked", placesOf(units, plans));
 

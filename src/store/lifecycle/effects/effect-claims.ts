@@ -1,6 +1,6 @@
 import type { Transaction } from "../../postgres/database.ts";
 import * as claims from "../claims/claims.ts";
-import { wishOf } from "../claims/wishes.ts";
+import { holderOf, wishOf } from "../claims/wishes.ts";
 import { keyOf, type Unit } from "../commit/unit.ts";
 import type { Waiting } from "../commit/unit-result.ts";
 import { nameOf, type ThingStores } from "../things.ts";
@@ -15,20 +15,21 @@ export interface EffectClaims {
 
 /**
  * Of those claims, the ones that are to be had, and the units that must wait since others are not. Nothing is queued for them: the thing
- * that would be moved knows nothing of it, and a ticket that nobody wants would bar all behind it. What the unit's own thing holds is
- * not in the way: whatever it has others do is done under its claim.
+ * that would be moved knows nothing of it, and a ticket that nobody wants would bar all behind it. What the unit's own thing holds, or
+ * takes with this very move, is not in the way: whatever it has others do is done under its claim.
  */
 export async function findEffectClaims(
   tx: Transaction,
   stores: ThingStores,
   plans: ReadonlyMap<Unit, EffectPlan>,
 ): Promise<EffectClaims> {
-  const wanted = [...plans].flatMap(([unit, { changes }]) =>
+  const wanted = [...plans].flatMap(([unit, { unit: itself, changes }]) =>
     changes.flatMap((moved) => {
       const wish = wishOf(stores, moved);
-      return wish ? [{ unit, moved, wish, underUnit: { ...wish, holder: keyOf(unit) } }] : [];
+      return wish ? [{ unit, moved, wish, underUnit: { ...wish, holder: holderOf(stores, itself) } }] : [];
     }),
   );
+  const own = new Map([...plans].map(([unit, plan]) => [unit, wishOf(stores, plan.unit)?.targets.map(nameOf) ?? []]));
   const inTheWay = await claims.findInTheWay(
     tx,
     wanted.flatMap(({ wish, underUnit }) => [wish, underUnit]),
@@ -37,8 +38,10 @@ export async function findEffectClaims(
   const wishes = new Map<Unit, claims.ClaimWish[]>();
   for (const { unit, moved, wish, underUnit } of wanted) {
     const obstacles = inTheWay.get(wish);
-    if (!obstacles) wishes.set(unit, [...(wishes.get(unit) ?? []), wish]);
-    else if (!inTheWay.has(underUnit)) wishes.set(unit, [...(wishes.get(unit) ?? []), underUnit]);
+    const isTakenByUnit = own.get(unit)?.includes(nameOf(keyOf(moved))) ?? false;
+    if (isTakenByUnit || (obstacles && !inTheWay.has(underUnit)))
+      wishes.set(unit, [...(wishes.get(unit) ?? []), underUnit]);
+    else if (!obstacles) wishes.set(unit, [...(wishes.get(unit) ?? []), wish]);
     else {
       const wait = { inTheWay: obstacles, ofSeveral: true, barExpired: false, untilBarEnds: undefined };
       waiting.set(unit, { type: "waiting", for: wait, moving: keyOf(moved) });

@@ -28,6 +28,8 @@ export interface EffectPlan {
   readonly requests: readonly RequestEffect[];
   readonly orders: readonly PlacedOrder[];
   readonly alerts: readonly AlertEffect[];
+  /** Why its effects cannot be, as things are now. */
+  readonly impossible?: Error;
 }
 
 /** Units that rely on a thing which is not there any more, or not in the state that they rely on. They are dropped, not failed: a new pass finds out what now holds. */
@@ -55,7 +57,10 @@ const requiredBy = ({ effects = [] }: Unit): RequireEffect[] => effects.filter((
 type ChangeEffect = MoveEffect | ObserveEffect;
 const isChange = (effect: Effect): effect is ChangeEffect => effect.type === "move" || effect.type === "observe";
 
-/** Throws when an effect cannot be: the unit then fails as a whole, alone, and says why. */
+/**
+ * An effect that cannot be makes its unit fail as a whole, alone, and says why. It does so only once the unit has the claims that it
+ * needs: as long as another works on the thing, that one's doing may be all that is in the way.
+ */
 export async function planEffects(
   tx: Transaction,
   stores: ThingStores,
@@ -74,7 +79,7 @@ export async function planEffects(
     effective.map(({ unit, effects }) => [
       unit,
       {
-        ...planChanges(stores, unit, effects.filter(isChange), others),
+        ...tryToPlanChanges(stores, unit, effects.filter(isChange), others),
         creates: effects.filter((effect) => effect.type === "create"),
         logs: effects.filter((effect) => effect.type === "log"),
         requests: effects.filter((effect) => effect.type === "request"),
@@ -98,6 +103,17 @@ async function loadChanged(tx: Transaction, stores: ThingStores, effects: readon
     for (const { id, error } of unreadable) seen.set(nameOf({ kind, id }), { unreadable: error });
   }
   return seen;
+}
+
+function tryToPlanChanges(
+  ...planned: Parameters<typeof planChanges>
+): Pick<EffectPlan, "unit" | "changes" | "impossible"> {
+  try {
+    return planChanges(...planned);
+  } catch (error) {
+    const [, unit] = planned;
+    return { unit, changes: [], impossible: error instanceof Error ? error : new Error(String(error)) };
+  }
 }
 
 function planChanges(

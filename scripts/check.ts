@@ -5,6 +5,7 @@ import { importsOf } from "./check/imports.ts";
 import { findBreakingChanges } from "./check/landed-contract.ts";
 import { judgeImport } from "./check/layers.ts";
 import { findBrokenLinks } from "./check/links.ts";
+import { findMessageReaders } from "./check/message-readers.ts";
 import { readSourceFiles } from "./check/source-files.ts";
 import { judgeWrites } from "./check/store-writes.ts";
 import { findUnusedExports } from "./check/unused-exports.ts";
@@ -32,6 +33,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
     const technologies = technologiesOf(all);
     return all.flatMap((file) => findTechnologies(file, technologies));
   },
+  "nobody reads messages": async () => (await files).flatMap(findMessageReaders),
   "file names": async () => (await files).flatMap((file) => judgeName(file) ?? []),
   "writes can be killed": async () => (await files).flatMap((file) => judgeWrites(file) ?? []),
   "file lengths": async () => (await files).flatMap((file) => judgeLength(file) ?? []),

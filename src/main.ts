@@ -9,7 +9,7 @@ import { createLog } from "./telemetry/log.ts";
 import { startDev } from "./wiring/dev.ts";
 import { startServer } from "./wiring/server.ts";
 import { simulatorFlags, takeSimulatorFlags } from "./wiring/simulator-process.ts";
-import { describeFailure, explainStart, wantsStack } from "./wiring/start-errors.ts";
+import { describeFailure, wantsStack } from "./wiring/start-errors.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const USAGE = 2;
@@ -164,8 +164,7 @@ try {
       `unknown command ${JSON.stringify(name)}: one of ${Object.keys(COMMANDS).join(", ")}`,
     );
   process.exitCode = await command(argv);
-} catch (thrown) {
-  const error = explainStart(thrown);
+} catch (error) {
   process.stderr.write(describeFailure(error, { isConfigCheck: name === "config", withStack: wantsStack(argv) }));
   process.exitCode = error instanceof AppError && error.kind === "invalid_argument" ? USAGE : FAILED;
 }

@@ -6,9 +6,10 @@ import { allThings } from "../../src/wiring/things/all-things.ts";
 /** What the command line says about the server: it may not import the server's tables, so it is handed what they hold. */
 export const cliVocabulary = (): ServerVocabulary => ({
   roles: ROLES,
-  settings: describeConfig().map(({ flag, rule, default: ordinary, dev, doc }) => ({
+  settings: describeConfig().map(({ flag, takes, words, default: ordinary, dev, doc }) => ({
     flag,
-    rule,
+    takes,
+    words,
     default: ordinary,
     dev,
     doc,

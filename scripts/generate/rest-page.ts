@@ -27,7 +27,7 @@ export function restPage(): string {
   return page(
     pageHead("REST", "the routes in `src/api/rest/`"),
     "Network installs over HTTP and JSON: what is required of them is in the [specification](../specs/node-install.md). A server shows the same as OpenAPI 3.1 at `/api/v1/openapi.json`, and to browse at `/api/v1/docs`.",
-    "Objects come as `{success, data, message}` and lists as `{success, data, total}`; histories and events as `{data, total}`. What is refused is answered with `{detail}`: a sentence, or with 422 a list of `{type, loc, msg}`. A body is JSON and at most 1 MiB large (413, 415). Without credentials it is 401, and without the role 403.",
+    "Objects come as `{success, data, message}` and lists as `{success, data, total}`; histories and events as `{data, total}`. What is refused is answered with `{detail}`: a sentence, or with 422 a list of `{type, loc, msg}`. The header `millwright-next` names the command that helps, where there is one. A body is JSON and at most 1 MiB large (413, 415). Without credentials it is 401, and without the role 403.",
     table(
       ["Route", "What it does", "Who may"],
       routes.map((route) => [`[${nameOfRoute(route)}](${anchor(nameOfRoute(route))})`, route.summary, whoMay(route)]),

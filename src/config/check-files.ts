@@ -1,6 +1,7 @@
 import { accessSync, constants, statSync } from "node:fs";
 import type { EffectiveSetting, LoadedConfig } from "./load.ts";
 import { settingFor } from "./settings.ts";
+import { isPath } from "./value-kinds.ts";
 
 /** Files that hold a secret. Those of the first sort are refused at the start when others may reach them. */
 const PRIVATE = { secret_key_file: "refused", "tls.key_file": "risky" } as const;
@@ -12,7 +13,7 @@ export function checkFiles({ settings }: Pick<LoadedConfig, "settings">): { prob
   const problems: string[] = [];
   const warnings: string[] = [];
   for (const setting of settings) {
-    if (!settingFor(setting.key).kind.isPath || setting.value === null) continue;
+    if (!isPath(settingFor(setting.key).kind) || setting.value === null) continue;
     const fault = setting.key === "data_dir" ? directoryFault(setting) : fileFault(setting);
     if (fault !== undefined) problems.push(fault);
     else

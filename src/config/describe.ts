@@ -11,6 +11,9 @@ export interface SettingRow {
   /** What `millwright dev` takes instead; empty when the same. */
   readonly dev: string;
   readonly rule: string;
+  readonly takes: "switch" | "file" | "directory" | "value";
+  /** The only values; empty for any. */
+  readonly words: readonly string[];
   readonly doc: string;
 }
 
@@ -24,6 +27,8 @@ export function describeConfig(): SettingRow[] {
       default: defaultDoc ?? (typeof ordinary === "function" ? "" : written(ordinary)),
       dev: dev === undefined ? "" : written(dev),
       rule: kind.rule,
+      takes: kind.takes ?? "value",
+      words: kind.words ?? [],
       doc,
     };
   });

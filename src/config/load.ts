@@ -7,6 +7,7 @@ import type { Host } from "./data-dir.ts";
 import { isLoopback } from "./networks.ts";
 import { SETTING_KEYS, type SETTINGS, type SettingKey, settingFor } from "./settings.ts";
 import { fromEnvironment, fromFlags, type Given, readConfigFile } from "./sources.ts";
+import { isPath } from "./value-kinds.ts";
 
 type Camel<S extends string> = S extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S;
 type Nested<K extends string, V> = K extends `${infer Head}.${infer Tail}`
@@ -94,8 +95,8 @@ function settingFrom(given: Given): EffectiveSetting | { problem: string } {
     const shown = secret ? "has a value that is not valid" : `is ${JSON.stringify(value)}`;
     return { problem: `${key} (${source}) ${shown}: must be ${kind.rule}` };
   }
-  const parsed = kind.isPath ? resolve(base, String(result.data)) : result.data;
-  return { key, value: parsed, raw: kind.isPath ? parsed : value, source };
+  const parsed = isPath(kind) ? resolve(base, String(result.data)) : result.data;
+  return { key, value: parsed, raw: isPath(kind) ? parsed : value, source };
 }
 
 function defaultOf(key: SettingKey, profile: Profile, host: Host, env: LoadOptions["env"]): EffectiveSetting {

@@ -43,7 +43,7 @@ export const SETTINGS = {
     default: 16,
     doc: "Connections to the database, per replica.",
   }),
-  data_dir: setting(kinds.path("the path of a directory"), {
+  data_dir: setting(kinds.path("directory"), {
     default: (host, env) => defaultDataDir(host, env),
     defaultDoc: "`/var/lib/millwright` as root, else `$XDG_STATE_HOME/millwright`, else `~/.local/state/millwright`",
     doc: "Where the embedded database, the keys, the dev token and `endpoints.json` live.",
@@ -182,7 +182,7 @@ export const SETTINGS = {
     default: 100,
     doc: "Checks of machines a second, at most, per replica. A fleet too large for it is checked less often.",
   }),
-  "scripts.directory": optional(kinds.path("the path of a directory"), {
+  "scripts.directory": optional(kinds.path("directory"), {
     doc: "Scripts (`*.sh`) of the site, which plans name as `script_ref`; one of the same name takes the place of a shipped one. Read when the server starts; all replicas need the same.",
   }),
   "history.retention": setting(kinds.duration("1d", "36500d"), {
@@ -204,7 +204,7 @@ export const SETTINGS = {
   "install.public_url": optional(kinds.baseUrl(), {
     doc: "Where machines that boot from the network reach this server. Unset: where each of them did.",
   }),
-  "install.files_dir": optional(kinds.path("the path of a directory"), {
+  "install.files_dir": optional(kinds.path("directory"), {
     doc: "Directory with kernels, initrds and images, served below `/files/` to whoever asks. Unset: none are.",
   }),
   "install.default_group": optional(kinds.text(), {

@@ -14,8 +14,10 @@ export interface ValueKind<T> {
   readonly rule: string;
   /** Several flags of this kind add up, joined by commas. */
   readonly repeatable?: boolean;
-  /** Relative to the config file that says it, else to the working directory. */
-  readonly isPath?: boolean;
+  /** A path is relative to the config file that says it, else to the working directory. Absent: anything else. */
+  readonly takes?: "switch" | "file" | "directory";
+  /** The only values. */
+  readonly words?: readonly string[];
 }
 
 function kind<T>(
@@ -46,7 +48,10 @@ const between = (value: number | undefined, min: number, max: number): number | 
 
 export const text = (rule = "text"): ValueKind<string> => kind(rule, trimmed);
 
-export const path = (rule = "the path of a file"): ValueKind<string> => kind(rule, trimmed, { isPath: true });
+export const path = (takes: "file" | "directory" = "file"): ValueKind<string> =>
+  kind(`the path of a ${takes}`, trimmed, { takes });
+
+export const isPath = ({ takes }: ValueKind<unknown>): boolean => takes === "file" || takes === "directory";
 
 export const integer = (min: number, max: number): ValueKind<number> =>
   kind(`a whole number from ${min} to ${max}`, (raw) => {
@@ -58,13 +63,17 @@ export const factor = (min: number, max: number): ValueKind<number> =>
   kind(`a number from ${min} to ${max}`, (raw) => between(numeric(raw), min, max));
 
 export const flag = (): ValueKind<boolean> =>
-  kind("true or false", (raw) =>
-    raw === true || raw === "true" ? true : raw === false || raw === "false" ? false : undefined,
+  kind(
+    "true or false",
+    (raw) => (raw === true || raw === "true" ? true : raw === false || raw === "false" ? false : undefined),
+    { takes: "switch" },
   );
 
 export function choice<const T extends readonly string[]>(words: T): ValueKind<T[number]> {
-  return kind(`one of ${words.join(", ")}`, (raw): T[number] | undefined =>
-    words.find((word) => word === trimmed(raw)),
+  return kind(
+    `one of ${words.join(", ")}`,
+    (raw): T[number] | undefined => words.find((word) => word === trimmed(raw)),
+    { words },
   );
 }
 

@@ -21,6 +21,8 @@ export type ErrorKind = (typeof ERROR_KINDS)[number];
 export interface ErrorDetail {
   /** The field of the request that is wrong, as the caller spells it. */
   readonly field?: string;
+  /** What is wrong with that field: the message without the field's name, for who names it otherwise. */
+  readonly why?: string;
   /** The command or call that helps next. */
   readonly next?: string;
 }
@@ -37,6 +39,10 @@ export class AppError extends Error {
     this.detail = detail;
   }
 }
+
+/** A field of the request is wrong, whatever the state is. */
+export const wrongField = (field: string, why: string, detail: Pick<ErrorDetail, "next"> = {}): AppError =>
+  new AppError("invalid_argument", `${field}: ${why}`, { field, why, ...detail });
 
 /** What a thrower knows of a failure besides its cause and its message. */
 export type FailureOptions<C extends CauseCode> = {

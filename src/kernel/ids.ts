@@ -1,4 +1,4 @@
-import { AppError } from "./errors.ts";
+import { wrongField } from "./errors.ts";
 
 const DEVICE_ID = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
@@ -14,11 +14,8 @@ export const parseMachineId = (text: string, field: string): MachineId =>
 function checkDeviceId(text: string, field: string, kind: string): string {
   if (!DEVICE_ID.test(text)) {
     const shown = text.length > 80 ? `${text.slice(0, 80)}…` : text;
-    throw new AppError(
-      "invalid_argument",
-      `${field}: ${JSON.stringify(shown)} is not a ${kind} id (1 to 63 characters, a-z, 0-9 and -, not starting with -)`,
-      { field },
-    );
+    const rule = `is not a ${kind} id (1 to 63 characters, a-z, 0-9 and -, not starting with -)`;
+    throw wrongField(field, `${JSON.stringify(shown)} ${rule}`);
   }
   return text;
 }
@@ -36,9 +33,7 @@ export function parseMac(text: string, field: string): string {
   const lower = text.toLowerCase();
   if (!MAC_NOTATIONS.some((notation) => notation.test(lower))) {
     const shown = JSON.stringify(text.slice(0, 40));
-    throw new AppError("invalid_argument", `${field}: ${shown} is not a MAC address (like 02:00:5e:10:00:01)`, {
-      field,
-    });
+    throw wrongField(field, `${shown} is not a MAC address (like 02:00:5e:10:00:01)`);
   }
   return lower.replace(/[:.-]/g, "").replace(/(..)(?=.)/g, "$1:");
 }
@@ -52,5 +47,5 @@ export function parsePortMac(text: string, field: string): string {
   const isGroup = (Number.parseInt(mac.slice(0, 2), 16) & 1) === 1;
   if (!isGroup && mac !== "00:00:00:00:00:00") return mac;
   const whose = isGroup ? "the address of a group" : "nobody's address";
-  throw new AppError("invalid_argument", `${field}: ${mac} is ${whose}, and not of one network port`, { field });
+  throw wrongField(field, `${mac} is ${whose}, and not of one network port`);
 }

@@ -1,21 +1,5 @@
 import { AppError } from "../kernel/errors.ts";
 
-/** System errors of a port that cannot be had. */
-const PORT_TROUBLE = ["EADDRINUSE", "EADDRNOTAVAIL", "EACCES"];
-
-/** A start that failed for a reason that the operator can do something about says what; everything else passes. */
-export function explainStart(error: unknown): unknown {
-  if (!(error instanceof Error) || error instanceof AppError) return error;
-  const code = codeOf(error.cause);
-  if (code === undefined || !PORT_TROUBLE.includes(code) || !error.message.startsWith("cannot listen on "))
-    return error;
-  const key = error.message.includes(" for gRPC: ") ? "grpc.listen" : "http.listen";
-  const variable = `MILLWRIGHT_${key.replace(".", "_").toUpperCase()}`;
-  return new AppError("failed_precondition", error.message, {
-    next: `set ${key} (--${key.replace(".", "-")} or ${variable}) to another host:port; port 0 takes a free one`,
-  });
-}
-
 const codeOf = (error: unknown): string | undefined =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 

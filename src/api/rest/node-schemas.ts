@@ -11,9 +11,9 @@ const macAddress = z.string().transform((text, context) => {
   try {
     return parsePortMac(text, "mac_address");
   } catch (error) {
-    if (!(error instanceof AppError)) throw error;
+    if (!(error instanceof AppError) || error.detail.why === undefined) throw error;
     // Where it is, the answer says anyway.
-    context.addIssue({ code: "custom", message: error.message.replace(/^mac_address: /, "") });
+    context.addIssue({ code: "custom", message: error.detail.why });
     return z.NEVER;
   }
 });

@@ -88,7 +88,8 @@ export function registerRoutes(app: FastifyInstance, routes: readonly AnyRoute[]
         return reply.code(route.status ?? 200).send(answer);
       },
       errorHandler: (error, request, reply) => {
-        const { status, body } = toRestError(error, (cause) => deps.reportUnexpected(cause, request));
+        const { status, body, next } = toRestError(error, (cause) => deps.reportUnexpected(cause, request));
+        if (next !== undefined) reply.header(NEXT_HEADER, headerText(next));
         return reply.code(status).send(body);
       },
     });
@@ -153,7 +154,18 @@ const STATUS_OF = {
   internal: 500,
 } as const satisfies Record<ErrorKind, number>;
 
-export function toRestError(error: unknown, report: (cause: unknown) => string): { status: number; body: unknown } {
+interface RestError {
+  readonly status: number;
+  readonly body: unknown;
+  /** The command that helps next. */
+  readonly next?: string;
+}
+
+/** The header beside the body, whose shape is the contract's. Percent-encoded as gRPC does its messages: ids are in it. */
+const NEXT_HEADER = "millwright-next";
+const headerText = (text: string): string => text.replace(/[^\x20-\x7e]|%/gu, encodeURIComponent);
+
+export function toRestError(error: unknown, report: (cause: unknown) => string): RestError {
   if (error instanceof InvalidRequest) return { status: 422, body: { detail: error.problems } };
   const status = refusedByFastify(error);
   if (status !== undefined) {
@@ -166,8 +178,8 @@ export function toRestError(error: unknown, report: (cause: unknown) => string):
     const loc = ["body", ...(error.detail.field ?? "").split(".").filter((part) => part !== "")];
     return { status: 422, body: { detail: [{ type: "value_error", loc, msg: error.message }] } };
   }
-  const { message, kind } = toHttpError(error, report).body.error;
-  return { status: STATUS_OF[kind], body: { detail: message } };
+  const { message, kind, next } = toHttpError(error, report).body.error;
+  return { status: STATUS_OF[kind], body: { detail: message }, ...(next !== "" && { next }) };
 }
 
 /** Bad JSON, too large, a wrong media type: the texts are for callers. */

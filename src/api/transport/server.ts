@@ -1,5 +1,6 @@
 import { Code, ConnectError, type ConnectRouter, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import type { FastifyInstance } from "fastify";
+import { AppError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
 import { COMPRESSION } from "./compression.ts";
@@ -65,8 +66,8 @@ export async function startApiServers(options: ApiServersOptions): Promise<ApiSe
     await Promise.all([grpc.close(closeWithin), http.close(closeWithin)]);
   };
   try {
-    const grpcAt = await listen(grpc, options.grpcListen, "gRPC");
-    const httpAt = await listen(http, options.httpListen, "HTTP");
+    const grpcAt = await listen(grpc, options.grpcListen, "grpc.listen");
+    const httpAt = await listen(http, options.httpListen, "http.listen");
     let closed: Promise<void> | undefined;
     return {
       grpcAddress: grpcAt,
@@ -84,13 +85,26 @@ export async function startApiServers(options: ApiServersOptions): Promise<ApiSe
 
 const WILDCARDS: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "[::1]" };
 
-async function listen(listener: Listener, { host, port }: ListenAddress, what: string): Promise<string> {
+/** By the settings that give their addresses. */
+const SERVED_AT = { "grpc.listen": "gRPC", "http.listen": "HTTP" } as const;
+
+/** System errors of a port that cannot be had. */
+const PORT_TROUBLE = ["EADDRINUSE", "EADDRNOTAVAIL", "EACCES"];
+
+async function listen(
+  listener: Listener,
+  { host, port }: ListenAddress,
+  setting: keyof typeof SERVED_AT,
+): Promise<string> {
   const { server } = listener;
+  const what = SERVED_AT[setting];
   await new Promise<void>((resolve, reject) => {
     const failed = (error: NodeJS.ErrnoException) => {
       const why =
         error.code === "EADDRINUSE" ? "another process listens there already; choose another port" : error.message;
-      reject(new Error(`cannot listen on ${host}:${port} for ${what}: ${why}`, { cause: error }));
+      const message = `cannot listen on ${host}:${port} for ${what}: ${why}`;
+      const isPort = PORT_TROUBLE.includes(error.code ?? "");
+      reject(isPort ? anotherPort(setting, message, error) : new Error(message, { cause: error }));
     };
     server.once("error", failed);
     server.listen({ host, port }, () => {
@@ -102,4 +116,12 @@ async function listen(listener: Listener, { host, port }: ListenAddress, what: s
   if (bound === null || typeof bound === "string") throw new Error(`no port was given to ${what}`);
   const shown = WILDCARDS[bound.address] ?? (bound.family === "IPv6" ? `[${bound.address}]` : bound.address);
   return `${shown}:${bound.port}`;
+}
+
+/** The operator can do something about it. */
+function anotherPort(setting: keyof typeof SERVED_AT, message: string, cause: Error): AppError {
+  const words = setting.split(".");
+  const [flag, variable] = [`--${words.join("-")}`, `MILLWRIGHT_${words.join("_").toUpperCase()}`];
+  const next = `set ${setting} (${flag} or ${variable}) to another host:port; port 0 takes a free one`;
+  return new AppError("failed_precondition", message, { next }, { cause });
 }

@@ -1,3 +1,4 @@
+import type { UniversalClientResponse } from "@connectrpc/connect/protocol";
 import type { ConnectionOptions } from "./connect.ts";
 import { CliError, EXIT, type ExitCode, oneLine } from "./errors.ts";
 import { createHttpClient } from "./http-client.ts";
@@ -42,7 +43,7 @@ export async function callRest(connection: ConnectionOptions, call: RestCall, si
     signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
   });
   const text = await textOf(response.body);
-  if (response.status >= 400) throw refusal(response.status, text, connection.url);
+  if (response.status >= 400) throw refusal(response, text, connection.url);
   return JSON.parse(text) as unknown;
 }
 
@@ -56,19 +57,32 @@ async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-function refusal(status: number, text: string, server: string): CliError {
+function refusal(
+  { status, header }: Pick<UniversalClientResponse, "status" | "header">,
+  text: string,
+  server: string,
+): CliError {
   const exitCode = EXIT_OF_STATUS.get(status) ?? EXIT.internal;
   const detail = detailOf(text);
   if (detail === undefined)
     return new CliError(EXIT.unavailable, `${server} did not answer as Millwright does (HTTP ${status})`);
-  return new CliError(exitCode, oneLine(detail), hintFor(status, detail));
+  return new CliError(exitCode, oneLine(detail), nextIn(header) ?? HINT_OF_STATUS.get(status));
 }
 
-function hintFor(status: number, detail: string): string | undefined {
-  if (status === 401) return "give a token with --token-file or MILLWRIGHT_TOKEN; `millwright token create` makes one";
-  if (status === 403) return "ask an administrator for a token or a mapping with one of these roles";
-  const [, missing] = /^(Node|Workflow|Group) not found/.exec(detail) ?? [];
-  return missing === undefined ? undefined : `millwright ${missing.toLowerCase()} list`;
+/** Where the server names nothing that helps. */
+const HINT_OF_STATUS = new Map([
+  [401, "give a token with --token-file or MILLWRIGHT_TOKEN; `millwright token create` makes one"],
+  [403, "ask an administrator for a token or a mapping with one of these roles"],
+]);
+
+/** The command that helps next, percent-encoded. A proxy may have put anything there. */
+function nextIn(header: Headers): string | undefined {
+  try {
+    const next = header.get("millwright-next");
+    return next === null ? undefined : oneLine(decodeURIComponent(next));
+  } catch {
+    return undefined;
+  }
 }
 
 /** `{detail: "text"}`, or a list of what is wrong where. */

@@ -18,8 +18,10 @@ export interface ServerKind {
 
 export interface ServerSetting {
   readonly flag: string;
-  /** Completes "must be …". */
-  readonly rule: string;
+  /** A switch needs no value. */
+  readonly takes: "switch" | "file" | "directory" | "value";
+  /** The only values; empty for any. */
+  readonly words: readonly string[];
   /** Empty when unset by default. */
   readonly default: string;
   /** What `dev` takes instead; empty when the same. */

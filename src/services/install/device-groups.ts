@@ -26,7 +26,10 @@ const KIND = "device_group";
 const TREE = { kind: KIND, id: "(all)" };
 
 const unknownGroup = (id: string): AppError =>
-  new AppError("not_found", `Group not found: ${id.slice(0, 80)}`, { field: "group_id" });
+  new AppError("not_found", `Group not found: ${id.slice(0, 80)}`, {
+    field: "group_id",
+    next: "millwright group list",
+  });
 
 async function findGroup(db: Queryable, id: string): Promise<DeviceGroupRecord> {
   const [group] = await listGroups(db, { ids: [id] });
@@ -132,7 +135,10 @@ async function check(tx: Transaction, { id, name, parentId, defaultWorkflowId }:
   if (defaultWorkflowId === null) return;
   const [workflow] = await listWorkflows(tx, { ids: [defaultWorkflowId], activeOnly: true });
   if (!workflow) {
-    throw new AppError("not_found", `Workflow not found: ${defaultWorkflowId}`, { field: "default_workflow_id" });
+    throw new AppError("not_found", `Workflow not found: ${defaultWorkflowId}`, {
+      field: "default_workflow_id",
+      next: "millwright workflow list",
+    });
   }
 }
 

@@ -25,7 +25,10 @@ const KIND = "install_workflow";
 const NAMES = { kind: KIND, id: "(names)" };
 
 const unknownWorkflow = (id: string): AppError =>
-  new AppError("not_found", `Workflow not found: ${id.slice(0, 80)}`, { field: "workflow_id" });
+  new AppError("not_found", `Workflow not found: ${id.slice(0, 80)}`, {
+    field: "workflow_id",
+    next: "millwright workflow list",
+  });
 
 /** One that is still offered. */
 export async function findWorkflow(db: Queryable, id: string): Promise<WorkflowRecord> {

@@ -163,9 +163,8 @@ function checkStillThere(...given: Parameters<typeof checkReferences>): Readonly
     return checkReferences(...given);
   } catch (error) {
     if (!(error instanceof AppError) || error.detail.field !== "plan_id") throw error;
-    const { next } = error.detail;
-    const message = error.message.replace(/^plan_id: /, "");
-    throw new AppError("failed_precondition", message, next === undefined ? {} : { next });
+    const { next, why = error.message } = error.detail;
+    throw new AppError("failed_precondition", why, next === undefined ? {} : { next });
   }
 }
 

@@ -1,4 +1,4 @@
-import { AppError } from "../../kernel/errors.ts";
+import { AppError, wrongField } from "../../kernel/errors.ts";
 import { type Machine, targetClusterOf } from "../../lifecycles/machine/machine.ts";
 import type { Plan } from "../../runs/model/plan/plan.ts";
 import { DEFAULT_PLANS, type RunType } from "../../runs/model/plan/run-types.ts";
@@ -92,13 +92,10 @@ export function refuseReferences(known: KnownReferences, deps: ReferenceDeps, ru
 }
 
 function unknown({ step, kind, ref }: Named, scripts: readonly string[]): AppError {
-  const what = `plan_id: step ${step} names the ${kind} ${JSON.stringify(ref)}, which is not there`;
+  const what = `step ${step} names the ${kind} ${JSON.stringify(ref)}, which is not there`;
   return kind === "script"
-    ? new AppError("invalid_argument", `${what}; known: ${scripts.join(", ")}`, { field: "plan_id" })
-    : new AppError("invalid_argument", `${what}; create it first, or choose another plan`, {
-        field: "plan_id",
-        next: `millwright ${kind} list`,
-      });
+    ? wrongField("plan_id", `${what}; known: ${scripts.join(", ")}`)
+    : wrongField("plan_id", `${what}; create it first, or choose another plan`, { next: `millwright ${kind} list` });
 }
 
 /** Neither the step nor the machine says which cluster is meant. */

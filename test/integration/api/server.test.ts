@@ -563,22 +563,27 @@ describe("closing", () => {
 });
 
 describe("starting", () => {
-  test("a port in use is named, and nothing stays open", async () => {
+  test.each([
+    ["gRPC", "grpc.listen (--grpc-listen or MILLWRIGHT_GRPC_LISTEN)"],
+    ["HTTP", "http.listen (--http-listen or MILLWRIGHT_HTTP_LISTEN)"],
+  ])("a port in use for %s is named with its setting, and nothing stays open", async (what, names) => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
     const { port } = other.address() as { port: number };
     const log = { debug() {}, info() {}, warn() {}, error() {} };
     const starting = startApiServers({
-      grpcListen: { host: "127.0.0.1", port: 0 },
-      httpListen: { host: "127.0.0.1", port },
+      grpcListen: { host: "127.0.0.1", port: what === "gRPC" ? port : 0 },
+      httpListen: { host: "127.0.0.1", port: what === "HTTP" ? port : 0 },
       routes() {},
       interceptors: [],
       http() {},
       log,
     });
-    await expect(starting).rejects.toThrow(
-      `cannot listen on 127.0.0.1:${port} for HTTP: another process listens there already; choose another port`,
-    );
+    await expect(starting).rejects.toMatchObject({
+      message: `cannot listen on 127.0.0.1:${port} for ${what}: another process listens there already; choose another port`,
+      kind: "failed_precondition",
+      detail: { next: `set ${names} to another host:port; port 0 takes a free one` },
+    });
     await new Promise((resolve) => other.close(resolve));
   });
 });

@@ -152,6 +152,17 @@ describe("GET /nodes", () => {
       body: { detail: "Node not found" },
     });
   });
+
+  test.each(["m-unknown", "50% 你\r\nset-cookie: x"])(
+    "%j is unknown, and the answer names the command that helps",
+    async (id) => {
+      const { status, headers } = await api.call("GET", at(encodeURIComponent(id)));
+      expect(status).toBe(404);
+      const next = decodeURIComponent(headers.get("millwright-next") ?? "");
+      expect(next).toBe(`millwright node list (nothing is known of ${id})`);
+      expect(headers.get("set-cookie")).toBeNull();
+    },
+  );
 });
 
 describe("PATCH /nodes/{id}", () => {

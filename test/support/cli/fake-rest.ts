@@ -26,9 +26,11 @@ export interface FakeRest {
 export class Refusal {
   readonly status: number;
   readonly body: unknown;
-  constructor(status: number, body: unknown) {
+  readonly headers: Readonly<Record<string, string>>;
+  constructor(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}) {
     this.status = status;
     this.body = body;
+    this.headers = headers;
   }
 }
 
@@ -40,9 +42,9 @@ export async function startFakeRest(): Promise<FakeRest> {
     calls.push(call);
     const found = answers.get(`${call.method} ${call.path.split("?", 1)[0]}`);
     const answer = typeof found === "function" ? found(call) : found;
-    const { status, body } =
-      answer instanceof Refusal ? answer : { status: answer === undefined ? 404 : 200, body: answer };
-    response.writeHead(status, { "content-type": "application/json" });
+    const { status, body, headers } =
+      answer instanceof Refusal ? answer : { status: answer === undefined ? 404 : 200, body: answer, headers: {} };
+    response.writeHead(status, { ...headers, "content-type": "application/json" });
     response.end(JSON.stringify(body ?? { detail: "Not Found" }));
   });
   server.listen(0, "127.0.0.1");

@@ -172,7 +172,6 @@ describe("changing", () => {
 describe("what the server refuses", () => {
   test.each([
     [404, { detail: "Node not found" }, 3, "Node not found"],
-    [404, { detail: "Workflow not found: x" }, 3, "millwright workflow list"],
     [422, { detail: [{ type: "x", loc: ["body"], msg: "Unrecognized key" }] }, 2, "error: Unrecognized key"],
     [400, { detail: "Cannot transition from active to pending." }, 4, "Cannot transition"],
     [409, { detail: "Tag exists" }, 4, "Tag exists"],
@@ -191,5 +190,19 @@ describe("what the server refuses", () => {
     expect(run.code).toBe(code);
     expect(run.err).toContain(text);
     expect(run.out).toBe("");
+  });
+
+  test.each([
+    [
+      "millwright workflow list (none is called 50%25 %E4%BD%A0)",
+      "hint: millwright workflow list (none is called 50% 你)",
+    ],
+    ["50% off", "error: Workflow not found: x"],
+  ])("what helps next is told as the server names it: %s", async (next, text) => {
+    const refusal = new Refusal(404, { detail: "Workflow not found: x" }, { "millwright-next": next });
+    rest.answers.set("GET /api/v1/nodes/m-1", refusal);
+    const run = await rest.run("node show m-1");
+    expect(run.code).toBe(3);
+    expect(run.err).toContain(text);
   });
 });

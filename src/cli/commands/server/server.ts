@@ -71,13 +71,12 @@ const HOW_TO_SET = `
 Each setting can also be given as a variable (--http-listen is MILLWRIGHT_HTTP_LISTEN) or in the config file (http.listen).
 A flag wins over a variable, and a variable over the file. All of them: docs/reference/configuration.md`;
 
+const VALUE_NAMES = { switch: "[value]", file: "<file>", directory: "<dir>", value: "<value>" } as const;
+
 /** Help wraps prose itself; backticks are for the reference. */
-function optionOf({ flag, rule, doc, default: ordinary, dev, isDev }: Setting): Option {
+function optionOf({ flag, takes, words, doc, default: ordinary, dev, isDev }: Setting): Option {
   const value = isDev && dev !== "" ? dev : ordinary;
-  const isSwitch = rule === "true or false";
-  const named = /path of a file/.test(rule) ? "file" : /path of a directory/.test(rule) ? "dir" : "value";
   const about = `${doc.replaceAll("`", "")}${value === "" ? "" : ` By default: ${value.replaceAll("`", "")}.`}`;
-  const option = new Option(`${flag} ${isSwitch ? "[value]" : `<${named}>`}`, about);
-  const words = /^one of (.+)$/.exec(rule)?.[1]?.split(", ");
-  return words === undefined ? option : option.choices(words);
+  const option = new Option(`${flag} ${VALUE_NAMES[takes]}`, about);
+  return words.length === 0 ? option : option.choices([...words]);
 }

@@ -19,7 +19,7 @@ export const FACTS = {
   expected: "what should have been shown: a serial number, a fingerprint, a digest",
   shown: "what was shown instead",
   accept: "what `machine update --ssh-host-key` takes to accept the key that was shown",
-  what: "what is missing: a provider, a step kind, a program; or a kind of reference",
+  what: "what is missing: a provider, a workflow, a step kind, a program; or a kind of reference",
   name: "the name of what is missing",
   script: "the script",
   exit_code: "how the script ended",
@@ -197,7 +197,7 @@ export const CAUSES = {
     facts: ["what", "name"],
   },
   not_on_this_server: {
-    doc: "This server lacks what the work needs: a provider, a step kind or a program.",
+    doc: "This server lacks what the work needs: a provider, a workflow, a step kind or a program.",
     helps: "Start a server that has it, or install what is missing.",
     disposition: "retry",
     facts: ["what", "name"],

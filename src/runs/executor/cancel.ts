@@ -17,7 +17,8 @@ export async function cancelRun(run: RunThing, context: RunContext, log: RunLog)
   // One that has FAILED was taken back when it did. There are two while something is set again for the one after it.
   const begun = steps.filter(({ state, toTakeBack }) => state !== "FAILED" && toTakeBack !== null).toReversed();
   const ends = new Map<StepStatus, TakenBack>();
-  for (const visit of begun) ends.set(visit, await takeBackForGood({ run, ...begunBy(visit) }, context, log));
+  for (const visit of begun)
+    ends.set(visit, await takeBackForGood({ run, round: visit.round, ...begunBy(visit) }, context, log));
   const residue = [
     ...earlier.map(({ remains }) => remains?.left ?? null),
     ...[...ends.values()].map(({ left }) => left),

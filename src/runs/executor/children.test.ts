@@ -5,8 +5,8 @@ import { minutes } from "../../kernel/time/duration.ts";
 import { type ChildRun, childStep } from "../children/child-run.ts";
 import { defineFanOut } from "../children/fan-out.ts";
 import type { RunPhase } from "../model/run.ts";
-import { type AnyStep, collectSteps } from "../model/step.ts";
-import { defineWorkflow, goTo, planOfWorkflow } from "../workflows/workflow.ts";
+import { type AnyStep, collectSteps, defineStep } from "../model/step.ts";
+import { defineWorkflow, giveUp, goTo, planOfWorkflow } from "../workflows/workflow.ts";
 import { createRunLog } from "./run-log.ts";
 import { workOn } from "./step/advance.ts";
 import * as visits from "./step/visit.ts";
@@ -139,4 +139,39 @@ describe("a workflow that goes on after a stage whose runs have not all ended", 
     await pass(bench);
     expect(bench.children.map(named)).toEqual(["g0 1 FAILED", "g1 1 CANCELED", "g0 2 RUNNING", "g1 2 RUNNING"]);
   });
+});
+
+test("an undo is given the runs of its own round", async () => {
+  const seen: string[][] = [];
+  const lone = defineStep({
+    kind: "lone",
+    needs: [],
+    parse: (payload) => payload,
+    before: async () => ({}),
+    act: async () => ({ receipt: {} }),
+    probe: async ({ receipt }) => (receipt === null ? "not_done" : "done"),
+    undo: async ({ children }) => {
+      seen.push(children.map(({ id }) => id));
+      return undefined;
+    },
+  });
+  const twice = defineWorkflow({
+    kind: "twice",
+    doc: "",
+    stages: [{ name: "lone", compensation: "undo", maxRounds: 2, leadsTo: ["lone"], mayEnd: true }],
+    next: (history) => (history.length < 2 ? goTo("lone") : giveUp()),
+  });
+  const bench = new Bench();
+  bench.kinds = [lone];
+  bench.workflows = new Map([["twice", twice]]);
+  bench.plan = planOfWorkflow(twice, collectSteps([lone]) as ReadonlyMap<string, AnyStep>);
+  await bench.untilEnd();
+  expect(bench.steps.map(({ round, state }) => [round, state])).toEqual([
+    [1, "SUCCEEDED"],
+    [2, "SUCCEEDED"],
+  ]);
+  bench.children = [1, 2].map((round) => ({ ...aChild("SUCCEEDED", round), step: "lone" }));
+  bench.cancelRequestedAt = bench.now;
+  await bench.untilEnd();
+  expect(seen).toEqual([["run-child-2"], ["run-child-1"]]);
 });

@@ -2,11 +2,12 @@ import { waitFor } from "../../kernel/outcome.ts";
 import { type Residue, residueLine } from "../../kernel/residue.ts";
 import { describeDuration } from "../../kernel/time/duration.ts";
 import { type RunThing, stepJson } from "../model/lifecycle.ts";
-import { eachLeft, type LeftByStep, leftOverOf } from "../model/next-attempt.ts";
+import { eachLeft, type LeftByStep, type LeftOver, leftOverOf } from "../model/next-attempt.ts";
 import { timeoutOf } from "../model/plan/plan.ts";
 import type { StepStatus } from "../model/run.ts";
 import { openOf, workOf } from "../workflows/next-attempt.ts";
 import type { Workflow } from "../workflows/workflow.ts";
+import { leaveToAnotherServer, mayAnotherServerCome } from "./another-server.ts";
 import { endUnwell } from "./end-without-success.ts";
 import { stepsWith } from "./progress.ts";
 import { withMoreResidue } from "./residue.ts";
@@ -14,7 +15,7 @@ import type { RunContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
 import * as visits from "./step/visit.ts";
 import { AT_ONCE, type Looked, pollAfter } from "./step/work.ts";
-import { forgetResidueOf, isSettled, type Remains, staysAnyway, takeBack, takeBackAll } from "./undo.ts";
+import { forgetResidueOf, isSettled, type Remains, staysAnyway, takeBack, takeBackAll, whatIsLeftBy } from "./undo.ts";
 
 /** One thing to undo: what a visit of this attempt did or began, or what an earlier attempt did. */
 interface ToUndo {
@@ -36,11 +37,16 @@ export async function compensate(
   context: RunContext,
   log: RunLog,
 ): Promise<Looked> {
+  if (workflow === undefined) return withoutWorkflow(run, context, log);
   const [next] = eachToUndo(run, workflow);
   if (next === undefined) return endCompensated(run, context, log);
   const { step } = next.left;
   const stays = next.isProven ? staysOf(workflow, step) : undefined;
-  const remains: Remains | null = stays === undefined ? await takeBack({ run, ...next.left }, context, log) : null;
+  const round = typeof next.at === "object" ? next.at.round : 1;
+  const remains: Remains | null =
+    stays === undefined ? await takeBack({ run, round, ...next.left }, context, log) : null;
+  if (remains?.cause.code === "not_on_this_server" && mayAnotherServerCome(run, context))
+    return leaveToAnotherServer(`compensating: ${residueLine(remains.left)}`);
   if (remains?.is === "going_on" && !isLate(run, step, context)) return goOnUndoing(run, remains, context, log);
   const left = stays === undefined ? whatIsLeft(next, run, remains, context) : { step, what: stays };
   if (left !== null) log.staysBehind(left);
@@ -55,8 +61,31 @@ export async function compensate(
   });
 }
 
-const staysOf = (workflow: Workflow | undefined, name: string): string | undefined => {
-  const compensation = workflow?.stages.find((stage) => stage.name === name)?.compensation;
+/**
+ * Only the workflow says what of its stages is undone. Where no server that knows it comes, the run ends with all of it listed, and
+ * leaves it as it is to the attempt after.
+ */
+async function withoutWorkflow(run: RunThing, context: RunContext, log: RunLog): Promise<Looked> {
+  const why = `this server does not know workflow ${run.plan.workflow}`;
+  if (mayAnotherServerCome(run, context)) return leaveToAnotherServer(`compensating: ${why}`);
+  const { takeBackFirst, compensateFirst } = run.facts;
+  const notUndone = [...eachToUndo(run, undefined).map(({ left }) => left), ...eachOf(takeBackFirst)].map(
+    ({ step }) => step,
+  );
+  const cause = { code: "not_on_this_server", facts: { what: "workflow", name: run.plan.workflow ?? "" } } as const;
+  const residue = whatIsLeftBy(notUndone, run, context).map(
+    (left): Residue => ({ ...left, notUndone: { how: "failed", why, cause } }),
+  );
+  for (const one of residue) log.staysBehind(one);
+  log.say("the run was canceled");
+  const steps = run.facts.steps.map((visit) =>
+    isUnderWay(visit) ? visits.canceled(visit, context.clock.now()) : visit,
+  );
+  return endUnwell(run, "CANCELED", context, log, { residue, notUndone, takeBackFirst, compensateFirst, steps });
+}
+
+const staysOf = ({ stages }: Workflow, name: string): string | undefined => {
+  const compensation = stages.find((stage) => stage.name === name)?.compensation;
   return typeof compensation === "object" ? compensation.stays : undefined;
 };
 
@@ -76,9 +105,7 @@ function eachToUndo({ facts }: RunThing, workflow: Workflow | undefined): readon
       .filter(({ step }) => !isNothing(step))
       .map((left): ToUndo => ({ left, at: "doneBefore", isProven: true }))
       .toReversed(),
-    ...(compensateFirst ? eachLeft(compensateFirst) : []).map(
-      (left): ToUndo => ({ left, at: "compensateFirst", isProven: true }),
-    ),
+    ...eachOf(compensateFirst).map((left): ToUndo => ({ left, at: "compensateFirst", isProven: true })),
   ];
 }
 
@@ -115,11 +142,11 @@ function seenTo({ facts, ...run }: RunThing, { at, left }: ToUndo, settled: bool
   const rest =
     at === "doneBefore"
       ? { doneBefore: doneBefore.toSpliced(doneBefore.lastIndexOf(left), 1) }
-      : { compensateFirst: storedLeft(compensateFirst ? eachLeft(compensateFirst).slice(1) : []) };
-  return settled
-    ? rest
-    : { ...rest, takeBackFirst: storedLeft([...(takeBackFirst ? eachLeft(takeBackFirst) : []), left]) };
+      : { compensateFirst: storedLeft(eachOf(compensateFirst).slice(1)) };
+  return settled ? rest : { ...rest, takeBackFirst: storedLeft([...eachOf(takeBackFirst), left]) };
 }
+
+const eachOf = (left: LeftOver | null): readonly LeftByStep[] => (left ? eachLeft(left) : []);
 
 const storedLeft = (left: readonly LeftByStep[]) => {
   const over = leftOverOf(left);

@@ -28,7 +28,7 @@ export async function endUnwell(
   const open = new Set<StepStatus>();
   for (const visit of armed) {
     const begun = leftOf(visit.name, visit.evidence ?? {}, visit.receipt);
-    const end = await takeBackForGood({ run, ...begun }, context, log);
+    const end = await takeBackForGood({ run, round: visit.round, ...begun }, context, log);
     if (end.left !== null) {
       log.staysBehind(end.left);
       left.push(end.left);

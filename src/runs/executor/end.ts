@@ -28,6 +28,8 @@ export interface Ending {
   readonly compensateFirst?: LeftOver | null;
   /** What was taken back in this look, by the names of the steps. */
   readonly undone?: readonly string[];
+  /** Steps that were done and were to be undone: what is listed of them stays listed. */
+  readonly notUndone?: readonly string[];
 }
 
 const EVENT_OF_END = { SUCCEEDED: "finished", FAILED: "step_failed", CANCELED: "canceled" } as const satisfies Record<
@@ -37,8 +39,8 @@ const EVENT_OF_END = { SUCCEEDED: "finished", FAILED: "step_failed", CANCELED: "
 
 /** The run's end and what it does to the target are one commit. */
 export function endRun(run: RunThing, phase: EndedRunPhase, context: RunContext, log: RunLog, ending: Ending) {
-  const { message = "", residue = [], failure, steps, undone = [], compensateFirst = null } = ending;
-  const done = doneNow(steps ?? run.facts.steps, phase, context);
+  const { message = "", residue = [], failure, steps, undone = [], notUndone = [], compensateFirst = null } = ending;
+  const done = doneNow(steps ?? run.facts.steps, phase, context).filter((name) => !notUndone.includes(name));
   const { takeBackFirst = passedOn(run, phase, done) } = ending;
   const error = failure
     ? {

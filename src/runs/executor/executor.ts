@@ -7,6 +7,7 @@ import { type NextStep, nextInPlan } from "../model/next-step.ts";
 import type { Step } from "../model/plan/plan.ts";
 import type { ManualMark, StepStatus } from "../model/run.ts";
 import { nextInWorkflow } from "../workflows/next-stage.ts";
+import { leaveToAnotherServer } from "./another-server.ts";
 import { cancelRun } from "./cancel.ts";
 import { endEarlierChildren, stopChildren, untilChildrenEnd } from "./children.ts";
 import { cleanUpBefore } from "./clean-up-before.ts";
@@ -23,8 +24,6 @@ import { AT_ONCE, type Looked } from "./step/work.ts";
 export type { RunContext } from "./run-context.ts";
 
 const LONG_LOOK: Duration = seconds(1);
-/** Another replica, of the version that started the run, takes it up; or this one does once it is replaced. */
-const UNKNOWN_WORKFLOW: Duration = seconds(10);
 
 /**
  * Carries out a run, one short look at a time: each look does one thing to a device at most and is then committed.
@@ -83,7 +82,7 @@ async function goThrough(run: RunThing, context: RunContext, heard: HeardScript)
 
 async function lookAtNext(run: RunThing, context: RunContext, log: RunLog): Promise<Looked | Proven> {
   const next = nextOf(run, context);
-  if (next === undefined) return waitFor(`this server does not know workflow ${run.plan.workflow}`, UNKNOWN_WORKFLOW);
+  if (next === undefined) return leaveToAnotherServer(`this server does not know workflow ${run.plan.workflow}`);
   if (next.type === "finished") return untilChildrenEnd(run, context) ?? endRun(run, "SUCCEEDED", context, log, {});
   const step = run.plan.steps[next.index] as Step;
   if (next.type === "misfit") return endMisfit(run, step, next.why, context, log);

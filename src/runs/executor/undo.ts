@@ -6,6 +6,7 @@ import { type Residue, residueFacts, residueLine, type WhatIsLeft } from "../../
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
 import type { RunThing } from "../model/lifecycle.ts";
 import type { LeftByStep } from "../model/next-attempt.ts";
+import type { Step } from "../model/plan/plan.ts";
 import { isNotOfTheStep, isShutOut, lacksCredentials } from "./failure-causes.ts";
 import { withoutUndone } from "./residue.ts";
 import { checkCapable, type RunContext, residueOnTarget, stepContext } from "./run-context.ts";
@@ -14,7 +15,11 @@ import type { RunLog } from "./run-log.ts";
 const UNDO_WITHIN: Duration = seconds(8);
 
 /** What a step of the run's plan has begun. */
-export type Begun = LeftByStep & { readonly run: RunThing };
+export type Begun = LeftByStep & {
+  readonly run: RunThing;
+  /** In which round of the step; absent: in the first. */
+  readonly round?: number;
+};
 
 /** What stays behind of a step that was begun. */
 export interface Remains {
@@ -115,21 +120,22 @@ export const isSettled = (remains: Remains | null): boolean => remains === null 
  * it was not tried.
  */
 export async function takeBack(
-  { run, step: name, evidence, receipt }: Begun,
+  { run, step: name, evidence, receipt, round }: Begun,
   context: RunContext,
   log: RunLog,
 ): Promise<Remains | null> {
   const step = run.plan.steps.find((one) => one.name === name);
   const kind = step && context.steps.get(step.kind);
-  if (!step || !kind) return null;
-  const said = kind.residue?.(step.payload);
+  const said = step && kind?.residue?.(step.payload);
   const left = { step: name, what: said ?? LEFT_UNSAID };
-  if (!kind.undo) return said === undefined ? null : { left, is: "refused", cause: NO_WAY_BACK };
+  if (kind && !kind.undo) return said === undefined ? null : { left, is: "refused", cause: NO_WAY_BACK };
   const timeUp = AbortSignal.timeout(UNDO_WITHIN);
   try {
+    if (!step) throw new StepFailure("misfit", `the plan has no step ${name}`);
+    if (!kind?.undo) throw unknownKind(step);
     checkCapable(kind, step, context.provider);
     const signal = AbortSignal.any([context.call.signal, timeUp]);
-    const base = stepContext(run, step, { ...context, call: { ...context.call, signal } }, log);
+    const base = stepContext(run, step, { ...context, call: { ...context.call, signal } }, log, round);
     const undone = await kind.undo({ ...base, evidence, receipt: receipt ?? null });
     if (undone?.facts) log.learn(run.target.kind, run.target.id, undone.facts);
     if (undone?.effects) log.cause(undone.effects);
@@ -155,6 +161,12 @@ export async function takeBack(
     };
   }
 }
+
+/** Another replica may have it. */
+const unknownKind = ({ kind }: Step): StepFailure =>
+  new StepFailure("not_on_this_server", `this server does not know the step kind ${kind}`, {
+    facts: { what: "step kind", name: kind },
+  });
 
 function whatSays(error: unknown, timeUp: AbortSignal): "open" | "shut_out" | "refused" {
   // Who forbids one thing has heard it, and may allow all others.

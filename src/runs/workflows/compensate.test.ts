@@ -231,6 +231,63 @@ describe("a cancel of a workflow that has failed", () => {
   });
 });
 
+describe("a cancel on a server that lacks what the undo needs", () => {
+  const isNobodys = (bench: Bench) => {
+    bench.workflows = new Map();
+    return bench;
+  };
+
+  test("waits for a server that knows the workflow", async () => {
+    const { bench, world } = await failedAt("check");
+    const { workflows } = bench;
+    isNobodys(next(bench, "cancel"));
+    expect(await bench.look()).toMatchObject({
+      type: "waiting",
+      reason: "compensating: this server does not know workflow building",
+    });
+    bench.workflows = workflows;
+    expect(done(await bench.untilEnd())).toBe("canceled");
+    expect(world.unmade).toEqual(["deploy-4", "create-1"]);
+  });
+
+  test("ends where none comes: all that may be left is listed, and is undone by the attempt after", async () => {
+    const world = new World();
+    const bench = benchOf(world);
+    const { workflows } = bench;
+    await announced(bench, "check");
+    bench.cancelRequestedAt = bench.now;
+    expect(done(await isNobodys(bench).untilEnd(200))).toBe("canceled");
+    expect(bench.now.getTime() - (bench.cancelRequestedAt?.getTime() ?? 0)).toBeLessThan(minutes(20));
+    expect(world.unmade).toEqual([]);
+    const why = "may have left something behind (undoing it failed: this server does not know workflow building)";
+    expect(bench.residue).toEqual(NAMES.map((name) => `${name}: ${why}`));
+    expect(bench.machineResidue).toEqual(bench.residue);
+    bench.workflows = workflows;
+    next(bench, "restart_clean");
+    expect(done(await bench.untilEnd())).toBe("finished");
+    expect(world.unmade).toEqual(["deploy-4", "create-1", "check"]);
+  });
+
+  test("ends where none has the kind of step: what it may have left is listed, and kept", async () => {
+    const { bench, world } = await failedAt("check");
+    next(bench, "cancel");
+    bench.kinds = bench.kinds?.filter(({ kind }) => kind !== "deploy");
+    expect(await bench.look()).toMatchObject({
+      type: "waiting",
+      reason: expect.stringContaining("this server does not know the step kind deploy"),
+    });
+    expect(world.unmade).toEqual([]);
+    expect(done(await bench.untilEnd(200))).toBe("canceled");
+    expect(world.unmade).toEqual(["create-1"]);
+    expect(bench.residue).toEqual([
+      expect.stringMatching(/^deploy: .*this server does not know the step kind deploy/),
+      "format: what was on the disk is gone",
+    ]);
+    next(bench, "rerun");
+    expect(bench.takeBackFirst).toMatchObject({ step: "deploy", receipt: { part: "deploy-4" } });
+  });
+});
+
 describe("a restart from clean", () => {
   test("compensates first, and begins with the first stage then", async () => {
     const { bench, world } = await failedAt("check");

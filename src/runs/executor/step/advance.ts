@@ -81,7 +81,7 @@ async function attempt(work: Work): Promise<Looked | Proven> {
 async function clearTheWay(work: Work, evidence: JsonObject): Promise<Looked> {
   const { run, step, visit, context, log } = work;
   const left = leftOf(step.name, evidence, visit.receiptToTakeBack);
-  const remains = await takeBack({ run, ...left }, context, log);
+  const remains = await takeBack({ run, round: visit.round, ...left }, context, log);
   const cleared = { ...visits.settled(visit), message: "", cause: null };
   const reason = `${step.name}: about to begin anew`;
   if (remains === null) return save(work, cleared, { reason, after: AT_ONCE });

@@ -66,7 +66,7 @@ async function takeBackAttempt(
   const canUndo = context.steps.get(step.kind)?.undo !== undefined;
   // The device said no: where nothing can be undone, there is then nothing to list either.
   if (isRefusal && !canUndo) return NOTHING_BEGUN;
-  const begun = { run, ...leftOf(step.name, visit.toTakeBack, visit.receiptToTakeBack) };
+  const begun = { run, round: visit.round, ...leftOf(step.name, visit.toTakeBack, visit.receiptToTakeBack) };
   const end = isFinal && !isRefusal ? await takeBackForGood(begun, context, log) : await takeBackForNow();
   if (end.left !== null) log.staysBehind(end.left);
   return end;

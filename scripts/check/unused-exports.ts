@@ -17,6 +17,7 @@ export const ALLOWED: Readonly<Record<string, string>> = {
   "src/runs/workflows/workflow.ts giveUp": "what workflows are written with; a test has the first one",
   "src/runs/children/child-run.ts childStep": "for steps that start runs: those of racks, whose seed is next",
   "src/runs/children/fan-out.ts defineFanOut": "for steps that start runs: those of racks, whose seed is next",
+  "src/capabilities/stream.ts streamOf": "for steps whose action is an upload: those of firmware are next",
   "src/services/run/workflow-starts.ts startWorkflow": "what starts a workflow; a test has the first one",
   "src/store/postgres/fail-points.ts watchFailPoints": "how kill tests learn which fail points a process passes",
 };

@@ -1,4 +1,5 @@
 import type { Duration } from "../kernel/time/duration.ts";
+import type { Streams } from "./stream.ts";
 
 /**
  * The frame of one piece of work on devices.
@@ -12,6 +13,8 @@ export interface CallContext {
   mayTouchDevice(wanted: Duration): Duration;
   /** False while we are being stopped: what was announced is still done, and nothing new is. Absent: yes. */
   readonly mayBegin?: () => boolean;
+  /** Calls that outlive the pass. Absent where there is no lease to hold them under. */
+  readonly streams?: Streams;
   /** The thing and the purpose, for logs and spans. */
   readonly subject: string;
 }

@@ -20,6 +20,8 @@ export interface Submission {
   /** Absent when nothing changed: then only the lease is released. */
   readonly unit?: Unit;
   readonly release?: Omit<work.Release, "kind" | "id" | "epoch">;
+  /** Also when nothing could be written: a stream goes on under it, and has to end before it is given back. */
+  readonly keepsLease?: boolean;
 }
 
 export type Submitted = UnitResult | { readonly type: "quarantined"; readonly error: string };
@@ -142,11 +144,12 @@ async function commit(
 }
 
 function releaseOf(
-  { claimed, release }: Submission,
+  { claimed, release, keepsLease = false }: Submission,
   result: Submitted,
   { claimRecheck, tries }: { readonly claimRecheck: Duration; readonly tries: Tries },
 ): work.Release[] {
   const { kind, id, epoch, failures } = claimed;
+  if (keepsLease && result.type !== "committed") return [];
   switch (result.type) {
     case "committed":
       return release ? [{ kind, id, epoch, ...release }] : [];
@@ -165,10 +168,15 @@ function releaseOf(
 const recheckOf = ({ untilBarEnds }: Wait, claimRecheck: Duration): Duration =>
   untilBarEnds === undefined ? claimRecheck : milliseconds(Math.min(claimRecheck, untilBarEnds));
 
-async function quarantine({ db }: CommitterOptions, { claimed }: Submission, error: unknown): Promise<Submitted> {
+async function quarantine(
+  { db }: CommitterOptions,
+  { claimed, keepsLease }: Submission,
+  error: unknown,
+): Promise<Submitted> {
   const { kind, id, epoch } = claimed;
   const failures = claimed.failures + 1;
   const message = `its outcome cannot be written: ${messageOf(error)}`;
+  if (keepsLease) return { type: "quarantined", error: message };
   await work.release(db, [
     { kind, id, epoch, after: pauseBefore(failures, retrying), failures, error: message, cause: "quarantined" },
   ]);

@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+import type { CallContext } from "../capabilities/call.ts";
 import type { Move } from "../kernel/decide.ts";
-import { messageOf } from "../kernel/errors.ts";
+import { messageOf, StepFailure } from "../kernel/errors.ts";
 import { GONE, isSameOutcome, type Thing } from "../kernel/lifecycle.ts";
 import type { Log } from "../kernel/log.ts";
 import { type Clock, readingFor, systemClock } from "../kernel/time/clock.ts";
@@ -15,8 +17,10 @@ import { isDatabaseTrouble } from "../store/postgres/database-errors.ts";
 import { failPoint } from "../store/postgres/fail-points.ts";
 import { ChangeLog } from "./change-log.ts";
 import { type Committer, createCommitter, type Submitted } from "./committer.ts";
-import { LEASE, LEASE_IN_DATABASE, Lease } from "./lease/lease.ts";
+import { inDatabase, Lease, type LeaseTimes, STOCK_LEASE } from "./lease/lease.ts";
 import { runLeaseKeeper } from "./lease/lease-keeper.ts";
+import type { LeaseStream } from "./lease/lease-stream.ts";
+import { LeaseStreams, type StreamHost } from "./lease/lease-streams.ts";
 import { runPassInterrupter } from "./lease/pass-interrupter.ts";
 import { createLoader, type Loader } from "./loader.ts";
 import { type EngineObserver, unobserved } from "./observer.ts";
@@ -35,6 +39,7 @@ export interface ControllerOptions {
   readonly inFlight?: number;
   /** How long passes under way may go on after a stop, before they are cut off. */
   readonly grace?: Duration;
+  readonly lease?: LeaseTimes;
 }
 
 const CLAIM_BATCH = 250;
@@ -52,6 +57,10 @@ const MOST_WAITING = 5;
 /** While there is no room: soon somebody is done, or slow. */
 const FULL_POLL = milliseconds(250);
 const CONTENDED_PAUSE = milliseconds(10);
+/** While the database does not answer, and a stream goes on. */
+const AWAY_PAUSE = seconds(1);
+/** Of a stream that ends because the work under its lease does. */
+const CUT_SHORT = new StepFailure("stopped", "the work was cut off in the middle of a stream");
 
 /**
  * The one loop for all lifecycles: claim what is due, load it, decide, handle, commit.
@@ -68,6 +77,9 @@ export class Controller {
   /** Those whose thing has said that it is about to do something: we alone know that it has not yet, so we see it through. */
   readonly #midway = new Set<Lease>();
   readonly #cutOff = new AbortController();
+  readonly #streamHost: StreamHost;
+  /** Streams outlast passes: who waits for one learns of a stop at once. */
+  readonly #stopped = Promise.withResolvers<void>();
   #nudge = Promise.withResolvers<void>();
   #stopping = false;
   #mayHaveLostAnswers = false;
@@ -79,9 +91,16 @@ export class Controller {
       owner: randomUUID(),
       inFlight: 1_000,
       grace: seconds(5),
+      lease: STOCK_LEASE,
       ...options,
     };
     const { db, stores } = options;
+    const { owner, clock, inFlight } = this.#options;
+    this.#streamHost = {
+      clock,
+      prolong: (held, leaseFor) => work.prolong(db, owner, { ...held, leaseFor }),
+      isFull: () => [...this.#leases].filter(({ stream }) => stream !== undefined).length >= inFlight,
+    };
     this.#changes = new ChangeLog(options.log);
     this.#committer = createCommitter({
       db,
@@ -96,13 +115,15 @@ export class Controller {
 
   /** Runs until the signal aborts; then hands its work over at once and resolves. */
   async run(signal: AbortSignal): Promise<void> {
-    const { db, stores, log, clock, owner, grace } = this.#options;
+    const { db, stores, log, clock, owner, grace, lease } = this.#options;
     this.#stopping = signal.aborted;
     const keeping = new AbortController();
-    const keeper = runLeaseKeeper({ db, owner, leases: this.#leases, clock, log }, keeping.signal);
+    const every = milliseconds(lease.own / 3);
+    const keeper = runLeaseKeeper({ db, owner, leases: this.#leases, clock, log, every }, keeping.signal);
     const interrupter = runPassInterrupter({ db, stores, leases: this.#leases, clock, log }, keeping.signal);
     const onStop = () => {
       this.#stopping = true;
+      this.#stopped.resolve();
       this.nudge();
     };
     signal.addEventListener("abort", onStop, { once: true });
@@ -133,7 +154,7 @@ export class Controller {
   }
 
   async #claimAndDispatch(signal: AbortSignal): Promise<void> {
-    const { db, owner, clock } = this.#options;
+    const { db, owner, clock, lease } = this.#options;
     const kinds = [...this.#loaders.keys()];
     this.#nudge = Promise.withResolvers();
     const room = this.#room();
@@ -142,9 +163,10 @@ export class Controller {
     await this.#recoverLeases();
     const askedAt = clock.monotonic();
     const onTime = readingFor(clock);
-    const claimed = await work.claim(db, { owner, kinds, limit, leaseFor: LEASE_IN_DATABASE, onTime });
+    const leaseFor = inDatabase(lease);
+    const claimed = await work.claim(db, { owner, kinds, limit, leaseFor, onTime });
     failPoint("controller:claimed", claimed);
-    for (const one of claimed) void this.#follow(new Lease(one, clock, askedAt));
+    for (const one of claimed) void this.#follow(new Lease(one, clock, askedAt, lease));
     if (claimed.length === limit || signal.aborted) return;
     const due = await work.untilNextDue(db, kinds, readingFor(clock));
     // What is due and was not given to us is locked by somebody for the moment: no reason to ask a thousand times a second.
@@ -186,11 +208,13 @@ export class Controller {
     const { kind, id } = lease.work;
     try {
       let passes = 0;
-      while (await this.#passOnce(lease, passes)) passes += 1;
+      while (await this.#passUnlessCutOff(lease, passes)) passes += 1;
     } catch (error) {
+      await lease.endStream(CUT_SHORT);
       this.#options.log.warn({ err: error, kind, id }, "a pass was cut short; the thing falls due again");
       await this.#giveBack(lease, error);
     } finally {
+      if (lease.stream !== undefined) await lease.endStream(CUT_SHORT);
       const full = this.#leases.size >= this.#options.inFlight;
       this.#leases.delete(lease);
       this.#midway.delete(lease);
@@ -198,9 +222,37 @@ export class Controller {
     }
   }
 
+  /** A database that is away for a moment ends no stream, as long as the lease is ours. Returns whether to go on. */
+  async #passUnlessCutOff(lease: Lease, passes: number): Promise<boolean> {
+    if (lease.stream !== undefined && lease.signal.aborted) return this.#abandon(lease);
+    try {
+      return await this.#passOnce(lease, passes);
+    } catch (error) {
+      if (!isDatabaseTrouble(error) || lease.stream === undefined) throw error;
+      this.#options.log.debug({ err: error, ...lease.work }, "the database does not answer; the stream goes on");
+      lease.stream.putBack();
+      lease.nextThing = undefined;
+      await pause(AWAY_PAUSE);
+      return true;
+    }
+  }
+
+  /** Between two passes over a thing whose stream goes on: until the stream ends or must end, or the next pass is due. */
+  async #untilNextPass(lease: Lease, after: Duration | null): Promise<void> {
+    const { stream, signal } = lease;
+    if (stream === undefined || signal.aborted) return;
+    const over = Promise.withResolvers<void>();
+    const wake = () => over.resolve();
+    const timer = after === null ? undefined : setTimeout(wake, after);
+    signal.addEventListener("abort", wake, { once: true });
+    await Promise.race([stream.ended, over.promise, this.#stopped.promise]);
+    signal.removeEventListener("abort", wake);
+    clearTimeout(timer);
+  }
+
   /** Returns whether to go on with the same thing. */
   async #passOnce(lease: Lease, passes: number): Promise<boolean> {
-    const { clock, observer, handlers, stores, log } = this.#options;
+    const { clock, observer, handlers, stores, log, lease: leaseTimes } = this.#options;
     const { kind, id } = lease.work;
     const isMidway = this.#midway.delete(lease);
     if (this.#stopping && !isMidway) return this.#abandon(lease);
@@ -211,7 +263,7 @@ export class Controller {
     const where = [{ kind, state: thing.state.name }];
     failPoint("controller:loaded", where);
     const startedAt = clock.monotonic();
-    lease.lookingSince = startedAt;
+    if (lease.stream === undefined) lease.lookingSince = startedAt;
     lease.thing = thing;
     const { lifecycle, factsWith } = storeOf(stores, kind);
     const pass = await makePass({
@@ -221,9 +273,11 @@ export class Controller {
       thing,
       failures: passes === 0 ? lease.work.failures : 0,
       clock,
-      call: lease.callContext(this.#cutOff.signal, () => !this.#stopping),
+      call: this.#callContext(lease),
     });
-    lease.lookingSince = Number.POSITIVE_INFINITY;
+    const isStreaming = lease.stream !== undefined && !lease.stream.isTaken;
+    // A stream is one long pass, as far as places and what overtakes it are concerned.
+    if (!isStreaming) lease.lookingSince = Number.POSITIVE_INFINITY;
     const isCutShort = this.#cutOff.signal.aborted || lease.signal.aborted;
     // Neither a bug nor a failure of the thing: its next pass comes once the database answers.
     if (!isCutShort && isDatabaseTrouble(pass.bug)) throw pass.bug;
@@ -242,8 +296,9 @@ export class Controller {
     // One that announces without end gets no more than its turn for ever; and who is being stopped sees only the last one through.
     const mayChain = !isMidway || (!this.#stopping && passes < MOST_CHAINED);
     const isHalf = mayChain && pass.move !== undefined && pass.move.from === pass.move.to;
-    const hasTurn = passes + 1 < MOST_PASSES && lease.remaining > LEASE / 2;
-    const goesOn = after === 0 && !isOver && (isHalf || hasTurn);
+    const hasTurn = passes + 1 < MOST_PASSES && lease.remaining > leaseTimes.own / 2;
+    const goesOn = !isOver && (isStreaming || (after === 0 && (isHalf || hasTurn)));
+    if (!goesOn && isStreaming) await lease.endStream(CUT_SHORT);
     const { failures, error, cause } = pass;
     const release = { after: isOver ? null : after, failures, error, cause: cause?.code ?? null, over: isOver };
     const unit = unitOf(kind, thing, pass, lease);
@@ -251,12 +306,32 @@ export class Controller {
       claimed: lease.work,
       ...(unit && { unit }),
       ...(!goesOn && { release }),
+      keepsLease: lease.stream !== undefined,
     });
     this.#tell(result, lease, thing, pass);
-    if (result.type !== "committed" || !goesOn) return false;
+    if (lease.stream !== undefined && result.type !== "committed") return this.#passAgain(lease, lease.stream, result);
+    if (result.type !== "committed") return false;
+    if (!isStreaming) lease.stream = undefined;
+    if (!goesOn) return false;
     if (isHalf) this.#midway.add(lease);
     lease.nextThing = unit ? thingAfter(storeOf(stores, kind), unit) : undefined;
+    if (isStreaming) await this.#untilNextPass(lease, after);
     return true;
+  }
+
+  /** Somebody changed a thing whose stream goes on, or has just ended: the next pass takes it as it is now, under the same lease. */
+  async #passAgain(lease: Lease, stream: LeaseStream, result: Submitted): Promise<boolean> {
+    if (result.type === "quarantined") throw new Error(result.error);
+    if (result.type === "fenced") return false;
+    stream.putBack();
+    lease.nextThing = undefined;
+    await pause(CONTENDED_PAUSE);
+    return true;
+  }
+
+  #callContext(lease: Lease): CallContext {
+    const call = lease.callContext(this.#cutOff.signal, () => !this.#stopping);
+    return { ...call, streams: new LeaseStreams(lease, call, this.#streamHost) };
   }
 
   #tell(result: Submitted, lease: Lease, thing: Thing, pass: PassResult): void {
@@ -280,6 +355,7 @@ export class Controller {
   async #setAside(lease: Lease, unreadable: string | undefined): Promise<false> {
     const { db, observer, log } = this.#options;
     const { kind, id, epoch } = lease.work;
+    await lease.endStream(CUT_SHORT);
     if (unreadable === undefined) {
       await work.forgetClaimed(db, { kind, id, epoch });
       return false;
@@ -295,6 +371,7 @@ export class Controller {
   }
 
   async #abandon(lease: Lease): Promise<false> {
+    await lease.endStream(CUT_SHORT);
     const { kind, id, epoch, failures } = lease.work;
     await work.release(this.#options.db, [{ kind, id, epoch, after: milliseconds(0), failures, error: null }]);
     this.nudge(); // it is due at once, and nobody else says so

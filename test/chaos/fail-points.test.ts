@@ -82,6 +82,7 @@ const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
     "withdrawals:written",
   ],
   "test/chaos/run-kills.test.ts": ["run-logs:appended"],
+  "test/chaos/upload-takeover.test.ts": ["stream:chunk-sent"],
   "test/chaos/machine-conditions.test.ts": ["condition-checks:claimed", "condition-checks:released"],
   "test/integration/store/migrate.test.ts": ["migrate:applied"],
 };

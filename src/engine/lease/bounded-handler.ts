@@ -41,6 +41,7 @@ export async function runBounded<T>(
       subject: call.subject,
       signal,
       ...(call.mayBegin && { mayBegin: call.mayBegin }),
+      ...(call.streams && { streams: call.streams }),
       mayTouchDevice(wanted) {
         if (isOver !== undefined) throw isOver;
         return call.mayTouchDevice(wanted);

@@ -4,13 +4,27 @@ import type { Thing } from "../../kernel/lifecycle.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { type Duration, milliseconds, seconds } from "../../kernel/time/duration.ts";
 import type { ClaimedWork } from "../../store/lifecycle/work.ts";
+import type { LeaseStream } from "./lease-stream.ts";
 
 /** How long we ourselves trust a lease. Renewed three times as often. */
 export const LEASE: Duration = seconds(12);
 /** No device call lasts longer. */
 export const LONGEST_CALL: Duration = seconds(10);
+/** A process may be late to notice that the time of a chunk is over; nobody else is to touch the device meanwhile. */
+const CHUNK_MARGIN: Duration = seconds(1);
+
+/** Tests shorten them. */
+export interface LeaseTimes {
+  /** How long we ourselves trust a lease. */
+  readonly own: Duration;
+  /** No device call lasts longer, unless it is a chunk of a stream. */
+  readonly longestCall: Duration;
+}
+
+export const STOCK_LEASE: LeaseTimes = { own: LEASE, longestCall: LONGEST_CALL };
+
 /** In the database a lease lasts longer than for its owner: a takeover starts only after the last call must have ended. */
-export const LEASE_IN_DATABASE: Duration = milliseconds(LEASE + LONGEST_CALL);
+export const inDatabase = ({ own, longestCall }: LeaseTimes): Duration => milliseconds(own + longestCall);
 
 /** A request that is on its way when its look is interrupted gets so long to be answered: what was cut off may be obeyed all the same. */
 const LAST_ANSWER: Duration = seconds(1);
@@ -22,6 +36,7 @@ const LAST_ANSWER: Duration = seconds(1);
 export class Lease {
   readonly work: ClaimedWork;
   readonly #clock: Clock;
+  readonly #times: LeaseTimes;
   readonly #over = new AbortController();
   #interruption: AppError | undefined;
   /** Since when its handler has been at work, on the monotonic clock; never, while it is not. */
@@ -30,13 +45,30 @@ export class Lease {
   thing: Thing | undefined;
   /** As what the look before wrote has left it, where that is known: it need not be loaded again. */
   nextThing: Thing | undefined;
+  /** A device call that goes on between two passes. */
+  stream: LeaseStream | undefined;
+  /** Its renewal under way, if there is one. */
+  renewal: Promise<unknown> | undefined;
   #validUntil: number;
+  #longestCall: Duration;
   #ends: AbortSignal | undefined;
 
-  constructor(work: ClaimedWork, clock: Clock, askedAt: number) {
+  constructor(work: ClaimedWork, clock: Clock, askedAt: number, times: LeaseTimes = STOCK_LEASE) {
     this.work = work;
     this.#clock = clock;
-    this.#validUntil = askedAt + LEASE;
+    this.#times = times;
+    this.#longestCall = times.longestCall;
+    this.#validUntil = askedAt + times.own;
+  }
+
+  /** How long it lasts in the database: when it is over for us, and what we may have sent by then is over as well. */
+  get inDatabase(): Duration {
+    return inDatabase({ own: this.#times.own, longestCall: this.#longestCall });
+  }
+
+  /** From the next renewal on it covers such a chunk. */
+  cover(longestChunk: Duration): void {
+    this.#longestCall = milliseconds(Math.max(this.#longestCall, longestChunk + CHUNK_MARGIN));
   }
 
   /** That the look under it is to come to an end, and to nothing: the lease is lost, or somebody asked for something else. */
@@ -49,12 +81,18 @@ export class Lease {
   }
 
   renewed(askedAt: number): void {
-    this.#validUntil = askedAt + LEASE;
+    this.#validUntil = askedAt + this.#times.own;
   }
 
   lose(): void {
     this.#validUntil = 0;
     this.#over.abort(new StepFailure("stopped", "the lease is lost; another replica goes on"));
+  }
+
+  /** Before the lease is released: whoever has it next must not find us sending. */
+  async endStream(reason: Error): Promise<void> {
+    await this.stream?.stop(reason);
+    this.stream = undefined;
   }
 
   /** Ends the look and not the lease, which is ours until the look has come to its end. No request leaves for a device any more. */
@@ -85,7 +123,7 @@ export class Lease {
             "the lease is over, so the device must not be touched; another replica goes on",
           );
         }
-        return milliseconds(Math.min(wanted, LONGEST_CALL, left));
+        return milliseconds(Math.min(wanted, this.#times.longestCall, left));
       },
     };
   }

@@ -18,6 +18,7 @@ import { type Proven, startOf, withProof, writtenWith } from "./progress.ts";
 import { effectsOfStart, type RunContext } from "./run-context.ts";
 import { createRunLog, type RunLog } from "./run-log.ts";
 import { workOn } from "./step/advance.ts";
+import { endStream } from "./step/stream.ts";
 import * as visits from "./step/visit.ts";
 import { AT_ONCE, type Looked } from "./step/work.ts";
 
@@ -49,6 +50,7 @@ async function look(run: RunThing, context: RunContext, heard: HeardScript): Pro
   const log = createRunLog(run.id, context.clock, heard);
   const { plan, facts } = run;
   if (run.cancelRequestedAt !== null) {
+    await endStream(context, "the run is being canceled");
     const stopping = stopChildren(run, context, log, "the run is being canceled");
     if (stopping) return stopping;
     return plan.workflow === undefined

@@ -124,6 +124,6 @@ export const resumed = (step: StepStatus): StepStatus => ({
   ...toDoAgain(step),
   evidence: step.evidence,
   receipt: step.receipt,
-  actingAt: step.actedAt ?? step.actingAt,
+  actingAt: step.actedAt ?? step.streamedAt ?? step.actingAt,
   resumed: true,
 });

@@ -50,6 +50,7 @@ describe("the current step", () => {
     attemptStartedAt: null,
     actingBy: null,
     actingAt: null,
+    streamedAt: null,
     actedAt: null,
     unanswered: null,
     unansweredCause: null,

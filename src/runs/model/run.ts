@@ -87,6 +87,8 @@ export interface StepStatus {
   /** Which process announced that it acts, and when; null before. Who is forgotten once it is known to have begun without an answer. */
   readonly actingBy: string | null;
   readonly actingAt: Date | null;
+  /** When the stream that the action is was last seen sending; null where the action is none. */
+  readonly streamedAt: Date | null;
   /** When the action was done; from then on the step only waits for its proof. */
   readonly actedAt: Date | null;
   /** What was said instead of an answer to the action, so that it is open whether the device obeyed; null when it is not. */

@@ -1,5 +1,6 @@
 import type { CallContext } from "../../capabilities/call.ts";
 import type { Capabilities, Capability } from "../../capabilities/provider.ts";
+import type { StreamOptions } from "../../capabilities/stream.ts";
 import type { Cause } from "../../kernel/causes.ts";
 import type { CreateEffect, Effect } from "../../kernel/effects.ts";
 import type { JsonObject, Thing } from "../../kernel/lifecycle.ts";
@@ -194,6 +195,12 @@ export interface StepDefinition<
    */
   readonly announces?: (context: ActingContext<P, E, C, U, JsonObject, X>) => Promise<readonly Effect[]>;
   act(context: ActingContext<P, E, C, U, JsonObject, X>): Promise<Acted<R> | undefined>;
+  /**
+   * The action is a stream, and may last as long as the step: `streamOf(call)` is what `act` sends chunks with. It outlives passes
+   * and renewals of the lease, and ends at the next chunk on cancel, on a stop of the process and when the lease is lost. After
+   * that, as after a crash, the probe tells whether it is sent again.
+   */
+  readonly streams?: StreamOptions;
   /** Reads the postcondition back. Changes nothing, unless to put away what its own action needed no longer than until now. */
   probe(context: ActingContext<P, E, C, U, R, X>): Promise<ProbeAnswer>;
   /**

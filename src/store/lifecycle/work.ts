@@ -115,6 +115,12 @@ function withoutTime<T extends object>(rows: readonly (T & Timed)[], onTime: OnT
   return rows.map(({ shown: _, ...row }) => row as unknown as T);
 }
 
+/** A lease of ours, and how long it is to last from now on. */
+export interface RenewedWork extends ThingKey {
+  readonly epoch: number;
+  readonly leaseFor: Duration;
+}
+
 /**
  * Prolongs our leases; returns those that still are ours. Rows that a commit has locked right now are left for the next
  * time, since waiting for them here could deadlock with a commit that waits for one of ours.
@@ -123,33 +129,43 @@ export async function renew(
   db: Queryable,
   options: {
     readonly owner: string;
-    readonly held: readonly ClaimedWork[];
-    readonly leaseFor: Duration;
+    readonly held: readonly RenewedWork[];
     /** Not called when nothing is ours any more. */
     readonly onTime?: OnTime;
   },
 ): Promise<ThingKey[]> {
   if (options.held.length === 0) return [];
-  const rows = await db.query<ThingKey & Timed>(
+  return withoutTime(await renewed(db, options, "skip locked"), options.onTime);
+}
+
+/** Prolongs one lease, for what is about to begin under it. Returns whether it still is ours. */
+export async function prolong(db: Queryable, owner: string, held: RenewedWork): Promise<boolean> {
+  const kept = await renewed(db, { owner, held: [held] }, "");
+  return kept.length > 0;
+}
+
+const renewed = (
+  db: Queryable,
+  { owner, held }: { readonly owner: string; readonly held: readonly RenewedWork[] },
+  locked: "skip locked" | "",
+): Promise<(ThingKey & Timed)[]> =>
+  db.query<ThingKey & Timed>(
     `with mine as (
-       select w.kind, w.id from work w
-         join unnest($3::text[], $4::text[], $5::bigint[]) as h(kind, id, epoch) using (kind, id, epoch)
-        where w.lease_owner = $1 for update of w skip locked)
+       select w.kind, w.id, now() + h.lease_ms * interval '1 ms' as until from work w
+         join unnest($2::text[], $3::text[], $4::bigint[], $5::float8[]) as h(kind, id, epoch, lease_ms) using (kind, id, epoch)
+        where w.lease_owner = $1 for update of w ${locked})
      update work w
-        set lease_until = now() + $2 * interval '1 ms',
-            wake_at = case when w.wake_at < w.lease_until then w.wake_at else now() + $2 * interval '1 ms' end
+        set lease_until = mine.until, wake_at = case when w.wake_at < w.lease_until then w.wake_at else mine.until end
        from mine where w.kind = mine.kind and w.id = mine.id
      returning w.kind, w.id, ${SHOWN_TIME}`,
     [
-      options.owner,
-      options.leaseFor,
-      options.held.map((work) => work.kind),
-      options.held.map((work) => work.id),
-      options.held.map((work) => work.epoch),
+      owner,
+      held.map((work) => work.kind),
+      held.map((work) => work.id),
+      held.map((work) => work.epoch),
+      held.map((work) => work.leaseFor),
     ],
   );
-  return withoutTime(rows, options.onTime);
-}
 
 /**
  * Gives leases back. A thing that was woken meanwhile stays due, and one that is over has no row any more: ended things are most of

@@ -52,6 +52,7 @@ const readStep = readerOf<StoredStep>({
   attemptStartedAt: date,
   actingBy: text,
   actingAt: date,
+  streamedAt: date,
   actedAt: date,
   unanswered: text,
   unansweredCause: [isAnything, null],
@@ -79,6 +80,7 @@ function parseStep(stored: unknown): StepStatus {
     nextAttemptAt: dateOf(step.nextAttemptAt),
     attemptStartedAt: dateOf(step.attemptStartedAt),
     actingAt: dateOf(step.actingAt),
+    streamedAt: dateOf(step.streamedAt),
     actedAt: dateOf(step.actedAt),
     toTakeBack: step.toTakeBack === undefined ? (isBeingDone ? step.evidence : null) : step.toTakeBack,
   };

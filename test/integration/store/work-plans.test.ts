@@ -53,7 +53,7 @@ test.each<[string, (db: Queryable) => Promise<unknown>]>([
   ["claiming", (db) => work.claim(db, { owner: "a", kinds, limit: 250, leaseFor: seconds(22) })],
   ["asking when the next thing falls due", (db) => work.untilNextDue(db, kinds)],
   ["waking", (db) => work.wake(db, held)],
-  ["renewing", (db) => work.renew(db, { owner: "a", held, leaseFor: seconds(22) })],
+  ["renewing", (db) => work.renew(db, { owner: "a", held: held.map((one) => ({ ...one, leaseFor: seconds(22) })) })],
   ["fencing", (db) => work.fence(db, held)],
   [
     "releasing",

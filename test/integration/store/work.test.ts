@@ -99,7 +99,7 @@ test("renewals never lose a wake-up", async () => {
   const first = await claimOne();
   await wake("w1");
   for (let times = 0; times < 3; times += 1) {
-    const kept = await work.renew(database.db, { owner: "a", held: [first], leaseFor: seconds(30) });
+    const kept = await work.renew(database.db, { owner: "a", held: [{ ...first, leaseFor: seconds(30) }] });
     expect(kept).toEqual([key("w1")]);
   }
   expect(await claim({ owner: "b" })).toEqual([]);
@@ -121,7 +121,7 @@ test("nor is it lost by a late renewal", async () => {
   const first = await claimOne({ leaseFor: milliseconds(1) });
   await untilOver("w1");
   await wake("w1");
-  await work.renew(database.db, { owner: "a", held: [first], leaseFor: seconds(30) });
+  await work.renew(database.db, { owner: "a", held: [{ ...first, leaseFor: seconds(30) }] });
   await release(first, null);
   await claimOne();
 });
@@ -142,7 +142,7 @@ test("who has lost a lease can neither release, renew nor pass the fence", async
   await untilOver("w1");
   const current = await claimOne({ owner: "b" });
   await release(old, milliseconds(0));
-  expect(await work.renew(database.db, { owner: "a", held: [old], leaseFor: minutes(5) })).toEqual([]);
+  expect(await work.renew(database.db, { owner: "a", held: [{ ...old, leaseFor: minutes(5) }] })).toEqual([]);
   const passed = (held: ClaimedWork) => database.db.transaction((tx) => work.fence(tx, [held]));
   expect(await passed(old)).toEqual([]);
   expect(await passed(current)).toEqual([key("w1")]);
@@ -219,7 +219,10 @@ test("rows locked by somebody are passed over by claims and renewals, not waited
   const held = await claim({ leaseFor: seconds(30) });
   await database.db.transaction(async (tx) => {
     await tx.query("select 1 from work where id = 'w1' for update");
-    const kept = await work.renew(database.db, { owner: "a", held, leaseFor: seconds(30) });
+    const kept = await work.renew(database.db, {
+      owner: "a",
+      held: held.map((one) => ({ ...one, leaseFor: seconds(30) })),
+    });
     expect(kept).toEqual([key("w2")]);
   });
 });
@@ -350,7 +353,11 @@ test("statements that the engine sends anyway bring the database's time along, a
     ["epoch", "failures", "id", "kind"],
     ["epoch", "failures", "id", "kind"],
   ]);
-  const kept = await work.renew(database.db, { owner: "a", held, leaseFor: seconds(30), onTime });
+  const kept = await work.renew(database.db, {
+    owner: "a",
+    held: held.map((one) => ({ ...one, leaseFor: seconds(30) })),
+    onTime,
+  });
   expect(kept.toSorted((a, b) => a.id.localeCompare(b.id))).toEqual([key("w1"), key("w2")]);
   expect(await work.claim(database.db, options)).toEqual([]); // and so tells nothing
   const after = await databaseNow();

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect } from "vitest";
-import { LEASE_IN_DATABASE } from "../../../src/engine/lease/lease.ts";
+import { inDatabase, STOCK_LEASE } from "../../../src/engine/lease/lease.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { eventually } from "../eventually.ts";
 import { openProcessBench, type ProcessBench } from "./process-bench.ts";
@@ -89,6 +89,6 @@ export async function letLeasesEnd({ db }: TestDatabase): Promise<void> {
   await db.execute(
     `update work set lease_until = lease_until - $1 * interval '1 ms', wake_at = wake_at - $1 * interval '1 ms'
       where lease_owner is not null`,
-    [LEASE_IN_DATABASE],
+    [inDatabase(STOCK_LEASE)],
   );
 }

@@ -1,5 +1,6 @@
 import { Controller, type ControllerOptions } from "../../../src/engine/controller.ts";
 import type { HandlerOf } from "../../../src/engine/pass.ts";
+import type { JsonObject } from "../../../src/kernel/lifecycle.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
 import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
 import { type RunContext, runHandlers } from "../../../src/runs/executor/executor.ts";
@@ -25,7 +26,7 @@ const NO_PROVIDER = { name: "test", can: {} };
 export function rigRunHandlers(db: Database, { clock, instance }: { clock: Clock; instance: string }): HandlerOf {
   const world = openGadgetWorld(db);
   const wired = [
-    { kind: rigTarget, providerOf: () => NO_PROVIDER, partsOf: () => ({}) },
+    { kind: rigTarget, providerOf: () => NO_PROVIDER, partsOf: () => ({ replica: instance }) },
     { kind: gadgetTarget, providerOf: () => NO_PROVIDER, partsOf: () => ({ world }) },
   ] as unknown as readonly WiredTarget[];
   const targets = collectRunTargets(wired);
@@ -79,13 +80,17 @@ export async function startRigRun(
   db: Database,
   rigId: string,
   kinds: readonly string[],
-  { request = "once", timeoutSeconds }: { readonly request?: string; readonly timeoutSeconds?: number } = {},
+  {
+    request = "once",
+    timeoutSeconds,
+    payload = {},
+  }: { readonly request?: string; readonly timeoutSeconds?: number; readonly payload?: JsonObject } = {},
 ): Promise<string> {
   const steps = kinds.map((kind): Step => {
     const { defaults } = rigSteps.get(kind) ?? {};
     if (!defaults) throw new Error(`there is no step ${kind}`);
     const { timeout, maxRetries } = defaults;
-    return { name: kind, kind, timeoutSeconds: timeoutSeconds ?? timeout / 1_000, maxRetries, payload: {} };
+    return { name: kind, kind, timeoutSeconds: timeoutSeconds ?? timeout / 1_000, maxRetries, payload };
   });
   const { id, row } = startsRun(
     {

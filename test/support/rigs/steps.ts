@@ -5,6 +5,7 @@ import { childStep } from "../../../src/runs/children/child-run.ts";
 import { defineFanOut } from "../../../src/runs/children/fan-out.ts";
 import { collectSteps, defineStepOn, type On } from "../../../src/runs/model/step.ts";
 import type { Queryable } from "../../../src/store/postgres/database.ts";
+import { uploadFirmware, uploadImage } from "../uploads/upload-step.ts";
 import type { Gadget, Rig } from "./rig.ts";
 
 /** The devices, as a provider would reach them. */
@@ -102,4 +103,14 @@ export const pokeSoon = defineFanOut<Rig, JsonObject>({
   defaults: { timeout: seconds(2) },
 });
 
-export const rigSteps = collectSteps([poke, pokeAll, pokeFew, pokeTogether, pokeCarefully, pokeHalf, pokeSoon]);
+export const rigSteps = collectSteps([
+  poke,
+  pokeAll,
+  pokeFew,
+  pokeTogether,
+  pokeCarefully,
+  pokeHalf,
+  pokeSoon,
+  uploadImage,
+  uploadFirmware,
+]);

@@ -1,5 +1,6 @@
 import { DeviceFailure } from "../../../src/capabilities/device-failure.ts";
 import type { Provider } from "../../../src/capabilities/provider.ts";
+import type { Streams } from "../../../src/capabilities/stream.ts";
 import { StepFailure } from "../../../src/kernel/errors.ts";
 import type { JsonObject } from "../../../src/kernel/lifecycle.ts";
 import type { Outcome } from "../../../src/kernel/outcome.ts";
@@ -89,6 +90,7 @@ export class Bench {
   /** Instead of one that consists of what is `planned`. */
   plan: Plan | undefined;
   children: readonly ChildRun[] = [];
+  streams: Streams | undefined;
   cordoned: { readonly cluster: string; readonly node: string } | null = null;
 
   run(): RunThing {
@@ -160,6 +162,7 @@ export class Bench {
         subject: "run run-1",
         mayTouchDevice: (wanted) => wanted,
         mayBegin: () => this.mayBegin,
+        ...(this.streams && { streams: this.streams }),
       },
       clock: { now: () => this.now, monotonic: () => this.now.getTime() },
       steps,
@@ -229,7 +232,7 @@ export class Bench {
   }
 }
 
-const DATES = ["startedAt", "finishedAt", "nextAttemptAt", "attemptStartedAt", "actingAt", "actedAt"];
+const DATES = ["startedAt", "finishedAt", "nextAttemptAt", "attemptStartedAt", "actingAt", "streamedAt", "actedAt"];
 const UNSAID = {
   ...Object.fromEntries(DATES.map((name) => [name, null])),
   message: "",

@@ -1,3 +1,4 @@
+import type { OpenStream } from "../../../capabilities/stream.ts";
 import type { Cause } from "../../../kernel/causes.ts";
 import { causeOf, messageOf, StepFailure } from "../../../kernel/errors.ts";
 import type { JsonObject } from "../../../kernel/lifecycle.ts";
@@ -17,6 +18,7 @@ import { checkCapable, type RunContext, stepContext } from "../run-context.ts";
 import type { RunLog } from "../run-log.ts";
 import { inTheWay, isStillToDo, takeBack } from "../undo.ts";
 import { failAttempt } from "./failed-attempt.ts";
+import { endStream, lookAfterStream, noRoomForStream, openStream } from "./stream.ts";
 import * as visits from "./visit.ts";
 import { AT_ONCE, type Looked, save, type Work, waitIn } from "./work.ts";
 
@@ -50,6 +52,7 @@ export async function workOn(
     return await attempt(work);
   } catch (error) {
     if (isNotOfTheStep(error, context)) throw error;
+    await endStream(context, messageOf(error)); // what failed may be the look after it
     return failAttempt(work, error);
   }
 }
@@ -100,6 +103,8 @@ async function clearTheWay(work: Work, evidence: JsonObject): Promise<Looked> {
 async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<Looked | Proven> {
   const { run, step, visit, context, log } = work;
   if (run.action === "adopt" && run.plan.workflow === undefined) return adopt(work, kind, acting);
+  const stream = context.call.streams?.underWay;
+  if (stream !== undefined) return followStream(work, kind, acting, stream);
   // Announced by this very process, which alone can know that it has not begun.
   const isOurs = visit.actingBy === context.instance && !context.begun.has(actionOf(work));
   const report = await askPatiently(work, kind, { ...acting, hasNotBegun: isOurs });
@@ -112,7 +117,7 @@ async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<Looked |
   checkTime(work, report, visits.isOpen(visit) && !isOurs);
   if (report.state === "halfway" && visit.actingAt !== null) return carryOn(work, kind, acting, report);
   const isToDo = report.state === "not_done" || report.state === "halfway";
-  if (!isToDo || !visits.mayAct(visit, { isOurs, clock: context.clock }, settlesIn(step))) {
+  if (!isToDo || !visits.mayAct(visit, { isOurs, clock: context.clock }, settlesIn(step, kind))) {
     return waitIn(work, report);
   }
   if (isOurs) return act(work, kind, acting);
@@ -124,6 +129,7 @@ async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<Looked |
   if (context.call.mayBegin?.() === false) {
     return save(work, visit, { reason: `${step.name}: about to act`, after: AT_ONCE });
   }
+  if (kind.streams && context.call.streams?.isFull) return save(work, visit, noRoomForStream(step));
   if (kind.actsByEffectsOnly) return act({ ...work, visit: visits.announced(visit, context) }, kind, acting);
   const before = (await kind.announces?.(acting)) ?? [];
   const steps = stepsWith(run, visits.announced(visit, context)).map(stepJson);
@@ -160,20 +166,38 @@ async function carryOn(work: Work, kind: AnyStep, acting: Acting, report: ProbeR
 }
 
 async function act(work: Work, kind: AnyStep, acting: Acting): Promise<Looked | Proven> {
-  const { step, visit, context, log } = work;
-  context.begun.note(actionOf(work));
+  work.context.begun.note(actionOf(work));
   work.isActing = true;
-  let came: Acted = {};
+  if (kind.streams) return followStream(work, kind, acting, await openStream(work, kind, kind.streams, acting));
+  let came: Acted | undefined;
   try {
-    came = (await kind.act(acting)) ?? {};
+    came = await kind.act(acting);
   } catch (error) {
-    const isCutOff = context.call.signal.aborted;
-    if (isNotOfTheStep(error, context) || !(isCutOff || mayHaveObeyed(error))) throw error;
-    // No failed attempt: the device may be at it. It is asked until the attempt's time is over.
-    log.say(`step ${step.name}: it is open whether the device obeyed, and it is asked: ${messageOf(error)}`, "stderr");
-    const open = visits.unanswered(visit, messageOf(error), causeOf(error));
-    return save(work, open, { reason: `${step.name}: ${messageOf(error)}`, after: polling.first });
+    return actFailed(work, error);
   }
+  return actEnded(work, kind, acting, came);
+}
+
+/** What comes of a stream is judged as what comes of any other action. Until then it is only looked after. */
+async function followStream(work: Work, kind: AnyStep, acting: Acting, stream: OpenStream): Promise<Looked | Proven> {
+  work.isActing = true;
+  const end = await lookAfterStream(work, stream);
+  if ("type" in end) return end;
+  return "error" in end ? actFailed(work, end.error) : actEnded(work, kind, acting, end.value as Acted | undefined);
+}
+
+function actFailed(work: Work, error: unknown): Looked {
+  const { step, visit, context, log } = work;
+  const isCutOff = context.call.signal.aborted;
+  if (isNotOfTheStep(error, context) || !(isCutOff || mayHaveObeyed(error))) throw error;
+  // No failed attempt: the device may be at it. It is asked until the attempt's time is over.
+  log.say(`step ${step.name}: it is open whether the device obeyed, and it is asked: ${messageOf(error)}`, "stderr");
+  const open = visits.unanswered(visit, messageOf(error), causeOf(error));
+  return save(work, open, { reason: `${step.name}: ${messageOf(error)}`, after: polling.first });
+}
+
+async function actEnded(work: Work, kind: AnyStep, acting: Acting, came: Acted = {}): Promise<Looked | Proven> {
+  const { step, visit, context } = work;
   work.isActing = false; // what fails from here on is no refusal of the action
   const done = { ...work, visit: visits.acted(visit, context.clock.now(), came) };
   const proof = await askAtOnce(done, kind, acting, came);
@@ -205,8 +229,12 @@ function checkTime({ step, visit, context }: Work, report: ProbeReport, isOpen: 
   throw new StillOpen(visit.unansweredCause ?? UNKNOWN, `${visit.unanswered}; then ${late}`);
 }
 
-/** As long as the step itself may take, at most: its author knows how soon its effect shows. */
-const settlesIn = (step: Step): Duration => milliseconds(Math.min(SETTLES, timeoutOf(step)));
+/**
+ * As long as the step itself may take, at most: its author knows how soon its effect shows. What a stream sent last may be on its
+ * way for the longest chunk.
+ */
+const settlesIn = (step: Step, { streams }: AnyStep): Duration =>
+  milliseconds(Math.min(SETTLES, timeoutOf(step)) + (streams?.longestChunk ?? 0));
 
 /**
  * What is done in an instant is proven in the same look. Nobody answering, or not in a way that tells, is for the looks that follow:

@@ -26,6 +26,7 @@ const notBegun = ({ name, kind }: Pick<Step, "name" | "kind">, round: number): S
   attemptStartedAt: null,
   actingBy: null,
   actingAt: null,
+  streamedAt: null,
   actedAt: null,
   unanswered: null,
   unansweredCause: null,
@@ -82,6 +83,7 @@ export const withoutEvidence = (visit: StepStatus): StepStatus => ({
   receipt: null,
   actingBy: null,
   actingAt: null,
+  streamedAt: null,
   actedAt: null,
   unanswered: null,
   unansweredCause: null,
@@ -96,6 +98,7 @@ export const announced = (visit: StepStatus, { instance, clock }: { instance: st
   nextAttemptAt: null,
   actingBy: instance,
   actingAt: clock.now(),
+  streamedAt: null,
   unanswered: null,
   unansweredCause: null,
   receipt: null,
@@ -106,6 +109,13 @@ export const announced = (visit: StepStatus, { instance, clock }: { instance: st
 
 export const acted = (visit: StepStatus, now: Date, { receipt }: Acted = {}): StepStatus =>
   withReceipt({ ...visit, actedAt: now }, receipt);
+
+/** The stream that the action is goes on. */
+export const streaming = (visit: StepStatus, now: Date, message: string): StepStatus => ({
+  ...visit,
+  streamedAt: now,
+  message,
+});
 
 /** A later receipt takes the place of an earlier one; none leaves it as it is. */
 export const withReceipt = (visit: StepStatus, receipt: JsonObject | undefined): StepStatus =>
@@ -132,13 +142,13 @@ export const isOpen = ({ actingAt, actedAt }: StepStatus): boolean => actingAt !
  * the action and never said that it was done, they may have died, or lost the answer, just after acting.
  */
 export function mayAct(
-  { actingAt, actedAt }: StepStatus,
+  { actingAt, streamedAt, actedAt }: StepStatus,
   { isOurs, clock }: { readonly isOurs: boolean; readonly clock: Clock },
   settles: Duration,
 ): boolean {
   if (actedAt !== null) return false;
   if (actingAt === null || isOurs) return true;
-  return clock.now().getTime() - actingAt.getTime() > settles;
+  return clock.now().getTime() - (streamedAt ?? actingAt).getTime() > settles;
 }
 
 /** It is not going on any more; a run that has ended has no step under way. */
@@ -161,6 +171,7 @@ export const succeeded = (visit: StepStatus, now: Date, message: string, verdict
   nextAttemptAt: null,
   attemptStartedAt: null,
   actingBy: null,
+  streamedAt: null,
   actedAt: null,
   unanswered: null,
   unansweredCause: null,
@@ -202,6 +213,12 @@ export function isOverdue({ attemptStartedAt }: StepStatus, step: Step, clock: C
 
 export const overdueMessage = (step: Step, lastSeen: string): string =>
   `not done within ${describeDuration(timeoutOf(step))}${lastSeen === "" ? "" : `: ${lastSeen}`}`;
+
+/** How long until the attempt's time is over. */
+export const timeLeft = ({ attemptStartedAt }: StepStatus, step: Step, clock: Clock): Duration =>
+  attemptStartedAt === null
+    ? timeoutOf(step)
+    : milliseconds(Math.max(0, attemptStartedAt.getTime() + timeoutOf(step) - clock.now().getTime()));
 
 /** How long until the pause between two attempts is over. */
 export const pauseLeft = ({ nextAttemptAt }: StepStatus, clock: Clock): Duration =>

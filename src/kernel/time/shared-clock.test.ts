@@ -76,7 +76,7 @@ describe("a shared clock", () => {
       exchange(2, 2);
       pass(10_000);
       expect(now()).toBe(truth());
-      expect(clock.localIsAheadBy).toBe(aheadBy);
+      expect(clock.localIsAheadBy).toBeCloseTo(aheadBy, 1);
     }
   });
 
@@ -108,14 +108,22 @@ describe("a shared clock", () => {
         let known = Number.POSITIVE_INFINITY;
         for (const [there, back] of ways) {
           it.exchange(there, back);
-          // By what both clocks drift apart while the statement is under way.
-          const round = (there + back) * 1.001;
+          // By what both clocks may drift apart while the statement is under way, and by what the host's is really too fast.
+          const round = (there + back) * 1.002;
           known = Math.min(round, known + round * 0.003);
           expect(it.clock.uncertainty).toBeLessThanOrEqual(known + ROUNDING);
           expect(Math.abs(it.now() - it.truth())).toBeLessThanOrEqual(known + ROUNDING);
         }
       }),
     );
+  });
+
+  test("knows no less after a slow statement, though the host's clock falls behind meanwhile", () => {
+    const it = setUp({ runsFastBy: -0.0005 });
+    it.exchange(0, 0.1);
+    it.exchange(0, 3_000); // shown at once: by the host's clock, the answer comes 1.5 ms too early to fit
+    expect(it.clock.uncertainty).toBeLessThan(10);
+    expect(Math.abs(it.now() - it.truth())).toBeLessThanOrEqual(10);
   });
 
   test("goes back only as far as a measurement proves it must, and otherwise never", () => {
@@ -143,7 +151,7 @@ describe("a shared clock", () => {
     const it = setUp();
     it.exchange(3_000, 0);
     const told = it.now();
-    expect(told).toBe(it.truth() + 1_500); // the middle of what was possible
+    expect(told - it.truth()).toBeCloseTo(1_500, -1); // the middle of what was possible
     it.exchange(900, 0);
     expect(it.now()).toBe(told);
     it.pass(1_000);

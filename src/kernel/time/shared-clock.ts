@@ -58,7 +58,8 @@ export class SharedClock implements Clock {
 
   heard({ askedAt, shown }: ClockReading): void {
     const at = this.#local.monotonic();
-    const heard = { least: shown - at, most: shown - askedAt, at };
+    // By `askedAt` it was no more than that; since then both clocks may have drifted apart.
+    const heard = { least: shown - at, most: shown - askedAt + (at - askedAt) * DRIFT, at };
     const known = this.#offsetAt(at);
     const both = known && { least: Math.max(known.least, heard.least), most: Math.min(known.most, heard.most), at };
     // Bounds that contradict each other: the clock was set, or it is another server's by now.

@@ -75,7 +75,12 @@ export function failureOf(asked: Asked, result: ToolResult): DeviceFailure {
   if (code !== undefined) {
     const number = Number.parseInt(code, 16);
     const cause = COMPLETION_CODES.get(number) ?? "refused_by_device";
-    return bmcFailure(cause, asked.target, `${bmc} answered ${asked.what} with: ${said}`, { status: number });
+    const who = `user ${asked.target.username} lacks the right for ${asked.what}`;
+    const message =
+      cause === "forbidden"
+        ? `${bmc}: ${who} (completion code 0x${code}): ${said}; give credentials of an account that has it`
+        : `${bmc} answered ${asked.what} with: ${said}`;
+    return bmcFailure(cause, asked.target, message, { status: number });
   }
   const known = COMPLAINTS.find(([words]) => words.test(result.stderr));
   if (known === undefined)

@@ -89,6 +89,15 @@ describe("what ipmitool complains of", () => {
     expect(failure.message).not.toContain("HPM");
   });
 
+  test("a command above the account's privilege is told as a right that it lacks, and not as wrong credentials", () => {
+    const failure = failureOf(asked, { code: 1, stdout: "", stderr: raw("d4", "Insufficient privilege level") });
+    expect(failure.message).toBe(
+      `BMC 10.0.0.7:623: user ${target.username} lacks the right for Get Chassis Status (completion code 0xd4): ` +
+        "Unable to send RAW command (channel=0x0 netfn=0x0 lun=0x0 cmd=0x8 rsp=0xd4): Insufficient privilege level; " +
+        "give credentials of an account that has it",
+    );
+  });
+
   test("something new is passed on in its own words, to be tried again", () => {
     const failure = failureOf(asked, {
       code: null,

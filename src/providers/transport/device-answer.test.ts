@@ -17,7 +17,7 @@ test.each([
   [401, "wrong credentials: BMC 192.0.2.1:443 does not accept user root with the given password (401): go away"],
   [
     403,
-    "wrong credentials: BMC 192.0.2.1:443: GET /v1/things is forbidden to user root (403): go away. Give an account with that right",
+    "BMC 192.0.2.1:443: user root lacks the right for GET /v1/things (403): go away; give credentials of an account that has it",
   ],
   [404, "BMC 192.0.2.1:443: GET /v1/things: no such resource (404): go away"],
   [418, "BMC 192.0.2.1:443: GET /v1/things was refused with status 418: go away"],

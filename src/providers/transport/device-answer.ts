@@ -76,7 +76,7 @@ function failureIn({ saidBy, callerOf, alsoBusy = [] }: AnswerRules, asked: Aske
     return bmcFailure("credentials_rejected", asked.target, message, options);
   }
   if (status === 403) {
-    const message = `wrong credentials: ${name} is forbidden to ${as} (403)${tail}. Give an account with that right`;
+    const message = `${nameOf(asked.target)}: ${as} lacks the right for ${requestOf(asked)} (403)${tail}; give credentials of an account that has it`;
     return bmcFailure("forbidden", asked.target, message, options);
   }
   if (status === 404)
@@ -91,5 +91,7 @@ function failureIn({ saidBy, callerOf, alsoBusy = [] }: AnswerRules, asked: Aske
   return bmcFailure("refused_by_device", asked.target, `${name} was refused with status ${status}${tail}`, options);
 }
 
+const describe = (asked: Asked): string => `${nameOf(asked.target)}: ${requestOf(asked)}`;
+
 /** Without the query, which says nothing to people. */
-const describe = ({ target, method, path }: Asked): string => `${nameOf(target)}: ${method} ${path.split("?")[0]}`;
+const requestOf = ({ method, path }: Asked): string => `${method} ${path.split("?")[0]}`;

@@ -7,15 +7,26 @@ export interface ProcessEntry {
 
 /** Living processes that name the directory in their command line or work in it: a server, its database, its simulator. */
 export function processesIn(directory: string): ProcessEntry[] {
+  return living(
+    (pid, command) => command.includes(directory) || readlinkSync(`/proc/${pid}/cwd`).startsWith(directory),
+  );
+}
+
+/** Living processes of ours that were told of the directory by their environment. */
+export function processesTold(directory: string): ProcessEntry[] {
+  return living((pid) => readFileSync(`/proc/${pid}/environ`, "utf8").includes(directory));
+}
+
+function living(isMeant: (pid: number, command: string) => boolean): ProcessEntry[] {
   return readdirSync("/proc").flatMap((name) => {
-    if (!/^\d+$/.test(name) || Number(name) === process.pid) return [];
+    const pid = Number(name);
+    if (!/^\d+$/.test(name) || pid === process.pid) return [];
     try {
       const command = readFileSync(`/proc/${name}/cmdline`, "utf8").replaceAll("\0", " ").trim();
       const isZombie = /^State:\s+[ZX]/m.test(readFileSync(`/proc/${name}/status`, "utf8"));
-      const inside = command.includes(directory) || readlinkSync(`/proc/${name}/cwd`).startsWith(directory);
-      return inside && !isZombie ? [{ pid: Number(name), command }] : [];
+      return !isZombie && isMeant(pid, command) ? [{ pid, command }] : [];
     } catch {
-      return []; // it ended while we looked
+      return []; // it ended while we looked, or is another user's
     }
   });
 }

@@ -1,0 +1,91 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { MachineService } from "../../contract/millwright/v1/machine_pb.js";
+import { eventually } from "../support/eventually.ts";
+import { openProcessBench, type ProcessBench, ROOT, type StartedProcess } from "../support/processes/process-bench.ts";
+import { processesIn, processesTold } from "../support/processes/process-table.ts";
+
+/** What the README says of `npm start`: two racks, each of eight power shelves and 18 machines. */
+const SHELVES = 16;
+const MACHINES = 36;
+
+let bench: ProcessBench;
+beforeEach(() => {
+  bench = openProcessBench();
+});
+afterEach(async () => {
+  for (const { pid } of processesTold(bench.directory)) process.kill(pid, "SIGKILL");
+  await bench.close();
+});
+
+/** As in the README, but for a place and ports of its own. */
+const start = (command: string, args: readonly string[]): StartedProcess =>
+  bench.start({
+    command,
+    args,
+    env: {
+      MILLWRIGHT_DATA_DIR: join(bench.directory, "data"),
+      MILLWRIGHT_HTTP_LISTEN: "127.0.0.1:0",
+      MILLWRIGHT_GRPC_LISTEN: "127.0.0.1:0",
+      npm_config_cache: join(bench.directory, "npm"),
+      npm_config_update_notifier: "false",
+    },
+  });
+
+async function list<T>(...words: readonly string[]): Promise<readonly T[]> {
+  const listing = start(join(ROOT, "bin", "millwright"), [...words, "list", "-o", "json"]);
+  const exit = await listing.exited;
+  expect(exit, listing.transcript()).toEqual({ code: 0, signal: null });
+  return JSON.parse(listing.stdout()) as readonly T[];
+}
+
+/** Everything of it that lives, its database and its simulator too. */
+const living = () => [...processesTold(bench.directory), ...processesIn(bench.directory)];
+
+test("`npm start` starts all that the README promises, and Ctrl-C to npm alone ends all of it", async () => {
+  const npm = start("npm", ["start"]);
+  const [, tokenFile = ""] = await npm.said(/admin token\s+(\S+)/);
+  expect(npm.stdout()).toContain(`${SHELVES} power shelves and ${MACHINES} machines`);
+  expect(npm.stdout()).toContain(`export MILLWRIGHT_DATA_DIR='${join(bench.directory, "data")}'`);
+  const addressOf = (name: string) => new RegExp(`${name}\\s+(\\S+)`).exec(npm.stdout())?.[1] ?? "";
+
+  const headers = {
+    authorization: `Bearer ${readFileSync(tokenFile, "utf8").trim()}`,
+    "content-type": "application/json",
+  };
+  const answer = await fetch(`${addressOf("API \\(JSON\\)")}/millwright.v1.MachineService/ListMachines`, {
+    method: "POST",
+    headers,
+    body: "{}",
+  });
+  expect(((await answer.json()) as { machines: unknown[] }).machines).toHaveLength(MACHINES);
+  expect((await fetch(addressOf("REST reference"))).status).toBe(200);
+
+  const transport = createGrpcTransport({
+    baseUrl: `http://${addressOf("API \\(gRPC\\)")}`,
+    interceptors: [
+      (next) => (request) => {
+        request.header.set("authorization", headers.authorization);
+        return next(request);
+      },
+    ],
+  });
+  expect((await createClient(MachineService, transport).listMachines({})).machines).toHaveLength(MACHINES);
+
+  // The README's next command; the shelves are found one after the other.
+  await eventually(async () => (await list("power-shelf")).length === SHELVES, {
+    what: "all power shelves are found",
+    seen: npm.transcript,
+  });
+
+  expect(living().some(({ command }) => command.includes("postgres"))).toBe(true);
+  expect(living().some(({ command }) => command.includes("simulator/main.ts"))).toBe(true);
+  npm.signal("SIGINT");
+  expect(await npm.exited, npm.transcript()).toEqual({ code: 0, signal: null });
+  expect(living()).toEqual([]);
+  expect(existsSync(join(bench.directory, "data", "postgres", "data", "postmaster.pid"))).toBe(false);
+  expect(npm.transcript()).not.toMatch(/did not stop cleanly|"level":"error"|npm error/);
+}, 60_000);

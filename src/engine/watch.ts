@@ -121,8 +121,8 @@ export class JournalTail implements EventSource {
   /** Counted from here on: `follow` lets go of the place when it ends. */
   #admit(): void {
     if (this.#followers >= this.#most) {
-      throw new AppError("exhausted", `${this.#most} watchers are served at a time, and there are as many`, {
-        next: "ask another replica or later; an operator can raise watch.most",
+      throw new AppError("exhausted", `watcher limit reached (${this.#most})`, {
+        next: "watch at another replica, or later; an operator can raise watch.most",
       });
     }
     this.#followers += 1;
@@ -153,7 +153,7 @@ export class JournalTail implements EventSource {
     if (journal.compareCursors(cursor, await journal.latestCursor(this.#db)) <= 0) return;
     throw refusal(
       field,
-      "is later than all that has happened here: another server's, or of before a backup was restored",
+      "is later than the last event of this server: it comes from another server, or from before a backup was restored",
     );
   }
 
@@ -206,7 +206,7 @@ export class JournalTail implements EventSource {
 }
 
 const refusal = (field: string, why: string): AppError =>
-  new AppError("failed_precondition", `${field}: ${why}; read the things anew and follow from now`, {
+  new AppError("failed_precondition", `${field}: ${why}; list the things again and watch from now`, {
     field,
     next: `watch again without ${field}`,
   });

@@ -44,6 +44,10 @@ export class AppError extends Error {
 export const wrongField = (field: string, why: string, detail: Pick<ErrorDetail, "next"> = {}): AppError =>
   new AppError("invalid_argument", `${field}: ${why}`, { field, why, ...detail });
 
+/** The caller read something that another call has changed since. */
+export const changedByAnother = (what: string): AppError =>
+  new AppError("conflict", `${what} was changed by another call; call again`);
+
 /** What a thrower knows of a failure besides its cause and its message. */
 export type FailureOptions<C extends CauseCode> = {
   /** When the cause's own is not right here. */

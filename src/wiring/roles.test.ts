@@ -119,11 +119,11 @@ describe("authorisation", () => {
       expect.unreachable();
     } catch (error) {
       expect((error as AppError).message).toBe(
-        'forge.Forge/AdminForceDeletePowerShelf is not allowed to "pat" with role viewer: it takes one of admin, ForgeAdminCLI, Machineatron',
+        "'pat' (role viewer) may not call forge.Forge/AdminForceDeletePowerShelf; it requires one of admin, ForgeAdminCLI, Machineatron",
       );
     }
     expect(() => access.authorize({ name: null, roles: [], address: null }, "GET /metrics")).toThrow(
-      "the caller with no role",
+      "the caller (no role) may not call",
     );
   });
 

@@ -41,7 +41,7 @@ const HOSTILE: readonly { does: string; fault: object; says: RegExp }[] = [
   {
     does: "lies about restarting",
     fault: { type: "lie_accept" },
-    says: /not done within 20s: the BMC tells of no reset/,
+    says: /not done within 20s: the BMC reports no reset/,
   },
 ];
 

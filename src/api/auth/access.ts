@@ -38,10 +38,10 @@ function authorize(caller: Caller, method: string, allowed: Allowed): void {
   if (allowed === "anyone") return;
   const held = expandRoles(caller.roles);
   if (allowed.some((role) => held.has(role))) return;
-  const who = caller.name === null ? "the caller" : `"${caller.name}"`;
+  const who = caller.name === null ? "the caller" : `'${caller.name}'`;
   const has = caller.roles.length === 0 ? "no role" : `role ${caller.roles.join(", ")}`;
-  const may = allowed.length === 0 ? "nobody may call it" : `it takes one of ${rolesThatMay(allowed).join(", ")}`;
-  throw new AppError("permission_denied", `${method} is not allowed to ${who} with ${has}: ${may}`, {
+  const may = allowed.length === 0 ? "no role may call it" : `it requires one of ${rolesThatMay(allowed).join(", ")}`;
+  throw new AppError("permission_denied", `${who} (${has}) may not call ${method}; ${may}`, {
     next: "ask an administrator for a token or a mapping with one of these roles",
   });
 }

@@ -83,7 +83,7 @@ async function verified(
     }
     throw new AppError(
       "unavailable",
-      "the keys of auth.oidc.jwks_url cannot be had at the moment, so no JSON Web Token can be checked",
+      "the keys at auth.oidc.jwks_url cannot be fetched now, so no JSON Web Token can be checked; try again later",
       {},
       { cause: messageOf(error) },
     );

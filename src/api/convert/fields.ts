@@ -50,7 +50,7 @@ export function durationFrom(duration: WireDuration | undefined, field: string):
   if (duration === undefined) return null;
   const ms = Number(duration.seconds) * 1_000 + Math.ceil(duration.nanos / 1e6);
   if (ms > 0 && Number.isSafeInteger(ms)) return milliseconds(ms);
-  throw new AppError("invalid_argument", `${field}: must be longer than nothing`, { field });
+  throw new AppError("invalid_argument", `${field}: must be greater than zero`, { field });
 }
 
 const LARGEST_INT32 = 2 ** 31 - 1;

@@ -19,8 +19,7 @@ export class QueryReader {
   constructor(text: string, parameter: string, longest: number) {
     this.#text = text;
     this.#parameter = parameter;
-    if (text.length > longest)
-      throw refusal(parameter, `is ${text.length} characters long, and ${longest} are the most`);
+    if (text.length > longest) throw refusal(parameter, `has ${text.length} characters; the limit is ${longest}`);
   }
 
   /** Where the next mark or word begins. */

@@ -103,7 +103,7 @@ export class SharedClock implements Clock {
     if (this.#isOff)
       this.#log.warn(
         { aheadSeconds: Math.round(ahead) / 1_000 },
-        `this host's clock is ${describeAhead(ahead)} the database's: work is timed by the database's, but certificates are judged and logs written by the host's; have both set by NTP`,
+        `this host's clock is ${describeAhead(ahead)} the database's: work uses the database's time, but certificates and logs use this host's; synchronise both with NTP`,
       );
     else this.#log.info({}, "this host's clock agrees with the database's again");
   }

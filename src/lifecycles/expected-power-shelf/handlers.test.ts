@@ -170,7 +170,7 @@ describe("exploring", () => {
   test("makes no shelf of one that states no serial under a row without a name", async () => {
     const identify = async () => ({ ...identity, serial: null });
     expect(await explore(expected({ name: "" }), { identify })).toMatchObject({
-      reason: expect.stringContaining("states no serial, and the row has no name"),
+      reason: expect.stringContaining("reports no serial, and the row has no name"),
       facts: { explored: "failed" },
     });
   });
@@ -191,7 +191,7 @@ describe("exploring", () => {
     expect(await explore(expected({ serial: "SN2" }))).toEqual(
       notYet(
         "wrong_serial",
-        "the BMC at 127.1.0.1 says serial SN1, expected SN2",
+        "the BMC at 127.1.0.1 reports serial SN1, expected SN2",
         { code: "wrong_identity", facts: { at: "bmc", address: "127.1.0.1", expected: "SN2", shown: "SN1" } },
         { certificateFingerprint: "AB:CD" },
       ),
@@ -220,7 +220,7 @@ describe("exploring", () => {
     const identify = async () => {
       throw new DeviceFailure("certificate_changed", "bmc", "what the BMC showed");
     };
-    const reason = "what the BMC showed. An update of the row has the explorer accept the next one";
+    const reason = "what the BMC showed. Update the row to accept the certificate that the BMC shows next";
     expect(await explore(expected(), { identify })).toEqual(
       notYet("failed", reason, { code: "certificate_changed", facts: { at: "bmc" } }),
     );

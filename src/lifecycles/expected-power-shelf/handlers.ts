@@ -88,7 +88,7 @@ export const expectedPowerShelfHandlers: Handlers<
 };
 
 const explain = ({ family, message }: DeviceFailure): string =>
-  family === "unproven" ? `${message}. An update of the row has the explorer accept the next one` : message;
+  family === "unproven" ? `${message}. Update the row to accept the certificate that the BMC shows next` : message;
 
 /** Why it is not the shelf that is expected, if it is not. */
 function findWrong(
@@ -99,7 +99,7 @@ function findWrong(
     const expected = serial === "" ? "but the row states none" : `expected ${serial}`;
     return {
       explored: "wrong_serial",
-      reason: `the BMC at ${bmc.address} says serial ${identity.serial}, ${expected}`,
+      reason: `the BMC at ${bmc.address} reports serial ${identity.serial}, ${expected}`,
       cause: {
         code: "wrong_identity",
         facts: { at: "bmc", address: bmc.address ?? "", expected: serial, shown: identity.serial },
@@ -107,11 +107,11 @@ function findWrong(
     };
   }
   if (existingShelf && existingShelf.serial !== null && existingShelf.serial !== identity.serial) {
-    const reason = `power shelf ${existingShelf.id} is on record with this BMC, but with serial ${existingShelf.serial} instead of ${identity.serial ?? "none"}: delete it first`;
+    const reason = `power shelf ${existingShelf.id} is on record with this BMC, but with serial ${existingShelf.serial} instead of ${identity.serial ?? "none"}; delete that power shelf first`;
     return { explored: "duplicate", reason };
   }
   if (identity.serial === null && name === "" && !existingShelf) {
-    const reason = `the BMC at ${bmc.address} states no serial, and the row has no name that could stand for it: give it one`;
+    const reason = `the BMC at ${bmc.address} reports no serial, and the row has no name to use instead; give the row a name`;
     return { explored: "failed", reason };
   }
   return undefined;

@@ -41,7 +41,7 @@ export const installHandlers: Handlers<typeof installLifecycle, Install, Install
   async deprovisioning({ facts }) {
     const read = facts.erasedDisks.filter(({ verified }) => verified).length;
     return waitFor(
-      `waiting for it to boot and report every disk as erased; read back so far: ${read}`,
+      `waiting for the machine to boot and to report every disk as erased; disks read back so far: ${read}`,
       LOOKS_AT_ERASING,
     );
   },

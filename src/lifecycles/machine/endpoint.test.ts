@@ -28,7 +28,7 @@ test.each([
 ])("a password that was given with an endpoint (%s) is not repeated in the answer", (text) => {
   for (const provider of ["redfish", "ironic"])
     expect(() => parseMachineAddress(provider, text, "f")).toThrow(
-      /^f: "(https:\/\/)?…@10[^"]*" .*; user and password are no part of it/,
+      /^f: "(https:\/\/)?…@10[^"]*" .*; an endpoint holds no user name or password/,
     );
 });
 

@@ -32,7 +32,7 @@ export function parseEndpoint(text: string, field: string): Endpoint {
 /** What stands before an @ may be a password: answers and logs do not repeat it. */
 function refusal(text: string, field: string, why: string): AppError {
   const shown = text.replace(/^(\w+:\/\/)?.*@/s, "$1…@").slice(0, 80);
-  const signIn = text.includes("@") ? "; user and password are no part of it, and are set by themselves" : "";
+  const signIn = text.includes("@") ? "; an endpoint holds no user name or password: set those as credentials" : "";
   return new AppError("invalid_argument", `${field}: ${JSON.stringify(shown)} ${why}${signIn}`, { field });
 }
 

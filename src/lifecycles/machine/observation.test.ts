@@ -150,7 +150,7 @@ describe("Reachable and BMCReachable", () => {
     const machine = machineWith({ facts: { sshHostKey: OLD_KEY }, activeRunId: "run-1", phase: "PROVISIONING" });
     const { observed } = interpretSighting(machine, otherKey("AAAAnew"), { Reachable: 1 });
     const message = observed.find(({ type }) => type === "Reachable")?.message;
-    expect(message).toContain("while run run-1 works on it");
+    expect(message).toContain("while run run-1 works on the machine");
     expect(message).not.toContain("--ssh-host-key");
   });
 

@@ -110,7 +110,7 @@ function judgeKey(machine: Machine, ssh: Sighting["ssh"]): Key {
   const { activeRunId } = machine;
   if (activeRunId === null) return { is: "wrong", ...describeWrongKey(machine, pinned, ssh.what.hostKey) };
   const shown = fingerprintOf(ssh.what.hostKey);
-  const message = `shows host key ${shown}, and not the pinned one, while run ${activeRunId} works on it: where it installs another system, that has another key, and the run pins it`;
+  const message = `shows host key ${shown} instead of the pinned one while run ${activeRunId} works on the machine; if the run installs a new system, it pins the new key`;
   return { is: "wrong", message };
 }
 
@@ -135,7 +135,7 @@ function judgeCluster(machine: Machine, seen: Seen<NodeSighting>): ObservedCondi
   if (node === null) return withoutNode("NotJoined", `cluster ${cluster} has no node that is this machine`);
   // Where the present system was joined, a silent node of an earlier boot only has not been heard of since the machine was rebooted.
   if (isLeftOver(node, machine) && machine.facts.joinedCluster !== cluster)
-    return withoutNode("NodeLeftOver", `node ${node.name} of ${cluster} is silent and tells of an earlier system`);
+    return withoutNode("NodeLeftOver", `node ${node.name} of ${cluster} is silent and describes an earlier system`);
   const where = `node ${node.name} of ${cluster}`;
   const inCluster = node.ready
     ? observed("InCustomerCluster", true, "NodeReady", where)

@@ -65,7 +65,7 @@ export function describeWrongKey(machine: Pick<Machine, "id" | "spec" | "facts">
   const accept = machine.spec.ssh?.hostKey === fingerprint ? `'${shown}'` : fingerprint;
   const message =
     `SSH ${sshAddressOf(machine) ?? ""} shows host key ${fingerprint}, but ${fingerprintOf(pinned.key)} is pinned ${BY[pinned.from]}: ` +
-    "either the machine was installed anew, or something else answers at its address. Check it at the machine, then accept it: " +
+    "either the machine was reinstalled, or another host answers at its address. Check the key at the machine, then accept it: " +
     `millwright machine update ${machine.id} --ssh-host-key ${accept}`;
   const facts = { at: "ssh", shown: fingerprint, expected: fingerprintOf(pinned.key), accept } as const;
   return { message, cause: { code: "host_key_changed", facts } satisfies Cause };

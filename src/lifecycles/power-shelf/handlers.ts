@@ -79,7 +79,7 @@ export const powerShelfHandlers: Handlers<typeof powerShelfLifecycle, PowerShelf
     });
     if (seen instanceof StepFailure)
       return waitFor(
-        `shelf was told to power ${desired}, but not read since: ${seen.message}`,
+        `shelf was commanded to power ${desired}, but could not be read since: ${seen.message}`,
         pollAfter(shelf, clock),
         { facts: told, cause: causeOf(seen) },
       );

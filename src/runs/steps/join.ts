@@ -93,7 +93,7 @@ export const join = defineStep({
     if (missing === undefined) return isIn("joined", cluster.name, node.found, context);
     // What the cluster has taken up goes on without the script, unless the machine itself went down under it.
     if (state.is === "cut_off" && bootId !== evidence.bootId)
-      throw new StepFailure("join_failed", `the machine booted anew under kubeadm join, and ${missing}`);
+      throw new StepFailure("join_failed", `the machine rebooted during kubeadm join, and ${missing}`);
     return { state: "in_progress", message: missing, cause: notReady(node.found?.name) };
   },
 
@@ -131,6 +131,6 @@ const identityOf = ({ systemUuid, serial, addresses }: Evidence): NodeIdentity =
 function whyNotThere(node: ClusterNode | undefined, bootId: string | undefined): string | undefined {
   if (node === undefined) return "the cluster has no node that is this machine yet";
   if (node.bootId !== null && bootId !== undefined && node.bootId !== bootId)
-    return `node ${node.name} tells of an earlier boot of this machine`;
+    return `node ${node.name} reports an earlier boot of this machine`;
   return undefined;
 }

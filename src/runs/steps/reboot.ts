@@ -46,7 +46,7 @@ export const reboot = defineStep({
     if (failure !== undefined) throw failure;
     throw new StepFailure(
       "no_evidence",
-      "nothing can be noted by which a reboot could be proved: the machine does not answer over SSH, and its BMC does not tell when it was last reset",
+      "a reboot could not be proved: the machine does not answer over SSH, and its BMC does not report when it was last reset",
     );
   },
 
@@ -100,7 +100,7 @@ export const reboot = defineStep({
       throw new StepFailure("script_failed", `the system refused to reboot: exit code ${exit.code}`, {
         facts: { script: "systemctl reboot", exit_code: exit.code },
       });
-    log("[reboot] the system was told to reboot\n");
+    log("[reboot] the system was commanded to reboot\n");
   },
 
   async probe(context: Acting): Promise<ProbeAnswer> {
@@ -116,27 +116,26 @@ export const reboot = defineStep({
       const isDown = context.payload.mode === "bmc" && outside?.boot?.progress === "off";
       return { state: isDown ? "halfway" : "in_progress", ...waiting(outside) };
     }
-    if (bootId !== evidence.bootId)
-      return { state: "done", message: `booted anew: boot id ${bootId}`, facts: { bootId } };
+    if (bootId !== evidence.bootId) return { state: "done", message: `rebooted: boot id ${bootId}`, facts: { bootId } };
     return wasReset
       ? {
           state: "in_progress",
-          message: "the BMC tells of a reset, but the system of before still answers",
+          message: "the BMC reports a reset, but the previous system still answers",
           cause: NO_EFFECT,
         }
-      : { state: "not_done", message: "the system of before still runs", cause: NO_EFFECT };
+      : { state: "not_done", message: "the previous system still runs", cause: NO_EFFECT };
   },
 
   /** A BMC that cannot restart a system gently has it go down, and no more; and any may be left off by who died in between. */
   async carryOn({ can, targets, call, log }: Acting) {
     const told = await can.power?.setPower(await targets.bmc(), "on", call);
-    if (told?.commanded) log("[reboot] the system is down: the BMC was told to switch the machine on\n");
+    if (told?.commanded) log("[reboot] the system is down: the BMC was commanded to switch the machine on\n");
   },
 
   residue: ({ mode, force }) =>
     mode === "bmc" && !force
-      ? "the machine may go down later, and then restart or stay off: the request for it cannot be taken back"
-      : "the machine may reboot later: the request for it cannot be taken back",
+      ? "the machine may go down later, and then restart or stay off: the request cannot be undone"
+      : "the machine may reboot later: the request cannot be undone",
 });
 
 /** A system that hangs never hears that it is to go down; whether it does is known to who starts the run, and not to the plan. */
@@ -167,7 +166,7 @@ function judgedFromOutside(
       ...(outside?.failure && { message: outside.failure.message, cause: causeOf(outside.failure) }),
     };
   const { progress, lastReset } = outside.boot;
-  if (!wasReset) return { state: "not_done", message: "the BMC tells of no reset yet", cause: NO_EFFECT };
+  if (!wasReset) return { state: "not_done", message: "the BMC reports no reset yet", cause: NO_EFFECT };
   if (progress === "running") return { state: "done", message: `reset at ${lastReset}, and the system runs` };
   // On an empty disk nothing ever comes up.
   if (isReplacedNext && progress !== "off")

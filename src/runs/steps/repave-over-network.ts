@@ -161,7 +161,7 @@ async function prove(context: Acting, seen: NetInstallSeen): Promise<ProbeAnswer
   if (byToken && !seen.tokenShown)
     throw new StepFailure(
       "install_failed",
-      "the installation was called complete by somebody who did not show the token of its boot: let the installer show it (millwright.token), or give the image success_proof ssh",
+      "the report that completed the installation did not carry the token of its boot: let the installer send the token (millwright.token), or give the image success_proof ssh",
       { disposition: "fail" },
     );
   const { system, refusal } = await insideIfAny(context);
@@ -181,7 +181,7 @@ async function prove(context: Acting, seen: NetInstallSeen): Promise<ProbeAnswer
   if (cleared === undefined)
     return {
       state: "unknown",
-      message: "installed; the BMC does not answer to take the boot source back",
+      message: "installed; the BMC does not answer, so the boot source cannot be reset yet",
       cause: silent("bmc"),
     };
   return { ...provenBy(image, system), effects: seen.awaitsProof ? [proven(context)] : [] };

@@ -104,7 +104,7 @@ export const repave = defineStep({
     if (ssh.hostKey === null)
       return {
         state: "not_done",
-        message: "the machine's host key is not known, so that anybody may answer for it",
+        message: "the machine's host key is not known, so another host could answer in its place",
         cause: { code: "host_key_unknown", facts: { at: "ssh" } },
       };
     const stamp = parseStamp((await can.exec.readFile(ssh, STAMP_FILE, call)).text);
@@ -146,7 +146,7 @@ async function bootIdBefore({ can, targets, call }: Context): Promise<string | n
   if ("password" in ssh.credentials)
     throw new StepFailure(
       "credentials_missing",
-      "an installation is proved over SSH, to a host whose key is new: give the machine a private key to sign in with, since a password would be shown to whoever answers",
+      "an installation is proved over SSH, to a host whose key is new: give the machine a private key to sign in with, since a password could be sent to a wrong host",
       {
         facts: { at: "ssh" },
       },

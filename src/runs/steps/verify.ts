@@ -54,7 +54,7 @@ export const verify = defineStep({
     if (bootId !== undefined && node.bootId !== null && node.bootId !== bootId)
       return {
         state: "in_progress",
-        message: `node ${node.name} is Ready, but tells of an earlier boot`,
+        message: `node ${node.name} is Ready, but reports an earlier boot`,
         cause: notReady(node.name),
       };
     const installed =

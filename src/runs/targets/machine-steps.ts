@@ -28,7 +28,7 @@ const frozenScripts =
     if (frozen === undefined || frozen === found.digest) return found;
     throw new StepFailure(
       "script_changed",
-      `script ${ref} is ${found.digest} now, but was ${frozen} when this run was started: start it anew`,
+      `script ${ref} is ${found.digest} now, but was ${frozen} when this run was started; start a new run`,
       {
         facts: { script: ref },
       },

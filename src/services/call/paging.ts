@@ -57,7 +57,7 @@ export function parsePageToken(
   return place;
 }
 
-const FOREIGN = "is not a token that this server gave out";
+const FOREIGN = "is not a page_token of this server";
 const refuse = (why: string): AppError =>
   new AppError("invalid_argument", `page_token: ${why}`, {
     field: "page_token",

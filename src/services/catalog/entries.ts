@@ -79,7 +79,7 @@ export async function deleteEntry<Row>(
     }
     const user = await catalog.findUser(tx, name);
     if (user) {
-      throw new AppError("failed_precondition", `${user.does} ${kind} ${name}, so it stays`, {
+      throw new AppError("failed_precondition", `${kind} ${name} cannot be deleted: ${user.does} it`, {
         field: "name",
         next: user.next,
       });

@@ -89,15 +89,21 @@ function checkLocation(text: string): string {
 async function checkWorkflow(tx: Transaction, { location, digest }: Pick<ImageRow, "location" | "digest">) {
   const [workflow] = await listWorkflows(tx, { ids: [location], activeOnly: true });
   if (!workflow)
-    throw refusal("location", `of a netboot image is the id of a workflow, and there is none ${location.slice(0, 80)}`);
+    throw refusal(
+      "location",
+      `workflow ${location.slice(0, 80)} does not exist; a netboot image names a workflow by its id`,
+    );
   const { boot } = workflow;
   if (boot.method === "image" && boot.image_digest !== digest)
-    throw refusal("digest", `must be ${boot.image_digest}: that is what workflow ${workflow.id} installs`);
+    throw refusal(
+      "digest",
+      `must be ${boot.image_digest}, the digest of the image that workflow ${workflow.id} installs`,
+    );
 }
 
 function checkDigest(text: string): string {
   if (DIGEST.test(text)) return text;
-  throw refusal("digest", "must be sha256: and 64 hexadecimal digits in small letters");
+  throw refusal("digest", "must be sha256: and 64 lower-case hexadecimal digits");
 }
 
 function checkWord<const W extends string>(text: string, words: readonly W[], field: string): W {

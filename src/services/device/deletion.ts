@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { followOrRefuse, type Move } from "../../kernel/decide.ts";
-import { AppError } from "../../kernel/errors.ts";
+import { AppError, changedByAnother } from "../../kernel/errors.ts";
 import type { Lifecycle, Thing } from "../../kernel/lifecycle.ts";
 import type { DeviceDeletion } from "../../store/device/device.ts";
 import { recordChange } from "../../store/lifecycle/changes.ts";
@@ -53,8 +53,7 @@ export async function forceDeleteDevice(deps: ServiceDeps, caller: Caller, name:
     await lockThings(tx, locksOf(before));
     const device = await findDevice(tx, named);
     // What it would now touch besides may not be locked.
-    if (!isDeepStrictEqual(locksOf(device), locksOf(before)))
-      throw new AppError("conflict", `${named.traits.noun} ${key.id} changed meanwhile; ask again`);
+    if (!isDeepStrictEqual(locksOf(device), locksOf(before))) throw changedByAnother(`${named.traits.noun} ${key.id}`);
     const move = forcedMove(store.lifecycle, device);
     await commitOrRefuse(tx, deps.stores, [
       { kind: key.kind, thing: device, move, ...doneBy(caller), effects: movesOf(device) },

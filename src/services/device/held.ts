@@ -22,7 +22,7 @@ export async function refuseHeld(
   const { noun } = kindOfDevice(deps, thing.kind).traits;
   throw new AppError(
     "failed_precondition",
-    `${noun} ${thing.id} cannot be ${action}: ${holder.kind} ${holder.id} (${reason}) works on it; wait for its end, or cancel it`,
+    `${noun} ${thing.id} cannot be ${action}: ${holder.kind} ${holder.id} (${reason}) works on it; wait until that has ended, or cancel it`,
     { field, ...(deps.stores.has(holder.kind) && { next: `millwright explain ${holder.kind} ${holder.id}` }) },
   );
 }

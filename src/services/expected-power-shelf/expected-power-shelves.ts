@@ -110,7 +110,7 @@ export async function replaceAllExpectedPowerShelves(
 
 function tooMany(what: string): AppError {
   const field = "expected_power_shelves";
-  const message = `${field}: ${what}, and one call changes at most ${MOST_ROWS}: add, update and delete rows one by one`;
+  const message = `${field}: ${what}; one call changes at most ${MOST_ROWS} rows. Add, update and delete rows one by one`;
   return new AppError("invalid_argument", message, { field });
 }
 

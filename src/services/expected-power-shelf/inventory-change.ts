@@ -71,7 +71,7 @@ export async function changeInventory(
     });
     if (isDone) return;
   }
-  throw new AppError("conflict", "the power shelves of these BMCs keep changing; ask again");
+  throw new AppError("conflict", "the power shelves of these BMCs keep changing; call again");
 }
 
 const locksOf = ({ added, updated, removed }: InventoryChange): ThingKey[] => [

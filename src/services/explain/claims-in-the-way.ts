@@ -47,7 +47,7 @@ async function linkOf(db: Queryable, stores: ThingStores, claim: Claim): Promise
     thing,
     holder,
     since: grantedAt ?? requestedAt,
-    reason: grantedAt === null ? `is before it in line for it (${now})` : `works on it (${now})`,
+    reason: grantedAt === null ? `is ahead of it in the queue (${now})` : `works on it (${now})`,
   };
 }
 

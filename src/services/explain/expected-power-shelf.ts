@@ -22,7 +22,7 @@ export async function explainExpectedPowerShelf(deps: ServiceDeps, idOrMac: stri
   const trouble = isAtWork ? troubleOf(message, causeOfPass(pass, row.outcome)) : NO_TROUBLE;
   return {
     headline: `expected power shelf ${row.bmc.mac} ${headlineOf(row, pass, trouble)}`,
-    doing: isAtWork ? `looking for its BMC at ${row.bmc.address ?? "no address"}` : "",
+    doing: isAtWork ? `searching for its BMC at ${row.bmc.address ?? "no address"}` : "",
     waitingFor: waitingFor(row, pass, trouble),
     since: row.outcome?.since === undefined ? row.stateSince : new Date(row.outcome.since),
     claims: [],
@@ -56,13 +56,13 @@ const exploredAt = ({ facts: { exploredAt: at } }: ExpectedPowerShelfRecord): Da
 function headlineOf({ state, facts }: ExpectedPowerShelfRecord, pass: NextPass, trouble: Trouble): string {
   if (state.name === "linked") return `is linked: it became power shelf ${facts.powerShelfId ?? ""}`.trimEnd();
   if (state.name === "detached")
-    return "is detached: its power shelf was deleted, and it is not looked for until it is updated";
-  if (pass.isStranded) return `is being looked for, and waits for ${pass.waits}`;
-  return trouble.message === "" ? "is being looked for" : `is being looked for, but ${nameTrouble(trouble)}`;
+    return "is detached: its power shelf was deleted, and no search begins until the row is updated";
+  if (pass.isStranded) return `is being searched for, and waits for ${pass.waits}`;
+  return trouble.message === "" ? "is being searched for" : `is being searched for, but ${nameTrouble(trouble)}`;
 }
 
 function waitingFor({ state, nextExploreAt }: ExpectedPowerShelfRecord, pass: NextPass, trouble: Trouble): string[] {
-  if (state.name !== "exploring") return state.name === "detached" ? ["somebody who updates it"] : [];
+  if (state.name !== "exploring") return state.name === "detached" ? ["a person who updates it"] : [];
   if (pass.waits !== "") return [pass.waits];
   const next = nextExploreAt === null ? [] : [`the next search at ${iso(nextExploreAt)}`];
   return trouble.message === "" ? next : [trouble.message, ...next];
@@ -70,34 +70,31 @@ function waitingFor({ state, nextExploreAt }: ExpectedPowerShelfRecord, pass: Ne
 
 function commandsFor(row: ExpectedPowerShelfRecord, pass: NextPass, { cause }: Trouble): NextCommand[] {
   const { bmc, state, facts, existingShelf } = row;
-  const show = say(`expected-power-shelf show ${bmc.mac}`, "shows what is expected, and how finding it goes");
+  const show = say(`expected-power-shelf show ${bmc.mac}`, "shows what is expected, and how the search goes");
   const history = say(`history ${KIND} ${row.id}`, "shows what happened to it");
   const update = (option: string, why: string) => say(`expected-power-shelf update ${bmc.mac} ${option}`, why);
   const endpoint = bmc.address === null ? "<host[:port]>" : `${bmc.address}${bmc.port === null ? "" : `:${bmc.port}`}`;
   const again = update(
     `--bmc-endpoint ${endpoint}`,
-    "looks for it again at once, here or at the address that you give",
+    "searches for it again at once, here or at the address that you give",
   );
   if (state.name === "linked" && facts.powerShelfId !== null)
     return [say(`explain power_shelf ${facts.powerShelfId}`, "explains the power shelf that it became"), show];
   if (state.name !== "exploring") return [again, show, history];
-  if (pass.isStranded) return [again, say("system", "says which server answers, and whether it is well")];
+  if (pass.isStranded) return [again, say("system", "shows which server answers, and whether it is healthy")];
   switch (cause?.code) {
     case "credentials_rejected":
     case "forbidden":
     case "sign_in_stopped":
     case "credentials_missing":
       return [
-        update(
-          `--bmc-username ${row.bmcUsername || "<name>"}`,
-          "gives it a user and a password, which are tried at once",
-        ),
+        update(`--bmc-username ${row.bmcUsername || "<name>"}`, "sets a user and a password, which are tried at once"),
         show,
       ];
     case "wrong_identity":
       return [update("--serial <serial>", "corrects the serial that is expected"), again, show];
     case "endpoint_missing":
-      return [update("--bmc-endpoint <host[:port]>", "says where its BMC is"), show];
+      return [update("--bmc-endpoint <host[:port]>", "sets the address of its BMC"), show];
     default:
       return [
         ...(existingShelf === null

@@ -48,8 +48,8 @@ export const say = (command: string, why: string): NextCommand => ({ command: `m
 export const inOrder = (commands: readonly NextCommand[]): NextCommand[] =>
   commands.filter(({ command }, at) => commands.findIndex((one) => one.command === command) === at);
 
-/** What to ask about whoever is in the way; nothing where that is of a kind that this server cannot explain. */
+/** The command that explains the holder of a claim; none where the holder is of a kind that this server cannot explain. */
 export const explainHolder = (stores: ThingStores, holder: ThingKey | undefined): NextCommand[] =>
   holder !== undefined && stores.has(holder.kind)
-    ? [say(`explain ${holder.kind} ${holder.id}`, "says what that one does, and what it waits for")]
+    ? [say(`explain ${holder.kind} ${holder.id}`, "explains what the holder does and waits for")]
     : [];

@@ -29,7 +29,7 @@ export async function explainInstall(deps: ServiceDeps, id: string): Promise<Exp
 async function missingWorkflow({ db }: ServiceDeps, install: InstallRecord): Promise<string | undefined> {
   const { effectiveWorkflowId: id, state, facts } = install;
   if (state.name !== "pending" || facts.orderedBy !== null) return undefined;
-  if (id === null) return "a workflow: nobody has said what to install";
+  if (id === null) return "a workflow: none is assigned";
   const [workflow] = await listWorkflows(db, { ids: [id], activeOnly: true });
   if (!workflow) return `another workflow: ${id} is not offered any more`;
   const problem = mismatch(workflow, install);
@@ -49,11 +49,11 @@ function awaitedBy({ state, facts }: InstallRecord, missing: string | undefined)
     case "pending":
       return [missing ?? "the machine to boot from the network"];
     case "install_failed":
-      return [`a person who lets it try again; the last error was: ${facts.lastInstallError ?? "no reason was given"}`];
+      return [`a person who retries it; the last error was: ${facts.lastInstallError ?? "no reason was given"}`];
     case "installed":
       return facts.orderedBy === null
         ? ["a person who verifies it"]
-        : [`the proof that run ${facts.orderedBy} is after`];
+        : [`the proof that run ${facts.orderedBy} waits for`];
     case "reprovision":
       return ["a person who lets it install"];
     case "deprovisioning":
@@ -64,13 +64,11 @@ function awaitedBy({ state, facts }: InstallRecord, missing: string | undefined)
 }
 
 const relatedOf = ({ facts, state }: InstallRecord, leaving: string | undefined): NextCommand[] => [
-  ...(facts.orderedBy === null
-    ? []
-    : [say(`explain run ${facts.orderedBy}`, "says how far the run is that installs it")]),
+  ...(facts.orderedBy === null ? [] : [say(`explain run ${facts.orderedBy}`, "explains the run that installs it")]),
   ...(state.replacement === undefined
     ? []
-    : [say(`explain install ${state.replacement}`, "says how far the machine is that takes its place")]),
-  ...(leaving === undefined ? [] : [say(`node show ${leaving}`, "shows the node whose place it takes")]),
+    : [say(`explain install ${state.replacement}`, "explains the install of the replacement")]),
+  ...(leaving === undefined ? [] : [say(`node show ${leaving}`, "shows the node that it replaces")]),
 ];
 
 function commandsFor({ id, state, facts }: InstallRecord, missing: string | undefined): NextCommand[] {
@@ -78,22 +76,24 @@ function commandsFor({ id, state, facts }: InstallRecord, missing: string | unde
   const show = say(`node show ${id}`, "shows all that is known of it");
   switch (state.name) {
     case "discovered":
-      return [say(`node approve ${id} --workflow <id>`, "has it installed at its next boot from the network")];
+      return [say(`node approve ${id} --workflow <id>`, "installs it at its next boot from the network")];
     case "install_failed":
-      return [say(`node retry ${id} --workflow <id> --force`, "lets it try again, with another workflow if need be")];
+      return [
+        say(`node retry ${id} --workflow <id> --force`, "retries it, with another workflow if the old one cannot work"),
+      ];
     case "pending":
       if (missing === undefined) return [show];
       return [
-        say(`node set ${id} --workflow <id>`, "says what to install at its next boot from the network"),
+        say(`node set ${id} --workflow <id>`, "assigns what its next boot from the network installs"),
         say("workflow list", "lists what can be installed"),
         show,
       ];
     case "installed":
-      return [say(`node activate ${id}`, "says that it is verified and in production"), show];
+      return [say(`node activate ${id}`, "records that it is verified and in production"), show];
     case "reprovision":
-      return [say(`node requeue ${id}`, "has it installed at its next boot from the network"), show];
+      return [say(`node requeue ${id}`, "installs it at its next boot from the network"), show];
     case "migrating":
-      return [show, say(`node activate ${id}`, "calls the migration off, and gives back what was moved")];
+      return [show, say(`node activate ${id}`, "cancels the migration, and returns what was moved")];
     default:
       return [show];
   }

@@ -60,7 +60,10 @@ function badNews({ machine, phase }: MachineView, type: keyof typeof BAD): Machi
 }
 
 const showAlerts = (machineId: string): NextCommand =>
-  say(`machine health-report show ${machineId}`, "shows who reports what; the condition ends when the alerts do");
+  say(
+    `machine health-report show ${machineId}`,
+    "shows the alerts and their sources; the condition ends with the alerts",
+  );
 
 /** A BMC that is not reached tells nothing of the power: what it said last may be long ago. */
 export const isSwitchedOff = ({ machine, phase }: MachineView): boolean =>
@@ -86,7 +89,7 @@ export function seemsHung({ machine, phase }: MachineView): boolean | undefined 
 export const resetByForce = (machineId: string): NextCommand =>
   say(
     `run start --machine ${machineId} --type REBOOT --param force=true`,
-    "resets it at once, whatever runs: for a system that hangs, and hears nothing",
+    "resets a hung system at once, without a shutdown",
   );
 
 function switchedOff({ machine }: MachineView): MachineNote {
@@ -109,16 +112,16 @@ function nodeTrouble({ machine, phase }: MachineView): MachineNote[] {
   const { outcome, id } = machine;
   if (outcome === null) return [];
   const isDraining = phase === "MAINTENANCE";
-  const words = isDraining ? "its node is being drained" : "its node is to be given back";
+  const words = isDraining ? "its node is being drained" : "its node is to be uncordoned";
   const isAtIt = outcome.type === "waiting";
   const trouble = troubleOf(outcome.reason, outcome.cause);
   const show = isDraining
-    ? "shows what remains: it goes on by itself, as soon as the cluster lets it"
-    : "shows what it waits for: it goes on by itself, as soon as the cluster lets it";
+    ? "shows what remains: the drain goes on by itself as soon as the cluster allows it"
+    : "shows what it waits for: the uncordon goes on by itself as soon as the cluster allows it";
   return [
     {
       type: null,
-      words: isAtIt ? words : `${words}, which does not succeed`,
+      words: isAtIt ? words : `${words}, without success`,
       trouble: isAtIt ? NO_TROUBLE : trouble,
       why: isAtIt ? outcome.reason : nameTrouble(trouble),
       since: outcome.since === undefined ? machine.stateSince : new Date(outcome.since),
@@ -150,7 +153,7 @@ function cordoned({ machine, phase }: MachineView, now: Date): MachineNote[] {
         ? [
             say(
               `machine enter-maintenance ${id}`,
-              "drains it; exit-maintenance then gives its node back, unless somebody else cordoned it (kubectl uncordon)",
+              "drains it; exit-maintenance then uncordons its node, unless a person cordoned it (kubectl uncordon)",
             ),
           ]
         : [],

@@ -11,8 +11,8 @@ export function machineRemedies(cause: Cause | null, machineId: string): NextCom
     case "forbidden":
       return at === "cluster" ? [otherKubeconfig] : [otherCredentials(machineId, at)];
     case "credentials_missing": {
-      const bmc = { command: givesCredentials(machineId, ["bmc"]), why: "says how to sign in to its BMC" };
-      const ssh = { command: givesCredentials(machineId, ["ssh"]), why: "says how to sign in to its system" };
+      const bmc = { command: givesCredentials(machineId, ["bmc"]), why: "sets the credentials of its BMC" };
+      const ssh = { command: givesCredentials(machineId, ["ssh"]), why: "sets the credentials of its system" };
       return at === "bmc" ? [bmc] : at === undefined ? [bmc, ssh] : [ssh];
     }
     case "host_key_changed":
@@ -23,7 +23,7 @@ export function machineRemedies(cause: Cause | null, machineId: string): NextCom
       return [
         say(
           `machine update ${machineId} --ssh-host-key ${accept ?? shown ?? "<key>"}`,
-          "accepts the key that it shows: only when it was installed anew, and the key was checked at the machine",
+          "accepts the key that it shows: only when it was reinstalled, and the key was checked at the machine",
         ),
       ];
     case "certificate_changed":
@@ -53,8 +53,8 @@ export function machineRemedies(cause: Cause | null, machineId: string): NextCom
 /** For the BMC, unless it was the machine's own system, or a host on the way to it. */
 const otherCredentials = (machineId: string, at: Peer | undefined): NextCommand =>
   at === "ssh" || at === "jump_host"
-    ? { command: givesCredentials(machineId, ["ssh"]), why: "gives SSH another user and key" }
-    : { command: givesCredentials(machineId, ["bmc"]), why: "gives its BMC others, which are tried at once" };
+    ? { command: givesCredentials(machineId, ["ssh"]), why: "sets another user and key for SSH" }
+    : { command: givesCredentials(machineId, ["bmc"]), why: "sets other BMC credentials, which are tried at once" };
 
 const otherKubeconfig = say(
   "cluster list",

@@ -35,7 +35,7 @@ export async function explainMachine(deps: ServiceDeps, id: string): Promise<Exp
         ? `${about}: ${canceled.headline}${why}`
         : `${about}${why || restingWords(view)}`,
     doing: holder ? `${holder.kind} ${holder.id} works on it` : "",
-    waitingFor: needsPerson ? ["a person who sees to it"] : view.waitingFor === "" ? [] : [view.waitingFor],
+    waitingFor: needsPerson ? ["a person who fixes the cause"] : view.waitingFor === "" ? [] : [view.waitingFor],
     since: first?.since ?? machine.stateSince,
     claims,
     lastFailure: failed?.lastFailure ?? null,
@@ -103,14 +103,14 @@ function commandsFor(view: MachineView, bad: MachineNote | undefined): NextComma
       return [
         say(
           `machine exit-maintenance ${id}${isSeenTo ? " --acknowledge --comment <text>" : ""}`,
-          isSeenTo ? "says that it was seen to, and gives it back" : "gives it back",
+          isSeenTo ? "records that the cause was fixed, and returns it to service" : "returns it to service",
         ),
         show,
         ...reset,
         history,
       ];
     case "RMA":
-      return [say(`machine return ${id}`, "says that it is back, repaired or replaced"), show];
+      return [say(`machine return ${id}`, "records that it is back, repaired or replaced"), show];
     case "RETIRED":
       return [history];
     default:

@@ -42,18 +42,21 @@ function waitsFor(pass: PlannedPass | undefined, now: Date, isAtWork: boolean): 
   const nothing = { waits: "", isStranded: false };
   if (pass?.leaseUntil) {
     if (pass.leaseUntil.getTime() > now.getTime()) return nothing;
-    const waits = `another server to take over: ${pass.leaseOwner ?? "the one"} that worked on it has not been heard of since ${iso(pass.leaseUntil)}`;
+    const waits = `another server to take over: ${pass.leaseOwner ?? "the server"} that worked on it has been silent since ${iso(pass.leaseUntil)}`;
     return { waits, isStranded: true };
   }
   if (!pass?.wakeAt) {
     if (!isAtWork) return nothing;
-    return { waits: "the safety sweep, which wakes what nobody is going to look at", isStranded: true };
+    return { waits: "the safety sweep, which wakes things that have no pass planned", isStranded: true };
   }
   const late = now.getTime() - pass.wakeAt.getTime();
   if (late > TAKEN_WITHIN_MS)
-    return { waits: `a server that carries work out: it has been due since ${iso(pass.wakeAt)}`, isStranded: true };
+    return { waits: `a server that does the work: its pass has been due since ${iso(pass.wakeAt)}`, isStranded: true };
   if (late >= 0 || pass.failures === 0) return nothing;
-  return { waits: `the next attempt at ${iso(pass.wakeAt)}, after ${pass.failures} in vain`, isStranded: false };
+  return {
+    waits: `the next attempt at ${iso(pass.wakeAt)}, after ${pass.failures} failed attempts`,
+    isStranded: false,
+  };
 }
 
 /** Why the last pass failed, or what is in the way: with its facts where the thing itself could say so. */

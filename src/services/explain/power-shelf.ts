@@ -160,12 +160,13 @@ function commandsFor({ shelf, pass, claims, trouble }: Seen): NextCommand[] {
   const isFixed = trouble.message === "" && (wasSeenSince || fix.length === 0);
   if (state.name === "error") {
     // What is wrong now comes first; with nothing wrong any more, asking again is what is left.
-    if (isFixed) return [...again, ...fix, say(`power-shelf log ${id}`, "shows what the shelf itself noted"), history];
+    if (isFixed) return [...again, ...fix, say(`power-shelf log ${id}`, "shows the shelf's own log"), history];
     return [...fix, refresh, ...again, history];
   }
-  if (pass.isStranded) return [refresh, say("system", "says which server answers, and whether it is well"), history];
+  if (pass.isStranded)
+    return [refresh, say("system", "shows which server answers, and whether it is healthy"), history];
   if (trouble.message === "" && state.name === "ready") return [show, history];
-  return [...fix, refresh, say(`power-shelf log ${id}`, "shows what the shelf itself noted"), show, history];
+  return [...fix, refresh, say(`power-shelf log ${id}`, "shows the shelf's own log"), show, history];
 }
 
 const readsNow = ({ at }: NextPass): string =>
@@ -174,17 +175,20 @@ const readsNow = ({ at }: NextPass): string =>
 function askAgain({ id, lastMaintenanceRequest }: PowerShelfRecord): NextCommand[] {
   if (!lastMaintenanceRequest) return [];
   const verb = lastMaintenanceRequest.operation.replace("_", "-");
-  return [
-    say(`power-shelf maintenance ${verb} --power-shelf-id ${id}`, "asks for it once more, and leads out of error"),
-  ];
+  return [say(`power-shelf maintenance ${verb} --power-shelf-id ${id}`, "requests it again, and leads out of error")];
 }
 
 function fixFor(cause: CauseCode | undefined, id: string, mac: string): NextCommand[] {
   if (cause === undefined) return [];
   if (FIXED_BY_CREDENTIALS.has(cause))
-    return [say(`power-shelf set-credentials ${id} --bmc-username <name>`, "gives it others, which are tried at once")];
+    return [
+      say(`power-shelf set-credentials ${id} --bmc-username <name>`, "sets other credentials, which are tried at once"),
+    ];
   const refresh = say(`power-shelf refresh ${id}`, "reads the shelf again, once the right device answers there");
-  const move = say(`expected-power-shelf update ${mac} --bmc-endpoint <host[:port]>`, "says where its BMC really is");
+  const move = say(
+    `expected-power-shelf update ${mac} --bmc-endpoint <host[:port]>`,
+    "sets the right address of its BMC",
+  );
   switch (cause) {
     case "certificate_changed":
       return [

@@ -11,14 +11,14 @@ export const runCommands = (seen: SeenRun): NextCommand[] =>
 
 function whileActive({ run, pass, claims, trouble }: SeenRun): NextCommand[] {
   const { id, cancelRequestedAt } = run;
-  const follow = say(`run logs ${id} --follow`, "shows what its steps say, as they say it");
+  const follow = say(`run logs ${id} --follow`, "follows the output of its steps");
   const cancel = say(`run cancel ${id}`, "ends it in bounded time, and lists what stays behind");
   const show = say(`run show ${id}`, "shows how far it is");
   if (cancelRequestedAt !== null) return [follow, show];
   if (claims.length > 0) return [show, cancel];
   const history = say(`history run ${id}`, "shows what happened to it");
   if (pass.isStranded || pass.lastError !== null)
-    return [say("system", "says which server answers, and whether it is well"), history, cancel];
+    return [say("system", "shows which server answers, and whether it is healthy"), history, cancel];
   const machineId = machineOf(run);
   if (machineId === null) return [follow, show, cancel];
   const machine = say(`machine show ${machineId}`, "shows whether machine and BMC are reached");
@@ -30,13 +30,15 @@ function giveBack({ machine }: SeenRun): NextCommand[] {
   if (machine?.phase !== "MAINTENANCE") return [];
   const { id, conditions } = machine.machine;
   const acknowledge = holds(conditions, "NeedsIntervention") ? " --acknowledge --comment <text>" : "";
-  return [say(`machine exit-maintenance ${id}${acknowledge}`, "leaves it as it is, and gives the machine back")];
+  return [
+    say(`machine exit-maintenance ${id}${acknowledge}`, "leaves it as it is, and returns the machine to service"),
+  ];
 }
 
 function onceEnded(seen: SeenRun): NextCommand[] {
   const { run, step, newer, trouble } = seen;
   const { id, machineId, phase, manual } = run;
-  const logs = say(`run logs ${id}`, "shows what its steps said");
+  const logs = say(`run logs ${id}`, "shows the output of its steps");
   if (newer)
     return [
       say(`explain run ${newer.id}`, `explains the run of the ${run.target.kind} that came after this one`),
@@ -45,15 +47,18 @@ function onceEnded(seen: SeenRun): NextCommand[] {
   // Nobody acts on a part of somebody else's work: that one is asked for again.
   if (machineId === null) return [logs];
   if (phase === "SUCCEEDED") return [say(`machine show ${machineId}`, "shows the machine"), logs];
-  const resume = say(`run resume ${id}`, "goes on where it stopped, after looking whether the step is done by now");
-  const rerun = say(`run rerun ${id}`, "does everything once more, from the first step");
+  const resume = say(`run resume ${id}`, "goes on where it stopped; checks first whether the step is done");
+  const rerun = say(`run rerun ${id}`, "repeats everything, from the first step");
   if (phase === "CANCELED") return [resume, rerun, ...giveBack(seen), logs];
-  const retry = say(`run retry ${id}`, "does the failed step once more and goes on, once its cause has been put right");
-  const adopt = say(`run adopt ${id}`, "takes what is there for done, if it proves to be");
-  const takeOver = say(`run mark-manual ${id} --comment <text>`, "says that a person takes over");
+  const retry = say(`run retry ${id}`, "repeats the failed step and goes on, once its cause is fixed");
+  const adopt = say(`run adopt ${id}`, "accepts the step as done, if a probe proves it");
+  const takeOver = say(`run mark-manual ${id} --comment <text>`, "records that a person takes over");
   // What goes on by the scripts of then is refused: those are gone.
   if (trouble.cause?.code === "script_changed") {
-    const takeNew = say(`run retry ${id} --new-scripts`, "does the failed step and what is left by the scripts of now");
+    const takeNew = say(
+      `run retry ${id} --new-scripts`,
+      "repeats the failed step and goes on, with the current scripts",
+    );
     return [takeNew, rerun, logs, ...withoutTakingBack(run), takeOver];
   }
   const remedies = runRemedies(seen);

@@ -71,7 +71,7 @@ function forcedAnew({ run, step, machine }: SeenRun): NextCommand[] {
     return [
       say(
         startingAnew(run, { force: "true" }),
-        "resets it at once, whatever runs on it: retry, resume and rerun ask as gently again",
+        "resets it at once, without a shutdown: retry, resume and rerun would ask for a shutdown again",
       ),
     ];
   return isByBmc || machine?.machine.spec.bmc != null ? [resetByForce(machineOf(run) ?? "")] : [];
@@ -81,27 +81,30 @@ function forcedAnew({ run, step, machine }: SeenRun): NextCommand[] {
 function drainFirst({ machine, phase }: MachineView): NextCommand[] {
   const { id, conditions, state } = machine;
   if (holds(conditions, "Drained")) return [];
-  const enter = say(`machine enter-maintenance ${id}`, "has its node cordoned and drained: Drained proves it");
+  const enter = say(`machine enter-maintenance ${id}`, "cordons and drains its node: Drained proves it");
   if (phase !== "MAINTENANCE") return [enter];
   if (state.drain === true)
     return [
       say(`machine show ${id}`, "shows what is left on its node, which is being drained: retry once it is Drained"),
     ];
   const acknowledge = holds(conditions, "NeedsIntervention") ? " --acknowledge --comment <text>" : "";
-  return [say(`machine exit-maintenance ${id}${acknowledge}`, "gives it back, so that it can be drained"), enter];
+  return [
+    say(`machine exit-maintenance ${id}${acknowledge}`, "returns it to service, so that it can be drained"),
+    enter,
+  ];
 }
 
 /** Whatever goes on with the run goes on with the settings that it has. */
 const withOtherSettings = (run: Run): NextCommand =>
   say(
     startingAnew(run, { netplan: "<settings>" }),
-    "starts anew with other settings: retry, resume and rerun keep those that the run has",
+    "starts a new run with other settings: retry, resume and rerun keep the old ones",
   );
 
 /** Whatever follows the run waits for what it left; where that can never be taken back, only a job of its own begins. */
 export function withoutTakingBack(run: Run): NextCommand[] {
   if (run.takeBackFirst === null) return [];
-  const isGone = "begins without taking anything back: for what will never answer again";
+  const isGone = "starts a new run that undoes nothing first: for a device that will never answer again";
   return [say(startingAnew(run), isGone)];
 }
 

@@ -148,7 +148,7 @@ function stepText({ run, step, now }: SeenRun): string {
 
 function doingOf({ run, step, now }: SeenRun): string {
   if (!isActive(run.phase)) return "";
-  if (run.cancelRequestedAt !== null) return "taking back what can be taken back";
+  if (run.cancelRequestedAt !== null) return "undoing what can be undone";
   if (run.phase === "PENDING") return "";
   if (step === undefined) return `asking the ${run.target.kind} how it is, before ${nextStepText(run)}`;
   const place = `step ${run.plan.steps.findIndex(({ name }) => name === step.name) + 1} of ${run.plan.steps.length}`;

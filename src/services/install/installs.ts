@@ -1,4 +1,4 @@
-import { AppError } from "../../kernel/errors.ts";
+import { AppError, changedByAnother } from "../../kernel/errors.ts";
 import { type JsonObject, rowsFrom } from "../../kernel/lifecycle.ts";
 import {
   INSTALL_STATES,
@@ -77,7 +77,7 @@ export async function patchInstall(deps: ServiceDeps, caller: Caller, id: string
 /** A run installs what it was told to: another workflow in the middle of it would be proved as that. */
 function refuseOrdered({ facts: { orderedBy } }: Install): void {
   if (orderedBy === null) return;
-  throw new AppError("failed_precondition", `run ${orderedBy} installs this node: end it first`, {
+  throw new AppError("failed_precondition", `run ${orderedBy} installs this node; cancel the run first`, {
     field: "workflow_id",
     next: `millwright run cancel ${orderedBy}`,
   });
@@ -158,8 +158,7 @@ async function lockWithReplacement(
   const install = await lockInstall(tx, id);
   const { replacement = other } = install.state;
   // A migration that began in between concerns a node that is not locked.
-  if (state !== "migrating" && replacement !== other)
-    throw new AppError("conflict", `node ${id} was changed at the same moment: call again`);
+  if (state !== "migrating" && replacement !== other) throw changedByAnother(`node ${id}`);
   return install;
 }
 
@@ -198,7 +197,7 @@ function refuseExhausted({ state, facts }: Install, target: InstallState, force:
   if (facts.installAttempts < MAX_INSTALL_ATTEMPTS) return;
   throw new AppError(
     "failed_precondition",
-    `Max install attempts (${MAX_INSTALL_ATTEMPTS}) exceeded: reset it with force: true (--force), with another workflow if need be`,
+    `Max install attempts (${MAX_INSTALL_ATTEMPTS}) exceeded: reset the count with force: true (--force), and choose another workflow if this one cannot work`,
     { field: "force", next: "millwright node retry <id> --workflow <other> --force" },
   );
 }
@@ -238,10 +237,14 @@ const LEAVES_THE_RUN: ReadonlySet<string> = new Set<InstallState>(["retired", "d
 async function refuseHeld(tx: Transaction, { id }: Install): Promise<void> {
   const holder = (await listClaims(tx, [machineKey(id)])).find(({ grantedAt }) => grantedAt !== null)?.holder;
   if (!holder || holder.kind === INSTALL_KIND) return;
-  throw new AppError("failed_precondition", `${holder.kind} ${holder.id} works on machine ${id}: end it first`, {
-    field: "state",
-    next: holder.kind === "run" ? `millwright run cancel ${holder.id}` : "",
-  });
+  throw new AppError(
+    "failed_precondition",
+    `${holder.kind} ${holder.id} works on machine ${id}; wait until that has ended, or cancel it`,
+    {
+      field: "state",
+      next: holder.kind === "run" ? `millwright run cancel ${holder.id}` : "",
+    },
+  );
 }
 
 export interface StateChangeResult {

@@ -43,7 +43,9 @@ export async function beginMigration(
   const coming = known ?? (await putOnRecord(tx, deps, caller, machine));
   const own = await loadMachine(tx, leaving.id);
   if (!SPARE.has(coming.state.name))
-    throw refusal(`replacement_id: node ${coming.id} is ${coming.state.name}, so it is no spare`);
+    throw refusal(
+      `replacement_id: node ${coming.id} is ${coming.state.name}; a replacement must be ${[...SPARE].join(", ")}`,
+    );
   const [moved, displaced] = [assignmentsOf(leaving, own), assignmentsOf(coming, machine)];
   refuseOtherOwner(displaced, moved, machine.id);
   refuseOtherSystem(leaving, coming);
@@ -69,7 +71,7 @@ export async function callOffMigration(
   if (!coming || !moved || !displaced || coming.state.name === "active") return;
   const holder = await holderOf(tx, replacement);
   if (holder !== undefined)
-    throw refusal(`${holder} works on ${replacement}, which takes its place: let it end, or end it first`);
+    throw refusal(`${holder} works on the replacement ${replacement}; wait until that has ended, or cancel it`);
   const now = assignmentsOf(coming, await loadMachine(tx, replacement));
   const still = <K extends "group" | "workflow" | "customer" | "cluster">(name: K) =>
     now[name] === moved[name] ? displaced[name] : now[name];
@@ -120,15 +122,15 @@ async function loadMachine(tx: Transaction, id: string): Promise<Machine> {
 }
 
 async function checkReplacement(tx: Transaction, { id }: InstallRecord, replacementId: string): Promise<Machine> {
-  if (replacementId === "") throw refusal("replacement_id: is required: the machine that takes its place");
-  if (replacementId === id) throw refusal("replacement_id: a machine cannot take its own place");
+  if (replacementId === "") throw refusal("replacement_id: is required: the machine that replaces this node");
+  if (replacementId === id) throw refusal("replacement_id: a machine cannot replace itself");
   const machine = await loadMachine(tx, replacementId);
   if (NO_SPARE.has(machine.state.name))
     throw refusal(`replacement_id: machine ${replacementId} is ${machine.state.name}`);
   const holder = await holderOf(tx, replacementId);
   if (holder !== undefined) throw refusal(`replacement_id: ${holder} works on machine ${replacementId}`);
   const [other] = await listReplaced(tx, [replacementId]);
-  if (other) throw refusal(`replacement_id: machine ${replacementId} takes the place of ${other.id} already`);
+  if (other) throw refusal(`replacement_id: machine ${replacementId} already replaces node ${other.id}`);
   return machine;
 }
 
@@ -148,7 +150,8 @@ async function putOnRecord(
   { id, spec, facts }: Machine,
 ): Promise<InstallRecord> {
   const mac = spec.macs[0] ?? facts.macs?.[0];
-  if (mac === undefined) throw refusal(`replacement_id: machine ${id} has no MAC address on record: give it one`);
+  if (mac === undefined)
+    throw refusal(`replacement_id: machine ${id} has no MAC address on record; add one with millwright machine update`);
   await insertInstall(tx, deps, caller, { mac, arch: "x86_64", bootMode: "bios", groupId: null, facts: {} });
   const [install] = (await loadInstalls(tx, [id])).things;
   if (!install) throw refusal(`replacement_id: the address ${mac} of machine ${id} belongs to another machine`);
@@ -166,7 +169,7 @@ function refuseOtherSystem(leaving: InstallRecord, coming: InstallRecord): void 
   const wanted = leaving.effectiveWorkflowId;
   if (coming.state.name !== "installed" || wanted === null || coming.effectiveWorkflowId === wanted) return;
   throw refusal(
-    `replacement_id: node ${coming.id} is installed with workflow ${coming.effectiveWorkflowId ?? "(none)"}, and not with ${wanted}`,
+    `replacement_id: node ${coming.id} is installed with workflow ${coming.effectiveWorkflowId ?? "(none)"}; a replacement needs workflow ${wanted}`,
   );
 }
 

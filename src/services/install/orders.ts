@@ -46,7 +46,7 @@ function seenOf(install: InstallRecord | undefined, { orderId, runId }: NetInsta
     case "install_failed":
       return { ...base, state: "failed", message: `the installation failed: ${whyFailed(install)}` };
     default:
-      return { ...base, state: "failed", message: `the node is ${state.name} by now` };
+      return { ...base, state: "failed", message: `the node is now ${state.name}` };
   }
 }
 
@@ -55,6 +55,6 @@ const whyFailed = ({ facts }: InstallRecord): string => facts.lastInstallError ?
 function progressOf(install: InstallRecord): string {
   const { installAttempts, attemptFailed, progress } = install.facts;
   if (attemptFailed)
-    return `attempt ${installAttempts} of ${MAX_INSTALL_ATTEMPTS} failed (${whyFailed(install)}); its next boot is the next one`;
+    return `attempt ${installAttempts} of ${MAX_INSTALL_ATTEMPTS} failed (${whyFailed(install)}); the next boot begins the next attempt`;
   return `installing, ${progress ?? 0} % of attempt ${installAttempts + 1} of ${MAX_INSTALL_ATTEMPTS}`;
 }

@@ -22,6 +22,6 @@ export const needsToken = ({ requireTokens }: ReportRules, { report }: ReportInp
 export const badToken = (): AppError =>
   new AppError(
     "unauthenticated",
-    "report_token: each report must show the token that the node's last boot script gave it",
+    "report_token: is missing or wrong; each report must carry the token from the node's last boot script",
     { field: "report_token" },
   );

@@ -35,9 +35,13 @@ export async function setMachineCredentials(
   const hasSsh = checkPair([input.sshUsername, "ssh_username"], [input.sshPrivateKey, "ssh_private_key", LONGEST.key]);
   if (hasSsh) checkPrivateKey(input.sshPrivateKey);
   if (!hasBmc && !hasSsh) {
-    throw new AppError("invalid_argument", "bmc_username: nothing is given: neither BMC nor SSH credentials", {
-      field: "bmc_username",
-    });
+    throw new AppError(
+      "invalid_argument",
+      "bmc_username: no credentials are given; give BMC credentials, SSH credentials or both",
+      {
+        field: "bmc_username",
+      },
+    );
   }
   await deps.db.transaction(async (tx) => {
     await lockThings(tx, [machineKey(id)]);
@@ -101,7 +105,7 @@ function checkPrivateKey(text: string): void {
     ? !Buffer.from(body, "base64").subarray(0, OPENSSH_PLAIN.length).equals(OPENSSH_PLAIN)
     : kind.includes("ENCRYPTED") || body.includes("ENCRYPTED");
   if (isLocked) {
-    const why = "has a passphrase, or is damaged; give one without a passphrase";
+    const why = "has a passphrase or is damaged; give a private key without a passphrase";
     throw new AppError("invalid_argument", `${field}: ${why}`, { field });
   }
 }

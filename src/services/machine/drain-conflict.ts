@@ -15,7 +15,7 @@ export function findDrainConflicts(machine: Machine, { steps }: Pick<Plan, "step
   if (step === undefined || drained === undefined || drained.status) return [];
   if (!holds(machine.conditions, "InCustomerCluster")) return [];
   const why = drained.reason === "PodsRemain" ? drained.message : `${drained.message || "its node"} takes work`;
-  return [`machine ${machine.id} is not drained (${why}), so that step ${step.name} would fail: ${whatHelps(machine)}`];
+  return [`machine ${machine.id} is not drained (${why}), so step ${step.name} would fail; ${whatHelps(machine)}`];
 }
 
 function checksDrain({ kind, payload }: Step): boolean {
@@ -25,7 +25,7 @@ function checksDrain({ kind, payload }: Step): boolean {
 }
 
 function whatHelps({ id, state }: Machine): string {
-  if (state.drain === true) return "wait until it is Drained";
+  if (state.drain === true) return "wait until the machine is Drained";
   const enter = `millwright machine enter-maintenance ${id}`;
   return state.name === "MAINTENANCE" ? `millwright machine exit-maintenance ${id}, then ${enter}` : enter;
 }

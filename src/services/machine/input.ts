@@ -73,7 +73,7 @@ function checkMacs(texts: readonly string[], field: string): string[] {
 
 function checkSsh({ sshEndpoint, sshHostKey, jumpHosts }: SpecInput, at: At) {
   if (sshEndpoint !== "") parseEndpoint(sshEndpoint, at("ssh_endpoint"));
-  else if (jumpHosts.length > 0) throw refusal(at("jump_hosts"), "lead nowhere without ssh_endpoint");
+  else if (jumpHosts.length > 0) throw refusal(at("jump_hosts"), "require ssh_endpoint");
   if (jumpHosts.length > MOST.jumpHosts) throw refusal(at("jump_hosts"), `at most ${MOST.jumpHosts} hosts`);
   return {
     ssh_endpoint: sshEndpoint === "" ? null : sshEndpoint,
@@ -82,7 +82,8 @@ function checkSsh({ sshEndpoint, sshHostKey, jumpHosts }: SpecInput, at: At) {
       const of = (name: string) => `${at("jump_hosts")}[${index}].${name}`;
       parseEndpoint(endpoint, of("endpoint"));
       const key = checkHostKey(hostKey, of("host_key"));
-      if (key === null) throw refusal(of("host_key"), "is required: a way is no safer than its first host");
+      if (key === null)
+        throw refusal(of("host_key"), "is required: a jump host with an unknown key could intercept the connection");
       return { endpoint, host_key: key, username: optionalText(username, of("username")) };
     }),
   };

@@ -194,7 +194,7 @@ async function refuseNewEndpoints(tx: Transaction, machine: MachineRecord, chang
   const field = `machine.spec.${ENDPOINT_COLUMNS.get(column)}`;
   throw new AppError(
     "failed_precondition",
-    `${field}: cannot change while ${holder} works on machine ${machine.id}; wait for its end, or cancel it`,
+    `${field}: cannot change while ${holder} works on machine ${machine.id}; wait until ${holder} has ended, or cancel it`,
     { field },
   );
 }
@@ -227,7 +227,7 @@ export function refuseRetired({ id, state }: MachineRecord): void {
   if (state.name !== "RETIRED") return;
   throw new AppError(
     "failed_precondition",
-    `machine ${id} is RETIRED, for good; register the hardware under another machine_id`,
+    `machine ${id} is RETIRED and cannot return; register the hardware under another machine_id`,
     { next: "millwright machine register --id <another id>" },
   );
 }

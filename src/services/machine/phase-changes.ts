@@ -47,7 +47,7 @@ export async function exitMaintenance(
 ): Promise<MachineId> {
   const { acknowledge, comment } = input;
   if (acknowledge && comment.trim() === "") {
-    throw new AppError("invalid_argument", "comment: is required to acknowledge: what was seen to, and by whom", {
+    throw new AppError("invalid_argument", "comment: is required with acknowledge: what was fixed, and by whom", {
       field: "comment",
     });
   }
@@ -68,7 +68,7 @@ function needsIntervention({ id, conditions }: MachineRecord): AppError {
   const because = [why?.reason, why?.message].filter((part) => part !== undefined && part !== "").join(": ");
   return new AppError(
     "failed_precondition",
-    `machine ${id} has NeedsIntervention${because === "" ? "" : ` (${because})`}: see to it, then acknowledge with a comment`,
+    `machine ${id} has NeedsIntervention${because === "" ? "" : ` (${because})`}: fix the cause, then acknowledge with a comment`,
     { field: "acknowledge", next: `millwright machine exit-maintenance ${id} --acknowledge --comment <text>` },
   );
 }
@@ -77,9 +77,13 @@ function needsIntervention({ id, conditions }: MachineRecord): AppError {
 export const retireMachine = (deps: ServiceDeps, caller: Caller, input: MachineVerb): Promise<MachineId> =>
   moveMachine(deps, caller, "retire", input, async (tx, { id, activeRunId }) => {
     if (activeRunId !== null) {
-      throw new AppError("failed_precondition", `machine ${id} has an active run, ${activeRunId}: cancel it first`, {
-        next: `millwright run cancel ${activeRunId}`,
-      });
+      throw new AppError(
+        "failed_precondition",
+        `machine ${id} has an active run: ${activeRunId}; cancel the run first`,
+        {
+          next: `millwright run cancel ${activeRunId}`,
+        },
+      );
     }
     await refuseUnlessInstallRetired(tx, id);
     await refuseHeld(tx, deps, [machineKey(id)], { action: "retired", field: "machine_id" });
@@ -95,7 +99,7 @@ async function refuseUnlessInstallRetired(tx: Transaction, id: MachineId): Promi
   if (!install || install.state.name === "retired") return;
   throw new AppError(
     "failed_precondition",
-    `machine ${id} has an install that is ${install.state.name}: retire that first`,
+    `machine ${id} has an install in state ${install.state.name}; retire the node first`,
     { next: `millwright node retire ${id}` },
   );
 }

@@ -1,5 +1,5 @@
 import { signInEndpoint } from "../../capabilities/sign-in-ledger.ts";
-import { AppError } from "../../kernel/errors.ts";
+import { changedByAnother } from "../../kernel/errors.ts";
 import { parsePowerShelfId } from "../../kernel/ids.ts";
 import { liftSignInStop } from "../../store/access/sign-in-ledger.ts";
 import { bmcKey, putBmcCredentials } from "../../store/device/bmc-credentials.ts";
@@ -35,8 +35,7 @@ export async function setPowerShelfCredentials(
     const before = await findConcerned(tx, id);
     await lockThings(tx, before.locks);
     const { mac, rowId } = await findConcerned(tx, id);
-    if (mac !== before.mac || rowId !== before.rowId)
-      throw new AppError("conflict", `power shelf ${id} changed meanwhile; ask again`);
+    if (mac !== before.mac || rowId !== before.rowId) throw changedByAnother(`power shelf ${id}`);
     await putBmcCredentials(tx, deps.secrets, mac, { username, password });
     await liftSignInStop(tx, before.endpoints);
     const told = { type: "credentials_changed", ...doneBy(caller) };

@@ -69,7 +69,7 @@ export async function setPowerShelfMaintenance(
         // The request is right, the moment is wrong; forge.Forge answers INVALID_ARGUMENT all the same.
         throw new AppError(
           "failed_precondition",
-          `power shelf ${id} is marked for deletion, so it takes no maintenance`,
+          `power shelf ${id} is marked for deletion; maintenance is not possible`,
           { field: "power_shelf_ids" },
         );
       }

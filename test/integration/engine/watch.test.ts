@@ -142,7 +142,7 @@ test("a cursor of what has not happened here is refused, since what comes next w
   for (const cursor of [`${epoch}.${xid}000.1`, `${Number(epoch) + 1}.1.1`])
     await expect(from({ cursor, field: "from_cursor" }).next()).rejects.toMatchObject({
       kind: "failed_precondition",
-      message: expect.stringContaining("from_cursor: is later than all that has happened here"),
+      message: expect.stringContaining("from_cursor: is later than the last event of this server"),
       detail: { field: "from_cursor", next: "watch again without from_cursor" },
     });
   const again = from({ cursor: value.cursor });

@@ -154,7 +154,9 @@ describe("a run", () => {
     const id = await run(await machine());
     await set("work", id, { wake_at: "2026-01-01T00:00:00Z" });
     const { headline, nextCommands } = await explain("run", id);
-    expect(headline).toContain("waits for a server that carries work out: it has been due since 2026-01-01T00:00:00Z");
+    expect(headline).toContain(
+      "waits for a server that does the work: its pass has been due since 2026-01-01T00:00:00Z",
+    );
     expect(nextCommands[0]?.command).toBe("millwright system");
   });
 
@@ -168,7 +170,7 @@ describe("a run", () => {
     const id = await running({}, {});
     await set("work", id, { lease_until: "2026-01-01T00:00:00Z", lease_owner: "replica-7" });
     expect((await explain("run", id)).headline).toMatch(
-      /another server to take over: replica-7 .*not been heard of since 2026/,
+      /another server to take over: replica-7 .*has been silent since 2026/,
     );
   });
 
@@ -181,7 +183,7 @@ describe("a run", () => {
     });
     const { headline, waitingFor, lastFailure } = await explain("run", id);
     expect(headline).toContain("what was worked out cannot be kept");
-    expect(waitingFor).toContainEqual(expect.stringMatching(/next attempt at .*, after 3 in vain/));
+    expect(waitingFor).toContainEqual(expect.stringMatching(/next attempt at .*, after 3 failed attempts/));
     expect(lastFailure).toMatchObject({ attempt: 3, message: expect.stringContaining("value too long") });
   });
 
@@ -225,7 +227,7 @@ describe("a run", () => {
     await surface.runs.cancelRun({ runId: id });
     expect(await explain("run", id)).toMatchObject({
       headline: expect.stringContaining("is being canceled"),
-      doing: "taking back what can be taken back",
+      doing: "undoing what can be undone",
     });
     expect(await first("run", id)).toBe(`millwright run logs ${id} --follow`);
   });
@@ -321,7 +323,7 @@ describe("a run", () => {
   describe("whose system hangs while its BMC answers", () => {
     const anew = (machineId: string, what: string) =>
       `millwright run start --machine ${machineId} ${what} --param force=true`;
-    const IN_VAIN = "not done within 5m: the BMC tells of no reset yet";
+    const IN_VAIN = "not done within 5m: the BMC reports no reset yet";
     const NO_EFFECT: Cause = { code: "no_effect", facts: { at: "bmc" } };
     const waiting = (said: string) => `not done within 5m: waiting for the system to answer (${said})`;
     const BOUNDS = { timeoutSeconds: 60, maxRetries: 0 };
@@ -438,7 +440,7 @@ describe("a run", () => {
   });
 
   test("whose script is another one since is told to take it, since what goes on by the one of then is refused", async () => {
-    const was = "when this run was started: start it anew";
+    const was = "when this run was started; start a new run";
     const id = await failed(await machine(), `script check.sh is sha256:aa now, but was sha256:bb ${was}`, {
       code: "script_changed",
       facts: { script: "check.sh" },
@@ -492,7 +494,7 @@ describe("a run", () => {
       "/etc/netplan/90.yaml:1:9: Error in network definition: malformed address 'nowhere'\n   addresses:\n   ^\n",
     );
     const { headline, lastFailure, nextCommands } = await explain("run", id);
-    expect(headline).toMatch(/netplan refuses the settings, so they were taken back$/);
+    expect(headline).toMatch(/netplan refuses the settings, so they were undone$/);
     expect(lastFailure?.message).toContain("it said: /etc/netplan/90.yaml:1:9: Error in network definition: malformed");
     expect(nextCommands.map(({ command }) => command).slice(0, 2)).toEqual([
       `millwright run start --machine ${machineId} --type REBOOT --param netplan=<settings> --param ssh_address=10.0.0.9`,
@@ -564,7 +566,7 @@ describe("the claims in the way", () => {
     const { claims: links } = await explain("run", id);
     expect(links.map(({ claim: link, reason }) => [link?.holderId, reason])).toEqual([
       ["rack-1", "works on it (maintenance)"],
-      ["w-1", "is before it in line for it (maintenance)"],
+      ["w-1", "is ahead of it in the queue (maintenance)"],
     ]);
   });
 
@@ -646,7 +648,7 @@ describe("a machine", () => {
     await set("machines", id, { state: "MAINTENANCE", conditions: JSON.stringify([needs]) });
     const { headline, lastFailure, nextCommands, waitingFor } = await explain("machine", id);
     expect(headline).toMatch(/is MAINTENANCE, and needs a person: run .* joining the cluster failed/);
-    expect(waitingFor).toEqual(["a person who sees to it"]);
+    expect(waitingFor).toEqual(["a person who fixes the cause"]);
     expect(lastFailure).toMatchObject({ runId, step: "reboot" });
     const commands = nextCommands.map(({ command }) => command);
     expect(commands[0]).toBe(`millwright run retry ${runId}`);
@@ -808,7 +810,9 @@ describe("a machine", () => {
       cause: silent("cluster"),
     };
     await set("machines", id, { outcome: { ...failing, since: ago(60).toISOString() } });
-    expect((await explain("machine", id)).headline).toContain("does not succeed: the cluster's API does not answer");
+    expect((await explain("machine", id)).headline).toContain(
+      "its node is being drained, without success: the cluster's API does not answer",
+    );
   });
 
   test("that a canceled run put into MAINTENANCE names the run, until somebody else moves it", async () => {
@@ -969,7 +973,7 @@ describe("an expected power shelf", () => {
     ],
     [
       "is another shelf",
-      "the BMC at 10.1.0.1 says serial X, expected Y",
+      "the BMC at 10.1.0.1 reports serial X, expected Y",
       "wrong_identity",
       /another device answers/,
       "--serial <serial>",

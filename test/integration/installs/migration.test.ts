@@ -144,7 +144,7 @@ describe("a migration", () => {
 describe("a replacement is refused, and nothing is changed,", () => {
   const cases: readonly (readonly [string, (node: Node) => Promise<string | undefined>, RegExp])[] = [
     ["when none is named", async () => undefined, /replacement_id: is required/],
-    ["when it is the node itself", async ({ id }) => id, /cannot take its own place/],
+    ["when it is the node itself", async ({ id }) => id, /a machine cannot replace itself/],
     ["when it does not exist", async () => "m-nothing", /m-nothing does not exist/],
     [
       "when its machine is retired",
@@ -164,7 +164,11 @@ describe("a replacement is refused, and nothing is changed,", () => {
       },
       /is IN_SERVICE/,
     ],
-    ["when it is in use itself", async () => (await inUse()).id, /is active, so it is no spare/],
+    [
+      "when it is in use itself",
+      async () => (await inUse()).id,
+      /is active; a replacement must be discovered, pending, installed/,
+    ],
     [
       "when something works on it",
       async () => {
@@ -182,7 +186,7 @@ describe("a replacement is refused, and nothing is changed,", () => {
         expect((await migrate(other.id, spare.id)).status).toBe(200);
         return spare.id;
       },
-      /takes the place of m-.* already/,
+      /already replaces node m-/,
     ],
     [
       "when it is another customer's",
@@ -201,7 +205,7 @@ describe("a replacement is refused, and nothing is changed,", () => {
         for (const state of ["pending", "installing", "installed"]) await api.move(id, state);
         return id;
       },
-      /is installed with workflow other, and not with ubuntu/,
+      /is installed with workflow other; a replacement needs workflow ubuntu/,
     ],
   ];
   test.each(cases)("%s", async (_, choose, why) => {

@@ -292,7 +292,7 @@ describe("an adoption", () => {
     const { ssh_commands: _, ...before } = (await bench.truth(id)).effects; // looking takes commands too
     const run = await act("adoptRun", runId);
     expect(run).toMatchObject({ phase: Run_Phase.FAILED, attempt: 2, jobState: "failed_retryable", residue: [] });
-    expect(run.error?.message).toBe("reboot: cannot be taken as done: the system of before still runs");
+    expect(run.error?.message).toBe("reboot: cannot be taken as done: the previous system still runs");
     expect((await bench.truth(id)).effects).toMatchObject(before);
     const { status } = await show(id);
     expect(status).toMatchObject({ phase: MachineStatus_Phase.MAINTENANCE, lastRunId: run.runId });

@@ -204,7 +204,7 @@ describe("PreviewRun leaves the database as it was, to the byte, and says", () =
     await put(inCluster, remain);
     const ask = async (type = "RMA") => (await preview({ machineId, type })).conflicts;
     expect(await ask()).toEqual([
-      `machine ${machineId} is not drained (1 pod remains: d/p), so that step drain-check would fail: millwright machine enter-maintenance ${machineId}`,
+      `machine ${machineId} is not drained (1 pod remains: d/p), so step drain-check would fail; millwright machine enter-maintenance ${machineId}`,
     ]);
     expect(await ask("REBOOT")).toEqual([]);
     await put(inCluster, condition("Drained", false, "NotCordoned", "node n of c"));

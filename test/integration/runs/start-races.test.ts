@@ -148,7 +148,7 @@ describe.each(CATALOGS)("the %s that a run needs", (kind, { create, remove, remo
     });
     await expect(starting).resolves.toMatchObject({ planId: asked.planId });
     await expect(deleting).resolves.toMatchObject({ code: Code.FailedPrecondition });
-    await expect(remove(name)).rejects.toThrow(new RegExp(`${kind} ${name}, so it stays`));
+    await expect(remove(name)).rejects.toThrow(new RegExp(`${kind} ${name} cannot be deleted: run `));
   });
 
   test("starts none while it is being deleted", async () => {

@@ -162,7 +162,7 @@ describe("StartRun refuses, in this order,", () => {
     const machineId = await machine();
     const answer = await refusal(start({ requestId: "r", machineId, planId, params: { ssh_address: "10.0.0.9" } }));
     expect(answer).toMatchObject({ code: Code.InvalidArgument, field: "plan_id" });
-    expect(answer.message).toContain(`plan_id: plan ${planId} makes no sense: ${why}`);
+    expect(answer.message).toContain(`plan_id: plan ${planId} is not valid: ${why}`);
     const own = { rollback_seconds: "now" };
     expect(await refusal(start({ requestId: "r", machineId, type: "NET_RECONFIG", params: own }))).toMatchObject({
       code: Code.InvalidArgument,

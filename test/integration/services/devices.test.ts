@@ -178,7 +178,7 @@ test("a device that another works on is not deleted, and the refusal names the h
   await recordClaim(deps.db, { kind: "gauge", id: own }, { kind: "gauge", id: own }, "tuning");
   await expect(deleteDevice(deps, caller, gauge(id))).rejects.toMatchObject({
     kind: "failed_precondition",
-    message: `gauge ${id} cannot be deleted: rack rack-7 (maintenance) works on it; wait for its end, or cancel it`,
+    message: `gauge ${id} cannot be deleted: rack rack-7 (maintenance) works on it; wait until that has ended, or cancel it`,
     detail: { field: "id" },
   });
   expect((await loadGauge(id))?.deletedAt).toBeNull();

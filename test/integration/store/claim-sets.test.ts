@@ -367,7 +367,7 @@ describe("a thing whose state needs several claims", () => {
           type: "waiting",
           reason:
             "waiting for run a (work of a), which works on widget w1, widget w2; run b (work of b), which works on widget w3; " +
-            "run d (work of d), which is before it in line for widget w4",
+            "run d (work of d), which is ahead of it in the queue for widget w4",
         }),
       );
       expect(await release("a", "w1", "w2")).toEqual(["c1"]);

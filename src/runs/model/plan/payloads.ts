@@ -152,7 +152,7 @@ class PayloadReader {
     const { entries: most, valueLength } = PAYLOAD_LIMITS;
     if (entries.length > most) throw this.refuse(name, `must have at most ${most} entries`);
     for (const [each, value] of entries) {
-      if (!key.test(each)) throw this.refuse(name, `${JSON.stringify(each.slice(0, 80))} cannot be a name here`);
+      if (!key.test(each)) throw this.refuse(name, `${JSON.stringify(each.slice(0, 80))} is not a valid name`);
       if (typeof value !== "string") throw this.refuse(`${name}.${each}`, "must be text");
       if (value.length > valueLength)
         throw this.refuse(`${name}.${each}`, `must have at most ${valueLength} characters`);
@@ -170,7 +170,7 @@ class PayloadReader {
     if (value !== "" && other !== "" && value !== other) {
       throw this.refuse(
         name,
-        `says ${JSON.stringify(value)}, but ${otherName} says ${JSON.stringify(other)}: they mean the same, so give one of them`,
+        `says ${JSON.stringify(value)}, but ${otherName} says ${JSON.stringify(other)}; both name the same field, give one of them`,
       );
     }
     return value === "" ? other : value;

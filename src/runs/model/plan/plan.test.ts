@@ -125,7 +125,7 @@ describe("the payload of a step", () => {
   const tooMany = Object.fromEntries(Array.from({ length: PAYLOAD_LIMITS.entries + 1 }, (_, at) => [`a${at}`, ""]));
   test.each<[string, JsonObject, string, string]>([
     ["ssh", {}, "is required", "script_ref"],
-    ["ssh", { script_ref: "a.sh", args: { "A B": "x" } }, '"A B" cannot be a name here', "args"],
+    ["ssh", { script_ref: "a.sh", args: { "A B": "x" } }, '"A B" is not a valid name', "args"],
     ["ssh", { script_ref: "a.sh", args: { a: 1 } }, "must be text", "args.a"],
     ["ssh", { script_ref: "a.sh", args: { a: "\0" } }, "must not contain the NUL character", "args.a"],
     ["ssh", { script_ref: "a.sh", args: { a: "x".repeat(16_385) } }, "must have at most 16384", "args.a"],

@@ -102,7 +102,7 @@ export const attemptsOf = (step: Step): number => 1 + step.maxRetries;
 
 function validateStep(step: StepInput, field: string, shapes: StepShapes): Step {
   const name = step.name;
-  if (name.trim() === "") throw refusal(`${field}.name`, "is required: step status is looked up by it");
+  if (name.trim() === "") throw refusal(`${field}.name`, "is required: the status of a step is found by its name");
   checkText(name, `${field}.name`, PLAN_LIMITS.nameLength);
   const shape = step.kind === undefined ? undefined : shapes.get(step.kind);
   if (shape === undefined) {

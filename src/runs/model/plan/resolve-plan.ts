@@ -33,7 +33,7 @@ function checkPayload({ planId }: Plan, parse: () => unknown): void {
   try {
     parse();
   } catch (error) {
-    throw new AppError("invalid_argument", `plan_id: plan ${planId} makes no sense: ${messageOf(error)}`, {
+    throw new AppError("invalid_argument", `plan_id: plan ${planId} is not valid: ${messageOf(error)}`, {
       field: "plan_id",
       next: `millwright plan show ${planId}`,
     });

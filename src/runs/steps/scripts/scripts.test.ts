@@ -250,7 +250,9 @@ describe("a join", () => {
 
   test("under which the machine booted anew fails the attempt", async () => {
     const before = { ...joinEvidence, bootId: "b0" };
-    await expect(benchOf("join", {}, can("cut_off", undefined)).probe(before)).rejects.toThrow("booted anew");
+    await expect(benchOf("join", {}, can("cut_off", undefined)).probe(before)).rejects.toThrow(
+      "the machine rebooted during kubeadm join",
+    );
     expect(await benchOf("join", {}, can("cut_off", node)).probe(before)).toMatchObject({ state: "done" });
   });
 

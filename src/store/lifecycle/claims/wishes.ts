@@ -72,7 +72,7 @@ export function waitingUnit(unit: Unit, wait: Wait): Unit[] {
 function describeWait({ inTheWay, ofSeveral, barExpired }: Wait): string {
   const byHolder = Map.groupBy(inTheWay, (claim) => `${nameOf(claim.holder)} ${claim.reason} ${claim.standing}`);
   const holders = [...byHolder.values()].map((claims) => describeHolder(claims as [QueuedClaim], ofSeveral));
-  const later = barExpired ? "; it has waited too long to keep others back, so that later ones may come before it" : "";
+  const later = barExpired ? "; its priority in the queue has expired, so later claims may be granted first" : "";
   return `waiting for ${holders.join("; ")}${later}`;
 }
 
@@ -86,7 +86,7 @@ export function describeHeld(wait: Wait): string {
 function describeHolder(claims: readonly [QueuedClaim, ...QueuedClaim[]], ofSeveral: boolean): string {
   const [{ holder, reason, standing }] = claims;
   const things = ofSeveral ? claims.map(({ thing }) => `${thing.kind} ${thing.id}`).join(", ") : "it";
-  const does = standing === "waiting" ? `is before it in line for ${things}` : `works on ${things}`;
+  const does = standing === "waiting" ? `is ahead of it in the queue for ${things}` : `works on ${things}`;
   return `${holder.kind} ${holder.id} (${reason}), which ${does}`;
 }
 

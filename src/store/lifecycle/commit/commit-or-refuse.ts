@@ -1,4 +1,4 @@
-import { AppError } from "../../../kernel/errors.ts";
+import { AppError, changedByAnother } from "../../../kernel/errors.ts";
 import type { Transaction } from "../../postgres/database.ts";
 import { describeHeld } from "../claims/wishes.ts";
 import type { ThingStores } from "../things.ts";
@@ -14,8 +14,7 @@ export async function commitOrRefuse(tx: Transaction, stores: ThingStores, units
   for (const [at, result] of results.entries()) {
     if (result.type === "committed") continue;
     const { kind, id } = keyOf(units[at] as Unit);
-    if (result.type !== "waiting")
-      throw new AppError("conflict", `${kind} ${id} was changed by another call; try again`);
+    if (result.type !== "waiting") throw changedByAnother(`${kind} ${id}`);
     const { moving = { kind, id } } = result;
     throw new AppError("failed_precondition", `${moving.kind} ${moving.id} is ${describeHeld(result.for)}`);
   }

@@ -3,9 +3,9 @@
 /* eslint-disable */
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import type { Message } from "@bufbuild/protobuf";
+import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { LogChunk, MachineStatus_Phase, Run, Run_Phase, RunEvent, Step } from "../../baremetal/v1/baremetal_pb.js";
-import type { Duration } from "@bufbuild/protobuf/wkt";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file millwright/v1/run.proto.
@@ -96,6 +96,13 @@ export declare type RunRecord = Message<"millwright.v1.RunRecord"> & {
    * @generated from field: repeated millwright.v1.ChildRun children = 4;
    */
   children: ChildRun[];
+
+  /**
+   * What baremetal.v1 has no field for: one for each of run.steps, in the same order.
+   *
+   * @generated from field: repeated millwright.v1.StepDetail step_details = 5;
+   */
+  stepDetails: StepDetail[];
 };
 
 /**
@@ -103,6 +110,82 @@ export declare type RunRecord = Message<"millwright.v1.RunRecord"> & {
  * Use `create(RunRecordSchema)` to create a new message.
  */
 export declare const RunRecordSchema: GenMessage<RunRecord>;
+
+/**
+ * More about a step of a run.
+ *
+ * @generated from message millwright.v1.StepDetail
+ */
+export declare type StepDetail = Message<"millwright.v1.StepDetail"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * From 1 on: how often the job has entered the step. A workflow may enter a step again; a plan never does.
+   *
+   * @generated from field: int32 round = 2;
+   */
+  round: number;
+
+  /**
+   * The step was not needed, and its message says why. run.steps shows it as SUCCEEDED.
+   *
+   * @generated from field: bool skipped = 3;
+   */
+  skipped: boolean;
+
+  /**
+   * Why the last attempt failed, or what is in the way of the present one. Absent when nothing is wrong.
+   *
+   * @generated from field: millwright.v1.StepCause cause = 4;
+   */
+  cause?: StepCause | undefined;
+
+  /**
+   * What the device answered to the action, such as the id of a job. Only what the kind of step declares to be no secret.
+   *
+   * @generated from field: google.protobuf.Struct receipt = 5;
+   */
+  receipt?: JsonObject | undefined;
+
+  /**
+   * What a step found that is there to find something; empty otherwise.
+   *
+   * @generated from field: string verdict = 6;
+   */
+  verdict: string;
+};
+
+/**
+ * Describes the message millwright.v1.StepDetail.
+ * Use `create(StepDetailSchema)` to create a new message.
+ */
+export declare const StepDetailSchema: GenMessage<StepDetail>;
+
+/**
+ * @generated from message millwright.v1.StepCause
+ */
+export declare type StepCause = Message<"millwright.v1.StepCause"> & {
+  /**
+   * One of docs/reference/causes.md.
+   *
+   * @generated from field: string code = 1;
+   */
+  code: string;
+
+  /**
+   * @generated from field: map<string, string> facts = 2;
+   */
+  facts: { [key: string]: string };
+};
+
+/**
+ * Describes the message millwright.v1.StepCause.
+ * Use `create(StepCauseSchema)` to create a new message.
+ */
+export declare const StepCauseSchema: GenMessage<StepCause>;
 
 /**
  * A run that a step of another one has started.
@@ -143,9 +226,32 @@ export declare type ChildRun = Message<"millwright.v1.ChildRun"> & {
   currentStep: string;
 
   /**
+   * Why it FAILED, what it waits for, or what its last step said.
+   *
    * @generated from field: string message = 7;
    */
   message: string;
+
+  /**
+   * The runs that it has started itself, the first first.
+   *
+   * @generated from field: repeated millwright.v1.ChildRun children = 8;
+   */
+  children: ChildRun[];
+
+  /**
+   * Absent until it begins.
+   *
+   * @generated from field: google.protobuf.Timestamp started_at = 9;
+   */
+  startedAt?: Timestamp | undefined;
+
+  /**
+   * Absent until it has ended.
+   *
+   * @generated from field: google.protobuf.Timestamp finished_at = 10;
+   */
+  finishedAt?: Timestamp | undefined;
 };
 
 /**
@@ -353,6 +459,13 @@ export declare type WatchRunsResponse = Message<"millwright.v1.WatchRunsResponse
    * @generated from field: millwright.v1.RunParent parent = 3;
    */
   parent?: RunParent | undefined;
+
+  /**
+   * As in RunRecord.
+   *
+   * @generated from field: repeated millwright.v1.StepDetail step_details = 4;
+   */
+  stepDetails: StepDetail[];
 };
 
 /**
@@ -530,6 +643,13 @@ export declare type PreviewedStep = Message<"millwright.v1.PreviewedStep"> & {
    * @generated from field: google.protobuf.Duration expected_duration = 4;
    */
   expectedDuration?: Duration | undefined;
+
+  /**
+   * The runs that the step would start on other things, as things are now.
+   *
+   * @generated from field: repeated millwright.v1.PreviewedChild children = 5;
+   */
+  children: PreviewedChild[];
 };
 
 /**
@@ -537,6 +657,29 @@ export declare type PreviewedStep = Message<"millwright.v1.PreviewedStep"> & {
  * Use `create(PreviewedStepSchema)` to create a new message.
  */
 export declare const PreviewedStepSchema: GenMessage<PreviewedStep>;
+
+/**
+ * @generated from message millwright.v1.PreviewedChild
+ */
+export declare type PreviewedChild = Message<"millwright.v1.PreviewedChild"> & {
+  /**
+   * @generated from field: millwright.v1.RunTarget target = 1;
+   */
+  target?: RunTarget | undefined;
+
+  /**
+   * The names of its steps, in their order.
+   *
+   * @generated from field: repeated string steps = 2;
+   */
+  steps: string[];
+};
+
+/**
+ * Describes the message millwright.v1.PreviewedChild.
+ * Use `create(PreviewedChildSchema)` to create a new message.
+ */
+export declare const PreviewedChildSchema: GenMessage<PreviewedChild>;
 
 /**
  * @generated from message millwright.v1.RetryRunRequest

@@ -4,13 +4,13 @@
 
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_baremetal_v1_baremetal } from "../../baremetal/v1/baremetal_pb.js";
-import { file_google_protobuf_duration } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file millwright/v1/run.proto.
  */
 export const file_millwright_v1_run = /*@__PURE__*/
-  fileDesc("ChdtaWxsd3JpZ2h0L3YxL3J1bi5wcm90bxINbWlsbHdyaWdodC52MSIlCglSdW5UYXJnZXQSDAoEa2luZBgBIAEoCRIKCgJpZBgCIAEoCSI4CglSdW5QYXJlbnQSDgoGcnVuX2lkGAEgASgJEgwKBHN0ZXAYAiABKAkSDQoFcm91bmQYAyABKAUiqgEKCVJ1blJlY29yZBIeCgNydW4YASABKAsyES5iYXJlbWV0YWwudjEuUnVuEigKBnRhcmdldBgCIAEoCzIYLm1pbGx3cmlnaHQudjEuUnVuVGFyZ2V0EigKBnBhcmVudBgDIAEoCzIYLm1pbGx3cmlnaHQudjEuUnVuUGFyZW50EikKCGNoaWxkcmVuGAQgAygLMhcubWlsbHdyaWdodC52MS5DaGlsZFJ1biKwAQoIQ2hpbGRSdW4SDgoGcnVuX2lkGAEgASgJEigKBnRhcmdldBgCIAEoCzIYLm1pbGx3cmlnaHQudjEuUnVuVGFyZ2V0EgwKBHN0ZXAYAyABKAkSDQoFcm91bmQYBCABKAUSJgoFcGhhc2UYBSABKA4yFy5iYXJlbWV0YWwudjEuUnVuLlBoYXNlEhQKDGN1cnJlbnRfc3RlcBgGIAEoCRIPCgdtZXNzYWdlGAcgASgJIh8KDUdldFJ1blJlcXVlc3QSDgoGcnVuX2lkGAEgASgJIjcKDkdldFJ1blJlc3BvbnNlEiUKA3J1bhgBIAEoCzIYLm1pbGx3cmlnaHQudjEuUnVuUmVjb3JkIoABCg9MaXN0UnVuc1JlcXVlc3QSDgoGZmlsdGVyGAEgASgJEhAKCG9yZGVyX2J5GAIgASgJEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgJEhIKCndpdGhfdG90YWwYBSABKAgSEAoIY2hpbGRyZW4YBiABKAgiewoQTGlzdFJ1bnNSZXNwb25zZRImCgRydW5zGAEgAygLMhgubWlsbHdyaWdodC52MS5SdW5SZWNvcmQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhcKCnRvdGFsX3NpemUYAyABKAVIAIgBAUINCgtfdG90YWxfc2l6ZSIiChBDYW5jZWxSdW5SZXF1ZXN0Eg4KBnJ1bl9pZBgBIAEoCSI6ChFDYW5jZWxSdW5SZXNwb25zZRIlCgNydW4YASABKAsyGC5taWxsd3JpZ2h0LnYxLlJ1blJlY29yZCJEChBXYXRjaFJ1bnNSZXF1ZXN0Eg4KBmZpbHRlchgBIAEoCRIOCgZjdXJzb3IYAiABKAkSEAoIY2hpbGRyZW4YAyABKAgijgEKEVdhdGNoUnVuc1Jlc3BvbnNlEiUKBWV2ZW50GAEgASgLMhYuYmFyZW1ldGFsLnYxLlJ1bkV2ZW50EigKBnRhcmdldBgCIAEoCzIYLm1pbGx3cmlnaHQudjEuUnVuVGFyZ2V0EigKBnBhcmVudBgDIAEoCzIYLm1pbGx3cmlnaHQudjEuUnVuUGFyZW50IkgKFFN0cmVhbVJ1bkxvZ3NSZXF1ZXN0Eg4KBnJ1bl9pZBgBIAEoCRINCgVhZnRlchgCIAEoAxIRCglub19mb2xsb3cYAyABKAgiPgoVU3RyZWFtUnVuTG9nc1Jlc3BvbnNlEiUKBWNodW5rGAEgASgLMhYuYmFyZW1ldGFsLnYxLkxvZ0NodW5rIrMBChFQcmV2aWV3UnVuUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEgwKBHR5cGUYAiABKAkSDwoHcGxhbl9pZBgDIAEoCRI8CgZwYXJhbXMYBCADKAsyLC5taWxsd3JpZ2h0LnYxLlByZXZpZXdSdW5SZXF1ZXN0LlBhcmFtc0VudHJ5Gi0KC1BhcmFtc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEihwIKElByZXZpZXdSdW5SZXNwb25zZRIPCgdwbGFuX2lkGAEgASgJEisKBXN0ZXBzGAIgAygLMhwubWlsbHdyaWdodC52MS5QcmV2aWV3ZWRTdGVwEhwKFG1pc3NpbmdfY2FwYWJpbGl0aWVzGAMgAygJEhEKCWNvbmZsaWN0cxgEIAMoCRIPCgdyZWJvb3RzGAUgASgFEjQKEWV4cGVjdGVkX2R1cmF0aW9uGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjsKEHBoYXNlX29uX3N1Y2Nlc3MYByABKA4yIS5iYXJlbWV0YWwudjEuTWFjaGluZVN0YXR1cy5QaGFzZSKHAQoNUHJldmlld2VkU3RlcBIgCgRzdGVwGAEgASgLMhIuYmFyZW1ldGFsLnYxLlN0ZXASDQoFbmVlZHMYAiADKAkSDwoHcmVib290cxgDIAEoCBI0ChFleHBlY3RlZF9kdXJhdGlvbhgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJPCg9SZXRyeVJ1blJlcXVlc3QSDgoGcnVuX2lkGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSGAoQdGFrZV9uZXdfc2NyaXB0cxgDIAEoCCIyChBSZXRyeVJ1blJlc3BvbnNlEh4KA3J1bhgBIAEoCzIRLmJhcmVtZXRhbC52MS5SdW4iNgoQUmVzdW1lUnVuUmVxdWVzdBIOCgZydW5faWQYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSIzChFSZXN1bWVSdW5SZXNwb25zZRIeCgNydW4YASABKAsyES5iYXJlbWV0YWwudjEuUnVuIjUKD1JlcnVuUnVuUmVxdWVzdBIOCgZydW5faWQYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSIyChBSZXJ1blJ1blJlc3BvbnNlEh4KA3J1bhgBIAEoCzIRLmJhcmVtZXRhbC52MS5SdW4iPAoWUmVzdGFydFJ1bkNsZWFuUmVxdWVzdBIOCgZydW5faWQYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI5ChdSZXN0YXJ0UnVuQ2xlYW5SZXNwb25zZRIeCgNydW4YASABKAsyES5iYXJlbWV0YWwudjEuUnVuIjUKD0Fkb3B0UnVuUmVxdWVzdBIOCgZydW5faWQYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSIyChBBZG9wdFJ1blJlc3BvbnNlEh4KA3J1bhgBIAEoCzIRLmJhcmVtZXRhbC52MS5SdW4iNwoUTWFya1J1bk1hbnVhbFJlcXVlc3QSDgoGcnVuX2lkGAEgASgJEg8KB2NvbW1lbnQYAiABKAkiNwoVTWFya1J1bk1hbnVhbFJlc3BvbnNlEh4KA3J1bhgBIAEoCzIRLmJhcmVtZXRhbC52MS5SdW4iNgoQQ2FuY2VsSm9iUmVxdWVzdBIOCgZydW5faWQYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSIzChFDYW5jZWxKb2JSZXNwb25zZRIeCgNydW4YASABKAsyES5iYXJlbWV0YWwudjEuUnVuMqADCgpSdW5TZXJ2aWNlEkUKBkdldFJ1bhIcLm1pbGx3cmlnaHQudjEuR2V0UnVuUmVxdWVzdBodLm1pbGx3cmlnaHQudjEuR2V0UnVuUmVzcG9uc2USSwoITGlzdFJ1bnMSHi5taWxsd3JpZ2h0LnYxLkxpc3RSdW5zUmVxdWVzdBofLm1pbGx3cmlnaHQudjEuTGlzdFJ1bnNSZXNwb25zZRJOCglDYW5jZWxSdW4SHy5taWxsd3JpZ2h0LnYxLkNhbmNlbFJ1blJlcXVlc3QaIC5taWxsd3JpZ2h0LnYxLkNhbmNlbFJ1blJlc3BvbnNlElAKCVdhdGNoUnVucxIfLm1pbGx3cmlnaHQudjEuV2F0Y2hSdW5zUmVxdWVzdBogLm1pbGx3cmlnaHQudjEuV2F0Y2hSdW5zUmVzcG9uc2UwARJcCg1TdHJlYW1SdW5Mb2dzEiMubWlsbHdyaWdodC52MS5TdHJlYW1SdW5Mb2dzUmVxdWVzdBokLm1pbGx3cmlnaHQudjEuU3RyZWFtUnVuTG9nc1Jlc3BvbnNlMAEyqwUKEVJ1bkFjdGlvbnNTZXJ2aWNlElEKClByZXZpZXdSdW4SIC5taWxsd3JpZ2h0LnYxLlByZXZpZXdSdW5SZXF1ZXN0GiEubWlsbHdyaWdodC52MS5QcmV2aWV3UnVuUmVzcG9uc2USSwoIUmV0cnlSdW4SHi5taWxsd3JpZ2h0LnYxLlJldHJ5UnVuUmVxdWVzdBofLm1pbGx3cmlnaHQudjEuUmV0cnlSdW5SZXNwb25zZRJOCglSZXN1bWVSdW4SHy5taWxsd3JpZ2h0LnYxLlJlc3VtZVJ1blJlcXVlc3QaIC5taWxsd3JpZ2h0LnYxLlJlc3VtZVJ1blJlc3BvbnNlEksKCFJlcnVuUnVuEh4ubWlsbHdyaWdodC52MS5SZXJ1blJ1blJlcXVlc3QaHy5taWxsd3JpZ2h0LnYxLlJlcnVuUnVuUmVzcG9uc2USYAoPUmVzdGFydFJ1bkNsZWFuEiUubWlsbHdyaWdodC52MS5SZXN0YXJ0UnVuQ2xlYW5SZXF1ZXN0GiYubWlsbHdyaWdodC52MS5SZXN0YXJ0UnVuQ2xlYW5SZXNwb25zZRJLCghBZG9wdFJ1bhIeLm1pbGx3cmlnaHQudjEuQWRvcHRSdW5SZXF1ZXN0Gh8ubWlsbHdyaWdodC52MS5BZG9wdFJ1blJlc3BvbnNlEloKDU1hcmtSdW5NYW51YWwSIy5taWxsd3JpZ2h0LnYxLk1hcmtSdW5NYW51YWxSZXF1ZXN0GiQubWlsbHdyaWdodC52MS5NYXJrUnVuTWFudWFsUmVzcG9uc2USTgoJQ2FuY2VsSm9iEh8ubWlsbHdyaWdodC52MS5DYW5jZWxKb2JSZXF1ZXN0GiAubWlsbHdyaWdodC52MS5DYW5jZWxKb2JSZXNwb25zZWIGcHJvdG8z", [file_baremetal_v1_baremetal, file_google_protobuf_duration]);
+  fileDesc("ChdtaWxsd3JpZ2h0L3YxL3J1bi5wcm90bxINbWlsbHdyaWdodC52MSIlCglSdW5UYXJnZXQSDAoEa2luZBgBIAEoCRIKCgJpZBgCIAEoCSI4CglSdW5QYXJlbnQSDgoGcnVuX2lkGAEgASgJEgwKBHN0ZXAYAiABKAkSDQoFcm91bmQYAyABKAUi2wEKCVJ1blJlY29yZBIeCgNydW4YASABKAsyES5iYXJlbWV0YWwudjEuUnVuEigKBnRhcmdldBgCIAEoCzIYLm1pbGx3cmlnaHQudjEuUnVuVGFyZ2V0EigKBnBhcmVudBgDIAEoCzIYLm1pbGx3cmlnaHQudjEuUnVuUGFyZW50EikKCGNoaWxkcmVuGAQgAygLMhcubWlsbHdyaWdodC52MS5DaGlsZFJ1bhIvCgxzdGVwX2RldGFpbHMYBSADKAsyGS5taWxsd3JpZ2h0LnYxLlN0ZXBEZXRhaWwingEKClN0ZXBEZXRhaWwSDAoEbmFtZRgBIAEoCRINCgVyb3VuZBgCIAEoBRIPCgdza2lwcGVkGAMgASgIEicKBWNhdXNlGAQgASgLMhgubWlsbHdyaWdodC52MS5TdGVwQ2F1c2USKAoHcmVjZWlwdBgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSDwoHdmVyZGljdBgGIAEoCSJ7CglTdGVwQ2F1c2USDAoEY29kZRgBIAEoCRIyCgVmYWN0cxgCIAMoCzIjLm1pbGx3cmlnaHQudjEuU3RlcENhdXNlLkZhY3RzRW50cnkaLAoKRmFjdHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIrwCCghDaGlsZFJ1bhIOCgZydW5faWQYASABKAkSKAoGdGFyZ2V0GAIgASgLMhgubWlsbHdyaWdodC52MS5SdW5UYXJnZXQSDAoEc3RlcBgDIAEoCRINCgVyb3VuZBgEIAEoBRImCgVwaGFzZRgFIAEoDjIXLmJhcmVtZXRhbC52MS5SdW4uUGhhc2USFAoMY3VycmVudF9zdGVwGAYgASgJEg8KB21lc3NhZ2UYByABKAkSKQoIY2hpbGRyZW4YCCADKAsyFy5taWxsd3JpZ2h0LnYxLkNoaWxkUnVuEi4KCnN0YXJ0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2ZpbmlzaGVkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCIfCg1HZXRSdW5SZXF1ZXN0Eg4KBnJ1bl9pZBgBIAEoCSI3Cg5HZXRSdW5SZXNwb25zZRIlCgNydW4YASABKAsyGC5taWxsd3JpZ2h0LnYxLlJ1blJlY29yZCKAAQoPTGlzdFJ1bnNSZXF1ZXN0Eg4KBmZpbHRlchgBIAEoCRIQCghvcmRlcl9ieRgCIAEoCRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCRISCgp3aXRoX3RvdGFsGAUgASgIEhAKCGNoaWxkcmVuGAYgASgIInsKEExpc3RSdW5zUmVzcG9uc2USJgoEcnVucxgBIAMoCzIYLm1pbGx3cmlnaHQudjEuUnVuUmVjb3JkEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIXCgp0b3RhbF9zaXplGAMgASgFSACIAQFCDQoLX3RvdGFsX3NpemUiIgoQQ2FuY2VsUnVuUmVxdWVzdBIOCgZydW5faWQYASABKAkiOgoRQ2FuY2VsUnVuUmVzcG9uc2USJQoDcnVuGAEgASgLMhgubWlsbHdyaWdodC52MS5SdW5SZWNvcmQiRAoQV2F0Y2hSdW5zUmVxdWVzdBIOCgZmaWx0ZXIYASABKAkSDgoGY3Vyc29yGAIgASgJEhAKCGNoaWxkcmVuGAMgASgIIr8BChFXYXRjaFJ1bnNSZXNwb25zZRIlCgVldmVudBgBIAEoCzIWLmJhcmVtZXRhbC52MS5SdW5FdmVudBIoCgZ0YXJnZXQYAiABKAsyGC5taWxsd3JpZ2h0LnYxLlJ1blRhcmdldBIoCgZwYXJlbnQYAyABKAsyGC5taWxsd3JpZ2h0LnYxLlJ1blBhcmVudBIvCgxzdGVwX2RldGFpbHMYBCADKAsyGS5taWxsd3JpZ2h0LnYxLlN0ZXBEZXRhaWwiSAoUU3RyZWFtUnVuTG9nc1JlcXVlc3QSDgoGcnVuX2lkGAEgASgJEg0KBWFmdGVyGAIgASgDEhEKCW5vX2ZvbGxvdxgDIAEoCCI+ChVTdHJlYW1SdW5Mb2dzUmVzcG9uc2USJQoFY2h1bmsYASABKAsyFi5iYXJlbWV0YWwudjEuTG9nQ2h1bmsiswEKEVByZXZpZXdSdW5SZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSDAoEdHlwZRgCIAEoCRIPCgdwbGFuX2lkGAMgASgJEjwKBnBhcmFtcxgEIAMoCzIsLm1pbGx3cmlnaHQudjEuUHJldmlld1J1blJlcXVlc3QuUGFyYW1zRW50cnkaLQoLUGFyYW1zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKHAgoSUHJldmlld1J1blJlc3BvbnNlEg8KB3BsYW5faWQYASABKAkSKwoFc3RlcHMYAiADKAsyHC5taWxsd3JpZ2h0LnYxLlByZXZpZXdlZFN0ZXASHAoUbWlzc2luZ19jYXBhYmlsaXRpZXMYAyADKAkSEQoJY29uZmxpY3RzGAQgAygJEg8KB3JlYm9vdHMYBSABKAUSNAoRZXhwZWN0ZWRfZHVyYXRpb24YBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SOwoQcGhhc2Vfb25fc3VjY2VzcxgHIAEoDjIhLmJhcmVtZXRhbC52MS5NYWNoaW5lU3RhdHVzLlBoYXNlIrgBCg1QcmV2aWV3ZWRTdGVwEiAKBHN0ZXAYASABKAsyEi5iYXJlbWV0YWwudjEuU3RlcBINCgVuZWVkcxgCIAMoCRIPCgdyZWJvb3RzGAMgASgIEjQKEWV4cGVjdGVkX2R1cmF0aW9uGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEi8KCGNoaWxkcmVuGAUgAygLMh0ubWlsbHdyaWdodC52MS5QcmV2aWV3ZWRDaGlsZCJJCg5QcmV2aWV3ZWRDaGlsZBIoCgZ0YXJnZXQYASABKAsyGC5taWxsd3JpZ2h0LnYxLlJ1blRhcmdldBINCgVzdGVwcxgCIAMoCSJPCg9SZXRyeVJ1blJlcXVlc3QSDgoGcnVuX2lkGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSGAoQdGFrZV9uZXdfc2NyaXB0cxgDIAEoCCIyChBSZXRyeVJ1blJlc3BvbnNlEh4KA3J1bhgBIAEoCzIRLmJhcmVtZXRhbC52MS5SdW4iNgoQUmVzdW1lUnVuUmVxdWVzdBIOCgZydW5faWQYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSIzChFSZXN1bWVSdW5SZXNwb25zZRIeCgNydW4YASABKAsyES5iYXJlbWV0YWwudjEuUnVuIjUKD1JlcnVuUnVuUmVxdWVzdBIOCgZydW5faWQYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSIyChBSZXJ1blJ1blJlc3BvbnNlEh4KA3J1bhgBIAEoCzIRLmJhcmVtZXRhbC52MS5SdW4iPAoWUmVzdGFydFJ1bkNsZWFuUmVxdWVzdBIOCgZydW5faWQYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI5ChdSZXN0YXJ0UnVuQ2xlYW5SZXNwb25zZRIeCgNydW4YASABKAsyES5iYXJlbWV0YWwudjEuUnVuIjUKD0Fkb3B0UnVuUmVxdWVzdBIOCgZydW5faWQYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSIyChBBZG9wdFJ1blJlc3BvbnNlEh4KA3J1bhgBIAEoCzIRLmJhcmVtZXRhbC52MS5SdW4iNwoUTWFya1J1bk1hbnVhbFJlcXVlc3QSDgoGcnVuX2lkGAEgASgJEg8KB2NvbW1lbnQYAiABKAkiNwoVTWFya1J1bk1hbnVhbFJlc3BvbnNlEh4KA3J1bhgBIAEoCzIRLmJhcmVtZXRhbC52MS5SdW4iNgoQQ2FuY2VsSm9iUmVxdWVzdBIOCgZydW5faWQYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSIzChFDYW5jZWxKb2JSZXNwb25zZRIeCgNydW4YASABKAsyES5iYXJlbWV0YWwudjEuUnVuMqADCgpSdW5TZXJ2aWNlEkUKBkdldFJ1bhIcLm1pbGx3cmlnaHQudjEuR2V0UnVuUmVxdWVzdBodLm1pbGx3cmlnaHQudjEuR2V0UnVuUmVzcG9uc2USSwoITGlzdFJ1bnMSHi5taWxsd3JpZ2h0LnYxLkxpc3RSdW5zUmVxdWVzdBofLm1pbGx3cmlnaHQudjEuTGlzdFJ1bnNSZXNwb25zZRJOCglDYW5jZWxSdW4SHy5taWxsd3JpZ2h0LnYxLkNhbmNlbFJ1blJlcXVlc3QaIC5taWxsd3JpZ2h0LnYxLkNhbmNlbFJ1blJlc3BvbnNlElAKCVdhdGNoUnVucxIfLm1pbGx3cmlnaHQudjEuV2F0Y2hSdW5zUmVxdWVzdBogLm1pbGx3cmlnaHQudjEuV2F0Y2hSdW5zUmVzcG9uc2UwARJcCg1TdHJlYW1SdW5Mb2dzEiMubWlsbHdyaWdodC52MS5TdHJlYW1SdW5Mb2dzUmVxdWVzdBokLm1pbGx3cmlnaHQudjEuU3RyZWFtUnVuTG9nc1Jlc3BvbnNlMAEyqwUKEVJ1bkFjdGlvbnNTZXJ2aWNlElEKClByZXZpZXdSdW4SIC5taWxsd3JpZ2h0LnYxLlByZXZpZXdSdW5SZXF1ZXN0GiEubWlsbHdyaWdodC52MS5QcmV2aWV3UnVuUmVzcG9uc2USSwoIUmV0cnlSdW4SHi5taWxsd3JpZ2h0LnYxLlJldHJ5UnVuUmVxdWVzdBofLm1pbGx3cmlnaHQudjEuUmV0cnlSdW5SZXNwb25zZRJOCglSZXN1bWVSdW4SHy5taWxsd3JpZ2h0LnYxLlJlc3VtZVJ1blJlcXVlc3QaIC5taWxsd3JpZ2h0LnYxLlJlc3VtZVJ1blJlc3BvbnNlEksKCFJlcnVuUnVuEh4ubWlsbHdyaWdodC52MS5SZXJ1blJ1blJlcXVlc3QaHy5taWxsd3JpZ2h0LnYxLlJlcnVuUnVuUmVzcG9uc2USYAoPUmVzdGFydFJ1bkNsZWFuEiUubWlsbHdyaWdodC52MS5SZXN0YXJ0UnVuQ2xlYW5SZXF1ZXN0GiYubWlsbHdyaWdodC52MS5SZXN0YXJ0UnVuQ2xlYW5SZXNwb25zZRJLCghBZG9wdFJ1bhIeLm1pbGx3cmlnaHQudjEuQWRvcHRSdW5SZXF1ZXN0Gh8ubWlsbHdyaWdodC52MS5BZG9wdFJ1blJlc3BvbnNlEloKDU1hcmtSdW5NYW51YWwSIy5taWxsd3JpZ2h0LnYxLk1hcmtSdW5NYW51YWxSZXF1ZXN0GiQubWlsbHdyaWdodC52MS5NYXJrUnVuTWFudWFsUmVzcG9uc2USTgoJQ2FuY2VsSm9iEh8ubWlsbHdyaWdodC52MS5DYW5jZWxKb2JSZXF1ZXN0GiAubWlsbHdyaWdodC52MS5DYW5jZWxKb2JSZXNwb25zZWIGcHJvdG8z", [file_baremetal_v1_baremetal, file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * Describes the message millwright.v1.RunTarget.
@@ -34,200 +34,221 @@ export const RunRecordSchema = /*@__PURE__*/
   messageDesc(file_millwright_v1_run, 2);
 
 /**
+ * Describes the message millwright.v1.StepDetail.
+ * Use `create(StepDetailSchema)` to create a new message.
+ */
+export const StepDetailSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_run, 3);
+
+/**
+ * Describes the message millwright.v1.StepCause.
+ * Use `create(StepCauseSchema)` to create a new message.
+ */
+export const StepCauseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_run, 4);
+
+/**
  * Describes the message millwright.v1.ChildRun.
  * Use `create(ChildRunSchema)` to create a new message.
  */
 export const ChildRunSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 3);
+  messageDesc(file_millwright_v1_run, 5);
 
 /**
  * Describes the message millwright.v1.GetRunRequest.
  * Use `create(GetRunRequestSchema)` to create a new message.
  */
 export const GetRunRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 4);
+  messageDesc(file_millwright_v1_run, 6);
 
 /**
  * Describes the message millwright.v1.GetRunResponse.
  * Use `create(GetRunResponseSchema)` to create a new message.
  */
 export const GetRunResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 5);
+  messageDesc(file_millwright_v1_run, 7);
 
 /**
  * Describes the message millwright.v1.ListRunsRequest.
  * Use `create(ListRunsRequestSchema)` to create a new message.
  */
 export const ListRunsRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 6);
+  messageDesc(file_millwright_v1_run, 8);
 
 /**
  * Describes the message millwright.v1.ListRunsResponse.
  * Use `create(ListRunsResponseSchema)` to create a new message.
  */
 export const ListRunsResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 7);
+  messageDesc(file_millwright_v1_run, 9);
 
 /**
  * Describes the message millwright.v1.CancelRunRequest.
  * Use `create(CancelRunRequestSchema)` to create a new message.
  */
 export const CancelRunRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 8);
+  messageDesc(file_millwright_v1_run, 10);
 
 /**
  * Describes the message millwright.v1.CancelRunResponse.
  * Use `create(CancelRunResponseSchema)` to create a new message.
  */
 export const CancelRunResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 9);
+  messageDesc(file_millwright_v1_run, 11);
 
 /**
  * Describes the message millwright.v1.WatchRunsRequest.
  * Use `create(WatchRunsRequestSchema)` to create a new message.
  */
 export const WatchRunsRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 10);
+  messageDesc(file_millwright_v1_run, 12);
 
 /**
  * Describes the message millwright.v1.WatchRunsResponse.
  * Use `create(WatchRunsResponseSchema)` to create a new message.
  */
 export const WatchRunsResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 11);
+  messageDesc(file_millwright_v1_run, 13);
 
 /**
  * Describes the message millwright.v1.StreamRunLogsRequest.
  * Use `create(StreamRunLogsRequestSchema)` to create a new message.
  */
 export const StreamRunLogsRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 12);
+  messageDesc(file_millwright_v1_run, 14);
 
 /**
  * Describes the message millwright.v1.StreamRunLogsResponse.
  * Use `create(StreamRunLogsResponseSchema)` to create a new message.
  */
 export const StreamRunLogsResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 13);
+  messageDesc(file_millwright_v1_run, 15);
 
 /**
  * Describes the message millwright.v1.PreviewRunRequest.
  * Use `create(PreviewRunRequestSchema)` to create a new message.
  */
 export const PreviewRunRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 14);
+  messageDesc(file_millwright_v1_run, 16);
 
 /**
  * Describes the message millwright.v1.PreviewRunResponse.
  * Use `create(PreviewRunResponseSchema)` to create a new message.
  */
 export const PreviewRunResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 15);
+  messageDesc(file_millwright_v1_run, 17);
 
 /**
  * Describes the message millwright.v1.PreviewedStep.
  * Use `create(PreviewedStepSchema)` to create a new message.
  */
 export const PreviewedStepSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 16);
+  messageDesc(file_millwright_v1_run, 18);
+
+/**
+ * Describes the message millwright.v1.PreviewedChild.
+ * Use `create(PreviewedChildSchema)` to create a new message.
+ */
+export const PreviewedChildSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_run, 19);
 
 /**
  * Describes the message millwright.v1.RetryRunRequest.
  * Use `create(RetryRunRequestSchema)` to create a new message.
  */
 export const RetryRunRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 17);
+  messageDesc(file_millwright_v1_run, 20);
 
 /**
  * Describes the message millwright.v1.RetryRunResponse.
  * Use `create(RetryRunResponseSchema)` to create a new message.
  */
 export const RetryRunResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 18);
+  messageDesc(file_millwright_v1_run, 21);
 
 /**
  * Describes the message millwright.v1.ResumeRunRequest.
  * Use `create(ResumeRunRequestSchema)` to create a new message.
  */
 export const ResumeRunRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 19);
+  messageDesc(file_millwright_v1_run, 22);
 
 /**
  * Describes the message millwright.v1.ResumeRunResponse.
  * Use `create(ResumeRunResponseSchema)` to create a new message.
  */
 export const ResumeRunResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 20);
+  messageDesc(file_millwright_v1_run, 23);
 
 /**
  * Describes the message millwright.v1.RerunRunRequest.
  * Use `create(RerunRunRequestSchema)` to create a new message.
  */
 export const RerunRunRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 21);
+  messageDesc(file_millwright_v1_run, 24);
 
 /**
  * Describes the message millwright.v1.RerunRunResponse.
  * Use `create(RerunRunResponseSchema)` to create a new message.
  */
 export const RerunRunResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 22);
+  messageDesc(file_millwright_v1_run, 25);
 
 /**
  * Describes the message millwright.v1.RestartRunCleanRequest.
  * Use `create(RestartRunCleanRequestSchema)` to create a new message.
  */
 export const RestartRunCleanRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 23);
+  messageDesc(file_millwright_v1_run, 26);
 
 /**
  * Describes the message millwright.v1.RestartRunCleanResponse.
  * Use `create(RestartRunCleanResponseSchema)` to create a new message.
  */
 export const RestartRunCleanResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 24);
+  messageDesc(file_millwright_v1_run, 27);
 
 /**
  * Describes the message millwright.v1.AdoptRunRequest.
  * Use `create(AdoptRunRequestSchema)` to create a new message.
  */
 export const AdoptRunRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 25);
+  messageDesc(file_millwright_v1_run, 28);
 
 /**
  * Describes the message millwright.v1.AdoptRunResponse.
  * Use `create(AdoptRunResponseSchema)` to create a new message.
  */
 export const AdoptRunResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 26);
+  messageDesc(file_millwright_v1_run, 29);
 
 /**
  * Describes the message millwright.v1.MarkRunManualRequest.
  * Use `create(MarkRunManualRequestSchema)` to create a new message.
  */
 export const MarkRunManualRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 27);
+  messageDesc(file_millwright_v1_run, 30);
 
 /**
  * Describes the message millwright.v1.MarkRunManualResponse.
  * Use `create(MarkRunManualResponseSchema)` to create a new message.
  */
 export const MarkRunManualResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 28);
+  messageDesc(file_millwright_v1_run, 31);
 
 /**
  * Describes the message millwright.v1.CancelJobRequest.
  * Use `create(CancelJobRequestSchema)` to create a new message.
  */
 export const CancelJobRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 29);
+  messageDesc(file_millwright_v1_run, 32);
 
 /**
  * Describes the message millwright.v1.CancelJobResponse.
  * Use `create(CancelJobResponseSchema)` to create a new message.
  */
 export const CancelJobResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_run, 30);
+  messageDesc(file_millwright_v1_run, 33);
 
 /**
  * Runs on all targets: machines, racks, switches, shelves and fleet nodes, and the runs that steps of other runs have started.

@@ -1,6 +1,5 @@
-import { setTimeout as pause } from "node:timers/promises";
 import type { Event } from "../../../contract/millwright/v1/event_pb.js";
-import { isDisconnection, reasonOf } from "./errors.ts";
+import { reconnecting } from "./reconnecting.ts";
 import type { Session } from "./session.ts";
 
 export interface EventFilter {
@@ -13,9 +12,6 @@ export interface EventFilter {
 
 /** `ready` comes once, when everything that happens from then on will be seen. */
 export type Followed = { readonly type: "ready" } | { readonly type: "event"; readonly event: Event };
-
-const FIRST_PAUSE_MS = 250;
-const MOST_PAUSE_MS = 5_000;
 
 /**
  * Events as they happen, for as long as the reader wants them. A connection that breaks is made again and goes on after the last
@@ -31,8 +27,6 @@ export async function* followEvents(
   const { kinds = [], ids = [], types = [] } = filter;
   let cursor = typeof filter.from === "object" ? filter.from.cursor : "";
   let isReady = false;
-  let isBroken = false;
-  let nextPause = FIRST_PAUSE_MS;
   const request = () => ({
     kinds: [...kinds],
     ids: [...ids],
@@ -40,29 +34,13 @@ export async function* followEvents(
     fromCursor: cursor,
     fromNow: cursor === "" && filter.from === "now",
   });
-  while (!signal.aborted) {
-    let lost = "the server ended the stream";
-    try {
-      for await (const { message } of client.watch(request(), { signal })) {
-        nextPause = FIRST_PAUSE_MS;
-        isBroken = false;
-        if (message.case === undefined) continue;
-        cursor = message.value.cursor;
-        if (!isReady) {
-          isReady = true;
-          yield { type: "ready" };
-        }
-        if (message.case === "event") yield { type: "event", event: message.value };
-      }
-    } catch (error) {
-      if (signal.aborted) return;
-      if (!isReady || !isDisconnection(error)) throw error;
-      lost = reasonOf(error);
+  for await (const { message } of reconnecting(session, () => client.watch(request(), { signal }), signal)) {
+    if (message.case === undefined) continue;
+    cursor = message.value.cursor;
+    if (!isReady) {
+      isReady = true;
+      yield { type: "ready" };
     }
-    if (signal.aborted) return;
-    if (!isBroken) session.terminal.stderr.write(`connection lost (${lost}); trying again\n`);
-    isBroken = true;
-    await pause(nextPause, undefined, { signal }).catch(() => undefined);
-    nextPause = Math.min(nextPause * 2, MOST_PAUSE_MS);
+    if (message.case === "event") yield { type: "event", event: message.value };
   }
 }

@@ -201,6 +201,11 @@ export interface StepDefinition<
    * that, as after a crash, the probe tells whether it is sent again.
    */
   readonly streams?: StreamOptions;
+  /**
+   * Which parts of the receipt everybody who may see runs may see, such as the id of a job. Absent: none, since a receipt may hold
+   * what only the device is to know.
+   */
+  readonly showsOfReceipt?: readonly (keyof R & string)[];
   /** Reads the postcondition back. Changes nothing, unless to put away what its own action needed no longer than until now. */
   probe(context: ActingContext<P, E, C, U, R, X>): Promise<ProbeAnswer>;
   /**

@@ -1,5 +1,6 @@
 import { type Duration, milliseconds } from "../../kernel/time/duration.ts";
 import type { Machine, MachinePhase } from "../../lifecycles/machine/machine.ts";
+import type { NewChild } from "../../runs/children/child-run.ts";
 import type { Step } from "../../runs/model/plan/plan.ts";
 import { phaseOnSuccess } from "../../runs/targets/machine-after-run.ts";
 import { list as listClaims } from "../../store/lifecycle/claims/claims.ts";
@@ -28,6 +29,8 @@ export interface PreviewedStep {
   readonly reboots: boolean;
   /** Undefined: no such step was proved yet. */
   readonly expectedDuration: Duration | undefined;
+  /** The runs that it would start on other things, as these are now: the step settles them only when it begins. */
+  readonly children: readonly NewChild[];
 }
 
 export interface RunPreview {
@@ -66,6 +69,7 @@ export async function previewRun(deps: RunDeps, input: Omit<StartRun, "requestId
     needs: needs.get(step)?.capabilities ?? [],
     reboots: deps.steps.get(step.kind)?.reboots ?? false,
     expectedDuration: durationOf(step),
+    children: deps.steps.get(step.kind)?.children?.(machine, step.payload) ?? [],
   }));
   const known = await findReferences(db, deps, [chosen]);
   const credentials = await findCredentials(db, deps, [{ machine, needs }]);

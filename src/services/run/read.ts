@@ -1,9 +1,11 @@
 import { AppError } from "../../kernel/errors.ts";
-import type { Run } from "../../runs/model/run.ts";
+import type { JsonObject } from "../../kernel/lifecycle.ts";
+import type { Run, StepStatus } from "../../runs/model/run.ts";
 import { runListing } from "../../store/run/run-list.ts";
-import { listRuns } from "../../store/run/runs.ts";
+import { listDescendants, listRuns } from "../../store/run/runs.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { type ListPage, type ListRequest, pageList } from "../call/listing.ts";
+import type { RunDeps } from "./deps.ts";
 import { ALL_RUNS, matchesRun, type RunScope } from "./filter.ts";
 import { checkRunId } from "./start-checks.ts";
 
@@ -28,9 +30,24 @@ export function checkFound(run: Run | undefined, id: string, scope: RunScope): R
   throw new AppError("not_found", `run ${id.slice(0, 80)} does not exist`, { next: "millwright run list" });
 }
 
-/** The runs that steps of this one have started, the first first. */
-export const listChildRuns = async ({ db }: ServiceDeps, { id }: Run): Promise<readonly Run[]> =>
-  (await listRuns(db, { parentRunId: id })).toReversed();
+/** A run with those that its steps have started, the first first, and those that they have started. */
+export interface RunTree {
+  readonly run: Run;
+  readonly children: readonly RunTree[];
+}
+
+export async function readRunTree({ db }: ServiceDeps, run: Run): Promise<RunTree> {
+  const ofParent = Map.groupBy(await listDescendants(db, run.id), ({ parent }) => parent?.runId);
+  const treeOf = (root: Run): RunTree => ({ run: root, children: (ofParent.get(root.id) ?? []).map(treeOf) });
+  return treeOf(run);
+}
+
+/** What people may see of the receipt of a step; null where that is nothing. */
+export function shownReceipt({ steps }: Pick<RunDeps, "steps">, { kind, receipt }: StepStatus): JsonObject | null {
+  const shown = new Set<string>(steps.get(kind)?.showsOfReceipt);
+  const parts = Object.entries(receipt ?? {}).filter(([name]) => shown.has(name));
+  return parts.length === 0 ? null : Object.fromEntries(parts);
+}
 
 const MOST_RUNS = 1_000;
 

@@ -184,7 +184,6 @@ export interface RunFilter {
   readonly ids?: readonly string[];
   readonly machineId?: string;
   readonly target?: RunTarget;
-  readonly parentRunId?: string;
   readonly activeOnly?: boolean;
   /** A condition over `t`, with its parameters from $1 on. */
   readonly where?: { readonly sql: string; readonly values: readonly unknown[] };
@@ -216,7 +215,6 @@ export async function listRunsWithKeys(
   if (filter.ids) where.push(`t.id = any(${at(filter.ids)})`);
   if (filter.machineId !== undefined) where.push(`t.machine_id = ${at(filter.machineId)}`);
   if (filter.target) where.push(`t.target_kind = ${at(filter.target.kind)} and t.target_id = ${at(filter.target.id)}`);
-  if (filter.parentRunId !== undefined) where.push(`t.parent_run_id = ${at(filter.parentRunId)}`);
   if (filter.activeOnly) where.push(`t.state in ('PENDING', 'RUNNING')`);
   if (filter.before)
     where.push(`(t.created_at, t.id) < (${at(filter.before.createdAt)}::timestamptz, ${at(filter.before.id)})`);
@@ -228,6 +226,18 @@ export async function listRunsWithKeys(
     ...(isOneOfFew && { hot: true }),
   });
   return rows.map((row) => ({ run: parseRun(row), key: { createdAt: row.created_key, id: row.id } }));
+}
+
+/** The runs that its steps have started, those that they have started, and so on; the first first. */
+export async function listDescendants(db: Queryable, id: string): Promise<Run[]> {
+  const rows = await db.query<RunRow>(
+    `with recursive below as (
+       select id from runs where parent_run_id = $1
+       union select c.id from runs c join below on c.parent_run_id = below.id)
+     select ${RUN_COLUMNS} from runs t where t.id in (select id from below) order by t.created_at, t.id`,
+    [id],
+  );
+  return rows.map(parseRun);
 }
 
 /** The runs that requests made, and what they asked for. */

@@ -3,6 +3,12 @@ import { describe, expect, test } from "vitest";
 import { MachineStatus_Phase, Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { type PreviewRunResponse, RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
 import type { Capability } from "../../../src/capabilities/provider.ts";
+import type { JsonObject } from "../../../src/kernel/lifecycle.ts";
+import { minutes } from "../../../src/kernel/time/duration.ts";
+import type { Machine } from "../../../src/lifecycles/machine/machine.ts";
+import { defineFanOut } from "../../../src/runs/children/fan-out.ts";
+import { collectSteps } from "../../../src/runs/model/step.ts";
+import { allSteps } from "../../../src/runs/steps/index.ts";
 import { createCluster } from "../../../src/services/catalog/clusters.ts";
 import { createImage } from "../../../src/services/catalog/images.ts";
 import * as claims from "../../../src/store/lifecycle/claims/claims.ts";
@@ -19,9 +25,23 @@ const CAPABILITIES: Readonly<Record<string, readonly Capability[]>> = {
   ipmi: ["reset", "system"],
 };
 
+/** Starts a run on each power shelf of the machine's rack. */
+const notifyAll = defineFanOut<Machine, JsonObject>({
+  kind: "notify_all",
+  parse: (payload) => payload,
+  defaults: { timeout: minutes(1) },
+  targets: ({ spec }) => ["a", "b"].map((id) => ({ kind: "power_shelf", id: `${spec.rack}-${id}` })),
+  stepsOn: () =>
+    ["drain", "flash"].map((name) => ({ name, kind: name, timeoutSeconds: 1, maxRetries: 0, payload: {} })),
+  atOnce: 1,
+});
+
 let surface: RunSurface;
 beforeAll(async () => {
-  surface = await startRunSurface({ capabilitiesOf: ({ provider }) => new Set(CAPABILITIES[provider] ?? []) });
+  surface = await startRunSurface({
+    steps: collectSteps([...allSteps.values(), notifyAll]),
+    capabilitiesOf: ({ provider }) => new Set(CAPABILITIES[provider] ?? []),
+  });
   const kubeconfig = "apiVersion: v1";
   for (const name of ["default-cluster", "cluster-b"])
     await createCluster(surface.deps, tester, { name, apiUrl: "https://10.0.0.1:6443", kubeconfig });
@@ -331,4 +351,21 @@ describe("the expected duration", () => {
     const { ms } = await expected(machineId, { type: "REBOOT" });
     expect(ms).toEqual([2_000_000]);
   });
+});
+
+test("the preview shows the runs that a step would start on other things, and starts none", async () => {
+  const machineId = await machine("datacenter");
+  await surface.changeSpec(machineId, { rack: "rack-7" });
+  const step = { name: "tell", kind: "notify_all", timeoutSeconds: 60, maxRetries: 0, payload: {} };
+  await surface.db.execute("insert into plans (plan_id, display_name, steps, created_by) values ($1, '', $2, 'test')", [
+    "plan/tell",
+    JSON.stringify([step]),
+  ]);
+  const { steps } = await preview({ machineId, planId: "plan/tell" });
+  expect(steps.map(({ children }) => children)).toMatchObject([
+    [
+      { target: { kind: "power_shelf", id: "rack-7-a" }, steps: ["drain", "flash"] },
+      { target: { kind: "power_shelf", id: "rack-7-b" }, steps: ["drain", "flash"] },
+    ],
+  ]);
 });

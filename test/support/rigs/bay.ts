@@ -144,7 +144,8 @@ export const flash = defineStepOn<OnFlashed>()({
   defaults: { timeout: minutes(5), maxRetries: 0 },
   parse: anyPayload,
   before: async ({ target, flashes }): Promise<Flashed> => ({ jobs: (await flashes.jobsOf([target.id])).length }),
-  act: async ({ target, flashes }) => ({ receipt: { job: await flashes.flash(target.id) } }),
+  act: async ({ target, flashes }) => ({ receipt: { job: await flashes.flash(target.id), session: "flash-session" } }),
+  showsOfReceipt: ["job"],
   async probe({ target, flashes, evidence, receipt }) {
     const jobs = await flashes.jobsOf([target.id]);
     if (receipt !== null)

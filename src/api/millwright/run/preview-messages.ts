@@ -7,11 +7,12 @@ import { durationOf } from "../../convert/fields.ts";
 
 export const previewOf = (preview: RunPreview): MessageInitShape<typeof PreviewRunResponseSchema> => ({
   planId: preview.planId,
-  steps: preview.steps.map(({ step, needs, reboots, expectedDuration }) => ({
+  steps: preview.steps.map(({ step, needs, reboots, expectedDuration, children }) => ({
     step: stepOf(step),
     needs: [...needs],
     reboots,
     expectedDuration: durationOf(expectedDuration ?? null),
+    children: children.map(({ target, steps }) => ({ target: { ...target }, steps: steps.map(({ name }) => name) })),
   })),
   missingCapabilities: [...preview.missingCapabilities],
   conflicts: [...preview.conflicts],

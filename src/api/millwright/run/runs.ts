@@ -1,10 +1,10 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { RunService } from "../../../../contract/millwright/v1/run_pb.js";
-import type { ServiceDeps } from "../../../services/call/deps.ts";
 import { cancelRun } from "../../../services/run/cancel.ts";
+import type { RunDeps } from "../../../services/run/deps.ts";
 import { ALL_RUNS, ASKED_FOR } from "../../../services/run/filter.ts";
 import { streamRunLogs } from "../../../services/run/logs.ts";
-import { getRun, listChildRuns, pageRuns } from "../../../services/run/read.ts";
+import { getRun, pageRuns, readRunTree } from "../../../services/run/read.ts";
 import { watchRuns } from "../../../services/run/watch.ts";
 import type { EventSource } from "../../../services/system/watch.ts";
 import { logChunkOf } from "../../baremetal/run-messages.ts";
@@ -14,26 +14,26 @@ import { recordOf, watchedOf } from "./run-record-messages.ts";
 const scopeOf = ({ children }: { readonly children: boolean }) => (children ? ALL_RUNS : ASKED_FOR);
 
 /** Runs on all targets. */
-export const allRuns = (deps: ServiceDeps, events: EventSource): ServiceImpl<typeof RunService> => ({
+export const allRuns = (deps: RunDeps, events: EventSource): ServiceImpl<typeof RunService> => ({
   async getRun({ runId }) {
     const run = await getRun(deps, runId);
-    return { run: recordOf(run, await listChildRuns(deps, run)) };
+    return { run: recordOf(deps, await readRunTree(deps, run)) };
   },
   async listRuns(request) {
     const { items, nextPageToken, totalSize } = await pageRuns(deps, request, scopeOf(request));
     return {
-      runs: items.map((run) => recordOf(run)),
+      runs: items.map((run) => recordOf(deps, { run })),
       nextPageToken,
       ...(totalSize !== null && { totalSize }),
     };
   },
   async cancelRun({ runId }, { values }) {
     const run = await cancelRun(deps, values.get(callerKey), runId);
-    return { run: recordOf(run, await listChildRuns(deps, run)) };
+    return { run: recordOf(deps, await readRunTree(deps, run)) };
   },
   async *watchRuns(request, { signal }) {
     const query = { filter: request.filter, cursor: request.cursor, scope: scopeOf(request) };
-    for await (const event of watchRuns(deps, events, query, signal)) yield watchedOf(event);
+    for await (const event of watchRuns(deps, events, query, signal)) yield watchedOf(deps, event);
   },
   async *streamRunLogs({ runId, after, noFollow }, { signal }) {
     const query = { runId, after: Number(after), follow: !noFollow, scope: ALL_RUNS };

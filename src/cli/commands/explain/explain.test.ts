@@ -77,32 +77,35 @@ describe("explain", () => {
 
 describe("run start --dry-run", () => {
   const asked: object[] = [];
-  const server = (conflicts: string[]) => (router: ConnectRouter) =>
-    router.service(RunActionsService, {
-      previewRun({ machineId, type, planId, params }) {
-        asked.push({ machineId, type, planId, params });
-        return {
-          planId: "plan/reboot",
-          steps: [
-            {
-              step: {
-                name: "reboot",
-                timeoutSeconds: 300,
-                maxRetries: 1,
-                kind: { case: "reboot", value: { mode: "bmc" } },
+  const server =
+    (conflicts: string[], children: object[] = []) =>
+    (router: ConnectRouter) =>
+      router.service(RunActionsService, {
+        previewRun({ machineId, type, planId, params }) {
+          asked.push({ machineId, type, planId, params });
+          return {
+            planId: "plan/reboot",
+            steps: [
+              {
+                step: {
+                  name: "reboot",
+                  timeoutSeconds: 300,
+                  maxRetries: 1,
+                  kind: { case: "reboot", value: { mode: "bmc" } },
+                },
+                needs: ["reset", "system"],
+                reboots: true,
+                expectedDuration: { seconds: 90n, nanos: 0 },
+                children,
               },
-              needs: ["reset", "system"],
-              reboots: true,
-              expectedDuration: { seconds: 90n, nanos: 0 },
-            },
-          ],
-          conflicts,
-          reboots: 1,
-          expectedDuration: { seconds: 90n, nanos: 0 },
-          phaseOnSuccess: MachineStatus_Phase.READY,
-        };
-      },
-    });
+            ],
+            conflicts,
+            reboots: 1,
+            expectedDuration: { seconds: 90n, nanos: 0 },
+            phaseOnSuccess: MachineStatus_Phase.READY,
+          };
+        },
+      });
   const LINE = "run start --machine m-1 --type REBOOT --param ticket=T-1 --dry-run";
 
   test("asks what would happen, starts nothing, and shows each step as it would be carried out", async () => {
@@ -128,6 +131,13 @@ describe("run start --dry-run", () => {
     const { code, out } = await runAgainst(server(["machine m-1 has an active run, run-7"]), LINE);
     expect(code).toBe(4);
     expect(out).toMatch(/In the way: +machine m-1 has an active run, run-7/);
+  });
+
+  test("shows the runs that a step would start on other things", async () => {
+    const child = { target: { kind: "switch", id: "sw-1" }, steps: ["drain", "flash"] };
+    const { out } = await runAgainst(server([], [child]), LINE);
+    expect(out).toContain("Runs that it would start, as things are now\nSTEP    TARGET       STEPS\n");
+    expect(out).toContain("reboot  switch/sw-1  drain → flash\n");
   });
 
   test("as JSON is the contract's own answer", async () => {

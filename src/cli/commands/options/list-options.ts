@@ -10,15 +10,15 @@ export interface ListOptions {
   readonly total?: boolean;
 }
 
-/** @param examples A filter and an order that make sense here. */
+/** @param examples A filter and an order that make sense here; a limit where all would be too many. */
 export const addListOptions = (
   command: Command,
-  examples: { readonly filter: string; readonly order: string },
+  examples: { readonly filter: string; readonly order: string; readonly limit?: string },
 ): Command =>
   command
     .option("--filter <filter>", `such as ${examples.filter}`)
     .option("--order-by <fields>", `such as ${examples.order}`)
-    .option("--limit <number>", "at most so many")
+    .option("--limit <number>", "at most so many", examples.limit)
     .option("--total", "also say how many there are in all, on standard error");
 
 /** All of them must hold. A choice among them stands in parentheses: AND binds closer than OR. */
@@ -28,6 +28,10 @@ export function joinFilters(...parts: readonly (string | undefined)[]): string {
     ? given.join("")
     : given.map((part) => (/\bor\b/i.test(part) ? `(${part})` : part)).join(" AND ");
 }
+
+/** A value as a filter takes it, whatever is in it. */
+export const valueText = (value: string): string =>
+  /^[\w.:-]+$/.test(value) && !/^(and|in)$/i.test(value) ? value : `"${value.replace(/["\\]/g, "\\$&")}"`;
 
 const MOST = 1_000_000;
 

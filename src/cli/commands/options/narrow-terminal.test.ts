@@ -5,10 +5,10 @@ import {
   MachineService,
   MachineStatus_Phase as Phase,
   Run_Phase,
-  RunService,
   StepStatus_State,
 } from "../../../../contract/baremetal/v1/baremetal_pb.js";
 import { ExplainService } from "../../../../contract/millwright/v1/explain_pb.js";
+import { RunService } from "../../../../contract/millwright/v1/run_pb.js";
 import { createFakeShelves } from "../../../../test/support/cli/fake-shelves.ts";
 import { runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
 
@@ -43,9 +43,12 @@ function routes(router: ConnectRouter): void {
     createdAt: at(1),
     startedAt: at(1),
   };
+  const target = { kind: "machine", id: "m-rack1-04" };
   router.service(RunService, {
-    getRun: () => ({ ...run, message: MESSAGE, steps }),
-    listRuns: ({ filter }) => ({ runs: filter.includes("nope") ? [] : [{ ...run, message: MESSAGE }] }),
+    getRun: () => ({ run: { run: { ...run, message: MESSAGE, steps }, target } }),
+    listRuns: ({ filter }) => ({
+      runs: filter.includes("nope") ? [] : [{ run: { ...run, message: MESSAGE }, target }],
+    }),
   });
   const condition = (type: string) => ({ type, status: true, lastTransition: at(0) });
   const conditions = ["Reachable", "BMCReachable", "InCustomerCluster"].map(condition);

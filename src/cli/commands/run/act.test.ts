@@ -1,7 +1,7 @@
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { Run_Phase, RunService, StepStatus_State } from "../../../../contract/baremetal/v1/baremetal_pb.js";
-import { RunActionsService } from "../../../../contract/millwright/v1/run_pb.js";
+import { Run_Phase, StepStatus_State } from "../../../../contract/baremetal/v1/baremetal_pb.js";
+import { RunActionsService, RunService } from "../../../../contract/millwright/v1/run_pb.js";
 import { createFakeTerminal, runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
 
 const at = { seconds: 1_767_225_600n, nanos: 0 };
@@ -20,6 +20,10 @@ const NEXT = {
   ],
 };
 
+const said = ({ seq = 1n, stream = "stdout", text }: { seq?: bigint; stream?: string; text: string }) => ({
+  chunk: { seq, ts: at, step: "boot", stream, data: Buffer.from(text) },
+});
+
 /** A server that keeps what it is asked, and whose runs end as told. */
 function fakeServer(end: Run_Phase = Run_Phase.SUCCEEDED) {
   const asked: { readonly method: string; readonly request: Record<string, unknown> }[] = [];
@@ -28,6 +32,8 @@ function fakeServer(end: Run_Phase = Run_Phase.SUCCEEDED) {
     asked.push({ method, request: fields });
     return { run: NEXT };
   };
+  let marked: { comment: string; by: string; at: typeof at } | undefined;
+  const target = { kind: "machine", id: "m-1" };
   const routes = (router: ConnectRouter) => {
     router.service(RunActionsService, {
       retryRun: keep("retryRun"),
@@ -38,16 +44,20 @@ function fakeServer(end: Run_Phase = Run_Phase.SUCCEEDED) {
       markRunManual(request) {
         if (request.runId === "run-old")
           throw new ConnectError("run run-old is not the latest attempt at its job", Code.FailedPrecondition);
-        keep("markRunManual")(request);
-        const manual = { comment: request.comment, by: "ann", at };
-        return { run: { runId: request.runId, phase: Run_Phase.FAILED, attempt: 1, manual } };
+        marked = { comment: request.comment, by: "ann", at };
+        return keep("markRunManual")(request);
       },
     });
     router.service(RunService, {
-      getRun: () => ({ ...NEXT, phase: end }),
+      getRun: ({ runId }) => ({
+        run: {
+          run: { ...NEXT, runId, phase: marked ? Run_Phase.FAILED : end, ...(marked && { manual: marked }) },
+          target,
+        },
+      }),
       async *streamRunLogs() {
-        yield { seq: 1n, ts: at, step: "boot", stream: "stdout", data: Buffer.from("step boot begins\n") };
-        yield { seq: 2n, ts: at, step: "boot", stream: "stderr", data: Buffer.from("no disk\n") };
+        yield said({ seq: 1n, stream: "stdout", text: "step boot begins\n" });
+        yield said({ seq: 2n, stream: "stderr", text: "no disk\n" });
       },
     });
   };
@@ -105,7 +115,7 @@ describe("millwright run", () => {
       fakeServer().routes(router);
       router.service(RunService, {
         async *streamRunLogs(_, { signal }) {
-          yield { stream: "stdout", data: Buffer.from("step boot begins\n") };
+          yield said({ text: "step boot begins\n" });
           terminal.interrupt();
           await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
         },
@@ -120,19 +130,17 @@ describe("millwright run", () => {
   function stoppingServer(comesBack: boolean) {
     const { routes: others } = fakeServer();
     const asked: bigint[] = [];
-    const said = ["step boot begins\n", "step boot is done\n"].map((text, index) => ({
-      seq: BigInt(index + 1),
-      stream: "stdout",
-      data: Buffer.from(text),
-    }));
+    const pieces = ["step boot begins\n", "step boot is done\n"].map((text, index) =>
+      said({ seq: BigInt(index + 1), text }),
+    );
     const routes = (router: ConnectRouter) => {
       others(router);
       router.service(RunService, {
-        getRun: () => ({ ...NEXT, phase: Run_Phase.SUCCEEDED }),
+        getRun: () => ({ run: { run: { ...NEXT, phase: Run_Phase.SUCCEEDED } } }),
         async *streamRunLogs({ after }) {
           asked.push(after);
           const isBack = comesBack && asked.length > 2;
-          yield* said.filter(({ seq }) => seq > after && (isBack || seq === 1n));
+          yield* pieces.filter(({ chunk: { seq } }) => seq > after && (isBack || seq === 1n));
           if (!isBack) throw new ConnectError("the server is stopping; call again", Code.Unavailable);
         },
       });
@@ -195,7 +203,9 @@ describe("millwright run", () => {
       ];
       router.service(RunService, {
         async *streamRunLogs() {
-          yield* pieces.map(([stream, data], index) => ({ seq: BigInt(index + 1), ts: at, step: "say", stream, data }));
+          yield* pieces.map(([stream, data], index) => ({
+            chunk: { seq: BigInt(index + 1), ts: at, step: "say", stream, data },
+          }));
         },
       });
     };

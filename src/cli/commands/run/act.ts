@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
-import type { Run } from "../../../../contract/baremetal/v1/baremetal_pb.js";
 import { RunActionsService } from "../../../../contract/millwright/v1/run_pb.js";
 import type { Session } from "../../client/session.ts";
-import { printRun, showStarted } from "./manage.ts";
+import { readRun } from "./record.ts";
+import { showStarted } from "./start.ts";
+import { printRun } from "./view.ts";
 
 export type RunVerb = "retryRun" | "resumeRun" | "rerunRun" | "restartRunClean" | "adoptRun";
 
@@ -26,16 +27,11 @@ export async function actOnRun(
   const client = await session.client(RunActionsService);
   const request = { runId, requestId, ...(verb === "retryRun" && { takeNewScripts: newScripts }) };
   const { run } = await client[verb](request, { signal: session.signal });
-  return showStarted(session, given(run), wait);
+  return showStarted(session, { runId: run?.runId ?? "", wait });
 }
 
 export async function markManual(session: Session, runId: string, { comment }: MarkManualOptions): Promise<undefined> {
   const client = await session.client(RunActionsService);
-  const { run } = await client.markRunManual({ runId, comment }, { signal: session.signal });
-  await printRun(session, given(run));
-}
-
-function given(run: Run | undefined): Run {
-  if (!run) throw new Error("the server answered without the run");
-  return run;
+  await client.markRunManual({ runId, comment }, { signal: session.signal });
+  await printRun(session, await readRun(session, runId));
 }

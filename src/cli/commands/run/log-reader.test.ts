@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { expect, onTestFinished, test } from "vitest";
-import { RunService } from "../../../../contract/baremetal/v1/baremetal_pb.js";
+import { RunService } from "../../../../contract/millwright/v1/run_pb.js";
 import { createFakeTerminal } from "../../../../test/support/cli/fake-terminal.ts";
 import { runCli } from "../../run-cli.ts";
 
@@ -15,7 +15,7 @@ async function followThrough(secondsUntilCut: number) {
     routes: (router) =>
       router.service(RunService, {
         async *streamRunLogs() {
-          yield { seq: 1n, stream: "stdout", data: Buffer.from("step boot begins\n") };
+          yield { chunk: { seq: 1n, stream: "stdout", data: Buffer.from("step boot begins\n") } };
         },
       }),
   });

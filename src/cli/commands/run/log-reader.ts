@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { type LogChunk, RunService } from "../../../../contract/baremetal/v1/baremetal_pb.js";
+import type { LogChunk } from "../../../../contract/baremetal/v1/baremetal_pb.js";
+import { RunService } from "../../../../contract/millwright/v1/run_pb.js";
 import { isDisconnection, reasonOf, systemCodeOf, wasCut } from "../../client/errors.ts";
 import type { Session } from "../../client/session.ts";
 
@@ -36,7 +37,9 @@ export async function* readRunLog(
     const calledAt = terminal.now().getTime();
     try {
       const request = { runId, after, noFollow: !follow };
-      for await (const { seq, ts, step, stream, data } of client.streamRunLogs(request, { signal })) {
+      for await (const { chunk } of client.streamRunLogs(request, { signal })) {
+        if (!chunk) continue;
+        const { seq, ts, step, stream, data } = chunk;
         lost = undefined;
         wasHeard = true;
         after = seq;

@@ -8,11 +8,12 @@ import {
 import { EXIT } from "../../client/errors.ts";
 import { enumWord, jsonOf } from "../../client/proto-json.ts";
 import type { Session } from "../../client/session.ts";
-import type { Column, OneThing, Style } from "../../terminal/output.ts";
+import type { Column, OneThing, Section, Style } from "../../terminal/output.ts";
 import { printOne } from "../../terminal/printing.ts";
 import { tableOf } from "../../terminal/table.ts";
 import { describeDuration, toMilliseconds } from "../../terminal/times.ts";
 import { payloadText } from "../plan/manage.ts";
+import { targetText } from "./record.ts";
 
 export interface PreviewOptions {
   readonly machine: string;
@@ -61,6 +62,22 @@ function stepRow({ step, needs, reboots, expectedDuration }: PreviewedStep) {
   return cells.map((text) => ({ text, tone: undefined }));
 }
 
+/** Runs on other things, one a line; steps that start none are left out. */
+function childSection({ steps }: PreviewRunResponse, style: Style): Section[] {
+  const rows = steps.flatMap(({ step, children }) =>
+    children.map(({ target, steps: names }) =>
+      [step?.name ?? "", target ? targetText(target) : "", names.join(" → ")].map((text) => ({
+        text,
+        tone: undefined,
+      })),
+    ),
+  );
+  if (rows.length === 0) return [];
+  return [
+    { title: "Runs that it would start, as things are now", body: tableOf(["STEP", "TARGET", "STEPS"], rows, style) },
+  ];
+}
+
 function previewThing(preview: PreviewRunResponse, machine: string, style: Style): OneThing<PreviewRunResponse> {
   const heads = ["STEP", "KIND", "TIMEOUT", "RETRIES", "REBOOTS", "EXPECTED", "NEEDS", "PAYLOAD"];
   return {
@@ -77,6 +94,9 @@ function previewThing(preview: PreviewRunResponse, machine: string, style: Style
       ["Cannot do", preview.missingCapabilities.join(", "), "bad"],
       ...preview.conflicts.map((conflict) => ["In the way", conflict, "bad"] as const),
     ],
-    sections: [{ title: "Steps", body: tableOf(heads, preview.steps.map(stepRow), style) }],
+    sections: [
+      { title: "Steps", body: tableOf(heads, preview.steps.map(stepRow), style) },
+      ...childSection(preview, style),
+    ],
   };
 }

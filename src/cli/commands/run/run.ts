@@ -1,13 +1,17 @@
 import type { Command } from "commander";
 import type { Run } from "../../client/session.ts";
+import { addListOptions } from "../options/list-options.ts";
 import type { ActOptions, MarkManualOptions, RunVerb } from "./act.ts";
-import type { ListRunsOptions, RunLogsOptions, StartRunOptions } from "./manage.ts";
+import type { ListRunsOptions, RunChoice } from "./list.ts";
+import type { RunLogsOptions } from "./logs.ts";
+import type { StartRunOptions } from "./start.ts";
 
 const collect = (pair: string, before: readonly string[] = []): readonly string[] => [...before, pair];
 
 export function addRunCommands(program: Command, run: Run): void {
-  const load = () => import("./manage.ts");
-  const runs = program.command("run").description("operations on machines: start, follow, cancel, try again");
+  const runs = program
+    .command("run")
+    .description("work on machines and other things: start, list, follow and cancel runs, and try again");
   runs
     .command("start")
     .description("start a run of a plan on a machine")
@@ -23,36 +27,79 @@ export function addRunCommands(program: Command, run: Run): void {
     .option("--wait", "follow steps and log to the end; the exit code says how it ended")
     .option("--dry-run", "only say what would be done, what stands in the way, and how long it would take")
     .addHelpText("after", "\nExample:\n  millwright run start --machine m-rack1-03 --type REPAVE --wait")
-    .action((options: StartRunOptions) => run(async (session) => (await load()).startRun(session, options)));
+    .action((options: StartRunOptions) =>
+      run(async (session) => (await import("./start.ts")).startRun(session, options)),
+    );
+  addReading(runs, run);
   runs
-    .command("list")
-    .description("list runs, the newest first")
-    .option(
-      "--filter <filter>",
-      "such as machine_id=m-1 AND phase IN (PENDING, RUNNING), or job_state=failed_retryable",
+    .command("cancel")
+    .argument("<id...>", "runs; each is canceled for itself")
+    .description("end active runs, or undo failed workflows; what could not be undone is listed")
+    .addHelpText(
+      "after",
+      `\nThe runs that a run has started are canceled with it and end first. A run that another run has started counts there
+as failed. One run that cannot be canceled does not keep the others from being canceled.`,
     )
-    .option("--machine <id>", "only runs of this machine")
-    .option("--limit <number>", "at most so many", "50")
-    .action((options: ListRunsOptions) => run(async (session) => (await load()).listRuns(session, options)));
+    .action((ids: string[]) => run(async (session) => (await import("./cancel.ts")).cancelRuns(session, ids)));
+  addActions(runs, run);
+}
+
+/** Which runs are meant, in the same words for whoever lists and whoever watches. */
+const addChoice = (command: Command): Command =>
+  command
+    .option("--machine <id>", "only runs on this machine")
+    .option("--target <kind/id>", "only runs on this thing, such as rack/rack-1")
+    .option("--target-kind <kind>", "only runs on things of this kind, such as rack")
+    .option("--children", "also runs that other runs have started, each with the run and step that it is a part of");
+
+function addReading(runs: Command, run: Run): void {
+  addChoice(
+    addListOptions(runs.command("list").description("list runs on all targets, the newest first"), {
+      filter: "machine_id=m-1 AND phase IN (PENDING, RUNNING), or job_state=failed_retryable",
+      order: "target_id, created_at desc",
+      limit: "50",
+    }),
+  )
+    .addHelpText(
+      "after",
+      `
+docs/reference/filters.md lists all fields to filter and to sort by.
+
+Examples:
+  millwright run list --target rack/rack-1
+  millwright run list --filter 'phase=FAILED AND created_at>-2h' --order-by 'target_id' --total
+  millwright run list --children --filter 'parent_run_id=RUN AND NOT phase=SUCCEEDED'`,
+    )
+    .action((options: ListRunsOptions) =>
+      run(async (session) => (await import("./list.ts")).listRuns(session, options)),
+    );
   runs
     .command("show")
     .argument("<id>", "a run")
-    .description("show a run with its steps")
-    .action((id: string) => run(async (session) => (await load()).showRun(session, id)));
+    .description("show a run with its steps, and the runs that they have started")
+    .action((id: string) => run(async (session) => (await import("./show.ts")).showRun(session, id)));
   runs
     .command("logs")
     .argument("<id>", "a run")
     .description("print what the steps of a run said")
     .option("--follow", "go on until the run has ended")
     .action((id: string, options: RunLogsOptions) =>
-      run(async (session) => (await load()).runLogs(session, id, options)),
+      run(async (session) => (await import("./logs.ts")).runLogs(session, id, options)),
     );
-  runs
-    .command("cancel")
-    .argument("<id>", "a run")
-    .description("end an active run, or undo a failed workflow; what it could not undo is listed")
-    .action((id: string) => run(async (session) => (await load()).cancelRun(session, id)));
-  addActions(runs, run);
+  addChoice(
+    runs
+      .command("watch")
+      .argument(
+        "[id]",
+        "a run, to watch it with the runs that it has started until it ends; all active runs when left out",
+      )
+      .description("keep showing active runs as they change, or one run until it ends")
+      .option("--filter <filter>", "such as target_kind=rack AND type=REPAVE"),
+  )
+    .addHelpText("after", "\nThe exit code says how the one run ended: 0 for SUCCEEDED, 1 otherwise.")
+    .action((id: string | undefined, options: RunChoice) =>
+      run(async (session) => (await import("./watch.ts")).watchRuns(session, id, options)),
+    );
 }
 
 /** What people do with a run that has ended; each but the last makes the next attempt at the same job. */

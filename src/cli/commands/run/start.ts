@@ -1,0 +1,74 @@
+import { randomUUID } from "node:crypto";
+import { Run_Phase, RunService } from "../../../../contract/baremetal/v1/baremetal_pb.js";
+import { EXIT, UsageError } from "../../client/errors.ts";
+import type { Session } from "../../client/session.ts";
+import { readRunLog } from "./log-reader.ts";
+import { sinkOf } from "./logs.ts";
+import { readRun, type ShownRun } from "./record.ts";
+import { printRun } from "./view.ts";
+
+export interface StartRunOptions {
+  readonly machine: string;
+  readonly type?: string;
+  readonly plan?: string;
+  readonly param?: readonly string[];
+  readonly requestId?: string;
+  readonly wait?: boolean;
+  readonly dryRun?: boolean;
+}
+
+export async function startRun(session: Session, options: StartRunOptions): Promise<number | undefined> {
+  const params = Object.fromEntries((options.param ?? []).map(parseParam));
+  if (options.dryRun) return (await import("./preview.ts")).previewRun(session, options, params);
+  const client = await session.client(RunService);
+  const run = await client.startRun(
+    {
+      requestId: options.requestId ?? randomUUID(),
+      machineId: options.machine,
+      type: options.type ?? "",
+      planId: options.plan ?? "",
+      params,
+    },
+    { signal: session.signal },
+  );
+  const target = { kind: "machine", id: run.machineId };
+  const { wait = false } = options;
+  return showStarted(session, { runId: run.runId, wait, asStarted: { run, target, children: [], stepDetails: [] } });
+}
+
+interface StartedRun {
+  readonly runId: string;
+  readonly wait: boolean;
+  /** Absent: it is read. */
+  readonly asStarted?: ShownRun;
+}
+
+/** A run that was just started: as it is, or followed to its end, which the exit code then tells. */
+export async function showStarted(
+  session: Session,
+  { runId, wait, asStarted }: StartedRun,
+): Promise<number | undefined> {
+  if (!wait) {
+    await printRun(session, asStarted ?? (await readRun(session, runId)));
+    return undefined;
+  }
+  session.terminal.stderr.write(`${runId}\n`);
+  // For programs standard output has the result and nothing else.
+  const aside = session.style().format === "table" ? undefined : session.terminal.stderr;
+  try {
+    for await (const { stream, text } of readRunLog(session, { runId, follow: true, isConnected: true }))
+      (aside ?? sinkOf(session, stream)).write(text);
+  } catch (error) {
+    session.terminal.stderr.write(`The run goes on. Follow it: millwright run logs ${runId} --follow\n`);
+    throw error;
+  }
+  const ended = await readRun(session, runId);
+  await printRun(session, ended);
+  return ended.run.phase === Run_Phase.SUCCEEDED ? undefined : EXIT.operationFailed;
+}
+
+function parseParam(pair: string): [name: string, value: string] {
+  const at = pair.indexOf("=");
+  if (at < 1) throw new UsageError(`--param: ${JSON.stringify(pair)} is not name=value`);
+  return [pair.slice(0, at), pair.slice(at + 1)];
+}

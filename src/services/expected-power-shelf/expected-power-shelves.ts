@@ -24,7 +24,7 @@ export type { ExpectedInput } from "./input.ts";
 
 /**
  * Rows that one transaction writes or removes at most. Each takes up to three locks (its own, its BMC's, its shelf's), and a
- * PostgreSQL as it comes has room for some 8,000 in all.
+ * PostgreSQL as it comes has room for 6,400 of them, and for a few more.
  */
 const MOST_ROWS = 2_000;
 

@@ -14,6 +14,7 @@ test.each([
   [new Error("timeout exceeded when trying to connect"), "unavailable"],
   [coded("57014"), "deadline_exceeded"],
   [coded("25P04"), "deadline_exceeded"],
+  [coded("53200"), "exhausted"],
 ])("%s is answered with %s", (error, kind) => {
   const answer = databaseError(error);
   expect(answer).toBeInstanceOf(AppError);

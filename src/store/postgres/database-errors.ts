@@ -26,6 +26,9 @@ const UNREACHABLE = new Set([
 /** Statement cancelled, lock not had in time, idle in a transaction, transaction too long. */
 const TOO_SLOW = new Set(["57014", "55P03", "25P03", "25P04"]);
 
+/** Out of memory, mostly of the table that all locks are kept in. */
+const NO_ROOM = "53200";
+
 /** What `pg` throws without any code when a connection breaks or cannot be had. */
 const BROKEN_CONNECTION =
   /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|timeout expired|Query read timeout|Client was closed and is not queryable|Cannot use a pool after calling end)/;
@@ -42,6 +45,10 @@ export function databaseError(error: unknown): unknown {
   if (error instanceof AppError) return error;
   if (TOO_SLOW.has(codeOf(error))) {
     return new AppError("deadline_exceeded", `the database took too long: ${messageOf(error)}`, {}, { cause: error });
+  }
+  if (codeOf(error) === NO_ROOM) {
+    const message = `the database has no room for this now (${messageOf(error)}): ask again, change fewer things at once, or raise its max_locks_per_transaction`;
+    return new AppError("exhausted", message, {}, { cause: error });
   }
   if (!isConnectionFailure(error)) return error;
   return new AppError("unavailable", `the database cannot be reached: ${messageOf(error)}`, {}, { cause: error });

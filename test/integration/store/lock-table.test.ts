@@ -1,19 +1,14 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { createCommitter, type Submission } from "../../../src/engine/committer.ts";
 import { move, observe } from "../../../src/kernel/effects.ts";
-import { silentLog } from "../../../src/kernel/log.ts";
 import { seconds } from "../../../src/kernel/time/duration.ts";
-import { type Embedded, startEmbedded } from "../../../src/store/embedded/embedded.ts";
 import { commitUnits } from "../../../src/store/lifecycle/commit/commit-units.ts";
 import type { Unit } from "../../../src/store/lifecycle/commit/unit.ts";
 import { readLockBudget } from "../../../src/store/lifecycle/locks.ts";
 import * as work from "../../../src/store/lifecycle/work.ts";
-import { type Database, openDatabase } from "../../../src/store/postgres/database.ts";
-import { migrate } from "../../../src/store/postgres/migrate.ts";
+import type { Database } from "../../../src/store/postgres/database.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
+import { type StockServer, startStockServer } from "../../support/stock-server.ts";
 import {
   createWidgetTable,
   placeWidgets,
@@ -23,24 +18,14 @@ import {
   widgetStores,
 } from "../../support/widget.ts";
 
-/** What PostgreSQL has unless somebody sets it: the table of locks is for 6,400 of them, and has room for about twice as many. */
-const STOCK = { max_locks_per_transaction: "64", max_connections: "100" };
-
-let dataDir: string;
-let server: Embedded;
+let server: StockServer;
 let db: Database;
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), "millwright-locks-"));
-  server = await startEmbedded({ dataDir, log: silentLog, settings: { ...STOCK, fsync: "off" } });
-  await migrate(server.url, { log: silentLog });
-  db = openDatabase(server.url, { log: silentLog, applicationName: "millwright-test" });
+  server = await startStockServer();
+  db = server.db;
   await createWidgetTable(db);
 });
-afterAll(async () => {
-  await db.close();
-  await server.stop();
-  await rm(dataDir, { recursive: true, force: true });
-});
+afterAll(() => server.stop());
 beforeEach(() => db.query("truncate claims, work, widgets, journal"));
 
 const names = (count: number, prefix: string) => Array.from({ length: count }, (_, index) => `${prefix}${index}`);
@@ -83,7 +68,7 @@ test("outcomes that together touch more things than the table has room for are a
     }),
   );
   const atOnce = db.transaction((tx) => commitUnits(tx, widgetStores, units));
-  await expect(atOnce).rejects.toMatchObject({ code: "53200" }); // out of shared memory: the test would notice
+  await expect(atOnce).rejects.toMatchObject({ kind: "exhausted" }); // the test would notice
 
   const { submit } = committer();
   const results = await Promise.all((await submissionsFor(units)).map(submit));
@@ -111,4 +96,28 @@ test("a single outcome that touches more than its share is written alone", async
   const results = await Promise.all((await submissionsFor([neighbour, rack])).map(submit));
   expect(results).toEqual([{ type: "committed" }, { type: "committed" }]);
   expect(await db.query("select 1 from widgets where state = 'kicked'")).toHaveLength(1_500);
+});
+
+test("a single outcome that touches more than the table has room for is refused before it takes any of it, and says so", async () => {
+  const children = names(20_000, "tray");
+  const found = await place(["rack", "neighbour"], children);
+  const unitOf = (id: string, effects: Unit["effects"] = []): Unit => ({
+    kind: "widget",
+    thing: found.get(id) as Widget,
+    facts: { size: 1 },
+    actor: "test",
+    effects,
+  });
+  const everyChild = children.map((child) => move(widgetLifecycle, child, "kicked"));
+  const { submit } = committer();
+  const submissions = await submissionsFor([unitOf("rack", everyChild), unitOf("neighbour")]);
+  const [rack, neighbour] = await Promise.all(submissions.map(submit));
+  const error =
+    "its outcome cannot be written: 20001 things would be changed together, and the database has room for 6400 locks: change fewer at once, or raise its max_locks_per_transaction";
+  expect(rack).toEqual({ type: "quarantined", error });
+  expect(neighbour).toEqual({ type: "committed" });
+  expect(await db.query("select 1 from widgets where state = 'kicked'")).toEqual([]);
+  // It is tried again later, and everybody who looks at it learns why.
+  const [planned] = await work.findWork(db, [{ kind: "widget", id: "rack" }]);
+  expect(planned).toMatchObject({ lastError: error, failures: 1, leaseUntil: null, wakeAt: expect.any(Date) });
 });

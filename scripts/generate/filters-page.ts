@@ -1,3 +1,4 @@
+import { CAUSE_WORDS } from "../../src/kernel/causes.ts";
 import { operatorsOf, typeNameOf, wordsOf } from "../../src/kernel/filter/fields.ts";
 import { printOrderBy } from "../../src/kernel/filter/order-by.ts";
 import { FILTER_LIMITS } from "../../src/kernel/filter/parse-filter.ts";
@@ -8,6 +9,7 @@ import { code, page, pageHead, table } from "./markdown.ts";
 type Field = AnyListing["fields"][string];
 
 function valuesOf({ type }: Field): string {
+  if (type === CAUSE_WORDS) return `[a cause](causes.md), ${code('""')}`;
   const words = wordsOf(type);
   return words ? words.map((word) => code(word === "" ? '""' : word)).join(", ") : typeNameOf(type);
 }

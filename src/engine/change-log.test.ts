@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { Cause } from "../kernel/causes.ts";
 import { follow } from "../kernel/decide.ts";
 import {
   defineLifecycle,
@@ -87,8 +88,8 @@ function listen() {
         before = outcome;
       }
     },
-    move(thing: Lamp, name: string, message?: string, more: Partial<Lifecycle<Thing>> = {}) {
-      const move = follow(lifecycle, thing, { owner: "handler", name, message });
+    move(thing: Lamp, name: string, message?: string, more: Partial<Lifecycle<Thing>> = {}, cause?: Cause) {
+      const move = follow(lifecycle, thing, { owner: "handler", name, message, cause });
       if (!move) throw new Error(`no row for ${name}`);
       const told = { ...(lifecycle as unknown as Lifecycle<Thing>), ...more };
       changes.committed({ lifecycle: told, thing, pass: pass({ move }) });
@@ -123,6 +124,16 @@ test("tells when failing turns into the need for a person", () => {
   expect(lines).toEqual([
     FAILING,
     'warn needs a person {"kind":"lamp","id":"l1","state":"switching","reason":"open the door"}',
+  ]);
+});
+
+test("names the cause, where it is known", () => {
+  const { lines, see, move } = listen();
+  see(null, { ...failing, cause: { code: "unreachable", facts: { at: "bmc" } } });
+  move(lamp(), "not_switched", "no", {}, { code: "refused_by_device" });
+  expect(lines.map((line) => JSON.parse(line.slice(line.indexOf("{"))).cause)).toEqual([
+    "unreachable",
+    "refused_by_device",
   ]);
 });
 

@@ -46,9 +46,10 @@ export class ChangeLog {
     const wasTold = isTrouble(before) || (before !== null && this.#told.get(key) === stateVersion);
     const fields = { kind, id, state: thing.state.name };
     if (isTrouble(now)) {
-      const { type, reason } = now;
+      const { type, reason, cause } = now;
+      const why = { reason, ...(cause && { cause: cause.code }) };
       const isWorse = type === "needs_intervention" && before?.type !== type;
-      if (!wasTold || isWorse) this.#log.warn({ ...fields, reason }, type === "failing" ? "failing" : "needs a person");
+      if (!wasTold || isWorse) this.#log.warn({ ...fields, ...why }, type === "failing" ? "failing" : "needs a person");
       this.#remember(key, stateVersion);
     } else if (now === null) {
       this.#told.delete(key);
@@ -57,7 +58,7 @@ export class ChangeLog {
   }
 
   #tellMove(lifecycle: Lifecycle<Thing>, id: string, move: Move, failed: boolean): void {
-    const { from, to, gone, trigger, message } = move;
+    const { from, to, gone, trigger, message, cause } = move;
     const isOfInterest = isRequested(move) || (lifecycle.toldInFull === true && from !== to);
     const fields = {
       kind: lifecycle.kind,
@@ -67,6 +68,7 @@ export class ChangeLog {
       trigger,
       ...requestOf(move),
       ...(message !== undefined && { reason: message }),
+      ...(cause && { cause: cause.code }),
     };
     if (failed) this.#log.warn(fields, "failed");
     else if (isOfInterest) this.#log.info(fields, "moved");
@@ -81,7 +83,7 @@ export class ChangeLog {
   }
 }
 
-const isFailure = (lifecycle: Lifecycle<Thing>, { from, owner, trigger }: Move): boolean =>
+export const isFailure = (lifecycle: Lifecycle<Thing>, { from, owner, trigger }: Move): boolean =>
   rowsFrom(lifecycle, from).some(([, row]) => row.failure && row.owner === owner && row.name === trigger);
 
 /** Somebody asked for it, or it is the end: of interest also where nothing is wrong. The rest is how things come to rest. */

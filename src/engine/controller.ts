@@ -15,7 +15,7 @@ import * as work from "../store/lifecycle/work.ts";
 import type { Database } from "../store/postgres/database.ts";
 import { isDatabaseTrouble } from "../store/postgres/database-errors.ts";
 import { failPoint } from "../store/postgres/fail-points.ts";
-import { ChangeLog } from "./change-log.ts";
+import { ChangeLog, isFailure } from "./change-log.ts";
 import { type Committer, createCommitter, type Submitted } from "./committer.ts";
 import { inDatabase, Lease, type LeaseTimes, STOCK_LEASE } from "./lease/lease.ts";
 import { runLeaseKeeper } from "./lease/lease-keeper.ts";
@@ -344,7 +344,11 @@ export class Controller {
       log.error({ kind, id, error: result.error }, "an outcome could not be written; the thing is set aside");
     }
     if (result.type !== "committed") return;
-    this.#changes.committed({ lifecycle: storeOf(stores, kind).lifecycle, thing, pass });
+    const { lifecycle } = storeOf(stores, kind);
+    this.#changes.committed({ lifecycle, thing, pass });
+    if (pass.cause) observer.failed({ kind, state: thing.state.name, cause: pass.cause.code });
+    for (const move of movesOf(pass))
+      if (isFailure(lifecycle, move)) observer.failed({ kind, state: move.from, cause: move.cause?.code ?? "unknown" });
     for (const [index, { from, to, gone }] of movesOf(pass).entries()) {
       const after = milliseconds(index === 0 ? clock.now().getTime() - thing.stateSince.getTime() : 0);
       observer.moved({ kind, from, to: gone ? GONE : to, after });

@@ -1,3 +1,4 @@
+import type { CauseCode } from "../kernel/causes.ts";
 import type { Duration } from "../kernel/time/duration.ts";
 
 /** What the engine tells of itself; metrics listen here, and the engine knows nothing of them. */
@@ -9,6 +10,8 @@ export interface EngineObserver {
     took: Duration;
   }): void;
   moved(seen: { kind: string; from: string; to: string; after: Duration }): void;
+  /** A pass failed, or led along a failure row. */
+  failed(seen: { kind: string; state: string; cause: CauseCode }): void;
   conflicted(kind: string): void;
   quarantined(seen: { kind: string; id: string; error: string }): void;
   leaseLost(kind: string): void;
@@ -17,6 +20,7 @@ export interface EngineObserver {
 export const unobserved: EngineObserver = {
   handled() {},
   moved() {},
+  failed() {},
   conflicted() {},
   quarantined() {},
   leaseLost() {},

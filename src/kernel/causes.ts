@@ -364,6 +364,9 @@ export const CAUSES = {
 } as const satisfies Readonly<Record<string, CauseSpec>>;
 export type CauseCode = keyof typeof CAUSES;
 
+/** For filters: with the empty word for what has none. */
+export const CAUSE_WORDS: readonly string[] = [...Object.keys(CAUSES), ""];
+
 /** Why something failed, for programs; messages are for people. Plain JSON, as it is stored and sent. */
 export type Cause = { readonly code: CauseCode; readonly facts?: CauseFacts };
 

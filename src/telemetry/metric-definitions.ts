@@ -48,6 +48,16 @@ export const METRICS = {
     buckets: DEVICE_SECONDS,
     doc: "Passes of a state's handler, by what came of them.",
   },
+  millwright_failures_total: {
+    type: "counter",
+    labels: ["kind", "state", "cause"],
+    doc: "Passes that failed, and things that failed for good, by the state in which it happened and by cause.",
+  },
+  millwright_step_failures_total: {
+    type: "counter",
+    labels: ["step_kind", "cause"],
+    doc: "Attempts at steps of runs that failed, by the kind of the step and by cause.",
+  },
   millwright_conflicts_total: {
     type: "counter",
     labels: ["kind"],

@@ -16,9 +16,28 @@ export const observeEngine = (metrics: Metrics) => ({
     metrics.count("millwright_transitions_total", { kind, from, to });
     metrics.observe("millwright_state_seconds", { kind, state: from }, inSeconds(after));
   },
+  failed: ({ kind, state, cause }: { kind: string; state: string; cause: string }) =>
+    metrics.count("millwright_failures_total", { kind, state, cause }),
   conflicted: (kind: string) => metrics.count("millwright_conflicts_total", { kind }),
   quarantined: ({ kind }: { kind: string }) => metrics.count("millwright_quarantines_total", { kind }),
   leaseLost: (kind: string) => metrics.count("millwright_leases_lost_total", { kind }),
+});
+
+interface FailedStep {
+  readonly run: string;
+  readonly step: string;
+  readonly stepKind: string;
+  readonly attempt: number;
+  readonly cause: string;
+  readonly reason: string;
+}
+
+/** Of the runs' steps that a replica carries out. Each failed attempt is logged: few things tell operators more. */
+export const observeSteps = (metrics: Metrics, log: Log) => ({
+  stepFailed(failed: FailedStep): void {
+    metrics.count("millwright_step_failures_total", { step_kind: failed.stepKind, cause: failed.cause });
+    log.info({ ...failed }, "an attempt at a step failed");
+  },
 });
 
 /** Fits `ReconcilerObserver`. */

@@ -18,7 +18,7 @@ import type { EventSource } from "../store/lifecycle/event-source.ts";
 import { measureChecks } from "../store/machine/condition-checks.ts";
 import type { Database } from "../store/postgres/database.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import { observeChecks, observeDeviceCalls, observeEngine } from "../telemetry/observers.ts";
+import { observeChecks, observeDeviceCalls, observeEngine, observeSteps } from "../telemetry/observers.ts";
 import { readCaCertificates } from "./ca-certificates.ts";
 import { wireCheckPlaces } from "./check-places.ts";
 import { wireHandlers } from "./handlers.ts";
@@ -96,7 +96,7 @@ export function startEngine(wiring: EngineWiring): Engine {
         monitorEvery: config.monitor.interval,
         exploreEvery: config.explorer.interval,
         installTimeout: config.install.timeout,
-        runs: { hardware, steps: allSteps, runbooks, instance: replica },
+        runs: { hardware, steps: allSteps, runbooks, instance: replica, ...observeSteps(metrics, log) },
       },
       things,
     ),

@@ -16,7 +16,8 @@ export const LISTED_ROWS = {
               case when i % 3 = 0 then '{}' else jsonb_build_object('env', (array['prod', 'DEV'])[1 + i % 2], 'odd key', i % 5 || '') end,
               case when i % 2 = 0 then '{}' else jsonb_build_object('powerState', (array['on', 'off'])[1 + i % 2], 'vendor', 'Acme ' || i % 3) end,
               case when i % 3 = 0 then '[]' else jsonb_build_array(
-                jsonb_build_object('type', 'Reachable', 'status', i % 2 = 0, 'reason', 'r', 'message', '', 'last_transition', '2026-01-01T00:00:00.000Z'),
+                jsonb_build_object('type', 'Reachable', 'status', i % 2 = 0, 'reason', 'r', 'message', '', 'last_transition', '2026-01-01T00:00:00.000Z')
+                  || case when i % 4 = 0 then '{}' else jsonb_build_object('cause', jsonb_build_object('code', (array['unreachable', 'timed_out', 'busy'])[1 + i % 3])) end,
                 jsonb_build_object('type', 'Degraded', 'status', i % 5 = 0, 'reason', 'r', 'message', '', 'last_transition', '2026-01-01T00:00:00.000Z')) end,
               case when i % 2 = 0 then '10.0.0.' || i % 250 end,
               '2026-01-01T00:00:00Z'::timestamptz + (i / 3) * interval '7 microseconds', '2026-01-02T00:00:00Z'::timestamptz + (i % 6) * interval '1 hour',
@@ -28,21 +29,28 @@ export const LISTED_ROWS = {
     db.execute(
       `insert into runs (id, target_kind, target_id, machine_id, request_id, fingerprint, type, plan_id, plan, job_id, attempt, action,
                          initiator, created_at, state, state_since, facts)
-       select 'run-' || lpad(i::text, 5, '0'), (array['machine', 'rack'])[1 + i % 2], 't-' || i % 5,
-              case when i % 2 = 0 then 'm-none-' || i % 4 end, 'request-' || i, '', (array['REBOOT', 'RMA', ''])[1 + i % 3],
+       select 'run-' || lpad(i::text, 5, '0'), (array['machine', 'rack'])[1 + i % 2], case when i % 10 = 0 then 'active-' || i else 't-' || i % 5 end,
+              case when i % 2 = 0 and i % 10 > 0 then 'm-none-' || i % 4 end, 'request-' || i, '', (array['REBOOT', 'RMA', ''])[1 + i % 3],
               'plan/' || i % 3, jsonb_build_object('planId', 'plan/' || i % 3, 'displayName', '', 'steps', '[]'::jsonb, 'builtIn', true),
               'job-' || i, 1 + i % 4, (array['start', 'retry'])[1 + i % 2], (array['ann', 'Bob'])[1 + i % 2],
               '2026-01-01T00:00:00Z'::timestamptz + (i / 4) * interval '3 microseconds',
-              (array['SUCCEEDED', 'FAILED', 'CANCELED'])[1 + i % 3], '2026-01-02T00:00:00.123456Z'::timestamptz + i % 3 * interval '1 hour',
+              case when i % 10 = 0 then 'RUNNING' else (array['SUCCEEDED', 'FAILED', 'CANCELED'])[1 + i % 3] end, '2026-01-02T00:00:00.123456Z'::timestamptz + i % 3 * interval '1 hour',
               case when i % 3 = 0 then '{}'::jsonb else jsonb_build_object('startedAt', '2026-01-01T0' || i % 4 || ':00:00.000Z',
                 'finishedAt', '2026-01-01T1' || i % 5 || ':00:00.000Z') end
+              || case when i % 10 = 0 then jsonb_build_object('steps', jsonb_build_array(
+                   jsonb_build_object('name', 'a', 'kind', 'reboot', 'state', 'SUCCEEDED', 'retryCount', 1, 'cause', '{"code": "busy"}'::jsonb),
+                   jsonb_build_object('name', 'b', 'kind', 'reboot', 'state', 'RUNNING', 'retryCount', 0)
+                     || case when i % 20 = 0 then '{"cause": {"code": "timed_out", "facts": {"at": "bmc"}}}' else '{}' end::jsonb))
+                   when i % 3 = 1 then jsonb_build_object('error', jsonb_build_object('code', 'EXECUTION_FAILED', 'message', 'm', 'retryable', true,
+                     'details', case when i % 4 = 0 then '{}'::jsonb else jsonb_build_object('cause', (array['unreachable', 'timed_out', 'busy'])[1 + i % 3], 'at', 'ssh') end))
+                   else '{}' end
          from generate_series($1::int, $1::int + $2::int - 1) as i`,
       [from, count],
     ),
   "power shelves": (db: Queryable, from: number, count: number) =>
     db.execute(
       `insert into power_shelves (id, name, description, rack_id, bmc_mac, bmc_address, bmc_port, labels, facts, state, state_since,
-                                  deleted_at, created_at, outcome)
+                                  deleted_at, created_at, state_data, outcome)
        select 'ps-' || lpad(i::text, 5, '0'), 'Shelf ' || i % 6, case when i % 2 = 0 then '' else 'left' end,
               case when i % 3 > 0 then 'rack-' || i % 4 end, 'aa:' || lpad(to_hex(i / 256), 2, '0') || ':00:00:00:' || lpad(to_hex(i % 256), 2, '0'),
               '10.0.0.' || i % 5, 443, case when i % 2 = 0 then '{"tier": "gold", "spare": null}' else '{}' end::jsonb,
@@ -51,7 +59,9 @@ export const LISTED_ROWS = {
               (array['ready', 'error', 'configuring'])[1 + i % 3], now() - (i % 4) * interval '3 minutes',
               case when i % 5 = 0 then '2026-01-01T00:00:00Z'::timestamptz + i * interval '1 second' end,
               '2026-01-01T00:00:00Z'::timestamptz + (i / 4) * interval '3 microseconds',
+              case when i % 3 = 1 and i % 2 = 0 then '{"cause": "it refused", "failure": {"code": "refused_by_device"}}' else '{}' end::jsonb,
               case when i % 4 = 0 then jsonb_build_object('type', 'failing', 'reason', 'r', 'since', to_jsonb(now() - (i % 8) * interval '1 minute'))
+                     || case when i % 8 = 0 then jsonb_build_object('cause', jsonb_build_object('code', (array['unreachable', 'timed_out', 'busy'])[1 + i % 3])) else '{}' end
                    when i % 7 = 0 then '{"type": "needs_intervention", "reason": "r"}' end
          from generate_series($1::int, $1::int + $2::int - 1) as i`,
       [from, count],
@@ -59,14 +69,15 @@ export const LISTED_ROWS = {
   "expected power shelves": (db: Queryable, from: number, count: number) =>
     db.execute(
       `insert into expected_power_shelves (id, name, rack_id, bmc_mac, bmc_username, bmc_address, bmc_port, shelf_serial_number, labels,
-                                           facts, state, created_at)
+                                           facts, state, created_at, outcome)
        select 'e-' || lpad(i::text, 5, '0'), 'Shelf ' || i % 6, case when i % 3 > 0 then 'rack-' || i % 4 end,
               'bb:' || lpad(to_hex(i / 256), 2, '0') || ':00:00:00:' || lpad(to_hex(i % 256), 2, '0'), 'root',
               case when i % 2 = 0 then '10.0.0.' || i % 5 end, case when i % 2 = 0 then 443 end, 'S' || i % 9,
               case when i % 2 = 0 then '{"tier": "gold", "spare": null}' else '{}' end::jsonb,
               case when i % 3 = 0 then '{}'::jsonb else jsonb_build_object('explored', (array['linked', 'unreachable'])[1 + i % 2],
                 'exploredAt', '2026-01-01T0' || i % 4 || ':00:00.000Z', 'powerShelfId', 'ps-' || i % 7) end,
-              (array['linked', 'exploring'])[1 + i % 2], '2026-01-01T00:00:00Z'::timestamptz + (i / 4) * interval '3 microseconds'
+              (array['linked', 'exploring'])[1 + i % 2], '2026-01-01T00:00:00Z'::timestamptz + (i / 4) * interval '3 microseconds',
+              case when i % 3 = 0 then jsonb_build_object('type', 'waiting', 'reason', 'r', 'cause', jsonb_build_object('code', (array['unreachable', 'timed_out'])[1 + i % 2])) end
          from generate_series($1::int, $1::int + $2::int - 1) as i`,
       [from, count],
     ),

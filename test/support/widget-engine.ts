@@ -18,6 +18,8 @@ export interface WidgetEngine {
   /** Everything handled, in order, as "id state". */
   readonly handled: string[];
   readonly leasesLost: string[];
+  /** The state and the cause of each failure that was told. */
+  readonly failures: string[];
   stop(): Promise<void>;
 }
 
@@ -32,10 +34,12 @@ export async function startWidgetEngine(
   const quarantined = new Map<string, string>();
   const handled: string[] = [];
   const leasesLost: string[] = [];
+  const failures: string[] = [];
   const observer: EngineObserver = {
     ...unobserved,
     quarantined: ({ id, error }) => quarantined.set(id, error),
     leaseLost: (kind) => leasesLost.push(kind),
+    failed: ({ state, cause }) => failures.push(`${state} ${cause}`),
   };
   const handlerOf = (state: string): StateHandler | undefined => {
     const handle = handlers[state];
@@ -63,6 +67,7 @@ export async function startWidgetEngine(
     quarantined,
     handled,
     leasesLost,
+    failures,
     async stop() {
       stop.abort();
       await running;

@@ -20,6 +20,17 @@ describe("a run", () => {
     });
   });
 
+  test("tells of each attempt at a step that fails, and by which cause", async () => {
+    const bench = new Bench();
+    bench.device.failActing = new DeviceFailure("busy", "bmc", "come back later");
+    await bench.untilEnd();
+    const failed = { run: "run-1", step: "first", stepKind: "poke", cause: "busy", reason: "come back later" };
+    expect(bench.failedSteps).toEqual([
+      { ...failed, attempt: 1 },
+      { ...failed, attempt: 2 },
+    ]);
+  });
+
   test("carries out its steps in order and ends with its machine", async () => {
     const bench = new Bench();
     bench.planned = ["first", "second"];

@@ -1,5 +1,6 @@
 import type { CallContext } from "../../capabilities/call.ts";
 import type { Capabilities, Capability, Provider } from "../../capabilities/provider.ts";
+import type { CauseCode } from "../../kernel/causes.ts";
 import type { Effect } from "../../kernel/effects.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import type { JsonObject, Thing } from "../../kernel/lifecycle.ts";
@@ -13,6 +14,17 @@ import type { RunEnd, RunOn, StepKinds, TargetKind } from "../targets/target-kin
 import type { Workflows } from "../workflows/workflow.ts";
 import type { RunLog } from "./run-log.ts";
 import type { BegunActions } from "./step/begun-actions.ts";
+
+/** An attempt at a step that failed. */
+export interface FailedStep {
+  readonly run: string;
+  readonly step: string;
+  readonly stepKind: string;
+  /** From 1 on. */
+  readonly attempt: number;
+  readonly cause: CauseCode;
+  readonly reason: string;
+}
 
 export interface RunContext {
   readonly call: CallContext;
@@ -29,6 +41,8 @@ export interface RunContext {
   readonly instance: string;
   /** What this process has begun. */
   readonly begun: BegunActions;
+  /** For metrics and the server's log; absent: nobody listens. */
+  readonly stepFailed?: (failed: FailedStep) => void;
 }
 
 /** A run may have been accepted by a server that was started with other providers, or is of another version. */

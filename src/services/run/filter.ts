@@ -32,7 +32,7 @@ export const matchesRun = (filter: RunFilter, run: Run): boolean =>
   judgeFilter(filter, readField(RUN_FIELDS, run, run.createdAt)) === true;
 
 /** Of a run these change. */
-const CHANGING: ReadonlySet<RunField> = new Set(["phase", "job_state", "started_at", "finished_at"]);
+const CHANGING: ReadonlySet<RunField> = new Set(["phase", "job_state", "cause", "started_at", "finished_at"]);
 
 /** Whether any event of the run can be one that the filter admits, by what never changes of it. */
 export function mayConcern(filter: RunFilter, run: Run): boolean {

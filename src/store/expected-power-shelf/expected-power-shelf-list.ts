@@ -1,3 +1,4 @@
+import { CAUSE_WORDS } from "../../kernel/causes.ts";
 import { EXPLORE_RESULTS } from "../../lifecycles/expected-power-shelf/expected-power-shelf.ts";
 import { macSpelling } from "../device/mac-spelling.ts";
 import { defineFields } from "../postgres/list-fields.ts";
@@ -24,6 +25,7 @@ const FIELDS = defineFields<ExpectedPowerShelfRecord>()({
   serial:         { type: "text", sql: "t.shelf_serial_number", sort: "set", doc: "The serial number that it is to have.", of: ({ serial }) => serial },
   rack_id:        { type: "text", sql: "t.rack_id", sort: "nullable", doc: "The rack that it stands in.", of: ({ rackId }) => rackId },
   explore_state:  { type: EXPLORE_RESULTS, sql: `(${EXPLORED})`, sort: "set", doc: "How finding it goes.", of: ({ explored }) => explored },
+  cause:          { type: CAUSE_WORDS, sql: "coalesce(t.outcome -> 'cause' ->> 'code', '')", doc: "Why finding it fails, or what it waits for: a cause; empty where nothing is wrong.", of: ({ outcome }) => outcome?.cause?.code ?? "" },
   explored_at:    { type: "time", sql: { isoTime: "(t.facts ->> 'exploredAt')" }, sort: "nullable", doc: "When its BMC was last contacted.", of: ({ facts }) => (facts.exploredAt === null ? null : new Date(facts.exploredAt)) },
   power_shelf_id: { type: "text", sql: "(case when t.state = 'linked' then t.facts ->> 'powerShelfId' end)", sort: "nullable", doc: "The power shelf that was made from it.", of: shelfOf },
   created_at:     { type: "time", sql: "t.created_at", sort: "set", doc: "When it was put on record.", of: ({ createdAt }) => createdAt },

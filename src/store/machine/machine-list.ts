@@ -24,6 +24,8 @@ const conditionFields = Object.fromEntries(
   CONDITION_TYPES.map((type) => [`conditions.${type}`, conditionField(type)]),
 ) as Readonly<Record<`conditions.${ConditionType}`, ListField<MachineRecord>>>;
 
+const CAUSES_SQL = `array(select jsonb_array_elements_text(jsonb_path_query_array(t.conditions, 'lax $[*].cause.code')))`;
+
 /** In the words of the contract. */
 // biome-ignore format: a table is read by its columns
 const FIELDS = defineFields<MachineRecord>()({
@@ -35,6 +37,8 @@ const FIELDS = defineFields<MachineRecord>()({
                         of: (machine) => effectiveState({ phase: phaseOf(machine), runIsActive: machine.activeRunId !== null, inCustomerCluster: holds(machine.conditions, "InCustomerCluster") }) },
   failing:            { type: FAILING_WORDS, sql: "t.failing", doc: "It needs a person, is degraded, or is not reached although it should be.",
                         of: (machine) => String(isFailing({ phase: phaseOf(machine), conditions: machine.conditions })) },
+  cause:              { type: "tags", sql: CAUSES_SQL, doc: "One of [the causes](causes.md) that its conditions name.",
+                        of: ({ conditions }) => conditions.flatMap(({ cause }) => cause?.code ?? []) },
   provider:           { type: "text", sql: "t.provider", sort: "set", doc: "The way to reach it.", of: ({ spec }) => spec.provider },
   rack:               { type: "text", sql: "t.rack", sort: "nullable", doc: "The rack that it stands in.", of: ({ spec }) => spec.rack },
   slot:               { type: "text", sql: "t.slot", sort: "nullable", doc: "Where in the rack.", of: ({ spec }) => spec.slot },

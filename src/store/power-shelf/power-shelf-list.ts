@@ -1,5 +1,7 @@
 import { POWER_STATES } from "../../capabilities/power-control.ts";
+import { CAUSE_WORDS } from "../../kernel/causes.ts";
 import { isStuck } from "../../kernel/decide.ts";
+import { parseCause } from "../../kernel/stored-cause.ts";
 import { type Duration, minutes } from "../../kernel/time/duration.ts";
 import { powerShelfLifecycle } from "../../lifecycles/power-shelf/lifecycle.ts";
 import { macSpelling } from "../device/mac-spelling.ts";
@@ -41,6 +43,10 @@ const FAILS_TOO_LONG = `(t.outcome ->> 'type' = 'failing'
   and (t.outcome ->> 'since')::timestamptz < now() - interval '${FAILING_TOLERATED} ms')`;
 const STUCK = `(${[...LATE, "t.state = 'error'", "t.outcome ->> 'type' = 'needs_intervention'", FAILS_TOO_LONG].join(" or ")})`;
 
+const causeOfShelf = ({ outcome, state }: PowerShelfRecord): string =>
+  (outcome?.cause ?? parseCause(state.failure))?.code ?? "";
+const CAUSE = `coalesce(t.outcome -> 'cause' ->> 'code', t.state_data -> 'failure' ->> 'code', '')`;
+
 // biome-ignore format: a table is read by its columns
 const FIELDS = defineFields<PowerShelfRecord>()({
   id:             { type: "text", sql: "t.id", sort: "set", doc: "The shelf's id.", of: ({ id }) => id },
@@ -53,6 +59,7 @@ const FIELDS = defineFields<PowerShelfRecord>()({
   health_status:  { type: ["ok", "warning", "critical", "unknown"], sql: "coalesce(t.facts ->> 'health', 'unknown')", doc: "As its BMC says; health reports of others are not in it.", of: ({ facts }) => facts.health ?? "unknown" },
   stuck:          { type: FLAG, sql: flagSql(STUCK), doc: "Somebody should look at it.", of: (shelf, _, now) => String(isStuckShelf(shelf, now)) },
   failing:        { type: FLAG, sql: flagSql(FAILING), doc: "The last pass failed.", of: (shelf) => String(isFailingShelf(shelf)) },
+  cause:          { type: CAUSE_WORDS, sql: CAUSE, doc: "Why its last pass failed or what it waits for, or why it is in error: a cause; empty where nothing is wrong.", of: causeOfShelf },
   deleted:        { type: FLAG, sql: flagSql("t.deleted_at is not null"), doc: "It is marked for deletion. Such shelves are left out unless the filter says `deleted` or `deleted_at`, or the request says so.", of: ({ deletedAt }) => String(deletedAt !== null) },
   deleted_at:     { type: "time", sql: "t.deleted_at", sort: "nullable", doc: "When it was marked for deletion.", of: ({ deletedAt }) => deletedAt },
   bmc_mac:        { type: macSpelling, sql: "t.bmc_mac", sort: "set", doc: "MAC address of its BMC, in any notation.", of: ({ bmc }) => bmc.mac },

@@ -1,6 +1,8 @@
+import { CAUSE_WORDS } from "../../kernel/causes.ts";
+import { causeInDetails } from "../../kernel/stored-cause.ts";
 import { jobStateOf } from "../../runs/model/job-state.ts";
 import { findRunType, RUN_TYPES } from "../../runs/model/plan/run-types.ts";
-import { JOB_STATES, RUN_ACTIONS, RUN_PHASES, type Run } from "../../runs/model/run.ts";
+import { isActive, JOB_STATES, RUN_ACTIONS, RUN_PHASES, type Run } from "../../runs/model/run.ts";
 import { defineFields } from "../postgres/list-fields.ts";
 import { createListing } from "../postgres/listing.ts";
 import { JOB_STATE, parseRun, RUN_COLUMNS, type RunRow } from "./runs.ts";
@@ -11,6 +13,16 @@ const typeWords = { words: RUN_TYPES, read: (text: string) => (text === "" ? "" 
 /** One that was canceled while it waited never had a pass of its own that could have noted its end. */
 const FINISHED_AT = `coalesce(t.facts ->> 'finishedAt', case when t.state not in ('PENDING', 'RUNNING') then
   to_char(t.state_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') end)`;
+
+/** Why it failed; while it is active, what is in the way of the step that it is at. */
+function causeOfRun({ phase, error, steps }: Run): string {
+  if (!isActive(phase)) return causeInDetails(error?.details ?? {})?.code ?? "";
+  const underWay = steps.filter(({ state }) => state === "WAITING" || state === "RUNNING");
+  return underWay.flatMap(({ cause }) => cause?.code ?? []).at(-1) ?? "";
+}
+const CAUSE = `coalesce(case when t.state in ('PENDING', 'RUNNING') then jsonb_path_query_array(t.facts,
+  'lax $.steps[*] ? (@.state == "WAITING" || @.state == "RUNNING").cause.code') ->> -1
+  else t.facts -> 'error' -> 'details' ->> 'cause' end, '')`;
 
 // biome-ignore format: a table is read by its columns
 export const RUN_FIELDS = defineFields<Run>()({
@@ -25,6 +37,7 @@ export const RUN_FIELDS = defineFields<Run>()({
   request_id:  { type: "text", sql: "t.request_id", doc: "The caller's key of the request that made it.", of: ({ requestId }) => requestId },
   job_id:      { type: "text", sql: "t.job_id", sort: "set", doc: "The job that it is an attempt at.", of: ({ jobId }) => jobId },
   job_state:   { type: JOB_STATES, sql: JOB_STATE, doc: "Where the job stands; only the latest attempt at it tells.", of: (run) => jobStateOf(run) ?? "" },
+  cause:       { type: CAUSE_WORDS, sql: CAUSE, doc: "Why it failed, or what is in the way of its present step: a cause; empty where nothing is.", of: causeOfRun },
   attempt:     { type: "number", sql: "t.attempt", sort: "set", doc: "Which attempt at the job it is, from 1.", of: ({ attempt }) => attempt },
   action:      { type: RUN_ACTIONS, sql: "t.action", doc: "What made it: start, or what people did with the attempt before.", of: ({ action }) => action },
   initiator:   { type: "text", sql: "t.initiator", sort: "set", doc: "Who started it.", of: ({ initiator }) => initiator },

@@ -21,7 +21,7 @@ import { withContext } from "./with-context.ts";
 
 function handlers({ clock, runs: tools, runTargets }: HandlerTools) {
   if (!tools) return undefined;
-  const { steps, workflows = allWorkflows, instance } = tools;
+  const { steps, workflows = allWorkflows, instance, stepFailed } = tools;
   const begun = new BegunActions();
   const targets = collectRunTargets(runTargets);
   const contextOf = (thing: RunThing): Omit<RunContext, "call"> => ({
@@ -30,6 +30,7 @@ function handlers({ clock, runs: tools, runTargets }: HandlerTools) {
     workflows,
     instance,
     begun,
+    ...(stepFailed && { stepFailed }),
     ...targets.contextOf(thing),
   });
   return withContext(runHandlers, contextOf, targets.asSeen);

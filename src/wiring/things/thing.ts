@@ -8,6 +8,7 @@ import type { HandlerOf } from "../../engine/pass.ts";
 import type { Thing } from "../../kernel/lifecycle.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import type { Duration } from "../../kernel/time/duration.ts";
+import type { FailedStep } from "../../runs/executor/run-context.ts";
 import type { AnyStep } from "../../runs/model/step.ts";
 import type { Runbooks } from "../../runs/steps/scripts/runbooks.ts";
 import type { Workflows } from "../../runs/workflows/workflow.ts";
@@ -45,6 +46,8 @@ export interface RunTools {
   readonly steps: ReadonlyMap<string, AnyStep>;
   /** Absent: those of the server. */
   readonly workflows?: Workflows;
+  /** For metrics and the log. */
+  readonly stepFailed?: (failed: FailedStep) => void;
   readonly runbooks: Runbooks;
   /** Names this process. */
   readonly instance: string;

@@ -234,19 +234,21 @@ describe("failures of work", () => {
 
   test("that are final lead along the failure row, with the cause", async () => {
     await placeWidgets(database.db, ["w"], "busy");
-    await start(failing(() => final("wrong credentials")));
+    const engine = await start(failing(() => final("wrong credentials")));
     await nowIn("w", "broken");
+    await eventually(async () => expect(engine.failures).toEqual(["busy invalid_input"]));
     expect(await widget("w")).toMatchObject({ state: { cause: "wrong credentials" }, outcome: null });
   });
 
   test("that are final in a state without a failure row are retried and shown", async () => {
     await placeWidgets(database.db, ["w"], "kicked");
-    await start({
+    const engine = await start({
       kicked: async () => {
         throw final("wrong credentials");
       },
     });
     await eventually(async () => expect((await workOf("w"))?.failures).toBeGreaterThanOrEqual(1));
+    await eventually(async () => expect(engine.failures[0]).toBe("kicked invalid_input"));
     expect(await widget("w")).toMatchObject({ state: { name: "kicked" }, outcome: { type: "failing" } });
   });
 

@@ -8,6 +8,7 @@ import { milliseconds } from "../../../src/kernel/time/duration.ts";
 import type { Machine } from "../../../src/lifecycles/machine/machine.ts";
 import type { ChildRun } from "../../../src/runs/children/child-run.ts";
 import { type RunContext, runHandlers } from "../../../src/runs/executor/executor.ts";
+import type { FailedStep } from "../../../src/runs/executor/run-context.ts";
 import { BegunActions } from "../../../src/runs/executor/step/begun-actions.ts";
 import type { Heard } from "../../../src/runs/model/heard-script.ts";
 import type { RunThing } from "../../../src/runs/model/lifecycle.ts";
@@ -68,6 +69,7 @@ export class Bench {
   steps: StepStatus[] = [];
   cancelRequestedAt: Date | null = null;
   logged: string[] = [];
+  failedSteps: FailedStep[] = [];
   maxRetries = 1;
   planned = ["first"];
   /** Kinds of steps by the names of the steps; the device's own for all others. */
@@ -172,6 +174,7 @@ export class Bench {
       provider: { name: "test", can: this.can } satisfies Provider,
       partsOf: (run, step) => machineStepParts(run as RunOn<Machine>, step, { targets, steps }),
       instance: this.instance,
+      stepFailed: (failed) => this.failedSteps.push(failed),
     };
   }
 

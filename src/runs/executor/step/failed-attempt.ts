@@ -31,6 +31,14 @@ export async function failAttempt(work: Work, error: unknown): Promise<Looked> {
     context.clock.now(),
   );
   log.say(`step ${step.name} failed: ${message}`, "stderr");
+  context.stepFailed?.({
+    run: run.id,
+    step: step.name,
+    stepKind: step.kind,
+    attempt: failed.retryCount,
+    cause: cause.code,
+    reason: message,
+  });
   const isFinal = failed.state === "FAILED";
   // Otherwise the next attempt goes by the evidence of this one, and what this one began is not to be taken back under it.
   const isOver = isFinal || !mayHaveActed;

@@ -41,7 +41,7 @@ export const SETTINGS = {
   }),
   "database.pool_size": setting(kinds.integer(4, 500), {
     default: 16,
-    doc: "Connections to the database, per replica.",
+    doc: "Connections to the database, per replica. A quarter as many again serve lists alone, so that listing a lot holds up nothing else.",
   }),
   data_dir: setting(kinds.path("directory"), {
     default: (host, env) => defaultDataDir(host, env),

@@ -70,7 +70,7 @@ describe("the table of methods and roles", () => {
 
   test("lets a viewer read and change nothing", () => {
     const changes =
-      /\/(Set|Delete|Admin|Insert|Remove|Update|Add|Replace|Create|Refresh|Revoke|Register|Start|Cancel|Accept|Enter|Exit|Return|Retire|Retry|Resume|Rerun|Mark)/;
+      /\/(Set|Delete|Admin|Insert|Remove|Update|Add|Replace|Create|Refresh|Revoke|Register|Start|Cancel|Accept|Enter|Exit|Return|Retire|Retry|Resume|Rerun|Mark|Put|Adopt|Restart|Follow|Force)/;
     expect(access.methods.filter((method) => changes.test(method) && may(method, "viewer"))).toEqual([]);
     expect(may("millwright.v1.PowerShelfService/ListPowerShelves", "viewer")).toBe(true);
   });

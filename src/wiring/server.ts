@@ -39,6 +39,8 @@ import { accessOf, allThings, storesOf } from "./things/all-things.ts";
 import type { ThingParts } from "./things/thing.ts";
 import { Undo } from "./undo.ts";
 
+/** A list that takes longer is ended: its caller has to narrow it. */
+const LONGEST_LIST = seconds(10);
 /** How often the health service learns whether we are ready. */
 const READY_CHECK = seconds(2);
 
@@ -68,7 +70,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   const stores = storesOf(things);
   const undo = new Undo(log);
   try {
-    const db = await openStore(config, log, signal, undo);
+    const { db, lists } = await openStore(config, log, signal, undo);
     const clock = new SharedClock({ log });
     await askTime(db, readingFor(clock)); // from here on the engine's statements bring it along
     const secrets = openSecretStore({ keyFile: config.secretKeyFile ?? join(config.dataDir, "secret-key") });
@@ -97,6 +99,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     const { providers } = engine.hardware;
     const deps: ServiceDeps = {
       db,
+      lists,
       stores,
       secrets,
       maxFindByIds: config.maxFindByIds,
@@ -133,7 +136,12 @@ async function cancelRuns(deps: ServiceDeps, { shutdown }: Config, log: Log): Pr
     log.warn({ runs: left.length }, "runs were canceled, and have not ended yet; the next start ends them");
 }
 
-async function openStore(config: Config, log: Log, signal: AbortSignal, undo: Undo): Promise<Database> {
+async function openStore(
+  config: Config,
+  log: Log,
+  signal: AbortSignal,
+  undo: Undo,
+): Promise<Record<"db" | "lists", Database>> {
   let connection: Parameters<typeof openDatabase>[0] | null = config.database.url;
   const isOurs = connection === null;
   if (connection === null) {
@@ -152,10 +160,15 @@ async function openStore(config: Config, log: Log, signal: AbortSignal, undo: Un
   await migrate(connection, { log, signal });
   const db = openDatabase(connection, { log, applicationName: "millwright", max: config.database.poolSize });
   undo.add("the database connections", () => db.close());
+  const lists = openDatabase(connection, {
+    ...{ log, applicationName: "millwright lists", max: Math.ceil(config.database.poolSize / 4) },
+    statementTimeout: LONGEST_LIST,
+  });
+  undo.add("the database connections of lists", () => lists.close());
   await startEpochAfterRestore(db);
   // Our own database has one owner at a time: whoever left leases behind is dead, and nobody need wait for them to end.
   if (isOurs) await work.freeLeases(db);
-  return db;
+  return { db, lists };
 }
 
 interface Surfaces {

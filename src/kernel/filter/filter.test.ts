@@ -158,6 +158,14 @@ describe("a wrong filter is refused with the position and what was expected", ()
       'at position 7: expected for since a time such as 2026-01-31T12:00:00Z, or -2h for two hours ago, found "-999999999d"',
     ],
     [
+      "since<9999-12-31T23:59:59-14:00",
+      'at position 7: expected for since a time such as 2026-01-31T12:00:00Z, or -2h for two hours ago, found "9999-12-31T23:59:59-14:00"',
+    ],
+    [
+      "since>9999-12-31T23:59:59.999Z",
+      'at position 7: expected for since a time such as 2026-01-31T12:00:00Z, or -2h for two hours ago, found "9999-12-31T23:59:59.999Z"',
+    ],
+    [
       "since=2026-01-31",
       'at position 7: expected for since with = or != only "", which means that there is none, found "2026-01-31"',
     ],

@@ -27,8 +27,10 @@ export function parseTime(text: string, now: () => Date): Date | undefined {
 
 /** The year 1, as the database has no year 0. */
 const FIRST = -62_135_596_800_000;
+/** The year 9999, in whole seconds: a comparison may go a millisecond further, and years have four digits. */
+const LAST = 253_402_300_799_000;
 
 function existing(time: Date): Date | undefined {
   const at = time.getTime();
-  return Number.isNaN(at) || at < FIRST ? undefined : time;
+  return Number.isNaN(at) || at < FIRST || at > LAST ? undefined : time;
 }

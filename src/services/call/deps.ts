@@ -1,11 +1,16 @@
 import { type Clock, systemClock } from "../../kernel/time/clock.ts";
 import type { SecretStore } from "../../store/access/secrets.ts";
 import type { ThingStores } from "../../store/lifecycle/things.ts";
-import type { Database } from "../../store/postgres/database.ts";
+import type { Database, Queryable } from "../../store/postgres/database.ts";
 
 /** What services stand on. */
 export interface ServiceDeps {
   readonly db: Database;
+  /**
+   * Where lists are read: over a few connections of their own, so that callers who list a lot keep neither the engine nor other
+   * callers from the database. Absent: `db`.
+   */
+  readonly lists?: Queryable;
   readonly stores: ThingStores;
   readonly secrets: SecretStore;
   /** The most ids that one call may name. */

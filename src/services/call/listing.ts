@@ -53,19 +53,20 @@ export async function pageList<F extends string, T, U>(
   const size = pageSize === 0 && defaultSize !== undefined ? defaultSize : checkPageSize(pageSize);
   const order = listing.completeOrder(orderOf(listing, orderBy));
   const reading = readFilter(listing, text, nowOf(deps));
-  const query = { ...own, filter: text, ...(orderBy !== "" && { orderBy }) };
+  const query = { ...own, of: listing.name, filter: text, ...(orderBy !== "" && { orderBy }) };
   const place = parsePlace(deps.secrets, pageToken, query, order.length + (reading.isRelative ? 1 : 0));
   const { after, now } = beginningOf(place, reading);
   const filter = [...clauses, ...completed(now ? readFilter(listing, text, now).filter : reading.filter)];
   const { offset } = request;
   const asked = { filter, order, after, limit: size + 1, ...(offset !== undefined && { offset }) };
-  const rows = await listing.collect(deps.db, asked, (thing, values) => ({
+  const { lists = deps.db } = deps;
+  const rows = await listing.collect(lists, asked, (thing, values) => ({
     shown: show(thing),
     values,
   }));
   const moment = reading.isRelative ? [(now ?? reading.now).toISOString()] : [];
   const page = cutPage(deps.secrets, rows, size, query, ({ values }) => [...moment, ...values]);
-  const totalSize = request.withTotal ? await listing.count(deps.db, filter) : null;
+  const totalSize = request.withTotal ? await listing.count(lists, filter) : null;
   return { items: page.items.map(({ shown }) => shown), nextPageToken: page.nextPageToken, totalSize };
 }
 

@@ -1,11 +1,13 @@
 import { createHash, randomUUID } from "node:crypto";
 import { AppError } from "../../kernel/errors.ts";
-import type { Json } from "../../kernel/lifecycle.ts";
+import type { Json, JsonObject } from "../../kernel/lifecycle.ts";
 import { isPrintable } from "../../kernel/printable.ts";
+import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
 import { stepJson } from "../../runs/model/lifecycle.ts";
-import type { Inheritance, NextAttempt } from "../../runs/model/next-attempt.ts";
+import type { Inheritance } from "../../runs/model/next-attempt.ts";
 import type { Plan } from "../../runs/model/plan/plan.ts";
-import type { Run } from "../../runs/model/run.ts";
+import type { Run, RunAction } from "../../runs/model/run.ts";
+import type { RunTarget } from "../../runs/targets/run-target.ts";
 import { createAll, type NewThing } from "../../store/lifecycle/create.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
 import type { Transaction } from "../../store/postgres/database.ts";
@@ -55,32 +57,38 @@ export function sameRequest(
   );
 }
 
-export interface NewRun extends RunRequest {
+/** A run that a caller asked for. */
+export interface AskedRun {
   readonly id: string;
+  readonly target: RunTarget;
+  readonly requestId: string;
+  readonly fingerprint: string;
+  /** Empty when it was started by plan or workflow alone. */
   readonly type: string;
   readonly plan: Plan;
   readonly params: Readonly<Record<string, string>>;
-  readonly scripts: Readonly<Record<string, string>>;
+  readonly facts: JsonObject;
+  /** Set for an attempt that is there to undo. */
+  readonly canceledAt?: Date | null;
   /** Absent for the first attempt at a job. */
-  readonly next?: { readonly of: Run; readonly action: NextAttempt; readonly inherited: Inheritance };
+  readonly next?: { readonly of: Run; readonly action: RunAction };
 }
 
-/** The caller holds the locks of the machine and of the run. */
-export async function createRun(tx: Transaction, deps: ServiceDeps, caller: Caller, run: NewRun): Promise<void> {
+/** The caller holds the locks of the target and of the run. */
+export async function createRun(tx: Transaction, deps: ServiceDeps, caller: Caller, run: AskedRun): Promise<void> {
   const { next } = run;
   const why = next && { reason: `${next.action} of ${next.of.id}` };
-  await createAll(tx, storeOf(deps.stores, "run"), [newThing(caller, run)], { ...doneBy(caller), ...why });
+  await createAll(tx, storeOf(deps.stores, "run"), [askedRun(caller, run)], { ...doneBy(caller), ...why });
 }
 
-export function newThing(caller: Caller, run: NewRun): NewThing {
-  const { plan, next, scripts } = run;
-  const { steps, takeBackFirst } = next?.inherited ?? { steps: [], takeBackFirst: null };
+/** On a machine it takes the machine's run slot. */
+export function askedRun(caller: Caller, { id, target, plan, next, ...run }: AskedRun): NewThing {
   return {
-    id: run.id,
+    id,
     row: {
-      target_kind: "machine",
-      target_id: run.machineId,
-      machine_id: run.machineId,
+      target_kind: target.kind,
+      target_id: target.id,
+      machine_id: target.kind === machineLifecycle.kind ? target.id : null,
       request_id: run.requestId,
       fingerprint: run.fingerprint,
       type: run.type,
@@ -92,13 +100,19 @@ export function newThing(caller: Caller, run: NewRun): NewThing {
       previous_run_id: next?.of.id ?? null,
       action: next?.action ?? "start",
       initiator: actorOf(caller),
-      facts: {
-        scripts,
-        ...(steps.length > 0 && { steps: steps.map(stepJson) }),
-        ...(takeBackFirst !== null && { takeBackFirst: { ...takeBackFirst } }),
-        // What the attempt before has in its log is not said again in this one's.
-        ...(next?.of.heard && { heard: next.of.heard }),
-      },
+      cancel_requested_at: run.canceledAt?.toISOString() ?? null,
+      // What the attempt before has in its log is not said again in this one's.
+      facts: { ...run.facts, ...(next?.of.heard && { heard: next.of.heard }) },
     },
   };
 }
+
+/** What a run of a plan begins with. */
+export const factsOfPlanRun = (
+  scripts: Readonly<Record<string, string>>,
+  { steps, takeBackFirst }: Inheritance = { steps: [], takeBackFirst: null },
+): JsonObject => ({
+  scripts,
+  ...(steps.length > 0 && { steps: steps.map(stepJson) }),
+  ...(takeBackFirst !== null && { takeBackFirst: { ...takeBackFirst } }),
+});

@@ -16,7 +16,7 @@ import { getFrozenScripts } from "../../store/run/runs.ts";
 import type { Caller } from "../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
-import { checkRunRequestId, createRun, findRepeated, fingerprintOf, newRunId } from "./creation.ts";
+import { checkRunRequestId, createRun, factsOfPlanRun, findRepeated, fingerprintOf, newRunId } from "./creation.ts";
 import { checkCredentials, findCredentials } from "./credentials.ts";
 import type { RunDeps } from "./deps.ts";
 import { checkLatest, loadRun } from "./latest-attempt.ts";
@@ -71,17 +71,16 @@ export async function startNextAttempt(
     checkCredentials(await findCredentials(tx, deps, [{ machine, needs }]), { machine, needs });
     const scripts = await chooseScripts(tx, deps, { previous, machine, remaining, action, takeNewScripts });
     const { type, plan, params } = previous;
-    const next = { of: previous, action, inherited };
     await createRun(tx, deps, caller, {
       id: newId,
-      machineId,
+      target: previous.target,
       requestId,
       fingerprint,
       type,
       plan,
       params,
-      scripts,
-      next,
+      facts: factsOfPlanRun(scripts, inherited),
+      next: { of: previous, action },
     });
     await recordChange(tx, storeOf(deps.stores, KIND), {
       id: runId,

@@ -13,7 +13,7 @@ import { isDatabaseTrouble } from "../../store/postgres/database-errors.ts";
 import { findByRequests, listRuns } from "../../store/run/runs.ts";
 import type { Caller } from "../call/caller.ts";
 import { doneBy } from "../call/initiator.ts";
-import { checkRunRequestId, fingerprintOf, newRunId, newThing, sameRequest } from "./creation.ts";
+import { askedRun, checkRunRequestId, factsOfPlanRun, fingerprintOf, newRunId, sameRequest } from "./creation.ts";
 import { checkCredentials, findCredentials } from "./credentials.ts";
 import type { RunDeps } from "./deps.ts";
 import { findPlanForRun } from "./plans.ts";
@@ -190,7 +190,13 @@ async function createChosen(
     const [{ caller }] = ofCaller as [Start];
     const things = ofCaller.map((start) => {
       const { type, plan } = chosen.get(start) as ChosenRun;
-      return newThing(caller, { ...start, type, plan, scripts: scripts.get(start) ?? {} });
+      return askedRun(caller, {
+        ...start,
+        target: { kind: "machine", id: start.machineId },
+        type,
+        plan,
+        facts: factsOfPlanRun(scripts.get(start) ?? {}),
+      });
     });
     await createAll(tx, storeOf(deps.stores, "run"), things, doneBy(caller));
   }

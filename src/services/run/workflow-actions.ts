@@ -13,12 +13,12 @@ import type { Caller } from "../call/caller.ts";
 import { nowOf } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
 import { cancelRun } from "./cancel.ts";
-import { checkRunRequestId, fingerprintOf, newRunId, sameRequest } from "./creation.ts";
+import { checkRunRequestId, createRun, fingerprintOf, newRunId, sameRequest } from "./creation.ts";
 import type { RunDeps } from "./deps.ts";
 import { checkLatest, loadRun } from "./latest-attempt.ts";
 import { getRun } from "./read.ts";
 import { checkRunId } from "./start-checks.ts";
-import { checkTarget, createWorkflowRun, workflowOf } from "./workflow-starts.ts";
+import { checkTarget, factsOfWorkflowRun, workflowOf } from "./workflow-starts.ts";
 
 const KIND = "run";
 const runKey = (id: string) => ({ kind: KIND, id });
@@ -75,9 +75,10 @@ async function follow(tx: Transaction, deps: RunDeps, caller: Caller, following:
   const { target, plan, params } = previous;
   const inherited = inheritStages(previous, action, workflow);
   const canceledAt = action === "cancel" ? nowOf(deps) : null;
-  await createWorkflowRun(tx, deps, caller, {
-    ...{ id, target, requestId, fingerprint, plan, params, canceledAt },
-    next: { of: previous, action, inherited },
+  await createRun(tx, deps, caller, {
+    ...{ id, target, requestId, fingerprint, type: "", plan, params, canceledAt },
+    facts: factsOfWorkflowRun(inherited),
+    next: { of: previous, action },
   });
   await recordChange(tx, storeOf(deps.stores, KIND), {
     id: previous.id,
@@ -128,6 +129,7 @@ function checkState(run: Run, action: WorkflowAction): void {
  * run of a plan is refused: it holds nothing, and what it left is listed.
  */
 export async function cancelJob(deps: RunDeps, caller: Caller, input: ActOnJob): Promise<Run> {
+  checkRunRequestId(input.requestId);
   const run = await getRun(deps, checkRunId(input.runId));
   const isToBeUndone = run.plan.workflow !== undefined && run.phase === "FAILED";
   return isToBeUndone ? actOnWorkflow(deps, caller, "cancel", input) : cancelRun(deps, caller, run.id);

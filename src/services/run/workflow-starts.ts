@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { AppError } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { residueFacts } from "../../kernel/residue.ts";
@@ -8,18 +7,15 @@ import { stepJson } from "../../runs/model/lifecycle.ts";
 import type { Plan } from "../../runs/model/plan/plan.ts";
 import type { Run } from "../../runs/model/run.ts";
 import type { RunTarget } from "../../runs/targets/run-target.ts";
-import type { WorkflowAction } from "../../runs/workflows/actions.ts";
 import { allWorkflows } from "../../runs/workflows/index.ts";
 import type { StageInheritance } from "../../runs/workflows/next-attempt.ts";
 import { planOfWorkflow, type Workflow } from "../../runs/workflows/workflow.ts";
-import { createAll } from "../../store/lifecycle/create.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
 import type { Transaction } from "../../store/postgres/database.ts";
 import { findOnTarget, listRuns } from "../../store/run/runs.ts";
 import type { Caller } from "../call/caller.ts";
-import { actorOf, doneBy } from "../call/initiator.ts";
-import { checkRunRequestId, fingerprintOf, newRunId, sameRequest } from "./creation.ts";
+import { checkRunRequestId, createRun, fingerprintOf, newRunId, sameRequest } from "./creation.ts";
 import type { RunDeps } from "./deps.ts";
 import { getRun } from "./read.ts";
 import { checkMoment } from "./start-checks.ts";
@@ -61,15 +57,8 @@ export async function startWorkflow(deps: RunDeps, caller: Caller, input: StartW
     const known = await findOnTarget(tx, { target, requestId });
     if (known) return sameRequest(known, { requestId, fingerprint });
     await checkTarget(tx, deps, target);
-    await createWorkflowRun(tx, deps, caller, {
-      id: newId,
-      target,
-      requestId,
-      fingerprint,
-      plan,
-      params,
-      canceledAt: null,
-    });
+    const run = { id: newId, target, requestId, fingerprint, type: "", plan, params, facts: {} };
+    await createRun(tx, deps, caller, run);
     return newId;
   });
   return getRun(deps, id);
@@ -92,51 +81,8 @@ export async function checkTarget(tx: Transaction, deps: RunDeps, target: RunTar
   );
 }
 
-export interface NewWorkflowRun {
-  readonly id: string;
-  readonly target: RunTarget;
-  readonly requestId: string;
-  readonly fingerprint: string;
-  readonly plan: Plan;
-  readonly params: Readonly<Record<string, string>>;
-  /** Set for an attempt that is there to undo. */
-  readonly canceledAt: Date | null;
-  /** Absent for the first attempt at a job. */
-  readonly next?: { readonly of: Run; readonly action: WorkflowAction; readonly inherited: StageInheritance };
-}
-
-/** The caller holds the locks of the target and of the run. */
-export async function createWorkflowRun(
-  tx: Transaction,
-  deps: RunDeps,
-  caller: Caller,
-  run: NewWorkflowRun,
-): Promise<void> {
-  const { next, plan, target } = run;
-  const row = {
-    target_kind: target.kind,
-    target_id: target.id,
-    machine_id: target.kind === machineLifecycle.kind ? target.id : null,
-    request_id: run.requestId,
-    fingerprint: run.fingerprint,
-    type: "",
-    plan_id: plan.planId,
-    plan: { ...plan, steps: plan.steps.map((step) => ({ ...step })) },
-    params: run.params,
-    job_id: next?.of.jobId ?? `job-${randomUUID()}`,
-    attempt: (next?.of.attempt ?? 0) + 1,
-    previous_run_id: next?.of.id ?? null,
-    action: next?.action ?? "start",
-    initiator: actorOf(caller),
-    cancel_requested_at: run.canceledAt?.toISOString() ?? null,
-    facts: next ? inheritedFacts(next.inherited, next.of) : {},
-  };
-  const why = next && { reason: `${next.action} of ${next.of.id}` };
-  await createAll(tx, storeOf(deps.stores, KIND), [{ id: run.id, row }], { ...doneBy(caller), ...why });
-}
-
 /** What says nothing is not kept. */
-function inheritedFacts(inherited: StageInheritance, { heard }: Run): JsonObject {
+export function factsOfWorkflowRun(inherited: StageInheritance): JsonObject {
   const { steps, takeBackFirst, doneBefore, compensateFirst, residue } = inherited;
   return {
     ...(steps.length > 0 && { steps: steps.map(stepJson) }),
@@ -144,6 +90,5 @@ function inheritedFacts(inherited: StageInheritance, { heard }: Run): JsonObject
     ...(doneBefore.length > 0 && { doneBefore: doneBefore.map((one) => ({ ...one })) }),
     ...(compensateFirst && { compensateFirst: { ...compensateFirst } }),
     ...(residue.length > 0 && residueFacts(residue)),
-    ...(heard && { heard }),
   };
 }

@@ -455,9 +455,9 @@ describe("a run", () => {
 
   test("whose node was not drained sends to where it is drained, in the order in which that is possible", async () => {
     const machineId = await machine();
-    const id = await failed(machineId, "drain_check.sh ended with exit code 75", {
+    const id = await failed(machineId, "drain_check.sh ended with exit code 1", {
       code: "not_drained",
-      facts: { script: "drain_check.sh", exit_code: 75 },
+      facts: { script: "drain_check.sh", exit_code: 1 },
     });
     await said(id, "node n-1 is not cordoned: have it drained\n");
     const commands = async () => {

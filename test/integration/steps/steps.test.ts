@@ -183,7 +183,7 @@ describe("ssh", () => {
     await step.act();
     await expect(untilDone(bench, step)).rejects.toMatchObject({
       code: "not_drained",
-      message: "drain_check.sh ended with exit code 75",
+      message: "drain_check.sh ended with exit code 1",
     });
   });
 

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { causeOfExit, describeRunbook, Runbooks } from "./runbooks.ts";
 
@@ -29,6 +30,12 @@ describe("how a script ended", () => {
     expect(causeOfExit({ text }, 1)).toBe("script_failed");
     expect(causeOfExit({ text }, 76)).toBe("script_failed");
     expect(causeOfExit({ text: "exit 75\n" }, 75)).toBe("script_failed");
+  });
+
+  test("says why for the shipped drain check, which is the same script as in the versions before", () => {
+    const drainCheck = { text: readFileSync("runbooks/drain_check.sh", "utf8") };
+    expect(causeOfExit(drainCheck, 1)).toBe("not_drained");
+    expect(causeOfExit(drainCheck, 2)).toBe("script_failed");
   });
 
   test("is no part of what the script is said to do, or takes", () => {

@@ -4,7 +4,8 @@ import { discoverServer, type Endpoint, surroundings } from "./client/discover-s
 import { describeFailure, EXIT } from "./client/errors.ts";
 import type { GlobalOptions, Session, Terminal } from "./client/session.ts";
 import { createProgram } from "./program.ts";
-import { paint, printable } from "./terminal/table.ts";
+import { printable } from "./terminal/printable.ts";
+import { paint } from "./terminal/table.ts";
 
 export interface CliOptions {
   readonly version: string;

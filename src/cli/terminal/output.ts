@@ -1,6 +1,7 @@
 import type { Json } from "../client/proto-json.ts";
 import { csvOf } from "./csv.ts";
-import { type Cell, headOf, paint, printable, rowOf, type Tone, tableOf } from "./table.ts";
+import { printable, printableLines } from "./printable.ts";
+import { type Cell, headOf, paint, rowOf, type Tone, tableOf } from "./table.ts";
 import { layTable } from "./table-layout.ts";
 import { widthOf, wrapWords } from "./wrap-words.ts";
 
@@ -155,7 +156,7 @@ export async function renderHead<T>(columns: readonly Column<T>[], style: Style)
 }
 
 function plainCells<T>(item: T, columns: readonly Column<T>[]): string[] {
-  return columns.map((column) => (column.plain ? column.plain(item) : column.cell(item, new Date(0))));
+  return columns.map((column) => printableLines(column.plain ? column.plain(item) : column.cell(item, new Date(0))));
 }
 
 export async function yamlOf(value: Json): Promise<string> {

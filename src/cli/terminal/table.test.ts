@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { printable, tableOf } from "./table.ts";
+import { tableOf } from "./table.ts";
 
 const cells = (...texts: string[]) => texts.map((text) => ({ text, tone: undefined }));
 const plain = { color: false, width: undefined };
@@ -95,13 +95,4 @@ test("no line is wider than the terminal but for a word that is, and nothing is 
 test("colours do not shift columns", () => {
   const row = [{ text: "on", tone: "good" as const }, ...cells("x")];
   expect(tableOf(["POWER", "N"], [row], { color: true, width: undefined })).toContain("\u001b[32mon\u001b[0m     x");
-});
-
-test("no text from outside can steer the terminal", () => {
-  fc.assert(
-    fc.property(fc.array(fc.integer({ min: 0, max: 0x2ff })), (codes) => {
-      expect(printable(String.fromCharCode(...codes))).not.toMatch(/\p{Cc}/u);
-    }),
-  );
-  expect(printable("\u001b[2Jgone")).toBe("\\x1b[2Jgone");
 });

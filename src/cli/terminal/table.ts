@@ -1,3 +1,4 @@
+import { printable } from "./printable.ts";
 import { GAP, INDENT, layTable, type TableColumn, type TableLayout } from "./table-layout.ts";
 import { packLines, widthOf, wrapWords } from "./wrap-words.ts";
 
@@ -7,12 +8,6 @@ const CODES: { readonly [tone in Tone]: string } = { good: "32", bad: "31", busy
 
 export const paint = (text: string, tone: Tone | undefined, color: boolean): string =>
   color && tone && text !== "" ? `\u001b[${CODES[tone]}m${text}\u001b[0m` : text;
-
-/** Text of devices and callers must not steer the terminal: control characters are shown, not sent. */
-export const printable = (text: string): string =>
-  text.replace(/\p{Cc}/gu, (character) =>
-    character === "\n" || character === "\t" ? " " : `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`,
-  );
 
 export interface Cell {
   readonly text: string;

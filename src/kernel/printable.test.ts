@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isPrintable } from "./printable.ts";
+import { isPrintable, printableMessage } from "./printable.ts";
 
 test.each(["", "pat", "Zoë Ångström", "MAINT-123: 電源", "https://tracker/1?x=y#z", "👩 at work"])(
   "%j can be shown",
@@ -21,4 +21,9 @@ test.each([
   ["half of a surrogate pair", "a\ud83d"],
 ])("text with %s cannot", (_, text) => {
   expect(isPrintable(text)).toBe(false);
+});
+
+test("in a message each such character is replaced, but for line breaks and tabs", () => {
+  expect(printableMessage("\u001b[2Ja\u202eb\u2066c\ud83d")).toBe("\ufffd[2Ja\ufffdb\ufffdc\ufffd");
+  expect(printableMessage("one\r\n\ttwo 👩 電源\n")).toBe("one\n\ttwo 👩 電源\n");
 });

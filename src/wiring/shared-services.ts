@@ -7,6 +7,7 @@ import { SystemService } from "../../contract/millwright/v1/system_pb.js";
 import { TokenService } from "../../contract/millwright/v1/token_pb.js";
 import { WatchService } from "../../contract/millwright/v1/watch_pb.js";
 import type { MethodRoles } from "../api/auth/access.ts";
+import { LARGEST_REPORT_REQUEST } from "../api/convert/health.ts";
 import { clusters, images } from "../api/millwright/catalogs.ts";
 import { explain } from "../api/millwright/explain.ts";
 import { healthReports } from "../api/millwright/health-reports.ts";
@@ -35,7 +36,7 @@ export const sharedServices = (deps: SharedServiceDeps): readonly ServicePart[] 
     partOf(ImageService, images(services)),
     partOf(LifecycleService, lifecycles(services)),
     partOf(ExplainService, explain({ ...services, explainers: deps.explainers })),
-    partOf(HealthReportService, healthReports(services)),
+    partOf(HealthReportService, healthReports(services), { putHealthReport: LARGEST_REPORT_REQUEST }),
     partOf(HistoryService, history(services)),
     partOf(WatchService, watch(services, events)),
     partOf(TokenService, tokens(services, deps.onTokenRevoked)),

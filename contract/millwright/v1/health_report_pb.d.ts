@@ -237,7 +237,11 @@ export declare const HealthReportService: GenService<{
   },
   /**
    * Puts a report on a device. It replaces the earlier report of the same source; a report without alerts ends the alerts of that
-   * source.
+   * source. A report that says the same again only updates the times: it is no event.
+   *
+   * A device has reports of at most 64 sources, and at most 1 MiB of them: RESOURCE_EXHAUSTED for what is beyond that. Source, ids,
+   * targets, classifications and triggered_by are printable and at most 256 characters long; in messages, control and direction
+   * characters are replaced.
    *
    * @generated from rpc millwright.v1.HealthReportService.PutHealthReport
    */

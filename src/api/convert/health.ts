@@ -14,6 +14,9 @@ import type {
 } from "../../services/device/health-reports.ts";
 import { dateFrom, required, timestampOf, wordFor } from "./fields.ts";
 
+/** In bytes. A report that is not refused for its length takes less; what is larger is refused before anybody reads it. */
+export const LARGEST_REPORT_REQUEST = 1_024 * 1_024;
+
 export const WIRE_MODES = {
   merge: HealthReportApplyMode.Merge,
   replace: HealthReportApplyMode.Replace,

@@ -1,4 +1,4 @@
-import type { DescService, Message } from "@bufbuild/protobuf";
+import type { DescMethod, DescService, Message } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { refuseUnstorableText } from "../convert/storable-text.ts";
 
@@ -9,11 +9,18 @@ type Method = (request: Message, context: HandlerContext) => unknown;
 export interface ServicePart {
   readonly service: DescService;
   readonly methods: Readonly<Record<string, Method>>;
+  /** Bytes of a request at most, by method, where that is less than every method takes. */
+  readonly largest?: Readonly<Record<string, number>>;
 }
 
-export const partOf = <S extends DescService>(service: S, methods: Partial<ServiceImpl<S>>): ServicePart => ({
+export const partOf = <S extends DescService>(
+  service: S,
+  methods: Partial<ServiceImpl<S>>,
+  largest: { readonly [method in keyof ServiceImpl<S>]?: number } = {},
+): ServicePart => ({
   service,
   methods: methods as Readonly<Record<string, Method>>,
+  largest: largest as Readonly<Record<string, number>>,
 });
 
 /**
@@ -22,11 +29,19 @@ export const partOf = <S extends DescService>(service: S, methods: Partial<Servi
  */
 export function serveParts(router: Router, parts: readonly ServicePart[]): void {
   for (const [service, ofOne] of Map.groupBy(parts, (part) => part.service)) {
-    router.service(service, methodsOf(service, ofOne));
+    const largest: Record<string, number> = Object.assign({}, ...ofOne.map((part) => part.largest));
+    for (const [name, call] of methodsOf(service, ofOne)) {
+      const readMaxBytes = largest[name];
+      router.rpc(
+        service.method[name] as DescMethod,
+        call as never,
+        readMaxBytes === undefined ? undefined : { readMaxBytes },
+      );
+    }
   }
 }
 
-function methodsOf<S extends DescService>(service: S, parts: readonly ServicePart[]): ServiceImpl<S> {
+function methodsOf(service: DescService, parts: readonly ServicePart[]): ReadonlyMap<string, Method> {
   const methods = new Map<string, Method>();
   for (const [name, call] of parts.flatMap((part) => Object.entries(part.methods))) {
     const { input } = service.method[name] ?? {};
@@ -40,5 +55,5 @@ function methodsOf<S extends DescService>(service: S, parts: readonly ServicePar
   }
   const missing = Object.keys(service.method).find((name) => !methods.has(name));
   if (missing !== undefined) throw new Error(`${service.typeName}/${missing} is served by nothing`);
-  return Object.fromEntries(methods) as ServiceImpl<S>;
+  return methods;
 }

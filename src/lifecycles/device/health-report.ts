@@ -1,3 +1,5 @@
+import { printableMessage } from "../../kernel/printable.ts";
+
 /** merge: beside all others; replace: instead of all that are merged. */
 export type ApplyMode = "merge" | "replace";
 
@@ -41,15 +43,35 @@ export type NewAlert = Omit<ProbeAlert, "inAlertSince"> & { readonly inAlertSinc
 /** Which probe of which part. */
 export const probeOf = ({ id, target }: Pick<ProbeSuccess, "id" | "target">): string => JSON.stringify([id, target]);
 
-/** The report with all its times; an alert that the source reported before keeps the time since when it does. */
-export function withTimes(report: NewHealthReport, earlier: readonly ProbeAlert[], now: Date): HealthReport {
+/**
+ * The report as it is stored: with all its times, and with messages that can be shown. An alert that the source reported before keeps
+ * the time since when it is open.
+ */
+export function reportToStore(report: NewHealthReport, earlier: readonly ProbeAlert[], now: Date): HealthReport {
   const since = new Map(earlier.map((alert) => [probeOf(alert), alert.inAlertSince]));
   return {
     ...report,
     observedAt: report.observedAt ?? now,
     alerts: report.alerts.map((alert) => ({
       ...alert,
+      message: printableMessage(alert.message),
+      tenantMessage: alert.tenantMessage === null ? null : printableMessage(alert.tenantMessage),
       inAlertSince: alert.inAlertSince ?? since.get(probeOf(alert)) ?? now,
     })),
   };
 }
+
+/** Whether two entries differ in nothing but times: the source has no news, and only reported again. */
+export const isSameBesidesTimes = (one: HealthReportEntry, other: HealthReportEntry): boolean =>
+  timeless(one) === timeless(other);
+
+const timeless = ({ mode, report }: HealthReportEntry): string => {
+  const { source, triggeredBy, successes, alerts } = report;
+  return JSON.stringify([
+    mode,
+    source,
+    triggeredBy,
+    successes.map(({ id, target }) => [id, target]),
+    alerts.map((alert) => [alert.id, alert.target, alert.message, alert.tenantMessage, alert.classifications]),
+  ]);
+};

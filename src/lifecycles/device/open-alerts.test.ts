@@ -51,3 +51,11 @@ test("of many alerts the first are named, and long messages are cut", () => {
   expect(named.at(-1)).toBe("and 47 more");
   expect(named.join("; ").length).toBeLessThan(1_000);
 });
+
+test("of many sources of one alert the first are named, and long names are cut", () => {
+  const name = "s".repeat(256);
+  const many = Array.from({ length: 850 }, (_, at) => entry(`${at}${name}`, [alert("A".repeat(256), "hot", name)]));
+  const [named = ""] = openAlerts(many);
+  expect(named).toMatch(/^0s+…, 1s+…, 2s+… and 847 more: A+… s+…: hot$/);
+  expect(named.length).toBeLessThan(400);
+});

@@ -9,10 +9,12 @@ const OWN_WORK_SOURCES: readonly string[] = ["host-fw-update"];
 
 const MOST_NAMED = 3;
 const LONGEST_MESSAGE = 200;
+const LONGEST_NAME = 60;
 
 /**
  * The alerts that make a device degraded, each in a few words: "dcgm: GpuXid gpu3: fell off the bus". Merged as everywhere, but for
- * reports of our own work, which neither count nor hide others. Many alerts are cut to the first few and their number.
+ * reports of our own work, which neither count nor hide others. Many alerts, and many
+ * sources of one, are cut to the first few and their number: the text stands in every list and in every event of the condition.
  */
 export function openAlerts(entries: readonly HealthReportEntry[]): string[] {
   const ofOthers = entries.filter(({ report }) => !OWN_WORK_SOURCES.includes(report.source));
@@ -28,14 +30,23 @@ export function openAlerts(entries: readonly HealthReportEntry[]): string[] {
   );
   const named = report.alerts.slice(0, MOST_NAMED).map((alert) => {
     const by = new Set((reporters.get(probeOf(alert)) ?? []).map(({ source }) => source));
-    return `${[...by].join(", ")}: ${wordsOf(alert)}`;
+    return `${namedSources([...by])}: ${wordsOf(alert)}`;
   });
   const more = report.alerts.length - named.length;
   return more > 0 ? [...named, `and ${more} more`] : named;
 }
 
-function wordsOf({ id, target, message }: ProbeAlert): string {
-  const said = message.replace(/\s+/g, " ").trim();
-  const short = said.length > LONGEST_MESSAGE ? `${said.slice(0, LONGEST_MESSAGE - 1).toWellFormed()}…` : said;
-  return [target === null ? id : `${id} ${target}`, short].filter((part) => part !== "").join(": ");
+function namedSources(sources: readonly string[]): string {
+  const named = sources.slice(0, MOST_NAMED).map((source) => cut(source, LONGEST_NAME));
+  const more = sources.length - named.length;
+  return more > 0 ? `${named.join(", ")} and ${more} more` : named.join(", ");
 }
+
+function wordsOf({ id, target, message }: ProbeAlert): string {
+  const named = [id, target ?? ""].map((name) => cut(name, LONGEST_NAME)).filter((name) => name !== "");
+  const said = cut(message.replace(/\s+/g, " ").trim(), LONGEST_MESSAGE);
+  return [named.join(" "), said].filter((part) => part !== "").join(": ");
+}
+
+const cut = (text: string, most: number): string =>
+  text.length > most ? `${text.slice(0, most - 1).toWellFormed()}…` : text;

@@ -165,9 +165,12 @@ function isOutOfService({ state }: Machine): boolean {
 }
 
 const OPEN_ALERT = "OpenAlert";
-const degraded = (reason: string, message: string): ObservedCondition[] => [
-  { type: "Degraded", status: true, reason, message },
-];
+/** It stands in every list and in every event of the condition; alerts and parts may be many, and their names long. */
+const LONGEST_MESSAGE = 2_000;
+const degraded = (reason: string, message: string): ObservedCondition[] => {
+  const short = message.length > LONGEST_MESSAGE ? `${message.slice(0, LONGEST_MESSAGE - 1).toWellFormed()}…` : message;
+  return [{ type: "Degraded", status: true, reason, message: short }];
+};
 
 /** A BMC that does not answer says nothing about health: what it said last stays. */
 function judgeHealth(machine: Machine, { bmc, alerts }: Sighting): ObservedCondition[] {

@@ -1,9 +1,15 @@
 import { AppError } from "../../kernel/errors.ts";
+import { isPrintable } from "../../kernel/printable.ts";
 import { type Duration, hours } from "../../kernel/time/duration.ts";
-import type { ApplyMode, HealthReportEntry, NewHealthReport } from "../../lifecycles/device/health-report.ts";
+import type {
+  ApplyMode,
+  HealthReportEntry,
+  NewHealthReport,
+  ProbeSuccess,
+} from "../../lifecycles/device/health-report.ts";
 import { mergeHealth } from "../../lifecycles/device/merged-health.ts";
 import { changeHealth, type HealthChange } from "../../store/device/health-changes.ts";
-import { listHealthReports } from "../../store/device/health-reports.ts";
+import { listHealthReports, measureHealthReports, type ReportsSize } from "../../store/device/health-reports.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import type { Transaction } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
@@ -33,6 +39,8 @@ export interface InsertHealthReport {
 
 const LONGEST_NAME = 256;
 const LARGEST_REPORT = 256 * 1_024;
+/** What one device has stored at most. A list of its reports stays far below the 4 MiB that gRPC clients take. */
+const MOST_ON_DEVICE: ReportsSize = { sources: 64, bytes: 1_024 * 1_024 };
 
 /** In the order of their sources; those that have expired are left out. */
 export async function findHealthReports(deps: ServiceDeps, name: DeviceName): Promise<readonly HealthReportEntry[]> {
@@ -55,7 +63,9 @@ export async function insertHealthReport(
   await deps.db.transaction(async (tx) => {
     await lockThings(tx, [device.key]);
     device.traits.refuseReports?.(await findDevice(tx, device));
+    const before = await measureHealthReports(tx, device.key);
     await change(tx, deps, caller, device, { key: device.key, put: report, mode, expiresAt });
+    refuseTooMuch(device, before, await measureHealthReports(tx, device.key));
   });
 }
 
@@ -91,13 +101,48 @@ async function change(
   return ended;
 }
 
+/** Only growth is refused: where there is too much already, a source can still replace its report by one that is no larger. */
+function refuseTooMuch({ key, traits: { noun, command } }: NamedDevice, before: ReportsSize, after: ReportsSize): void {
+  const isBeyond = (what: keyof ReportsSize) => after[what] > MOST_ON_DEVICE[what] && after[what] > before[what];
+  const limit = isBeyond("sources")
+    ? `has health reports of ${before.sources} sources, and the limit is ${MOST_ON_DEVICE.sources}`
+    : isBeyond("bytes")
+      ? `would have ${after.bytes} bytes of health reports, and the limit is ${MOST_ON_DEVICE.bytes}`
+      : undefined;
+  if (limit === undefined) return;
+  throw new AppError("exhausted", `${noun} ${key.id} ${limit}; remove reports of sources that no longer report`, {
+    next: `millwright ${command} health-report show ${key.id}`,
+  });
+}
+
 function checkReport(report: NewHealthReport, field: string): void {
   checkName(report.source, `${field}.source`);
-  for (const [index, { id }] of report.alerts.entries()) checkName(id, `${field}.alerts[${index}].id`);
-  for (const [index, { id }] of report.successes.entries()) checkName(id, `${field}.successes[${index}].id`);
+  checkText(report.triggeredBy, `${field}.triggered_by`);
+  for (const [index, success] of report.successes.entries()) checkProbe(success, `${field}.successes[${index}]`);
+  for (const [index, alert] of report.alerts.entries()) {
+    checkProbe(alert, `${field}.alerts[${index}]`);
+    for (const word of alert.classifications) checkText(word, `${field}.alerts[${index}].classifications`);
+  }
   if (JSON.stringify(report).length > LARGEST_REPORT) {
     throw new AppError("invalid_argument", `${field}: is larger than ${LARGEST_REPORT} characters`, { field });
   }
+}
+
+function checkProbe({ id, target }: ProbeSuccess, field: string): void {
+  checkName(id, `${field}.id`);
+  checkText(target, `${field}.target`);
+}
+
+function checkName(name: string, field: string): void {
+  if (name === "") throw new AppError("invalid_argument", `${field}: is required`, { field });
+  checkText(name, field);
+}
+
+/** Names are compared and typed in commands, so what cannot be shown is refused, and not replaced as in messages. */
+function checkText(text: string | null, field: string): void {
+  if (text === null || (text.length <= LONGEST_NAME && isPrintable(text))) return;
+  const rule = `must be printable, without control or direction characters, and at most ${LONGEST_NAME} characters long`;
+  throw new AppError("invalid_argument", `${field}: ${rule}`, { field });
 }
 
 const LONGEST_EXPIRY = hours(366 * 24);
@@ -111,8 +156,3 @@ function checkExpiry(expiresAfter: Duration | undefined): void {
 /** The sources of those reports that count: not of those that another one replaces. */
 export const countedSources = (entries: readonly HealthReportEntry[]): ReadonlySet<string> =>
   new Set(mergeHealth(entries).sources.map(({ source }) => source));
-
-function checkName(name: string, field: string): void {
-  if (name !== "" && name.length <= LONGEST_NAME) return;
-  throw new AppError("invalid_argument", `${field}: 1 to ${LONGEST_NAME} characters are required`, { field });
-}

@@ -1,9 +1,14 @@
 import type { JsonObject } from "../../kernel/lifecycle.ts";
-import { type ApplyMode, type NewHealthReport, withTimes } from "../../lifecycles/device/health-report.ts";
+import {
+  type ApplyMode,
+  isSameBesidesTimes,
+  type NewHealthReport,
+  reportToStore,
+} from "../../lifecycles/device/health-report.ts";
 import { type Change, recordChanges } from "../lifecycle/changes.ts";
 import { storeOf, type ThingKey, type ThingStores } from "../lifecycle/things.ts";
 import type { Transaction } from "../postgres/database.ts";
-import { deleteHealthReports, listHealthReports, putHealthReports } from "./health-reports.ts";
+import { deleteHealthReports, listHealthReports, type PlacedReport, putHealthReports } from "./health-reports.ts";
 
 /** A report that is put on a device, or one source's report that ends. */
 export type HealthChange = { readonly key: ThingKey } & (
@@ -28,6 +33,8 @@ export interface HealthChanged {
  * Puts reports on devices and ends others, each with its event, and lets what depends on them follow in the same transaction: an
  * open alert makes a machine degraded. Services and effects both write reports by this function alone.
  *
+ * A report that says what its source said before only gets its new times: monitors report every few seconds, and events are for news.
+ *
  * The caller holds the locks of all devices. Several changes of one device are written in their order.
  */
 export async function changeHealth(
@@ -41,15 +48,18 @@ export async function changeHealth(
   for (const [kind, ofKind] of Map.groupBy(changes, ({ key }) => key.kind)) {
     const store = storeOf(stores, kind);
     for (const round of roundsOf(ofKind)) {
+      const puts = await putsOf(tx, kind, round, by.now);
+      const repeated = new Set(puts.filter(({ isNews }) => !isNews).map(({ key }) => key.id));
+      const news = round.filter(({ key }) => !repeated.has(key.id));
       const there = await recordChanges(
         tx,
         store,
-        round.map((change) => toldOf(change, by)),
+        news.map((change) => toldOf(change, by)),
       );
-      unknown.push(...round.map(({ key }) => key).filter(({ id }) => !there.has(id)));
-      const known = round.filter(({ key }) => there.has(key.id));
-      await put(tx, kind, known, by.now);
-      ended += await deleteHealthReports(tx, known.flatMap(endOf));
+      const isKnown = ({ key }: { readonly key: ThingKey }) => repeated.has(key.id) || there.has(key.id);
+      unknown.push(...news.map(({ key }) => key).filter(({ id }) => !there.has(id)));
+      await putHealthReports(tx, puts.filter(isKnown));
+      ended += await deleteHealthReports(tx, round.filter(isKnown).flatMap(endOf));
     }
     await store.healthChanged?.(tx, [...new Set(ofKind.map(({ key }) => key.id))], by);
   }
@@ -63,20 +73,24 @@ function roundsOf(changes: readonly HealthChange[]): HealthChange[][] {
   return Array.from({ length: most }, (_, at) => perDevice.flatMap((ofDevice) => ofDevice[at] ?? []));
 }
 
-async function put(tx: Transaction, kind: string, changes: readonly HealthChange[], now: Date): Promise<void> {
-  const puts = changes.flatMap((change) => ("put" in change ? [change] : []));
+/** What the round puts, as it is stored; one of a device at most. */
+async function putsOf(
+  tx: Transaction,
+  kind: string,
+  round: readonly HealthChange[],
+  now: Date,
+): Promise<(PlacedReport & { readonly isNews: boolean })[]> {
+  const puts = round.flatMap((change) => ("put" in change ? [change] : []));
   const earlier = await listHealthReports(
     tx,
     kind,
     puts.map(({ key }) => key.id),
   );
-  await putHealthReports(
-    tx,
-    puts.map(({ key, put, mode, expiresAt = null }) => {
-      const before = earlier.get(key.id)?.find(({ report }) => report.source === put.source);
-      return { key, entry: { mode, expiresAt, report: withTimes(put, before?.report.alerts ?? [], now) } };
-    }),
-  );
+  return puts.map(({ key, put, mode, expiresAt = null }) => {
+    const before = earlier.get(key.id)?.find(({ report }) => report.source === put.source);
+    const entry = { mode, expiresAt, report: reportToStore(put, before?.report.alerts ?? [], now) };
+    return { key, entry, isNews: before === undefined || !isSameBesidesTimes(before, entry) };
+  });
 }
 
 const endOf = (change: HealthChange) => ("end" in change ? [{ key: change.key, source: change.end }] : []);

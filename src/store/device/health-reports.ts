@@ -71,6 +71,23 @@ function parseReport({ source, report, updated_at }: ReportRow): HealthReport {
   return { source, observedAt: updated_at, triggeredBy: null, successes: [], alerts: [alert] };
 }
 
+/** How much is stored on a device, without what has expired. */
+export interface ReportsSize {
+  readonly sources: number;
+  /** Of all reports as JSON text. */
+  readonly bytes: number;
+}
+
+export async function measureHealthReports(db: Queryable, { kind, id }: ThingKey): Promise<ReportsSize> {
+  const [row] = await db.query<ReportsSize>({
+    name: "health_reports.measure",
+    text: `select count(*) as sources, coalesce(sum(octet_length(report::text)), 0)::float8 as bytes from health_reports
+            where kind = $1 and id = $2 and (expires_at is null or expires_at > now())`,
+    values: [kind, id],
+  });
+  return row ?? { sources: 0, bytes: 0 };
+}
+
 /** A report and the device that it is on. */
 export interface PlacedReport {
   readonly key: ThingKey;

@@ -1,5 +1,6 @@
 import { Forge } from "../../../contract/forge/forge_pb.js";
 import { PowerShelfService } from "../../../contract/millwright/v1/power_shelf_pb.js";
+import { LARGEST_REPORT_REQUEST } from "../../api/convert/health.ts";
 import { forgePowerShelves } from "../../api/forge/power-shelves.ts";
 import { powerShelves } from "../../api/millwright/power-shelves.ts";
 import { partOf } from "../../api/transport/service-parts.ts";
@@ -31,7 +32,7 @@ export const powerShelf = defineThing({
   handlers,
   explain: explainPowerShelf,
   methods: ({ services }) => [
-    partOf(Forge, forgePowerShelves(services)),
+    partOf(Forge, forgePowerShelves(services), { insertPowerShelfHealthReport: LARGEST_REPORT_REQUEST }),
     partOf(PowerShelfService, powerShelves(services)),
   ],
   listing: powerShelfListing,

@@ -143,6 +143,167 @@ describe("a report that ends by itself", () => {
   });
 });
 
+const versionAndEvents = async (id: string) => {
+  const history = await listHistory(site.db, {
+    key: { kind, id },
+    after: null,
+    newestFirst: false,
+    types: [],
+    limit: 99,
+  });
+  return history.map(({ type, version }) => `${version} ${type}`);
+};
+const reportsOf = async (id: string) => (await health.listHealthReports({ kind, id })).reports;
+
+describe("a report that says the same again", () => {
+  test("is no event and no new version; its times are those of the last one", async () => {
+    const id = await addMachine();
+    const report = { source: "a", alerts: [alert("Leak")], successes: [{ id: "Fan" }] };
+    const put = (seconds: bigint, expires: bigint) =>
+      health.putHealthReport({
+        kind,
+        id,
+        report: { ...report, observedAt: { seconds } },
+        expiresAfter: { seconds: expires },
+      });
+    await put(1_000n, 60n);
+    const before = await versionAndEvents(id);
+    const [first] = await reportsOf(id);
+    for (const at of [1_030n, 1_060n, 1_090n, 1_120n]) await put(at, 3_600n);
+    expect(await versionAndEvents(id)).toEqual(before);
+    const [last] = await reportsOf(id);
+    expect(last?.report?.observedAt?.seconds).toBe(1_120n);
+    expect(Number(last?.expiresAt?.seconds) - Number(first?.expiresAt?.seconds)).toBeGreaterThan(3_000);
+    expect(last?.report?.alerts[0]?.inAlertSince).toEqual(first?.report?.alerts[0]?.inAlertSince);
+    expect(await degradedOf(id)).toMatchObject({ status: true });
+  });
+
+  test("after it had expired is an event", async () => {
+    const id = await addMachine();
+    const put = () => health.putHealthReport({ kind, id, report: { source: "a" }, expiresAfter: { seconds: 60n } });
+    await put();
+    await site.db.execute("update health_reports set expires_at = now() where id = $1", [id]);
+    await put();
+    expect(await versionAndEvents(id)).toEqual(["1 created", "2 health_report_changed", "3 health_report_changed"]);
+  });
+
+  test("with another message, another mode or one alert less is an event", async () => {
+    const id = await addMachine();
+    const alerts = [alert("Leak"), alert("Hot")];
+    await health.putHealthReport({ kind, id, report: { source: "a", alerts } });
+    const wetter = alert("Leak", "wetter");
+    for (const { mode, ...report } of [
+      { mode: HealthReportMode.MERGE, source: "a", alerts: [wetter, alert("Hot")] },
+      { mode: HealthReportMode.REPLACE, source: "a", alerts: [wetter, alert("Hot")] },
+      { mode: HealthReportMode.REPLACE, source: "a", alerts: [wetter] },
+    ])
+      await health.putHealthReport({ kind, id, report, mode });
+    expect((await versionAndEvents(id)).filter((event) => event.endsWith("health_report_changed"))).toHaveLength(4);
+  });
+});
+
+describe("a device takes no more than its reports' limits:", () => {
+  const put = (id: string, source: string, message = "m") =>
+    health.putHealthReport({ kind, id, report: { source, alerts: [alert("Leak", message)] } });
+  const everyReport = (id: string) => site.db.query("select * from health_reports where id = $1 order by source", [id]);
+
+  test("64 sources; one that is known may report again, and a place that becomes free is taken", async () => {
+    const id = await addMachine();
+    const sources = Array.from({ length: 64 }, (_, at) => `s-${at}`);
+    for (const source of sources) await put(id, source);
+    const before = [await everyReport(id), await versionAndEvents(id)];
+    const refused = await refusal(put(id, "one-more"));
+    expect(refused).toMatchObject({ code: Code.ResourceExhausted });
+    expect(refused.message).toMatch(
+      /^machine m-health-\d+ has health reports of 64 sources, and the limit is 64; remove/,
+    );
+    expect([await everyReport(id), await versionAndEvents(id)]).toEqual(before);
+    await put(id, "s-0", "wetter");
+    await health.removeHealthReport({ kind, id, source: "s-1" });
+    await put(id, "one-more");
+    expect((await degradedOf(id))?.message).toMatch(/^one-more, s-0, s-10 and 61 more: Leak: m wetter$/);
+  });
+
+  test("1 MiB of reports, so that their list is below the 4 MiB of clients; a smaller report is taken", async () => {
+    const id = await addMachine();
+    const large = "x".repeat(250_000);
+    for (const source of ["a", "b", "c", "d"]) await put(id, source, large);
+    expect(await refusal(put(id, "e", large))).toMatchObject({ code: Code.ResourceExhausted });
+    // As a device may be that got its reports before there was a limit.
+    await site.db.execute(
+      `insert into health_reports (kind, id, source, mode, report)
+       select kind, id, 'f' || source, mode, jsonb_set(report, '{source}', to_jsonb('f' || source)) from health_reports where id = $1`,
+      [id],
+    );
+    await put(id, "a", large.slice(1));
+    expect(await refusal(put(id, "a", large))).toMatchObject({ code: Code.ResourceExhausted });
+    await put(id, "a", "small");
+    expect(await reportsOf(id)).toHaveLength(8);
+  });
+
+  test("the condition's message is bounded however long all names are", async () => {
+    const id = await addMachine();
+    const name = "n".repeat(250);
+    for (const at of [1, 2, 3, 4, 5]) {
+      const alerts = [1, 2, 3, 4].map((which) => alert(`${which}${name}`, "m".repeat(5_000), name));
+      await health.putHealthReport({ kind, id, report: { source: `${at}${name}`, alerts } });
+    }
+    expect((await degradedOf(id))?.message.length).toBeLessThanOrEqual(2_000);
+  });
+});
+
+describe("a report that is far too large", () => {
+  const reportWith = (count: number) => ({
+    source: "a",
+    alerts: Array.from({ length: count }, () => ({ id: "a", message: "abcd" })),
+  });
+
+  test("is refused before it is parsed, here and in forge.Forge", async () => {
+    const report = reportWith(350_000);
+    const powerShelfId = { id: "ps-none" };
+    for (const call of [
+      () => health.putHealthReport({ kind, id: "m-health-1", report }),
+      () => site.forge.insertPowerShelfHealthReport({ powerShelfId, healthReportEntry: { report } }),
+    ]) {
+      const refused = await refusal(call());
+      expect(refused).toMatchObject({ code: Code.ResourceExhausted });
+      expect(refused.message).toContain("larger than the limit of 1048576 bytes");
+    }
+  });
+
+  test("is refused before all of it is read where it has few bytes for many alerts", async () => {
+    const refused = await refusal(health.putHealthReport({ kind, id: "m-health-1", report: reportWith(90_000) }));
+    expect(refused).toMatchObject({ code: Code.InvalidArgument });
+    expect(refused.message).toMatch(/^report\.alerts\[\d+\]\S*: the request has more than 50000 values; split/);
+  });
+});
+
+describe("text that cannot be shown", () => {
+  const put = (report: object) => health.putHealthReport({ kind, id: "m-health-1", report });
+
+  test("is refused in names", async () => {
+    for (const [report, field] of [
+      [{ source: "\u001b[31mred" }, "report.source"],
+      [{ source: "a", triggeredBy: "a\u0007" }, "report.triggered_by"],
+      [{ source: "a", alerts: [alert("\u001b[2J")] }, "report.alerts[0].id"],
+      [{ source: "a", alerts: [alert("A"), alert("B", "m", "x\u202ey")] }, "report.alerts[1].target"],
+      [{ source: "a", alerts: [{ ...alert("A"), classifications: ["\u2066"] }] }, "report.alerts[0].classifications"],
+      [{ source: "a", successes: [{ id: "A\u200b" }] }, "report.successes[0].id"],
+      [{ source: "a", successes: [{ id: "A", target: "t".repeat(257) }] }, "report.successes[0].target"],
+    ] as const)
+      expect(await refusal(put(report))).toMatchObject({ code: Code.InvalidArgument, field });
+  });
+
+  test("is replaced in messages, and line breaks stay", async () => {
+    const id = await addMachine();
+    const alerts = [{ ...alert("Leak", "a\u202eb\u001b[2J\nwet"), tenantMessage: "\u0007 電源" }];
+    await health.putHealthReport({ kind, id, report: { source: "a", alerts } });
+    const [stored] = await reportsOf(id);
+    expect(stored?.report?.alerts).toMatchObject([{ message: "a\ufffdb\ufffd[2J\nwet", tenantMessage: "\ufffd 電源" }]);
+    expect(await degradedOf(id)).toMatchObject({ message: "a: Leak: a\ufffdb\ufffd[2J wet" });
+  });
+});
+
 describe("several reports in one transaction", () => {
   test("are written as one, on several devices and twice on one of them", async () => {
     const [one, two] = [await addMachine(), await addMachine()];

@@ -3,8 +3,8 @@ import { Run_Phase } from "../../../../contract/baremetal/v1/baremetal_pb.js";
 import { type ChildRun, RunActionsService } from "../../../../contract/millwright/v1/run_pb.js";
 import { describeFailure, type ExitCode } from "../../client/errors.ts";
 import type { Session } from "../../client/session.ts";
+import { printable } from "../../terminal/printable.ts";
 import { printList } from "../../terminal/printing.ts";
-import { printable } from "../../terminal/table.ts";
 import { readRun, runJson, type ShownRun } from "./record.ts";
 import { printRun, runColumns } from "./view.ts";
 

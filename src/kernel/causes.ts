@@ -306,6 +306,12 @@ export const CAUSES = {
     disposition: "retry",
     facts: [],
   },
+  undo_in_progress: {
+    doc: "The device is still undoing the step.",
+    helps: "Wait: the device is asked again.",
+    disposition: "retry",
+    facts: [],
+  },
   no_undo: {
     doc: "The step was done for good: there is no way to undo it.",
     helps: "Look at the machine before it is used.",

@@ -10,7 +10,7 @@ import { withMoreResidue } from "./residue.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
 import { AT_ONCE, type Looked, pollAfter } from "./step/work.ts";
-import { forgetResidueOf, inTheWay, isSettled, isStillToDo, takeBackAll } from "./undo.ts";
+import { forgetResidueOf, inTheWay, isSettled, isStillToDo, type Tried, takeBackAll } from "./undo.ts";
 
 /**
  * What the attempt before has left is taken back before anything is begun. A device that does not answer is asked for as long as
@@ -18,6 +18,9 @@ import { forgetResidueOf, inTheWay, isSettled, isStillToDo, takeBackAll } from "
  * failed at once, and what is to be taken back stays for the attempt after: only a person can change that, and nobody at the device
  * has said no. What a device refuses to take back is listed, and the run goes on, since asking again would change nothing. So it
  * does, after one try, where the run itself ends what was left before it begins anything that this could disturb.
+ *
+ * What an attempt left open may be undone in any order. What earlier attempts did is undone the last first: the undo of a stage is not
+ * begun before that of the stage after it is over.
  */
 export async function cleanUpBefore(
   run: RunThing,
@@ -25,15 +28,18 @@ export async function cleanUpBefore(
   context: RunContext,
   log: RunLog,
 ): Promise<Looked> {
-  const { startedAt, compensateFirst } = run.facts;
+  const { compensateFirst } = run.facts;
   const from = leftOver === compensateFirst ? "compensateFirst" : "takeBackFirst";
+  const since = run.facts.undoingSince ?? run.facts.startedAt;
   const left = eachLeft(leftOver);
   const isFirstLook = run.outcome === null;
   if (isFirstLook) log.say(`taking back what ${named(left)} of the attempt before has left`);
-  const tried = await takeBackAll(run, left, context, log);
   const endedBy = context.target.endsLeftOver?.(run, context.steps) ?? (() => undefined);
+  const isBlocking = (one: Tried) => isStillToDo(one.remains) && endedBy(one.left) === undefined;
+  const isOrdered = from === "compensateFirst";
+  const tried = await takeBackAll(run, left, context, log, (one) => isOrdered && isBlocking(one));
   const unsettled = tried.filter(({ remains }) => isStillToDo(remains));
-  const blocking = unsettled.filter((one) => endedBy(one.left) === undefined);
+  const blocking = unsettled.filter(isBlocking);
   const open = blocking.length > 0 ? unsettled : [];
   const listed = tried.flatMap(({ left: one, remains }) =>
     remains === null || open.some(({ left: still }) => still === one)
@@ -42,26 +48,32 @@ export async function cleanUpBefore(
   );
   for (const { remains, end } of listed) log.staysBehind(remains.left, end);
   const stays = listed.map(({ remains }) => remains.left);
-  const still = open.map((one) => one.left);
+  const still = [...open.map((one) => one.left), ...left.slice(tried.length)];
+  const hasNext = isOrdered ? still.length > 0 : still.length === 0 && compensateFirst !== null;
   const undone = tried.filter(({ remains }) => isSettled(remains)).map((one) => one.left.step);
   forgetResidueOf(undone, run, context, log);
   const facts = {
     // As it is where nothing came of it, so that a look in vain writes nothing.
-    ...(still.length < left.length && { [from]: leftOverOf(still) }),
+    ...(still.length < left.length && {
+      [from]: leftOverOf(still),
+      // Each stage has the time of its own, whatever those before it took.
+      ...(hasNext && { undoingSince: context.clock.now().toISOString() }),
+      ...(isOrdered && !hasNext && { undoingSince: null }),
+    }),
     ...(stays.length > 0 && withMoreResidue(run.facts, stays)),
   };
   const [first] = still;
   if (first === undefined)
     return waitFor(`${leftOver.step}: taken back`, AT_ONCE, { facts, effects: log.effects(leftOver.step) });
-  const within = longestOf(run, still);
-  const waited = startedAt === null ? 0 : context.clock.now().getTime() - startedAt.getTime();
+  const within = longestOf(run, isOrdered ? [first] : still);
+  const waited = since === null ? 0 : context.clock.now().getTime() - since.getTime();
   const what = `what ${named(still)} of the attempt before has left is not taken back`;
   const inWay = open.flatMap(({ remains }) => remains ?? []);
   const leftInWay = inWay.map(({ left: one }) => one);
   const cause = blocking.find(({ remains }) => remains !== null)?.remains?.cause;
   const isShutOut = blocking.some(({ remains }) => remains?.is === "shut_out");
   if (waited <= within && !isShutOut)
-    return waitFor(`${what} yet: ${residueLines(leftInWay).join("; ")}`, pollAfter(startedAt, context.clock), {
+    return waitFor(`${what} yet: ${residueLines(leftInWay).join("; ")}`, pollAfter(since, context.clock), {
       ...(cause && { cause }),
       facts,
       effects: log.effects(first.step),
@@ -70,15 +82,12 @@ export async function cleanUpBefore(
     message: `${first.step}: ${what}${isShutOut ? "" : ` within ${describeDuration(within)}`}: ${inWay.map(inTheWay).join("; ")}`,
     failure: { code: "EXECUTION_FAILED", retryable: true, step: first.step, cause: cause ?? { code: "unknown" } },
     residue: [...stays, ...leftInWay],
-    // What is left of what an earlier attempt did counts from here on as what is left to undo.
-    takeBackFirst: leftOverOf([...still, ...passedOn(run, from)]),
+    // A stage whose undo was tried counts from here on as left open. Those before it were not touched.
+    takeBackFirst: leftOverOf(open.map((one) => one.left)),
+    compensateFirst: isOrdered ? leftOverOf(left.slice(tried.length)) : compensateFirst,
     undone,
   });
 }
-
-/** What the run has still to undo beside what it is at. */
-const passedOn = ({ facts: { takeBackFirst } }: RunThing, from: string): readonly LeftByStep[] =>
-  from === "compensateFirst" && takeBackFirst !== null ? eachLeft(takeBackFirst) : [];
 
 const named = (left: readonly LeftByStep[]): string =>
   `${left.length === 1 ? "step" : "steps"} ${left.map(({ step }) => step).join(", ")}`;

@@ -57,8 +57,8 @@ async function look(run: RunThing, context: RunContext, heard: HeardScript): Pro
       ? cancelRun(run, context, log)
       : compensate(run, context.workflows.get(plan.workflow), context, log);
   }
-  // An adoption looks first: what is left open is for the stage that has to act.
-  const first = facts.compensateFirst ?? (run.action === "adopt" ? null : facts.takeBackFirst);
+  // What was left open came last. An adoption looks first: what is left open is for the stage that has to act.
+  const first = (run.action === "adopt" ? null : facts.takeBackFirst) ?? facts.compensateFirst;
   if (first !== null) return cleanUpBefore(run, first, context, log);
   return goThrough(run, context, heard);
 }

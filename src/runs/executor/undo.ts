@@ -51,16 +51,27 @@ export function staysAnyway({ run, step: name }: Begun, { steps }: RunContext): 
   return step && kind?.undoIsPartial && kind.residue ? { step: name, what: kind.residue(step.payload) } : null;
 }
 
-/** What an attempt has left, one after the other; and what of it remains. */
+/** What was tried to be undone, and what of it remains. */
+export interface Tried {
+  readonly left: LeftByStep;
+  readonly remains: Remains | null;
+}
+
+/** What an attempt has left, one after the other, up to the first that is in the way of those after it. */
 export async function takeBackAll(
   run: RunThing,
   left: readonly LeftByStep[],
   context: RunContext,
   log: RunLog,
-): Promise<readonly { readonly left: LeftByStep; readonly remains: Remains | null }[]> {
-  const tried = [];
-  for (const each of left) tried.push({ left: each, remains: await takeBack({ run, ...each }, context, log) });
-  return tried;
+  isInTheWay: (tried: Tried) => boolean = () => false,
+): Promise<readonly Tried[]> {
+  const all: Tried[] = [];
+  for (const each of left) {
+    const tried = { left: each, remains: await takeBack({ run, ...each }, context, log) };
+    all.push(tried);
+    if (isInTheWay(tried)) break;
+  }
+  return all;
 }
 
 /** For a step that is not begun anew: what it leaves, whether or not it could be taken back. */
@@ -87,7 +98,7 @@ export const residueWithout = (
 /** The step has no undo, or was done for good. */
 const NO_WAY_BACK: Cause = { code: "no_undo" };
 
-const GOES_ON: Cause = { code: "not_done" };
+const GOES_ON: Cause = { code: "undo_in_progress" };
 
 const LEFT_UNSAID = "may have left something behind";
 

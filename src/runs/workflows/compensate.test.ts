@@ -5,7 +5,7 @@ import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { decide } from "../../kernel/decide.ts";
 import type { Outcome } from "../../kernel/outcome.ts";
 import { residueFacts } from "../../kernel/residue.ts";
-import { minutes } from "../../kernel/time/duration.ts";
+import { minutes, seconds } from "../../kernel/time/duration.ts";
 import { jobStateOf } from "../model/job-state.ts";
 import { runLifecycle } from "../model/lifecycle.ts";
 import type { RunPhase } from "../model/run.ts";
@@ -265,7 +265,7 @@ describe("a cancel on a server that lacks what the undo needs", () => {
     bench.workflows = workflows;
     next(bench, "restart_clean");
     expect(done(await bench.untilEnd())).toBe("finished");
-    expect(world.unmade).toEqual(["deploy-4", "create-1", "check"]);
+    expect(world.unmade).toEqual(["check", "deploy-4", "create-1"]);
   });
 
   test("ends where none has the kind of step: what it may have left is listed, and kept", async () => {
@@ -300,6 +300,32 @@ describe("a restart from clean", () => {
     expect(world.unmade).toEqual(["deploy-4", "create-1"]);
     expect(done(await bench.untilEnd())).toBe("finished");
     expect(world.made.slice(4)).toEqual(["create", "look", "format", "deploy", "check"]);
+  });
+
+  test("undoes no stage before the undo of the stage after it is over, and gives each its time", async () => {
+    const { bench, world } = await failedAt("check");
+    const since = bench.now.getTime();
+    const busyFor = (time: number) => () =>
+      bench.now.getTime() - since < time ? { goesOn: "is being released" } : undefined;
+    world.undo = { deploy: busyFor(seconds(50)), create: busyFor(seconds(320)) };
+    next(bench, "restart_clean");
+    expect(await bench.look()).toMatchObject({ type: "waiting", cause: { code: "undo_in_progress" } });
+    expect(world.unmade).toEqual([]);
+    expect(done(await bench.untilEnd(100))).toBe("finished");
+    expect(world.unmade).toEqual(["deploy-4", "create-1"]);
+  });
+
+  test("leaves the stages before one that is not undone as they are, and the attempt after goes on from there", async () => {
+    const { bench, world } = await failedAt("check");
+    world.undo.deploy = nobodyAnswers;
+    next(bench, "restart_clean");
+    expect(done(await bench.untilEnd(100))).toBe("step_failed");
+    expect(world.unmade).toEqual([]);
+    expect(bench).toMatchObject({ takeBackFirst: { step: "deploy" }, compensateFirst: { step: "create" } });
+    world.undo = {};
+    next(bench, "retry");
+    expect(done(await bench.untilEnd())).toBe("finished");
+    expect(world.unmade).toEqual(["deploy-4", "create-1"]);
   });
 
   test("fails where a device does not answer, and what is left is for the attempt after", async () => {

@@ -90,6 +90,7 @@ class Bench {
         residue: [],
         residueRecords: [],
         takeBackFirst: null,
+        compensateFirst: null,
         heard: this.heard,
       },
     } as unknown as RunThing;

@@ -8,6 +8,7 @@ import type { StepStatus } from "../model/run.ts";
 import { openOf, workOf } from "../workflows/next-attempt.ts";
 import type { Workflow } from "../workflows/workflow.ts";
 import { leaveToAnotherServer, mayAnotherServerCome } from "./another-server.ts";
+import { endCanceled, isUnderWay } from "./end-canceled.ts";
 import { endUnwell } from "./end-without-success.ts";
 import { stepsWith } from "./progress.ts";
 import { withMoreResidue } from "./residue.ts";
@@ -39,7 +40,10 @@ export async function compensate(
 ): Promise<Looked> {
   if (workflow === undefined) return withoutWorkflow(run, context, log);
   const [next] = eachToUndo(run, workflow);
-  if (next === undefined) return endCompensated(run, context, log);
+  if (next === undefined) {
+    const earlier = await takeBackAll(run, eachOf(run.facts.takeBackFirst), context, log);
+    return endCanceled(run, { earlier }, context, log);
+  }
   const { step } = next.left;
   const stays = next.isProven ? staysOf(workflow, step) : undefined;
   const round = typeof next.at === "object" ? next.at.round : 1;
@@ -157,23 +161,4 @@ function undone(visit: StepStatus, settled: boolean, now: Date): StepStatus {
   if (visit.state === "SUCCEEDED") return visits.takenBack(visit, { isSettled: settled });
   const ended = isUnderWay(visit) ? visits.canceled(visit, now) : visit;
   return { ...(settled ? visits.settled(ended) : ended), takenBack: true };
-}
-
-const isUnderWay = ({ state }: StepStatus): boolean => state === "RUNNING" || state === "WAITING";
-
-async function endCompensated(run: RunThing, context: RunContext, log: RunLog): Promise<Looked> {
-  const { takeBackFirst, steps } = run.facts;
-  const earlier = takeBackFirst === null ? [] : await takeBackAll(run, eachLeft(takeBackFirst), context, log);
-  const left = earlier.flatMap(({ remains }) => remains?.left ?? []);
-  for (const one of left) log.staysBehind(one);
-  log.say("the run was canceled");
-  const now = context.clock.now();
-  return endUnwell(run, "CANCELED", context, log, {
-    residue: left,
-    takeBackFirst: leftOverOf(earlier.filter(({ remains }) => !isSettled(remains)).map((one) => one.left)),
-    undone: earlier.filter(({ remains }) => isSettled(remains)).map((one) => one.left.step),
-    ...(steps.some(isUnderWay) && {
-      steps: steps.map((visit) => (isUnderWay(visit) ? visits.canceled(visit, now) : visit)),
-    }),
-  });
 }

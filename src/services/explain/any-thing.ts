@@ -2,6 +2,7 @@ import type { Cause } from "../../kernel/causes.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
+import { explainByRun } from "./active-run.ts";
 import { nameTrouble, troubleOf } from "./causes.ts";
 import { findClaimsInTheWay } from "./claims-in-the-way.ts";
 import { type Explanation, explainHolder, say } from "./explanation.ts";
@@ -29,6 +30,8 @@ export async function explainAnyThing(
       field: "id",
       next: listCommand ?? history.command,
     });
+  const byRun = thing && (await explainByRun(deps, { kind, id }, `${kind} ${id} is ${thing.state.name}`));
+  if (byRun) return { ...byRun, nextCommands: [...byRun.nextCommands, history] };
   const state = lifecycle.states[thing?.state.name ?? ""];
   const isAtWork = thing !== undefined && !state?.rest && !state?.terminal;
   const pass = await findNextPass(deps.db, { kind, id }, { now: nowOf(deps), isAtWork });

@@ -2,6 +2,7 @@ import { listHistory } from "../../store/lifecycle/journal.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { type MachineView, viewMachine } from "../machine/view.ts";
 import { getRun } from "../run/read.ts";
+import { explainByRun } from "./active-run.ts";
 import { findClaimsInTheWay } from "./claims-in-the-way.ts";
 import { type Explanation, explainHolder, inOrder, type NextCommand, say } from "./explanation.ts";
 import { type MachineNote, notesOf, resetByForce, seemsHung } from "./machine-notes.ts";
@@ -16,6 +17,9 @@ export async function explainMachine(deps: ServiceDeps, id: string): Promise<Exp
     const run = await explainRun(deps, machine.activeRunId);
     return { ...run, headline: `${about}: ${run.headline}` };
   }
+  // A part of the work on something greater takes no run slot.
+  const part = await explainByRun(deps, { kind: "machine", id: machine.id }, about);
+  if (part) return part;
   const notes = notesOf(view, nowOf(deps));
   const [first, ...others] = notes;
   const claims = await findClaimsInTheWay(deps.db, deps.stores, { kind: "machine", id: machine.id });

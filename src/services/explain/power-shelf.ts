@@ -5,6 +5,7 @@ import { powerShelfLifecycle } from "../../lifecycles/power-shelf/lifecycle.ts";
 import type { MaintenanceOperation } from "../../lifecycles/power-shelf/power-shelf.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { type PowerShelfRecord, type PowerShelfView, viewPowerShelf } from "../power-shelf/view.ts";
+import { explainByRun } from "./active-run.ts";
 import { isWrongNow, NO_TROUBLE, nameTrouble, type Trouble, troubleOf } from "./causes.ts";
 import { findClaimsInTheWay } from "./claims-in-the-way.ts";
 import {
@@ -35,6 +36,8 @@ export async function explainPowerShelf(deps: ServiceDeps, id: string): Promise<
   const view = await viewPowerShelf(deps, id);
   const { shelf } = view;
   const key = { kind: KIND, id: shelf.id };
+  const byRun = await explainByRun(deps, key, `power shelf ${shelf.id} ${phrase(shelf)}`);
+  if (byRun) return byRun;
   const now = nowOf(deps);
   const pass = await findNextPass(deps.db, key, { now, isAtWork: !isResting(shelf) });
   const claims = await findClaimsInTheWay(deps.db, deps.stores, key);

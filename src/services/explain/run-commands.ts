@@ -45,7 +45,8 @@ function onceEnded(seen: SeenRun): NextCommand[] {
       logs,
     ];
   // Nobody acts on a part of somebody else's work: that one is asked for again.
-  if (machineId === null) return [logs];
+  if (machineId === null)
+    return seen.parts ? [say(`run show ${id}`, "shows the runs that it has started"), logs] : [logs];
   if (phase === "SUCCEEDED") return [say(`machine show ${machineId}`, "shows the machine"), logs];
   const resume = say(`run resume ${id}`, "goes on where it stopped; checks first whether the step is done");
   const rerun = say(`run rerun ${id}`, "repeats everything, from the first step");

@@ -11,6 +11,14 @@ import { nameTrouble, type Trouble, troubleOf } from "./causes.ts";
 import { findClaimsInTheWay } from "./claims-in-the-way.ts";
 import { type ClaimLink, type Explanation, explainHolder, inOrder, type LastFailure } from "./explanation.ts";
 import { findNextPass, iso, type NextPass } from "./next-pass.ts";
+import {
+  type DecidingRuns,
+  explainDeciding,
+  explainParent,
+  findDecidingRuns,
+  headlineOfRuns,
+  waitsForRuns,
+} from "./run-children.ts";
 import { runCommands } from "./run-commands.ts";
 import { isSilentOverSsh } from "./run-remedies.ts";
 
@@ -31,15 +39,21 @@ export interface SeenRun {
   readonly lastWords: string;
   /** Looked up only where what helps depends on it. */
   readonly machine: MachineView | undefined;
+  /** The runs that it has started and waits for, or has failed by. */
+  readonly parts: DecidingRuns | undefined;
+  readonly isNamedByParent: boolean;
 }
 
-export async function explainRun(deps: ServiceDeps, id: string): Promise<Explanation> {
+/** @param isNamedByParent Whoever asked about its parent knows already whose part it is. */
+export async function explainRun(deps: ServiceDeps, id: string, isNamedByParent = false): Promise<Explanation> {
   const run = await getRun(deps, id);
   const key = { kind: KIND, id };
   const now = nowOf(deps);
   const pass = await findNextPass(deps.db, key, { now, isAtWork: isActive(run.phase) });
   const claims = run.phase === "PENDING" ? await findClaimsInTheWay(deps.db, deps.stores, key) : [];
-  const step = run.steps.findLast((visit) => !isDone(visit));
+  // A workflow goes on after a visit that failed.
+  const isOpen = (visit: StepStatus, at: number) => visit.state !== "FAILED" || at === run.steps.length - 1;
+  const step = run.steps.findLast((visit, at) => !isDone(visit) && isOpen(visit, at));
   const machineId = machineOf(run);
   const [newest] = await listRuns(deps.db, { target: run.target, limit: 1 });
   const newer = newest && newest.id !== id && newest.createdAt > run.createdAt ? newest : undefined;
@@ -49,17 +63,24 @@ export async function explainRun(deps: ServiceDeps, id: string): Promise<Explana
   const lastWords = await lastWordsOf(deps, run, step, trouble.cause);
   const isAsked = dependsOnMachine(trouble.cause) || (run.phase === "CANCELED" && newer === undefined);
   const machine = isAsked && machineId !== null ? await viewMachine(deps, machineId) : undefined;
-  const seen: SeenRun = { run, step, pass, claims, now, trouble, newer, lastWords, machine };
+  const parts = await findDecidingRuns(deps, run, step, (part) => explainRun(deps, part, true));
+  const seen: SeenRun = { run, step, pass, claims, now, trouble, newer, lastWords, machine, parts, isNamedByParent };
   return {
     headline: `run ${id} ${headlineOf(seen)}`,
     doing: doingOf(seen),
-    waitingFor: [...(install ? [`install ${install.id}, which is ${install.state.name}`] : []), ...waitingFor(seen)],
+    waitingFor: [
+      ...(parts && isActive(run.phase) ? waitsForRuns(run, parts) : []),
+      ...(install ? [`install ${install.id}, which is ${install.state.name}`] : []),
+      ...waitingFor(seen),
+    ],
     since: sinceOf(seen),
-    claims,
+    claims: [...claims, ...(parts?.first.claims ?? [])],
     lastFailure: lastFailureOf(seen),
     nextCommands: inOrder([
+      ...(parts ? explainDeciding(parts) : []),
       ...explainHolder(deps.stores, claims[0]?.holder ?? (install && { kind: "install", id: install.id })),
       ...runCommands(seen),
+      ...(isNamedByParent ? [] : explainParent(run)),
     ]),
   };
 }
@@ -111,9 +132,9 @@ const isPausing = ({ step, now }: Pick<SeenRun, "step" | "now">): boolean =>
 
 function headlineOf(seen: SeenRun): string {
   const { run, step, pass, claims, trouble } = seen;
-  const on = `on ${run.target.kind} ${run.target.id}`;
+  const on = `on ${run.target.kind} ${run.target.id}${run.parent && !seen.isNamedByParent ? ` for run ${run.parent.runId}` : ""}`;
   const [holder] = claims;
-  if (isActive(run.phase) && run.cancelRequestedAt !== null) return `${on} is being canceled`;
+  if (isActive(run.phase) && run.cancelRequestedAt !== null) return `${on} is being canceled${awaitText(seen)}`;
   switch (run.phase) {
     case "SUCCEEDED":
       return `${on} SUCCEEDED: every step was proved`;
@@ -127,9 +148,12 @@ function headlineOf(seen: SeenRun): string {
     case "RUNNING":
       if (pass.lastError !== null) return `${on} is RUNNING, but ${nameTrouble(trouble)}`;
       if (pass.isStranded) return `${on} is RUNNING and waits for ${pass.waits}`;
+      if (seen.parts) return `${on} ${stepText(seen)}${awaitText(seen)}`;
       return `${on} ${stepText(seen)}${trouble.cause === null ? "" : `, but ${nameTrouble(trouble)}`}`;
   }
 }
+
+const awaitText = ({ parts }: SeenRun): string => (parts ? `, and waits for ${headlineOfRuns(parts)}` : "");
 
 const manualText = ({ manual }: Run): string =>
   manual === null ? "" : `; ${manual.by} took it over: ${manual.comment}`;
@@ -142,16 +166,18 @@ function nextStepText({ plan, steps }: Run): string {
 
 function stepText({ run, step, now }: SeenRun): string {
   if (step === undefined) return `is RUNNING, about to begin ${nextStepText(run)}`;
-  if (isPausing({ step, now })) return `pauses before attempt ${step.retryCount + 1} of step ${step.name}`;
-  return `carries out step ${step.name}`;
+  const name = `step ${step.name}${step.round > 1 ? `, round ${step.round}` : ""}`;
+  if (isPausing({ step, now })) return `pauses before attempt ${step.retryCount + 1} of ${name}`;
+  return `carries out ${name}`;
 }
 
-function doingOf({ run, step, now }: SeenRun): string {
+function doingOf({ run, step, now, parts }: SeenRun): string {
   if (!isActive(run.phase)) return "";
   if (run.cancelRequestedAt !== null) return "undoing what can be undone";
   if (run.phase === "PENDING") return "";
   if (step === undefined) return `asking the ${run.target.kind} how it is, before ${nextStepText(run)}`;
   const place = `step ${run.plan.steps.findIndex(({ name }) => name === step.name) + 1} of ${run.plan.steps.length}`;
+  if (parts) return `${place}, ${step.name}: waiting for the runs that it has started`;
   if (isPausing({ step, now })) return `${place}, ${step.name}: pausing`;
   return `${place}, ${step.name}: ${step.actedAt === null ? "preparing" : "waiting for its proof"}${step.retryCount > 0 ? `, attempt ${step.retryCount + 1}` : ""}`;
 }
@@ -186,7 +212,14 @@ function sinceOf({ run, step }: SeenRun): Date | null {
   return step?.attemptStartedAt ?? step?.startedAt ?? run.startedAt ?? run.createdAt;
 }
 
-function lastFailureOf({ run, step, now, pass, lastWords }: SeenRun): LastFailure | null {
+/** Of a run that failed by others, that of the first of them: there is what to put right. */
+function lastFailureOf(seen: SeenRun): LastFailure | null {
+  const { run, parts } = seen;
+  const ofPart = parts?.first.lastFailure ?? null;
+  return run.phase === "FAILED" ? (ofPart ?? ownFailureOf(seen)) : (ownFailureOf(seen) ?? ofPart);
+}
+
+function ownFailureOf({ run, step, now, pass, lastWords }: SeenRun): LastFailure | null {
   const base = { runId: run.id, step: step?.name ?? "" };
   if (run.phase === "FAILED")
     return {

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { Run } from "../../client/session.ts";
 import { type ConfirmOptions, YES_OPTION } from "../../terminal/confirm.ts";
+import { addListOptions } from "../options/list-options.ts";
 import { addPasswordOptions } from "../options/password-options.ts";
 import type { ExpectedFields } from "./edit.ts";
 import type { ExpectedListOptions } from "./read.ts";
@@ -17,9 +18,10 @@ export function addExpectedPowerShelfCommands(program: Command, run: Run): void 
 
 function addReading(expected: Command, run: Run): void {
   const load = () => import("./read.ts");
-  expected
-    .command("list")
-    .description("list expected power shelves, and how finding them goes")
+  addListOptions(expected.command("list").description("list expected power shelves, and how finding them goes"), {
+    filter: "explore_state IN (unreachable, failed) AND (rack_id=rack-1 OR name^=pdu)",
+    order: "rack_id, name",
+  })
     .option("--rack <id>", "only those of this rack")
     .option("--explore-state <state>", "only those in this state, such as pending, linked or unreachable")
     .option("--bmc-mac <mac>", "only the one whose BMC has this MAC address")

@@ -19,9 +19,10 @@ import { byPlace } from "../../terminal/place-order.ts";
 import { printList, printOne } from "../../terminal/printing.ts";
 import type { Tone } from "../../terminal/table.ts";
 import { age, clockTime } from "../../terminal/times.ts";
+import { type ListOptions, limitOf, printTotal } from "../options/list-options.ts";
 import { nameEntry } from "./expected-entry.ts";
 
-export interface ExpectedListOptions {
+export interface ExpectedListOptions extends ListOptions {
   readonly rack?: string;
   readonly exploreState?: string;
   readonly bmcMac?: string;
@@ -48,7 +49,13 @@ const columns: readonly Column<ExpectedPowerShelf>[] = [
 const expectedJson = (expected: ExpectedPowerShelf) => jsonOf(ExpectedPowerShelfSchema, expected);
 const NONE = "No expected power shelves.";
 
-async function readExpected(session: Session, options: ExpectedListOptions): Promise<ExpectedPowerShelf[]> {
+const PAGE_SIZE = 500;
+
+/** By their place unless another order is asked for. */
+async function readExpected(
+  session: Session,
+  options: ExpectedListOptions,
+): Promise<{ readonly items: ExpectedPowerShelf[]; readonly total: number | undefined }> {
   const client = await session.client(PowerShelfService);
   const exploreState = options.exploreState === undefined ? 0 : enumNumber(ExploreStateSchema, options.exploreState);
   if (exploreState === undefined) {
@@ -56,28 +63,44 @@ async function readExpected(session: Session, options: ExpectedListOptions): Pro
       `--explore-state: ${JSON.stringify(options.exploreState)} is none of ${enumWords(ExploreStateSchema).join(", ")}`,
     );
   }
-  const filters = {
+  const limit = limitOf(options);
+  let total: number | undefined;
+  const query = {
+    pageSize: Math.min(limit ?? PAGE_SIZE, PAGE_SIZE),
+    filter: options.filter ?? "",
+    orderBy: options.orderBy ?? "",
     rackId: options.rack ?? "",
     exploreState,
     bmcMac: options.bmcMac ?? "",
     powerShelfId: options.powerShelf ?? "",
   };
   const all = await readPages(
-    (pageToken) =>
-      client.listExpectedPowerShelves({ pageSize: 500, pageToken, ...filters }, { signal: session.signal }),
+    async (pageToken) => {
+      const withTotal = (options.total ?? false) && pageToken === "";
+      const page = await client.listExpectedPowerShelves(
+        { ...query, pageToken, withTotal },
+        { signal: session.signal },
+      );
+      total ??= page.totalSize;
+      return page;
+    },
     ({ expectedPowerShelves }) => expectedPowerShelves,
+    limit,
   );
-  return all.sort(byPlace);
+  return { items: options.orderBy === undefined ? all.sort(byPlace) : all, total };
 }
 
 export async function listExpected(session: Session, options: ExpectedListOptions): Promise<undefined> {
-  await printList(session, { items: await readExpected(session, options), columns, json: expectedJson }, NONE);
+  const { items, total } = await readExpected(session, options);
+  await printList(session, { items, columns, json: expectedJson }, NONE);
+  printTotal(session, items.length, total);
 }
 
 /** One entry by MAC address or id, with how finding it goes; without either, all of them. */
 export async function showExpected(session: Session, macOrId: string | undefined): Promise<undefined> {
   if (macOrId === undefined) return listExpected(session, {});
-  const [found] = await readExpected(session, { bmcMac: await macOf(session, macOrId) });
+  const { items } = await readExpected(session, { bmcMac: await macOf(session, macOrId) });
+  const [found] = items;
   if (!found) {
     throw new CliError(
       EXIT.notFound,

@@ -60,3 +60,28 @@ test("a power shelf list hands filter and order over, and leaves it to the filte
   expect(asked).toEqual([{ filter: "deleted=true", orderBy: "name", deleted: DeletedShelves.UNSPECIFIED }]);
   expect(err).toContain("2 of 2");
 });
+
+test("expected power shelves are listed with the same options", async () => {
+  const asked: object[] = [];
+  const list = (line: string) =>
+    runAgainst(
+      (router) =>
+        router.service(PowerShelfService, {
+          listExpectedPowerShelves({ filter, orderBy, pageSize, withTotal }) {
+            asked.push({ filter, orderBy, pageSize, withTotal });
+            const rows = [
+              { bmcMac: "02:00:5e:10:00:02", rackId: "b" },
+              { bmcMac: "02:00:5e:10:00:01", rackId: "a" },
+            ];
+            return { expectedPowerShelves: rows, nextPageToken: "more", ...(withTotal && { totalSize: 9 }) };
+          },
+        }),
+      `eps list -o csv ${line}`,
+    );
+  const { out, err } = await list("--filter name^=pdu --order-by name --limit 2 --total");
+  expect(asked).toEqual([{ filter: "name^=pdu", orderBy: "name", pageSize: 2, withTotal: true }]);
+  expect(out.indexOf(":02,")).toBeLessThan(out.indexOf(":01,"));
+  expect(err).toBe("2 of 9\n");
+  const byPlace = (await list("--limit 2")).out;
+  expect(byPlace.indexOf(":01,")).toBeLessThan(byPlace.indexOf(":02,"));
+});

@@ -54,7 +54,7 @@ export function rowOf(
   { color, width }: { readonly color: boolean; readonly width: number | undefined },
 ): string {
   const cell = (at: number): Cell => row[at] ?? { text: "", tone: undefined };
-  const below = layout.below.filter((at) => !["", "-"].includes(cell(at).text.trim()));
+  const below = layout.below.filter((at) => cell(at).text !== "-" && cell(at).text !== "");
   const room = Math.max(1, (width ?? Number.POSITIVE_INFINITY) - INDENT.length);
   const lines =
     layout.below.length === 1

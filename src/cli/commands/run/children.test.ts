@@ -87,15 +87,16 @@ const show = async (id: string) => (await runAgainst(server().routes, `run show 
 describe("run show", () => {
   test("has the tree of the runs that it started: what needs somebody first, what went well summed up", async () => {
     const out = await show("run-rack");
-    const tree = out.slice(out.indexOf("Runs that it has started")).trimEnd().split("\n").slice(2);
+    const tree = out.slice(out.indexOf("Runs of step")).trimEnd().split("\n");
     expect(tree.map((line) => line.replace(/ {2,}/g, "  "))).toEqual([
-      "flash: 1 FAILED, 12 SUCCEEDED",
-      "├─ run-bad  switch/sw-bad  FAILED  -  1m  flash: it refuses",
-      ...Array.from({ length: 10 }, (_, nth) => `├─ run-ok-${nth}  switch/sw-ok-${nth}  SUCCEEDED  -  2m  -`),
-      "└─ … and 2 more  -  SUCCEEDED  -  -  millwright run list --children --filter 'parent_run_id=run-rack AND phase=SUCCEEDED'",
-      "flash, round 2: 1 RUNNING",
+      "Runs of step flash: 1 FAILED, 12 SUCCEEDED",
+      "RUN  TARGET  PHASE  AT STEP  TOOK  MESSAGE",
+      "└─ run-bad  switch/sw-bad  FAILED  -  1m  flash: it refuses",
+      "12 SUCCEEDED: millwright run list --children --filter 'parent_run_id=run-rack AND phase=SUCCEEDED'",
+      "",
+      "Runs of step flash, round 2: 1 RUNNING",
+      "RUN  TARGET  PHASE  AT STEP  TOOK  MESSAGE",
       "└─ run-busy  switch/sw-busy  RUNNING  flash  9m so far  60 %",
-      "  reset: 1 PENDING",
       "  └─ run-port  port/p-1  PENDING  -  9m so far  behind run-x",
     ]);
   });
@@ -176,9 +177,9 @@ describe("run list", () => {
   test("of children says what each is a part of; for programs the machine stays a column", async () => {
     const { asked, out } = await list("--children --limit 2");
     expect(asked).toMatchObject([{ children: true }]);
-    expect(out).toContain("run run-rack, step flash, round 2");
+    expect(out).toContain("run-rack flash");
     const csv = (await list("--children --limit 2 -o csv")).out;
-    expect(csv).toContain("run,machine,target,type,phase,step,created,message,part_of");
+    expect(csv).toContain("run,machine,target,type,phase,step,created,part_of,message");
     expect(csv).toContain("run-bad,,switch/sw-bad,");
   });
 
@@ -193,7 +194,7 @@ describe("run cancel", () => {
   test("says what becomes of the runs that it has started", async () => {
     const { code, out, err } = await runAgainst(server().routes, "run cancel run-rack", { now });
     expect(code).toBe(0);
-    expect(out).toContain("Runs that it has started");
+    expect(out).toContain("Runs of step flash: 1 FAILED");
     expect(err).toContain("Canceling run-rack: the run that it has started ends first, undoing what was begun.");
   });
 

@@ -18,40 +18,23 @@ const URGENCY: readonly Run_Phase[] = [
 ];
 const byUrgency = (one: ChildRun, other: ChildRun): number => URGENCY.indexOf(one.phase) - URGENCY.indexOf(other.phase);
 
-const HEADS = ["STEP AND RUN", "TARGET", "PHASE", "AT STEP", "TOOK", "MESSAGE"];
-
-interface Row {
-  readonly name: string;
-  readonly target?: string;
-  readonly phase?: Run_Phase;
-  readonly step?: string;
-  readonly took?: string;
-  readonly message: string;
-}
-
-/** Above the runs of one step: nothing stands beside it. */
-const headOf = (text: string): Cell[] => HEADS.map((_, at) => ({ text: at === 0 ? text : " ", tone: undefined }));
-
-function rowOf({ name, target = "", phase, step = "", took = "", message }: Row): Cell[] {
-  const plain = (text: string): Cell => ({ text, tone: undefined });
-  const phaseCell = phase === undefined ? plain("") : { text: phaseOf({ phase }), tone: toneOf({ phase }) };
-  return [plain(name), plain(target), phaseCell, plain(step), plain(took), plain(message)];
-}
+const HEADS = ["RUN", "TARGET", "PHASE", "AT STEP", "TOOK", "MESSAGE"];
 
 /** The runs that a run has started, by step and round, each with those that it has started itself. */
-export const treeOf = (runId: string, children: readonly ChildRun[], style: Style): Section => ({
-  title: "Runs that it has started",
-  body: tableOf(HEADS, rowsBelow(runId, children, "", style.now), style),
-});
-
-const rowsBelow = (runId: string, children: readonly ChildRun[], indent: string, now: Date): Cell[][] =>
-  [...Map.groupBy(children, stepText)].flatMap(([step, runs]) => [
-    headOf(`${indent}${step}: ${sumOf(runs)}`),
-    ...branches(runs, runId, indent, now),
-  ]);
+export const treeOf = (runId: string, children: readonly ChildRun[], style: Style): Section[] =>
+  [...Map.groupBy(children, stepText)].map(([step, runs]) => {
+    const { shown, left } = shownOf(runs);
+    const table = shown.length === 0 ? "" : tableOf(HEADS, branches(shown, "", style.now), style);
+    // Beside the table, and so in one piece: a command is copied from the screen.
+    const more = left === 0 ? "" : `${left} SUCCEEDED: ${listCommand(runId)}\n`;
+    return { title: `Runs of step ${step}: ${sumOf(runs)}`, body: table + more };
+  });
 
 /** `flash_all`, or `flash_all, round 2`. */
 const stepText = ({ step, round }: ChildRun): string => (round > 1 ? `${step}, round ${round}` : step);
+
+const listCommand = (runId: string): string =>
+  `millwright run list --children --filter 'parent_run_id=${runId} AND phase=SUCCEEDED'`;
 
 /** `1 FAILED, 297 SUCCEEDED`. */
 function sumOf(runs: readonly ChildRun[]): string {
@@ -62,38 +45,25 @@ function sumOf(runs: readonly ChildRun[]): string {
   }).join(", ");
 }
 
-function branches(runs: readonly ChildRun[], parentId: string, indent: string, now: Date): Cell[][] {
-  const { shown, left } = shownOf(runs);
-  const rows = shown.flatMap((run, at) => {
-    const isLast = at === shown.length - 1 && left === 0;
-    return branch(run, {
-      mark: `${indent}${isLast ? "└─ " : "├─ "}`,
-      indent: `${indent}${isLast ? "   " : "│  "}`,
-      now,
-    });
-  });
-  if (left === 0) return rows;
-  const command = `millwright run list --children --filter 'parent_run_id=${parentId} AND phase=SUCCEEDED'`;
-  return [...rows, rowOf({ name: `${indent}└─ … and ${left} more`, phase: Run_Phase.SUCCEEDED, message: command })];
-}
-
 function shownOf(runs: readonly ChildRun[]): { readonly shown: readonly ChildRun[]; readonly left: number } {
   const sorted = runs.toSorted(byUrgency);
   const others = sorted.filter(({ phase }) => phase !== Run_Phase.SUCCEEDED);
-  const left = sorted.length - others.length - MOST_SUCCEEDED;
-  // One line that says "1 more" tells less than the run itself.
-  return left > 1 ? { shown: sorted.slice(0, others.length + MOST_SUCCEEDED), left } : { shown: sorted, left: 0 };
+  const left = sorted.length - others.length;
+  return left > MOST_SUCCEEDED ? { shown: others, left } : { shown: sorted, left: 0 };
 }
 
-interface Place {
-  readonly mark: string;
-  readonly indent: string;
-  readonly now: Date;
-}
+/** One row a run, and below it those that it has started. */
+const branches = (runs: readonly ChildRun[], indent: string, now: Date): Cell[][] =>
+  runs.toSorted(byUrgency).flatMap((run, at) => {
+    const isLast = at === runs.length - 1;
+    return [
+      rowOf(run, `${indent}${isLast ? "└─" : "├─"} ${run.runId}`, now),
+      ...branches(run.children, `${indent}${isLast ? "  " : "│ "} `, now),
+    ];
+  });
 
-function branch(run: ChildRun, { mark, indent, now }: Place): Cell[][] {
-  const { runId, target, phase, currentStep: step, message, children } = run;
-  const place = target ? targetText(target) : "";
-  const row = rowOf({ name: `${mark}${runId}`, target: place, phase, step, took: tookText(run, now), message });
-  return [row, ...rowsBelow(runId, children, indent, now)];
+function rowOf(run: ChildRun, name: string, now: Date): Cell[] {
+  const { target, phase, currentStep, message } = run;
+  const texts = [name, target ? targetText(target) : "", phaseOf(run), currentStep, tookText(run, now), message];
+  return texts.map((text, at) => ({ text, tone: HEADS[at] === "PHASE" ? toneOf({ phase }) : undefined }));
 }

@@ -30,7 +30,12 @@ const TARGET: readonly Column<ShownRun>[] = [
 /** Programs find the machine where it always was. */
 const MACHINE: readonly Column<ShownRun>[] = [{ title: "MACHINE", cell: ({ run }) => run.machineId }];
 const PARENT: readonly Column<ShownRun>[] = [
-  { title: "PART OF", cell: ({ parent }) => parentText(parent), plain: ({ parent }) => parent?.runId ?? "" },
+  {
+    title: "PART OF",
+    cell: ({ parent }) => (parent ? `${parent.runId} ${parent.step}` : ""),
+    short: { cell: ({ parent }) => parent?.runId ?? "", least: 40 },
+    plain: ({ parent }) => parent?.runId ?? "",
+  },
 ];
 
 /** @param isOfChildren Runs that other runs have started are among them. */
@@ -46,8 +51,8 @@ export const runColumns = ({ format }: Pick<Style, "format">, isOfChildren = fal
     short: { cell: ({ run }, now) => `${age(run.createdAt, now)} ago`, least: "23h 59m ago".length },
     plain: ({ run }) => isoTime(run.createdAt),
   },
-  { title: "MESSAGE", cell: ({ run }) => run.message || "-", plain: ({ run }) => run.message },
   ...(isOfChildren ? PARENT : []),
+  { title: "MESSAGE", cell: ({ run }) => run.message || "-", plain: ({ run }) => run.message },
 ];
 
 interface ShownStep {
@@ -156,7 +161,7 @@ export async function runThing(shown: ShownRun, style: Style): Promise<OneThing<
     const table = { items: steps, columns: stepColumns(run, steps), json: () => null };
     sections.push({ title: "Steps", body: await renderList(table, { ...style, format: "table" }) });
   }
-  if (children.length > 0) sections.push(treeOf(run.runId, children, style));
+  sections.push(...treeOf(run.runId, children, style));
   return { item: shown, columns: runColumns(style, true), json: runJson, details: detailsOf(shown), sections };
 }
 

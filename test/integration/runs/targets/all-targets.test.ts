@@ -1,10 +1,10 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
-import { RunActionsService, RunService } from "../../../contract/millwright/v1/run_pb.js";
-import { collect, type RunSurface, startRunSurface } from "../../support/run-bench.ts";
-import { afterAll, beforeAll } from "../../support/second-try.ts";
-import { refusal } from "../api/forge-under-test.ts";
+import { Run_Phase } from "../../../../contract/baremetal/v1/baremetal_pb.js";
+import { RunActionsService, RunService } from "../../../../contract/millwright/v1/run_pb.js";
+import { collect, type RunSurface, startRunSurface } from "../../../support/run-bench.ts";
+import { afterAll, beforeAll } from "../../../support/second-try.ts";
+import { refusal } from "../../api/forge-under-test.ts";
 
 /** A run on a rack with two children, beside one on a machine: who knows which. Nobody carries them out. */
 let surface: RunSurface;

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
-import { type RunRecord, RunService } from "../../../contract/millwright/v1/run_pb.js";
-import { runCli } from "../../../src/cli/run-cli.ts";
-import { createFakeTerminal } from "../../support/cli/fake-terminal.ts";
-import { eventually } from "../../support/eventually.ts";
-import { baySteps, createBayTables } from "../../support/rigs/bay.ts";
-import { addBay, bayStores, requestMaintenance, startBayEngine } from "../../support/rigs/bay-engine.ts";
-import { createRigTables } from "../../support/rigs/rig.ts";
-import { type RigSurface, startRigSurface } from "../../support/rigs/rig-surface.ts";
-import { afterAll, beforeAll } from "../../support/second-try.ts";
+import { Run_Phase } from "../../../../contract/baremetal/v1/baremetal_pb.js";
+import { type RunRecord, RunService } from "../../../../contract/millwright/v1/run_pb.js";
+import { runCli } from "../../../../src/cli/run-cli.ts";
+import { createFakeTerminal } from "../../../support/cli/fake-terminal.ts";
+import { eventually } from "../../../support/eventually.ts";
+import { baySteps, createBayTables } from "../../../support/rigs/bay.ts";
+import { addBay, bayStores, requestMaintenance, startBayEngine } from "../../../support/rigs/bay-engine.ts";
+import { createRigTables } from "../../../support/rigs/rig.ts";
+import { type RigSurface, startRigSurface } from "../../../support/rigs/rig-surface.ts";
+import { afterAll, beforeAll } from "../../../support/second-try.ts";
 
 /** A bay's maintenance, carried out: what the API and the command line show of rounds, skipped stages, receipts and children. */
 let surface: RigSurface;
@@ -82,7 +82,7 @@ test("the command line shows the tree, and finds runs by what they work on", asy
   const shown = await millwright("run", "show", runId);
   expect(shown).toMatch(/^Target: +bay\/bay-1$/m);
   expect(shown).toMatch(/^cool_down +1 +SKIPPED .*it is cold$/m);
-  expect(shown).toMatch(/^flash_all, round 2: 3 SUCCEEDED$/m);
+  expect(shown).toMatch(/^Runs of step flash_all, round 2: 3 SUCCEEDED$/m);
   expect(shown).toMatch(/^└─ run-\S+ +gadget\/bay-1-g\d +SUCCEEDED .* job \d+$/m);
   const child = record.children[0];
   expect(await millwright("run", "show", child?.runId ?? "")).toMatch(
@@ -96,7 +96,7 @@ test("the command line shows the tree, and finds runs by what they work on", asy
   expect(await idsOf("--target", "gadget/bay-1-g1")).toEqual([]);
   expect(await idsOf("--target", "gadget/bay-1-g1", "--children")).toHaveLength(2);
   expect(await idsOf("--target-kind", "gadget", "--children", "--limit", "4")).toHaveLength(4);
-  expect(await millwright("run", "watch", runId)).toContain("Runs that it has started");
+  expect(await millwright("run", "watch", runId)).toContain("Runs of step flash_all");
 });
 
 test("a target that there is not is refused, and not just without runs", async () => {

@@ -1,14 +1,14 @@
 // @module-tag race
 import { describe, expect, test } from "vitest";
-import { cancelRun } from "../../../src/services/run/cancel.ts";
-import type { SecretStore } from "../../../src/store/access/secrets.ts";
-import { applyVerb } from "../../../src/store/lifecycle/verbs.ts";
-import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
-import { eventually } from "../../support/eventually.ts";
-import { addRig, createRigTables } from "../../support/rigs/rig.ts";
-import { type RigEngine, rigStores, startRigEngine, startRigRun } from "../../support/rigs/rig-engine.ts";
-import { tester } from "../../support/run-bench.ts";
-import { afterAll, beforeAll } from "../../support/second-try.ts";
+import { cancelRun } from "../../../../src/services/run/cancel.ts";
+import type { SecretStore } from "../../../../src/store/access/secrets.ts";
+import { applyVerb } from "../../../../src/store/lifecycle/verbs.ts";
+import { createTestDatabase, type TestDatabase } from "../../../support/database.ts";
+import { eventually } from "../../../support/eventually.ts";
+import { addRig, createRigTables } from "../../../support/rigs/rig.ts";
+import { type RigEngine, rigStores, startRigEngine, startRigRun } from "../../../support/rigs/rig-engine.ts";
+import { tester } from "../../../support/run-bench.ts";
+import { afterAll, beforeAll } from "../../../support/second-try.ts";
 
 /** Runs that steps of other runs start, on a real database, by two replicas that take whatever is due. */
 let database: TestDatabase;

@@ -3,14 +3,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, type expect, test, vi } from "vitest";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
+import { diedAt, letGoOn, type Place as PlaceOf, placesOf, setAside } from "../support/processes/places.ts";
 import { openProcessBench, type ProcessBench, ROOT } from "../support/processes/process-bench.ts";
-import {
-  cancelRigRun,
-  type Place,
-  POSITIONS,
-  type Position,
-  type RigVictimOrder,
-} from "../support/processes/rig-victim.ts";
+import { cancelRigRun, POSITIONS, type Position, type RigVictimOrder } from "../support/processes/rig-victim.ts";
 import { addRig, createRigTables } from "../support/rigs/rig.ts";
 import { rigStores, startRigEngine, startRigRun } from "../support/rigs/rig-engine.ts";
 
@@ -19,6 +14,7 @@ import { rigStores, startRigEngine, startRigRun } from "../support/rigs/rig-engi
  * them, no child is started twice, every device hears of its command once, and nothing is left claimed.
  */
 const GADGETS = 3;
+type Place = PlaceOf<Position>;
 /** At the most, until one of them comes by a place. */
 const MOST_RUNS = 10;
 const SCENARIOS = {
@@ -106,12 +102,7 @@ class Lane {
 
   async findPlaces(): Promise<Place[]> {
     const { victim } = await this.#start("undisturbed");
-    const exit = await victim.exited;
-    if (exit.code !== 0) throw new Error(`the run came to no end\n${victim.transcript()}`);
-    const places = (JSON.parse(victim.stdout()) as string[]).map((text): Place => {
-      const [, position = "", failPoint = ""] = /^(.*) (\S+)$/.exec(text) ?? [];
-      return { position: position as Position, failPoint };
-    });
+    const places = await placesOf<Position>(victim);
     return places.sort((a, b) => POSITIONS.indexOf(a.position) - POSITIONS.indexOf(b.position));
   }
 
@@ -123,14 +114,8 @@ class Lane {
 
   async #diesAt(place: Place): Promise<boolean> {
     const { victim, rigId, gadgets } = await this.#start(`${place.position}, ${place.failPoint}`, place);
-    const exit = await victim.exited;
-    if (exit.code === 0) return false;
-    if (exit.signal !== "SIGKILL")
-      throw new Error(`it did not die at ${place.failPoint} (${place.position}): ${victim.transcript()}`);
-    // Set aside, so that the next replica has only its own run.
-    await this.#database.db.execute(
-      `update work set wake_at = 'infinity', lease_until = case when lease_until is null then null else 'infinity'::timestamptz end`,
-    );
+    if (!(await diedAt(place, victim))) return false;
+    await setAside(this.#database.db);
     this.killed.push({ place, rigId, gadgets });
     return true;
   }
@@ -144,10 +129,7 @@ class Lane {
         const runId = await startRigRun(db, rigId, ["poke_few"]);
         if (this.#cancelsAfter !== undefined) await cancelRigRun(db, runId);
       }
-      await db.execute(
-        `update work set wake_at = now(), lease_until = case when lease_until is null then null else now() - interval '1 s' end
-          where wake_at = 'infinity' or lease_until = 'infinity'`,
-      );
+      await letGoOn(db);
       const active =
         "select id, state, outcome, facts -> 'steps' as steps from runs where state in ('PENDING', 'RUNNING')";
       await eventually(async () => (await db.query(active)).length === 0, {

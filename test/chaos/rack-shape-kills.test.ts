@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import type { BayPlace, BayVictimOrder } from "../support/processes/bay-victim.ts";
+import type { BayVictimOrder } from "../support/processes/bay-victim.ts";
+import { diedAt, letGoOn, type Place, placesOf, setAside } from "../support/processes/places.ts";
 import { openProcessBench, type ProcessBench, ROOT } from "../support/processes/process-bench.ts";
 import { createBayTables } from "../support/rigs/bay.ts";
 import { addBay, requestMaintenance, startBayEngine } from "../support/rigs/bay-engine.ts";
@@ -32,7 +33,7 @@ afterAll(async () => {
 });
 
 let bays = 0;
-async function startVictim(instance: string, place?: BayPlace) {
+async function startVictim(instance: string, place?: Place) {
   bays += 1;
   const bayId = `bay-${bays}`;
   const gadgets = await addBay(database.db, bayId, GADGETS);
@@ -41,12 +42,11 @@ async function startVictim(instance: string, place?: BayPlace) {
   return { bayId, gadgets, victim: bench.start({ command: process.execPath, args }) };
 }
 
-async function findPlaces(): Promise<BayPlace[]> {
+async function findPlaces(): Promise<Place[]> {
   const { victim, bayId, gadgets } = await startVictim("undisturbed");
-  const exit = await victim.exited;
-  if (exit.code !== 0) throw new Error(`the bay came to no end\n${victim.transcript()}`);
+  const places = await placesOf(victim);
   await expectWhole(bayId, gadgets, "undisturbed");
-  return (JSON.parse(victim.stdout()) as string[]).map((text) => JSON.parse(text) as BayPlace);
+  return places;
 }
 
 /** As if the time of all leases had passed: another replica finishes what the dead ones left, and their callers ask again. */
@@ -57,10 +57,7 @@ async function finishAll(bayIds: readonly string[]): Promise<void> {
   for (const { id } of await db.query<{ id: string }>(unasked, [bayIds])) await requestMaintenance(db, id);
   const successor = await startBayEngine(db, { instance: "successor" });
   try {
-    await db.execute(
-      `update work set wake_at = now(), lease_until = case when lease_until is null then null else now() - interval '1 s' end
-        where wake_at = 'infinity' or lease_until = 'infinity'`,
-    );
+    await letGoOn(db);
     const busy = "select id, state, outcome from bays where state <> 'ready' or maintenance_requested is not null";
     await eventually(async () => (await db.query(busy)).length === 0, {
       what: "all bays are ready again",
@@ -124,12 +121,8 @@ test("a rack-shaped thing can die at any fail point: nothing is lost, doubled or
   for (const place of places) {
     const where = `${place.failPoint} (${place.position})`;
     const { victim, bayId, gadgets } = await startVictim(where, place);
-    const exit = await victim.exited;
-    if (exit.signal !== "SIGKILL") throw new Error(`it did not die at ${where}: ${victim.transcript()}`);
-    // Set aside, so that the next replica has only its own bay.
-    await database.db.execute(
-      `update work set wake_at = 'infinity', lease_until = case when lease_until is null then null else 'infinity'::timestamptz end`,
-    );
+    if (!(await diedAt(place, victim))) throw new Error(`it did not come by ${where}`);
+    await setAside(database.db);
     killed.push({ bayId, gadgets, where });
   }
   await finishAll(killed.map(({ bayId }) => bayId));

@@ -1,15 +1,12 @@
-import type { HandlerOf } from "../../../src/engine/pass.ts";
-import type { Thing } from "../../../src/kernel/lifecycle.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
-import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
 import { activeChildren } from "../../../src/runs/executor/children.ts";
 import type { RunThing } from "../../../src/runs/model/lifecycle.ts";
 import { cancelRun } from "../../../src/services/run/cancel.ts";
 import type { SecretStore } from "../../../src/store/access/secrets.ts";
 import { openDatabase } from "../../../src/store/postgres/database.ts";
-import { die, watchFailPoints } from "../../../src/store/postgres/fail-points.ts";
 import { eventually } from "../eventually.ts";
 import { rigStores, startRigEngine, startRigRun } from "../rigs/rig-engine.ts";
+import { NO_PASS_LASTS, type Place, PlacesPassed } from "./places.ts";
 
 /** What the pass is about in which a replica dies, by what was on record when it began. */
 export const POSITIONS = [
@@ -30,11 +27,6 @@ export const POSITIONS = [
 ] as const;
 export type Position = (typeof POSITIONS)[number];
 
-export interface Place {
-  readonly position: Position;
-  readonly failPoint: string;
-}
-
 export interface RigVictimOrder {
   readonly url: string;
   readonly instance: string;
@@ -44,7 +36,7 @@ export interface RigVictimOrder {
   /** Cancels the run once so many gadgets were begun. */
   readonly cancelsAfter?: number;
   /** Absent: it lives until the run has ended, and prints the places that it came through. */
-  readonly place?: Place;
+  readonly place?: Place<Position>;
 }
 
 export function positionOf(run: RunThing, gadgets: number): Position {
@@ -65,9 +57,6 @@ export function positionOf(run: RunThing, gadgets: number): Position {
 
 /** Of `poke_few`. */
 const AT_ONCE = 2;
-/** A pass that lasts is written before the run goes on: on a slow computer runs would come by other places than on a fast one. */
-const NO_PASS_LASTS: Clock = { ...systemClock, monotonic: () => 0 };
-
 export async function cancelRigRun(db: ReturnType<typeof openDatabase>, runId: string): Promise<void> {
   const deps = { db, stores: rigStores, secrets: {} as SecretStore, maxFindByIds: 100 };
   await cancelRun(deps, { name: "tester", roles: ["admin"], address: null }, runId);
@@ -77,28 +66,10 @@ export async function cancelRigRun(db: ReturnType<typeof openDatabase>, runId: s
 async function carryOut(order: RigVictimOrder): Promise<void> {
   const { url, instance, rigId, gadgets, kind, cancelsAfter, place } = order;
   const db = openDatabase(url, { log: silentLog, applicationName: instance });
-  let position: Position = "asking";
-  const passed = new Set<string>();
-  watchFailPoints((failPoint, subjects) => {
-    if (failPoint.endsWith(":claimed") && subjects.length === 0) return; // it asked, and there was nothing
-    passed.add(`${position} ${failPoint}`);
-    if (place?.position === position && place.failPoint === failPoint) die();
-    if (failPoint === "committer:after") position = "between";
-  });
-  const around =
-    (handlers: HandlerOf): HandlerOf =>
-    (state) => {
-      const handler = handlers(state);
-      return (
-        handler &&
-        (async (thing: Thing, frame) => {
-          position = positionOf(thing as RunThing, gadgets.length);
-          return handler(thing, frame);
-        })
-      );
-    };
+  const places = new PlacesPassed(place);
   const runId = await startRigRun(db, rigId, [kind]);
-  position = "between";
+  places.position = "between";
+  const around = places.around((thing) => positionOf(thing as RunThing, gadgets.length));
   const engine = await startRigEngine(db, { instance, around, clock: NO_PASS_LASTS, inFlight: 1 });
   if (cancelsAfter !== undefined) {
     const begun = "select count(*)::int as count from gadget_world where id = any($1) and pokes > 0";
@@ -112,7 +83,7 @@ async function carryOut(order: RigVictimOrder): Promise<void> {
     within: 60_000,
     seen: async () => JSON.stringify(await db.query("select id, state, outcome, facts from runs")),
   });
-  process.stdout.write(`${JSON.stringify([...passed])}\n`);
+  places.print();
   await engine.stop();
   await db.close();
 }

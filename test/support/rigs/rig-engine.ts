@@ -7,7 +7,9 @@ import { type RunContext, runHandlers } from "../../../src/runs/executor/executo
 import { BegunActions } from "../../../src/runs/executor/step/begun-actions.ts";
 import type { RunThing } from "../../../src/runs/model/lifecycle.ts";
 import type { Step } from "../../../src/runs/model/plan/plan.ts";
+import type { AnyStep } from "../../../src/runs/model/step.ts";
 import { startsRun } from "../../../src/runs/targets/new-run.ts";
+import type { Workflows } from "../../../src/runs/workflows/workflow.ts";
 import { create } from "../../../src/store/lifecycle/create.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";
 import { collectThingStores, storeOf } from "../../../src/store/lifecycle/things.ts";
@@ -23,7 +25,17 @@ export const rigStores = collectThingStores([...allThings.map(({ store }) => sto
 
 const NO_PROVIDER = { name: "test", can: {} };
 
-export function rigRunHandlers(db: Database, { clock, instance }: { clock: Clock; instance: string }): HandlerOf {
+/** What runs on rigs may consist of. */
+export interface RigKinds {
+  readonly steps: ReadonlyMap<string, AnyStep>;
+  readonly workflows: Workflows;
+}
+const RIG_KINDS: RigKinds = { steps: rigSteps, workflows: new Map() };
+
+function rigRunHandlers(
+  db: Database,
+  { clock, instance, kinds }: { clock: Clock; instance: string; kinds: RigKinds },
+): HandlerOf {
   const world = openGadgetWorld(db);
   const wired = [
     { kind: rigTarget, providerOf: () => NO_PROVIDER, partsOf: () => ({ replica: instance }) },
@@ -33,8 +45,7 @@ export function rigRunHandlers(db: Database, { clock, instance }: { clock: Clock
   const begun = new BegunActions();
   const contextOf = (run: RunThing): Omit<RunContext, "call"> => ({
     clock,
-    steps: rigSteps,
-    workflows: new Map(),
+    ...kinds,
     instance,
     begun,
     ...targets.contextOf(run),
@@ -53,8 +64,13 @@ export async function startRigEngine(
     instance = "one",
     around = (same: HandlerOf) => same,
     clock = systemClock,
+    kinds = RIG_KINDS,
     ...options
-  }: Partial<ControllerOptions> & { instance?: string; around?: (handlers: HandlerOf) => HandlerOf } = {},
+  }: Partial<ControllerOptions> & {
+    instance?: string;
+    around?: (handlers: HandlerOf) => HandlerOf;
+    kinds?: RigKinds;
+  } = {},
 ): Promise<RigEngine> {
   const stop = new AbortController();
   const controller = new Controller({
@@ -62,7 +78,7 @@ export async function startRigEngine(
     stores: rigStores,
     log: silentLog,
     owner: instance,
-    handlers: new Map([["run", around(rigRunHandlers(db, { clock, instance }))]]),
+    handlers: new Map([["run", around(rigRunHandlers(db, { clock, instance, kinds }))]]),
     ...options,
   });
   await db.listen("millwright", () => controller.nudge(), stop.signal);

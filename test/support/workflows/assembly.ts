@@ -53,7 +53,7 @@ const making = (stage: string) =>
   defineStep({
     kind: `make_${stage}`,
     needs: [],
-    defaults: { timeout: minutes(1) },
+    defaults: { timeout: minutes(5) },
     parse: (payload) => payload,
     before: async ({ params, call }) => {
       const nth = await ask<number>({ params, call }, "GET", `/count?job=${params.job}&stage=${stage}`);
@@ -69,7 +69,9 @@ const making = (stage: string) =>
     },
     probe: async (context: Acting) => {
       const part = await findPart(context);
-      if (part === null) return "not_done";
+      if (part === null && context.receipt === null) return "not_done";
+      // It was made, and is gone: it was of no use, and whoever found that died before it was written.
+      if (part === null) throw new StepFailure("install_failed", `${stage} is gone`, { disposition: "fail" });
       if (part.fault !== "")
         throw new StepFailure("install_failed", `${stage} is ${part.fault}`, { disposition: "fail" });
       return { state: "done", message: part.id };

@@ -179,7 +179,12 @@ function doingOf({ run, step, now, parts }: SeenRun): string {
   const place = `step ${run.plan.steps.findIndex(({ name }) => name === step.name) + 1} of ${run.plan.steps.length}`;
   if (parts) return `${place}, ${step.name}: waiting for the runs that it has started`;
   if (isPausing({ step, now })) return `${place}, ${step.name}: pausing`;
-  return `${place}, ${step.name}: ${step.actedAt === null ? "preparing" : "waiting for its proof"}${step.retryCount > 0 ? `, attempt ${step.retryCount + 1}` : ""}`;
+  return `${place}, ${step.name}: ${phaseOf(step)}${step.retryCount > 0 ? `, attempt ${step.retryCount + 1}` : ""}`;
+}
+
+function phaseOf({ actedAt, streamedAt }: StepStatus): string {
+  if (actedAt !== null) return "waiting for its proof";
+  return streamedAt === null ? "preparing" : "sending";
 }
 
 function waitingFor({ run, step, pass, claims, now }: SeenRun): string[] {

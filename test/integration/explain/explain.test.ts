@@ -207,6 +207,14 @@ describe("a run", () => {
     expect(nextCommands.map(({ command }) => command)).toContain(`millwright run cancel ${id}`);
   });
 
+  test("that uploads tells how far it is", async () => {
+    const message = "sent 3.0 MB of 40.0 MB (7 %)";
+    const id = await running({ actingAt: ago(20), streamedAt: ago(5), message });
+    const { doing, waitingFor } = await explain("run", id);
+    expect(doing).toBe("step 1 of 1, reboot: sending");
+    expect(waitingFor[0]).toContain(message);
+  });
+
   test("that waits for a proof tells for which, and when its time is up", async () => {
     const id = await running({
       actedAt: ago(5),

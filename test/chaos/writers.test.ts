@@ -1,9 +1,12 @@
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { openSecretStore } from "../../src/store/access/secrets.ts";
+import { allStores } from "../../src/wiring/things/all-things.ts";
 import { dumpTables } from "../integration/api/forge-under-test.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { bareStores } from "../support/processes/bare-stores.ts";
 import { openProcessBench, type ProcessBench } from "../support/processes/process-bench.ts";
-import type { Write } from "../support/processes/writer-process.ts";
+import { WRITES, type Write } from "../support/processes/writer-process.ts";
 import { afterAll, beforeAll } from "../support/second-try.ts";
 
 /**
@@ -74,33 +77,44 @@ beforeAll(() => {
 });
 afterAll(() => bench.close());
 
-const write = ({ url }: TestDatabase, writes: readonly Write[], failPoint = "") =>
+const keyFile = () => join(bench.directory, "secret-key");
+const killed = { code: null, signal: "SIGKILL" };
+
+/** Only who is to die needs a process of its own. */
+const startVictim = (write: Write, failPoint: string) =>
   bench.start({
     command: process.execPath,
-    args: [WRITER, url, join(bench.directory, "secret-key"), ...writes],
+    args: [WRITER, database.url, keyFile(), write],
     env: { MILLWRIGHT_FAILPOINT: failPoint },
   });
-const done = { code: 0, signal: null };
-const killed = { code: null, signal: "SIGKILL" };
+
+/** By another replica: this one. */
+async function carryOut(...writes: readonly Write[]): Promise<void> {
+  const secrets = openSecretStore({ keyFile: keyFile() });
+  for (const write of writes) await WRITES[write]({ db: database.db, secrets, stores: allStores, maxFindByIds: 100 });
+}
 
 async function prepare(writes: readonly Write[]): Promise<TestDatabase> {
   database = await createTestDatabase();
   onTestFinished(database.drop);
-  const before = write(database, writes);
-  expect(await before.exited, before.transcript()).toEqual(done);
+  await carryOut(...writes);
   return database;
 }
+
+test("victims have the stores that the server has", () => {
+  const kinds = [...bareStores].map(({ lifecycle }) => lifecycle.kind);
+  expect(kinds.toSorted()).toEqual([...allStores.keys()].toSorted());
+});
 
 describe("a server killed at", () => {
   test.each(KILLS)("$at ($write) has written nothing, and the same call then writes everything", async (kill) => {
     const { db } = await prepare(kill.before);
     const found = await dumpTables(db);
-    const victim = write(database, [kill.write], kill.at);
+    const victim = startVictim(kill.write, kill.at);
     expect(await victim.exited, victim.transcript()).toEqual(killed);
     expect(await dumpTables(db)).toEqual(found);
 
-    const again = write(database, [kill.write]);
-    expect(await again.exited, again.transcript()).toEqual(done);
+    await carryOut(kill.write);
     const written = await dumpTables(db);
     expect(Object.keys(written).filter((table) => written[table]?.join() !== found[table]?.join())).toEqual(
       expect.arrayContaining([...kill.tables]),
@@ -109,10 +123,10 @@ describe("a server killed at", () => {
 
   test("sign-in-ledger:noted has counted the rejection: the BMC did, too", async () => {
     const { db } = await prepare([]);
-    const victim = write(database, ["note a rejected sign-in"], "sign-in-ledger:noted");
+    const victim = startVictim("note a rejected sign-in", "sign-in-ledger:noted");
     expect(await victim.exited, victim.transcript()).toEqual(killed);
     expect(await db.query("select rejections from sign_in_ledger")).toEqual([{ rejections: 1 }]);
-    expect(await write(database, ["note a rejected sign-in"]).exited).toEqual(done);
+    await carryOut("note a rejected sign-in");
     expect(await db.query("select rejections from sign_in_ledger")).toEqual([{ rejections: 2 }]);
   });
 
@@ -124,10 +138,10 @@ describe("a server killed at", () => {
       "report on the machine",
     ]);
     await db.execute("update health_reports set expires_at = now() where kind = 'machine'");
-    const victim = write(database, ["forget what is old"], "health-reports:forgotten");
+    const victim = startVictim("forget what is old", "health-reports:forgotten");
     expect(await victim.exited, victim.transcript()).toEqual(killed);
     expect(await db.query("select kind from health_reports")).toEqual([{ kind: "power_shelf" }]);
-    expect(await write(database, ["forget what is old"]).exited).toEqual(done);
+    await carryOut("forget what is old");
   });
 
   test("journal:forgotten has forgotten whole entries, and watchers are told of all of them", async () => {
@@ -136,10 +150,10 @@ describe("a server killed at", () => {
     const [old] = await db.query<{ cursor: string }>(
       "select epoch || '.' || xid::text || '.' || seq as cursor from journal where kind = 'power_shelf'",
     );
-    const victim = write(database, ["forget what is old"], "journal:forgotten");
+    const victim = startVictim("forget what is old", "journal:forgotten");
     expect(await victim.exited, victim.transcript()).toEqual(killed);
     expect(await db.query("select kind from journal")).toEqual([{ kind: "token" }]);
     expect(await db.query("select forgotten_to as cursor from journal_epoch")).toEqual([old]);
-    expect(await write(database, ["forget what is old"]).exited).toEqual(done);
+    await carryOut("forget what is old");
   });
 });

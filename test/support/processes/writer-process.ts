@@ -31,12 +31,12 @@ import { installOrders } from "../../../src/store/install/orders.ts";
 import { acquire, releaseAll } from "../../../src/store/lifecycle/claims/claims.ts";
 import { commitUnits } from "../../../src/store/lifecycle/commit/commit-units.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";
-import type { ThingKey } from "../../../src/store/lifecycle/things.ts";
+import { collectThingStores, type ThingKey } from "../../../src/store/lifecycle/things.ts";
 import { wake } from "../../../src/store/lifecycle/work.ts";
 import { type Database, openDatabase } from "../../../src/store/postgres/database.ts";
 import { loadRunbooks } from "../../../src/wiring/runbook-files.ts";
-import { allStores } from "../../../src/wiring/things/all-things.ts";
 import { wishFor } from "../claims.ts";
+import { bareStores } from "./bare-stores.ts";
 
 const caller = { name: "tester", roles: ["admin"], address: null };
 const shelf = {
@@ -241,6 +241,7 @@ if (process.argv[1] === import.meta.filename) {
   const [url = "", keyFile = "", ...writes] = process.argv.slice(2);
   const db = openDatabase(url, { log: silentLog, applicationName: "writer" });
   const secrets = openSecretStore({ keyFile });
-  for (const write of writes) await WRITES[write as Write]({ db, secrets, stores: allStores, maxFindByIds: 100 });
+  for (const write of writes)
+    await WRITES[write as Write]({ db, secrets, stores: collectThingStores(bareStores), maxFindByIds: 100 });
   await db.close();
 }

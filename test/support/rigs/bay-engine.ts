@@ -11,12 +11,12 @@ import { recordRequest } from "../../../src/store/lifecycle/requests.ts";
 import { collectThingStores, storeOf } from "../../../src/store/lifecycle/things.ts";
 import type { Database } from "../../../src/store/postgres/database.ts";
 import { collectRunTargets, type WiredTarget } from "../../../src/wiring/run-targets.ts";
-import { allThings } from "../../../src/wiring/things/all-things.ts";
 import { withContext } from "../../../src/wiring/things/with-context.ts";
+import { bareStores } from "../processes/bare-stores.ts";
 import { bayHandlers, bayKey, baySteps, bayStore, bayTarget, bayWorkflows, openFlashWorld } from "./bay.ts";
 import { gadgetStore, gadgetTarget } from "./rig.ts";
 
-export const bayStores = collectThingStores([...allThings.map(({ store }) => store), bayStore, gadgetStore]);
+export const bayStores = collectThingStores([...bareStores, bayStore, gadgetStore]);
 
 const NO_PROVIDER = { name: "test", can: {} };
 

@@ -15,13 +15,13 @@ import { lockThings } from "../../../src/store/lifecycle/locks.ts";
 import { collectThingStores, storeOf } from "../../../src/store/lifecycle/things.ts";
 import type { Database } from "../../../src/store/postgres/database.ts";
 import { collectRunTargets, type WiredTarget } from "../../../src/wiring/run-targets.ts";
-import { allThings } from "../../../src/wiring/things/all-things.ts";
 import { withContext } from "../../../src/wiring/things/with-context.ts";
+import { bareStores } from "../processes/bare-stores.ts";
 import { gadgetStore, gadgetTarget, rigStore, rigTarget } from "./rig.ts";
 import { openGadgetWorld, rigSteps } from "./steps.ts";
 
 /** The stores of all things that there are, and of rigs and gadgets. */
-export const rigStores = collectThingStores([...allThings.map(({ store }) => store), rigStore, gadgetStore]);
+export const rigStores = collectThingStores([...bareStores, rigStore, gadgetStore]);
 
 const NO_PROVIDER = { name: "test", can: {} };
 

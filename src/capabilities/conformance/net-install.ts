@@ -166,6 +166,16 @@ function describeOrders(setUp: () => Promise<NetInstallBench>): void {
       expect(await read(other)).toMatchObject({ tokenShown: false });
     });
 
+    test("of the same run gives way as well, and what is installed then is not it", async () => {
+      await bench.place(order);
+      const next = { ...order, orderId: "2" };
+      await bench.place(next);
+      expect([await stateOf(), await stateOf(next)]).toEqual(["absent", "ordered"]);
+      const token = await bench.boot();
+      for (const status of ["started", "complete"] as const) await bench.report({ status, token });
+      expect([await stateOf(), await stateOf(next)]).toEqual(["absent", "installed"]);
+    });
+
     test("is of one machine: another one has none", async () => {
       await bench.place(order);
       expect(await stateOf({ ...order, machineId: "m-2" })).toBe("absent");

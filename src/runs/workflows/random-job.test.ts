@@ -124,6 +124,8 @@ const building = defineWorkflow({
   },
 });
 
+const WORKFLOWS = new Map([["building", building]]);
+
 /** A job, driven as the engine drives it: its runs, the runs that they start, crashes, and people who act at any moment. */
 class Job {
   readonly bench = new Bench();
@@ -133,12 +135,13 @@ class Job {
   phase: RunPhase = "PENDING";
   private readonly choices: Choices;
   private attempts = 1;
+  private isDowngraded: boolean;
 
   constructor(choices: Choices) {
     this.choices = choices;
     this.world = new World(choices);
     this.bench.kinds = [...this.world.steps, pokeAll];
-    this.bench.workflows = new Map([["building", building]]);
+    this.isDowngraded = this.choices.among([false, false, true]);
     this.bench.plan = planOfWorkflow(building, collectSteps(this.bench.kinds) as ReadonlyMap<string, AnyStep>);
   }
 
@@ -158,8 +161,15 @@ class Job {
     this.bench.startedAt = this.bench.now;
   }
 
+  /** While replicas are replaced, a pass may be made by one that lacks the workflow; during a cancel all of them may. */
+  private hasWorkflow(): boolean {
+    if (this.bench.cancelRequestedAt !== null && this.isDowngraded) return false;
+    return this.choices.among([true, true, true, true, true, false]);
+  }
+
   private async pass(): Promise<void> {
     this.endSomeChild();
+    this.bench.workflows = this.hasWorkflow() ? WORKFLOWS : new Map();
     if (this.choices.among([false, false, false, false, false, false, true])) return this.bench.lookAndDie();
     const outcome = await this.bench.look();
     this.commit(outcome);
@@ -201,6 +211,7 @@ class Job {
     const { facts, plan, params } = bench.run();
     const { residue, ...inherited } = inheritStages({ ...facts, plan, params }, action, building);
     this.attempts += 1;
+    this.isDowngraded = this.choices.among([false, false, true]);
     const anew = { startedAt: bench.now, logged: [], manual: null, undoingSince: null, children: [] };
     Object.assign(bench, { id: `run-${this.attempts}`, action, ...inherited, ...residueFacts(residue), ...anew });
     bench.cancelRequestedAt = action === "cancel" ? bench.now : null;

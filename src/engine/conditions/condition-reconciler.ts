@@ -180,7 +180,9 @@ export class ConditionReconciler {
     try {
       const call = this.#frame(machine.id, askedAt, signal);
       const { verdict, inspected } = await this.#see(check, machine, places, call);
-      const written = await this.#writer.submit(this.#checkedOf(check, machine, verdict, inspected));
+      const written = await this.#writer.submit(
+        this.#checkedOf(check, machine, { ...verdict, alerts: places.alerts }, inspected),
+      );
       const isNews = isChange(machine, verdict, inspected, clock.now());
       observer.checked({ outcome: !written ? "overtaken" : isNews ? "changed" : "unchanged", took: took() });
     } catch (error) {
@@ -219,7 +221,12 @@ export class ConditionReconciler {
     };
   }
 
-  #checkedOf(check: ClaimedCheck, machine: Machine, verdict: Verdict, inspected: JsonObject | undefined): Checked {
+  #checkedOf(
+    check: ClaimedCheck,
+    machine: Machine,
+    verdict: Verdict & Pick<CheckPlaces, "alerts">,
+    inspected: JsonObject | undefined,
+  ): Checked {
     const { clock, interval } = this.#options;
     const isNews = isChange(machine, verdict, inspected, clock.now());
     const observedAt = clock.now().toISOString();
@@ -232,6 +239,7 @@ export class ConditionReconciler {
             check,
             machine,
             observed: verdict.observed,
+            alerts: verdict.alerts,
             facts: { ...facts, ...inspected },
             inspected: inspected !== undefined,
           }

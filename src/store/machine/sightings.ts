@@ -1,8 +1,10 @@
 import { follow } from "../../kernel/decide.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
+import { openAlerts } from "../../lifecycles/device/open-alerts.ts";
 import { type ConditionType, type ObservedCondition, observe } from "../../lifecycles/machine/conditions.ts";
 import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
+import { listHealthReports } from "../device/health-reports.ts";
 import { type Change, recordChanges } from "../lifecycle/changes.ts";
 import { commitUnits } from "../lifecycle/commit/commit-units.ts";
 import type { Unit } from "../lifecycle/commit/unit.ts";
@@ -21,6 +23,8 @@ export interface MachineSighting {
   /** As it was when it was checked. */
   readonly machine: Machine;
   readonly observed: readonly ObservedCondition[];
+  /** The open alerts that `observed` goes by. */
+  readonly alerts: readonly string[];
   readonly facts: JsonObject;
   /** It was read whole and is the right one: FACTORY_READY → READY. */
   readonly inspected: boolean;
@@ -50,8 +54,9 @@ export async function recordSightings(
   );
   const ids = sightings.map(({ machine }) => machine.id);
   const present = new Map((await machineStore.load(tx, ids)).things.map((machine) => [machine.id as string, machine]));
-  const current = sightings.filter(
-    ({ machine }) => held.has(machine.id) && present.get(machine.id)?.basis === machine.basis,
+  const current = await withoutStaleAlerts(
+    tx,
+    sightings.filter(({ machine }) => held.has(machine.id) && present.get(machine.id)?.basis === machine.basis),
   );
   await commitUnits(
     tx,
@@ -73,6 +78,23 @@ export async function recordSightings(
     woken.map((id) => ({ kind: KIND, id })),
   );
   return new Set(current.map(({ machine }) => machine.id));
+}
+
+/**
+ * A report that came or ended during the check need not have changed the machine: where a part is not well, an alert changes no
+ * condition. What the check says about health then goes by alerts that are no longer those, so that it is left to the next check.
+ */
+async function withoutStaleAlerts(tx: Transaction, sightings: readonly MachineSighting[]): Promise<MachineSighting[]> {
+  const reports = await listHealthReports(
+    tx,
+    KIND,
+    sightings.map(({ machine }) => machine.id),
+  );
+  return sightings.map((sighting) => {
+    const { machine, alerts, observed } = sighting;
+    if (openAlerts(reports.get(machine.id) ?? []).join("\n") === alerts.join("\n")) return sighting;
+    return { ...sighting, observed: observed.filter(({ type }) => type !== "Degraded") };
+  });
 }
 
 function unitOf({ machine, facts, inspected }: MachineSighting, actor: string): Unit[] {

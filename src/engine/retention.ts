@@ -1,7 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Log } from "../kernel/log.ts";
 import { type Duration, hours } from "../kernel/time/duration.ts";
-import { forgetExpiredReports } from "../store/device/health-reports.ts";
 import { deleteOldest } from "../store/lifecycle/journal.ts";
 import type { Database } from "../store/postgres/database.ts";
 import { forgetKeys } from "../store/postgres/idempotency.ts";
@@ -18,7 +17,7 @@ export interface Retention {
   readonly retention: Duration;
 }
 
-/** Forgets journal entries, health reports and idempotency keys past their retention, the oldest first and in small bites. */
+/** Forgets journal entries and idempotency keys past their retention, the oldest first and in small bites. */
 export async function runRetention(options: Retention, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await forgetOld(options, signal);
@@ -29,7 +28,6 @@ export async function runRetention(options: Retention, signal: AbortSignal): Pro
 export async function forgetOld({ db, log, retention }: Retention, signal: AbortSignal): Promise<void> {
   const tasks = {
     "journal entries": () => deleteOldest(db, retention, BATCH),
-    "expired health reports": () => forgetExpiredReports(db, BATCH),
     "idempotency keys": () => forgetKeys(db, KEYS_KEPT_FOR, BATCH),
   };
   for (const [what, forget] of Object.entries(tasks)) {

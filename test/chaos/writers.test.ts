@@ -138,10 +138,10 @@ describe("a server killed at", () => {
       "report on the machine",
     ]);
     await db.execute("update health_reports set expires_at = now() where kind = 'machine'");
-    const victim = startVictim("forget what is old", "health-reports:forgotten");
+    const victim = startVictim("end expired reports", "health-reports:forgotten");
     expect(await victim.exited, victim.transcript()).toEqual(killed);
     expect(await db.query("select kind from health_reports")).toEqual([{ kind: "power_shelf" }]);
-    await carryOut("forget what is old");
+    await carryOut("end expired reports");
   });
 
   test("journal:forgotten has forgotten whole entries, and watchers are told of all of them", async () => {

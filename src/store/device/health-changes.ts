@@ -6,14 +6,22 @@ import {
   reportToStore,
 } from "../../lifecycles/device/health-report.ts";
 import { type Change, recordChanges } from "../lifecycle/changes.ts";
-import { storeOf, type ThingKey, type ThingStores } from "../lifecycle/things.ts";
-import type { Transaction } from "../postgres/database.ts";
-import { deleteHealthReports, listHealthReports, type PlacedReport, putHealthReports } from "./health-reports.ts";
+import { lockThings } from "../lifecycle/locks.ts";
+import { nameOf, storeOf, type ThingKey, type ThingStores } from "../lifecycle/things.ts";
+import type { Database, Transaction } from "../postgres/database.ts";
+import { failPoint } from "../postgres/fail-points.ts";
+import {
+  deleteHealthReports,
+  listExpiredReports,
+  listHealthReports,
+  type PlacedReport,
+  putHealthReports,
+} from "./health-reports.ts";
 
 /** A report that is put on a device, or one source's report that ends. */
 export type HealthChange = { readonly key: ThingKey } & (
   | { readonly put: NewHealthReport; readonly mode: ApplyMode; readonly expiresAt?: Date | null }
-  | { readonly end: string }
+  | { readonly end: string; readonly expired?: boolean }
 );
 
 export interface HealthChangedBy {
@@ -93,7 +101,8 @@ async function putsOf(
   });
 }
 
-const endOf = (change: HealthChange) => ("end" in change ? [{ key: change.key, source: change.end }] : []);
+const endOf = (change: HealthChange) =>
+  "end" in change ? [{ key: change.key, source: change.end, expired: change.expired ?? false }] : [];
 
 function toldOf(change: HealthChange, { actor, address = null }: HealthChangedBy): Change {
   const told = { id: change.key.id, type: "health_report_changed", actor, address, set: {}, touchesBasis: false };
@@ -102,5 +111,38 @@ function toldOf(change: HealthChange, { actor, address = null }: HealthChangedBy
 
 const dataOf = (change: HealthChange): JsonObject =>
   "end" in change
-    ? { source: change.end, removed: true }
+    ? { source: change.end, ...(change.expired ? { expired: true } : { removed: true }) }
     : { source: change.put.source, mode: change.mode, alerts: change.put.alerts.map(({ id }) => id) };
+
+const AT_ONCE = 100;
+const EXPIRY = "health report expiry";
+
+/**
+ * Ends the reports that have expired, each with its event: nobody else writes when they do. Since they expired they have not counted, so
+ * that it does not matter when this comes, or whether several replicas do it. Returns how many there were.
+ */
+export async function endExpiredReports(db: Database, stores: ThingStores): Promise<number> {
+  let total = 0;
+  for (let ended = AT_ONCE; ended === AT_ONCE; total += ended)
+    ended = await db.transaction((tx) => endSomeExpired(tx, stores));
+  if (total > 0) failPoint("health-reports:forgotten");
+  return total;
+}
+
+async function endSomeExpired(tx: Transaction, stores: ThingStores): Promise<number> {
+  const list = () => listExpiredReports(tx, [...stores.keys()], AT_ONCE);
+  const found = await list();
+  await lockThings(
+    tx,
+    found.map(({ key }) => key),
+  );
+  const locked = new Set(found.map(({ key }) => nameOf(key)));
+  // A source may have reported again before the locks were ours.
+  const expired = (await list()).filter(({ key }) => locked.has(nameOf(key)));
+  const [first] = expired;
+  if (!first) return 0;
+  const changes = expired.map(({ key, source }) => ({ key, end: source, expired: true }));
+  await changeHealth(tx, stores, changes, { actor: EXPIRY, now: first.now });
+  await deleteHealthReports(tx, expired); // of devices that are gone
+  return expired.length;
+}

@@ -117,27 +117,38 @@ export async function putHealthReports(tx: Transaction, reports: readonly Placed
 export interface PlacedSource {
   readonly key: ThingKey;
   readonly source: string;
+  /** Whether it is a report that has expired which ends, and not one that counts; no, unless told. */
+  readonly expired?: boolean;
 }
 
 /** Returns how many there were; the caller holds the things' locks. */
 export async function deleteHealthReports(tx: Transaction, sources: readonly PlacedSource[]): Promise<number> {
   if (sources.length === 0) return 0;
   const removed = await tx.execute(
-    `delete from health_reports h using unnest($1::text[], $2::text[], $3::text[]) as d(kind, id, source)
+    `delete from health_reports h using unnest($1::text[], $2::text[], $3::text[], $4::boolean[]) as d(kind, id, source, expired)
       where h.kind = d.kind and h.id = d.id and h.source = d.source
-        and (h.expires_at is null or h.expires_at > now())`,
-    [sources.map(({ key }) => key.kind), sources.map(({ key }) => key.id), sources.map(({ source }) => source)],
+        and d.expired = coalesce(h.expires_at <= now(), false)`,
+    [
+      sources.map(({ key }) => key.kind),
+      sources.map(({ key }) => key.id),
+      sources.map(({ source }) => source),
+      sources.map(({ expired = false }) => expired),
+    ],
   );
   failPoint("health-reports:removed");
   return removed;
 }
 
-/** Removes reports that nobody counts any more, a few at a time; returns how many. */
-export async function forgetExpiredReports(db: Queryable, most: number): Promise<number> {
-  const removed = await db.execute(
-    `delete from health_reports where ctid = any(array(
-       select ctid from health_reports where expires_at <= now() limit ${Math.floor(most)}))`,
+/** Reports that have expired on devices of these kinds, the longest expired first. */
+export async function listExpiredReports(
+  db: Queryable,
+  kinds: readonly string[],
+  most: number,
+): Promise<(PlacedSource & { readonly now: Date })[]> {
+  const rows = await db.query<{ kind: string; id: string; source: string; now: Date }>(
+    `select kind, id, source, now() as now from health_reports
+      where expires_at <= now() and kind = any($1) order by expires_at limit ${Math.floor(most)}`,
+    [kinds],
   );
-  failPoint("health-reports:forgotten");
-  return removed;
+  return rows.map(({ kind, id, source, now }) => ({ key: { kind, id }, source, now, expired: true }));
 }

@@ -1,10 +1,12 @@
 import { type Client, Code, createClient } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { HealthReportMode, HealthReportService } from "../../../contract/millwright/v1/health_report_pb.js";
-import { changeHealth } from "../../../src/store/device/health-changes.ts";
-import { forgetExpiredReports } from "../../../src/store/device/health-reports.ts";
+import { sweep } from "../../../src/engine/sweep.ts";
+import { silentLog } from "../../../src/kernel/log.ts";
+import { changeHealth, endExpiredReports } from "../../../src/store/device/health-changes.ts";
 import { listHistory } from "../../../src/store/lifecycle/journal.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";
+import { eventually } from "../../support/eventually.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { refusal } from "../api/forge-under-test.ts";
 import { type MachinesUnderTest, startMachines } from "./machines-under-test.ts";
@@ -115,7 +117,57 @@ describe("an open alert", () => {
   });
 });
 
+const eventsOf = async (key: { kind: string; id: string }) => {
+  const types = ["health_report_changed"];
+  return listHistory(site.db, { key, after: null, newestFirst: false, types, limit: 400 });
+};
+
 describe("a report that ends by itself", () => {
+  test("that its source renews while it is being ended stays, and is no event", async () => {
+    const id = await addMachine();
+    const put = () => health.putHealthReport({ kind, id, report: { source: "a" }, expiresAfter: { seconds: 3600n } });
+    await put();
+    await site.db.execute("update health_reports set expires_at = now() where id = $1", [id]);
+    let ending: Promise<number> | undefined;
+    await site.db.transaction(async (tx) => {
+      await lockThings(tx, [{ kind, id }]);
+      ending = endExpiredReports(site.db, site.deps.stores);
+      await eventually(
+        async () => {
+          const [row] = await site.db.query<{ waiting: number }>(
+            "select count(*) as waiting from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())",
+          );
+          return (row?.waiting ?? 0) > 0;
+        },
+        { what: "the end of the report waits for the lock" },
+      );
+      await tx.execute("update health_reports set expires_at = now() + interval '1 hour' where id = $1", [id]);
+    });
+    expect(await ending).toBe(0);
+    expect(await reportsOf(id)).toHaveLength(1);
+    expect(await eventsOf({ kind, id })).toHaveLength(1);
+  });
+
+  test("many of them end at once, on machines and on shelves", async () => {
+    const id = await addMachine();
+    for (const at of Array.from({ length: 60 }).keys())
+      await health.putHealthReport({ kind, id, report: { source: `s-${at}` }, expiresAfter: { seconds: 60n } });
+    const { powerShelf } = await site.shelves.createPowerShelf({
+      bmcEndpoint: "192.0.2.10",
+      bmcMac: "02:00:5e:99:00:02",
+      bmcUsername: "root",
+      bmcPassword: "secret",
+    });
+    const shelf = { kind: "power_shelf", id: powerShelf?.id ?? "" };
+    for (const at of Array.from({ length: 60 }).keys())
+      await health.putHealthReport({ ...shelf, report: { source: `s-${at}` }, expiresAfter: { seconds: 60n } });
+    await site.db.execute("update health_reports set expires_at = now() where id = any($1)", [[id, shelf.id]]);
+    await sweep(site.db, site.deps.stores, silentLog);
+    for (const key of [{ kind, id }, shelf])
+      expect((await eventsOf(key)).filter(({ data }) => data.expired === true)).toHaveLength(60);
+    expect(await site.db.query("select source from health_reports where id = any($1)", [[id, shelf.id]])).toEqual([]);
+  });
+
   test("is shown with its end, then counts no more and is forgotten; no other is", async () => {
     const id = await addMachine();
     await health.putHealthReport({ kind, id, report: { source: "stays" } });
@@ -123,15 +175,22 @@ describe("a report that ends by itself", () => {
     await health.putHealthReport({ kind, id, report: { source: "ends", alerts: [alert("Leak")] }, expiresAfter });
     const { reports } = await health.listHealthReports({ kind, id });
     expect(reports.map(({ expiresAt }) => expiresAt !== undefined)).toEqual([true, false]);
-    expect(await forgetExpiredReports(site.db, 10)).toBe(0);
+    const { stores } = site.deps;
+    expect(await endExpiredReports(site.db, stores)).toBe(0);
     await site.db.execute("update health_reports set expires_at = now() where source = 'ends' and id = $1", [id]);
     expect((await health.listHealthReports({ kind, id })).reports).toMatchObject([{ report: { source: "stays" } }]);
     expect(await refusal(health.removeHealthReport({ kind, id, source: "ends" }))).toMatchObject({
       code: Code.NotFound,
       field: "source",
     });
-    expect(await forgetExpiredReports(site.db, 10)).toBe(1);
-    expect(await forgetExpiredReports(site.db, 10)).toBe(0);
+    expect(await endExpiredReports(site.db, stores)).toBe(1);
+    expect(await endExpiredReports(site.db, stores)).toBe(0);
+    expect(await degradedOf(id)).toMatchObject({ status: false, reason: "AlertsEnded" });
+    expect(await eventsOf({ kind, id })).toMatchObject([
+      { type: "health_report_changed", data: { source: "stays" } },
+      { type: "health_report_changed", data: { source: "ends", alerts: ["Leak"] } },
+      { type: "health_report_changed", actor: "health report expiry", data: { source: "ends", expired: true } },
+    ]);
   });
 
   test("has an end that is after its beginning, and no later than a year", async () => {

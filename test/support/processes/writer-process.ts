@@ -27,6 +27,7 @@ import { startRun } from "../../../src/services/run/starts.ts";
 import { createToken, revokeToken } from "../../../src/services/system/tokens.ts";
 import { openSecretStore } from "../../../src/store/access/secrets.ts";
 import { noteRejected, openSignInDigest } from "../../../src/store/access/sign-in-ledger.ts";
+import { endExpiredReports } from "../../../src/store/device/health-changes.ts";
 import { installOrders } from "../../../src/store/install/orders.ts";
 import { acquire, releaseAll } from "../../../src/store/lifecycle/claims/claims.ts";
 import { commitUnits } from "../../../src/store/lifecycle/commit/commit-units.ts";
@@ -232,6 +233,7 @@ export const WRITES = {
     ),
   "forget what is old": ({ db }) =>
     forgetOld({ db, log: silentLog, retention: hours(24) }, new AbortController().signal),
+  "end expired reports": ({ db, stores }) => endExpiredReports(db, stores),
 } as const satisfies Readonly<Record<string, (deps: ServiceDeps) => Promise<unknown>>>;
 
 export type Write = keyof typeof WRITES;

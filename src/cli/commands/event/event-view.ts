@@ -37,7 +37,7 @@ function whyText(event: Event): string {
     case "request_ended":
       return joined(`${requestText(data)}: ${textOf(data.outcome)}`, reason);
     case "health_report_changed":
-      return joined(`report of ${textOf(data.source)}${data.removed === true ? " removed" : ""}`, reason);
+      return joined(`report of ${textOf(data.source)}${endOf(data)}`, reason);
     case "conditions_changed":
       return joined(conditionsText(data), reason);
     case "metadata_changed":
@@ -46,6 +46,9 @@ function whyText(event: Event): string {
       return joined(reason, factsText(data));
   }
 }
+
+const endOf = ({ removed, expired }: JsonObject): string =>
+  removed === true ? " removed" : expired === true ? " expired" : "";
 
 /** Reachable no (NoAnswer), Drained yes (NodeDrained). */
 function conditionsText(data: JsonObject): string {

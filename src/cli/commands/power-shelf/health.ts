@@ -1,3 +1,4 @@
+import { Code, ConnectError } from "@connectrpc/connect";
 import {
   Forge,
   HealthReportApplyMode,
@@ -6,9 +7,10 @@ import {
   HealthReportEntrySchema,
 } from "../../../../contract/forge/forge_pb.js";
 import { enumWord, jsonOf } from "../../client/proto-json.ts";
+import type { Session } from "../../client/session.ts";
 import type { Column } from "../../terminal/output.ts";
 import { printList } from "../../terminal/printing.ts";
-import { putReport } from "../health-report/device-reports.ts";
+import { deviceReports, putReport } from "../health-report/device-reports.ts";
 import { type DeviceReports, reportColumns } from "../health-report/reports.ts";
 import { resolveShelf } from "./names.ts";
 
@@ -19,17 +21,28 @@ const columns: readonly Column<HealthReportEntry>[] = [
   ...rest,
 ];
 const json = (entry: HealthReportEntry) => jsonOf(HealthReportEntrySchema, entry);
+const ofServer = deviceReports("power_shelf", "power shelf");
 
-/** The reports on power shelves, as forge.Forge has them; it has no word for reports that end by themselves. */
+/** As forge.Forge has them, which has no word for reports that end by themselves. */
+async function showAsForge(session: Session, id: string): Promise<void> {
+  const forge = await session.client(Forge);
+  const query = { powerShelfId: { id } };
+  const { healthReportEntries: items } = await forge.listPowerShelfHealthReports(query, { signal: session.signal });
+  await printList(session, { items, columns, json }, `Power shelf ${id} has no health reports.`);
+}
+
+/** The reports on power shelves: through forge.Forge where it can, so that its principals can do so too. */
 export const shelfReports: DeviceReports = {
   noun: "power shelf",
   resolve: resolveShelf,
   async show(session, id) {
-    const forge = await session.client(Forge);
-    const query = { powerShelfId: { id } };
-    const { healthReportEntries } = await forge.listPowerShelfHealthReports(query, { signal: session.signal });
-    const items = healthReportEntries;
-    await printList(session, { items, columns, json }, `Power shelf ${id} has no health reports.`);
+    try {
+      await ofServer.show(session, id);
+    } catch (error) {
+      // A principal of forge.Forge alone.
+      if (ConnectError.from(error).code !== Code.PermissionDenied) throw error;
+      await showAsForge(session, id);
+    }
   },
   async put(session, id, given) {
     if (given.expiresAfterMs !== undefined) return putReport(session, { kind: "power_shelf", id }, given);

@@ -8,6 +8,7 @@ import {
   MetadataSchema,
   type PowerShelfMetadataUpdateRequest,
 } from "../../../../contract/forge/forge_pb.js";
+import { HealthReportService } from "../../../../contract/millwright/v1/health_report_pb.js";
 import {
   type CreatePowerShelfRequest,
   PowerShelfService,
@@ -279,6 +280,28 @@ describe("health-report", () => {
   test("the empty template can be given back as it is", async () => {
     const { out } = await add(["ps", "hr", "print-empty-template"]);
     expect((await add(["ps", "hr", "add", "s", "--health-report", out])).code).toBe(0);
+  });
+
+  test("a report is shown with its end, and without it to principals who may call forge.Forge only", async () => {
+    const show = (mayCall: boolean, ...args: string[]) =>
+      runAgainst(
+        (router) =>
+          router
+            .service(HealthReportService, {
+              listHealthReports({ kind }) {
+                if (!mayCall) throw new ConnectError("no", Code.PermissionDenied);
+                const expiresAt = { seconds: 1_767_225_600n };
+                return { reports: [{ report: { source: `me on ${kind}` }, mode: 1, counts: true, expiresAt }] };
+              },
+            })
+            .service(Forge, {
+              listPowerShelfHealthReports: () => ({ healthReportEntries: [{ report: { source: "me in forge" } }] }),
+            }),
+        ["ps", "hr", "show", "s", ...args],
+      );
+    expect((await show(true)).out).toMatch(/SOURCE +MODE +COUNTS +EXPIRES[\s\S]*me on power_shelf +merge +yes/);
+    expect(JSON.parse((await show(true, "-o", "json")).out)).toMatchObject([{ expires_at: "2026-01-01T00:00:00Z" }]);
+    expect((await show(false)).out).toMatch(/SOURCE +MODE +OBSERVED[\s\S]*me in forge +merge/);
   });
 
   test("--print-only sends nothing", async () => {

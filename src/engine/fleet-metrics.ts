@@ -1,10 +1,11 @@
 import { horizonAge } from "../store/lifecycle/journal.ts";
-import { countStates, workDepth } from "../store/lifecycle/measurements.ts";
+import { countStates, measureClaimWaits, workDepth } from "../store/lifecycle/measurements.ts";
 import type { ThingStores } from "../store/lifecycle/things.ts";
+import { countBanners } from "../store/machine/conditions.ts";
 import type { Queryable } from "../store/postgres/database.ts";
 import type { Collect } from "../telemetry/metrics.ts";
 
-/** The gauges that only the database knows: things by state, above SLA, failing, work depth, age of the journal's horizon. */
+/** The gauges that only the database knows: things by state, above SLA, failing, waiting for claims, conditions of machines, work depth, age of the journal's horizon. */
 export function createFleetCollector({
   db,
   stores,
@@ -14,11 +15,13 @@ export function createFleetCollector({
 }): Collect {
   return async () => {
     const kinds = [...stores.keys()];
-    const [states, depths, horizon] = await Promise.all([
+    const [states, depths, waits, conditions, horizon] = await Promise.all([
       Promise.all(
         [...stores].map(async ([kind, store]) => (await countStates(db, store)).map((count) => ({ kind, ...count }))),
       ),
       workDepth(db, kinds),
+      measureClaimWaits(db, kinds),
+      countBanners(db),
       horizonAge(db),
     ]);
     const counts = states.flat();
@@ -31,6 +34,15 @@ export function createFleetCollector({
       millwright_things_failing: counts.map(({ kind, state, failing }) => ({
         labels: { kind, state },
         value: failing,
+      })),
+      millwright_machine_conditions: conditions.map(({ condition, machines }) => ({
+        labels: { condition },
+        value: machines,
+      })),
+      millwright_things_waiting_for_claims: waits.map(({ kind, things }) => ({ labels: { kind }, value: things })),
+      millwright_claims_oldest_wait_seconds: waits.map(({ kind, oldestSeconds }) => ({
+        labels: { kind },
+        value: oldestSeconds,
       })),
       millwright_work_due: depths.map(({ kind, due }) => ({ labels: { kind }, value: due })),
       millwright_work_leased: depths.map(({ kind, leased }) => ({ labels: { kind }, value: leased })),

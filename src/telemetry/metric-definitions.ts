@@ -31,6 +31,21 @@ export const METRICS = {
     labels: ["kind", "state"],
     doc: "Things whose last pass failed or that wait for a person, as their reasons say. The same on every replica.",
   },
+  millwright_machine_conditions: {
+    type: "gauge",
+    labels: ["condition"],
+    doc: "Machines for which a condition holds that calls for somebody: `NeedsIntervention`, `Degraded`. Retired ones are left out. The same on every replica.",
+  },
+  millwright_things_waiting_for_claims: {
+    type: "gauge",
+    labels: ["kind"],
+    doc: "Things that wait for a device that somebody else works on. The same on every replica.",
+  },
+  millwright_claims_oldest_wait_seconds: {
+    type: "gauge",
+    labels: ["kind"],
+    doc: "How long the thing that has waited longest for a claim has been waiting; 0 when none waits.",
+  },
   millwright_state_seconds: {
     type: "histogram",
     labels: ["kind", "state"],

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-test("/metrics shows states, lateness, failures, work depth and the journal's horizon as the database has them", async () => {
+test("/metrics shows states, lateness, failures, conditions, waits for claims, work depth and the journal's horizon as the database has them", async () => {
   const { db } = database;
   const shelf = (id: string, state: string, since: string) =>
     db.execute(
@@ -34,6 +34,31 @@ test("/metrics shows states, lateness, failures, work depth and the journal's ho
        ('power_shelf', 'c', now() + interval '1 minute', now() + interval '1 minute', 'r1'),
        ('power_shelf', 'd', now() - interval '5 seconds', now() - interval '5 seconds', 'dead')`,
   );
+  const holds = (type: string, status = true) => ({
+    type,
+    status,
+    reason: "R",
+    message: "",
+    last_transition: new Date(),
+  });
+  const machine = (id: string, state: string, conditions: object[]) =>
+    db.execute("insert into machines (id, provider, state, conditions) values ($1, 'datacenter', $2, $3)", [
+      id,
+      state,
+      JSON.stringify(conditions),
+    ]);
+  await machine("m-1", "READY", [holds("Degraded"), holds("NeedsIntervention")]);
+  await machine("m-2", "READY", [holds("Degraded"), holds("Reachable")]);
+  await machine("m-3", "READY", [holds("Degraded", false), holds("Reachable", false)]);
+  await machine("m-4", "RETIRED", [holds("Degraded")]);
+  await db.execute(
+    `insert into claims (thing_kind, thing_id, holder_kind, holder_id, reason, requested_at, granted_at, joined_at) values
+       ('machine', 'm-1', 'run', 'r-1', 'x', now() - interval '2 hours', now(), null),
+       ('machine', 'm-1', 'run', 'r-2', 'x', now() - interval '90 seconds', null, null),
+       ('machine', 'm-2', 'run', 'r-2', 'x', now() - interval '90 seconds', null, null),
+       ('machine', 'm-1', 'run', 'r-3', 'x', now() - interval '3 hours', null, now()),
+       ('machine', 'm-1', 'run', 'r-4', 'x', now() - interval '5 seconds', null, null)`,
+  );
   const metrics = createMetrics({ processMetrics: false });
   metrics.collectWith(createFleetCollector({ db, stores: allStores }));
   const { body } = await metrics.render();
@@ -53,6 +78,13 @@ test("/metrics shows states, lateness, failures, work depth and the journal's ho
   expect(value('millwright_things_failing{kind="power_shelf",state="ready"}')).toBe(1);
   expect(value('millwright_things_failing{kind="power_shelf",state="maintenance"}')).toBe(1);
   expect(value('millwright_things_failing{kind="power_shelf",state="error"}')).toBe(0);
+  expect(value('millwright_machine_conditions{condition="Degraded"}')).toBe(2);
+  expect(value('millwright_machine_conditions{condition="NeedsIntervention"}')).toBe(1);
+  expect(value('millwright_things_waiting_for_claims{kind="run"}')).toBe(2);
+  expect(value('millwright_claims_oldest_wait_seconds{kind="run"}')).toBeGreaterThanOrEqual(90);
+  expect(value('millwright_claims_oldest_wait_seconds{kind="run"}')).toBeLessThan(3_600);
+  expect(value('millwright_things_waiting_for_claims{kind="power_shelf"}')).toBe(0);
+  expect(value('millwright_claims_oldest_wait_seconds{kind="power_shelf"}')).toBe(0);
   expect(value('millwright_work_due{kind="power_shelf"}')).toBe(2);
   expect(value('millwright_work_leased{kind="power_shelf"}')).toBe(1);
   expect(value('millwright_work_oldest_due_seconds{kind="power_shelf"}')).toBeGreaterThanOrEqual(90);

@@ -32,7 +32,7 @@ export const effectiveStateSql = ({ phase, runIsActive, inCustomerCluster }: Eff
         else 'READY' end`;
 
 /** Conditions that are shown beside the effective state, the gravest first. */
-const BANNERS = ["NeedsIntervention", "Degraded"] as const satisfies readonly ConditionType[];
+export const BANNERS = ["NeedsIntervention", "Degraded"] as const satisfies readonly ConditionType[];
 export type Banner = (typeof BANNERS)[number];
 
 export const bannersOf = (conditions: readonly ObservedCondition[]): Banner[] =>

@@ -60,3 +60,22 @@ export async function workDepth(db: Queryable, kinds: readonly string[]): Promis
     [kinds],
   );
 }
+
+export interface ClaimWaits {
+  readonly kind: string;
+  /** Things of the kind that wait for a claim, each once, whatever the number of claims. */
+  readonly things: number;
+  readonly oldestSeconds: number;
+}
+
+/** There are as many claims as there are things at work. */
+export async function measureClaimWaits(db: Queryable, kinds: readonly string[]): Promise<ClaimWaits[]> {
+  return db.query<ClaimWaits>(
+    `select k.kind, count(distinct c.holder_id) as things,
+            coalesce(extract(epoch from now() - min(c.requested_at)), 0)::float8 as "oldestSeconds"
+       from unnest($1::text[]) as k(kind)
+            left join claims c on c.holder_kind = k.kind and c.granted_at is null and c.joined_at is null
+      group by k.kind order by k.kind`,
+    [kinds],
+  );
+}

@@ -34,7 +34,11 @@ export interface Observed {
   readonly type: string;
   readonly data: JsonObject;
   readonly set: JsonObject;
+  /** What the log tells of it, once it is committed. */
+  readonly lines: readonly CommittedLine[];
 }
+
+export type CommittedLine = Parameters<Transaction["logWhenCommitted"]>;
 
 export interface ThingLog {
   readonly id: string;

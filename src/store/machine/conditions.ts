@@ -1,11 +1,20 @@
 import { z } from "zod";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { parseCause } from "../../kernel/stored-cause.ts";
-import { CONDITION_TYPES, type DatedObservation, observe } from "../../lifecycles/machine/conditions.ts";
+import {
+  CONDITION_TYPES,
+  type Condition,
+  type Conditions,
+  type ConditionType,
+  type DatedObservation,
+  holds,
+  observe,
+} from "../../lifecycles/machine/conditions.ts";
+import { BANNERS, type Banner } from "../../lifecycles/machine/effective-state.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
 import { recordChanges } from "../lifecycle/changes.ts";
-import type { Observed, ThingStore } from "../lifecycle/things.ts";
-import type { Transaction } from "../postgres/database.ts";
+import type { CommittedLine, Observed, ThingStore } from "../lifecycle/things.ts";
+import type { Queryable, Transaction } from "../postgres/database.ts";
 import { conditionsJson, machineStore } from "./machines.ts";
 
 export interface Observation {
@@ -29,7 +38,7 @@ export async function recordConditions(
   await recordConditionsOf(tx, [{ machine, observed }], { now, ...by });
 }
 
-/** The same for many machines, in a few statements. */
+/** The same for many machines, in a few statements. Returns which conditions changed of which machines. */
 export async function recordConditionsOf(
   tx: Transaction,
   seen: readonly {
@@ -37,28 +46,53 @@ export async function recordConditionsOf(
     readonly observed: readonly DatedObservation[];
   }[],
   { now, ...by }: Omit<Observation, "observed">,
-): Promise<void> {
+): Promise<{ readonly id: string; readonly types: readonly ConditionType[] }[]> {
   const changes = seen.flatMap(({ machine, observed }) => {
-    const change = newIn(machine, observed, now);
-    return change ? [{ id: machine.id, ...by, ...change }] : [];
+    const news = newsOf(machine, observed, now);
+    return news ? [{ id: machine.id, ...by, ...news }] : [];
   });
   await recordChanges(tx, machineStore as unknown as ThingStore, changes);
+  for (const line of changes.flatMap(({ lines }) => lines)) tx.logWhenCommitted(...line);
+  return changes.map(({ id, changed }) => ({ id, types: changed.map(({ type }) => type) }));
 }
 
-/** Undefined when nothing differs. */
-function newIn(
-  machine: Pick<Machine, "conditions">,
+/** What an observation changes about a machine; undefined when nothing differs. */
+function newsOf(
+  machine: Pick<Machine, "id" | "conditions">,
   observed: readonly DatedObservation[],
   now: Date,
-): Observed | undefined {
+): (Observed & { readonly changed: Conditions }) | undefined {
   const conditions = observe(machine.conditions, observed, now);
   if (conditions === machine.conditions) return undefined;
-  const changed = conditionsJson(conditions.filter((condition) => !machine.conditions.includes(condition)));
+  const changed = conditions.filter((condition) => !machine.conditions.includes(condition));
   return {
+    changed,
     type: "conditions_changed",
-    data: { conditions: changed },
+    data: { conditions: conditionsJson(changed) },
     set: { conditions: conditionsJson(conditions) },
+    lines: changed.flatMap((condition) => lineOf(machine, condition)),
   };
+}
+
+/** A condition that calls for somebody is told when it begins and when it ends, and not when only its words change. */
+function lineOf({ id, conditions }: Pick<Machine, "id" | "conditions">, condition: Condition): CommittedLine[] {
+  const { type, status, reason, message } = condition;
+  if (!BANNERS.some((banner) => banner === type) || holds(conditions, type) === status) return [];
+  const fields = { kind: machineStore.lifecycle.kind, id, condition: type, reason, message };
+  return [status ? [fields, "a condition began", "warn"] : [fields, "a condition ended", "info"]];
+}
+
+/** How many machines each condition that calls for somebody holds for. Those that are failing are few, and an index knows them. */
+export async function countBanners(
+  db: Queryable,
+): Promise<{ readonly condition: Banner; readonly machines: number }[]> {
+  return db.query<{ condition: Banner; machines: number }>(
+    `select b.condition, count(m.id) as machines from unnest($1::text[]) as b(condition)
+       left join machines m on m.failing = 'true'
+            and m.conditions @> jsonb_build_array(jsonb_build_object('type', b.condition, 'status', true))
+      group by b.condition`,
+    [BANNERS],
+  );
 }
 
 const observedSchema = z.array(
@@ -79,4 +113,4 @@ const observedSchema = z.array(
 
 /** What runs or other things saw of a machine; as it is under its lock. */
 export const observeMachine = (machine: Machine, observed: readonly JsonObject[]): Observed | undefined =>
-  newIn(machine, observedSchema.parse(observed), new Date()); // runs tell when they saw it, by the clock that all replicas share
+  newsOf(machine, observedSchema.parse(observed), new Date()); // runs tell when they saw it, by the clock that all replicas share

@@ -1,19 +1,19 @@
 import { follow } from "../../kernel/decide.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { openAlerts } from "../../lifecycles/device/open-alerts.ts";
-import { type ConditionType, type ObservedCondition, observe } from "../../lifecycles/machine/conditions.ts";
+import type { ConditionType, ObservedCondition } from "../../lifecycles/machine/conditions.ts";
 import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
 import { listHealthReports } from "../device/health-reports.ts";
-import { type Change, recordChanges } from "../lifecycle/changes.ts";
 import { commitUnits } from "../lifecycle/commit/commit-units.ts";
 import type { Unit } from "../lifecycle/commit/unit.ts";
 import { lockThings } from "../lifecycle/locks.ts";
-import type { ThingStore, ThingStores } from "../lifecycle/things.ts";
+import type { ThingStores } from "../lifecycle/things.ts";
 import * as work from "../lifecycle/work.ts";
 import type { Transaction } from "../postgres/database.ts";
 import { type ClaimedCheck, heldChecks } from "./condition-checks.ts";
-import { conditionsJson, machineStore } from "./machines.ts";
+import { recordConditionsOf } from "./conditions.ts";
+import { machineStore } from "./machines.ts";
 
 const KIND = machineLifecycle.kind;
 
@@ -63,15 +63,10 @@ export async function recordSightings(
     stores,
     current.flatMap((sighting) => unitOf(sighting, actor)),
   );
-  const changes = current.flatMap((sighting) => changeOf(sighting, actor, now));
-  await recordChanges(
-    tx,
-    machineStore as unknown as ThingStore,
-    changes.map(({ change }) => change),
-  );
+  const changed = await recordConditionsOf(tx, current, { actor, now });
   const woken = [
     ...current.filter(({ inspected }) => inspected).map(({ machine }) => machine.id),
-    ...changes.filter(({ isWaitedFor }) => isWaitedFor).map(({ change }) => change.id),
+    ...changed.filter(({ types }) => types.some((type) => WAITED_FOR.has(type))).map(({ id }) => id),
   ];
   await work.wake(
     tx,
@@ -101,22 +96,4 @@ function unitOf({ machine, facts, inspected }: MachineSighting, actor: string): 
   const move = inspected ? follow(machineLifecycle, machine, { owner: "other", name: "inspected" }) : undefined;
   if (!move && Object.keys(facts).length === 0) return [];
   return [{ kind: KIND, thing: machine, facts, actor, ...(move && { move }) }];
-}
-
-function changeOf(
-  { machine, observed }: MachineSighting,
-  actor: string,
-  now: Date,
-): { readonly change: Change; readonly isWaitedFor: boolean }[] {
-  const conditions = observe(machine.conditions, observed, now);
-  if (conditions === machine.conditions) return [];
-  const changed = conditions.filter((condition) => !machine.conditions.includes(condition));
-  const change = {
-    id: machine.id,
-    type: "conditions_changed",
-    actor,
-    data: { conditions: conditionsJson(changed) },
-    set: { conditions: conditionsJson(conditions) },
-  };
-  return [{ change, isWaitedFor: changed.some(({ type }) => WAITED_FOR.has(type)) }];
 }

@@ -46,8 +46,8 @@ export interface Queryable {
 /** Marked, so that what must happen inside a transaction cannot be given the bare database. */
 export interface Transaction extends Queryable {
   readonly insideTransaction: true;
-  /** Tells the log once the transaction has committed: what was rolled back did not happen. */
-  logWhenCommitted(fields: object, message: string): void;
+  /** Tells the log once the transaction has committed: what was rolled back did not happen. At level info unless told. */
+  logWhenCommitted(fields: object, message: string, level?: "info" | "warn"): void;
 }
 
 export interface Database extends Queryable {
@@ -190,7 +190,7 @@ function nameOf(text: string): string {
 }
 
 async function inTransaction<T>(pool: pg.Pool, log: Log, work: (tx: Transaction) => Promise<T>): Promise<T> {
-  const lines: (readonly [fields: object, message: string])[] = [];
+  const lines: (() => void)[] = [];
   const client = await pool.connect().catch((error: unknown) => Promise.reject(databaseError(error)));
   let fit = true;
   try {
@@ -198,10 +198,10 @@ async function inTransaction<T>(pool: pg.Pool, log: Log, work: (tx: Transaction)
     const result = await work({
       insideTransaction: true,
       ...queryable(client),
-      logWhenCommitted: (fields, message) => void lines.push([fields, message]),
+      logWhenCommitted: (fields, message, level = "info") => void lines.push(() => log[level](fields, message)),
     });
     await run(client, "COMMIT");
-    for (const [fields, message] of lines) log.info(fields, message);
+    for (const write of lines) write();
     return result;
   } catch (error) {
     fit = await rollBack(client, error);

@@ -168,7 +168,10 @@ async function write(
     ...effects.flatMap((plan) => reacting(stores, plan)),
   ];
   await work.wake(tx, woken);
-  for (const unit of toWrite) tellMoves(tx, unit);
+  for (const unit of toWrite) {
+    tellMoves(tx, unit);
+    for (const line of changesOf(unit).flatMap(({ observed }) => observed?.lines ?? [])) tx.logWhenCommitted(...line);
+  }
   // Readings of which nobody is told are most of what a fleet at rest writes; they rouse nobody.
   if (entries + woken.length + effects.length > 0) await journal.announce(tx);
 }

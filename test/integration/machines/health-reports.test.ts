@@ -445,4 +445,15 @@ test("power shelves have the same reports here as in forge.Forge", async () => {
   const { healthReportEntries } = await site.forge.listPowerShelfHealthReports({ powerShelfId: { id } });
   expect(healthReportEntries).toMatchObject([{ report: { source: "a", alerts: [{ id: "Leak" }] } }]);
   expect((await site.shelves.getPowerShelf({ id })).powerShelf).toMatchObject({ health: "warning" });
+  await site.db.execute(
+    `insert into health_reports (kind, id, source, mode, report)
+     select kind, id, 's-' || at, mode, jsonb_set(report, '{source}', to_jsonb('s-' || at)) from health_reports, generate_series(1, 63) as at where id = $1`,
+    [id],
+  );
+  const insert = (source: string) =>
+    site.forge.insertPowerShelfHealthReport({ powerShelfId: { id }, healthReportEntry: { report: { source } } });
+  const refused = await refusal(insert("one-more"));
+  expect(refused).toMatchObject({ code: Code.ResourceExhausted });
+  expect(refused.message).toMatch(/^power shelf \S+ has health reports of 64 sources, and the limit is 64; remove/);
+  await insert("a");
 });

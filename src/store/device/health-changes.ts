@@ -18,6 +18,9 @@ import {
   putHealthReports,
 } from "./health-reports.ts";
 
+/** Alerts that an event names: every watcher gets it, and all of them are in the report. */
+const MOST_NAMED = 20;
+
 /** A report that is put on a device, or one source's report that ends. */
 export type HealthChange = { readonly key: ThingKey } & (
   | { readonly put: NewHealthReport; readonly mode: ApplyMode; readonly expiresAt?: Date | null }
@@ -109,10 +112,13 @@ function toldOf(change: HealthChange, { actor, address = null }: HealthChangedBy
   return { ...told, data: dataOf(change) };
 }
 
-const dataOf = (change: HealthChange): JsonObject =>
-  "end" in change
-    ? { source: change.end, ...(change.expired ? { expired: true } : { removed: true }) }
-    : { source: change.put.source, mode: change.mode, alerts: change.put.alerts.map(({ id }) => id) };
+function dataOf(change: HealthChange): JsonObject {
+  if ("end" in change) return { source: change.end, ...(change.expired ? { expired: true } : { removed: true }) };
+  const { source, alerts } = change.put;
+  const more = alerts.length - MOST_NAMED;
+  const named = alerts.slice(0, MOST_NAMED).map(({ id }) => id);
+  return { source, mode: change.mode, alerts: named, ...(more > 0 && { more_alerts: more }) };
+}
 
 const AT_ONCE = 100;
 const EXPIRY = "health report expiry";

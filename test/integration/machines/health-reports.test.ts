@@ -300,6 +300,15 @@ describe("a device takes no more than its reports' limits:", () => {
     expect(await reportsOf(id)).toHaveLength(8);
   });
 
+  test("an event names a few alerts and the number of the others", async () => {
+    const id = await addMachine();
+    const alerts = Array.from({ length: 500 }, (_, at) => alert(`A-${at}`));
+    await health.putHealthReport({ kind, id, report: { source: "a", alerts } });
+    const [event] = await eventsOf({ kind, id });
+    expect(event?.data).toMatchObject({ source: "a", more_alerts: 480 });
+    expect(event?.data.alerts).toEqual(alerts.slice(0, 20).map((each) => each.id));
+  });
+
   test("the condition's message is bounded however long all names are", async () => {
     const id = await addMachine();
     const name = "n".repeat(250);

@@ -143,7 +143,7 @@ export declare type ListPowerShelvesRequest = Message<"millwright.v1.ListPowerSh
   powerState: string;
 
   /**
-   * Only shelves that somebody should look at: see PowerShelf.stuck.
+   * Only shelves that need attention: see PowerShelf.stuck.
    *
    * @generated from field: bool stuck_only = 6;
    */
@@ -164,7 +164,7 @@ export declare type ListPowerShelvesRequest = Message<"millwright.v1.ListPowerSh
   bmcMac: string;
 
   /**
-   * Only shelves at which the last look failed.
+   * Only shelves whose last pass failed.
    *
    * @generated from field: bool failing_only = 9;
    */
@@ -448,7 +448,7 @@ export declare type PowerShelf = Message<"millwright.v1.PowerShelf"> & {
   sla?: Duration | undefined;
 
   /**
-   * Somebody should look at it: it is in error, waits for a person, is longer in its state than it should be, or has been failing
+   * The shelf needs attention: it is in error, waits for a person, is longer in its state than it should be, or has been failing
    * for more than a minute.
    *
    * @generated from field: bool stuck = 11;
@@ -582,7 +582,7 @@ export declare type PowerShelf = Message<"millwright.v1.PowerShelf"> & {
   failures: number;
 
   /**
-   * When the controller looks at it next without being asked, also when that is due already; absent when no look is planned.
+   * When the controller's next pass is due without a request, also when it is due already; absent when no pass is planned.
    *
    * @generated from field: google.protobuf.Timestamp next_check_at = 32;
    */
@@ -596,7 +596,7 @@ export declare type PowerShelf = Message<"millwright.v1.PowerShelf"> & {
   metadataVersion: string;
 
   /**
-   * How the controller's last look ended, where there is something to say: waiting, failing or needs_intervention; else empty.
+   * How the controller's last pass ended, where there is something to say: waiting, failing or needs_intervention; else empty.
    * state_reason says why.
    *
    * @generated from field: string condition = 34;
@@ -604,14 +604,14 @@ export declare type PowerShelf = Message<"millwright.v1.PowerShelf"> & {
   condition: string;
 
   /**
-   * The last look at it failed, so that what was read from it before (power_state, health) may no longer be so.
+   * The last pass failed, so that what was read before (power_state, health) may no longer be true.
    *
    * @generated from field: bool failing = 35;
    */
   failing: boolean;
 
   /**
-   * Since when looks have failed; absent while they do not.
+   * Since when passes have failed; absent while they do not.
    *
    * @generated from field: google.protobuf.Timestamp failing_since = 36;
    */
@@ -1300,7 +1300,7 @@ export declare const PowerShelfService: GenService<{
     output: typeof GetPowerShelfResponseSchema;
   },
   /**
-   * Has the controller look at a shelf now instead of at next_check_at. Returns before it did.
+   * Makes the controller read a shelf now instead of at next_check_at. Returns before the shelf was read.
    *
    * @generated from rpc millwright.v1.PowerShelfService.RefreshPowerShelf
    */

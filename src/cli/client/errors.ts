@@ -107,7 +107,7 @@ const HINT_OF_CODE: { readonly [name in CodeName]?: string } = {
   PermissionDenied: "`millwright system` shows who you are and which roles you have",
   // Only where the answer has no word of Millwright's own: what a provider cannot do is said in the message.
   Unimplemented:
-    "check --server, which takes the HTTP address that the server prints at its start; if it is that one, the server is of another version than `millwright --version`",
+    "check --server, which takes the HTTP address that the server prints at its start; if the address is right, the server has another version than `millwright --version`",
 };
 
 /** System errors that mean that there was no server to talk to. */

@@ -6,7 +6,7 @@ export interface ConfirmOptions {
 }
 
 /** Of every command that always asks first: whatever deletes, revokes, retires or erases. */
-export const YES_OPTION = ["-y, --yes", "do not ask; needed where there is no terminal"] as const;
+export const YES_OPTION = ["-y, --yes", "do not ask for confirmation; required without a terminal"] as const;
 
 export interface Question {
   readonly what: string;
@@ -23,7 +23,10 @@ export interface Question {
 export async function confirm(session: Session, { what, answer = "yes", canAsk = true }: Question): Promise<void> {
   const { stdin, stderr } = session.terminal;
   if (!canAsk || !stdin.isTTY || !stderr.isTTY) {
-    throw new UsageError(`not confirmed, and nobody to ask: ${what}`, "--yes does it without asking");
+    throw new UsageError(
+      `confirmation required, but there is no terminal: ${what}`,
+      "--yes goes on without confirmation",
+    );
   }
   const typed = await stdin.ask(`${what} Type ${answer}: `, { hidden: false });
   if (typed.trim() !== answer) throw new CliError(EXIT.usage, "not confirmed; nothing was changed");

@@ -23,7 +23,7 @@ export function addCatalogCommands(program: Command, run: Run): void {
   cluster
     .command("delete")
     .argument("<name>", "a cluster that nothing refers to")
-    .description("forget a cluster and its kubeconfig")
+    .description("delete a cluster and its kubeconfig")
     .option(...YES_OPTION)
     .action((name: string, options: ConfirmOptions) =>
       run(async (session) => (await load()).deleteCluster(session, name, options)),
@@ -41,9 +41,9 @@ export function addCatalogCommands(program: Command, run: Run): void {
     .addOption(new Option("--kind <kind>", "what it is").choices(["iso", "disk", "netboot"]).default("iso"))
     .requiredOption(
       "--location <place>",
-      "where a BMC or an installer fetches it from; of a netboot image: its workflow",
+      "where a BMC or an installer fetches it from; for a netboot image the id of its workflow",
     )
-    .requiredOption("--digest <digest>", "of what is there: sha256: and 64 hexadecimal digits")
+    .requiredOption("--digest <digest>", "the digest of the image: sha256: and 64 hexadecimal digits")
     .addOption(
       new Option("--success-proof <proof>", "how the installed system proves itself")
         .choices(["token", "ssh"])
@@ -55,7 +55,7 @@ export function addCatalogCommands(program: Command, run: Run): void {
   image
     .command("delete")
     .argument("<name>", "an image that no active run installs")
-    .description("forget an image")
+    .description("delete an image")
     .option(...YES_OPTION)
     .action((name: string, options: ConfirmOptions) =>
       run(async (session) => (await load()).deleteImage(session, name, options)),

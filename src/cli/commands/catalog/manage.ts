@@ -65,7 +65,7 @@ export async function createCluster(session: Session, name: string, options: Cre
 }
 
 export async function deleteCluster(session: Session, name: string, { yes }: ConfirmOptions): Promise<undefined> {
-  if (!yes) await confirm(session, { what: `Forget cluster ${name} and its kubeconfig?` });
+  if (!yes) await confirm(session, { what: `Delete cluster ${name} and its kubeconfig?` });
   const client = await session.client(ClusterService);
   await client.deleteCluster({ name }, { signal: session.signal });
   await printDone(session, `Cluster ${name} deleted.`, { name });
@@ -89,7 +89,7 @@ export async function createImage(session: Session, name: string, options: Creat
 }
 
 export async function deleteImage(session: Session, name: string, { yes }: ConfirmOptions): Promise<undefined> {
-  if (!yes) await confirm(session, { what: `Forget image ${name}?` });
+  if (!yes) await confirm(session, { what: `Delete image ${name}?` });
   const client = await session.client(ImageService);
   await client.deleteImage({ name }, { signal: session.signal });
   await printDone(session, `Image ${name} deleted.`, { name });

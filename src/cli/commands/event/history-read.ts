@@ -23,7 +23,7 @@ export async function showHistory(
   const kind = kindOf(kindWord);
   const { events, hasMore } = await readNewest(session, kind, id, options);
   if (events.length === 0 && !options.type?.length) {
-    throw new CliError(EXIT.notFound, `${kind} ${id} has no history: it does not exist and never did`);
+    throw new CliError(EXIT.notFound, `${kind} ${id} has no history: it never existed`);
   }
   await printList(session, { items: events.reverse(), columns: historyColumns, json: eventJson }, "No such events.");
   if (hasMore && session.style().format === "table")

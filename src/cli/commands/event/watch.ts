@@ -8,7 +8,7 @@ export function addWatchCommand(program: Command, run: Run): void {
     .command("watch")
     .argument("[kind]", "only things of this kind, such as power_shelf")
     .argument("[id...]", "only these things")
-    .description("events as they happen, one line each; a broken connection is made again, and nothing is lost")
+    .description("print events as they happen, one line each; a broken connection is restored without losing events")
     .option("--from <cursor>", "go on after this cursor, or from `oldest`; from now on when left out")
     .addOption(eventTypes())
     .option("-n, --limit <count>", "end after so many events", positiveNumber)

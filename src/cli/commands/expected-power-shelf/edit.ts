@@ -46,10 +46,7 @@ export async function addExpected(session: Session, options: ExpectedFields): Pr
 export async function updateExpected(session: Session, macOrId: string, options: ExpectedFields): Promise<undefined> {
   const password = await readBmcPassword(session, options, "if-given");
   if (password === undefined && Object.values(options).every((given) => given === undefined))
-    throw new UsageError(
-      "nothing to change is given",
-      "`millwright expected-power-shelf update --help` lists what can be",
-    );
+    throw new UsageError("no change is given", "`millwright expected-power-shelf update --help` lists the fields");
   const forge = await session.client(Forge);
   const expected = await forge.getExpectedPowerShelf(nameEntry(macOrId), { signal: session.signal });
   applyFields(expected, options);

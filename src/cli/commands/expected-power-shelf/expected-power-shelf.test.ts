@@ -208,7 +208,7 @@ test("replace-all asks before it drops what the file does not have, and only the
 test("update without anything to change is refused", async () => {
   const { code, sent, err } = await run("eps update 02:00:5e:10:00:01");
   expect({ code, sent }).toEqual({ code: 2, sent: [] });
-  expect(err).toContain("nothing to change");
+  expect(err).toContain("no change is given");
 });
 
 test("show of a detached entry says what that means, and the command that brings it back", async () => {

@@ -7,7 +7,7 @@ export function addExplainCommand(program: Command, run: Run): void {
     .argument("<kind>", "machine, run, node, power-shelf (ps), expected-power-shelf (eps), …")
     .argument("<id>", "the thing; a power shelf also by its name, an expected one by its MAC address")
     .description(
-      "why a thing is as it is: what it does and waits for, who is in its way, what failed last, and what helps",
+      "explain a thing: what it does, what it waits for, what blocks it, what failed last, and which commands help",
     )
     .addHelpText("after", "\nExamples:\n  millwright explain machine m-rack1-03\n  millwright explain ps shelf-1")
     .action((kind: string, id: string) =>

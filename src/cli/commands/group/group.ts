@@ -21,12 +21,12 @@ const load = () => import("./manage.ts");
 export function addGroupCommands(program: Command, run: Run): void {
   const group = program
     .command("group")
-    .description("groups of nodes, nested: what they install, and how much by itself");
+    .description("nested groups of nodes: what they install, and what happens without approval");
   group
     .command("list")
     .description("list groups, parents before their children")
-    .option("--parent <group>", "only those directly below this one, by id or name")
-    .option("--roots", "only those below none")
+    .option("--parent <group>", "only the groups directly below this one, by id or name")
+    .option("--roots", "only groups at the top")
     .action((options: { parent?: string; roots?: boolean }) =>
       run(async (session) => (await load()).listGroups(session, options)),
     );
@@ -42,7 +42,7 @@ export function addGroupCommands(program: Command, run: Run): void {
     group
       .command("set")
       .argument("<group>", "a group, by id or name")
-      .description("change a group; an empty text clears")
+      .description("change a group; an empty value clears a field")
       .option("--name <name>", "another name"),
   ).action((word: string, options: GroupOptions) =>
     run(async (session) => (await load()).setGroup(session, word, options)),

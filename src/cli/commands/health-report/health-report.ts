@@ -31,7 +31,7 @@ export function addHealthReportCommands(parent: Command, run: Run, devices: Repo
   reports
     .command("add")
     .argument(argument, what)
-    .description("put a report on; it replaces the earlier one of its source")
+    .description("add a report; it replaces the earlier report of the same source")
     .option("--health-report <json>", "the report: JSON, @FILE, or - for standard input")
     .addOption(
       new Option("--template <name>", "a ready-made report").choices([
@@ -42,9 +42,9 @@ export function addHealthReportCommands(parent: Command, run: Run, devices: Repo
       ]),
     )
     .option("--message <text>", "the message of its alerts")
-    .option("--replace", "let it stand instead of all other reports")
-    .option("--expires-after <duration>", "the report ends by itself after so long, such as 1h")
-    .option("--print-only", "print the report instead of putting it on")
+    .option("--replace", "replace all other reports while this one is there")
+    .option("--expires-after <duration>", "the report expires after this long, such as 1h")
+    .option("--print-only", "print the report instead of adding it")
     .addHelpText(
       "after",
       `\nExample:\n  millwright ${devices.command} health-report add ID --template degraded --message "one fan is slow" --expires-after 2h`,
@@ -60,6 +60,6 @@ export function addHealthReportCommands(parent: Command, run: Run, devices: Repo
     .command("remove")
     .argument(argument, what)
     .argument("<source>", "whose report")
-    .description("take the report of one source off")
+    .description("remove the report of one source")
     .action((id: string, source: string) => act((session, lib, of) => lib.removeHealthReport(session, of, id, source)));
 }

@@ -4,7 +4,7 @@ import type { Run } from "../../client/session.ts";
 export function addLifecycleCommands(program: Command, run: Run): void {
   const lifecycle = program
     .command("lifecycle")
-    .description("the states that things go through, as the server decides by them");
+    .description("the lifecycles by which the server decides: states and transitions");
   lifecycle
     .command("list")
     .description("list the lifecycles")

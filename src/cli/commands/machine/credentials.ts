@@ -19,7 +19,7 @@ export async function setCredentials(
   const { bmcUsername, sshUsername, sshKeyFile } = options;
   if (bmcUsername === undefined && sshUsername === undefined)
     throw new UsageError(
-      "nothing to set is given",
+      "no credentials are given",
       "give --bmc-username, or --ssh-username with --ssh-key-file, or both",
     );
   if ((sshUsername === undefined) !== (sshKeyFile === undefined))

@@ -38,8 +38,8 @@ export interface RegisterOptions extends MachineFields {
 export async function registerMachine(session: Session, options: RegisterOptions): Promise<undefined> {
   if (Object.values(options).every((given) => given === undefined))
     throw new UsageError(
-      "nothing is given of the machine",
-      "`millwright machine register --help` lists what can be; --id or --serial at least, and where its BMC and SSH answer",
+      "no field of the machine is given",
+      "`millwright machine register --help` lists the fields; give --id or --serial at least, and the endpoints of its BMC and SSH",
     );
   const machine =
     options.file === undefined ? create(MachineSchema) : await readDocument(session, options.file, MachineSchema);
@@ -53,7 +53,7 @@ export async function registerMachine(session: Session, options: RegisterOptions
 /** Only what is given changes. */
 export async function updateMachine(session: Session, machineId: string, options: MachineFields): Promise<undefined> {
   if (Object.values(options).every((given) => given === undefined))
-    throw new UsageError("nothing to change is given", "`millwright machine update --help` lists what can be");
+    throw new UsageError("no change is given", "`millwright machine update --help` lists the fields");
   const client = await session.client(MachineService);
   const machine = clone(MachineSchema, await client.getMachine({ machineId }, { signal: session.signal }));
   apply(machine, options);

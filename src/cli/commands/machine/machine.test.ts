@@ -195,7 +195,7 @@ describe("machine register", () => {
   test("refuses when nothing is given of it, and the server is not asked", async () => {
     const { asked, routes } = fakeServer();
     const { code, err } = await runAgainst(routes, "machine register");
-    expect(err).toContain("nothing is given of the machine");
+    expect(err).toContain("no field of the machine is given");
     expect([code, asked]).toEqual([2, []]);
   });
 

@@ -32,7 +32,7 @@ function addReading(machine: Command, run: Run): void {
     filter: "rack=rack-1 AND phase=READY",
     order: "rack, created_at desc",
   })
-    .option("--failing", "only those that need somebody, are degraded, or are not reached")
+    .option("--failing", "only machines that need intervention, are degraded or cannot be reached")
     .option("--watch", "keep showing it as it changes")
     .addHelpText(
       "after",
@@ -51,7 +51,7 @@ Examples:
   machine
     .command("show")
     .argument("<id>", "a machine")
-    .description("show a machine: phase, conditions, who works on it, endpoints, last runs")
+    .description("show a machine: phase, conditions, claims, endpoints, last runs")
     .option("--watch", "keep showing it as it changes")
     .action((id: string, options: { watch?: boolean }) =>
       run(async (session) => (await import("./read.ts")).showMachine(session, id, options)),
@@ -75,10 +75,10 @@ const addFields = (command: Command): Command =>
     .option("--location <place>", "the site, hall or room")
     .option("--customer <id>", "whose it is")
     .option("--cluster <name>", "the cluster that it joins")
-    .option("--provider <name>", "the way to reach it; the server's default when left out")
+    .option("--provider <name>", "the provider that reaches it; the server's default when left out")
     .option("--bmc-endpoint <host[:port]>", "where its BMC is")
     .addOption(new Option("--bmc-protocol <protocol>", "what its BMC speaks").choices(["redfish", "ipmi"]))
-    .addOption(new Option("--tls-trust <mode>", "how the BMC's certificate is judged").choices(["ca", "pin", "off"]))
+    .addOption(new Option("--tls-trust <mode>", "how the BMC's certificate is verified").choices(["ca", "pin", "off"]))
     .option("--ssh-endpoint <host[:port]>", "where SSH answers")
     .option("--ssh-host-key <key>", "the host key that it must show, as in known_hosts, or its SHA256: fingerprint")
     .option("--label <key=value...>", "its labels; several values, or the option several times");
@@ -96,7 +96,7 @@ function addEditing(machine: Command, run: Run): void {
     machine
       .command("update")
       .argument("<id>", "a machine")
-      .description("change what is given of a machine; an empty value clears it"),
+      .description("change the given fields of a machine; an empty value clears a field"),
   ).action((id: string, options: MachineFields) =>
     run(async (session) => (await load()).updateMachine(session, id, options)),
   );
@@ -112,7 +112,7 @@ function addEditing(machine: Command, run: Run): void {
     machine
       .command("set-credentials")
       .argument("<id>", "a machine")
-      .description("set how to sign in to a machine; what is left out stays as it is")
+      .description("set the credentials of a machine; what is left out stays as it is")
       .option("--bmc-username <name>", "user name at its BMC")
       .option("--ssh-username <name>", "user name for SSH")
       .option("--ssh-key-file <file>", "file with the private key for SSH, without a passphrase"),
@@ -139,7 +139,7 @@ function addPhases(machine: Command, run: Run): void {
     run(async (session) => (await load()).enterMaintenance(session, id, options)),
   );
   verb("exit-maintenance", "MAINTENANCE → READY: its node is uncordoned, if we cordoned it")
-    .option("--acknowledge", "end NeedsIntervention: somebody has seen to it; needs --comment")
+    .option("--acknowledge", "end NeedsIntervention: the cause is fixed; requires --comment")
     .action((id: string, options: VerbOptions & { acknowledge?: boolean }) =>
       run(async (session) => (await load()).exitMaintenance(session, id, options)),
     );

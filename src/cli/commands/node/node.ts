@@ -30,9 +30,9 @@ const ASKS: Readonly<Record<string, (id: string) => Question>> = {
 /** Verbs of people, and the state that each leads to. */
 const VERBS = [
   ["approve", "pending", "let a discovered node install at its next boot from the network"],
-  ["activate", "active", "say that an installed node is verified and in production"],
-  ["reprovision", "reprovision", "mark an active node to be installed anew"],
-  ["requeue", "pending", "let a node that is marked for it install at its next boot"],
+  ["activate", "active", "record that an installed node is verified and in production"],
+  ["reprovision", "reprovision", "mark an active node for reinstallation"],
+  ["requeue", "pending", "let a node that is marked for reinstallation install at its next boot"],
   ["deprovision", "deprovisioning", "erase an active node's disks at its next boot, then retire it"],
   ["retire", "retired", "take a node out for good"],
 ] as const;
@@ -95,7 +95,7 @@ function addChanging(node: Command, run: Run): void {
   node
     .command("set")
     .argument("<id>", "a node")
-    .description("change what is said of a node; an empty text clears")
+    .description("change a node; an empty value clears a field")
     .option("--workflow <id>", "what it is installed with")
     .option("--group <group>", "its group, by id or name")
     .option("--hostname <name>", "its name")
@@ -104,7 +104,7 @@ function addChanging(node: Command, run: Run): void {
     );
   for (const [verb, description] of [
     ["tag", "add a tag to a node"],
-    ["untag", "take a tag from a node"],
+    ["untag", "remove a tag from a node"],
   ] as const) {
     node
       .command(verb)
@@ -132,7 +132,7 @@ function addMoving(node: Command, run: Run): void {
     .argument("<id>", "a node whose install failed")
     .description("let a node whose install failed three times try again")
     .option("--workflow <id>", "with another workflow")
-    .option("--force", "needed after three failures: resets the counter")
+    .option("--force", "required after three failures: resets the counter")
     .option("--comment <text>", "why; kept in the history")
     .action((id: string, options: MoveOptions) =>
       run(async (session) => (await load()).moveNode(session, id, "pending", { ...options, from: FROM.retry })),
@@ -140,8 +140,8 @@ function addMoving(node: Command, run: Run): void {
   node
     .command("migrate")
     .argument("<id>", "an active node")
-    .description("let another machine take its place")
-    .requiredOption("--replacement <id>", "the machine that takes its place")
+    .description("replace an active node by another machine")
+    .requiredOption("--replacement <id>", "the machine that replaces it")
     .option("--comment <text>", "why; kept in the history")
     .action((id: string, options: MoveOptions) =>
       run(async (session) => (await load()).moveNode(session, id, "migrating", options)),

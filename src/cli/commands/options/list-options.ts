@@ -18,8 +18,8 @@ export const addListOptions = (
   command
     .option("--filter <filter>", `such as ${examples.filter}`)
     .option("--order-by <fields>", `such as ${examples.order}`)
-    .option("--limit <number>", "at most so many", examples.limit)
-    .option("--total", "also say how many there are in all, on standard error");
+    .option("--limit <number>", "print at most this many", examples.limit)
+    .option("--total", "also print the total, on standard error");
 
 /** All of them must hold. A choice among them stands in parentheses: AND binds closer than OR. */
 export function joinFilters(...parts: readonly (string | undefined)[]): string {

@@ -16,7 +16,7 @@ export function addPlanCommands(program: Command, run: Run): void {
     .action((id: string) => run(async (session) => (await load()).showPlan(session, id)));
   plan
     .command("create")
-    .description("keep a plan of one's own; a changed plan takes a new id")
+    .description("create a plan; plans are immutable, so a changed plan needs a new id")
     .requiredOption("-f, --file <file>", "YAML or JSON as `plan show -o yaml` prints it, or - for standard input")
     .addHelpText(
       "after",
@@ -35,7 +35,7 @@ export function addPlanCommands(program: Command, run: Run): void {
   plan
     .command("delete")
     .argument("<id>", "a plan that no run refers to")
-    .description("remove a plan of one's own")
+    .description("delete a plan that is not built in")
     .option(...YES_OPTION)
     .action((id: string, options: ConfirmOptions) =>
       run(async (session) => (await load()).deletePlan(session, id, options)),

@@ -28,7 +28,7 @@ export async function requestMaintenance(
     throw new UsageError("--timeout says how long to wait, so it needs --wait");
   const timeoutMs = options.timeout === undefined ? undefined : parseDuration(options.timeout, "--timeout");
   if (timeoutMs === 0)
-    throw new UsageError("--timeout: 0s is no time to wait", "leave --wait out to submit without waiting");
+    throw new UsageError("--timeout: must be longer than 0s", "leave --wait out to submit without waiting");
   const ids = [...new Set(await resolveShelves(session, options.powerShelfId))];
   const submit = async () => {
     const forge = await session.client(Forge);

@@ -54,7 +54,7 @@ export async function refreshPowerShelf(
     { id, forgetCertificate: options.forgetCertificate ?? false },
     { signal: session.signal },
   );
-  await printDone(session, `Power shelf ${id} will be looked at now.`, { id });
+  await printDone(session, `Power shelf ${id} will be read now.`, { id });
 }
 
 export interface CredentialOptions extends PasswordOptions {

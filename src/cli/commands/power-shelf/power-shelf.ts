@@ -43,9 +43,9 @@ function addReading(shelf: Command, run: Run): void {
     .option("--power-state <state>", "only those in this power state, such as on or off")
     .option(
       "--stuck",
-      "only those that somebody should look at: in error, waiting for a person, too long in their state, or failing for a minute",
+      "only shelves that need attention: in error, waiting for a person, too long in their state, or failing for a minute",
     )
-    .option("--failing", "only those at which the last look failed, such as those that cannot be reached")
+    .option("--failing", "only shelves whose last pass failed, such as those that cannot be reached")
     .addOption(
       new Option("--deleted <which>", "those marked for deletion")
         .choices(["exclude", "only", "include"])
@@ -92,7 +92,7 @@ function addReading(shelf: Command, run: Run): void {
   shelf
     .command("refresh")
     .argument("<id|name>", "a power shelf")
-    .description("have the controller look at a power shelf now")
+    .description("make the controller read a power shelf now")
     .option("--forget-certificate", "pin the certificate that the BMC shows next (it was replaced or given a new one)")
     .action((id: string, options: { readonly forgetCertificate?: boolean }) =>
       run(async (session) =>
@@ -108,7 +108,7 @@ function addMaintenance(shelf: Command, run: Run): void {
   const maintenance = shelf
     .command("maintenance")
     .alias("fix")
-    .description("ask for a power operation on one or more power shelves, all or none");
+    .description("request a power operation on one or more power shelves, all or none");
   const add = (word: string, operation: Operation, description: string) =>
     maintenance
       .command(word)
@@ -143,7 +143,7 @@ function addManaging(shelf: Command, run: Run): void {
       .option("--name <name>", "its name; the id when left out")
       .option("--rack <id>", "the rack it stands in")
       .addOption(
-        new Option("--tls-trust <mode>", "how the BMC's certificate is judged; pin when left out").choices([
+        new Option("--tls-trust <mode>", "how the BMC's certificate is verified; pin when left out").choices([
           "ca",
           "pin",
           "off",
@@ -210,7 +210,7 @@ function addMetadata(shelf: Command, run: Run): void {
     .action((id: string, options: { keys: string[] }) =>
       run(async (session) => (await load()).removeLabels(session, await idOf(session, id), options)),
     );
-  command("from-expected-power-shelf", "take them over from the expected inventory")
+  command("from-expected-power-shelf", "copy them from the expected inventory")
     .option("--replace-all", "also drop what the expected inventory does not have")
     .action((id: string, options: { replaceAll?: boolean }) =>
       run(async (session) => (await load()).metadataFromExpected(session, await idOf(session, id), options)),

@@ -59,11 +59,9 @@ export function addServerCommands(program: Command, run: Run, { settings }: Serv
   add(
     config,
     "check",
-    "say what is wrong with the configuration, or show the values in effect and where each comes from",
+    "report mistakes in the configuration, or show the values in effect and where each comes from",
   ).addOption(
-    new Option("--profile <profile>", "for which command; its defaults hold")
-      .choices(["serve", "dev"])
-      .default("serve"),
+    new Option("--profile <profile>", "the command whose defaults apply").choices(["serve", "dev"]).default("serve"),
   );
 }
 

@@ -77,7 +77,7 @@ export async function listTokens(session: Session): Promise<undefined> {
 }
 
 export async function revokeToken(session: Session, id: string, { yes }: ConfirmOptions): Promise<undefined> {
-  const what = `Revoke token ${id}? Whoever calls with it is refused from then on.`;
+  const what = `Revoke token ${id}? Calls with this token will be refused.`;
   if (!yes) await confirm(session, { what });
   const client = await session.client(TokenService);
   await client.revokeToken({ id }, { signal: session.signal });

@@ -9,8 +9,8 @@ export function addTokenCommands(program: Command, run: Run, { roles }: ServerVo
   const token = program.command("token").description("bearer tokens for people and programs");
   token
     .command("create")
-    .argument("<name>", "who calls with it; recorded with what is done")
-    .description("make a token; it is printed this once")
+    .argument("<name>", "who uses it; recorded with every call")
+    .description("create a token; it is printed only once")
     .addOption(
       new Option("--role <role...>", "what the caller may do; several values, or the option several times")
         .choices(roles)
@@ -19,7 +19,7 @@ export function addTokenCommands(program: Command, run: Run, { roles }: ServerVo
     .option("--expires-in <duration>", "when it ends, such as 30d; never when left out")
     .addHelpText(
       "after",
-      "\nRoles: admin may do everything; operator may also change things; viewer may only look. The others are the principals of\nforge.Forge clients. A token cannot be changed: revoke it and create another.\n\nExample:\n  millwright token create ci --role operator --expires-in 30d > token",
+      "\nRoles: admin may do everything; operator may also change things; viewer may only read. The others are the principals of\nforge.Forge clients. A token cannot be changed: revoke it and create another.\n\nExample:\n  millwright token create ci --role operator --expires-in 30d > token",
     )
     .action((name: string, options: CreateTokenOptions) =>
       run(async (session) => (await load()).createToken(session, name, options)),
@@ -31,7 +31,7 @@ export function addTokenCommands(program: Command, run: Run, { roles }: ServerVo
   token
     .command("revoke")
     .argument("<id>", "a token's id, as the list shows it")
-    .description("end a token at once")
+    .description("revoke a token at once")
     .option(...YES_OPTION)
     .action((id: string, options: ConfirmOptions) =>
       run(async (session) => (await load()).revokeToken(session, id, options)),

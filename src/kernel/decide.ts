@@ -91,7 +91,7 @@ export function followOrRefuse<T extends Thing>(
   );
 }
 
-/** Whether the move enters a state anew: another one, or the same with something else that it carries. */
+/** Whether the move enters a state again: another one, or the same with something else that it carries. */
 export function changesState({ state }: Thing, { to, carried }: Pick<Move, "to" | "carried">): boolean {
   const { name, ...before } = state;
   return name !== to || !sameJson(before as JsonObject, carried);

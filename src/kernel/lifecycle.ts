@@ -53,7 +53,7 @@ export interface RelatedState {
   readonly state: string;
 }
 
-/** The last look at a thing, as it is shown to operators. */
+/** How the last pass of a thing ended, as it is shown to operators. */
 export interface StoredOutcome {
   readonly type: "waiting" | "failing" | "needs_intervention";
   readonly reason: string;

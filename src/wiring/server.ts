@@ -166,7 +166,7 @@ async function openStore(
   });
   undo.add("the database connections of lists", () => lists.close());
   await startEpochAfterRestore(db);
-  // Our own database has one owner at a time: whoever left leases behind is dead, and nobody need wait for them to end.
+  // Our own database has one owner at a time: the process that left leases behind is dead, so no one has to wait for them to end.
   if (isOurs) await work.freeLeases(db);
   return { db, lists };
 }

@@ -6,7 +6,7 @@ import { AppError } from "../../kernel/errors.ts";
 import { toRestError } from "./route.ts";
 
 export interface FilesDeps {
-  /** What is below it is served to whoever asks. Null: nothing is. */
+  /** What is below it is served to every caller. Null: nothing is. */
   readonly directory: string | null;
   readonly reportUnexpected: (cause: unknown, request: FastifyRequest) => string;
 }

@@ -19,7 +19,7 @@ export function createOperations({
   checkTimeout,
 }: OperationsOptions): FastifyPluginAsync {
   return async (app: FastifyInstance) => {
-    // Nothing is looked at: a process that is restarted because its database is away would only be gone as well.
+    // Nothing is checked: a restart would not bring a lost database back.
     app.get("/healthz", async () => ({ status: "alive" }));
 
     app.get("/readyz", async (_request, reply) => {

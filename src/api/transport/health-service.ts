@@ -4,7 +4,7 @@ import {
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from "../../../contract/grpc/health/v1/health_pb.js";
 
-/** What health is told about the server, by whoever knows. */
+/** What the parts of the server report to the health service. */
 export interface HealthSource {
   isServing(): boolean;
   /** Calls back after each change, until the returned function is called. */

@@ -4,7 +4,7 @@ import type { Duration } from "../../kernel/time/duration.ts";
 import type { SignedIn } from "../auth/authenticate.ts";
 
 export interface StreamGuardOptions {
-  /** How often the caller of an open stream is looked at again. */
+  /** How often the caller of an open stream is checked again. */
   readonly every: Duration;
   readonly clock: Clock;
 }

@@ -134,7 +134,7 @@ export function systemCodeOf(error: unknown): string | undefined {
   return undefined;
 }
 
-/** Without loading Connect: whoever never connected has no such error. */
+/** Without loading Connect: a command that never connected has no such error. */
 export const isConnectError = (error: unknown): error is ConnectError =>
   error instanceof Error && error.name === "ConnectError";
 

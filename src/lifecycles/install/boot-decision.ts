@@ -16,7 +16,7 @@ export type WorkflowSeen = "none" | "missing" | "ready";
 
 /**
  * By the state of the install, and by nothing else. An install whose last attempt failed gets its script again: that boot is
- * the next attempt. One that is under way must not be begun anew by an installer's own reboot.
+ * the next attempt. An installer's own reboot must not begin an installation that is under way again.
  */
 export function decideBoot(install: Install, workflow: WorkflowSeen): BootDecision {
   const { state, facts } = install;

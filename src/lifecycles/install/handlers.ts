@@ -37,7 +37,7 @@ export const installHandlers: Handlers<typeof installLifecycle, Install, Install
     return waitFor(reason, milliseconds(left));
   },
 
-  /** The node erases itself and reports: this only tells what is missing, as a thing at work that nobody looks at counts as stranded. */
+  /** The node erases itself and reports: this only says what is missing, as a working thing without a planned pass counts as stranded. */
   async deprovisioning({ facts }) {
     const read = facts.erasedDisks.filter(({ verified }) => verified).length;
     return waitFor(

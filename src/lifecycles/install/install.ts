@@ -32,7 +32,7 @@ export type ErasedDisk = {
   readonly disk: string;
   readonly serial: string | null;
   readonly method: string;
-  /** Samples were read back and held nothing of before. */
+  /** Samples were read back and held none of the previous data. */
   readonly verified: boolean;
 };
 
@@ -58,7 +58,7 @@ export interface InstallFacts {
   readonly orderedBy: string | null;
   /** Tells the installation that a run ordered last from those before it; stays when it is over. */
   readonly orderId: string | null;
-  /** `complete` came with the token of its boot: whoever reported it was handed the script. */
+  /** `complete` came with the token of its boot: the reporter has received the script. */
   readonly tokenShown: boolean;
   /** Disks that are wiped and read back, while deprovisioning. */
   readonly erasedDisks: readonly ErasedDisk[];

@@ -7,7 +7,7 @@ export type InstallationStatus = (typeof INSTALLATION_STATUSES)[number];
 /** What a node tells of besides its installation: that it runs the installed system, and how the erasing of its disks goes. */
 export const NODE_EVENTS = ["first_boot", "disk_erased", "erase_failed", "erased"] as const;
 export type NodeEvent = (typeof NODE_EVENTS)[number];
-/** That data is gone only the boot that was told to erase it can say. */
+/** Only the boot that was commanded to erase the data can report that it is gone. */
 export const ERASE_EVENTS: ReadonlySet<string> = new Set<NodeEvent>(["disk_erased", "erase_failed", "erased"]);
 
 /** What a node says of itself and of its install. Absent: nothing said. */

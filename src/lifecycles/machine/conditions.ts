@@ -34,7 +34,7 @@ export interface Condition extends ObservedCondition {
   readonly lastTransition: Date;
 }
 
-/** Of each type at most one; one that was never looked at is not there, and counts as false. */
+/** Of each type at most one; one that was never checked is not there, and counts as false. */
 export type Conditions = readonly Condition[];
 
 export const holds = (conditions: readonly ObservedCondition[], type: ConditionType): boolean =>

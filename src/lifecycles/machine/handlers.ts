@@ -24,7 +24,7 @@ export interface MachineContext {
 
 const RECHECK = minutes(15);
 const AT_ONCE = milliseconds(0);
-/** How often a node that is being emptied is asked again: each time the pods that may not go yet are asked anew. */
+/** How often a node that is being drained is checked: each time the remaining pods are asked to go again. */
 const DRAIN_POLL: Duration = seconds(2);
 /** A drained node that somebody uncordons under our hands is drained again. */
 const STILL_DRAINED: Duration = minutes(1);

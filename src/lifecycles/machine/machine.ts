@@ -106,7 +106,7 @@ export interface MachineFacts extends ResidueFacts {
   readonly powerState: PowerState | null;
   readonly bootId: string | null;
   readonly observedAt: string | null;
-  /** Written before it is cordoned, and kept until it is uncordoned: whoever carries on knows that there is something to undo. */
+  /** Written before it is cordoned, and kept until it is uncordoned: the replica that carries on knows that there is something to undo. */
   readonly cordoned: CordonedNode | null;
   /**
    * The cluster in which its node was last proven. That the cluster does not show it any more takes nothing back, since a node may

@@ -16,7 +16,7 @@ import {
 /** Checks in a row that found a condition untrue which is not believed yet. */
 export type Misses = { readonly [T in ConditionType]?: number };
 
-/** A single miss is a lost packet or a busy BMC; whoever misses twice is not there. */
+/** A single miss is a lost packet or a busy BMC; after two misses the machine is not reached. */
 export const MISSES_TO_BELIEVE = 2;
 
 export interface Verdict {

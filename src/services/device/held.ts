@@ -6,7 +6,7 @@ import type { ServiceDeps } from "../call/deps.ts";
 import { kindOfDevice } from "./device.ts";
 
 /**
- * Refuses to take devices away from whoever works on them: to delete them, or to move them to another rack. The caller holds the
+ * Refuses to take devices away from the holder of a claim: to delete them, or to move them to another rack. The caller holds the
  * devices' locks. What a device does by itself, such as a shelf in maintenance, is no reason.
  */
 export async function refuseHeld(

@@ -50,7 +50,7 @@ export const NO_CHANGE: InventoryChange = { added: [], updated: [], removed: [] 
 
 /**
  * Changes the inventory in one transaction. What to do is worked out twice: first to know what to lock, then again under the
- * locks, since the explorer may have made or linked a shelf in between. If that takes more locks, all begins anew: they are always
+ * locks, since the explorer may have made or linked a shelf in between. If that takes more locks, all begins again: they are always
  * taken at once, so that no two transactions wait for each other.
  */
 export async function changeInventory(

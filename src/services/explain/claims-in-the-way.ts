@@ -3,7 +3,7 @@ import { nameOf, type ThingKey, type ThingStores } from "../../store/lifecycle/t
 import type { Queryable } from "../../store/postgres/database.ts";
 import type { ClaimLink } from "./explanation.ts";
 
-/** Longer chains are no help to anybody, and whoever waits in a circle must not keep us for ever. */
+/** Longer chains help no reader, and a circle of waiting things must not keep us for ever. */
 const LONGEST_CHAIN = 20;
 
 /** Who holds what the thing waits for, or comes before it in line: all of them. Then whom those wait for, and so on. */

@@ -3,7 +3,7 @@ import type { MachineView } from "../machine/view.ts";
 import { NO_TROUBLE, nameTrouble, type Trouble, troubleOf } from "./causes.ts";
 import { type NextCommand, say } from "./explanation.ts";
 
-/** Something that whoever asks about a machine has to know. */
+/** Something that the operator of a machine has to know. */
 export interface MachineNote {
   /** The condition that it was read from, if it was one. */
   readonly type: ConditionType | null;

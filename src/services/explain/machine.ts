@@ -25,7 +25,7 @@ export async function explainMachine(deps: ServiceDeps, id: string): Promise<Exp
   const claims = await findClaimsInTheWay(deps.db, deps.stores, { kind: "machine", id: machine.id });
   const needsPerson = first?.type === "NeedsIntervention";
   const failed = first?.reason === "RunFailed" ? await explainLastRun(deps, view, "FAILED") : undefined;
-  // What a cancel could not undo is the first thing to know before the machine is given back.
+  // What a cancel could not undo is the first thing to know before the machine returns to service.
   const canceled = failed === undefined ? await explainLastRun(deps, view, "CANCELED") : undefined;
   // A BMC that is silent alone is another matter than a machine of which nothing answers any more.
   const also = others.length === 0 ? "" : `; also, ${others.map(({ words }) => words).join(", and ")}`;

@@ -22,7 +22,7 @@ import { audit } from "../catalog/audit.ts";
 export type { DeviceGroupRecord } from "../../store/install/device-groups.ts";
 
 const KIND = "device_group";
-/** Groups inherit from each other, so that whoever changes one has all of them. */
+/** Groups inherit from each other, so that a writer locks all of them. */
 const TREE = { kind: KIND, id: "(all)" };
 
 const unknownGroup = (id: string): AppError =>

@@ -74,7 +74,7 @@ export async function patchInstall(deps: ServiceDeps, caller: Caller, id: string
   });
 }
 
-/** A run installs what it was told to: another workflow in the middle of it would be proved as that. */
+/** A run installs what its plan says: another workflow in the middle would be proved in its place. */
 function refuseOrdered({ facts: { orderedBy } }: Install): void {
   if (orderedBy === null) return;
   throw new AppError("failed_precondition", `run ${orderedBy} installs this node; cancel the run first`, {

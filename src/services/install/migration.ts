@@ -29,7 +29,7 @@ const NO_SPARE: ReadonlySet<string> = new Set(["IN_SERVICE", "RMA", "RETIRED"]);
 
 /**
  * Gives what the node is there for to its replacement, in the transaction that makes it `migrating`; the caller holds the locks of
- * both. Returns what the state carries, so that it can be given back.
+ * both. Returns what the state carries, so that it can be returned.
  */
 export async function beginMigration(
   tx: Transaction,
@@ -97,7 +97,7 @@ export async function callOffMigration(
     await cause(tx, deps, replacement, "called_off", leaving.id, `${leaving.id} stays in its place`);
 }
 
-/** A group that was deleted meanwhile cannot be given back. */
+/** A group that was deleted in the meantime cannot be returned. */
 async function ifThere(tx: Transaction, groupId: string | null): Promise<string | null> {
   return groupId !== null && (await holdGroup(tx, groupId, "to be in it")) ? groupId : null;
 }

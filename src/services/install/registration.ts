@@ -65,7 +65,7 @@ async function lockMachineOf(
   const ownerOf = async () => (await findMachinesByMac(tx, [mac])).get(mac);
   const expected = (await ownerOf()) ?? `m-${mac.replaceAll(":", "")}`;
   await lockThings(tx, [installKey(expected), machineKey(expected)]);
-  // Asked again under the lock: whoever registered it at the same moment is done by now.
+  // Asked again under the lock: another call may have registered it in the meantime.
   const owner = await ownerOf();
   if (owner === undefined) return registerForBoot(tx, deps, caller, expected, mac);
   if (owner !== expected) await lockThings(tx, [installKey(owner), machineKey(owner)]);

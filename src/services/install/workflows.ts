@@ -21,7 +21,7 @@ export { workflowBootSchema, workflowStepSchema } from "../../store/install/work
 export type { WorkflowRecord } from "../../store/install/workflows.ts";
 
 const KIND = "install_workflow";
-/** Names are unique among those that are offered: whoever writes one has them all. */
+/** Names are unique among the workflows that are offered: a writer locks them all. */
 const NAMES = { kind: KIND, id: "(names)" };
 
 const unknownWorkflow = (id: string): AppError =>

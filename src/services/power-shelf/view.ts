@@ -50,7 +50,7 @@ export interface PowerShelfView {
   /** Null where shelves rest. */
   readonly sla: Duration | null;
   readonly aboveSla: boolean;
-  /** Somebody should look at it: in error, waiting for a person, above its SLA, or failing for longer than is tolerated. */
+  /** The shelf needs attention: in error, waiting for a person, above its SLA, or failing for longer than is tolerated. */
   readonly stuck: boolean;
   readonly claim: Claim | null;
   readonly waitingClaims: readonly Claim[];

@@ -29,7 +29,7 @@ export function unprivilegedAccount(passwd: string): Account | undefined {
 /**
  * The account to switch to, or undefined when we are an ordinary user and PostgreSQL runs as ourselves.
  *
- * A cluster that exists keeps its owner, whoever that is: PostgreSQL refuses another's files.
+ * An existing cluster keeps its owner: PostgreSQL refuses files of another user.
  */
 export function accountForDatabase(clusterHome: string): Account | undefined {
   if (process.getuid?.() !== 0) return undefined;

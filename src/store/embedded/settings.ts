@@ -37,7 +37,7 @@ export function serverSettings(socketDir: string, memory = totalmem()): Settings
     idle_in_transaction_session_timeout: "60s",
     timezone: "UTC",
     log_timezone: "UTC",
-    // A file for each day of the week, begun anew when the day comes round: a bounded log without anybody's care.
+    // A file for each day of the week, overwritten a week later: the log stays bounded by itself.
     logging_collector: "on",
     log_directory: "log",
     log_filename: "postgres-%a.log",

@@ -40,7 +40,7 @@ export function removeStaleSocket(directory: string): void {
 }
 
 /**
- * Makes the directory for its one user. The database trusts whoever reaches its socket, so this directory is the lock on
+ * Makes the directory for its one user. The database trusts every process that reaches its socket, so this directory is the lock on
  * the door; in a place like /tmp anybody could have put it there before us.
  */
 export function ensurePrivateDirectory(directory: string, account: Account | undefined): void {

@@ -22,7 +22,7 @@ export interface ExpectedPowerShelfRecord extends ExpectedPowerShelf {
   /** How finding it goes, as it is shown. */
   readonly explored: ExploreResult;
   readonly nextExploreAt: Date | null;
-  /** What the last look in vain met with; the row itself may have nothing to say of it. */
+  /** The error of the last failed pass; the row itself may not have it. */
   readonly lastError: string | null;
 }
 

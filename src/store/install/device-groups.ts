@@ -62,7 +62,7 @@ export async function listGroups(db: Queryable, query: GroupQuery = {}): Promise
 }
 
 /**
- * Writes a group, new or changed, and works out anew what all groups inherit. The caller holds the lock of the tree, and has seen
+ * Writes a group, new or changed, and recomputes what all groups inherit. The caller holds the lock of the tree, and has seen
  * that the name is free and the parent is not below it.
  */
 export async function putGroup(tx: Transaction, group: DeviceGroup): Promise<void> {

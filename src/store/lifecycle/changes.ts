@@ -3,6 +3,7 @@ import type { Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
 import { toJsonText } from "../postgres/json-text.ts";
 import * as journal from "./journal.ts";
+import { LIFECYCLE_COLUMNS } from "./state-columns.ts";
 import { checkColumns, type ThingStore } from "./things.ts";
 
 /** A change of a thing that is no transition: new metadata, a mark for deletion, new credentials. */
@@ -21,17 +22,6 @@ export interface Change {
    */
   readonly touchesBasis?: boolean;
 }
-
-const LIFECYCLE_COLUMNS = new Set([
-  "state",
-  "state_data",
-  "state_version",
-  "state_since",
-  "outcome",
-  "version",
-  "basis",
-  "facts",
-]);
 
 /** Writes the change with its journal entry; the caller holds the thing's lock. Returns whether the thing exists. */
 export async function recordChange(tx: Transaction, store: ThingStore, change: Change): Promise<boolean> {

@@ -193,7 +193,7 @@ export async function deleteOldest(db: Queryable, retention: Duration, most: num
   return deleted;
 }
 
-/** The cursor up to which entries have been removed: whoever is before it has missed some. */
+/** The cursor up to which entries have been removed: a reader before it has missed some. */
 export async function forgottenTo(db: Queryable): Promise<string> {
   const [row] = await db.query<{ cursor: string }>("select forgotten_to as cursor from journal_epoch");
   return row?.cursor ?? "0.0.0";

@@ -13,8 +13,8 @@ export interface StateColumns {
   basis: number;
 }
 
-export const STATE_COLUMNS = [
-  "id",
+/** Those that only a transition or an observation writes. */
+export const LIFECYCLE_COLUMNS: ReadonlySet<string> = new Set([
   "state",
   "state_data",
   "state_version",
@@ -23,9 +23,9 @@ export const STATE_COLUMNS = [
   "version",
   "basis",
   "facts",
-]
-  .map((column) => `t.${column}`)
-  .join(", ");
+]);
+
+export const STATE_COLUMNS = ["id", ...LIFECYCLE_COLUMNS].map((column) => `t.${column}`).join(", ");
 
 const UNKNOWN = { code: "unknown" } as const;
 

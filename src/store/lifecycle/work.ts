@@ -73,7 +73,7 @@ export async function wake(tx: Queryable, keys: readonly ThingKey[]): Promise<vo
 /**
  * Leases what is due, the longest due first. The lease in the database is longer than the owner's own view of it.
  *
- * Epochs follow the clock, so that they go on growing when a thing's row is removed and made anew: counting from zero again,
+ * Epochs follow the clock, so that they go on growing when a thing's row is removed and created again: counting from zero again,
  * the new owner's epoch could be the one that an owner of the removed thing still holds.
  */
 export async function claim(
@@ -169,7 +169,7 @@ const renewed = (
 
 /**
  * Gives leases back. A thing that was woken meanwhile stays due, and one that is over has no row any more: ended things are most of
- * what there is in the long run. A lease that is no longer ours, or was given back already, is left alone. Rows are locked in the
+ * what there is in the long run. A lease that is no longer ours, or was released already, is left alone. Rows are locked in the
  * order in which `wake` locks them, so that the two never wait for each other.
  *
  * Returns how many of them are due at once: nobody else says so.
@@ -207,7 +207,7 @@ export async function release(db: Queryable, releases: readonly Release[]): Prom
 }
 
 /**
- * Gives back leases in the owner's name that the owner does not know of, or could not give back: a connection that broke took
+ * Releases leases in the owner's name that the owner does not know of, or could not release: a connection that broke took
  * the answer with it. Nothing is under way for them. Returns how many there were.
  */
 export async function releaseUnheld(
@@ -267,7 +267,7 @@ export async function forgetClaimed(
   if (deleted.length === 0) await release(db, [{ kind, id, epoch, after: milliseconds(0), failures: 0, error: null }]);
 }
 
-/** Ends all leases; only for whoever knows that no other replica is alive. What was leased is due at once. */
+/** Ends all leases; only for a caller that knows that no other replica is alive. What was leased is due at once. */
 export async function freeLeases(db: Queryable): Promise<void> {
   await db.query(
     `update work set lease_until = null, lease_owner = null, epoch = epoch + 1, wake_at = least(wake_at, now())

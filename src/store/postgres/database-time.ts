@@ -6,7 +6,7 @@ export type OnTime = (shown: number) => void;
 /** For statements that are sent anyway. It is read once, however many rows there are; not `now()`, which tells when the transaction began. */
 export const SHOWN_TIME = "(select extract(epoch from clock_timestamp())::float8 * 1000) as shown";
 
-/** For whoever has no other statement to send. */
+/** For callers that have no other statement to send. */
 export async function askTime(db: Queryable, onTime: OnTime): Promise<void> {
   const [row] = await db.query<{ shown: number }>({ hot: true, text: `select ${SHOWN_TIME}` });
   if (row) onTime(row.shown);

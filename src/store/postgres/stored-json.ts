@@ -2,7 +2,7 @@ import { isJsonObject } from "../../kernel/lifecycle.ts";
 
 /**
  * Reads JSON that we wrote ourselves. What is in a row is checked, but not by a schema library: that takes many times as long, and
- * machines are read with every look at them and by the thousand in lists.
+ * machines are read at every pass and by the thousand in lists.
  */
 export type Check<T> = (value: unknown) => value is T;
 

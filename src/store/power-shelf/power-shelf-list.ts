@@ -27,7 +27,7 @@ export function failingSinceOf(shelf: PowerShelfRecord): Date | null {
   return since === undefined ? null : new Date(since);
 }
 
-/** Somebody should look at it: in error, waiting for a person, above its SLA, or failing for longer than is tolerated. */
+/** The shelf needs attention: in error, waiting for a person, above its SLA, or failing for longer than is tolerated. */
 export function isStuckShelf(shelf: PowerShelfRecord, now: Date): boolean {
   const since = failingSinceOf(shelf);
   const failsTooLong = since !== null && now.getTime() - since.getTime() > FAILING_TOLERATED;

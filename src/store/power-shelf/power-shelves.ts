@@ -24,7 +24,7 @@ export interface PowerShelfRecord extends PowerShelf, VersionedMetadata {
   readonly createdAt: Date;
   readonly lastMaintenanceRequest: EndedRequest | null;
   readonly failures: number;
-  /** What the last look in vain met with; the thing itself may have nothing to say of it. */
+  /** The error of the last failed pass; the thing itself may not have it. */
   readonly lastError: string | null;
   readonly nextCheckAt: Date | null;
 }

@@ -20,7 +20,7 @@ import {
   shapeOf,
 } from "../postgres/stored-json.ts";
 
-/** What runs keep as JSON. They are read with every look at them. */
+/** What runs keep as JSON. They are read at every pass. */
 type Stored<T> = { readonly [K in keyof T]: Date extends T[K] ? string | null : T[K] };
 interface StoredStep extends Omit<Stored<StepStatus>, "toTakeBack" | "cause" | "unansweredCause"> {
   readonly cause: unknown;

@@ -115,7 +115,7 @@ const loading =
     }));
   };
 
-/** Whoever looks at a run that is to be canceled since looks in vain: nothing of it is written any more. */
+/** A pass of a run whose cancel was requested since is useless: its outcome will not be written. */
 async function overtaken(db: Queryable, runs: readonly RunThing[]): Promise<readonly string[]> {
   const ids = runs.filter(({ cancelRequestedAt }) => cancelRequestedAt === null).map(({ id }) => id);
   if (ids.length === 0) return [];

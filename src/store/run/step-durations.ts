@@ -17,7 +17,7 @@ export type StepDurations = (step: Pick<Step, "kind" | "payload">) => Duration |
 
 /**
  * The median over the newest runs of the plan, and over the newest of all, on machines of the same provider. Nothing is written
- * for it: runs keep what their steps took anyway, so that the estimate costs whoever asks, and never a run.
+ * for it: runs keep what their steps took anyway, so that the estimate costs the caller, and never a run.
  */
 export async function readStepDurations(
   db: Queryable,

@@ -18,7 +18,7 @@ const NAMES: { readonly [fact: string]: string } = {
 };
 const UNITS: { readonly [fact: string]: string } = { capacityWatts: " W", voltage: " V" };
 
-/** "power on → off, health ok → warning": what was read anew, and what it was before where that is known. */
+/** "power on → off, health ok → warning": what was read again, and what it was before where that is known. */
 export function factsText(data: JsonObject): string {
   const { facts, was } = data;
   if (!isObject(facts)) return "";

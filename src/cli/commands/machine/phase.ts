@@ -47,7 +47,7 @@ export async function retireMachine(
   await printMoved(session, await client.retireMachine({ machineId, comment }, { signal: session.signal }));
 }
 
-/** Retiring moves nothing off a machine that still serves: whoever does it is told so, and names the machine instead of saying yes. */
+/** Retiring moves nothing off a machine that still serves: the operator is warned, and types its name instead of yes. */
 async function askToRetire(session: Session, machineId: string, yes: boolean): Promise<void> {
   const machine = await (await session.client(MachineService)).getMachine({ machineId }, { signal: session.signal });
   const serves =

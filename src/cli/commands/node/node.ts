@@ -20,9 +20,9 @@ const FROM: Readonly<Record<string, string>> = {
   retry: "install_failed",
 };
 
-/** Of the verbs that cannot be taken back: what people say yes to. */
+/** Of the verbs that cannot be undone: what people say yes to. */
 const ASKS: Readonly<Record<string, (id: string) => Question>> = {
-  // It is active until then: whoever erases it names it, since somebody may be using it.
+  // It is active until then: the operator types its name, since it may be in use.
   deprovision: (id) => ({ what: `Erase all disks of node ${id} at its next boot, and retire it?`, answer: id }),
   retire: (id) => ({ what: `Take node ${id} out for good?` }),
 };

@@ -148,7 +148,7 @@ function runningRequest({ stateDetail }: PowerShelf): MaintenanceRequest | undef
   });
 }
 
-/** Somebody should look at it, its last look failed, or it waits for whoever has it. */
+/** The shelf needs attention, its last pass failed, or it waits for the holder of a claim. */
 const needsExplaining = ({ stuck, failing, claim, id, waitingClaims }: PowerShelf): boolean =>
   stuck || failing || (waitingClaims.some(({ holderId }) => holderId === id) && claim?.holderId !== id);
 

@@ -8,7 +8,7 @@ import { refuseIfOwned } from "../store/embedded/owner-lock.ts";
 import { recordSimulatedMachines } from "./dev-machines.ts";
 import { type Server, type ServerOptions, startServer } from "./server.ts";
 import { startSimulatorProcess } from "./simulator-process.ts";
-import { Undo } from "./undo.ts";
+import { StopSequence } from "./stop-sequence.ts";
 
 export interface Dev extends Server {
   readonly simulatorUrl: string;
@@ -35,13 +35,13 @@ const inventorySchema = z.array(
 export async function startDev(options: ServerOptions & { readonly simulatorFlags: readonly string[] }): Promise<Dev> {
   // Before the simulator, which would stumble over the other's and say nothing of whose it is.
   if (options.config.database.url === null) refuseIfOwned(options.config.dataDir);
-  const undo = new Undo(options.log);
+  const stops = new StopSequence(options.log);
   try {
     // The devices come first and go last: whatever the server asks of them is answered.
     const simulator = await startSimulatorProcess(options);
-    undo.add("the simulator", () => simulator.stop());
+    stops.add("the simulator", () => simulator.stop());
     const server = await startServer(options);
-    undo.add(
+    stops.add(
       "the server",
       () => server.stop(),
       () => server.abandon(),
@@ -58,11 +58,11 @@ export async function startDev(options: ServerOptions & { readonly simulatorFlag
       tokenPath: path,
       expectedShelves,
       machines,
-      stop: () => undo.run(),
-      abandon: () => undo.abandon(),
+      stop: () => stops.run(),
+      abandon: () => stops.abandon(),
     };
   } catch (error) {
-    await undo.run();
+    await stops.run();
     throw error;
   }
 }

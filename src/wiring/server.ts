@@ -35,9 +35,9 @@ import { writeEndpointsFile } from "./endpoints-file.ts";
 import { type Engine, startEngine } from "./engine.ts";
 import { bootRulesOf, installRouteDeps } from "./installs.ts";
 import { registerRoutes, restRoutes } from "./routes.ts";
+import { StopSequence } from "./stop-sequence.ts";
 import { accessOf, allThings, storesOf } from "./things/all-things.ts";
 import type { ThingParts } from "./things/thing.ts";
-import { Undo } from "./undo.ts";
 
 /** A list that takes longer is ended: its caller has to narrow it. */
 const LONGEST_LIST = seconds(10);
@@ -68,9 +68,9 @@ export interface ServerOptions {
 export async function startServer(options: ServerOptions): Promise<Server> {
   const { config, log, version, signal, things = allThings } = options;
   const stores = storesOf(things);
-  const undo = new Undo(log);
+  const stops = new StopSequence(log);
   try {
-    const { db, lists } = await openStore(config, log, signal, undo);
+    const { db, lists } = await openStore(config, log, signal, stops);
     const clock = new SharedClock({ log });
     await askTime(db, readingFor(clock)); // from here on the engine's statements bring it along
     const secrets = openSecretStore({ keyFile: config.secretKeyFile ?? join(config.dataDir, "secret-key") });
@@ -95,7 +95,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       clock,
       things,
     });
-    undo.add("the engine", () => engine.stop());
+    stops.add("the engine", () => engine.stop());
     const { providers } = engine.hardware;
     const deps: ServiceDeps = {
       db,
@@ -109,21 +109,21 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     };
     // Once nobody can start runs here any more, and while the engine still ends them. A start that fails cancels nothing.
     let isUp = false;
-    undo.add("the active runs", async () => {
+    stops.add("the active runs", async () => {
       if (isUp && config.shutdown.runs === "cancel") await cancelRuns(deps, config, log);
     });
-    const api = await startSurfaces({ config, log, version, deps, clock, metrics, replica, engine, things }, undo);
+    const api = await startSurfaces({ config, log, version, deps, clock, metrics, replica, engine, things }, stops);
     const file = writeEndpointsFile(config.dataDir, { http: api.httpUrl, grpc: api.grpcAddress });
-    undo.add("the endpoints file", async () => file.remove());
+    stops.add("the endpoints file", async () => file.remove());
     isUp = true;
     return {
       ...api,
       deps,
-      stop: () => undo.run(),
-      abandon: () => undo.abandon(),
+      stop: () => stops.run(),
+      abandon: () => stops.abandon(),
     };
   } catch (error) {
-    await undo.run();
+    await stops.run();
     throw error;
   }
 }
@@ -140,13 +140,13 @@ async function openStore(
   config: Config,
   log: Log,
   signal: AbortSignal,
-  undo: Undo,
+  stops: StopSequence,
 ): Promise<Record<"db" | "lists", Database>> {
   let connection: Parameters<typeof openDatabase>[0] | null = config.database.url;
   const isOurs = connection === null;
   if (connection === null) {
     const embedded = await startEmbedded({ dataDir: config.dataDir, log, signal });
-    undo.add(
+    stops.add(
       "the embedded database",
       () => embedded.stop(),
       () => process.kill(embedded.pid, "SIGINT"),
@@ -159,12 +159,12 @@ async function openStore(
   }
   await migrate(connection, { log, signal });
   const db = openDatabase(connection, { log, applicationName: "millwright", max: config.database.poolSize });
-  undo.add("the database connections", () => db.close());
+  stops.add("the database connections", () => db.close());
   const lists = openDatabase(connection, {
     ...{ log, applicationName: "millwright lists", max: Math.ceil(config.database.poolSize / 4) },
     statementTimeout: LONGEST_LIST,
   });
-  undo.add("the database connections of lists", () => lists.close());
+  stops.add("the database connections of lists", () => lists.close());
   await startEpochAfterRestore(db);
   // Our own database has one owner at a time: the process that left leases behind is dead, so no one has to wait for them to end.
   if (isOurs) await work.freeLeases(db);
@@ -183,7 +183,7 @@ interface Surfaces {
   readonly things: readonly ThingParts[];
 }
 
-async function startSurfaces(surfaces: Surfaces, undo: Undo) {
+async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
   const { config, log, version, deps, clock, metrics, replica, engine, things } = surfaces;
   const access = accessOf(things);
   const { authenticate, tokens } = createAuthentication({
@@ -256,7 +256,7 @@ async function startSurfaces(surfaces: Surfaces, undo: Undo) {
     { every: READY_CHECK, tell: (ready) => health.set(ready) },
     stopping.signal,
   );
-  undo.add("the listeners", async () => {
+  stops.add("the listeners", async () => {
     stopping.abort();
     health.set(false);
     await Promise.all([api.close(), following]);

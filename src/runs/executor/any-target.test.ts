@@ -8,7 +8,7 @@ const FILES = [
   "children/child-run.ts",
   "children/fan-out.ts",
   "children/sum.ts",
-  "executor/cancel.ts",
+  "executor/cancel-plan.ts",
   "executor/children.ts",
   "executor/clean-up-before.ts",
   "executor/end.ts",

@@ -5,12 +5,12 @@ import type { RunThing } from "../model/lifecycle.ts";
 import { eachLeft, type LeftByStep, type LeftOver, leftOverOf } from "../model/next-attempt.ts";
 import { timeoutOf } from "../model/plan/plan.ts";
 import { STEP_DEFAULTS } from "../model/step.ts";
-import { endUnwell } from "./end-without-success.ts";
+import { endWithoutSuccess } from "./end-without-success.ts";
 import { withMoreResidue } from "./residue.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
 import { AT_ONCE, type Looked, pollAfter } from "./step/work.ts";
-import { forgetResidueOf, inTheWay, isSettled, isStillToDo, type Tried, takeBackAll } from "./undo.ts";
+import { forgetResidueOf, inTheWay, isSettled, isStillToDo, type Tried, undoAll } from "./undo.ts";
 
 /**
  * What the attempt before has left is taken back before anything is begun. A device that does not answer is asked for as long as
@@ -33,11 +33,11 @@ export async function cleanUpBefore(
   const since = run.facts.undoingSince ?? run.facts.startedAt;
   const left = eachLeft(leftOver);
   const isFirstLook = run.outcome === null;
-  if (isFirstLook) log.say(`taking back what ${named(left)} of the attempt before has left`);
+  if (isFirstLook) log.say(`undoing what ${named(left)} of the previous attempt left`);
   const endedBy = context.target.endsLeftOver?.(run, context.steps) ?? (() => undefined);
   const isBlocking = (one: Tried) => isStillToDo(one.remains) && endedBy(one.left) === undefined;
   const isOrdered = from === "compensateFirst";
-  const tried = await takeBackAll(run, left, context, log, (one) => isOrdered && isBlocking(one));
+  const tried = await undoAll(run, left, context, log, (one) => isOrdered && isBlocking(one));
   const unsettled = tried.filter(({ remains }) => isStillToDo(remains));
   const blocking = unsettled.filter(isBlocking);
   const open = blocking.length > 0 ? unsettled : [];
@@ -64,10 +64,10 @@ export async function cleanUpBefore(
   };
   const [first] = still;
   if (first === undefined)
-    return waitFor(`${leftOver.step}: taken back`, AT_ONCE, { facts, effects: log.effects(leftOver.step) });
+    return waitFor(`${leftOver.step}: undone`, AT_ONCE, { facts, effects: log.effects(leftOver.step) });
   const within = longestOf(run, isOrdered ? [first] : still);
   const waited = since === null ? 0 : context.clock.now().getTime() - since.getTime();
-  const what = `what ${named(still)} of the attempt before has left is not taken back`;
+  const what = `what ${named(still)} of the previous attempt left is not undone`;
   const inWay = open.flatMap(({ remains }) => remains ?? []);
   const leftInWay = inWay.map(({ left: one }) => one);
   const cause = blocking.find(({ remains }) => remains !== null)?.remains?.cause;
@@ -78,7 +78,7 @@ export async function cleanUpBefore(
       facts,
       effects: log.effects(first.step),
     });
-  return endUnwell(run, "FAILED", context, log, {
+  return endWithoutSuccess(run, "FAILED", context, log, {
     message: `${first.step}: ${what}${isShutOut ? "" : ` within ${describeDuration(within)}`}: ${inWay.map(inTheWay).join("; ")}`,
     failure: { code: "EXECUTION_FAILED", retryable: true, step: first.step, cause: cause ?? { code: "unknown" } },
     residue: [...stays, ...leftInWay],

@@ -1,19 +1,19 @@
 import type { RunThing } from "../model/lifecycle.ts";
 import { leftOverOf } from "../model/next-attempt.ts";
 import type { StepStatus } from "../model/run.ts";
-import { endUnwell } from "./end-without-success.ts";
+import { endWithoutSuccess } from "./end-without-success.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
 import * as visits from "./step/visit.ts";
 import type { Looked } from "./step/work.ts";
-import { isSettled, type TakenBack, type Tried } from "./undo.ts";
+import { isSettled, type Tried, type UndoResult } from "./undo.ts";
 
 /** What a cancel has undone in its last pass. */
 export interface LastUndone {
   /** What earlier attempts left open; absent where this one was not to touch it. */
   readonly earlier?: readonly Tried[];
   /** What became of the visits that were under way. */
-  readonly begun?: ReadonlyMap<StepStatus, TakenBack>;
+  readonly begun?: ReadonlyMap<StepStatus, UndoResult>;
 }
 
 export const isUnderWay = ({ state }: StepStatus): boolean => state === "RUNNING" || state === "WAITING";
@@ -38,7 +38,7 @@ export async function endCanceled(
     const canceled = visits.canceled(visit, context.clock.now());
     return begun.get(visit)?.isSettled ? visits.settled(canceled) : canceled;
   };
-  return endUnwell(run, "CANCELED", context, log, {
+  return endWithoutSuccess(run, "CANCELED", context, log, {
     residue,
     ...(earlier && {
       takeBackFirst: leftOverOf(tried.filter(({ remains }) => !isSettled(remains)).map((one) => one.left)),

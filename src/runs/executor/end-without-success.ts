@@ -7,13 +7,13 @@ import { isForRestartToCome } from "./next-boot.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
 import * as visits from "./step/visit.ts";
-import { takeBackForGood } from "./undo.ts";
+import { undoFinally } from "./undo.ts";
 
 /**
  * The end of a run that did not come to where it should. What its proven steps have set for a restart to come is undone: otherwise it
  * would take effect the next time that anybody restarts the target, whenever that is.
  */
-export async function endUnwell(
+export async function endWithoutSuccess(
   run: RunThing,
   phase: "FAILED" | "CANCELED",
   context: RunContext,
@@ -28,7 +28,7 @@ export async function endUnwell(
   const open = new Set<StepStatus>();
   for (const visit of armed) {
     const begun = leftOf(visit.name, visit.evidence ?? {}, visit.receipt);
-    const end = await takeBackForGood({ run, round: visit.round, ...begun }, context, log);
+    const end = await undoFinally({ run, round: visit.round, ...begun }, context, log);
     if (end.left !== null) {
       log.staysBehind(end.left);
       left.push(end.left);

@@ -8,12 +8,12 @@ import type { Step } from "../model/plan/plan.ts";
 import type { ManualMark, StepStatus } from "../model/run.ts";
 import { nextInWorkflow } from "../workflows/next-stage.ts";
 import { leaveToAnotherServer } from "./another-server.ts";
-import { cancelRun } from "./cancel.ts";
+import { cancelRun } from "./cancel-plan.ts";
+import { compensate } from "./cancel-workflow.ts";
 import { endEarlierChildren, stopChildren, untilChildrenEnd } from "./children.ts";
 import { cleanUpBefore } from "./clean-up-before.ts";
-import { compensate } from "./compensate.ts";
 import { endRun } from "./end.ts";
-import { endUnwell } from "./end-without-success.ts";
+import { endWithoutSuccess } from "./end-without-success.ts";
 import { type Proven, startOf, withProof, writtenWith } from "./progress.ts";
 import { effectsOfStart, type RunContext } from "./run-context.ts";
 import { createRunLog, type RunLog } from "./run-log.ts";
@@ -134,7 +134,7 @@ function skipStep(
 async function endMisfit(run: RunThing, step: Step, why: string, context: RunContext, log: RunLog): Promise<Looked> {
   const stopping = stopChildren(run, context, log, why);
   if (stopping) return stopping;
-  const message = `${step.name}: ${why}; millwright run rerun ${run.id} begins anew`;
+  const message = `${step.name}: ${why}; millwright run rerun ${run.id} starts again`;
   log.say(message, "stderr");
   const finishedAt = context.clock.now();
   const steps = run.facts.steps.map((visit) =>
@@ -142,7 +142,7 @@ async function endMisfit(run: RunThing, step: Step, why: string, context: RunCon
   );
   const cause = { code: "misfit" } as const;
   const failure = { code: "PANIC", retryable: false, step: step.name, cause } as const;
-  return endUnwell(run, "FAILED", context, log, { message, failure, steps });
+  return endWithoutSuccess(run, "FAILED", context, log, { message, failure, steps });
 }
 
 /** Nothing of it was begun. */
@@ -164,7 +164,7 @@ async function endTakenOver(
   log.say(message, "stderr");
   const cause = { code: "taken_over", facts: { name: by } } as const;
   const failure = { code: "EXECUTION_FAILED", retryable: false, step: step.name, cause } as const;
-  return endUnwell(run, "FAILED", context, log, { message, failure });
+  return endWithoutSuccess(run, "FAILED", context, log, { message, failure });
 }
 
 interface Failing {
@@ -187,5 +187,5 @@ async function endFailed(
   if (why !== undefined) log.say(message, "stderr");
   const cause = visit?.cause ?? ({ code: "unknown" } as const);
   const failure = { code: "EXECUTION_FAILED", retryable: !needsPerson, step: step.name, cause } as const;
-  return endUnwell(run, "FAILED", context, log, { message, failure });
+  return endWithoutSuccess(run, "FAILED", context, log, { message, failure });
 }

@@ -34,7 +34,7 @@ describe("what a proven step has set for the next boot", () => {
     again.device.acts = 0; // taken back, it shows nothing of it
     again.device.step.before = async () => ({ seen: 0 });
     expect(await again.untilEnd()).toMatchObject({ event: "finished" });
-    expect(again.logged.join("")).toContain("first was taken back meanwhile, and is done again first");
+    expect(again.logged.join("")).toContain("first was undone meanwhile, and is done again first");
     expect(again.device.acts).toBe(1);
     expect(again.steps).toMatchObject([
       { name: "first", state: "SUCCEEDED", takenBack: false, carriedOver: false },
@@ -51,7 +51,7 @@ describe("what a proven step has set for the next boot", () => {
     again.device.acts = 0; // taken back, it shows nothing of it
     again.device.step.before = async () => ({ seen: 0 });
     expect(await again.untilEnd()).toMatchObject({ event: "finished" });
-    expect(again.logged.join("")).toContain("first was taken back meanwhile, and is done again first");
+    expect(again.logged.join("")).toContain("first was undone meanwhile, and is done again first");
     expect(again.steps).toMatchObject([
       { name: "first", state: "SUCCEEDED", takenBack: false },
       { name: "second", state: "SUCCEEDED" },
@@ -84,10 +84,10 @@ describe("what a proven step has set for the next boot", () => {
       nextAttempt(bench, action);
       bench.device.step.before = async () => ({ seen: 0 });
       expect(await bench.look()).toMatchObject({
-        reason: expect.stringMatching(/^what step first .*is not taken back/),
+        reason: expect.stringMatching(/^what step first .*is not undone/),
       });
       bench.device.failUndoing = undefined;
-      expect(await bench.look()).toMatchObject({ reason: "first: taken back", facts: { takeBackFirst: null } });
+      expect(await bench.look()).toMatchObject({ reason: "first: undone", facts: { takeBackFirst: null } });
       expect(bench.device).toMatchObject({ acts: 1, undone: 1 }); // all before it
       bench.device.acts = 0; // taken back, it shows nothing of it
       expect(await bench.untilEnd()).toMatchObject({ event: "finished" });

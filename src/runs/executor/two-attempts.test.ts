@@ -116,7 +116,7 @@ describe("a restart clean", () => {
     Object.assign(bench.device.step, { undo: () => Promise.reject(retryable("the BMC is dead")) });
     expect(await bench.look()).toMatchObject({
       type: "waiting",
-      reason: expect.stringMatching(/^what step first of the attempt before has left is not taken back yet: .*is dead/),
+      reason: expect.stringMatching(/^what step first of the previous attempt left is not undone yet: .*is dead/),
     });
     expect(bench.steps).toEqual([]);
     Object.assign(bench.device.step, { undo });
@@ -128,7 +128,7 @@ describe("a restart clean", () => {
     Object.assign(bench.device.step, { undo: () => Promise.reject(retryable("the BMC is dead")) });
     expect(await bench.untilEnd()).toMatchObject({
       event: "step_failed",
-      facts: { error: { retryable: true, message: expect.stringContaining("is not taken back within 1m") } },
+      facts: { error: { retryable: true, message: expect.stringContaining("is not undone within 1m") } },
     });
     expect(bench.device.acts).toBe(0);
     expect(bench.takeBackFirst).toEqual({ step: "first", evidence: { seen: 0 } });
@@ -151,13 +151,13 @@ describe("a rerun", () => {
     nextAttempt(bench, "rerun");
     const { undone } = bench.device;
     expect(await bench.look()).toMatchObject({
-      reason: expect.stringMatching(/^what step first of the attempt before has left is not taken back yet: /),
+      reason: expect.stringMatching(/^what step first of the previous attempt left is not undone yet: /),
     });
     expect(bench.device).toMatchObject({ acts: 0, undone });
     bench.device.failUndoing = undefined;
     expect(await bench.untilEnd()).toMatchObject({ event: "finished", facts: { residue: [] } });
     expect(bench.device).toMatchObject({ acts: 1, undone: undone + 1 });
-    expect(bench.logged.join("")).toMatch(/what it had begun was taken back[\s\S]*step first begins/);
+    expect(bench.logged.join("")).toMatch(/what it had begun was undone[\s\S]*step first begins/);
   });
 
   test("takes nothing back where the attempt before has", async () => {

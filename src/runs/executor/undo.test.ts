@@ -193,7 +193,7 @@ describe("what cannot be taken back because we are not let in", () => {
           facts: { takeBackFirst: UNDONE_FIRST, error: { retryable: true, message: expect.any(String) } },
         });
         expect(outcome.type === "happened" && outcome.message).toMatch(
-          /^first: what step first of the attempt before has left is not taken back: /,
+          /^first: what step first of the previous attempt left is not undone: /,
         );
         expect(outcome.type === "happened" && outcome.message).toContain(error.message);
         expect(bench.device.acts).toBe(0);
@@ -201,7 +201,7 @@ describe("what cannot be taken back because we are not let in", () => {
       }
       nextAttempt(bench, action);
       bench.device.failUndoing = undefined;
-      expect(await bench.look()).toMatchObject({ reason: "first: taken back", facts: { takeBackFirst: null } });
+      expect(await bench.look()).toMatchObject({ reason: "first: undone", facts: { takeBackFirst: null } });
       expect(bench.device).toMatchObject({ acts: 0, undone: 1 });
       expect(await bench.untilEnd()).toMatchObject({ event: "finished", facts: { residue: [] } });
       expect(bench.machineResidue).toEqual([]);
@@ -325,7 +325,7 @@ describe("what is left inside the system", () => {
     bench.device.failUndoing = SILENT[1];
     expect(await bench.look()).toMatchObject({
       type: "waiting",
-      reason: expect.stringContaining("not taken back yet"),
+      reason: expect.stringContaining("not undone yet"),
     });
     expect(bench.takeBackFirst).toEqual(both);
     bench.device.failUndoing = NOT_LET_IN[0][1];
@@ -354,7 +354,7 @@ describe("what is listed on the machine", () => {
       expect(bench.machineResidue).toEqual([expect.stringMatching(NOT_UNDONE)]);
       nextAttempt(bench, action);
       bench.device.failUndoing = undefined;
-      expect(await bench.look()).toMatchObject({ reason: "first: taken back" });
+      expect(await bench.look()).toMatchObject({ reason: "first: undone" });
       expect(bench.machineResidue).toEqual([]);
     },
   );

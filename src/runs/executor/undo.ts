@@ -37,7 +37,7 @@ export interface Remains {
 }
 
 /** What became of a step that was begun. */
-export interface TakenBack {
+export interface UndoResult {
   /** Null when nothing stays. */
   readonly left: Residue | null;
   /** Nobody need try again. */
@@ -58,7 +58,7 @@ export interface Tried {
 }
 
 /** What an attempt has left, one after the other, up to the first that is in the way of those after it. */
-export async function takeBackAll(
+export async function undoAll(
   run: RunThing,
   left: readonly LeftByStep[],
   context: RunContext,
@@ -67,7 +67,7 @@ export async function takeBackAll(
 ): Promise<readonly Tried[]> {
   const all: Tried[] = [];
   for (const each of left) {
-    const tried = { left: each, remains: await takeBack({ run, ...each }, context, log) };
+    const tried = { left: each, remains: await undoStep({ run, ...each }, context, log) };
     all.push(tried);
     if (isInTheWay(tried)) break;
   }
@@ -75,8 +75,8 @@ export async function takeBackAll(
 }
 
 /** For a step that is not begun anew: what it leaves, whether or not it could be taken back. */
-export async function takeBackForGood(begun: Begun, context: RunContext, log: RunLog): Promise<TakenBack> {
-  const remains = await takeBack(begun, context, log);
+export async function undoFinally(begun: Begun, context: RunContext, log: RunLog): Promise<UndoResult> {
+  const remains = await undoStep(begun, context, log);
   return { left: remains?.left ?? staysAnyway(begun, context), isSettled: isSettled(remains) };
 }
 
@@ -130,7 +130,7 @@ export const isSettled = (remains: Remains | null): boolean => remains === null 
  * that a crash in the middle of it costs nothing. What is no fault of the device, such as a database that is away, is thrown: then
  * it was not tried.
  */
-export async function takeBack(
+export async function undoStep(
   { run, step: name, evidence, receipt, round }: Begun,
   context: RunContext,
   log: RunLog,
@@ -156,7 +156,7 @@ export async function takeBack(
     }
     if (undone?.stays !== undefined)
       return { left: { ...left, found: undone.stays }, is: "for_good", cause: NO_WAY_BACK };
-    log.say(`step ${name}: what it had begun was taken back`);
+    log.say(`step ${name}: what it had begun was undone`);
     return null;
   } catch (error) {
     if (isNotOfTheStep(error, context)) throw error;

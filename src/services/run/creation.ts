@@ -52,7 +52,7 @@ export function sameRequest(
   if (known.fingerprint === fingerprint) return known.id;
   throw new AppError(
     "already_exists",
-    `request_id: ${requestId} started run ${known.id}, which was asked for in another way; choose a new one`,
+    `request_id: ${requestId} is the id of run ${known.id}, which has different parameters; choose a new one`,
     { field: "request_id", next: `millwright run show ${known.id}` },
   );
 }

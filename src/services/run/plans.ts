@@ -81,7 +81,7 @@ export async function createPlan(deps: ServiceDeps, caller: Caller, input: PlanI
     if (known) {
       throw new AppError(
         "already_exists",
-        `plan_id: ${plan.planId} is another plan, and plans do not change; give the new one a plan_id of its own`,
+        `plan_id: ${plan.planId} already exists with different steps; plans are immutable, choose a new id`,
         { field: "plan.plan_id", next: `millwright plan show ${plan.planId}` },
       );
     }

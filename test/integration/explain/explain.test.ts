@@ -277,7 +277,7 @@ describe("a run", () => {
 
   test("whose leftovers nobody can take back tells how to begin without, and only then", async () => {
     const machineId = await machine();
-    const id = await failed(machineId, "what step reboot of the attempt before has left is not taken back within 1m");
+    const id = await failed(machineId, "what step reboot of the previous attempt left is not undone within 1m");
     const anew = `millwright run start --machine ${machineId} --type REBOOT`;
     const commands = async () => (await explain("run", id)).nextCommands.map(({ command }) => command);
     expect(await commands()).not.toContain(anew);
@@ -405,7 +405,7 @@ describe("a run", () => {
     test("is reset first where what was left on it blocks every attempt, since nobody answers to take it back", async () => {
       const machineId = await machine();
       const left = "join: a join may go on; undoing it failed: SSH 10.0.0.2:22 cannot be reached: timed out";
-      const what = "what step join of the attempt before has left is not taken back within 5m";
+      const what = "what step join of the previous attempt left is not undone within 5m";
       const id = await failed(machineId, `${what}: ${left}`, silent("ssh"));
       const blocked = { steps: [], takeBackFirst: { step: "join", evidence: {} } };
       await surface.db.execute("update runs set type = 'REPAVE', facts = facts || $2::jsonb where id = $1", [

@@ -182,8 +182,8 @@ describe.each([
     ]);
     expect(told.length).toBeGreaterThan(10);
     expect(JSON.stringify(told)).not.toMatch(/evidence|token/);
-    expect(said.indexOf("what it had begun was taken back")).toBeGreaterThan(-1);
-    expect(said.indexOf("what it had begun was taken back")).toBeLessThan(said.indexOf("step set-netboot begins"));
+    expect(said.indexOf("what it had begun was undone")).toBeGreaterThan(-1);
+    expect(said.indexOf("what it had begun was undone")).toBeLessThan(said.indexOf("step set-netboot begins"));
     expect((await bench.truth(id)).media).toBeNull();
   }, 120_000);
 });
@@ -234,7 +234,7 @@ describe("what could not be taken back because the BMC rejected the credentials"
       const inVain = await act(verb, runId);
       expect(inVain).toMatchObject({ phase: Run_Phase.FAILED, jobState: "failed_retryable", attempt: 2 });
       expect(inVain.error?.message).toMatch(
-        /^repave-image: what step repave-image of the attempt before has left is not taken back: .*wrong credentials/,
+        /^repave-image: what step repave-image of the previous attempt left is not undone: .*wrong credentials/,
       );
       expect(inVain.error?.message).toContain(`millwright machine set-credentials ${id}`);
       const { nextCommands } = await explainOn(bench, "run", inVain.runId);

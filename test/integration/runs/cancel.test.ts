@@ -211,7 +211,7 @@ describe("what a proven step has set for the next boot", { timeout: 90_000 }, ()
     const { run } = await bench.client(RunActionsService).retryRun({ runId, requestId: "again" });
     const again = await bench.ended(run?.runId ?? "");
     const log = Buffer.concat((await bench.logs(again.runId)).map(({ data }) => data)).toString("utf8");
-    expect(log).toContain("arm was taken back meanwhile, and is done again first");
+    expect(log).toContain("arm was undone meanwhile, and is done again first");
     expect(log).toContain("[netboot] next boot");
     expect(again.steps).toMatchObject([{ name: "arm", carriedOver: false }, { name: "fail" }]);
     await isDisarmed(machineId);

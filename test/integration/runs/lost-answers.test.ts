@@ -87,7 +87,7 @@ test("a script that went on while its machine could not be reached is ended befo
   const visit = async () => (await bench.runs.getRun({ runId })).steps[0];
   await eventually(async () => /wait\.sh .* started/.test(await said()), { what: "the script was started" });
   way.cut();
-  await eventually(async () => /is not taken back/.test((await visit())?.message ?? ""), {
+  await eventually(async () => /is not undone/.test((await visit())?.message ?? ""), {
     what: "the second attempt waits for the machine",
     seen: said,
   });
@@ -98,6 +98,6 @@ test("a script that went on while its machine could not be reached is ended befo
   expect(run.residue).toEqual(["only: script wait.sh may have been carried out in part"]);
   const log = await said();
   const begins = log.indexOf("begins, attempt 2");
-  expect(begins).toBeGreaterThan(log.indexOf("was taken back"));
-  expect(log.match(/was taken back/g)).toHaveLength(2);
+  expect(begins).toBeGreaterThan(log.indexOf("was undone"));
+  expect(log.match(/was undone/g)).toHaveLength(2);
 }, 90_000);

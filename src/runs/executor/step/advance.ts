@@ -16,7 +16,7 @@ import { isForRestartToCome } from "../next-boot.ts";
 import { type Proven, stepsWith } from "../progress.ts";
 import { checkCapable, type RunContext, stepContext } from "../run-context.ts";
 import type { RunLog } from "../run-log.ts";
-import { inTheWay, isStillToDo, takeBack } from "../undo.ts";
+import { inTheWay, isStillToDo, undoStep } from "../undo.ts";
 import { failAttempt } from "./failed-attempt.ts";
 import { endStream, lookAfterStream, noRoomForStream, openStream } from "./stream.ts";
 import * as visits from "./visit.ts";
@@ -84,15 +84,15 @@ async function attempt(work: Work): Promise<Looked | Proven> {
 async function clearTheWay(work: Work, evidence: JsonObject): Promise<Looked> {
   const { run, step, visit, context, log } = work;
   const left = leftOf(step.name, evidence, visit.receiptToTakeBack);
-  const remains = await takeBack({ run, round: visit.round, ...left }, context, log);
+  const remains = await undoStep({ run, round: visit.round, ...left }, context, log);
   const cleared = { ...visits.settled(visit), message: "", cause: null };
-  const reason = `${step.name}: about to begin anew`;
+  const reason = `${step.name}: about to start again`;
   if (remains === null) return save(work, cleared, { reason, after: AT_ONCE });
   if (!isStillToDo(remains)) {
     log.staysBehind(remains.left);
     return save(work, cleared, { reason, after: AT_ONCE, residue: [remains.left] });
   }
-  const why = `what the attempt before began is not taken back: ${inTheWay(remains)}`;
+  const why = `what the previous attempt began is not undone: ${inTheWay(remains)}`;
   // Only a person can change that, and waiting for one is what the run's end is for.
   if (remains.is === "shut_out") throw StepFailure.of(remains.cause, why, "fail");
   if (visits.isOverdue(visit, step, context.clock)) throw StepFailure.of(remains.cause, why, "retry");
@@ -109,7 +109,7 @@ async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<Looked |
   const isOurs = visit.actingBy === context.instance && !context.begun.has(actionOf(work));
   const report = await askPatiently(work, kind, { ...acting, hasNotBegun: isOurs });
   if (report === "tells nothing") {
-    return save(work, visits.withoutEvidence(visit), { reason: `${step.name}: about to begin anew`, after: AT_ONCE });
+    return save(work, visits.withoutEvidence(visit), { reason: `${step.name}: about to start again`, after: AT_ONCE });
   }
   if (report.state === "done") return succeed(work, report);
   const found = await findDone(work, kind, acting);
@@ -147,7 +147,7 @@ function setAgainFirst({ run, step, visit, log }: Work, lost: readonly StepStatu
     return visits.isSameVisit(one, visit) ? visits.toDoAgain(visit) : one;
   });
   const names = lost.map(({ name }) => name).join(", ");
-  log.say(`step ${step.name}: ${names} was taken back meanwhile, and is done again first`);
+  log.say(`step ${step.name}: ${names} was undone meanwhile, and is done again first`);
   return waitFor(`${step.name}: ${names} first`, AT_ONCE, {
     facts: { steps: steps.map(stepJson) },
     effects: log.effects(step.name),
@@ -191,7 +191,7 @@ function actFailed(work: Work, error: unknown): Looked {
   const isCutOff = context.call.signal.aborted;
   if (isNotOfTheStep(error, context) || !(isCutOff || mayHaveObeyed(error))) throw error;
   // No failed attempt: the device may be at it. It is asked until the attempt's time is over.
-  log.say(`step ${step.name}: it is open whether the device obeyed, and it is asked: ${messageOf(error)}`, "stderr");
+  log.say(`step ${step.name}: the device may have obeyed; probing it: ${messageOf(error)}`, "stderr");
   const open = visits.unanswered(visit, messageOf(error), causeOf(error));
   return save(work, open, { reason: `${step.name}: ${messageOf(error)}`, after: polling.first });
 }

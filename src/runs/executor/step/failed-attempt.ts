@@ -2,10 +2,10 @@ import { isUnreachable } from "../../../capabilities/device-failure.ts";
 import { AppError, causeOf, messageOf, StepFailure } from "../../../kernel/errors.ts";
 import { leftOf } from "../../model/next-attempt.ts";
 import { activeChildren } from "../children.ts";
-import { endUnwell } from "../end-without-success.ts";
+import { endWithoutSuccess } from "../end-without-success.ts";
 import { StillOpen } from "../failure-causes.ts";
 import { stepsWith } from "../progress.ts";
-import { isSettled, type TakenBack, takeBack, takeBackForGood } from "../undo.ts";
+import { isSettled, type UndoResult, undoFinally, undoStep } from "../undo.ts";
 import * as visits from "./visit.ts";
 import { type Looked, save, type Work } from "./work.ts";
 
@@ -49,7 +49,12 @@ export async function failAttempt(work: Work, error: unknown): Promise<Looked> {
   if (isBug && activeChildren(run).length === 0) {
     const failure = { code: "PANIC", retryable: false, step: step.name, cause } as const;
     const steps = stepsWith(run, after);
-    return endUnwell(run, "FAILED", context, log, { message: `${step.name}: ${message}`, failure, steps, residue });
+    return endWithoutSuccess(run, "FAILED", context, log, {
+      message: `${step.name}: ${message}`,
+      failure,
+      steps,
+      residue,
+    });
   }
   return save(work, after, {
     reason: `${step.name}: ${message}`,
@@ -62,26 +67,26 @@ export async function failAttempt(work: Work, error: unknown): Promise<Looked> {
 const leavesOpen = ({ visit }: Work, error: unknown): boolean =>
   error instanceof StillOpen || ((visit.resumed || visits.isOpen(visit)) && isUnreachable(error));
 
-const NOT_OVER: TakenBack = { left: null, isSettled: false };
-const NOTHING_BEGUN: TakenBack = { left: null, isSettled: true };
+const NOT_OVER: UndoResult = { left: null, isSettled: false };
+const NOTHING_BEGUN: UndoResult = { left: null, isSettled: true };
 
 /** Before another attempt, and at the end: two scripts must not run side by side, nor a medium stay in its drive. */
 async function takeBackAttempt(
   { run, step, visit, context, log }: Work,
   { isFinal, isRefusal }: { readonly isFinal: boolean; readonly isRefusal: boolean },
-): Promise<TakenBack> {
+): Promise<UndoResult> {
   if (visit.toTakeBack === null) return NOTHING_BEGUN;
   const canUndo = context.steps.get(step.kind)?.undo !== undefined;
   // The device said no: where nothing can be undone, there is then nothing to list either.
   if (isRefusal && !canUndo) return NOTHING_BEGUN;
   const begun = { run, round: visit.round, ...leftOf(step.name, visit.toTakeBack, visit.receiptToTakeBack) };
-  const end = isFinal && !isRefusal ? await takeBackForGood(begun, context, log) : await takeBackForNow();
+  const end = isFinal && !isRefusal ? await undoFinally(begun, context, log) : await takeBackForNow();
   if (end.left !== null) log.staysBehind(end.left);
   return end;
 
   /** Another attempt may make good what this one has done in part; and what was refused was not done. */
-  async function takeBackForNow(): Promise<TakenBack> {
-    const remains = await takeBack(begun, context, log);
+  async function takeBackForNow(): Promise<UndoResult> {
+    const remains = await undoStep(begun, context, log);
     return { left: remains?.left ?? null, isSettled: isSettled(remains) };
   }
 }

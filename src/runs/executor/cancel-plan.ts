@@ -5,18 +5,18 @@ import { endCanceled } from "./end-canceled.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
 import type { Looked } from "./step/work.ts";
-import { type TakenBack, takeBackAll, takeBackForGood } from "./undo.ts";
+import { type UndoResult, undoAll, undoFinally } from "./undo.ts";
 
 /** What could be taken back is; what could not is listed, and kept for the attempt after. It always ends. */
 export async function cancelRun(run: RunThing, context: RunContext, log: RunLog): Promise<Looked> {
   const { takeBackFirst, steps } = run.facts;
   const isOnlyLooking = run.action === "adopt";
-  const earlier = takeBackFirst && !isOnlyLooking ? await takeBackAll(run, eachLeft(takeBackFirst), context, log) : [];
+  const earlier = takeBackFirst && !isOnlyLooking ? await undoAll(run, eachLeft(takeBackFirst), context, log) : [];
   // One that has FAILED was taken back when it did. There are two while something is set again for the one after it.
   const toUndo = steps.filter(({ state, toTakeBack }) => state !== "FAILED" && toTakeBack !== null).toReversed();
-  const begun = new Map<StepStatus, TakenBack>();
+  const begun = new Map<StepStatus, UndoResult>();
   for (const visit of toUndo)
-    begun.set(visit, await takeBackForGood({ run, round: visit.round, ...begunBy(visit) }, context, log));
+    begun.set(visit, await undoFinally({ run, round: visit.round, ...begunBy(visit) }, context, log));
   return endCanceled(run, { begun, ...(!isOnlyLooking && { earlier }) }, context, log);
 }
 

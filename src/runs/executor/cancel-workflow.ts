@@ -9,14 +9,14 @@ import { openOf, workOf } from "../workflows/next-attempt.ts";
 import type { Workflow } from "../workflows/workflow.ts";
 import { leaveToAnotherServer, mayAnotherServerCome } from "./another-server.ts";
 import { endCanceled, isUnderWay } from "./end-canceled.ts";
-import { endUnwell } from "./end-without-success.ts";
+import { endWithoutSuccess } from "./end-without-success.ts";
 import { stepsWith } from "./progress.ts";
 import { withMoreResidue } from "./residue.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
 import * as visits from "./step/visit.ts";
 import { AT_ONCE, type Looked, pollAfter } from "./step/work.ts";
-import { forgetResidueOf, isSettled, type Remains, staysAnyway, takeBack, takeBackAll, whatIsLeftBy } from "./undo.ts";
+import { forgetResidueOf, isSettled, type Remains, staysAnyway, undoAll, undoStep, whatIsLeftBy } from "./undo.ts";
 
 /** One thing to undo: what a visit of this attempt did or began, or what an earlier attempt did. */
 interface ToUndo {
@@ -41,14 +41,14 @@ export async function compensate(
   if (workflow === undefined) return withoutWorkflow(run, context, log);
   const [next] = eachToUndo(run, workflow);
   if (next === undefined) {
-    const earlier = await takeBackAll(run, eachOf(run.facts.takeBackFirst), context, log);
+    const earlier = await undoAll(run, eachOf(run.facts.takeBackFirst), context, log);
     return endCanceled(run, { earlier }, context, log);
   }
   const { step } = next.left;
   const stays = next.isProven ? staysOf(workflow, step) : undefined;
   const round = typeof next.at === "object" ? next.at.round : 1;
   const remains: Remains | null =
-    stays === undefined ? await takeBack({ run, round, ...next.left }, context, log) : null;
+    stays === undefined ? await undoStep({ run, round, ...next.left }, context, log) : null;
   if (remains?.cause.code === "not_on_this_server" && mayAnotherServerCome(run, context))
     return leaveToAnotherServer(`compensating: ${residueLine(remains.left)}`);
   if (remains?.is === "going_on" && !isLate(run, step, context)) return goOnUndoing(run, remains, context, log);
@@ -85,7 +85,13 @@ async function withoutWorkflow(run: RunThing, context: RunContext, log: RunLog):
   const steps = run.facts.steps.map((visit) =>
     isUnderWay(visit) ? visits.canceled(visit, context.clock.now()) : visit,
   );
-  return endUnwell(run, "CANCELED", context, log, { residue, notUndone, takeBackFirst, compensateFirst, steps });
+  return endWithoutSuccess(run, "CANCELED", context, log, {
+    residue,
+    notUndone,
+    takeBackFirst,
+    compensateFirst,
+    steps,
+  });
 }
 
 const staysOf = ({ stages }: Workflow, name: string): string | undefined => {

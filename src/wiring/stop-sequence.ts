@@ -7,7 +7,7 @@ interface Step {
 }
 
 /** Stops what was started, the last first; one part that fails to stop does not keep the others running. */
-export class Undo {
+export class StopSequence {
   readonly #log: Log;
   readonly #steps: Step[] = [];
   /** Also those under way: an impatient end must reach them. */

@@ -29,7 +29,10 @@ export type WorkflowBoot =
       readonly target_device: string;
     };
 
-/** A stage that the installer carries out and tells of; Millwright keeps the order. */
+/**
+ * A stage for the installer, which reads it over REST, carries it out and reports it. Millwright stores it and keeps the order; it does
+ * not act on timeouts, retries and `on_failure`, since only the installer can.
+ */
 export interface WorkflowStep {
   readonly sequence: number;
   readonly name: string;

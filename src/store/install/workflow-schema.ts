@@ -56,14 +56,18 @@ export const workflowBootSchema: z.ZodType<WorkflowBoot> = z.discriminatedUnion(
   }),
 ]);
 
-export const workflowStepSchema: z.ZodType<WorkflowStep> = z.strictObject({
-  sequence: z.int().min(1).max(1_000),
-  name: z.string().min(1).max(100),
-  type: z.enum(STEP_TYPES),
-  config: z.record(z.string(), json).default({}),
-  timeout_seconds: z.int().min(1).max(86_400).default(300),
-  on_failure: z.enum(ON_FAILURE).default("fail"),
-  max_retries: z.int().min(0).max(100).default(0),
-  retry_delay_seconds: z.int().min(0).max(86_400).default(30),
-  next_state: z.enum(WORKFLOW_NEXT_STATES).nullable().default(null),
-});
+export const workflowStepSchema: z.ZodType<WorkflowStep> = z
+  .strictObject({
+    sequence: z.int().min(1).max(1_000),
+    name: z.string().min(1).max(100),
+    type: z.enum(STEP_TYPES),
+    config: z.record(z.string(), json).default({}),
+    timeout_seconds: z.int().min(1).max(86_400).default(300),
+    on_failure: z.enum(ON_FAILURE).default("fail"),
+    max_retries: z.int().min(0).max(100).default(0),
+    retry_delay_seconds: z.int().min(0).max(86_400).default(30),
+    next_state: z.enum(WORKFLOW_NEXT_STATES).nullable().default(null),
+  })
+  .describe(
+    "A stage for the installer, which reads it, carries it out and reports it. Millwright stores it and keeps the order; it does not act on it.",
+  );

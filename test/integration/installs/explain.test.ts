@@ -32,11 +32,11 @@ async function explained(state: string, workflow: string | null) {
 
 test.each([
   ["discovered", null, "a person who approves it", "millwright node approve ID --workflow <id>"],
-  ["pending", null, "a workflow: nobody has said what to install", "millwright node set ID --workflow <id>"],
+  ["pending", null, "a workflow: none is assigned", "millwright node set ID --workflow <id>"],
   ["pending", "gone", "gone is not offered any more", "millwright node set ID --workflow <id>"],
   ["pending", "for-uefi", "for uefi", "millwright node set ID --workflow <id>"],
   ["pending", "ubuntu", "the machine to boot from the network", "millwright node show ID"],
-  ["install_failed", "ubuntu", "a person who lets it try again", "millwright node retry ID --workflow <id> --force"],
+  ["install_failed", "ubuntu", "a person who retries it", "millwright node retry ID --workflow <id> --force"],
   ["installed", "ubuntu", "a person who verifies it", "millwright node activate ID"],
   ["reprovision", "ubuntu", "a person who lets it install", "millwright node requeue ID"],
 ] as const)(

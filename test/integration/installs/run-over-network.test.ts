@@ -227,7 +227,7 @@ describe("while a run installs a node", () => {
     const run = await bench.ended(runId);
     expect(run).toMatchObject({
       phase: Run_Phase.FAILED,
-      error: { message: expect.stringMatching(/did not show the token/) },
+      error: { message: expect.stringMatching(/did not carry the token of its boot/) },
     });
     expect(await bench.pairs(machineId, runId)).toMatchObject({ install: "installed" });
     expect((await loadInstalls(bench.db, [machineId])).things[0]?.facts.orderedBy).toBeNull();
@@ -250,7 +250,9 @@ describe("a run over the network is refused", () => {
       /step install needs netInstall, which provider ironic cannot do/,
     );
     const image = { name: "i", kind: "netboot", digest: `sha256:${"0".repeat(64)}`, successProof: "token" };
-    await expect(createImage(bench.deps, tester, { ...image, location: "none" })).rejects.toThrow(/id of a workflow/);
+    await expect(createImage(bench.deps, tester, { ...image, location: "none" })).rejects.toThrow(
+      /workflow none does not exist/,
+    );
     await expect(createImage(bench.deps, tester, { ...image, location: WORKFLOW })).rejects.toThrow(/digest: must be/);
   });
 });

@@ -73,7 +73,7 @@ test("a row is not linked to a shelf that is on record with another serial numbe
   await dc.db.execute("update expected_power_shelves set state = 'exploring' where id = $1", [row.id]);
   await dc.db.execute("update work set wake_at = now() where kind = 'expected_power_shelf' and id = $1", [row.id]);
   await dc.until(async () => (await rowOf(shelf)).facts.explored === "duplicate");
-  expect((await rowOf(shelf)).outcome?.reason).toContain("delete it first");
+  expect((await rowOf(shelf)).outcome?.reason).toContain("delete that power shelf first");
 });
 
 test("the explorer sends the password to no other certificate than the first, until the row is updated", async () => {

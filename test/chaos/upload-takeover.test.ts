@@ -110,6 +110,8 @@ describe("a replica that uploads an image and", { concurrent: true, timeout: 180
     await site.untilSent(id, SIZE / 4);
     first.signal("SIGTERM");
     context.expect(await first.exited, first.transcript()).toEqual({ code: 0, signal: null });
+    // A slow device still takes what its own buffers hold of a sender that is gone.
+    await eventually(async () => site.server.uploadsOf(id)[0]?.end === "cut", { what: "the device sees the cut" });
     await site.startReplica("other");
     await site.untilDone(id);
     expectHandedOver(context, site, id);

@@ -376,8 +376,9 @@ export class Controller {
 
   async #abandon(lease: Lease): Promise<false> {
     await lease.endStream(CUT_SHORT);
-    const { kind, id, epoch, failures } = lease.work;
-    await work.release(this.#options.db, [{ kind, id, epoch, after: milliseconds(0), failures, error: null }]);
+    const { failures } = lease.work;
+    // With what others write: who is stopped may hold hundreds of leases.
+    await this.#committer.submit({ claimed: lease.work, release: { after: milliseconds(0), failures, error: null } });
     this.nudge(); // it is due at once, and nobody else says so
     return false;
   }

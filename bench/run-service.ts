@@ -22,7 +22,7 @@ export interface RunService {
 
 const loopback = { host: "127.0.0.1", port: 0 };
 
-/** What a server is made of, with all that every call and every look passes through, and hardware that is given. */
+/** What a server is made of, with all that every call and every pass passes through, and hardware that is given. */
 export async function startRunService(
   deps: ServiceDeps,
   hardware: MachineHardware,

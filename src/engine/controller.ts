@@ -184,7 +184,7 @@ export class Controller {
     if (held < inFlight) return inFlight - held;
     const longSince = clock.monotonic() - SLOW_PASS;
     let slow = 0;
-    for (const { lookingSince } of this.#leases) if (lookingSince < longSince) slow += 1;
+    for (const { handlingSince } of this.#leases) if (handlingSince < longSince) slow += 1;
     return Math.min(inFlight - (held - slow), inFlight * MOST_WAITING - held);
   }
 
@@ -263,7 +263,7 @@ export class Controller {
     const where = [{ kind, state: thing.state.name }];
     failPoint("controller:loaded", where);
     const startedAt = clock.monotonic();
-    if (lease.stream === undefined) lease.lookingSince = startedAt;
+    if (lease.stream === undefined) lease.handlingSince = startedAt;
     lease.thing = thing;
     const { lifecycle, factsWith } = storeOf(stores, kind);
     const pass = await makePass({
@@ -277,7 +277,7 @@ export class Controller {
     });
     const isStreaming = lease.stream !== undefined && !lease.stream.isTaken;
     // A stream is one long pass, as far as places and what overtakes it are concerned.
-    if (!isStreaming) lease.lookingSince = Number.POSITIVE_INFINITY;
+    if (!isStreaming) lease.handlingSince = Number.POSITIVE_INFINITY;
     const isCutShort = this.#cutOff.signal.aborted || lease.signal.aborted;
     // Neither a bug nor a failure of the thing: its next pass comes once the database answers.
     if (!isCutShort && isDatabaseTrouble(pass.bug)) throw pass.bug;

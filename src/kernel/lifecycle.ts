@@ -59,7 +59,7 @@ export interface StoredOutcome {
   readonly reason: string;
   /** Why, for programs; absent where nothing is wrong, and in rows of a version that did not name causes. */
   readonly cause?: Cause;
-  /** Since when it waits, or looks fail; given by the store. */
+  /** Since when it waits, or passes fail; given by the store. */
   readonly since?: string;
   /** It waits for claims, and for longer than it said that it would keep others from them; given by the store. */
   readonly barExpired?: true;

@@ -19,7 +19,7 @@ import { endsOf, isDone, journalOf, untilShelves } from "../support/shelf-record
  * hear the command twice.
  *
  * `slow` devices take a second to obey, so that the first look at the shelf in maintenance leaves it waiting; `instant` ones
- * have obeyed when they are read back, so that the first look completes the operation.
+ * have obeyed when they are read back, so that the first pass completes the operation.
  */
 type Device = "slow" | "instant";
 interface Kill {

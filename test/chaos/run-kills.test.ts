@@ -21,7 +21,7 @@ const WITH_COMMON = "reboot";
 /** Where every run comes by, whatever else there is. */
 const CERTAIN = ["controller:handled", "committer:before", "committer:inside", "committer:after", "run-logs:appended"];
 
-/** Whether a run comes by there depends on the device: a look that finds it still at work gives its lease back and changes nothing. */
+/** Whether a run comes by there depends on the device: a pass that finds it still at work gives its lease back and changes nothing. */
 const isByChance = ({ position, failPoint }: Place) => position === "acted" && failPoint === "work:released";
 
 vi.setConfig({ maxConcurrency: STEP_KINDS.length }); // a lane waits for its machines half of the time

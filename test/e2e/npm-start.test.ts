@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { MachineService } from "../../contract/millwright/v1/machine_pb.js";
 import { eventually } from "../support/eventually.ts";
 import { openProcessBench, type ProcessBench, ROOT, type StartedProcess } from "../support/processes/process-bench.ts";
-import { processesIn, processesTold } from "../support/processes/process-table.ts";
+import { killAll, processesIn, processesTold } from "../support/processes/process-table.ts";
 
 /** What the README says of `npm start`: two racks, each of eight power shelves and 18 machines. */
 const SHELVES = 16;
@@ -17,7 +17,7 @@ beforeEach(() => {
   bench = openProcessBench();
 });
 afterEach(async () => {
-  for (const { pid } of processesTold(bench.directory)) process.kill(pid, "SIGKILL");
+  killAll(processesTold(bench.directory));
   await bench.close();
 });
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { openProcessBench, type ProcessBench } from "../support/processes/process-bench.ts";
-import { type ProcessEntry, processesIn } from "../support/processes/process-table.ts";
+import { killAll, type ProcessEntry, processesIn } from "../support/processes/process-table.ts";
 import {
   devTokenOf,
   type ServerProcess,
@@ -139,7 +139,7 @@ test("after kill -9 of everything, the next start goes on with the same data and
   const off = await switchOneOff(killed);
   const before = (await shelvesOf(killed)).map(asLeft);
   const devicesBefore = (await simulatorOf(killed).devices()).map(identityOf);
-  for (const { pid } of processesIn(bench.directory)) process.kill(pid, "SIGKILL");
+  killAll(processesIn(bench.directory));
   await killed.process.exited;
   await eventually(async () => processesIn(bench.directory).length === 0, { what: "everything is dead" });
 

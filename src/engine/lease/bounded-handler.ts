@@ -15,7 +15,7 @@ export async function runBounded<T>(
   handle: (call: CallContext) => Promise<T>,
   longest: Duration = LONGEST_HANDLING,
 ): Promise<T> {
-  // One controller that passes the stop on: AbortSignal.any costs several times as much, and this is needed for every look.
+  // One controller that passes the stop on: AbortSignal.any costs several times as much, and this is needed for every pass.
   const ending = new AbortController();
   const { signal } = ending;
   const passOn = () => ending.abort(call.signal.reason);

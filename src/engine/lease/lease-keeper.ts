@@ -7,7 +7,7 @@ import * as work from "../../store/lifecycle/work.ts";
 import type { Database } from "../../store/postgres/database.ts";
 import type { Lease } from "./lease.ts";
 
-/** Prolongs the leases of all looks under way, in one statement, until the signal aborts. */
+/** Prolongs the leases of all passes under way, in one statement, until the signal aborts. */
 export async function runLeaseKeeper(
   {
     db,

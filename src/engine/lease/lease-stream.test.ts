@@ -133,7 +133,7 @@ describe("a stream", () => {
     });
   });
 
-  test("ends at the next chunk when its look is interrupted", async () => {
+  test("ends at the next chunk when its pass is interrupted", async () => {
     const { streams, lease } = setUp();
     const sent: number[] = [];
     const stream = await streams.open(OPTIONS, sending(sent));

@@ -61,7 +61,7 @@ describe("a lease", () => {
     expect(lease.signal.aborted).toBe(false);
   });
 
-  describe("whose look is interrupted", () => {
+  describe("whose pass is interrupted", () => {
     beforeEach(() => {
       vi.useFakeTimers({ toFake: ["setTimeout"] });
     });

@@ -26,7 +26,7 @@ export const STOCK_LEASE: LeaseTimes = { own: LEASE, longestCall: LONGEST_CALL }
 /** In the database a lease lasts longer than for its owner: a takeover starts only after the last call must have ended. */
 export const inDatabase = ({ own, longestCall }: LeaseTimes): Duration => milliseconds(own + longestCall);
 
-/** A request that is on its way when its look is interrupted gets so long to be answered: what was cut off may be obeyed all the same. */
+/** A request that is on its way when its pass is interrupted gets so long to be answered: what was cut off may be obeyed all the same. */
 const LAST_ANSWER: Duration = seconds(1);
 
 /**
@@ -40,10 +40,10 @@ export class Lease {
   readonly #over = new AbortController();
   #interruption: AppError | undefined;
   /** Since when its handler has been at work, on the monotonic clock; never, while it is not. */
-  lookingSince = Number.POSITIVE_INFINITY;
+  handlingSince = Number.POSITIVE_INFINITY;
   /** What that handler looks at, as it was loaded. */
   thing: Thing | undefined;
-  /** As what the look before wrote has left it, where that is known: it need not be loaded again. */
+  /** As what the pass before wrote has left it, where that is known: it need not be loaded again. */
   nextThing: Thing | undefined;
   /** A device call that goes on between two passes. */
   stream: LeaseStream | undefined;
@@ -71,7 +71,7 @@ export class Lease {
     this.#longestCall = milliseconds(Math.max(this.#longestCall, longestChunk + CHUNK_MARGIN));
   }
 
-  /** That the look under it is to come to an end, and to nothing: the lease is lost, or somebody asked for something else. */
+  /** That the pass under it is to come to an end, and to nothing: the lease is lost, or somebody asked for something else. */
   get signal(): AbortSignal {
     return this.#over.signal;
   }
@@ -95,7 +95,7 @@ export class Lease {
     this.stream = undefined;
   }
 
-  /** Ends the look and not the lease, which is ours until the look has come to its end. No request leaves for a device any more. */
+  /** Ends the pass and not the lease, which is ours until the pass has come to its end. No request leaves for a device any more. */
   interrupt(why: string): void {
     if (this.#interruption !== undefined) return;
     const reason = new AppError("cancelled", why);
@@ -105,7 +105,7 @@ export class Lease {
 
   /** The frame for device calls under this lease. */
   callContext(stop: AbortSignal, mayBegin: () => boolean = () => true): CallContext {
-    this.#ends ??= AbortSignal.any([stop, this.#over.signal]); // once for all looks under the lease: it is dear
+    this.#ends ??= AbortSignal.any([stop, this.#over.signal]); // once for all passes under the lease: it is dear
     return {
       signal: this.#ends,
       mayBegin,

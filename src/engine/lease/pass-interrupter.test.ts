@@ -23,7 +23,7 @@ function setUp(passes: Readonly<Record<string, number>>, overtaken: (ids: string
   const leaseOf = (kind: string, id: string, ago: number): Lease => {
     const lease = new Lease({ kind, id, epoch: 1, failures: 0 }, clock, 10_000);
     lease.thing = thing(id);
-    lease.lookingSince = 10_000 - ago;
+    lease.handlingSince = 10_000 - ago;
     return lease;
   };
   const leases = new Map(Object.entries(passes).map(([id, ago]) => [id, leaseOf("widget", id, ago)]));
@@ -72,7 +72,7 @@ test("nobody is asked while no pass lasts", async () => {
 test("a pass that ended, or gave way to another one, while the question was under way is left alone", async () => {
   const { leases, interrupt } = setUp({ ended: 600, next: 600 }, async (ids) => {
     const [ended, next] = [leases.get("ended"), leases.get("next")];
-    if (ended) ended.lookingSince = Number.POSITIVE_INFINITY;
+    if (ended) ended.handlingSince = Number.POSITIVE_INFINITY;
     if (next) next.thing = thing("next");
     return ids;
   });

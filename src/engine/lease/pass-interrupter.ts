@@ -38,9 +38,9 @@ export async function interruptOvertaken({ db, stores, leases, clock }: PassInte
   const longSince = clock.monotonic() - WORTH_ASKING;
   const lasting = new Map<string, Map<Thing, Lease>>();
   for (const lease of leases) {
-    const { thing, lookingSince } = lease;
+    const { thing, handlingSince } = lease;
     const { kind } = lease.work;
-    if (thing === undefined || lookingSince > longSince || storeOf(stores, kind).overtaken === undefined) continue;
+    if (thing === undefined || handlingSince > longSince || storeOf(stores, kind).overtaken === undefined) continue;
     const ofKind = lasting.get(kind) ?? new Map<Thing, Lease>();
     lasting.set(kind, ofKind.set(thing, lease));
   }
@@ -48,7 +48,7 @@ export async function interruptOvertaken({ db, stores, leases, clock }: PassInte
     const ids = new Set(await storeOf(stores, kind).overtaken?.(db, [...passes.keys()]));
     for (const [thing, lease] of passes) {
       // Meanwhile it may have come to its end, and another one have begun that knows.
-      const isSamePass = lease.thing === thing && lease.lookingSince <= longSince;
+      const isSamePass = lease.thing === thing && lease.handlingSince <= longSince;
       if (ids.has(thing.id) && isSamePass) lease.interrupt(`${kind} ${thing.id} is to be ended`);
     }
   }

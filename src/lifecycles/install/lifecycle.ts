@@ -40,7 +40,7 @@ const nextAttempt = (_: Install, { data }: Happening): JsonObject => ({
 const progressMade = ({ facts }: Install, { data }: Happening): JsonObject => ({
   progress: typeof data?.progress === "number" ? data.progress : facts.progress,
 });
-/** The engine's own look brings the time as a fact of its own. */
+/** The engine's own pass brings the time as a fact of its own. */
 const oneMoreFailure = ({ facts }: Install, { data, message }: Happening): JsonObject => {
   const now = text(data, "now");
   return {

@@ -173,7 +173,7 @@ describe("the host key that is seen first", () => {
   const kept = (given: Given, what = sighting()) =>
     interpretSighting(machineWith(given), what, {}).facts.sshHostKeySeen;
 
-  test("is kept where none is known, and never replaced by a look", () => {
+  test("is kept where none is known, and never replaced by a pass", () => {
     expect(kept({})).toBe(OLD_KEY);
     expect(kept({ facts: { sshHostKeySeen: OLD_KEY } }, otherKey("AAAAnew"))).toBeUndefined();
     expect(kept({ facts: { sshHostKey: OLD_KEY } }, otherKey("AAAAnew"))).toBeUndefined();
@@ -442,7 +442,7 @@ describe("NeedsIntervention", () => {
     expect(said(machine, other, "NeedsIntervention")).toBe("true WrongIdentity");
   });
 
-  test("what was raised by a look ends when the very thing is right again, and not before", () => {
+  test("what was raised by a pass ends when the very thing is right again, and not before", () => {
     const machine = machineWith({ conditions: [condition("NeedsIntervention", true, "WrongSerial")] });
     expect(said(machine, sighting({ bmc: missed() }), "NeedsIntervention")).toBeUndefined();
     expect(said(machine, sighting(), "NeedsIntervention")).toBe("false IdentityMatches");
@@ -547,7 +547,7 @@ describe("whatever is seen", () => {
     );
   });
 
-  test("one look that fails on all sides flips nothing that was true", () => {
+  test("one pass that fails on all sides flips nothing that was true", () => {
     fc.assert(
       fc.property(anyMachine, (machine) => {
         const nothing: Sighting = { ssh: missed(), bmc: missed(), node: { is: "unknown" }, alerts: [] };

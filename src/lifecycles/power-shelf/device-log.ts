@@ -11,7 +11,7 @@ const LOG_EVERY = minutes(5);
 const LOG_ENTRIES = 20;
 const LONGEST_ENTRY = 1_000;
 
-/** A log takes several requests, so not every look reads it; but at once when the device's health changed. */
+/** A log takes several requests, so not every pass reads it; but at once when the device's health changed. */
 export function logIsDue({ facts }: PowerShelf, health: DeviceHealth, now: Date): boolean {
   if (facts.deviceLogReadAt === null || facts.health !== health.status) return true;
   return now.getTime() - Date.parse(facts.deviceLogReadAt) >= LOG_EVERY;

@@ -187,7 +187,7 @@ describe("configuring", () => {
   });
 });
 
-test("the first look in ready does not ask again what the look before has just read", async () => {
+test("the first pass in ready does not ask again what the pass before has just read", async () => {
   const read = { ...unread, observedAt: new Date(NOW.getTime() - 100).toISOString() };
   const first = shelf({ name: "ready" }, { facts: read, stateSince: NOW });
   expect(await powerShelfHandlers.ready?.(first, context())).toEqual({ type: "nothing", after: 30_000 });
@@ -258,7 +258,7 @@ describe("the device's own log", () => {
     expect(sensors.readLog).toHaveBeenCalledWith(bmc, call, { limit: 20 });
   });
 
-  test("is not read at every look, but at once when the health changed", async () => {
+  test("is not read at every pass, but at once when the health changed", async () => {
     await monitor({ health: "warning", deviceLogReadAt: read(minutes(4)) });
     expect(sensors.readLog).not.toHaveBeenCalled();
     await monitor({ health: "warning", deviceLogReadAt: read(minutes(5)) });
@@ -363,7 +363,7 @@ describe("maintenance", () => {
       });
     });
 
-    test("hands it in at the next look, so that another replica does not repeat it", async () => {
+    test("hands it in at the next pass, so that another replica does not repeat it", async () => {
       await maintainFor(request, told);
       expect(handedIn()).toEqual([{ at: NOW }]);
     });

@@ -138,7 +138,7 @@ function confirmIdentity(shelf: PowerShelf, bmc: BmcTarget, { serial }: DeviceId
 
 const JUST_NOW = seconds(2);
 
-/** The look that led to ready has read everything already; asking the BMC all of it again tells nothing. */
+/** The pass that led to ready has read everything already; asking the BMC all of it again tells nothing. */
 function wasJustObserved({ facts: { observedAt }, stateSince }: PowerShelf, clock: Clock): boolean {
   if (observedAt === null) return false;
   const isFirstLook = clock.now().getTime() - stateSince.getTime() < JUST_NOW;

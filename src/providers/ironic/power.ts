@@ -99,7 +99,7 @@ export function createIronicPower(nodes: Nodes, options: IronicPowerOptions): Ir
       const node = check(target, await nodes.readForCommand(target, call));
       const power = powerOf(node);
       if (isReachedOrUnderWay(power, desired)) {
-        // Under way it may still fail, which the next look finds by what was noted.
+        // Under way it may still fail, which the next pass finds by what was noted.
         if (power === desired) forget(keyOfNode(target));
         return { commanded: false };
       }

@@ -216,7 +216,7 @@ describe("a BMC that cannot be reached", () => {
     expect(left).toHaveLength(0);
   });
 
-  test("fails in the same words however often and whenever it is asked, lest each look were news", async () => {
+  test("fails in the same words however often and whenever it is asked, lest each pass were news", async () => {
     const gateway = createBmcGateway();
     const messages = new Set<string>();
     let left = 0;

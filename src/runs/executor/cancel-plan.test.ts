@@ -7,9 +7,9 @@ describe("a cancel", () => {
   test("takes nothing back where nothing was begun", async () => {
     const bench = new Bench();
     bench.device.answers = ["in_progress"];
-    await bench.look();
+    await bench.pass();
     bench.cancelRequestedAt = bench.now;
-    expect(await bench.look()).toMatchObject({ event: "canceled", facts: { residue: [] } });
+    expect(await bench.pass()).toMatchObject({ event: "canceled", facts: { residue: [] } });
     expect(bench.device.undone).toBe(0);
   });
 
@@ -17,7 +17,7 @@ describe("a cancel", () => {
     const bench = new Bench();
     await bench.announce();
     bench.cancelRequestedAt = bench.now;
-    expect(await bench.look()).toMatchObject({
+    expect(await bench.pass()).toMatchObject({
       event: "canceled",
       facts: { residue: [] },
       effects: [{ cause: "run_canceled" }, {}],
@@ -30,7 +30,7 @@ describe("a cancel", () => {
     await bench.announce();
     bench.cancelRequestedAt = bench.now;
     Object.assign(bench.device.step, { undo: () => Promise.reject(retryable("the BMC is dead")) });
-    const outcome = await bench.look();
+    const outcome = await bench.pass();
     expect(outcome).toMatchObject({ event: "canceled" });
     expect(outcome.facts?.residue).toEqual([expect.stringContaining("the BMC is dead")]);
   });
@@ -41,7 +41,7 @@ describe("a cancel", () => {
     bench.cancelRequestedAt = bench.now;
     Object.assign(bench.device.step, { undoIsPartial: true, residue: () => "half of it is done" });
     const residue = ["first: half of it is done"];
-    expect(await bench.look()).toMatchObject({
+    expect(await bench.pass()).toMatchObject({
       event: "canceled",
       facts: { residue },
       effects: [{ cause: "run_canceled", facts: { residue } }, {}],
@@ -53,7 +53,7 @@ describe("a cancel", () => {
   test("is told to the machine by its cause, and not with an empty text in its place", async () => {
     const bench = new Bench();
     bench.cancelRequestedAt = bench.now;
-    const [moved] = (await bench.look()).effects ?? [];
+    const [moved] = (await bench.pass()).effects ?? [];
     expect(moved).toMatchObject({ type: "move", cause: "run_canceled" });
     expect(moved).not.toHaveProperty("message");
   });
@@ -65,9 +65,9 @@ describe("a cancel", () => {
     const { undo } = bench.device.step;
     const away = new AppError("unavailable", "the database cannot be reached");
     Object.assign(bench.device.step, { undo: () => Promise.reject(away) });
-    await expect(bench.look()).rejects.toBe(away);
+    await expect(bench.pass()).rejects.toBe(away);
     Object.assign(bench.device.step, { undo });
-    expect(await bench.look()).toMatchObject({ event: "canceled", facts: { residue: [] } });
+    expect(await bench.pass()).toMatchObject({ event: "canceled", facts: { residue: [] } });
     expect(bench.device.undone).toBe(1);
   });
 
@@ -82,12 +82,12 @@ describe("a cancel", () => {
         throw retryable("work on the BMC was stopped before it answered");
       },
     });
-    await expect(bench.look()).rejects.toThrow("was stopped");
+    await expect(bench.pass()).rejects.toThrow("was stopped");
     expect(bench.steps).toEqual(before);
     expect(bench.device.undone).toBe(0);
     bench.stop = new AbortController();
     bench.cancelRequestedAt = bench.now;
-    expect(await bench.look()).toMatchObject({ event: "canceled" });
+    expect(await bench.pass()).toMatchObject({ event: "canceled" });
     expect(bench.device).toMatchObject({ acts: 1, undone: 1 });
   });
 
@@ -95,7 +95,7 @@ describe("a cancel", () => {
     const bench = nextAttempt(await failedBench(), "restart_clean");
     Object.assign(bench.device.step, { undo: () => Promise.reject(retryable("the BMC is dead")) });
     bench.cancelRequestedAt = bench.now;
-    expect(await bench.look()).toMatchObject({
+    expect(await bench.pass()).toMatchObject({
       event: "canceled",
       facts: { residue: [expect.stringContaining("the BMC is dead")] },
     });

@@ -4,11 +4,11 @@ import type { StepStatus } from "../model/run.ts";
 import { endCanceled } from "./end-canceled.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
-import type { Looked } from "./step/work.ts";
+import type { PassOutcome } from "./step/work.ts";
 import { type UndoResult, undoAll, undoFinally } from "./undo.ts";
 
 /** What could be taken back is; what could not is listed, and kept for the attempt after. It always ends. */
-export async function cancelRun(run: RunThing, context: RunContext, log: RunLog): Promise<Looked> {
+export async function cancelRun(run: RunThing, context: RunContext, log: RunLog): Promise<PassOutcome> {
   const { takeBackFirst, steps } = run.facts;
   const isOnlyLooking = run.action === "adopt";
   const earlier = takeBackFirst && !isOnlyLooking ? await undoAll(run, eachLeft(takeBackFirst), context, log) : [];

@@ -15,7 +15,7 @@ import { withMoreResidue } from "./residue.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
 import * as visits from "./step/visit.ts";
-import { AT_ONCE, type Looked, pollAfter } from "./step/work.ts";
+import { AT_ONCE, type PassOutcome, pollAfter } from "./step/work.ts";
 import { forgetResidueOf, isSettled, type Remains, staysAnyway, undoAll, undoStep, whatIsLeftBy } from "./undo.ts";
 
 /** One thing to undo: what a visit of this attempt did or began, or what an earlier attempt did. */
@@ -37,7 +37,7 @@ export async function compensate(
   workflow: Workflow | undefined,
   context: RunContext,
   log: RunLog,
-): Promise<Looked> {
+): Promise<PassOutcome> {
   if (workflow === undefined) return withoutWorkflow(run, context, log);
   const [next] = eachToUndo(run, workflow);
   if (next === undefined) {
@@ -69,7 +69,7 @@ export async function compensate(
  * Only the workflow says what of its stages is undone. Where no server that knows it comes, the run ends with all of it listed, and
  * leaves it as it is to the attempt after.
  */
-async function withoutWorkflow(run: RunThing, context: RunContext, log: RunLog): Promise<Looked> {
+async function withoutWorkflow(run: RunThing, context: RunContext, log: RunLog): Promise<PassOutcome> {
   const why = `this server does not know workflow ${run.plan.workflow}`;
   if (mayAnotherServerCome(run, context)) return leaveToAnotherServer(`compensating: ${why}`);
   const { takeBackFirst, compensateFirst } = run.facts;
@@ -126,7 +126,7 @@ const isLate = ({ plan, facts: { undoingSince } }: RunThing, name: string, { clo
   );
 };
 
-function goOnUndoing(run: RunThing, { left }: Remains, { clock }: RunContext, log: RunLog): Looked {
+function goOnUndoing(run: RunThing, { left }: Remains, { clock }: RunContext, log: RunLog): PassOutcome {
   const { undoingSince } = run.facts;
   return waitFor(`compensating: ${residueLine(left)}`, pollAfter(undoingSince, clock), {
     ...(undoingSince === null && { facts: { undoingSince: clock.now().toISOString() } }),

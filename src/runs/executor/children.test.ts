@@ -63,24 +63,24 @@ describe("a run with a child that has not ended", () => {
     const bench = aBench();
     bench.children = [aChild("RUNNING")];
     bench.cancelRequestedAt = bench.now;
-    expect(await bench.look()).toMatchObject({
+    expect(await bench.pass()).toMatchObject({
       type: "waiting",
       effects: expect.arrayContaining([expect.objectContaining({ type: "order", kind: "run", id: "run-child-1" })]),
     });
     bench.children = [{ ...aChild("RUNNING"), isCanceling: true }];
-    expect(await bench.look()).toMatchObject({ type: "waiting", effects: [] });
+    expect(await bench.pass()).toMatchObject({ type: "waiting", effects: [] });
     bench.children = [aChild("CANCELED")];
-    expect(await bench.look()).toMatchObject({ event: "canceled" });
+    expect(await bench.pass()).toMatchObject({ event: "canceled" });
   });
 
   test("does not end by success", async () => {
     const bench = aBench();
     bench.children = [aChild("SUCCEEDED")];
-    await bench.look();
+    await bench.pass();
     const stray = { ...aChild("RUNNING"), id: "run-stray", step: "another" };
     const other = aBench();
     other.children = [aChild("SUCCEEDED"), stray];
-    expect(await other.look()).toMatchObject({ type: "waiting", reason: "waits for run run-stray" });
+    expect(await other.pass()).toMatchObject({ type: "waiting", reason: "waits for run run-stray" });
   });
 });
 
@@ -103,7 +103,7 @@ describe("a workflow that goes on after a stage whose runs have not all ended", 
 
   /** Commits the runs that the pass has started, and cancels the runs that it has ordered to end. */
   async function pass(bench: Bench): Promise<Outcome> {
-    const outcome = await bench.look();
+    const outcome = await bench.pass();
     for (const effect of outcome.effects ?? []) {
       if (effect.type === "order")
         bench.children = bench.children.map((one) => (one.id === effect.id ? { ...one, isCanceling: true } : one));

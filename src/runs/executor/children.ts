@@ -5,7 +5,7 @@ import { type RunThing, runLifecycle } from "../model/lifecycle.ts";
 import { isActive } from "../model/run.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
-import { type Looked, pollAfter } from "./step/work.ts";
+import { type PassOutcome, pollAfter } from "./step/work.ts";
 
 /** What a run orders of another one. */
 export type CancelOrder = { readonly cancel: string; readonly at: string };
@@ -17,7 +17,7 @@ const named = (children: readonly ChildRun[]): string =>
   children.length === 1 ? `run ${children[0]?.id}` : `${children.length} runs that it started`;
 
 /** Undefined once all children have ended. */
-export function untilChildrenEnd(run: RunThing, context: RunContext): Looked | undefined {
+export function untilChildrenEnd(run: RunThing, context: RunContext): PassOutcome | undefined {
   const active = activeChildren(run);
   if (active.length === 0) return undefined;
   return waitFor(`waits for ${named(active)}`, pollAfter(run.stateSince, context.clock));
@@ -27,14 +27,14 @@ export function untilChildrenEnd(run: RunThing, context: RunContext): Looked | u
  * For a run that will end without success: asks its children to end, each once, and waits until they have. Undefined once all have
  * ended. A child undoes what it can, as on any cancel, and so ends in bounded time.
  */
-export const stopChildren = (run: RunThing, context: RunContext, log: RunLog, why: string): Looked | undefined =>
+export const stopChildren = (run: RunThing, context: RunContext, log: RunLog, why: string): PassOutcome | undefined =>
   stop(activeChildren(run), run, { context, log, why });
 
 /**
  * A step is entered only after the runs of the steps before it have ended: two runs of one parent would otherwise work on one device
  * at the same time, under the same claim. The runs of a step that has failed are canceled. Undefined once all have ended.
  */
-export function endEarlierChildren(run: RunThing, context: RunContext, log: RunLog): Looked | undefined {
+export function endEarlierChildren(run: RunThing, context: RunContext, log: RunLog): PassOutcome | undefined {
   const hasFailed = ({ step, round }: ChildRun) =>
     run.facts.steps.some((visit) => visit.name === step && visit.round === round && visit.state === "FAILED");
   const abandoned = activeChildren(run).filter(hasFailed);
@@ -46,7 +46,7 @@ function stop(
   active: readonly ChildRun[],
   { stateSince }: RunThing,
   { context, log, why }: { readonly context: RunContext; readonly log: RunLog; readonly why: string },
-): Looked | undefined {
+): PassOutcome | undefined {
   if (active.length === 0) return undefined;
   const toCancel = active.filter(({ isCanceling }) => !isCanceling);
   if (toCancel.length > 0) log.say(`${why}: canceling ${named(toCancel)}`, "stderr");

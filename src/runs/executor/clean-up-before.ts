@@ -9,7 +9,7 @@ import { endWithoutSuccess } from "./end-without-success.ts";
 import { withMoreResidue } from "./residue.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
-import { AT_ONCE, type Looked, pollAfter } from "./step/work.ts";
+import { AT_ONCE, type PassOutcome, pollAfter } from "./step/work.ts";
 import { forgetResidueOf, inTheWay, isSettled, isStillToDo, type Tried, undoAll } from "./undo.ts";
 
 /**
@@ -27,7 +27,7 @@ export async function cleanUpBefore(
   leftOver: LeftOver,
   context: RunContext,
   log: RunLog,
-): Promise<Looked> {
+): Promise<PassOutcome> {
   const { compensateFirst } = run.facts;
   const from = leftOver === compensateFirst ? "compensateFirst" : "takeBackFirst";
   const since = run.facts.undoingSince ?? run.facts.startedAt;
@@ -53,7 +53,7 @@ export async function cleanUpBefore(
   const undone = tried.filter(({ remains }) => isSettled(remains)).map((one) => one.left.step);
   forgetResidueOf(undone, run, context, log);
   const facts = {
-    // As it is where nothing came of it, so that a look in vain writes nothing.
+    // As it is where nothing came of it, so that a pass without effect writes nothing.
     ...(still.length < left.length && {
       [from]: leftOverOf(still),
       // Each stage has the time of its own, whatever those before it took.

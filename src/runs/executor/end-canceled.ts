@@ -5,7 +5,7 @@ import { endWithoutSuccess } from "./end-without-success.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunLog } from "./run-log.ts";
 import * as visits from "./step/visit.ts";
-import type { Looked } from "./step/work.ts";
+import type { PassOutcome } from "./step/work.ts";
 import { isSettled, type Tried, type UndoResult } from "./undo.ts";
 
 /** What a cancel has undone in its last pass. */
@@ -24,7 +24,7 @@ export async function endCanceled(
   { earlier, begun = new Map() }: LastUndone,
   context: RunContext,
   log: RunLog,
-): Promise<Looked> {
+): Promise<PassOutcome> {
   const { steps } = run.facts;
   const tried = earlier ?? [];
   const residue = [

@@ -26,7 +26,7 @@ export interface Ending {
   readonly takeBackFirst?: LeftOver | null;
   /** What is still to be compensated of earlier attempts; absent: nothing. */
   readonly compensateFirst?: LeftOver | null;
-  /** What was taken back in this look, by the names of the steps. */
+  /** What was taken back in this pass, by the names of the steps. */
   readonly undone?: readonly string[];
   /** Steps that were done and were to be undone: what is listed of them stays listed. */
   readonly notUndone?: readonly string[];

@@ -51,7 +51,7 @@ describe("a run", () => {
     ]);
   });
 
-  test("that succeeds leaves it to looks to say that the host key is the right one again", async () => {
+  test("that succeeds leaves it to passes to say that the host key is the right one again", async () => {
     const bench = new Bench();
     const changed = { type: "NeedsIntervention", status: true, reason: "HostKeyChanged", message: "" } as const;
     bench.conditions = [{ ...changed, lastTransition: bench.now }];
@@ -70,7 +70,7 @@ describe("a run", () => {
 
     test("writes it with the announcement of the next action, and acts only in the look after that", async () => {
       const bench = await readyToProve("done");
-      expect(await bench.look()).toMatchObject({ event: "acting", message: "second: acting" });
+      expect(await bench.pass()).toMatchObject({ event: "acting", message: "second: acting" });
       expect(bench.steps.map(({ name, state }) => [name, state])).toEqual([
         ["first", "SUCCEEDED"],
         ["second", "RUNNING"],
@@ -86,7 +86,7 @@ describe("a run", () => {
         seen.push(context.machine.facts.bootId);
         return before(context);
       };
-      const { effects = [] } = await bench.look();
+      const { effects = [] } = await bench.pass();
       expect(seen).toEqual(["new"]);
       expect(effects.filter(({ kind }) => kind === "machine")).toEqual([
         {
@@ -102,21 +102,21 @@ describe("a run", () => {
     test("tells of it with its end, in the same commit", async () => {
       const bench = await readyToProve({ state: "done", facts: { bootId: "new" }, conditions: [PROVISIONED] });
       bench.planned = ["first"];
-      const { effects = [] } = await bench.look();
+      const { effects = [] } = await bench.pass();
       expect(effects.filter(({ kind }) => kind === "machine")).toMatchObject([
         { type: "observe", facts: { bootId: "new" }, observed: [{ ...PROVISIONED, at: expect.any(String) }] },
         { type: "move", cause: "run_succeeded", facts: { lastRunId: "run-1" } },
       ]);
     });
 
-    test("writes it first when the look has lasted", async () => {
+    test("writes it first when the pass has lasted", async () => {
       const bench = await readyToProve("done");
       const { act } = bench.device.step;
       bench.device.step.act = async (context) => {
         bench.now = new Date(bench.now.getTime() + 5_000);
         return act(context);
       };
-      expect(await bench.look()).toMatchObject({ type: "waiting", reason: "first: done", after: 0 });
+      expect(await bench.pass()).toMatchObject({ type: "waiting", reason: "first: done", after: 0 });
       expect(bench.steps.map(({ name, state }) => [name, state])).toEqual([["first", "SUCCEEDED"]]);
     });
 
@@ -127,7 +127,7 @@ describe("a run", () => {
       bench.device.step.before = async () => {
         throw final("no such image");
       };
-      await bench.look();
+      await bench.pass();
       bench.device.step.before = before;
       expect(bench.steps.map(({ name, state }) => [name, state])).toEqual([
         ["first", "SUCCEEDED"],
@@ -135,10 +135,10 @@ describe("a run", () => {
       ]);
     });
 
-    test("asks again where the look came to nothing, and does not act again", async () => {
+    test("asks again where the pass came to nothing, and does not act again", async () => {
       const bench = await readyToProve("done");
       await bench.lookInVain();
-      await bench.look();
+      await bench.pass();
       expect(bench.steps[0]).toMatchObject({ name: "first", state: "SUCCEEDED" });
       expect(bench.device.acts).toBe(1);
     });
@@ -176,7 +176,7 @@ describe("a run", () => {
     bench.maxRetries = 0;
     const cause = { code: "no_effect", facts: { at: "bmc" } } as const;
     bench.device.answers = Array.from({ length: 50 }, () => ({ state: "in_progress" as const, cause }));
-    await bench.look();
+    await bench.pass();
     expect(bench.steps).toMatchObject([{ state: "RUNNING", cause: null }]);
     expect(await bench.untilEnd()).toMatchObject({ event: "step_failed", cause });
   });
@@ -206,10 +206,10 @@ describe("a run", () => {
 describe("an action", () => {
   test("begins only once its intent, and then its beginning, are on record", async () => {
     const bench = new Bench();
-    await bench.look();
+    await bench.pass();
     expect(bench.steps).toMatchObject([{ evidence: { seen: 0 }, actingBy: "one", actedAt: null }]);
     expect(bench.device.acts).toBe(0);
-    await bench.look();
+    await bench.pass();
     expect(bench.device.acts).toBe(1);
     expect(bench.steps).toMatchObject([{ state: "SUCCEEDED" }]);
   });
@@ -224,12 +224,12 @@ describe("an action", () => {
   test("that has come halfway is carried on, also when its process died in the middle, and never before it is on record", async () => {
     const bench = new Bench();
     bench.device.answers = ["halfway"];
-    await bench.look();
+    await bench.pass();
     expect(bench.steps).toMatchObject([{ actingBy: "one", actedAt: null }]);
     expect(bench.device.carriedOn).toBe(0);
     bench.device.answers = ["halfway", "halfway"];
     await bench.lookAndDie();
-    await bench.look();
+    await bench.pass();
     expect(bench.device).toMatchObject({ acts: 0, carriedOn: 2 });
     expect(bench.steps).toMatchObject([{ state: "RUNNING", actingBy: "one" }]);
   });
@@ -244,7 +244,7 @@ describe("an action", () => {
         return probe({} as never);
       },
     });
-    await bench.look();
+    await bench.pass();
     expect(bench.steps).toMatchObject([{ actedAt: expect.any(Date), retryCount: 0 }]);
     expect(bench.device).toMatchObject({ acts: 1, undone: 0 });
   });
@@ -254,15 +254,15 @@ describe("an action", () => {
     bench.device.failCarryingOn = new DeviceFailure("unreachable", "bmc", "the BMC does not answer");
     await bench.announce();
     bench.device.answers = Array.from({ length: 60 }, () => "halfway" as const);
-    for (let looks = 0; looks < 3; looks += 1) await bench.look();
+    for (let looks = 0; looks < 3; looks += 1) await bench.pass();
     expect(bench.steps).toMatchObject([{ retryCount: 0, message: "the BMC does not answer", evidence: { seen: 0 } }]);
     bench.now = new Date(bench.now.getTime() + 61_000);
-    await bench.look();
+    await bench.pass();
     expect(bench.steps).toMatchObject([{ retryCount: 1, state: "RUNNING", evidence: { seen: 0 } }]);
     expect(bench.device).toMatchObject({ undone: 0 });
     bench.device.failCarryingOn = undefined;
     bench.now = new Date(bench.now.getTime() + 5_000);
-    await bench.look();
+    await bench.pass();
     expect(bench.device.carriedOn).toBe(1);
     bench.device.answers = ["done"];
     await bench.untilEnd();
@@ -283,7 +283,7 @@ describe("an action", () => {
     await bench.announce();
     await bench.lookAndDie();
     bench.device.answers = ["not_done"];
-    const outcome = await bench.look();
+    const outcome = await bench.pass();
     expect(outcome.type).toBe("waiting");
     expect(bench.device.acts).toBe(1);
   });
@@ -296,8 +296,8 @@ describe("an action", () => {
     const lookTwiceAfter = async (seconds: number) => {
       bench.now = new Date(died + seconds * 1_000);
       bench.device.answers = ["not_done", "not_done"];
-      await bench.look();
-      await bench.look();
+      await bench.pass();
+      await bench.pass();
       return bench.device.acts;
     };
     expect(await lookTwiceAfter(29)).toBe(1);
@@ -319,8 +319,8 @@ describe("an action whose outcome was not written", () => {
     await bench.announce();
     await bench.lookInVain();
     bench.device.answers = ["not_done", "not_done"];
-    await bench.look();
-    await bench.look();
+    await bench.pass();
+    await bench.pass();
     expect(bench.device.acts).toBe(1);
     await bench.untilEnd();
     expect(bench.device.acts).toBe(1);
@@ -344,7 +344,7 @@ describe("an action without an answer", () => {
     await bench.announce();
     bench.device.failActing = lost;
     bench.device.obeysAllTheSame = true;
-    await bench.look();
+    await bench.pass();
     expect(bench.steps).toMatchObject([
       { retryCount: 0, evidence: { seen: 0 }, actedAt: null, unanswered: "the connection was closed" },
     ]);
@@ -359,7 +359,7 @@ describe("an action without an answer", () => {
     bench.device.failActing = lost;
     bench.device.obeysAllTheSame = true;
     await bench.announce();
-    await bench.look();
+    await bench.pass();
     const { probe } = bench.device.step;
     let asked = 0;
     Object.assign(bench.device.step, {
@@ -379,10 +379,10 @@ describe("an action without an answer", () => {
     await bench.announce();
     bench.device.failActing = lost;
     bench.device.obeysAllTheSame = true;
-    await bench.look();
+    await bench.pass();
     bench.begun.note("one run-2 first");
     bench.device.answers = ["not_done"];
-    await bench.look();
+    await bench.pass();
     expect(bench.device.acts).toBe(1);
   });
 
@@ -390,10 +390,10 @@ describe("an action without an answer", () => {
     const bench = new Bench();
     await bench.announce();
     bench.device.failActing = lost;
-    await bench.look();
+    await bench.pass();
     Object.assign(bench.device.step, { probe: () => Promise.reject(lost) });
     bench.now = new Date(bench.now.getTime() + 61_000);
-    await bench.look();
+    await bench.pass();
     expect(bench.device.undone).toBe(0);
     expect(bench.steps).toMatchObject([
       { state: "RUNNING", retryCount: 1, evidence: { seen: 0 }, toTakeBack: { seen: 0 }, unanswered: null },
@@ -407,11 +407,11 @@ describe("an action without an answer", () => {
     const bench = new Bench();
     await bench.announce();
     bench.device.failActing = lost;
-    await bench.look();
+    await bench.pass();
     bench.device.failActing = undefined;
     const told = bench.now.getTime();
     while (bench.steps[0]?.retryCount === 0) {
-      const outcome = await bench.look();
+      const outcome = await bench.pass();
       if (outcome.type === "waiting") bench.now = new Date(bench.now.getTime() + outcome.after);
     }
     expect(bench.now.getTime() - told).toBeGreaterThan(30_000);
@@ -439,13 +439,13 @@ describe("an action without an answer", () => {
     expect(told).toBe(1);
   });
 
-  test("that is cut off after all the time that a look may take may have been heard too", async () => {
+  test("that is cut off after all the time that a pass may take may have been heard too", async () => {
     const bench = new Bench();
     await bench.announce();
     const late = retryable("the work did not end within 5m");
     bench.device.failActing = late;
     bench.stop.abort(late);
-    await bench.look();
+    await bench.pass();
     expect(bench.steps).toMatchObject([{ retryCount: 0, unanswered: late.message }]);
   });
 
@@ -453,7 +453,7 @@ describe("an action without an answer", () => {
     const bench = new Bench();
     await bench.announce();
     bench.now = new Date(bench.now.getTime() + 61_000);
-    await bench.look();
+    await bench.pass();
     expect(bench.device.acts).toBe(0);
     expect(bench.steps).toMatchObject([{ retryCount: 1, evidence: null, actingAt: null }]);
   });
@@ -472,7 +472,7 @@ describe("an action without an answer", () => {
       await bench.announce();
       bench.device.failActing = new DeviceFailure(code, "bmc", "odd", status === undefined ? {} : { status });
       bench.device.obeysAllTheSame = true;
-      await bench.look();
+      await bench.pass();
       bench.device.answers = ["not_done", "not_done"]; // it takes its time to show
       expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
       expect(bench.device).toMatchObject({ acts: 1, undone: 0 });
@@ -490,7 +490,7 @@ describe("an action without an answer", () => {
     const bench = new Bench();
     await bench.announce();
     bench.device.failActing = new DeviceFailure(code, "bmc", "no", { status, disposition: "retry" });
-    await bench.look();
+    await bench.pass();
     expect(bench.steps).toMatchObject([{ retryCount: 1, evidence: null, unanswered: null }]);
   });
 
@@ -498,7 +498,7 @@ describe("an action without an answer", () => {
     const bench = new Bench();
     await bench.announce();
     bench.device.failActing = new DeviceFailure("busy", "bmc", "come back later");
-    await bench.look();
+    await bench.pass();
     expect(bench.steps).toMatchObject([{ retryCount: 1, evidence: null, actingAt: null }]);
   });
 });
@@ -513,7 +513,7 @@ describe("what is no failure of the step", () => {
     const before = bench.steps;
     bench.device.failActing = error;
     if (stops) bench.stop.abort(error);
-    await expect(bench.look()).rejects.toBe(error);
+    await expect(bench.pass()).rejects.toBe(error);
     expect(bench.steps).toEqual(before);
   });
 
@@ -536,7 +536,7 @@ test("a run whose steps do not fit its plan ends with that, and leaves what it h
   bench.planned = ["first", "second"];
   await bench.announce();
   bench.steps = bench.steps.map((step) => ({ ...step, name: "second" }));
-  expect(await bench.look()).toMatchObject({
+  expect(await bench.pass()).toMatchObject({
     event: "step_failed",
     message: expect.stringContaining("has the status of second where that of first belongs"),
     facts: { error: { code: "PANIC", retryable: false } },
@@ -558,13 +558,13 @@ test("what the server says of its own things fails the step at once, for a perso
   expect(bench.steps).toMatchObject([{ state: "FAILED", retryCount: 1, needsPerson: true }]);
 });
 
-describe("a look", () => {
+describe("a pass", () => {
   test("that saw nothing new writes nothing", async () => {
     const bench = new Bench();
     bench.device.answers = ["in_progress", "in_progress"];
-    await bench.look();
+    await bench.pass();
     expect(bench.steps).toMatchObject([{ evidence: { seen: 0 }, actingAt: null }]);
-    const again = await bench.look();
+    const again = await bench.pass();
     expect(again).toMatchObject({ type: "waiting", effects: [] });
     expect(again.facts).toBeUndefined();
   });
@@ -588,7 +588,7 @@ describe("a process that is being stopped", () => {
   test("announces no action, and writes what it has noted for whoever goes on", async () => {
     const bench = new Bench();
     bench.mayBegin = false;
-    expect(await bench.look()).toMatchObject({ type: "waiting", reason: "first: about to act", after: 0 });
+    expect(await bench.pass()).toMatchObject({ type: "waiting", reason: "first: about to act", after: 0 });
     expect(bench.steps).toMatchObject([{ evidence: { seen: 0 }, actingAt: null }]);
   });
 
@@ -597,7 +597,7 @@ describe("a process that is being stopped", () => {
     bench.planned = ["first", "second"];
     await bench.announce();
     bench.mayBegin = false;
-    expect(await bench.look()).toMatchObject({ type: "waiting", reason: "first: done", after: 0 });
+    expect(await bench.pass()).toMatchObject({ type: "waiting", reason: "first: done", after: 0 });
     expect(bench.device.acts).toBe(1);
     expect(bench.steps).toMatchObject([{ name: "first", state: "SUCCEEDED" }]);
   });
@@ -607,7 +607,7 @@ describe("a server without the provider of the run's machine", () => {
   test("says so by name, as a failed attempt that another server may make good", async () => {
     const bench = new Bench();
     Object.assign(bench.device.step, { needs: ["exec"] });
-    await bench.look();
+    await bench.pass();
     expect(bench.steps).toMatchObject([
       {
         state: "RUNNING",
@@ -625,7 +625,7 @@ describe("a server without the provider of the run's machine", () => {
     const bench = new Bench();
     bench.can = { power: {} as Capabilities["power"] };
     Object.assign(bench.device.step, { needs: ["exec", "power"] });
-    await bench.look();
+    await bench.pass();
     expect(bench.steps[0]?.message).toBe(
       "the provider test of this server cannot do exec, which a step of kind poke needs",
     );
@@ -636,7 +636,7 @@ describe("a server without the provider of the run's machine", () => {
     await bench.announce();
     Object.assign(bench.device.step, { needs: ["exec"] });
     bench.cancelRequestedAt = bench.now;
-    const outcome = await bench.look();
+    const outcome = await bench.pass();
     expect(outcome.facts?.residue).toEqual([expect.stringContaining("this server does not have the provider test")]);
     expect(bench.device.undone).toBe(0);
   });

@@ -20,14 +20,14 @@ import { createRunLog, type RunLog } from "./run-log.ts";
 import { workOn } from "./step/advance.ts";
 import { endStream } from "./step/stream.ts";
 import * as visits from "./step/visit.ts";
-import { AT_ONCE, type Looked } from "./step/work.ts";
+import { AT_ONCE, type PassOutcome } from "./step/work.ts";
 
 export type { RunContext } from "./run-context.ts";
 
 const LONG_LOOK: Duration = seconds(1);
 
 /**
- * Carries out a run, one short look at a time: each look does one thing to a device at most and is then committed.
+ * Carries out a run, one short look at a time: each pass does one thing to a device at most and is then committed.
  *
  * A step's intent is persisted with its evidence before anything is done; then that an action begins, and by whom; then that it
  * was done. So any replica knows after a crash how far it came, and asks the device before it acts again.
@@ -42,11 +42,11 @@ export const runHandlers: Handlers<typeof runLifecycle, RunThing, RunContext> = 
 
   async RUNNING(run, context) {
     const heard = new HeardScript(run.facts.heard);
-    return heard.addedTo(await look(run, context, heard));
+    return heard.addedTo(await passOver(run, context, heard));
   },
 };
 
-async function look(run: RunThing, context: RunContext, heard: HeardScript): Promise<Looked> {
+async function passOver(run: RunThing, context: RunContext, heard: HeardScript): Promise<PassOutcome> {
   const log = createRunLog(run.id, context.clock, heard);
   const { plan, facts } = run;
   if (run.cancelRequestedAt !== null) {
@@ -65,10 +65,10 @@ async function look(run: RunThing, context: RunContext, heard: HeardScript): Pro
 
 /**
  * What is proven is written with the announcement of the next action, or with the run's end: in between things are only read, and
- * a crash there costs no more than asking again. A look that has lasted is written first; so is that of a process that is being
+ * a crash there costs no more than asking again. A pass that has lasted is written first; so is that of a process that is being
  * stopped, which begins nothing more.
  */
-async function goThrough(run: RunThing, context: RunContext, heard: HeardScript): Promise<Looked> {
+async function goThrough(run: RunThing, context: RunContext, heard: HeardScript): Promise<PassOutcome> {
   const { clock } = context;
   const startedAt = clock.monotonic();
   let progress = startOf(run);
@@ -82,7 +82,7 @@ async function goThrough(run: RunThing, context: RunContext, heard: HeardScript)
   }
 }
 
-async function lookAtNext(run: RunThing, context: RunContext, log: RunLog): Promise<Looked | Proven> {
+async function lookAtNext(run: RunThing, context: RunContext, log: RunLog): Promise<PassOutcome | Proven> {
   const next = nextOf(run, context);
   if (next === undefined) return leaveToAnotherServer(`this server does not know workflow ${run.plan.workflow}`);
   if (next.type === "finished") return untilChildrenEnd(run, context) ?? endRun(run, "SUCCEEDED", context, log, {});
@@ -131,7 +131,13 @@ function skipStep(
 }
 
 /** It would fit no better when looked at again. What was begun stays with its step: whoever begins anew takes it back first. */
-async function endMisfit(run: RunThing, step: Step, why: string, context: RunContext, log: RunLog): Promise<Looked> {
+async function endMisfit(
+  run: RunThing,
+  step: Step,
+  why: string,
+  context: RunContext,
+  log: RunLog,
+): Promise<PassOutcome> {
   const stopping = stopChildren(run, context, log, why);
   if (stopping) return stopping;
   const message = `${step.name}: ${why}; millwright run rerun ${run.id} starts again`;
@@ -157,7 +163,7 @@ async function endTakenOver(
   { by, comment }: ManualMark,
   context: RunContext,
   log: RunLog,
-): Promise<Looked> {
+): Promise<PassOutcome> {
   const stopping = stopChildren(run, context, log, `${by} took the job over`);
   if (stopping) return stopping;
   const message = `${step.name}: not entered, since ${by} took the job over: ${comment}`;
@@ -180,7 +186,7 @@ async function endFailed(
   { visit, why, needsPerson = visit?.needsPerson === true }: Failing,
   context: RunContext,
   log: RunLog,
-): Promise<Looked> {
+): Promise<PassOutcome> {
   const stopping = stopChildren(run, context, log, `step ${step.name} has failed`);
   if (stopping) return stopping;
   const message = `${step.name}: ${why ?? visit?.message ?? "failed"}`;

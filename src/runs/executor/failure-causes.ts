@@ -27,7 +27,7 @@ export function mayHaveObeyed(error: unknown): boolean {
 
 /**
  * The run is canceled, we are being stopped, have lost the lease, or have no database: nothing of that is a failed attempt, and
- * the next look goes on.
+ * the next pass goes on.
  */
 export function isNotOfTheStep(error: unknown, { call }: Pick<RunContext, "call">): boolean {
   if (error instanceof AppError && (error.kind === "unavailable" || error.kind === "deadline_exceeded")) return true;

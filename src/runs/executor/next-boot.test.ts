@@ -65,11 +65,11 @@ describe("what a proven step has set for the next boot", () => {
     const again = nextAttempt(bench, "resume");
     again.device.acts = 0;
     while (again.steps[0]?.state === "SUCCEEDED") {
-      const looked = await again.look();
+      const looked = await again.pass();
       if (looked.type === "waiting") again.now = new Date(again.now.getTime() + looked.after);
     }
     again.cancelRequestedAt = again.now;
-    expect(await again.look()).toMatchObject({ event: "canceled" });
+    expect(await again.pass()).toMatchObject({ event: "canceled" });
     expect(again.steps.map(({ state }) => state)).toEqual(["FAILED", "FAILED"]);
   });
 
@@ -83,11 +83,11 @@ describe("what a proven step has set for the next boot", () => {
       expect(bench.logged.at(-1)).toBe(`stays behind: ${bench.residue[0]}\n`);
       nextAttempt(bench, action);
       bench.device.step.before = async () => ({ seen: 0 });
-      expect(await bench.look()).toMatchObject({
+      expect(await bench.pass()).toMatchObject({
         reason: expect.stringMatching(/^what step first .*is not undone/),
       });
       bench.device.failUndoing = undefined;
-      expect(await bench.look()).toMatchObject({ reason: "first: undone", facts: { takeBackFirst: null } });
+      expect(await bench.pass()).toMatchObject({ reason: "first: undone", facts: { takeBackFirst: null } });
       expect(bench.device).toMatchObject({ acts: 1, undone: 1 }); // all before it
       bench.device.acts = 0; // taken back, it shows nothing of it
       expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
@@ -262,9 +262,9 @@ describe("a step that was to be done again under others that are proven, and was
     bench.failing = "boot";
     await bench.untilEnd();
     bench.follow("retry");
-    while (bench.statuses[0] !== "arm RUNNING") await bench.look();
+    while (bench.statuses[0] !== "arm RUNNING") await bench.pass();
     bench.cancelRequestedAt = bench.now;
-    expect(await bench.look()).toMatchObject({ event: "canceled" });
+    expect(await bench.pass()).toMatchObject({ event: "canceled" });
     expect(await bench.follow("resume").untilEnd(60)).toMatchObject({ event: "finished" });
     expect(bench).toMatchObject({ boots: 1, hasGoneAstray: false });
   });
@@ -308,7 +308,7 @@ test("whatever attempts follow each other, each goes on in the plan's order, com
         for (phase = null; phase === null; looks += 1) {
           expect(looks).toBeLessThan(200);
           if (looks === cancelAfter) bench.cancelRequestedAt = bench.now;
-          const outcome = await bench.look();
+          const outcome = await bench.pass();
           expect(outcome).not.toMatchObject({ facts: { error: { code: "PANIC" } } });
           expect(bench.steps.map(({ name }) => name)).toEqual(bench.planned.slice(0, bench.steps.length));
           if (outcome.type === "waiting") bench.now = new Date(bench.now.getTime() + outcome.after);

@@ -7,11 +7,11 @@ import type { StepStatus } from "../model/run.ts";
 import type { ProbeReport } from "../model/step.ts";
 import { isSameVisit } from "./step/visit.ts";
 
-/** How far one look has come: what it has proven and is not on record yet. */
+/** How far one pass has come: what it has proven and is not on record yet. */
 export interface Progress {
-  /** With its target, as both will be once the look is written. */
+  /** With its target, as both will be once the pass is written. */
   readonly run: RunThing;
-  /** The last step that was proven; null when the look has nothing to write yet. */
+  /** The last step that was proven; null when the pass has nothing to write yet. */
   readonly proven: string | null;
   /** What the steps said, and what they did to other things. */
   readonly done: readonly Effect[];
@@ -59,7 +59,7 @@ export const stepsWith = ({ facts: { steps } }: RunThing, visit: StepStatus): St
     ? steps.map((one) => (isSameVisit(one, visit) ? visit : one))
     : [...steps, visit];
 
-/** What the look comes to, and with it, in one commit, all that it has proven before. */
+/** What the pass comes to, and with it, in one commit, all that it has proven before. */
 export function writtenWith<E extends string>({ run, proven, done, seen }: Progress, last: Outcome<E>): Outcome<E> {
   if (proven === null) return last;
   const { facts = {} } = last;

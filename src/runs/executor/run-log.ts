@@ -5,16 +5,16 @@ import type { Clock } from "../../kernel/time/clock.ts";
 import { runLifecycle } from "../model/lifecycle.ts";
 import type { HeardSoFar, LogStream, StepLog } from "../model/step.ts";
 
-/** What one look says; it is stored with what the look did, or not at all, so that the log has no hole and no repeat. */
+/** What one pass says; it is stored with what the pass did, or not at all, so that the log has no hole and no repeat. */
 export interface RunLog {
   readonly say: StepLog;
   /** That this is left, and what ends it all the same. */
   staysBehind(left: Residue, end?: string): void;
-  /** What of scripts was said so far; shared by all that the look says. */
+  /** What of scripts was said so far; shared by all that the pass says. */
   readonly heard: HeardSoFar;
   /** What was found out of another thing on the way, such as where the run's machine is now; written with what is said. */
   learn(kind: string, id: string, facts: JsonObject): void;
-  /** What the look does to other things beside what it reports; written with what is said. */
+  /** What the pass does to other things beside what it reports; written with what is said. */
   cause(effects: readonly Effect[]): void;
   effects(step: string): readonly Effect[];
 }

@@ -10,7 +10,7 @@ describe("a retry", () => {
     bench.maxRetries = 0;
     bench.device.answers = ["not_done", "not_done", "done", "not_done", "not_done"];
     for (let looks = 0; bench.steps.at(-1)?.name !== "second"; looks += 1) {
-      const outcome = await bench.look();
+      const outcome = await bench.pass();
       if (outcome.type === "waiting") bench.now = new Date(bench.now.getTime() + outcome.after);
       expect(looks).toBeLessThan(10);
     }
@@ -40,7 +40,7 @@ describe("a resume", () => {
   test("does the step where it is not, once the device has had its time to show it", async () => {
     const bench = nextAttempt(await failedBench(), "resume");
     bench.device.answers = ["not_done"];
-    expect(await bench.look()).toMatchObject({ type: "waiting" });
+    expect(await bench.pass()).toMatchObject({ type: "waiting" });
     expect(bench.device.acts).toBe(0);
     expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
     expect(bench.device.acts).toBe(1);
@@ -77,7 +77,7 @@ describe("a resume", () => {
       },
     });
     nextAttempt(bench, "resume");
-    await bench.look();
+    await bench.pass();
     expect(bench.steps).toMatchObject([{ retryCount: 0, resumed: true, evidence: { seen: 0 }, message: "no route" }]);
     bench.device.answers = ["done"];
     expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
@@ -90,7 +90,7 @@ describe("a restart clean", () => {
     const bench = await failedBench(["first", "second"]);
     const undone = bench.device.undone;
     nextAttempt(bench, "restart_clean");
-    await bench.look();
+    await bench.pass();
     expect(bench.device.undone).toBe(undone + 1);
     expect(bench.device.acts).toBe(0);
     expect(await bench.untilEnd()).toMatchObject({ event: "finished", facts: { residue: [] } });
@@ -114,7 +114,7 @@ describe("a restart clean", () => {
     const bench = nextAttempt(await failedBench(), "restart_clean");
     const { undo } = bench.device.step;
     Object.assign(bench.device.step, { undo: () => Promise.reject(retryable("the BMC is dead")) });
-    expect(await bench.look()).toMatchObject({
+    expect(await bench.pass()).toMatchObject({
       type: "waiting",
       reason: expect.stringMatching(/^what step first of the previous attempt left is not undone yet: .*is dead/),
     });
@@ -140,7 +140,7 @@ describe("a restart clean", () => {
     const undone = bench.device.undone;
     nextAttempt(bench, "restart_clean");
     bench.cancelRequestedAt = bench.now;
-    expect(await bench.look()).toMatchObject({ event: "canceled", facts: { takeBackFirst: null } });
+    expect(await bench.pass()).toMatchObject({ event: "canceled", facts: { takeBackFirst: null } });
     expect(bench.device.undone).toBe(undone + 1);
   });
 });
@@ -150,7 +150,7 @@ describe("a rerun", () => {
     const bench = await unsettledBench();
     nextAttempt(bench, "rerun");
     const { undone } = bench.device;
-    expect(await bench.look()).toMatchObject({
+    expect(await bench.pass()).toMatchObject({
       reason: expect.stringMatching(/^what step first of the previous attempt left is not undone yet: /),
     });
     expect(bench.device).toMatchObject({ acts: 0, undone });

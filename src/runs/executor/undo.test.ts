@@ -32,9 +32,9 @@ describe("a step that failed after it had begun", () => {
     const bench = new Bench();
     await bench.announce();
     bench.device.failActing = new DeviceFailure("unreachable", "bmc", "the connection was closed");
-    await bench.look();
+    await bench.pass();
     bench.now = new Date(bench.now.getTime() + 61_000);
-    await bench.look();
+    await bench.pass();
     expect(bench.device.undone).toBe(0);
     expect(bench.steps).toMatchObject([{ retryCount: 1, toTakeBack: { seen: 0 } }]);
   });
@@ -75,7 +75,7 @@ describe("a step that failed after it had begun", () => {
       Object.assign(step, { undo, residue: () => "it may still run" });
       await bench.announce();
       bench.device.failActing = retryable("ended with exit code 3");
-      await bench.look();
+      await bench.pass();
       bench.device.failActing = undefined;
       expect(bench.steps).toMatchObject([{ retryCount: 1, evidence: null, toTakeBack: { seen: 0 } }]);
       bench.now = new Date(bench.now.getTime() + 2_000);
@@ -85,7 +85,7 @@ describe("a step that failed after it had begun", () => {
     test("is taken back before another attempt begins", async () => {
       const bench = await betweenAttempts();
       for (let looks = 0; looks < 3; looks += 1) {
-        const outcome = await bench.look();
+        const outcome = await bench.pass();
         expect(outcome).toMatchObject({ type: "waiting", reason: expect.stringContaining("no route") });
         if (outcome.type === "waiting") bench.now = new Date(bench.now.getTime() + outcome.after);
       }
@@ -148,7 +148,7 @@ describe("a step that failed after it had begun", () => {
     Object.assign(bench.device.step, { undo: () => Promise.reject(retryable("not now")) });
     bench.device.failActing = retryable("no answer");
     await bench.announce();
-    await bench.look();
+    await bench.pass();
     expect(bench.steps).toMatchObject([{ retryCount: 1, evidence: null, toTakeBack: { seen: 0 } }]);
     let evidence: unknown;
     Object.assign(bench.device.step, {
@@ -157,7 +157,7 @@ describe("a step that failed after it had begun", () => {
       },
     });
     bench.cancelRequestedAt = bench.now;
-    expect(await bench.look()).toMatchObject({ event: "canceled", facts: { residue: [] } });
+    expect(await bench.pass()).toMatchObject({ event: "canceled", facts: { residue: [] } });
     expect(evidence).toEqual({ seen: 0 });
   });
 });
@@ -187,7 +187,7 @@ describe("what cannot be taken back because we are not let in", () => {
       const bench = await shutOutBench(error, "fails");
       for (let attempts = 0; attempts < 2; attempts += 1) {
         nextAttempt(bench, action);
-        const outcome = await bench.look();
+        const outcome = await bench.pass();
         expect(outcome).toMatchObject({
           event: "step_failed",
           facts: { takeBackFirst: UNDONE_FIRST, error: { retryable: true, message: expect.any(String) } },
@@ -201,7 +201,7 @@ describe("what cannot be taken back because we are not let in", () => {
       }
       nextAttempt(bench, action);
       bench.device.failUndoing = undefined;
-      expect(await bench.look()).toMatchObject({ reason: "first: undone", facts: { takeBackFirst: null } });
+      expect(await bench.pass()).toMatchObject({ reason: "first: undone", facts: { takeBackFirst: null } });
       expect(bench.device).toMatchObject({ acts: 0, undone: 1 });
       expect(await bench.untilEnd()).toMatchObject({ event: "finished", facts: { residue: [] } });
       expect(bench.machineResidue).toEqual([]);
@@ -215,13 +215,13 @@ describe("what cannot be taken back because we are not let in", () => {
       "bmc",
       "wrong credentials: rejected since noon",
     );
-    await bench.look();
+    await bench.pass();
     expect(bench.machineResidue).toEqual([expect.stringContaining("(undoing it failed: wrong credentials: rejected")]);
   });
 
   test("names the command that gives other credentials", async () => {
     const bench = nextAttempt(await shutOutBench(NOT_LET_IN[0][1], "fails"), "retry");
-    expect(await bench.look()).toMatchObject({
+    expect(await bench.pass()).toMatchObject({
       message: expect.stringContaining("millwright machine set-credentials m-1"),
     });
   });
@@ -231,7 +231,7 @@ describe("what cannot be taken back because we are not let in", () => {
     nextAttempt(bench, "rerun");
     expect(bench.takeBackFirst).toEqual(UNDONE_FIRST);
     bench.cancelRequestedAt = bench.now;
-    expect(await bench.look()).toMatchObject({ event: "canceled", facts: { takeBackFirst: UNDONE_FIRST } });
+    expect(await bench.pass()).toMatchObject({ event: "canceled", facts: { takeBackFirst: UNDONE_FIRST } });
     nextAttempt(bench, "resume");
     bench.device.failUndoing = undefined;
     expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
@@ -283,7 +283,7 @@ describe("what is left inside the system", () => {
     await bench.announce();
     expect(bench.steps.at(-1)).toMatchObject({ name: "join", state: "RUNNING" });
     bench.cancelRequestedAt = bench.now;
-    expect(await bench.look()).toMatchObject({ event: "canceled" });
+    expect(await bench.pass()).toMatchObject({ event: "canceled" });
     expect(bench.machineResidue).toEqual([LISTED(error)]);
     return bench;
   }
@@ -296,7 +296,7 @@ describe("what is left inside the system", () => {
     const bench = await leftInside(["netboot", "repave", "join"], error);
     nextAttempt(bench, action);
     expect(bench.takeBackFirst).toEqual(OF_JOIN);
-    expect(await bench.look()).toMatchObject({
+    expect(await bench.pass()).toMatchObject({
       type: "waiting",
       after: 0,
       facts: { takeBackFirst: null, residue: [LISTED(error)] },
@@ -309,7 +309,7 @@ describe("what is left inside the system", () => {
 
   test("is in the way of an attempt that keeps the system as it is installed", async () => {
     const bench = nextAttempt(await leftInside(["netboot", "repave", "join"], NOT_LET_IN[0][1]), "retry");
-    expect(await bench.look()).toMatchObject({ event: "step_failed", facts: { takeBackFirst: OF_JOIN } });
+    expect(await bench.pass()).toMatchObject({ event: "step_failed", facts: { takeBackFirst: OF_JOIN } });
   });
 
   test("is in the way where something is begun beside it before the installation", async () => {
@@ -323,13 +323,13 @@ describe("what is left inside the system", () => {
     const both = { ...OF_JOIN, more: [{ step: "repave", evidence: { seen: 0 } }] };
     bench.takeBackFirst = both;
     bench.device.failUndoing = SILENT[1];
-    expect(await bench.look()).toMatchObject({
+    expect(await bench.pass()).toMatchObject({
       type: "waiting",
       reason: expect.stringContaining("not undone yet"),
     });
     expect(bench.takeBackFirst).toEqual(both);
     bench.device.failUndoing = NOT_LET_IN[0][1];
-    expect(await bench.look()).toMatchObject({ event: "step_failed", facts: { takeBackFirst: both } });
+    expect(await bench.pass()).toMatchObject({ event: "step_failed", facts: { takeBackFirst: both } });
   });
 });
 
@@ -354,7 +354,7 @@ describe("what is listed on the machine", () => {
       expect(bench.machineResidue).toEqual([expect.stringMatching(NOT_UNDONE)]);
       nextAttempt(bench, action);
       bench.device.failUndoing = undefined;
-      expect(await bench.look()).toMatchObject({ reason: "first: undone" });
+      expect(await bench.pass()).toMatchObject({ reason: "first: undone" });
       expect(bench.machineResidue).toEqual([]);
     },
   );
@@ -363,7 +363,7 @@ describe("what is listed on the machine", () => {
     const bench = nextAttempt(await unsettledBench(), "rerun");
     bench.device.failUndoing = undefined;
     bench.cancelRequestedAt = bench.now;
-    expect(await bench.look()).toMatchObject({ event: "canceled" });
+    expect(await bench.pass()).toMatchObject({ event: "canceled" });
     expect(bench.machineResidue).toEqual([]);
   });
 
@@ -373,7 +373,7 @@ describe("what is listed on the machine", () => {
     bench.machineResidue = ["first: half of it is done (undoing it failed: the BMC is dead)"];
     nextAttempt(bench, "rerun");
     bench.device.failUndoing = undefined;
-    await bench.look();
+    await bench.pass();
     expect(bench.machineResidue).toEqual(["first: half of it is done"]);
     expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
     expect(bench.machineResidue).toEqual([]); // done after all

@@ -8,8 +8,8 @@ import type { HeardSoFar, LogStream } from "./step.ts";
 export type Heard = { readonly mark: string } & { readonly [stream in LogStream]: number };
 
 /**
- * What one look hears of scripts. How far it came is written with what it says, in one commit: whoever looks next, whether this
- * process or another one after a crash, goes on from there, so that the log has no hole and no repeat. A look that is not written
+ * What one pass hears of scripts. How far it came is written with what it says, in one commit: whoever looks next, whether this
+ * process or another one after a crash, goes on from there, so that the log has no hole and no repeat. A pass that is not written
  * has heard nothing.
  */
 export class HeardScript implements HeardSoFar {
@@ -34,7 +34,7 @@ export class HeardScript implements HeardSoFar {
     this.#heard = { ...known, [stream]: upTo };
   }
 
-  /** What the look comes to, with how far it has heard. */
+  /** What the pass comes to, with how far it has heard. */
   addedTo<E extends string>(looked: Outcome<E>): Outcome<E> {
     if (this.#heard === this.#onRecord) return looked;
     return { ...looked, facts: { ...looked.facts, heard: this.#heard } };

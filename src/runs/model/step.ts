@@ -67,7 +67,7 @@ interface CommonContext<P, C extends Capability, U extends Capability> {
   readonly runId: string;
   /** Exactly what the kind `needs`; what it `mayUse` is there when the provider has it. */
   readonly can: Pick<Capabilities, C> & Partial<Pick<Capabilities, U>>;
-  /** `call.signal` obeys a cancel of the run, a stop of this process, and the lease; the attempt's timeout counts between looks. */
+  /** `call.signal` obeys a cancel of the run, a stop of this process, and the lease; the attempt's timeout counts between passes. */
   readonly call: CallContext;
   readonly log: StepLog;
   /** What the caller of StartRun gave. */

@@ -98,7 +98,7 @@ const failedAt = async (name: Name, world = new World()): Promise<{ bench: Bench
 async function announced(bench: Bench, name: Name): Promise<void> {
   for (let passes = 0; bench.steps.at(-1)?.name !== name || bench.steps.at(-1)?.actingAt === null; passes += 1) {
     expect(passes).toBeLessThan(30);
-    await bench.look();
+    await bench.pass();
   }
 }
 
@@ -126,7 +126,7 @@ describe("a cancel of a workflow that goes on", () => {
   test("goes on after a crash in the middle of it", async () => {
     const { bench, world } = await failedAt("check");
     next(bench, "cancel");
-    await bench.look();
+    await bench.pass();
     await bench.lookAndDie();
     expect(done(await bench.untilEnd())).toBe("canceled");
     expect([...new Set(world.unmade)]).toEqual(["deploy-4", "create-1"]);
@@ -187,7 +187,7 @@ describe("a cancel of a workflow that has failed", () => {
       return asked < 4 ? { goesOn: "is being released" } : undefined;
     };
     next(bench, "cancel");
-    expect(await bench.look()).toMatchObject({ type: "waiting", reason: "compensating: deploy: is being released" });
+    expect(await bench.pass()).toMatchObject({ type: "waiting", reason: "compensating: deploy: is being released" });
     expect(done(await bench.untilEnd())).toBe("canceled");
     expect(asked).toBe(4);
     expect(world.unmade).toEqual(["deploy-4", "create-1"]);
@@ -241,7 +241,7 @@ describe("a cancel on a server that lacks what the undo needs", () => {
     const { bench, world } = await failedAt("check");
     const { workflows } = bench;
     isNobodys(next(bench, "cancel"));
-    expect(await bench.look()).toMatchObject({
+    expect(await bench.pass()).toMatchObject({
       type: "waiting",
       reason: "compensating: this server does not know workflow building",
     });
@@ -272,7 +272,7 @@ describe("a cancel on a server that lacks what the undo needs", () => {
     const { bench, world } = await failedAt("check");
     next(bench, "cancel");
     bench.kinds = bench.kinds?.filter(({ kind }) => kind !== "deploy");
-    expect(await bench.look()).toMatchObject({
+    expect(await bench.pass()).toMatchObject({
       type: "waiting",
       reason: expect.stringContaining("this server does not know the step kind deploy"),
     });
@@ -295,7 +295,7 @@ describe("a restart from clean", () => {
     expect(jobStateWhile(bench, "PENDING")).toBe("pending");
     expect(jobStateWhile(bench)).toBe("compensating");
     expect(bench.residue).toEqual(["format: what was on the disk is gone"]);
-    await bench.look();
+    await bench.pass();
     expect(jobStateWhile(bench)).toBe("running");
     expect(world.unmade).toEqual(["deploy-4", "create-1"]);
     expect(done(await bench.untilEnd())).toBe("finished");
@@ -309,7 +309,7 @@ describe("a restart from clean", () => {
       bench.now.getTime() - since < time ? { goesOn: "is being released" } : undefined;
     world.undo = { deploy: busyFor(seconds(50)), create: busyFor(seconds(320)) };
     next(bench, "restart_clean");
-    expect(await bench.look()).toMatchObject({ type: "waiting", cause: { code: "undo_in_progress" } });
+    expect(await bench.pass()).toMatchObject({ type: "waiting", cause: { code: "undo_in_progress" } });
     expect(world.unmade).toEqual([]);
     expect(done(await bench.untilEnd(100))).toBe("finished");
     expect(world.unmade).toEqual(["deploy-4", "create-1"]);
@@ -348,7 +348,7 @@ describe("a restart from clean that is canceled", () => {
         return asked < 3 ? { goesOn: "is being released" } : undefined;
       };
       next(bench, "restart_clean");
-      for (let made = 0; made < passes; made += 1) await bench.look();
+      for (let made = 0; made < passes; made += 1) await bench.pass();
       bench.cancelRequestedAt = bench.now;
       expect(done(await bench.untilEnd()), `canceled after pass ${passes}`).toBe("canceled");
       expect(world.unmade.toSorted().slice(-2)).toEqual(["create-1", "deploy-4"]);

@@ -157,7 +157,7 @@ describe("a run of a workflow", () => {
       world.verdicts = ["datasource", "datasource"];
       const bench = benchOf(world);
       for (let looks = 0; looks < at; looks += 1) {
-        const outcome = await bench.look();
+        const outcome = await bench.pass();
         if (outcome.type === "waiting") bench.now = new Date(bench.now.getTime() + outcome.after);
         if (outcome.type === "happened" && outcome.event !== "acting") return;
       }
@@ -171,7 +171,7 @@ describe("a run of a workflow", () => {
   test("waits for a server that knows the workflow", async () => {
     const bench = benchOf(new World());
     bench.workflows = new Map();
-    expect(await bench.look()).toMatchObject({
+    expect(await bench.pass()).toMatchObject({
       type: "waiting",
       reason: "this server does not know workflow deploying",
     });

@@ -37,7 +37,7 @@ export interface SeenRun {
   readonly newer: Run | undefined;
   /** What the script that failed said last; empty when it was none, or said nothing. */
   readonly lastWords: string;
-  /** Looked up only where what helps depends on it. */
+  /** PassOutcome up only where what helps depends on it. */
   readonly machine: MachineView | undefined;
   /** The runs that it has started and waits for, or has failed by. */
   readonly parts: DecidingRuns | undefined;

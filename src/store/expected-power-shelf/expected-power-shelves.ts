@@ -56,7 +56,7 @@ export interface ExpectedRow extends StateColumns {
   last_error: string | null;
 }
 
-/** A look that could not be finished says so by the work's own error alone. */
+/** A pass that could not be finished says so by the work's own error alone. */
 export const EXPLORED = `case when t.state = 'exploring' and w.last_error is not null then 'failed' else coalesce(t.facts ->> 'explored', 'pending') end`;
 /** What a record is read from, for lists. */
 export const RECORD_COLUMNS = `${STATE_COLUMNS}, t.name, t.description, t.labels, t.rack_id, t.bmc_mac, t.bmc_username, t.bmc_address, t.bmc_port,

@@ -163,7 +163,7 @@ export function parseRun(row: RunRow): Run {
     params: row.params,
     phase,
     ...facts,
-    // One that was canceled while it waited never had a look of its own that could have noted it.
+    // One that was canceled while it waited never had a pass of its own that could have noted it.
     finishedAt: facts.finishedAt ?? (isActive(phase) ? null : row.state_since),
     jobId: row.job_id,
     attempt: row.attempt,

@@ -111,7 +111,7 @@ describe("a shelf on the wire", () => {
     expect(lifecycle?.sla?.sla?.seconds).toBe(300n);
   });
 
-  test("says why when the look itself could not be finished, and the shelf has nothing to say of it", async () => {
+  test("says why when the pass itself could not be finished, and the shelf has nothing to say of it", async () => {
     const id = await it.addShelf("poisoned", "configuring");
     await it.db.execute("update work set last_error = 'its row cannot be read' where id = $1", [id]);
     expect((await find(id)).status?.lifecycle?.stateReason).toMatchObject({

@@ -212,7 +212,7 @@ describe("power shelves", () => {
     await it.db.execute("delete from power_shelves where id = $1", [id]);
   });
 
-  test("at which the last look failed say so, since when, and are listed by it", async () => {
+  test("at which the last pass failed say so, since when, and are listed by it", async () => {
     const failing = await it.addShelf("out-of-reach");
     const unwritten = await it.addShelf("unwritten");
     const waiting = await it.addShelf("only-waiting");

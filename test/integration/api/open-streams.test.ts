@@ -40,7 +40,7 @@ test("a stream ends when its caller may no longer call, with the reason", async 
   expect(stream.times()).toBe(3);
 });
 
-test("a stream ends when the credentials run out, without waiting for the next look", async () => {
+test("a stream ends when the credentials run out, without waiting for the next pass", async () => {
   const validUntil = new Date(Date.now() + 300);
   const stream = await openStream({
     every: hours(1),

@@ -164,7 +164,7 @@ test("the rate is a budget: what it does not allow now waits its turn", async ()
   expect(fleet.looks.size).toBe(25);
 });
 
-test("what a look saw is not written over what was proven while it looked", async () => {
+test("what a pass saw is not written over what was proven while it looked", async () => {
   const fleet = new Fleet();
   await fleet.add(1);
   await database.db.query("update condition_looks set misses = '{\"Reachable\": 1}'");

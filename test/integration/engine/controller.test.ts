@@ -488,7 +488,7 @@ describe("several controllers", { tags: "race" }, () => {
     await eventually(async () => expect(second.handled).toEqual(["w idle"]));
   });
 
-  test("leave to one that is stopped what it has announced: it makes that one look more, and no other", async () => {
+  test("leave to one that is stopped what it has announced: it makes that one pass more, and no other", async () => {
     await placeWidgets(database.db, ["w"], "idle");
     const gate = Promise.withResolvers<void>();
     const first = await start({
@@ -559,7 +559,7 @@ describe("a lease that is lost", () => {
     expect(await typesOf("w")).toEqual(["transition"]);
   });
 
-  test("is not lost by a look that takes long: it is renewed meanwhile", async () => {
+  test("is not lost by a pass that takes long: it is renewed meanwhile", async () => {
     await placeWidgets(database.db, ["w"], "kicked");
     let jumped = 0;
     const clock: Clock = { now: () => new Date(), monotonic: () => performance.now() + jumped };

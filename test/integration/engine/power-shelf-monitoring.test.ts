@@ -43,7 +43,7 @@ test("power that is switched at the rack is told to watchers by the next monitor
       return type === "facts_changed" && facts?.powerState === "off";
     });
   await dc.until(async () => (await told()) !== undefined);
-  // By the first look that began after it; another one may have been under way.
+  // By the first pass that began after it; another one may have been under way.
   expect(Number((await told())?.version)).toBeLessThanOrEqual(shelf.version + 2);
   expect((await dc.shelves())[0]).toMatchObject({ state: { name: "ready" }, facts: { powerState: "off" } });
 });

@@ -419,7 +419,7 @@ describe("a run", () => {
       expect((await commands()).slice(0, 2)).toEqual([anew(machineId, "--type REBOOT"), `millwright run retry ${id}`]);
     });
 
-    test("is reset first where a look has found it so, named where nobody has looked, and neither where its node lives", async () => {
+    test("is reset first where a pass has found it so, named where nobody has looked, and neither where its node lives", async () => {
       const machineId = await machine();
       const id = await failed(
         machineId,
@@ -788,7 +788,7 @@ describe("a machine", () => {
     expect((await explain("machine", id)).headline).toMatch(/nothing is wrong$/);
   });
 
-  test("that was given back a moment ago is not called cordoned by the look before", async () => {
+  test("that was given back a moment ago is not called cordoned by the pass before", async () => {
     const id = await machine();
     const values = { state: "READY", conditions: JSON.stringify([condition("Drained", true, "NodeDrained")]) };
     await set("machines", id, { ...values, state_since: ago(5) });

@@ -90,7 +90,7 @@ test("a node that somebody else cordoned is drained, and stays cordoned afterwar
   expect(await nodeOf(id)).toMatchObject({ unschedulable: true, cordonedByUs: false });
 });
 
-test("what a run that was cut short had cordoned is handed back with the machine, and nobody need wait for a look", async () => {
+test("what a run that was cut short had cordoned is handed back with the machine, and nobody need wait for a pass", async () => {
   const id = await inService();
   const { runId } = await bench.runs.startRun({ machineId: id, requestId: "cordons", type: "UPGRADE" });
   await eventually(async () => (await nodeOf(id))?.unschedulable, { what: `${id} is cordoned` });

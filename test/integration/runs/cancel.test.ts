@@ -58,7 +58,7 @@ const CASES: readonly Case[] = [
     kind: "net",
     payload: { params: { action: "reconfigure" } },
     params: (nth) => ({ netplan: `network: {version: 2, ethernets: {eth0: {addresses: [127.98.0.${nth}/8]}}}` }),
-    // A look may have confirmed it just before: then it stays, and that is what is said of it.
+    // A pass may have confirmed it just before: then it stays, and that is what is said of it.
     residue: ({ answers_at }) =>
       answers_at.length === 1
         ? []
@@ -143,7 +143,7 @@ describe("with devices that answer, a cancel in the middle of", { concurrent: tr
   );
 });
 
-test("with a BMC that takes 4 s for each answer, a cancel does not wait for the look that is under way", async () => {
+test("with a BMC that takes 4 s for each answer, a cancel does not wait for the pass that is under way", async () => {
   const machineId = unused.shift() ?? "";
   await bench.lifecycle.acceptMachine({ machineId });
   await bench.fault({ device: machineId, method: "GET", fault: { type: "latency", ms: 4_000 } });
@@ -151,7 +151,7 @@ test("with a BMC that takes 4 s for each answer, a cancel does not wait for the 
   // The step reads the machine's log, health and firmware before it is begun: more answers than fit into 10 s.
   await eventually(async () => (await bench.runs.getRun({ runId })).phase === Run_Phase.RUNNING, { what: "it looks" });
   await expectCanceled(runId, machineId, WITHIN.answering, []);
-  expect((await bench.runs.getRun({ runId })).steps).toEqual([]); // the look came to nothing, and was no failed attempt
+  expect((await bench.runs.getRun({ runId })).steps).toEqual([]); // the pass came to nothing, and was no failed attempt
 }, 60_000);
 
 describe("with a dead machine, a cancel in the middle of", { concurrent: true, timeout: 150_000 }, () => {

@@ -168,7 +168,7 @@ describe("a replay tells each change with the run as it was right after it", () 
     const told = await expectReplayed(runId);
     expect(phases(told)).toEqual(["PENDING", "RUNNING", "SUCCEEDED"]);
     const steps = ["set-netboot", "reboot-to-netboot", "repave-image", "join-cluster", "verify-in-cluster"];
-    // A step that needs nothing but a look is proven with the one before it, and then never the current one.
+    // A step that needs nothing but a pass is proven with the one before it, and then never the current one.
     const current = [...new Set(told.map(({ currentStep }) => currentStep))].filter((name) => name !== "");
     expect(current).toEqual(steps.filter((name) => current.includes(name)));
     expect(current).toEqual(expect.arrayContaining(["set-netboot", "repave-image", "join-cluster"]));

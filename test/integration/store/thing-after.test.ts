@@ -51,7 +51,7 @@ async function commit(unit: Unit): Promise<void> {
 /** The database says when a wait began, which no look goes by. */
 const withoutSince = (run: RunThing) => ({ ...run, outcome: run.outcome && { ...run.outcome, since: undefined } });
 
-test("what a look leaves of its run is known, and is what loading it finds", async () => {
+test("what a pass leaves of its run is known, and is what loading it finds", async () => {
   let run = await startedRun("m-known");
   const [step] = run.plan.steps;
   if (!step) throw new Error("the plan has no step");
@@ -83,7 +83,7 @@ test("what a look leaves of its run is known, and is what loading it finds", asy
   }
 });
 
-test("where a look moves its run, or does something to its machine, the run is loaded", async () => {
+test("where a pass moves its run, or does something to its machine, the run is loaded", async () => {
   const run = await startedRun("m-unknown");
   const unit: Unit = { kind: "run", thing: run, actor: "test" };
   const learnt = observe(machineLifecycle, run.target.id, {});
@@ -92,7 +92,7 @@ test("where a look moves its run, or does something to its machine, the run is l
   expect(thingAfter(store, unit)).toBeDefined();
 });
 
-test("what others changed meanwhile is not written over: the next look's outcome is dropped", async () => {
+test("what others changed meanwhile is not written over: the next pass's outcome is dropped", async () => {
   const run = await startedRun("m-changed");
   const unit: Unit = { kind: "run", thing: run, actor: "test", facts: { residue: ["a medium"] } };
   const known = thingAfter(store, unit) as RunThing;

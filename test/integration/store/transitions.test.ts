@@ -409,7 +409,7 @@ describe("the committer", () => {
     expect(await workOf("w")).toMatchObject({ leased: true });
   });
 
-  test("gives a lease back in the transaction that writes the unit, and keeps it for a look that goes on", async () => {
+  test("gives a lease back in the transaction that writes the unit, and keeps it for a pass that goes on", async () => {
     await placeWidgets(database.db, ["done", "goes-on"], "idle");
     const [done, goesOn] = await submissions(["done", "goes-on"], () => ({ facts: { size: 1 } }));
     if (!done || !goesOn) throw new Error("nothing to submit");

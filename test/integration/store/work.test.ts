@@ -70,7 +70,7 @@ test("a thing woken while it is handled gets exactly one more look, however ofte
   expect(await claim()).toEqual([]);
 });
 
-test("a look that was not disturbed is the last one", async () => {
+test("a pass that was not disturbed is the last one", async () => {
   await wake("w1");
   await release(await claimOne());
   expect(await claim()).toEqual([]);
@@ -180,7 +180,7 @@ test("leases in one's name that one does not know of can be given back, and only
   expect(again.map(({ id }) => id)).toEqual(claimed.slice(1).map(({ id }) => id));
 });
 
-test("failures and the last error are kept with the work until a look goes well", async () => {
+test("failures and the last error are kept with the work until a pass goes well", async () => {
   await wake("w1");
   const first = await claimOne();
   await work.release(database.db, [{ ...first, after: milliseconds(0), failures: 1, error: "no \0 answer" }]);
@@ -272,7 +272,7 @@ test("what has ended for good leaves nothing behind, also when somebody woke it 
   expect(await row("w3")).toMatchObject({ lease_owner: null, due: false });
 });
 
-test("who has lost the lease does not end the looks of the one who has it", async () => {
+test("who has lost the lease does not end the passes of the one who has it", async () => {
   await wake("w1");
   const late = await claimOne({ leaseFor: milliseconds(1) });
   await untilOver("w1");

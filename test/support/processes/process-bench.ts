@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually } from "../eventually.ts";
-import { processesIn } from "./process-table.ts";
+import { killAll, processesIn } from "./process-table.ts";
 
 export const ROOT = join(import.meta.dirname, "..", "..", "..");
 
@@ -65,7 +65,7 @@ export function openProcessBench(): ProcessBench {
         within: 30_000,
         seen: () => JSON.stringify(processesIn(directory)),
       }).finally(async () => {
-        for (const { pid } of processesIn(directory)) kill(pid);
+        killAll(processesIn(directory));
         await eventually(async () => processesIn(directory).length === 0, { what: `nothing is left in ${directory}` });
         rmSync(directory, { recursive: true, force: true });
       });
@@ -74,14 +74,6 @@ export function openProcessBench(): ProcessBench {
 }
 
 const isDatabase = ({ command }: { readonly command: string }) => /postgres/.test(command.split(" ", 1)[0] ?? "");
-
-function kill(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // It ended by itself.
-  }
-}
 
 function startProcess({ command, args, env = {}, emptyEnvironment = false }: StartOptions): StartedProcess {
   const inherited = emptyEnvironment

@@ -31,6 +31,17 @@ function living(isMeant: (pid: number, command: string) => boolean): ProcessEntr
   });
 }
 
+/** With kill -9. A process may end by itself meanwhile, such as a database's when its parent was killed first. */
+export function killAll(processes: readonly ProcessEntry[]): void {
+  for (const { pid } of processes) {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    }
+  }
+}
+
 /** What the process holds in memory now, in bytes. */
 export function residentBytes(pid: number): number {
   const line = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"));

@@ -9,7 +9,7 @@ import { eventually } from "../eventually.ts";
 import { openRunReplica } from "./run-replica.ts";
 
 /**
- * How far a run of one step was, by what was on record when the look began. Passes are not counted: how often a device is asked
+ * How far a run of one step was, by what was on record when the pass began. Passes are not counted: how often a device is asked
  * depends on how long it takes.
  */
 export const POSITIONS = ["not started", "PENDING", "RUNNING", "intent noted", "announced", "acted", "done"] as const;
@@ -44,7 +44,7 @@ function positionAfter(run: RunThing, outcome: Outcome): Position {
   return positionOf(run.state.name, (steps?.at(-1) as VisitOnRecord | undefined) ?? run.facts.steps.at(-1));
 }
 
-/** A look that lasts is written before the run goes on: on a slow computer runs would come by other places than on a fast one. */
+/** A pass that lasts is written before the run goes on: on a slow computer runs would come by other places than on a fast one. */
 const NO_LOOK_LASTS: Clock = { ...systemClock, monotonic: () => 0 };
 
 export interface VictimOrder {

@@ -178,8 +178,8 @@ export class Bench {
     };
   }
 
-  /** One look, committed. */
-  async look(): Promise<Outcome> {
+  /** One pass, committed. */
+  async pass(): Promise<Outcome> {
     const outcome = await runHandlers.RUNNING(this.run(), this.context);
     this.commit(outcome);
     return outcome;
@@ -189,16 +189,16 @@ export class Bench {
   async announce(): Promise<void> {
     for (let looks = 0; this.steps.at(-1)?.actingAt == null; looks += 1) {
       if (looks === 5) throw new Error(`nothing was announced: ${JSON.stringify(this.steps)}`);
-      await this.look();
+      await this.pass();
     }
   }
 
-  /** One look whose commit never came about, although the process lives on. */
+  /** One pass whose commit never came about, although the process lives on. */
   async lookInVain(): Promise<void> {
     await runHandlers.RUNNING(this.run(), this.context);
   }
 
-  /** One look whose commit never came about: the process died just before. */
+  /** One pass whose commit never came about: the process died just before. */
   async lookAndDie(): Promise<void> {
     await runHandlers.RUNNING(this.run(), this.context);
     this.instance = "two";
@@ -206,7 +206,7 @@ export class Bench {
 
   async untilEnd(most = 30): Promise<Outcome> {
     for (let looks = 0; looks < most; looks += 1) {
-      const outcome = await this.look();
+      const outcome = await this.pass();
       if (outcome.type === "happened" && outcome.event !== "acting") return outcome;
       if (outcome.type === "waiting") this.now = new Date(this.now.getTime() + outcome.after);
     }

@@ -72,7 +72,7 @@ export function benchOf(
     readonly machine?: Machine;
     readonly targets?: Partial<StepTargets>;
     readonly scripts?: Record<string, string>;
-    /** Whether what a look says comes to be written; absent: always. */
+    /** Whether what a pass says comes to be written; absent: always. */
     readonly isWritten?: () => boolean;
     readonly isReplacedNext?: boolean;
     readonly hasNotBegun?: boolean;
@@ -110,7 +110,7 @@ export function benchOf(
     hasNotBegun: around.hasNotBegun ?? false,
   };
   type Looking = typeof context & { readonly heard: HeardScript };
-  /** One look, and how far it has heard, if it is written. */
+  /** One pass, and how far it has heard, if it is written. */
   async function looking<T>(look: (context: Looking) => Promise<T>): Promise<T> {
     const heard = new HeardScript(onRecord);
     try {

@@ -50,7 +50,7 @@ function movedText(before: JsonValue | undefined, now: JsonValue): string {
   return isObject(before) ? "SSH answers where its owner says" : "";
 }
 
-/** How steps stand, and how often they failed. When a look is due, and by whom, is for the engine. */
+/** How steps stand, and how often they failed. When a pass is due, and by whom, is for the engine. */
 function stepsText(before: JsonValue | undefined, now: JsonValue): string {
   const partsOf = (value: JsonValue | undefined) => (Array.isArray(value) ? value.filter(isObject) : []);
   const old = new Map(partsOf(before).map((step) => [step.name, step]));

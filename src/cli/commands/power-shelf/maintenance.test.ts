@@ -204,7 +204,7 @@ describe("--wait", () => {
     expect(out).toContain("0 of 1 completed");
   });
 
-  test("sees a shelf that was done before the first look", async () => {
+  test("sees a shelf that was done before the first pass", async () => {
     const fake = createFakeShelves();
     fake.put({ id: "a", state: "ready" });
     fake.onMaintenance = () => fake.put({ id: "a", state: "ready", lastRequest: { id: "r", outcome: "completed" } });

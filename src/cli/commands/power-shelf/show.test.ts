@@ -138,7 +138,7 @@ test("show tells state, why, since when, requests and parts", async () => {
   }
 });
 
-describe("a shelf at which looks fail", () => {
+describe("a shelf at which passes fail", () => {
   const reason = `the BMC at 10.0.0.9 does not answer: ${"connect ETIMEDOUT ".repeat(8)}`.trim();
   const failing = create(PowerShelfSchema, {
     id: "ps-9",
@@ -306,7 +306,7 @@ test("--watch of one shelf ends when it is gone", async () => {
   expect((await running).code).toBe(3);
 });
 
-test("show says when the next look is, and when none is planned", async () => {
+test("show says when the next pass is, and when none is planned", async () => {
   const fake = fleet();
   fake.put({ id: "ps-4", state: "ready", nextCheckAt: at("2026-03-01T12:00:30Z") });
   fake.put({ id: "ps-5", state: "ready", nextCheckAt: at("2026-03-01T11:59:30Z") });

@@ -53,7 +53,7 @@ export function reasonText(shelf: PowerShelf): string {
   return shelf.stateReason || (typeof cause === "string" ? cause : "");
 }
 
-/** What was read before the looks began to fail may no longer be so. */
+/** What was read before the passes began to fail may no longer be so. */
 const powerText = ({ powerState, failing }: PowerShelf): string =>
   failing && powerState !== "" && powerState !== "unknown" ? `${powerState}?` : powerState;
 const healthText = ({ health, failing }: PowerShelf): string =>

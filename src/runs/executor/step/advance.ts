@@ -18,9 +18,9 @@ import { checkCapable, type RunContext, stepContext } from "../run-context.ts";
 import type { RunLog } from "../run-log.ts";
 import { inTheWay, isStillToDo, undoStep } from "../undo.ts";
 import { failAttempt } from "./failed-attempt.ts";
-import { endStream, lookAfterStream, noRoomForStream, openStream } from "./stream.ts";
+import { checkStream, endStream, noRoomForStream, openStream } from "./stream.ts";
 import * as visits from "./visit.ts";
-import { AT_ONCE, type Looked, save, type Work, waitIn } from "./work.ts";
+import { AT_ONCE, type PassOutcome, save, type Work, waitIn } from "./work.ts";
 
 /** Where it is open whether a device heard of an action: how long it gets to show its effect before it counts as not begun. */
 const SETTLES: Duration = seconds(30);
@@ -39,7 +39,7 @@ export async function workOn(
   visit: StepStatus,
   context: RunContext,
   log: RunLog,
-): Promise<Looked | Proven> {
+): Promise<PassOutcome | Proven> {
   const pause = visits.pauseLeft(visit, context.clock);
   if (pause > 0)
     return waitFor(
@@ -63,7 +63,7 @@ const unknownKind = ({ kind }: Step): StepFailure =>
     facts: { what: "step kind", name: kind },
   });
 
-async function attempt(work: Work): Promise<Looked | Proven> {
+async function attempt(work: Work): Promise<PassOutcome | Proven> {
   const { run, step, visit, context, log } = work;
   const kind = context.steps.get(step.kind);
   if (!kind) throw unknownKind(step);
@@ -81,7 +81,7 @@ async function attempt(work: Work): Promise<Looked | Proven> {
  * Before anything is begun anew: what the attempt before began, and could not take back when it failed. A script that runs on while
  * its machine cannot be reached would else run beside the next one, and be forgotten over it.
  */
-async function clearTheWay(work: Work, evidence: JsonObject): Promise<Looked> {
+async function clearTheWay(work: Work, evidence: JsonObject): Promise<PassOutcome> {
   const { run, step, visit, context, log } = work;
   const left = leftOf(step.name, evidence, visit.receiptToTakeBack);
   const remains = await undoStep({ run, round: visit.round, ...left }, context, log);
@@ -99,8 +99,8 @@ async function clearTheWay(work: Work, evidence: JsonObject): Promise<Looked> {
   return waitIn(work, { message: why, cause: remains.cause });
 }
 
-/** Asks first; acts only when that was announced by the look before. */
-async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<Looked | Proven> {
+/** Asks first; acts only when that was announced by the pass before. */
+async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<PassOutcome | Proven> {
   const { run, step, visit, context, log } = work;
   if (run.action === "adopt" && run.plan.workflow === undefined) return adopt(work, kind, acting);
   const stream = context.call.streams?.underWay;
@@ -141,7 +141,7 @@ async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<Looked |
  * What was set for a restart to come is not in force any more, since the run before took it back when it ended: it is set again
  * before anything is done. Where people have restarted the machine meanwhile it stays taken back.
  */
-function setAgainFirst({ run, step, visit, log }: Work, lost: readonly StepStatus[]): Looked {
+function setAgainFirst({ run, step, visit, log }: Work, lost: readonly StepStatus[]): PassOutcome {
   const steps = run.facts.steps.map((one) => {
     if (lost.includes(one)) return visits.toDoAgain(one);
     return visits.isSameVisit(one, visit) ? visits.toDoAgain(visit) : one;
@@ -154,8 +154,8 @@ function setAgainFirst({ run, step, visit, log }: Work, lost: readonly StepStatu
   });
 }
 
-/** No answer to it is no failed attempt: the next look finds where things are, and doing it again is harmless. */
-async function carryOn(work: Work, kind: AnyStep, acting: Acting, report: ProbeReport): Promise<Looked> {
+/** No answer to it is no failed attempt: the next pass finds where things are, and doing it again is harmless. */
+async function carryOn(work: Work, kind: AnyStep, acting: Acting, report: ProbeReport): Promise<PassOutcome> {
   try {
     const carried = await kind.carryOn?.(acting);
     return waitIn({ ...work, visit: visits.withReceipt(work.visit, carried?.receipt) }, report, carried?.effects);
@@ -165,7 +165,7 @@ async function carryOn(work: Work, kind: AnyStep, acting: Acting, report: ProbeR
   }
 }
 
-async function act(work: Work, kind: AnyStep, acting: Acting): Promise<Looked | Proven> {
+async function act(work: Work, kind: AnyStep, acting: Acting): Promise<PassOutcome | Proven> {
   work.context.begun.note(actionOf(work));
   work.isActing = true;
   if (kind.streams) return followStream(work, kind, acting, await openStream(work, kind, kind.streams, acting));
@@ -179,14 +179,19 @@ async function act(work: Work, kind: AnyStep, acting: Acting): Promise<Looked | 
 }
 
 /** What comes of a stream is judged as what comes of any other action. Until then it is only looked after. */
-async function followStream(work: Work, kind: AnyStep, acting: Acting, stream: OpenStream): Promise<Looked | Proven> {
+async function followStream(
+  work: Work,
+  kind: AnyStep,
+  acting: Acting,
+  stream: OpenStream,
+): Promise<PassOutcome | Proven> {
   work.isActing = true;
-  const end = await lookAfterStream(work, stream);
+  const end = await checkStream(work, stream);
   if ("type" in end) return end;
   return "error" in end ? actFailed(work, end.error) : actEnded(work, kind, acting, end.value as Acted | undefined);
 }
 
-function actFailed(work: Work, error: unknown): Looked {
+function actFailed(work: Work, error: unknown): PassOutcome {
   const { step, visit, context, log } = work;
   const isCutOff = context.call.signal.aborted;
   if (isNotOfTheStep(error, context) || !(isCutOff || mayHaveObeyed(error))) throw error;
@@ -196,7 +201,7 @@ function actFailed(work: Work, error: unknown): Looked {
   return save(work, open, { reason: `${step.name}: ${messageOf(error)}`, after: polling.first });
 }
 
-async function actEnded(work: Work, kind: AnyStep, acting: Acting, came: Acted = {}): Promise<Looked | Proven> {
+async function actEnded(work: Work, kind: AnyStep, acting: Acting, came: Acted = {}): Promise<PassOutcome | Proven> {
   const { step, visit, context } = work;
   work.isActing = false; // what fails from here on is no refusal of the action
   const done = { ...work, visit: visits.acted(visit, context.clock.now(), came) };
@@ -206,7 +211,7 @@ async function actEnded(work: Work, kind: AnyStep, acting: Acting, came: Acted =
 }
 
 /** The device has had its time, and shows nothing of the action: another attempt is due. Where this is the last, its time is used. */
-function judgeUnanswered(work: Work, why: string, report: ProbeReport): Looked {
+function judgeUnanswered(work: Work, why: string, report: ProbeReport): PassOutcome {
   const { step, visit } = work;
   const { message = "" } = report;
   if (visit.retryCount + 1 >= attemptsOf(step)) return waitIn(work, report);
@@ -237,7 +242,7 @@ const settlesIn = (step: Step, { streams }: AnyStep): Duration =>
   milliseconds(Math.min(SETTLES, timeoutOf(step)) + (streams?.longestChunk ?? 0));
 
 /**
- * What is done in an instant is proven in the same look. Nobody answering, or not in a way that tells, is for the looks that follow:
+ * What is done in an instant is proven in the same look. Nobody answering, or not in a way that tells, is for the passes that follow:
  * that it was done must be written first. So is every failure where the action has left a receipt or has effects: the failed attempt
  * would else lose them.
  */
@@ -290,7 +295,7 @@ const isOldNews = (error: unknown): boolean =>
   error instanceof StepFailure && error.disposition !== "intervene" && !mayPass(error);
 
 /** Looks and never acts: the step is proven as things are, or the run ends with what was seen instead. */
-async function adopt(work: Work, kind: AnyStep, acting: Acting): Promise<Looked | Proven> {
+async function adopt(work: Work, kind: AnyStep, acting: Acting): Promise<PassOutcome | Proven> {
   const { step, visit, context } = work;
   const asked = await ask(work, kind, acting);
   const probed: ProbeReport =

@@ -7,10 +7,10 @@ import { StillOpen } from "../failure-causes.ts";
 import { stepsWith } from "../progress.ts";
 import { isSettled, type UndoResult, undoFinally, undoStep } from "../undo.ts";
 import * as visits from "./visit.ts";
-import { type Looked, save, type Work } from "./work.ts";
+import { type PassOutcome, save, type Work } from "./work.ts";
 
 /** Counts the attempt, takes back what it began, and has the next one come after a pause; after the last one the step has failed. */
-export async function failAttempt(work: Work, error: unknown): Promise<Looked> {
+export async function failAttempt(work: Work, error: unknown): Promise<PassOutcome> {
   const { run, step, visit, context, log } = work;
   const message = messageOf(error);
   const cause = causeOf(error);

@@ -64,7 +64,7 @@ describe("the receipt of an action", () => {
     const bench = benchWith(device);
     device.answers = ["not_done", "not_done", "in_progress"];
     await bench.announce();
-    const acted = await bench.look();
+    const acted = await bench.pass();
     expect(acted).toMatchObject({
       facts: { steps: [{ actedAt: expect.any(String), receipt: { job: "job-1" } }] },
       effects: expect.arrayContaining([WAKE]),
@@ -100,7 +100,7 @@ describe("the receipt of an action", () => {
     const bench = benchWith(device);
     device.answers = ["not_done", "not_done", final("the job has failed")];
     await bench.announce();
-    expect(await bench.look()).toMatchObject({
+    expect(await bench.pass()).toMatchObject({
       facts: { steps: [{ state: "RUNNING", receipt: { job: "job-1" } }] },
       effects: expect.arrayContaining([WAKE]),
     });
@@ -124,8 +124,8 @@ describe("the receipt of an action", () => {
     const bench = benchWith(device, 1);
     device.answers = ["not_done", "not_done", "in_progress", retryable("the job has failed")];
     await bench.announce();
-    await bench.look();
-    await bench.look();
+    await bench.pass();
+    await bench.pass();
     expect(bench.steps).toMatchObject([
       { retryCount: 1, evidence: null, receipt: null, receiptToTakeBack: { job: "job-1" } },
     ]);
@@ -177,9 +177,9 @@ describe("what is left of a run with its receipt", () => {
     const bench = benchWith(device);
     device.answers = ["not_done", "not_done", "in_progress"];
     await bench.announce();
-    await bench.look();
+    await bench.pass();
     bench.cancelRequestedAt = bench.now;
-    expect(await bench.look()).toMatchObject({ event: "canceled", effects: expect.arrayContaining([WAKE]) });
+    expect(await bench.pass()).toMatchObject({ event: "canceled", effects: expect.arrayContaining([WAKE]) });
     expect(device.lastGiven("undo")).toEqual({ job: "job-1" });
   });
 });
@@ -201,7 +201,7 @@ describe("an action that has effects alone", () => {
     const bench = new Bench();
     bench.kinds = [byEffects(() => isThere)];
     bench.planned = ["create"];
-    expect(await bench.look()).toMatchObject({
+    expect(await bench.pass()).toMatchObject({
       type: "waiting",
       facts: { steps: [{ actedAt: expect.any(String), toTakeBack: { child: "run-9" }, receipt: { child: "run-9" } }] },
       effects: expect.arrayContaining([WAKE]),
@@ -216,6 +216,6 @@ describe("an action that has effects alone", () => {
     bench.planned = ["create"];
     await bench.lookAndDie();
     expect(bench.steps).toEqual([]);
-    expect(await bench.look()).toMatchObject({ effects: expect.arrayContaining([WAKE]) });
+    expect(await bench.pass()).toMatchObject({ effects: expect.arrayContaining([WAKE]) });
   });
 });

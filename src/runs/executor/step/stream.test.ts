@@ -106,7 +106,7 @@ beforeEach(() => {
 const pass = (ms: number) => (bench.now = new Date(bench.now.getTime() + ms));
 async function begin(): Promise<void> {
   await bench.announce();
-  await bench.look();
+  await bench.pass();
   expect(upload.opened).toBe(1);
 }
 
@@ -117,7 +117,7 @@ describe("an action that is a stream", () => {
     upload.report({ bytes: 3_000_000, of: 40_000_000 });
     pass(20_000);
     upload.happened.length = 0;
-    const outcome = await bench.look();
+    const outcome = await bench.pass();
     expect(outcome).toMatchObject({ type: "waiting", reason: "upload: sent 3.0 MB of 40.0 MB (7 %)" });
     expect(bench.steps).toMatchObject([{ message: "sent 3.0 MB of 40.0 MB (7 %)", streamedAt: bench.now }]);
     expect(bench.logged).toContain("it begins\n");
@@ -128,7 +128,7 @@ describe("an action that is a stream", () => {
     await begin();
     const pauses: number[] = [];
     for (let passes = 0; passes < 12; passes += 1) {
-      const outcome = await bench.look();
+      const outcome = await bench.pass();
       if (outcome.type !== "waiting") throw new Error(`it came to ${outcome.type}`);
       pauses.push(outcome.after);
       pass(outcome.after);
@@ -141,7 +141,7 @@ describe("an action that is a stream", () => {
     await begin();
     upload.answer = "in_progress";
     await upload.end({ came: { receipt: { task: "t-1" } } });
-    await bench.look();
+    await bench.pass();
     expect(bench.steps).toMatchObject([{ actedAt: bench.now, receipt: { task: "t-1" } }]);
     upload.underWay = undefined;
     upload.answer = "done";
@@ -152,7 +152,7 @@ describe("an action that is a stream", () => {
   test("that the device did not take leaves open whether it obeyed", async () => {
     await begin();
     await upload.end({ error: new DeviceFailure("timed_out", "bmc", "a chunk was not taken within 15s") });
-    await bench.look();
+    await bench.pass();
     expect(bench.steps).toMatchObject([{ unanswered: "a chunk was not taken within 15s", retryCount: 0 }]);
   });
 
@@ -160,7 +160,7 @@ describe("an action that is a stream", () => {
     await begin();
     bench.cancelRequestedAt = bench.now;
     upload.happened.length = 0;
-    expect(await bench.look()).toMatchObject({ event: "canceled" });
+    expect(await bench.pass()).toMatchObject({ event: "canceled" });
     expect(upload.happened).toEqual(["stopped: the run is being canceled", "undone"]);
   });
 
@@ -169,7 +169,7 @@ describe("an action that is a stream", () => {
     upload.report({ bytes: 500 });
     pass(60_000);
     upload.happened.length = 0;
-    await bench.look();
+    await bench.pass();
     expect(upload.happened).toEqual(["stopped: not done within 1m: sent 500 B"]);
     expect(bench.steps).toMatchObject([
       { retryCount: 1, message: "not done within 1m: sent 500 B", cause: { code: "not_done_in_time" } },
@@ -188,28 +188,28 @@ describe("an action that is a stream", () => {
       const thing = run.call(bench);
       return { ...thing, target: { ...thing.target, thing: null } };
     };
-    await bench.look();
+    await bench.pass();
     expect(upload.happened[0]).toBe("stopped: machine m-1 does not exist any more");
   });
 
   test("of a process that died is sent again by another one, not before it can have nothing on its way", async () => {
     await begin();
     pass(5_000);
-    await bench.look(); // the last progress on record
+    await bench.pass(); // the last progress on record
     upload.dieIn(bench);
     pass(seconds(30 + 15));
-    expect(await bench.look()).toMatchObject({ type: "waiting" });
+    expect(await bench.pass()).toMatchObject({ type: "waiting" });
     expect(upload.opened).toBe(1);
     pass(1);
-    expect(await bench.look()).toMatchObject({ type: "happened", event: "acting" });
-    await bench.look();
+    expect(await bench.pass()).toMatchObject({ type: "happened", event: "acting" });
+    await bench.pass();
     expect(upload.opened).toBe(2);
     expect(bench.steps).toMatchObject([{ actingBy: "two" }]);
   });
 
   test("is not announced while the replica has no room for it", async () => {
     upload.isFull = true;
-    const outcome = await bench.look();
+    const outcome = await bench.pass();
     expect(outcome).toMatchObject({ type: "waiting", reason: expect.stringContaining("another stream") });
     expect(bench.steps).toMatchObject([{ actingAt: null }]);
     upload.isFull = false;

@@ -7,7 +7,7 @@ import type { Acted, ActingContext, AnyStep, LogStream } from "../../model/step.
 import { StillOpen } from "../failure-causes.ts";
 import type { RunContext } from "../run-context.ts";
 import * as visits from "./visit.ts";
-import { type Looked, pollAfter, type Saved, save, type Work } from "./work.ts";
+import { type PassOutcome, pollAfter, type Saved, save, type Work } from "./work.ts";
 
 /** A run whose action is a stream: what the passes do while it goes on. */
 
@@ -38,7 +38,7 @@ export async function openStream(
 }
 
 /** How it ended; while it goes on, what the pass comes to. */
-export async function lookAfterStream(work: Work, stream: OpenStream): Promise<StreamEnd | Looked> {
+export async function checkStream(work: Work, stream: OpenStream): Promise<StreamEnd | PassOutcome> {
   const { step, visit, context, log } = work;
   const end = stream.take();
   for (const [text, name] of unsaid.get(stream)?.splice(0) ?? []) log.say(text, name);

@@ -16,12 +16,12 @@ import type { RunContext } from "../run-context.ts";
 import type { RunLog } from "../run-log.ts";
 import { isSameVisit } from "./visit.ts";
 
-/** What a look at a run comes to. */
-export type Looked = Outcome<"acting" | "finished" | "canceled" | "step_failed">;
+/** The outcome of a pass over a run. */
+export type PassOutcome = Outcome<"acting" | "finished" | "canceled" | "step_failed">;
 
 export const AT_ONCE = milliseconds(0);
 
-/** One look at one visit to a step. */
+/** One pass at one visit to a step. */
 export interface Work {
   readonly run: RunThing;
   readonly step: Step;
@@ -39,12 +39,12 @@ export interface Saved {
   readonly effects?: readonly Effect[];
 }
 
-/** A look that changed nothing and said nothing writes no event; one that only said something does, so that followers hear it. */
+/** A pass that changed nothing and said nothing writes no event; one that only said something does, so that followers hear it. */
 export function save(
   { run, step, visit, log }: Work,
   after: StepStatus,
   { reason, after: pause, residue = [], effects = [] }: Saved,
-): Looked {
+): PassOutcome {
   const said = [...log.effects(step.name), ...effects];
   const known = run.facts.steps.find((one) => isSameVisit(one, visit));
   const isNews = said.length > 0 || !isDeepStrictEqual(known, after);
@@ -65,7 +65,7 @@ export const waitIn = (
   work: Work,
   { message = "", cause }: Pick<ProbeReport, "message" | "cause">,
   effects: readonly Effect[] = [],
-): Looked =>
+): PassOutcome =>
   save(
     work,
     { ...work.visit, message, cause: inTheWayNow(cause) },

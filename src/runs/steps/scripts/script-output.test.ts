@@ -63,8 +63,8 @@ class Bench {
     return exited(0);
   }
 
-  /** One look, by a process that knows nothing but what is on record. */
-  async look(is: "written" | "lost" = "written"): Promise<Outcome> {
+  /** One pass, by a process that knows nothing but what is on record. */
+  async pass(is: "written" | "lost" = "written"): Promise<Outcome> {
     const run = {
       id: "run-1",
       state: { name: "RUNNING" },
@@ -129,12 +129,12 @@ describe("what a script wrote is in the log once", () => {
     const bench = new Bench();
     bench.write("one\n");
     bench.write("oops\n", "stderr");
-    await bench.look();
+    await bench.pass();
     bench.write("two\n");
-    await bench.look("lost"); // killed before it was written
+    await bench.pass("lost"); // killed before it was written
     bench.write("three\n");
     bench.write("again\n", "stderr");
-    await bench.look();
+    await bench.pass();
     expect(bench.logged).toEqual({ stdout: "one\ntwo\nthree\n", stderr: "oops\nagain\n" });
     expect(bench.readAt).toEqual([0, 0, 4, 5, 4, 5]);
   });
@@ -144,42 +144,42 @@ describe("what a script wrote is in the log once", () => {
     const whole = Buffer.from("café 🚀 fini\n");
     for (let end = 0; end < whole.length; end += 1) {
       bench.write(whole.subarray(end, end + 1));
-      await bench.look(end % 3 === 0 ? "lost" : "written");
+      await bench.pass(end % 3 === 0 ? "lost" : "written");
     }
     bench.state = "ended 0";
-    await bench.look();
+    await bench.pass();
     expect(bench.logged.stdout).toBe(whole.toString());
   });
 
-  test.each(["lost", "written"] as const)("when a cancel came, and the look before it was %s", async (before) => {
+  test.each(["lost", "written"] as const)("when a cancel came, and the pass before it was %s", async (before) => {
     const bench = new Bench("net"); // which is heard of also while it is taken back
     bench.write("one\n");
-    await bench.look();
+    await bench.pass();
     bench.write("two\n");
-    await bench.look(before);
+    await bench.pass(before);
     bench.cancelRequestedAt = start;
     bench.state = "ended 1";
     bench.write("three\n");
-    await bench.look("lost");
-    expect(await bench.look()).toMatchObject({ event: "canceled" });
+    await bench.pass("lost");
+    expect(await bench.pass()).toMatchObject({ event: "canceled" });
     expect(bench.logged.stdout).toBe("one\ntwo\nthree\n");
   });
 
-  test("and how far, is written by a look that says something only", async () => {
+  test("and how far, is written by a pass that says something only", async () => {
     const bench = new Bench();
     bench.write("one\n");
-    expect((await bench.look()).facts).toMatchObject({ heard: { mark: "m1", stdout: 4, stderr: 0 } });
-    expect((await bench.look()).facts?.heard).toBeUndefined();
+    expect((await bench.pass()).facts).toMatchObject({ heard: { mark: "m1", stdout: 4, stderr: 0 } });
+    expect((await bench.pass()).facts?.heard).toBeUndefined();
   });
 
   test("and from its beginning, when another one was begun", async () => {
     const bench = new Bench();
     bench.write("the first\n");
-    await bench.look();
+    await bench.pass();
     bench.visit = bench.begunUnder("m2");
     bench.out.stdout = Buffer.from("the second, which writes more\n");
-    await bench.look();
-    await bench.look();
+    await bench.pass();
+    await bench.pass();
     expect(bench.logged.stdout).toBe("the first\nthe second, which writes more\n");
   });
 });

@@ -16,7 +16,7 @@ export async function passOnOutput(
     let broken = Buffer.alloc(0);
     let hasLeft = false;
     const say = (bytes: Buffer) => {
-      // What comes after we have left is read again by the next look.
+      // What comes after we have left is read again by the next pass.
       if (bytes.length === 0 || hasLeft) return;
       from += bytes.length;
       log(bytes, stream);

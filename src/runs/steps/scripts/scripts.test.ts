@@ -107,7 +107,7 @@ describe("a script", () => {
     await bench.probe(own);
     isWritten = false;
     written += "two\n";
-    await bench.probe(own); // the database is away: nothing of this look is kept
+    await bench.probe(own); // the database is away: nothing of this pass is kept
     written += "three\n";
     await bench.probe(own);
     expect(bench.log).toEqual(["one\n", "two\n", "two\nthree\n"]);

@@ -13,13 +13,16 @@ import {
   refused,
 } from "./control-route.ts";
 import type { Conduct } from "./devices/power.ts";
+import { PROFILE_NAMES, TRAITS, traitsOf } from "./devices/profile.ts";
 import type { FaultBook } from "./faults/fault-book.ts";
 import { type FaultRule, faultRuleSchema, matchesPattern } from "./faults/fault-rule.ts";
 import { InvalidInput, parseInput } from "./invalid-input.ts";
 import { readBody, splitTarget } from "./request-body.ts";
 import { FASTEST_SPEED, SLOWEST_SPEED } from "./simulated-clock.ts";
+import { profile } from "./site/fields.ts";
 
 const powerSchema = z.strictObject({ power: z.enum(["on", "off"]) });
+const profileSchema = z.strictObject({ profile });
 const speedSchema = z.strictObject({ speed: z.number().min(SLOWEST_SPEED).max(FASTEST_SPEED) });
 
 const DEVICE_KINDS = ["power_shelf", "machine"] as const;
@@ -34,6 +37,8 @@ const ROUTES: readonly Route[] = [
     ({ options }) =>
       ok([...options.shelves.values()].map((shelf) => expectedShelf(shelf, options.endpoints.redfishPort))),
   ],
+  ["GET", /^\/profiles$/, () => ok(describeProfiles())],
+  ["PUT", /^\/devices\/([^/]+)\/profile$/, setProfile],
   ["GET", /^\/faults$/, ({ options }) => ok(options.faults.list().map(describeFault))],
   ["POST", /^\/faults$/, addFault],
   ["DELETE", /^\/faults$/, ({ options }) => ok({ removed: options.faults.clear() })],
@@ -69,7 +74,10 @@ async function answer(options: ControlOptions, request: IncomingMessage): Promis
   });
   const route = matching.find(({ method }) => method === request.method);
   if (matching.length === 0)
-    return refused(404, `there is no ${path}; see /devices, /inventory, /clusters, /images, /faults and /speed`);
+    return refused(
+      404,
+      `there is no ${path}; see /devices, /inventory, /clusters, /images, /profiles, /faults and /speed`,
+    );
   if (route === undefined) return refused(405, `${path} knows ${matching.map(({ method }) => method).join(", ")} only`);
   try {
     return route.handle({ options, id: decode(route.id), query: new URLSearchParams(query), body: parseJson(text) });
@@ -110,6 +118,19 @@ function switchPower({ options, id, body }: ControlCall): Reply {
   const lie = options.faults.strike("lie_state", { device: id });
   const conduct: Conduct = lie === undefined ? { is: "honest" } : { is: "lying", faultId: lie.id };
   device.switchAtRack(power, conduct);
+  return ok(describe(options, id));
+}
+
+const describeProfiles = () => ({
+  traits: TRAITS,
+  profiles: Object.fromEntries(PROFILE_NAMES.map((name) => [name, traitsOf(name)])),
+});
+
+/** As if the controller had been exchanged for one of another make; what it keeps stays. */
+function setProfile({ options, id, body }: ControlCall): Reply {
+  const device = options.shelves.get(id) ?? options.machines.get(id);
+  if (device === undefined) return noDevice(id);
+  device.setTraits(traitsOf(parseInput(profileSchema, body).profile));
   return ok(describe(options, id));
 }
 

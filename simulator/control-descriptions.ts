@@ -1,6 +1,7 @@
 import type { Machine } from "./devices/machine.ts";
 import type { Life, MachineState } from "./devices/machine-state.ts";
 import type { PowerShelf } from "./devices/power-shelf.ts";
+import { profileName } from "./devices/profile.ts";
 
 export function describeShelf(shelf: PowerShelf, port: number) {
   const { kind, id, rack, slot, address, mac, serial, vendor, model, layout, bmcFirmware, supplies } = shelf.spec;
@@ -19,6 +20,8 @@ export function describeShelf(shelf: PowerShelf, port: number) {
     model,
     layout,
     firmware: bmcFirmware,
+    profile: profileName(shelf.traits),
+    traits: shelf.traits,
     power,
     reported_power: reported,
     meter,
@@ -66,6 +69,8 @@ export function describeMachine(machine: Machine, endpoints: MachineEndpoints) {
     model,
     firmware: bmcFirmware,
     bios: biosVersion,
+    profile: profileName(machine.traits),
+    traits: machine.traits,
     power,
     reported_power: reported,
     meter,

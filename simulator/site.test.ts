@@ -46,6 +46,17 @@ describe("site", () => {
     expect(clusters[0]?.name).toBe("default-cluster");
   });
 
+  test("management controllers are ideal unless a rack or a machine says otherwise", () => {
+    const traits = (description: unknown) => buildSite(description, seeded).machines.map((machine) => machine.traits);
+    const racks = [{ profile: "no_sessions", machines: [{}, { profile: ["late_power"] }] }, { machines: 1 }];
+    expect(traits({ racks })).toEqual([["no_sessions"], ["late_power"], []]);
+    const mixed = loadSite("racks=1,profile=mixed", seeded).machines.map((machine) => machine.traits.length);
+    expect(new Set(mixed).size).toBeGreaterThan(2);
+    expect(mixed[0]).toBe(0);
+    const { shelves } = buildSite({ racks: [{ shelves: [{ profile: "worst" }, {}] }] }, seeded);
+    expect(shelves.map((shelf) => shelf.traits.length > 0)).toEqual([true, false]);
+  });
+
   test("the same seed makes the same machines, another seed others", () => {
     const identities = (seed: number) =>
       loadSite("racks=1", createSeededValues(seed)).machines.flatMap(({ serial, systemUuid, macs }) => [
@@ -92,6 +103,7 @@ describe("site", () => {
     ["racks=0", /N from 1/],
     ["racks=1,joined=2", /M not more than N/],
     ["racks=many", /racks=N/],
+    ["racks=1,profile=perfect", /site\.profile/],
     ["/no/such/file", /site: must be racks=N or the path/],
   ])("refuses %s and says why", (site, reason) => {
     expect(() => loadSite(site, seeded)).toThrow(reason);
@@ -107,6 +119,7 @@ describe("site", () => {
     ],
     [{ racks: [{ machines: [{ address: "127.1.1.1" }, { ssh_address: "127.1.1.1" }] }] }, /address "127\.1\.1\.1"/],
     [{ racks: [{ machines: [{ ssh_address: "127.66.0.1" }] }] }, /the bastion/],
+    [{ racks: [{ machines: [{ profile: "perfect" }] }] }, /site\.racks\[0\]\.machines\[0\]\.profile/],
     [{ racks: [{ machines: [{ image: "other" }] }] }, /the image "other", which the site does not have/],
     [{ racks: [{ machines: [{ cluster: "other" }] }] }, /the cluster "other", which the site does not have/],
     [{ racks: 1, pxe: { profile: "p", image: "other" } }, /site\.pxe\.image/],

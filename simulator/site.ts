@@ -34,7 +34,10 @@ const siteSchema = z.strictObject({
   clusters: z.array(z.strictObject({ name })).max(16).optional(),
 });
 
-/** @param site `racks=N`, `racks=N,joined=M` for machines of the last M racks that are nodes already, or the path of a YAML or JSON file. */
+/**
+ * @param site `racks=N`, with `,joined=M` for machines of the last M racks that are nodes already and `,profile=P` for what
+ * management controllers are like; or the path of a YAML or JSON file.
+ */
 export function loadSite(site: string, seeded: SeededValues): Site {
   if (site.startsWith("racks=")) return buildSite({ racks: countedRacks(site) }, seeded, "site");
   let text: string;
@@ -48,14 +51,19 @@ export function loadSite(site: string, seeded: SeededValues): Site {
 }
 
 function countedRacks(site: string): RackEntry[] {
-  const [, racks = "", joined = "0"] = /^racks=(\d{1,5})(?:,joined=(\d{1,5}))?$/.exec(site) ?? [];
+  const [, racks = "", joined = "0", given] =
+    /^racks=(\d{1,5})(?:,joined=(\d{1,5}))?(?:,profile=(\w+))?$/.exec(site) ?? [];
   const [all, nodes] = [Number(racks), Number(joined)];
   if (all < 1 || all > MOST_RACKS || nodes > all)
     throw new InvalidInput(
       "site",
-      `"${site}" must be racks=N or racks=N,joined=M, with N from 1 to ${MOST_RACKS} and M not more than N`,
+      `"${site}" must be racks=N[,joined=M][,profile=P], with N from 1 to ${MOST_RACKS} and M not more than N`,
     );
-  return Array.from({ length: all }, (_, index) => (index < all - nodes ? {} : { cluster: DEFAULT_CLUSTERS[0].name }));
+  const profile = parseInput(rackMachineFields.profile, given, "site.profile");
+  return Array.from({ length: all }, (_, index) => ({
+    ...(profile === undefined ? {} : { profile }),
+    ...(index < all - nodes ? {} : { cluster: DEFAULT_CLUSTERS[0].name }),
+  }));
 }
 
 function parseSiteText(text: string, file: string): unknown {

@@ -7,6 +7,7 @@ import { counted, type InstallSource, type Life, type MachineState, NO_OVERRIDE 
 import { appendToLog } from "./managed-device.ts";
 import { type Network, networkFrom } from "./network.ts";
 import type { Power } from "./power.ts";
+import type { Trait } from "./profile.ts";
 
 /** Simulated milliseconds. */
 export const POST_MS = 60_000;
@@ -26,6 +27,7 @@ export interface LifeSurroundings {
   realTimeOf(simulated: number): number;
   /** Asked once for each installation, when it starts. */
   installFails(): boolean;
+  has(trait: Trait): boolean;
 }
 
 /**
@@ -61,6 +63,7 @@ function nextEvent({ pending: [change], life, joining }: MachineState): LifeEven
 function powerChangeIsDue(state: MachineState, at: number, around: LifeSurroundings): MachineState {
   const [change, ...later] = state.pending;
   if (change === undefined) return state;
+  if (change.resets && state.power === "on") return { ...restarted(state, at, around), pending: later };
   return { ...(change.to === state.power ? state : flipped(state, change.to, at, around)), pending: later };
 }
 

@@ -3,6 +3,7 @@ import type { MachineLogEntry } from "./machine-log.ts";
 import type { MachineSpec } from "./machine-spec.ts";
 import type { Network } from "./network.ts";
 import type { Lie, PendingChange, Power } from "./power.ts";
+import type { Trait } from "./profile.ts";
 
 export const RESET_TYPES = [
   "On",
@@ -149,6 +150,8 @@ export interface MachineState {
   readonly network: Network | null;
   readonly log: readonly MachineLogEntry[];
   readonly effects: MachineEffects;
+  /** Absent: as delivered. */
+  readonly traits?: readonly Trait[];
 }
 
 const NO_EFFECTS: MachineEffects = {

@@ -33,6 +33,7 @@ import {
   type Conduct,
   claimedPhase,
   type Lie,
+  lateBy,
   MANAGER_RESTART_MS,
   POWER_CHANGE_MS,
   type Power,
@@ -40,6 +41,7 @@ import {
   phaseOf,
   settledPower,
 } from "./power.ts";
+import type { Trait } from "./profile.ts";
 
 export interface MachineSurroundings extends DeviceSurroundings {
   readonly images: readonly ImageSpec[];
@@ -91,6 +93,7 @@ export class Machine implements ManagedDevice {
       pxeImage,
       realTimeOf: (at) => clock.realTimeOf(at),
       installFails: () => surroundings.installFails(spec.id),
+      has: (trait) => this.has(trait),
     };
     const saved = surroundings.load(spec.id) as MachineState | undefined;
     this.#state = saved === undefined ? this.#delivered() : savedState(saved);
@@ -110,9 +113,22 @@ export class Machine implements ManagedDevice {
     const { clock, seeded } = this.#surroundings;
     const power = phaseOf(state.power, state.pending);
     const lie = state.lie !== null && this.#surroundings.isFaultPresent(state.lie.faultId) ? state.lie : undefined;
-    const reported = lie === undefined ? power : claimedPhase(lie, clock.now());
+    const shown = this.has("late_power") ? state.power : power;
+    const reported = lie === undefined ? shown : claimedPhase(lie, clock.now());
     const meter = readMachineMeter({ id: this.spec.id, state, seeded, realNow: clock.realNow() });
     return { power, reported, meter };
+  }
+
+  get traits(): readonly Trait[] {
+    return this.#state.traits ?? this.spec.traits;
+  }
+
+  has(trait: Trait): boolean {
+    return this.traits.includes(trait);
+  }
+
+  setTraits(traits: readonly Trait[]): void {
+    this.#save({ ...this.state, traits });
   }
 
   get effects(): MachineEffects {
@@ -304,7 +320,9 @@ export class Machine implements ManagedDevice {
 
   /** A command for what is under way, or there already, changes nothing; any other one replaces what is under way. */
   #afterReset(state: MachineState, type: ResetType, now: number): MachineState {
-    const change = (to: Power, after = POWER_CHANGE_MS) => ({ to, dueAt: now + after });
+    const late = this.has("late_power");
+    const delay = late ? this.#lateBy(state) : POWER_CHANGE_MS;
+    const change = (to: Power, after = delay) => ({ to, dueAt: now + after });
     const hearing = state.life.is === "running" && state.pending.length === 0;
     const target = state.pending.at(-1)?.to ?? state.power;
     switch (type) {
@@ -313,15 +331,21 @@ export class Machine implements ManagedDevice {
       case "ForceOff":
         return target === "off" ? state : { ...state, pending: [change("off")] };
       case "ForceRestart":
-        return { ...restarted(state, now, this.#around), pending: [] };
+        return late
+          ? { ...state, pending: [{ ...change("on"), resets: true }] }
+          : { ...restarted(state, now, this.#around), pending: [] };
       case "PowerCycle":
-        return { ...state, pending: [change("off"), change("on", 2 * POWER_CHANGE_MS)] };
+        return { ...state, pending: [change("off"), change("on", 2 * delay)] };
       // Graceful ones are a request to the operating system: one that does not run does not hear it.
       case "GracefulShutdown":
         return hearing ? shutDown(state, "off", now, this.#around) : state;
       case "GracefulRestart":
         return hearing ? shutDown(state, "restart", now, this.#around) : state;
     }
+  }
+
+  #lateBy({ effects }: MachineState): number {
+    return lateBy(this.#surroundings.seeded.fraction(`${this.spec.id}/late/${effects.resets}`));
   }
 
   #whileRunning(change: (state: MachineState, now: number) => MachineState): boolean {

@@ -1,5 +1,6 @@
 import type { SeededValues } from "../seeded-values.ts";
 import type { SimulatedClock } from "../simulated-clock.ts";
+import type { Trait } from "./profile.ts";
 
 /** What every device with a management controller is known by. */
 export interface ManagedDeviceSpec {
@@ -16,6 +17,8 @@ export interface ManagedDeviceSpec {
   readonly vendor: string;
   readonly model: string;
   readonly bmcFirmware: string;
+  /** Of its management controller, as delivered. */
+  readonly traits: readonly Trait[];
 }
 
 /** One line of a management controller's event log, as it is shown. */
@@ -37,6 +40,9 @@ export interface ManagedDevice {
   readonly reachable: boolean;
   /** Oldest first. */
   readonly events: readonly DeviceEvent[];
+  /** The traits of its management controller at present. */
+  readonly traits: readonly Trait[];
+  setTraits(traits: readonly Trait[]): void;
   restartManager(): void;
 }
 

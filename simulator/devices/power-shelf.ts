@@ -10,6 +10,7 @@ import {
   type Conduct,
   claimedPhase,
   type Lie,
+  lateBy,
   MANAGER_RESTART_MS,
   type PendingChange,
   POWER_CHANGE_MS,
@@ -19,6 +20,7 @@ import {
   settledPower,
 } from "./power.ts";
 import { type Meter, readMeter } from "./power-shelf-meter.ts";
+import type { Trait } from "./profile.ts";
 
 export const SHELF_LAYOUTS = ["liteon", "standard"] as const;
 /** Which vendor's arrangement of Redfish resources the shelf shows. */
@@ -72,6 +74,8 @@ interface ShelfState {
   readonly managerBackAt: number;
   readonly log: readonly ShelfLogEntry[];
   readonly effects: ShelfEffects;
+  /** Absent: as delivered. */
+  readonly traits?: readonly Trait[];
 }
 
 export interface ShelfReading {
@@ -105,9 +109,18 @@ export class PowerShelf implements ManagedDevice {
     const { clock, seeded } = this.#surroundings;
     const power = phaseOf(state.power, state.pending);
     const lie = this.#presentLie();
-    const reported = lie === undefined ? power : claimedPhase(lie, clock.now());
+    const shown = this.traits.includes("late_power") ? state.power : power;
+    const reported = lie === undefined ? shown : claimedPhase(lie, clock.now());
     const meter = readMeter({ spec: this.spec, on: state.power === "on", seeded, realNow: clock.realNow() });
     return { power, reported, meter };
+  }
+
+  get traits(): readonly Trait[] {
+    return this.#state.traits ?? this.spec.traits;
+  }
+
+  setTraits(traits: readonly Trait[]): void {
+    this.#save({ ...this.#settle(), traits });
   }
 
   get effects(): ShelfEffects {
@@ -144,7 +157,7 @@ export class PowerShelf implements ManagedDevice {
     };
     switch (conduct.is) {
       case "honest":
-        this.#save({ ...accepted, lie: null, pending: pendingAfter(state, command, now) });
+        this.#save({ ...accepted, lie: null, pending: pendingAfter(state, command, now, this.#delay(accepted)) });
         break;
       case "idle":
         this.#save(accepted);
@@ -199,6 +212,12 @@ export class PowerShelf implements ManagedDevice {
     };
   }
 
+  #delay({ effects }: ShelfState): number {
+    if (!this.traits.includes("late_power")) return POWER_CHANGE_MS;
+    const commands = effects.power_on_commands + effects.power_off_commands + effects.power_cycle_commands;
+    return lateBy(this.#surroundings.seeded.fraction(`${this.spec.id}/late/${commands}`));
+  }
+
   #presentLie(): Lie | undefined {
     const { lie } = this.#state;
     return lie !== null && this.#surroundings.isFaultPresent(lie.faultId) ? lie : undefined;
@@ -215,21 +234,21 @@ export class PowerShelf implements ManagedDevice {
 }
 
 /** A command for what is under way, or there already, changes nothing; any other one replaces what is under way. */
-function pendingAfter(state: ShelfState, command: PowerCommand, now: number): readonly PendingChange[] {
+function pendingAfter(state: ShelfState, command: PowerCommand, now: number, delay: number): readonly PendingChange[] {
   const { power, pending } = state;
   if (command === "cycle") {
-    const on: PendingChange = { to: "on", dueAt: now + POWER_CHANGE_MS };
+    const on: PendingChange = { to: "on", dueAt: now + delay };
     return power === "off"
       ? [on]
       : [
-          { to: "off", dueAt: now + POWER_CHANGE_MS },
-          { to: "on", dueAt: now + 2 * POWER_CHANGE_MS },
+          { to: "off", dueAt: now + delay },
+          { to: "on", dueAt: now + 2 * delay },
         ];
   }
   const next = pending[0];
   if (next?.to === command) return [next];
   if ((pending.at(-1)?.to ?? power) === command) return pending;
-  return [{ to: command, dueAt: now + POWER_CHANGE_MS }];
+  return [{ to: command, dueAt: now + delay }];
 }
 
 function freshState(power: Power): ShelfState {

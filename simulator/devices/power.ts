@@ -11,6 +11,8 @@ export interface PendingChange {
   readonly to: Power;
   /** In simulated time. */
   readonly dueAt: number;
+  /** A reset of what is on, rather than a change of power. */
+  readonly resets?: true;
 }
 
 /** What a management controller claims about the power, whatever is true. */
@@ -21,7 +23,12 @@ export interface Lie extends PendingChange {
 
 /** Simulated milliseconds. */
 export const POWER_CHANGE_MS = 5_000;
+/** A late controller takes between these, and shows nothing of it until then. */
+const LATE_MS = [1_000, 11_000] as const;
 export const MANAGER_RESTART_MS = 20_000;
+
+/** @param chance from 0 to 1 */
+export const lateBy = (chance: number): number => LATE_MS[0] + Math.round(chance * (LATE_MS[1] - LATE_MS[0]));
 
 const phaseTowards = (to: Power): PowerPhase => (to === "on" ? "powering_on" : "powering_off");
 

@@ -71,6 +71,14 @@ function messageOf(name: MessageName, args: readonly string[]) {
 
 export const done: Answer = ok({ "@Message.ExtendedInfo": [messageOf("Success", [])] });
 
+/** Of the parts of an error only a code that says nothing, and the reason where programs do not look for it. */
+export function reasonInMessageOnly(answer: Answer): Answer {
+  const reason = (answer.body as { error?: { message?: string } } | undefined)?.error?.message;
+  if (reason === undefined) return answer;
+  const code = "Base.1.0.GeneralError";
+  return { ...answer, body: { error: { code, message: reason, "@Message.ExtendedInfo": [{ MessageId: code }] } } };
+}
+
 /** An error in the form that DSP0266 prescribes. */
 export function refuse(name: Exclude<MessageName, "Success">, ...args: readonly string[]): Answer {
   const message = messageOf(name, args);

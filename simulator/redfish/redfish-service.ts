@@ -5,7 +5,7 @@ import type { FaultBook } from "../faults/fault-book.ts";
 import type { Occasion } from "../faults/fault-rule.ts";
 import type { SeededValues } from "../seeded-values.ts";
 import { Accounts } from "./accounts.ts";
-import { type Answer, refuse } from "./answer.ts";
+import { type Answer, reasonInMessageOnly, refuse } from "./answer.ts";
 import {
   findResource,
   RESOURCE_METHODS,
@@ -14,6 +14,7 @@ import {
   type ResourceMethod,
   type ResourceTree,
 } from "./resources.ts";
+import { SESSION_SERVICE } from "./service-resources.ts";
 
 export interface RedfishRequest {
   readonly method: string;
@@ -56,8 +57,14 @@ export class RedfishService<D extends ManagedDevice = ManagedDevice> {
   }
 
   answer(request: RedfishRequest): Answer {
+    const answer = this.#answer(request);
+    return this.#device.traits.includes("reason_in_message_only") ? reasonInMessageOnly(answer) : answer;
+  }
+
+  #answer(request: RedfishRequest): Answer {
     const path = withoutTrailingSlash(request.path);
-    const found = findResource(this.#tree, path);
+    const hidden = path.startsWith(SESSION_SERVICE) && this.#device.traits.includes("no_sessions");
+    const found = hidden ? undefined : findResource(this.#tree, path);
     // A HEAD is a GET whose body is not sent.
     const method = request.method === "HEAD" ? "GET" : request.method;
     if (found === undefined || !isAllowed(found.resource, method) || found.resource.open?.includes(method) !== true) {

@@ -4,7 +4,8 @@ import { noContent, ok, refuse } from "./answer.ts";
 import { collection, link, type Resource, type ResourceCall } from "./resources.ts";
 
 const ROOT = "/redfish/v1";
-const SESSIONS = `${ROOT}/SessionService/Sessions`;
+export const SESSION_SERVICE = `${ROOT}/SessionService`;
+const SESSIONS = `${SESSION_SERVICE}/Sessions`;
 
 export interface ServiceOptions<D extends ManagedDevice> {
   /** Whether it shows computer systems. */
@@ -23,7 +24,7 @@ export function serviceResources<D extends ManagedDevice>(options: ServiceOption
   return [
     ["/redfish", { open: ["GET"], GET: () => ok({ v1: `${ROOT}/` }) }],
     [ROOT, { open: ["GET"], GET: (call) => ok(serviceRoot(call, options.systems)) }],
-    [`${ROOT}/SessionService`, { GET: () => ok(sessionService()) }],
+    [SESSION_SERVICE, { GET: () => ok(sessionService()) }],
     [SESSIONS, { open: ["POST"], GET: listSessions, POST: createSession }],
     [`${ROOT}/AccountService`, { GET: ({ device }) => ok(accountService(device.spec.lockout)) }],
     [`${ROOT}/EventService`, { GET: () => ok(eventService()) }],
@@ -67,6 +68,7 @@ export const sessionMembers: [string, Resource] = [
 ];
 
 function serviceRoot({ device }: ResourceCall, systems: boolean) {
+  const sessions = !device.traits.includes("no_sessions");
   return {
     "@odata.id": `${ROOT}/`,
     "@odata.type": "#ServiceRoot.v1_15_0.ServiceRoot",
@@ -78,16 +80,15 @@ function serviceRoot({ device }: ResourceCall, systems: boolean) {
     Chassis: link(`${ROOT}/Chassis`),
     Managers: link(`${ROOT}/Managers`),
     ...(systems ? { Systems: link(`${ROOT}/Systems`) } : {}),
-    SessionService: link(`${ROOT}/SessionService`),
+    ...(sessions ? { SessionService: link(SESSION_SERVICE), Links: { Sessions: link(SESSIONS) } } : {}),
     AccountService: link(`${ROOT}/AccountService`),
     EventService: link(`${ROOT}/EventService`),
     UpdateService: link(`${ROOT}/UpdateService`),
-    Links: { Sessions: link(SESSIONS) },
   };
 }
 
 const sessionService = () => ({
-  "@odata.id": `${ROOT}/SessionService`,
+  "@odata.id": SESSION_SERVICE,
   "@odata.type": "#SessionService.v1_1_8.SessionService",
   Id: "SessionService",
   Name: "Session Service",

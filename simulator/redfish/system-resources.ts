@@ -46,8 +46,8 @@ export function systemResources(chassis: string): [string, Resource<Machine>][] 
 }
 
 function systemBody(call: Call, chassis: string) {
-  const { spec } = call.device;
-  const state = call.device.state;
+  const { device } = call;
+  const { spec, state } = device;
   return {
     "@odata.id": SYSTEM,
     "@odata.type": "#ComputerSystem.v1_20_0.ComputerSystem",
@@ -60,9 +60,9 @@ function systemBody(call: Call, chassis: string) {
     SerialNumber: call.shownSerial(),
     UUID: spec.systemUuid,
     BiosVersion: spec.biosVersion,
-    PowerState: REDFISH_POWER_STATE[call.device.read().reported],
-    LastResetTime: new Date(state.lastResetTime).toISOString(),
-    BootProgress: { LastState: bootProgress(state.life) },
+    PowerState: REDFISH_POWER_STATE[device.read().reported],
+    ...(device.has("no_last_reset_time") ? {} : { LastResetTime: new Date(state.lastResetTime).toISOString() }),
+    ...(device.has("no_boot_progress") ? {} : { BootProgress: { LastState: bootProgress(state.life) } }),
     ProcessorSummary: { Count: 2, CoreCount: 96, Model: "Generic x86-64", Status: { State: "Enabled", Health: "OK" } },
     MemorySummary: { TotalSystemMemoryGiB: 768, Status: { State: "Enabled", Health: "OK" } },
     LocationIndicatorActive: state.locatorLit,
@@ -71,23 +71,38 @@ function systemBody(call: Call, chassis: string) {
       State: state.power === "on" ? "Enabled" : "Disabled",
       Health: state.life.is === "hung" ? "Warning" : "OK",
     },
-    Boot: bootBody(state.boot),
+    Boot: bootBody(device),
     EthernetInterfaces: link(ETHERNET),
     Links: { Chassis: [link(chassis)], ManagedBy: [link("/redfish/v1/Managers/bmc")] },
     Actions: {
-      "#ComputerSystem.Reset": { target: RESET, "ResetType@Redfish.AllowableValues": RESET_TYPES },
+      "#ComputerSystem.Reset": {
+        target: RESET,
+        ...(device.has("unknown_resets_accepted") ? {} : { "ResetType@Redfish.AllowableValues": RESET_TYPES }),
+      },
     },
   };
 }
 
-const bootBody = ({ enabled, target, mode, httpUri }: BootOverride) => ({
-  BootSourceOverrideEnabled: enabled,
-  BootSourceOverrideTarget: target,
-  BootSourceOverrideMode: mode,
-  "BootSourceOverrideTarget@Redfish.AllowableValues": BOOT_TARGETS,
-  "BootSourceOverrideEnabled@Redfish.AllowableValues": BOOT_OVERRIDES,
-  HttpBootUri: httpUri,
-});
+function bootBody(device: Machine) {
+  const { enabled, target, mode, httpUri } = shownOverride(device);
+  return {
+    BootSourceOverrideEnabled: enabled,
+    BootSourceOverrideTarget: target,
+    BootSourceOverrideMode: mode,
+    "BootSourceOverrideTarget@Redfish.AllowableValues": targetsOf(device),
+    "BootSourceOverrideEnabled@Redfish.AllowableValues": BOOT_OVERRIDES,
+    HttpBootUri: httpUri,
+  };
+}
+
+/** A controller that keeps every override for good has none to show that means "as usual": it names the disk. */
+const shownOverride = (device: Machine): BootOverride =>
+  device.has("once_kept_as_continuous") && device.state.boot.enabled !== "Continuous"
+    ? { ...device.state.boot, enabled: "Continuous", target: "Hdd" }
+    : device.state.boot;
+
+const targetsOf = (device: Machine): readonly BootOverride["target"][] =>
+  device.has("once_kept_as_continuous") ? BOOT_TARGETS.filter((target) => target !== "None") : BOOT_TARGETS;
 
 /** All that a management controller gets to know of what runs on the machine. */
 function bootProgress(life: Life): string {
@@ -116,30 +131,45 @@ function patchSystem({ device, body }: Call): Answer {
   const read = readBodyOf(patchSchema, body);
   if ("refused" in read) return read.refused;
   const { Boot, LocationIndicatorActive, IndicatorLED } = read.value;
-  if (Boot !== undefined) {
-    const before = device.state.boot;
-    const boot: BootOverride = {
-      enabled: Boot.BootSourceOverrideEnabled ?? before.enabled,
-      target: Boot.BootSourceOverrideTarget ?? before.target,
-      mode: Boot.BootSourceOverrideMode ?? before.mode,
-      httpUri: Boot.HttpBootUri === undefined ? before.httpUri : Boot.HttpBootUri,
-    };
-    if (boot.target === "UefiHttp" && (boot.httpUri === null || boot.mode !== "UEFI"))
-      return refuse(
-        "PropertyValueConflict",
-        "Boot/BootSourceOverrideTarget",
-        boot.httpUri === null ? "Boot/HttpBootUri" : "Boot/BootSourceOverrideMode",
-      );
-    device.setBoot(boot);
-  }
+  const refused = Boot === undefined ? undefined : patchBoot(device, Boot);
+  if (refused !== undefined) return refused;
   if (LocationIndicatorActive !== undefined) device.setLocator(LocationIndicatorActive);
   else if (IndicatorLED !== undefined) device.setLocator(IndicatorLED !== "Off");
   return noContent;
 }
 
+/** Undefined: it was set. */
+function patchBoot(device: Machine, asked: NonNullable<z.infer<typeof patchSchema>["Boot"]>): Answer | undefined {
+  const before = shownOverride(device);
+  const { BootSourceOverrideEnabled: enabled, BootSourceOverrideTarget: target } = asked;
+  if (device.has("lone_disabled_refused") && enabled !== undefined && target === undefined)
+    return refuse("PropertyMissing", "Boot/BootSourceOverrideTarget");
+  if (target !== undefined && !targetsOf(device).includes(target))
+    return refuse("PropertyValueNotInList", "Boot/BootSourceOverrideTarget", targetsOf(device).join(", "));
+  if (device.has("missing_device_fails") && (target === "Usb" || (target === "Cd" && device.state.media === null)))
+    return refuse("GeneralError", `Boot device ${target} is not present in the system.`);
+  const boot: BootOverride = {
+    enabled: device.has("once_kept_as_continuous") ? "Continuous" : (enabled ?? before.enabled),
+    target: target ?? before.target,
+    mode: asked.BootSourceOverrideMode ?? before.mode,
+    httpUri: asked.HttpBootUri === undefined ? before.httpUri : asked.HttpBootUri,
+  };
+  if (boot.target === "UefiHttp" && (boot.httpUri === null || boot.mode !== "UEFI"))
+    return refuse(
+      "PropertyValueConflict",
+      "Boot/BootSourceOverrideTarget",
+      boot.httpUri === null ? "Boot/HttpBootUri" : "Boot/BootSourceOverrideMode",
+    );
+  device.setBoot(boot);
+  return undefined;
+}
+
 function resetSystem(call: Call): Answer {
   const parameter = readActionParameter(call.body, "ComputerSystem.Reset", "ResetType", RESET_TYPES);
-  if ("refused" in parameter) return parameter.refused;
+  if ("refused" in parameter) {
+    const word = (call.body as { ResetType?: unknown } | undefined)?.ResetType;
+    return typeof word === "string" && call.device.has("unknown_resets_accepted") ? noContent : parameter.refused;
+  }
   return call.device.reset(parameter.value, call.conduct()) ? noContent : refuse("ResourceInStandby");
 }
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { PROFILE_NAMES, type ProfileName, TRAIT_NAMES, type Trait } from "../devices/profile.ts";
 import type { SeededValues } from "../seeded-values.ts";
 
 export const name = z
@@ -14,6 +15,12 @@ export const loopbackAddress = z
 export const mac = z
   .string()
   .regex(/^([0-9a-f]{2}:){5}[0-9a-f]{2}$/, "must be six lower-case hexadecimal pairs joined by ':'");
+
+/** What a management controller is like: a named profile, or a list of traits. */
+export const profile: z.ZodType<ProfileName | readonly Trait[]> = z.union([
+  z.array(z.enum(TRAIT_NAMES)).max(TRAIT_NAMES.length),
+  z.enum(PROFILE_NAMES),
+]);
 
 /** The account of a management controller, and when it locks. */
 export const accountFields = {

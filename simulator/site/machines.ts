@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { MachineSpec } from "../devices/machine-spec.ts";
+import { MIXED, type ProfileName, type Trait, traitsOf } from "../devices/profile.ts";
 import type { SeededValues } from "../seeded-values.ts";
 import {
   accountFields,
@@ -10,6 +11,7 @@ import {
   name,
   type Place,
   placeDigits,
+  profile,
   seededUuid,
   word,
 } from "./fields.ts";
@@ -39,6 +41,7 @@ const machineSchema = z.strictObject({
   cluster: name.nullable().optional(),
   /** Whether SSH to it is only let through from the bastion. */
   behind_bastion: z.boolean().optional(),
+  profile: profile.optional(),
 });
 type MachineEntry = z.infer<typeof machineSchema>;
 
@@ -49,6 +52,8 @@ export const rackMachineFields = {
   behind_bastion: z.boolean().optional(),
   /** The cluster that its machines are nodes of already, unless one says otherwise. */
   cluster: name.nullable().optional(),
+  /** Of the management controllers of its machines, unless one says otherwise; `mixed` deals out several. */
+  profile: z.union([profile, z.literal("mixed")]).optional(),
 };
 type RackMachines = z.infer<z.ZodObject<typeof rackMachineFields>>;
 
@@ -66,11 +71,16 @@ export function machinesOf(
         ...entry,
         behind_bastion: entry.behind_bastion ?? rack.behind_bastion,
         cluster: entry.cluster === undefined ? rack.cluster : entry.cluster,
+        profile: entry.profile ?? profileAt(rack.profile, index),
       },
       { rackId, rackNumber, slot: index + 1 },
       options,
     ),
   );
+}
+
+function profileAt(profile: RackMachines["profile"], index: number): ProfileName | readonly Trait[] | undefined {
+  return profile === "mixed" ? MIXED[index % MIXED.length] : profile;
 }
 
 function machineOf(
@@ -105,5 +115,6 @@ function machineOf(
     initialImage: entry.image === undefined ? defaultImage : entry.image,
     initialCluster: entry.cluster ?? null,
     behindBastion: entry.behind_bastion ?? false,
+    traits: traitsOf(entry.profile ?? "ideal"),
   };
 }

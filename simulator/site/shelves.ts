@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type PowerShelfSpec, SHELF_LAYOUTS, type ShelfLayout } from "../devices/power-shelf.ts";
+import { traitsOf } from "../devices/profile.ts";
 import type { SeededValues } from "../seeded-values.ts";
 import {
   accountFields,
@@ -10,6 +11,7 @@ import {
   name,
   type Place,
   placeDigits,
+  profile,
   word,
 } from "./fields.ts";
 
@@ -29,6 +31,7 @@ const shelfSchema = z.strictObject({
   ...accountFields,
   power: z.enum(["on", "off"]).optional(),
   capacity_watts: z.number().positive().max(1_000_000).optional(),
+  profile: profile.optional(),
 });
 type ShelfEntry = z.infer<typeof shelfSchema>;
 
@@ -87,6 +90,7 @@ function shelfOf(
     })),
     capacityWatts: entry.capacity_watts ?? 33_000,
     initialPower: entry.power ?? "on",
+    traits: traitsOf(entry.profile ?? "ideal"),
     lockout: { failures: entry.lockout_failures ?? 10, seconds: entry.lockout_seconds ?? 60 },
   };
 }

@@ -1,0 +1,58 @@
+/**
+ * Ways in which real management controllers are less helpful than the standard asks, each seen on real software.
+ * A profile is a set of them. The code that answers asks `device.has("…")` at the place where the trait shows.
+ */
+export const TRAITS = {
+  no_last_reset_time: "shows no LastResetTime",
+  no_boot_progress: "shows no BootProgress",
+  once_kept_as_continuous:
+    "keeps every boot override as Continuous, and cannot keep none: the least is one to the disk",
+  lone_disabled_refused: "answers 400 to BootSourceOverrideEnabled without a BootSourceOverrideTarget",
+  missing_device_fails: "answers 500 to a boot override to a device that is not there, such as an empty CD drive",
+  reason_in_message_only: "gives the reason of an error in error.message alone, with the code GeneralError",
+  late_power: "shows and does a power command 1 to 11 s after it was accepted, and shows the old state until then",
+  unknown_resets_accepted: "lists no reset types, accepts every word, and does nothing for words that it does not know",
+  no_sessions: "offers no sessions: Basic only",
+  media_downloaded: "downloads a medium when it is inserted, and refuses one whose address cannot be reached",
+  medium_url_hidden: "an installer that it boots cannot see the address of its medium, nor the token in it",
+  several_systems: "has a second computer system behind it: that of the next machine in its rack",
+} as const satisfies Record<string, string>;
+
+export type Trait = keyof typeof TRAITS;
+export const TRAIT_NAMES = Object.keys(TRAITS) as readonly Trait[];
+
+/** What the simulated installer and drive do not do yet, and what needs to be known of a BMC before it can be used. */
+const NOT_IN_WORST: readonly Trait[] = ["media_downloaded", "medium_url_hidden", "several_systems"];
+
+/** Profiles by name. The name of a trait is a profile too: that of a controller that has this one alone. */
+export const PROFILES = {
+  ideal: [],
+  /** As sushy-tools with libvirt was seen to behave with one domain. */
+  sushy_tools: [
+    "no_last_reset_time",
+    "no_boot_progress",
+    "once_kept_as_continuous",
+    "lone_disabled_refused",
+    "missing_device_fails",
+    "reason_in_message_only",
+    "unknown_resets_accepted",
+    "no_sessions",
+  ],
+  /** Every unhelpful trait at once. */
+  worst: TRAIT_NAMES.filter((trait) => !NOT_IN_WORST.includes(trait)),
+} as const satisfies Record<string, readonly Trait[]>;
+
+export type ProfileName = keyof typeof PROFILES | Trait;
+export const PROFILE_NAMES = [...Object.keys(PROFILES), ...TRAIT_NAMES] as readonly ProfileName[];
+
+export const traitsOf = (profile: ProfileName | readonly Trait[]): readonly Trait[] => {
+  if (typeof profile !== "string") return TRAIT_NAMES.filter((trait) => profile.includes(trait));
+  return profile in PROFILES ? PROFILES[profile as keyof typeof PROFILES] : [profile as Trait];
+};
+
+/** The name of the profile with exactly these traits, or null where they have no name together. */
+export const profileName = (traits: readonly Trait[]): ProfileName | null =>
+  PROFILE_NAMES.find((name) => traitsOf(name).join() === traits.join()) ?? null;
+
+/** Those that `mixed` deals out, one machine after the other: the first machine of every rack is an ideal one. */
+export const MIXED: readonly ProfileName[] = ["ideal", "sushy_tools", "late_power", "no_last_reset_time", "worst"];

@@ -150,7 +150,10 @@ function bmcOf({ memory, bootTakes = milliseconds(0) }: InstantMachinesOptions):
         const { medium, override } = await look(target, call);
         return { inserted: medium === token, armed: override === "cd" };
       },
-      cleanUp: (target, _order, call) => change(target, call, null, { medium: null, override: "none" }),
+      async cleanUp(target, _order, call) {
+        await change(target, call, null, { medium: null, override: "none" });
+        return undefined;
+      },
     },
   };
 }

@@ -39,6 +39,10 @@ export interface Imaging {
   /** Restarts the machine into the medium, at once: the disk is about to be overwritten anyway. */
   start(target: BmcTarget, order: InstallOrder, call: CallContext): Promise<void>;
   readProgress(target: BmcTarget, order: InstallOrder, call: CallContext): Promise<ImagingProgress>;
-  /** Takes the medium of this order out and the boot override back. Another order's medium stays. */
-  cleanUp(target: BmcTarget, order: InstallOrder, call: CallContext): Promise<void>;
+  /**
+   * Ejects the medium of this order and clears the boot override. Another order's medium stays. The medium is ejected whether or not
+   * the override can be cleared: with the drive empty the machine does not install again. Returns what stays, for people; undefined
+   * when nothing does.
+   */
+  cleanUp(target: BmcTarget, order: InstallOrder, call: CallContext): Promise<string | undefined>;
 }

@@ -77,9 +77,10 @@ export function createFakeBmc(world: FakeWorld): FromOutside {
       },
       async cleanUp(target, { token }, call) {
         const machine = open(target, call);
-        if (machine.medium?.token !== token) return;
+        if (machine.medium?.token !== token) return undefined;
         machine.medium = null;
         if (machine.override.source === "cd") machine.override = NO_OVERRIDE;
+        return undefined;
       },
     },
     system: {

@@ -63,12 +63,13 @@ export function createIronicImaging(nodes: Nodes): Imaging {
 
     async cleanUp(target, order, call) {
       const node = await nodes.read(target, call);
-      if (!isOf(node, order)) return;
+      if (!isOf(node, order)) return undefined;
       if (order.kind !== "disk") {
         await bootFromDisk(nodes, target, call);
         await ejectMedium(nodes, target, call);
       }
       await client.patch(target, leavingsIn(node), call);
+      return undefined;
     },
   };
 }

@@ -65,7 +65,7 @@ const hasTarget = (run: RunThing): run is RunOn<Thing> => run.target.thing !== n
 export function stepContext(
   run: RunThing,
   step: Step,
-  { provider, partsOf, call }: RunContext,
+  { provider, partsOf, call, clock }: RunContext,
   log: RunLog,
   round = 1,
 ): StepContext<JsonObject, Capability, Capability> {
@@ -79,6 +79,7 @@ export function stepContext(
     target: run.target.thing,
     can: provider.can as Capabilities,
     call,
+    clock,
     log: log.say,
     params: run.params,
     heard: log.heard,

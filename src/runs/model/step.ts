@@ -4,6 +4,7 @@ import type { StreamOptions } from "../../capabilities/stream.ts";
 import type { Cause } from "../../kernel/causes.ts";
 import type { CreateEffect, Effect } from "../../kernel/effects.ts";
 import type { JsonObject, Thing } from "../../kernel/lifecycle.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
 import type { BackOff } from "../../kernel/time/retry.ts";
 import type { ObservedCondition } from "../../lifecycles/machine/conditions.ts";
@@ -59,6 +60,8 @@ export interface OnMachine extends On<Machine> {
   readonly targets: StepTargets;
   /** Another system is installed before anything is wanted of the one of now: it need neither be the one we know nor let us in. */
   readonly isReplacedNext: boolean;
+  /** The image that the next step that installs one names; null when none does. */
+  readonly installsNext: string | null;
 }
 
 /** What all steps work with, whatever their target is. */
@@ -69,6 +72,8 @@ interface CommonContext<P, C extends Capability, U extends Capability> {
   readonly can: Pick<Capabilities, C> & Partial<Pick<Capabilities, U>>;
   /** `call.signal` obeys a cancel of the run, a stop of this process, and the lease; the attempt's timeout counts between passes. */
   readonly call: CallContext;
+  /** The database's, which all replicas share. */
+  readonly clock: Pick<Clock, "now">;
   readonly log: StepLog;
   /** What the caller of StartRun gave. */
   readonly params: Readonly<Record<string, string>>;

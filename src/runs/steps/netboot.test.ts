@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { benchOf, type Fakes } from "../../../test/support/runs/step-bench.ts";
+import { anImage, benchOf, type Fakes } from "../../../test/support/runs/step-bench.ts";
 import type { BootDevice, BootOverride } from "../../capabilities/boot-device.ts";
 
 const boot = (now: BootOverride, told: string[] = []): Partial<BootDevice> => ({
@@ -22,15 +22,45 @@ describe("the next boot", () => {
   });
 
   test.each([
-    ["PXE", false, "pxe"],
-    ["HTTP", false, "http"],
-    ["DISK", false, "disk"],
-    ["PXE", true, "cd"],
-    ["DISK", true, "disk"],
-  ])("in mode %s, with virtual media: %s, is armed to be from %s", async (mode, withMedia, expected) => {
+    ["PXE", "pxe"],
+    ["HTTP", "http"],
+    ["DISK", "disk"],
+  ])("in mode %s is armed to be from %s, also where there are virtual media", async (mode, expected) => {
     const told: string[] = [];
-    const can: Fakes = { boot: boot({ source: "none", lasts: "once" }, told), ...(withMedia ? { imaging: {} } : {}) };
+    const can: Fakes = { boot: boot({ source: "none", lasts: "once" }, told), imaging: {} };
     await benchOf("netboot", { mode }, can).act({});
     expect(told).toEqual([expected]);
+  });
+
+  describe("before an installation", () => {
+    const probe = (mode: string, kind: "iso" | "disk" | "netboot") => {
+      const can: Fakes = { boot: boot({ source: "none", lasts: "once" }) };
+      const targets = { image: async () => ({ ...anImage, kind }) };
+      return benchOf("netboot", { mode }, can, { targets, installsNext: "ubuntu" }).probe({});
+    };
+
+    test.each(["iso", "disk"] as const)("from a medium (%s) is not armed, which is told", async (kind) => {
+      expect(await probe("PXE", kind)).toEqual({
+        state: "done",
+        message: expect.stringContaining("nothing is armed: ubuntu is installed from a medium"),
+      });
+      expect(await probe("DISK", kind)).toMatchObject({ state: "not_done" });
+    });
+
+    test("over the network is armed", async () => {
+      expect(await probe("PXE", "netboot")).toMatchObject({ state: "not_done" });
+    });
+  });
+
+  test.each([
+    ["golden", "golden", "next boot: pxe (profile golden)"],
+    ["golden", "other", "profile golden is not used, since image ubuntu is installed by workflow other"],
+    ["golden", null, "no step of the plan installs profile golden"],
+  ])("with profile %s, and an image of workflow %s, says %s", async (profile, location, expected) => {
+    const can: Fakes = { boot: boot({ source: "none", lasts: "once" }) };
+    const targets = { image: async () => ({ ...anImage, kind: "netboot" as const, location: location ?? "" }) };
+    const bench = benchOf("netboot", { profile }, can, { targets, ...(location && { installsNext: "ubuntu" }) });
+    await bench.act({});
+    expect(bench.log.join("")).toContain(expected);
   });
 });

@@ -1,23 +1,23 @@
 import type { BootSource } from "../../capabilities/boot-device.ts";
 import { seconds } from "../../kernel/time/duration.ts";
-import { type NetbootMode, parsePayload } from "../model/plan/payloads.ts";
-import { defineStep } from "../model/step.ts";
+import { type NetbootMode, type Payloads, parsePayload } from "../model/plan/payloads.ts";
+import { defineStep, type StepContext } from "../model/step.ts";
 import { NO_EFFECT } from "./facts/in-the-way.ts";
 
 const SOURCES = { PXE: "pxe", HTTP: "http", DISK: "disk" } as const satisfies Record<NetbootMode, BootSource>;
+type Context = StepContext<Payloads["netboot"], "boot">;
 
 /**
- * Arms the source of the next boot. Done when the BMC reads it back; one that keeps "once" as "always" is taken as it is, and
- * whoever boots from it takes it back.
+ * Arms the source of the next boot: exactly the one that it names. Done when the BMC reads it back; one that keeps "once" as "always"
+ * is accepted as it is, and the step that boots from it clears it.
  *
- * Where images are installed from virtual media (`can.imaging`), that is what is armed, and not the network: an installer that
- * the network happens to offer would overwrite the disk before the image's own does. With the drive still empty, a machine
- * boots on from its disk.
+ * Before an installation from a medium it arms nothing, and says so. A machine that booted from the network first could be
+ * overwritten by an installer that the network happens to offer; and the medium is armed by the step that inserts it, since some BMCs
+ * refuse an override to a drive that is empty.
  */
 export const netboot = defineStep({
   kind: "netboot",
   needs: ["boot"],
-  mayUse: ["imaging"],
   defaults: { timeout: seconds(60), maxRetries: 2 },
   parse: parsePayload.netboot,
   fromOutside: true,
@@ -26,13 +26,22 @@ export const netboot = defineStep({
     const { source, lasts } = await can.boot.readBootOverride(await targets.bmc(), call);
     return { source, lasts };
   },
-  async act({ payload, can, targets, call, log }) {
-    const source = wantedSource(payload.mode, can.imaging !== undefined);
+  async act(context) {
+    const { payload, can, targets, call, log } = context;
+    const source = SOURCES[payload.mode];
     await can.boot.setBootOverride(await targets.bmc(), source, call);
-    log(`[netboot] next boot: ${source}${payload.profile === "" ? "" : ` (profile ${payload.profile})`}\n`);
+    log(`[netboot] next boot: ${source}${await noteOnProfile(context)}\n`);
+    return undefined;
   },
-  async probe({ payload, can, targets, call }) {
-    const wanted = wantedSource(payload.mode, can.imaging !== undefined);
+  async probe(context) {
+    const { payload, can, targets, call } = context;
+    const medium = await mediumInstalledNext(context);
+    if (medium !== null)
+      return {
+        state: "done",
+        message: `nothing is armed: ${medium} is installed from a medium, which is armed when it is inserted`,
+      };
+    const wanted = SOURCES[payload.mode];
     const { source, lasts } = await can.boot.readBootOverride(await targets.bmc(), call);
     if (source !== wanted)
       return { state: "not_done", message: `the next boot is from ${source}, not from ${wanted}`, cause: NO_EFFECT };
@@ -42,9 +51,24 @@ export const netboot = defineStep({
   forNextBoot: true,
   async undo({ can, targets, call }) {
     await can.boot.clearBootOverride(await targets.bmc(), call);
+    return undefined;
   },
   residue: () => "the machine may still be set to boot from another source than its disk once",
 });
 
-const wantedSource = (mode: NetbootMode, bringsItsOwnMedium: boolean): BootSource =>
-  bringsItsOwnMedium && mode !== "DISK" ? "cd" : SOURCES[mode];
+/** The image that a later step installs from a medium; null when none does, or when the disk is what is to be booted. */
+async function mediumInstalledNext({ payload, targets, installsNext }: Context): Promise<string | null> {
+  if (installsNext === null || payload.mode === "DISK") return null;
+  return (await targets.image(installsNext)).kind === "netboot" ? null : installsNext;
+}
+
+/** What becomes of the profile: the workflow that an image names is what is installed. */
+async function noteOnProfile({ payload: { profile }, targets, installsNext }: Context): Promise<string> {
+  if (profile === "") return "";
+  if (installsNext === null)
+    return `; no step of the plan installs profile ${profile}: the state of the node decides what it boots`;
+  const { location, kind } = await targets.image(installsNext);
+  if (kind === "netboot" && location !== profile)
+    return `; profile ${profile} is not used, since image ${installsNext} is installed by workflow ${location}`;
+  return ` (profile ${profile})`;
+}

@@ -32,6 +32,7 @@ interface World {
   readonly machine?: Machine;
   /** Of the action, by the process that announced it. */
   readonly hasNotBegun?: boolean;
+  readonly receipt?: { readonly restartedAt: string };
   readonly can?: Fakes;
 }
 
@@ -100,6 +101,7 @@ describe("an installation over the network", () => {
     ["the BMC does not tell, and who was up still is",            { install: { state: "ordered" }, lastReset: null, bootId: "b1" },  {},                                  "not_done"],
     ["nobody was up, and the network is still the next source",   { install: { state: "ordered" }, lastReset: null, override: { source: "pxe", lasts: "once" } }, { bootId: null }, "not_done"],
     ["nobody was up, and the source is used up",                  { install: { state: "ordered" }, lastReset: null },                { bootId: null },                    "in_progress"],
+    ["nobody was up, and the BMC accepted and keeps the source",  { install: { state: "ordered" }, lastReset: null, override: { source: "pxe", lasts: "always" }, receipt: { restartedAt: "t" } }, { bootId: null }, "in_progress"],
     ["nothing tells of a restart that has not begun",             { install: { state: "ordered" }, lastReset: null, hasNotBegun: true }, { bootId: null },             "not_done"],
     ["the script is handed out",                                  { install: { state: "begun" } },                                   {},                                  "in_progress"],
     ["it installs, while an installer answers over SSH",          { install: { state: "installing" }, bootId: "b2" },                {},                                  "in_progress"],

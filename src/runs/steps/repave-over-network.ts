@@ -6,7 +6,7 @@ import { StepFailure } from "../../kernel/errors.ts";
 import { installLifecycle } from "../../lifecycles/install/lifecycle.ts";
 import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
 import type { Payloads } from "../model/plan/payloads.ts";
-import type { ActingContext, ProbeAnswer } from "../model/step.ts";
+import type { Acted, ActingContext, ProbeAnswer } from "../model/step.ts";
 import { whileUp } from "./facts/boot-id.ts";
 import { NO_EFFECT, notInstalled, silent } from "./facts/in-the-way.ts";
 import { printStamp } from "./facts/install-stamp.ts";
@@ -67,13 +67,14 @@ export async function announceOverNetwork(context: Acting): Promise<readonly Eff
   return [require(machineLifecycle, machine.id), order(installLifecycle, machine.id, what)];
 }
 
-export async function actOverNetwork(context: Acting): Promise<undefined> {
-  const { targets, call, log } = context;
+export async function actOverNetwork(context: Acting): Promise<Acted> {
+  const { targets, call, log, clock } = context;
   const { boot, reset } = needsOf(context);
   const bmc = await targets.bmc();
   await boot.setBootOverride(bmc, "pxe", call);
   await reset.resetPower(bmc, "forced", call);
   log("[repave] the BMC accepted the restart, with the network as the next boot source\n");
+  return { receipt: { restartedAt: clock.now().toISOString() } };
 }
 
 export async function probeOverNetwork(context: Acting): Promise<ProbeAnswer> {
@@ -102,7 +103,7 @@ export async function undoOverNetwork(context: Acting): Promise<void> {
 
 /** Nothing was handed out yet: has the machine gone down for it, and did it come up in another way? */
 async function whetherRestarted(context: Acting): Promise<ProbeAnswer> {
-  const { can, call, evidence, targets, hasNotBegun = false } = context;
+  const { can, call, evidence, targets, receipt, hasNotBegun = false } = context;
   const { boot } = needsOf(context);
   const bmc = await targets.bmc();
   const outside = await whileUp(async () => ({
@@ -115,8 +116,8 @@ async function whetherRestarted(context: Acting): Promise<ProbeAnswer> {
   const wentDown = tells
     ? outside.lastReset !== evidence.lastReset
     : evidence.bootId === null
-      ? // A boot source that is used up looks like one that was never set.
-        outside.override.source !== "pxe" && !hasNotBegun
+      ? // A boot source that is used up looks like one that was never set; one that is kept for ever shows nothing at all.
+        (outside.override.source !== "pxe" && !hasNotBegun) || receipt !== null
       : bootId !== evidence.bootId;
   if (!wentDown)
     return {

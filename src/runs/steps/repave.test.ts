@@ -13,14 +13,24 @@ const stamp = (change: Readonly<Record<string, string>> = {}) =>
     .map(([key, value]) => `${key}=${value}\n`)
     .join("");
 
-function world(files: Readonly<Record<string, string>> | undefined, override: "once" | "always" = "once") {
+interface Told {
+  readonly lastReset?: string | null;
+  readonly progress?: "booting" | "unknown";
+}
+
+function world(
+  files: Readonly<Record<string, string>> | undefined,
+  override: "once" | "always" = "once",
+  { lastReset = "r2", progress = "booting" }: Told = {},
+) {
   const calls: string[] = [];
   const note = (name: string) => async () => {
     calls.push(name);
+    return undefined;
   };
   const can = {
     exec: fakeSystem(() => files),
-    system: { readBoot: async () => ({ lastReset: "r2", progress: "booting" as const }) },
+    system: { readBoot: async () => ({ lastReset, progress }) },
     imaging: {
       prepare: note("prepare"),
       start: note("start"),
@@ -122,15 +132,61 @@ describe("an installation", () => {
     );
   });
 
-  test("tells a BMC that keeps the medium for every boot to stop, once the installer has begun", async () => {
-    const kept = world(undefined, "always");
-    expect(await benchOf("repave", { image: "ubuntu" }, kept.can).probe(evidence)).toMatchObject({
-      state: "in_progress",
+  describe("on a BMC that keeps the medium as boot source for every boot", () => {
+    const restartedAt = new Date(0).toISOString();
+    const probe = async (told: Told, minutesLater: number, override: "once" | "always" = "always") => {
+      const { can, calls } = world(undefined, override, told);
+      const around = { receipt: { restartedAt }, now: new Date(minutesLater * 60_000) };
+      const untold = told.lastReset === null ? { ...evidence, lastReset: null } : evidence;
+      expect(await benchOf("repave", { image: "ubuntu" }, can, around).probe(untold)).toMatchObject({
+        state: "in_progress",
+      });
+      return calls;
+    };
+
+    test("has it cleared as soon as the machine is seen to boot after its reset", async () => {
+      expect(await probe({}, 0)).toEqual(["clearBootOverride"]);
+      expect(await probe({}, 0, "once")).toEqual([]);
     });
-    expect(kept.calls).toEqual(["clearBootOverride"]);
-    const once = world(undefined, "once");
-    await benchOf("repave", { image: "ubuntu" }, once.can).probe(evidence);
-    expect(once.calls).toEqual([]);
+
+    test("does not go by what the BMC says of a boot, where it does not tell of the reset", async () => {
+      expect(await probe({ lastReset: null }, 1)).toEqual([]);
+    });
+
+    test("has it cleared in time where the BMC tells nothing", async () => {
+      const nothing = { lastReset: null, progress: "unknown" } as const;
+      expect(await probe(nothing, 4)).toEqual([]);
+      expect(await probe(nothing, 5)).toEqual(["clearBootOverride"]);
+    });
+
+    test("goes on, and says so, where it cannot be cleared", async () => {
+      const { can } = world(undefined, "always");
+      const clearBootOverride = async () => {
+        throw new DeviceFailure("refused_by_device", "bmc", "no");
+      };
+      const bench = benchOf("repave", { image: "ubuntu" }, { ...can, boot: { ...can.boot, clearBootOverride } });
+      expect(await bench.probe(evidence)).toMatchObject({
+        state: "in_progress",
+        message: expect.stringContaining("installs again at each boot until it is ejected: no"),
+      });
+    });
+  });
+
+  test("keeps when the BMC accepted the restart", async () => {
+    const { can } = world(undefined);
+    const bench = benchOf("repave", { image: "ubuntu" }, can, { now: new Date(5) });
+    expect(await bench.act(evidence)).toEqual({ receipt: { restartedAt: new Date(5).toISOString() } });
+  });
+
+  test("is done, and undone, with what the BMC keeps", async () => {
+    const { can } = world(booted(stamp()));
+    const keeping = { ...can, imaging: { ...can.imaging, cleanUp: async () => "the BMC keeps its drive" } };
+    const bench = benchOf("repave", { image: "ubuntu" }, keeping);
+    expect(await bench.probe(evidence)).toMatchObject({
+      state: "done",
+      message: expect.stringContaining("; the BMC keeps its drive"),
+    });
+    expect(await bench.undo(evidence)).toEqual({ stays: "the BMC keeps its drive" });
   });
 
   test("goes on while somebody keeps us out, as the system of before and an installer may, and says so", async () => {
@@ -180,11 +236,15 @@ test.each([
   // And a machine that was down before.
   [undefined,     null,       true,  true,       null, null,           "not_done"],
   [undefined,     null,       true,  false,      null, null,           "in_progress"],
+  // Whose restart was accepted, by a BMC that keeps the override for every boot.
+  [undefined,     null,       true,  true,       null, null,           "in_progress", true],
+  [undefined,     null,       false, false,      null, null,           "not_done",    true],
+  ["b1",          null,       true,  true,       "b1", null,           "not_done",    true],
 ] as const)("system %s, reset %s, medium in: %s, armed: %s, after boot %s and reset %s is %s",
-  (bootId, lastReset, inserted, armed, bootBefore, resetBefore, expected) => {
+  (bootId, lastReset, inserted, armed, bootBefore, resetBefore, expected, ...[wasAccepted]) => {
     const look = () => {
       try {
-        return readProbe(progressOfInstall({ evidence: { ...evidence, bootId: bootBefore, lastReset: resetBefore }, bootId, lastReset, imaging: { inserted, armed }, doing: "booting" })).state;
+        return readProbe(progressOfInstall({ evidence: { ...evidence, bootId: bootBefore, lastReset: resetBefore }, bootId, lastReset, imaging: { inserted, armed }, doing: "booting", wasAccepted: wasAccepted === true })).state;
       } catch (error) {
         return error instanceof StepFailure ? "failed" : error;
       }

@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { isKeptOut } from "../../capabilities/device-failure.ts";
+import type { BootOverride } from "../../capabilities/boot-device.ts";
+import { isKeptOut, isRefusal } from "../../capabilities/device-failure.ts";
 import type { Imaging, InstallOrder } from "../../capabilities/imaging.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import { minutes } from "../../kernel/time/duration.ts";
 import { type Payloads, parsePayload } from "../model/plan/payloads.ts";
-import { type ActingContext, defineStep, type ProbeAnswer, type StepContext } from "../model/step.ts";
+import { type ActingContext, defineStep, type ProbeAnswer, readProbe, type StepContext } from "../model/step.ts";
 import { provesWithoutSsh } from "../model/targets.ts";
 import { readBootId, whileUp } from "./facts/boot-id.ts";
 import { NO_EFFECT, notInstalled, silent } from "./facts/in-the-way.ts";
@@ -27,6 +28,9 @@ type Needed = "system" | "exec";
 type Used = "imaging" | "netInstall" | "boot" | "reset";
 type Context = StepContext<Payloads["repave"], Needed, Used>;
 type Acting = ActingContext<Payloads["repave"], Evidence, Needed, Used>;
+
+/** By then the slowest firmware has read its boot source, where nothing else tells that the installer has begun. */
+const INSTALLER_HAS_BEGUN = minutes(5);
 
 /**
  * Installs an operating system. Done when the machine answers over SSH with a system that shows the token of this very
@@ -62,7 +66,7 @@ export const repave = defineStep({
 
   async act(context: Acting) {
     if (isOverNetwork(context)) return actOverNetwork(context);
-    const { payload, targets, call, log } = context;
+    const { payload, targets, call, log, clock } = context;
     const bmc = await targets.bmc();
     const order = orderOf(context);
     const imaging = imagingOf(context);
@@ -70,6 +74,8 @@ export const repave = defineStep({
     log(`[repave] the medium of ${payload.image_ref} is inserted and the next boot source\n`);
     await imaging.start(bmc, order, call);
     log("[repave] the BMC accepted the restart into it\n");
+    // That the BMC accepted it: absent where its answer was lost, and where older servers acted.
+    return { receipt: { restartedAt: clock.now().toISOString() } };
   },
 
   async probe(context: Acting): Promise<ProbeAnswer> {
@@ -84,18 +90,18 @@ export const repave = defineStep({
       override: await can.boot?.readBootOverride(bmc, call),
     }));
     if (outside === undefined) return { state: "unknown", message: "the BMC does not answer", cause: silent("bmc") };
-    const { boot, imaging, override } = outside;
-    // A BMC that keeps "once" as "always" would install again and again: it is told as soon as the installer has begun.
-    const keepsIt = override?.source === "cd" && override.lasts === "always";
-    if (keepsIt && boot.progress === "booting") await can.boot?.clearBootOverride(bmc, call);
-    return progressOfInstall({
+    const seen: Seen = {
       evidence,
       bootId: system?.bootId,
-      lastReset: boot.lastReset,
-      imaging,
-      doing: boot.progress,
+      lastReset: outside.boot.lastReset,
+      imaging: outside.imaging,
+      doing: outside.boot.progress,
+      wasAccepted: context.receipt !== null,
       ...(refusal !== undefined && { refusal }),
-    });
+    };
+    const report = progressOfInstall(seen);
+    const note = await endStuckOverride(context, seen, outside.override);
+    return note === "" ? report : { ...readProbe(report), message: `${readProbe(report).message ?? ""}; ${note}` };
   },
 
   /** Another installation's token says nothing; the pinned host key, the image's digest and the machine's own name do. */
@@ -120,7 +126,11 @@ export const repave = defineStep({
 
   async undo(context: Acting) {
     if (isOverNetwork(context)) await undoOverNetwork(context);
-    else await imagingOf(context).cleanUp(await context.targets.bmc(), orderOf(context), context.call);
+    else {
+      const stays = await imagingOf(context).cleanUp(await context.targets.bmc(), orderOf(context), context.call);
+      if (stays !== undefined) return { stays };
+    }
+    return undefined;
   },
   undoIsPartial: true,
   residue: ({ image_ref }) => `the installation of ${image_ref} may have begun: what was on the disk may be lost`,
@@ -178,17 +188,17 @@ async function installed(context: Acting, stamp: InstallStamp, system: Inside): 
   const image = { ref: payload.image_ref, digest: evidence.digest };
   checkStamp(stamp, machine, image);
   const bmc = await targets.bmc();
-  const cleaned = await whileUp(async () => {
-    await imagingOf(context).cleanUp(bmc, orderOf(context), call);
-    return true;
-  });
+  const cleaned = await whileUp(async () => ({
+    stays: await imagingOf(context).cleanUp(bmc, orderOf(context), call),
+  }));
   if (cleaned === undefined)
     return {
       state: "unknown",
       message: "installed; the BMC does not answer to eject the medium",
       cause: silent("bmc"),
     };
-  return provenBy(image, system);
+  const proven = provenBy(image, system);
+  return cleaned.stays === undefined ? proven : { ...proven, message: `${proven.message}; ${cleaned.stays}` };
 }
 
 interface Seen {
@@ -198,16 +208,17 @@ interface Seen {
   readonly lastReset: string | null;
   readonly imaging: { readonly inserted: boolean; readonly armed: boolean };
   readonly doing: string;
+  /** The BMC accepted the restart. */
+  readonly wasAccepted: boolean;
   /** Why whoever answers over SSH keeps us out. */
   readonly refusal?: string;
 }
 
 /** What is seen of an installation that has not proved itself yet. Pure, and a table of its own in the tests. */
-export function progressOfInstall({ evidence, bootId, lastReset, imaging, doing, refusal }: Seen): ProbeAnswer {
-  const tells = evidence.lastReset !== null && lastReset !== null;
+export function progressOfInstall(seen: Seen): ProbeAnswer {
+  const { evidence, bootId, doing, refusal } = seen;
   const isSystemOfBefore = bootId !== undefined && bootId === evidence.bootId;
-  const wasReset = tells ? lastReset !== evidence.lastReset : wentDownForIt(evidence, bootId, imaging);
-  if (!wasReset)
+  if (!wasReset(seen))
     return {
       state: "not_done",
       message: "the machine has not been restarted into the installation medium",
@@ -225,6 +236,35 @@ export function progressOfInstall({ evidence, bootId, lastReset, imaging, doing,
   );
 }
 
-/** For BMCs that do not tell when they were reset: who was up is gone, or the medium's turn to boot is over. */
-const wentDownForIt = (evidence: Evidence, bootId: string | undefined, { inserted, armed }: Seen["imaging"]): boolean =>
-  inserted && bootId !== evidence.bootId && (evidence.bootId === null ? !armed : true);
+const tellsOfResets = ({ evidence, lastReset }: Seen): boolean => evidence.lastReset !== null && lastReset !== null;
+
+const wasReset = (seen: Seen): boolean =>
+  tellsOfResets(seen) ? seen.lastReset !== seen.evidence.lastReset : wentDownForIt(seen);
+
+/**
+ * For BMCs that do not tell when they were reset: the system that was up is gone. Where none was, the medium's turn to boot is over, or
+ * the BMC accepted the restart: one that keeps "once" as "always" never shows more.
+ */
+const wentDownForIt = ({ evidence, bootId, imaging: { inserted, armed }, wasAccepted }: Seen): boolean =>
+  inserted && bootId !== evidence.bootId && (evidence.bootId === null ? !armed || wasAccepted : true);
+
+/**
+ * A BMC that keeps "once" as "always" would install again and again: the override is cleared as soon as the installer has begun. Before
+ * that the machine would boot from its disk. That a system boots is believed of a machine that is known to have been reset for it: the
+ * register of many BMCs keeps what it said of the boot before. Where neither is told, time does.
+ */
+async function endStuckOverride(context: Acting, seen: Seen, override: BootOverride | undefined): Promise<string> {
+  const { can, targets, call, clock, receipt, log } = context;
+  if (override?.source !== "cd" || override.lasts !== "always" || !wasReset(seen)) return "";
+  const isSeenToBoot = tellsOfResets(seen) && (seen.doing === "booting" || seen.doing === "running");
+  const restartedAt = Date.parse(String(receipt?.restartedAt));
+  if (!isSeenToBoot && !(clock.now().getTime() - restartedAt >= INSTALLER_HAS_BEGUN)) return "";
+  try {
+    await can.boot?.clearBootOverride(await targets.bmc(), call);
+    log("[repave] the BMC keeps the boot source for every boot: it was cleared, so that the machine installs once\n");
+    return "";
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    return `the BMC keeps the medium as boot source, and the machine installs again at each boot until it is ejected: ${error.message}`;
+  }
+}

@@ -7,7 +7,7 @@ import { isReplacedAfter } from "./machine.ts";
 import type { RunOn, StepKinds } from "./target-kind.ts";
 
 /** What steps on machines are given beside what all steps are. */
-export type MachineStepParts = Pick<StepContext<unknown>, "machine" | "targets" | "isReplacedNext">;
+export type MachineStepParts = Pick<StepContext<unknown>, "machine" | "targets" | "isReplacedNext" | "installsNext">;
 
 export const machineStepParts = (
   run: RunOn<Machine>,
@@ -17,7 +17,18 @@ export const machineStepParts = (
   machine: run.target.thing,
   targets: { ...targets, script: frozenScripts(run, targets) },
   isReplacedNext: isReplacedAfter(step, run.plan.steps, steps),
+  installsNext: imageAfter(step, run.plan.steps, steps),
 });
+
+/** The first image that a step after this one installs. */
+function imageAfter({ name }: Step, all: readonly Step[], steps: StepKinds): string | null {
+  const after = all.slice(all.findIndex((step) => step.name === name) + 1);
+  const images = after.flatMap(({ kind, payload }) => {
+    const definition = steps.get(kind);
+    return definition?.replacesSystem ? definition.refersTo(payload) : [];
+  });
+  return images.find(({ kind }) => kind === "image")?.ref ?? null;
+}
 
 /** A script that changed since the run was started is not the one that its caller asked for. */
 const frozenScripts =

@@ -65,7 +65,7 @@ function obedient() {
       prepare: async () => {},
       start: restart,
       readProgress: async () => ({ inserted: true, armed: false }),
-      cleanUp: async () => {},
+      cleanUp: async () => undefined,
     },
     netInstall: {
       check: async () => {},

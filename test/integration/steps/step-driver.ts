@@ -1,6 +1,7 @@
 import type { Capability } from "../../../src/capabilities/provider.ts";
 import type { MachineId } from "../../../src/kernel/ids.ts";
 import type { JsonObject } from "../../../src/kernel/lifecycle.ts";
+import { systemClock } from "../../../src/kernel/time/clock.ts";
 import { minutes, seconds } from "../../../src/kernel/time/duration.ts";
 import type { Machine } from "../../../src/lifecycles/machine/machine.ts";
 import { HeardScript } from "../../../src/runs/model/heard-script.ts";
@@ -121,6 +122,8 @@ export async function begin(
     params: options.params ?? {},
     heard,
     isReplacedNext: false,
+    installsNext: null,
+    clock: systemClock,
     receipt: null,
   });
   // As it comes back from the database.

@@ -75,7 +75,10 @@ export function benchOf(
     /** Whether what a pass says comes to be written; absent: always. */
     readonly isWritten?: () => boolean;
     readonly isReplacedNext?: boolean;
+    readonly installsNext?: string;
     readonly hasNotBegun?: boolean;
+    readonly receipt?: JsonObject;
+    readonly now?: Date;
   } = {},
 ): StepBench {
   const step = allSteps.get(kind) as AnyStep;
@@ -106,7 +109,9 @@ export function benchOf(
     log: (text: string | Uint8Array) => void log.push(Buffer.from(text).toString("utf8")),
     params: {},
     isReplacedNext: around.isReplacedNext ?? false,
-    receipt: null,
+    installsNext: around.installsNext ?? null,
+    receipt: around.receipt ?? null,
+    clock: { now: () => around.now ?? new Date(0) },
     hasNotBegun: around.hasNotBegun ?? false,
   };
   type Looking = typeof context & { readonly heard: HeardScript };

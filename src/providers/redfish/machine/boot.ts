@@ -1,4 +1,5 @@
 import type { BootDevice, BootOverride, BootSource } from "../../../capabilities/boot-device.ts";
+import { DeviceFailure } from "../../../capabilities/device-failure.ts";
 import { bmcFailure } from "../../transport/bmc-failure.ts";
 import { nameOf } from "../../transport/bmc-gateway.ts";
 import { listAt, type Resource, textAt, valueAt } from "../resource.ts";
@@ -54,10 +55,48 @@ export async function setNextBoot(machine: OpenMachine, source: BootSource, http
   });
 }
 
+/**
+ * The words in which BMCs take "no override", in the order in which they are tried. Many want a target beside "Disabled"; some know
+ * neither "None" nor "Disabled", and keep every override for ever: these are left at the disk.
+ */
+const CLEARED: readonly { readonly Boot: Resource; readonly target?: string }[] = [
+  { Boot: { BootSourceOverrideEnabled: "Disabled", BootSourceOverrideTarget: "None" }, target: "None" },
+  { Boot: { BootSourceOverrideEnabled: "Disabled" } },
+  { Boot: { BootSourceOverrideEnabled: "Once", BootSourceOverrideTarget: "Hdd" }, target: "Hdd" },
+];
+const IS_CLEARED: readonly BootOverride["source"][] = ["none", "disk"];
+
+/** Tries one wording after another, until the BMC shows that the machine boots in its own order, or from its disk. */
 export async function clearNextBoot(machine: OpenMachine): Promise<void> {
-  if (bootOverrideOf(machine.system).source === "none") return;
-  await patchBoot(machine, { BootSourceOverrideEnabled: "Disabled" });
+  const { client, target, places, call } = machine;
+  let { source } = bootOverrideOf(machine.system);
+  if (source === "none") return;
+  const allowed = valueAt(machine.system, "Boot", "BootSourceOverrideTarget@Redfish.AllowableValues");
+  let refusal: DeviceFailure | undefined;
+  for (const { Boot, target: named } of CLEARED) {
+    if (named !== undefined && allowed !== undefined && !listAt(allowed).includes(named)) continue;
+    try {
+      await patchBoot(machine, Boot);
+      source = bootOverrideOf((await client.get(target, places.system, call)).resource).source;
+      if (IS_CLEARED.includes(source)) return;
+    } catch (error) {
+      if (!isAboutTheWords(error)) throw error;
+      refusal ??= error;
+    }
+  }
+  throw (
+    refusal ??
+    bmcFailure(
+      "refused_by_device",
+      target,
+      `${nameOf(target)}: the BMC accepts that the boot override is cleared, and still shows ${source}`,
+    )
+  );
 }
+
+/** The BMC answered to this one request. Emulators answer 500 to values that they do not know. */
+const isAboutTheWords = (error: unknown): error is DeviceFailure =>
+  error instanceof DeviceFailure && (error.status === 500 || error.status === 501 || error.family === "declines");
 
 const patchBoot = ({ client, target, places, call }: OpenMachine, Boot: Resource): Promise<void> =>
   client.patch(target, places.system, { Boot }, call);

@@ -1,4 +1,4 @@
-import type { DeviceFailure } from "../../../capabilities/device-failure.ts";
+import { DeviceFailure, isRefusal, isSilence } from "../../../capabilities/device-failure.ts";
 import type { Imaging, InstallOrder } from "../../../capabilities/imaging.ts";
 import type { Reset } from "../../../capabilities/reset.ts";
 import { bmcFailure } from "../../transport/bmc-failure.ts";
@@ -34,10 +34,19 @@ export function createMachineImaging(machines: Machines, reset: Reset): Imaging 
     async cleanUp(target, order, call) {
       const machine = await machines.open(target, call);
       const drive = await readDrive(machine);
-      if (!holds(drive, order)) return;
-      // The medium last: by it whoever comes again knows that there is something to clean up.
-      if (bootOverrideOf(machine.system).source === "cd") await clearNextBoot(machine);
-      await eject(machine, drive);
+      const isOurs = holds(drive, order);
+      if (!isOurs && holdsSomething(drive)) return undefined;
+      const notEjected = isOurs ? await failureOf(() => takeOut(machine, drive, order)) : undefined;
+      // Who does not answer to the one does not answer to the other either: both are for the next try.
+      if (notEjected !== undefined && isSilence(notEjected)) throw stillInserted(machine, notEjected, "may");
+      const isSet = bootOverrideOf(machine.system).source === "cd";
+      const notCleared = isSet ? await failureOf(() => clearNextBoot(machine)) : undefined;
+      if (notEjected !== undefined)
+        throw stillInserted(machine, notEjected, notCleared === undefined ? "by_order" : "does");
+      if (notCleared !== undefined && !isRefusal(notCleared)) throw notCleared;
+      return (
+        notCleared && `the medium is ejected, but the BMC keeps the empty drive as boot source: ${notCleared.message}`
+      );
     },
   };
 }
@@ -50,16 +59,19 @@ function holds(drive: Resource, order: InstallOrder): boolean {
   if (valueAt(drive, "Inserted") === false) return false;
   const image = textAt(drive, "Image");
   const wanted = mediumUrl(order);
-  if (image === undefined) return false;
+  // Shows that there is one, and not which.
+  if (image === undefined) return valueAt(drive, "Inserted") === true;
   if (image.includes("token=")) return image === wanted;
   return wanted.split("?")[0]?.endsWith(image.split("?")[0] ?? "") ?? false;
 }
 
+const holdsSomething = (drive: Resource): boolean =>
+  valueAt(drive, "Inserted") !== false && (textAt(drive, "Image") !== undefined || valueAt(drive, "Inserted") === true);
+
 async function insert(machine: OpenMachine, drive: Resource, url: string): Promise<void> {
   const { client, target, call } = machine;
-  const holdsSomething = valueAt(drive, "Inserted") !== false && textAt(drive, "Image") !== undefined;
-  if (holdsSomething && textAt(drive, "Image") === url) return;
-  if (holdsSomething) await eject(machine, drive);
+  if (holdsSomething(drive) && textAt(drive, "Image") === url) return;
+  if (holdsSomething(drive)) await eject(machine, drive);
   const path = actionOffered(drive, INSERT);
   if (path === undefined) throw cannotInsert(machine);
   await client.post(target, path, { Image: url, Inserted: true, WriteProtected: true }, call);
@@ -71,6 +83,49 @@ async function eject({ client, target, call }: OpenMachine, drive: Resource): Pr
     throw bmcFailure("unsupported", target, `${nameOf(target)}: this BMC offers no way to eject its virtual medium`);
   }
   await client.post(target, path, {}, call);
+}
+
+/** A BMC that accepts the command and keeps the medium has not ejected it. */
+async function takeOut(machine: OpenMachine, drive: Resource, order: InstallOrder): Promise<void> {
+  await eject(machine, drive);
+  if (!holds(await readDrive(machine), order)) return;
+  throw bmcFailure(
+    "refused_by_device",
+    machine.target,
+    `${nameOf(machine.target)}: the BMC accepts the command to eject, and still shows the medium`,
+    {
+      disposition: "retry",
+    },
+  );
+}
+
+const INSTALLS_AGAIN = {
+  does: "the medium is still inserted: the machine installs again at each boot",
+  by_order:
+    "the medium is still inserted: the machine installs again if its boot order tries that drive before its disk",
+  may: "the medium may still be inserted: then the machine may install again at each boot",
+} as const;
+
+/** What a person must know of it first: whether the machine will install again. */
+const stillInserted = (
+  { target }: OpenMachine,
+  { code, message, disposition, status, facts }: DeviceFailure,
+  again: keyof typeof INSTALLS_AGAIN,
+): DeviceFailure =>
+  bmcFailure(code, target, `${INSTALLS_AGAIN[again]} (${message})`, {
+    disposition,
+    facts,
+    ...(status !== undefined && { status }),
+  });
+
+/** Of the BMC; anything else ends the work. */
+async function failureOf(work: () => Promise<void>): Promise<DeviceFailure | undefined> {
+  try {
+    await work();
+  } catch (error) {
+    if (error instanceof DeviceFailure) return error;
+    throw error;
+  }
 }
 
 /** The drive that can hold a CD, among the manager's, or the system's where newer firmware keeps them. */

@@ -40,6 +40,10 @@ function aBmc(options: {
   readonly keeps?: (boot: Resource) => Resource;
   /** The action that it carries out without ever saying so. */
   readonly loses?: string;
+  /** With which status it refuses a command. */
+  readonly refuses?: (path: string, body: Resource) => number | undefined;
+  /** Which actions it accepts without carrying them out. */
+  readonly ignores?: string;
 }) {
   const commands: string[] = [];
   const resources: Record<string, unknown> = {
@@ -70,6 +74,11 @@ function aBmc(options: {
     },
     ...options.more,
   };
+  const check = (path: string, body: Resource) => {
+    const status = options.refuses?.(path, body);
+    if (status === undefined) return;
+    throw new DeviceFailure(status < 500 ? "refused_by_device" : "busy", "bmc", `answered ${status}`, { status });
+  };
   const change = (path: string, members: Resource) => {
     resources[path] = { ...(resources[path] as Resource), ...members };
   };
@@ -83,6 +92,8 @@ function aBmc(options: {
     find: async (...asked) => (isResource(resources[asked[1]]) ? (await get(...asked)).resource : undefined),
     async post(_target, path, body) {
       commands.push(`${path.split(".").at(-1)} ${JSON.stringify(body)}`);
+      check(path, body);
+      if (path === options.ignores) return { resource: {}, headers: {} };
       const drive = "/redfish/v1/Managers/1/VirtualMedia/Cd";
       if (path === INSERT) change(drive, { Inserted: true, Image: body.Image });
       if (path === EJECT) change(drive, { Inserted: false, Image: null });
@@ -91,6 +102,7 @@ function aBmc(options: {
     },
     async patch(_target, path, body) {
       commands.push(`patch ${JSON.stringify(body)}`);
+      check(path, body);
       const boot = isResource(body.Boot) ? (options.keeps ?? ((same) => same))(body.Boot) : undefined;
       const before = (resources[path] as Resource).Boot as Resource;
       change(path, boot === undefined ? body : { Boot: { ...before, ...boot } });
@@ -183,6 +195,45 @@ describe("the boot override", () => {
     expect(bmc.commands).toHaveLength(1);
   });
 
+  const cleared = (boot: Resource) => boot.BootSourceOverrideEnabled === "Disabled";
+  const alwaysOn = (boot: Resource) => ({ ...boot, BootSourceOverrideEnabled: "Continuous" });
+  const bootIn = ({ Boot }: Resource) => (isResource(Boot) ? Boot : {});
+
+  test.each([
+    [
+      "wants a target beside it",
+      (boot: Resource) => cleared(boot) && boot.BootSourceOverrideTarget === undefined,
+      400,
+      "none",
+    ],
+    ["does not know None", (boot: Resource) => boot.BootSourceOverrideTarget === "None", 500, "none"],
+    ["never switches it off", cleared, 400, "disk"],
+  ] as const)("is cleared on a BMC that %s", async (_, isRefused, status, expected) => {
+    const bmc = aBmc({
+      ...(expected === "disk" && { keeps: alwaysOn }),
+      refuses: (_path, body) => (isRefused(bootIn(body)) ? status : undefined),
+    });
+    await bmc.boot.setBootOverride(target, "cd", call);
+    await bmc.boot.clearBootOverride(target, call);
+    expect(await bmc.boot.readBootOverride(target, call)).toMatchObject({ source: expected });
+  });
+
+  test("is cleared on a BMC that accepts Disabled and keeps the override", async () => {
+    const bmc = aBmc({ keeps: (boot) => (cleared(boot) ? {} : alwaysOn(boot)) });
+    await bmc.boot.setBootOverride(target, "cd", call);
+    await bmc.boot.clearBootOverride(target, call);
+    expect(await bmc.boot.readBootOverride(target, call)).toEqual({ source: "disk", lasts: "always" });
+  });
+
+  test("that cannot be cleared in any words fails with what the BMC said", async () => {
+    const bmc = aBmc({ refuses: (_path, body) => (bootIn(body).BootSourceOverrideTarget === "Cd" ? undefined : 400) });
+    await bmc.boot.setBootOverride(target, "cd", call);
+    await expect(bmc.boot.clearBootOverride(target, call)).rejects.toMatchObject({
+      family: "declines",
+      message: "answered 400",
+    });
+  });
+
   test("that the machine does not offer is refused with those that it does", async () => {
     const Boot = { "BootSourceOverrideTarget@Redfish.AllowableValues": ["None", "Hdd"] };
     const bmc = aBmc({ system: { Boot } });
@@ -225,8 +276,8 @@ describe("virtual media", () => {
     expect(bmc.commands.map((command) => command.split(" ")[0])).toEqual([
       "InsertMedia",
       "patch",
-      "patch",
       "EjectMedia",
+      "patch",
     ]);
     expect(await bmc.boot.readBootOverride(target, call)).toMatchObject({ source: "none" });
   });
@@ -238,6 +289,41 @@ describe("virtual media", () => {
     await bmc.imaging.cleanUp(target, order, call);
     expect(await bmc.imaging.readProgress(target, order, call)).toMatchObject({ inserted: false });
     expect(await bmc.boot.readBootOverride(target, call)).toMatchObject({ source: "none" });
+  });
+
+  describe("in the end", () => {
+    const isSet = ({ Boot }: Resource) => isResource(Boot) && Boot.BootSourceOverrideTarget === "Cd";
+    const keepsOverride = (path: string, body: Resource) =>
+      path.endsWith("Systems/1") && !isSet(body) ? 400 : undefined;
+
+    test("are ejected although the override cannot be cleared, which is told", async () => {
+      const bmc = aBmc({ refuses: keepsOverride });
+      await bmc.imaging.prepare(target, order, call);
+      expect(await bmc.imaging.cleanUp(target, order, call)).toMatch(/^the medium is ejected, but the BMC keeps/);
+      expect(await bmc.imaging.readProgress(target, order, call)).toEqual({ inserted: false, armed: false });
+    });
+
+    test.each([
+      ["refuses to eject", { refuses: (path: string) => (path === EJECT ? 400 : undefined) }, "if its boot order"],
+      ["only says that it ejects", { ignores: EJECT }, "if its boot order"],
+      [
+        "refuses both",
+        { refuses: (path: string, body: Resource) => (path === EJECT ? 400 : keepsOverride(path, body)) },
+        "at each boot",
+      ],
+    ])("are told to be inserted still by a BMC that %s", async (_, conduct, again) => {
+      const bmc = aBmc(conduct);
+      await bmc.imaging.prepare(target, order, call);
+      await expect(bmc.imaging.cleanUp(target, order, call)).rejects.toMatchObject({
+        family: "declines",
+        message: expect.stringMatching(`^the medium is still inserted: the machine installs again ${again}`),
+      });
+    });
+
+    test("are known to be in where the BMC does not show which", async () => {
+      const bmc = aBmc({ drive: { Inserted: true, Image: null } });
+      expect(await bmc.imaging.readProgress(target, order, call)).toMatchObject({ inserted: true });
+    });
   });
 
   test("cannot be inserted where there is no such drive", async () => {

@@ -164,7 +164,7 @@ export declare type AdminForceDeletePowerShelfRequest = Message<"forge.AdminForc
   powerShelfId?: PowerShelfId | undefined;
 
   /**
-   * Also forget the network interfaces that were recorded for the shelf.
+   * Also forget the network interfaces that were recorded for the shelf, and count them. A shelf has one: that of its BMC.
    *
    * @generated from field: bool delete_interfaces = 2;
    */
@@ -562,7 +562,8 @@ export declare type ExpectedPowerShelf = Message<"forge.ExpectedPowerShelf"> & {
   expectedPowerShelfId?: UUID | undefined;
 
   /**
-   * Leave the BMC's credentials as they are.
+   * Leave the credentials of the BMC that are on record as they are, such as those of SetPowerShelfCredentials: user name and password
+   * of the entry count only where none are on record.
    *
    * @generated from field: optional bool bmc_retain_credentials = 9;
    */

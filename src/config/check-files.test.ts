@@ -53,3 +53,13 @@ test("a data directory that is a file is refused, and one that is yet to be made
   mkdirSync(join(directory, "new"));
   expect(problems(join(directory, "new"))).toEqual([]);
 });
+
+test("where a directory is wanted, a directory is fine, and a file or nothing is not", () => {
+  const path = file("a-file", 0o600);
+  const missing = join(directory, "missing");
+  for (const flag of ["scripts-directory", "install-files-dir"]) {
+    expect(check(`--${flag}`, directory), flag).toEqual({ problems: [], warnings: [] });
+    expect(check(`--${flag}`, path).problems).toEqual([expect.stringContaining(`${path} is not a directory`)]);
+    expect(check(`--${flag}`, missing).problems).toEqual([expect.stringContaining(`there is no ${missing}`)]);
+  }
+});

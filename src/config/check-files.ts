@@ -14,7 +14,7 @@ export function checkFiles({ settings }: Pick<LoadedConfig, "settings">): { prob
   const warnings: string[] = [];
   for (const setting of settings) {
     if (!isPath(settingFor(setting.key).kind) || setting.value === null) continue;
-    const fault = setting.key === "data_dir" ? directoryFault(setting) : fileFault(setting);
+    const fault = settingFor(setting.key).kind.takes === "directory" ? directoryFault(setting) : fileFault(setting);
     if (fault !== undefined) problems.push(fault);
     else
       warnings.push(
@@ -47,11 +47,12 @@ function fileFault(setting: EffectiveSetting): string | undefined {
 function directoryFault(setting: EffectiveSetting): string | undefined {
   const path = String(setting.value);
   const found = statOf(path);
-  if (found === "missing") return undefined;
+  const isOurs = MADE_BY_US.includes(setting.key);
+  if (found === "missing") return isOurs ? undefined : `${named(setting)}: there is no ${path}`;
   if (found === "unreachable") return `${named(setting)}: ${path} cannot be reached by this user`;
   if (!found.isDirectory()) return `${named(setting)}: ${path} is not a directory`;
-  const wanted = constants.R_OK | constants.W_OK | constants.X_OK;
-  return may(path, wanted) ? undefined : `${named(setting)}: ${path} cannot be written by this user`;
+  if (!may(path, constants.R_OK | constants.X_OK)) return `${named(setting)}: ${path} cannot be read by this user`;
+  return !isOurs || may(path, constants.W_OK) ? undefined : `${named(setting)}: ${path} cannot be written by this user`;
 }
 
 function openTo(setting: EffectiveSetting): { sort: "refused" | "risky"; text: string }[] {

@@ -5,12 +5,12 @@ import { Runbooks } from "../runs/steps/scripts/runbooks.ts";
 
 const SHIPPED = join(import.meta.dirname, "..", "..", "runbooks");
 
-/** The scripts that come with Millwright, and those of the site: what is there when the server starts. */
+/** The scripts that come with Millwright, and those of the site, which are read again when a run is started. */
 export function loadRunbooks(directory: string | null = null): Runbooks {
   const shipped = readScripts(SHIPPED);
   if (directory === null) return new Runbooks(shipped);
   try {
-    return new Runbooks(shipped, readScripts(directory));
+    return new Runbooks(shipped, () => readScripts(directory));
   } catch (error) {
     throw new Error(`scripts.directory: the scripts in ${directory} cannot be used: ${messageOf(error)}`);
   }

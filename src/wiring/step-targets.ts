@@ -12,7 +12,7 @@ import {
   type StepTargets,
   sshTargetOf,
 } from "../runs/model/targets.ts";
-import type { Runbooks } from "../runs/steps/scripts/runbooks.ts";
+import type { Runbook, Runbooks } from "../runs/steps/scripts/runbooks.ts";
 import type { SecretStore } from "../store/access/secrets.ts";
 import { getKubeconfigs } from "../store/catalog/clusters.ts";
 import { imageTable } from "../store/catalog/images.ts";
@@ -77,13 +77,25 @@ export function wireStepTargets({ db, secrets, runbooks }: TargetWiring): (machi
       const { name, digest, location, kind, successProof } = image;
       return { ref: name, digest, location, kind, proof: successProof };
     },
-    async script(ref) {
-      const found = runbooks.find(ref);
+    async script(ref, digest) {
+      const found = (digest !== undefined && findVersion(runbooks, ref, digest)) || runbooks.find(ref);
       if (!found) throw missing("script", ref, `there is no script ${ref}; known: ${runbooks.refs.join(", ")}`);
       return found;
     },
   });
   return (machine) => (isFake(machine) ? fakeTargets(machine, targetsOf(machine)) : targetsOf(machine));
+}
+
+/** Another replica may have read a file that changed before this one has. */
+function findVersion(runbooks: Runbooks, ref: string, digest: string): Runbook | undefined {
+  const known = runbooks.findVersion(ref, digest);
+  if (known) return known;
+  try {
+    runbooks.refresh();
+  } catch {
+    return undefined; // the step then says which version is missing
+  }
+  return runbooks.findVersion(ref, digest);
 }
 
 /** A step that asks its machine three things in one pass is given the same answer: secrets are read and opened once. */

@@ -37,6 +37,13 @@ export declare type CreatePlanResponse = Message<"millwright.v1.CreatePlanRespon
    * @generated from field: baremetal.v1.Plan plan = 1;
    */
   plan?: Plan | undefined;
+
+  /**
+   * For people: what the plan names and is not there yet, such as a script. A run of the plan is refused until it is.
+   *
+   * @generated from field: repeated string warnings = 2;
+   */
+  warnings: string[];
 };
 
 /**

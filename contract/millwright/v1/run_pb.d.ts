@@ -602,6 +602,21 @@ export declare type PreviewRunResponse = Message<"millwright.v1.PreviewRunRespon
    * @generated from field: baremetal.v1.MachineStatus.Phase phase_on_success = 7;
    */
   phaseOnSuccess: MachineStatus_Phase;
+
+  /**
+   * For people: what StartRun accepts although it may not be meant, such as a type that contradicts the plan.
+   *
+   * @generated from field: repeated string warnings = 8;
+   */
+  warnings: string[];
+
+  /**
+   * The cluster that the machine serves, if the run would disturb what runs there: it reboots, reinstalls or reconfigures the machine
+   * without draining its node. Empty otherwise. StartRun does not ask; the CLI does.
+   *
+   * @generated from field: string disturbs_cluster = 9;
+   */
+  disturbsCluster: string;
 };
 
 /**

@@ -3,6 +3,7 @@ import type { PlanService } from "../../../contract/baremetal/v1/baremetal_pb.js
 import type { PlanCatalogService } from "../../../contract/millwright/v1/plan_pb.js";
 import type { ServiceDeps } from "../../services/call/deps.ts";
 import { createPlan, deletePlan, getPlan, pagePlans } from "../../services/run/plans.ts";
+import { findMissing, type ReferenceDeps } from "../../services/run/references.ts";
 import { required } from "../convert/fields.ts";
 import { callerKey } from "../transport/interceptors.ts";
 import { planFrom, planOf } from "./plan-messages.ts";
@@ -17,10 +18,11 @@ export const plans = (deps: ServiceDeps): ServiceImpl<typeof PlanService> => ({
   },
 });
 
-export const planCatalog = (deps: ServiceDeps): ServiceImpl<typeof PlanCatalogService> => ({
+/** @param references Absent on a server that runs nothing: then nobody can tell what a plan misses. */
+export const planCatalog = (deps: ServiceDeps, references?: ReferenceDeps): ServiceImpl<typeof PlanCatalogService> => ({
   async createPlan({ plan }, { values }) {
     const created = await createPlan(deps, values.get(callerKey), planFrom(required(plan, "plan")));
-    return { plan: planOf(created) };
+    return { plan: planOf(created), warnings: references ? await findMissing(deps.db, references, created.plan) : [] };
   },
   async deletePlan({ planId }, { values }) {
     await deletePlan(deps, values.get(callerKey), planId);

@@ -25,6 +25,8 @@ const shelfNamed = (named: { readonly id: string } | undefined) => {
   const field = "power_shelf_id";
   return { kind: KIND, id: required(named, field).id, field };
 };
+/** The one of its BMC. Its address is part of the shelf's record, and goes with it. */
+const INTERFACES_OF_SHELF = 1;
 const callerOf = ({ values }: HandlerContext) => values.get(callerKey);
 
 export const forgePowerShelves = (deps: ServiceDeps) =>
@@ -46,10 +48,10 @@ export const forgePowerShelves = (deps: ServiceDeps) =>
       await deletePowerShelf(deps, callerOf(context), required(id, "id").id);
       return {};
     },
-    async adminForceDeletePowerShelf({ powerShelfId }, context) {
+    async adminForceDeletePowerShelf({ powerShelfId, deleteInterfaces }, context) {
       const { id } = required(powerShelfId, "power_shelf_id");
       await forceDeletePowerShelf(deps, callerOf(context), id);
-      return { powerShelfId: id, interfacesDeleted: 0 }; // no interfaces are recorded apart from the shelf
+      return { powerShelfId: id, interfacesDeleted: deleteInterfaces ? INTERFACES_OF_SHELF : 0 };
     },
     async setPowerShelfMaintenance({ powerShelfIds, operation, reference }, context) {
       await setPowerShelfMaintenance(deps, callerOf(context), {

@@ -234,6 +234,8 @@ export interface StepDefinition<
   readonly insideSystem?: true;
   /** It wants nothing of the system that runs on the machine: it may hang, or let nobody in. */
   readonly fromOutside?: true;
+  /** What runs on the machine may be cut off, although the machine does not boot anew. */
+  readonly interrupts?: true;
   /** It installs another system in the place of the one before, and with that ends whatever ran in there. */
   readonly replacesSystem?: true;
   /** It makes the machine a node of the cluster that its payload names (`cluster_ref`). */

@@ -87,8 +87,8 @@ export interface StepTargets {
   /** Empty takes the machine's own: where it is, else where it is to be. */
   cluster(ref: string): Promise<ClusterTarget>;
   image(ref: string): Promise<Image>;
-  /** As it was when the run was started, by its digest. */
-  script(ref: string): Promise<Runbook>;
+  /** The version of that digest, if it is known here; else as the script is now. */
+  script(ref: string, digest?: string): Promise<Runbook>;
 }
 
 /** Which cluster is meant: the one that is named, else the machine's own. */

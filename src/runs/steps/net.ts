@@ -47,6 +47,7 @@ export const net = defineStep({
   kind: "net",
   needs: ["exec"],
   defaults: { timeout: minutes(2), maxRetries: 1 },
+  interrupts: true,
   parse: parseNet,
   takesParams: withParams,
 

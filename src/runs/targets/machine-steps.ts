@@ -34,8 +34,8 @@ function imageAfter({ name }: Step, all: readonly Step[], steps: StepKinds): str
 const frozenScripts =
   ({ facts: { scripts } }: RunOn<Machine>, targets: StepTargets): StepTargets["script"] =>
   async (ref) => {
-    const found = await targets.script(ref);
     const frozen = scripts[ref];
+    const found = await targets.script(ref, frozen);
     if (frozen === undefined || frozen === found.digest) return found;
     throw new StepFailure(
       "script_changed",

@@ -5,7 +5,7 @@ import { AppError } from "../../kernel/errors.ts";
 import type { Json, JsonObject } from "../../kernel/lifecycle.ts";
 import { expectedPowerShelfLifecycle } from "../../lifecycles/expected-power-shelf/lifecycle.ts";
 import { liftSignInStop } from "../../store/access/sign-in-ledger.ts";
-import { bmcKey, putBmcCredentials } from "../../store/device/bmc-credentials.ts";
+import { bmcKey, getBmcCredentials, putBmcCredentials } from "../../store/device/bmc-credentials.ts";
 import {
   type ExpectedPowerShelfRecord,
   listExpectedPowerShelves,
@@ -88,14 +88,16 @@ const locksOf = ({ added, updated, removed }: InventoryChange): ThingKey[] => [
   ...removed.flatMap((row) => [{ kind: KIND, id: row.id }, bmcKey(row.bmc.mac)]),
 ];
 
-async function carryOut(tx: Transaction, deps: ServiceDeps, caller: Caller, change: InventoryChange): Promise<void> {
-  const { added, updated, removed } = change;
-  for (const { checked } of added) if (checked.password === undefined) throw passwordRequired(checked, "a new row");
-  for (const { checked, row } of updated) {
+async function carryOut(tx: Transaction, deps: ServiceDeps, caller: Caller, asked: InventoryChange): Promise<void> {
+  for (const { checked } of asked.added)
+    if (checked.password === undefined) throw passwordRequired(checked, "a new row");
+  for (const { checked, row } of asked.updated) {
     // A new name with no new password would not fit the old one.
     if (checked.password === undefined && checked.username !== row.bmcUsername)
       throw passwordRequired(checked, "a new bmc_username");
   }
+  const change = await retainCredentials(tx, deps, asked);
+  const { added, updated, removed } = change;
   await refuseToMoveHeld(tx, deps, updated);
   // First those that go: their ids and MAC addresses may come again.
   await follow(tx, deps, caller, { name: "remove", rows: removed });
@@ -109,6 +111,37 @@ async function carryOut(tx: Transaction, deps: ServiceDeps, caller: Caller, chan
   await add(tx, deps, caller, added);
   await update(tx, deps, caller, updated);
   await tellShelves(tx, deps, caller, change);
+}
+
+/** Rows that say so leave the credentials of their BMCs as they are, where some are on record. The caller holds the locks of the BMCs. */
+async function retainCredentials(
+  tx: Transaction,
+  deps: ServiceDeps,
+  change: InventoryChange,
+): Promise<InventoryChange> {
+  const macs = [...change.added, ...change.updated]
+    .map(({ checked }) => checked)
+    .filter(({ row }) => row.bmc_retain_credentials)
+    .map(({ mac }) => mac);
+  if (macs.length === 0) return change;
+  const found = await getBmcCredentials(tx, deps.secrets, macs);
+  const known = new Map(
+    macs.flatMap((mac, at) => {
+      const credentials = found[at];
+      // Damaged ones are of no use to anybody.
+      return credentials === undefined || credentials instanceof AppError ? [] : [[mac, credentials.username] as const];
+    }),
+  );
+  const retain = <C extends { readonly checked: Checked }>(one: C): C => {
+    const username = known.get(one.checked.mac);
+    if (username === undefined) return one;
+    const { password: _, ...checked } = one.checked;
+    return {
+      ...one,
+      checked: { ...checked, password: undefined, username, row: { ...checked.row, bmc_username: username } },
+    };
+  };
+  return { ...change, added: change.added.map(retain), updated: change.updated.map(retain) };
 }
 
 async function refuseToMoveHeld(tx: Transaction, deps: ServiceDeps, updated: readonly Updated[]): Promise<void> {
@@ -215,7 +248,7 @@ async function tellShelves(
     .flatMap(({ checked, row }) => placeChange(checked.row, row))
     .map((one) => ({ ...told, ...one }));
   const signedInAnew = [
-    ...added.flatMap(({ shelfId }) => shelfId ?? []),
+    ...added.flatMap(({ checked, shelfId }) => (checked.password === undefined ? [] : (shelfId ?? []))),
     ...updated.flatMap(({ checked, row }) => (checked.password === undefined ? [] : (row.existingShelf?.id ?? []))),
   ].map((id): Change => ({ ...told, id, type: "credentials_changed", set: {} }));
   await recordChanges(tx, shelves, moved);

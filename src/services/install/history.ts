@@ -38,7 +38,7 @@ export async function historyOf(
 
 function transitionOf(row: JournalRow): InstallTransition {
   const triggeredBy = TRIGGERED_BY[(row.owner ?? "other") as Owner];
-  const trigger = row.data.trigger;
+  const { trigger, commented } = row.data;
   return {
     id: row.cursor,
     fromState: row.from ?? "",
@@ -46,7 +46,7 @@ function transitionOf(row: JournalRow): InstallTransition {
     triggeredBy,
     userId: triggeredBy === "admin" ? row.actor : null,
     // What nobody said is the table's own word for what happened, and no comment.
-    comment: triggeredBy === "admin" && row.reason !== trigger ? row.reason : null,
+    comment: triggeredBy === "admin" && (row.reason !== trigger || commented === true) ? row.reason : null,
     metadata: metadataOf(row),
     createdAt: row.at,
   };

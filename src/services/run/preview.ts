@@ -11,6 +11,7 @@ import { findDrainConflicts } from "../machine/drain-conflict.ts";
 import { machineKey } from "../machine/machines.ts";
 import { findCredentials, findMissingCredentials } from "./credentials.ts";
 import type { RunDeps } from "./deps.ts";
+import { disturbedCluster, findTypeContradictions } from "./hazards.ts";
 import { findPlan } from "./plans.ts";
 import { findReferences, refuseReferences } from "./references.ts";
 import {
@@ -43,6 +44,10 @@ export interface RunPreview {
   /** Undefined unless it is known of every step. */
   readonly expectedDuration: Duration | undefined;
   readonly phaseOnSuccess: MachinePhase;
+  /** What is accepted although it may not be meant. */
+  readonly warnings: readonly string[];
+  /** Empty where the run disturbs nothing that serves. */
+  readonly disturbsCluster: string;
 }
 
 /**
@@ -93,6 +98,8 @@ export async function previewRun(deps: RunDeps, input: Omit<StartRun, "requestId
     reboots: steps.filter(({ reboots }) => reboots).length,
     expectedDuration: sum(steps.map(({ expectedDuration }) => expectedDuration)),
     phaseOnSuccess: phaseOnSuccess(plan, deps.steps) ?? phaseBefore(machine),
+    warnings: findTypeContradictions(chosen),
+    disturbsCluster: disturbedCluster(chosen, deps.steps),
   };
 }
 

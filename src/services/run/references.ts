@@ -1,4 +1,4 @@
-import { AppError, wrongField } from "../../kernel/errors.ts";
+import { AppError, messageOf, wrongField } from "../../kernel/errors.ts";
 import { type Machine, targetClusterOf } from "../../lifecycles/machine/machine.ts";
 import type { Plan } from "../../runs/model/plan/plan.ts";
 import { DEFAULT_PLANS, type RunType } from "../../runs/model/plan/run-types.ts";
@@ -11,7 +11,7 @@ import type { Queryable, Transaction } from "../../store/postgres/database.ts";
 
 export interface ReferenceDeps {
   readonly steps: ReadonlyMap<string, AnyStep>;
-  readonly runbooks: Pick<Runbooks, "find" | "refs">;
+  readonly runbooks: Pick<Runbooks, "find" | "refs" | "refresh">;
 }
 
 interface Named extends Reference {
@@ -67,19 +67,49 @@ export const holdReferences = (
     image: (names) => imageTable.hold(tx, names),
   });
 
+/** What a plan names and is not there: for people who keep a plan before they keep what it needs. */
+export async function findMissing(db: Queryable, deps: ReferenceDeps, plan: Plan): Promise<string[]> {
+  const named = plan.steps.flatMap((step) =>
+    (deps.steps.get(step.kind)?.refersTo(step.payload) ?? []).map((reference) => ({ step: step.name, ...reference })),
+  );
+  const known = await lookUpNamed(deps, named, {
+    cluster: (names) => clusterTable.list(db, { names }),
+    image: (names) => imageTable.list(db, { names }),
+  });
+  return named
+    .filter(({ kind, ref }) => ref !== "" && !known[kind].has(ref))
+    .map(({ step, kind, ref }) => `step ${step} names the ${kind} ${JSON.stringify(ref)}, which is not there yet`);
+}
+
 type Find = (names: readonly string[]) => Promise<readonly { readonly name: string }[]>;
 
-async function lookUp(
-  deps: ReferenceDeps,
-  runs: readonly RunOn[],
-  find: Readonly<Record<"cluster" | "image", Find>>,
-): Promise<KnownReferences> {
-  const named = runs.flatMap((run) => referencesOf(deps, run));
+type Finders = Readonly<Record<"cluster" | "image", Find>>;
+
+const lookUp = (deps: ReferenceDeps, runs: readonly RunOn[], find: Finders): Promise<KnownReferences> =>
+  lookUpNamed(
+    deps,
+    runs.flatMap((run) => referencesOf(deps, run)),
+    find,
+  );
+
+async function lookUpNamed(deps: ReferenceDeps, named: readonly Named[], find: Finders): Promise<KnownReferences> {
+  if (named.some(({ kind }) => kind === "script")) readScriptsAgain(deps);
   const known = async (kind: "cluster" | "image") => {
     const refs = [...new Set(named.filter((one) => one.kind === kind).map(({ ref }) => ref))];
     return new Set(refs.length === 0 ? [] : (await find[kind](refs)).map(({ name }) => name));
   };
   return { cluster: await known("cluster"), image: await known("image"), script: new Set(deps.runbooks.refs) };
+}
+
+/** Scripts are taken as they are on disk when somebody asks, and not as they were when the server was started. */
+export function readScriptsAgain({ runbooks }: Pick<ReferenceDeps, "runbooks">): void {
+  try {
+    runbooks.refresh();
+  } catch (error) {
+    throw new AppError("failed_precondition", `the scripts of scripts.directory cannot be used: ${messageOf(error)}`, {
+      next: "millwright config check",
+    });
+  }
 }
 
 /** One refusal for each that is not there, in the order of the steps; and one where the machine is not in the cluster that is. */

@@ -4,10 +4,11 @@ import { BUILT_IN_PLANS } from "../../runs/plans/built-in.ts";
 import { describeRunbook, type Runbook, type RunbookOrigin, type Runbooks } from "../../runs/steps/scripts/runbooks.ts";
 import type { Database } from "../../store/postgres/database.ts";
 import { listPlans } from "../../store/run/plans.ts";
+import { readScriptsAgain } from "./references.ts";
 
 export interface ScriptDeps {
   readonly db: Database;
-  readonly runbooks: Pick<Runbooks, "find" | "refs">;
+  readonly runbooks: Pick<Runbooks, "find" | "refs" | "refresh">;
   readonly steps: ReadonlyMap<string, AnyStep>;
 }
 
@@ -24,6 +25,7 @@ export interface ScriptView {
 
 /** In the order of their names. */
 export async function listScripts(deps: ScriptDeps): Promise<ScriptView[]> {
+  readScriptsAgain(deps);
   const users = await plansByScript(deps);
   return deps.runbooks.refs.flatMap((ref) => {
     const found = deps.runbooks.find(ref);
@@ -32,6 +34,7 @@ export async function listScripts(deps: ScriptDeps): Promise<ScriptView[]> {
 }
 
 export async function getScript(deps: ScriptDeps, ref: string): Promise<ScriptView & { readonly text: string }> {
+  readScriptsAgain(deps);
   const found = deps.runbooks.find(ref);
   if (!found) {
     throw new AppError("not_found", `there is no script ${JSON.stringify(ref.slice(0, 128))}`, {

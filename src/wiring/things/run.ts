@@ -37,7 +37,7 @@ function handlers({ clock, runs: tools, runTargets }: HandlerTools) {
 }
 
 function methods({ services, runs: more, events }: MethodDeps) {
-  const ofPlans = [partOf(PlanService, plans(services)), partOf(PlanCatalogService, planCatalog(services))];
+  const ofPlans = [partOf(PlanService, plans(services)), partOf(PlanCatalogService, planCatalog(services, more))];
   if (!more) return ofPlans;
   const deps = { ...services, ...more };
   return [

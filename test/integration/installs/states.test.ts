@@ -31,6 +31,20 @@ async function failedThrice(): Promise<Node> {
   return node;
 }
 
+test("a comment that is the very word of the verb is shown, and entries keep their ids as others come", async () => {
+  const node = await api.register();
+  await api.move(node.id, "pending", { comment: "approve" });
+  const [first] = (await api.history(node.id)).data;
+  expect(first?.comment).toBe("approve");
+  await api.report(node.mac_address, "started");
+  await api.report(node.mac_address, "complete");
+  await api.move(node.id, "active");
+  const { data } = await api.history(node.id);
+  expect(data[0]?.comment).toBeNull();
+  expect(data.at(-1)).toEqual(first);
+  expect(new Set(data.map(({ id }) => id)).size).toBe(data.length);
+});
+
 describe("the specification's transitions", () => {
   test("discovered → pending → installing → installed → active → reprovision → pending, each with its cause", async () => {
     const node = await api.register();

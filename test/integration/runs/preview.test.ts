@@ -81,6 +81,27 @@ async function refused(asked: Asked) {
   return answer;
 }
 
+test("PreviewRun names the cluster that a run would disturb, and a type that contradicts its plan", async () => {
+  const machineId = await machine();
+  expect(await preview({ machineId, type: "REBOOT" })).toMatchObject({ disturbsCluster: "", warnings: [] });
+  const serves = {
+    type: "InCustomerCluster",
+    status: true,
+    reason: "NodeReady",
+    message: "",
+    last_transition: new Date(),
+  };
+  await surface.db.execute("update machines set conditions = $2::jsonb where id = $1", [
+    machineId,
+    JSON.stringify([serves]),
+  ]);
+  expect(await preview({ machineId, type: "REBOOT" })).toMatchObject({ disturbsCluster: "default-cluster" });
+  expect(await preview({ machineId, type: "REPAVE", planId: "plan/reboot" })).toMatchObject({
+    disturbsCluster: "default-cluster",
+    warnings: ["type REPAVE contradicts plan plan/reboot: the plan has no repave step"],
+  });
+});
+
 describe("PreviewRun leaves the database as it was, to the byte, and says", () => {
   test.each(["REPAVE", "RMA", "REBOOT", "UPGRADE", "NET_RECONFIG"])(
     "which steps a %s run would consist of: the very ones that StartRun then freezes",

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
+import { RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
 import { Script_Origin, ScriptService } from "../../../contract/millwright/v1/script_pb.js";
 import { loadRunbooks } from "../../../src/wiring/runbook-files.ts";
 import { type RunSurface, startRunSurface } from "../../support/run-bench.ts";
@@ -61,6 +62,69 @@ test("one script is shown with its text; one that is not there is NOT_FOUND", as
   );
   expect(error.code).toBe(Code.NotFound);
   expect(error.rawMessage).toContain("../../etc/passwd");
+});
+
+test("a script that changed on disk is what the next run takes; a run that goes on keeps its own until told otherwise", async () => {
+  const machineId = await surface.addMachine("m-changed");
+  const start = (requestId: string) => surface.runs.startRun({ requestId, machineId, planId: "plan-own" });
+  const digestIn = async (runId: string) => {
+    const [row] = await surface.db.query<{ digest: string }>(
+      "select facts -> 'scripts' ->> 'own.sh' as digest from runs where id = $1",
+      [runId],
+    );
+    return row?.digest;
+  };
+  const { runId } = await start("before");
+  await surface.db.execute("update runs set state = 'FAILED' where id = $1", [runId]);
+  writeFileSync(join(directory, "own.sh"), `${OWN}echo more\n`);
+  const actions = surface.client(RunActionsService);
+  const refused = await actions
+    .retryRun({ runId, requestId: "again" })
+    .catch((error: unknown) => ConnectError.from(error));
+  expect(refused).toMatchObject({
+    code: Code.FailedPrecondition,
+    rawMessage: expect.stringContaining("own.sh is sha256:"),
+  });
+  const { run: retried } = await actions.retryRun({ runId, requestId: "again", takeNewScripts: true });
+  const { script } = await surface.client(ScriptService).getScript({ ref: "own.sh" });
+  expect(await digestIn(retried?.runId ?? "")).toBe(script?.digest);
+  expect(await digestIn(runId)).not.toBe(script?.digest);
+  await surface.db.execute("update runs set state = 'FAILED' where id = $1", [retried?.runId]);
+  writeFileSync(join(directory, "own.sh"), OWN);
+  expect(await digestIn((await start("after")).runId)).toBe(await digestIn(runId));
+});
+
+test("a directory that cannot be used any more refuses runs of scripts, and no others", async () => {
+  const machineId = await surface.addMachine("m-unused");
+  writeFileSync(join(directory, "no name.sh"), "");
+  try {
+    const start = (planId: string) => surface.runs.startRun({ requestId: planId, machineId, planId });
+    const refused = await start("plan-own").catch((error: unknown) => ConnectError.from(error));
+    expect(refused).toMatchObject({ code: Code.FailedPrecondition, rawMessage: expect.stringContaining("no name.sh") });
+    expect((await start("plan/reboot")).runId).toMatch(/^run-/);
+  } finally {
+    rmSync(join(directory, "no name.sh"));
+  }
+});
+
+test("a plan is kept although a script, an image or a cluster is not there yet, with a warning for each", async () => {
+  const { warnings } = await surface.plans.createPlan({
+    plan: {
+      planId: "plan-to-come",
+      steps: [
+        { name: "own", kind: { case: "ssh", value: { scriptRef: "own.sh" } } },
+        { name: "other", kind: { case: "ssh", value: { scriptRef: "to_come.sh" } } },
+        { name: "image", kind: { case: "repave", value: { imageRef: "image-to-come" } } },
+        { name: "join", kind: { case: "join", value: { clusterRef: "cluster-to-come" } } },
+        { name: "own-cluster", kind: { case: "verify", value: {} } },
+      ],
+    },
+  });
+  expect(warnings).toEqual([
+    'step other names the script "to_come.sh", which is not there yet',
+    'step image names the image "image-to-come", which is not there yet',
+    'step join names the cluster "cluster-to-come", which is not there yet',
+  ]);
 });
 
 test("a directory that is not there, or a script whose name makes no sense, stops the start with the setting's name", () => {

@@ -110,6 +110,29 @@ const untilBlocked = () =>
     { what: "a call that waits for the lock", within: 10_000, seen: () => "nobody waits" },
   );
 
+describe("a row that retains credentials", () => {
+  test("leaves those on record as they are, whatever user name and password it comes with", async () => {
+    await makeByHand();
+    await setPowerShelfCredentials(it.deps, tester, { id: "by-hand", bmcUsername: "ops", bmcPassword: "changed" });
+    await add({ bmcPassword: "factory", retainCredentials: true });
+    expect(await passwordOf()).toBe("changed");
+    expect(await rowOf()).toMatchObject({ bmcUsername: "ops", retainCredentials: true });
+    await update({ bmcPassword: "factory", retainCredentials: true });
+    await replaceAllExpectedPowerShelves(it.deps, tester, [
+      expected({ bmcPassword: "factory", retainCredentials: true }),
+    ]);
+    expect(await passwordOf()).toBe("changed");
+    expect((await typesOf("by-hand")).filter((type) => type === "credentials_changed")).toHaveLength(1);
+    await update({ bmcPassword: "factory" });
+    expect(await passwordOf()).toBe("factory");
+  });
+
+  test("gives its own where none are on record", async () => {
+    await add({ bmcPassword: "factory", retainCredentials: true });
+    expect(await passwordOf()).toBe("factory");
+  });
+});
+
 describe("new credentials of a row", () => {
   test("have its shelf tried with them at once, and both tell so without the values", async () => {
     await add();

@@ -19,4 +19,6 @@ export const previewOf = (preview: RunPreview): MessageInitShape<typeof PreviewR
   reboots: preview.reboots,
   expectedDuration: durationOf(preview.expectedDuration ?? null),
   phaseOnSuccess: WIRE_PHASES[preview.phaseOnSuccess],
+  warnings: [...preview.warnings],
+  disturbsCluster: preview.disturbsCluster,
 });

@@ -27,7 +27,7 @@ function whyText(event: Event): string {
   const data = event.data ?? {};
   const trigger = textOf(data.trigger);
   // A reason that is but the name of the table's row says it in words.
-  const reason = event.reason === trigger ? spoken(trigger) : event.reason;
+  const reason = event.reason === trigger && data.commented !== true ? spoken(trigger) : event.reason;
   switch (event.type) {
     case "transition":
     case "deleted":

@@ -45,7 +45,10 @@ const addDescribing = (command: Command): Command =>
       .option("--name <name>", "its name")
       .option("--description <text>", "its description")
       .option("--label <key=value...>", "its labels; several values, or the option several times")
-      .option("--retain-credentials", "leave the BMC's credentials as they are"),
+      .option(
+        "--retain-credentials",
+        "leave the BMC's credentials that are on record as they are; those given here count only where there are none",
+      ),
   );
 
 function addEditing(expected: Command, run: Run): void {

@@ -1,5 +1,6 @@
 import { clone, create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
+  JumpHostSchema,
   type Machine,
   MachineSchema,
   MachineService,
@@ -26,6 +27,7 @@ export interface MachineFields {
   readonly tlsTrust?: string;
   readonly sshEndpoint?: string;
   readonly sshHostKey?: string;
+  readonly jumpHost?: readonly string[];
   readonly label?: readonly string[];
 }
 
@@ -88,6 +90,16 @@ function parseLabel(text: string): [key: string, value: string] {
   return [text.slice(0, at), text.slice(at + 1)];
 }
 
+/** `[user@]host[:port]=<host key or fingerprint>`; the key itself may end with equals signs. */
+function parseJumpHost(text: string): { endpoint: string; hostKey: string; username: string } {
+  const [, username = "", endpoint = "", hostKey = ""] = /^(?:([^@=]+)@)?([^@=]+)=(.+)$/.exec(text) ?? [];
+  if (endpoint !== "") return { endpoint, hostKey, username };
+  throw new UsageError(
+    `--jump-host: ${JSON.stringify(text)} is not [user@]host[:port]=<host key>`,
+    "such as --jump-host ops@jump-1:22=SHA256:…; `ssh-keyscan jump-1 | ssh-keygen -lf -` prints fingerprints",
+  );
+}
+
 /** Status is the server's; what `show` printed of it is not sent back. */
 const ownersPart = ({ machineId, labels, spec }: Machine): MessageInitShape<typeof MachineSchema> => ({
   machineId,
@@ -117,6 +129,10 @@ function apply(machine: Machine, options: MachineFields): void {
     if (given !== undefined) spec[field] = given;
   }
   if (options.mac !== undefined) spec.macAddresses = options.mac.filter((mac) => mac !== "");
+  if (options.jumpHost !== undefined)
+    spec.jumpHosts = options.jumpHost
+      .filter((host) => host !== "")
+      .map((host) => create(JumpHostSchema, parseJumpHost(host)));
   if (options.label !== undefined) machine.labels = Object.fromEntries(options.label.map(parseLabel));
   machine.spec = spec;
 }

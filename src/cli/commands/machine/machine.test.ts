@@ -168,6 +168,34 @@ describe("machine show", () => {
   });
 });
 
+describe("jump hosts", () => {
+  const KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA==";
+
+  test("are given in their order, each with its host key; an empty one removes all", async () => {
+    const { routes, asked } = fakeServer();
+    const update = ["machine", "update", "m-1", "--jump-host"];
+    expect((await runAgainst(routes, [...update, `ops@jump-1:2222=${KEY}`, "[fd00::1]:22=SHA256:abc"])).code).toBe(0);
+    await runAgainst(routes, [...update, ""]);
+    const sent = asked
+      .filter(({ method }) => method === "update")
+      .map(({ request }) => request as { machine: Machine });
+    expect(sent.map(({ machine }) => machine.spec?.jumpHosts)).toMatchObject([
+      [
+        { username: "ops", endpoint: "jump-1:2222", hostKey: KEY },
+        { username: "", endpoint: "[fd00::1]:22", hostKey: "SHA256:abc" },
+      ],
+      [],
+    ]);
+  });
+
+  test.each(["jump-1", "jump-1=", "=SHA256:abc", "ops@=SHA256:abc"])("%j is refused", async (host) => {
+    const { routes, asked } = fakeServer();
+    const { code, err } = await runAgainst(routes, ["machine", "update", "m-1", "--jump-host", host]);
+    expect({ code, updates: asked.filter(({ method }) => method === "update") }).toEqual({ code: 2, updates: [] });
+    expect(err).toContain("[user@]host[:port]=<host key>");
+  });
+});
+
 describe("machine register", () => {
   test("sends what the options say", async () => {
     const { asked, routes } = fakeServer();

@@ -81,6 +81,10 @@ const addFields = (command: Command): Command =>
     .addOption(new Option("--tls-trust <mode>", "how the BMC's certificate is verified").choices(["ca", "pin", "off"]))
     .option("--ssh-endpoint <host[:port]>", "where SSH answers")
     .option("--ssh-host-key <key>", "the host key that it must show, as in known_hosts, or its SHA256: fingerprint")
+    .option(
+      "--jump-host <[user@]host[:port]=key...>",
+      "hosts on the way to SSH, the nearest to the server first, each with its host key or SHA256: fingerprint; replaces all",
+    )
     .option("--label <key=value...>", "its labels; several values, or the option several times");
 
 function addEditing(machine: Command, run: Run): void {

@@ -11,6 +11,7 @@ import { readPages } from "../../client/read-pages.ts";
 import type { Session } from "../../client/session.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
 import type { Column, OneThing, Style } from "../../terminal/output.ts";
+import { printable } from "../../terminal/printable.ts";
 import { printDone, printList, printOne } from "../../terminal/printing.ts";
 import { tableOf } from "../../terminal/table.ts";
 import { clockTime, isoTime } from "../../terminal/times.ts";
@@ -79,8 +80,9 @@ export async function showPlan(session: Session, planId: string): Promise<undefi
 export async function createPlan(session: Session, { file }: { readonly file: string }): Promise<undefined> {
   const plan = await readDocument(session, file, PlanSchema);
   const client = await session.client(PlanCatalogService);
-  const { plan: created } = await client.createPlan({ plan }, { signal: session.signal });
+  const { plan: created, warnings } = await client.createPlan({ plan }, { signal: session.signal });
   if (!created) throw new Error("the server answered without the plan");
+  for (const warning of warnings) session.terminal.stderr.write(`warning: ${printable(warning)}\n`);
   const style = session.style();
   const steps = created.steps.length === 1 ? "1 step" : `${created.steps.length} steps`;
   if (style.format === "table") session.terminal.stdout.write(`Plan ${created.planId} created, with ${steps}.\n`);

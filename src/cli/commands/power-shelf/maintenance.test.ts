@@ -1,5 +1,6 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
+import { MachineService } from "../../../../contract/baremetal/v1/baremetal_pb.js";
 import { Forge, PowerShelfMaintenanceOperation } from "../../../../contract/forge/forge_pb.js";
 import { createFakeShelves } from "../../../../test/support/cli/fake-shelves.ts";
 import { createFakeTerminal, noted, runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
@@ -298,5 +299,47 @@ describe("--wait", () => {
     );
     expect(code).toBe(4);
     expect(fake.maintenance).toEqual([]);
+  });
+});
+
+describe("power-off in a rack with machines that serve a cluster", () => {
+  const LINE = "power-shelf maintenance power-off --id a";
+  const filters: string[] = [];
+  function rack(serving: readonly string[]) {
+    const fake = createFakeShelves();
+    fake.put({ id: "a", rackId: "rack-1" });
+    const routes = (router: ConnectRouter) => {
+      fake.routes(router);
+      router.service(MachineService, {
+        listMachines({ filter }) {
+          filters.push(filter);
+          return { machines: serving.map((machineId) => ({ machineId })) };
+        },
+      });
+    };
+    return { fake, routes };
+  }
+
+  test("is refused without a terminal, and names them", async () => {
+    const { fake, routes } = rack(["m-1", "m-2"]);
+    const { code, err } = await runAgainst(routes, LINE);
+    expect(code).toBe(2);
+    expect(err).toContain("Rack rack-1 has machines that serve a cluster and are not drained: m-1, m-2.");
+    expect(fake.maintenance).toEqual([]);
+    expect(filters.at(-1)).toContain("rack=rack-1 AND conditions.InCustomerCluster=true");
+  });
+
+  test("goes on with --yes, at a terminal with yes, and where none serves", async () => {
+    const tries = [
+      [["m-1"], `${LINE} --yes`, {}],
+      [["m-1"], LINE, { isTTY: true, answer: "yes" }],
+      [[], LINE, {}],
+      [["m-1"], LINE.replace("off", "on"), {}],
+    ] as const;
+    for (const [serving, line, options] of tries) {
+      const { fake, routes } = rack(serving);
+      expect((await runAgainst(routes, line, options)).code).toBe(0);
+      expect(fake.maintenance).toHaveLength(1);
+    }
   });
 });

@@ -1,11 +1,16 @@
+import type { Machine } from "../../../../contract/baremetal/v1/baremetal_pb.js";
 import { Forge, PowerShelfMaintenanceOperation } from "../../../../contract/forge/forge_pb.js";
 import { UsageError } from "../../client/errors.ts";
 import type { Session } from "../../client/session.ts";
+import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
 import { printDone } from "../../terminal/printing.ts";
 import { parseDuration } from "../../terminal/times.ts";
+import { readMachines } from "../machine/read.ts";
+import { valueText } from "../options/list-options.ts";
+import { readShelf } from "./list.ts";
 import { resolveShelves } from "./names.ts";
 
-export interface MaintenanceOptions {
+export interface MaintenanceOptions extends ConfirmOptions {
   readonly powerShelfId: readonly string[];
   readonly reference?: string;
   readonly wait?: boolean;
@@ -30,6 +35,7 @@ export async function requestMaintenance(
   if (timeoutMs === 0)
     throw new UsageError("--timeout: must be longer than 0s", "leave --wait out to submit without waiting");
   const ids = [...new Set(await resolveShelves(session, options.powerShelfId))];
+  if (operation === "power_off" && !options.yes) await confirmPowerOff(session, ids);
   const submit = async () => {
     const forge = await session.client(Forge);
     await forge.setPowerShelfMaintenance(
@@ -52,3 +58,23 @@ export async function requestMaintenance(
   const { waitForRequests } = await import("./wait.ts");
   return waitForRequests(session, { ids, operation, timeoutMs, submit });
 }
+
+const MOST_NAMED = 5;
+
+/** A shelf feeds its whole rack: whoever switches it off says yes to what that does to machines that serve a cluster. */
+async function confirmPowerOff(session: Session, ids: readonly string[]): Promise<void> {
+  const shelves = await Promise.all(ids.map((id) => readShelf(session, id)));
+  const racks = [...new Set(shelves.map((shelf) => shelf?.rackId ?? ""))].filter((rack) => rack !== "");
+  const serving: Machine[] = [];
+  for (const rack of racks)
+    serving.push(...(await readMachines(session, `rack=${valueText(rack)} AND ${SERVES}`, MOST_NAMED + 1)));
+  if (serving.length === 0) return;
+  const more = serving.length > MOST_NAMED ? " and others" : "";
+  const names = serving.slice(0, MOST_NAMED).map(({ machineId }) => machineId);
+  const where = racks.length === 1 ? `Rack ${racks[0]} has` : `Racks ${racks.join(", ")} have`;
+  await confirm(session, {
+    what: `${where} machines that serve a cluster and are not drained: ${names.join(", ")}${more}. Power the shelves off?`,
+  });
+}
+
+const SERVES = "conditions.InCustomerCluster=true AND NOT conditions.Drained=true AND NOT phase=RETIRED";

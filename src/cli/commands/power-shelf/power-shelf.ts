@@ -109,8 +109,8 @@ function addMaintenance(shelf: Command, run: Run): void {
     .command("maintenance")
     .alias("fix")
     .description("request a power operation on one or more power shelves, all or none");
-  const add = (word: string, operation: Operation, description: string) =>
-    maintenance
+  const add = (word: string, operation: Operation, description: string) => {
+    const command = maintenance
       .command(word)
       .description(description)
       .requiredOption(
@@ -127,6 +127,12 @@ function addMaintenance(shelf: Command, run: Run): void {
       .action((options: MaintenanceOptions) =>
         run(async (session) => (await import("./maintenance.ts")).requestMaintenance(session, operation, options)),
       );
+    if (operation === "power_off")
+      command.option(
+        "-y, --yes",
+        "do not ask before shelves are powered off in a rack with machines that serve a cluster; required without a terminal",
+      );
+  };
   add("power-on", "power_on", "power shelves on");
   add("power-off", "power_off", "power shelves off");
 }

@@ -22,12 +22,12 @@ const logJson = ({ seq, ts, step, stream, text }: LogText) => ({
   text,
 });
 
-/** For people as the steps said it, each on its own stream; for programs one record for each piece, with when and by which step. */
+/** For people all that was said, in its order; for programs one record for each piece, with when, by which step and on which stream. */
 export async function runLogs(session: Session, id: string, { follow = false }: RunLogsOptions): Promise<undefined> {
   const style = session.style();
   if (style.format !== "table") session.terminal.stdout.write(await renderHead(logColumns, style));
   for await (const log of readRunLog(session, { runId: id, follow })) {
-    if (style.format === "table") sinkOf(session, log.stream).write(log.text);
+    if (style.format === "table") session.terminal.stdout.write(log.text);
     else session.terminal.stdout.write(await renderChange({ columns: logColumns, json: logJson }, log, style));
   }
 }

@@ -15,24 +15,28 @@ import { describeDuration, toMilliseconds } from "../../terminal/times.ts";
 import { payloadText } from "../plan/manage.ts";
 import { targetText } from "./record.ts";
 
-export interface PreviewOptions {
-  readonly machine: string;
-  readonly type?: string;
-  readonly plan?: string;
+export interface ToPreview {
+  readonly machines: readonly string[];
+  readonly type: string;
+  readonly planId: string;
+  readonly params: Readonly<Record<string, string>>;
 }
 
-/** Says what `run start` would do. Exit code 4 when it would be refused, or have to wait. */
-export async function previewRun(
+/** Says what `run start` would do. Exit code 4 when it would be refused, or have to wait, on any of the machines. */
+export async function previewRuns(
   session: Session,
-  { machine, type = "", plan = "" }: PreviewOptions,
-  params: Readonly<Record<string, string>>,
+  { machines, type, planId, params }: ToPreview,
 ): Promise<number | undefined> {
   const client = await session.client(RunActionsService);
-  const request = { machineId: machine, type, planId: plan, params: { ...params } };
-  const preview = await client.previewRun(request, { signal: session.signal });
-  await printOne(session, previewThing(preview, machine, session.style()));
-  const isFree = preview.conflicts.length === 0 && preview.missingCapabilities.length === 0;
-  return isFree ? undefined : EXIT.precondition;
+  let exitCode: number | undefined;
+  for (const machineId of machines) {
+    const request = { machineId, type, planId, params: { ...params } };
+    const preview = await client.previewRun(request, { signal: session.signal });
+    await printOne(session, previewThing(preview, machineId, session.style()));
+    const isFree = preview.conflicts.length === 0 && preview.missingCapabilities.length === 0;
+    if (!isFree) exitCode = EXIT.precondition;
+  }
+  return exitCode;
 }
 
 const durationText = (duration: PreviewRunResponse["expectedDuration"]): string =>
@@ -46,6 +50,8 @@ const columns: readonly Column<PreviewRunResponse>[] = [
   { title: "PHASE ON SUCCESS", cell: ({ phaseOnSuccess }) => enumWord(MachineStatus_PhaseSchema, phaseOnSuccess) },
   { title: "MISSING", cell: ({ missingCapabilities }) => missingCapabilities.join(" ") },
   { title: "CONFLICTS", cell: ({ conflicts }) => conflicts.join("; ") },
+  { title: "DISTURBS", cell: ({ disturbsCluster }) => disturbsCluster },
+  { title: "WARNINGS", cell: ({ warnings }) => warnings.join("; ") },
 ];
 
 function stepRow({ step, needs, reboots, expectedDuration }: PreviewedStep) {
@@ -78,6 +84,11 @@ function childSection({ steps }: PreviewRunResponse, style: Style): Section[] {
   ];
 }
 
+const disturbanceText = ({ disturbsCluster }: PreviewRunResponse): string =>
+  disturbsCluster === ""
+    ? ""
+    : `the machine serves cluster ${disturbsCluster} and is not drained; --yes starts the run`;
+
 function previewThing(preview: PreviewRunResponse, machine: string, style: Style): OneThing<PreviewRunResponse> {
   const heads = ["STEP", "KIND", "TIMEOUT", "RETRIES", "REBOOTS", "EXPECTED", "NEEDS", "PAYLOAD"];
   return {
@@ -93,6 +104,8 @@ function previewThing(preview: PreviewRunResponse, machine: string, style: Style
       ["Phase on success", enumWord(MachineStatus_PhaseSchema, preview.phaseOnSuccess)],
       ["Cannot do", preview.missingCapabilities.join(", "), "bad"],
       ...preview.conflicts.map((conflict) => ["In the way", conflict, "bad"] as const),
+      ["Disturbs", disturbanceText(preview), "bad"],
+      ...preview.warnings.map((warning) => ["Warning", warning, "bad"] as const),
     ],
     sections: [
       { title: "Steps", body: tableOf(heads, preview.steps.map(stepRow), style) },

@@ -14,8 +14,8 @@ export function addRunCommands(program: Command, run: Run): void {
     .description("work on machines and other things: start, list, follow and cancel runs, and try again");
   runs
     .command("start")
-    .description("start a run of a plan on a machine")
-    .requiredOption("--machine <id>", "the machine to work on")
+    .description("start a run of a plan on a machine, or on each of several machines")
+    .requiredOption("--machine <id>", "the machine to work on; may be given several times", collect)
     .option("--type <type>", "REPAVE, RMA, REBOOT, UPGRADE or NET_RECONFIG; its default plan is used")
     .option("--plan <id>", "another plan than the type's own")
     .option(
@@ -26,7 +26,16 @@ export function addRunCommands(program: Command, run: Run): void {
     .option("--request-id <id>", "makes the command safe to repeat; a new one when left out")
     .option("--wait", "follow steps and log to the end; the exit code says how it ended")
     .option("--dry-run", "only say what would be done, what stands in the way, and how long it would take")
-    .addHelpText("after", "\nExample:\n  millwright run start --machine m-rack1-03 --type REPAVE --wait")
+    .option("-y, --yes", "do not ask before a machine that serves a cluster is disturbed; required without a terminal")
+    .addHelpText(
+      "after",
+      `
+A run that reboots, reinstalls or reconfigures a machine that serves a cluster, and does not drain it first, needs confirmation.
+
+Examples:
+  millwright run start --machine m-rack1-03 --type REPAVE --wait
+  millwright run start --machine m-rack1-03 --machine m-rack1-04 --type REBOOT --wait`,
+    )
     .action((options: StartRunOptions) =>
       run(async (session) => (await import("./start.ts")).startRun(session, options)),
     );

@@ -2,13 +2,14 @@ import { randomUUID } from "node:crypto";
 import { Run_Phase, RunService } from "../../../../contract/baremetal/v1/baremetal_pb.js";
 import { EXIT, UsageError } from "../../client/errors.ts";
 import type { Session } from "../../client/session.ts";
+import type { ConfirmOptions } from "../../terminal/confirm.ts";
 import { readRunLog } from "./log-reader.ts";
 import { sinkOf } from "./logs.ts";
 import { readRun, type ShownRun } from "./record.ts";
 import { printRun } from "./view.ts";
 
-export interface StartRunOptions {
-  readonly machine: string;
+export interface StartRunOptions extends ConfirmOptions {
+  readonly machine: readonly string[];
   readonly type?: string;
   readonly plan?: string;
   readonly param?: readonly string[];
@@ -19,21 +20,21 @@ export interface StartRunOptions {
 
 export async function startRun(session: Session, options: StartRunOptions): Promise<number | undefined> {
   const params = Object.fromEntries((options.param ?? []).map(parseParam));
-  if (options.dryRun) return (await import("./preview.ts")).previewRun(session, options, params);
+  const machines = [...new Set(options.machine)];
+  const { type = "", plan: planId = "", requestId = randomUUID(), wait = false, yes = false } = options;
+  if (options.dryRun) return (await import("./preview.ts")).previewRuns(session, { machines, type, planId, params });
+  await (await import("./confirm-start.ts")).confirmStart(session, { machines, type, planId, params, yes });
   const client = await session.client(RunService);
-  const run = await client.startRun(
-    {
-      requestId: options.requestId ?? randomUUID(),
-      machineId: options.machine,
-      type: options.type ?? "",
-      planId: options.plan ?? "",
-      params,
-    },
-    { signal: session.signal },
-  );
-  const target = { kind: "machine", id: run.machineId };
-  const { wait = false } = options;
-  return showStarted(session, { runId: run.runId, wait, asStarted: { run, target, children: [], stepDetails: [] } });
+  // The id of a request counts for one machine: the same will do for all of them.
+  const start = async (machineId: string): Promise<ShownRun> => {
+    const run = await client.startRun({ requestId, machineId, type, planId, params }, { signal: session.signal });
+    return { run, target: { kind: "machine", id: run.machineId }, children: [], stepDetails: [] };
+  };
+  const [only] = machines;
+  if (only === undefined || machines.length > 1)
+    return (await import("./start-many.ts")).startMany(session, { machines, wait, start });
+  const asStarted = await start(only);
+  return showStarted(session, { runId: asStarted.run.runId, wait, asStarted });
 }
 
 interface StartedRun {

@@ -22,6 +22,21 @@ test("a site's script takes the place of a shipped one, and shows that it is the
   ]);
 });
 
+test("scripts that are read again are the new ones by name, and the old ones by digest", () => {
+  let site: Record<string, string> = { "a.sh": "1", "b.sh": "2" };
+  const runbooks = new Runbooks({}, () => site);
+  const old = runbooks.find("a.sh");
+  site = { "a.sh": "3" };
+  expect(runbooks.find("a.sh")).toBe(old);
+  runbooks.refresh();
+  expect(runbooks.find("a.sh")?.text).toBe("3");
+  expect(runbooks.refs).toEqual(["a.sh"]);
+  expect(runbooks.findVersion("a.sh", old?.digest ?? "")?.text).toBe("1");
+  site = { "not a name": "" };
+  expect(() => runbooks.refresh()).toThrow("not the name of a script");
+  expect(runbooks.find("a.sh")?.text).toBe("3");
+});
+
 describe("how a script ended", () => {
   const text = "#!/bin/sh\n# Checks.\n# Exit codes: 75 not_drained, 76 of_the_moon\n# Variables: force\nexit 75\n";
 

@@ -19,15 +19,39 @@ const LARGEST_RUNBOOK = 96 * 1_024;
 
 export const digestOf = (text: string): string => `sha256:${createHash("sha256").update(text, "utf8").digest("hex")}`;
 
+type Files = Readonly<Record<string, string>>;
+
 /** Scripts by name: those that are shipped, and after them the site's, which win, so that it can have its own version of one. */
 export class Runbooks {
-  readonly #byRef: ReadonlyMap<string, Runbook>;
+  readonly #shipped: Files;
+  readonly #readSite: (() => Files) | undefined;
+  #byRef: ReadonlyMap<string, Runbook> = new Map();
+  /** Every version that this process has read: a run goes on with the one that it was started with, whatever the file says by then. */
+  readonly #versions = new Map<string, Runbook>();
 
-  constructor(shipped: Readonly<Record<string, string>>, site: Readonly<Record<string, string>> = {}) {
-    const entries = Object.entries({ shipped, site }).flatMap(([origin, files]) =>
+  /** @param site The site's scripts, or how to read them again. */
+  constructor(shipped: Files, site: Files | (() => Files) = {}) {
+    this.#shipped = shipped;
+    this.#readSite = typeof site === "function" ? site : undefined;
+    this.#take(typeof site === "function" ? site() : site);
+  }
+
+  /** Reads the site's scripts again. @throws Error where they cannot be used; what was read before stays. */
+  refresh(): void {
+    if (this.#readSite) this.#take(this.#readSite());
+  }
+
+  #take(site: Files): void {
+    const entries = Object.entries({ shipped: this.#shipped, site }).flatMap(([origin, files]) =>
       Object.entries(files).map(([ref, text]) => [ref, runbook(ref, text, origin as RunbookOrigin)] as const),
     );
     this.#byRef = new Map(entries);
+    for (const [ref, version] of this.#byRef) this.#versions.set(versionKey(ref, version.digest), version);
+  }
+
+  /** That version of it which the digest names, if this process has read it. */
+  findVersion(ref: string, digest: string): Runbook | undefined {
+    return this.#versions.get(versionKey(ref, digest));
   }
 
   get refs(): readonly string[] {
@@ -49,6 +73,8 @@ export class Runbooks {
     );
   }
 }
+
+const versionKey = (ref: string, digest: string): string => `${ref} ${digest}`;
 
 /** What the comment at the top says, apart from the line that names the interpreter: what it does, and the variables it takes. */
 export function describeRunbook({ text }: Pick<Runbook, "text">): {

@@ -44,6 +44,8 @@ function tellMove(stores: ThingStores, unit: Unit, { thing, facts }: Change, mov
     reason: move.message ?? move.trigger,
     data: {
       trigger: move.trigger,
+      // Readers take a reason that is the trigger's name for one that nobody gave.
+      ...(move.message === move.trigger && { commented: true }),
       ...(move.cause && { cause: move.cause }),
       ...state,
       ...ended,

@@ -1,0 +1,65 @@
+import { Run_Phase } from "../../../../contract/baremetal/v1/baremetal_pb.js";
+import { describeFailure, EXIT, type ExitCode } from "../../client/errors.ts";
+import { followEvents } from "../../client/events.ts";
+import type { Session } from "../../client/session.ts";
+import { printable } from "../../terminal/printable.ts";
+import { printList } from "../../terminal/printing.ts";
+import { readRun, runJson, type ShownRun } from "./record.ts";
+import { runColumns } from "./view.ts";
+
+export interface StartMany {
+  readonly machines: readonly string[];
+  readonly wait: boolean;
+  readonly start: (machineId: string) => Promise<ShownRun>;
+}
+
+/** A run on each machine. One that is refused does not keep the others from being started; the exit code is that of the first refusal. */
+export async function startMany(session: Session, { machines, wait, start }: StartMany): Promise<number | undefined> {
+  const started: ShownRun[] = [];
+  let refused: ExitCode | undefined;
+  for (const machine of machines) {
+    try {
+      started.push(await start(machine));
+    } catch (error) {
+      if (session.signal.aborted) throw error;
+      const { message, exitCode } = await describeFailure(error, undefined);
+      session.terminal.stderr.write(`error: ${machine}: ${printable(message)}\n`);
+      refused ??= exitCode;
+    }
+  }
+  const shown = wait ? await followToEnd(session, started) : started;
+  const listing = { items: shown, columns: runColumns(session.style()), json: runJson };
+  await printList(session, listing, "No run was started.");
+  const hasFailed = wait && shown.some(({ run }) => run.phase !== Run_Phase.SUCCEEDED);
+  return refused ?? (hasFailed ? EXIT.operationFailed : undefined);
+}
+
+const isActive = ({ run }: ShownRun): boolean => run.phase <= Run_Phase.RUNNING;
+
+/** Says on standard error how each has ended, as it ends. */
+async function followToEnd(session: Session, started: readonly ShownRun[]): Promise<ShownRun[]> {
+  const runs = new Map(started.map((shown) => [shown.run.runId, shown]));
+  const update = async (id: string) => {
+    const shown = await readRun(session, id);
+    const wasActive = isActive(runs.get(id) ?? shown);
+    runs.set(id, shown);
+    if (!wasActive || isActive(shown)) return;
+    const { message, phase } = shown.run;
+    const why = message === "" ? "" : `: ${printable(message)}`;
+    session.terminal.stderr.write(`${shown.target.id}: ${Run_Phase[phase]}${why} (${id})\n`);
+  };
+  if (runs.size === 0) return [];
+  for await (const followed of followEvents(
+    session,
+    { kinds: ["run"], ids: [...runs.keys()], from: "now" },
+    session.signal,
+  )) {
+    // What happened before the stream was open is read once it is.
+    if (followed.type === "ready") for (const id of runs.keys()) await update(id);
+    else await update(followed.event.id);
+    if (![...runs.values()].some(isActive)) break;
+  }
+  if ([...runs.values()].some(isActive))
+    session.terminal.stderr.write("The runs go on. Follow them: millwright run watch\n");
+  return [...runs.values()];
+}

@@ -1,0 +1,125 @@
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { Run_Phase, RunService } from "../../../../contract/baremetal/v1/baremetal_pb.js";
+import { RunService as AllRunsService, RunActionsService } from "../../../../contract/millwright/v1/run_pb.js";
+import { WatchService } from "../../../../contract/millwright/v1/watch_pb.js";
+import { runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
+
+interface Answers {
+  /** By machine. */
+  readonly disturbs?: Readonly<Record<string, string>>;
+  readonly warnings?: readonly string[];
+  readonly refuses?: readonly string[];
+  /** How runs end, by machine; SUCCEEDED unless told. */
+  readonly ends?: Readonly<Record<string, Run_Phase>>;
+  /** An older server, without PreviewRun. */
+  readonly isOld?: boolean;
+}
+
+function server({ disturbs = {}, warnings = [], refuses = [], ends = {}, isOld = false }: Answers = {}) {
+  const started: { readonly machineId: string; readonly requestId: string }[] = [];
+  const routes = (router: ConnectRouter) => {
+    if (!isOld)
+      router.service(RunActionsService, {
+        previewRun: ({ machineId }) => ({ warnings: [...warnings], disturbsCluster: disturbs[machineId] ?? "" }),
+      });
+    router.service(RunService, {
+      startRun({ machineId, requestId }) {
+        if (refuses.includes(machineId)) throw new ConnectError(`${machineId} is RETIRED`, Code.FailedPrecondition);
+        started.push({ machineId, requestId });
+        return { runId: `run-${machineId}`, machineId, phase: Run_Phase.PENDING };
+      },
+    });
+    router.service(AllRunsService, {
+      getRun: ({ runId }) => {
+        const machineId = runId.slice("run-".length);
+        const run = { runId, machineId, phase: ends[machineId] ?? Run_Phase.SUCCEEDED };
+        return { run: { run, target: { kind: "machine", id: machineId } } };
+      },
+    });
+    router.service(WatchService, {
+      async *watch() {
+        yield { message: { case: "bookmark", value: { cursor: "1.1.1" } } } as const;
+      },
+    });
+  };
+  return { routes, started };
+}
+
+describe("millwright run start with several machines", () => {
+  const LINE = "run start --machine m-1 --machine m-2 --machine m-1 --type REBOOT";
+
+  test("starts one run on each, under one request id", async () => {
+    const { routes, started } = server();
+    const { code, out } = await runAgainst(routes, `${LINE} --request-id once`);
+    expect(code).toBe(0);
+    expect(started).toEqual([
+      { machineId: "m-1", requestId: "once" },
+      { machineId: "m-2", requestId: "once" },
+    ]);
+    expect(out).toMatch(/run-m-1.*\n.*run-m-2/);
+  });
+
+  test("a machine that is refused is named, and keeps no other from its run", async () => {
+    const { routes, started } = server({ refuses: ["m-1"] });
+    const { code, err } = await runAgainst(routes, LINE);
+    expect(code).toBe(4);
+    expect(err).toContain("error: m-1: m-1 is RETIRED");
+    expect(started.map(({ machineId }) => machineId)).toEqual(["m-2"]);
+  });
+
+  test("--wait follows all of them; the exit code is 1 unless each SUCCEEDED", async () => {
+    const good = await runAgainst(server().routes, `${LINE} --wait`);
+    expect(good).toMatchObject({ code: 0, err: expect.stringContaining("m-2: SUCCEEDED") });
+    const { code, err } = await runAgainst(server({ ends: { "m-2": Run_Phase.FAILED } }).routes, `${LINE} --wait`);
+    expect(code).toBe(1);
+    expect(err).toContain("m-2: FAILED");
+  });
+});
+
+describe("millwright run start on a machine that serves a cluster", () => {
+  const LINE = "run start --machine m-1 --type REPAVE";
+  const disturbs = { "m-1": "prod" };
+
+  test("is refused without a terminal, and starts nothing", async () => {
+    const { routes, started } = server({ disturbs });
+    const { code, err } = await runAgainst(routes, LINE);
+    expect(code).toBe(2);
+    expect(err).toContain("REPAVE disturbs m-1 (serves cluster prod, not drained)");
+    expect(err).toContain("--yes");
+    expect(started).toEqual([]);
+  });
+
+  test.each([
+    ["yes", 1],
+    ["no", 0],
+  ])("asks at a terminal: the answer %s starts %i", async (answer, count) => {
+    const { routes, started } = server({ disturbs });
+    await runAgainst(routes, LINE, { isTTY: true, answer });
+    expect(started).toHaveLength(count);
+  });
+
+  test("--yes starts it without asking", async () => {
+    const { routes, started } = server({ disturbs });
+    expect((await runAgainst(routes, `${LINE} --yes`)).code).toBe(0);
+    expect(started).toHaveLength(1);
+  });
+
+  test("a machine that serves nothing is not asked about, nor is anything with a server that cannot tell", async () => {
+    for (const answers of [{}, { isOld: true, disturbs }]) {
+      const { routes, started } = server(answers);
+      expect((await runAgainst(routes, LINE)).code).toBe(0);
+      expect(started).toHaveLength(1);
+    }
+  });
+});
+
+test("what may not be meant is warned about on standard error, also with --yes", async () => {
+  const warnings = ["type REBOOT contradicts plan plan/rma: the plan takes the machine out of service"];
+  for (const more of ["", " --yes"]) {
+    const { routes, started } = server({ warnings });
+    const { code, err } = await runAgainst(routes, `run start --machine m-1 --type REBOOT --plan plan/rma${more}`);
+    expect({ code, count: started.length }).toEqual({ code: 0, count: 1 });
+    expect(err).toContain(`warning: ${warnings[0]}`);
+  }
+});

@@ -1,0 +1,68 @@
+import { describe, expect, test } from "vitest";
+import type { ObservedCondition } from "../../lifecycles/machine/conditions.ts";
+import type { Machine } from "../../lifecycles/machine/machine.ts";
+import type { RunType } from "../../runs/model/plan/run-types.ts";
+import { DEFAULT_PLANS } from "../../runs/model/plan/run-types.ts";
+import { BUILT_IN_PLANS } from "../../runs/plans/built-in.ts";
+import { allSteps } from "../../runs/steps/index.ts";
+import { disturbedCluster, findTypeContradictions } from "./hazards.ts";
+
+const planOf = (planId: string) => {
+  const plan = BUILT_IN_PLANS.find((each) => each.planId === planId);
+  if (!plan) throw new Error(`there is no plan ${planId}`);
+  return plan;
+};
+const machineWith = (...types: readonly ObservedCondition["type"][]): Machine =>
+  ({
+    spec: { targetCluster: "prod" },
+    facts: { joinedCluster: null },
+    conditions: types.map((type) => ({ type, status: true, reason: "", message: "" })),
+  }) as unknown as Machine;
+
+describe("the cluster that a run disturbs", () => {
+  const of = (machine: Machine, type: RunType | "", planId: string) =>
+    disturbedCluster({ machine, type, plan: planOf(planId) }, allSteps);
+
+  test.each([
+    ["REPAVE", "prod"],
+    ["REBOOT", "prod"],
+    ["NET_RECONFIG", "prod"],
+    ["UPGRADE", ""],
+    ["RMA", ""],
+  ] as const)("of a %s on a machine that serves is %j, by type and by plan alone", (type, cluster) => {
+    const serving = machineWith("InCustomerCluster");
+    expect(of(serving, type, DEFAULT_PLANS[type])).toBe(cluster);
+    expect(of(serving, "", DEFAULT_PLANS[type])).toBe(cluster);
+  });
+
+  test("is none of a machine that is drained, or in no cluster", () => {
+    for (const machine of [machineWith("InCustomerCluster", "Drained"), machineWith()])
+      expect(of(machine, "REPAVE", DEFAULT_PLANS.REPAVE)).toBe("");
+  });
+});
+
+describe("a type contradicts the plan", () => {
+  test.each([
+    [
+      "REBOOT",
+      "plan/repave-join",
+      "type REBOOT contradicts plan plan/repave-join: the plan installs another system (step repave-image)",
+    ],
+    ["REPAVE", "plan/reboot", "type REPAVE contradicts plan plan/reboot: the plan has no repave step"],
+    ["NET_RECONFIG", "plan/reboot", "type NET_RECONFIG contradicts plan plan/reboot: the plan has no net step"],
+    [
+      "UPGRADE",
+      "plan/rma",
+      "type UPGRADE contradicts plan plan/rma: the plan takes the machine out of service (step mark-rma)",
+    ],
+  ] as const)("%s with %s", (type, planId, text) => {
+    expect(findTypeContradictions({ type, plan: planOf(planId) })).toEqual([text]);
+  });
+
+  test("never with its own plan, with a plan for the same, or without a type", () => {
+    for (const [type, planId] of Object.entries(DEFAULT_PLANS))
+      expect(findTypeContradictions({ type: type as RunType, plan: planOf(planId) })).toEqual([]);
+    expect(findTypeContradictions({ type: "REPAVE", plan: planOf("plan-repave-ubuntu-2204-v1") })).toEqual([]);
+    expect(findTypeContradictions({ type: "", plan: planOf("plan/rma") })).toEqual([]);
+  });
+});

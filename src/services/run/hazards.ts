@@ -1,0 +1,59 @@
+import { holds } from "../../lifecycles/machine/conditions.ts";
+import { type Machine, ownClusterOf } from "../../lifecycles/machine/machine.ts";
+import type { Plan } from "../../runs/model/plan/plan.ts";
+import { DEFAULT_PLANS, type RunType } from "../../runs/model/plan/run-types.ts";
+import type { AnyStep } from "../../runs/model/step.ts";
+
+/** What StartRun accepts, and people may not mean. */
+
+interface Started {
+  readonly type: RunType | "";
+  readonly plan: Plan;
+}
+
+/** These see to the node themselves: they drain it, or refuse one that is not drained. */
+const DRAIN_FIRST = ["UPGRADE", "RMA"] as const satisfies readonly RunType[];
+
+const drainsFirst = ({ type, plan }: Started): boolean =>
+  DRAIN_FIRST.some((each) => type === each || (type === "" && plan.planId === DEFAULT_PLANS[each]));
+
+/** The cluster that the machine serves, if the run would cut off what runs there; empty otherwise. */
+export function disturbedCluster(
+  run: Started & { readonly machine: Machine },
+  steps: ReadonlyMap<string, Pick<AnyStep, "reboots" | "replacesSystem" | "interrupts">>,
+): string {
+  const { machine, plan } = run;
+  if (!holds(machine.conditions, "InCustomerCluster") || holds(machine.conditions, "Drained")) return "";
+  const disturbs = plan.steps.some(({ kind }) => {
+    const { reboots, replacesSystem, interrupts } = steps.get(kind) ?? {};
+    return reboots === true || replacesSystem === true || interrupts === true;
+  });
+  return disturbs && !drainsFirst(run) ? ownClusterOf(machine) : "";
+}
+
+/** The step by which a plan does what the type says. An upgrade has none: scripts do it, or a new image. */
+const STEP_OF_TYPE: { readonly [type in RunType]?: string } = {
+  REPAVE: "repave",
+  RMA: "rma",
+  REBOOT: "reboot",
+  NET_RECONFIG: "net",
+};
+
+/** Steps that nobody expects who names another type. */
+const GRAVE: readonly { readonly kind: string; readonly does: string; readonly types: readonly RunType[] }[] = [
+  { kind: "repave", does: "installs another system", types: ["REPAVE", "UPGRADE"] },
+  { kind: "rma", does: "takes the machine out of service", types: ["RMA"] },
+];
+
+/** Where the plan that is named does something else than the type says. */
+export function findTypeContradictions({ type, plan }: Started): string[] {
+  if (type === "") return [];
+  const stepOf = (kind: string) => plan.steps.find((step) => step.kind === kind)?.name;
+  const own = STEP_OF_TYPE[type];
+  const missing = own !== undefined && stepOf(own) === undefined ? [`has no ${own} step`] : [];
+  const grave = GRAVE.filter(({ types }) => !types.includes(type)).flatMap(({ kind, does }) => {
+    const step = stepOf(kind);
+    return step === undefined ? [] : [`${does} (step ${step})`];
+  });
+  return [...missing, ...grave].map((what) => `type ${type} contradicts plan ${plan.planId}: the plan ${what}`);
+}

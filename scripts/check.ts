@@ -40,6 +40,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
   "unused exports": async () => findUnusedExports(await files),
   "folder sizes": async () => findCrowdedFolders(await files),
   links: () => findBrokenLinks(root),
+  // Loaded late: its parser is the test runner's, which takes a while to load.
+  proofs: async () => (await import("./check/proofs.ts")).findUnproven(root, await files),
   // Loaded late: it imports the sources, and when they do not load that must not hide what the other checks found.
   "generated files": async () => (await import("./check/generated-files.ts")).findDrift(root),
 };

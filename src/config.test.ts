@@ -38,6 +38,10 @@ describe("precedence", () => {
     expect(load({ file, env, argv }).config.http.listen.port).toBe(3);
   });
 
+  test("a call may list 100 ids by default", () => {
+    expect(load().config.maxFindByIds).toBe(100);
+  });
+
   test("an empty variable counts as unset", () => {
     expect(load({ env: { MILLWRIGHT_LOG_LEVEL: "" } }).config.log.level).toBe("info");
   });

@@ -1,54 +1,95 @@
-import { readFileSync } from "node:fs";
-import { join, normalize } from "node:path";
 import { expect, test } from "vitest";
+import { judgeProofs } from "./proofs.ts";
 
-const ROOT = join(import.meta.dirname, "..", "..");
-const PAGE = "docs/reference/bare-metal-api-proofs.md";
+const TESTS = `
+  import { describe, expect, test } from "vitest";
+  const LONG = process.env.CHAOS_LONG === "1";
+  const hasDog = true;
+  const ROWS = [refused("an unknown shelf", 404)];
 
-/** The rows of the page: what is promised, and the tests that are named for it. */
-function readProofs(): { readonly promise: string; readonly file: string; readonly title: string }[] {
-  const rows = readFileSync(join(ROOT, PAGE), "utf8").matchAll(/^\| (?!Promise)(.+?) \| (.+) \|$/gm);
-  return [...rows].flatMap(([, promise = "", proofs = ""]) =>
-    proofs.split("<br>").map((proof) => {
-      const [, path = "", title = ""] = /^\[[^\]]+\]\(([^)]+)\): (.+)$/.exec(proof) ?? [];
-      return { promise, file: normalize(join("docs/reference", path)), title };
-    }),
-  );
+  describe("a shelf", () => {
+    test("is found", () => {});
+    test.each([["power_on", "on"]])("to %s reads back", (word) => {});
+    test.each(ROWS)("$what", () => {});
+    test(\`is called \${ROWS}\`, { timeout: 5 }, () => {});
+  });
+  test.skip("sleeps", () => {});
+  test.todo("is to come");
+  test.runIf(LONG)("takes an hour", () => {});
+  test.skipIf(process.env.CHAOS_LONG !== "1").each([[1]])("takes %i hours", () => {});
+  test.skipIf(true)("is off", () => {});
+  test("is off by an option", { skip: true }, () => {});
+  describe.skipIf(!hasDog)("a dog", () => {
+    test("barks", () => {});
+  });
+  describe.skipIf(!hasDog)(needing("a dog that CI brings", hasDog ? "" : "dog"), () => {
+    test("barks there", () => {});
+  });
+  test("walks", ({ skip }) => {
+    if (!hasDog) skip("needs dog");
+  });
+  test("walks alone", (context) => {
+    if (!hasDog) context.skip("it rains");
+  });
+  test("walks at night", (context) => {
+    if (!LONG) context.skip("needs time");
+  });
+  test("stays at home", (context) => context.skip("needs nothing"));
+`;
+const FILES = [{ path: "src/dog.test.ts", text: TESTS }];
+const SPECIFICATION = "# Dogs\n\n## Barking\n\n### At night\n";
+
+function faultsOf(...proofs: string[]): string[] {
+  const rows = proofs.map((proof) => `| It holds | ${proof} |`);
+  const text = ["## Barking", "### At night", "| Promise | Proof |", "|---|---|", ...rows, ""].join("\n");
+  return judgeProofs({ name: "dog", text, specification: SPECIFICATION }, FILES);
 }
+const proof = (title: string) => `[dog.test.ts](../../src/dog.test.ts): ${title}`;
 
-const proofs = readProofs();
-
-/** Which section of the page proves a section of the specification, where they do not have the same name. */
-const PROVEN_UNDER: Readonly<Record<string, string>> = {
-  Machines: "Machine: phases, conditions, effective state",
-  Phases: "Machine: phases, conditions, effective state",
-  "Conditions and the state that is shown": "Machine: phases, conditions, effective state",
-  "Registering and updating": "Services and errors",
-  Lists: "Services and errors",
-  "Clusters, images and scripts": "Plans",
-  "Changing a machine's network": "Step kinds",
-  Runs: "Runs and the executor",
-  "Finding runs": "Services and errors",
-  Watching: "Services and errors",
-  "Stopping the server": "Runs and the executor",
-};
-const headingsOf = (page: string): string[] =>
-  [...readFileSync(join(ROOT, page), "utf8").matchAll(/^##+ (.+)$/gm)].map(([, heading = ""]) => heading);
-
-test("every section of the specification has proofs", () => {
-  const sections = headingsOf("docs/specs/bare-metal-api.md").map((heading) => PROVEN_UNDER[heading] ?? heading);
-  expect(sections.filter((section) => !headingsOf(PAGE).includes(section))).toEqual([]);
-  expect(proofs.length).toBeGreaterThan(100);
+test.each([
+  "a shelf",
+  "is found",
+  "to %s reads back",
+  "power_on",
+  "an unknown shelf",
+  `is called \${ROWS}`,
+  "a dog that CI brings",
+  "barks there",
+  "walks",
+])("a test that CI runs is a proof: %s", (title) => {
+  expect(faultsOf(proof(title))).toEqual([]);
 });
 
-test.each(proofs.map(({ promise, file, title }) => [file, title, promise] as const))(
-  "%s has a test titled %j",
-  (file, title, promise) => {
-    const source = readFileSync(join(ROOT, file), "utf8");
-    const spellings = [`"${title}"`, `'${title}'`, `\`${title}\``, JSON.stringify(title)];
-    expect(
-      spellings.some((spelling) => source.includes(spelling)),
-      `${PAGE} names it as the proof of: ${promise}`,
-    ).toBe(true);
-  },
-);
+test.each([
+  ["sleeps", "is never run"],
+  ["is to come", "is never run"],
+  ["takes an hour", "runs only with CHAOS_LONG"],
+  ["takes %i hours", "runs only with CHAOS_LONG"],
+  ["is off", "is never run"],
+  ["is off by an option", "is never run"],
+  ["a dog", "is left out by its condition !hasDog"],
+  ["barks", "is left out by its condition !hasDog"],
+  ["walks alone", "leaves itself out, and names no counterpart"],
+  ["walks at night", "runs only with CHAOS_LONG"],
+  ["stays at home", "is never run"],
+])("a test that may be skipped in CI is no proof: %s", (title, why) => {
+  expect(faultsOf(proof("walks"), proof(title))).toEqual([
+    `docs/reference/dog-proofs.md:6 names a test of src/dog.test.ts that ${why}: ${title}`,
+  ]);
+});
+
+test.each([
+  [proof("is lost"), "names a test that is not in src/dog.test.ts: is lost"],
+  ["[cat.test.ts](../../src/cat.test.ts): meows", "names a file that is not there: src/cat.test.ts"],
+  ["[cat.test.ts](../../src/dog.test.ts): walks", "calls src/dog.test.ts by another name: cat.test.ts"],
+  ["somebody tried it", "names no test: somebody tried it"],
+])("%s proves nothing", (cell, why) => {
+  expect(faultsOf(`${proof("walks")}<br>${cell}`)).toEqual([`docs/reference/dog-proofs.md:5 ${why}`]);
+});
+
+test("a section of the specification without proofs is named", () => {
+  const specification = `${SPECIFICATION}\n## Biting\n`;
+  expect(judgeProofs({ name: "dog", text: "## Barking\n### At night\n", specification }, FILES)).toEqual([
+    'docs/reference/dog-proofs.md has no section "Biting" of docs/specs/dog.md',
+  ]);
+});

@@ -145,6 +145,43 @@ describe("a request that is right", () => {
     expect(due.map(({ id }) => id)).toEqual([a, b]);
   });
 
+  test("is kept as JSON in a column that is null without one", async () => {
+    const column = "power_shelf_maintenance_requested";
+    const [declared] = await it.db.query(
+      "select data_type, is_nullable from information_schema.columns where table_name = 'power_shelves' and column_name = $1",
+      [column],
+    );
+    expect(declared).toEqual({ data_type: "jsonb", is_nullable: "YES" });
+    const kept = async () => (await it.db.query(`select ${column} as kept from power_shelves where id = $1`, [a]))[0];
+    expect(await kept()).toEqual({ kept: null });
+    const request = { powerShelfIds: wire(a), operation: POWER_OFF, reference: "https://tracker/1" };
+    await it.forge.setPowerShelfMaintenance(request, as("ann"));
+    expect(await kept()).toEqual({
+      kept: {
+        id: expect.any(String),
+        operation: "power_off",
+        initiator: "ann (https://tracker/1)",
+        requested_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+(Z|\+00:00)$/),
+      },
+    });
+  });
+
+  test("is seen on every listed shelf at once", async () => {
+    const ids = [a, b, c];
+    const asked = Promise.all(
+      Array.from({ length: 20 }, (_, round) =>
+        it.forge.setPowerShelfMaintenance({ powerShelfIds: wire(...ids), operation: POWER_ON }, as(`round-${round}`)),
+      ),
+    ).then(() => "all were asked");
+    const seen = async () =>
+      it.db.query<{ initiator: string | null }>(
+        "select distinct power_shelf_maintenance_requested ->> 'initiator' as initiator from power_shelves where id = any($1)",
+        [ids],
+      );
+    while ((await Promise.race([asked, seen()])) !== "all were asked") expect(await seen()).toHaveLength(1);
+    expect(await seen()).toHaveLength(1);
+  });
+
   test("is accepted at the most ids that are allowed", async () => {
     const ids = [a, b, c, await it.addShelf(`d-${count}`), await it.addShelf(`e-${count}`)];
     await it.forge.setPowerShelfMaintenance({ powerShelfIds: wire(...ids), operation: POWER_ON });

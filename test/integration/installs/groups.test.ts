@@ -90,6 +90,16 @@ describe("a group", () => {
   });
 });
 
+test("a list of groups without a limit has a thousand, and the true total", async () => {
+  await api.db.execute(
+    "insert into device_groups (id, name, path) select 'many-' || n, 'many ' || n, '/many-' || n from generate_series(1, 1001) n",
+  );
+  const [counted] = await api.db.query<{ total: number }>("select count(*)::int as total from device_groups");
+  const { data, total } = (await api.call<Many<Group>>("GET", "/api/v1/groups")).body;
+  expect([data.length, total]).toEqual([1_000, counted?.total]);
+  await api.db.execute("delete from device_groups where id like 'many-%'");
+});
+
 describe("nested groups", () => {
   test("inherit what they do not say, the child's word first, also when a group above changes or moves", async () => {
     const root = await make({ default_workflow_id: "ubuntu", auto_provision: true, auto_promote: true });

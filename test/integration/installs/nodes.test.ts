@@ -143,6 +143,20 @@ describe("GET /nodes", () => {
     expect(await list("state=migrating")).toEqual({ success: true, data: [], total: 0 });
   });
 
+  test("without a limit has a thousand, and the true total", async () => {
+    const many = "select 'many-' || n as id from generate_series(1, 1001) n";
+    await api.db.execute(
+      `insert into machines (id, provider, state) select id, 'datacenter', 'FACTORY_READY' from (${many})`,
+    );
+    await api.db.execute(
+      `insert into installs (id, mac, state) select id, '02:00:00:00:00:99', 'discovered' from (${many})`,
+    );
+    const [counted] = await api.db.query<{ total: number }>("select count(*)::int as total from installs");
+    const { data, total } = (await api.call<Many<Node>>("GET", "/api/v1/nodes")).body;
+    expect([data.length, total]).toEqual([1_000, counted?.total]);
+    for (const table of ["installs", "machines"]) await api.db.execute(`delete from ${table} where id like 'many-%'`);
+  });
+
   test("lists only machines that have an install", async () => {
     await registerMachine(api.deps, kim, { id: "never-booted", labels: {}, spec: spec("0a:00:5e:10:00:06") });
     const { data } = (await api.call<Many<Node>>("GET", "/api/v1/nodes")).body;
@@ -184,6 +198,25 @@ describe("PATCH /nodes/{id}", () => {
       vendor: "Acme",
       workflow_id: null,
     });
+  });
+
+  test("takes every field of the contract, and clears each", async () => {
+    const { id } = await api.register();
+    const group = await api.ask<{ id: string }>("POST", "/api/v1/groups", { name: "patched into" });
+    const boot = { method: "chain", chain_url: "/files/a" };
+    await api.ask("POST", "/api/v1/workflows", { id: "every-field", name: "every field", boot });
+    const fields = {
+      hostname: "n1",
+      workflow_id: "every-field",
+      group_id: group.id,
+      vendor: "Acme",
+      model: "A1",
+      serial_number: "S-1",
+      system_uuid: "u-1",
+    };
+    expect(await api.ask("PATCH", at(id), fields)).toMatchObject(fields);
+    const cleared = Object.fromEntries(Object.keys(fields).map((name) => [name, null]));
+    expect(await api.ask("PATCH", at(id), cleared)).toMatchObject(cleared);
   });
 
   test.each([[{ group_id: "nowhere" }], [{ group_id: "" }], [{ workflow_id: "nothing" }], [{ workflow_id: "" }]])(

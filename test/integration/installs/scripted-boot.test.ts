@@ -96,6 +96,22 @@ describe("a machine that nobody knows", () => {
     expect(await nodeOf(machine)).toMatchObject({ vendor: "Acme", model: "A1" });
   });
 
+  test("is seen again at each boot, where it is then", async () => {
+    const machine = newMachine();
+    await machine.boot();
+    await api.db.execute(
+      `update installs set basis = basis + 1,
+         facts = facts || '{"ipAddress": "192.0.2.9", "lastSeenAt": "2026-01-01T00:00:00.000Z"}' where id = $1`,
+      [idOf(machine)],
+    );
+    expect(await nodeOf(machine)).toMatchObject({ ip_address: "192.0.2.9", last_seen_at: "2026-01-01T00:00:00.000Z" });
+    const before = Date.now();
+    await machine.boot();
+    const { ip_address, last_seen_at } = await nodeOf(machine);
+    expect(ip_address).toBe("127.0.0.1");
+    expect(Date.parse(String(last_seen_at))).toBeGreaterThanOrEqual(before - 1_000);
+  });
+
   test("is on record once, however often it boots at the same moment", { tags: "race" }, async () => {
     const machine = newMachine();
     const outcomes = await Promise.all(Array.from({ length: 8 }, () => machine.boot()));
@@ -182,6 +198,15 @@ describe("an approved machine", () => {
     expect(line).toMatch(/^echo /);
     expect(line).not.toMatch(/[;|&$\r]/);
     expect(script.split("\n").map((each) => each.split(" ")[0])).toEqual(["#!ipxe", "echo", "sleep", "exit", ""]);
+  });
+
+  test("whose workflow was deleted says so on its screen for 30 s, and boots from its disk", async () => {
+    await addWorkflow(api, "withdrawn", IMAGE_DIGEST);
+    const machine = await approved("withdrawn");
+    await api.ask("DELETE", "/api/v1/workflows/withdrawn");
+    const script = await machine.fetchScript();
+    expect(script).toMatch(/^#!ipxe\necho .*its workflow does not exist any more.*\nsleep 30\nexit\n$/);
+    expect((await nodeOf(machine)).state).toBe("pending");
   });
 
   test("boots on when the files that it is to load are not there", async () => {

@@ -379,6 +379,18 @@ describe("the history", () => {
     expect(await api.call("GET", at("nobody", "/history"))).toMatchObject({ status: 404 });
   });
 
+  test("has fifty entries a page, unless another number is asked for", async () => {
+    const node = await api.register();
+    await api.place(node.id, "reprovision");
+    for (let round = 0; round < 26; round += 1) {
+      await api.move(node.id, "pending");
+      await api.place(node.id, "active");
+      await api.move(node.id, "reprovision");
+    }
+    const lengthOf = async (query: string) => (await api.history(node.id, query)).data.length;
+    expect([await lengthOf(""), await lengthOf("?limit=51"), await lengthOf("?limit=200")]).toEqual([50, 51, 52]);
+  });
+
   test("every transition is in the log as well, with structure", async () => {
     const node = await failedThrice();
     const lines = api.log.lines.filter(({ fields, message }) => fields.id === node.id && message === "moved");

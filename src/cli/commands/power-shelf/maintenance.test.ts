@@ -80,6 +80,15 @@ describe("the grammar of the specification", () => {
   });
 });
 
+test("the aliases are visible in the help", async () => {
+  const { routes } = createFakeShelves();
+  expect((await runAgainst(routes, "power-shelf --help")).out).toContain("maintenance|fix");
+  for (const operation of ["power-on", "power-off"])
+    expect((await runAgainst(routes, `power-shelf maintenance ${operation} --help`)).out).toMatch(
+      /--id, --power-shelf-id <id\.\.\.>[\s\S]*--ref, --reference <url>/,
+    );
+});
+
 test("the answer is the line of the specification, with the count", async () => {
   expect((await submit("ps fix power-on --id a b")).out).toBe(
     "Power shelf maintenance request submitted for 2 power shelves.\n",

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Log } from "../kernel/log.ts";
 import { type Duration, hours } from "../kernel/time/duration.ts";
-import { deleteOldest } from "../store/lifecycle/journal.ts";
+import { removeOldEntries } from "../store/lifecycle/journal-retention.ts";
 import type { Database } from "../store/postgres/database.ts";
 import { forgetKeys } from "../store/postgres/idempotency.ts";
 
@@ -17,7 +17,7 @@ export interface Retention {
   readonly retention: Duration;
 }
 
-/** Forgets journal entries and idempotency keys past their retention, the oldest first and in small bites. */
+/** Removes journal entries and idempotency keys past their retention, the oldest first and in small bites. */
 export async function runRetention(options: Retention, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await forgetOld(options, signal);
@@ -27,13 +27,20 @@ export async function runRetention(options: Retention, signal: AbortSignal): Pro
 
 export async function forgetOld({ db, log, retention }: Retention, signal: AbortSignal): Promise<void> {
   const tasks = {
-    "journal entries": () => deleteOldest(db, retention, BATCH),
-    "idempotency keys": () => forgetKeys(db, KEYS_KEPT_FOR, BATCH),
+    "journal entries": () => removeOldEntries(db, retention, BATCH),
+    "idempotency keys": async () => {
+      const removed = await forgetKeys(db, KEYS_KEPT_FOR, BATCH);
+      return { examined: removed, removed };
+    },
   };
   for (const [what, forget] of Object.entries(tasks)) {
     try {
       let total = 0;
-      for (let gone = BATCH; gone === BATCH && !signal.aborted; total += gone) gone = await forget();
+      for (let examined = BATCH; examined === BATCH && !signal.aborted; ) {
+        const bite = await forget();
+        examined = bite.examined;
+        total += bite.removed;
+      }
       if (total > 0) log.info({ removed: total }, `${what} past their retention were removed`);
     } catch (error) {
       log.warn({ err: error }, `old ${what} could not be removed; trying again later`);

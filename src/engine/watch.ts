@@ -6,7 +6,6 @@ import * as journal from "../store/lifecycle/journal.ts";
 import type { Database } from "../store/postgres/database.ts";
 import { JournalWindow } from "./journal-window.ts";
 
-const OLDEST = "0.0.0";
 const PAGE = 1_000;
 /** What one follower has in hand: with thousands that do not read on, this is what each of them costs. */
 const FOLLOWER_PAGE = 100;
@@ -95,7 +94,12 @@ export class JournalTail implements EventSource {
     const onAbort = () => waiter.wake();
     signal.addEventListener("abort", onAbort, { once: true });
     try {
-      let cursor = from === "oldest" ? OLDEST : from === "now" ? await journal.currentCursor(this.#db) : from.cursor;
+      let cursor =
+        from === "oldest"
+          ? journal.OLDEST_CURSOR
+          : from === "now"
+            ? await journal.currentCursor(this.#db)
+            : from.cursor;
       if (from === "now") yield { type: "bookmark", cursor };
       if (typeof from === "object") await this.#checkHappened(cursor, field);
       let bookmarkAt = performance.now() + BOOKMARK_EVERY;
@@ -144,7 +148,7 @@ export class JournalTail implements EventSource {
 
   /** Says so when retention has removed what would have come next, instead of leaving it out. */
   async #checkKept(cursor: string, field: string): Promise<void> {
-    if (cursor === OLDEST || journal.compareCursors(cursor, await journal.forgottenTo(this.#db)) >= 0) return;
+    if (journal.compareCursors(cursor, await journal.forgottenTo(this.#db)) >= 0) return;
     throw refusal(field, "events after this cursor are no longer kept");
   }
 
@@ -198,9 +202,12 @@ export class JournalTail implements EventSource {
     if (recent) return { rows: recent.filter(wants), readTo: recent.at(-1)?.cursor ?? cursor };
     // Everything up to the head is settled, so a read that starts now sees all of it.
     const head = this.#window?.head ?? cursor;
-    const rows = await journal.readAfter(this.#db, cursor, FOLLOWER_PAGE, filter);
-    await this.#checkKept(cursor, field);
-    const last = rows.at(-1)?.cursor ?? cursor;
+    const isOldest = cursor === journal.OLDEST_CURSOR;
+    // What retention has kept of earlier times is history with gaps; events begin where none is missing.
+    const from = isOldest ? await journal.forgottenTo(this.#db) : cursor;
+    const rows = await journal.readAfter(this.#db, from, FOLLOWER_PAGE, filter);
+    if (!isOldest) await this.#checkKept(cursor, field);
+    const last = rows.at(-1)?.cursor ?? from;
     return { rows, readTo: rows.length === FOLLOWER_PAGE || journal.compareCursors(last, head) > 0 ? last : head };
   }
 }

@@ -144,16 +144,19 @@ describe("a server killed at", () => {
     await carryOut("end expired reports");
   });
 
-  test("journal:forgotten has forgotten whole entries, and watchers are told of all of them", async () => {
-    const { db } = await prepare(["create shelf one", "create a token"]);
-    await db.execute("update journal set at = now() - interval '2 days' where kind = 'power_shelf'");
-    const [old] = await db.query<{ cursor: string }>(
-      "select epoch || '.' || xid::text || '.' || seq as cursor from journal where kind = 'power_shelf'",
-    );
+  test("journal:forgotten has removed whole entries, and both watchers and readers are told of them", async () => {
+    const { db } = await prepare(["create shelf one", "give shelf one its credentials again", "report on shelf one"]);
+    await db.execute("update journal set at = now() - interval '2 days'");
+    const list = () =>
+      db.query<{ cursor: string }>(
+        "select epoch || '.' || xid::text || '.' || seq as cursor from journal order by epoch, xid, seq",
+      );
+    const [first, second, third] = await list();
     const victim = startVictim("forget what is old", "journal:forgotten");
     expect(await victim.exited, victim.transcript()).toEqual(killed);
-    expect(await db.query("select kind from journal")).toEqual([{ kind: "token" }]);
-    expect(await db.query("select forgotten_to as cursor from journal_epoch")).toEqual([old]);
+    expect(await list()).toEqual([first, third]); // the last change of state, and the last entry
+    expect(await db.query("select forgotten_to as cursor from journal_epoch")).toEqual([second]);
+    expect(await db.query("select id, entries from journal_removals")).toEqual([{ id: "one", entries: 1 }]);
     await carryOut("forget what is old");
   });
 });

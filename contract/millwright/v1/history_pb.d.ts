@@ -5,6 +5,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Event } from "./event_pb.js";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file millwright/v1/history.proto.
@@ -77,6 +78,20 @@ export declare type ListHistoryResponse = Message<"millwright.v1.ListHistoryResp
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How many entries of the thing were removed since they were older than `history.retention`; 0: its history is whole.
+   *
+   * @generated from field: int64 removed_entries = 3;
+   */
+  removedEntries: bigint;
+
+  /**
+   * When the newest of the removed entries was written. Entries that are kept may be older.
+   *
+   * @generated from field: google.protobuf.Timestamp removed_until = 4;
+   */
+  removedUntil?: Timestamp | undefined;
 };
 
 /**
@@ -93,6 +108,9 @@ export declare const ListHistoryResponseSchema: GenMessage<ListHistoryResponse>;
 export declare const HistoryService: GenService<{
   /**
    * The journal of one thing, page by page; also of a thing that is gone. A thing that never was has no entries.
+   *
+   * Entries older than `history.retention` are removed. The last entry and the last change of state of every thing are kept, and
+   * everything of a run that is PENDING or RUNNING.
    *
    * @generated from rpc millwright.v1.HistoryService.ListHistory
    */

@@ -114,7 +114,7 @@ export declare const WatchService: GenService<{
    * Streams every event after from_cursor that satisfies all filters, each once, without a gap, those of one thing in order.
    * A reader that falls behind loses nothing. To go on after a break, hand in the last cursor that was received.
    *
-   * With neither from_cursor nor from_now it begins with the oldest event that is kept. A cursor whose events are no longer
+   * With neither from_cursor nor from_now it begins with the oldest event after which none was removed. A cursor whose events are no longer
    * kept, or that is later than all that has happened here, is refused with FAILED_PRECONDITION: list the things anew, and watch
    * from_now.
    *

@@ -1,3 +1,4 @@
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { HistoryService } from "../../../contract/millwright/v1/history_pb.js";
 import type { ServiceDeps } from "../../services/call/deps.ts";
@@ -7,6 +8,13 @@ import { eventOf } from "./event-messages.ts";
 export const history = (deps: ServiceDeps): ServiceImpl<typeof HistoryService> => ({
   async listHistory({ kind, id, pageSize, pageToken, types, newestFirst }) {
     const page = await pageHistory(deps, { kind, id, pageSize, pageToken, types, newestFirst });
-    return { events: page.items.map(eventOf), nextPageToken: page.nextPageToken };
+    return {
+      events: page.items.map(eventOf),
+      nextPageToken: page.nextPageToken,
+      ...(page.removal && {
+        removedEntries: BigInt(page.removal.entries),
+        removedUntil: timestampFromDate(page.removal.until),
+      }),
+    };
   },
 });

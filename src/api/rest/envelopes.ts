@@ -8,11 +8,27 @@ export const listOf = (schema: z.ZodType) =>
   z.object({ success: z.literal(true), data: z.array(schema), total: z.int().min(0) });
 /** A list that can be paged by its place: the token is there while more rows follow. */
 export const pagedListOf = (schema: z.ZodType) => listOf(schema).extend({ next_page_token: z.string().optional() });
-/** Histories and events came later, and without the flag. */
-export const pageOf = (schema: z.ZodType) => z.object({ data: z.array(schema), total: z.int().min(0) });
+/** Histories and events came later, and without the flag. What retention removed is told where it has removed anything. */
+export const historyPageOf = (schema: z.ZodType) =>
+  z.object({
+    data: z.array(schema),
+    total: z.int().min(0),
+    removed_entries: z.int().min(1).optional(),
+    removed_until: z.iso.datetime().optional(),
+  });
 
 export const one = (data: unknown, message: string | null = null) => ({ success: true, data, message });
 export const many = (data: readonly unknown[], total: number) => ({ success: true, data, total });
+
+/** `total` counts what is kept. */
+export const historyPage = (
+  data: readonly unknown[],
+  { total, removal }: { readonly total: number; readonly removal: { entries: number; until: Date } | undefined },
+) => ({
+  data,
+  total,
+  ...(removal && { removed_entries: removal.entries, removed_until: removal.until.toISOString() }),
+});
 
 /** Text that fits into a column and onto a screen. */
 export const shortText = z.string().max(255);

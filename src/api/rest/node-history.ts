@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Duration } from "../../kernel/time/duration.ts";
 import type { ServiceDeps } from "../../services/call/deps.ts";
 import { eventsOf, historyOf, stalledInstalls, statsOf } from "../../services/install/history.ts";
-import { listOf, many, objectOf, one, pageOf, pageQuery } from "./envelopes.ts";
+import { historyPage, historyPageOf, listOf, many, objectOf, one, pageQuery } from "./envelopes.ts";
 import { NODES, UNKNOWN_NODE } from "./node-answers.ts";
 import * as schemas from "./node-schemas.ts";
 import { type AnyRoute, defineRoute } from "./route.ts";
@@ -24,10 +24,10 @@ const listHistory = ({ services }: NodeHistoryDeps) =>
       offset: z.coerce.number().int().min(0).default(0),
     }),
     errors: UNKNOWN_NODE,
-    answer: pageOf(schemas.transition),
+    answer: historyPageOf(schemas.transition),
     async handle({ params: { id }, query }) {
-      const { transitions, total } = await historyOf(services, id, query);
-      return { data: transitions.map(schemas.transitionJson), total };
+      const { transitions, ...extent } = await historyOf(services, id, query);
+      return historyPage(transitions.map(schemas.transitionJson), extent);
     },
   });
 
@@ -44,10 +44,10 @@ const listEvents = ({ services }: NodeHistoryDeps) =>
       event_type: z.string().optional(),
     }),
     errors: UNKNOWN_NODE,
-    answer: pageOf(schemas.event),
+    answer: historyPageOf(schemas.event),
     async handle({ params: { id }, query: { limit, offset, event_type } }) {
-      const { events, total } = await eventsOf(services, id, { limit, offset, type: event_type });
-      return { data: events.map(schemas.eventJson), total };
+      const { events, ...extent } = await eventsOf(services, id, { limit, offset, type: event_type });
+      return historyPage(events.map(schemas.eventJson), extent);
     },
   });
 

@@ -46,7 +46,7 @@ export const SERVER_VOCABULARY: ServerVocabulary = {
     {"flag":"--conditions-interval","takes":"value","words":[],"default":"10s","dev":"","doc":"How often each machine is checked to keep its conditions true. A change shows within three times this; at 10s, within 30s."},
     {"flag":"--conditions-rate","takes":"value","words":[],"default":"100","dev":"","doc":"Checks of machines a second, at most, per replica. A fleet too large for it is checked less often."},
     {"flag":"--scripts-directory","takes":"directory","words":[],"default":"","dev":"","doc":"Scripts (`*.sh`) of the site, which plans name as `script_ref`; one of the same name takes the place of a shipped one. Read when the server starts; all replicas need the same."},
-    {"flag":"--history-retention","takes":"value","words":[],"default":"365d","dev":"","doc":"How long history, audit and events are kept."},
+    {"flag":"--history-retention","takes":"value","words":[],"default":"365d","dev":"","doc":"How long history, audit and events are kept. The last change of state of every thing, and everything of an active run, is kept for ever."},
     {"flag":"--install-timeout","takes":"value","words":[],"default":"60m","dev":"","doc":"How long an attempt at a network install may take; then it counts as failed. `0s`: for ever."},
     {"flag":"--install-auto-register","takes":"switch","words":[],"default":"true","dev":"","doc":"Whether a machine that boots from the network and is not known is put on record as discovered."},
     {"flag":"--install-require-report-tokens","takes":"switch","words":[],"default":"false","dev":"","doc":"Whether nodes must show, with each report, the token that their boot script gave them."},

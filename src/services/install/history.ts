@@ -5,6 +5,7 @@ import { TRIGGERED_BY } from "../../lifecycles/install/lifecycle.ts";
 import { countInstalls, listStalled, pageEntries } from "../../store/install/history.ts";
 import { type InstallRecord, loadInstalls } from "../../store/install/installs.ts";
 import type { JournalRow } from "../../store/lifecycle/journal.ts";
+import { findRemoval, type Removal } from "../../store/lifecycle/journal-retention.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { getInstall } from "./installs.ts";
 
@@ -25,15 +26,21 @@ export interface PageWish {
   readonly offset: number;
 }
 
+/** How many entries there are, and what retention has removed; undefined while the history is whole. */
+interface Extent {
+  readonly total: number;
+  readonly removal: Removal | undefined;
+}
+
 /** Newest first. */
 export async function historyOf(
   deps: ServiceDeps,
   id: string,
   page: PageWish,
-): Promise<{ readonly transitions: readonly InstallTransition[]; readonly total: number }> {
+): Promise<Extent & { readonly transitions: readonly InstallTransition[] }> {
   await getInstall(deps, id);
   const { rows, total } = await pageEntries(deps.db, { id, ...page, transitionsOnly: true });
-  return { transitions: rows.map(transitionOf), total };
+  return { transitions: rows.map(transitionOf), total, removal: await removalOf(deps, id) };
 }
 
 function transitionOf(row: JournalRow): InstallTransition {
@@ -78,7 +85,7 @@ export async function eventsOf(
   deps: ServiceDeps,
   id: string,
   page: PageWish & { readonly type?: string | undefined },
-): Promise<{ readonly events: readonly InstallEvent[]; readonly total: number }> {
+): Promise<Extent & { readonly events: readonly InstallEvent[] }> {
   await getInstall(deps, id);
   const { rows, total } = await pageEntries(deps.db, { id, ...page, transitionsOnly: false });
   const events = rows.map(({ cursor, type, reason, actor, data, at }) => ({
@@ -89,8 +96,10 @@ export async function eventsOf(
     data,
     createdAt: at,
   }));
-  return { events, total };
+  return { events, total, removal: await removalOf(deps, id) };
 }
+
+const removalOf = ({ db }: ServiceDeps, id: string) => findRemoval(db, { kind: "install", id });
 
 export async function statsOf({ db }: ServiceDeps) {
   const { total, byState, discoveredLastHour } = await countInstalls(db);

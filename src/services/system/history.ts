@@ -1,5 +1,6 @@
 import { AppError } from "../../kernel/errors.ts";
 import { isCursor, type JournalRow, listHistory } from "../../store/lifecycle/journal.ts";
+import { findRemoval, type Removal } from "../../store/lifecycle/journal-retention.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { checkKind } from "../call/known-kinds.ts";
 import { checkPageSize, cutPage, type Page, parsePageToken } from "../call/paging.ts";
@@ -15,8 +16,13 @@ export interface HistoryQuery {
   readonly newestFirst: boolean;
 }
 
+export interface HistoryOfThing extends Page<JournalRow> {
+  /** What retention has removed of it; undefined while its history is whole. */
+  readonly removal: Removal | undefined;
+}
+
 /** The journal of one thing, also of one that is gone. */
-export async function pageHistory(deps: ServiceDeps, request: HistoryQuery): Promise<Page<JournalRow>> {
+export async function pageHistory(deps: ServiceDeps, request: HistoryQuery): Promise<HistoryOfThing> {
   const { pageSize, pageToken, ...query } = request;
   const { kind, id, types, newestFirst } = query;
   checkKind(deps, kind, "kind");
@@ -24,5 +30,6 @@ export async function pageHistory(deps: ServiceDeps, request: HistoryQuery): Pro
   const size = checkPageSize(pageSize);
   const after = parsePageToken(deps.secrets, pageToken, query, 1, ([cursor = ""]) => isCursor(cursor))?.[0] ?? null;
   const rows = await listHistory(deps.db, { key: { kind, id }, types, newestFirst, after, limit: size + 1 });
-  return cutPage(deps.secrets, rows, size, query, ({ cursor }) => [cursor]);
+  const removal = await findRemoval(deps.db, { kind, id });
+  return { ...cutPage(deps.secrets, rows, size, query, ({ cursor }) => [cursor]), removal };
 }

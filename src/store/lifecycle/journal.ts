@@ -1,6 +1,5 @@
 import { AppError } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
-import type { Duration } from "../../kernel/time/duration.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
 import { toJsonText } from "../postgres/json-text.ts";
@@ -145,6 +144,9 @@ export async function startEpochAfterRestore(db: Queryable): Promise<void> {
   );
 }
 
+/** Before every entry. */
+export const OLDEST_CURSOR = "0.0.0";
+
 const CURSOR = /^(\d{1,9})\.(\d{1,19})\.(\d{1,18})$/;
 
 export const isCursor = (text: string): boolean => CURSOR.test(text);
@@ -175,26 +177,8 @@ export function compareCursors(a: string, b: string): number {
   return 0;
 }
 
-/** Looks at the oldest rows only, in the order of the key, so that a run with nothing to do costs nothing. */
-export async function deleteOldest(db: Queryable, retention: Duration, most: number): Promise<number> {
-  const [row] = await db.query<{ deleted: number }>(
-    `with oldest as (select epoch, xid, seq, at from journal order by epoch, xid, seq limit ${Math.floor(most)}),
-          gone as (delete from journal j using oldest o
-                    where j.epoch = o.epoch and j.xid = o.xid and j.seq = o.seq and o.at < now() - $1 * interval '1 ms'
-                   returning j.epoch, j.xid, j.seq),
-          last as (select epoch || '.' || xid::text || '.' || seq as cursor from gone
-                    order by gone.epoch desc, gone.xid desc, gone.seq desc limit 1),
-          noted as (update journal_epoch set forgotten_to = last.cursor from last)
-     select count(*) as deleted from gone`,
-    [retention],
-  );
-  const deleted = row?.deleted ?? 0;
-  if (deleted > 0) failPoint("journal:forgotten");
-  return deleted;
-}
-
 /** The cursor up to which entries have been removed: a reader before it has missed some. */
 export async function forgottenTo(db: Queryable): Promise<string> {
   const [row] = await db.query<{ cursor: string }>("select forgotten_to as cursor from journal_epoch");
-  return row?.cursor ?? "0.0.0";
+  return row?.cursor ?? OLDEST_CURSOR;
 }

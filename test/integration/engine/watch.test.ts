@@ -4,6 +4,7 @@ import { silentLog } from "../../../src/kernel/log.ts";
 import { hours } from "../../../src/kernel/time/duration.ts";
 import type { WatchItem } from "../../../src/store/lifecycle/event-source.ts";
 import * as journal from "../../../src/store/lifecycle/journal.ts";
+import { removeOldEntries } from "../../../src/store/lifecycle/journal-retention.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";
 import type { Database } from "../../../src/store/postgres/database.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
@@ -181,7 +182,7 @@ test("a cursor from before what is kept is refused, since events after it are go
   await write(["a"], 2);
   await write(["a"], 3);
   await database.db.execute("update journal set at = now() - interval '2 days' where version <= 2");
-  expect(await journal.deleteOldest(database.db, hours(24), 100)).toBe(2);
+  expect(await removeOldEntries(database.db, hours(24), 100)).toEqual({ examined: 2, removed: 2 });
   await expect(take(from({ cursor: first.cursor }), 1)).rejects.toMatchObject({ kind: "failed_precondition" });
   expect(await take(from("oldest"), 1)).toEqual(["a@3"]);
 });

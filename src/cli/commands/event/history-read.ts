@@ -1,8 +1,9 @@
 import type { Event } from "../../../../contract/millwright/v1/event_pb.js";
-import { HistoryService } from "../../../../contract/millwright/v1/history_pb.js";
+import { HistoryService, type ListHistoryResponse } from "../../../../contract/millwright/v1/history_pb.js";
 import { CliError, EXIT } from "../../client/errors.ts";
 import type { Session } from "../../client/session.ts";
 import { printList } from "../../terminal/printing.ts";
+import { clockTime } from "../../terminal/times.ts";
 import { eventJson, historyColumns } from "./event-view.ts";
 import { kindOf } from "./kind.ts";
 
@@ -21,13 +22,14 @@ export async function showHistory(
   options: HistoryOptions,
 ): Promise<undefined> {
   const kind = kindOf(kindWord);
-  const { events, hasMore } = await readNewest(session, kind, id, options);
-  if (events.length === 0 && !options.type?.length) {
+  const { events, hasMore, removed } = await readNewest(session, kind, id, options);
+  if (events.length === 0 && !options.type?.length && removed === "") {
     throw new CliError(EXIT.notFound, `${kind} ${id} has no history: it never existed`);
   }
   await printList(session, { items: events.reverse(), columns: historyColumns, json: eventJson }, "No such events.");
   if (hasMore && session.style().format === "table")
     session.terminal.stderr.write(`Older entries exist; --limit ${options.limit * 10} shows more.\n`);
+  if (removed !== "") session.terminal.stderr.write(removed);
 }
 
 async function readNewest(
@@ -35,9 +37,10 @@ async function readNewest(
   kind: string,
   id: string,
   { limit, type = [] }: HistoryOptions,
-): Promise<{ events: Event[]; hasMore: boolean }> {
+): Promise<{ events: Event[]; hasMore: boolean; removed: string }> {
   const client = await session.client(HistoryService);
   const events: Event[] = [];
+  let removed = "";
   let pageToken = "";
   // The page size stays the same from page to page, so that a token is never used with another query.
   const pageSize = Math.min(limit, PAGE_SIZE);
@@ -47,7 +50,15 @@ async function readNewest(
       { signal: session.signal },
     );
     events.push(...page.events);
+    removed = removedLine(page);
     pageToken = page.nextPageToken;
   } while (pageToken !== "" && events.length < limit);
-  return { events: events.slice(0, limit), hasMore: pageToken !== "" || events.length > limit };
+  return { events: events.slice(0, limit), hasMore: pageToken !== "" || events.length > limit, removed };
 }
+
+/** What is missing since retention removed it; empty while the history is whole. */
+const removedLine = ({ removedEntries, removedUntil }: ListHistoryResponse): string =>
+  removedEntries === 0n
+    ? ""
+    : `${removedEntries} ${removedEntries === 1n ? "entry was" : "entries were"} removed after the retention time ` +
+      `(history.retention); the newest of them was of ${clockTime(removedUntil)}.\n`;

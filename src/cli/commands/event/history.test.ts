@@ -71,6 +71,17 @@ describe("history", () => {
     expect(err).toContain("power_shelf nothing has no history");
   });
 
+  test("tells what retention has removed, and that an empty list is no thing that never was", async () => {
+    const removed = { removedEntries: 12n, removedUntil: { seconds: 1_700_000_000n, nanos: 0 } };
+    const show = (events: MessageInitShape<typeof EventSchema>[], line: string) =>
+      runAgainst((router) => router.service(HistoryService, { listHistory: () => ({ events, ...removed }) }), line);
+    const { code, out, err } = await show([{ type: "transition" }], "ps history a -o json");
+    expect({ code, events: JSON.parse(out) }).toMatchObject({ code: 0, events: [{ type: "transition" }] });
+    expect(err).toMatch(/^12 entries were removed after the retention time .*; the newest of them was of 2023-11-1\d /);
+    expect((await show([], "ps history a")).code).toBe(0);
+    expect((await show([], "ps history a")).err).toContain("12 entries were removed");
+  });
+
   test.each(["0", "-1", "many", "1.5"])("--limit %s is refused", async (limit) => {
     const { asked, run } = journal(1);
     expect((await run(`ps history a --limit ${limit}`)).code).toBe(2);

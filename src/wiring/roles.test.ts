@@ -50,15 +50,21 @@ describe("the table of methods and roles", () => {
   test("gives the principals of forge.Forge what its specification says, and nothing that it does not", () => {
     const rows = {
       SetPowerShelfMaintenance: ["Machineatron", "Flow"],
+      FindPowerShelves: ["Machineatron", "Flow"],
+      FindPowerShelfIds: ["Machineatron", "Flow"],
       FindPowerShelvesByIds: ["Machineatron", "Flow"],
       FindPowerShelfStateHistories: ["Machineatron", "Flow"],
       DeletePowerShelf: ["Machineatron"],
       AdminForceDeletePowerShelf: ["Machineatron"],
       InsertPowerShelfHealthReport: ["Health"],
       ListPowerShelfHealthReports: ["Health"],
+      RemovePowerShelfHealthReport: ["Health"],
       UpdatePowerShelfMetadata: ["SiteAgent"],
       AddExpectedPowerShelf: ["Machineatron", "SiteAgent", "Flow"],
+      UpdateExpectedPowerShelf: ["Machineatron", "SiteAgent"],
+      DeleteExpectedPowerShelf: ["Machineatron", "SiteAgent"],
       ReplaceAllExpectedPowerShelves: ["Machineatron", "SiteAgent"],
+      DeleteAllExpectedPowerShelves: ["Machineatron", "SiteAgent"],
     };
     const principals = ["Machineatron", "SiteAgent", "Health", "Flow"];
     for (const [method, allowed] of Object.entries(rows)) {

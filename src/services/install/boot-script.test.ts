@@ -57,6 +57,12 @@ describe("a boot script", () => {
     expect(image).toContain("millwright.target=/dev/nvme0n1");
   });
 
+  test("puts in the server, the node, its MAC address and the address that it has", () => {
+    const cmdline = ["server", "node_id", "mac", "ip"].map(variable).join(" ");
+    const text = script(INSTALL, { ip: "10.0.0.7", boot: { method: "kernel", kernel_url: "/files/k", cmdline } });
+    expect(text).toContain("kernel http://10.0.0.1:8080/files/k http://10.0.0.1:8080 m-1 02:00:5e:10:00:01 10.0.0.7 ");
+  });
+
   test("leaves iPXE its own variables", () => {
     const boot = { method: "kernel", kernel_url: `http://x/${variable("buildarch")}/k`, cmdline: "" } as const;
     expect(script(INSTALL, { boot })).toContain(`http://x/${variable("buildarch")}/k`);

@@ -168,6 +168,22 @@ describe("deletion", () => {
     expect((await now())?.powerShelfId).toBe(row.powerShelfId);
   });
 
+  test("of a shelf ends in the final delete, and its history stays", async () => {
+    const { row } = await detachedBy((id) => it.forge.deletePowerShelf({ id: { id } }, as("ann")));
+    const id = row.powerShelfId;
+    const { histories } = await it.forge.findPowerShelfStateHistories({ powerShelfIds: [{ id }] });
+    expect(histories[id]?.records.at(-1)?.state).toBe('{"state": "deleting"}');
+    const { events } = await it.history.listHistory({
+      kind: "power_shelf",
+      id,
+      types: ["deletion_requested", "deleted"],
+    });
+    expect(events.slice(-2)).toMatchObject([
+      { type: "deletion_requested", actor: "ann" },
+      { type: "deleted", fromState: "deleting" },
+    ]);
+  });
+
   test("by force detaches it as well", async () => {
     await detachedBy((id) => it.forge.adminForceDeletePowerShelf({ powerShelfId: { id } }));
   });

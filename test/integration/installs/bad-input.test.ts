@@ -142,6 +142,11 @@ const CASES: readonly Case[] = [
     ["body", "node_ids", 1],
   ),
   text("a group without a name", ["POST", "/api/v1/groups", { name: "  " }], ["body", "name"]),
+  text(
+    "a group with a name of 101 characters",
+    ["POST", "/api/v1/groups", { name: "g".repeat(101) }],
+    ["body", "name"],
+  ),
   text("a group whose name is taken", ["POST", "/api/v1/groups", { name: "taken" }], undefined, 409),
   text("a group below itself", ["PATCH", "/api/v1/groups/{group}", { parent_id: "{group}" }], undefined, 400),
   text(

@@ -168,11 +168,11 @@ describe("the specification's report table", () => {
 
   test("progress in installing: kept and shown, no change of state, nothing in the history", async () => {
     const node = await installing();
-    const answer = await api.report(node.mac_address, "progress", { installation_progress: 40 });
-    expect(answer).toMatchObject({
-      message: "Status reported successfully",
-      data: { state: "installing", installation_progress: 40 },
-    });
+    for (const installation_progress of [0, 40, 100])
+      expect(await api.report(node.mac_address, "progress", { installation_progress })).toMatchObject({
+        message: "Status reported successfully",
+        data: { state: "installing", installation_progress },
+      });
     expect((await api.history(node.id)).total).toBe(2);
   });
 

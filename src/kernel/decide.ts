@@ -122,7 +122,8 @@ function plan<T extends Thing>(thing: T, row: Row<T>, happening: Happening): Mov
   const ends = (options.clears ?? []).flatMap(({ field, carried }): RequestEnd[] => {
     const request = carried(thing);
     if (!isJsonObject(request)) return [];
-    return [{ field, request, outcome: trigger.failure ? "failed" : "completed", message: happening.message }];
+    const outcome = options.clearedAs ?? (trigger.failure ? "failed" : "completed");
+    return [{ field, request, outcome, message: happening.message }];
   });
   return {
     from,

@@ -139,6 +139,8 @@ export interface RowOptions<T> {
   /** What the new state carries. */
   readonly carries?: (thing: T, happening: Happening) => JsonObject;
   readonly clears?: readonly RequestClear<T>[];
+  /** How what it clears has ended, where neither success nor failure ends it. */
+  readonly clearedAs?: "withdrawn";
   /** Request fields whose requests, pending or carried, end here as withdrawn: nobody will carry them out any more. */
   readonly withdraws?: readonly (keyof T & string)[];
   /** Request fields whose pending request ends here as expired, with what the thing waited for all the time. */

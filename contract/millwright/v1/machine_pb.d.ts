@@ -344,6 +344,45 @@ export declare type SetMachineCredentialsResponse = Message<"millwright.v1.SetMa
 export declare const SetMachineCredentialsResponseSchema: GenMessage<SetMachineCredentialsResponse>;
 
 /**
+ * @generated from message millwright.v1.AcceptMachineCertificateRequest
+ */
+export declare type AcceptMachineCertificateRequest = Message<"millwright.v1.AcceptMachineCertificateRequest"> & {
+  /**
+   * @generated from field: string machine_id = 1;
+   */
+  machineId: string;
+
+  /**
+   * SHA-256 of the certificate, in hexadecimal digits with or without colons, as compared at the BMC.
+   *
+   * @generated from field: string fingerprint = 2;
+   */
+  fingerprint: string;
+};
+
+/**
+ * Describes the message millwright.v1.AcceptMachineCertificateRequest.
+ * Use `create(AcceptMachineCertificateRequestSchema)` to create a new message.
+ */
+export declare const AcceptMachineCertificateRequestSchema: GenMessage<AcceptMachineCertificateRequest>;
+
+/**
+ * @generated from message millwright.v1.AcceptMachineCertificateResponse
+ */
+export declare type AcceptMachineCertificateResponse = Message<"millwright.v1.AcceptMachineCertificateResponse"> & {
+  /**
+   * @generated from field: baremetal.v1.Machine machine = 1;
+   */
+  machine?: Machine | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.AcceptMachineCertificateResponse.
+ * Use `create(AcceptMachineCertificateResponseSchema)` to create a new message.
+ */
+export declare const AcceptMachineCertificateResponseSchema: GenMessage<AcceptMachineCertificateResponse>;
+
+/**
  * What people decide about machines. baremetal.v1 shows the phases; these are the ways between them that no run takes.
  *
  * Each answers with the machine after the move, NOT_FOUND when there is no such machine, and FAILED_PRECONDITION, naming what is
@@ -412,6 +451,17 @@ export declare const MachineLifecycleService: GenService<{
     methodKind: "unary";
     input: typeof SetMachineCredentialsRequestSchema;
     output: typeof SetMachineCredentialsResponseSchema;
+  },
+  /**
+   * Pins another certificate of the machine's BMC, which was replaced or given a new one. FAILED_PRECONDITION when the BMC was last seen to
+   * show another certificate than this, and for a BMC whose certificate is not pinned.
+   *
+   * @generated from rpc millwright.v1.MachineLifecycleService.AcceptMachineCertificate
+   */
+  acceptMachineCertificate: {
+    methodKind: "unary";
+    input: typeof AcceptMachineCertificateRequestSchema;
+    output: typeof AcceptMachineCertificateResponseSchema;
   },
 }>;
 

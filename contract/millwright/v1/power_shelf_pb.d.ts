@@ -1123,6 +1123,84 @@ export declare type ExpectedPowerShelf = Message<"millwright.v1.ExpectedPowerShe
 export declare const ExpectedPowerShelfSchema: GenMessage<ExpectedPowerShelf>;
 
 /**
+ * @generated from message millwright.v1.AcceptPowerShelfCertificateRequest
+ */
+export declare type AcceptPowerShelfCertificateRequest = Message<"millwright.v1.AcceptPowerShelfCertificateRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * SHA-256 of the certificate, in hexadecimal digits with or without colons, as compared at the BMC.
+   *
+   * @generated from field: string fingerprint = 2;
+   */
+  fingerprint: string;
+};
+
+/**
+ * Describes the message millwright.v1.AcceptPowerShelfCertificateRequest.
+ * Use `create(AcceptPowerShelfCertificateRequestSchema)` to create a new message.
+ */
+export declare const AcceptPowerShelfCertificateRequestSchema: GenMessage<AcceptPowerShelfCertificateRequest>;
+
+/**
+ * @generated from message millwright.v1.AcceptPowerShelfCertificateResponse
+ */
+export declare type AcceptPowerShelfCertificateResponse = Message<"millwright.v1.AcceptPowerShelfCertificateResponse"> & {
+  /**
+   * @generated from field: millwright.v1.PowerShelf power_shelf = 1;
+   */
+  powerShelf?: PowerShelf | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.AcceptPowerShelfCertificateResponse.
+ * Use `create(AcceptPowerShelfCertificateResponseSchema)` to create a new message.
+ */
+export declare const AcceptPowerShelfCertificateResponseSchema: GenMessage<AcceptPowerShelfCertificateResponse>;
+
+/**
+ * @generated from message millwright.v1.CancelPowerShelfRequestRequest
+ */
+export declare type CancelPowerShelfRequestRequest = Message<"millwright.v1.CancelPowerShelfRequestRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Only this request: MaintenanceRequest.id. Empty: whatever waits or is being carried out.
+   *
+   * @generated from field: string request_id = 2;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message millwright.v1.CancelPowerShelfRequestRequest.
+ * Use `create(CancelPowerShelfRequestRequestSchema)` to create a new message.
+ */
+export declare const CancelPowerShelfRequestRequestSchema: GenMessage<CancelPowerShelfRequestRequest>;
+
+/**
+ * @generated from message millwright.v1.CancelPowerShelfRequestResponse
+ */
+export declare type CancelPowerShelfRequestResponse = Message<"millwright.v1.CancelPowerShelfRequestResponse"> & {
+  /**
+   * @generated from field: millwright.v1.PowerShelf power_shelf = 1;
+   */
+  powerShelf?: PowerShelf | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.CancelPowerShelfRequestResponse.
+ * Use `create(CancelPowerShelfRequestResponseSchema)` to create a new message.
+ */
+export declare const CancelPowerShelfRequestResponseSchema: GenMessage<CancelPowerShelfRequestResponse>;
+
+/**
  * How the certificate of a BMC is judged.
  *
  * @generated from enum millwright.v1.TlsTrustMode
@@ -1318,6 +1396,29 @@ export declare const PowerShelfService: GenService<{
     methodKind: "unary";
     input: typeof SetPowerShelfCredentialsRequestSchema;
     output: typeof SetPowerShelfCredentialsResponseSchema;
+  },
+  /**
+   * Pins another certificate of the shelf's BMC, which was replaced or given a new one, and has the controller read the shelf now.
+   * FAILED_PRECONDITION when the BMC was last seen to show another certificate than this, and where none is pinned.
+   *
+   * @generated from rpc millwright.v1.PowerShelfService.AcceptPowerShelfCertificate
+   */
+  acceptPowerShelfCertificate: {
+    methodKind: "unary";
+    input: typeof AcceptPowerShelfCertificateRequestSchema;
+    output: typeof AcceptPowerShelfCertificateResponseSchema;
+  },
+  /**
+   * Ends the request of a shelf, whether it waits or is being carried out. One that waits has ended when the call returns. One that is being
+   * carried out ends at the controller's next pass; what the shelf was commanded already it may still do. FAILED_PRECONDITION when there
+   * is none, or when request_id names another.
+   *
+   * @generated from rpc millwright.v1.PowerShelfService.CancelPowerShelfRequest
+   */
+  cancelPowerShelfRequest: {
+    methodKind: "unary";
+    input: typeof CancelPowerShelfRequestRequestSchema;
+    output: typeof CancelPowerShelfRequestResponseSchema;
   },
   /**
    * The expected inventory of shelves, page by page, and how exploring each of them goes.

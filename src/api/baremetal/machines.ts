@@ -2,6 +2,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { MachineService } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import type { MachineLifecycleService } from "../../../contract/millwright/v1/machine_pb.js";
 import type { ServiceDeps } from "../../services/call/deps.ts";
+import { acceptMachineCertificate } from "../../services/machine/certificate.ts";
 import { setMachineCredentials } from "../../services/machine/credentials.ts";
 import { registerMachine, updateMachine } from "../../services/machine/machines.ts";
 import {
@@ -41,6 +42,8 @@ export function machineLifecycle(deps: ServiceDeps): ServiceImpl<typeof MachineL
     exitMaintenance: (request, { values }) => answer(exitMaintenance(deps, values.get(callerKey), request)),
     returnMachine: (request, { values }) => answer(returnMachine(deps, values.get(callerKey), request)),
     retireMachine: (request, { values }) => answer(retireMachine(deps, values.get(callerKey), request)),
+    acceptMachineCertificate: (request, { values }) =>
+      answer(acceptMachineCertificate(deps, values.get(callerKey), request)),
     async setMachineCredentials(request, { values }) {
       await setMachineCredentials(deps, values.get(callerKey), request);
       return {};

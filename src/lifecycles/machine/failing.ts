@@ -8,6 +8,9 @@ export interface FailingInput {
   readonly conditions: readonly ObservedCondition[];
 }
 
+/** Reasons for not being reached that somebody wants: no endpoint was given, or the machine was powered off on purpose. */
+export const EXCUSES = ["NoEndpoint", "OffOnPurpose"] as const;
+
 /** Conditions that are to hold of a machine; where nobody has looked, nothing is wrong. */
 const SHOULD_HOLD = ["Reachable", "BMCReachable"] as const satisfies readonly ConditionType[];
 
@@ -22,7 +25,10 @@ export function isFailing({ phase, conditions }: FailingInput): boolean {
 }
 
 const isKnownNotToHold = (conditions: readonly ObservedCondition[], type: ConditionType): boolean =>
-  conditions.some((condition) => condition.type === type && !condition.status);
+  conditions.some(
+    (condition) =>
+      condition.type === type && !condition.status && !EXCUSES.some((excuse) => excuse === condition.reason),
+  );
 
 /** The words of the filter. */
 export const FAILING_WORDS = ["true", "false"] as const;

@@ -52,6 +52,7 @@ const unread: PowerShelf["facts"] = {
   deviceLog: [],
   deviceLogReadAt: null,
   commandedAt: null,
+  cancelRequest: null,
 };
 const shelf = (state: PowerShelf["state"], change: Partial<PowerShelf> = {}): PowerShelf => ({
   id: parsePowerShelfId("ps100rs1", "id"),
@@ -293,6 +294,25 @@ describe("maintenance", () => {
     });
     expect(power.setPower).toHaveBeenCalledExactlyOnceWith(bmc, wanted, call, undefined);
     expect(power.setPower).toHaveBeenCalledBefore(power.readPower);
+  });
+
+  test("that was canceled ends without a word to the shelf; the cancel of another request changes nothing", async () => {
+    const running = (requestId: string) =>
+      powerShelfHandlers.maintenance(
+        shelf(
+          { name: "maintenance", operation: "power_off", request: { id: "r-1" } },
+          { facts: { ...unread, cancelRequest: { requestId, by: "ann", at: NOW.toISOString() } } },
+        ),
+        context(),
+      );
+    expect(await running("r-1")).toEqual({
+      type: "happened",
+      event: "operation_canceled",
+      message: "canceled by ann; a power_off that was sent before takes effect all the same",
+    });
+    expect(power.setPower).not.toHaveBeenCalled();
+    power.readPower.mockResolvedValue("off");
+    expect(await running("r-0")).toMatchObject({ event: "operation_completed" });
   });
 
   test("is complete although nothing else of the shelf can be read", async () => {

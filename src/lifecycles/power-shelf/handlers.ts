@@ -15,6 +15,7 @@ import { expectedPowerShelfLifecycle } from "../expected-power-shelf/lifecycle.t
 import { logIsDue, readLog } from "./device-log.ts";
 import type { powerShelfLifecycle } from "./lifecycle.ts";
 import type { PowerShelf } from "./power-shelf.ts";
+import { runningRequestOf } from "./running-request.ts";
 
 export interface PowerShelfContext {
   readonly provider: Provider;
@@ -67,6 +68,10 @@ export const powerShelfHandlers: Handlers<typeof powerShelfLifecycle, PowerShelf
 
   async maintenance(shelf, context) {
     const { provider, call, target, clock } = context;
+    const { cancelRequest } = shelf.facts;
+    // Before anything is sent: a shelf that cannot be reached can be canceled as well.
+    if (cancelRequest !== null && cancelRequest.requestId === runningRequestOf(shelf))
+      return happened("operation_canceled", { message: canceledBy(cancelRequest.by, shelf) });
     const { power, inventory } = need(provider, ["power", "inventory"]);
     const desired = shelf.state.operation === "power_on" ? "on" : "off"; // what was carried in, not what may have been asked since
     const bmc = await target();
@@ -108,10 +113,11 @@ export const powerShelfHandlers: Handlers<typeof powerShelfLifecycle, PowerShelf
   },
 };
 
-const requestIdOf = ({ state: { request } }: PowerShelf): string | null =>
-  typeof request === "object" && request !== null && "id" in request && typeof request.id === "string"
-    ? request.id
-    : null;
+const requestIdOf = (shelf: PowerShelf): string | null => runningRequestOf(shelf) ?? null;
+
+/** What was on its way when the cancel came may not be on record: only the shelf knows. */
+const canceledBy = (by: string, { state: { operation } }: PowerShelf): string =>
+  `canceled by ${by}; a ${operation ?? "command"} that was sent before takes effect all the same`;
 
 const commandOf = (shelf: PowerShelf, at: Date): JsonObject => ({
   operation: shelf.state.operation ?? null,

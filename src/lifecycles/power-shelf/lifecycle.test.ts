@@ -31,6 +31,7 @@ const ADDED = [
   ["initializing",  "deleting",     "marked_for_deletion",    "a shelf that cannot be read can still be removed"],
   ["fetching_data", "deleting",     "marked_for_deletion",    "a shelf that cannot be read can still be removed"],
   ["configuring",   "deleting",     "marked_for_deletion",    "a shelf that cannot be read can still be removed"],
+  ["maintenance",   "ready",        "operation_canceled",   "an operator may cancel a request that is being carried out"],
   ["error",         "maintenance",  "maintenance_requested", "a fresh request is the operator's manual intervention"],
   ["*",             "(gone)",       "force_delete",         "AdminForceDeletePowerShelf removes the record at once, whatever it is doing"],
 ] as const;
@@ -132,6 +133,7 @@ const shelf = (name: string, change: Partial<PowerShelf> = {}): PowerShelf => ({
     deviceLog: [],
     deviceLogReadAt: null,
     commandedAt: null,
+    cancelRequest: null,
   },
   deletedAt: null,
   maintenanceRequest: null,

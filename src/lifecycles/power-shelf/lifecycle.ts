@@ -68,6 +68,7 @@ export const powerShelfLifecycle = defineLifecycle<PowerShelf>()({
     ["ready",         when(markedForDeletion),       "deleting",    unheard],
     ["ready",         when(maintenanceRequested),    "maintenance", { carries: request }],
     ["maintenance",   on("operation_completed"),     "ready",       { clears: [itsRequest] }],
+    ["maintenance",   on("operation_canceled"),      "ready",       { clears: [itsRequest], clearedAs: "withdrawn", added: "an operator may cancel a request that is being carried out" }],
     ["maintenance",   onFailure("operation_failed"), "error",       { clears: [itsRequest], carries: cause }],
     ["error",         when(markedForDeletion),       "deleting",    unheard],
     ["error",         when(maintenanceRequested),    "maintenance", { carries: request, added: "a fresh request is the operator's manual intervention" }],

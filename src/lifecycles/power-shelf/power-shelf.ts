@@ -55,6 +55,8 @@ export interface PowerShelfFacts {
     readonly requestId: string | null;
     readonly at: string;
   } | null;
+  /** Who wants a request ended that is being carried out. It says nothing of another request. */
+  readonly cancelRequest: { readonly requestId: string; readonly by: string; readonly at: string } | null;
 }
 
 export interface Bmc {

@@ -103,7 +103,7 @@ function pinFailure(endpoint: BmcEndpoint, trust: TlsTrust, seen: string | undef
     "certificate_changed",
     endpoint,
     `${nameOf(endpoint)} shows a certificate with fingerprint ${seen ?? "(none)"}, but ${trust.fingerprint256} was pinned on first use. ` +
-      "Nothing was sent to it. If the BMC was replaced or given a new certificate, clear the pinned fingerprint (power-shelf refresh --forget-certificate; machine update --tls-trust off, then --tls-trust pin); otherwise find out who answers at this address",
+      "Nothing was sent to it. If the BMC was replaced or given a new certificate, compare the fingerprint at the BMC and accept it (machine accept-certificate, power-shelf accept-certificate); otherwise find out who answers at this address",
     { facts: { expected: trust.fingerprint256, ...(seen !== undefined && { shown: seen }) } },
   );
 }

@@ -32,10 +32,9 @@ describe("a machine that shows another host key", () => {
   });
 });
 
-test("a machine whose BMC shows another certificate is told to forget the pinned one, and to pin the next", () => {
+test("the certificate that a machine's BMC shows is accepted by its fingerprint", () => {
   expect(commandsFor({ code: "certificate_changed", facts: { at: "bmc", shown: "AA:BB" } })).toEqual([
-    "millwright machine update m-1 --tls-trust off",
-    "millwright machine update m-1 --tls-trust pin",
+    "millwright machine accept-certificate m-1 --fingerprint AA:BB",
   ]);
 });
 

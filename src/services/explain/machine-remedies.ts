@@ -29,10 +29,9 @@ export function machineRemedies(cause: Cause | null, machineId: string): NextCom
     case "certificate_changed":
       return [
         say(
-          `machine update ${machineId} --tls-trust off`,
-          "forgets the pinned certificate, and checks none until the next command: only when the BMC was replaced or given a new one",
+          `machine accept-certificate ${machineId} --fingerprint ${shown ?? "<sha256>"}`,
+          "pins the certificate that its BMC shows: only when the BMC was replaced or given a new one, and the fingerprint was compared",
         ),
-        say(`machine update ${machineId} --tls-trust pin`, "right after it, pins the one that it shows next"),
       ];
     case "endpoint_missing":
     case "wrong_identity":

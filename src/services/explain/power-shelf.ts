@@ -1,4 +1,4 @@
-import type { CauseCode } from "../../kernel/causes.ts";
+import type { Cause, CauseCode } from "../../kernel/causes.ts";
 import { parseCause } from "../../kernel/stored-cause.ts";
 import { minutes, seconds } from "../../kernel/time/duration.ts";
 import { powerShelfLifecycle } from "../../lifecycles/power-shelf/lifecycle.ts";
@@ -157,7 +157,7 @@ function commandsFor({ shelf, pass, claims, trouble }: Seen): NextCommand[] {
   const history = say(`power-shelf history ${id}`, "shows what happened to it, and who did what");
   if (claims.length > 0) return [show, history];
   const failedBy = trouble.cause ?? (state.name === "error" ? troubleOfError(shelf).cause : null);
-  const fix = fixFor(failedBy?.code, id, bmc.mac);
+  const fix = fixFor(failedBy, id, bmc.mac);
   const { observedAt } = shelf.facts;
   const wasSeenSince = observedAt !== null && Date.parse(observedAt) > shelf.stateSince.getTime();
   const isFixed = trouble.message === "" && (wasSeenSince || fix.length === 0);
@@ -181,8 +181,10 @@ function askAgain({ id, lastMaintenanceRequest }: PowerShelfRecord): NextCommand
   return [say(`power-shelf maintenance ${verb} --power-shelf-id ${id}`, "requests it again, and leads out of error")];
 }
 
-function fixFor(cause: CauseCode | undefined, id: string, mac: string): NextCommand[] {
-  if (cause === undefined) return [];
+function fixFor(failedBy: Cause | null, id: string, mac: string): NextCommand[] {
+  if (failedBy === null) return [];
+  const { code: cause, facts } = failedBy;
+  const shown = facts?.shown;
   if (FIXED_BY_CREDENTIALS.has(cause))
     return [
       say(`power-shelf set-credentials ${id} --bmc-username <name>`, "sets other credentials, which are tried at once"),
@@ -196,8 +198,8 @@ function fixFor(cause: CauseCode | undefined, id: string, mac: string): NextComm
     case "certificate_changed":
       return [
         say(
-          `power-shelf refresh ${id} --forget-certificate`,
-          "trusts the one that it shows next: only when the BMC was replaced or given a new one",
+          `power-shelf accept-certificate ${id} --fingerprint ${shown ?? "<sha256>"}`,
+          "pins the certificate that its BMC shows: only when the BMC was replaced or given a new one, and the fingerprint was compared",
         ),
       ];
     case "wrong_identity":

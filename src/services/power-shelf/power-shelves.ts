@@ -26,6 +26,7 @@ import { actorOf, describeInitiator, doneBy, parseReference } from "../call/init
 import { parseRequestId } from "../call/request-id.ts";
 import { checkRequiredText } from "../call/required-text.ts";
 import { parseBmcEndpoint } from "../device/bmc-endpoint.ts";
+import { checkPins, checkShown, parseFingerprint } from "../device/certificate.ts";
 import { deleteDevice, forceDeleteDevice } from "../device/deletion.ts";
 import { unknownDevice } from "../device/device.ts";
 import { checkMetadata } from "../device/metadata.ts";
@@ -142,6 +143,34 @@ export async function refreshPowerShelf(deps: ServiceDeps, caller: Caller, input
       const facts = { certificateFingerprint: null };
       await commitOrRefuse(tx, deps.stores, [{ kind: KIND, thing, facts, ...doneBy(caller) }]);
     }
+    await work.wake(tx, [shelfKey(id)]);
+    await announce(tx);
+  });
+}
+
+export interface AcceptShelfCertificate {
+  readonly id: string;
+  readonly fingerprint: string;
+}
+
+/** From now on the shelf's BMC must show this certificate, and no other; it is tried at once. */
+export async function acceptPowerShelfCertificate(
+  deps: ServiceDeps,
+  caller: Caller,
+  input: AcceptShelfCertificate,
+): Promise<void> {
+  const id = parsePowerShelfId(input.id, "id");
+  const certificateFingerprint = parseFingerprint(input.fingerprint);
+  await deps.db.transaction(async (tx) => {
+    await lockThings(tx, [shelfKey(id)]);
+    const [thing] = await listPowerShelves(tx, { ids: [id] });
+    if (!thing) throw unknownShelf(id);
+    checkPins(thing.bmc.trust, `power shelf ${id}`);
+    checkShown(certificateFingerprint, thing.outcome?.cause);
+    if (thing.facts.certificateFingerprint === certificateFingerprint) return;
+    await commitOrRefuse(tx, deps.stores, [
+      { kind: KIND, thing, facts: { certificateFingerprint }, ...doneBy(caller) },
+    ]);
     await work.wake(tx, [shelfKey(id)]);
     await announce(tx);
   });

@@ -68,6 +68,7 @@ const factsSchema = z.object({
     .object({ operation: z.string().nullable(), requestId: z.string().nullable(), at: z.string() })
     .nullable()
     .default(null),
+  cancelRequest: z.object({ requestId: z.string(), by: z.string(), at: z.string() }).nullable().default(null),
 });
 
 const requestSchema = z

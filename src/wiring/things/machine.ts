@@ -92,5 +92,6 @@ export const machine = defineThing<Machine>({
     "millwright.v1.MachineLifecycleService/ReturnMachine":    ["operator"],
     "millwright.v1.MachineLifecycleService/RetireMachine":    ["admin"],
     "millwright.v1.MachineLifecycleService/SetMachineCredentials": ["admin"],
+    "millwright.v1.MachineLifecycleService/AcceptMachineCertificate": ["operator"],
   },
 });

@@ -1,3 +1,4 @@
+import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { PowerShelfMaintenanceOperation as Operation } from "../../../contract/forge/forge_pb.js";
 import { ExploreState } from "../../../contract/millwright/v1/power_shelf_pb.js";
@@ -147,6 +148,78 @@ describe("maintenance", () => {
     const { powerShelves } = await it.forge.findPowerShelves({ powerShelfId: { id } });
     expect(records.at(-1)?.version).toBe(powerShelves[0]?.stateVersion);
   });
+});
+
+describe("a cancel", () => {
+  const OFF = Operation.POWER_OFF;
+  const refused = (call: Promise<unknown>) => call.catch((error: unknown) => ConnectError.from(error));
+
+  test("ends a request that a silent shelf keeps from ending, and the one that waits behind it, each once", async () => {
+    const row = await aLinkedRow();
+    const id = row.powerShelfId;
+    const shelf = async () => (await it.shelves.getPowerShelf({ id })).powerShelf;
+    await dc.until(async () => (await shelf())?.state === "ready");
+    const none = await refused(it.shelves.cancelPowerShelfRequest({ id }));
+    expect(none).toMatchObject({ code: Code.FailedPrecondition });
+    await dc.control("POST", "/faults", { device: (await deviceOf(row.serial)).id, fault: { type: "drop" } });
+    const ask = (operation: Operation) =>
+      it.forge.setPowerShelfMaintenance({ powerShelfIds: [{ id }], operation }, as("ann"));
+    await ask(OFF);
+    await dc.until(async () => (await shelf())?.state === "maintenance");
+    await ask(Operation.POWER_ON);
+    const other = await refused(it.shelves.cancelPowerShelfRequest({ id, requestId: "another" }));
+    expect(other).toMatchObject({ code: Code.FailedPrecondition, rawMessage: expect.stringContaining("another") });
+
+    const { powerShelf } = await it.shelves.cancelPowerShelfRequest({ id }, as("bob"));
+    expect(powerShelf).toMatchObject({
+      state: "maintenance",
+      lastRequest: { operation: "power_on", outcome: "withdrawn" },
+    });
+    await dc.until(async () => (await shelf())?.state === "ready");
+    const ended = await shelf();
+    expect(ended).toMatchObject({ lastRequest: { operation: "power_off", outcome: "withdrawn" } });
+    expect(ended?.lastRequest?.message).toContain("canceled by bob");
+    expect(ended?.pendingRequest).toBeUndefined();
+    expect(ended?.claim).toBeUndefined();
+    await dc.control("DELETE", "/faults");
+    // Nothing of it comes back: the next request is carried out.
+    await ask(Operation.POWER_ON);
+    await dc.until(async () => (await shelf())?.lastRequest?.outcome === "completed");
+    expect((await deviceOf(row.serial)).power).toBe("on");
+  });
+});
+
+test("a new certificate of a shelf is accepted by the fingerprint that its BMC shows, and by no other", async () => {
+  const { powerShelfId: id } = await aLinkedRow();
+  const [known] = await dc.deps.db.query<{ pin: string }>(
+    "select facts ->> 'certificateFingerprint' as pin from power_shelves where id = $1",
+    [id],
+  );
+  const shown = known?.pin ?? expect.unreachable();
+  const other = shown.replaceAll(/[0-9A-F]{2}/g, "AB");
+  await dc.deps.db.query(
+    "update power_shelves set basis = basis + 1, facts = facts || jsonb_build_object('certificateFingerprint', $2::text) where id = $1",
+    [id, other],
+  );
+  await it.shelves.refreshPowerShelf({ id });
+  const shelf = async () => (await it.shelves.getPowerShelf({ id })).powerShelf;
+  await dc.until(async () => (await shelf())?.failing === true);
+  const accept = (fingerprint: string) => it.shelves.acceptPowerShelfCertificate({ id, fingerprint }, as("ann"));
+  for (const [wrong, code] of [
+    [other, Code.FailedPrecondition],
+    ["AB:CD", Code.InvalidArgument],
+    ["", Code.InvalidArgument],
+  ] as const)
+    expect(await accept(wrong).catch((error: unknown) => ConnectError.from(error))).toMatchObject({ code });
+  await accept(shown.replaceAll(":", "").toLowerCase());
+  await dc.until(async () => (await shelf())?.failing === false);
+  const { events } = await it.history.listHistory({
+    kind: "power_shelf",
+    id,
+    newestFirst: true,
+    types: ["facts_changed"],
+  });
+  expect(events.find(({ actor }) => actor === "ann")?.data).toMatchObject({ facts: { certificateFingerprint: shown } });
 });
 
 describe("deletion", () => {

@@ -880,19 +880,22 @@ describe("a power shelf", () => {
   test("whose BMC shows another certificate than the one that is pinned: the first command trusts the new one", async () => {
     const reason =
       "BMC 10.0.0.1:443 shows a certificate with fingerprint AA, but BB was pinned on first use. Nothing was sent";
-    const id = await shelf({ ...failing(reason, "certificate_changed"), facts: { certificateFingerprint: "BB" } });
+    const shown = Array.from({ length: 32 }, () => "AA").join(":");
+    const { outcome } = failing(reason);
+    const cause = { code: "certificate_changed", facts: { at: "bmc", shown, expected: "BB" } };
+    const id = await shelf({ outcome: { ...outcome, cause }, facts: { certificateFingerprint: "BB" } });
     const { headline, nextCommands, since } = await explain("power_shelf", id);
     expect(headline).toBe(
       `power shelf ${id} is ready, but its BMC shows another certificate than the one that is pinned`,
     );
     expect(Number(since?.seconds)).toBe(Date.parse("2026-01-01T00:00:00Z") / 1_000);
-    expect(nextCommands[0]?.command).toBe(`millwright power-shelf refresh ${id} --forget-certificate`);
+    expect(nextCommands[0]?.command).toBe(`millwright power-shelf accept-certificate ${id} --fingerprint ${shown}`);
     await carryOut(surface, nextCommands[0]?.command ?? "");
     const [row] = await surface.db.query<{ pinned: string | null }>(
       "select facts ->> 'certificateFingerprint' as pinned from power_shelves where id = $1",
       [id],
     );
-    expect(row?.pinned).toBeNull();
+    expect(row?.pinned).toBe(shown);
   });
 
   test("whose credentials are tried only rarely is told so", async () => {

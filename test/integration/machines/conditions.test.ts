@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { MachineStatus_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import type { ClusterTarget } from "../../../src/capabilities/cluster-target.ts";
@@ -112,7 +113,7 @@ describe.concurrent("shows within 30 s, and not before:", { timeout: 180_000 }, 
     await looks.becomes(id, "BMCReachable", false, "CredentialsRefused");
   });
 
-  test("BMCReachable needs the certificate that was seen first, until its owner has it forgotten", async () => {
+  test("BMCReachable needs the certificate that was seen first, until an operator accepts the one that is shown", async () => {
     const id = takeMachine();
     const { db } = bench.deps;
     const pinned = async () => {
@@ -132,10 +133,18 @@ describe.concurrent("shows within 30 s, and not before:", { timeout: 180_000 }, 
     );
     const { message } = await looks.becomes(id, "BMCReachable", false, "IdentityNotProven");
     expect(message).toContain(`fingerprint ${shown}, but ${other} was pinned`);
-    await bench.changeSpec(id, { bmcTlsTrust: "off" });
-    await bench.changeSpec(id, { bmcTlsTrust: "pin" });
+    const accept = (fingerprint: string) => bench.lifecycle.acceptMachineCertificate({ machineId: id, fingerprint });
+    const refused = await accept("BB".repeat(32)).catch((error: unknown) => ConnectError.from(error));
+    expect(refused).toMatchObject({
+      code: Code.FailedPrecondition,
+      rawMessage: expect.stringContaining(`shows ${shown}`),
+    });
+    await accept(shown?.toLowerCase() ?? "");
+    expect(await pinned()).toBe(shown);
     await looks.becomes(id, "BMCReachable", true);
-    await eventually(async () => (await pinned()) === shown, { what: "it is pinned anew", within: 30_000 });
+    await bench.changeSpec(id, { bmcTlsTrust: "off" });
+    const unpinned = await accept(shown ?? "").catch((error: unknown) => ConnectError.from(error));
+    expect(unpinned).toMatchObject({ code: Code.FailedPrecondition, rawMessage: expect.stringContaining("is off") });
   });
 
   test("InCustomerCluster and Drained follow the cluster's node", async () => {

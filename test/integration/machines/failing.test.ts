@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { CONDITION_TYPES } from "../../../src/lifecycles/machine/conditions.ts";
-import { isFailing } from "../../../src/lifecycles/machine/failing.ts";
+import { EXCUSES, isFailing } from "../../../src/lifecycles/machine/failing.ts";
 import { MACHINE_PHASES } from "../../../src/lifecycles/machine/machine.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
@@ -16,7 +16,7 @@ const condition = fc.record({
   type: fc.constantFrom(...CONDITION_TYPES),
   status: fc.boolean(),
   // What conditions say must never be taken for what they are.
-  reason: fc.constantFrom("Seen", "Degraded"),
+  reason: fc.constantFrom("Seen", "Degraded", ...EXCUSES),
   message: fc.constantFrom("", '"status": true', "NeedsIntervention"),
 });
 const machine = fc.record({

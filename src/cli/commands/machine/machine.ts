@@ -18,6 +18,7 @@ export function addMachineCommands(program: Command, run: Run): void {
     .description("machines: what they are, what phase they are in, and what people decide about them");
   addReading(machine, run);
   addEditing(machine, run);
+  addCertificate(machine, run);
   addPhases(machine, run);
   addHealthReportCommands(machine, run, {
     what: "a machine",
@@ -123,6 +124,21 @@ function addEditing(machine: Command, run: Run): void {
   ).action((id: string, options: CredentialOptions) =>
     run(async (session) => (await import("./credentials.ts")).setCredentials(session, id, options)),
   );
+}
+
+function addCertificate(machine: Command, run: Run): void {
+  machine
+    .command("accept-certificate")
+    .argument("<id>", "a machine")
+    .description("pin the certificate that the BMC of a machine shows since it was replaced or given a new one")
+    .requiredOption("--fingerprint <sha256>", "as compared at the BMC, with or without colons; `explain` prints it")
+    .addHelpText(
+      "after",
+      "\nThe server refuses another fingerprint than the one that the BMC shows.\n\nExample:\n  millwright machine accept-certificate m-rack1-03 --fingerprint AB:CD:…",
+    )
+    .action((id: string, options: { readonly fingerprint: string }) =>
+      run(async (session) => (await import("./certificate.ts")).acceptCertificate(session, id, options)),
+    );
 }
 
 function addPhases(machine: Command, run: Run): void {

@@ -1,8 +1,10 @@
 import type { Machine } from "../../../../contract/baremetal/v1/baremetal_pb.js";
 import { Forge, PowerShelfMaintenanceOperation } from "../../../../contract/forge/forge_pb.js";
-import { UsageError } from "../../client/errors.ts";
+import { PowerShelfService } from "../../../../contract/millwright/v1/power_shelf_pb.js";
+import { describeFailure, type ExitCode, UsageError } from "../../client/errors.ts";
 import type { Session } from "../../client/session.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
+import { printable } from "../../terminal/printable.ts";
 import { printDone } from "../../terminal/printing.ts";
 import { parseDuration } from "../../terminal/times.ts";
 import { readMachines } from "../machine/read.ts";
@@ -57,6 +59,35 @@ export async function requestMaintenance(
   }
   const { waitForRequests } = await import("./wait.ts");
   return waitForRequests(session, { ids, operation, timeoutMs, submit });
+}
+
+export interface CancelOptions {
+  readonly powerShelfId: readonly string[];
+  readonly requestId?: string;
+}
+
+/** Each for itself: one without a request does not keep those of the others from ending. */
+export async function cancelRequests(session: Session, options: CancelOptions): Promise<number | undefined> {
+  const ids = [...new Set(await resolveShelves(session, options.powerShelfId))];
+  const { requestId = "" } = options;
+  if (requestId !== "" && ids.length > 1) throw new UsageError("--request-id names the request of one shelf");
+  const client = await session.client(PowerShelfService);
+  const canceled: string[] = [];
+  let refused: ExitCode | undefined;
+  for (const id of ids) {
+    try {
+      await client.cancelPowerShelfRequest({ id, requestId }, { signal: session.signal });
+      canceled.push(id);
+    } catch (error) {
+      if (session.signal.aborted || ids.length === 1) throw error;
+      const { message, exitCode } = await describeFailure(error, undefined);
+      session.terminal.stderr.write(`error: ${printable(message)}\n`);
+      refused ??= exitCode;
+    }
+  }
+  const said = `Requests of ${canceled.length} power shelves canceled; what they were commanded already they may still do.`;
+  await printDone(session, said, { power_shelf_ids: canceled });
+  return refused;
 }
 
 const MOST_NAMED = 5;

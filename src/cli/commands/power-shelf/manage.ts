@@ -57,6 +57,17 @@ export async function refreshPowerShelf(
   await printDone(session, `Power shelf ${id} will be read now.`, { id });
 }
 
+/** The server refuses another fingerprint than the one that the BMC shows. */
+export async function acceptCertificate(
+  session: Session,
+  id: string,
+  { fingerprint }: { readonly fingerprint: string },
+): Promise<undefined> {
+  const client = await session.client(PowerShelfService);
+  await client.acceptPowerShelfCertificate({ id, fingerprint }, { signal: session.signal });
+  await printDone(session, `Certificate of power shelf ${id} accepted; the shelf will be read now.`, { id });
+}
+
 export interface CredentialOptions extends PasswordOptions {
   readonly bmcUsername: string;
 }

@@ -7,7 +7,7 @@ import { addHealthReportCommands } from "../health-report/health-report.ts";
 import { addListOptions } from "../options/list-options.ts";
 import { addPasswordOptions } from "../options/password-options.ts";
 import type { ListOptions } from "./list.ts";
-import type { MaintenanceOptions, Operation } from "./maintenance.ts";
+import type { CancelOptions, MaintenanceOptions, Operation } from "./maintenance.ts";
 import type { CreateOptions, CredentialOptions, ForceDeleteOptions } from "./manage.ts";
 import type { SetOptions } from "./metadata.ts";
 
@@ -133,6 +133,21 @@ function addMaintenance(shelf: Command, run: Run): void {
         "do not ask before shelves are powered off in a rack with machines that serve a cluster; required without a terminal",
       );
   };
+  maintenance
+    .command("cancel")
+    .description("end the requests of power shelves, whether they wait or are being carried out")
+    .requiredOption(
+      "--id, --power-shelf-id <id...>",
+      "power shelves, by id or name; several values, or the option several times",
+    )
+    .option("--request-id <id>", "only this request of one shelf")
+    .addHelpText(
+      "after",
+      "\nA shelf that was commanded already may still obey; `power-shelf show` shows its power.\n\nExample:\n  millwright power-shelf maintenance cancel --id ID1 ID2",
+    )
+    .action((options: CancelOptions) =>
+      run(async (session) => (await import("./maintenance.ts")).cancelRequests(session, options)),
+    );
   add("power-on", "power_on", "power shelves on");
   add("power-off", "power_off", "power shelves off");
 }
@@ -169,6 +184,20 @@ function addManaging(shelf: Command, run: Run): void {
   ).action((id: string, options: CredentialOptions) =>
     run(async (session) => (await import("./manage.ts")).setCredentials(session, await idOf(session, id), options)),
   );
+  shelf
+    .command("accept-certificate")
+    .argument("<id|name>", "a power shelf")
+    .description("pin the certificate that the BMC of a power shelf shows since it was replaced or given a new one")
+    .requiredOption("--fingerprint <sha256>", "as compared at the BMC, with or without colons; `explain` prints it")
+    .addHelpText(
+      "after",
+      "\nThe server refuses another fingerprint than the one that the BMC shows.\n\nExample:\n  millwright power-shelf accept-certificate ID --fingerprint AB:CD:…",
+    )
+    .action((id: string, options: { readonly fingerprint: string }) =>
+      run(async (session) =>
+        (await import("./manage.ts")).acceptCertificate(session, await idOf(session, id), options),
+      ),
+    );
   shelf
     .command("delete")
     .argument("<id|name>", "a power shelf")

@@ -14,7 +14,7 @@ say "begins"
 load_modules
 if ! bring_network_up "$MAC"; then
   say "no network: nothing can be reported, so it boots again"
-  sleep 10
+  sleep "$PAUSE"
   exit 1
 fi
 
@@ -26,7 +26,7 @@ fi
 report started "\"installation_status\":\"started\",$(who_am_i)" || exit 1
 if ! may_install; then
   say "the server does not want it installed now; it boots again"
-  sleep 10
+  sleep "$PAUSE"
   exit 1
 fi
 if [ -z "$(word image)" ]; then
@@ -38,6 +38,5 @@ elif install_image "$(word image)" "$(word digest)" "$(word target)"; then
 fi
 say "failed: $why"
 report failed "\"installation_status\":\"failed\",\"installation_error\":\"$(json_text "$why")\""
-# Time for people to read it.
-sleep 10
+sleep "$PAUSE"
 exit 1

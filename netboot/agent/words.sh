@@ -23,3 +23,6 @@ say() { echo "millwright: $*"; }
 SERVER=$(word server)
 MAC=$(word mac)
 TOKEN=$(word token)
+# Seconds for people to read what went wrong, before the machine boots again.
+PAUSE=$(word pause)
+PAUSE=${PAUSE:-10}

@@ -46,6 +46,7 @@ describe.skipIf(typeof kernel === "string")("a machine that boots from the netwo
     network = openBootNetwork(bench);
     mkdirSync(inBench("files"));
     writeFileSync(inBench("files", "disk.img"), IMAGE);
+    copyFileSync("/usr/lib/ipxe/snponly.efi", inBench("files", "snponly.efi"));
     const { image, modules } = kernel;
     const environment = ["--kernel", image, "--busybox", "/bin/busybox", "--modules", modules];
     const drivers = ["--module", "virtio_pci", "virtio_net", "virtio_blk"];
@@ -89,16 +90,31 @@ describe.skipIf(typeof kernel === "string")("a machine that boots from the netwo
     installAndErase("02:00:00:00:b0:02", "uefi"),
   );
 
-  test("is told by a proxy what to boot where another DHCP server gives out addresses", {
-    timeout: 3 * BOOTS,
-  }, async () => {
-    dnsmasq.signal("SIGTERM");
-    await dnsmasq.exited;
-    const other = startAnotherDhcpServer();
-    dnsmasq = await startDnsmasq("--proxy", network.subnet);
-    const mac = "02:00:00:00:b0:03";
-    await install(mac, "uefi", newDisk("proxy"));
-    expect(other.transcript()).toContain(`DHCPACK(eth0) `);
+  test("whose image is not what it should be fails three times, by itself, and then waits for people", {
+    timeout: 2 * BOOTS,
+  }, () => failThreeTimes("02:00:00:00:b0:05"));
+
+  test("from UEFI over HTTP gets iPXE without TFTP", { timeout: BOOTS }, async () => {
+    await replaceDnsmasq("--range", network.range, "--http-boot", "/files/snponly.efi");
+    await discover("02:00:00:00:b0:06", "uefi_http");
+    expect(dnsmasq.transcript()).not.toContain("dnsmasq-tftp: sent");
+  });
+
+  describe("where another DHCP server gives out addresses", () => {
+    let other: StartedProcess;
+    beforeAll(async () => {
+      other = startAnotherDhcpServer();
+      await replaceDnsmasq("--proxy", network.subnet, "--http-boot", "/files/snponly.efi");
+    });
+
+    test.each([
+      ["bios", "02:00:00:00:b0:07"],
+      ["uefi", "02:00:00:00:b0:03"],
+      ["uefi_http", "02:00:00:00:b0:08"],
+    ] as const)("is told by a proxy what to boot: %s", { timeout: BOOTS }, async (firmware, mac) => {
+      await discover(mac, firmware);
+      expect(other.transcript()).toMatch(new RegExp(`DHCPACK\\(eth0\\) \\S+ ${mac}`));
+    });
   });
 });
 
@@ -117,6 +133,12 @@ async function startDnsmasq(...options: string[]): Promise<StartedProcess> {
   return network.start("dnsmasq", `--conf-file=${file}`, ...OWN_WAYS, `--dhcp-leasefile=${inBench("leases")}`);
 }
 
+async function replaceDnsmasq(...options: string[]): Promise<void> {
+  dnsmasq.signal("SIGTERM");
+  await dnsmasq.exited;
+  dnsmasq = await startDnsmasq(...options);
+}
+
 /** A DHCP server that knows nothing of us. */
 const startAnotherDhcpServer = () =>
   network.startNextDoor(
@@ -125,16 +147,16 @@ const startAnotherDhcpServer = () =>
     ...[...OWN_WAYS, `--dhcp-leasefile=${inBench("other-leases")}`],
   );
 
-const workflow = () => ({
-  id: "image",
-  name: "image",
+const workflow = (id = "image", image: Buffer = IMAGE) => ({
+  id,
+  name: id,
   boot: {
     method: "image",
     kernel_url: "/files/environment/vmlinuz",
     initrd_url: "/files/environment/initrd",
-    cmdline: "console=ttyS0 panic=5 quiet",
+    cmdline: "console=ttyS0 panic=5 quiet millwright.pause=0",
     image_url: "/files/disk.img",
-    image_digest: `sha256:${createHash("sha256").update(IMAGE).digest("hex")}`,
+    image_digest: `sha256:${createHash("sha256").update(image).digest("hex")}`,
   },
 });
 
@@ -166,10 +188,61 @@ function newDisk(name: string): string {
   return disk;
 }
 
-async function install(mac: string, firmware: "bios" | "uefi", disk: string): Promise<string> {
+type Firmware = "bios" | "uefi" | "uefi_http";
+
+/** All the way to the script of ours, and no further: that is where the ways to boot end. */
+async function discover(mac: string, firmware: Firmware): Promise<void> {
+  const machine = network.start("qemu-system-x86_64", ...machineArguments(mac, firmware, newDisk(mac)));
+  const id = `m-${mac.replaceAll(":", "")}`;
+  const found = async () => (await rest<Node[]>("GET", "/nodes")).find((node) => node.id === id);
+  try {
+    await eventually(async () => (await found()) !== undefined, {
+      what: "the machine has asked for its script",
+      within: BOOTS,
+      seen: () => `${machine.transcript()}\n${dnsmasq.transcript().slice(-5_000)}`,
+    });
+  } finally {
+    machine.signal("SIGKILL");
+    await machine.exited;
+  }
+  expect(await found()).toMatchObject({ state: "discovered", boot_mode: firmware === "bios" ? "bios" : "uefi" });
+}
+
+/** One machine that is switched on once: it boots again by itself after each failure. */
+async function failThreeTimes(mac: string): Promise<void> {
+  await rest("POST", "/workflows", workflow("another-image", Buffer.from("what nobody serves")));
+  const { id } = await approve(mac, "another-image");
+  const disk = newDisk("failing");
+  const before = readFileSync(disk);
+  const args = machineArguments(mac, "bios", disk).filter((each) => each !== "-no-reboot");
+  const machine = network.start("qemu-system-x86_64", ...args);
+  try {
+    await eventually(async () => (await rest("GET", `/nodes/${id}`)).state === "install_failed", {
+      what: "the third attempt has failed",
+      within: BOOTS,
+      seen: machine.transcript,
+    });
+  } finally {
+    machine.signal("SIGKILL");
+    await machine.exited;
+  }
+  expect(await rest("GET", `/nodes/${id}`)).toMatchObject({
+    install_attempts: 3,
+    last_install_error: expect.stringContaining("the image has the digest"),
+  });
+  const events = await rest<{ event_type: string }[]>("GET", `/nodes/${id}/events?event_type=script_handed_out`);
+  expect(events).toHaveLength(3);
+  // What makes a disk bootable was never written.
+  expect(readFileSync(disk).subarray(0, MIB).equals(before.subarray(0, MIB))).toBe(true);
+}
+
+async function approve(mac: string, workflowId: string): Promise<Node> {
   const { id } = await rest("POST", "/nodes", { mac_address: mac });
-  await rest("PATCH", `/nodes/${id}`, { workflow_id: "image" });
-  await rest("PATCH", `/nodes/${id}/state`, { state: "pending" });
+  return rest("PATCH", `/nodes/${id}/state`, { state: "pending", workflow_id: workflowId });
+}
+
+async function install(mac: string, firmware: "bios" | "uefi", disk: string): Promise<string> {
+  const { id } = await approve(mac, "image");
   await boot(mac, firmware, disk, id, "installed");
   return id;
 }
@@ -257,7 +330,7 @@ async function boot(
   expect(await rest("GET", `/nodes/${id}`), seen()).toMatchObject({ state, last_install_error: null });
 }
 
-function machineArguments(mac: string, firmware: "bios" | "uefi", disk: string): string[] {
+function machineArguments(mac: string, firmware: Firmware, disk: string): string[] {
   const uefi = () => {
     const variables = `${disk}.vars`;
     copyFileSync("/usr/share/OVMF/OVMF_VARS_4M.fd", variables);
@@ -269,10 +342,12 @@ function machineArguments(mac: string, firmware: "bios" | "uefi", disk: string):
   return [
     ...["-machine", "q35,accel=tcg", "-cpu", "max", "-m", "512"],
     ...["-display", "none", "-monitor", "none", "-serial", "stdio", "-no-reboot"],
-    ...(firmware === "uefi" ? uefi() : []),
+    ...(firmware === "bios" ? [] : uefi()),
+    // Firmware whose order of booting has nothing but HTTP.
+    ...(firmware === "uefi_http" ? ["-fw_cfg", "name=opt/org.tianocore/IPv4PXESupport,string=no"] : []),
     ...["-netdev", `tap,id=net,ifname=${network.tap},script=no,downscript=no`],
     // Without a ROM of its own, UEFI's network boot is not iPXE: it is sent there over TFTP.
-    ...["-device", `virtio-net-pci,netdev=net,mac=${mac},bootindex=1${firmware === "uefi" ? ",romfile=" : ""}`],
+    ...["-device", `virtio-net-pci,netdev=net,mac=${mac},bootindex=1${firmware === "bios" ? "" : ",romfile="}`],
     ...["-drive", `if=none,id=disk,format=raw,file=${disk}`],
     ...["-device", `virtio-blk-pci,drive=disk,serial=disk-of-${firmware}`],
   ];

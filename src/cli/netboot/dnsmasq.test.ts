@@ -78,11 +78,19 @@ describe("a configuration", () => {
       writeDnsmasq(options({ proxy: "10.10.0.0" }), SERVER),
       writeDnsmasq(options({ range: RANGE }), long),
     ])
-      expect(text).toMatch(/^dhcp-boot=tag:ipxe,"http:[^"]+\/api\/v1\/boot\.ipxe"$/m);
+      expect(text).toMatch(/^dhcp-boot=tag:ipxe,"http:[^"]+\/api\/v1\/boot\.ipxe"(,,10\.10\.0\.1)?$/m);
     for (const [, variant] of VARIANTS)
       for (const [, file = ""] of writeDnsmasq(variant, SERVER).matchAll(/^dhcp-boot=tag:ipxe,"([^"]*)"/gm))
         expect(file.length).toBeLessThanOrEqual(variant.proxy === undefined ? 255 : 127);
   });
+});
+
+test.each([
+  [SERVER, "10.10.0.1"],
+  ["http://boot.example:8080", "10.10.0.0"],
+])("a proxy names a server beside the file for %s: without one iPXE passes the answer over", (server, next) => {
+  const text = writeDnsmasq(options({ proxy: "10.10.0.0,255.255.255.0" }), server);
+  expect(text).toContain(`dhcp-boot=tag:ipxe,"${server}/api/v1/boot.ipxe",,${next}\n`);
 });
 
 test.each([

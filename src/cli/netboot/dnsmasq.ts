@@ -102,6 +102,7 @@ function programs(options: DnsmasqOptions, server: string): string[] {
       'pxe-service=tag:!ipxe,x86PC,"Millwright",undionly.kpxe',
       ...["BC_EFI", "X86-64_EFI"].map((kind) => `pxe-service=tag:!ipxe,${kind},"Millwright",${uefi}`),
       ...(arm64 === undefined ? [] : [`pxe-service=tag:!ipxe,ARM64_EFI,"Millwright",${arm64}`]),
+      ...(httpBoot === undefined ? [] : ["dhcp-pxe-vendor=PXEClient,HTTPClient"]),
       ...http,
     ];
   }
@@ -128,6 +129,15 @@ const QUERY = Object.entries(SETTINGS)
   .map(([name, setting]) => `${name}=\${${setting}}`)
   .join("&");
 
+/**
+ * iPXE takes a proxy's answer for one only if it names a server beside the file. With a whole address as the file nothing is ever
+ * asked of that server: where `--boot-url` names none by its address, any address does.
+ */
+function nextServer(proxy: string, server: string): string {
+  const host = URL.parse(server)?.hostname ?? "";
+  return isIPv4(host) ? host : (proxy.split(",")[0] ?? "");
+}
+
 function iPxe({ proxy }: DnsmasqOptions, server: string): string[] {
   const whole = `${server}/api/v1/boot?${QUERY}`;
   const short = `${server}/api/v1/boot.ipxe`;
@@ -136,7 +146,7 @@ function iPxe({ proxy }: DnsmasqOptions, server: string): string[] {
     isShort
       ? "# A script that asks with all that iPXE knows: the whole address does not fit here."
       : "# iPXE fills in what it knows.",
-    `dhcp-boot=tag:ipxe,"${isShort ? short : whole}"`,
+    `dhcp-boot=tag:ipxe,"${isShort ? short : whole}"${proxy === undefined ? "" : `,,${nextServer(proxy, server)}`}`,
   ];
 }
 

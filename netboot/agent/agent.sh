@@ -9,6 +9,7 @@ HERE=${HERE:-/lib/millwright}
 . "$HERE/network.sh"
 . "$HERE/image.sh"
 . "$HERE/erase.sh"
+. "$HERE/steps.sh"
 
 say "begins"
 load_modules
@@ -23,14 +24,23 @@ if [ "$(word task)" = erase ]; then
   exit 10
 fi
 
-report started "\"installation_status\":\"started\",$(who_am_i)" || exit 1
-if ! may_install; then
-  say "the server does not want it installed now; it boots again"
-  sleep "$PAUSE"
-  exit 1
+resumes=false
+has_steps=true
+if [ -n "$(word steps)" ]; then fetch_steps || has_steps=false; fi
+if [ "$resumes" = false ]; then
+  report started "\"installation_status\":\"started\",$(who_am_i)" || exit 1
+  if ! may_install; then
+    say "the server does not want it installed now; it boots again"
+    sleep "$PAUSE"
+    exit 1
+  fi
 fi
-if [ -z "$(word image)" ]; then
-  why="the boot script names neither an image nor a task"
+if [ "$has_steps" = false ]; then
+  : # `why` says it
+elif [ -n "$(word steps)" ]; then
+  if run_steps; then exit 0; fi
+elif [ -z "$(word image)" ]; then
+  why="the boot script names neither an image, nor steps, nor a task"
 elif install_image "$(word image)" "$(word digest)" "$(word target)"; then
   report complete '"installation_status":"complete","installation_progress":100'
   say "installed"

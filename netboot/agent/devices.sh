@@ -1,19 +1,25 @@
 # Drivers for the hardware that is there, and the disks that they bring.
 
-# One driver brings devices that want the next one: a controller its disks. Three rounds reach them all.
+# One driver brings devices that want the next one: a controller its disks. Three rounds reach them all; each asks only for what is
+# new, and for all of it at once, since every modprobe reads the whole table of drivers.
 load_modules() {
   [ -d /lib/modules ] || return 0
+  : >"$WORK/aliases"
   for round in 1 2 3; do
-    find /sys/devices -name modalias -exec cat {} + 2>/dev/null | sort -u | while read -r alias; do
-      modprobe -q "$alias" 2>/dev/null
-    done
+    find /sys/devices -name modalias -exec cat {} + 2>/dev/null | sort -u >"$WORK/present"
+    grep -vxF -f "$WORK/aliases" "$WORK/present" >"$WORK/new" || break
+    # shellcheck disable=SC2046 # each is a word of its own
+    modprobe -q -a $(cat "$WORK/new") 2>/dev/null
+    mv "$WORK/present" "$WORK/aliases"
   done
   return 0
 }
 
+SYS_BLOCK=${SYS_BLOCK:-/sys/block}
+
 # Names of all disks, one a line. What is made of disks (md, dm) and what is in memory is none.
 list_disks() {
-  for block in /sys/block/*; do
+  for block in "$SYS_BLOCK"/*; do
     name=${block##*/}
     case "$name" in
       loop* | ram* | zram* | sr* | fd* | dm-* | md* | nbd* | nvme*c*n*) continue ;;
@@ -34,13 +40,13 @@ wait_for_disks() {
 # first_disk: where an image goes unless the workflow says.
 first_disk() {
   for name in $(list_disks); do
-    [ "$(cat "/sys/block/$name/removable")" = 0 ] && [ "$(cat "/sys/block/$name/ro")" = 0 ] && echo "/dev/$name" && return
+    [ "$(cat "$SYS_BLOCK/$name/removable")" = 0 ] && [ "$(cat "$SYS_BLOCK/$name/ro")" = 0 ] && echo "/dev/$name" && return
   done
 }
 
 serial_of() {
-  cat "/sys/block/$1/serial" 2>/dev/null || cat "/sys/block/$1/device/serial" 2>/dev/null ||
-    cat "/sys/block/$1/device/wwid" 2>/dev/null || true
+  cat "$SYS_BLOCK/$1/serial" 2>/dev/null || cat "$SYS_BLOCK/$1/device/serial" 2>/dev/null ||
+    cat "$SYS_BLOCK/$1/device/wwid" 2>/dev/null || true
 }
 
 # size_of FILE: in bytes, of a disk or of a file.

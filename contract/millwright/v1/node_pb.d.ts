@@ -222,6 +222,13 @@ export declare type Node = Message<"millwright.v1.Node"> & {
    * @generated from field: google.protobuf.Timestamp last_seen_at = 22;
    */
   lastSeenAt?: Timestamp | undefined;
+
+  /**
+   * Of its workflow, in their order; empty where the workflow has none, or no boot has begun them.
+   *
+   * @generated from field: repeated millwright.v1.InstallationStep installation_steps = 23;
+   */
+  installationSteps: InstallationStep[];
 };
 
 /**
@@ -229,6 +236,57 @@ export declare type Node = Message<"millwright.v1.Node"> & {
  * Use `create(NodeSchema)` to create a new message.
  */
 export declare const NodeSchema: GenMessage<Node>;
+
+/**
+ * A step of a workflow, as far as it is in the present attempt.
+ *
+ * @generated from message millwright.v1.InstallationStep
+ */
+export declare type InstallationStep = Message<"millwright.v1.InstallationStep"> & {
+  /**
+   * @generated from field: int32 sequence = 1;
+   */
+  sequence: number;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * boot, script, reboot, wait, cloud_init, disk_scan or partition.
+   *
+   * @generated from field: string type = 3;
+   */
+  type: string;
+
+  /**
+   * pending, running, retrying, rebooting, completed, skipped, failed or rolled_back.
+   *
+   * @generated from field: string state = 4;
+   */
+  state: string;
+
+  /**
+   * How often it was begun.
+   *
+   * @generated from field: int32 attempts = 5;
+   */
+  attempts: number;
+
+  /**
+   * What the environment told of it last.
+   *
+   * @generated from field: string message = 6;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message millwright.v1.InstallationStep.
+ * Use `create(InstallationStepSchema)` to create a new message.
+ */
+export declare const InstallationStepSchema: GenMessage<InstallationStep>;
 
 /**
  * Nodes: machines seen through their network install. /api/v1/nodes has them too, with everything that can be done with them.

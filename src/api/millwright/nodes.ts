@@ -37,4 +37,5 @@ const nodeOf = ({ facts, ...node }: InstallRecord): MessageInitShape<typeof Node
   createdAt: timestampOf(node.createdAt),
   updatedAt: timestampOf(node.updatedAt),
   lastSeenAt: timestampOf(facts.lastSeenAt),
+  installationSteps: facts.steps.map(({ message, required: _, ...step }) => ({ ...step, message: message ?? "" })),
 });

@@ -5,6 +5,8 @@ import { parsePortMac } from "../../kernel/ids.ts";
 import type { ServiceDeps } from "../../services/call/deps.ts";
 import { type BootRules, bootNode } from "../../services/install/boot.ts";
 import { writeFirstScript } from "../../services/install/boot-script.ts";
+import { readBootSteps } from "../../services/install/boot-steps.ts";
+import { macAddress } from "./node-schemas.ts";
 import { type AnyRoute, defineRoute } from "./route.ts";
 
 export interface BootRouteDeps {
@@ -93,6 +95,26 @@ const firstScript = ({ publicUrl }: BootRouteDeps) =>
     },
   });
 
+const steps = ({ services, publicUrl }: BootRouteDeps) =>
+  defineRoute({
+    method: "POST",
+    path: "/api/v1/boot/steps",
+    tag: "boot",
+    summary: "The steps of its workflow, for the environment that a machine has booted, in lines that a shell reads.",
+    body: z.object({ mac_address: macAddress, report_token: z.string().min(1).max(256) }),
+    errors: { 400: "The Host header is no host.", 409: "The workflow has other steps since this boot." },
+    answer: { text: TEXT },
+    async handle({ body, request, reply }) {
+      const lines = await readBootSteps(services, {
+        mac: body.mac_address,
+        token: body.report_token,
+        server: publicUrl ?? reachedAt(request),
+      });
+      reply.type(TEXT).header("cache-control", "no-store");
+      return lines;
+    },
+  });
+
 /** A name or an address, perhaps with a port: it becomes part of a script. */
 const HOST = /^([A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?$/;
 
@@ -110,4 +132,4 @@ function reachedAt({ protocol, host, socket }: FastifyRequest): string {
 /** As the node itself would write it: an IPv4 address is no IPv6 one because we listen on both. */
 const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, "");
 
-export const bootRoutes = (deps: BootRouteDeps): AnyRoute[] => [boot(deps), firstScript(deps)];
+export const bootRoutes = (deps: BootRouteDeps): AnyRoute[] => [boot(deps), firstScript(deps), steps(deps)];

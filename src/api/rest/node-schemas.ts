@@ -2,12 +2,18 @@ import { z } from "zod";
 import { AppError } from "../../kernel/errors.ts";
 import { parsePortMac } from "../../kernel/ids.ts";
 import type { InstallEvent, InstallTransition } from "../../services/install/history.ts";
-import { ARCHITECTURES, BOOT_MODES, INSTALL_STATES, type InstallRecord } from "../../services/install/installs.ts";
+import {
+  ARCHITECTURES,
+  BOOT_MODES,
+  INSTALL_STATES,
+  type InstallRecord,
+  STEP_STATES,
+} from "../../services/install/installs.ts";
 import { INSTALLATION_STATUSES, NODE_EVENTS } from "../../services/install/reports.ts";
 import { printable, shortText, timestamp } from "./envelopes.ts";
 
 /** In any common notation; lower case with colons from here on. */
-const macAddress = z.string().transform((text, context) => {
+export const macAddress = z.string().transform((text, context) => {
   try {
     return parsePortMac(text, "mac_address");
   } catch (error) {
@@ -75,6 +81,10 @@ const reportedError = z
     text.length <= LONGEST_ERROR ? text : `${text.slice(0, LONGEST_ERROR - 8).toWellFormed()}… (cut)`,
   );
 
+const LONGEST_LINE = 255;
+/** Of a step's output, its beginning. */
+const reportedLine = z.string().transform((text) => text.slice(0, LONGEST_LINE).toWellFormed());
+
 /** Fields that it does not know are left alone: installers are older and newer than servers. */
 export const nodeReport = z.object({
   mac_address: macAddress,
@@ -88,6 +98,15 @@ export const nodeReport = z.object({
   installation_progress: z.int().min(0).max(100).nullable().optional(),
   installation_error: reportedError.nullable().optional(),
   event: z.enum(NODE_EVENTS).nullable().optional(),
+  step: z
+    .object({
+      sequence: z.int().min(1).max(1_000),
+      state: z.enum(STEP_STATES),
+      attempt: z.int().min(1).max(1_000).default(1),
+      message: reportedLine.nullable().default(null),
+    })
+    .optional()
+    .describe("With progress: how far a step of the workflow is."),
   erased_disk: erasedDisk.optional(),
   erased_disks: z.array(diskName).max(1_024).optional(),
   report_id: z.string().min(1).max(128).optional(),
@@ -120,8 +139,25 @@ export const node = z
     updated_at: timestamp,
     last_seen_at: timestamp.nullable(),
     erased_disks: z.array(erasedDisk),
+    installation_steps: z.array(
+      z.object({
+        sequence: z.int(),
+        name: z.string(),
+        type: z.string(),
+        state: z.enum(STEP_STATES),
+        attempts: z.int(),
+        message: nullableText,
+      }),
+    ),
   })
   .meta({ id: "Node" });
+/** As the node itself is answered: whoever holds its address is told nothing of what its steps said. */
+export const reportedNode = node.omit({ installation_steps: true }).meta({ id: "ReportedNode" });
+
+export function reportedNodeJson(install: InstallRecord): z.input<typeof reportedNode> {
+  const { installation_steps: _, ...rest } = nodeJson(install);
+  return rest;
+}
 
 export const nodeJson = (install: InstallRecord): z.input<typeof node> => ({
   id: install.id,
@@ -147,6 +183,7 @@ export const nodeJson = (install: InstallRecord): z.input<typeof node> => ({
   updated_at: install.updatedAt.toISOString(),
   last_seen_at: install.facts.lastSeenAt?.toISOString() ?? null,
   erased_disks: [...install.facts.erasedDisks],
+  installation_steps: install.facts.steps.map(({ required: _, ...step }) => step),
 });
 
 export const transition = z

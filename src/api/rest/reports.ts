@@ -29,7 +29,7 @@ const report = ({ reports }: ReportRouteDeps) =>
     body: schemas.nodeReport,
     example: EXAMPLE,
     errors: { 404: "Nothing is known of the MAC address." },
-    answer: objectOf(schemas.node),
+    answer: objectOf(schemas.reportedNode),
     handle: ({ body, request }) => submit(reports, body, { mac: body.mac_address }, request),
   });
 
@@ -43,7 +43,7 @@ const installationStatus = ({ services, reports }: ReportRouteDeps) =>
     body: schemas.nodeReport.omit({ mac_address: true }),
     example: { installation_status: "complete" },
     errors: { 404: "There is no such node." },
-    answer: objectOf(schemas.node),
+    answer: objectOf(schemas.reportedNode),
     async handle({ params: { id }, body, request }) {
       const { mac } = await getInstall(services, id);
       return submit(reports, body, { mac, id }, request);
@@ -64,7 +64,7 @@ async function submit(
     token: body.report_token,
   });
   if (answer instanceof AppError) throw answer;
-  return one(schemas.nodeJson(answer.install), answer.message);
+  return one(schemas.reportedNodeJson(answer.install), answer.message);
 }
 
 const LONGEST_KEY = 128;
@@ -91,6 +91,7 @@ function reportOf(body: Omit<z.output<typeof schemas.nodeReport>, "mac_address">
     status: body.installation_status,
     progress: body.installation_progress,
     error: body.installation_error,
+    step: body.step,
     event: body.event,
     erasedDisk: body.event === "disk_erased" ? needed(body.erased_disk, "erased_disk", body.event) : undefined,
     erasedDisks: body.event === "erased" ? needed(body.erased_disks, "erased_disks", body.event) : undefined,

@@ -2,12 +2,14 @@ import { z } from "zod";
 import type { ServiceDeps } from "../../services/call/deps.ts";
 import { ARCHITECTURES } from "../../services/install/installs.ts";
 import {
+  bootInputSchema,
   createWorkflow,
   deleteWorkflow,
   getWorkflow,
   OS_FAMILIES,
   pageWorkflows,
   replaceWorkflow,
+  stepInputSchema,
   WORKFLOW_BOOT_MODES,
   WORKFLOW_NEXT_STATES,
   type WorkflowRecord,
@@ -30,20 +32,29 @@ const said = {
   os_family: z.enum(OS_FAMILIES).default("linux"),
   architecture: z.enum(ARCHITECTURES).default("x86_64"),
   boot_mode: z.enum(WORKFLOW_BOOT_MODES).default("any"),
-  boot: workflowBootSchema,
-  steps: z.array(workflowStepSchema).max(100).default([]),
-  next_state: z.enum(WORKFLOW_NEXT_STATES).default("installed"),
 };
-const workflowBody = z.strictObject(said);
+const given = {
+  ...said,
+  boot: bootInputSchema.optional().describe("May be left out where a step of type boot says it in its config."),
+  steps: z.array(stepInputSchema).max(100).default([]),
+  next_state: z.enum(WORKFLOW_NEXT_STATES).optional().describe("installed, unless a step says otherwise."),
+};
+const kept = {
+  ...said,
+  boot: workflowBootSchema,
+  steps: z.array(workflowStepSchema).max(100),
+  next_state: z.enum(WORKFLOW_NEXT_STATES),
+};
+const workflowBody = z.strictObject(given);
 const newWorkflow = z.strictObject({
   id: z
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/)
     .optional(),
-  ...said,
+  ...given,
 });
 const workflow = z
-  .object({ id: z.string(), ...said, created_at: timestamp, updated_at: timestamp })
+  .object({ id: z.string(), ...kept, created_at: timestamp, updated_at: timestamp })
   .meta({ id: "Workflow" });
 
 const workflowJson = (each: WorkflowRecord) => ({
@@ -89,7 +100,7 @@ const workflows = defineCollection({
   item: workflow,
   json: workflowJson,
 });
-const SAME_SEQUENCE = "Two steps have the same sequence.";
+const NOBODY = "Two steps have the same sequence, or nobody would run the steps.";
 
 /** What is installed over the network. */
 export const workflowRoutes = ({ services }: Deps): AnyRoute[] => [
@@ -103,7 +114,7 @@ export const workflowRoutes = ({ services }: Deps): AnyRoute[] => [
     {
       summary: "Makes a workflow; without an id it is given one.",
       example: { id: "ubuntu-2404", ...EXAMPLE },
-      errors: { 400: SAME_SEQUENCE, 409: "The name or the id is taken." },
+      errors: { 400: NOBODY, 409: "The name or the id is taken." },
     },
     newWorkflow,
     (body, caller) => createWorkflow(services, caller, { id: body.id, ...inputOf(body) }),
@@ -114,7 +125,7 @@ export const workflowRoutes = ({ services }: Deps): AnyRoute[] => [
     {
       summary: "Replaces a workflow; what boots from now on gets the new one.",
       example: EXAMPLE,
-      errors: { 400: SAME_SEQUENCE, 409: "The name is taken." },
+      errors: { 400: NOBODY, 409: "The name is taken." },
     },
     workflowBody,
     (workflowId, body, caller) => replaceWorkflow(services, caller, workflowId, inputOf(body)),

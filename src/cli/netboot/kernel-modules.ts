@@ -30,6 +30,8 @@ export const USUAL_MODULES: readonly string[] = [
   ],
   ...["nvme", "ahci", "ata_piix", "sd_mod", "megaraid_sas", "mpt3sas", "hpsa", "smartpqi", "aacraid", "usb_storage"],
   ...["xhci_pci", "ehci_pci"],
+  // For the steps that write into a filesystem.
+  ...["ext4", "xfs", "vfat", "nls_cp437", "nls_iso8859_1", "nls_ascii"],
 ];
 
 /** Reads what a module says of itself: NUL-ended texts of the form `key=value`. */

@@ -1,4 +1,5 @@
 import type { Install } from "./install.ts";
+import { isRebooting } from "./install-steps.ts";
 
 /** What a node that boots from the network gets. */
 export type BootDecision =
@@ -6,7 +7,12 @@ export type BootDecision =
   | { readonly type: "local"; readonly why: string }
   /** Approved, and nobody has said yet what to install: asks again in a while. */
   | { readonly type: "wait" }
-  | { readonly type: "install"; readonly attempt: number }
+  | {
+      readonly type: "install";
+      readonly attempt: number;
+      /** The same attempt goes on behind a step that rebooted the machine. */
+      readonly resumes?: boolean;
+    }
   | { readonly type: "erase" }
   /** Something for people to see on the screen, then its disk. */
   | { readonly type: "problem"; readonly message: string };
@@ -27,6 +33,8 @@ export function decideBoot(install: Install, workflow: WorkflowSeen): BootDecisi
       return toInstall(install, workflow);
     case "installing":
       if (facts.attemptFailed) return toInstall(install, workflow);
+      if (isRebooting(install) && workflow === "ready")
+        return { type: "install", attempt: facts.installAttempts + 1, resumes: true };
       return { type: "local", why: "the installation is under way" };
     case "install_failed":
       return { type: "problem", message: `the installation failed: ${facts.lastInstallError ?? "no reason given"}` };

@@ -3,6 +3,7 @@ import { type Handlers, happened, nothingToDo, waitFor } from "../../kernel/outc
 import type { Clock } from "../../kernel/time/clock.ts";
 import { type Duration, describeDuration, milliseconds, seconds } from "../../kernel/time/duration.ts";
 import { type Install, MAX_INSTALL_ATTEMPTS } from "./install.ts";
+import { describeStep } from "./install-steps.ts";
 import { installLifecycle } from "./lifecycle.ts";
 
 export interface InstallContext {
@@ -33,7 +34,9 @@ export const installHandlers: Handlers<typeof installLifecycle, Install, Install
     }
     const reason = facts.attemptFailed
       ? `attempt ${facts.installAttempts} failed (${facts.lastInstallError ?? "no reason given"}); the next boot is the next attempt`
-      : `attempt ${facts.installAttempts + 1} of ${MAX_INSTALL_ATTEMPTS} is under way`;
+      : [`attempt ${facts.installAttempts + 1} of ${MAX_INSTALL_ATTEMPTS} is under way`, describeStep(facts.steps)]
+          .filter((part) => part !== undefined)
+          .join(": ");
     return waitFor(reason, milliseconds(left));
   },
 

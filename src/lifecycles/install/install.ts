@@ -36,6 +36,32 @@ export type ErasedDisk = {
   readonly verified: boolean;
 };
 
+export const STEP_STATES = [
+  "pending",
+  "running",
+  "retrying",
+  "rebooting",
+  "completed",
+  "skipped",
+  "failed",
+  "rolled_back",
+] as const;
+export type StepState = (typeof STEP_STATES)[number];
+
+/** A step of the workflow, as far as it is in the present attempt. */
+export type InstallStep = {
+  readonly sequence: number;
+  readonly name: string;
+  readonly type: string;
+  readonly state: StepState;
+  /** How often it was begun. */
+  readonly attempts: number;
+  /** What the environment told of it last. */
+  readonly message: string | null;
+  /** The installation is not complete without it. */
+  readonly required: boolean;
+};
+
 /** What the node told, and how far its install is. */
 export interface InstallFacts {
   /** Attempts that failed since the counter was last reset. */
@@ -62,6 +88,8 @@ export interface InstallFacts {
   readonly tokenShown: boolean;
   /** Disks that are wiped and read back, while deprovisioning. */
   readonly erasedDisks: readonly ErasedDisk[];
+  /** Those of its workflow that the present boot carries out, in their order. */
+  readonly steps: readonly InstallStep[];
 }
 
 /** What a node is there for; a migration takes it to another. */

@@ -59,6 +59,7 @@ const facts = (change: Partial<InstallFacts> = {}): InstallFacts => ({
   orderId: null,
   tokenShown: false,
   erasedDisks: [],
+  steps: [],
   ...change,
 });
 const install = (state: InstallState, change: Partial<Install> = {}): Install => ({

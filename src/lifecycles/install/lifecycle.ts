@@ -12,6 +12,7 @@ import {
 } from "../../kernel/lifecycle.ts";
 import { hours } from "../../kernel/time/duration.ts";
 import { type ErasedDisk, type Install, MAX_INSTALL_ATTEMPTS, MOST_DISKS } from "./install.ts";
+import { type StepReport, withReport } from "./install-steps.ts";
 
 const hasAttemptsLeft = ({ facts }: Install) => facts.installAttempts + 1 < MAX_INSTALL_ATTEMPTS;
 /** As the workflow said when the install was complete: what is assigned later is for the next one. */
@@ -37,9 +38,13 @@ const nextAttempt = (_: Install, { data }: Happening): JsonObject => ({
   attemptStartedAt: text(data, "now"),
   progress: 0,
 });
-const progressMade = ({ facts }: Install, { data }: Happening): JsonObject => ({
-  progress: typeof data?.progress === "number" ? data.progress : facts.progress,
+const stepMade = ({ facts }: Install, { data }: Happening): JsonObject =>
+  data?.step === undefined ? {} : { steps: withReport(facts.steps, data.step as StepReport) };
+const progressMade = (install: Install, happening: Happening): JsonObject => ({
+  progress: typeof happening.data?.progress === "number" ? happening.data.progress : install.facts.progress,
+  ...stepMade(install, happening),
 });
+const tellsOfStep = ({ facts }: Install) => facts.steps.some(({ required }) => !required);
 /** The engine's own pass brings the time as a fact of its own. */
 const oneMoreFailure = ({ facts }: Install, { data, message }: Happening): JsonObject => {
   const now = text(data, "now");
@@ -55,7 +60,13 @@ const completed = (_: Install, { data }: Happening): JsonObject => ({
   progress: 100,
   tokenShown: data?.token_shown === true,
 });
-const queuedAnew = (): JsonObject => ({ ...NO_FAILURES, progress: null, attemptStartedAt: null, tokenShown: false });
+const queuedAnew = (): JsonObject => ({
+  ...NO_FAILURES,
+  progress: null,
+  attemptStartedAt: null,
+  tokenShown: false,
+  steps: [],
+});
 const isOrdered = ({ facts }: Install) => facts.orderedBy !== null;
 const letGo = (): JsonObject => ({ orderedBy: null });
 /** Not a failure of the node's: it keeps its count, and the reason is for people. */
@@ -122,6 +133,7 @@ export const installLifecycle = defineLifecycle<Install>()({
     ["pending",         asked("start"),               "installing",     { sets: firstAttempt, added: BY_HAND }],
     ["installing",      reported("progress"),         STAY,             { sets: progressMade }],
     ["installing",      reported("complete"),         "installed",      { sets: completed, carries: promotion }],
+    ["installed",       reported("progress"),         STAY,             { provided: tellsOfStep, sets: stepMade }],
     ["installing",      reported("failed"),           STAY,             { provided: hasAttemptsLeft, sets: oneMoreFailure }],
     ["installing",      reported("failed"),           "install_failed", { sets: oneMoreFailure }],
     ["installing",      on("timed_out"),              STAY,             { provided: hasAttemptsLeft, sets: oneMoreFailure }],

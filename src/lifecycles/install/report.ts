@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { type ErasedDisk, type Install, MAX_INSTALL_ATTEMPTS } from "./install.ts";
+import type { StepReport } from "./install-steps.ts";
 
 export const INSTALLATION_STATUSES = ["started", "progress", "complete", "failed"] as const;
 export type InstallationStatus = (typeof INSTALLATION_STATUSES)[number];
@@ -24,6 +25,8 @@ export interface NodeReport {
   readonly error?: string;
   /** Takes precedence over the status. */
   readonly event?: NodeEvent;
+  /** With `progress`: how far a step of the workflow is. */
+  readonly step?: StepReport;
   /** With `disk_erased`. */
   readonly erasedDisk?: ErasedDisk;
   /** With `erased`: every disk that the node has. */

@@ -14,6 +14,8 @@ export type WorkflowBoot =
       readonly kernel_url: string;
       readonly initrd_url?: string | undefined;
       readonly cmdline: string;
+      /** It is the environment of `millwright netboot environment`, which carries out steps. */
+      readonly environment?: boolean | undefined;
     }
   | { readonly method: "sanboot"; readonly iso_url: string }
   | { readonly method: "chain"; readonly chain_url: string }
@@ -27,11 +29,24 @@ export type WorkflowBoot =
       readonly image_digest: string;
       /** Empty: the first disk. */
       readonly target_device: string;
+    }
+  | {
+      readonly method: "clone";
+      /** The environment that writes the copy. */
+      readonly kernel_url: string;
+      readonly initrd_url: string;
+      readonly cmdline: string;
+      /** The disk of another machine, as a server of ranges offers it. */
+      readonly source_url: string;
+      /** Absent: what arrives is read back from the disk, and compared with nothing else. */
+      readonly source_digest?: string | undefined;
+      /** Empty: the first disk. */
+      readonly target_device: string;
     };
 
 /**
- * A stage for the installer, which reads it over REST, carries it out and reports it. Millwright stores it and keeps the order; it does
- * not act on timeouts, retries and `on_failure`, since only the installer can.
+ * A stage of the installation. Our environment carries it out, at most `max_retries` times more than once and each time for at most
+ * `timeout_seconds`; then `on_failure` decides. `next_state`: when it is done, the installation is complete.
  */
 export interface WorkflowStep {
   readonly sequence: number;
@@ -57,6 +72,14 @@ export interface Workflow {
   readonly steps: readonly WorkflowStep[];
   readonly nextState: (typeof WORKFLOW_NEXT_STATES)[number];
 }
+
+/** Who boots this is our own environment: it carries out steps and reports them. */
+export const isOurEnvironment = (boot: WorkflowBoot): boolean =>
+  boot.method === "image" || boot.method === "clone" || (boot.method === "kernel" && boot.environment === true);
+
+/** Those that the environment carries out; of workflows that were stored when nobody did so, none. */
+export const stepsToRun = ({ boot, steps }: Pick<Workflow, "boot" | "steps">): readonly WorkflowStep[] =>
+  isOurEnvironment(boot) ? steps.toSorted((a, b) => a.sequence - b.sequence) : [];
 
 /** arm64 and aarch64 are two names of one. */
 export const isSameArchitecture = (a: Architecture, b: Architecture): boolean => (a === "x86_64") === (b === "x86_64");

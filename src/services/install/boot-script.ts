@@ -13,6 +13,8 @@ export interface BootScript {
   /** What the reports of this boot must show. */
   readonly token?: string | undefined;
   readonly boot?: WorkflowBoot | undefined;
+  /** How many steps the environment is to ask for; none: none. */
+  readonly steps?: number;
   /** What the installed system is to hold in `/etc/millwright-image`, where a run wants to know it again. */
   readonly stamp?: string | undefined;
 }
@@ -64,22 +66,15 @@ function bootLines(script: BootScript): string[] {
     case "chain":
       return [`chain --replace --autofree ${url(boot.chain_url)} || goto failed`];
     case "kernel":
-    case "image": {
-      const image =
-        boot.method === "image"
-          ? [
-              `millwright.image=${url(boot.image_url)}`,
-              `millwright.digest=${boot.image_digest}`,
-              ...(boot.target_device === "" ? [] : [`millwright.target=${boot.target_device}`]),
-            ]
-          : [];
+    case "image":
+    case "clone": {
       const { initrd_url: initrd } = boot;
       const words = [
         // Named, since under UEFI the kernel finds its initrd by name alone.
         ...(initrd === undefined ? [] : ["initrd=initrd"]),
         ...(boot.cmdline === "" ? [] : [fill(boot.cmdline, script)]),
         ...kernelWords(script),
-        ...image,
+        ...imageWords(boot, url),
       ];
       return [
         `kernel ${url(boot.kernel_url)} ${words.join(" ")} || goto failed`,
@@ -90,23 +85,45 @@ function bootLines(script: BootScript): string[] {
   }
 }
 
+/** What the environment writes to which disk. */
+function imageWords(boot: WorkflowBoot, url: (location: string) => string): string[] {
+  if (boot.method !== "image" && boot.method !== "clone") return [];
+  const [from, digest] =
+    boot.method === "image" ? [boot.image_url, boot.image_digest] : [boot.source_url, boot.source_digest];
+  return [
+    `millwright.image=${url(from)}`,
+    ...(digest === undefined ? [] : [`millwright.digest=${digest}`]),
+    ...(boot.target_device === "" ? [] : [`millwright.target=${boot.target_device}`]),
+  ];
+}
+
 /** What an installer needs to report. */
-const kernelWords = ({ server, nodeId, mac, token, decision, stamp }: BootScript): string[] => [
+const kernelWords = ({ server, nodeId, mac, token, decision, stamp, steps = 0 }: BootScript): string[] => [
   `millwright.server=${server}`,
   `millwright.node=${nodeId ?? ""}`,
   `millwright.mac=${mac}`,
   ...(token === undefined ? [] : [`millwright.token=${token}`]),
   ...(stamp === undefined ? [] : [`millwright.stamp=${Buffer.from(stamp).toString("base64")}`]),
+  ...(steps > 0 ? [`millwright.steps=${steps}`] : []),
   ...(decision.type === "erase" ? ["millwright.task=erase"] : []),
 ];
 
 /** The variables of a workflow. Others are iPXE's own and stay. */
-function fill(text: string, { server, nodeId, mac, ip }: BootScript): string {
-  const values: Readonly<Record<string, string>> = { server, node_id: nodeId ?? "", mac, ip: ip ?? "" };
-  return text.replace(/\$\{(server|node_id|mac|ip)\}/g, (_, name: string) => values[name] ?? "");
+export function fill(
+  text: string,
+  { server, nodeId, mac, ip, token }: Pick<BootScript, "server" | "nodeId" | "mac" | "ip" | "token">,
+): string {
+  const values: Readonly<Record<string, string>> = {
+    server,
+    node_id: nodeId ?? "",
+    mac,
+    ip: ip ?? "",
+    token: token ?? "",
+  };
+  return text.replace(/\$\{(server|node_id|mac|ip|token)\}/g, (_, name: string) => values[name] ?? "");
 }
 
-const absolute = (location: string, server: string): string =>
+export const absolute = (location: string, server: string): string =>
   location.startsWith("/") ? `${server}${location}` : location;
 
 /**

@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { AppError, type ErrorKind } from "../../kernel/errors.ts";
 import { type BootDecision, decideBoot, type WorkflowSeen } from "../../lifecycles/install/boot-decision.ts";
-import type { Architecture, BootMode, InstallState } from "../../lifecycles/install/install.ts";
-import { isSameArchitecture, mismatch, type WorkflowBoot } from "../../lifecycles/install/workflow.ts";
+import type { Architecture, BootMode, InstallState, InstallStep } from "../../lifecycles/install/install.ts";
+import { afterReboot, freshSteps, isRebooting } from "../../lifecycles/install/install-steps.ts";
+import { isSameArchitecture, mismatch, type Workflow, type WorkflowBoot } from "../../lifecycles/install/workflow.ts";
 import { parseStamp } from "../../runs/steps/facts/install-stamp.ts";
 import { findMachinesByMac, type InstallRecord, loadInstalls } from "../../store/install/installs.ts";
 import { listWorkflows } from "../../store/install/workflows.ts";
@@ -70,6 +71,7 @@ interface BootAnswer {
   readonly nodeId?: string;
   readonly token?: string;
   readonly boot?: WorkflowBoot;
+  readonly steps?: number;
   /** What the system that a run has ordered is to show of itself. */
   readonly stamp?: string;
 }
@@ -86,7 +88,8 @@ async function answerBoot(
   if (owner === undefined && !rules.autoRegister) return { decision: { type: "local", why: "not on record" } };
   const id = isOnRecord ? owner : await discover(tx, deps, rules, node, request);
   const install = isOnRecord ? await noteBoot(tx, deps, node, request, owner) : await lockInstall(tx, id);
-  const { seen, boot } = await workflowFor(tx, install);
+  const { seen, workflow } = await workflowFor(tx, install);
+  const boot = workflow?.boot;
   const decision = decideBoot(install, seen.type);
   if (decision.type === "erase") {
     if (rules.eraser === null)
@@ -103,12 +106,15 @@ async function answerBoot(
   const problem = seen.mismatch ?? changedSince(install, boot);
   if (problem !== undefined) return { nodeId: id, decision: { type: "problem", message: problem } };
   const { orderStamp: stamp, facts } = install;
+  const steps =
+    decision.resumes === true ? afterReboot(facts.steps) : workflow === undefined ? [] : freshSteps(workflow);
   return {
     nodeId: id,
     decision,
     ...(boot && { boot }),
+    steps: steps.length,
     ...(facts.orderedBy !== null && stamp !== null && { stamp }),
-    token: await handOut(tx, deps, node, install),
+    token: await handOut(tx, deps, node, install, steps),
   };
 }
 
@@ -194,23 +200,31 @@ interface SeenWorkflow {
 async function workflowFor(
   tx: Transaction,
   install: InstallRecord,
-): Promise<{ readonly seen: SeenWorkflow; readonly boot?: WorkflowBoot }> {
+): Promise<{ readonly seen: SeenWorkflow; readonly workflow?: Workflow }> {
   const { effectiveWorkflowId: id } = install;
   if (id === null) return { seen: { type: "none" } };
   // What a run has ordered is installed, whether or not it is still offered to others.
   const [workflow] = await listWorkflows(tx, { ids: [id], activeOnly: install.facts.orderedBy === null });
   if (!workflow) return { seen: { type: "missing" } };
-  return { seen: { type: "ready", mismatch: mismatch(workflow, install) }, boot: workflow.boot };
+  return { seen: { type: "ready", mismatch: mismatch(workflow, install) }, workflow };
 }
 
 /** States in which a script that is handed out begins what was begun before once more. */
 const BEGINS_ANEW: ReadonlySet<string> = new Set<InstallState>(["installing", "deprovisioning"]);
 
 /** The token of this boot, in the place of the last one's; an attempt that follows a failed one begins here. */
-async function handOut(tx: Transaction, deps: ServiceDeps, node: Caller, install: InstallRecord): Promise<string> {
+async function handOut(
+  tx: Transaction,
+  deps: ServiceDeps,
+  node: Caller,
+  install: InstallRecord,
+  steps: readonly InstallStep[] = [],
+): Promise<string> {
   const token = randomBytes(24).toString("base64url");
   const { id } = install;
   const by = { actor: node.name ?? "", address: node.address };
+  if (steps.length > 0 || install.facts.steps.length > 0)
+    await commitOrRefuse(tx, deps.stores, [{ kind: INSTALL_KIND, thing: install, facts: { steps }, ...by }]);
   await recordChange(tx, storeOf(deps.stores, INSTALL_KIND), {
     id,
     type: "script_handed_out",
@@ -219,7 +233,7 @@ async function handOut(tx: Transaction, deps: ServiceDeps, node: Caller, install
     set: { report_token_hash: hashToken(token) },
     touchesBasis: true,
   });
-  if (BEGINS_ANEW.has(install.state.name)) {
+  if (BEGINS_ANEW.has(install.state.name) && !isRebooting(install)) {
     const now = nowOf(deps).toISOString();
     await applyVerb(tx, deps.stores, {
       kind: INSTALL_KIND,

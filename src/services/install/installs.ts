@@ -25,7 +25,13 @@ import { beginMigration, callOffMigration } from "./migration.ts";
 import type { HardwareFact } from "./registration.ts";
 import { findWorkflow } from "./workflows.ts";
 
-export { ARCHITECTURES, BOOT_MODES, INSTALL_STATES, type InstallState } from "../../lifecycles/install/install.ts";
+export {
+  ARCHITECTURES,
+  BOOT_MODES,
+  INSTALL_STATES,
+  type InstallState,
+  STEP_STATES,
+} from "../../lifecycles/install/install.ts";
 export type { InstallRecord } from "../../store/install/installs.ts";
 export {
   HARDWARE_FACTS,

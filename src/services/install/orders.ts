@@ -1,6 +1,7 @@
 import type { NetInstall, NetInstallOrder, NetInstallSeen } from "../../capabilities/net-install.ts";
 import { AppError, StepFailure } from "../../kernel/errors.ts";
 import { MAX_INSTALL_ATTEMPTS } from "../../lifecycles/install/install.ts";
+import { describeStep } from "../../lifecycles/install/install-steps.ts";
 import { type InstallRecord, loadInstalls } from "../../store/install/installs.ts";
 import { whyRefused } from "../../store/install/orders.ts";
 import type { ServiceDeps } from "../call/deps.ts";
@@ -56,5 +57,6 @@ function progressOf(install: InstallRecord): string {
   const { installAttempts, attemptFailed, progress } = install.facts;
   if (attemptFailed)
     return `attempt ${installAttempts} of ${MAX_INSTALL_ATTEMPTS} failed (${whyFailed(install)}); the next boot begins the next attempt`;
-  return `installing, ${progress ?? 0} % of attempt ${installAttempts + 1} of ${MAX_INSTALL_ATTEMPTS}`;
+  const step = describeStep(install.facts.steps);
+  return `installing, ${progress ?? 0} % of attempt ${installAttempts + 1} of ${MAX_INSTALL_ATTEMPTS}${step === undefined ? "" : `: ${step}`}`;
 }

@@ -11,7 +11,7 @@ export interface ReportRules {
 
 export const hashToken = (token: string): string => createHash("sha256").update(token).digest("hex");
 
-export function showsToken({ token }: ReportInput, { reportTokenHash }: InstallRecord): boolean {
+export function showsToken({ token }: Pick<ReportInput, "token">, { reportTokenHash }: InstallRecord): boolean {
   if (token === undefined || reportTokenHash === null) return false;
   return timingSafeEqual(Buffer.from(hashToken(token)), Buffer.from(reportTokenHash));
 }

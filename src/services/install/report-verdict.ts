@@ -1,5 +1,6 @@
 import { follow, type Move } from "../../kernel/decide.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
+import { whyIncomplete } from "../../lifecycles/install/install-steps.ts";
 import { installLifecycle } from "../../lifecycles/install/lifecycle.ts";
 import { failureOf, type NodeReport, verbOf, whyNotErased } from "../../lifecycles/install/report.ts";
 import type { InstallRecord } from "../../store/install/installs.ts";
@@ -39,6 +40,11 @@ export function decideReport(
   const verb = verbOf(report);
   const base = { input, install, now };
   const unfinished = verb === "erased" ? unfinishedErase(input, install) : undefined;
+  // An environment that knows no steps would leave them all out.
+  const incomplete =
+    verb === "complete" && install.state.name === "installing" ? whyIncomplete(install.facts.steps) : undefined;
+  if (incomplete !== undefined)
+    return { ...base, move: undefined, ignored: incomplete, facts: { lastInstallError: incomplete } };
   if (unfinished !== undefined)
     return { ...base, move: undefined, ignored: unfinished, facts: { lastInstallError: unfinished } };
   if (verb === undefined) return { ...base, move: undefined, ignored: undefined };
@@ -49,6 +55,7 @@ export function decideReport(
       now: now.toISOString(),
       token_shown: showsToken(input, install),
       ...(report.progress !== undefined && { progress: report.progress }),
+      ...(report.step !== undefined && { step: report.step }),
       ...(report.erasedDisk !== undefined && { disk: report.erasedDisk }),
     },
     ...((verb === "failed" || verb === "erase_failed") && { message: failureOf(report) }),

@@ -48,8 +48,10 @@ export async function writeReports(
           ],
     ),
   );
-  // The engine watches the clock of an attempt, which progress does not move.
-  const moved = decided.filter(({ move }) => move !== undefined && move.trigger !== "progress");
+  // The engine watches the clock of an attempt, which progress does not move; which step is under way it shows as its reason.
+  const moved = decided.filter(
+    ({ move, input }) => move !== undefined && (move.trigger !== "progress" || input.report.step !== undefined),
+  );
   await work.wake(
     tx,
     moved.map(({ install }) => installKey(install.id)),

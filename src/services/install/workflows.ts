@@ -15,9 +15,15 @@ import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { actorOf } from "../call/initiator.ts";
 import { audit } from "../catalog/audit.ts";
+import { readWorkflow, type WorkflowInput } from "./workflow-input.ts";
 
 export { OS_FAMILIES, WORKFLOW_BOOT_MODES, WORKFLOW_NEXT_STATES } from "../../lifecycles/install/workflow.ts";
-export { workflowBootSchema, workflowStepSchema } from "../../store/install/workflow-schema.ts";
+export {
+  bootInputSchema,
+  stepInputSchema,
+  workflowBootSchema,
+  workflowStepSchema,
+} from "../../store/install/workflow-schema.ts";
 export type { WorkflowRecord } from "../../store/install/workflows.ts";
 
 const KIND = "install_workflow";
@@ -45,15 +51,15 @@ export const pageWorkflows = ({ db }: ServiceDeps, query: WorkflowQuery): Promis
 export const createWorkflow = (
   deps: ServiceDeps,
   caller: Caller,
-  input: Omit<Workflow, "id"> & { readonly id?: string | undefined },
-): Promise<WorkflowRecord> => write(deps, caller, { ...input, id: input.id ?? randomUUID() }, "created");
+  { id, ...input }: WorkflowInput & { readonly id?: string | undefined },
+): Promise<WorkflowRecord> => write(deps, caller, { ...readWorkflow(input), id: id ?? randomUUID() }, "created");
 
 export const replaceWorkflow = (
   deps: ServiceDeps,
   caller: Caller,
   id: string,
-  input: Omit<Workflow, "id">,
-): Promise<WorkflowRecord> => write(deps, caller, { ...input, id }, "changed");
+  input: WorkflowInput,
+): Promise<WorkflowRecord> => write(deps, caller, { ...readWorkflow(input), id }, "changed");
 
 async function write(
   deps: ServiceDeps,
@@ -61,7 +67,6 @@ async function write(
   workflow: Workflow,
   type: "created" | "changed",
 ): Promise<WorkflowRecord> {
-  checkSequences(workflow);
   return deps.db.transaction(async (tx) => {
     await lockThings(tx, [NAMES, { kind: KIND, id: workflow.id }]);
     const [known] = await listWorkflows(tx, { ids: [workflow.id] });
@@ -78,18 +83,6 @@ async function write(
     await audit(tx, caller, { kind: KIND, id: workflow.id, type, data });
     return findWorkflow(tx, workflow.id);
   });
-}
-
-function checkSequences({ steps }: Workflow): void {
-  const seen = new Set<number>();
-  for (const [index, { sequence }] of steps.entries()) {
-    if (seen.has(sequence)) {
-      throw new AppError("failed_precondition", `steps[${index}].sequence: ${sequence} is used twice`, {
-        field: `steps[${index}].sequence`,
-      });
-    }
-    seen.add(sequence);
-  }
 }
 
 /** It is not offered any more; nodes that have it keep it. */

@@ -1,7 +1,13 @@
 import { z } from "zod";
 import { parseMachineId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
-import type { Architecture, BootMode, Install, InstallFacts } from "../../lifecycles/install/install.ts";
+import {
+  type Architecture,
+  type BootMode,
+  type Install,
+  type InstallFacts,
+  STEP_STATES,
+} from "../../lifecycles/install/install.ts";
 import { installLifecycle } from "../../lifecycles/install/lifecycle.ts";
 import { runLifecycle } from "../../runs/model/lifecycle.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
@@ -29,6 +35,19 @@ const factsSchema = z.object({
   tokenShown: z.boolean().default(false),
   erasedDisks: z
     .array(z.object({ disk: z.string(), serial: z.string().nullable(), method: z.string(), verified: z.boolean() }))
+    .default([]),
+  steps: z
+    .array(
+      z.object({
+        sequence: z.number(),
+        name: z.string(),
+        type: z.string(),
+        state: z.enum(STEP_STATES),
+        attempts: z.number(),
+        message: z.string().nullable(),
+        required: z.boolean(),
+      }),
+    )
     .default([]),
 });
 

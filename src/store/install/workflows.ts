@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { ARCHITECTURES } from "../../lifecycles/install/install.ts";
 import {
@@ -5,6 +6,7 @@ import {
   WORKFLOW_BOOT_MODES,
   WORKFLOW_NEXT_STATES,
   type Workflow,
+  type WorkflowBoot,
 } from "../../lifecycles/install/workflow.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
@@ -28,6 +30,7 @@ const rowSchema = z
     boot_mode: z.enum(WORKFLOW_BOOT_MODES),
     install_method: z.string(),
     boot: z.record(z.string(), z.unknown()),
+    boot_extra: z.object({ for: z.unknown().optional() }).catchall(z.unknown()),
     steps: z.array(workflowStepSchema),
     next_state: z.enum(WORKFLOW_NEXT_STATES),
     is_active: z.boolean(),
@@ -42,7 +45,7 @@ const rowSchema = z
       osFamily: row.os_family,
       architecture: row.architecture,
       bootMode: row.boot_mode,
-      boot: workflowBootSchema.parse({ ...row.boot, method: row.install_method }),
+      boot: workflowBootSchema.parse({ ...row.boot, method: row.install_method, ...extraOf(row) }),
       steps: row.steps,
       nextState: row.next_state,
       isActive: row.is_active,
@@ -50,6 +53,20 @@ const rowSchema = z
       updatedAt: row.updated_at,
     }),
   );
+
+/** What a version that knows no extras wrote in the place of another boot has none. */
+function extraOf({ boot, boot_extra: { for: of, ...extra } }: { boot: unknown; boot_extra: Record<string, unknown> }) {
+  return isDeepStrictEqual(boot, of) ? extra : {};
+}
+
+/** In columns that versions before this one can read: whatever runs our environment boots a kernel to them. */
+function columnsOf({ method, ...boot }: WorkflowBoot): { method: string; boot: object; extra: object } {
+  const plain = { method, boot, extra: {} };
+  if (method !== "clone" && !("environment" in boot && boot.environment === true)) return plain;
+  const { kernel_url, initrd_url, cmdline, ...extra } = boot as Extract<WorkflowBoot, { kernel_url: string }>;
+  const kept = { kernel_url, ...(initrd_url !== undefined && { initrd_url }), cmdline };
+  return { method: "kernel", boot: kept, extra: { ...extra, method, for: kept } };
+}
 
 export interface WorkflowQuery {
   readonly ids?: readonly string[];
@@ -79,14 +96,14 @@ export async function listWorkflows(db: Queryable, query: WorkflowQuery = {}): P
 
 /** Writes the workflow, new or changed; the caller holds its lock and has seen that its name is free. */
 export async function putWorkflow(tx: Transaction, workflow: Workflow, createdBy: string): Promise<void> {
-  const { method, ...boot } = workflow.boot;
+  const { method, boot, extra } = columnsOf(workflow.boot);
   await tx.execute(
     `insert into install_workflows
-       (id, name, description, os_family, architecture, boot_mode, install_method, boot, steps, next_state, created_by)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+       (id, name, description, os_family, architecture, boot_mode, install_method, boot, boot_extra, steps, next_state, created_by)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
      on conflict (id) do update set name = excluded.name, description = excluded.description, os_family = excluded.os_family,
        architecture = excluded.architecture, boot_mode = excluded.boot_mode, install_method = excluded.install_method,
-       boot = excluded.boot, steps = excluded.steps, next_state = excluded.next_state, is_active = true, updated_at = now()`,
+       boot = excluded.boot, boot_extra = excluded.boot_extra, steps = excluded.steps, next_state = excluded.next_state, is_active = true, updated_at = now()`,
     [
       workflow.id,
       workflow.name,
@@ -96,6 +113,7 @@ export async function putWorkflow(tx: Transaction, workflow: Workflow, createdBy
       workflow.bootMode,
       method,
       JSON.stringify(boot),
+      JSON.stringify(extra),
       JSON.stringify(workflow.steps),
       workflow.nextState,
       createdBy,

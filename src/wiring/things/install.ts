@@ -22,6 +22,7 @@ export const install = defineThing({
   roles: {
     "GET /api/v1/boot":                                   "anyone",
     "GET /api/v1/boot.ipxe":                              "anyone",
+    "POST /api/v1/boot/steps":                            "anyone",
     "POST /api/v1/report":                                "anyone",
     "POST /api/v1/nodes/{id}/installation-status":        "anyone",
     "millwright.v1.NodeService/ListNodes":                ["viewer"],

@@ -49,7 +49,9 @@ async function run(lines: string, words: Readonly<Record<string, string>> = {}):
       .join(" "),
   );
   const agent = join(ROOT, "netboot", "agent");
-  const sources = ["words", "report", "devices", "image", "erase"].map((name) => `. ${agent}/${name}.sh`);
+  const sources = ["words", "report", "devices", "image", "erase", "partition", "steps"].map(
+    (name) => `. ${agent}/${name}.sh`,
+  );
   // A plain file has no drivers, and nobody hears of progress here.
   const script = ["set -u", ...sources, "progress() { :; }", lines].join("\n");
   const child = spawn(busybox ?? "", ["sh", "-c", script], {
@@ -57,6 +59,9 @@ async function run(lines: string, words: Readonly<Record<string, string>> = {}):
       PATH: join(directory, "bin"),
       CMDLINE_FILE: join(work, "cmdline"),
       WORK: work,
+      HERE: agent,
+      // This machine's own disks must never be found.
+      SYS_BLOCK: join(directory, "no-disks"),
       PIECE_MIB: "1",
       RETRY_PAUSE: "0",
       REPORT_TRIES: "1",
@@ -181,6 +186,145 @@ END
       expect(output.trimEnd()).toMatch(/overwrite true$/);
       expect(disk.now().every((byte) => byte === 0)).toBe(true);
       expect(disk.now()).toHaveLength(disk.before.length);
+    });
+
+    test("writes a partition table that others read", async () => {
+      const disk = newDisk(64 * MIB);
+      const lines = ["16 83 80", "0 82 00"].join("\n");
+      const { code, output } = await run(
+        `printf '%s' '${lines}' >"$WORK/wanted"; write_partitions '${disk.path}' "$WORK/wanted" || { echo "$why"; exit 1; }`,
+      );
+      expect(code, output).toBe(0);
+      const { stdout } = spawnSync(busybox ?? "", ["fdisk", "-l", disk.path], { encoding: "utf8" });
+      expect(stdout).toMatch(/disk-\d+p1 *\* .*\s2048\s+34815\s+32768 16\.0M 83 Linux/);
+      expect(stdout).toMatch(/disk-\d+p2 .*\s34816\s+131071\s+96256 47\.0M 82 Linux swap/);
+      expect(disk.now().subarray(512).equals(disk.before.subarray(512))).toBe(true);
+      const tooLarge = await run(
+        `echo '65 83 00' >"$WORK/wanted"; write_partitions '${disk.path}' "$WORK/wanted" || echo "why: $why"`,
+      );
+      expect(tooLarge.output).toContain("why: the partitions do not fit");
+    });
+
+    describe("with steps", () => {
+      const steps = (...list: object[]) =>
+        list.map((step, index) => ({ sequence: index + 1, name: `step-${index + 1}`, ...step }));
+
+      /** Approves a node for the steps, boots it, and lets the agent's scripts do the rest. */
+      async function carryOut(name: string, list: object[], disk = newDisk()) {
+        const { id, mac_address: mac } = await api.register();
+        const boot = { method: "kernel", kernel_url: "/files/disk.img", environment: true };
+        await api.ask("POST", "/api/v1/workflows", { id: name, name, boot, steps: list });
+        await api.move(id, "pending", { workflow_id: name });
+        const agent = async () => {
+          const script = (await api.call("GET", `/api/v1/boot?mac=${mac}`, undefined, { as: null })).text;
+          const token = /millwright\.token=(\S+)/.exec(script)?.[1] ?? "";
+          return run(
+            `resumes=false; fetch_steps || { echo "$why"; exit 3; }
+             [ "$resumes" = true ] || report started '"installation_status":"started"' || exit 4
+             run_steps && exit 0
+             report failed "\\"installation_status\\":\\"failed\\",\\"installation_error\\":\\"$(json_text "$why")\\""; exit 1`,
+            { server: api.url, mac, token, node: id, target: disk.path },
+          );
+        };
+        const seen = () => api.ask<Node>("GET", `/api/v1/nodes/${id}`);
+        return { id, disk, agent, seen };
+      }
+
+      test("carries each out, in order, and reports it", async () => {
+        const { agent, seen, disk } = await carryOut("all-good", [
+          ...steps(
+            { type: "partition", config: { partitions: [{}] } },
+            { type: "script", config: { script: 'echo "on $MILLWRIGHT_TARGET"' } },
+            { type: "wait", config: { seconds: 0, url: "/files/disk.img" } },
+            { type: "reboot", next_state: "active" },
+          ),
+        ]);
+        const ran = await agent();
+        expect(ran.code, ran.output).toBe(0);
+        expect(await seen()).toMatchObject({
+          installation_progress: 100,
+          installation_steps: [
+            { sequence: 1, type: "partition", state: "completed", attempts: 1 },
+            { sequence: 2, state: "completed", message: `on ${disk.path}` },
+            { sequence: 3, state: "completed" },
+            { sequence: 4, state: "completed" },
+          ],
+        });
+        expect((await seen()).state).toMatch(/^(installed|active)$/);
+      });
+
+      test("tries again after a delay, ends what takes too long, and goes on behind what may be skipped", async () => {
+        const { agent, seen } = await carryOut("retries", [
+          ...steps(
+            {
+              type: "script",
+              config: { script: 'test -e "$WORK/again" || { : >"$WORK/again"; echo not yet; exit 3; }' },
+              on_failure: "retry",
+              max_retries: 2,
+              retry_delay: 1,
+            },
+            { type: "script", config: { script: "sleep 60" }, timeout: 1, on_failure: "skip" },
+            { type: "script", config: { script: "true" } },
+          ),
+        ]);
+        const ran = await agent();
+        expect(ran.code, ran.output).toBe(0);
+        expect(await seen()).toMatchObject({
+          state: "installed",
+          installation_steps: [
+            { state: "completed", attempts: 2 },
+            { state: "skipped", message: "not done within 1 s" },
+            { state: "completed" },
+          ],
+        });
+      });
+
+      test("undoes what it did when a step says so, and leaves nothing that boots", async () => {
+        const { agent, seen, disk } = await carryOut("rolls-back", [
+          ...steps(
+            { type: "partition", config: { partitions: [{}] } },
+            { type: "script", config: { script: ': >"$WORK/made"', rollback: 'rm "$WORK/made"' } },
+            { type: "script", config: { script: "echo out of luck; exit 9" }, on_failure: "rollback" },
+          ),
+        ]);
+        const ran = await agent();
+        expect(ran.code, ran.output).toBe(1);
+        expect(await seen()).toMatchObject({
+          state: "installing",
+          install_attempts: 1,
+          last_install_error: "step 3 (step-3): the script ended with 9: out of luck",
+          installation_steps: [{ state: "completed" }, { state: "rolled_back" }, { state: "failed", attempts: 1 }],
+        });
+        expect(
+          disk
+            .now()
+            .subarray(0, MIB)
+            .every((byte) => byte === 0),
+        ).toBe(true);
+      });
+
+      test("goes on behind a reboot, in the same attempt", async () => {
+        const { agent, seen } = await carryOut("reboots", [
+          ...steps(
+            { type: "script", config: { script: "true" } },
+            { type: "reboot" },
+            { type: "script", config: { script: "echo after" } },
+          ),
+        ]);
+        expect((await agent()).code).toBe(0);
+        expect(await seen()).toMatchObject({
+          state: "installing",
+          installation_steps: [{ state: "completed" }, { state: "rebooting" }, { state: "pending" }],
+        });
+        const again = await agent();
+        expect(again.code, again.output).toBe(0);
+        expect(again.output).not.toContain("step 1,");
+        expect(await seen()).toMatchObject({
+          state: "installed",
+          install_attempts: 0,
+          installation_steps: [{ state: "completed", attempts: 1 }, { state: "completed" }, { message: "after" }],
+        });
+      });
     });
 
     test.each([0, 2 * MIB - 1, 4 * MIB - 1])(

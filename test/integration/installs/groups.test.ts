@@ -243,13 +243,18 @@ describe("what a group does for its nodes", () => {
 });
 
 describe("workflows", () => {
-  const step = (sequence: number) => ({ sequence, name: `step ${sequence}`, type: "script" });
+  const step = (sequence: number) => ({
+    sequence,
+    name: `step ${sequence}`,
+    type: "script",
+    config: { script: "true" },
+  });
 
   test("are made, listed by what they are for, replaced and deleted", async () => {
     const body = {
       id: "fresh",
       name: "Fresh",
-      boot,
+      boot: { ...boot, environment: true },
       architecture: "arm64",
       os_family: "bsd",
       steps: [step(1), step(2)],
@@ -262,7 +267,7 @@ describe("workflows", () => {
           id: "fresh",
           boot_mode: "any",
           next_state: "installed",
-          boot: { ...boot, cmdline: "" },
+          boot: { ...boot, cmdline: "", environment: true },
           steps: [
             {
               sequence: 1,

@@ -78,6 +78,7 @@ describe("POST /nodes", () => {
         updated_at: expect.any(String),
         last_seen_at: null,
         erased_disks: [],
+        installation_steps: [],
       },
     });
     expect((await api.call("GET", at("m-0a005e100001"))).body).toEqual({ ...answer.body, message: null });

@@ -59,7 +59,11 @@ describe("the OpenAPI document", () => {
     expect(viewers.length).toBeGreaterThan(10);
     expect(viewers.filter(({ method }) => method !== "GET")).toEqual([]);
     const open = api.routes.map(nameOfRoute).filter((name) => access.isPublic(name) && !name.startsWith("GET "));
-    expect(open).toEqual(["POST /api/v1/report", "POST /api/v1/nodes/{id}/installation-status"]);
+    expect(open).toEqual([
+      "POST /api/v1/report",
+      "POST /api/v1/nodes/{id}/installation-status",
+      "POST /api/v1/boot/steps",
+    ]);
   });
 
   test("has examples that are requests which succeed", async () => {

@@ -31,6 +31,17 @@ interface Node {
   readonly state_changed_at: string;
   readonly last_seen_at: string | null;
   readonly erased_disks: readonly { readonly disk: string; readonly method: string; readonly verified: boolean }[];
+  /** Absent in the answers of servers before steps. */
+  readonly installation_steps?: readonly InstallationStep[];
+}
+
+interface InstallationStep {
+  readonly sequence: number;
+  readonly name: string;
+  readonly type: string;
+  readonly state: string;
+  readonly attempts: number;
+  readonly message: string | null;
 }
 
 interface Transition {
@@ -46,9 +57,13 @@ interface Transition {
 
 const TONES: Readonly<Record<string, Tone>> = { install_failed: "bad", active: "good", installing: "busy" };
 const jsonOfNode = (node: Node): Json => structuredClone(node) as unknown as Json;
-const progressOf = ({ state, installation_progress: progress, install_attempts: failed }: Node): string => {
+const BEGUN = new Set(["running", "retrying", "rebooting"]);
+const progressOf = ({ state, installation_progress: progress, install_attempts: failed, ...node }: Node): string => {
   if (state !== "installing") return failed > 0 ? `${failed} failed` : "";
-  return `${progress ?? 0} %${failed > 0 ? `, ${failed} failed` : ""}`;
+  const steps = node.installation_steps ?? [];
+  const step = steps.find((each) => BEGUN.has(each.state));
+  const where = step === undefined ? "" : `, ${step.name} (${steps.indexOf(step) + 1} of ${steps.length})`;
+  return `${progress ?? 0} %${where}${failed > 0 ? `, ${failed} failed` : ""}`;
 };
 
 const workflowOf = ({ workflow_id: own, effective_workflow_id: effective }: Node): string =>
@@ -158,8 +173,9 @@ function nodeThing(node: Node, group: string, history: readonly Transition[], st
       ["Tags", node.tags.join(", ")],
       ["Last seen", node.last_seen_at === null ? "never" : `${ageOf(new Date(node.last_seen_at), style.now)} ago`],
     ],
-    sections:
-      rows.length === 0
+    sections: [
+      ...stepsSection(node.installation_steps ?? [], style),
+      ...(rows.length === 0
         ? []
         : [
             {
@@ -170,8 +186,26 @@ function nodeThing(node: Node, group: string, history: readonly Transition[], st
                 style,
               ),
             },
-          ],
+          ]),
+    ],
   };
+}
+
+const STEP_TONES: Readonly<Record<string, Tone>> = {
+  completed: "good",
+  failed: "bad",
+  running: "busy",
+  retrying: "busy",
+};
+
+function stepsSection(steps: readonly InstallationStep[], style: Style) {
+  if (steps.length === 0) return [];
+  const rows = steps.map((step) => [
+    ...[String(step.sequence), step.name, step.type].map((text) => ({ text, tone: undefined })),
+    { text: step.state, tone: STEP_TONES[step.state] },
+    ...[step.attempts > 0 ? String(step.attempts) : "", step.message ?? ""].map((text) => ({ text, tone: undefined })),
+  ]);
+  return [{ title: "Steps", body: tableOf(["NO", "NAME", "TYPE", "STATE", "TRIES", "TOLD"], rows, style) }];
 }
 
 export async function showNode(session: Session, id: string): Promise<undefined> {

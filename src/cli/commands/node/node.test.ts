@@ -26,6 +26,10 @@ const NODE = {
   state_changed_at: "2026-01-21T11:55:00Z",
   last_seen_at: "2026-01-21T11:59:00Z",
   erased_disks: [{ disk: "/dev/sda", serial: null, method: "overwrite", verified: true }],
+  installation_steps: [
+    { sequence: 1, name: "find disks", type: "disk_scan", state: "completed", attempts: 1, message: "/dev/sda" },
+    { sequence: 5, name: "write", type: "boot", state: "retrying", attempts: 2, message: "not done within 60 s" },
+  ],
 };
 const GROUP = { id: "g-1", name: "gpu", parent_id: null, depth: 0 };
 const one = (data: object) => ({ success: true, data, message: null });

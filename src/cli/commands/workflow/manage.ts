@@ -16,13 +16,14 @@ interface Workflow {
   readonly os_family: string;
   readonly architecture: string;
   readonly boot_mode: string;
-  readonly boot: { readonly method: string; readonly [name: string]: string | undefined };
+  readonly boot: { readonly method: string; readonly [name: string]: string | boolean | undefined };
   readonly steps: readonly {
     readonly sequence: number;
     readonly name: string;
     readonly type: string;
     readonly timeout_seconds: number;
     readonly on_failure: string;
+    readonly max_retries: number;
   }[];
   readonly next_state: string;
 }
@@ -51,7 +52,14 @@ export async function listWorkflows(
 function workflowThing(workflow: Workflow, style: Style): OneThing<Workflow> {
   const { method, ...boot } = workflow.boot;
   const rows = workflow.steps.map((step) =>
-    [String(step.sequence), step.name, step.type, `${step.timeout_seconds}s`, step.on_failure].map((text) => ({
+    [
+      String(step.sequence),
+      step.name,
+      step.type,
+      `${step.timeout_seconds}s`,
+      String(step.max_retries),
+      step.on_failure,
+    ].map((text) => ({
       text,
       tone: undefined,
     })),
@@ -66,13 +74,13 @@ function workflowThing(workflow: Workflow, style: Style): OneThing<Workflow> {
       ["Description", workflow.description],
       ["For", `${workflow.os_family}, ${workflow.architecture}, ${workflow.boot_mode}`],
       ["Boots by", method],
-      ...Object.entries(boot).map(([name, text]) => [name, text ?? ""] as const),
+      ...Object.entries(boot).map(([name, value]) => [name, String(value ?? "")] as const),
       ["Leads to", workflow.next_state],
     ],
     sections:
       rows.length === 0
         ? []
-        : [{ title: "Steps", body: tableOf(["NO", "NAME", "TYPE", "TIMEOUT", "ON FAILURE"], rows, style) }],
+        : [{ title: "Steps", body: tableOf(["NO", "NAME", "TYPE", "TIMEOUT", "RETRIES", "ON FAILURE"], rows, style) }],
   };
 }
 

@@ -35,7 +35,16 @@ export function addWorkflowCommands(program: Command, run: Run): void {
     kernel_url: /files/ubuntu-2404/vmlinuz
     initrd_url: /files/ubuntu-2404/initrd
     cmdline: autoinstall ds=nocloud
-  next_state: installed`,
+  next_state: installed
+
+Steps are carried out by the environment of \`millwright netboot environment\`:
+  name: Golden image
+  boot: { method: image, kernel_url: /files/environment/vmlinuz, initrd_url: /files/environment/initrd,
+          image_url: /files/golden.img, image_digest: sha256:… }
+  steps:
+    - { sequence: 1, name: find disks, type: disk_scan }
+    - { sequence: 2, name: write image, type: boot, timeout: 3600, on_failure: retry, max_retries: 2 }
+    - { sequence: 3, name: note, type: script, config: { url: /files/note.sh }, on_failure: skip }`,
     )
     .action((options: { file: string }) => run(async (session) => (await load()).createWorkflow(session, options)));
   workflow

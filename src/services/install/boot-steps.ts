@@ -1,0 +1,48 @@
+import { AppError } from "../../kernel/errors.ts";
+import type { InstallStep } from "../../lifecycles/install/install.ts";
+import { stepsToRun, type WorkflowStep } from "../../lifecycles/install/workflow.ts";
+import { findMachinesByMac, type InstallRecord, loadInstalls } from "../../store/install/installs.ts";
+import { listWorkflows } from "../../store/install/workflows.ts";
+import type { ServiceDeps } from "../call/deps.ts";
+import { absolute, fill } from "./boot-script.ts";
+import { badToken, showsToken } from "./report-token.ts";
+import { writeStepLines } from "./step-lines.ts";
+
+export interface StepsRequest {
+  readonly mac: string;
+  /** That of the boot. Steps hold what people wrote into them: without it nobody reads them, whatever reports need. */
+  readonly token: string;
+  /** As the node reaches us. */
+  readonly server: string;
+}
+
+/** What the environment that a node has booted is to do. Changes nothing. */
+export async function readBootSteps({ db }: ServiceDeps, { mac, token, server }: StepsRequest): Promise<string> {
+  const id = (await findMachinesByMac(db, [mac])).get(mac);
+  const [install] = id === undefined ? [] : (await loadInstalls(db, [id])).things;
+  // An address that nobody has and a token that is wrong look the same.
+  if (!install || !showsToken({ token }, install)) throw badToken();
+  const workflowId = install.effectiveWorkflowId;
+  const [workflow] = workflowId === null ? [] : await listWorkflows(db, { ids: [workflowId] });
+  const steps = paired(install, workflow === undefined ? [] : stepsToRun(workflow));
+  const { facts } = install;
+  const words = { server, nodeId: install.id, mac, ip: facts.ipAddress ?? undefined, token };
+  return writeStepLines({
+    state: install.state.name,
+    resumes: install.state.name === "installing" && facts.steps.some(({ state }) => state !== "pending"),
+    steps,
+    fill: (text) => absolute(fill(text, words), server),
+  });
+}
+
+/** Each with how far it is. Steps that are not those of the boot would be reported under the wrong names. */
+function paired(
+  { facts }: InstallRecord,
+  steps: readonly WorkflowStep[],
+): readonly (readonly [WorkflowStep, InstallStep])[] {
+  const isSame = ({ sequence, type }: WorkflowStep, index: number) =>
+    facts.steps[index]?.sequence === sequence && facts.steps[index]?.type === type;
+  if (steps.length !== facts.steps.length || !steps.every(isSame))
+    throw new AppError("conflict", "the workflow has other steps since this boot; boot the machine again");
+  return steps.map((step, index) => [step, facts.steps[index] as InstallStep]);
+}

@@ -6,7 +6,7 @@ import { INSTALL_STATES, type Install, type InstallState } from "./install.ts";
 const install = (state: InstallState, facts: Partial<Install["facts"]> = {}) =>
   ({
     state: { name: state },
-    facts: { installAttempts: 0, attemptFailed: false, lastInstallError: null, ...facts },
+    facts: { installAttempts: 0, attemptFailed: false, lastInstallError: null, steps: [], ...facts },
   }) as Install;
 
 /** The specification's table, for a node that has a workflow. */
@@ -35,6 +35,13 @@ describe("a machine that boots from the network while its node is", () => {
     ["ready", { type: "install", attempt: 1 }],
   ])("pending, with a workflow that is %s", (workflow, decision) => {
     expect(decideBoot(install("pending"), workflow)).toEqual(decision);
+  });
+
+  test("installing behind a step that rebooted it goes on with the same attempt", () => {
+    const step = { sequence: 1, name: "again", type: "reboot", attempts: 1, message: null, required: true } as const;
+    const at = (state: "rebooting" | "completed") => install("installing", { steps: [{ ...step, state }] });
+    expect(decideBoot(at("rebooting"), "ready")).toEqual({ type: "install", attempt: 1, resumes: true });
+    expect(decideBoot(at("completed"), "ready")).toMatchObject({ type: "local" });
   });
 
   test("installing after a failed attempt gets the install script again, as the next attempt", () => {

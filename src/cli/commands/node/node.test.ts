@@ -44,7 +44,9 @@ describe("reading", () => {
     );
     const { code, out } = await rest.run("node list --state installing --group gpu --tag gpu", { now });
     expect(code).toBe(0);
-    expect(out).toMatch(/m-1 +02:00:00:00:00:01 +rack1-01 +installing +5m +40 %, 1 failed +ubuntu +gpu[\s\S]*m-2/);
+    expect(out).toMatch(
+      /m-1 +02:00:00:00:00:01 +rack1-01 +installing +5m +40 %, write \(2 of 2\), 1 failed +ubuntu +gpu[\s\S]*m-2/,
+    );
     expect(rest.calls[1]).toMatchObject({
       path: "/api/v1/nodes?state=installing&group_id=g-1&tag=gpu&limit=1000&offset=0",
       authorization: "Bearer tok",

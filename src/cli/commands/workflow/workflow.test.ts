@@ -59,7 +59,7 @@ test("a workflow is created from YAML, listed, shown and deleted", async () => {
   );
   expect(rest.calls.at(-1)?.path).toBe("/api/v1/workflows?os_family=linux&limit=1000&offset=0");
   expect((await rest.run("workflow show ubuntu-2404")).out).toMatch(
-    /kernel_url: +\/files\/vmlinuz[\s\S]*1 +partition +partition +300s +fail/,
+    /kernel_url: +\/files\/vmlinuz[\s\S]*1 +partition +partition +300s +0 +fail/,
   );
   expect((await rest.run("workflow delete ubuntu-2404 --yes")).out).toBe("Workflow ubuntu-2404 deleted.\n");
 });

@@ -203,7 +203,7 @@ function systemOf({ memory, scriptOutput = "" }: InstantMachinesOptions): Capabi
 
 function clusterOf({ memory }: InstantMachinesOptions): Capabilities["cluster"] {
   return {
-    mintJoin: async (_target, lifetime) => ({
+    mintJoin: async (_target, { lifetime }) => ({
       endpoint: "10.0.0.1:6443",
       token: "abcdef.0123456789abcdef",
       caCertHash: `sha256:${"0".repeat(64)}`,
@@ -228,6 +228,6 @@ function clusterOf({ memory }: InstantMachinesOptions): Capabilities["cluster"] 
     },
     async setSchedulable() {},
     drain: async () => ({ remaining: [], refused: [] }),
-    async deleteNode() {},
+    async revokeJoin() {},
   };
 }

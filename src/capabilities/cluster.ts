@@ -35,7 +35,22 @@ export interface JoinMaterial {
   readonly expiresAt: Date;
 }
 
-/** What still runs on a node that is being emptied; daemons and static pods do not count. */
+/** What to mint. */
+export interface WantedToken {
+  /** `[a-z0-9]{6}`, not secret: the caller notes it first, so that whoever carries on can revoke the token. */
+  readonly id: string;
+  readonly lifetime: Duration;
+}
+
+/** What a drain moves away only where it was asked for, as `kubectl drain` does. */
+export interface DrainScope {
+  /** Pods that no controller starts again elsewhere (`kubectl drain --force`). */
+  readonly barePods: boolean;
+  /** Pods whose data in an emptyDir volume is lost when they go (`--delete-emptydir-data`). */
+  readonly localData: boolean;
+}
+
+/** What still runs on a node that is being emptied; daemons, static pods and finished pods do not count. */
 export interface DrainProgress {
   readonly remaining: readonly string[];
   /** Of those, the ones that the cluster does not let go now. They are asked again with the next call. */
@@ -44,24 +59,31 @@ export interface DrainProgress {
 
 export interface RefusedEviction {
   readonly pod: string;
-  /** A disruption budget keeps it, until others of its kind run elsewhere; or the cluster has another reason. */
-  readonly by: "disruption_budget" | "cluster";
+  /**
+   * A disruption budget keeps it, until others of its kind run elsewhere; the cluster has another reason; or it was not asked to go,
+   * since no controller would start it again (`bare`) or its data would be lost (`local_data`).
+   */
+  readonly by: "disruption_budget" | "cluster" | "bare" | "local_data";
   /** In the cluster's words; empty when it gives none. */
   readonly why: string;
 }
 
 /**
- * A cluster that machines join and leave. Every call but `mintJoin` is idempotent, and that one leaves only a token that expires.
+ * A cluster that machines join and leave. Every call is idempotent. What `mintJoin` leaves is a token that expires by itself.
  *
  * @throws StepFailure "retry" when the API cannot be reached or is busy, "fail" when it refuses for good.
  */
 export interface Cluster {
-  mintJoin(target: ClusterTarget, lifetime: Duration, call: CallContext): Promise<JoinMaterial>;
+  /** A token of the same id that an earlier call left is replaced: its secret was lost with that call. */
+  mintJoin(target: ClusterTarget, wanted: WantedToken, call: CallContext): Promise<JoinMaterial>;
+  /** Removes a token, also one that is not there any more. */
+  revokeJoin(target: ClusterTarget, tokenId: string, call: CallContext): Promise<void>;
   findNode(target: ClusterTarget, identity: NodeIdentity, call: CallContext): Promise<ClusterNode | undefined>;
   /** Cordoning leaves a mark on the node, by which it is told from somebody else's; uncordoning takes it away. */
   setSchedulable(target: ClusterTarget, nodeName: string, schedulable: boolean, call: CallContext): Promise<void>;
-  /** Asks once for everything on the node to go, and says what is still there. Called until nothing is. */
-  drain(target: ClusterTarget, nodeName: string, call: CallContext): Promise<DrainProgress>;
-  /** Forgets the node: also one that is not there any more. */
-  deleteNode(target: ClusterTarget, nodeName: string, call: CallContext): Promise<void>;
+  /**
+   * Asks once for everything on the node to go, and says what is still there. Called until nothing is. One that does not go keeps no
+   * other from going.
+   */
+  drain(target: ClusterTarget, nodeName: string, call: CallContext, scope: DrainScope): Promise<DrainProgress>;
 }

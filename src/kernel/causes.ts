@@ -20,7 +20,7 @@ export const FACTS = {
   shown: "what was shown instead",
   accept: "what `machine update --ssh-host-key` takes to accept the key that was shown",
   what: "what is missing: a provider, a workflow, a step kind, a program; or a kind of reference",
-  name: "the name of what is missing",
+  name: "the name of what is missing, or of the cluster",
   script: "the script",
   exit_code: "how the script ended",
   progress: "what the BMC said of the system, or of the power",
@@ -56,6 +56,7 @@ export interface CauseSpec {
 
 const OF_PEER = ["at", "address"] as const;
 const OF_ANSWER = ["at", "address", "status"] as const;
+const OF_SIGN_IN = ["at", "address", "status", "name"] as const;
 
 /**
  * The closed list of causes. The key is the one spelling: in the database, JSON, metrics, filters and on the command line. A new
@@ -120,9 +121,9 @@ export const CAUSES = {
   },
   credentials_rejected: {
     doc: "The sign-in was refused: the user or the secret is wrong.",
-    helps: "Give the right credentials; changed ones are tried at once.",
+    helps: "Give the right credentials (of a cluster: cluster update --kubeconfig); changed ones are tried at once.",
     disposition: "fail",
-    facts: OF_ANSWER,
+    facts: OF_SIGN_IN,
     family: "keeps_out",
   },
   sign_in_stopped: {
@@ -142,7 +143,7 @@ export const CAUSES = {
     doc: "The sign-in was accepted, and the account lacks the right for this request.",
     helps: "Give the account the right, or give credentials of an account that has it.",
     disposition: "fail",
-    facts: OF_ANSWER,
+    facts: OF_SIGN_IN,
     family: "forbids",
   },
   certificate_changed: {
@@ -153,10 +154,10 @@ export const CAUSES = {
     family: "unproven",
   },
   certificate_untrusted: {
-    doc: "The BMC shows a certificate that is not trusted. Nothing was sent.",
-    helps: "Add its CA to bmc.ca_file, or set the trust of this BMC to pin.",
+    doc: "The BMC, or the API of a cluster, shows a certificate that is not trusted. Nothing was sent.",
+    helps: "BMC: add its CA to bmc.ca_file, or set the trust of this BMC to pin. Cluster: cluster update --kubeconfig.",
     disposition: "fail",
-    facts: OF_PEER,
+    facts: ["at", "address", "name"],
     family: "unproven",
   },
   host_key_changed: {

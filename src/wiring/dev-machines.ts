@@ -23,7 +23,7 @@ const machinesSchema = z.array(
     jump: z.object({ endpoint: z.string(), username: z.string() }).optional(),
   }),
 );
-const clustersSchema = z.array(z.object({ name: z.string(), api_url: z.string(), kubeconfig: z.string() }));
+const clustersSchema = z.array(z.object({ name: z.string(), kubeconfig: z.string() }));
 const imagesSchema = z.array(z.object({ ref: z.string(), digest: z.string(), url: z.string() }));
 const bastionSchema = z.object({ host_key: z.string() });
 
@@ -38,8 +38,8 @@ export async function recordSimulatedMachines(deps: ServiceDeps, caller: Caller,
     const answer = await fetch(new URL(path, controlUrl));
     return answer.ok ? schema.parse(await answer.json()) : undefined;
   };
-  for (const { name, api_url, kubeconfig } of (await read("/clusters", clustersSchema)) ?? [])
-    await unlessThere(createCluster(deps, caller, { name, apiUrl: api_url, kubeconfig }));
+  for (const { name, kubeconfig } of (await read("/clusters", clustersSchema)) ?? [])
+    await unlessThere(createCluster(deps, caller, { name, apiUrl: "", kubeconfig, skipProbe: true }));
   for (const { ref, digest, url } of (await read("/images", imagesSchema)) ?? []) {
     const image = { name: ref, kind: "iso", location: url, digest, successProof: "ssh" };
     await unlessThere(createImage(deps, caller, image));

@@ -32,7 +32,7 @@ import type { ThingParts } from "./things/thing.ts";
 export interface Engine {
   readonly events: EventSource;
   /** What can be done with machines. */
-  readonly hardware: Pick<MachineHardware, "providers" | "capabilitiesOf">;
+  readonly hardware: Pick<MachineHardware, "providers" | "capabilitiesOf" | "clusterAccess">;
   /** The scripts that plans can name. */
   readonly runbooks: Runbooks;
   /** Why the engine is not doing its work; null when it is. */

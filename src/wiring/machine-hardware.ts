@@ -1,3 +1,4 @@
+import type { ClusterAccess } from "../capabilities/cluster-access.ts";
 import type { NetInstall } from "../capabilities/net-install.ts";
 import type { Capabilities, Capability, Provider } from "../capabilities/provider.ts";
 import type { Clock } from "../kernel/time/clock.ts";
@@ -21,6 +22,8 @@ export interface MachineHardware {
   /** Undefined: the machine names a provider that this server does not have. */
   providerOf(spec: MachineAccess): Provider | undefined;
   capabilitiesOf(spec: MachineAccess): ReadonlySet<Capability>;
+  /** Of clusters, which belong to no machine. Absent: they are not tried before they are needed. */
+  readonly clusterAccess?: ClusterAccess;
   close(): Promise<void>;
 }
 
@@ -75,6 +78,7 @@ export function wireMachineHardware(options: MachineHardwareOptions): MachineHar
   };
   return {
     providers: Object.keys(ways) as MachineProvider[],
+    clusterAccess: kubernetes.can.clusterAccess,
     providerOf,
     capabilitiesOf: (spec) => new Set(Object.keys(providerOf(spec)?.can ?? {}) as Capability[]),
     async close() {

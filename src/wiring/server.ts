@@ -31,6 +31,7 @@ import { askTime } from "../store/postgres/database-time.ts";
 import { migrate } from "../store/postgres/migrate.ts";
 import { createMetrics } from "../telemetry/metrics.ts";
 import { observeRpc } from "../telemetry/observers.ts";
+import { wireClusterGate, wireClusterProbes } from "./cluster-gate.ts";
 import { writeEndpointsFile } from "./endpoints-file.ts";
 import { type Engine, startEngine } from "./engine.ts";
 import { bootRulesOf, installRouteDeps } from "./installs.ts";
@@ -97,6 +98,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     });
     stops.add("the engine", () => engine.stop());
     const { providers } = engine.hardware;
+    const { clusterAccess } = engine.hardware;
     const deps: ServiceDeps = {
       db,
       lists,
@@ -105,6 +107,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       maxFindByIds: config.maxFindByIds,
       providers,
       canErase: bootRulesOf(config).eraser !== null,
+      ...(clusterAccess && { clusterGate: wireClusterGate(clusterAccess) }),
       clock,
     };
     // Once nobody can start runs here any more, and while the engine still ends them. A start that fails cancels nothing.
@@ -230,7 +233,12 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     routes(router) {
       const methodDeps = {
         services: deps,
-        runs: { steps: allSteps, runbooks: engine.runbooks, capabilitiesOf: engine.hardware.capabilitiesOf },
+        runs: {
+          steps: allSteps,
+          runbooks: engine.runbooks,
+          capabilitiesOf: engine.hardware.capabilitiesOf,
+          ...(deps.clusterGate && { clusterProbes: wireClusterProbes({ ...deps, gate: deps.clusterGate, clock }) }),
+        },
         events: engine.events,
         system: { version, startedAt, replica, clock },
         onTokenRevoked(id: string) {

@@ -57,6 +57,7 @@ export const SHARED_ROLES: MethodRoles = {
   "millwright.v1.WatchService/Watch":                   ["viewer"],
   "millwright.v1.ExplainService/Explain":               ["viewer"],
   "millwright.v1.ClusterService/CreateCluster":         ["admin"],
+  "millwright.v1.ClusterService/UpdateCluster":         ["admin"],
   "millwright.v1.ClusterService/ListClusters":          ["viewer"],
   "millwright.v1.ClusterService/DeleteCluster":         ["admin"],
   "millwright.v1.ImageService/CreateImage":             ["admin"],

@@ -57,6 +57,7 @@ const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
     "bmc-credentials:removed",
     "changes:written",
     "claims:granted",
+    "clusters:replaced",
     "clusters:written",
     "create:inserted",
     "device-groups:removed",

@@ -44,6 +44,7 @@ const KILLS: readonly Kill[] = [
   { at: "changes:written",       write: "retry the run",               before: ["register a machine", "give it credentials", "start a run", "fail the run"], tables: ["journal", "machines", "runs", "work"] },
   { at: "plans:written",          write: "create a plan",               before: [],                                          tables: ["journal", "plans"] },
   { at: "clusters:written",       write: "create a cluster",            before: [],                                          tables: ["clusters", "journal", "secrets"] },
+  { at: "clusters:replaced",      write: "replace its kubeconfig",      before: ["create a cluster"],                        tables: ["journal", "secrets"] },
   { at: "images:written",         write: "create an image",             before: [],                                          tables: ["images", "journal"] },
   { at: "install-workflows:written", write: "create a workflow",        before: [],                                          tables: ["install_workflows", "journal"] },
   { at: "install-workflows:retired", write: "delete the workflow",      before: ["create a workflow"],                       tables: ["install_workflows", "journal"] },

@@ -35,6 +35,7 @@ import { openInstallOrders } from "../../src/services/install/orders.ts";
 import { setMachineCredentials } from "../../src/services/machine/credentials.ts";
 import { registerMachine } from "../../src/services/machine/machines.ts";
 import { openSecretStore } from "../../src/store/access/secrets.ts";
+import { wireClusterGate, wireClusterProbes } from "../../src/wiring/cluster-gate.ts";
 import { wireHandlers } from "../../src/wiring/handlers.ts";
 import { wireMachineHardware } from "../../src/wiring/machine-hardware.ts";
 import { registerRoutes } from "../../src/wiring/routes.ts";
@@ -84,6 +85,8 @@ export interface RunSurfaceOptions {
   readonly workflows?: Workflows;
   /** Absent: the shipped ones. */
   readonly runbooks?: Runbooks;
+  /** Whether kubeconfigs are read and tried, as servers do. Absent: they are kept as they are given. */
+  readonly triesClusters?: boolean;
 }
 
 /** Where nobody answers: a run is not even started on a machine of which it is not on record where it is reached. */
@@ -105,7 +108,6 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
   const database = await createTestDatabase();
   const { db } = database;
   const secrets = openSecretStore({ keyFile: join(directory, "secret.key") });
-  const deps: ServiceDeps = { db, stores: allStores, secrets, maxFindByIds: 100 };
   const steps = options.steps ?? allSteps;
   const workflows = options.workflows ?? allWorkflows;
   const runbooks = options.runbooks ?? loadRunbooks();
@@ -116,6 +118,13 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
     netInstall: openInstallOrders({ db }),
     ...(options.fake && { fake: options.fake }),
   });
+  const { clusterAccess } = hardware;
+  const clusterGate = options.triesClusters && clusterAccess ? wireClusterGate(clusterAccess) : undefined;
+  const tries = clusterGate && { clusterProbes: wireClusterProbes({ db, secrets, gate: clusterGate }) };
+  const deps: ServiceDeps = {
+    ...{ db, stores: allStores, secrets, maxFindByIds: 100 },
+    ...(clusterGate && { clusterGate }),
+  };
   const provider = createRedfishShelfProvider({ gateway });
   const stop = new AbortController();
   const events = new JournalTail({ db, log: silentLog });
@@ -149,7 +158,10 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
     routes: (router) =>
       registerRoutes(router, {
         services: deps,
-        runs: { steps, workflows, runbooks, capabilitiesOf: options.capabilitiesOf ?? hardware.capabilitiesOf },
+        runs: {
+          ...{ steps, workflows, runbooks, ...tries },
+          capabilitiesOf: options.capabilitiesOf ?? hardware.capabilitiesOf,
+        },
         events,
         system: { version: "1.2.3", startedAt: new Date(), replica: "bench", clock: new SharedClock() },
         onTokenRevoked() {},
@@ -229,7 +241,7 @@ export async function startRunBench(
     speed: options.speed ?? 400,
     site: options.site ?? "racks=1",
   });
-  const surface = await startRunSurface({ controller: true, ...options });
+  const surface = await startRunSurface({ controller: true, triesClusters: true, ...options });
   const control = controlOf(simulator.controlUrl);
   const simulated = await putSiteOnRecord(surface.deps, control);
   return {
@@ -291,7 +303,7 @@ export async function putSiteOnRecord(deps: ServiceDeps, control: Control): Prom
   }
   const clusters = await control<{ name: string; api_url: string; kubeconfig: string }[]>("GET", "/clusters");
   for (const { name, api_url, kubeconfig } of clusters)
-    await createCluster(deps, tester, { name, apiUrl: api_url, kubeconfig });
+    await createCluster(deps, tester, { name, apiUrl: deps.clusterGate ? "" : api_url, kubeconfig, skipProbe: true });
   const images = await control<{ ref: string; digest: string; url: string }[]>("GET", "/images");
   for (const { ref, digest, url } of images)
     await createImage(deps, tester, { name: ref, kind: "iso", location: url, digest, successProof: "" });

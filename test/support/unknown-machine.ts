@@ -17,6 +17,7 @@ export const NOTHING_KNOWN: MachineFacts = {
   bootId: null,
   observedAt: null,
   cordoned: null,
+  drainScope: null,
   joinedCluster: null,
   locatorLit: false,
   residue: [],

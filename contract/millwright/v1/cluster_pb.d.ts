@@ -23,18 +23,25 @@ export declare type CreateClusterRequest = Message<"millwright.v1.CreateClusterR
   name: string;
 
   /**
-   * Such as https://10.0.0.1:6443.
+   * Empty, or the server that the kubeconfig names; INVALID_ARGUMENT for another one.
    *
    * @generated from field: string api_url = 2;
    */
   apiUrl: string;
 
   /**
-   * YAML. Kept encrypted; no call returns it.
+   * YAML. Kept encrypted; no call returns it. INVALID_ARGUMENT for one with a member that is not honoured, which is named.
    *
    * @generated from field: string kubeconfig = 3;
    */
   kubeconfig: string;
+
+  /**
+   * Records the kubeconfig without trying it, for a cluster that does not answer yet.
+   *
+   * @generated from field: bool skip_probe = 4;
+   */
+  skipProbe: boolean;
 };
 
 /**
@@ -51,6 +58,13 @@ export declare type CreateClusterResponse = Message<"millwright.v1.CreateCluster
    * @generated from field: millwright.v1.Cluster cluster = 1;
    */
   cluster?: Cluster | undefined;
+
+  /**
+   * What the kubeconfig's user may not do in the cluster.
+   *
+   * @generated from field: repeated string warnings = 2;
+   */
+  warnings: string[];
 };
 
 /**
@@ -58,6 +72,66 @@ export declare type CreateClusterResponse = Message<"millwright.v1.CreateCluster
  * Use `create(CreateClusterResponseSchema)` to create a new message.
  */
 export declare const CreateClusterResponseSchema: GenMessage<CreateClusterResponse>;
+
+/**
+ * @generated from message millwright.v1.UpdateClusterRequest
+ */
+export declare type UpdateClusterRequest = Message<"millwright.v1.UpdateClusterRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * As in CreateClusterRequest. Replaces the one on record, whole.
+   *
+   * @generated from field: string kubeconfig = 2;
+   */
+  kubeconfig: string;
+
+  /**
+   * As in CreateClusterRequest.
+   *
+   * @generated from field: bool skip_probe = 3;
+   */
+  skipProbe: boolean;
+
+  /**
+   * Takes a kubeconfig that names another server and another authority than the one on record; without it FAILED_PRECONDITION.
+   *
+   * @generated from field: bool other_cluster = 4;
+   */
+  otherCluster: boolean;
+};
+
+/**
+ * Describes the message millwright.v1.UpdateClusterRequest.
+ * Use `create(UpdateClusterRequestSchema)` to create a new message.
+ */
+export declare const UpdateClusterRequestSchema: GenMessage<UpdateClusterRequest>;
+
+/**
+ * @generated from message millwright.v1.UpdateClusterResponse
+ */
+export declare type UpdateClusterResponse = Message<"millwright.v1.UpdateClusterResponse"> & {
+  /**
+   * @generated from field: millwright.v1.Cluster cluster = 1;
+   */
+  cluster?: Cluster | undefined;
+
+  /**
+   * As in CreateClusterResponse.
+   *
+   * @generated from field: repeated string warnings = 2;
+   */
+  warnings: string[];
+};
+
+/**
+ * Describes the message millwright.v1.UpdateClusterResponse.
+ * Use `create(UpdateClusterResponseSchema)` to create a new message.
+ */
+export declare const UpdateClusterResponseSchema: GenMessage<UpdateClusterResponse>;
 
 /**
  * @generated from message millwright.v1.ListClustersRequest
@@ -145,6 +219,8 @@ export declare type Cluster = Message<"millwright.v1.Cluster"> & {
   name: string;
 
   /**
+   * The server that its kubeconfig names.
+   *
    * @generated from field: string api_url = 2;
    */
   apiUrl: string;
@@ -352,7 +428,8 @@ export declare const ImageSchema: GenMessage<Image>;
  */
 export declare const ClusterService: GenService<{
   /**
-   * Records a cluster. ALREADY_EXISTS when there is one of that name.
+   * Records a cluster. ALREADY_EXISTS when there is one of that name; FAILED_PRECONDITION when its kubeconfig was tried without
+   * success.
    *
    * @generated from rpc millwright.v1.ClusterService.CreateCluster
    */
@@ -360,6 +437,16 @@ export declare const ClusterService: GenService<{
     methodKind: "unary";
     input: typeof CreateClusterRequestSchema;
     output: typeof CreateClusterResponseSchema;
+  },
+  /**
+   * Replaces the kubeconfig of a cluster, and tries again at once what the one before did not allow.
+   *
+   * @generated from rpc millwright.v1.ClusterService.UpdateCluster
+   */
+  updateCluster: {
+    methodKind: "unary";
+    input: typeof UpdateClusterRequestSchema;
+    output: typeof UpdateClusterResponseSchema;
   },
   /**
    * All clusters, in the order of their names.

@@ -9,7 +9,7 @@ import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
  * Describes the file millwright/v1/cluster.proto.
  */
 export const file_millwright_v1_cluster = /*@__PURE__*/
-  fileDesc("ChttaWxsd3JpZ2h0L3YxL2NsdXN0ZXIucHJvdG8SDW1pbGx3cmlnaHQudjEiSQoUQ3JlYXRlQ2x1c3RlclJlcXVlc3QSDAoEbmFtZRgBIAEoCRIPCgdhcGlfdXJsGAIgASgJEhIKCmt1YmVjb25maWcYAyABKAkiQAoVQ3JlYXRlQ2x1c3RlclJlc3BvbnNlEicKB2NsdXN0ZXIYASABKAsyFi5taWxsd3JpZ2h0LnYxLkNsdXN0ZXIiPAoTTGlzdENsdXN0ZXJzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCSJZChRMaXN0Q2x1c3RlcnNSZXNwb25zZRIoCghjbHVzdGVycxgBIAMoCzIWLm1pbGx3cmlnaHQudjEuQ2x1c3RlchIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiJAoURGVsZXRlQ2x1c3RlclJlcXVlc3QSDAoEbmFtZRgBIAEoCSIXChVEZWxldGVDbHVzdGVyUmVzcG9uc2UiWAoHQ2x1c3RlchIMCgRuYW1lGAEgASgJEg8KB2FwaV91cmwYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiaQoSQ3JlYXRlSW1hZ2VSZXF1ZXN0EgwKBG5hbWUYASABKAkSDAoEa2luZBgCIAEoCRIQCghsb2NhdGlvbhgDIAEoCRIOCgZkaWdlc3QYBCABKAkSFQoNc3VjY2Vzc19wcm9vZhgFIAEoCSI6ChNDcmVhdGVJbWFnZVJlc3BvbnNlEiMKBWltYWdlGAEgASgLMhQubWlsbHdyaWdodC52MS5JbWFnZSI6ChFMaXN0SW1hZ2VzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCSJTChJMaXN0SW1hZ2VzUmVzcG9uc2USJAoGaW1hZ2VzGAEgAygLMhQubWlsbHdyaWdodC52MS5JbWFnZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiIgoSRGVsZXRlSW1hZ2VSZXF1ZXN0EgwKBG5hbWUYASABKAkiFQoTRGVsZXRlSW1hZ2VSZXNwb25zZSKMAQoFSW1hZ2USDAoEbmFtZRgBIAEoCRIMCgRraW5kGAIgASgJEhAKCGxvY2F0aW9uGAMgASgJEg4KBmRpZ2VzdBgEIAEoCRIVCg1zdWNjZXNzX3Byb29mGAUgASgJEi4KCmNyZWF0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wMqECCg5DbHVzdGVyU2VydmljZRJaCg1DcmVhdGVDbHVzdGVyEiMubWlsbHdyaWdodC52MS5DcmVhdGVDbHVzdGVyUmVxdWVzdBokLm1pbGx3cmlnaHQudjEuQ3JlYXRlQ2x1c3RlclJlc3BvbnNlElcKDExpc3RDbHVzdGVycxIiLm1pbGx3cmlnaHQudjEuTGlzdENsdXN0ZXJzUmVxdWVzdBojLm1pbGx3cmlnaHQudjEuTGlzdENsdXN0ZXJzUmVzcG9uc2USWgoNRGVsZXRlQ2x1c3RlchIjLm1pbGx3cmlnaHQudjEuRGVsZXRlQ2x1c3RlclJlcXVlc3QaJC5taWxsd3JpZ2h0LnYxLkRlbGV0ZUNsdXN0ZXJSZXNwb25zZTKNAgoMSW1hZ2VTZXJ2aWNlElQKC0NyZWF0ZUltYWdlEiEubWlsbHdyaWdodC52MS5DcmVhdGVJbWFnZVJlcXVlc3QaIi5taWxsd3JpZ2h0LnYxLkNyZWF0ZUltYWdlUmVzcG9uc2USUQoKTGlzdEltYWdlcxIgLm1pbGx3cmlnaHQudjEuTGlzdEltYWdlc1JlcXVlc3QaIS5taWxsd3JpZ2h0LnYxLkxpc3RJbWFnZXNSZXNwb25zZRJUCgtEZWxldGVJbWFnZRIhLm1pbGx3cmlnaHQudjEuRGVsZXRlSW1hZ2VSZXF1ZXN0GiIubWlsbHdyaWdodC52MS5EZWxldGVJbWFnZVJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("ChttaWxsd3JpZ2h0L3YxL2NsdXN0ZXIucHJvdG8SDW1pbGx3cmlnaHQudjEiXQoUQ3JlYXRlQ2x1c3RlclJlcXVlc3QSDAoEbmFtZRgBIAEoCRIPCgdhcGlfdXJsGAIgASgJEhIKCmt1YmVjb25maWcYAyABKAkSEgoKc2tpcF9wcm9iZRgEIAEoCCJSChVDcmVhdGVDbHVzdGVyUmVzcG9uc2USJwoHY2x1c3RlchgBIAEoCzIWLm1pbGx3cmlnaHQudjEuQ2x1c3RlchIQCgh3YXJuaW5ncxgCIAMoCSJjChRVcGRhdGVDbHVzdGVyUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCmt1YmVjb25maWcYAiABKAkSEgoKc2tpcF9wcm9iZRgDIAEoCBIVCg1vdGhlcl9jbHVzdGVyGAQgASgIIlIKFVVwZGF0ZUNsdXN0ZXJSZXNwb25zZRInCgdjbHVzdGVyGAEgASgLMhYubWlsbHdyaWdodC52MS5DbHVzdGVyEhAKCHdhcm5pbmdzGAIgAygJIjwKE0xpc3RDbHVzdGVyc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkiWQoUTGlzdENsdXN0ZXJzUmVzcG9uc2USKAoIY2x1c3RlcnMYASADKAsyFi5taWxsd3JpZ2h0LnYxLkNsdXN0ZXISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIiQKFERlbGV0ZUNsdXN0ZXJSZXF1ZXN0EgwKBG5hbWUYASABKAkiFwoVRGVsZXRlQ2x1c3RlclJlc3BvbnNlIlgKB0NsdXN0ZXISDAoEbmFtZRgBIAEoCRIPCgdhcGlfdXJsGAIgASgJEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wImkKEkNyZWF0ZUltYWdlUmVxdWVzdBIMCgRuYW1lGAEgASgJEgwKBGtpbmQYAiABKAkSEAoIbG9jYXRpb24YAyABKAkSDgoGZGlnZXN0GAQgASgJEhUKDXN1Y2Nlc3NfcHJvb2YYBSABKAkiOgoTQ3JlYXRlSW1hZ2VSZXNwb25zZRIjCgVpbWFnZRgBIAEoCzIULm1pbGx3cmlnaHQudjEuSW1hZ2UiOgoRTGlzdEltYWdlc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkiUwoSTGlzdEltYWdlc1Jlc3BvbnNlEiQKBmltYWdlcxgBIAMoCzIULm1pbGx3cmlnaHQudjEuSW1hZ2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIiIKEkRlbGV0ZUltYWdlUmVxdWVzdBIMCgRuYW1lGAEgASgJIhUKE0RlbGV0ZUltYWdlUmVzcG9uc2UijAEKBUltYWdlEgwKBG5hbWUYASABKAkSDAoEa2luZBgCIAEoCRIQCghsb2NhdGlvbhgDIAEoCRIOCgZkaWdlc3QYBCABKAkSFQoNc3VjY2Vzc19wcm9vZhgFIAEoCRIuCgpjcmVhdGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDL9AgoOQ2x1c3RlclNlcnZpY2USWgoNQ3JlYXRlQ2x1c3RlchIjLm1pbGx3cmlnaHQudjEuQ3JlYXRlQ2x1c3RlclJlcXVlc3QaJC5taWxsd3JpZ2h0LnYxLkNyZWF0ZUNsdXN0ZXJSZXNwb25zZRJaCg1VcGRhdGVDbHVzdGVyEiMubWlsbHdyaWdodC52MS5VcGRhdGVDbHVzdGVyUmVxdWVzdBokLm1pbGx3cmlnaHQudjEuVXBkYXRlQ2x1c3RlclJlc3BvbnNlElcKDExpc3RDbHVzdGVycxIiLm1pbGx3cmlnaHQudjEuTGlzdENsdXN0ZXJzUmVxdWVzdBojLm1pbGx3cmlnaHQudjEuTGlzdENsdXN0ZXJzUmVzcG9uc2USWgoNRGVsZXRlQ2x1c3RlchIjLm1pbGx3cmlnaHQudjEuRGVsZXRlQ2x1c3RlclJlcXVlc3QaJC5taWxsd3JpZ2h0LnYxLkRlbGV0ZUNsdXN0ZXJSZXNwb25zZTKNAgoMSW1hZ2VTZXJ2aWNlElQKC0NyZWF0ZUltYWdlEiEubWlsbHdyaWdodC52MS5DcmVhdGVJbWFnZVJlcXVlc3QaIi5taWxsd3JpZ2h0LnYxLkNyZWF0ZUltYWdlUmVzcG9uc2USUQoKTGlzdEltYWdlcxIgLm1pbGx3cmlnaHQudjEuTGlzdEltYWdlc1JlcXVlc3QaIS5taWxsd3JpZ2h0LnYxLkxpc3RJbWFnZXNSZXNwb25zZRJUCgtEZWxldGVJbWFnZRIhLm1pbGx3cmlnaHQudjEuRGVsZXRlSW1hZ2VSZXF1ZXN0GiIubWlsbHdyaWdodC52MS5EZWxldGVJbWFnZVJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * Describes the message millwright.v1.CreateClusterRequest.
@@ -26,88 +26,102 @@ export const CreateClusterResponseSchema = /*@__PURE__*/
   messageDesc(file_millwright_v1_cluster, 1);
 
 /**
+ * Describes the message millwright.v1.UpdateClusterRequest.
+ * Use `create(UpdateClusterRequestSchema)` to create a new message.
+ */
+export const UpdateClusterRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_cluster, 2);
+
+/**
+ * Describes the message millwright.v1.UpdateClusterResponse.
+ * Use `create(UpdateClusterResponseSchema)` to create a new message.
+ */
+export const UpdateClusterResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_cluster, 3);
+
+/**
  * Describes the message millwright.v1.ListClustersRequest.
  * Use `create(ListClustersRequestSchema)` to create a new message.
  */
 export const ListClustersRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_cluster, 2);
+  messageDesc(file_millwright_v1_cluster, 4);
 
 /**
  * Describes the message millwright.v1.ListClustersResponse.
  * Use `create(ListClustersResponseSchema)` to create a new message.
  */
 export const ListClustersResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_cluster, 3);
+  messageDesc(file_millwright_v1_cluster, 5);
 
 /**
  * Describes the message millwright.v1.DeleteClusterRequest.
  * Use `create(DeleteClusterRequestSchema)` to create a new message.
  */
 export const DeleteClusterRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_cluster, 4);
+  messageDesc(file_millwright_v1_cluster, 6);
 
 /**
  * Describes the message millwright.v1.DeleteClusterResponse.
  * Use `create(DeleteClusterResponseSchema)` to create a new message.
  */
 export const DeleteClusterResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_cluster, 5);
+  messageDesc(file_millwright_v1_cluster, 7);
 
 /**
  * Describes the message millwright.v1.Cluster.
  * Use `create(ClusterSchema)` to create a new message.
  */
 export const ClusterSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_cluster, 6);
+  messageDesc(file_millwright_v1_cluster, 8);
 
 /**
  * Describes the message millwright.v1.CreateImageRequest.
  * Use `create(CreateImageRequestSchema)` to create a new message.
  */
 export const CreateImageRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_cluster, 7);
+  messageDesc(file_millwright_v1_cluster, 9);
 
 /**
  * Describes the message millwright.v1.CreateImageResponse.
  * Use `create(CreateImageResponseSchema)` to create a new message.
  */
 export const CreateImageResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_cluster, 8);
+  messageDesc(file_millwright_v1_cluster, 10);
 
 /**
  * Describes the message millwright.v1.ListImagesRequest.
  * Use `create(ListImagesRequestSchema)` to create a new message.
  */
 export const ListImagesRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_cluster, 9);
+  messageDesc(file_millwright_v1_cluster, 11);
 
 /**
  * Describes the message millwright.v1.ListImagesResponse.
  * Use `create(ListImagesResponseSchema)` to create a new message.
  */
 export const ListImagesResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_cluster, 10);
+  messageDesc(file_millwright_v1_cluster, 12);
 
 /**
  * Describes the message millwright.v1.DeleteImageRequest.
  * Use `create(DeleteImageRequestSchema)` to create a new message.
  */
 export const DeleteImageRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_cluster, 11);
+  messageDesc(file_millwright_v1_cluster, 13);
 
 /**
  * Describes the message millwright.v1.DeleteImageResponse.
  * Use `create(DeleteImageResponseSchema)` to create a new message.
  */
 export const DeleteImageResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_cluster, 12);
+  messageDesc(file_millwright_v1_cluster, 14);
 
 /**
  * Describes the message millwright.v1.Image.
  * Use `create(ImageSchema)` to create a new message.
  */
 export const ImageSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_cluster, 13);
+  messageDesc(file_millwright_v1_cluster, 15);
 
 /**
  * Kubernetes clusters that machines can join.

@@ -1,14 +1,19 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { ClusterService, ImageService } from "../../../contract/millwright/v1/cluster_pb.js";
 import type { ServiceDeps } from "../../services/call/deps.ts";
-import { createCluster, deleteCluster, pageClusters } from "../../services/catalog/clusters.ts";
+import { createCluster, deleteCluster, pageClusters, updateCluster } from "../../services/catalog/clusters.ts";
 import { createImage, deleteImage, pageImages } from "../../services/catalog/images.ts";
 import { callerKey } from "../transport/interceptors.ts";
 import { clusterOf, imageOf } from "./catalog-messages.ts";
 
 export const clusters = (deps: ServiceDeps): ServiceImpl<typeof ClusterService> => ({
   async createCluster(request, { values }) {
-    return { cluster: clusterOf(await createCluster(deps, values.get(callerKey), request)) };
+    const { cluster, warnings } = await createCluster(deps, values.get(callerKey), request);
+    return { cluster: clusterOf(cluster), warnings: [...warnings] };
+  },
+  async updateCluster(request, { values }) {
+    const { cluster, warnings } = await updateCluster(deps, values.get(callerKey), request);
+    return { cluster: clusterOf(cluster), warnings: [...warnings] };
   },
   async listClusters({ pageSize, pageToken }) {
     const { items, nextPageToken } = await pageClusters(deps, { pageSize, pageToken });

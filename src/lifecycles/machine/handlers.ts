@@ -9,7 +9,7 @@ import { type Handlers, nothingToDo, type Outcome, waitFor } from "../../kernel/
 import { type Duration, milliseconds, minutes, seconds } from "../../kernel/time/duration.ts";
 import { describeDrain } from "./drain-progress.ts";
 import type { machineLifecycle } from "./lifecycle.ts";
-import { type CordonedNode, type Machine, sshAddressOf } from "./machine.ts";
+import { type CordonedNode, drainScopeOf, type Machine, sshAddressOf } from "./machine.ts";
 import { isDrained } from "./observation.ts";
 
 export interface MachineContext {
@@ -73,7 +73,7 @@ async function drain(machine: Machine, { cluster: target, node }: Place, context
       });
     await cluster.setSchedulable(target, node.name, false, context.call);
   }
-  const progress = await cluster.drain(target, node.name, context.call);
+  const progress = await cluster.drain(target, node.name, context.call, drainScopeOf(machine));
   return progress.remaining.length > 0
     ? waitFor(`node ${node.name} of ${target.name}: ${describeDrain(progress)}`, DRAIN_POLL)
     : waitFor(`node ${node.name} of ${target.name} is drained; the next check of the machine confirms it`, DRAIN_POLL);

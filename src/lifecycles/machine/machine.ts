@@ -1,4 +1,5 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import type { DrainScope } from "../../capabilities/cluster.ts";
 import type { PowerState } from "../../capabilities/power-control.ts";
 import type { MachineId } from "../../kernel/ids.ts";
 import type { Json, Thing } from "../../kernel/lifecycle.ts";
@@ -80,6 +81,9 @@ export type CordonedNode = {
   readonly node: string;
 };
 
+/** What the drain of a maintenance moves away besides pods that start again elsewhere, and lose nothing. */
+export type DrainFacts = { readonly [What in keyof DrainScope]: boolean };
+
 /** From one address to another. A type and no interface, so that it is JSON to the compiler. */
 export type SshMove = { readonly from: string; readonly to: string };
 
@@ -108,6 +112,8 @@ export interface MachineFacts extends ResidueFacts {
   readonly observedAt: string | null;
   /** Written before it is cordoned, and kept until it is uncordoned: the replica that carries on knows that there is something to undo. */
   readonly cordoned: CordonedNode | null;
+  /** Null while nobody has asked for a maintenance, and of one that was asked for before there was a choice. */
+  readonly drainScope: DrainFacts | null;
   /**
    * The cluster in which its node was last proven. That the cluster does not show it any more takes nothing back, since a node may
    * register anew: a new system does, or its node in another cluster.
@@ -158,6 +164,10 @@ export const targetClusterOf = ({ spec }: Pick<Machine, "spec">): string => spec
 
 /** Which cluster is its own: where it was proven to be, whatever its owner has said since; before that, the one it is to join. */
 export const ownClusterOf = ({ spec, facts }: Placed): string => facts.joinedCluster ?? targetClusterOf({ spec });
+
+/** What a maintenance that began before there was a choice moves away: everything, as its caller was told then. */
+const EVERYTHING: DrainScope = { barePods: true, localData: true };
+export const drainScopeOf = ({ facts }: Pick<Machine, "facts">): DrainScope => facts.drainScope ?? EVERYTHING;
 
 /** Where its node may be, the likeliest first: it may have been moved by hand to where its owner says. */
 export const clustersToCheck = (machine: Placed): string[] => [

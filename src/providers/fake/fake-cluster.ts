@@ -49,12 +49,12 @@ export function createFakeCluster(world: FakeWorld): Cluster {
     memberOf(target, nodeName.startsWith("fake-") ? world.machine(nodeName.slice("fake-".length)) : undefined);
 
   return {
-    async mintJoin(target, lifetime, call) {
+    async mintJoin(target, { id, lifetime }, call) {
       await open(target, call);
       await world.wait("mint_join", call);
       return {
         endpoint: endpointOfCluster(target.name),
-        token: `${randomBytes(3).toString("hex")}.${randomBytes(8).toString("hex")}`,
+        token: `${id}.${randomBytes(8).toString("hex")}`,
         caCertHash: `sha256:${createHash("sha256").update(target.name).digest("hex")}`,
         expiresAt: new Date(world.clock.now().getTime() + lifetime),
       };
@@ -69,14 +69,12 @@ export function createFakeCluster(world: FakeWorld): Cluster {
       const member = named(target, nodeName);
       if (member) member.unschedulable = !schedulable;
     },
+    async revokeJoin(target, _tokenId, call) {
+      await open(target, call);
+    },
     async drain(target, _nodeName, call) {
       await open(target, call);
       return { remaining: [], refused: [] };
-    },
-    async deleteNode(target, nodeName, call) {
-      await open(target, call);
-      const member = named(target, nodeName);
-      if (member) member.joined = null;
     },
   };
 }

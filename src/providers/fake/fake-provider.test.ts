@@ -77,7 +77,11 @@ describe("fake", () => {
       target: fakeCluster("c1"),
       identity: { systemUuid: machine.systemUuid, serial: null, addresses: [] },
       async join() {
-        const { endpoint } = await provider.can.cluster.mintJoin(fakeCluster("c1"), seconds(60), aCall());
+        const { endpoint } = await provider.can.cluster.mintJoin(
+          fakeCluster("c1"),
+          { id: "abcdef", lifetime: seconds(60) },
+          aCall(),
+        );
         const env = { JOIN_ENDPOINT: endpoint, MILLWRIGHT_MARK: "1", MILLWRIGHT_SCRIPT: "kubeadm join\n" };
         await provider.can.exec.run(fakeSsh("m-1"), { script: "", env, timeout: seconds(1) }, aCall());
       },

@@ -1,17 +1,19 @@
-import { Agent as HttpAgent, type RequestOptions } from "node:http";
+import { Agent as HttpAgent, type OutgoingHttpHeaders, type RequestOptions } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import { urlToHttpOptions } from "node:url";
 import type { CallContext } from "../../capabilities/call.ts";
-import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
+import type { ActsAs, ClusterTarget } from "../../capabilities/cluster-target.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import { messageOf, StepFailure } from "../../kernel/errors.ts";
+import { StepFailure } from "../../kernel/errors.ts";
 import { type Duration, describeDuration, seconds } from "../../kernel/time/duration.ts";
 import { checkAddress, guardedLookup, type MayReach } from "../transport/allowed-networks.ts";
-import { isResource, type Resource } from "../transport/device-json.ts";
+import { isResource, listAt, type Resource, textAt } from "../transport/device-json.ts";
 import { parseJson } from "../transport/http-answer.ts";
 import { isNotHttp, RequestFailed, requestText } from "../transport/http-request.ts";
 import { oneLine } from "../transport/one-line.ts";
 import { TooLarge } from "../transport/read-text.ts";
+import { isUntrusted, transportCause } from "../transport/transport-cause.ts";
+import { expiredSince } from "./credentials.ts";
 
 export interface KubernetesClientOptions {
   readonly requestTimeout?: Duration;
@@ -66,7 +68,8 @@ export function createKubernetesClient(options: KubernetesClientOptions = {}): K
       if (error instanceof StepFailure) throw error;
       if (call.signal.aborted) throw new StepFailure("stopped", `${what} was stopped`, { cause: call.signal.reason });
       if (error instanceof TooLarge || isNotHttp(error)) throw notTheApi(what, error);
-      const why = signal.aborted ? `no answer within ${describeDuration(deadline)}` : messageOf(error);
+      if (isUntrusted(error)) throw notTrusted(target, error);
+      const why = signal.aborted ? `no answer within ${describeDuration(deadline)}` : transportCause(error);
       const code = signal.aborted ? "timed_out" : "unreachable";
       throw new DeviceFailure(code, "cluster", `${what}: the API cannot be reached: ${why}`, { cause: error });
     }
@@ -97,23 +100,44 @@ function notTheApi(what: string, error: unknown): DeviceFailure {
   return new DeviceFailure("protocol", "cluster", `${what}: ${why}`, { disposition, cause: error });
 }
 
+/** The authority was changed, or somebody else answers at the address. */
+const notTrusted = ({ name, apiUrl }: ClusterTarget, error: unknown): DeviceFailure =>
+  new DeviceFailure(
+    "certificate_untrusted",
+    "cluster",
+    `cluster ${name}: the API at ${apiUrl} shows a certificate that its kubeconfig does not trust (${transportCause(error)}). ` +
+      `Nothing was sent to it. If the cluster has another authority now: millwright cluster update ${name} --kubeconfig <file>`,
+    { facts: { name }, cause: error },
+  );
+
 function optionsFor(target: ClusterTarget, asked: KubernetesRequest, agent: HttpAgent | HttpsAgent): RequestOptions {
-  const { ca, credentials } = target;
+  const { ca, credentials, tlsServerName, actsAs } = target;
   const certificate = "token" in credentials ? {} : { cert: credentials.certificate, key: credentials.key };
   return {
     method: asked.method,
     agent,
     ...(ca === null ? {} : { ca }),
+    ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
     ...(asked.anonymous ? {} : certificate),
     headers: {
       accept: "application/json",
       ...("token" in credentials && !asked.anonymous ? { authorization: `Bearer ${credentials.token}` } : {}),
+      ...(actsAs === undefined || asked.anonymous ? {} : impersonating(actsAs)),
       ...(asked.body === undefined
         ? {}
         : { "content-type": asked.method === "PATCH" ? "application/merge-patch+json" : "application/json" }),
     },
   };
 }
+
+const impersonating = ({ user, uid, groups, extra }: ActsAs): OutgoingHttpHeaders => ({
+  "impersonate-user": user,
+  ...(uid !== null && { "impersonate-uid": uid }),
+  ...(groups.length > 0 && { "impersonate-group": [...groups] }),
+  ...Object.fromEntries(
+    Object.entries(extra).map(([key, values]) => [`impersonate-extra-${encodeURIComponent(key)}`, [...values]]),
+  ),
+});
 
 function answerOf(target: ClusterTarget, what: string, status: number, text: string): Resource {
   const body = parseJson(text);
@@ -123,20 +147,26 @@ function answerOf(target: ClusterTarget, what: string, status: number, text: str
       status,
     });
   }
-  const said = isResource(body) && typeof body.message === "string" ? withoutSecrets(body.message, target) : "";
+  const said = withoutSecrets(wordsOf(body), target);
   const tail = said === "" ? "" : `: ${said}`;
   const message = `${what} was answered with status ${status}${tail}`;
   if (status === 401 || status === 403)
     throw new DeviceFailure(
       status === 401 ? "credentials_rejected" : "forbidden",
       "cluster",
-      `${message}. Check the cluster's kubeconfig and what its user may do`,
-      { status },
+      `${message}${status === 401 ? expiredSince(target.credentials) : ""}. Check the cluster's kubeconfig and what its user may do`,
+      { status, said, facts: { name: target.name } },
     );
   // 410: the list of which this was to be the next page is not kept any more; from its beginning it can be had.
   if ([408, 409, 410, 429].includes(status) || status >= 500)
     throw new DeviceFailure("busy", "cluster", message, { status, said });
-  throw new DeviceFailure("refused_by_device", "cluster", message, { status });
+  throw new DeviceFailure("refused_by_device", "cluster", message, { status, said });
+}
+
+/** What the API says of a failure, with the causes that it gives: which budget keeps a pod stands there alone. */
+function wordsOf(body: unknown): string {
+  const causes = listAt(body, "details", "causes").flatMap((cause) => textAt(cause, "message") ?? []);
+  return [...new Set([textAt(body, "message") ?? "", ...causes])].filter((words) => words !== "").join(" ");
 }
 
 function withoutSecrets(text: string, { credentials }: ClusterTarget): string {

@@ -9,11 +9,10 @@ export interface BootstrapToken {
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789";
 
-/** `[a-z0-9]{6}.[a-z0-9]{16}`, as the cluster demands. */
-export function newBootstrapToken(): BootstrapToken {
-  const text = randomText(22);
-  return { id: text.slice(0, 6), secret: text.slice(6) };
-}
+/** With the id, `[a-z0-9]{6}.[a-z0-9]{16}`, as the cluster demands. */
+export const newBootstrapToken = (id: string): BootstrapToken => ({ id, secret: randomText(16) });
+
+export const secretOfToken = (id: string): string => `bootstrap-token-${id}`;
 
 function randomText(length: number): string {
   let text = "";
@@ -31,7 +30,7 @@ function randomText(length: number): string {
 export const bootstrapSecret = ({ id, secret }: BootstrapToken, expiresAt: Date): object => ({
   apiVersion: "v1",
   kind: "Secret",
-  metadata: { name: `bootstrap-token-${id}`, namespace: "kube-system" },
+  metadata: { name: secretOfToken(id), namespace: "kube-system" },
   type: "bootstrap.kubernetes.io/token",
   stringData: {
     description: "One join, minted by Millwright.",
@@ -44,9 +43,16 @@ export const bootstrapSecret = ({ id, secret }: BootstrapToken, expiresAt: Date)
   },
 });
 
-/** What the cluster publishes about itself: where nodes reach it, and its authority. */
-export function readClusterInfo(kubeconfig: string): { readonly endpoint: string; readonly ca: string } | undefined {
-  const config: unknown = parse(kubeconfig, { maxAliasCount: 0 });
+/** Where nodes reach the cluster, and by which authority they know it. */
+export interface JoinPlace {
+  readonly endpoint: string;
+  /** PEM. */
+  readonly ca: string;
+}
+
+/** What the cluster publishes about itself. Undefined for what nobody could join by. */
+export function joinPlaceOf(kubeconfig: string): JoinPlace | undefined {
+  const config = readYaml(kubeconfig);
   const clusters = isResource(config) && Array.isArray(config.clusters) ? config.clusters : [];
   const first: unknown = clusters[0];
   const cluster = isResource(first) && isResource(first.cluster) ? first.cluster : undefined;
@@ -56,6 +62,14 @@ export function readClusterInfo(kubeconfig: string): { readonly endpoint: string
   const { hostname, port, protocol } = new URL(server);
   const endpoint = `${hostname}:${port === "" ? (protocol === "https:" ? 443 : 80) : port}`;
   return { endpoint, ca: Buffer.from(ca, "base64").toString("utf8") };
+}
+
+function readYaml(text: string): unknown {
+  try {
+    return parse(text, { maxAliasCount: 0 });
+  } catch {
+    return undefined;
+  }
 }
 
 /** As `kubeadm join` wants it: of the public key, not of the certificate, so that it outlives a renewal. */

@@ -1,11 +1,12 @@
 import type { Capabilities, Provider } from "../../capabilities/provider.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
+import { createClusterAccess } from "./access.ts";
 import { createKubernetesClient, type KubernetesClientOptions } from "./client.ts";
 import { createCluster } from "./cluster.ts";
 import { createNodeList } from "./node-list.ts";
 
 export interface KubernetesProvider extends Provider {
-  readonly can: Pick<Capabilities, "cluster" | "nodes">;
+  readonly can: Pick<Capabilities, "cluster" | "clusterAccess" | "nodes">;
   close(): void;
 }
 
@@ -15,7 +16,11 @@ export function createKubernetesProvider(
   const client = createKubernetesClient(options);
   return {
     name: "kubernetes",
-    can: { cluster: createCluster(client, options.clock), nodes: createNodeList(client) },
+    can: {
+      cluster: createCluster(client, options.clock),
+      clusterAccess: createClusterAccess(client),
+      nodes: createNodeList(client),
+    },
     close: () => client.close(),
   };
 }

@@ -1,57 +1,16 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
+import { createServer as createHttpsServer } from "node:https";
 import { afterEach, describe, expect, test } from "vitest";
+import { CERTIFICATE, KEY } from "../../../test/support/counterparts/client-certificate.ts";
+import { CLUSTER_RIGHTS } from "../../capabilities/cluster-access.ts";
 import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
 import { type Duration, milliseconds, minutes } from "../../kernel/time/duration.ts";
-import { newBootstrapToken, readClusterInfo } from "./join-material.ts";
-import { targetOfKubeconfig } from "./kubeconfig.ts";
+import { joinPlaceOf, newBootstrapToken } from "./join-material.ts";
 import { createKubernetesProvider } from "./kubernetes-provider.ts";
 import { matchOf, mustLeave } from "./nodes.ts";
 
 const call = { signal: new AbortController().signal, subject: "test", mayTouchDevice: (wanted: Duration) => wanted };
-const kubeconfig = (user: string, cluster = "server: https://10.0.0.1:6443/") => `
-apiVersion: v1
-kind: Config
-current-context: a
-contexts: [{ name: a, context: { cluster: k, user: u } }]
-clusters: [{ name: k, cluster: { ${cluster} } }]
-users: [{ name: u, user: { ${user} } }]
-`;
-
-describe("a kubeconfig", () => {
-  test("with a token, or with a certificate, is a target", () => {
-    expect(targetOfKubeconfig("c1", kubeconfig("token: abc"))).toEqual({
-      name: "c1",
-      apiUrl: "https://10.0.0.1:6443",
-      ca: null,
-      credentials: { token: "abc" },
-    });
-    const base64 = Buffer.from("PEM").toString("base64");
-    const text = kubeconfig(
-      `client-certificate-data: ${base64}, client-key-data: ${base64}`,
-      `server: https://k, certificate-authority-data: ${base64}`,
-    );
-    expect(targetOfKubeconfig("c1", text)).toMatchObject({
-      ca: "PEM",
-      credentials: { certificate: "PEM", key: "PEM" },
-    });
-  });
-
-  test.each([
-    ["exec: { command: aws, args: [secret] }", undefined, "exec is not taken"],
-    ["tokenFile: /etc/secret", undefined, "tokenFile is not taken"],
-    ["client-certificate: /etc/secret.pem", undefined, "give client-certificate-data"],
-    ["token: secret", "server: https://k, insecure-skip-tls-verify: true", "insecure-skip-tls-verify"],
-    ["token: secret", "server: 'file:///etc/secret'", "must be an http or https address"],
-  ])("with %s is refused, and its secrets are not repeated", (user, cluster, expected) => {
-    const refused = () => targetOfKubeconfig("c1", kubeconfig(user, cluster));
-    expect(refused).toThrow(expected);
-    expect(refused).not.toThrow("secret");
-  });
-
-  test("that is no YAML is refused without being quoted", () => {
-    expect(() => targetOfKubeconfig("c1", "token: [secret")).toThrow(/^kubeconfig: is not YAML$/);
-  });
-});
+const ALL = { barePods: true, localData: true };
 
 describe("a node", () => {
   const node = (nodeInfo: object, more: object = {}) => ({ status: { nodeInfo, ...more } });
@@ -89,17 +48,17 @@ describe("a node", () => {
 });
 
 test("bootstrap tokens have the form that clusters demand, and are never the same", () => {
-  const tokens = Array.from({ length: 50 }, newBootstrapToken);
+  const tokens = Array.from({ length: 50 }, () => newBootstrapToken("abcdef"));
   for (const { id, secret } of tokens) expect(`${id}.${secret}`).toMatch(/^[a-z0-9]{6}\.[a-z0-9]{16}$/);
   expect(new Set(tokens.map(({ secret }) => secret)).size).toBe(50);
 });
 
 test("a cluster tells where nodes reach it, with the usual port where it names none", () => {
   const info = (server: string) =>
-    readClusterInfo(`clusters: [{ cluster: { server: '${server}', certificate-authority-data: UEVN } }]`);
+    joinPlaceOf(`clusters: [{ cluster: { server: '${server}', certificate-authority-data: UEVN } }]`);
   expect(info("https://k:6443")).toEqual({ endpoint: "k:6443", ca: "PEM" });
   expect(info("https://k")?.endpoint).toBe("k:443");
-  expect(readClusterInfo("clusters: []")).toBeUndefined();
+  expect(joinPlaceOf("clusters: []")).toBeUndefined();
 });
 
 describe("the API", () => {
@@ -193,7 +152,7 @@ describe("the API", () => {
       return { status: 200, body: url.includes("continue=p2") ? page("b", "Running") : page("a", "Succeeded", "p2") };
     });
     expect(await provider.can.nodes.listWorkloads(target, "n1", call)).toEqual(["d/b"]);
-    expect(await provider.can.cluster.drain(target, "n1", call)).toEqual({ remaining: ["d/b"], refused: [] });
+    expect(await provider.can.cluster.drain(target, "n1", call, ALL)).toEqual({ remaining: ["d/b"], refused: [] });
   });
 
   test("whose list of pods never ends is not taken for one of an empty node", async () => {
@@ -249,21 +208,212 @@ describe("the API", () => {
 
   test("that does not publish how to join it cannot be joined", async () => {
     const target = await serve(() => ({ status: 404, body: {} }));
-    await expect(provider.can.cluster.mintJoin(target, minutes(5), call)).rejects.toThrow("cluster-info");
+    await expect(provider.can.cluster.mintJoin(target, { id: "abcdef", lifetime: minutes(5) }, call)).rejects.toThrow(
+      "cluster-info",
+    );
   });
 
-  test.each([
-    ["disruption_budget", "Cannot evict pod as it would violate the pod's disruption budget."],
-    ["cluster", "too many requests, please try again later"],
-  ])("that refuses an eviction (%s) keeps the pod on the list, and says why: %s", async (by, why) => {
-    const target = await serve(({ method }) =>
-      method === "POST"
-        ? { status: 429, body: { message: why } }
-        : { status: 200, body: { items: [{ metadata: { name: "p", namespace: "d" }, status: { phase: "Running" } }] } },
-    );
-    expect(await provider.can.cluster.drain(target, "n1", call)).toEqual({
-      remaining: ["d/p"],
-      refused: [{ pod: "d/p", by, why }],
+  const pod = (name: string, more: object = {}, spec: object = {}) => ({
+    metadata: {
+      name,
+      namespace: "d",
+      uid: `uid-${name}`,
+      ownerReferences: [{ kind: "ReplicaSet", controller: true }],
+      ...more,
+    },
+    spec,
+    status: { phase: "Running" },
+  });
+  const podOf = ({ url = "" }: IncomingMessage) => /pods\/([^/]+)\/eviction/.exec(url)?.[1] ?? "";
+
+  test("that refuses some evictions hears of all the others, and is quoted: a budget with its own message", async () => {
+    const refusals: Readonly<Record<string, object>> = {
+      budget: {
+        code: 429,
+        message: "Cannot evict pod as it would violate the pod's disruption budget.",
+        details: {
+          causes: [
+            {
+              reason: "DisruptionBudget",
+              message: "The disruption budget web needs 3 healthy pods and has 3 currently",
+            },
+          ],
+        },
+      },
+      busy: { code: 429, message: "too many requests, please try again later" },
+      two: {
+        code: 500,
+        message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+      },
+      ending: { code: 403, message: "unable to create new content in namespace d because it is being terminated" },
+      other: { code: 409, message: "the UID in the precondition does not match the UID in record" },
+    };
+    const evicted: string[] = [];
+    const names = [...Object.keys(refusals), "fine", "gone"];
+    const target = await serve((request) => {
+      if (request.method !== "POST") return { status: 200, body: { items: names.map((name) => pod(name)) } };
+      const name = podOf(request);
+      const refusal = refusals[name] as { code: number } | undefined;
+      if (refusal) return { status: refusal.code, body: refusal };
+      evicted.push(name);
+      return name === "gone" ? { status: 404, body: {} } : { status: 201, body: {} };
     });
+    const { remaining, refused } = await provider.can.cluster.drain(target, "n1", call, ALL);
+    expect(remaining).toHaveLength(7);
+    expect(evicted.toSorted()).toEqual(["fine", "gone"]);
+    expect(refused.map(({ pod: name, by, why }) => [name, by, why])).toEqual([
+      ["d/budget", "disruption_budget", expect.stringContaining("The disruption budget web needs 3 healthy pods")],
+      ["d/busy", "cluster", expect.stringContaining("too many requests")],
+      ["d/two", "cluster", expect.stringContaining("more than one PodDisruptionBudget")],
+      ["d/ending", "cluster", expect.stringContaining("being terminated")],
+      ["d/other", "cluster", expect.stringContaining("does not match")],
+    ]);
+  });
+
+  test("is asked for several evictions at once, each of the very pod that was listed", async () => {
+    const waiting: (() => void)[] = [];
+    const bodies: unknown[] = [];
+    const names = Array.from({ length: 12 }, (_, index) => `p${index}`);
+    server = createServer((request, response) => {
+      if (request.method === "GET") return void response.end(JSON.stringify({ items: names.map((name) => pod(name)) }));
+      let text = "";
+      request.on("data", (chunk: Buffer) => {
+        text += chunk.toString();
+      });
+      request.on("end", () => {
+        bodies.push(JSON.parse(text));
+        waiting.push(() => response.writeHead(201).end("{}"));
+        // None of the first ten is answered before all of them have been asked.
+        if (bodies.length === 10 || bodies.length === 12) for (const answer of waiting.splice(0)) answer();
+      });
+    });
+    await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as { port: number };
+    const target = { name: "c1", apiUrl: `http://127.0.0.1:${port}`, ca: null, credentials: { token: "t" } };
+    expect((await provider.can.cluster.drain(target, "n1", call, ALL)).refused).toEqual([]);
+    expect(bodies).toHaveLength(12);
+    expect(bodies).toContainEqual(
+      expect.objectContaining({ kind: "Eviction", deleteOptions: { preconditions: { uid: "uid-p3" } } }),
+    );
+  });
+
+  test("keeps bare pods and local data where nobody asked for them to go", async () => {
+    const evicted: string[] = [];
+    const items = [
+      pod("web"),
+      pod("bare", { ownerReferences: [] }),
+      pod("owned", { ownerReferences: [{ kind: "Workflow" }] }),
+      pod("cache", {}, { volumes: [{ name: "c", emptyDir: {} }] }),
+      pod("going", { ownerReferences: [], deletionTimestamp: "2026-01-01T00:00:00Z" }),
+    ];
+    const target = await serve((request) => {
+      if (request.method === "POST") evicted.push(podOf(request));
+      return { status: request.method === "POST" ? 201 : 200, body: { items } };
+    });
+    const drain = (scope: { barePods: boolean; localData: boolean }) =>
+      provider.can.cluster.drain(target, "n1", call, scope);
+    const spared = await drain({ barePods: false, localData: false });
+    expect(evicted.splice(0)).toEqual(["web"]);
+    expect(spared.remaining).toHaveLength(5);
+    expect(spared.refused).toEqual([
+      { pod: "d/bare", by: "bare", why: "" },
+      { pod: "d/owned", by: "bare", why: "" },
+      { pod: "d/cache", by: "local_data", why: "" },
+    ]);
+    await drain({ barePods: true, localData: false });
+    expect(evicted.splice(0).toSorted()).toEqual(["bare", "owned", "web"]);
+    await drain(ALL);
+    expect(evicted.toSorted()).toEqual(["bare", "cache", "owned", "web"]);
+  });
+
+  test("that lets us in no more ends a drain, and is not a refusal of each pod", async () => {
+    const target = await serve(({ method }) => ({
+      status: method === "POST" ? 401 : 200,
+      body: { items: [pod("p")] },
+    }));
+    await expect(provider.can.cluster.drain(target, "n1", call, ALL)).rejects.toMatchObject({
+      code: "credentials_rejected",
+    });
+  });
+
+  const clusterInfo = (ca: string) => ({
+    data: {
+      kubeconfig: `clusters: [{ cluster: { server: 'https://k:6443', certificate-authority-data: ${Buffer.from(ca).toString("base64")} } }]`,
+    },
+  });
+
+  test("that lets only strangers read cluster-info is asked as one", async () => {
+    const asked: string[] = [];
+    const target = await serve(({ method, url = "", headers }) => {
+      const who = headers.authorization === undefined ? "stranger" : "user";
+      asked.push(`${who}: ${method} ${url.split("/").at(-1)}`);
+      if (!url.endsWith("cluster-info")) return { status: 201, body: {} };
+      return who === "user"
+        ? { status: 403, body: { message: "forbidden" } }
+        : { status: 200, body: clusterInfo(CERTIFICATE) };
+    });
+    const material = await provider.can.cluster.mintJoin(target, { id: "abcdef", lifetime: minutes(5) }, call);
+    expect(material.endpoint).toBe("k:6443");
+    expect(asked).toEqual(["user: GET cluster-info", "stranger: GET cluster-info", "user: POST secrets"]);
+  });
+
+  test("that has a token of the id already, of which nobody knows the secret, is given another one in its place", async () => {
+    const asked: string[] = [];
+    const target = await serve(({ method, url = "" }) => {
+      if (url.endsWith("cluster-info")) return { status: 200, body: clusterInfo(CERTIFICATE) };
+      asked.push(`${method} ${url.split("/").at(-1)}`);
+      return { status: asked.length === 1 ? 409 : 200, body: {} };
+    });
+    await provider.can.cluster.mintJoin(target, { id: "abcdef", lifetime: minutes(5) }, call);
+    expect(asked).toEqual(["POST secrets", "DELETE bootstrap-token-abcdef", "POST secrets"]);
+  });
+
+  test("tells what its user may not do; what it does not tell counts as allowed", async () => {
+    const target = await serve(({ method, url = "" }) => {
+      if (url.includes("/nodes")) return { status: 403, body: { message: "forbidden" } };
+      if (url.includes("cluster-info")) return { status: 404, body: {} };
+      return method === "POST" ? { status: 201, body: { status: { allowed: false } } } : undefined;
+    });
+    expect((await provider.can.clusterAccess.probe(target, call)).missing).toEqual(Object.keys(CLUSTER_RIGHTS));
+    server?.close();
+    const open = await serve(({ method, url = "" }) => {
+      if (url.includes("/nodes")) return { status: 200, body: { items: [] } };
+      if (url.includes("cluster-info")) return { status: 403, body: { message: "forbidden" } };
+      return method === "POST" ? { status: 404, body: {} } : undefined;
+    });
+    expect(await provider.can.clusterAccess.probe(open, call)).toEqual({ missing: ["read_cluster_info"] });
+  });
+
+  test("hears whom we act as, and whom the certificate is to name", async () => {
+    let heard: IncomingMessage["headers"] = {};
+    const target = await serve(({ headers }) => {
+      heard = headers;
+      return { status: 200, body: { items: [] } };
+    });
+    const actsAs = { user: "kim", uid: "7", groups: ["ops", "night"], extra: { "a/b": ["c"] } };
+    await provider.can.nodes.listNodes({ ...target, actsAs }, call);
+    expect(heard).toMatchObject({
+      "impersonate-user": "kim",
+      "impersonate-uid": "7",
+      "impersonate-group": "ops, night",
+      "impersonate-extra-a%2fb": "c",
+    });
+  });
+
+  test("whose certificate the kubeconfig does not trust is told from one that does not answer, and is sent nothing", async () => {
+    let asked = 0;
+    server = createHttpsServer({ cert: CERTIFICATE, key: KEY }, (_, response) => {
+      asked += 1;
+      response.end('{"items":[]}');
+    });
+    await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as { port: number };
+    const target = { name: "c1", apiUrl: `https://127.0.0.1:${port}`, ca: null, credentials: { token: "t" } };
+    await expect(provider.can.nodes.listNodes(target, call)).rejects.toMatchObject({
+      code: "certificate_untrusted",
+      family: "unproven",
+      message: expect.stringContaining("millwright cluster update c1 --kubeconfig"),
+    });
+    expect(asked).toBe(0);
   });
 });

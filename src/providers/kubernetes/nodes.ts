@@ -81,3 +81,11 @@ export function mustLeave(pod: Resource): boolean {
   if (textAt(pod, "metadata", "annotations", "kubernetes.io/config.mirror") !== undefined) return false;
   return !listAt(pod, "metadata", "ownerReferences").some((owner) => textAt(owner, "kind") === "DaemonSet");
 }
+
+/** Nothing starts it again elsewhere. */
+export const isBare = (pod: Resource): boolean =>
+  !listAt(pod, "metadata", "ownerReferences").some((owner) => flagAt(owner, "controller"));
+
+/** What it wrote there goes with it. */
+export const hasLocalData = (pod: Resource): boolean =>
+  listAt(pod, "spec", "volumes").some((volume) => isResource(volume.emptyDir));

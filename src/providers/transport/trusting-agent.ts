@@ -7,7 +7,7 @@ import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { type Duration, describeDuration } from "../../kernel/time/duration.ts";
 import { bmcFailure } from "./bmc-failure.ts";
 import { type BmcEndpoint, nameOf } from "./bmc-gateway.ts";
-import { transportCause } from "./transport-cause.ts";
+import { isUntrusted, transportCause } from "./transport-cause.ts";
 
 export interface TrustingAgentOptions {
   /** PEM. Without any, those that the runtime trusts. */
@@ -108,14 +108,9 @@ function pinFailure(endpoint: BmcEndpoint, trust: TlsTrust, seen: string | undef
   );
 }
 
-/** Codes that OpenSSL and Node give to a chain or a name they do not accept. */
-const NOT_TRUSTED =
-  /^(?:ERR_TLS_CERT_ALTNAME_INVALID|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA)/;
-
 function connectFailure(endpoint: BmcEndpoint, error: Error): DeviceFailure {
   if (error instanceof DeviceFailure) return error;
-  const code = "code" in error && typeof error.code === "string" ? error.code : "";
-  if (NOT_TRUSTED.test(code)) {
+  if (isUntrusted(error)) {
     return bmcFailure(
       "certificate_untrusted",
       endpoint,

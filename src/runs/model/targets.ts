@@ -58,6 +58,7 @@ export const REACHED_AT = {
   vitals: "bmc",
   exec: "ssh",
   cluster: null,
+  clusterAccess: null,
   nodes: null,
 } as const satisfies Record<Capability, Endpoint | null>;
 

@@ -1,5 +1,7 @@
-import type { ClusterNode, NodeIdentity } from "../../capabilities/cluster.ts";
-import { StepFailure } from "../../kernel/errors.ts";
+import { randomInt } from "node:crypto";
+import type { ClusterNode, JoinMaterial, NodeIdentity } from "../../capabilities/cluster.ts";
+import { isSilence } from "../../capabilities/device-failure.ts";
+import { AppError, causeOf, StepFailure } from "../../kernel/errors.ts";
 import { minutes } from "../../kernel/time/duration.ts";
 import { type Payloads, parsePayload } from "../model/plan/payloads.ts";
 import { type ActingContext, defineStep, type ProbeAnswer, type ProbeReport } from "../model/step.ts";
@@ -12,6 +14,8 @@ import { passOnOutput } from "./scripts/script-output.ts";
 
 type Evidence = {
   readonly mark: string;
+  /** Of the token that it joins with, which is not secret. Absent in what an older server noted. */
+  readonly tokenId?: string;
   /** Null when the system did not answer. */
   readonly bootId: string | null;
   readonly systemUuid: string | null;
@@ -50,12 +54,13 @@ export const join = defineStep({
     const { can, targets, call } = context;
     const { systemUuid, serial, addresses } = await readNodeIdentity(context);
     const bootId = (await readBootId(can.exec, await targets.ssh(), call)) ?? null;
-    return { mark: newMark(), bootId, systemUuid, serial, addresses };
+    return { mark: newMark(), tokenId: newTokenId(), bootId, systemUuid, serial, addresses };
   },
 
   async act({ payload, evidence, can, targets, call, log }: Acting) {
     const cluster = await targets.cluster(payload.cluster_ref);
-    const { endpoint, token, caCertHash } = await can.cluster.mintJoin(cluster, TOKEN_LIVES, call);
+    const wanted = { id: evidence.tokenId ?? newTokenId(), lifetime: TOKEN_LIVES };
+    const { endpoint, token, caCertHash } = await minted(() => can.cluster.mintJoin(cluster, wanted, call));
     log(`[join] join material for cluster ${cluster.name} minted; joining at ${endpoint}\n`);
     const script = { mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call };
     const env = { JOIN_ENDPOINT: endpoint, JOIN_TOKEN: token, JOIN_CA_HASH: caCertHash };
@@ -90,7 +95,10 @@ export const join = defineStep({
     const missing = whyNotThere(node.found, bootId);
     // A node that is there already is not done being joined while kubeadm is at it; and what it says last belongs into the log.
     if (state.is === "running") return { state: "in_progress", message: "kubeadm join is running" };
-    if (missing === undefined) return isIn("joined", cluster.name, node.found, context);
+    if (missing === undefined) {
+      await revokeToken(context);
+      return isIn("joined", cluster.name, node.found, context);
+    }
     // What the cluster has taken up goes on without the script, unless the machine itself went down under it.
     if (state.is === "cut_off" && bootId !== evidence.bootId)
       throw new StepFailure("join_failed", `the machine rebooted during kubeadm join, and ${missing}`);
@@ -108,13 +116,45 @@ export const join = defineStep({
       : { state: "not_done", message: missing, cause: notReady(node?.name) };
   },
 
-  async undo({ evidence, can, targets, call }: Acting) {
+  async undo(context: Acting) {
+    const { evidence, can, targets, call } = context;
+    await revokeToken(context);
     await endDetached({ mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call });
   },
   undoIsPartial: true,
   insideSystem: true,
   residue: () => "the machine may have joined its cluster, or be joining it",
 });
+
+/**
+ * Without the material nothing has begun on the machine, so that a cluster that does not answer is asked again at once, and then with
+ * the next attempt: nobody waits for an effect that cannot come.
+ */
+async function minted(mint: () => Promise<JoinMaterial>): Promise<JoinMaterial> {
+  try {
+    return await mint().catch((error: unknown) => {
+      if (isSilence(error)) return mint();
+      throw error;
+    });
+  } catch (error) {
+    if (!isSilence(error)) throw error;
+    throw StepFailure.of(causeOf(error), error.message, "retry");
+  }
+}
+
+/** Best effort: a token that stays ends by itself, and is no reason to fail. */
+async function revokeToken({ payload, evidence, can, targets, call, log }: Acting): Promise<void> {
+  if (evidence.tokenId === undefined) return;
+  try {
+    await can.cluster.revokeJoin(await targets.cluster(payload.cluster_ref), evidence.tokenId, call);
+  } catch (error) {
+    if (call.signal.aborted || !(error instanceof StepFailure || error instanceof AppError)) throw error;
+    log(`[join] the join token stays until it expires: ${error.message}\n`);
+  }
+}
+
+const ID_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789";
+const newTokenId = (): string => Array.from({ length: 6 }, () => ID_LETTERS[randomInt(ID_LETTERS.length)]).join("");
 
 function isIn(how: string, cluster: string, node: ClusterNode | undefined, { machine, evidence }: Acting): ProbeReport {
   const cordon = node === undefined ? undefined : cordonOf(node, cluster, machine);

@@ -2,6 +2,7 @@ import { type Clock, systemClock } from "../../kernel/time/clock.ts";
 import type { SecretStore } from "../../store/access/secrets.ts";
 import type { ThingStores } from "../../store/lifecycle/things.ts";
 import type { Database, Queryable } from "../../store/postgres/database.ts";
+import type { ClusterGate } from "../catalog/cluster-gate.ts";
 
 /** What services stand on. */
 export interface ServiceDeps {
@@ -19,6 +20,8 @@ export interface ServiceDeps {
   readonly canErase?: boolean;
   /** What machines may name as their provider. Absent: all that there are. */
   readonly providers?: readonly string[];
+  /** Absent: this server calls no clusters, and keeps kubeconfigs as they are given. */
+  readonly clusterGate?: ClusterGate;
   /** Absent: the system's. */
   readonly clock?: Clock;
 }

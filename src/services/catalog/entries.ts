@@ -48,6 +48,31 @@ export async function createEntry<Row>(
   });
 }
 
+interface EntryChange<Row> {
+  readonly name: string;
+  /** Returns what the journal tells of it. */
+  change(tx: Transaction, before: Row): Promise<JsonObject>;
+}
+
+export async function changeEntry<Row>(
+  deps: ServiceDeps,
+  caller: Caller,
+  { kind, table }: Catalog<Row>,
+  { name, change }: EntryChange<Row>,
+): Promise<Row> {
+  return deps.db.transaction(async (tx) => {
+    await lockThings(tx, [{ kind, id: name }]);
+    const [before] = await table.list(tx, { names: [name] });
+    if (!before) throw unknownEntry(kind, name);
+    await audit(tx, caller, { kind, id: name, type: "changed", data: await change(tx, before) });
+    const [row] = await table.list(tx, { names: [name] });
+    return row ?? before;
+  });
+}
+
+const unknownEntry = (kind: string, name: string): AppError =>
+  new AppError("not_found", `${kind} ${name} does not exist`, { field: "name", next: `millwright ${kind} list` });
+
 /** In the order of their names. */
 export async function pageEntries<Row extends { readonly name: string }>(
   deps: ServiceDeps,
@@ -71,12 +96,7 @@ export async function deleteEntry<Row>(
   await deps.db.transaction(async (tx) => {
     await lockThings(tx, [{ kind, id: name }]);
     // A run that is being started holds the entry: only after it is there can we tell that nobody needs it.
-    if (!(await table.holdAlone(tx, name))) {
-      throw new AppError("not_found", `${kind} ${name} does not exist`, {
-        field: "name",
-        next: `millwright ${kind} list`,
-      });
-    }
+    if (!(await table.holdAlone(tx, name))) throw unknownEntry(kind, name);
     const user = await catalog.findUser(tx, name);
     if (user) {
       throw new AppError("failed_precondition", `${kind} ${name} cannot be deleted: ${user.does} it`, {

@@ -48,7 +48,10 @@ const SENTENCES: { readonly [C in CauseCode]?: Sentence } = {
     cluster: "the cluster forbids the kubeconfig's user this request",
   },
   certificate_changed: "its BMC shows another certificate than the one that is pinned",
-  certificate_untrusted: "its BMC shows a certificate that is not trusted",
+  certificate_untrusted: {
+    bmc: "its BMC shows a certificate that is not trusted",
+    cluster: "the cluster's API shows a certificate that its kubeconfig does not trust",
+  },
   host_key_changed: {
     ssh: "the machine shows another SSH host key than the one that is pinned",
     jump_host: "a jump host on the way to the machine shows another SSH host key than the one that is pinned",

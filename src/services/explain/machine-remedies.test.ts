@@ -59,9 +59,10 @@ describe("whoever is not let in, or not for this, is given other credentials:", 
     ["forbidden", "bmc", BMC],
     ["credentials_rejected", "ssh", SSH],
     ["credentials_rejected", "jump_host", SSH],
-    ["credentials_rejected", "cluster", "millwright cluster list"],
-    ["forbidden", "cluster", "millwright cluster list"],
+    ["credentials_rejected", "cluster", "millwright cluster update c1 --kubeconfig <file>"],
+    ["forbidden", "cluster", "millwright cluster update c1 --kubeconfig <file>"],
+    ["certificate_untrusted", "cluster", "millwright cluster update c1 --kubeconfig <file>"],
   ])("%s at %s: %s", (code, at, command) => {
-    expect(commandsFor({ code, facts: { at } })).toEqual([command]);
+    expect(commandsFor({ code, facts: { at, ...(at === "cluster" && { name: "c1" }) } })).toEqual([command]);
   });
 });

@@ -4,12 +4,12 @@ import { type NextCommand, say } from "./explanation.ts";
 
 /** What puts a cause right, where a command of ours does; the rest is for hands. */
 export function machineRemedies(cause: Cause | null, machineId: string): NextCommand[] {
-  const { at, accept, shown } = cause?.facts ?? {};
+  const { at, accept, shown, name } = cause?.facts ?? {};
   switch (cause?.code) {
     case "credentials_rejected":
     case "sign_in_stopped":
     case "forbidden":
-      return at === "cluster" ? [otherKubeconfig] : [otherCredentials(machineId, at)];
+      return at === "cluster" ? [otherKubeconfig(name)] : [otherCredentials(machineId, at)];
     case "credentials_missing": {
       const bmc = { command: givesCredentials(machineId, ["bmc"]), why: "sets the credentials of its BMC" };
       const ssh = { command: givesCredentials(machineId, ["ssh"]), why: "sets the credentials of its system" };
@@ -41,8 +41,10 @@ export function machineRemedies(cause: Cause | null, machineId: string): NextCom
         say("cluster list", "shows the clusters that there are; cluster create adds one"),
         say("image list", "shows the images that there are; image create adds one"),
       ];
-    case "address_not_allowed":
     case "certificate_untrusted":
+      if (at === "cluster") return [otherKubeconfig(name)];
+      return [say("config check", "shows bmc.ca_file and bmc.allowed_networks as they are in effect")];
+    case "address_not_allowed":
       return [say("config check", "shows bmc.ca_file and bmc.allowed_networks as they are in effect")];
     default:
       return [];
@@ -55,7 +57,8 @@ const otherCredentials = (machineId: string, at: Peer | undefined): NextCommand 
     ? { command: givesCredentials(machineId, ["ssh"]), why: "sets another user and key for SSH" }
     : { command: givesCredentials(machineId, ["bmc"]), why: "sets other BMC credentials, which are tried at once" };
 
-const otherKubeconfig = say(
-  "cluster list",
-  "shows the clusters; its kubeconfig must belong to a user who may read nodes and make tokens",
-);
+const otherKubeconfig = (name = "<name>"): NextCommand =>
+  say(
+    `cluster update ${name} --kubeconfig <file>`,
+    "gives another kubeconfig, which is tried first; docs/guides/kubernetes.md lists what its user must be allowed to do",
+  );

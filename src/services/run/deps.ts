@@ -2,12 +2,15 @@ import type { Capability } from "../../capabilities/provider.ts";
 import type { MachineSpec } from "../../lifecycles/machine/machine.ts";
 import type { Workflows } from "../../runs/workflows/workflow.ts";
 import type { ServiceDeps } from "../call/deps.ts";
+import type { ClusterProbes } from "./cluster-checks.ts";
 import type { ReferenceDeps } from "./references.ts";
 
 /** What the server can do for a run: the kinds of steps, the scripts, and what the provider of a machine can. */
 export interface RunDeps extends ServiceDeps, ReferenceDeps {
   /** Empty where the machine names a provider that this server does not have. */
   capabilitiesOf(spec: MachineSpec): ReadonlySet<Capability>;
+  /** Absent: clusters are not tried before a run needs them. */
+  readonly clusterProbes?: ClusterProbes;
   /** Absent: those of the server. */
   readonly workflows?: Workflows;
 }

@@ -9,6 +9,7 @@ import type { Queryable } from "../../store/postgres/database.ts";
 import { readStepDurations } from "../../store/run/step-durations.ts";
 import { findDrainConflicts } from "../machine/drain-conflict.ts";
 import { machineKey } from "../machine/machines.ts";
+import { clustersToProbe, nameSilentClusters, refuseClusters } from "./cluster-checks.ts";
 import { findCredentials, findMissingCredentials } from "./credentials.ts";
 import type { RunDeps } from "./deps.ts";
 import { disturbedCluster, findTypeContradictions } from "./hazards.ts";
@@ -78,11 +79,14 @@ export async function previewRun(deps: RunDeps, input: Omit<StartRun, "requestId
   }));
   const known = await findReferences(db, deps, [chosen]);
   const credentials = await findCredentials(db, deps, [{ machine, needs }]);
+  const clusters = clustersToProbe(deps, chosen, new Map());
+  const verdicts = await (deps.clusterProbes?.verdictsOf(clusters) ?? new Map<string, never>());
   const refusals = [
     ...findMomentConflicts(machine),
     ...findMissingEndpoints(machine, needs),
     ...findMissingCredentials(credentials, { machine, needs }),
     ...refuseReferences(known, deps, chosen),
+    ...refuseClusters(deps, chosen, verdicts),
   ];
   return {
     planId: plan.planId,
@@ -94,6 +98,7 @@ export async function previewRun(deps: RunDeps, input: Omit<StartRun, "requestId
       ...refusals.map(({ message }) => message),
       ...(await findHolders(db, machine)),
       ...findDrainConflicts(machine, plan),
+      ...nameSilentClusters(deps, chosen, verdicts),
     ],
     reboots: steps.filter(({ reboots }) => reboots).length,
     expectedDuration: sum(steps.map(({ expectedDuration }) => expectedDuration)),

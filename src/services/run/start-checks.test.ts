@@ -81,6 +81,7 @@ function obedient() {
       },
     },
     cluster: {
+      revokeJoin: async () => undefined,
       mintJoin: async () => ({ endpoint: "c:1", token: "t", caCertHash: "sha256:0", expiresAt: new Date() }),
       findNode: async () => node,
     },

@@ -13,6 +13,8 @@ import { isDatabaseTrouble } from "../../store/postgres/database-errors.ts";
 import { findByRequests, listRuns } from "../../store/run/runs.ts";
 import type { Caller } from "../call/caller.ts";
 import { doneBy } from "../call/initiator.ts";
+import type { ClusterVerdict } from "../catalog/cluster-gate.ts";
+import { clustersToProbe, refuseClusters } from "./cluster-checks.ts";
 import { askedRun, checkRunRequestId, factsOfPlanRun, fingerprintOf, newRunId, sameRequest } from "./creation.ts";
 import { checkCredentials, findCredentials } from "./credentials.ts";
 import type { RunDeps } from "./deps.ts";
@@ -45,7 +47,38 @@ export async function startRun(deps: RunDeps, caller: Caller, input: StartRun): 
   const asked = findRunType(type) ?? type;
   const fingerprint = fingerprintOf([asked, planId, Object.entries(params).sort()]);
   const run = { machineId, requestId, type, planId, params, fingerprint, id: newRunId(), caller };
-  return startWithOthers(deps, run);
+  return startOnTriedClusters(deps, run);
+}
+
+/** So often the machine's clusters may change while they are being tried. */
+const MOST_PROBES = 3;
+
+/**
+ * Clusters are tried outside of the transaction that starts the run, since they may take seconds to answer: a start that needs them
+ * is put off until they have been. One that repeats an earlier start needs none.
+ */
+async function startOnTriedClusters(deps: RunDeps, start: Start): Promise<Run> {
+  const verdicts = new Map<string, ClusterVerdict>();
+  for (let probes = 0; ; probes += 1) {
+    const started = await starterOf(deps).submit({ ...start, verdicts });
+    if ("run" in started) return started.run;
+    if (!(started.refused instanceof UntriedClusters)) throw started.refused;
+    if (probes === MOST_PROBES)
+      throw new AppError("conflict", `machine ${start.machineId}: its cluster changes meanwhile; start the run again`);
+    const { names } = started.refused;
+    const found = await deps.clusterProbes?.verdictsOf(names);
+    // One that is not on record is refused by its name, as what the plan refers to.
+    for (const name of names) verdicts.set(name, found?.get(name) ?? { is: "open", missing: [] });
+  }
+}
+
+/** No refusal to a caller. */
+class UntriedClusters extends AppError {
+  readonly names: readonly string[];
+  constructor(names: readonly string[]) {
+    super("conflict", `clusters are to be tried first: ${names.join(", ")}`);
+    this.names = names;
+  }
 }
 
 /** A start whose words were checked; what it needs of the database is not looked up yet. */
@@ -54,6 +87,8 @@ interface Start extends StartRun {
   /** For the run, if it comes to be. */
   readonly id: string;
   readonly caller: Caller;
+  /** Of those clusters that were tried for it. */
+  readonly verdicts?: ReadonlyMap<string, ClusterVerdict>;
 }
 
 /** Checked as far as it can be by itself; what is left is looked up for all of them at once. */
@@ -67,12 +102,6 @@ const starters = new WeakMap<RunDeps, Batcher<Start, Started>>();
  * Those who start runs while others are being started are served together, in one transaction: what is wrong with one of them is
  * its own affair. Each machine is locked, and the database holds one run a request and one active run a machine.
  */
-async function startWithOthers(deps: RunDeps, start: Start): Promise<Run> {
-  const started = await starterOf(deps).submit(start);
-  if ("refused" in started) throw started.refused;
-  return started.run;
-}
-
 function starterOf(deps: RunDeps): Batcher<Start, Started> {
   const known = starters.get(deps);
   if (known) return known;
@@ -183,6 +212,11 @@ async function createChosen(
     await refusing(results, start, async () => {
       checkCredentials(credentials, run);
       scripts.set(start, checkReferences(references, deps, run));
+      const { verdicts = new Map() } = start;
+      const untried = clustersToProbe(deps, run, verdicts);
+      if (untried.length > 0) throw new UntriedClusters(untried);
+      const [shut] = refuseClusters(deps, run, verdicts);
+      if (shut) throw shut;
       created.push(start);
     });
   }

@@ -37,6 +37,30 @@ export async function insertCluster(tx: Transaction, secrets: SecretStore, clust
   return true;
 }
 
+/** The caller holds the cluster's lock. */
+export async function replaceKubeconfig(
+  tx: Transaction,
+  secrets: SecretStore,
+  { name, apiUrl, kubeconfig }: Omit<NewCluster, "createdBy">,
+): Promise<void> {
+  await tx.execute(`update clusters set api_url = $2 where name = $1`, [name, apiUrl]);
+  await secrets.put(tx, kubeconfigName(name), kubeconfig);
+  failPoint("clusters:replaced");
+}
+
+/** Those that have something to do in the cluster: to be drained there, or to be given back to it. */
+export async function listMachinesOfCluster(tx: Transaction, name: string): Promise<readonly string[]> {
+  const rows = await tx.query<{ id: string }>(
+    `select id from machines
+      where state <> 'RETIRED' and (facts ->> 'joinedCluster' = $1 or facts -> 'cordoned' ->> 'cluster' = $1
+        or (facts ->> 'joinedCluster' is null and target_cluster = $1))
+        and (state_data ->> 'drain' = 'true' or facts -> 'cordoned' ->> 'cluster' is not null)
+      order by id`,
+    [name],
+  );
+  return rows.map(({ id }) => id);
+}
+
 /** The caller holds it alone, and knows that nobody needs it. */
 export async function removeCluster(tx: Transaction, secrets: SecretStore, name: string): Promise<void> {
   await tx.execute(`delete from clusters where name = $1`, [name]);

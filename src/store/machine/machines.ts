@@ -78,6 +78,7 @@ const parseFacts = readerOf<MachineFacts>({
   bootId: text,
   observedAt: text,
   cordoned: [orNull(shapeOf({ cluster: isText, node: isText })), null],
+  drainScope: [orNull(shapeOf({ barePods: isFlag, localData: isFlag })), null],
   joinedCluster: text,
   locatorLit: [isFlag, false],
   residue: [listOf(isText), []],

@@ -8,6 +8,7 @@ import type { ClusterTarget } from "../../../src/capabilities/cluster-target.ts"
 import { aCall } from "../../../src/capabilities/conformance/device-bench.ts";
 import { fingerprintOf } from "../../../src/capabilities/host-key.ts";
 import { hours } from "../../../src/kernel/time/duration.ts";
+import { createKubernetesClient } from "../../../src/providers/kubernetes/client.ts";
 import { targetOfKubeconfig } from "../../../src/providers/kubernetes/kubeconfig.ts";
 import { createKubernetesProvider } from "../../../src/providers/kubernetes/kubernetes-provider.ts";
 import { insertHealthReport } from "../../../src/services/device/health-reports.ts";
@@ -158,9 +159,11 @@ describe.concurrent("shows within 30 s, and not before:", { timeout: 180_000 }, 
     await staysAsItIs(id, "Drained");
     await kubernetes.can.cluster.setSchedulable(cluster, id, false, aCall());
     expect((await looks.becomes(id, "Drained", false, "PodsRemain")).message).toMatch(/^3 pods remain: /);
-    await kubernetes.can.cluster.drain(cluster, id, aCall());
+    await kubernetes.can.cluster.drain(cluster, id, aCall(), { barePods: false, localData: false });
     await looks.becomes(id, "Drained", true, "NodeDrained");
-    await kubernetes.can.cluster.deleteNode(cluster, id, aCall());
+    const client = createKubernetesClient();
+    await client.send(cluster, { method: "DELETE", path: `/api/v1/nodes/${id}` }, aCall());
+    client.close();
     await looks.becomes(id, "InCustomerCluster", false, "NotJoined");
   });
 

@@ -5,7 +5,7 @@ import { silentLog } from "../../../src/kernel/log.ts";
 import { hours } from "../../../src/kernel/time/duration.ts";
 import { allSteps } from "../../../src/runs/steps/index.ts";
 import type { ServiceDeps } from "../../../src/services/call/deps.ts";
-import { createCluster } from "../../../src/services/catalog/clusters.ts";
+import { createCluster, updateCluster } from "../../../src/services/catalog/clusters.ts";
 import { createImage } from "../../../src/services/catalog/images.ts";
 import { insertHealthReport, removeHealthReport } from "../../../src/services/device/health-reports.ts";
 import { createGroup, deleteGroup } from "../../../src/services/install/device-groups.ts";
@@ -185,6 +185,8 @@ export const WRITES = {
     }),
   "create a cluster": (deps) =>
     createCluster(deps, caller, { name: "one", apiUrl: "https://192.0.2.1:6443", kubeconfig: "secret" }),
+  "replace its kubeconfig": (deps) =>
+    updateCluster(deps, caller, { name: "one", kubeconfig: "another", otherCluster: false }),
   "create an image": (deps) => createImage(deps, caller, { ...image, name: "one" }),
   "create a workflow": (deps) => createWorkflow(deps, caller, workflow),
   "delete the workflow": (deps) => deleteWorkflow(deps, caller, workflow.id),

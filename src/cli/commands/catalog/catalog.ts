@@ -1,7 +1,13 @@
 import { type Command, Option } from "commander";
 import type { Run } from "../../client/session.ts";
 import { type ConfirmOptions, YES_OPTION } from "../../terminal/confirm.ts";
-import type { CreateClusterOptions, CreateImageOptions } from "./manage.ts";
+import type { CreateClusterOptions, CreateImageOptions, UpdateClusterOptions } from "./manage.ts";
+
+const KUBECONFIG_OPTION = [
+  "--kubeconfig <file>",
+  "file with its kubeconfig, or - for standard input; kept encrypted",
+] as const;
+const SKIP_PROBE_OPTION = ["--skip-probe", "record the kubeconfig without trying it"] as const;
 
 /** What plans and machines refer to by name: clusters, images and scripts. */
 export function addCatalogCommands(program: Command, run: Run): void {
@@ -15,10 +21,22 @@ export function addCatalogCommands(program: Command, run: Run): void {
     .command("create")
     .argument("<name>", "what plans and machines call it")
     .description("record a cluster")
-    .requiredOption("--api-url <url>", "where its API is, such as https://10.0.0.1:6443")
-    .requiredOption("--kubeconfig <file>", "file with its kubeconfig, or - for standard input; kept encrypted")
+    .requiredOption(...KUBECONFIG_OPTION)
+    .option("--api-url <url>", "the server that the kubeconfig names; another one is refused")
+    .option(...SKIP_PROBE_OPTION)
     .action((name: string, options: CreateClusterOptions) =>
       run(async (session) => (await load()).createCluster(session, name, options)),
+    );
+  cluster
+    .command("update")
+    .argument("<name>", "a cluster on record")
+    .description("replace the kubeconfig of a cluster, such as one that has expired")
+    .requiredOption(...KUBECONFIG_OPTION)
+    .option(...SKIP_PROBE_OPTION)
+    .option("--other-cluster", "take a kubeconfig that names another server and another authority")
+    .addHelpText("after", "\nExample:\n  millwright cluster update prod-1 --kubeconfig new.yaml")
+    .action((name: string, options: UpdateClusterOptions) =>
+      run(async (session) => (await load()).updateCluster(session, name, options)),
     );
   cluster
     .command("delete")

@@ -16,9 +16,15 @@ import type { Column } from "../../terminal/output.ts";
 import { printDone, printList } from "../../terminal/printing.ts";
 import { clockTime, isoTime } from "../../terminal/times.ts";
 
-export interface CreateClusterOptions {
-  readonly apiUrl: string;
+interface KubeconfigOptions {
   readonly kubeconfig: string;
+  readonly skipProbe?: boolean;
+}
+export interface CreateClusterOptions extends KubeconfigOptions {
+  readonly apiUrl?: string;
+}
+export interface UpdateClusterOptions extends KubeconfigOptions {
+  readonly otherCluster?: boolean;
 }
 
 export interface CreateImageOptions {
@@ -56,12 +62,27 @@ export async function listClusters(session: Session): Promise<undefined> {
 }
 
 export async function createCluster(session: Session, name: string, options: CreateClusterOptions): Promise<undefined> {
-  const { apiUrl, kubeconfig: file } = options;
+  const { apiUrl = "", skipProbe = false } = options;
+  const request = { name, apiUrl, skipProbe, kubeconfig: await readKubeconfig(session, options) };
+  const client = await session.client(ClusterService);
+  const { warnings } = await client.createCluster(request, { signal: session.signal });
+  for (const warning of warnings) session.terminal.stderr.write(`warning: ${warning}\n`);
+  await printDone(session, `Cluster ${name} created.`, { name, warnings });
+}
+
+export async function updateCluster(session: Session, name: string, options: UpdateClusterOptions): Promise<undefined> {
+  const { skipProbe = false, otherCluster = false } = options;
+  const request = { name, skipProbe, otherCluster, kubeconfig: await readKubeconfig(session, options) };
+  const client = await session.client(ClusterService);
+  const { warnings } = await client.updateCluster(request, { signal: session.signal });
+  for (const warning of warnings) session.terminal.stderr.write(`warning: ${warning}\n`);
+  await printDone(session, `Cluster ${name} has the new kubeconfig.`, { name, warnings });
+}
+
+async function readKubeconfig(session: Session, { kubeconfig: file }: KubeconfigOptions): Promise<string> {
   const kubeconfig = file === "-" ? await session.terminal.stdin.readAll() : readTextFile(file);
   if (kubeconfig === undefined) throw new UsageError(`--kubeconfig: ${file} does not exist`);
-  const client = await session.client(ClusterService);
-  await client.createCluster({ name, apiUrl, kubeconfig }, { signal: session.signal });
-  await printDone(session, `Cluster ${name} created.`, { name });
+  return kubeconfig;
 }
 
 export async function deleteCluster(session: Session, name: string, { yes }: ConfirmOptions): Promise<undefined> {

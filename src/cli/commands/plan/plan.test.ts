@@ -9,6 +9,7 @@ import {
   type CreateClusterRequest,
   type CreateImageRequest,
   ImageService,
+  type UpdateClusterRequest,
 } from "../../../../contract/millwright/v1/cluster_pb.js";
 import { PlanCatalogService } from "../../../../contract/millwright/v1/plan_pb.js";
 import { noted, runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
@@ -117,11 +118,13 @@ test("a plan of one step is said to have one", async () => {
 
 test("clusters and images are recorded, listed and forgotten", async () => {
   const clusters: CreateClusterRequest[] = [];
+  const updated: UpdateClusterRequest[] = [];
   const images: CreateImageRequest[] = [];
   const deleted: string[] = [];
   const routes = (router: ConnectRouter) => {
     router.service(ClusterService, {
       createCluster: (request) => noted(clusters, request),
+      updateCluster: (request) => noted(updated, request) && { warnings: ["the user may not: list nodes"] },
       listClusters: ({ pageToken }) =>
         pageToken === ""
           ? { clusters: [{ name: "c1", apiUrl: "https://a" }], nextPageToken: "p" }
@@ -137,6 +140,13 @@ test("clusters and images are recorded, listed and forgotten", async () => {
   const { out } = await runAgainst(routes, "cluster create c1 --api-url https://a --kubeconfig -", { stdin: "hush" });
   expect(out).toBe("Cluster c1 created.\n");
   expect(clusters).toMatchObject([{ name: "c1", apiUrl: "https://a", kubeconfig: "hush" }]);
+  const update = "cluster update c1 --kubeconfig - --other-cluster";
+  const answer = await runAgainst(routes, update, { stdin: "hush hush" });
+  expect([answer.out, answer.err]).toEqual([
+    "Cluster c1 has the new kubeconfig.\n",
+    "warning: the user may not: list nodes\n",
+  ]);
+  expect(updated).toMatchObject([{ name: "c1", kubeconfig: "hush hush", otherCluster: true, skipProbe: false }]);
   expect((await runAgainst(routes, "cluster list")).out).toMatch(/c1 +https:\/\/a[\s\S]*c2/);
   const digest = `sha256:${"0".repeat(64)}`;
   await runAgainst(routes, `image create i1 --location http://i --digest ${digest}`);

@@ -1,0 +1,90 @@
+import type { ClusterRight } from "../../capabilities/cluster-access.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { type Machine, needsEndpoints } from "../../lifecycles/machine/machine.ts";
+import type { Plan, Step } from "../../runs/model/plan/plan.ts";
+import { clusterNameOf } from "../../runs/model/targets.ts";
+import { type ClusterVerdict, givesKubeconfig, nameRights } from "../catalog/cluster-gate.ts";
+import type { RunDeps } from "./deps.ts";
+
+/** Tries clusters that are on record, by their names. One that is not on record is not in the answer. */
+export interface ClusterProbes {
+  verdictsOf(names: readonly string[]): Promise<ReadonlyMap<string, ClusterVerdict>>;
+}
+
+interface RunOn {
+  readonly machine: Machine;
+  readonly plan: Plan;
+}
+
+interface NeededCluster {
+  readonly step: Step;
+  readonly name: string;
+  readonly rights: readonly ClusterRight[];
+}
+
+const TO_FIND: readonly ClusterRight[] = ["list_nodes"];
+const TO_JOIN: readonly ClusterRight[] = ["list_nodes", "mint_tokens", "read_cluster_info"];
+
+/** The clusters that steps work with, and what they do there. Of fake machines nothing is called. */
+function clustersOf({ steps }: Pick<RunDeps, "steps">, { machine, plan }: RunOn): NeededCluster[] {
+  if (!needsEndpoints(machine.spec)) return [];
+  return plan.steps.flatMap((step) => {
+    const kind = steps.get(step.kind);
+    const refs = (kind?.refersTo(step.payload) ?? []).filter((reference) => reference.kind === "cluster");
+    const rights = kind?.joinsCluster ? TO_JOIN : TO_FIND;
+    return refs.map(({ ref }) => ({ step, name: clusterNameOf(ref, machine), rights }));
+  });
+}
+
+/** Those that a run would need and nobody has tried for it yet. */
+export function clustersToProbe(
+  deps: Pick<RunDeps, "steps" | "clusterProbes">,
+  run: RunOn,
+  known: ReadonlyMap<string, ClusterVerdict>,
+): string[] {
+  if (deps.clusterProbes === undefined) return [];
+  return [...new Set(clustersOf(deps, run).map(({ name }) => name))].filter((name) => !known.has(name));
+}
+
+/**
+ * Why the run would fail at a cluster: it would find out only after it has overwritten the machine's disk. A cluster that does not
+ * answer now is no reason to refuse, since steps wait for it.
+ */
+export function refuseClusters(
+  deps: Pick<RunDeps, "steps">,
+  run: RunOn,
+  verdicts: ReadonlyMap<string, ClusterVerdict>,
+): AppError[] {
+  return eachClusterOnce(deps, run).flatMap(({ step, name, rights }) => {
+    const verdict = verdicts.get(name);
+    if (verdict?.is === "shut")
+      return refusal(name, `step ${step.name} cannot use cluster ${name}: ${verdict.message}`);
+    const missing = verdict?.is === "open" ? rights.filter((right) => verdict.missing.includes(right)) : [];
+    if (missing.length === 0) return [];
+    const lacks = `the user of its kubeconfig may not ${nameRights(missing)}`;
+    return refusal(name, `step ${step.name} cannot use cluster ${name}: ${lacks}`);
+  });
+}
+
+const refusal = (name: string, why: string): AppError =>
+  new AppError("failed_precondition", why, { field: "machine_id", next: givesKubeconfig(name) });
+
+/** For people who look before they start. */
+export const nameSilentClusters = (
+  deps: Pick<RunDeps, "steps">,
+  run: RunOn,
+  verdicts: ReadonlyMap<string, ClusterVerdict>,
+): string[] =>
+  eachClusterOnce(deps, run).flatMap(({ step, name }) => {
+    const verdict = verdicts.get(name);
+    return verdict?.is === "silent" ? [`step ${step.name} would wait for its cluster: ${verdict.message}`] : [];
+  });
+
+/** With the first of its steps, and all that steps do there. */
+function eachClusterOnce(deps: Pick<RunDeps, "steps">, run: RunOn): NeededCluster[] {
+  const byName = Map.groupBy(clustersOf(deps, run), ({ name }) => name);
+  return [...byName.values()].map((needs) => ({
+    ...(needs[0] as NeededCluster),
+    rights: [...new Set(needs.flatMap(({ rights }) => rights))],
+  }));
+}

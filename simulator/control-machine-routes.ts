@@ -11,7 +11,7 @@ import {
   refused,
 } from "./control-route.ts";
 import type { Machine } from "./devices/machine.ts";
-import { AILING, SENSOR_IDS } from "./devices/machine-state.ts";
+import { AILING, PART_IDS, SENSOR_IDS } from "./devices/machine-state.ts";
 import { InvalidInput, parseInput } from "./invalid-input.ts";
 import { BASTION_ADDRESS } from "./site/fields.ts";
 
@@ -24,7 +24,8 @@ const netbootSchema = z.strictObject({
   token: z.string().max(500).nullable().optional(),
 });
 const sensorSchema = z.strictObject({
-  sensor: z.enum(SENSOR_IDS),
+  /** Or a part that no sensor measures. */
+  sensor: z.enum([...SENSOR_IDS, ...PART_IDS]),
   /** Null: well again. */
   health: z.enum(AILING).nullable(),
 });

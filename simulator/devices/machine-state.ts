@@ -115,7 +115,10 @@ export interface MachineEffects {
 export const SENSOR_IDS = ["input_power", "inlet_temperature", "cpu_temperature", "fan_speed"] as const;
 export type SensorId = (typeof SENSOR_IDS)[number];
 export const AILING = ["Warning", "Critical"] as const;
-export type Ailments = Readonly<Partial<Record<SensorId, (typeof AILING)[number]>>>;
+/** Parts that can be not well, beside what sensors measure. */
+export const PART_IDS = ["processor_0", "processor_1", "drive_0", "drive_1"] as const;
+export type PartId = (typeof PART_IDS)[number];
+export type Ailments = Readonly<Partial<Record<SensorId | PartId, (typeof AILING)[number]>>>;
 
 export interface Kubelet {
   readonly cluster: string;
@@ -140,6 +143,8 @@ export interface MachineState {
   readonly media: VirtualMedium | null;
   readonly netboot: NetbootOrder | null;
   readonly locatorLit: boolean;
+  /** How it is lit; absent: it blinks. */
+  readonly locatorShows?: "Lit" | "Blinking";
   /** Absent in the states of machines that were never ill. */
   readonly ailments?: Ailments;
   readonly kubelet: Kubelet | null;

@@ -22,6 +22,7 @@ import {
   type MachineEffects,
   type MachineState,
   type NetbootOrder,
+  type PartId,
   type ResetType,
   type SensorId,
   savedState,
@@ -240,13 +241,13 @@ export class Machine implements ManagedDevice {
     this.#save(this.#logged({ ...state, media: null, effects }, "media_ejected"));
   }
 
-  setLocator(locatorLit: boolean): void {
+  setLocator(locatorLit: boolean, locatorShows: "Lit" | "Blinking" = "Blinking"): void {
     const state = this.state;
-    this.#save({ ...state, locatorLit, effects: counted(state.effects, "locator_changes") });
+    this.#save({ ...state, locatorLit, locatorShows, effects: counted(state.effects, "locator_changes") });
   }
 
   /** Null: well again. */
-  setAilment(sensor: SensorId, health: Ailments[SensorId] | null): void {
+  setAilment(sensor: SensorId | PartId, health: Ailments[SensorId] | null): void {
     const state = this.state;
     const { [sensor]: _before, ...others } = state.ailments ?? {};
     this.#save({ ...state, ailments: health == null ? others : { ...others, [sensor]: health } });

@@ -1,10 +1,11 @@
 import { z } from "zod";
 import type { Machine } from "../devices/machine.ts";
 import type { MachineMeter } from "../devices/machine-meter.ts";
-import type { Ailments, SensorId } from "../devices/machine-state.ts";
+import type { SensorId } from "../devices/machine-state.ts";
 import { type Answer, noContent, ok } from "./answer.ts";
 import { readBodyOf } from "./patch-body.ts";
 import { collection, link, REDFISH_POWER_STATE, type Resource, type ResourceCall } from "./resources.ts";
+import { rollup } from "./system-part-resources.ts";
 
 type Call = ResourceCall<Machine>;
 
@@ -68,18 +69,16 @@ function chassisBody(call: Call, chassis: string, system: string) {
     PowerState: REDFISH_POWER_STATE[call.device.read().reported],
     LocationIndicatorActive: state.locatorLit,
     Location: { Placement: { Rack: spec.rack, RackOffset: spec.slot } },
-    Status: { State: "Enabled", Health: "OK", HealthRollup: rollup(state.ailments) },
+    Status: {
+      State: "Enabled",
+      Health: "OK",
+      ...(call.device.has("no_health_rollup") ? {} : { HealthRollup: rollup(state.ailments) }),
+    },
     Power: link(`${chassis}/Power`),
     Thermal: link(`${chassis}/Thermal`),
     Sensors: link(`${chassis}/Sensors`),
     Links: { ComputerSystems: [link(system)], ManagedBy: [link("/redfish/v1/Managers/bmc")] },
   };
-}
-
-/** The worst of all that is in the case. */
-function rollup(ailments: Ailments = {}): string {
-  const worst = Object.values(ailments);
-  return worst.includes("Critical") ? "Critical" : (worst[0] ?? "OK");
 }
 
 function patchChassis({ device, body }: Call): Answer {

@@ -156,6 +156,7 @@ const eventService = () => ({
   ServiceEnabled: false,
   Status: { State: "Disabled" },
   Subscriptions: link(`${ROOT}/EventService/Subscriptions`),
+  Actions: {},
 });
 
 const updateService = () => ({
@@ -165,6 +166,8 @@ const updateService = () => ({
   Name: "Update Service",
   ServiceEnabled: true,
   FirmwareInventory: link(`${ROOT}/UpdateService/FirmwareInventory`),
+  // There is none, and clients take a service without the member for no service.
+  Actions: {},
 });
 
 const firmwareBody = (

@@ -6,12 +6,14 @@ import {
   BOOT_TARGETS,
   type BootOverride,
   type Life,
+  type MachineState,
   RESET_TYPES,
 } from "../devices/machine-state.ts";
 import { readActionParameter } from "./action-body.ts";
 import { type Answer, noContent, ok, refuse } from "./answer.ts";
 import { readBodyOf } from "./patch-body.ts";
 import { collection, link, REDFISH_POWER_STATE, type Resource, type ResourceCall } from "./resources.ts";
+import { partLinks, rollup, systemPartResources } from "./system-part-resources.ts";
 
 const SYSTEMS = "/redfish/v1/Systems";
 export const SYSTEM = `${SYSTEMS}/1`;
@@ -41,6 +43,7 @@ export function systemResources(chassis: string): [string, Resource<Machine>][] 
     [SYSTEM, { GET: (call) => ok(systemBody(call, chassis)), PATCH: patchSystem }],
     [RESET, { POST: resetSystem }],
     [ETHERNET, { GET: ({ path }) => ok(collection(path, "EthernetInterfaceCollection", "Network interfaces", ports)) }],
+    ...systemPartResources(SYSTEM),
     ...ports.map((path, index): [string, Resource<Machine>] => [path, { GET: (call) => portBody(call, index) }]),
   ];
 }
@@ -66,13 +69,15 @@ function systemBody(call: Call, chassis: string) {
     ProcessorSummary: { Count: 2, CoreCount: 96, Model: "Generic x86-64", Status: { State: "Enabled", Health: "OK" } },
     MemorySummary: { TotalSystemMemoryGiB: 768, Status: { State: "Enabled", Health: "OK" } },
     LocationIndicatorActive: state.locatorLit,
-    IndicatorLED: state.locatorLit ? "Blinking" : "Off",
+    IndicatorLED: state.locatorLit ? (state.locatorShows ?? "Blinking") : "Off",
     Status: {
       State: state.power === "on" ? "Enabled" : "Disabled",
-      Health: state.life.is === "hung" ? "Warning" : "OK",
+      Health: healthOf(state),
+      ...(device.has("no_health_rollup") ? {} : { HealthRollup: sumOf(state) }),
     },
     Boot: bootBody(device),
     EthernetInterfaces: link(ETHERNET),
+    ...partLinks(SYSTEM),
     Links: { Chassis: [link(chassis)], ManagedBy: [link("/redfish/v1/Managers/bmc")] },
     Actions: {
       "#ComputerSystem.Reset": {
@@ -82,6 +87,14 @@ function systemBody(call: Call, chassis: string) {
     },
   };
 }
+
+const healthOf = ({ life }: MachineState) => (life.is === "hung" ? "Warning" : "OK");
+
+/** Its own health and that of its parts, the worse. */
+const sumOf = (state: MachineState): string => {
+  const parts = rollup(state.ailments);
+  return parts === "OK" ? healthOf(state) : parts;
+};
 
 function bootBody(device: Machine) {
   const { enabled, target, mode, httpUri } = shownOverride(device);
@@ -134,7 +147,8 @@ function patchSystem({ device, body }: Call): Answer {
   const refused = Boot === undefined ? undefined : patchBoot(device, Boot);
   if (refused !== undefined) return refused;
   if (LocationIndicatorActive !== undefined) device.setLocator(LocationIndicatorActive);
-  else if (IndicatorLED !== undefined) device.setLocator(IndicatorLED !== "Off");
+  else if (IndicatorLED !== undefined)
+    device.setLocator(IndicatorLED !== "Off", IndicatorLED === "Off" ? undefined : IndicatorLED);
   return noContent;
 }
 

@@ -47,7 +47,7 @@ function machineAt(index: number): SimulatedMachine {
   return machine;
 }
 
-test("python3-sushy switches a machine, sets its boot override, and puts a medium in and takes it out", async ({
+test("python3-sushy switches a machine, its boot override and its LED, puts a medium in and out, and reads parts and services", async ({
   skip,
 }) => {
   if (python === undefined) skip("needs Debian's python3-sushy");
@@ -61,6 +61,10 @@ test("python3-sushy switches a machine, sets its boot override, and puts a mediu
     uuid: machine.system_uuid,
     power: ["On", "Off", "On"],
     boot: { target: "Pxe", enabled: "Once" },
+    led: "Lit",
+    services: ["UpdateService", "EventService"],
+    firmware: [expect.any(String), expect.any(String)],
+    parts: { processors: ["cpu0", "cpu1"], drives: ["disk0", "disk1"], bios: "Uefi", secure_boot: false },
     inserted: { image: url, inserted: true },
     ejected: { image: null, inserted: false },
   });

@@ -1,4 +1,4 @@
-"""Drives a machine's BMC with OpenStack's Redfish client: power, boot override, virtual media. Prints what it saw as JSON.
+"""Drives a machine's BMC with OpenStack's Redfish client: power, boot override, virtual media, LED, parts. Prints what it saw as JSON.
 
 usage: drive_machine.py <base url> <username> <password> <image url>
 """
@@ -32,6 +32,21 @@ boot = system.boot
 seen["boot"] = {"target": boot.target.value, "enabled": boot.enabled.value}
 # Taken back before the power goes, or the machine would boot from it.
 system.set_system_boot_options(enabled=sushy.BootSourceOverrideEnabled.DISABLED)
+
+system.set_indicator_led(sushy.IndicatorLED.LIT)
+system.refresh(force=True)
+seen["led"] = system.indicator_led.value
+system.set_indicator_led(sushy.IndicatorLED.OFF)
+
+update, events = root.get_update_service(), root.get_event_service()
+seen["services"] = [update.identity, events.identity]
+seen["firmware"] = [item.version for item in update.firmware_inventory.get_members()]
+seen["parts"] = {
+    "processors": [processor.identity for processor in system.processors.get_members()],
+    "drives": [drive.identity for storage in system.storage.get_members() for drive in storage.drives],
+    "bios": system.bios.attributes["BootMode"],
+    "secure_boot": system.secure_boot.enabled,
+}
 
 media = [
     medium

@@ -59,8 +59,16 @@ describe("what the BMC says of an error", () => {
       },
     };
     expect(failureOf(asked, anAnswer(400, body))?.message).toBe(
-      "BMC 192.0.2.1:443: GET /redfish/v1/Chassis was refused with status 400: The shelf is locked. Vendor.1.0.Locked",
+      "BMC 192.0.2.1:443: GET /redfish/v1/Chassis was refused with status 400: The shelf is locked.",
     );
+  });
+
+  test("is told from the error itself where the extended information has a code alone", () => {
+    const code = "Base.1.0.GeneralError";
+    const error = { code, message: "Boot device Cd is not present.", "@Message.ExtendedInfo": [{ MessageId: code }] };
+    expect(failureOf(asked, anAnswer(500, { error }))?.message).toMatch(/: Boot device Cd is not present\.$/);
+    const only = { code, "@Message.ExtendedInfo": [{ MessageId: "Vendor.1.0.Locked" }] };
+    expect(failureOf(asked, anAnswer(500, { error: only }))?.message).toMatch(/: Vendor\.1\.0\.Locked$/);
   });
 
   test("falls back to the plain message, then to the text", () => {
@@ -97,8 +105,9 @@ describe("what the BMC says of an error", () => {
   });
 
   test("is short and on one line, without what could command a terminal", () => {
-    const message = failureOf(asked, anAnswer(500, `\u001b[31m${"x\n".repeat(5_000)}`))?.message ?? "";
+    const message = failureOf(asked, anAnswer(500, `\u001b[31m\u202e${"x\n".repeat(5_000)}`))?.message ?? "";
     expect(message.length).toBeLessThan(500);
+    expect(message).not.toMatch(/\p{Cf}/u);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: their absence is what is checked
     expect(message).not.toMatch(/[\u0000-\u001f]/);
   });

@@ -11,6 +11,7 @@ import { createMachineImaging } from "./imaging.ts";
 import { createMachineLocator } from "./locator.ts";
 import { createMachines } from "./machine.ts";
 import { createMachinePower } from "./power.ts";
+import { createMachineVitals } from "./vitals.ts";
 
 const target: BmcTarget = {
   address: "bmc",
@@ -46,6 +47,8 @@ function aBmc(options: {
   readonly ignores?: string;
 }) {
   const commands: string[] = [];
+  /** On the monotonic clock; each request takes `each`. */
+  const time = { now: 0, each: 0, requests: 0 };
   const resources: Record<string, unknown> = {
     "/redfish/v1/": {
       Systems: link("/redfish/v1/Systems"),
@@ -83,6 +86,8 @@ function aBmc(options: {
     resources[path] = { ...(resources[path] as Resource), ...members };
   };
   const get: RedfishClient["get"] = async (_target, path) => {
+    time.now += time.each;
+    time.requests += 1;
     const resource = resources[path];
     if (isResource(resource)) return { resource, headers: {} };
     throw new DeviceFailure("protocol", "bmc", `no ${path}`, { disposition: "fail", status: 404 });
@@ -120,6 +125,8 @@ function aBmc(options: {
     imaging: createMachineImaging(machines, power),
     inspect: createComputerSystem(machines),
     locator: createMachineLocator(machines),
+    vitals: createMachineVitals(machines, { now: () => new Date(0), monotonic: () => time.now }),
+    time,
   };
 }
 const offering = (...values: string[]) => ({
@@ -329,6 +336,101 @@ describe("virtual media", () => {
   test("cannot be inserted where there is no such drive", async () => {
     const bmc = aBmc({ drive: { MediaTypes: ["Floppy"] } });
     await expect(bmc.imaging.prepare(target, order, call)).rejects.toMatchObject({ disposition: "fail" });
+  });
+});
+
+describe("the health of a machine", () => {
+  const well = { State: "Enabled", Health: "OK" };
+  const ill = { State: "Enabled", Health: "Critical" };
+  const SYSTEM = "/redfish/v1/Systems/1";
+  const CHASSIS = "/redfish/v1/Chassis/1";
+  /** Two processors, a storage with two drives; a chassis with fans as older firmware has them. */
+  const parts = (system: Resource, chassis: Resource, more: Record<string, Resource> = {}) =>
+    aBmc({
+      system: {
+        Status: well,
+        Links: { Chassis: [link(CHASSIS)] },
+        Processors: link(`${SYSTEM}/Processors`),
+        Storage: link(`${SYSTEM}/Storage`),
+        ...system,
+      },
+      more: {
+        [CHASSIS]: { Status: well, Thermal: link(`${CHASSIS}/Thermal`), ...chassis },
+        [`${SYSTEM}/Processors`]: { Members: [link(`${SYSTEM}/Processors/0`), link(`${SYSTEM}/Processors/1`)] },
+        [`${SYSTEM}/Processors/0`]: { Name: "CPU 0", Status: well },
+        [`${SYSTEM}/Processors/1`]: { Name: "CPU 1", Status: well },
+        [`${SYSTEM}/Storage`]: { Members: [link(`${SYSTEM}/Storage/1`)] },
+        [`${SYSTEM}/Storage/1`]: { Name: "RAID", Drives: [link(`${SYSTEM}/Drives/0`)], Status: well },
+        [`${SYSTEM}/Drives/0`]: { Name: "Bay 0", Status: well },
+        [`${CHASSIS}/Thermal`]: { Fans: [{ MemberId: "0", Name: "Fan 0", Status: well }], Temperatures: [] },
+        ...more,
+      },
+    });
+  const rollup = { Status: { ...well, HealthRollup: "OK" } };
+  const read = (bmc: ReturnType<typeof aBmc>) => bmc.vitals.readVitals(target, call);
+
+  test("is told by the sums of system and chassis in two requests", async () => {
+    const bmc = parts(rollup, rollup, { [`${SYSTEM}/Drives/0`]: { Name: "Bay 0", Status: ill } });
+    await read(bmc);
+    const { requests } = bmc.time;
+    expect(await read(bmc)).toMatchObject({ health: "ok", ailments: [] });
+    expect(bmc.time.requests - requests).toBe(2);
+  });
+
+  test.each([
+    ["a drive", `${SYSTEM}/Drives/0`, { Name: "Bay 0", Status: ill }, { name: "Bay 0", health: "critical" }],
+    [
+      "a fan of older firmware",
+      `${CHASSIS}/Thermal`,
+      { Fans: [{ MemberId: "0", Name: "Fan 0", Status: { Health: "Warning" } }] },
+      { name: "Fan 0", health: "warning" },
+    ],
+  ])("names %s where the BMC has no sums", async (_what, path, resource, ailment) => {
+    const bmc = parts({}, {}, { [path]: resource });
+    expect(await read(bmc)).toMatchObject({ health: ailment.health, ailments: [ailment] });
+  });
+
+  test("reads the parts of a BMC without sums again only after a while", async () => {
+    const bmc = parts({}, {});
+    expect(await read(bmc)).toMatchObject({ health: "ok", ailments: [] });
+    bmc.resources[`${SYSTEM}/Processors/1`] = { Name: "CPU 1", Status: ill };
+    expect(await read(bmc)).toMatchObject({ health: "ok", ailments: [] });
+    bmc.time.now += 11 * 60_000;
+    expect(await read(bmc)).toMatchObject({ health: "critical", ailments: [{ name: "CPU 1", health: "critical" }] });
+  });
+
+  test("of a slow BMC is read over several checks, and names what it has found so far", async () => {
+    const bmc = parts({ Status: { ...well, HealthRollup: "Critical" } }, rollup, {
+      [`${SYSTEM}/Drives/0`]: { Name: "Bay 0", Status: ill },
+    });
+    bmc.time.each = 900;
+    expect(await read(bmc)).toMatchObject({ health: "critical", ailments: [] });
+    let requests = 0;
+    for (let checks = 0; checks < 4; checks += 1) {
+      const before = bmc.time.requests;
+      await read(bmc);
+      requests = Math.max(requests, bmc.time.requests - before);
+    }
+    expect(await read(bmc)).toMatchObject({ ailments: [{ name: "Bay 0", health: "critical" }] });
+    expect(requests).toBeLessThanOrEqual(5);
+  });
+
+  test("is that of a summary, of one that says Health and one that says HealthRollup, the worse", async () => {
+    const summary = parts({ ...rollup, MemorySummary: { Status: { HealthRollup: "Warning" } } }, rollup);
+    expect(await read(summary)).toMatchObject({ health: "warning", ailments: [{ name: "memory", health: "warning" }] });
+    const own = parts({ Status: { Health: "Critical", HealthRollup: "OK" } }, rollup);
+    expect(await read(own)).toMatchObject({ health: "critical" });
+  });
+
+  test("does not count a place where nothing is plugged in", async () => {
+    const bmc = parts({}, {}, { [`${SYSTEM}/Drives/0`]: { Name: "Bay 0", Status: { ...ill, State: "Absent" } } });
+    expect(await read(bmc)).toMatchObject({ health: "ok", ailments: [] });
+  });
+
+  test("is read once of a BMC that lists its parts in a ring", async () => {
+    const bmc = parts({}, {}, { [`${SYSTEM}/Drives/0`]: { Name: "Bay 0", Storage: link(`${SYSTEM}/Storage`) } });
+    expect(await read(bmc)).toMatchObject({ health: "ok" });
+    expect(bmc.time.requests).toBeLessThan(16);
   });
 });
 

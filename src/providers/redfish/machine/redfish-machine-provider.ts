@@ -40,7 +40,8 @@ export interface RedfishMachineProvider extends Provider {
 export function createRedfishMachineProvider(options: RedfishMachineProviderOptions): RedfishMachineProvider {
   const client = createRedfishClient(options);
   const machines = createMachines(client);
-  const power = createMachinePower(machines, { ...options, clock: options.clock ?? systemClock });
+  const { clock = systemClock } = options;
+  const power = createMachinePower(machines, { ...options, clock });
   return {
     name: "redfish",
     can: {
@@ -51,7 +52,7 @@ export function createRedfishMachineProvider(options: RedfishMachineProviderOpti
       system: createComputerSystem(machines),
       locator: createMachineLocator(machines),
       sensors: createMachineSensors(machines, createSensors(createShelves(client))),
-      vitals: createMachineVitals(machines),
+      vitals: createMachineVitals(machines, clock),
     },
     close: () => client.close(),
   };

@@ -1,70 +1,75 @@
 import type { Ailment, Health, Vitals } from "../../../capabilities/vitals.ts";
-import { healthAt, linkAt, listAt, membersOf, type Resource, textAt } from "../resource.ts";
+import type { Clock } from "../../../kernel/time/clock.ts";
+import { healthAt, linkAt, listAt, type Resource, textAt } from "../resource.ts";
 import type { Machines, OpenMachine } from "./machine.ts";
+import { PartSurveys } from "./part-survey.ts";
 import { machinePowerOf } from "./power.ts";
 
-/** More than any machine has; a BMC that lists more is not followed. */
-const MOST_SENSORS = 64;
 const WORST = ["critical", "warning", "ok"] as const;
+type Told = (typeof WORST)[number];
 
 /** Summaries that a computer system gives of its parts. */
-const PARTS = [
+const SUMMARIES = [
   ["processors", "ProcessorSummary"],
   ["memory", "MemorySummary"],
 ] as const;
 
 /**
  * Two requests while all is well: the computer system and its chassis, whose rollups cover all that is below them, sensors too.
- * Only when one of them is not well are the sensors read, to name what is wrong.
+ * The parts are read one by one only when something is not well, to name it, and now and then where a BMC has no rollups: what it
+ * says of the whole then says nothing of the parts.
  */
-export function createMachineVitals(machines: Machines): Vitals {
+export function createMachineVitals(machines: Machines, clock: Clock): Vitals {
+  const surveys = new PartSurveys(clock);
+
+  async function ailmentsOf(machine: OpenMachine, chassis: Resource | undefined, told: Health) {
+    const isIll = told === "warning" || told === "critical";
+    if (!isIll && hasRollup(machine.system) && (chassis === undefined || hasRollup(chassis))) {
+      surveys.forget(machine);
+      return [];
+    }
+    const parts = await surveys.read(machine, chassis, isIll ? "ill" : "no_sum");
+    return parts.length > 0 ? parts : summariesNotWell(machine.system);
+  }
+
   return {
     async readVitals(target, call) {
       const machine = await machines.open(target, call);
       const { system, certificateFingerprint } = machine;
       const chassis = await findChassis(machine);
-      const own = healthOf(system);
-      const around = healthOf(chassis);
-      const health: Health = WORST.find((each) => each === own || each === around) ?? "unknown";
-      const isWell = health === "ok" || health === "unknown";
+      const told = worst([
+        ...toldBy(system),
+        ...toldBy(chassis),
+        ...summariesNotWell(system).map(({ health }) => health),
+      ]);
+      const ailments = await ailmentsOf(machine, chassis, told);
       return {
         serial: textAt(system, "SerialNumber") ?? null,
         systemUuid: textAt(system, "UUID")?.toLowerCase() ?? null,
         power: machinePowerOf(machine),
-        health,
-        ailments: isWell ? [] : [...partsNotWell(system), ...(await sensorsNotWell(machine, chassis))],
+        health: worst([told, ...ailments.map(({ health }) => health)]),
+        ailments,
         ...(certificateFingerprint === undefined ? {} : { certificateFingerprint }),
       };
     },
   };
 }
 
-const healthOf = (resource: Resource | undefined) =>
-  healthAt(resource, "Status", "HealthRollup") ?? healthAt(resource, "Status", "Health");
+const worst = (all: readonly Health[]): Health => WORST.find((each) => all.includes(each)) ?? "unknown";
+
+/** Some keep the one up to date, and some the other. */
+const toldBy = (resource: Resource | undefined, ...path: readonly string[]): Told[] =>
+  ["HealthRollup", "Health"].flatMap((member) => healthAt(resource, ...path, "Status", member) ?? []);
+
+const hasRollup = (resource: Resource): boolean => healthAt(resource, "Status", "HealthRollup") !== undefined;
 
 async function findChassis({ client, target, call, system }: OpenMachine): Promise<Resource | undefined> {
   const path = linkAt(listAt(system, "Links", "Chassis")[0]);
   return path === undefined ? undefined : client.find(target, path, call);
 }
 
-const ailment = (name: string, health: ReturnType<typeof healthAt>): Ailment[] =>
-  health === undefined || health === "ok" ? [] : [{ name, health }];
-
-const partsNotWell = (system: Resource): Ailment[] =>
-  PARTS.flatMap(([name, member]) => ailment(name, healthAt(system, member, "Status", "Health")));
-
-/** One after the other: whoever works on the machine shall get through as well. */
-async function sensorsNotWell(
-  { client, target, call }: OpenMachine,
-  chassis: Resource | undefined,
-): Promise<readonly Ailment[]> {
-  const link = linkAt(chassis, "Sensors");
-  if (link === undefined) return [];
-  const found: Ailment[] = [];
-  for (const { path, resource } of membersOf(await client.find(target, link, call)).slice(0, MOST_SENSORS)) {
-    const sensor = resource ?? (await client.find(target, path, call));
-    const name = textAt(sensor, "Name") ?? textAt(sensor, "Id");
-    if (name !== undefined) found.push(...ailment(name, healthAt(sensor, "Status", "Health")));
-  }
-  return found;
-}
+const summariesNotWell = (system: Resource): Ailment[] =>
+  SUMMARIES.flatMap(([name, member]) => {
+    const health = worst(toldBy(system, member));
+    return health === "warning" || health === "critical" ? [{ name, health }] : [];
+  });

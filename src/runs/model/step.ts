@@ -58,7 +58,10 @@ export interface OnMachine extends On<Machine> {
   readonly machine: Machine;
   /** Where the machine and what the payload names are; secrets are looked up only when asked for. */
   readonly targets: StepTargets;
-  /** Another system is installed before anything is wanted of the one of now: it need neither be the one we know nor let us in. */
+  /**
+   * Another system is installed before anything is wanted of the one of now, or the machine goes out of use: its system need neither
+   * be the one we know, nor let us in, nor run.
+   */
   readonly isReplacedNext: boolean;
   /** The image that the next step that installs one names; null when none does. */
   readonly installsNext: string | null;
@@ -109,6 +112,8 @@ export type ActingContext<
   readonly receipt: R | null;
   /** Set where this process announced the action and knows that it has not begun. After a crash nobody knows. */
   readonly hasNotBegun?: boolean;
+  /** Set where the action was announced, by whichever process: it may have been done. */
+  readonly isAnnounced?: boolean;
 };
 
 /** What comes of an action. It commits together with the fact that the action was done, or not at all. */

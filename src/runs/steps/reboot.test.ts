@@ -2,13 +2,18 @@ import { describe, expect, test } from "vitest";
 import { aMachine, benchOf, exited, fakeSystem, unreachable } from "../../../test/support/runs/step-bench.ts";
 import type { BootProgress } from "../../capabilities/computer-system.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import type { PowerState } from "../../capabilities/power-control.ts";
+import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { bmcTargetOf } from "../model/targets.ts";
 
 const BOOT_ID = "/proc/sys/kernel/random/boot_id";
 
 /** A machine whose boot the test decides on. */
-function world(start: { bootId?: string; lastReset?: string | null; progress?: BootProgress } = {}) {
+function world(
+  start: { bootId?: string; lastReset?: string | null; progress?: BootProgress; power?: PowerState } = {},
+) {
   const seen = {
+    power: "on" as PowerState,
     bootId: "b1" as string | undefined,
     lastReset: "r1" as string | null,
     progress: "running" as BootProgress,
@@ -28,6 +33,7 @@ function world(start: { bootId?: string; lastReset?: string | null; progress?: B
       },
     },
     power: {
+      readPower: async () => seen.power,
       setPower: async (_target: unknown, desired: string) => {
         powers.push(desired);
         return { commanded: true };
@@ -131,12 +137,85 @@ describe("a reboot", () => {
       },
     );
 
-    test("is named where the BMC does not tell of resets: nothing could prove it", async () => {
+    test("is named in an attempt that noted a boot id, where the BMC does not tell of resets", async () => {
       const { can } = stranger("certificate_changed", { lastReset: null });
       const bench = benchOf("reboot", {}, can, { isReplacedNext: true });
-      await expect(bench.before()).rejects.toThrow("not the one we know");
       await expect(bench.probe({ bootId: "b1", lastReset: null })).rejects.toThrow("not the one we know");
     });
+  });
+
+  describe("where nothing tells one boot from the next", () => {
+    const hung = (power: PowerState = "on", around: Parameters<typeof benchOf>[3] = {}) => {
+      const { can, seen, powers, resets } = world({ lastReset: null, progress: "unknown", power });
+      seen.bootId = undefined;
+      return { seen, powers, resets, bench: benchOf("reboot", { force: true }, can, around), can };
+    };
+
+    test("is not begun without force, and says what force does", async () => {
+      await expect(benchOf("reboot", {}, hung().can).before()).rejects.toThrow("force=true switches it off and on");
+    });
+
+    test.each([
+      [{ force: true }, {}],
+      [{}, { isReplacedNext: true }],
+    ])("of %j with %j is off, read off, on, and read on", async (payload, around) => {
+      const { can, seen, powers, resets } = hung();
+      const bench = benchOf("reboot", payload, can, around);
+      const evidence = await bench.before();
+      expect(evidence).toEqual({ bootId: null, lastReset: null, proof: "power" });
+      expect(await bench.probe(evidence)).toMatchObject({ state: "not_done" });
+      await bench.act(evidence);
+      expect(powers).toEqual(["off"]);
+      expect(await bench.probe(evidence)).toMatchObject({ state: "not_done" });
+      seen.power = "off";
+      expect(await bench.probe(evidence)).toMatchObject({ state: "halfway" });
+      // That it was read off is on record before it is switched on: a process that dies in between proves the reset all the same.
+      const { receipt } = (await bench.carryOn(evidence)) as { receipt: JsonObject };
+      expect(powers).toEqual(["off"]);
+      const later = benchOf("reboot", payload, can, { ...around, receipt });
+      expect(await later.probe(evidence)).toMatchObject({ state: "halfway" });
+      await later.carryOn(evidence);
+      expect(powers).toEqual(["off", "on"]);
+      seen.power = "powering_on";
+      expect(await later.probe(evidence)).toMatchObject({ state: "in_progress" });
+      seen.power = "on";
+      expect(await later.probe(evidence)).toMatchObject({ state: "done" });
+      expect(resets).toEqual([]);
+    });
+
+    test("and not even the power can be read, is sent once, and never again after a crash", async () => {
+      const { bench, resets, can } = hung("unknown");
+      const evidence = await bench.before();
+      expect(evidence).toMatchObject({ proof: "none" });
+      expect(await bench.probe(evidence)).toMatchObject({ state: "not_done" });
+      const sent = (await bench.act(evidence)) as { receipt: JsonObject };
+      expect(resets).toEqual(["forced"]);
+      const crashed = benchOf("reboot", { force: true }, can, { isAnnounced: true });
+      expect(await crashed.probe(evidence)).toMatchObject({ state: "unknown", cause: { code: "no_evidence" } });
+      const known = benchOf("reboot", { force: true }, can, { isAnnounced: true, ...sent });
+      await expect(known.probe(evidence)).rejects.toMatchObject({ code: "no_evidence", disposition: "fail" });
+    });
+
+    test("is unknown while its BMC is silent", async () => {
+      const { can } = hung();
+      const silent = { ...can, power: { readPower: unreachable } };
+      const evidence = { bootId: null, lastReset: null, proof: "power" };
+      expect(await benchOf("reboot", { force: true }, silent).probe(evidence)).toMatchObject({ state: "unknown" });
+    });
+  });
+
+  test.each([
+    [{ ssh: null }, {}, "done"],
+    [{}, { force: true }, "done"],
+    [{}, {}, "in_progress"],
+  ])("of a machine %j by %j whose BMC reports no progress is %s after its reset", async (spec, payload, expected) => {
+    const { can, seen } = world({ lastReset: "r2", progress: "unknown" });
+    seen.bootId = undefined;
+    const bench = benchOf("reboot", payload, can, { machine: aMachine(spec) });
+    const evidence = { bootId: null, lastReset: "r1" };
+    expect(await bench.probe(evidence)).toMatchObject({ state: expected });
+    seen.bootId = "b2";
+    expect(await bench.probe(evidence)).toMatchObject({ state: "done" });
   });
 
   test.each([

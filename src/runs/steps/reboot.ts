@@ -7,9 +7,15 @@ import { parsePayload } from "../model/plan/payloads.ts";
 import { type ActingContext, defineStep, type ProbeAnswer, type ProbeReport, type StepContext } from "../model/step.ts";
 import { readBootId, whileUp } from "./facts/boot-id.ts";
 import { NO_EFFECT, silent } from "./facts/in-the-way.ts";
+import { beginReset, carryOnReset, probeReset, proofOfReset, type ResetProof } from "./reboot-by-power.ts";
 
 /** Which boot was there before, by the system's own id where it answers, and by what the BMC tells. */
-type Evidence = { readonly bootId: string | null; readonly lastReset: string | null };
+type Evidence = {
+  readonly bootId: string | null;
+  readonly lastReset: string | null;
+  /** Where neither is known: what proves the reset instead. */
+  readonly proof?: ResetProof;
+};
 type Used = "reset" | "power" | "system" | "exec";
 type Context = StepContext<Payloads["reboot"], never, Used>;
 type Acting = ActingContext<Payloads["reboot"], Evidence, never, Used>;
@@ -21,7 +27,7 @@ const REBOOT_FORCED_SCRIPT = "sync\nsystemctl reboot --force\n";
 /**
  * Reboots the machine. Done when its boot id differs from the one noted before; "power is on" proves nothing. A machine without
  * SSH is believed when its BMC tells of a later reset and of a system that runs; so is one whose system does not let us in, and is
- * to be replaced.
+ * to be replaced. Where nothing tells one boot from the next, a forced reset is proved by the power (`reboot-by-power.ts`).
  */
 export const reboot = defineStep({
   kind: "reboot",
@@ -41,12 +47,14 @@ export const reboot = defineStep({
     const inside = await seenInside(context);
     const evidence = { bootId: inside.bootId ?? null, lastReset: outside?.boot?.lastReset ?? null };
     if (evidence.bootId !== null || evidence.lastReset !== null) return evidence;
-    // Who is why is named: "nothing can be noted" would only be what follows from it.
-    const failure = inside.stranger ?? outside?.failure;
-    if (failure !== undefined) throw failure;
+    if (outside?.failure !== undefined) throw outside.failure;
+    const { payload, isReplacedNext } = context;
+    if (isForcedByBmc(payload) || (isReplacedNext && payload.mode === "bmc"))
+      return { ...evidence, proof: await proofOfReset(context) };
+    if (inside.stranger !== undefined) throw inside.stranger;
     throw new StepFailure(
       "no_evidence",
-      "a reboot could not be proved: the machine does not answer over SSH, and its BMC does not report when it was last reset",
+      "a reboot could not be proved: the machine does not answer over SSH, and its BMC does not report when it was last reset; the param force=true switches it off and on, which its power state proves",
     );
   },
 
@@ -61,6 +69,7 @@ export const reboot = defineStep({
       evidence,
       isReplacedNext,
     } = context;
+    if (evidence.proof !== undefined) return beginReset(evidence.proof, context);
     if (mode === "bmc") {
       if (can.reset === undefined)
         throw new StepFailure("not_on_this_server", "this machine's provider cannot reset it", {
@@ -105,6 +114,7 @@ export const reboot = defineStep({
 
   async probe(context: Acting): Promise<ProbeAnswer> {
     const { evidence } = context;
+    if (evidence.proof !== undefined) return probeReset(evidence.proof, context);
     const outside = await seenOutside(context);
     const lastReset = outside?.boot?.lastReset ?? null;
     const wasReset = lastReset !== null && evidence.lastReset !== null && lastReset !== evidence.lastReset;
@@ -127,7 +137,9 @@ export const reboot = defineStep({
   },
 
   /** A BMC that cannot restart a system gently has it go down, and no more; and any may be left off by who died in between. */
-  async carryOn({ can, targets, call, log }: Acting) {
+  async carryOn(context: Acting) {
+    const { can, targets, call, log, evidence } = context;
+    if (evidence.proof !== undefined) return carryOnReset(context);
     const told = await can.power?.setPower(await targets.bmc(), "on", call);
     if (told?.commanded) log("[reboot] the system is down: the BMC was commanded to switch the machine on\n");
   },
@@ -155,11 +167,12 @@ function withForce(payload: Payloads["reboot"], { force }: Readonly<Record<strin
 const progressWithoutSystem = async (context: Acting): Promise<BootProgress | undefined> =>
   context.evidence.bootId === null ? (await seenOutside(context))?.boot?.progress : undefined;
 
-function judgedFromOutside(
+async function judgedFromOutside(
   outside: Outside | undefined,
   wasReset: boolean,
-  { isReplacedNext }: Pick<Context, "isReplacedNext">,
-): ProbeAnswer {
+  context: Context,
+): Promise<ProbeAnswer> {
+  const { isReplacedNext, machine, payload } = context;
   if (outside?.boot === undefined)
     return {
       state: "unknown",
@@ -171,6 +184,16 @@ function judgedFromOutside(
   // On an empty disk nothing ever comes up.
   if (isReplacedNext && progress !== "off")
     return { state: "done", message: `reset at ${lastReset}; what comes up is to be replaced` };
+  const inside = progress === "unknown" ? await seenInside(context) : {};
+  if (inside.bootId !== undefined)
+    return {
+      state: "done",
+      message: `reset at ${lastReset}: boot id ${inside.bootId}`,
+      facts: { bootId: inside.bootId },
+    };
+  // A BMC that never reports how far a boot is keeps nobody waiting for it, where nothing else could tell.
+  if (progress === "unknown" && (machine.spec.ssh === null || payload.force))
+    return { state: "done", message: `reset at ${lastReset}; its BMC does not report whether a system runs` };
   return { state: "in_progress", ...waiting(outside) };
 }
 
@@ -186,17 +209,21 @@ interface Inside {
   readonly stranger?: DeviceFailure;
 }
 
-async function seenInside({ machine, can, targets, call, isReplacedNext }: Context): Promise<Inside> {
+async function seenInside(context: Context): Promise<Inside> {
+  const { machine, can, targets, call, isReplacedNext, payload } = context;
   if (machine.spec.ssh === null || can.exec === undefined) return {};
   try {
     const bootId = await readBootId(can.exec, await targets.ssh(), call);
     return bootId === undefined ? {} : { bootId };
   } catch (error) {
-    // A system that an installation left half done, or of which nobody has the key, is what a repave is for.
-    if (isReplacedNext && isStranger(error)) return { stranger: error };
+    // A system that an installation left half done, or of which nobody has the key, is what a repave is for; and who forces a reset
+    // through the BMC does not ask it.
+    if ((isReplacedNext || isForcedByBmc(payload)) && isStranger(error)) return { stranger: error };
     throw error;
   }
 }
+
+const isForcedByBmc = ({ mode, force }: Payloads["reboot"]): boolean => mode === "bmc" && force;
 
 /** What the BMC tells, or why it tells nothing now. Undefined where there is none to ask. */
 interface Outside {

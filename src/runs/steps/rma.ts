@@ -30,6 +30,7 @@ export const rma = defineStep({
   defaults: { timeout: minutes(2), maxRetries: 1 },
   parse: parsePayload.rma,
   endsIn: "RMA",
+  fromOutside: true,
 
   /** A faulty machine may not tell everything: what is missing is left out, and never a reason not to go on. */
   async before(context: Context): Promise<JsonObject> {

@@ -1,26 +1,41 @@
 import { StepFailure } from "../../kernel/errors.ts";
-import { parsePayload } from "../model/plan/payloads.ts";
-import { defineStep } from "../model/step.ts";
+import { type Payloads, parsePayload } from "../model/plan/payloads.ts";
+import { type ActingContext, defineStep, type ProbeAnswer, type StepContext } from "../model/step.ts";
 import type { StepTargets } from "../model/targets.ts";
 import { whileUp } from "./facts/boot-id.ts";
+import { type DrainAnsweredBy, drainAnswer, drainAnsweredBy } from "./facts/drain-answer.ts";
 import { silent } from "./facts/in-the-way.ts";
 import { endDetached, newMark, readState, startDetached } from "./scripts/detached-script.ts";
 import { causeOfExit } from "./scripts/runbooks.ts";
 import { passOnOutput } from "./scripts/script-output.ts";
 
-/** Runs one of the server's scripts on the machine. Done when it has ended with exit code 0; it is started once, and outlives us. */
+/**
+ * What identifies the script on the machine. `drain`: whoever answers the shipped drain check instead of it; absent in evidence of
+ * servers that always ran it.
+ */
+type Evidence = { readonly mark: string; readonly script: string; readonly drain?: Exclude<DrainAnsweredBy, "system"> };
+type Context = StepContext<Payloads["ssh"], "exec", "cluster" | "nodes">;
+type Acting = ActingContext<Payloads["ssh"], Evidence, "exec", "cluster" | "nodes">;
+
+/**
+ * Runs one of the server's scripts on the machine. Done when it has ended with exit code 0; it is started once, and outlives us. What
+ * the machine's cluster can answer as well is asked there (`drain-answer.ts`).
+ */
 export const ssh = defineStep({
   kind: "ssh",
   needs: ["exec"],
+  mayUse: ["cluster", "nodes"],
   parse: parsePayload.ssh,
   refersTo: ({ script_ref }) => [{ kind: "script", ref: script_ref }],
 
-  async before({ payload, targets }) {
-    const { digest } = await targets.script(payload.script_ref);
-    return { mark: newMark(), script: digest };
+  async before(context: Context): Promise<Evidence> {
+    const { digest } = await context.targets.script(context.payload.script_ref);
+    const drain = await drainAnsweredBy(context, digest);
+    return { mark: newMark(), script: digest, ...(drain !== "system" && { drain }) };
   },
 
-  async act({ payload, evidence, can, targets, call, log }) {
+  async act({ payload, evidence, can, targets, call, log }: Acting) {
+    if (evidence.drain !== undefined) return;
     const { text, digest } = await targets.script(payload.script_ref);
     if (digest !== evidence.script)
       throw new StepFailure(
@@ -35,8 +50,9 @@ export const ssh = defineStep({
     log(`[ssh] ${payload.script_ref} (${digest.slice(0, 19)}…) started\n`);
   },
 
-  async probe(context) {
+  async probe(context: Acting): Promise<ProbeAnswer> {
     const { payload, evidence, can, targets, call } = context;
+    if (evidence.drain !== undefined) return drainAnswer(evidence.drain, context);
     const script = { mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call };
     const seen = await whileUp(async () => {
       // The state first: what was written until then is then complete.
@@ -65,7 +81,8 @@ export const ssh = defineStep({
     return { state: "done", message: `${name} ended with exit code 0` };
   },
 
-  async undo({ evidence, can, targets, call }) {
+  async undo({ evidence, can, targets, call }: Acting) {
+    if (evidence.drain !== undefined) return;
     await endDetached({ mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call });
   },
   undoIsPartial: true,

@@ -60,9 +60,18 @@ function insideOfReplaced({ plan, facts }: RunThing, kinds: StepKinds): (left: L
   return ({ step }) => (kinds.get(kindOf(step))?.insideSystem === true ? "the installation ends it" : undefined);
 }
 
-/** Whether of what comes after the step nothing wants anything of the system as it is before another one is installed. */
-export const isReplacedAfter = ({ name }: Step, steps: readonly Step[], kinds: StepKinds): boolean =>
-  isReplacedFirst(steps.slice(steps.findIndex((each) => each.name === name) + 1), kinds);
+/**
+ * Whether of what comes after the step nothing wants anything of the system as it is before another one is installed, or before the
+ * machine goes out of use.
+ */
+export function isReplacedAfter({ name }: Step, steps: readonly Step[], kinds: StepKinds): boolean {
+  const after = steps.slice(steps.findIndex((each) => each.name === name) + 1);
+  return isReplacedFirst(after, kinds) || isGivenAway(after, kinds);
+}
+
+const isGivenAway = (steps: readonly Step[], kinds: StepKinds): boolean =>
+  steps.some(({ kind }) => kinds.get(kind)?.endsIn === "RMA") &&
+  steps.every(({ kind }) => kinds.get(kind)?.fromOutside === true);
 
 const isReplacedFirst = (steps: readonly Step[], kinds: StepKinds): boolean => {
   const first = steps.find(({ kind }) => kinds.get(kind)?.fromOutside !== true);

@@ -30,7 +30,10 @@ export function runRemedies(seen: SeenRun): NextCommand[] {
       if (machine !== undefined && isSwitchedOff(machine)) return [switchOn(machineId)];
       if (seen.step?.kind === "reboot")
         return cause?.facts?.progress === "running" && mayHang(seen) ? forcedAnew(seen) : [];
+      if (checksDrainForReturn(seen)) return [notAskingDeadSystem(run)];
       return machine !== undefined && seemsHung(machine) === true ? [resetByForce(machineId)] : [];
+    case "no_evidence":
+      return forcedAnew(seen);
     case "no_effect":
       return mayHang(seen) ? forcedAnew(seen) : [];
     default:
@@ -76,6 +79,19 @@ function forcedAnew({ run, step, machine }: SeenRun): NextCommand[] {
     ];
   return isByBmc || machine?.machine.spec.bmc != null ? [resetByForce(machineOf(run) ?? "")] : [];
 }
+
+/** An RMA whose machine is no node of its cluster asks the machine itself, which may be what is to be returned. */
+function checksDrainForReturn({ run, step }: SeenRun): boolean {
+  const { steps } = run.plan;
+  const planned = steps.find(({ name }) => name === step?.name);
+  return planned?.payload.script_ref === "drain_check.sh" && steps.some(({ kind }) => kind === "rma");
+}
+
+const notAskingDeadSystem = (run: Run): NextCommand =>
+  say(
+    startingAnew(run, { force: "true" }),
+    "returns a machine whose system is dead: its cluster is asked, and what only its system could answer is left out",
+  );
 
 /** Nobody asks for a drain but by entering maintenance, where a failed run has put the machine without asking for one. */
 function drainFirst({ machine, phase }: MachineView): NextCommand[] {

@@ -106,6 +106,32 @@ describe("on a machine in no cluster", () => {
     expect(await Promise.all(ids.map(phaseOf))).toEqual([READY, IN_SERVICE]);
   });
 
+  test("REBOOT and REPAVE reset a system that hangs by its power, where the BMC does not tell one boot from the next", async () => {
+    const ids = await Promise.all([machine("rack1"), machine("rack1")]);
+    const [hung = "", replaced = ""] = ids;
+    await bench.control("PUT", `/devices/${hung}/profile`, { profile: "worst" });
+    // That an override is kept for good is another matter: it ends by time, which does not run faster for us.
+    const profile = ["no_last_reset_time", "no_boot_progress", "late_power", "lone_disabled_refused"];
+    await bench.control("PUT", `/devices/${replaced}/profile`, { profile });
+    for (const id of ids) await bench.control("POST", `/devices/${id}/crash`);
+    const [rebooted, repaved] = await Promise.all([
+      carryOut(hung, { type: "REBOOT", params: { force: "true" } }),
+      carryOut(replaced, { type: "REPAVE" }),
+    ]);
+    expect(await expectSucceeded(rebooted)).toContain("its BMC reported it off, and then on");
+    expect((await seen(hung)).effects).toMatchObject({ power_off_commands: 1, power_on_commands: 1, resets: 2 });
+    expect(await expectSucceeded(repaved)).toContain("its BMC reported it off, and then on");
+    expect((await seen(replaced)).effects).toMatchObject({ installs: 1 });
+  });
+
+  test("RMA by force does not ask a system that is dead", async () => {
+    const id = await machine("rack1");
+    await bench.control("POST", `/devices/${id}/crash`);
+    const said = await expectSucceeded(await carryOut(id, { type: "RMA", params: { force: "true" } }));
+    expect(said).toContain("not checked, by force=true");
+    expect([await phaseOf(id), (await seen(id)).power]).toEqual([MachineStatus_Phase.RMA, "off"]);
+  });
+
   test("RMA turns it off and puts it into RMA, with its locator lit until it is back", async () => {
     const id = await machine("rack1");
     await expectSucceeded(await carryOut(id, { type: "RMA" }));
@@ -191,7 +217,21 @@ describe("on a node of a cluster", () => {
     expect([await phaseOf(id), (await seen(id)).power]).toEqual([MachineStatus_Phase.RMA, "off"]);
   });
 
-  test("RMA is refused by the machine while pods that may not go are on its node, each by its name", async () => {
+  test.each(["ideal", "worst"])(
+    "RMA of a dead machine with a BMC that is %s asks its cluster, not its system",
+    async (profile) => {
+      const id = await machine("rack2");
+      await bench.control("PUT", `/devices/${id}/profile`, { profile });
+      await bench.lifecycle.enterMaintenance({ machineId: id });
+      await eventually(async () => (await workOn(id)).length === 0, { what: `${id} is drained` });
+      await bench.control("POST", `/devices/${id}/crash`);
+      const said = await expectSucceeded(await carryOut(id, { type: "RMA" }));
+      expect(said).toContain("nothing is left on it but daemons");
+      expect([await phaseOf(id), (await seen(id)).power]).toEqual([MachineStatus_Phase.RMA, "off"]);
+    },
+  );
+
+  test("RMA is refused by the cluster while pods that may not go are on its node, each by its name", async () => {
     const id = await machine("rack2");
     const pods = await workOn(id);
     const rule = {
@@ -220,11 +260,11 @@ describe("on a node of a cluster", () => {
     }
   });
 
-  test("RMA is refused by the machine while its node takes work, and says what to do", async () => {
-    const run = await carryOut(await machine("rack2"), { type: "RMA" });
+  test("RMA is refused by the cluster while its node takes work, by force as well, and says what to do", async () => {
+    const run = await carryOut(await machine("rack2"), { type: "RMA", params: { force: "true" } });
     expect(run).toMatchObject({
       phase: Run_Phase.FAILED,
-      error: { message: expect.stringContaining("drain_check.sh") },
+      error: { message: expect.stringContaining("of default-cluster is not cordoned") },
     });
     expect(await textOf(run)).toContain("have it drained by 'machine enter-maintenance'");
   });

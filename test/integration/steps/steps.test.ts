@@ -179,11 +179,18 @@ describe("ssh", () => {
 
   test("fails the attempt with the exit code of the script", async () => {
     await site.control("POST", `/devices/${bench.machine.id}/join`, { cluster: "default-cluster" });
-    const step = await begin(bench, "ssh", { script_ref: "drain_check.sh", args: { force: "false" } });
+    // With a node that is named it is asked on the machine; else its cluster would answer.
+    const args = { force: "false", node: bench.machine.id };
+    const step = await begin(bench, "ssh", { script_ref: "drain_check.sh", args });
     await step.act();
     await expect(untilDone(bench, step)).rejects.toMatchObject({
       code: "not_drained",
       message: "drain_check.sh ended with exit code 1",
+    });
+    const asked = await begin(bench, "ssh", { script_ref: "drain_check.sh", args: { force: "false" } });
+    await expect(asked.probe()).rejects.toMatchObject({
+      code: "not_drained",
+      message: expect.stringContaining("of default-cluster is not cordoned"),
     });
   });
 

@@ -77,8 +77,10 @@ export function benchOf(
     readonly isReplacedNext?: boolean;
     readonly installsNext?: string;
     readonly hasNotBegun?: boolean;
+    readonly isAnnounced?: boolean;
     readonly receipt?: JsonObject;
     readonly now?: Date;
+    readonly params?: Readonly<Record<string, string>>;
   } = {},
 ): StepBench {
   const step = allSteps.get(kind) as AnyStep;
@@ -107,12 +109,13 @@ export function benchOf(
       mayTouchDevice: (wanted: Duration) => wanted,
     },
     log: (text: string | Uint8Array) => void log.push(Buffer.from(text).toString("utf8")),
-    params: {},
+    params: around.params ?? {},
     isReplacedNext: around.isReplacedNext ?? false,
     installsNext: around.installsNext ?? null,
     receipt: around.receipt ?? null,
     clock: { now: () => around.now ?? new Date(0) },
     hasNotBegun: around.hasNotBegun ?? false,
+    isAnnounced: around.isAnnounced ?? false,
   };
   type Looking = typeof context & { readonly heard: HeardScript };
   /** One pass, and how far it has heard, if it is written. */

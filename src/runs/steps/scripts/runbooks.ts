@@ -104,13 +104,14 @@ export function causeOfExit({ text }: Pick<Runbook, "text">, code: number): Scri
   return SCRIPT_CAUSES.find((known) => known === cause) ?? "script_failed";
 }
 
+/** The shipped drain_check.sh. A site's own script of that name may check something else. */
+export const SHIPPED_DRAIN_CHECK = "sha256:b2cb26bbe5fe16f14c2ac12934826bc01d4cdfcf84a434e8eb6587d1f9584e7e";
+
 /**
  * What a shipped script would say at its top. It stays byte for byte as it is: runs in flight were started with its digest, and go on,
  * also on a replica of the version before.
  */
-const EXIT_CODES_OF_LANDED: ReadonlyMap<string, string> = new Map([
-  ["sha256:b2cb26bbe5fe16f14c2ac12934826bc01d4cdfcf84a434e8eb6587d1f9584e7e", "1 not_drained"], // drain_check.sh
-]);
+const EXIT_CODES_OF_LANDED: ReadonlyMap<string, string> = new Map([[SHIPPED_DRAIN_CHECK, "1 not_drained"]]);
 
 /** Causes that a script can be the one to name. */
 const SCRIPT_CAUSES = ["script_failed", "not_drained"] as const satisfies readonly CauseCode[];

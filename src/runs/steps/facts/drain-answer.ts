@@ -1,0 +1,69 @@
+import type { ClusterTarget } from "../../../capabilities/cluster-target.ts";
+import { StepFailure } from "../../../kernel/errors.ts";
+import { nodeIdentityOf } from "../../../lifecycles/machine/handlers.ts";
+import { podsRemain } from "../../../lifecycles/machine/observation.ts";
+import type { ProbeAnswer, StepContext } from "../../model/step.ts";
+import { SHIPPED_DRAIN_CHECK } from "../scripts/runbooks.ts";
+
+/**
+ * Who answers whether the machine's node is drained. A machine that is to be returned may be dead, so that its cluster is asked
+ * rather than the machine. Only of a machine that is no node of its cluster nothing but its own system can say whether it serves
+ * another one: with `force=true` that is not asked.
+ */
+export type DrainAnsweredBy = "cluster" | "system" | "nobody";
+
+type Context = StepContext<{ readonly args: Readonly<Record<string, string>> }, "exec", "cluster" | "nodes">;
+
+export async function drainAnsweredBy(context: Context, digest: string): Promise<DrainAnsweredBy> {
+  const { payload, params } = context;
+  // `node` and `kubeconfig` say of which node the plan wants to know, which only the script can follow.
+  const { force, ...others } = payload.args;
+  if (digest !== SHIPPED_DRAIN_CHECK || force === "true" || Object.keys(others).length > 0) return "system";
+  if ((await findNode(context)) !== undefined) return "cluster";
+  return params.force === "true" ? "nobody" : "system";
+}
+
+/** @throws StepFailure not_drained while the cluster counts on the machine. */
+export async function drainAnswer(by: Exclude<DrainAnsweredBy, "system">, context: Context): Promise<ProbeAnswer> {
+  if (by === "nobody")
+    return {
+      state: "done",
+      message: "not checked, by force=true: no cluster on record has a node that is this machine",
+    };
+  const found = await findNode(context);
+  if (found === undefined) return { state: "done", message: "the node is gone from its cluster: nothing to drain" };
+  const { cluster, node } = found;
+  const where = `node ${node.name} of ${cluster.name}`;
+  if (!node.unschedulable)
+    throw notDrained(
+      `${where} is not cordoned: have it drained by 'machine enter-maintenance' (after 'exit-maintenance', if a failed run left it in MAINTENANCE), then retry`,
+    );
+  const { nodes } = context.can;
+  const remaining = (await nodes?.listWorkloads(cluster, node.name, context.call)) ?? [];
+  if (remaining.length > 0)
+    throw notDrained(
+      `${where} is cordoned, but ${podsRemain(remaining)}: wait until 'machine show' says that it is Drained, or move them away, then retry`,
+    );
+  return { state: "done", message: `${where} is cordoned, and nothing is left on it but daemons and static pods` };
+}
+
+async function findNode({ machine, can: { cluster, nodes }, targets, call }: Context) {
+  if (cluster === undefined || nodes === undefined) return undefined;
+  const target = await clusterOnRecord(() => targets.cluster(""));
+  if (target === undefined) return undefined;
+  const node = await cluster.findNode(target, nodeIdentityOf(machine), call);
+  return node === undefined ? undefined : { cluster: target, node };
+}
+
+/** A machine of which no cluster is known is no reason to fail: others ask it themselves. */
+async function clusterOnRecord(find: () => Promise<ClusterTarget>): Promise<ClusterTarget | undefined> {
+  try {
+    return await find();
+  } catch (error) {
+    if (error instanceof StepFailure && error.code === "reference_missing") return undefined;
+    throw error;
+  }
+}
+
+const notDrained = (message: string): StepFailure =>
+  new StepFailure("not_drained", message, { facts: { script: "drain_check.sh" } });

@@ -44,8 +44,17 @@ export function parseMac(text: string, field: string): string {
  */
 export function parsePortMac(text: string, field: string): string {
   const mac = parseMac(text, field);
-  const isGroup = (Number.parseInt(mac.slice(0, 2), 16) & 1) === 1;
-  if (!isGroup && mac !== "00:00:00:00:00:00") return mac;
-  const whose = isGroup ? "the address of a group" : "nobody's address";
+  if (isOfPort(mac)) return mac;
+  const whose = isGroup(mac) ? "the address of a group" : "nobody's address";
   throw wrongField(field, `${mac} is ${whose}, and not of one network port`);
+}
+
+const isGroup = (mac: string): boolean => (Number.parseInt(mac.slice(0, 2), 16) & 1) === 1;
+const isOfPort = (mac: string): boolean => !isGroup(mac) && mac !== "00:00:00:00:00:00";
+
+/** The same for what a device says: undefined for what is no such address. */
+export function portMacOf(text: string): string | undefined {
+  if (!MAC_NOTATIONS.some((notation) => notation.test(text.toLowerCase()))) return undefined;
+  const mac = parseMac(text, "mac");
+  return isOfPort(mac) ? mac : undefined;
 }

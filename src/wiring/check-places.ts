@@ -1,9 +1,8 @@
 import type { CheckPlaces, Place } from "../engine/conditions/machine-check.ts";
 import { AppError, causeOf, StepFailure } from "../kernel/errors.ts";
-import { openAlerts } from "../lifecycles/device/open-alerts.ts";
 import { clustersToCheck, type Machine } from "../lifecycles/machine/machine.ts";
 import { ENDPOINT_NAMES, type Endpoint, type StepTargets, sshTargetOf } from "../runs/model/targets.ts";
-import { listHealthReports } from "../store/device/health-reports.ts";
+import { listMachineAlerts } from "../store/machine/alerts.ts";
 import type { Database } from "../store/postgres/database.ts";
 import { isFake, withFakeEndpoints } from "./fake-machines.ts";
 import type { MachineHardware } from "./machine-hardware.ts";
@@ -25,9 +24,8 @@ const NO_BMC = noEndpoint("bmc");
 /** Where the machines of a batch are to be checked: a few queries, however many there are. */
 export function wireCheckPlaces({ db, hardware, targetsOf }: CheckPlacesWiring) {
   return async (machines: readonly Machine[]): Promise<CheckPlaces[]> => {
-    const reports = listHealthReports(
+    const alertsOf = listMachineAlerts(
       db,
-      "machine",
       machines.map(({ id }) => id),
     );
     return Promise.all(
@@ -38,7 +36,7 @@ export function wireCheckPlaces({ db, hardware, targetsOf }: CheckPlacesWiring) 
           spec.ssh === null ? NO_SSH : placeOf("NoCredentials", () => sshTarget(machine, targets)),
           spec.bmc === null ? NO_BMC : placeOf("NoCredentials", () => targets.bmc()),
           Promise.all(clustersToCheck(machine).map((name) => placeOf("NoCluster", () => targets.cluster(name)))),
-          reports.then((found) => openAlerts(found.get(machine.id) ?? [])),
+          alertsOf.then((of) => of(machine.id)),
         ]);
         return {
           provider: hardware.providerOf(spec) ?? { name: spec.provider, can: {} },

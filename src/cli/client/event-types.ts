@@ -21,6 +21,7 @@ export const EVENT_TYPES = [
   "credentials_changed",
   "health_report_changed",
   "firmware_changed",
+  "twin_absorbed",
   "tags_changed",
   "assigned",
   "script_handed_out",

@@ -22,7 +22,7 @@ import { machineStore } from "../../store/machine/machines.ts";
 import { type MachineSighting, recordSightings } from "../../store/machine/sightings.ts";
 import { type Database, retryOnConflict } from "../../store/postgres/database.ts";
 import { runBounded } from "../lease/bounded-handler.ts";
-import { type CheckPlaces, checkMachine, inspectMachine } from "./machine-check.ts";
+import { type CheckPlaces, checkMachine, inspectMachine, readMacs } from "./machine-check.ts";
 import { NodeLists } from "./node-lists.ts";
 
 /** What the reconciler reports for metrics. */
@@ -200,7 +200,11 @@ export class ConditionReconciler {
     const around = { machine, places, nodes: this.#nodes, clock };
     const sighting = await runBounded(frame, (call) => checkMachine({ ...around, call }), LONGEST_CHECK);
     const verdict = interpretSighting(machine, sighting, check.misses);
-    if (!verdict.mayBeInspected) return { verdict, inspected: undefined };
+    if (!verdict.mayBeInspected) {
+      const macs =
+        verdict.lacksMacs && (await runBounded(frame, (call) => readMacs({ ...around, call }), LONGEST_INSPECTION));
+      return { verdict: macs ? { ...verdict, facts: { ...verdict.facts, ...macs } } : verdict, inspected: undefined };
+    }
     const facts = await runBounded(frame, (call) => inspectMachine({ ...around, call }), LONGEST_INSPECTION);
     if (facts === undefined || contradictionOf(machine, identityOf(facts)) === undefined)
       return { verdict, inspected: facts };

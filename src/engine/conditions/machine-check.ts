@@ -7,6 +7,7 @@ import type { SshTarget } from "../../capabilities/ssh-target.ts";
 import type { MachineVitals } from "../../capabilities/vitals.ts";
 import type { Cause, DeviceFamily } from "../../kernel/causes.ts";
 import { causeOf, messageOf, StepFailure } from "../../kernel/errors.ts";
+import { portMacOf } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { nodeIdentityOf } from "../../lifecycles/machine/handlers.ts";
@@ -129,6 +130,23 @@ async function seen<T>(clock: Clock, call: CallContext, check: () => Promise<T>)
   }
 }
 
+/** The MAC addresses that its BMC reports, of a machine that was never inspected; undefined when they cannot be read now. */
+export async function readMacs({ places: { bmc, provider }, call }: CheckFrame): Promise<JsonObject | undefined> {
+  const { system } = provider.can;
+  if (system === undefined || bmc.is !== "at") return undefined;
+  try {
+    return { macs: portMacs((await system.identify(bmc.target, call)).macs) };
+  } catch (error) {
+    if (error instanceof StepFailure) return undefined;
+    throw error;
+  }
+}
+
+/** Firmware writes zeros, or the address of a group, where it could read none: many machines would seem to be one. */
+const portMacs = (macs: readonly string[]): string[] =>
+  [...new Set(macs.flatMap((mac) => portMacOf(mac) ?? []))].slice(0, MOST_MACS);
+const MOST_MACS = 64;
+
 /** Reads what a machine from the factory is; undefined when that cannot be read now. */
 export async function inspectMachine({
   places: { bmc, provider },
@@ -143,7 +161,7 @@ export async function inspectMachine({
     return {
       serial,
       systemUuid,
-      macs: [...macs],
+      macs: portMacs(macs),
       vendor,
       model,
       firmware: Object.fromEntries(firmware.map(({ name, version }) => [name, version])),

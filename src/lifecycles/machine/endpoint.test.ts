@@ -52,6 +52,22 @@ test.each(["ftp://10.0.0.7", "https://10.0.0.7/redfish", "https://"])("%s is no 
 });
 
 test.each([
+  ["https://10.0.0.7/redfish/v1/Systems/437XR1138R2", { scheme: "https", port: null, path: "437XR1138R2" }],
+  ["10.0.0.7:8443/redfish/v1/Systems/1/", { scheme: "https", port: 8443, path: "1" }],
+])("the system %s is one of several behind its BMC", (text, { path, ...place }) => {
+  const system = { address: "10.0.0.7", ...place, path: `/redfish/v1/Systems/${path}` };
+  for (const provider of ["datacenter", "redfish"]) expect(parseMachineAddress(provider, text, "f")).toEqual(system);
+});
+
+test.each([
+  "https://10.0.0.7/redfish/v1/Systems",
+  "10.0.0.7/redfish/v1/Systems/..%2f1",
+  "10.0.0.7/redfish/v1/Chassis/1",
+])("%s names no system", (text) => {
+  expect(() => parseMachineAddress("redfish", text, "f")).toThrow("f: ");
+});
+
+test.each([
   ["https://ironic.example:6385/v1/nodes/n-1", { scheme: "https", port: 6385, path: "/v1/nodes/n-1" }],
   ["http://ironic.example/baremetal/v1/nodes/n_1/", { scheme: "http", port: null, path: "/baremetal/v1/nodes/n_1" }],
 ])("the node %s is one of many behind its address", (text, place) => {

@@ -52,12 +52,23 @@ function parseNodeAddress(text: string, field: string): ReturnType<typeof parseB
   throw refusal(text, field, `is not the address of a node in Ironic (like ${node})`);
 }
 
+/** The computer systems of a Redfish service, as the standard places them. */
+const SYSTEMS_PATH = "/redfish/v1/Systems";
+const SYSTEM_PATH = /^((?:https?:\/\/)?[^/]*)\/redfish\/v1\/Systems\/([A-Za-z0-9._~:-]{1,128})\/?$/i;
+
+/** A BMC; where several machines stand behind it, with the path of the one that is meant. */
+function parseSystemAddress(text: string, field: string): ReturnType<typeof parseBmcAddress> {
+  const [, server, system] = (text.length <= 400 && SYSTEM_PATH.exec(text)) || [];
+  if (server === undefined || system === undefined) return parseBmcAddress(text, field);
+  return { ...parseBmcAddress(server, field), path: `${SYSTEMS_PATH}/${system}` };
+}
+
 /** Where a machine is worked on from outside: at its BMC, or at the service that has it in its care. */
 export const parseMachineAddress = (
   provider: string,
   text: string,
   field: string,
-): ReturnType<typeof parseBmcAddress> => (provider === "ironic" ? parseNodeAddress : parseBmcAddress)(text, field);
+): ReturnType<typeof parseBmcAddress> => (provider === "ironic" ? parseNodeAddress : parseSystemAddress)(text, field);
 
 const USUAL_PORTS = { https: 443, http: 80 } as const;
 const IPMI_PORT = 623;

@@ -26,6 +26,8 @@ export interface Verdict {
   readonly facts: JsonObject;
   /** It has come from the factory and its BMC answers for the right machine: it can be inspected and taken in. */
   readonly mayBeInspected: boolean;
+  /** Its BMC answers for the right machine, and nobody has asked it for its MAC addresses yet. */
+  readonly lacksMacs: boolean;
 }
 
 /**
@@ -77,15 +79,13 @@ export function interpretSighting(machine: Machine, sighting: Sighting, misses: 
       }),
     );
   }
+  const isRightBmc = bmc.is === "seen" && contradiction === undefined;
   return {
     observed,
     misses: missesAfter,
     facts: contradiction === undefined ? factsOf(machine, sighting) : {},
-    mayBeInspected:
-      machine.state.name === "FACTORY_READY" &&
-      machine.activeRunId === null &&
-      bmc.is === "seen" &&
-      contradiction === undefined,
+    mayBeInspected: isRightBmc && machine.state.name === "FACTORY_READY" && machine.activeRunId === null,
+    lacksMacs: isRightBmc && machine.facts.macs === null && machine.activeRunId === null,
   };
 }
 

@@ -135,6 +135,11 @@ describe("fetching data", () => {
     expect(await fetchData()).toMatchObject({ facts: { certificateFingerprint: null } });
   });
 
+  test("does not take in what has no power supplies", async () => {
+    inspect.readInventory.mockResolvedValue({ ...inventory, powerSupplies: [] });
+    await expect(fetchData()).rejects.toMatchObject({ code: "wrong_identity", message: /shows no power supplies/ });
+  });
+
   test("accepts the shelf that was expected", async () => {
     expect(await fetchData({ ...unread, serial: "SN1" })).toMatchObject({ event: "data_fetched" });
   });

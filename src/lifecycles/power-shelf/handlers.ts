@@ -34,6 +34,12 @@ export const powerShelfHandlers: Handlers<typeof powerShelfLifecycle, PowerShelf
     const inventory = await can.inventory.readInventory(bmc, call);
     const { identity } = inventory;
     confirmIdentity(shelf, bmc, identity);
+    if (inventory.powerSupplies.length === 0)
+      throw new StepFailure(
+        "wrong_identity",
+        `the BMC at ${bmc.address} shows no power supplies, so it is not the BMC of a power shelf: check the address`,
+        { facts: { at: "bmc", address: bmc.address } },
+      );
     return happened("data_fetched", {
       facts: {
         serial: identity.serial,

@@ -2,7 +2,7 @@ import { LRUCache } from "lru-cache";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import { keyOf } from "../transport/bmc-gateway.ts";
+import { deviceKeyOf } from "../transport/bmc-gateway.ts";
 
 const REMEMBERED = 20_000;
 
@@ -13,7 +13,7 @@ export function openAtKnownPlaces<Places extends object, Opened>(ways: {
 }): (target: BmcTarget, call: CallContext) => Promise<Opened> {
   const known = new LRUCache<string, Places>({ max: REMEMBERED });
   return async (target, call) => {
-    const key = keyOf(target);
+    const key = deviceKeyOf(target);
     const before = known.get(key);
     if (before !== undefined) {
       try {

@@ -3,7 +3,7 @@ import type { CallContext } from "../../capabilities/call.ts";
 import { isRefusal } from "../../capabilities/device-failure.ts";
 import type { PowerControl, PowerState } from "../../capabilities/power-control.ts";
 import type { Duration } from "../../kernel/time/duration.ts";
-import { keyOf } from "../transport/bmc-gateway.ts";
+import { deviceKeyOf } from "../transport/bmc-gateway.ts";
 import { isReachedOrUnderWay, mayHaveArrived, type PowerCommands } from "../transport/power-commands.ts";
 
 /** In which one kind of devices differs from another. */
@@ -22,7 +22,7 @@ export function createSetPower<Device>(ways: SetPowerWays<Device>): PowerControl
   const { commands, lostCommandSettles } = ways;
   return async (target, desired, call, told) => {
     const device = await ways.open(target, call);
-    const key = keyOf(target);
+    const key = deviceKeyOf(target);
     if (isReachedOrUnderWay(await ways.powerOf(device), desired)) {
       commands.forget(key);
       return { commanded: false };

@@ -95,6 +95,9 @@ const tracer = trace.getTracer("millwright.bmc-gateway");
 
 export const nameOf = ({ address, port, noun = "BMC" }: BmcEndpoint): string => `${noun} ${keyOf({ address, port })}`;
 export const keyOf: (bmc: BmcEndpoint) => string = signInEndpoint;
+/** One device where several stand behind an address. */
+export const deviceKeyOf = (target: BmcEndpoint & { readonly path?: string }): string =>
+  `${keyOf(target)}${target.path ?? ""}`;
 
 export function createBmcGateway(options: GatewayOptions = {}): BmcGateway {
   const { clock = systemClock, observer, ledger, ...given } = options;

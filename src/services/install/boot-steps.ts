@@ -1,8 +1,9 @@
 import { AppError } from "../../kernel/errors.ts";
 import type { InstallStep } from "../../lifecycles/install/install.ts";
 import { stepsToRun, type WorkflowStep } from "../../lifecycles/install/workflow.ts";
-import { findMachinesByMac, type InstallRecord, loadInstalls } from "../../store/install/installs.ts";
+import { type InstallRecord, loadInstalls } from "../../store/install/installs.ts";
 import { listWorkflows } from "../../store/install/workflows.ts";
+import { findMachinesByMac } from "../../store/machine/mac-owners.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { absolute, fill } from "./boot-script.ts";
 import { badToken, showsToken } from "./report-token.ts";

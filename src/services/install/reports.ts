@@ -1,7 +1,8 @@
 import { AppError } from "../../kernel/errors.ts";
 import { answerTo, REPORTED } from "../../lifecycles/install/report.ts";
-import { findMachinesByMac, type InstallRecord, loadInstalls } from "../../store/install/installs.ts";
+import { type InstallRecord, loadInstalls } from "../../store/install/installs.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
+import { findMachinesByMac } from "../../store/machine/mac-owners.ts";
 import { retryOnConflict, type Transaction } from "../../store/postgres/database.ts";
 import { rememberKeys } from "../../store/postgres/idempotency.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";

@@ -100,7 +100,13 @@ function checkBmc({ provider, bmcEndpoint, bmcProtocol, bmcTlsTrust }: SpecInput
   };
   if (bmcEndpoint === "") return { row };
   const bmc = parseMachineAddress(provider, bmcEndpoint, at("bmc_endpoint"));
-  const port = bmcPortOf({ ...bmc, protocol: bmcProtocolOf({ provider, bmc: { protocol } }) });
+  const spoken = bmcProtocolOf({ provider, bmc: { protocol } });
+  if (provider !== "ironic" && spoken === "ipmi" && bmc.path !== undefined)
+    throw refusal(
+      at("bmc_endpoint"),
+      "names a computer system, which only Redfish has; over IPMI a BMC is one machine",
+    );
+  const port = bmcPortOf({ ...bmc, protocol: spoken });
   return { row, identity: `${bmc.address.toLowerCase()} ${port}${bmc.path ?? ""}` };
 }
 

@@ -5,6 +5,7 @@ import { type MachineId, parseMachineId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { parseEndpoint, SSH_PORT } from "../../lifecycles/machine/endpoint.ts";
 import { sshAddressOf } from "../../lifecycles/machine/machine.ts";
+import { absorbTwins, findTwins, locksToAbsorb } from "../../store/install/twins.ts";
 import { recordChange } from "../../store/lifecycle/changes.ts";
 import { list as listClaims } from "../../store/lifecycle/claims/claims.ts";
 import { commitOrRefuse } from "../../store/lifecycle/commit/commit-or-refuse.ts";
@@ -59,12 +60,13 @@ export async function registerMachine(deps: ServiceDeps, caller: Caller, input: 
   // Who exchanges identities with another machine at the same moment may get in each other's way.
   await retryOnConflict(() =>
     deps.db.transaction(async (tx) => {
-      await lockThings(tx, [machineKey(id)]);
+      const twins = await lockWithTwins(tx, id, spec);
       const [known] = await listMachines(tx, { ids: [id] });
-      if (known) await replace(tx, deps, caller, known, { labels, ...(input.spec && { spec }) });
+      if (known) await replace(tx, deps, caller, known, { labels, twins, ...(input.spec && { spec }) });
       else {
         const row: JsonObject = { ...spec.row, labels };
         await create(tx, storeOf(deps.stores, MACHINE_KIND), { id, row, ...doneBy(caller) });
+        await absorbTwins(tx, deps.stores, { machineId: id, twins, ...doneBy(caller) });
         await takeIdentities(tx, id, spec);
       }
     }),
@@ -86,11 +88,12 @@ export async function updateMachine(deps: ServiceDeps, caller: Caller, input: Ma
   const spec = input.spec && checkSpec(input.spec, deps.providers);
   await retryOnConflict(() =>
     deps.db.transaction(async (tx) => {
-      await lockThings(tx, [machineKey(id)]);
+      const twins = await lockWithTwins(tx, id, spec);
       const [known] = await listMachines(tx, { ids: [id] });
       if (!known) throw unknownMachine(id);
       await replace(tx, deps, caller, known, {
         labels: Object.keys(labels).length === 0 ? known.labels : labels,
+        twins,
         ...(spec && { spec }),
       });
     }),
@@ -98,12 +101,27 @@ export async function updateMachine(deps: ServiceDeps, caller: Caller, input: Ma
   return id;
 }
 
+/** Locks the machine, and those that only a boot has put on record under one of its MAC addresses. Returns the latter: they become one with it. */
+async function lockWithTwins(tx: Transaction, id: string, spec: CheckedSpec | undefined): Promise<readonly string[]> {
+  const find = () => findTwins(tx, id, spec?.row.macs ?? []);
+  const before = await find();
+  await lockThings(tx, [machineKey(id), ...locksToAbsorb(id, before)]);
+  // Under the lock: somebody may have approved one.
+  return before.length === 0 ? [] : (await find()).filter((twin) => before.includes(twin));
+}
+
+interface Replacing {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly spec?: CheckedSpec;
+  readonly twins: readonly string[];
+}
+
 async function replace(
   tx: Transaction,
   deps: ServiceDeps,
   caller: Caller,
   machine: MachineRecord,
-  { labels, spec }: { readonly labels: Readonly<Record<string, string>>; readonly spec?: CheckedSpec },
+  { labels, spec, twins }: Replacing,
 ): Promise<void> {
   refuseRetired(machine);
   const before = rowOf(machine);
@@ -118,6 +136,7 @@ async function replace(
       action: "moved to another rack",
       field: "machine.spec.rack",
     });
+  await absorbTwins(tx, deps.stores, { machineId: machine.id, twins, ...doneBy(caller) });
   if (spec) await takeIdentities(tx, machine.id, spec);
   const facts = outdatedBy(machine, after, changed);
   if (Object.keys(facts).length > 0)
@@ -142,6 +161,8 @@ const outdatedBy = (machine: MachineRecord, after: SpecRow, changed: readonly st
   ...(changed.includes("ssh_endpoint") && isElsewhere(machine, after.ssh_endpoint) && { sshHostKeySeen: null }),
   ...(changed.includes("ssh_host_key") && { sshHostKey: null, sshHostKeySeen: null }),
   ...((changed.includes("bmc_endpoint") || changed.includes("bmc_trust")) && { certificateFingerprint: null }),
+  // Those that another BMC reported are not its own.
+  ...(changed.includes("bmc_endpoint") && machine.facts.macs !== null && { macs: null }),
 });
 
 /** Its owner may but say where a run has moved it to. */

@@ -170,13 +170,3 @@ export async function listReplaced(
     [replacements],
   );
 }
-
-/** The machines that these MAC addresses belong to, by address. */
-export async function findMachinesByMac(db: Queryable, macs: readonly string[]): Promise<ReadonlyMap<string, string>> {
-  const rows = await db.query<{ mac: string; machine_id: string }>({
-    name: "installs.by_mac",
-    text: `select value as mac, machine_id from machine_identities where kind = 'mac' and value = any($1)`,
-    values: [macs],
-  });
-  return new Map(rows.map(({ mac, machine_id }) => [mac, machine_id]));
-}

@@ -10,6 +10,7 @@ import type { CommitUnits } from "../lifecycle/commit/unit-result.ts";
 import { create } from "../lifecycle/create.ts";
 import type { OrderDesk, PlacedOrder } from "../lifecycle/orders.ts";
 import { storeOf, type ThingStores } from "../lifecycle/things.ts";
+import { findMachinesByMac, listMacReporters } from "../machine/mac-owners.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
 import { listWorkflows } from "./workflows.ts";
@@ -47,13 +48,13 @@ export async function whyRefused(db: Queryable, order: NetInstallOrder): Promise
   if (install) return null;
   if (mac === null)
     return `machine ${machineId} has no MAC address on record, so its boot cannot be known: give it one`;
-  const [owner] = await db.query<{ machine_id: string }>(
-    "select machine_id from machine_identities where kind = 'mac' and value = $1",
-    [mac],
-  );
-  return owner?.machine_id === machineId
-    ? null
-    : `the address ${mac} of machine ${machineId} belongs to another machine`;
+  const owner = (await findMachinesByMac(db, [mac])).get(mac);
+  if (owner === machineId) return null;
+  if (owner !== undefined) return `the address ${mac} of machine ${machineId} belongs to machine ${owner}`;
+  const reporters = await listMacReporters(db, mac);
+  return reporters.length > 0
+    ? `the address ${mac} is reported by the BMCs of several machines: ${reporters.slice(0, 3).join(", ")}`
+    : `the address ${mac} is no address of machine ${machineId}: neither its owner nor its BMC names it`;
 }
 
 const findWorkflow = async (db: Queryable, id: string): Promise<Workflow | undefined> =>

@@ -1,8 +1,7 @@
-import { openAlerts } from "../../lifecycles/device/open-alerts.ts";
 import { judgeAlerts } from "../../lifecycles/machine/observation.ts";
 import type { HealthChangedBy } from "../device/health-changes.ts";
-import { listHealthReports } from "../device/health-reports.ts";
 import type { Transaction } from "../postgres/database.ts";
+import { listMachineAlerts } from "./alerts.ts";
 import { recordConditionsOf } from "./conditions.ts";
 import { machineStore } from "./machines.ts";
 
@@ -16,9 +15,9 @@ export async function settleMachineHealth(
   { now, ...by }: HealthChangedBy,
 ): Promise<void> {
   const { things } = await machineStore.load(tx, ids);
-  const reports = await listHealthReports(tx, machineStore.lifecycle.kind, ids);
+  const alertsOf = await listMachineAlerts(tx, ids);
   const observed = things
     .filter(({ state }) => state.name !== "RETIRED")
-    .map((machine) => ({ machine, observed: judgeAlerts(machine, openAlerts(reports.get(machine.id) ?? [])) }));
+    .map((machine) => ({ machine, observed: judgeAlerts(machine, alertsOf(machine.id)) }));
   await recordConditionsOf(tx, observed, { ...by, now });
 }

@@ -1,16 +1,16 @@
 import { follow } from "../../kernel/decide.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
-import { openAlerts } from "../../lifecycles/device/open-alerts.ts";
 import type { ConditionType, ObservedCondition } from "../../lifecycles/machine/conditions.ts";
 import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
-import { listHealthReports } from "../device/health-reports.ts";
+import { absorbTwins, findTwins, locksToAbsorb } from "../install/twins.ts";
 import { commitUnits } from "../lifecycle/commit/commit-units.ts";
 import type { Unit } from "../lifecycle/commit/unit.ts";
 import { lockThings } from "../lifecycle/locks.ts";
 import type { ThingStores } from "../lifecycle/things.ts";
 import * as work from "../lifecycle/work.ts";
 import type { Transaction } from "../postgres/database.ts";
+import { listMachineAlerts } from "./alerts.ts";
 import { type ClaimedCheck, heldChecks } from "./condition-checks.ts";
 import { recordConditionsOf } from "./conditions.ts";
 import { machineStore } from "./machines.ts";
@@ -44,10 +44,11 @@ export async function recordSightings(
   sightings: readonly MachineSighting[],
   { actor, now }: { readonly actor: string; readonly now: Date },
 ): Promise<ReadonlySet<string>> {
-  await lockThings(
-    tx,
-    sightings.map(({ machine }) => ({ kind: KIND, id: machine.id })),
-  );
+  const twins = await twinsOf(tx, sightings);
+  await lockThings(tx, [
+    ...sightings.map(({ machine }) => ({ kind: KIND, id: machine.id })),
+    ...[...twins].flatMap(([id, found]) => locksToAbsorb(id, found)),
+  ]);
   const held = await heldChecks(
     tx,
     sightings.map(({ check }) => check),
@@ -63,6 +64,11 @@ export async function recordSightings(
     stores,
     current.flatMap((sighting) => unitOf(sighting, actor)),
   );
+  // Under the locks, and with all that BMCs report written: somebody may have approved one, or another BMC claims its address too.
+  for (const [machineId, found] of await twinsOf(tx, current)) {
+    const present = found.filter((id) => twins.get(machineId)?.includes(id));
+    await absorbTwins(tx, stores, { machineId, twins: present, actor });
+  }
   const changed = await recordConditionsOf(tx, current, { actor, now });
   const woken = [
     ...current.filter(({ inspected }) => inspected).map(({ machine }) => machine.id),
@@ -75,19 +81,32 @@ export async function recordSightings(
   return new Set(current.map(({ machine }) => machine.id));
 }
 
+/** The twins of machines of which the check read MAC addresses, which is when they are inspected. */
+async function twinsOf(
+  tx: Transaction,
+  sightings: readonly MachineSighting[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const found = new Map<string, readonly string[]>();
+  for (const { machine, facts } of sightings) {
+    const macs = Array.isArray(facts.macs) ? facts.macs.map(String) : [];
+    const twins = await findTwins(tx, machine.id, macs);
+    if (twins.length > 0) found.set(machine.id, twins);
+  }
+  return found;
+}
+
 /**
  * A report that came or ended during the check need not have changed the machine: where a part is not well, an alert changes no
  * condition. What the check says about health then goes by alerts that are no longer those, so that it is left to the next check.
  */
 async function withoutStaleAlerts(tx: Transaction, sightings: readonly MachineSighting[]): Promise<MachineSighting[]> {
-  const reports = await listHealthReports(
+  const alertsOf = await listMachineAlerts(
     tx,
-    KIND,
     sightings.map(({ machine }) => machine.id),
   );
   return sightings.map((sighting) => {
     const { machine, alerts, observed } = sighting;
-    if (openAlerts(reports.get(machine.id) ?? []).join("\n") === alerts.join("\n")) return sighting;
+    if (alertsOf(machine.id).join("\n") === alerts.join("\n")) return sighting;
     return { ...sighting, observed: observed.filter(({ type }) => type !== "Degraded") };
   });
 }

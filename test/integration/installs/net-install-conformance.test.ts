@@ -142,7 +142,7 @@ async function setUp(): Promise<NetInstallBench> {
     address_of_another: async () => {
       const other = { ...spec, serial: "S-2", macAddresses: [OTHERS_MAC], bmcEndpoint: "192.0.2.12" };
       await registerMachine(it.deps, caller, { id: "m-2", labels: {}, spec: other });
-      return { order: { ...order, mac: OTHERS_MAC }, says: "belongs to another machine" };
+      return { order: { ...order, mac: OTHERS_MAC }, says: "belongs to machine m-2" };
     },
     async retired() {
       await it.call("GET", `/api/v1/boot?mac=${MAC}`, undefined, { as: null });

@@ -90,7 +90,7 @@ test("an order is written with the outcome that places it, and once however ofte
 test.each([
   ["the workflow is gone", { ...what, workflowId: "two" }, "there is no workflow two any more"],
   ["the machine has no address", { ...what, mac: null }, "has no MAC address on record"],
-  ["the address is another's", { ...what, mac: "02:00:00:00:00:99" }, "belongs to another machine"],
+  ["the address is nobody's", { ...what, mac: "02:00:00:00:00:99" }, "is no address of machine"],
 ])("an order is refused where %s, and the outcome that places it is dropped as a whole", async (_, refused, why) => {
   await expect(openInstallOrders(deps).check(refused)).rejects.toMatchObject({
     disposition: "fail",

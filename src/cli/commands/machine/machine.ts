@@ -77,7 +77,10 @@ const addFields = (command: Command): Command =>
     .option("--customer <id>", "whose it is")
     .option("--cluster <name>", "the cluster that it joins")
     .option("--provider <name>", "the provider that reaches it; the server's default when left out")
-    .option("--bmc-endpoint <host[:port]>", "where its BMC is")
+    .option(
+      "--bmc-endpoint <host[:port]>",
+      "where its BMC is; with /redfish/v1/Systems/ID behind it where the BMC has several machines",
+    )
     .addOption(new Option("--bmc-protocol <protocol>", "what its BMC speaks").choices(["redfish", "ipmi"]))
     .addOption(new Option("--tls-trust <mode>", "how the BMC's certificate is verified").choices(["ca", "pin", "off"]))
     .option("--ssh-endpoint <host[:port]>", "where SSH answers")

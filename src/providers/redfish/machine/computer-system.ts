@@ -61,7 +61,9 @@ function progressOf(machine: OpenMachine): BootProgress {
 
 async function readMacs(machine: OpenMachine): Promise<readonly string[]> {
   const ports = await readMembers(machine, linkAt(machine.system, "EthernetInterfaces"));
-  const macs = ports.flatMap((port) => textAt(port, "PermanentMACAddress") ?? textAt(port, "MACAddress") ?? []);
+  // Ports between the host and its BMC have the same address on every machine of a maker.
+  const real = ports.filter((port) => textAt(port, "EthernetInterfaceType")?.toLowerCase() !== "virtual");
+  const macs = real.flatMap((port) => textAt(port, "PermanentMACAddress") ?? textAt(port, "MACAddress") ?? []);
   return [...new Set(macs.map((mac) => mac.toLowerCase()))];
 }
 

@@ -45,6 +45,7 @@ function aBmc(options: {
   readonly refuses?: (path: string, body: Resource) => number | undefined;
   /** Which actions it accepts without carrying them out. */
   readonly ignores?: string;
+  readonly onPost?: (path: string) => void;
 }) {
   const commands: string[] = [];
   /** On the monotonic clock; each request takes `each`. */
@@ -97,6 +98,7 @@ function aBmc(options: {
     find: async (...asked) => (isResource(resources[asked[1]]) ? (await get(...asked)).resource : undefined),
     async post(_target, path, body) {
       commands.push(`${path.split(".").at(-1)} ${JSON.stringify(body)}`);
+      options.onPost?.(path);
       check(path, body);
       if (path === options.ignores) return { resource: {}, headers: {} };
       const drive = "/redfish/v1/Managers/1/VirtualMedia/Cd";
@@ -159,7 +161,37 @@ describe("a reset", () => {
   test("is not sent while it is open which of several systems is meant", async () => {
     const Members = [link("/redfish/v1/Systems/1"), link("/redfish/v1/Systems/2")];
     const bmc = aBmc({ more: { "/redfish/v1/Systems": { Members } } });
-    await expect(bmc.power.resetPower(target, "forced", call)).rejects.toThrow("2 computer systems");
+    await expect(bmc.power.resetPower(target, "forced", call)).rejects.toThrow(
+      "has 2 computer systems (1, 2); name the machine's own in its BMC endpoint, like https://bmc:443/redfish/v1/Systems/1",
+    );
+    expect(bmc.commands).toEqual([]);
+  });
+
+  test("goes to the one of several systems that the endpoint names, and to no other", async () => {
+    const second = `${RESET.replace("Systems/1", "Systems/2")}`;
+    const posted: string[] = [];
+    const bmc = aBmc({
+      more: {
+        "/redfish/v1/Systems": { Members: [link("/redfish/v1/Systems/1"), link("/redfish/v1/Systems/2")] },
+        "/redfish/v1/Systems/2": {
+          SerialNumber: "S-2",
+          PowerState: "Off",
+          Actions: { "#ComputerSystem.Reset": { target: second } },
+        },
+      },
+      onPost: (path) => posted.push(path),
+    });
+    const [one, two] = ["1", "2"].map((id) => ({ ...target, path: `/redfish/v1/Systems/${id}` }));
+    if (!one || !two) throw new Error("there are two");
+    // Both stand behind one address: what is known of the one must not be taken for the other.
+    expect(await bmc.power.readPower(one, call)).toBe("on");
+    expect(await bmc.power.readPower(two, call)).toBe("off");
+    expect(await bmc.inspect.identify(two, call)).toMatchObject({ serial: "S-2" });
+    await bmc.power.resetPower(two, "forced", call);
+    expect(posted).toEqual([second]);
+    await expect(bmc.power.readPower({ ...target, path: "/redfish/v1/Systems/3" }, call)).rejects.toThrow(
+      "has no computer system 3 (it has 1, 2)",
+    );
   });
 });
 

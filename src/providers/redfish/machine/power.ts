@@ -3,7 +3,7 @@ import type { Reset, ResetMode } from "../../../capabilities/reset.ts";
 import type { Clock } from "../../../kernel/time/clock.ts";
 import { type Duration, seconds } from "../../../kernel/time/duration.ts";
 import { bmcFailure } from "../../transport/bmc-failure.ts";
-import { keyOf, nameOf } from "../../transport/bmc-gateway.ts";
+import { deviceKeyOf, nameOf } from "../../transport/bmc-gateway.ts";
 import { PowerCommands } from "../../transport/power-commands.ts";
 import { actionOffered } from "../action-offered.ts";
 import { textAt } from "../resource.ts";
@@ -58,7 +58,7 @@ export function createMachinePower(machines: Machines, options: MachinePowerOpti
       const power = machinePowerOf(machine);
       // Restarting what is off is refused by most and means nothing to the rest.
       await sendReset(machine, power === "off" || power === "powering_off" ? "on" : mode);
-      commands.forget(keyOf(target));
+      commands.forget(deviceKeyOf(target));
     },
   };
 }

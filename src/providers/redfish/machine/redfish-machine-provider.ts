@@ -2,14 +2,13 @@ import type { Capabilities, Provider } from "../../../capabilities/provider.ts";
 import { type Clock, systemClock } from "../../../kernel/time/clock.ts";
 import { createRedfishClient, type RedfishClientOptions } from "../client.ts";
 import { createSensors } from "../shelf/sensors.ts";
-import { createShelves } from "../shelf/shelf.ts";
 import { createMachineBoot } from "./boot.ts";
 import { createComputerSystem } from "./computer-system.ts";
 import { createMachineImaging } from "./imaging.ts";
 import { createMachineLocator } from "./locator.ts";
 import { createMachines } from "./machine.ts";
 import { createMachinePower, type MachinePowerOptions } from "./power.ts";
-import { createMachineSensors } from "./sensors.ts";
+import { createMachineChassis, createMachineSensors } from "./sensors.ts";
 import { createMachineVitals } from "./vitals.ts";
 
 export interface RedfishMachineProviderOptions
@@ -51,7 +50,7 @@ export function createRedfishMachineProvider(options: RedfishMachineProviderOpti
       imaging: createMachineImaging(machines, power),
       system: createComputerSystem(machines),
       locator: createMachineLocator(machines),
-      sensors: createMachineSensors(machines, createSensors(createShelves(client))),
+      sensors: createMachineSensors(machines, createSensors(createMachineChassis(machines, client))),
       vitals: createMachineVitals(machines, clock),
     },
     close: () => client.close(),

@@ -1,5 +1,5 @@
 import type { PowerState } from "../../../capabilities/power-control.ts";
-import { isResource, type Resource, textAt, valueAt } from "../resource.ts";
+import { isResource, lastSegment, type Resource, textAt, valueAt } from "../resource.ts";
 
 /** An action and the one parameter that it takes: `{"OnType":"On"}`. */
 export interface PowerCommand {
@@ -55,6 +55,10 @@ export function layoutOf(chassis: Resource): ShelfLayout {
 
 /** Among several chassis (the shelf, its controller, …) the shelf is the one that says so in its id. */
 export const SHELF_CHASSIS_ID = /powershelf/i;
+
+/** A chassis that says itself that it is a shelf. */
+export const isCalledShelf = (path: string, chassis: Resource): boolean =>
+  SHELF_CHASSIS_ID.test(lastSegment(path)) || /shelf/i.test(textAt(chassis, "ChassisType") ?? "");
 
 const POWER_WORDS: Readonly<Record<string, PowerState>> = {
   on: "on",

@@ -11,6 +11,8 @@ export interface ShelfPlaces {
   readonly chassis: string;
   readonly managers: string | undefined;
   readonly systems: string | undefined;
+  /** That no computer system stands behind the BMC; `undefined` until looked for. */
+  isWithoutSystems?: true;
   /** The sensors at the shelf's output; `undefined` until looked for. */
   meter?: { readonly watts: string | undefined; readonly volts: string | undefined } | undefined;
 }

@@ -1,0 +1,15 @@
+import { openAlerts } from "../../lifecycles/device/open-alerts.ts";
+import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
+import { listHealthReports } from "../device/health-reports.ts";
+import type { Queryable } from "../postgres/database.ts";
+import { listSharedMacs } from "./mac-owners.ts";
+
+/** The open alerts on machines, each in a few words: what others report, and MAC addresses that two machines claim. */
+export async function listMachineAlerts(
+  db: Queryable,
+  ids: readonly string[],
+): Promise<(id: string) => readonly string[]> {
+  const reports = await listHealthReports(db, machineLifecycle.kind, ids);
+  const shared = await listSharedMacs(db, ids);
+  return (id) => [...openAlerts(reports.get(id) ?? []), ...(shared.get(id) ?? [])];
+}

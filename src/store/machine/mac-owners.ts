@@ -1,0 +1,78 @@
+import type { Queryable } from "../postgres/database.ts";
+
+/**
+ * The machines that these MAC addresses belong to, by address: the one whose owner gave the address, else the one whose BMC reports
+ * it. An address that several BMCs report belongs to none of them.
+ */
+export async function findMachinesByMac(db: Queryable, macs: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const rows = await db.query<{ mac: string; machine_id: string }>({
+    name: "machines.by_mac",
+    text: `select m.mac, coalesce(i.machine_id, s.machine_id) as machine_id
+             from unnest($1::text[]) as m(mac)
+                  left join machine_identities i on i.kind = 'mac' and i.value = m.mac
+                  left join lateral (select min(machine_id) as machine_id from machine_seen_macs where mac = m.mac
+                                     having count(*) = 1) as s on true
+            where coalesce(i.machine_id, s.machine_id) is not null`,
+    values: [macs],
+  });
+  return new Map(rows.map(({ mac, machine_id }) => [mac, machine_id]));
+}
+
+/** The machines whose BMCs report the address. */
+export async function listMacReporters(db: Queryable, mac: string): Promise<readonly string[]> {
+  const rows = await db.query<{ id: string }>({
+    name: "machines.mac_reporters",
+    text: "select machine_id as id from machine_seen_macs where mac = $1 order by machine_id",
+    values: [mac],
+  });
+  return rows.map(({ id }) => id);
+}
+
+interface SharedMac {
+  readonly id: string;
+  readonly mac: string;
+  readonly other: string;
+  /** Who says that the other one has it: the other one's BMC, or its owner. */
+  readonly by: "bmc" | "owner";
+}
+
+/**
+ * MAC addresses of these machines that another machine claims too, each as an alert in a few words. One of the two records is wrong, or
+ * a card was moved; until somebody says which, a boot from that address cannot be told from the other machine's.
+ */
+export async function listSharedMacs(
+  db: Queryable,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const rows = await db.query<SharedMac>({
+    name: "machines.shared_macs",
+    text: `select s.machine_id as id, s.mac, o.machine_id as other, 'bmc' as by
+             from machine_seen_macs s join machine_seen_macs o on o.mac = s.mac and o.machine_id <> s.machine_id
+            where s.machine_id = any($1)
+            union all
+           select s.machine_id, s.mac, i.machine_id, 'owner'
+             from machine_seen_macs s join machine_identities i on i.kind = 'mac' and i.value = s.mac and i.machine_id <> s.machine_id
+            where s.machine_id = any($1)
+            union all
+           select i.machine_id, i.value, s.machine_id, 'bmc'
+             from machine_identities i join machine_seen_macs s on s.mac = i.value and s.machine_id <> i.machine_id
+            where i.kind = 'mac' and i.machine_id = any($1)
+            order by 1, 2, 3`,
+    values: [ids],
+  });
+  return new Map([...Map.groupBy(rows, ({ id }) => id)].map(([id, shared]) => [id, alertsOf(shared)]));
+}
+
+const MOST_NAMED = 3;
+
+function alertsOf(shared: readonly SharedMac[]): string[] {
+  // One that both the owner and the BMC of the other claim is told once.
+  const told = [...new Map(shared.map((one) => [`${one.mac} ${one.other}`, one])).values()];
+  const named = told.slice(0, MOST_NAMED).map(({ mac, other, by }) => {
+    const claim =
+      by === "bmc" ? `is also reported by the BMC of machine ${other}` : `is on record for machine ${other}`;
+    return `identity: MAC ${mac} ${claim}`;
+  });
+  const more = told.length - named.length;
+  return more > 0 ? [...named, `and ${more} more MAC addresses that other machines claim`] : named;
+}

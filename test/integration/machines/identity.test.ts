@@ -1,0 +1,198 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MachineStatus_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { HistoryService } from "../../../contract/millwright/v1/history_pb.js";
+import { PowerShelfService } from "../../../contract/millwright/v1/power_shelf_pb.js";
+import { seconds } from "../../../src/kernel/time/duration.ts";
+import { bootNode } from "../../../src/services/install/boot.ts";
+import { changeInstallState } from "../../../src/services/install/installs.ts";
+import { createWorkflow } from "../../../src/services/install/workflows.ts";
+import { setMachineCredentials } from "../../../src/services/machine/credentials.ts";
+import { loadInstalls } from "../../../src/store/install/installs.ts";
+import { whyRefused } from "../../../src/store/install/orders.ts";
+import { type ConditionBench, openConditionBench } from "../../support/condition-bench.ts";
+import { eventually } from "../../support/eventually.ts";
+import { type RunBench, startRunBench, tester } from "../../support/run-bench.ts";
+
+/** Machines whose owners give a BMC and no MAC address: what tells them apart is what their BMCs report. */
+let bench: RunBench;
+let checks: ConditionBench;
+let unused: { readonly id: string; readonly mac: string }[];
+beforeAll(async () => {
+  bench = await startRunBench({ speed: 100, site: "racks=1" });
+  for (const { machine_id: machineId } of bench.simulated) {
+    const machine = await bench.machines.getMachine({ machineId });
+    Object.assign(machine.spec ?? {}, { macAddresses: [] });
+    await bench.machines.updateMachine({ machine });
+  }
+  checks = openConditionBench(bench);
+  unused = bench.simulated.map(({ machine_id, mac_addresses }) => ({ id: machine_id, mac: mac_addresses[0] ?? "" }));
+});
+afterAll(async () => {
+  await checks.close();
+  await bench.close();
+});
+
+const take = () => {
+  const one = unused.shift();
+  if (!one) throw new Error("no machine is left");
+  return one;
+};
+const twinOf = (mac: string) => `m-${mac.replaceAll(":", "")}`;
+const boot = (mac: string) =>
+  bootNode(
+    bench.deps,
+    { autoRegister: true, defaultGroupId: null, eraser: null },
+    { mac, hardware: { vendor: "Acme" }, server: "http://192.0.2.1", address: "192.0.2.9" },
+  );
+const phaseOf = async (machineId: string) =>
+  MachineStatus_Phase[(await bench.machines.getMachine({ machineId })).status?.phase ?? 0];
+const installOf = async (id: string) => (await loadInstalls(bench.db, [id])).things[0];
+const eventsOf = async (id: string) =>
+  (await bench.client(HistoryService).listHistory({ kind: "machine", id, pageSize: 1_000 })).events;
+const inspected = (id: string) =>
+  eventually(
+    async () => (await bench.db.query("select 1 from machine_seen_macs where machine_id = $1", [id])).length > 0,
+    {
+      what: `the BMC of ${id} was asked for its addresses`,
+    },
+  );
+
+describe("a machine that booted before anybody knew its BMC", () => {
+  test("becomes one with the machine whose BMC reports the address, and its install goes along", async () => {
+    const { id, mac } = take();
+    await boot(mac);
+    expect(await installOf(twinOf(mac))).toMatchObject({ state: { name: "discovered" } });
+    const reconciling = checks.start({ interval: seconds(1) });
+    await inspected(id);
+    await eventually(async () => (await installOf(id)) !== undefined, { what: "the install is the machine's own" });
+    await reconciling.stop();
+    expect(await installOf(id)).toMatchObject({ mac, state: { name: "discovered" }, facts: { vendor: "Acme" } });
+    expect(await installOf(twinOf(mac))).toMatchObject({ state: { name: "retired" } });
+    expect(await phaseOf(twinOf(mac))).toBe("RETIRED");
+    const told = (await eventsOf(id)).find(({ type }) => type === "twin_absorbed");
+    expect(told?.data).toMatchObject({ machine: twinOf(mac), mac });
+    expect((await eventsOf(twinOf(mac))).at(-1)).toMatchObject({
+      toState: "RETIRED",
+      reason: expect.stringContaining(id),
+    });
+    // The next boot is the machine's own.
+    await boot(mac);
+    expect((await bench.db.query("select 1 from machines where $1 = any(macs)", [mac])).length).toBe(1); // the retired one
+  });
+
+  test("becomes one with a machine that is registered with the address, also when two callers do so at once", async () => {
+    const mac = "02:1d:00:00:00:01";
+    await boot(mac);
+    const register = (serial: string) =>
+      bench.machines.registerMachine({
+        machine: { machineId: "registered", spec: { macAddresses: [mac], serial, bmcEndpoint: "192.0.2.77" } },
+      });
+    await Promise.all([register("S-77"), register("S-77")]);
+    expect(await phaseOf(twinOf(mac))).toBe("RETIRED");
+    expect(await installOf("registered")).toMatchObject({ mac, state: { name: "discovered" } });
+    expect((await eventsOf("registered")).filter(({ type }) => type === "twin_absorbed")).toHaveLength(1);
+  });
+
+  test("stays a machine of its own once it is approved: nobody's installation is lost", async () => {
+    const mac = "02:1d:00:00:00:02";
+    await boot(mac);
+    await changeInstallState(bench.deps, tester, twinOf(mac), { state: "pending", comment: "", force: false });
+    const machine = { machineId: "late", spec: { macAddresses: [mac] } };
+    const refused = await bench.machines.registerMachine({ machine }).catch((error) => ConnectError.from(error));
+    expect(refused).toMatchObject({ code: Code.AlreadyExists });
+    expect(await installOf(twinOf(mac))).toMatchObject({ state: { name: "pending" } });
+    expect(await bench.db.query("select 1 from machines where id = 'late'")).toEqual([]);
+  });
+
+  test("is not taken for a machine that an operator put on record", async () => {
+    const mac = "02:1d:00:00:00:03";
+    await bench.machines.registerMachine({ machine: { spec: { macAddresses: [mac] } } });
+    await boot(mac);
+    const refused = await bench.machines
+      .registerMachine({ machine: { machineId: "slip", spec: { macAddresses: [mac] } } })
+      .catch((error) => ConnectError.from(error));
+    expect(refused).toMatchObject({ code: Code.AlreadyExists });
+    expect(await phaseOf(twinOf(mac))).toBe("FACTORY_READY");
+  });
+});
+
+test("a boot and an order are matched by the address that the BMC reports", async () => {
+  const { id, mac } = take();
+  const reconciling = checks.start({ interval: seconds(1) });
+  await inspected(id);
+  await reconciling.stop();
+  const workflow = await createWorkflow(bench.deps, tester, {
+    id: "one",
+    name: "One",
+    description: "",
+    osFamily: "linux",
+    architecture: "x86_64",
+    bootMode: "any",
+    boot: { method: "chain", chain_url: "/files/a" },
+    steps: [],
+    nextState: "installed",
+  });
+  expect(workflow).toBeDefined();
+  const order = { machineId: id, runId: "r", orderId: "1", stamp: "", workflowId: "one", digest: "", mac };
+  expect(await whyRefused(bench.db, order)).toBeNull();
+  expect(await whyRefused(bench.db, { ...order, mac: "02:1d:00:00:00:99" })).toContain("is no address of machine");
+  await boot(mac);
+  expect(await installOf(id)).toMatchObject({ mac, state: { name: "discovered" } });
+  expect(await bench.db.query("select 1 from machines where id = $1", [twinOf(mac)])).toEqual([]);
+});
+
+test("an address that two BMCs report is an alert on both, makes no third machine, and ends with one of them", async () => {
+  const { id, mac } = take();
+  const { spec } = await bench.machines.getMachine({ machineId: id });
+  const simulated = bench.simulated.find(({ machine_id }) => machine_id === id);
+  // The same BMC under another name, as a second record of one machine has it.
+  const bmcEndpoint = (spec?.bmcEndpoint ?? "").replace(/^(127\.\d+\.\d+\.\d+):/, "[::ffff:$1]:");
+  expect(bmcEndpoint).toMatch(/^\[/);
+  await bench.machines.registerMachine({ machine: { machineId: "double", spec: { bmcEndpoint } } });
+  await setMachineCredentials(bench.deps, tester, {
+    machineId: "double",
+    bmcUsername: simulated?.bmc_username ?? "",
+    bmcPassword: simulated?.bmc_password ?? "",
+    sshUsername: "",
+    sshPrivateKey: "",
+  });
+  const reconciling = checks.start({ interval: seconds(1) });
+  for (const [one, other] of [
+    [id, "double"],
+    ["double", id],
+  ] as const) {
+    const { message } = await checks.becomes(one, "Degraded", true, "OpenAlert");
+    expect(message).toContain(`MAC ${mac} is also reported by the BMC of machine ${other}`);
+  }
+  expect(await boot(mac)).toContain("is reported by the BMCs of several machines: double");
+  expect(await bench.db.query("select 1 from machines where id = $1", [twinOf(mac)])).toEqual([]);
+  await bench.lifecycle.retireMachine({ machineId: "double" });
+  await checks.becomes(id, "Degraded", false);
+  await reconciling.stop();
+});
+
+test("a server is not taken in as a power shelf, and says what it is", async () => {
+  const { id } = take();
+  const { spec } = await bench.machines.getMachine({ machineId: id });
+  const simulated = bench.simulated.find(({ machine_id }) => machine_id === id);
+  const shelves = bench.client(PowerShelfService);
+  await shelves.createPowerShelf({
+    id: "no-shelf",
+    bmcMac: "02:1d:00:00:00:05",
+    bmcEndpoint: spec?.bmcEndpoint ?? "",
+    bmcUsername: simulated?.bmc_username ?? "",
+    bmcPassword: simulated?.bmc_password ?? "",
+  });
+  const shelf = await eventually(
+    async () => {
+      const { powerShelf } = await shelves.getPowerShelf({ id: "no-shelf" });
+      return powerShelf?.stateReason !== "" && powerShelf;
+    },
+    { what: "its controller says why it does not go on" },
+  );
+  expect(shelf).toMatchObject({ state: "fetching_data" });
+  expect(JSON.stringify(shelf, (_, value) => (typeof value === "bigint" ? Number(value) : value))).toContain(
+    "this is the BMC of a machine and not of a power shelf",
+  );
+});

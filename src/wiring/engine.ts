@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import type { PowerState } from "../capabilities/power-control.ts";
 import type { Config } from "../config.ts";
 import { ConditionReconciler } from "../engine/conditions/condition-reconciler.ts";
 import { Controller } from "../engine/controller.ts";
@@ -8,9 +9,10 @@ import { runSweep } from "../engine/sweep.ts";
 import { JournalTail } from "../engine/watch.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Clock } from "../kernel/time/clock.ts";
+import type { Machine } from "../lifecycles/machine/machine.ts";
 import { createRedfishShelfProvider } from "../providers/redfish/shelf/redfish-shelf-provider.ts";
 import { createBmcGateway } from "../providers/transport/bmc-gateway.ts";
-import { allSteps } from "../runs/steps/index.ts";
+import { serverSteps } from "../runs/steps/index.ts";
 import type { Runbooks } from "../runs/steps/scripts/runbooks.ts";
 import { openInstallOrders } from "../services/install/orders.ts";
 import type { SecretStore } from "../store/access/secrets.ts";
@@ -23,6 +25,7 @@ import { readCaCertificates } from "./ca-certificates.ts";
 import { wireCheckPlaces } from "./check-places.ts";
 import { wireHandlers } from "./handlers.ts";
 import { type MachineHardware, wireMachineHardware } from "./machine-hardware.ts";
+import { wireReadPower } from "./read-power.ts";
 import { loadRunbooks } from "./runbook-files.ts";
 import { createSignInLedger } from "./sign-in-ledger.ts";
 import { wireStepTargets } from "./step-targets.ts";
@@ -35,6 +38,8 @@ export interface Engine {
   readonly hardware: Pick<MachineHardware, "providers" | "capabilitiesOf" | "clusterAccess">;
   /** The scripts that plans can name. */
   readonly runbooks: Runbooks;
+  /** Asks a machine's BMC now. */
+  readPower(machine: Machine, signal: AbortSignal): Promise<PowerState>;
   /** Why the engine is not doing its work; null when it is. */
   trouble(): string | null;
   stop(): Promise<void>;
@@ -61,8 +66,7 @@ export function startEngine(wiring: EngineWiring): Engine {
   const gateway = createBmcGateway({ concurrency: config.bmc.perBmcConcurrency, ...observed });
   // A service answers for as many machines as it has in its care.
   const services = createBmcGateway({ concurrency: 16, queueLimit: 4_096, ...observed });
-  const { provider: speed } = config.fake;
-  const { caFile } = config.bmc;
+  const [speed, caFile] = [config.fake.provider, config.bmc.caFile];
   const redfish = {
     clock,
     gateway,
@@ -96,7 +100,7 @@ export function startEngine(wiring: EngineWiring): Engine {
         monitorEvery: config.monitor.interval,
         exploreEvery: config.explorer.interval,
         installTimeout: config.install.timeout,
-        runs: { hardware, steps: allSteps, runbooks, instance: replica, ...observeSteps(metrics, log) },
+        runs: { hardware, steps: serverSteps, runbooks, instance: replica, ...observeSteps(metrics, log) },
       },
       things,
     ),
@@ -140,6 +144,7 @@ export function startEngine(wiring: EngineWiring): Engine {
     events: tail,
     hardware,
     runbooks,
+    readPower: wireReadPower({ hardware, targetsOf: wireStepTargets({ db, secrets, runbooks }) }),
     trouble: loops.trouble,
     async stop() {
       await loops.stop();

@@ -18,7 +18,7 @@ import type { Log } from "../kernel/log.ts";
 import { readingFor } from "../kernel/time/clock.ts";
 import { seconds } from "../kernel/time/duration.ts";
 import { SharedClock } from "../kernel/time/shared-clock.ts";
-import { allSteps } from "../runs/steps/index.ts";
+import { serverSteps } from "../runs/steps/index.ts";
 import type { ServiceDeps } from "../services/call/deps.ts";
 import { cancelActiveRuns, untilRunsEnded } from "../services/run/shutdown.ts";
 import { verifyToken } from "../services/system/tokens.ts";
@@ -234,10 +234,11 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
       const methodDeps = {
         services: deps,
         runs: {
-          steps: allSteps,
+          steps: serverSteps,
           runbooks: engine.runbooks,
           capabilitiesOf: engine.hardware.capabilitiesOf,
           ...(deps.clusterGate && { clusterProbes: wireClusterProbes({ ...deps, gate: deps.clusterGate, clock }) }),
+          readPower: engine.readPower,
         },
         events: engine.events,
         system: { version, startedAt, replica, clock },

@@ -24,7 +24,7 @@ import type { FakeProviderOptions } from "../../src/providers/fake/fake-provider
 import { createRedfishShelfProvider } from "../../src/providers/redfish/shelf/redfish-shelf-provider.ts";
 import { createBmcGateway } from "../../src/providers/transport/bmc-gateway.ts";
 import type { AnyStep } from "../../src/runs/model/step.ts";
-import { allSteps } from "../../src/runs/steps/index.ts";
+import { serverSteps } from "../../src/runs/steps/index.ts";
 import type { Runbooks } from "../../src/runs/steps/scripts/runbooks.ts";
 import { allWorkflows } from "../../src/runs/workflows/index.ts";
 import type { Workflows } from "../../src/runs/workflows/workflow.ts";
@@ -38,9 +38,11 @@ import { openSecretStore } from "../../src/store/access/secrets.ts";
 import { wireClusterGate, wireClusterProbes } from "../../src/wiring/cluster-gate.ts";
 import { wireHandlers } from "../../src/wiring/handlers.ts";
 import { wireMachineHardware } from "../../src/wiring/machine-hardware.ts";
+import { wireReadPower } from "../../src/wiring/read-power.ts";
 import { registerRoutes } from "../../src/wiring/routes.ts";
 import { loadRunbooks } from "../../src/wiring/runbook-files.ts";
 import { createSignInLedger } from "../../src/wiring/sign-in-ledger.ts";
+import { wireStepTargets } from "../../src/wiring/step-targets.ts";
 import { allStores } from "../../src/wiring/things/all-things.ts";
 import { startApi } from "../integration/api/api-under-test.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
@@ -108,7 +110,7 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
   const database = await createTestDatabase();
   const { db } = database;
   const secrets = openSecretStore({ keyFile: join(directory, "secret.key") });
-  const steps = options.steps ?? allSteps;
+  const steps = options.steps ?? serverSteps;
   const workflows = options.workflows ?? allWorkflows;
   const runbooks = options.runbooks ?? loadRunbooks();
   const gateway = createBmcGateway({ ledger: createSignInLedger(db, secrets, silentLog) });
@@ -161,6 +163,7 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
         runs: {
           ...{ steps, workflows, runbooks, ...tries },
           capabilitiesOf: options.capabilitiesOf ?? hardware.capabilitiesOf,
+          readPower: wireReadPower({ hardware, targetsOf: wireStepTargets({ db, secrets, runbooks }) }),
         },
         events,
         system: { version: "1.2.3", startedAt: new Date(), replica: "bench", clock: new SharedClock() },

@@ -20,6 +20,7 @@ export const NOTHING_KNOWN: MachineFacts = {
   drainScope: null,
   joinedCluster: null,
   locatorLit: false,
+  offOnPurpose: null,
   residue: [],
   residueRecords: [],
 };

@@ -2,9 +2,9 @@
 // @generated from file millwright/v1/machine.proto (package millwright.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { Machine } from "../../baremetal/v1/baremetal_pb.js";
+import type { Machine, Run } from "../../baremetal/v1/baremetal_pb.js";
 
 /**
  * Describes the file millwright/v1/machine.proto.
@@ -383,6 +383,292 @@ export declare type AcceptMachineCertificateResponse = Message<"millwright.v1.Ac
 export declare const AcceptMachineCertificateResponseSchema: GenMessage<AcceptMachineCertificateResponse>;
 
 /**
+ * @generated from message millwright.v1.SetMachinePowerRequest
+ */
+export declare type SetMachinePowerRequest = Message<"millwright.v1.SetMachinePowerRequest"> & {
+  /**
+   * At most 100.
+   *
+   * @generated from field: repeated string machine_ids = 1;
+   */
+  machineIds: string[];
+
+  /**
+   * @generated from field: millwright.v1.PowerOperation operation = 2;
+   */
+  operation: PowerOperation;
+
+  /**
+   * Makes the call safe to repeat, on each machine by itself. Required.
+   *
+   * @generated from field: string request_id = 3;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message millwright.v1.SetMachinePowerRequest.
+ * Use `create(SetMachinePowerRequestSchema)` to create a new message.
+ */
+export declare const SetMachinePowerRequestSchema: GenMessage<SetMachinePowerRequest>;
+
+/**
+ * What came of one machine of several: a run, or why there is none.
+ *
+ * @generated from message millwright.v1.MachineRunResult
+ */
+export declare type MachineRunResult = Message<"millwright.v1.MachineRunResult"> & {
+  /**
+   * @generated from field: string machine_id = 1;
+   */
+  machineId: string;
+
+  /**
+   * @generated from field: baremetal.v1.Run run = 2;
+   */
+  run?: Run | undefined;
+
+  /**
+   * For people; empty where a run was started.
+   *
+   * @generated from field: string refusal = 3;
+   */
+  refusal: string;
+
+  /**
+   * The command that helps next, where there is one.
+   *
+   * @generated from field: string next = 4;
+   */
+  next: string;
+};
+
+/**
+ * Describes the message millwright.v1.MachineRunResult.
+ * Use `create(MachineRunResultSchema)` to create a new message.
+ */
+export declare const MachineRunResultSchema: GenMessage<MachineRunResult>;
+
+/**
+ * @generated from message millwright.v1.SetMachinePowerResponse
+ */
+export declare type SetMachinePowerResponse = Message<"millwright.v1.SetMachinePowerResponse"> & {
+  /**
+   * One for each machine, in the order of the request.
+   *
+   * @generated from field: repeated millwright.v1.MachineRunResult results = 1;
+   */
+  results: MachineRunResult[];
+};
+
+/**
+ * Describes the message millwright.v1.SetMachinePowerResponse.
+ * Use `create(SetMachinePowerResponseSchema)` to create a new message.
+ */
+export declare const SetMachinePowerResponseSchema: GenMessage<SetMachinePowerResponse>;
+
+/**
+ * @generated from message millwright.v1.SetBootDeviceRequest
+ */
+export declare type SetBootDeviceRequest = Message<"millwright.v1.SetBootDeviceRequest"> & {
+  /**
+   * At most 100.
+   *
+   * @generated from field: repeated string machine_ids = 1;
+   */
+  machineIds: string[];
+
+  /**
+   * For the next boot. Some BMCs keep it for every boot, which the run says.
+   *
+   * @generated from field: millwright.v1.BootDevice device = 2;
+   */
+  device: BootDevice;
+
+  /**
+   * Makes the call safe to repeat, on each machine by itself. Required.
+   *
+   * @generated from field: string request_id = 3;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message millwright.v1.SetBootDeviceRequest.
+ * Use `create(SetBootDeviceRequestSchema)` to create a new message.
+ */
+export declare const SetBootDeviceRequestSchema: GenMessage<SetBootDeviceRequest>;
+
+/**
+ * @generated from message millwright.v1.SetBootDeviceResponse
+ */
+export declare type SetBootDeviceResponse = Message<"millwright.v1.SetBootDeviceResponse"> & {
+  /**
+   * One for each machine, in the order of the request.
+   *
+   * @generated from field: repeated millwright.v1.MachineRunResult results = 1;
+   */
+  results: MachineRunResult[];
+};
+
+/**
+ * Describes the message millwright.v1.SetBootDeviceResponse.
+ * Use `create(SetBootDeviceResponseSchema)` to create a new message.
+ */
+export declare const SetBootDeviceResponseSchema: GenMessage<SetBootDeviceResponse>;
+
+/**
+ * @generated from message millwright.v1.GetMachinePowerRequest
+ */
+export declare type GetMachinePowerRequest = Message<"millwright.v1.GetMachinePowerRequest"> & {
+  /**
+   * At most 100.
+   *
+   * @generated from field: repeated string machine_ids = 1;
+   */
+  machineIds: string[];
+};
+
+/**
+ * Describes the message millwright.v1.GetMachinePowerRequest.
+ * Use `create(GetMachinePowerRequestSchema)` to create a new message.
+ */
+export declare const GetMachinePowerRequestSchema: GenMessage<GetMachinePowerRequest>;
+
+/**
+ * @generated from message millwright.v1.MachinePower
+ */
+export declare type MachinePower = Message<"millwright.v1.MachinePower"> & {
+  /**
+   * @generated from field: string machine_id = 1;
+   */
+  machineId: string;
+
+  /**
+   * on, off, powering_on, powering_off or unknown: as its BMC says now, or as it said last where it does not answer.
+   *
+   * @generated from field: string power = 2;
+   */
+  power: string;
+
+  /**
+   * Why it could not be read now; empty where it was.
+   *
+   * @generated from field: string error = 3;
+   */
+  error: string;
+
+  /**
+   * The run by which somebody switched it off on purpose; empty otherwise.
+   *
+   * @generated from field: string off_by_run_id = 4;
+   */
+  offByRunId: string;
+};
+
+/**
+ * Describes the message millwright.v1.MachinePower.
+ * Use `create(MachinePowerSchema)` to create a new message.
+ */
+export declare const MachinePowerSchema: GenMessage<MachinePower>;
+
+/**
+ * @generated from message millwright.v1.GetMachinePowerResponse
+ */
+export declare type GetMachinePowerResponse = Message<"millwright.v1.GetMachinePowerResponse"> & {
+  /**
+   * In the order of the request.
+   *
+   * @generated from field: repeated millwright.v1.MachinePower machines = 1;
+   */
+  machines: MachinePower[];
+};
+
+/**
+ * Describes the message millwright.v1.GetMachinePowerResponse.
+ * Use `create(GetMachinePowerResponseSchema)` to create a new message.
+ */
+export declare const GetMachinePowerResponseSchema: GenMessage<GetMachinePowerResponse>;
+
+/**
+ * @generated from enum millwright.v1.PowerOperation
+ */
+export enum PowerOperation {
+  /**
+   * INVALID_ARGUMENT.
+   *
+   * @generated from enum value: POWER_OPERATION_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * @generated from enum value: POWER_OPERATION_ON = 1;
+   */
+  ON = 1,
+
+  /**
+   * @generated from enum value: POWER_OPERATION_OFF = 2;
+   */
+  OFF = 2,
+
+  /**
+   * Off, and on once off was read.
+   *
+   * @generated from enum value: POWER_OPERATION_CYCLE = 3;
+   */
+  CYCLE = 3,
+}
+
+/**
+ * Describes the enum millwright.v1.PowerOperation.
+ */
+export declare const PowerOperationSchema: GenEnum<PowerOperation>;
+
+/**
+ * @generated from enum millwright.v1.BootDevice
+ */
+export enum BootDevice {
+  /**
+   * INVALID_ARGUMENT.
+   *
+   * @generated from enum value: BOOT_DEVICE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The machine's own order: an override is cleared.
+   *
+   * @generated from enum value: BOOT_DEVICE_NONE = 1;
+   */
+  NONE = 1,
+
+  /**
+   * @generated from enum value: BOOT_DEVICE_PXE = 2;
+   */
+  PXE = 2,
+
+  /**
+   * @generated from enum value: BOOT_DEVICE_HTTP = 3;
+   */
+  HTTP = 3,
+
+  /**
+   * @generated from enum value: BOOT_DEVICE_DISK = 4;
+   */
+  DISK = 4,
+
+  /**
+   * @generated from enum value: BOOT_DEVICE_CD = 5;
+   */
+  CD = 5,
+}
+
+/**
+ * Describes the enum millwright.v1.BootDevice.
+ */
+export declare const BootDeviceSchema: GenEnum<BootDevice>;
+
+/**
  * What people decide about machines. baremetal.v1 shows the phases; these are the ways between them that no run takes.
  *
  * Each answers with the machine after the move, NOT_FOUND when there is no such machine, and FAILED_PRECONDITION, naming what is
@@ -462,6 +748,46 @@ export declare const MachineLifecycleService: GenService<{
     methodKind: "unary";
     input: typeof AcceptMachineCertificateRequestSchema;
     output: typeof AcceptMachineCertificateResponseSchema;
+  },
+}>;
+
+/**
+ * The power of machines by itself, and what they boot from next. Each change is a short run on each machine, which takes the machine's run
+ * slot and succeeds once the BMC reads back what was asked for.
+ *
+ * @generated from service millwright.v1.MachinePowerService
+ */
+export declare const MachinePowerService: GenService<{
+  /**
+   * Switches machines on or off at their BMCs, without a word to their systems. A machine that is switched off so is off on purpose until it
+   * is seen on: it is not failing for that.
+   *
+   * @generated from rpc millwright.v1.MachinePowerService.SetMachinePower
+   */
+  setMachinePower: {
+    methodKind: "unary";
+    input: typeof SetMachinePowerRequestSchema;
+    output: typeof SetMachinePowerResponseSchema;
+  },
+  /**
+   * Sets what machines boot from next, or clears that.
+   *
+   * @generated from rpc millwright.v1.MachinePowerService.SetBootDevice
+   */
+  setBootDevice: {
+    methodKind: "unary";
+    input: typeof SetBootDeviceRequestSchema;
+    output: typeof SetBootDeviceResponseSchema;
+  },
+  /**
+   * Reads the power of machines from their BMCs now; nothing changes.
+   *
+   * @generated from rpc millwright.v1.MachinePowerService.GetMachinePower
+   */
+  getMachinePower: {
+    methodKind: "unary";
+    input: typeof GetMachinePowerRequestSchema;
+    output: typeof GetMachinePowerResponseSchema;
   },
 }>;
 

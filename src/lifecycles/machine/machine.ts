@@ -121,6 +121,8 @@ export interface MachineFacts extends ResidueFacts {
   readonly joinedCluster: string | null;
   /** An RMA lit its locator, and nobody has put it out: that is done once the machine is back, or of use in another way. */
   readonly locatorLit: boolean;
+  /** The run by which somebody switched it off on purpose. It counts until the machine is seen on. */
+  readonly offOnPurpose: { readonly run: string } | null;
 }
 
 export interface Machine extends Thing {

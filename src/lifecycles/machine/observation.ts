@@ -57,7 +57,9 @@ export function interpretSighting(machine: Machine, sighting: Sighting, misses: 
   if (sighting.ssh.is === "seen") {
     if (key.is === "wrong") isKeyWrong = doubt("Reachable", "HostKeyChanged", key);
     else say("Reachable", true, "SshAnswers");
-  } else if (sighting.ssh.is === "nowhere") say("Reachable", false, sighting.ssh.reason, sighting.ssh);
+  } else if (sighting.ssh.is === "missed" && isOffOnPurpose(machine, sighting))
+    say("Reachable", false, "OffOnPurpose", { message: `powered off by run ${machine.facts.offOnPurpose?.run}` });
+  else if (sighting.ssh.is === "nowhere") say("Reachable", false, sighting.ssh.reason, sighting.ssh);
   else if (sighting.ssh.is === "missed") doubt("Reachable", sighting.ssh.reason, sighting.ssh);
 
   const { bmc } = sighting;
@@ -88,6 +90,10 @@ export function interpretSighting(machine: Machine, sighting: Sighting, misses: 
     lacksMacs: isRightBmc && machine.facts.macs === null && machine.activeRunId === null,
   };
 }
+
+/** Nobody misses a machine that was switched off on purpose, for as long as its BMC says that it is off. */
+const isOffOnPurpose = ({ facts }: Machine, { bmc }: Sighting): boolean =>
+  facts.offOnPurpose !== null && bmc.is === "seen" && bmc.what.power === "off";
 
 /** Whether something was seen in the phase in which the machine is now; before that, it may have been another system. */
 const isOfNow = ({ stateSince }: Machine, { at }: { readonly at: Date }): boolean => at > stateSince;
@@ -252,7 +258,9 @@ function judgeIntervention(
 function factsOf(machine: Machine, { ssh, bmc, node }: Sighting): JsonObject {
   const facts: {
     [fact in "powerState" | "bootId" | "joinedCluster" | "sshHostKeySeen" | "certificateFingerprint"]?: string;
-  } = {};
+  } & { offOnPurpose?: null } = {};
+  // Whoever switched it on, be it at its button, wants it on.
+  if (machine.facts.offOnPurpose !== null && bmc.is === "seen" && bmc.what.power === "on") facts.offOnPurpose = null;
   if (bmc.is === "seen" && bmc.what.power !== machine.facts.powerState) facts.powerState = bmc.what.power;
   // From now on the BMC must show it: no password is sent to one that shows another.
   const certificate = bmc.is === "seen" ? bmc.what.certificateFingerprint : undefined;

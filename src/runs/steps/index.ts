@@ -1,12 +1,17 @@
 import { collectSteps } from "../model/step.ts";
+import { bootDevice } from "./boot-device.ts";
 import { join } from "./join.ts";
 import { net } from "./net.ts";
 import { netboot } from "./netboot.ts";
+import { power } from "./power.ts";
 import { reboot } from "./reboot.ts";
 import { repave } from "./repave.ts";
 import { rma } from "./rma.ts";
 import { ssh } from "./ssh.ts";
 import { verify } from "./verify.ts";
 
-/** Every kind of step there is. */
+/** Every kind of step that a plan may consist of. */
 export const allSteps = collectSteps([ssh, reboot, netboot, repave, join, verify, net, rma]);
+
+/** The same, and those of short runs that have a call of their own: no plan names them, since the contract of plans has no word for them. */
+export const serverSteps = collectSteps([...allSteps.values(), power, bootDevice]);

@@ -93,16 +93,19 @@ export const resetByForce = (machineId: string): NextCommand =>
   );
 
 function switchedOff({ machine }: MachineView): MachineNote {
+  const { offOnPurpose } = machine.facts;
   const silent = machine.conditions.find(({ type, status }) => type === "Reachable" && !status);
   return {
     type: null,
-    words: "it is powered off",
+    words: offOnPurpose === null ? "it is powered off" : `it was powered off on purpose, by run ${offOnPurpose.run}`,
     trouble: NO_TROUBLE,
     why: "",
     since: silent?.lastTransition ?? machine.stateSince,
-    commands: [switchOn(machine.id)],
+    commands: [offOnPurpose === null ? switchOn(machine.id) : powerOn(machine.id)],
   };
 }
+
+const powerOn = (machineId: string): NextCommand => say(`machine power on ${machineId}`, "switches it on");
 
 export const switchOn = (machineId: string): NextCommand =>
   say(`run start --machine ${machineId} --type REBOOT`, "switches it on, and proves that it came up");

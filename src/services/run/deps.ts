@@ -1,5 +1,6 @@
+import type { PowerState } from "../../capabilities/power-control.ts";
 import type { Capability } from "../../capabilities/provider.ts";
-import type { MachineSpec } from "../../lifecycles/machine/machine.ts";
+import type { Machine, MachineSpec } from "../../lifecycles/machine/machine.ts";
 import type { Workflows } from "../../runs/workflows/workflow.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import type { ClusterProbes } from "./cluster-checks.ts";
@@ -11,6 +12,8 @@ export interface RunDeps extends ServiceDeps, ReferenceDeps {
   capabilitiesOf(spec: MachineSpec): ReadonlySet<Capability>;
   /** Absent: clusters are not tried before a run needs them. */
   readonly clusterProbes?: ClusterProbes;
+  /** Asks the machine's BMC now. Absent: the server reaches no machines. */
+  readPower?(machine: Machine, signal: AbortSignal): Promise<PowerState>;
   /** Absent: those of the server. */
   readonly workflows?: Workflows;
 }

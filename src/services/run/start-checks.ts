@@ -89,10 +89,13 @@ export interface RunSources extends Pick<RunDeps, "steps"> {
 }
 
 /** Type, then plan, then machine: the first that is wrong is the answer. */
-export async function chooseRun(input: Omit<StartRun, "requestId">, sources: RunSources): Promise<ChosenRun> {
+export async function chooseRun(
+  input: Omit<StartRun, "requestId"> & { readonly plan?: Plan },
+  sources: RunSources,
+): Promise<ChosenRun> {
   const { type, planId } = chooseRunType(input);
   checkParams(input.params);
-  const plan = await sources.findPlan(planId);
+  const plan = input.plan ?? (await sources.findPlan(planId));
   const machine = await sources.findMachine(input.machineId);
   if (!machine)
     throw new AppError("not_found", `machine ${input.machineId} does not exist`, { next: "millwright machine list" });

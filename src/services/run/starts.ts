@@ -81,6 +81,22 @@ class UntriedClusters extends AppError {
   }
 }
 
+/** What a call of its own starts, by a plan that is in no catalogue. */
+export interface StartOwnPlan extends Pick<StartRun, "requestId" | "machineId"> {
+  readonly plan: Plan;
+}
+
+/** As `startRun`, with a plan that only the server has. */
+export async function startOwnPlan(deps: RunDeps, caller: Caller, input: StartOwnPlan): Promise<Run> {
+  const { requestId, plan } = input;
+  checkRunRequestId(requestId);
+  const machineId = checkMachineId(input.machineId);
+  const fingerprint = fingerprintOf([plan.planId, plan.steps.map(({ payload }) => payload)]);
+  const { planId } = plan;
+  const run = { machineId, requestId, type: "", planId, plan, params: {}, fingerprint, id: newRunId(), caller };
+  return startOnTriedClusters(deps, run);
+}
+
 /** A start whose words were checked; what it needs of the database is not looked up yet. */
 interface Start extends StartRun {
   readonly fingerprint: string;
@@ -89,6 +105,8 @@ interface Start extends StartRun {
   readonly caller: Caller;
   /** Of those clusters that were tried for it. */
   readonly verdicts?: ReadonlyMap<string, ClusterVerdict>;
+  /** Absent: the plan of the id. */
+  readonly plan?: Plan;
 }
 
 /** Checked as far as it can be by itself; what is left is looked up for all of them at once. */

@@ -81,6 +81,7 @@ const parseFacts = readerOf<MachineFacts>({
   drainScope: [orNull(shapeOf({ barePods: isFlag, localData: isFlag })), null],
   joinedCluster: text,
   locatorLit: [isFlag, false],
+  offOnPurpose: [orNull(shapeOf({ run: isText })), null],
   residue: [listOf(isText), []],
   residueRecords: [listOf(isJsonObject), []],
 });

@@ -2,8 +2,10 @@ import { MachineService } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import {
   MachineService as ListedMachineService,
   MachineLifecycleService,
+  MachinePowerService,
 } from "../../../contract/millwright/v1/machine_pb.js";
 import { machineLifecycle, machines } from "../../api/baremetal/machines.ts";
+import { machinePower } from "../../api/millwright/machine-power.ts";
 import { listedMachines } from "../../api/millwright/machines.ts";
 import { partOf } from "../../api/transport/service-parts.ts";
 import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
@@ -72,10 +74,11 @@ export const machine = defineThing<Machine>({
   handlers,
   runTarget,
   explain: explainMachine,
-  methods: ({ services }) => [
+  methods: ({ services, runs }) => [
     partOf(MachineService, machines(services)),
     partOf(ListedMachineService, listedMachines(services)),
     partOf(MachineLifecycleService, machineLifecycle(services)),
+    ...(runs ? [partOf(MachinePowerService, machinePower({ ...services, ...runs }))] : []),
   ],
   words: { short: "m" },
   listing: machineListing,
@@ -93,5 +96,8 @@ export const machine = defineThing<Machine>({
     "millwright.v1.MachineLifecycleService/RetireMachine":    ["admin"],
     "millwright.v1.MachineLifecycleService/SetMachineCredentials": ["admin"],
     "millwright.v1.MachineLifecycleService/AcceptMachineCertificate": ["operator"],
+    "millwright.v1.MachinePowerService/SetMachinePower":  ["operator"],
+    "millwright.v1.MachinePowerService/SetBootDevice":    ["operator"],
+    "millwright.v1.MachinePowerService/GetMachinePower":  ["viewer"],
   },
 });

@@ -70,6 +70,8 @@ function factText(fact: string, before: JsonValue | undefined, now: JsonValue): 
   if (fact === "joinedCluster") return clusterText(before, now);
   if (fact === "locatorLit") return now === true ? "its locator may be lit" : "its locator is out";
   if (fact === "sshMoved") return movedText(before, now);
+  if (fact === "offOnPurpose")
+    return isObject(now) ? "it is off on purpose" : isObject(before) ? "it is no longer off on purpose" : "";
   if (fact === "cancelRequest") return isObject(now) ? `cancel requested by ${String(now.by)}` : "";
   if (fact === "steps") return stepsText(before, now);
   // Not known before either: nothing happened that anybody could have seen.

@@ -9,6 +9,7 @@ import { addPasswordOptions } from "../options/password-options.ts";
 import type { CredentialOptions } from "./credentials.ts";
 import type { MachineFields, RegisterOptions } from "./edit.ts";
 import type { VerbOptions } from "./phase.ts";
+import { addPowerCommands } from "./power-commands.ts";
 
 /** The grammar alone; what a command does is loaded when it runs. */
 export function addMachineCommands(program: Command, run: Run): void {
@@ -20,6 +21,7 @@ export function addMachineCommands(program: Command, run: Run): void {
   addEditing(machine, run);
   addCertificate(machine, run);
   addPhases(machine, run);
+  addPowerCommands(machine, run);
   addHealthReportCommands(machine, run, {
     what: "a machine",
     argument: "<id>",

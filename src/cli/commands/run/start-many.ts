@@ -27,6 +27,21 @@ export async function startMany(session: Session, { machines, wait, start }: Sta
       refused ??= exitCode;
     }
   }
+  return showStartedRuns(session, { started, refused, wait });
+}
+
+export interface StartedRuns {
+  readonly started: readonly ShownRun[];
+  /** The exit code of the first refusal. */
+  readonly refused: ExitCode | undefined;
+  readonly wait: boolean;
+}
+
+/** Runs that were just started: as they are, or followed to their ends, which the exit code then tells. */
+export async function showStartedRuns(
+  session: Session,
+  { started, refused, wait }: StartedRuns,
+): Promise<number | undefined> {
   const shown = wait ? await followToEnd(session, started) : started;
   const listing = { items: shown, columns: runColumns(session.style()), json: runJson };
   await printList(session, listing, "No run was started.");

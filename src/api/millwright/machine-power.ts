@@ -59,7 +59,7 @@ export const machinePower = (deps: RunDeps): ServiceImpl<typeof MachinePowerServ
   },
 });
 
-export const resultOf = ({ machineId, started }: MachineResult): MessageInitShape<typeof MachineRunResultSchema> =>
+const resultOf = ({ machineId, started }: MachineResult): MessageInitShape<typeof MachineRunResultSchema> =>
   started instanceof AppError
     ? { machineId, refusal: started.message, next: started.detail.next ?? "" }
     : { machineId, run: runOf(started) };

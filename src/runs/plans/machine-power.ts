@@ -3,8 +3,7 @@ import type { Plan, Step } from "../model/plan/plan.ts";
 import { bootDevice } from "../steps/boot-device.ts";
 import { power } from "../steps/power.ts";
 
-export const POWER_OPERATIONS = ["on", "off", "cycle"] as const;
-export type PowerOperation = (typeof POWER_OPERATIONS)[number];
+export type PowerOperation = "on" | "off" | "cycle";
 
 const powerStep = (wanted: "on" | "off"): Step => ({
   name: `power-${wanted}`,

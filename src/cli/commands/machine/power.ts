@@ -18,7 +18,7 @@ import { printList } from "../../terminal/printing.ts";
 import { showStartedRuns } from "../run/start-many.ts";
 import { conditionOf } from "./view.ts";
 
-export const POWER_WORDS = { on: PowerOperation.ON, off: PowerOperation.OFF, cycle: PowerOperation.CYCLE } as const;
+const POWER_WORDS = { on: PowerOperation.ON, off: PowerOperation.OFF, cycle: PowerOperation.CYCLE } as const;
 export type PowerWord = keyof typeof POWER_WORDS;
 
 const DEVICES: Readonly<Record<string, BootDevice>> = {

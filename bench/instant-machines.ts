@@ -84,6 +84,7 @@ export function createInstantMachines(options: InstantMachinesOptions): MachineH
   return {
     providers: ["datacenter"],
     providerOf: ({ provider }) => ({ name: provider, can }),
+    takesSeeds: () => true,
     capabilitiesOf: () => new Set(Object.keys(can) as Capability[]),
     async close() {},
   };

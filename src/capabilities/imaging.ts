@@ -13,6 +13,8 @@ export interface InstallOrder {
   readonly kind?: "iso" | "disk";
   /** `sha256:…` of what lies at the location. */
   readonly digest?: string;
+  /** A second medium, from which the installer learns what to install. Absent: it is told by the address of the first. */
+  readonly seed?: { readonly url: string };
   /** What the installed system is to show of itself, for images that are written as they are. */
   readonly stamp?: { readonly path: string; readonly text: string };
 }
@@ -34,6 +36,8 @@ export interface ImagingProgress {
  * @throws StepFailure "retry" when the BMC cannot be reached or is busy, "fail" when it refuses for good.
  */
 export interface Imaging {
+  /** Absent: it inserts no second medium. Refuses, before anything is done, a device that cannot hold one. */
+  readonly checkSeed?: (target: BmcTarget, call: CallContext) => Promise<void>;
   /** Puts the medium in, in place of whatever is in, and makes it the next boot source. */
   prepare(target: BmcTarget, order: InstallOrder, call: CallContext): Promise<void>;
   /** Restarts the machine into the medium, at once: the disk is about to be overwritten anyway. */

@@ -35,7 +35,7 @@ import type { ThingParts } from "./things/thing.ts";
 export interface Engine {
   readonly events: EventSource;
   /** What can be done with machines. */
-  readonly hardware: Pick<MachineHardware, "providers" | "capabilitiesOf" | "clusterAccess">;
+  readonly hardware: Pick<MachineHardware, "providers" | "capabilitiesOf" | "clusterAccess" | "takesSeeds">;
   /** The scripts that plans can name. */
   readonly runbooks: Runbooks;
   /** Asks a machine's BMC now. */
@@ -57,6 +57,13 @@ export interface EngineWiring {
   readonly clock: Clock;
   readonly things: readonly ThingParts[];
 }
+
+const settingsOf = ({ monitor, explorer, install }: Config) => ({
+  monitorEvery: monitor.interval,
+  exploreEvery: explorer.interval,
+  installTimeout: install.timeout,
+  seedsAt: install.publicUrl,
+});
 
 /** All loops of one replica, with the hardware below them. */
 export function startEngine(wiring: EngineWiring): Engine {
@@ -97,9 +104,7 @@ export function startEngine(wiring: EngineWiring): Engine {
         secrets,
         provider,
         clock,
-        monitorEvery: config.monitor.interval,
-        exploreEvery: config.explorer.interval,
-        installTimeout: config.install.timeout,
+        ...settingsOf(config),
         runs: { hardware, steps: serverSteps, runbooks, instance: replica, ...observeSteps(metrics, log) },
       },
       things,

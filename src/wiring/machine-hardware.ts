@@ -24,6 +24,8 @@ export interface MachineHardware {
   capabilitiesOf(spec: MachineAccess): ReadonlySet<Capability>;
   /** Of clusters, which belong to no machine. Absent: they are not tried before they are needed. */
   readonly clusterAccess?: ClusterAccess;
+  /** Whether it inserts a second medium, from which installers learn what to install. */
+  takesSeeds(spec: MachineAccess): boolean;
   close(): Promise<void>;
 }
 
@@ -81,6 +83,7 @@ export function wireMachineHardware(options: MachineHardwareOptions): MachineHar
     clusterAccess: kubernetes.can.clusterAccess,
     providerOf,
     capabilitiesOf: (spec) => new Set(Object.keys(providerOf(spec)?.can ?? {}) as Capability[]),
+    takesSeeds: (spec) => providerOf(spec)?.can.imaging?.checkSeed !== undefined,
     async close() {
       await redfish.close();
       ironic.close();

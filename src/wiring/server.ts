@@ -6,6 +6,7 @@ import { createFiles } from "../api/rest/files.ts";
 import { createOperations } from "../api/rest/operations.ts";
 import { createRestApi } from "../api/rest/rest-api.ts";
 import type { RouteDeps } from "../api/rest/route.ts";
+import { createSeeds } from "../api/rest/seeds.ts";
 import { HealthSwitch, healthRoutes } from "../api/transport/health-service.ts";
 import { createCallFrame } from "../api/transport/interceptors.ts";
 import { peerOf } from "../api/transport/peer.ts";
@@ -18,6 +19,7 @@ import type { Log } from "../kernel/log.ts";
 import { readingFor } from "../kernel/time/clock.ts";
 import { seconds } from "../kernel/time/duration.ts";
 import { SharedClock } from "../kernel/time/shared-clock.ts";
+import { seedWriter } from "../providers/seeds/seed.ts";
 import { serverSteps } from "../runs/steps/index.ts";
 import type { ServiceDeps } from "../services/call/deps.ts";
 import { cancelActiveRuns, untilRunsEnded } from "../services/run/shutdown.ts";
@@ -108,6 +110,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       providers,
       canErase: bootRulesOf(config).eraser !== null,
       ...(clusterAccess && { clusterGate: wireClusterGate(clusterAccess) }),
+      seedWriter,
       clock,
     };
     // Once nobody can start runs here any more, and while the engine still ends them. A start that fails cancels nothing.
@@ -212,10 +215,11 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     log.error({ err, requestId: id }, "request failed unexpectedly");
     return id;
   };
+  const installing = installRouteDeps(deps, config);
   const rest = createRestApi({
     version,
     access,
-    routes: restRoutes(installRouteDeps(deps, config), things),
+    routes: restRoutes(installing, things),
     authenticate: signIn,
     reportUnexpected,
   });
@@ -233,13 +237,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     routes(router) {
       const methodDeps = {
         services: deps,
-        runs: {
-          steps: serverSteps,
-          runbooks: engine.runbooks,
-          capabilitiesOf: engine.hardware.capabilitiesOf,
-          ...(deps.clusterGate && { clusterProbes: wireClusterProbes({ ...deps, gate: deps.clusterGate, clock }) }),
-          readPower: engine.readPower,
-        },
+        runs: runDepsOf(surfaces),
         events: engine.events,
         system: { version, startedAt, replica, clock },
         onTokenRevoked(id: string) {
@@ -255,6 +253,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
       await app.register(operations);
       await app.register(rest);
       await app.register(createFiles({ directory: config.install.filesDir, reportUnexpected }));
+      await app.register(createSeeds({ ...installing, reportUnexpected }));
     },
     log,
     ...tlsOf(config),
@@ -272,6 +271,16 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
   });
   return { httpUrl: api.httpUrl, grpcAddress: api.grpcAddress };
 }
+
+const runDepsOf = ({ engine: { runbooks, hardware, readPower }, config, deps, clock }: Surfaces) => ({
+  steps: serverSteps,
+  readPower,
+  runbooks,
+  capabilitiesOf: hardware.capabilitiesOf,
+  takesSeeds: hardware.takesSeeds,
+  seedsAt: config.install.publicUrl,
+  ...(deps.clusterGate && { clusterProbes: wireClusterProbes({ ...deps, gate: deps.clusterGate, clock }) }),
+});
 
 function tlsOf({ tls }: Config) {
   if (tls.certFile === null || tls.keyFile === null) return {};

@@ -1,3 +1,4 @@
+import { CloudInitService } from "../../contract/millwright/v1/cloud_init_pb.js";
 import { ClusterService, ImageService } from "../../contract/millwright/v1/cluster_pb.js";
 import { ExplainService } from "../../contract/millwright/v1/explain_pb.js";
 import { HealthReportService } from "../../contract/millwright/v1/health_report_pb.js";
@@ -8,7 +9,7 @@ import { TokenService } from "../../contract/millwright/v1/token_pb.js";
 import { WatchService } from "../../contract/millwright/v1/watch_pb.js";
 import type { MethodRoles } from "../api/auth/access.ts";
 import { LARGEST_REPORT_REQUEST } from "../api/convert/health.ts";
-import { clusters, images } from "../api/millwright/catalogs.ts";
+import { cloudInit, clusters, images } from "../api/millwright/catalogs.ts";
 import { explain } from "../api/millwright/explain.ts";
 import { healthReports } from "../api/millwright/health-reports.ts";
 import { history } from "../api/millwright/history.ts";
@@ -34,6 +35,7 @@ export const sharedServices = (deps: SharedServiceDeps): readonly ServicePart[] 
   return [
     partOf(ClusterService, clusters(services)),
     partOf(ImageService, images(services)),
+    partOf(CloudInitService, cloudInit(services)),
     partOf(LifecycleService, lifecycles(services)),
     partOf(ExplainService, explain({ ...services, explainers: deps.explainers })),
     partOf(HealthReportService, healthReports(services), { putHealthReport: LARGEST_REPORT_REQUEST }),
@@ -63,6 +65,10 @@ export const SHARED_ROLES: MethodRoles = {
   "millwright.v1.ImageService/CreateImage":             ["admin"],
   "millwright.v1.ImageService/ListImages":              ["viewer"],
   "millwright.v1.ImageService/DeleteImage":             ["admin"],
+  "millwright.v1.CloudInitService/CreateCloudInit":     ["admin"],
+  "millwright.v1.CloudInitService/GetCloudInit":        ["operator"],
+  "millwright.v1.CloudInitService/ListCloudInit":       ["viewer"],
+  "millwright.v1.CloudInitService/DeleteCloudInit":     ["admin"],
   "millwright.v1.TokenService/CreateToken":             ["admin"],
   "millwright.v1.TokenService/ListTokens":              ["admin"],
   "millwright.v1.TokenService/RevokeToken":             ["admin"],
@@ -78,6 +84,9 @@ export const SHARED_ROLES: MethodRoles = {
   "GET /metrics":                                       ["viewer", "Health"],
   // Firmware that boots from the network has no credentials.
   "GET /files/*":                                       "anyone",
+  // Neither have BMCs and installers: what they fetch is found by a way that nobody can guess.
+  "GET /seeds/{place}/{key}/{file}":                    "anyone",
+  "POST /seeds/{place}/{key}/phone-home":               "anyone",
   "GET /api/v1/openapi.json":                           "anyone",
   "GET /api/v1/docs":                                   "anyone",
 };

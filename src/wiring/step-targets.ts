@@ -12,6 +12,7 @@ import {
   type StepTargets,
   sshTargetOf,
 } from "../runs/model/targets.ts";
+import { SEED_MEDIUM, seedDirectory, seedKeyOf } from "../runs/seeds/seed-place.ts";
 import type { Runbook, Runbooks } from "../runs/steps/scripts/runbooks.ts";
 import type { SecretStore } from "../store/access/secrets.ts";
 import { getKubeconfigs } from "../store/catalog/clusters.ts";
@@ -24,6 +25,8 @@ export interface TargetWiring {
   readonly db: Database;
   readonly secrets: SecretStore;
   readonly runbooks: Runbooks;
+  /** Where BMCs reach this server; null: nobody has said. */
+  readonly seedsAt?: string | null;
 }
 
 const missing = (what: Reference["kind"], name: string, message: string): StepFailure =>
@@ -36,7 +39,12 @@ const noCredentials = (at: Endpoint, { message }: AppError): StepFailure =>
  * Where the things are that the steps of a machine's runs work with, looked up when they are asked for: with one query for all
  * that ask at the same time.
  */
-export function wireStepTargets({ db, secrets, runbooks }: TargetWiring): (machine: Machine) => StepTargets {
+export function wireStepTargets({
+  db,
+  secrets,
+  runbooks,
+  seedsAt = null,
+}: TargetWiring): (machine: Machine) => StepTargets {
   const lookUp = <T>(run: (names: readonly string[]) => Promise<readonly T[]>) =>
     createBatcher<string, T>({ most: 500, atOnce: 2, run });
   const bmcCredentials = lookUp((ids) => getMachineBmcCredentials(db, secrets, ids));
@@ -74,8 +82,16 @@ export function wireStepTargets({ db, secrets, runbooks }: TargetWiring): (machi
     async image(ref) {
       const image = await images.submit(ref);
       if (!image) throw missing("image", ref, `there is no image ${ref}; create it with millwright image create`);
-      const { name, digest, location, kind, successProof } = image;
-      return { ref: name, digest, location, kind, proof: successProof };
+      const { name, digest, location, kind, successProof, seed } = image;
+      return { ref: name, digest, location, kind, proof: successProof, ...(seed !== null && { seed }) };
+    },
+    seedUrl(runId, token) {
+      if (seedsAt !== null) return `${seedDirectory(seedsAt, runId, seedKeyOf(token))}${SEED_MEDIUM}`;
+      throw new StepFailure(
+        "not_on_this_server",
+        "this server does not know where BMCs reach it, so that they cannot fetch a seed: set install.public_url and restart the server",
+        { facts: { what: "setting", name: "install.public_url" } },
+      );
     },
     async script(ref, digest) {
       const found = (digest !== undefined && findVersion(runbooks, ref, digest)) || runbooks.find(ref);

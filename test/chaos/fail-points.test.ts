@@ -58,6 +58,7 @@ const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
     "changes:written",
     "claims:granted",
     "clusters:replaced",
+    "cloud-init:written",
     "clusters:written",
     "create:inserted",
     "device-groups:removed",

@@ -46,6 +46,7 @@ const KILLS: readonly Kill[] = [
   { at: "clusters:written",       write: "create a cluster",            before: [],                                          tables: ["clusters", "journal", "secrets"] },
   { at: "clusters:replaced",      write: "replace its kubeconfig",      before: ["create a cluster"],                        tables: ["journal", "secrets"] },
   { at: "images:written",         write: "create an image",             before: [],                                          tables: ["images", "journal"] },
+  { at: "cloud-init:written",     write: "create a cloud-init document", before: [],                                         tables: ["cloud_init_documents", "journal"] },
   { at: "install-workflows:written", write: "create a workflow",        before: [],                                          tables: ["install_workflows", "journal"] },
   { at: "install-workflows:retired", write: "delete the workflow",      before: ["create a workflow"],                       tables: ["install_workflows", "journal"] },
   { at: "device-groups:written",  write: "create a group",              before: [],                                          tables: ["device_groups", "journal"] },

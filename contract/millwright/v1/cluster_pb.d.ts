@@ -276,6 +276,14 @@ export declare type CreateImageRequest = Message<"millwright.v1.CreateImageReque
    * @generated from field: string success_proof = 5;
    */
   successProof: string;
+
+  /**
+   * What its installer reads to learn what to install: nocloud, autoinstall, kickstart or ignition. An iso reads it from a second medium,
+   * which the BMC must have a drive for; a netboot image over the network. Empty: it reads the address of its own medium alone.
+   *
+   * @generated from field: string seed = 6;
+   */
+  seed: string;
 };
 
 /**
@@ -413,6 +421,13 @@ export declare type Image = Message<"millwright.v1.Image"> & {
    * @generated from field: google.protobuf.Timestamp created_at = 6;
    */
   createdAt?: Timestamp | undefined;
+
+  /**
+   * nocloud, autoinstall, kickstart or ignition; empty for none.
+   *
+   * @generated from field: string seed = 7;
+   */
+  seed: string;
 };
 
 /**

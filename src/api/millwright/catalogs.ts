@@ -1,10 +1,12 @@
 import type { ServiceImpl } from "@connectrpc/connect";
+import type { CloudInitService } from "../../../contract/millwright/v1/cloud_init_pb.js";
 import type { ClusterService, ImageService } from "../../../contract/millwright/v1/cluster_pb.js";
 import type { ServiceDeps } from "../../services/call/deps.ts";
+import { createCloudInit, deleteCloudInit, getCloudInit, pageCloudInit } from "../../services/catalog/cloud-init.ts";
 import { createCluster, deleteCluster, pageClusters, updateCluster } from "../../services/catalog/clusters.ts";
 import { createImage, deleteImage, pageImages } from "../../services/catalog/images.ts";
 import { callerKey } from "../transport/interceptors.ts";
-import { clusterOf, imageOf } from "./catalog-messages.ts";
+import { cloudInitOf, cloudInitSummaryOf, clusterOf, imageOf } from "./catalog-messages.ts";
 
 export const clusters = (deps: ServiceDeps): ServiceImpl<typeof ClusterService> => ({
   async createCluster(request, { values }) {
@@ -35,6 +37,23 @@ export const images = (deps: ServiceDeps): ServiceImpl<typeof ImageService> => (
   },
   async deleteImage({ name }, { values }) {
     await deleteImage(deps, values.get(callerKey), name);
+    return {};
+  },
+});
+
+export const cloudInit = (deps: ServiceDeps): ServiceImpl<typeof CloudInitService> => ({
+  async createCloudInit(request, { values }) {
+    return { document: cloudInitSummaryOf(await createCloudInit(deps, values.get(callerKey), request)) };
+  },
+  async getCloudInit({ name }) {
+    return { document: cloudInitOf(await getCloudInit(deps, name)) };
+  },
+  async listCloudInit({ pageSize, pageToken }) {
+    const { items, nextPageToken } = await pageCloudInit(deps, { pageSize, pageToken });
+    return { documents: items.map(cloudInitSummaryOf), nextPageToken };
+  },
+  async deleteCloudInit({ name }, { values }) {
+    await deleteCloudInit(deps, values.get(callerKey), name);
     return {};
   },
 });

@@ -119,7 +119,7 @@ const steps = ({ services, publicUrl }: BootRouteDeps) =>
 const HOST = /^([A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?$/;
 
 /** Where the node found us; old clients do not say whom they call, and the connection tells. */
-function reachedAt({ protocol, host, socket }: FastifyRequest): string {
+export function reachedAt({ protocol, host, socket }: FastifyRequest): string {
   if (host === "" || host === undefined) {
     const { localAddress = "", localPort } = socket;
     const address = plainAddress(localAddress);

@@ -46,8 +46,8 @@ async function send(
 }
 
 /** Sets code and headers; the bytes to send, or undefined when the answer has none. */
-function answerFor(
-  { size, mtime }: Stats,
+export function answerFor(
+  { size, mtime }: Pick<Stats, "size" | "mtime">,
   { headers, method }: FastifyRequest,
   reply: FastifyReply,
 ): { readonly start: number; readonly end: number } | undefined {

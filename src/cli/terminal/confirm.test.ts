@@ -2,6 +2,7 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { MachineService } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { Forge } from "../../../contract/forge/forge_pb.js";
+import { CloudInitService } from "../../../contract/millwright/v1/cloud_init_pb.js";
 import { ClusterService, ImageService } from "../../../contract/millwright/v1/cluster_pb.js";
 import { MachineLifecycleService } from "../../../contract/millwright/v1/machine_pb.js";
 import { PlanCatalogService } from "../../../contract/millwright/v1/plan_pb.js";
@@ -15,6 +16,7 @@ const BY_RPC = [
   ["plan delete x", "yes"],
   ["cluster delete x", "yes"],
   ["image delete x", "yes"],
+  ["cloud-init delete x", "yes"],
   ["token revoke x", "yes"],
   ["machine retire x", "yes"],
   ["power-shelf delete x", "yes"],
@@ -88,6 +90,7 @@ function serveRemovals(router: ConnectRouter, done: string[]): void {
   router.service(PlanCatalogService, { deletePlan: removed("plan") });
   router.service(ClusterService, { deleteCluster: removed("cluster") });
   router.service(ImageService, { deleteImage: removed("image") });
+  router.service(CloudInitService, { deleteCloudInit: removed("cloud-init") });
   router.service(TokenService, { revokeToken: removed("token") });
   router.service(MachineService, { getMachine: ({ machineId }) => ({ machineId }) });
   router.service(MachineLifecycleService, {

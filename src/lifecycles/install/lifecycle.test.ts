@@ -37,7 +37,7 @@ const STATES =
     " ",
   );
 /** Ours, each with its reason in the table. */
-const ADDED = ["installed → pending", "pending → install_failed", "pending → discovered"];
+const ADDED = ["installed → pending", "installing → active", "pending → install_failed", "pending → discovered"];
 
 const rows: readonly Row<Install>[] = installLifecycle.transitions;
 const NOW = "2026-01-21T10:30:00.000Z";

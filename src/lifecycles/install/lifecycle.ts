@@ -69,6 +69,7 @@ const queuedAnew = (): JsonObject => ({
 });
 const isOrdered = ({ facts }: Install) => facts.orderedBy !== null;
 const letGo = (): JsonObject => ({ orderedBy: null });
+const provenUnreported = (): JsonObject => ({ ...letGo(), ...NO_FAILURES, progress: 100 });
 /** Not a failure of the node's: it keeps its count, and the reason is for people. */
 const givenUp = ({ facts }: Install, { message }: Happening): JsonObject => ({
   ...letGo(),
@@ -153,6 +154,7 @@ export const installLifecycle = defineLifecycle<Install>()({
     ["installed",       asked("activate"),            "active"],
     ["installed",       reported("first_boot"),       "active",         { provided: groupPromotes }],
     ["installed",       caused("repave_proven"),      "active",         { sets: letGo }],
+    ["installing",      caused("repave_proven"),      "active",         { provided: isOrdered, sets: provenUnreported, added: "an ordinary installer does not report: its system proves itself" }],
     ["installed",       caused("repave_requested"),   "pending",        { sets: queuedAnew, added: "a run repaves what nobody has verified yet" }],
     ["active",          asked("reprovision"),         "reprovision"],
     ["active",          caused("repave_requested"),   "reprovision"],

@@ -60,6 +60,7 @@ export function createFakeBmc(world: FakeWorld): FromOutside {
       },
     },
     imaging: {
+      checkSeed: async (target, call) => void open(target, call),
       async prepare(target, order, call) {
         const machine = open(target, call);
         machine.medium = order;
@@ -77,9 +78,7 @@ export function createFakeBmc(world: FakeWorld): FromOutside {
       },
       async cleanUp(target, { token }, call) {
         const machine = open(target, call);
-        if (machine.medium?.token !== token) return undefined;
-        machine.medium = null;
-        if (machine.override.source === "cd") machine.override = NO_OVERRIDE;
+        if (machine.medium?.token === token) machine.eject();
         return undefined;
       },
     },

@@ -100,6 +100,12 @@ export class FakeMachine {
     else if (was === "off" || !this.#isUp) this.#boot(at);
   }
 
+  /** Takes the medium out, and the boot source back where that was the medium. */
+  eject(): void {
+    this.medium = null;
+    if (this.override.source === "cd") this.override = NO_OVERRIDE;
+  }
+
   restart(): void {
     this.catchUp();
     if (this.#power === "off") {

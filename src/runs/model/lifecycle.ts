@@ -56,6 +56,8 @@ export interface RunThing extends Thing {
   readonly cancelRequestedAt: Date | null;
   /** People have taken the job over: the run ends before its next step. */
   readonly manual: ManualMark | null;
+  /** Which installer has said last that it has begun (`installerMark`); absent or null: none. */
+  readonly installerSeen?: string | null;
   readonly facts: RunFacts;
 }
 

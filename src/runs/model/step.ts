@@ -65,6 +65,8 @@ export interface OnMachine extends On<Machine> {
   readonly isReplacedNext: boolean;
   /** The image that the next step that installs one names; null when none does. */
   readonly installsNext: string | null;
+  /** Which installer has said last that it has begun (`installerMark`); null: none. */
+  readonly installerSeen: string | null;
 }
 
 /** What all steps work with, whatever their target is. */

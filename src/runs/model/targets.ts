@@ -1,6 +1,7 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
 import type { Capability } from "../../capabilities/provider.ts";
+import type { SeedFormat } from "../../capabilities/seeds/seed.ts";
 import type { SshCredentials, SshTarget } from "../../capabilities/ssh-target.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import { bmcPortOf, bmcProtocolOf } from "../../lifecycles/machine/endpoint.ts";
@@ -10,7 +11,7 @@ import type { Runbook } from "../steps/scripts/runbooks.ts";
 
 /** What a payload can name that the server must have. An empty `ref` of a cluster means the machine's own. */
 export interface Reference {
-  readonly kind: "cluster" | "image" | "script";
+  readonly kind: "cluster" | "image" | "script" | "workflow" | "cloud_init";
   readonly ref: string;
 }
 
@@ -29,6 +30,8 @@ export interface Image {
   readonly kind?: "iso" | "disk" | "netboot";
   /** Absent: ssh. token: that its installer reports with what only this boot was given. */
   readonly proof?: "token" | "ssh";
+  /** What its installer reads to learn what to install. Absent: nothing but the address of its medium. */
+  readonly seed?: SeedFormat;
 }
 
 /** What a machine's provider must be able to do for an image to be installed, by its kind. */
@@ -88,6 +91,8 @@ export interface StepTargets {
   /** Empty takes the machine's own: where it is, else where it is to be. */
   cluster(ref: string): Promise<ClusterTarget>;
   image(ref: string): Promise<Image>;
+  /** Where the BMC of the machine fetches the medium with the seed of an installation. */
+  seedUrl(runId: string, token: string): string;
   /** The version of that digest, if it is known here; else as the script is now. */
   script(ref: string, digest?: string): Promise<Runbook>;
 }

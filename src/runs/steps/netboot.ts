@@ -20,6 +20,7 @@ export const netboot = defineStep({
   needs: ["boot"],
   defaults: { timeout: seconds(60), maxRetries: 2 },
   parse: parsePayload.netboot,
+  refersTo: ({ profile }) => (profile === "" ? [] : [{ kind: "workflow", ref: profile }]),
   fromOutside: true,
 
   async before({ can, targets, call }) {
@@ -34,13 +35,13 @@ export const netboot = defineStep({
     return undefined;
   },
   async probe(context) {
-    const { payload, can, targets, call } = context;
+    const { payload, can, targets, call, log } = context;
     const medium = await mediumInstalledNext(context);
-    if (medium !== null)
-      return {
-        state: "done",
-        message: `nothing is armed: ${medium} is installed from a medium, which is armed when it is inserted`,
-      };
+    if (medium !== null) {
+      const message = `nothing is armed: ${medium} is installed from a medium, which is armed when it is inserted`;
+      log(`[netboot] ${message}\n`);
+      return { state: "done", message };
+    }
     const wanted = SOURCES[payload.mode];
     const { source, lasts } = await can.boot.readBootOverride(await targets.bmc(), call);
     if (source !== wanted)

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { NetInstall, NetInstallOrder, NetInstallSeen } from "../../capabilities/net-install.ts";
 import type { Capabilities } from "../../capabilities/provider.ts";
+import type { SeedFormat } from "../../capabilities/seeds/seed.ts";
 import { type Effect, move, order, require } from "../../kernel/effects.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import { installLifecycle } from "../../lifecycles/install/lifecycle.ts";
@@ -27,6 +28,7 @@ export type NetworkEvidence = {
   /** The workflow. */
   readonly location: string;
   readonly proof?: "token" | "ssh";
+  readonly seed?: { readonly format: SeedFormat; readonly url: string };
   readonly bootId: string | null;
   readonly lastReset: string | null;
 };
@@ -86,8 +88,11 @@ export async function probeOverNetwork(context: Acting): Promise<ProbeAnswer> {
     case "ordered":
       return whetherRestarted(context);
     case "begun":
+      await endStuckOverride(context);
+      return { state: "in_progress", message: seen.message, cause: notInstalled() };
     case "installing":
       await endStuckOverride(context);
+      if (isUnreported(context)) return prove(context, { ...seen, awaitsProof: true });
       return { state: "in_progress", message: seen.message, cause: notInstalled() };
     case "failed":
       throw new StepFailure("install_failed", seen.message);
@@ -95,6 +100,9 @@ export async function probeOverNetwork(context: Acting): Promise<ProbeAnswer> {
       return prove(context, seen);
   }
 }
+
+/** An ordinary installer reads a seed and reports nothing: only the system that it leaves tells that it is done. */
+const isUnreported = ({ evidence }: Acting): boolean => evidence.seed !== undefined && evidence.proof !== "token";
 
 /** Best effort, since a machine that was not installed may well go on as it is. The order itself ends with the run. */
 export async function undoOverNetwork(context: Acting): Promise<void> {
@@ -169,7 +177,7 @@ async function prove(context: Acting, seen: NetInstallSeen): Promise<ProbeAnswer
   if (byToken ? machine.spec.ssh !== null && !isFresh(system, evidence) : system?.stamp?.token !== evidence.token)
     return {
       state: "in_progress",
-      message: `installed; the new system has not shown itself over SSH yet${butRefusing(refusal)}`,
+      message: `${seen.state === "installed" ? "installed" : seen.message}; the new system has not shown itself over SSH yet${butRefusing(refusal)}`,
       cause: notInstalled(),
     };
   if (!byToken && system?.stamp) checkStamp(system.stamp, machine, image);

@@ -2,11 +2,13 @@ import { randomBytes } from "node:crypto";
 import type { BootOverride } from "../../capabilities/boot-device.ts";
 import { isKeptOut, isRefusal } from "../../capabilities/device-failure.ts";
 import type { Imaging, InstallOrder } from "../../capabilities/imaging.ts";
+import type { SeedFormat } from "../../capabilities/seeds/seed.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import { minutes } from "../../kernel/time/duration.ts";
 import { type Payloads, parsePayload } from "../model/plan/payloads.ts";
 import { type ActingContext, defineStep, type ProbeAnswer, readProbe, type StepContext } from "../model/step.ts";
 import { provesWithoutSsh } from "../model/targets.ts";
+import { installerMark } from "../seeds/seed-place.ts";
 import { readBootId, whileUp } from "./facts/boot-id.ts";
 import { NO_EFFECT, notInstalled, silent } from "./facts/in-the-way.ts";
 import { type InstallStamp, parseStamp, printStamp, STAMP_FILE } from "./facts/install-stamp.ts";
@@ -21,6 +23,8 @@ type Evidence = {
   /** Absent in what older servers noted: an ISO. */
   readonly kind?: "iso" | "disk" | "netboot";
   readonly proof?: "token" | "ssh";
+  /** What the installer reads, and where the BMC fetches it; empty where the machine itself does. */
+  readonly seed?: { readonly format: SeedFormat; readonly url: string };
   readonly bootId: string | null;
   readonly lastReset: string | null;
 };
@@ -51,15 +55,22 @@ export const repave = defineStep({
   replacesSystem: true,
   endsIn: "READY",
   parse: parsePayload.repave,
-  refersTo: ({ image_ref }) => [{ kind: "image", ref: image_ref }],
+  refersTo: ({ image_ref, cloud_init_ref }) => [
+    { kind: "image", ref: image_ref },
+    ...(cloud_init_ref === "" ? [] : [{ kind: "cloud_init", ref: cloud_init_ref } as const]),
+  ],
 
   async before(context: Context): Promise<Evidence> {
-    const { payload, can, targets, call, machine } = context;
-    const { digest, location, kind = "iso", proof = "ssh" } = await targets.image(payload.image_ref);
+    const { payload, can, targets, call, machine, runId } = context;
+    const { digest, location, kind = "iso", proof = "ssh", seed: format } = await targets.image(payload.image_ref);
+    if (format !== undefined && kind === "iso") await can.imaging?.checkSeed?.(await targets.bmc(), call);
     const { lastReset } = await can.system.readBoot(await targets.bmc(), call);
     const goesWithoutSsh = provesWithoutSsh({ kind, proof }) && machine.spec.ssh === null;
     const bootId = goesWithoutSsh ? null : await bootIdBefore(context);
-    return { token: randomBytes(24).toString("hex"), digest, location, kind, proof, bootId, lastReset };
+    const token = randomBytes(24).toString("hex");
+    const url = kind === "iso" && format !== undefined ? targets.seedUrl(runId, token) : "";
+    const seed = format === undefined ? {} : { seed: { format, url } };
+    return { token, digest, location, kind, proof, ...seed, bootId, lastReset };
   },
 
   announces: async (context: Acting) => (isOverNetwork(context) ? announceOverNetwork(context) : []),
@@ -170,7 +181,7 @@ async function bootIdBefore({ can, targets, call }: Context): Promise<string | n
   }
 }
 
-function orderOf({ payload, machine, evidence: { location, token, digest, kind } }: Acting): InstallOrder {
+function orderOf({ payload, machine, evidence: { location, token, digest, kind, seed } }: Acting): InstallOrder {
   const serial = machine.spec.serial ?? machine.facts.serial ?? "";
   const stamp = { image: payload.image_ref, digest, machine: machine.id, serial, token };
   return {
@@ -179,6 +190,7 @@ function orderOf({ payload, machine, evidence: { location, token, digest, kind }
     token,
     digest,
     kind: kind === "disk" ? "disk" : "iso",
+    ...(seed !== undefined && seed.url !== "" && { seed: { url: seed.url } }),
     stamp: { path: STAMP_FILE, text: printStamp(stamp) },
   };
 }
@@ -251,14 +263,15 @@ const wentDownForIt = ({ evidence, bootId, imaging: { inserted, armed }, wasAcce
 /**
  * A BMC that keeps "once" as "always" would install again and again: the override is cleared as soon as the installer has begun. Before
  * that the machine would boot from its disk. That a system boots is believed of a machine that is known to have been reset for it: the
- * register of many BMCs keeps what it said of the boot before. Where neither is told, time does.
+ * register of many BMCs keeps what it said of the boot before. An installer that reads a seed says so itself. Where nobody does, time does.
  */
 async function endStuckOverride(context: Acting, seen: Seen, override: BootOverride | undefined): Promise<string> {
-  const { can, targets, call, clock, receipt, log } = context;
+  const { can, targets, call, clock, receipt, log, evidence, installerSeen } = context;
   if (override?.source !== "cd" || override.lasts !== "always" || !wasReset(seen)) return "";
   const isSeenToBoot = tellsOfResets(seen) && (seen.doing === "booting" || seen.doing === "running");
   const restartedAt = Date.parse(String(receipt?.restartedAt));
-  if (!isSeenToBoot && !(clock.now().getTime() - restartedAt >= INSTALLER_HAS_BEGUN)) return "";
+  const hasSaidSo = installerSeen === installerMark(evidence.token);
+  if (!hasSaidSo && !isSeenToBoot && !(clock.now().getTime() - restartedAt >= INSTALLER_HAS_BEGUN)) return "";
   try {
     await can.boot?.clearBootOverride(await targets.bmc(), call);
     log("[repave] the BMC keeps the boot source for every boot: it was cleared, so that the machine installs once\n");

@@ -7,7 +7,10 @@ import { isReplacedAfter } from "./machine.ts";
 import type { RunOn, StepKinds } from "./target-kind.ts";
 
 /** What steps on machines are given beside what all steps are. */
-export type MachineStepParts = Pick<StepContext<unknown>, "machine" | "targets" | "isReplacedNext" | "installsNext">;
+export type MachineStepParts = Pick<
+  StepContext<unknown>,
+  "machine" | "targets" | "isReplacedNext" | "installsNext" | "installerSeen"
+>;
 
 export const machineStepParts = (
   run: RunOn<Machine>,
@@ -18,6 +21,7 @@ export const machineStepParts = (
   targets: { ...targets, script: frozenScripts(run, targets) },
   isReplacedNext: isReplacedAfter(step, run.plan.steps, steps),
   installsNext: imageAfter(step, run.plan.steps, steps),
+  installerSeen: run.installerSeen ?? null,
 });
 
 /** The first image that a step after this one installs. */

@@ -1,3 +1,4 @@
+import type { SeedWriter } from "../../capabilities/seeds/seed.ts";
 import { type Clock, systemClock } from "../../kernel/time/clock.ts";
 import type { SecretStore } from "../../store/access/secrets.ts";
 import type { ThingStores } from "../../store/lifecycle/things.ts";
@@ -22,6 +23,8 @@ export interface ServiceDeps {
   readonly providers?: readonly string[];
   /** Absent: this server calls no clusters, and keeps kubeconfigs as they are given. */
   readonly clusterGate?: ClusterGate;
+  /** Writes what installers read. Absent: nothing is installed with a seed here. */
+  readonly seedWriter?: SeedWriter;
   /** Absent: the system's. */
   readonly clock?: Clock;
 }

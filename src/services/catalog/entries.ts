@@ -10,7 +10,9 @@ import { audit } from "./audit.ts";
 
 /** What plans and machines refer to by name: it is made, listed, and forgotten once nothing refers to it. */
 export interface Catalog<Row> {
-  readonly kind: "cluster" | "image";
+  readonly kind: "cluster" | "image" | "cloud_init";
+  /** The noun of its commands, where it is not the kind. */
+  readonly noun?: string;
   /** With its article: an image. */
   readonly called: string;
   readonly table: CatalogTable<Row>;
@@ -30,7 +32,7 @@ interface NewEntry {
 export async function createEntry<Row>(
   deps: ServiceDeps,
   caller: Caller,
-  { kind, called, table }: Catalog<Row>,
+  { kind, noun = kind, called, table }: Catalog<Row>,
   { name, insert, data }: NewEntry,
 ): Promise<Row> {
   return deps.db.transaction(async (tx) => {
@@ -38,7 +40,7 @@ export async function createEntry<Row>(
     if (!(await insert(tx))) {
       throw new AppError("already_exists", `name: ${called} ${name} exists already`, {
         field: "name",
-        next: `millwright ${kind} list`,
+        next: `millwright ${noun} list`,
       });
     }
     await audit(tx, caller, { kind, id: name, type: "created", data });
@@ -63,15 +65,15 @@ export async function changeEntry<Row>(
   return deps.db.transaction(async (tx) => {
     await lockThings(tx, [{ kind, id: name }]);
     const [before] = await table.list(tx, { names: [name] });
-    if (!before) throw unknownEntry(kind, name);
+    if (!before) throw unknownEntry({ kind }, name);
     await audit(tx, caller, { kind, id: name, type: "changed", data: await change(tx, before) });
     const [row] = await table.list(tx, { names: [name] });
     return row ?? before;
   });
 }
 
-const unknownEntry = (kind: string, name: string): AppError =>
-  new AppError("not_found", `${kind} ${name} does not exist`, { field: "name", next: `millwright ${kind} list` });
+const unknownEntry = ({ kind, noun = kind }: Pick<Catalog<unknown>, "kind" | "noun">, name: string): AppError =>
+  new AppError("not_found", `${kind} ${name} does not exist`, { field: "name", next: `millwright ${noun} list` });
 
 /** In the order of their names. */
 export async function pageEntries<Row extends { readonly name: string }>(
@@ -96,7 +98,7 @@ export async function deleteEntry<Row>(
   await deps.db.transaction(async (tx) => {
     await lockThings(tx, [{ kind, id: name }]);
     // A run that is being started holds the entry: only after it is there can we tell that nobody needs it.
-    if (!(await table.holdAlone(tx, name))) throw unknownEntry(kind, name);
+    if (!(await table.holdAlone(tx, name))) throw unknownEntry(catalog, name);
     const user = await catalog.findUser(tx, name);
     if (user) {
       throw new AppError("failed_precondition", `${kind} ${name} cannot be deleted: ${user.does} it`, {

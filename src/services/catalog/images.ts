@@ -1,3 +1,4 @@
+import { readsFromMedia, SEED_FORMATS, type SeedFormat } from "../../capabilities/seeds/seed.ts";
 import { isPrintable } from "../../kernel/printable.ts";
 import {
   findRunOfImage,
@@ -40,6 +41,8 @@ export interface CreateImage {
   readonly digest: string;
   /** Empty takes ssh. */
   readonly successProof: string;
+  /** Empty, or absent: its installer reads none. */
+  readonly seed?: string;
 }
 
 export async function createImage(deps: ServiceDeps, caller: Caller, input: CreateImage): Promise<ImageRow> {
@@ -50,7 +53,9 @@ export async function createImage(deps: ServiceDeps, caller: Caller, input: Crea
     location: kind === "netboot" ? input.location : checkLocation(input.location),
     digest: checkDigest(input.digest),
     successProof: checkWord(input.successProof || "ssh", SUCCESS_PROOFS, "success_proof"),
+    seed: (input.seed ?? "") === "" ? null : checkWord(input.seed ?? "", SEED_FORMATS, "seed"),
   };
+  if (image.seed !== null) checkSeed(kind, image.seed);
   const { name, successProof, ...telling } = image;
   return createEntry(deps, caller, IMAGES, {
     name,
@@ -86,7 +91,10 @@ function checkLocation(text: string): string {
 }
 
 /** What is installed over the network is a workflow: it must be there, and must not name another image. */
-async function checkWorkflow(tx: Transaction, { location, digest }: Pick<ImageRow, "location" | "digest">) {
+async function checkWorkflow(
+  tx: Transaction,
+  { location, digest, seed }: Pick<ImageRow, "location" | "digest" | "seed">,
+) {
   const [workflow] = await listWorkflows(tx, { ids: [location], activeOnly: true });
   if (!workflow)
     throw refusal(
@@ -94,11 +102,27 @@ async function checkWorkflow(tx: Transaction, { location, digest }: Pick<ImageRo
       `workflow ${location.slice(0, 80)} does not exist; a netboot image names a workflow by its id`,
     );
   const { boot } = workflow;
+  if (seed !== null && !("cmdline" in boot && boot.cmdline.includes(SEED_WORD)))
+    throw refusal(
+      "seed",
+      `the command line of workflow ${workflow.id} does not say ${SEED_WORD}, so that its installer would not find the seed; add it, such as ds=nocloud-net;s=${SEED_WORD}`,
+    );
   if (boot.method === "image" && boot.image_digest !== digest)
     throw refusal(
       "digest",
       `must be ${boot.image_digest}, the digest of the image that workflow ${workflow.id} installs`,
     );
+}
+
+/** What boot scripts fill in: where the machine fetches its seed. */
+// biome-ignore lint/suspicious/noTemplateCurlyInString: the word itself
+const SEED_WORD = "${seed}";
+
+/** A seed must get to where its installer looks for it. */
+function checkSeed(kind: ImageRow["kind"], seed: SeedFormat): void {
+  if (kind === "disk") throw refusal("seed", "a disk image is written as it is and reads no seed: leave it out");
+  if (kind === "iso" && !readsFromMedia(seed))
+    throw refusal("seed", `installers do not look for ${seed} on media: give the image kind netboot`);
 }
 
 function checkDigest(text: string): string {

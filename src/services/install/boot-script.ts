@@ -1,5 +1,6 @@
 import type { BootDecision } from "../../lifecycles/install/boot-decision.ts";
 import type { WorkflowBoot } from "../../lifecycles/install/workflow.ts";
+import { placeOfNode, seedDirectory } from "../../runs/seeds/seed-place.ts";
 
 /** What the script of one boot is made from. */
 export interface BootScript {
@@ -113,14 +114,16 @@ export function fill(
   text: string,
   { server, nodeId, mac, ip, token }: Pick<BootScript, "server" | "nodeId" | "mac" | "ip" | "token">,
 ): string {
+  const seed = nodeId === undefined || token === undefined ? "" : seedDirectory(server, placeOfNode(nodeId), token);
   const values: Readonly<Record<string, string>> = {
     server,
     node_id: nodeId ?? "",
     mac,
     ip: ip ?? "",
     token: token ?? "",
+    seed,
   };
-  return text.replace(/\$\{(server|node_id|mac|ip|token)\}/g, (_, name: string) => values[name] ?? "");
+  return text.replace(/\$\{(server|node_id|mac|ip|token|seed)\}/g, (_, name: string) => values[name] ?? "");
 }
 
 export const absolute = (location: string, server: string): string =>

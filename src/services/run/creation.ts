@@ -28,6 +28,8 @@ export function checkRunRequestId(requestId: string): void {
 
 export const newRunId = (): string => `run-${randomUUID()}`;
 
+export const newJobId = (): string => `job-${randomUUID()}`;
+
 /** By what a repeated request is told from another one under the same id. */
 export const fingerprintOf = (asked: Json): string => createHash("sha256").update(JSON.stringify(asked)).digest("hex");
 
@@ -60,6 +62,8 @@ export function sameRequest(
 /** A run that a caller asked for. */
 export interface AskedRun {
   readonly id: string;
+  /** Of a first attempt; absent: one is made up. */
+  readonly jobId?: string;
   readonly target: RunTarget;
   readonly requestId: string;
   readonly fingerprint: string;
@@ -95,7 +99,7 @@ export function askedRun(caller: Caller, { id, target, plan, next, ...run }: Ask
       plan_id: plan.planId,
       plan: { ...plan, steps: plan.steps.map((step) => ({ ...step })) },
       params: run.params,
-      job_id: next?.of.jobId ?? `job-${randomUUID()}`,
+      job_id: next?.of.jobId ?? run.jobId ?? newJobId(),
       attempt: (next?.of.attempt ?? 0) + 1,
       previous_run_id: next?.of.id ?? null,
       action: next?.action ?? "start",

@@ -14,6 +14,10 @@ export interface RunDeps extends ServiceDeps, ReferenceDeps {
   readonly clusterProbes?: ClusterProbes;
   /** Asks the machine's BMC now. Absent: the server reaches no machines. */
   readPower?(machine: Machine, signal: AbortSignal): Promise<PowerState>;
+  /** Whether the machine's provider inserts a second medium. Absent: it does. */
+  takesSeeds?(spec: MachineSpec): boolean;
+  /** Where BMCs fetch seeds from; null, or absent: nobody has said. */
+  readonly seedsAt?: string | null;
   /** Absent: those of the server. */
   readonly workflows?: Workflows;
 }

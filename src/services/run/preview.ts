@@ -7,6 +7,7 @@ import { list as listClaims } from "../../store/lifecycle/claims/claims.ts";
 import { machineStore } from "../../store/machine/machines.ts";
 import type { Queryable } from "../../store/postgres/database.ts";
 import { readStepDurations } from "../../store/run/step-durations.ts";
+import { findSeedConflicts } from "../install/seed-checks.ts";
 import { findDrainConflicts } from "../machine/drain-conflict.ts";
 import { machineKey } from "../machine/machines.ts";
 import { clustersToProbe, nameSilentClusters, refuseClusters } from "./cluster-checks.ts";
@@ -87,6 +88,7 @@ export async function previewRun(deps: RunDeps, input: Omit<StartRun, "requestId
     ...findMissingCredentials(credentials, { machine, needs }),
     ...refuseReferences(known, deps, chosen),
     ...refuseClusters(deps, chosen, verdicts),
+    ...findSeedConflicts(deps, { machine, needs }, known.documents),
   ];
   return {
     planId: plan.planId,

@@ -5,8 +5,10 @@ import { DEFAULT_PLANS, type RunType } from "../../runs/model/plan/run-types.ts"
 import type { AnyStep } from "../../runs/model/step.ts";
 import { clusterNameOf, type Reference } from "../../runs/model/targets.ts";
 import type { Runbooks } from "../../runs/steps/scripts/runbooks.ts";
+import { type CloudInitRow, cloudInitTable } from "../../store/catalog/cloud-init.ts";
 import { clusterTable } from "../../store/catalog/clusters.ts";
 import { imageTable } from "../../store/catalog/images.ts";
+import { listWorkflows } from "../../store/install/workflows.ts";
 import type { Queryable, Transaction } from "../../store/postgres/database.ts";
 
 export interface ReferenceDeps {
@@ -47,14 +49,21 @@ const referencesOf = ({ steps }: ReferenceDeps, { machine, plan }: RunOn): Named
     })),
   );
 
-export type KnownReferences = Readonly<Record<Reference["kind"], ReadonlySet<string>>>;
+export type KnownReferences = Readonly<Record<Reference["kind"], ReadonlySet<string>>> & {
+  /** What the documents say, by their names. */
+  readonly documents: ReadonlyMap<string, string>;
+};
 
-/** Of all that the plans name, what is there: two queries however many runs there are. */
+const findersIn = (db: Queryable): Finders => ({
+  cluster: (names) => clusterTable.list(db, { names }),
+  image: (names) => imageTable.list(db, { names }),
+  workflow: (ids) => workflowNames(db, ids),
+  cloud_init: (names) => cloudInitTable.list(db, { names }),
+});
+
+/** Of all that the plans name, what is there: one query a kind, however many runs there are. */
 export const findReferences = (db: Queryable, deps: ReferenceDeps, runs: readonly RunOn[]): Promise<KnownReferences> =>
-  lookUp(deps, runs, {
-    cluster: (names) => clusterTable.list(db, { names }),
-    image: (names) => imageTable.list(db, { names }),
-  });
+  lookUp(deps, runs, findersIn(db));
 
 /** The same for runs that are about to refer to it: none of it can be deleted before they are on record. */
 export const holdReferences = (
@@ -65,25 +74,32 @@ export const holdReferences = (
   lookUp(deps, runs, {
     cluster: (names) => clusterTable.hold(tx, names),
     image: (names) => imageTable.hold(tx, names),
+    // A workflow that is deleted meanwhile is no longer offered, and stays what it was.
+    workflow: (ids) => workflowNames(tx, ids),
+    cloud_init: (names) => cloudInitTable.hold(tx, names),
   });
+
+const workflowNames = async (db: Queryable, ids: readonly string[]) =>
+  (await listWorkflows(db, { ids, activeOnly: true })).map(({ id }) => ({ name: id }));
 
 /** What a plan names and is not there: for people who keep a plan before they keep what it needs. */
 export async function findMissing(db: Queryable, deps: ReferenceDeps, plan: Plan): Promise<string[]> {
   const named = plan.steps.flatMap((step) =>
     (deps.steps.get(step.kind)?.refersTo(step.payload) ?? []).map((reference) => ({ step: step.name, ...reference })),
   );
-  const known = await lookUpNamed(deps, named, {
-    cluster: (names) => clusterTable.list(db, { names }),
-    image: (names) => imageTable.list(db, { names }),
-  });
+  const known = await lookUpNamed(deps, named, findersIn(db));
   return named
     .filter(({ kind, ref }) => ref !== "" && !known[kind].has(ref))
-    .map(({ step, kind, ref }) => `step ${step} names the ${kind} ${JSON.stringify(ref)}, which is not there yet`);
+    .map(
+      ({ step, kind, ref }) => `step ${step} names the ${CALLED[kind]} ${JSON.stringify(ref)}, which is not there yet`,
+    );
 }
 
 type Find = (names: readonly string[]) => Promise<readonly { readonly name: string }[]>;
 
-type Finders = Readonly<Record<"cluster" | "image", Find>>;
+type Finders = Readonly<Record<Exclude<Reference["kind"], "script">, Find>> & {
+  readonly cloud_init: (names: readonly string[]) => Promise<readonly CloudInitRow[]>;
+};
 
 const lookUp = (deps: ReferenceDeps, runs: readonly RunOn[], find: Finders): Promise<KnownReferences> =>
   lookUpNamed(
@@ -94,11 +110,23 @@ const lookUp = (deps: ReferenceDeps, runs: readonly RunOn[], find: Finders): Pro
 
 async function lookUpNamed(deps: ReferenceDeps, named: readonly Named[], find: Finders): Promise<KnownReferences> {
   if (named.some(({ kind }) => kind === "script")) readScriptsAgain(deps);
-  const known = async (kind: "cluster" | "image") => {
+  const known = async <T extends { readonly name: string }>(
+    kind: keyof Finders,
+    ask: (names: readonly string[]) => Promise<readonly T[]>,
+  ) => {
     const refs = [...new Set(named.filter((one) => one.kind === kind).map(({ ref }) => ref))];
-    return new Set(refs.length === 0 ? [] : (await find[kind](refs)).map(({ name }) => name));
+    return refs.length === 0 ? [] : ask(refs);
   };
-  return { cluster: await known("cluster"), image: await known("image"), script: new Set(deps.runbooks.refs) };
+  const namesOf = (rows: readonly { readonly name: string }[]) => new Set(rows.map(({ name }) => name));
+  const documents = await known("cloud_init", find.cloud_init);
+  return {
+    cluster: namesOf(await known("cluster", find.cluster)),
+    image: namesOf(await known("image", find.image)),
+    workflow: namesOf(await known("workflow", find.workflow)),
+    cloud_init: namesOf(documents),
+    documents: new Map(documents.map(({ name, content }) => [name, content])),
+    script: new Set(deps.runbooks.refs),
+  };
 }
 
 /** Scripts are taken as they are on disk when somebody asks, and not as they were when the server was started. */
@@ -112,6 +140,14 @@ export function readScriptsAgain({ runbooks }: Pick<ReferenceDeps, "runbooks">):
   }
 }
 
+/** The documents that a run refers to, for its own copies. */
+export const documentsOf = (known: KnownReferences, deps: ReferenceDeps, run: RunOn): ReadonlyMap<string, string> =>
+  new Map(
+    referencesOf(deps, run)
+      .filter(({ kind }) => kind === "cloud_init")
+      .map(({ ref }) => [ref, known.documents.get(ref) ?? ""]),
+  );
+
 /** One refusal for each that is not there, in the order of the steps; and one where the machine is not in the cluster that is. */
 export function refuseReferences(known: KnownReferences, deps: ReferenceDeps, run: RunOn): AppError[] {
   const missing = referencesOf(deps, run).filter(({ kind, ref }) => !known[kind].has(ref));
@@ -122,11 +158,21 @@ export function refuseReferences(known: KnownReferences, deps: ReferenceDeps, ru
 }
 
 function unknown({ step, kind, ref }: Named, scripts: readonly string[]): AppError {
-  const what = `step ${step} names the ${kind} ${JSON.stringify(ref)}, which is not there`;
+  const what = `step ${step} names the ${CALLED[kind]} ${JSON.stringify(ref)}, which is not there`;
   return kind === "script"
     ? wrongField("plan_id", `${what}; known: ${scripts.join(", ")}`)
-    : wrongField("plan_id", `${what}; create it first, or choose another plan`, { next: `millwright ${kind} list` });
+    : wrongField("plan_id", `${what}; create it first, or choose another plan`, {
+        next: `millwright ${kind.replace("_", "-")} list`,
+      });
 }
+
+const CALLED: Readonly<Record<Reference["kind"], string>> = {
+  cluster: "cluster",
+  image: "image",
+  script: "script",
+  workflow: "install workflow",
+  cloud_init: "cloud-init document",
+};
 
 /** Neither the step nor the machine says which cluster is meant. */
 const isLeftOpen = ({ step, kind, ref }: Named, { machine, written }: RunOn): boolean =>

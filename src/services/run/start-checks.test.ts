@@ -136,10 +136,12 @@ async function needsOf({ kind, payload, image, machine }: Case): Promise<StepNee
     maxRetries: 0,
   };
   const meansOf: MeansOfImages = async () =>
-    new Map([[image.ref, { kind: image.kind ?? "iso", successProof: image.proof ?? "ssh" }]]);
+    new Map([
+      [image.ref, { name: image.ref, kind: image.kind ?? "iso", successProof: image.proof ?? "ssh", seed: null }],
+    ]);
   const deps = { steps: allSteps, capabilitiesOf: () => new Set(Object.keys(obedient().can)) as never };
   const needs = await findNeeds(meansOf, deps, { machine, plan: { steps: [step] } as unknown as Plan });
-  return needs.get(step) ?? { capabilities: [], endpoints: [], signIns: [] };
+  return needs.get(step) ?? { capabilities: [], endpoints: [], signIns: [], images: [] };
 }
 
 const byToken: Image = { ...anImage, kind: "netboot", proof: "token" };

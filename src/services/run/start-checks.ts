@@ -127,7 +127,7 @@ export function checkMoment(machine: Machine): void {
   if (conflict) throw conflict;
 }
 
-type ImageMeans = Pick<ImageRow, "kind" | "successProof">;
+export type ImageMeans = Pick<ImageRow, "name" | "kind" | "successProof" | "seed">;
 /** How those images that there are get onto a machine and prove themselves, by their names. */
 export type MeansOfImages = (names: readonly string[]) => Promise<ReadonlyMap<string, ImageMeans>>;
 
@@ -149,6 +149,8 @@ export interface StepNeeds {
   readonly endpoints: readonly Endpoint[];
   /** Where credentials must be on record. */
   readonly signIns: readonly Endpoint[];
+  /** What it installs, as far as that is there. */
+  readonly images: readonly ImageMeans[];
 }
 
 export async function findNeeds(
@@ -164,13 +166,13 @@ export async function findNeeds(
   return new Map(
     plan.steps.map((step): readonly [Step, StepNeeds] => {
       const kind = steps.get(step.kind);
-      if (!kind) return [step, { capabilities: [step.kind], endpoints: [], signIns: [] }];
+      if (!kind) return [step, { capabilities: [step.kind], endpoints: [], signIns: [], images: [] }];
       const images = imagesOf(step).flatMap((ref) => means.get(ref) ?? []);
       const forImages = imagesOf(step).map((ref) => IMAGE_NEEDS[means.get(ref)?.kind ?? "iso"]);
       const capabilities = [...new Set([...forImages, ...capabilitiesFor(kind, step.payload)])];
       const endpoints = endpointsFor(capabilities, images);
       const signIns = signInsOf(kind, { capabilities, endpoints }, { spec, can });
-      return [step, { capabilities, endpoints, signIns }];
+      return [step, { capabilities, endpoints, signIns, images }];
     }),
   );
 }

@@ -10,16 +10,26 @@ import { storeOf } from "../../store/lifecycle/things.ts";
 import { machineStore } from "../../store/machine/machines.ts";
 import type { Transaction } from "../../store/postgres/database.ts";
 import { isDatabaseTrouble } from "../../store/postgres/database-errors.ts";
+import { keepDocuments } from "../../store/run/run-documents.ts";
 import { findByRequests, listRuns } from "../../store/run/runs.ts";
 import type { Caller } from "../call/caller.ts";
 import { doneBy } from "../call/initiator.ts";
 import type { ClusterVerdict } from "../catalog/cluster-gate.ts";
+import { checkSeeds } from "../install/seed-checks.ts";
 import { clustersToProbe, refuseClusters } from "./cluster-checks.ts";
-import { askedRun, checkRunRequestId, factsOfPlanRun, fingerprintOf, newRunId, sameRequest } from "./creation.ts";
+import {
+  askedRun,
+  checkRunRequestId,
+  factsOfPlanRun,
+  fingerprintOf,
+  newJobId,
+  newRunId,
+  sameRequest,
+} from "./creation.ts";
 import { checkCredentials, findCredentials } from "./credentials.ts";
 import type { RunDeps } from "./deps.ts";
 import { findPlanForRun } from "./plans.ts";
-import { checkReferences, holdReferences } from "./references.ts";
+import { checkReferences, documentsOf, holdReferences } from "./references.ts";
 import {
   type ChosenRun,
   checkMachineId,
@@ -226,6 +236,7 @@ async function createChosen(
   const references = await holdReferences(tx, deps, [...chosen.values()]);
   const created: Start[] = [];
   const scripts = new Map<Start, Record<string, string>>();
+  const jobs = new Map([...chosen.keys()].map((start) => [start, newJobId()] as const));
   for (const [start, run] of chosen) {
     await refusing(results, start, async () => {
       checkCredentials(credentials, run);
@@ -235,6 +246,7 @@ async function createChosen(
       if (untried.length > 0) throw new UntriedClusters(untried);
       const [shut] = refuseClusters(deps, run, verdicts);
       if (shut) throw shut;
+      checkSeeds(deps, run, references.documents);
       created.push(start);
     });
   }
@@ -244,6 +256,7 @@ async function createChosen(
       const { type, plan } = chosen.get(start) as ChosenRun;
       return askedRun(caller, {
         ...start,
+        jobId: jobs.get(start) ?? newJobId(),
         target: { kind: "machine", id: start.machineId },
         type,
         plan,
@@ -252,7 +265,11 @@ async function createChosen(
     });
     await createAll(tx, storeOf(deps.stores, "run"), things, doneBy(caller));
   }
-  for (const start of created) results.set(start, start.id);
+  for (const start of created) {
+    const documents = documentsOf(references, deps, chosen.get(start) as ChosenRun);
+    await keepDocuments(tx, deps.secrets, jobs.get(start) ?? "", documents);
+    results.set(start, start.id);
+  }
 }
 
 /** A refusal is the answer of the one start that it is about; anything else is trouble for all of them. */

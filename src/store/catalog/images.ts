@@ -1,3 +1,4 @@
+import type { SeedFormat } from "../../capabilities/seeds/seed.ts";
 import type { Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
 import { defineCatalogTable } from "./catalog-table.ts";
@@ -14,6 +15,8 @@ export interface ImageRow {
   readonly location: string;
   readonly digest: string;
   readonly successProof: SuccessProof;
+  /** What its installer reads; null: nothing but the address of its medium. */
+  readonly seed: SeedFormat | null;
   readonly createdAt: Date;
 }
 
@@ -23,6 +26,7 @@ export const imageTable = defineCatalogTable<ImageRow>("images", {
   location: "location",
   digest: "digest",
   successProof: "success_proof",
+  seed: "seed",
   createdAt: "created_at",
 });
 
@@ -32,9 +36,9 @@ export async function insertImage(
   image: Omit<ImageRow, "createdAt"> & { readonly createdBy: string },
 ): Promise<boolean> {
   const inserted = await tx.execute(
-    `insert into images (name, kind, location, digest, success_proof, created_by) values ($1, $2, $3, $4, $5, $6)
+    `insert into images (name, kind, location, digest, success_proof, seed, created_by) values ($1, $2, $3, $4, $5, $6, $7)
      on conflict do nothing`,
-    [image.name, image.kind, image.location, image.digest, image.successProof, image.createdBy],
+    [image.name, image.kind, image.location, image.digest, image.successProof, image.seed, image.createdBy],
   );
   failPoint("images:written");
   return inserted > 0;

@@ -46,10 +46,11 @@ export interface RunRow extends StateColumns {
   initiator: string;
   created_at: Date;
   cancel_requested_at: Date | null;
+  installer_seen: { readonly order?: unknown } | null;
 }
 
 export const RUN_COLUMNS = `${STATE_COLUMNS}, t.target_kind, t.target_id, t.machine_id, t.parent_run_id, t.parent_step, t.parent_round, t.holder_kind, t.holder_id, t.request_id, t.fingerprint, t.type, t.plan, t.params, t.job_id, t.attempt,
-  t.previous_run_id, t.next_run_id, t.action, t.manual_at, t.manual_by, t.manual_comment, t.initiator, t.created_at, t.cancel_requested_at`;
+  t.previous_run_id, t.next_run_id, t.action, t.manual_at, t.manual_by, t.manual_comment, t.initiator, t.created_at, t.cancel_requested_at, t.installer_seen`;
 
 /** Found by an index that holds children alone: for runs without any it costs next to nothing, and no statement of its own. */
 const CHILDREN = `(select jsonb_agg(jsonb_build_object(
@@ -111,6 +112,7 @@ const loading =
       action: actionSchema.parse(row.action),
       cancelRequestedAt: row.cancel_requested_at,
       manual: manualOf(row),
+      installerSeen: typeof row.installer_seen?.order === "string" ? row.installer_seen.order : null,
       facts: parseRunFacts(row.facts),
     }));
   };

@@ -54,8 +54,13 @@ async function clusterOnRecord(targets: StepTargets, name: string): Promise<Clus
   }
 }
 
-const runTarget = ({ db, secrets, runs: { hardware, steps, runbooks } }: TargetTools): WiredTarget<Machine> => {
-  const targetsOf = wireStepTargets({ db, secrets, runbooks });
+const runTarget = ({
+  db,
+  secrets,
+  seedsAt = null,
+  runs: { hardware, steps, runbooks },
+}: TargetTools): WiredTarget<Machine> => {
+  const targetsOf = wireStepTargets({ db, secrets, runbooks, seedsAt });
   return {
     kind: machineTarget,
     asSeen: withFakeEndpoints,

@@ -33,6 +33,8 @@ export interface HandlerTools {
   readonly monitorEvery: Duration;
   readonly exploreEvery: Duration;
   readonly installTimeout: Duration;
+  /** Where BMCs fetch seeds from; null, or absent: nobody has said. */
+  readonly seedsAt?: string | null;
   /** Absent where no machines are worked on. */
   readonly runs?: RunTools;
   /** What runs work on. Empty where no machines are worked on. */

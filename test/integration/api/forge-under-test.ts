@@ -14,6 +14,7 @@ import { WatchService } from "../../../contract/millwright/v1/watch_pb.js";
 import { JournalTail } from "../../../src/engine/watch.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
 import { SharedClock } from "../../../src/kernel/time/shared-clock.ts";
+import { seedWriter } from "../../../src/providers/seeds/seed.ts";
 import type { ServiceDeps } from "../../../src/services/call/deps.ts";
 import { openSecretStore } from "../../../src/store/access/secrets.ts";
 import type { Database } from "../../../src/store/postgres/database.ts";
@@ -89,7 +90,7 @@ export async function startForge(options: { maxFindByIds?: number } = {}): Promi
   const database = await createTestDatabase();
   const { db } = database;
   const secrets = openSecretStore({ keyFile: join(directory, "secret.key") });
-  const deps = { db, stores: allStores, secrets, maxFindByIds: options.maxFindByIds ?? 100 };
+  const deps = { db, stores: allStores, secrets, seedWriter, maxFindByIds: options.maxFindByIds ?? 100 };
   const surface = await startSurface(deps);
   let count = 0;
   return {

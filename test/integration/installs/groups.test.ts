@@ -284,7 +284,7 @@ describe("workflows", () => {
     });
     expect(await names("/api/v1/workflows?os_family=bsd&architecture=arm64")).toEqual(["Fresh"]);
     expect(await names("/api/v1/workflows?os_family=windows")).toEqual([]);
-    expect((await api.call<Many<unknown>>("GET", "/api/v1/workflows?limit=1")).body).toMatchObject({ total: 3 });
+    expect((await api.call<Many<unknown>>("GET", "/api/v1/workflows?limit=1")).body).toMatchObject({ total: 4 });
     const replaced = await api.ask<object>("PUT", "/api/v1/workflows/fresh", { name: "Fresher", boot });
     expect(replaced).toMatchObject({ name: "Fresher", os_family: "linux", steps: [] });
     expect(await api.call("PUT", "/api/v1/workflows/none", { name: "None", boot })).toMatchObject({ status: 404 });

@@ -8,10 +8,12 @@ import { createFiles } from "../../../src/api/rest/files.ts";
 import type { InstallRouteDeps } from "../../../src/api/rest/install-routes.ts";
 import { createRestApi, type RestApiDeps, restApiRoutes } from "../../../src/api/rest/rest-api.ts";
 import type { AnyRoute } from "../../../src/api/rest/route.ts";
+import { createSeeds } from "../../../src/api/rest/seeds.ts";
 import { Controller } from "../../../src/engine/controller.ts";
 import { AppError } from "../../../src/kernel/errors.ts";
 import { type Duration, hours } from "../../../src/kernel/time/duration.ts";
 import { createRedfishShelfProvider } from "../../../src/providers/redfish/shelf/redfish-shelf-provider.ts";
+import { seedWriter } from "../../../src/providers/seeds/seed.ts";
 import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
 import type { Caller } from "../../../src/services/call/caller.ts";
 import type { ServiceDeps } from "../../../src/services/call/deps.ts";
@@ -108,7 +110,8 @@ export async function startInstalls(options: InstallsOptions = {}): Promise<Inst
   const database = await createTestDatabase({ log });
   const { db } = database;
   const secrets = openSecretStore({ keyFile: join(directory, "secret.key") });
-  const deps: ServiceDeps = { db, stores: allStores, secrets, maxFindByIds: 100, canErase: options.canErase ?? true };
+  const canErase = options.canErase ?? true;
+  const deps: ServiceDeps = { db, stores: allStores, secrets, seedWriter, maxFindByIds: 100, canErase };
   const installTimeout = options.installTimeout ?? hours(1);
   const boot = { autoRegister: true, defaultGroupId: null, eraser: null };
   const routeDeps: InstallRouteDeps = {
@@ -140,6 +143,7 @@ export async function startInstalls(options: InstallsOptions = {}): Promise<Inst
       await app.register(
         createFiles({ directory: options.filesDirectory ?? null, reportUnexpected: apiDeps.reportUnexpected }),
       );
+      await app.register(createSeeds({ ...routeDeps, reportUnexpected: apiDeps.reportUnexpected }));
     },
   });
   const engine = options.engine === true ? await startEngine(deps, installTimeout, log) : undefined;

@@ -269,11 +269,36 @@ describe("images", () => {
     ["location", { location: "file:///etc/passwd" }],
     ["digest", { digest: "sha256:abc" }],
     ["success_proof", { successProof: "hope" }],
+    ["seed", { seed: "magic" }],
+    ["seed", { seed: "nocloud", kind: "disk" }],
+    ["seed", { seed: "ignition" }],
   ])("with a wrong %s are refused", async (field, change) => {
     expect(await refusal(site.images.createImage({ ...image("wrong"), ...change }))).toMatchObject({
       code: Code.InvalidArgument,
       field,
     });
+  });
+
+  test("say what their installers read", async () => {
+    const { image: created } = await site.images.createImage({ ...image("seeded"), seed: "autoinstall" });
+    expect(created?.seed).toBe("autoinstall");
+    expect((await site.images.listImages({})).images.filter(({ seed }) => seed !== "").map(({ name }) => name)).toEqual(
+      ["seeded"],
+    );
+    const overNetwork = {
+      ...image("over-network"),
+      kind: "netboot",
+      location: "pxe-ubuntu-22.04",
+      seed: "autoinstall",
+    };
+    expect((await site.images.createImage(overNetwork)).image?.seed).toBe("autoinstall");
+    await site.db.execute(
+      `insert into install_workflows (id, name, os_family, architecture, boot_mode, install_method, boot, created_by)
+       values ('deaf', 'deaf', 'linux', 'x86_64', 'any', 'kernel', '{"kernel_url": "/files/k", "cmdline": "quiet"}', 'test')`,
+    );
+    const deaf = await refusal(site.images.createImage({ ...overNetwork, name: "deaf", location: "deaf" }));
+    expect(deaf).toMatchObject({ code: Code.InvalidArgument, field: "seed" });
+    expect(deaf.message).toContain("does not say ${seed}");
   });
 
   test("stay while an active run installs them", async () => {
@@ -283,5 +308,41 @@ describe("images", () => {
     const refused = await refusal(site.images.deleteImage({ name: "installing" }));
     expect(refused.code).toBe(Code.FailedPrecondition);
     expect(refused.message).toContain("run-installing");
+  });
+});
+
+describe("cloud-init documents", () => {
+  const content = "#cloud-config\npassword: secret-of-the-document\n";
+
+  test("are created, listed without what they say, shown, and deleted", async () => {
+    const { document } = await site.cloudInit.createCloudInit({ name: "cloud-init/mine", content }, as("kim"));
+    expect(document).toMatchObject({ name: "cloud-init/mine", content: "", digest: expect.stringMatching(/^sha256:/) });
+    const { documents } = await site.cloudInit.listCloudInit({});
+    expect(documents.map(({ name }) => name)).toEqual(["cloud-init/mine", "cloud-init/worker-node"]);
+    expect(documents.map((each) => each.content)).toEqual(["", ""]);
+    expect((await site.cloudInit.getCloudInit({ name: "cloud-init/mine" })).document?.content).toBe(content);
+    const again = { name: "cloud-init/mine", content: "#cloud-config\n" };
+    expect((await refusal(site.cloudInit.createCloudInit(again))).code).toBe(Code.AlreadyExists);
+    const journal = JSON.stringify(await site.db.query("select * from journal where kind = 'cloud_init'"));
+    expect(journal).not.toContain("secret-of-the-document");
+    await site.cloudInit.deleteCloudInit({ name: "cloud-init/mine" }, as("lee"));
+    expect((await refusal(site.cloudInit.getCloudInit({ name: "cloud-init/mine" }))).code).toBe(Code.NotFound);
+    expect(await historyOf("cloud_init", "cloud-init/mine")).toEqual(["created by kim", "deleted by lee"]);
+  });
+
+  test.each([
+    ["name", { name: "a b" }],
+    ["content", { content: "" }],
+    ["content", { content: "x".repeat(70_000) }],
+    ["content", { content: "#cloud-config\na: [" }],
+    ["content", { content: "#cloud-config\n- a list\n" }],
+    ["content", { content: "{ not json" }],
+  ])("with a wrong %s are refused", async (field, change) => {
+    const before = await dumpTables(site.db);
+    expect(await refusal(site.cloudInit.createCloudInit({ name: "wrong", content, ...change }))).toMatchObject({
+      code: Code.InvalidArgument,
+      field,
+    });
+    expect(await dumpTables(site.db)).toEqual(before);
   });
 });

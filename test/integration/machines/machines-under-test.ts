@@ -1,5 +1,6 @@
 import { type Client, createClient } from "@connectrpc/connect";
 import { MachineService, PlanService } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { CloudInitService } from "../../../contract/millwright/v1/cloud_init_pb.js";
 import { ClusterService, ImageService } from "../../../contract/millwright/v1/cluster_pb.js";
 import { MachineLifecycleService } from "../../../contract/millwright/v1/machine_pb.js";
 import { PlanCatalogService } from "../../../contract/millwright/v1/plan_pb.js";
@@ -19,6 +20,7 @@ export interface MachinesUnderTest extends ForgeUnderTest {
   readonly catalog: Client<typeof PlanCatalogService>;
   readonly clusters: Client<typeof ClusterService>;
   readonly images: Client<typeof ImageService>;
+  readonly cloudInit: Client<typeof CloudInitService>;
   /** Puts a machine into a phase, as the table would have it there. */
   setPhase(id: string, phase: string): Promise<void>;
   observe(id: string, observed: readonly ObservedCondition[]): Promise<void>;
@@ -40,6 +42,7 @@ export async function startMachines(): Promise<MachinesUnderTest> {
     catalog: createClient(PlanCatalogService, transport),
     clusters: createClient(ClusterService, transport),
     images: createClient(ImageService, transport),
+    cloudInit: createClient(CloudInitService, transport),
     async setPhase(id, phase) {
       await db.execute("update machines set state = $2, state_data = '{}', basis = basis + 1 where id = $1", [
         id,

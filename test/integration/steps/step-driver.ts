@@ -74,6 +74,9 @@ function targetsOf({ site, simulated, machine }: Bench): StepTargets {
         site.images.find((image) => image.ref === ref),
         ref,
       ),
+    seedUrl: () => {
+      throw new Error("nothing is installed with a seed here");
+    },
     script: async (ref) => site.runbooks.resolve(ref, "script_ref"),
   };
 }
@@ -99,6 +102,7 @@ export async function begin(
     readonly without?: readonly Capability[];
     readonly signal?: AbortSignal;
     readonly params?: Record<string, string>;
+    readonly installsNext?: string;
   } = {},
 ): Promise<BegunStep> {
   const step = found<AnyStep>(allSteps.get(kind), kind);
@@ -122,7 +126,8 @@ export async function begin(
     params: options.params ?? {},
     heard,
     isReplacedNext: false,
-    installsNext: null,
+    installsNext: options.installsNext ?? null,
+    installerSeen: null,
     clock: systemClock,
     receipt: null,
   });

@@ -61,9 +61,15 @@ describe("netboot", () => {
     expect((await truth()).boot_override.enabled).toBe("Disabled");
   });
 
-  test("arms the virtual drive where images come from virtual media, and a reboot then comes back from the disk", async () => {
+  test("arms the network also where there are virtual media", async () => {
     await carryOut(bench, "netboot", { profile: "pxe-ubuntu-22.04" });
-    expect((await truth()).boot_override).toMatchObject({ enabled: "Once", target: "Cd" });
+    expect((await truth()).boot_override).toMatchObject({ enabled: "Once", target: "Pxe" });
+  });
+
+  test("arms nothing before an image that is installed from a medium, and a reboot then comes back from the disk", async () => {
+    const step = await begin(bench, "netboot", { mode: "PXE" }, { installsNext: "ubuntu:22.04-k8s" });
+    expect(await step.probe()).toMatchObject({ state: "done", message: expect.stringContaining("nothing is armed") });
+    expect((await truth()).boot_override.enabled).toBe("Disabled");
     await carryOut(bench, "reboot", {});
     expect((await truth()).effects.installs_started).toBe(0);
   });

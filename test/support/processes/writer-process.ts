@@ -5,6 +5,7 @@ import { silentLog } from "../../../src/kernel/log.ts";
 import { hours } from "../../../src/kernel/time/duration.ts";
 import { allSteps } from "../../../src/runs/steps/index.ts";
 import type { ServiceDeps } from "../../../src/services/call/deps.ts";
+import { createCloudInit } from "../../../src/services/catalog/cloud-init.ts";
 import { createCluster, updateCluster } from "../../../src/services/catalog/clusters.ts";
 import { createImage } from "../../../src/services/catalog/images.ts";
 import { insertHealthReport, removeHealthReport } from "../../../src/services/device/health-reports.ts";
@@ -187,6 +188,7 @@ export const WRITES = {
     createCluster(deps, caller, { name: "one", apiUrl: "https://192.0.2.1:6443", kubeconfig: "secret" }),
   "replace its kubeconfig": (deps) =>
     updateCluster(deps, caller, { name: "one", kubeconfig: "another", otherCluster: false }),
+  "create a cloud-init document": (deps) => createCloudInit(deps, caller, { name: "one", content: "#cloud-config\n" }),
   "create an image": (deps) => createImage(deps, caller, { ...image, name: "one" }),
   "create a workflow": (deps) => createWorkflow(deps, caller, workflow),
   "delete the workflow": (deps) => deleteWorkflow(deps, caller, workflow.id),

@@ -76,6 +76,7 @@ export function benchOf(
     readonly isWritten?: () => boolean;
     readonly isReplacedNext?: boolean;
     readonly installsNext?: string;
+    readonly installerSeen?: string;
     readonly hasNotBegun?: boolean;
     readonly isAnnounced?: boolean;
     readonly receipt?: JsonObject;
@@ -99,6 +100,7 @@ export function benchOf(
       ssh: async () => anSsh,
       cluster: async () => ({ name: "c1", apiUrl: "https://c1", ca: null, credentials: { token: "t" } }),
       image: async () => anImage,
+      seedUrl: (runId: string, token: string) => `http://server/seeds/${runId}/${token}/seed.iso`,
       script: async (ref: string) => runbooks.resolve(ref, "script_ref"),
       ...around.targets,
     },
@@ -112,6 +114,7 @@ export function benchOf(
     params: around.params ?? {},
     isReplacedNext: around.isReplacedNext ?? false,
     installsNext: around.installsNext ?? null,
+    installerSeen: around.installerSeen ?? null,
     receipt: around.receipt ?? null,
     clock: { now: () => around.now ?? new Date(0) },
     hasNotBegun: around.hasNotBegun ?? false,

@@ -1,6 +1,7 @@
 import { type Command, Option } from "commander";
 import type { Run } from "../../client/session.ts";
 import { type ConfirmOptions, YES_OPTION } from "../../terminal/confirm.ts";
+import { addCloudInitCommands } from "./cloud-init.ts";
 import type { CreateClusterOptions, CreateImageOptions, UpdateClusterOptions } from "./manage.ts";
 
 const KUBECONFIG_OPTION = [
@@ -67,6 +68,12 @@ export function addCatalogCommands(program: Command, run: Run): void {
         .choices(["token", "ssh"])
         .default("ssh"),
     )
+    .addOption(
+      new Option(
+        "--seed <format>",
+        "what its installer reads: from a second medium, or over the network for a netboot image",
+      ).choices(["nocloud", "autoinstall", "kickstart", "ignition"]),
+    )
     .action((name: string, options: CreateImageOptions) =>
       run(async (session) => (await load()).createImage(session, name, options)),
     );
@@ -79,6 +86,11 @@ export function addCatalogCommands(program: Command, run: Run): void {
       run(async (session) => (await load()).deleteImage(session, name, options)),
     );
 
+  addCloudInitCommands(program, run);
+  addScriptCommands(program, run);
+}
+
+function addScriptCommands(program: Command, run: Run): void {
   const loadScripts = () => import("../script/read.ts");
   const script = program.command("script").description("scripts that steps run on machines; files of the server");
   script

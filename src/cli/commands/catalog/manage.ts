@@ -32,6 +32,7 @@ export interface CreateImageOptions {
   readonly location: string;
   readonly digest: string;
   readonly successProof: string;
+  readonly seed?: string;
 }
 
 const PAGE_SIZE = 500;
@@ -46,6 +47,7 @@ const imageColumns: readonly Column<Image>[] = [
   { title: "NAME", cell: ({ name }) => name },
   { title: "KIND", cell: ({ kind }) => kind },
   { title: "PROOF", cell: ({ successProof }) => successProof },
+  { title: "SEED", cell: ({ seed }) => seed },
   { title: "CREATED", cell: (row) => clockTime(row.createdAt), plain: (row) => isoTime(row.createdAt) },
   { title: "LOCATION", cell: ({ location }) => location },
   { title: "DIGEST", cell: ({ digest }) => digest },
@@ -103,9 +105,9 @@ export async function listImages(session: Session): Promise<undefined> {
 }
 
 export async function createImage(session: Session, name: string, options: CreateImageOptions): Promise<undefined> {
-  const { kind, location, digest, successProof } = options;
+  const { kind, location, digest, successProof, seed = "" } = options;
   const client = await session.client(ImageService);
-  await client.createImage({ name, kind, location, digest, successProof }, { signal: session.signal });
+  await client.createImage({ name, kind, location, digest, successProof, seed }, { signal: session.signal });
   await printDone(session, `Image ${name} created.`, { name });
 }
 

@@ -1,3 +1,4 @@
+import type { BmcTarget } from "../../../capabilities/bmc-target.ts";
 import { DeviceFailure, isRefusal, isSilence } from "../../../capabilities/device-failure.ts";
 import type { Imaging, InstallOrder } from "../../../capabilities/imaging.ts";
 import type { Reset } from "../../../capabilities/reset.ts";
@@ -17,9 +18,15 @@ const OPTICAL = /^(?:cd|dvd)$/i;
 /** Installing from virtual media: the machine boots once from a medium that its BMC fetches. */
 export function createMachineImaging(machines: Machines, reset: Reset): Imaging {
   return {
+    async checkSeed(target, call) {
+      seedDriveOf(await readDrives(await machines.open(target, call), 2), target);
+    },
+
     async prepare(target, order, call) {
       const machine = await machines.open(target, call);
-      await insert(machine, await readDrive(machine), mediumUrl(order));
+      const drives = await readDrives(machine, drivesFor(order));
+      if (order.seed !== undefined) await insertSeed(machine, seedDriveOf(drives, target), order.seed.url);
+      await insert(machine, drives[0], mediumUrl(order));
       await setNextBoot(machine, "cd");
     },
 
@@ -27,22 +34,25 @@ export function createMachineImaging(machines: Machines, reset: Reset): Imaging 
 
     async readProgress(target, order, call) {
       const machine = await machines.open(target, call);
-      const inserted = holds(await readDrive(machine), order);
+      const inserted = areOurs(await readDrives(machine, drivesFor(order)), order);
       return { inserted, armed: inserted && bootOverrideOf(machine.system).source === "cd" };
     },
 
     async cleanUp(target, order, call) {
       const machine = await machines.open(target, call);
-      const drive = await readDrive(machine);
-      const isOurs = holds(drive, order);
-      if (!isOurs && holdsSomething(drive)) return undefined;
-      const notEjected = isOurs ? await failureOf(() => takeOut(machine, drive, order)) : undefined;
+      const drives = await readDrives(machine, drivesFor(order));
+      const [main, seed] = drives;
+      const isOurs = holds(main, mediumUrl(order)) && !holdsAnotherSeed(seed, order);
+      if (!isOurs && holdsSomething(main)) return undefined;
+      const notEjected = isOurs ? await failureOf(() => takeOut(machine, main, mediumUrl(order))) : undefined;
       // Who does not answer to the one does not answer to the other either: both are for the next try.
       if (notEjected !== undefined && isSilence(notEjected)) throw stillInserted(machine, notEjected, "may");
+      const seedStays = await failureOf(() => takeSeedOut(machine, seed, order));
       const isSet = bootOverrideOf(machine.system).source === "cd";
       const notCleared = isSet ? await failureOf(() => clearNextBoot(machine)) : undefined;
       if (notEjected !== undefined)
         throw stillInserted(machine, notEjected, notCleared === undefined ? "by_order" : "does");
+      if (seedStays !== undefined) throw seedStillInserted(machine, seedStays);
       if (notCleared !== undefined && !isRefusal(notCleared)) throw notCleared;
       return (
         notCleared && `the medium is ejected, but the BMC keeps the empty drive as boot source: ${notCleared.message}`
@@ -51,14 +61,52 @@ export function createMachineImaging(machines: Machines, reset: Reset): Imaging 
   };
 }
 
+/** A medium that is installed from, and perhaps one that says what to install. */
+type Drives = readonly [main: Resource, seed?: Resource];
+
+const drivesFor = ({ seed }: InstallOrder): 1 | 2 => (seed === undefined ? 1 : 2);
+
+const areOurs = ([main, seed]: Drives, order: InstallOrder): boolean =>
+  holds(main, mediumUrl(order)) && (order.seed === undefined || (seed !== undefined && holds(seed, order.seed.url)));
+
+/** Orders of one image have the same medium: the seed tells whose it is. */
+const holdsAnotherSeed = (drive: Resource | undefined, { seed }: InstallOrder): boolean =>
+  seed !== undefined && drive !== undefined && holdsSomething(drive) && !holds(drive, seed.url);
+
+async function takeSeedOut(machine: OpenMachine, drive: Resource | undefined, { seed }: InstallOrder): Promise<void> {
+  if (seed !== undefined && drive !== undefined && holds(drive, seed.url)) await takeOut(machine, drive, seed.url);
+}
+
+function seedDriveOf([, seed]: Drives, target: BmcTarget): Resource {
+  if (seed !== undefined) return seed;
+  throw bmcFailure(
+    "unsupported",
+    target,
+    `${nameOf(target)}: this BMC has one virtual drive, and the image reads its seed from a second medium: install it over the network (kind netboot), or use an image without seed`,
+  );
+}
+
+/** A BMC that repeats the address in its answer must not show it to everybody: it is the way to the seed. */
+async function insertSeed(machine: OpenMachine, drive: Resource, url: string): Promise<void> {
+  const failure = await failureOf(() => insert(machine, drive, url));
+  if (failure === undefined) return;
+  const { code, disposition, status, facts } = failure;
+  const message = failure.message.replaceAll(url, "(the seed)").replaceAll(new URL(url).pathname, "(the seed)");
+  const shown = message.replaceAll(/[0-9a-f]{64}/gi, "***");
+  throw bmcFailure(code, machine.target, `the medium with the seed was not inserted: ${shown}`, {
+    disposition,
+    facts,
+    ...(status !== undefined && { status }),
+  });
+}
+
 /**
  * By the whole address where the BMC tells it; some show only the file's name, or hide the query, and then a medium that could
  * be ours is taken for ours: the machine belongs to this run alone.
  */
-function holds(drive: Resource, order: InstallOrder): boolean {
+function holds(drive: Resource, wanted: string): boolean {
   if (valueAt(drive, "Inserted") === false) return false;
   const image = textAt(drive, "Image");
-  const wanted = mediumUrl(order);
   // Shows that there is one, and not which.
   if (image === undefined) return valueAt(drive, "Inserted") === true;
   if (image.includes("token=")) return image === wanted;
@@ -86,9 +134,11 @@ async function eject({ client, target, call }: OpenMachine, drive: Resource): Pr
 }
 
 /** A BMC that accepts the command and keeps the medium has not ejected it. */
-async function takeOut(machine: OpenMachine, drive: Resource, order: InstallOrder): Promise<void> {
+async function takeOut(machine: OpenMachine, drive: Resource, url: string): Promise<void> {
   await eject(machine, drive);
-  if (!holds(await readDrive(machine), order)) return;
+  const path = textAt(drive, "@odata.id");
+  const now = path === undefined ? undefined : await machine.client.find(machine.target, path, machine.call);
+  if (now === undefined || !holds(now, url)) return;
   throw bmcFailure(
     "refused_by_device",
     machine.target,
@@ -118,6 +168,16 @@ const stillInserted = (
     ...(status !== undefined && { status }),
   });
 
+const seedStillInserted = (
+  { target }: OpenMachine,
+  { code, message, disposition, status, facts }: DeviceFailure,
+): DeviceFailure =>
+  bmcFailure(code, target, `the medium with the seed is still inserted (${message})`, {
+    disposition,
+    facts,
+    ...(status !== undefined && { status }),
+  });
+
 /** Of the BMC; anything else ends the work. */
 async function failureOf(work: () => Promise<void>): Promise<DeviceFailure | undefined> {
   try {
@@ -128,20 +188,40 @@ async function failureOf(work: () => Promise<void>): Promise<DeviceFailure | und
   }
 }
 
-/** The drive that can hold a CD, among the manager's, or the system's where newer firmware keeps them. */
-async function readDrive(machine: OpenMachine): Promise<Resource> {
+/**
+ * The drives that media can be inserted into, the one that can hold a CD first: among the manager's, or the system's where newer firmware
+ * keeps them. As many as are asked for, or as there are.
+ */
+async function readDrives(machine: OpenMachine, wanted: 1 | 2): Promise<Drives> {
   const { client, target, call, places } = machine;
-  const known = places.drive === undefined ? undefined : await client.find(target, places.drive, call);
-  if (known !== undefined) return known;
+  places.drives ??= await findDrives(machine);
+  const found: Resource[] = [];
+  for (const path of places.drives.slice(0, wanted)) {
+    const drive = await client.find(target, path, call);
+    if (drive !== undefined) found.push({ "@odata.id": path, ...drive });
+  }
+  const [main, seed] = found;
+  if (main !== undefined && found.length === Math.min(wanted, places.drives.length))
+    return seed === undefined ? [main] : [main, seed];
+  places.drives = undefined; // another firmware has them elsewhere
+  throw cannotInsert(machine);
+}
+
+/** Only of one owner: drives that a system and its manager both list are the same. */
+async function findDrives(machine: OpenMachine): Promise<readonly string[]> {
+  const { client, target, call } = machine;
   for (const owner of [machine.system, await findManager(machine, machine.system)]) {
     const collection = linkAt(owner, "VirtualMedia");
     if (collection === undefined) continue;
+    const drives: { readonly path: string; readonly isOptical: boolean }[] = [];
     for (const { path, resource } of membersOf(await client.find(target, collection, call)).slice(0, 8)) {
       const drive = resource ?? (await client.find(target, path, call));
-      if (drive === undefined || !listAt(drive, "MediaTypes").some((type) => OPTICAL.test(String(type)))) continue;
-      places.drive = path;
-      return drive;
+      const isOptical = listAt(drive, "MediaTypes").some((type) => OPTICAL.test(String(type)));
+      // A drive for CDs without the action is told to be one: what is missing is then said by its name.
+      if (isOptical || actionOffered(drive, INSERT) !== undefined) drives.push({ path, isOptical });
     }
+    const ordered = [...drives.filter(({ isOptical }) => isOptical), ...drives.filter(({ isOptical }) => !isOptical)];
+    if (ordered[0]?.isOptical) return ordered.map(({ path }) => path);
   }
   throw cannotInsert(machine);
 }

@@ -11,8 +11,8 @@ export interface MachinePlaces {
   readonly system: string;
   readonly managers: string | undefined;
   readonly updateService: string | undefined;
-  /** The virtual drive that takes installation media; `undefined` until looked for. */
-  drive?: string | undefined;
+  /** The virtual drives that take media, the one to install from first; `undefined` until looked for. */
+  drives?: readonly string[] | undefined;
 }
 
 export interface OpenMachine {

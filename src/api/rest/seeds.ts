@@ -1,0 +1,51 @@
+import type { FastifyPluginAsync, FastifyRequest } from "fastify";
+import type { ServiceDeps } from "../../services/call/deps.ts";
+import type { ReportDesk } from "../../services/install/reports.ts";
+import { noteInstallerSeen, readSeed, type SeedRequest } from "../../services/install/seeds.ts";
+import { reachedAt } from "./boot.ts";
+import { answerFor } from "./files.ts";
+import { toRestError } from "./route.ts";
+
+export interface SeedRouteDeps {
+  readonly services: ServiceDeps;
+  readonly reports: ReportDesk;
+  /** As BMCs and nodes reach us; null: as this one did. */
+  readonly publicUrl: string | null;
+  readonly reportUnexpected: (cause: unknown, request: FastifyRequest) => string;
+}
+
+interface Params {
+  readonly place: string;
+  readonly key: string;
+  readonly file: string;
+}
+
+const LARGEST_REPORT = 64 * 1_024;
+
+/** What installers are told, for BMCs that insert it as a medium and for installers that read it over the network. */
+export function createSeeds(deps: SeedRouteDeps): FastifyPluginAsync {
+  const { services, reports, publicUrl, reportUnexpected } = deps;
+  const asked = (request: FastifyRequest): SeedRequest & Params => {
+    const params = request.params as Params;
+    return { ...params, address: request.ip, server: publicUrl ?? reachedAt(request) };
+  };
+  return async (app) => {
+    // Installers post forms, JSON or nothing: that they do is all that counts.
+    app.removeAllContentTypeParsers();
+    app.addContentTypeParser("*", { parseAs: "buffer", bodyLimit: LARGEST_REPORT }, (_, __, done) => done(null));
+    app.setErrorHandler((error, request, reply) => {
+      const { status, body } = toRestError(error, (cause) => reportUnexpected(cause, request));
+      return reply.code(status).send(body);
+    });
+    app.get("/seeds/:place/:key/:file", async (request, reply) => {
+      const { content, at } = await readSeed(services, reports, asked(request));
+      reply.header("cache-control", "no-store");
+      const bytes = answerFor({ size: content.length, mtime: at }, request, reply);
+      return reply.send(bytes === undefined ? undefined : content.subarray(bytes.start, bytes.end + 1));
+    });
+    app.post("/seeds/:place/:key/phone-home", async (request, reply) => {
+      await noteInstallerSeen(services, asked(request));
+      return reply.code(204).send();
+    });
+  };
+}

@@ -1,0 +1,160 @@
+import ssh2 from "ssh2";
+import { parse, stringify } from "yaml";
+import { SEED_SPECS, type SeedFile, type SeedInput, type SeedWriter } from "../../capabilities/seeds/seed.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../kernel/lifecycle.ts";
+import { writeVolume } from "./iso9660.ts";
+
+type Input = Omit<SeedInput, "signIn"> & {
+  readonly signIn: { readonly username: string; readonly publicKey: string } | null;
+};
+
+export const seedWriter: SeedWriter = {
+  filesOf: (input) => writeSeed(withPublicKey(input)),
+  mediumOf(input, at) {
+    const { label } = SEED_SPECS[input.format];
+    return label === null ? undefined : writeVolume(label, writeSeed(withPublicKey(input)), at);
+  },
+  whyUnreadable(document) {
+    if (document.startsWith("#cloud-config")) return whyNoMapping("YAML", () => parse(document) ?? {});
+    return document.trimStart().startsWith("{") ? whyNoMapping("JSON", () => JSON.parse(document)) : undefined;
+  },
+};
+
+function whyNoMapping(language: string, read: () => unknown): string | undefined {
+  try {
+    return isJsonObject(read()) ? undefined : `must be a mapping in ${language}`;
+  } catch (error) {
+    // The first line alone: the rest repeats the document, and may repeat a secret of it.
+    const [why = ""] = (error instanceof Error ? error.message : String(error)).split("\n");
+    return `is not ${language}: ${why.slice(0, 200)}`;
+  }
+}
+
+/** A key that cannot be read signs in nowhere: the step that proves the installation says so. */
+function withPublicKey({ signIn, ...input }: SeedInput): Input {
+  const key = signIn && ssh2.utils.parseKey(signIn.privateKey);
+  if (signIn === null || key === null || key instanceof Error) return { ...input, signIn: null };
+  const publicKey = `${key.type} ${key.getPublicSSH().toString("base64")}`;
+  return { ...input, signIn: { username: signIn.username, publicKey } };
+}
+
+/** The files of a seed, by its format. */
+function writeSeed(input: Input): SeedFile[] {
+  switch (input.format) {
+    case "nocloud":
+      return noCloud(input, withOurs(cloudConfigOf(input), input));
+    case "autoinstall":
+      return noCloud(input, autoinstall(input));
+    case "kickstart":
+      return [file("ks.cfg", kickstart(input))];
+    case "ignition":
+      return [file("config.ign", `${JSON.stringify(ignition(input), null, 2)}\n`)];
+  }
+}
+
+const file = (name: string, text: string): SeedFile => ({ name, content: Buffer.from(text, "utf8") });
+
+function noCloud({ machineId, instanceId }: Input, userData: JsonObject): SeedFile[] {
+  const metaData = { "instance-id": instanceId, "local-hostname": hostNameOf(machineId) };
+  return [
+    file("meta-data", stringify(metaData)),
+    file("user-data", `#cloud-config\n${stringify(userData, { lineWidth: 0 })}`),
+    file("vendor-data", "#cloud-config\n{}\n"),
+  ];
+}
+
+const hostNameOf = (machineId: string): string =>
+  machineId
+    .toLowerCase()
+    .replace(/[^a-z0-9-]+/g, "-")
+    .slice(0, 63)
+    .replace(/^-+|-+$/g, "") || "node";
+
+function cloudConfigOf({ document }: Input): JsonObject {
+  const parsed: unknown = document === null ? {} : parse(document);
+  return isJsonObject(parsed) ? parsed : {};
+}
+
+const listOf = (value: Json | undefined): readonly Json[] => (Array.isArray(value) ? value : []);
+const objectOf = (value: Json | undefined): JsonObject => (isJsonObject(value) ? value : {});
+
+/** Cloud-config of the document, with what we need beside what its author asked for. */
+function withOurs(config: JsonObject, { stamp, phoneHome, ...more }: Input): JsonObject {
+  const stampFile = { path: stamp.path, owner: "root:root", permissions: "0644", content: stamp.text };
+  return {
+    ...config,
+    ...signInOf(config, more.signIn),
+    write_files: [...listOf(config.write_files), stampFile],
+    ...phoneHomeOf(config, phoneHome),
+  };
+}
+
+const phoneHomeOf = ({ phone_home }: JsonObject, url: string | null): JsonObject =>
+  phone_home !== undefined || url === null ? {} : { phone_home: { url, post: ["instance_id"], tries: 5 } };
+
+function signInOf(config: JsonObject, signIn: Input["signIn"]): JsonObject {
+  if (signIn === null) return {};
+  const { username, publicKey } = signIn;
+  const keys = [...listOf(config.ssh_authorized_keys), publicKey];
+  if (username === "root") return { disable_root: false, ssh_authorized_keys: keys };
+  const user = {
+    name: username,
+    shell: "/bin/bash",
+    sudo: "ALL=(ALL) NOPASSWD:ALL",
+    lock_passwd: true,
+    ssh_authorized_keys: [publicKey],
+  };
+  return { users: [...(config.users === undefined ? ["default"] : listOf(config.users)), user] };
+}
+
+/** What is said of the installed system goes where Ubuntu's installer hands it on; the stamp is written by the installer itself. */
+function autoinstall(input: Input): JsonObject {
+  const { autoinstall: given, ...config } = cloudConfigOf(input);
+  const { phone_home: _, ...installed } = config;
+  const asked = objectOf(given);
+  const late = [...listOf(asked["late-commands"]), writing(input.stamp, "/target")];
+  const userData = { ...objectOf(asked["user-data"]), ...installed };
+  return {
+    autoinstall: {
+      version: 1,
+      storage: { layout: { name: "direct" } },
+      ...asked,
+      ssh: { "install-server": true, ...objectOf(asked.ssh) },
+      "user-data": { ...userData, ...signInOf(userData, input.signIn) },
+      "late-commands": late,
+    },
+    ...phoneHomeOf(config, input.phoneHome),
+    ...(config.phone_home !== undefined && { phone_home: config.phone_home }),
+  };
+}
+
+/** A shell command that writes the stamp, whatever is in it. */
+const writing = ({ path, text }: Input["stamp"], below = ""): string =>
+  `printf %s ${Buffer.from(text, "utf8").toString("base64")} | base64 -d >${below}${path}`;
+
+function kickstart({ document, stamp, signIn, phoneHome }: Input): string {
+  const parts = [
+    (document ?? "").trimEnd(),
+    ...(signIn === null ? [] : [`sshkey --username=${signIn.username} "${signIn.publicKey}"`]),
+    ...(phoneHome === null ? [] : ["%pre", `curl -fsS -X POST '${phoneHome}' || true`, "%end"]),
+    "%post",
+    writing(stamp),
+    "%end",
+  ];
+  return `${parts.join("\n")}\n`;
+}
+
+function ignition({ document, stamp, signIn }: Input): JsonObject {
+  const parsed: unknown = document === null ? {} : JSON.parse(document);
+  const config = isJsonObject(parsed) ? parsed : {};
+  const [storage, passwd] = [objectOf(config.storage), objectOf(config.passwd)];
+  const source = `data:;base64,${Buffer.from(stamp.text, "utf8").toString("base64")}`;
+  const stampFile = { path: stamp.path, mode: 0o644, overwrite: true, contents: { source } };
+  const user = signIn && { name: signIn.username, sshAuthorizedKeys: [signIn.publicKey] };
+  return {
+    ...config,
+    ignition: { version: "3.3.0", ...objectOf(config.ignition) },
+    storage: { ...storage, files: [...listOf(storage.files), stampFile] },
+    passwd: { ...passwd, users: [...listOf(passwd.users), ...(user ? [user] : [])] },
+  };
+}

@@ -1,0 +1,34 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+
+/**
+ * Where seeds are fetched. The way there cannot be guessed: it is made of the token of one installation, or of one boot, and does not give
+ * the token of the installation away. Who knows it reads the seed, so that it is no part of a message, a log line or an event.
+ */
+const SEEDS_PATH = "/seeds";
+const NODE = "node.";
+/** What installers post to, to say that they have begun. */
+export const PHONE_HOME = "phone-home";
+/** The seed as a whole. */
+export const SEED_MEDIUM = "seed.iso";
+
+const digest = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+/** Of an installation whose seed its BMC fetches. */
+export const seedKeyOf = (token: string): string => digest(`millwright seed ${token}`);
+
+export const isSeedKey = (key: string, token: string): boolean => {
+  const [given, wanted] = [Buffer.from(key), Buffer.from(seedKeyOf(token))];
+  return given.length === wanted.length && timingSafeEqual(given, wanted);
+};
+
+/** By what a run knows the installer that has begun; nobody finds the seed by it. */
+export const installerMark = (token: string): string => digest(seedKeyOf(token));
+
+/** The directory of a seed, with a slash at its end, as NoCloud wants it. */
+export const seedDirectory = (server: string, place: string, key: string): string =>
+  `${server.replace(/\/+$/, "")}${SEEDS_PATH}/${place}/${key}/`;
+
+/** In place of a run: a node that fetches its seed itself, with the token of its boot. */
+export const placeOfNode = (nodeId: string): string => `${NODE}${nodeId}`;
+export const nodeOfPlace = (place: string): string | undefined =>
+  place.startsWith(NODE) ? place.slice(NODE.length) : undefined;

@@ -1,0 +1,185 @@
+import { createHash } from "node:crypto";
+import { SEED_FORMATS, SEED_SPECS, type SeedFormat, type SeedInput } from "../../capabilities/seeds/seed.ts";
+import { AppError } from "../../kernel/errors.ts";
+import type { JsonObject } from "../../kernel/lifecycle.ts";
+import { isActive, type Run, type StepStatus } from "../../runs/model/run.ts";
+import {
+  installerMark,
+  isSeedKey,
+  nodeOfPlace,
+  PHONE_HOME,
+  SEED_MEDIUM,
+  seedDirectory,
+} from "../../runs/seeds/seed-place.ts";
+import { printStamp, STAMP_FILE } from "../../runs/steps/facts/install-stamp.ts";
+import { cloudInitTable } from "../../store/catalog/cloud-init.ts";
+import { loadInstalls } from "../../store/install/installs.ts";
+import { recordChange } from "../../store/lifecycle/changes.ts";
+import { lockThings } from "../../store/lifecycle/locks.ts";
+import { storeOf } from "../../store/lifecycle/things.ts";
+import * as work from "../../store/lifecycle/work.ts";
+import { getMachineSshCredentials } from "../../store/machine/credentials.ts";
+import { machineStore } from "../../store/machine/machines.ts";
+import { findDocument } from "../../store/run/run-documents.ts";
+import { listRuns } from "../../store/run/runs.ts";
+import { nowOf, type ServiceDeps } from "../call/deps.ts";
+import { hashToken } from "./report-token.ts";
+import type { ReportDesk } from "./reports.ts";
+
+/** The way to a seed, as it is asked for. */
+export interface SeedRequest {
+  /** A run, or a node that boots from the network. */
+  readonly place: string;
+  readonly key: string;
+  readonly address: string | null;
+  /** As the caller reaches us. */
+  readonly server: string;
+}
+
+interface Installation {
+  readonly run: Run;
+  readonly step: StepStatus;
+  readonly token: string;
+  readonly format: SeedFormat;
+  /** Set for a node that boots from the network: what it showed. */
+  readonly boot: { readonly nodeId: string; readonly mac: string; readonly token: string } | null;
+}
+
+const KIND = "run";
+const notFound = (): AppError => new AppError("not_found", "There is no such seed");
+
+/**
+ * One file of a seed, or the medium with all of them. It is there for as long as its installation is under way: before, afterwards, and
+ * for everybody who does not know the way, there is none.
+ */
+export async function readSeed(
+  deps: ServiceDeps,
+  reports: ReportDesk,
+  request: SeedRequest & { readonly file: string },
+): Promise<{ readonly content: Buffer; readonly at: Date }> {
+  const found = await findInstallation(deps, request);
+  if (found === undefined) throw notFound();
+  const { seedWriter } = deps;
+  if (seedWriter === undefined) throw notFound();
+  const input = await inputOf(deps, found, request);
+  const at = found.run.createdAt;
+  if (request.file === SEED_MEDIUM) {
+    const medium = seedWriter.mediumOf(input, at);
+    if (medium === undefined) throw notFound();
+    return { content: medium, at };
+  }
+  const file = seedWriter.filesOf(input).find(({ name }) => name === request.file);
+  if (file === undefined) throw notFound();
+  if (found.boot !== null && file.name === SEED_SPECS[found.format].main)
+    await noteStarted(reports, found.boot, request);
+  return { content: file.content, at };
+}
+
+/** An installer that reads its seed has begun, whether or not it ever reports: from here on its boots go to the disk. */
+async function noteStarted(
+  reports: ReportDesk,
+  { nodeId, mac, token }: NonNullable<Installation["boot"]>,
+  { address }: SeedRequest,
+): Promise<void> {
+  const reportId = `seed-${hashToken(token).slice(0, 32)}`;
+  const answer = await reports.submit({ report: { mac, status: "started" }, nodeId, address, reportId, token });
+  if (answer instanceof AppError) throw answer;
+}
+
+/** An installer that was told what to install says that it has begun. Saying it again is harmless. */
+export async function noteInstallerSeen(deps: ServiceDeps, request: SeedRequest): Promise<void> {
+  const found = await findInstallation(deps, request);
+  if (found === undefined) throw notFound();
+  const { id } = found.run;
+  const order = installerMark(found.token);
+  await deps.db.transaction(async (tx) => {
+    await lockThings(tx, [{ kind: KIND, id }]);
+    const [run] = await listRuns(tx, { ids: [id] });
+    if (!run || !isActive(run.phase)) return;
+    const [known] = await tx.query<{ order: string | null }>(
+      `select installer_seen ->> 'order' as order from runs where id = $1`,
+      [id],
+    );
+    if (known?.order === order) return;
+    await recordChange(tx, storeOf(deps.stores, KIND), {
+      id,
+      type: "installer_began",
+      actor: "installer",
+      address: request.address,
+      data: { step: found.step.name },
+      set: { installer_seen: { order, at: nowOf(deps).toISOString() } },
+    });
+    await work.wake(tx, [{ kind: KIND, id }]);
+  });
+}
+
+async function findInstallation(deps: ServiceDeps, request: SeedRequest): Promise<Installation | undefined> {
+  const nodeId = nodeOfPlace(request.place);
+  return nodeId === undefined ? ofRun(deps, request) : ofBoot(deps, nodeId, request.key);
+}
+
+async function ofRun({ db }: ServiceDeps, { place, key }: SeedRequest): Promise<Installation | undefined> {
+  const [run] = await listRuns(db, { ids: [place] });
+  return run && underWay(run, (token) => isSeedKey(key, token), null);
+}
+
+/** The token of the boot is worth something until another boot was given one. */
+async function ofBoot({ db }: ServiceDeps, nodeId: string, token: string): Promise<Installation | undefined> {
+  const [install] = (await loadInstalls(db, [nodeId])).things;
+  if (!install || install.reportTokenHash !== hashToken(token) || install.facts.orderedBy === null) return undefined;
+  if (install.state.name !== "pending" && install.state.name !== "installing") return undefined;
+  const [run] = await listRuns(db, { ids: [install.facts.orderedBy] });
+  const isOrder = (ordered: string) => createHash("sha256").update(ordered).digest("hex") === install.facts.orderId;
+  return run && underWay(run, isOrder, { nodeId, mac: install.mac, token });
+}
+
+/** The installation that the run is at. */
+function underWay(run: Run, isMeant: (token: string) => boolean, boot: Installation["boot"]): Installation | undefined {
+  if (run.phase !== "RUNNING") return undefined;
+  for (const step of run.steps) {
+    const { token, seed } = step.evidence ?? {};
+    if (step.state !== "RUNNING" || typeof token !== "string" || !isMeant(token)) continue;
+    const format = SEED_FORMATS.find((each) => each === (seed as JsonObject | undefined)?.format);
+    if (format !== undefined) return { run, step, token, format, boot };
+  }
+  return undefined;
+}
+
+async function inputOf(deps: ServiceDeps, found: Installation, request: SeedRequest): Promise<SeedInput> {
+  const { run, step, token, format, boot } = found;
+  const [machine] = (await machineStore.load(deps.db, [run.machineId ?? ""])).things;
+  const payload = run.plan.steps.find(({ name }) => name === step.name)?.payload;
+  if (!machine || !payload) throw notFound();
+  const text = printStamp({
+    image: String(payload.image_ref ?? ""),
+    digest: String(step.evidence?.digest ?? ""),
+    machine: machine.id,
+    serial: machine.spec.serial ?? machine.facts.serial ?? "",
+    token,
+  });
+  return {
+    format,
+    machineId: machine.id,
+    instanceId: `${run.id}-${installerMark(token).slice(0, 12)}`,
+    stamp: { path: STAMP_FILE, text },
+    signIn: machine.spec.ssh === null ? null : await signInOf(deps, machine.id),
+    document: await documentOf(deps, run, String(payload.cloud_init_ref ?? "")),
+    // Who boots from the network has begun when it reads its seed.
+    phoneHome: boot === null ? `${seedDirectory(request.server, request.place, request.key)}${PHONE_HOME}` : null,
+  };
+}
+
+async function documentOf({ db, secrets }: ServiceDeps, { jobId }: Run, ref: string): Promise<string | null> {
+  if (ref === "") return null;
+  const kept = await findDocument(db, secrets, jobId, ref);
+  if (kept !== undefined) return kept;
+  // A run that another run has started, or one of an earlier version, has no copy.
+  const [document] = await cloudInitTable.list(db, { names: [ref] });
+  return document?.content ?? null;
+}
+
+/** Who signs in where nothing is on record is nobody: the run says so when it looks for the system. */
+async function signInOf({ db, secrets }: ServiceDeps, machineId: string): Promise<SeedInput["signIn"]> {
+  const [found] = await getMachineSshCredentials(db, secrets, [machineId]);
+  return found === undefined || found instanceof AppError ? null : found;
+}

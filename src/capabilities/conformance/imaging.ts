@@ -65,7 +65,8 @@ export function describeImaging(
       await cleanUp();
       expect(await progress()).toEqual({ inserted: false, armed: false });
       expect(await bench.realMedium()).toBeNull();
-      expect(await bench.realOverride()).toMatchObject({ source: "none" });
+      const left = ["none", ...(bench.cannot.includes("boot_in_own_order") ? ["disk"] : [])];
+      expect(left).toContain((await bench.realOverride()).source);
       await cleanUp();
     });
 

@@ -35,7 +35,7 @@ export function describeInventory(name: string, setUp: SetUpBench, troubles: rea
       const other = { ...bench.target, trust: { mode: "pin", fingerprint256: "AA:BB" } } as const;
       const failure: unknown = await inspect.identify(other, aCall()).catch((error: unknown) => error);
       expect(failure).toMatchObject({ disposition: "fail", family: "unproven" });
-      expect((failure as Error).message).toMatch(/AA:BB.*clear the pinned fingerprint/);
+      expect((failure as Error).message).toMatch(/AA:BB.*accept-certificate/);
       expect(await bench.requestsReceived()).toBe(before);
     });
 

@@ -16,6 +16,8 @@ export type MachineLimit =
   /** A system that is asked to go down comes up again by itself; else whoever asked switches it on. */
   | "restart_gracefully"
   | "boot_from_disk"
+  /** Takes the CD drive as boot source while no medium is in it. */
+  | "boot_from_empty_drive"
   | "boot_from_http"
   /** The serial number, among the vitals: it would take another request. */
   | "tell_serial_at_a_glance"
@@ -23,6 +25,8 @@ export type MachineLimit =
   | "tell_health"
   /** A part of the machine can be made unwell, and well again. */
   | "fall_ill"
+  /** A part that is not well, and not ill enough to be critical. */
+  | "tell_warnings"
   /** What reaches the device can be counted in requests. */
   | "count_requests"
   /** Watts. */

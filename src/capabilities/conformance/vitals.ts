@@ -42,6 +42,7 @@ export function describeVitals(
       "name a part whose health is %s, until it is well",
       async (health, context) => {
         unless(bench, "fall_ill", context);
+        if (health === "warning") unless(bench, "tell_warnings", context);
         const part = await bench.ail?.(health);
         expect(await read()).toMatchObject({ health, ailments: [{ name: part, health }] });
         await bench.ail?.(null);

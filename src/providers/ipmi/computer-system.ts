@@ -6,13 +6,14 @@ import type { Vitals } from "../../capabilities/vitals.ts";
 import { ailmentsOf, GET_CHASSIS_STATUS, healthOf, powerOf } from "./chassis-status.ts";
 import type { IpmiClient, IpmiRequest } from "./client.ts";
 import { fruIdentityOf } from "./field-replaceable-unit.ts";
+import type { SensorWatch } from "./sensor-watch.ts";
 import { GET_SYSTEM_GUID, systemUuidOf } from "./system-guid.ts";
 
 /** Get Device ID (20.1). */
 const GET_DEVICE_ID: IpmiRequest = { netFn: 0x06, command: 0x01, what: "Get Device ID", answers: 5 };
 
 /** What IPMI does not tell (network ports, when the machine was last reset, how far its boot is) stays unsaid. */
-export function createComputerSystem(client: IpmiClient): ComputerSystem & Vitals {
+export function createComputerSystem(client: IpmiClient, watch: SensorWatch): ComputerSystem & Vitals {
   const readUuid = async (target: BmcTarget, call: CallContext): Promise<string | null> => {
     const guid = await unlessRefused(() => client.raw(target, GET_SYSTEM_GUID, call));
     return guid === undefined ? null : systemUuidOf(guid);
@@ -29,15 +30,21 @@ export function createComputerSystem(client: IpmiClient): ComputerSystem & Vital
       };
     },
 
-    /** Two requests; the serial would take a third, of many messages, and the UUID tells as well which machine it is. */
+    /**
+     * Two requests, and now and then the sensors. The serial would take another, of many messages, and the UUID tells as well which
+     * machine it is.
+     */
     async readVitals(target, call) {
       const status = await client.raw(target, GET_CHASSIS_STATUS, call);
+      const systemUuid = await readUuid(target, call);
+      const ailments = [...ailmentsOf(status), ...(await watch.read(target, call))];
+      const isCritical = ailments.some(({ health }) => health === "critical");
       return {
         serial: null,
-        systemUuid: await readUuid(target, call),
+        systemUuid,
         power: powerOf(status),
-        health: healthOf(status),
-        ailments: ailmentsOf(status),
+        health: isCritical ? "critical" : healthOf(status),
+        ailments,
       };
     },
 

@@ -9,7 +9,7 @@ import { firmwareOf } from "./computer-system.ts";
 import { eventLogOf } from "./event-log.ts";
 import { fruIdentityOf } from "./field-replaceable-unit.ts";
 import { lightOf } from "./machine-locator.ts";
-import { readingsOf } from "./sensor-list.ts";
+import { readingsOf, sensorsNotWell } from "./sensor-list.ts";
 import { systemUuidOf } from "./system-guid.ts";
 
 const target = aTarget({ address: "10.0.0.7", port: 623, username: "admin", password: "pass-word" });
@@ -257,6 +257,12 @@ describe("texts of ipmitool", () => {
     ]);
   });
 
+  test("sensors beyond a critical or non-recoverable threshold are named, in the words of older and newer releases", () => {
+    const list =
+      "Air,75,degrees C,cr\nFan 1,300,RPM,lnr\nFan 2,900,RPM,lnc\nVcore,1.1,Volts,nc\nPSU,disabled,,ns\nCPU,95,degrees C,ucr\n";
+    expect(sensorsNotWell(list)).toEqual(["Air", "Fan 1", "CPU"].map((name) => ({ name, health: "critical" })));
+  });
+
   test("the firmware's minor version is two decimal digits in one byte", () => {
     expect(firmwareOf(bytes("20 01 02 45 02"))).toBe("2.45");
     expect(firmwareOf(bytes("20 01 89 08 02"))).toBe("9.08");
@@ -269,6 +275,7 @@ describe("texts of ipmitool", () => {
         const shown = [...log.map(({ message }) => message), ...Object.values(fruIdentityOf(text))];
         expect(log.length).toBeLessThanOrEqual(limit);
         expect(shown.filter((value) => UNFIT.test(value ?? ""))).toEqual([]);
+        expect(sensorsNotWell(text).filter(({ name }) => UNFIT.test(name))).toEqual([]);
         expect(readingsOf(text).every(({ value }) => Number.isFinite(value))).toBe(true);
       }),
     );

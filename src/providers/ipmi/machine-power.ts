@@ -30,7 +30,7 @@ export function createMachinePower(client: IpmiClient, options: MachinePowerOpti
 
     async setPower(target, desired, call, told) {
       const key = keyOf(target);
-      if ((await readPower(target, call)) === desired) {
+      if ((await readPower(target, call)) === desired && !commands.isUndoing(key, desired)) {
         commands.forget(key);
         return { commanded: false };
       }

@@ -1,10 +1,10 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
-import type { SensorReading, Sensors } from "../../capabilities/sensors.ts";
+import type { Sensors } from "../../capabilities/sensors.ts";
 import { GET_CHASSIS_STATUS, healthOf } from "./chassis-status.ts";
 import type { IpmiClient, IpmiRequest } from "./client.ts";
 import { eventLogOf } from "./event-log.ts";
-import { readingsOf } from "./sensor-list.ts";
+import { readingsOf, sensorsNotWell } from "./sensor-list.ts";
 
 /** Get SDR Repository Info (33.9): version, and how many records. */
 const GET_REPOSITORY_INFO: IpmiRequest = {
@@ -21,8 +21,9 @@ const MOST_ENTRIES = 1_000;
 export function createMachineSensors(client: IpmiClient): Sensors {
   return {
     async readHealth(target, call) {
-      const status = healthOf(await client.raw(target, GET_CHASSIS_STATUS, call));
-      return { status, readings: await readReadings(client, target, call) };
+      const chassis = healthOf(await client.raw(target, GET_CHASSIS_STATUS, call));
+      const list = await readSensorList(client, target, call);
+      return { status: sensorsNotWell(list).length > 0 ? "critical" : chassis, readings: readingsOf(list) };
     },
 
     async readLog(target, call, { limit }) {
@@ -38,12 +39,8 @@ export function createMachineSensors(client: IpmiClient): Sensors {
 }
 
 /** The program fills a repository that it finds empty, and reading must change nothing: so an empty one is not read. */
-async function readReadings(
-  client: IpmiClient,
-  target: BmcTarget,
-  call: CallContext,
-): Promise<readonly SensorReading[]> {
+export async function readSensorList(client: IpmiClient, target: BmcTarget, call: CallContext): Promise<string> {
   const [, low = 0, high = 0] = await client.raw(target, GET_REPOSITORY_INFO, call);
-  if (low === 0 && high === 0) return [];
-  return readingsOf((await client.read(target, ["-c", "sdr", "list", "full"], call)).stdout);
+  if (low === 0 && high === 0) return "";
+  return (await client.read(target, ["-c", "sdr", "list", "full"], call)).stdout;
 }

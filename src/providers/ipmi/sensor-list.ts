@@ -1,4 +1,6 @@
 import type { SensorReading } from "../../capabilities/sensors.ts";
+import type { Ailment } from "../../capabilities/vitals.ts";
+import { oneLine } from "../transport/one-line.ts";
 
 const UNITS: Readonly<Record<string, string>> = {
   "degrees C": "Cel",
@@ -19,3 +21,18 @@ export function readingsOf(text: string): readonly SensorReading[] {
     return [{ name, value: number, unit: UNITS[unit] ?? unit }];
   });
 }
+
+/** Below or above a critical (cr) or non-recoverable (nr) threshold. What is only near one (nc) is no fault. */
+const NOT_WELL = /^[lu]?(?:cr|nr)$/;
+const LONGEST_NAME = 64;
+const MOST_NAMED = 32;
+
+/** The sensors of the same list that are out of bounds. */
+export const sensorsNotWell = (text: string): readonly Ailment[] =>
+  text
+    .split("\n")
+    .flatMap((line): Ailment[] => {
+      const [name = "", , , state = ""] = line.split(",").map((field) => field.trim());
+      return name !== "" && NOT_WELL.test(state) ? [{ name: oneLine(name, LONGEST_NAME), health: "critical" }] : [];
+    })
+    .slice(0, MOST_NAMED);

@@ -23,7 +23,9 @@ export function createSetPower<Device>(ways: SetPowerWays<Device>): PowerControl
   return async (target, desired, call, told) => {
     const device = await ways.open(target, call);
     const key = deviceKeyOf(target);
-    if (isReachedOrUnderWay(await ways.powerOf(device), desired)) {
+    const power = await ways.powerOf(device);
+    const isStale = power === desired && commands.isUndoing(key, desired);
+    if (isReachedOrUnderWay(power, desired) && !isStale) {
       commands.forget(key);
       return { commanded: false };
     }

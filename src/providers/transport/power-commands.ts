@@ -41,6 +41,14 @@ export class PowerCommands {
     this.#commanded.delete(key);
   }
 
+  /**
+   * Whether the opposite was commanded a moment ago and may still come: a device that shows the old state until then shows nothing
+   * that could be believed.
+   */
+  isUndoing(key: string, desired: Desired): boolean {
+    return this.isAwaited(key, desired === "on" ? "off" : "on", undefined);
+  }
+
   /** By our own memory, or by what the caller kept. */
   isAwaited(key: string, desired: Desired, told: Told | undefined): boolean {
     const last = this.#commanded.get(key);

@@ -47,8 +47,17 @@ describe("a machine for return", () => {
       power: {},
       system: { identify: async () => identity, readFirmware: unreachable },
       sensors: {
-        readHealth: unreachable,
+        readHealth: async () => ({ status: "ok", readings: [] }),
         readLog: async () => [{ id: "1", at: new Date(0), severity: "critical", message: "fan 3 failed" }],
+      },
+      vitals: {
+        readVitals: async () => ({
+          serial: null,
+          systemUuid: null,
+          power: "on",
+          health: "critical",
+          ailments: [{ name: "Fan 3", health: "critical" }],
+        }),
       },
       exec: { run: async () => exited(0, "kernel: bad\n") },
     };
@@ -60,7 +69,8 @@ describe("a machine for return", () => {
       vendor: "V",
       model: "M",
       firmware: [],
-      health: null,
+      health: "critical",
+      ailments: [{ name: "Fan 3", health: "critical" }],
       events: [{ id: "1", at: "1970-01-01T00:00:00.000Z", severity: "critical", message: "fan 3 failed" }],
       lastLogs: "kernel: bad\n",
       lastLogsFrom: "system",
@@ -90,6 +100,7 @@ describe("a machine for return", () => {
       vendor: "V",
       model: "M",
       health: "critical",
+      ailments: [{ name: "Fan 3", health: "critical" }],
       firmware: [
         { name: "BMC", version: "1.0" },
         { name: "BIOS", version: "2.0" },
@@ -102,7 +113,7 @@ describe("a machine for return", () => {
       "[rma] reason: fan",
       "[rma] machine: V M",
       "[rma] serial: S1",
-      "[rma] health: critical",
+      "[rma] health: critical; Fan 3 is critical",
       "[rma] firmware: BMC 1.0, BIOS 2.0",
       "[rma] last events of its BMC:",
       "[rma]   critical: fan 3 failed",

@@ -1,6 +1,7 @@
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure, isRefusal } from "../../capabilities/device-failure.ts";
 import type { DeviceLogEntry } from "../../capabilities/sensors.ts";
+import type { Health } from "../../capabilities/vitals.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { minutes, seconds } from "../../kernel/time/duration.ts";
 import { type Payloads, parsePayload } from "../model/plan/payloads.ts";
@@ -9,7 +10,7 @@ import { whileUp } from "./facts/boot-id.ts";
 import { NO_EFFECT, silent } from "./facts/in-the-way.ts";
 import { eventLines, evidenceLines } from "./facts/rma-evidence.ts";
 
-type Used = "locator" | "sensors" | "exec";
+type Used = "locator" | "sensors" | "vitals" | "exec";
 type Context = StepContext<Payloads["rma"], "power" | "system", Used>;
 type Acting = ActingContext<Payloads["rma"], JsonObject, "power" | "system", Used>;
 
@@ -25,7 +26,7 @@ const LAST_LOGS = `journalctl -p warning -n ${LAST_LINES} --no-pager 2>/dev/null
 export const rma = defineStep({
   kind: "rma",
   needs: ["power", "system"],
-  mayUse: ["locator", "sensors", "exec"],
+  mayUse: ["locator", "sensors", "vitals", "exec"],
   goesWithout: ["exec"],
   defaults: { timeout: minutes(2), maxRetries: 1 },
   parse: parsePayload.rma,
@@ -39,6 +40,7 @@ export const rma = defineStep({
     const identity = await can.system.identify(bmc, call);
     const firmware = await ifItTells(call, () => can.system.readFirmware(bmc, call));
     const health = await ifItTells(call, async () => can.sensors?.readHealth(bmc, call));
+    const vitals = await ifItTells(call, async () => can.vitals?.readVitals(bmc, call));
     const events = await ifItTells(call, async () => can.sensors?.readLog(bmc, call, { limit: MOST_EVENTS }));
     const described = (events ?? []).map(describeEvent);
     const lastLogs = await readLastLogs(context);
@@ -50,7 +52,8 @@ export const rma = defineStep({
       vendor: identity.vendor,
       model: identity.model,
       firmware: (firmware ?? []).map(({ name, version }) => ({ name, version })),
-      health: health?.status ?? null,
+      health: worseOf(health?.status, vitals?.health),
+      ailments: (vitals?.ailments ?? []).map(({ name, health: how }) => ({ name, health: how })),
       events: described,
       // Of a system that tells nothing any more, its BMC's log is the last there is.
       lastLogs: lastLogs === "" ? eventLines(described) : lastLogs,
@@ -112,6 +115,10 @@ async function ifItTells<T>({ signal }: CallContext, ask: () => Promise<T>): Pro
     return undefined;
   }
 }
+
+/** One sums up what the other has not heard of. */
+const worseOf = (...told: readonly (Health | undefined)[]): Health | null =>
+  (["critical", "warning", "ok", "unknown"] as const).find((each) => told.includes(each)) ?? null;
 
 const describeEvent = ({ id, at, severity, message }: DeviceLogEntry): JsonObject => ({
   id,

@@ -49,7 +49,7 @@ async function setUp(): Promise<MachineBench> {
   const count = async (...words: readonly string[]) =>
     (await simulator.told()).filter((line) => words.includes(line)).length;
   return {
-    provider: reach(),
+    provider: reach({ sensorsEvery: milliseconds(0) }),
     target: simulator.target,
     serial: simulator.serial,
     systemUuid: simulator.systemUuid,
@@ -63,7 +63,7 @@ async function setUp(): Promise<MachineBench> {
       "restart_gracefully",
       "boot_from_http",
       "tell_serial_at_a_glance",
-      "fall_ill",
+      "tell_warnings",
       "count_requests",
       "measure_power",
       "log_what_happens",
@@ -83,6 +83,10 @@ async function setUp(): Promise<MachineBench> {
       return last === "identify 0 1" ? "lit" : "dark";
     },
     realMedium: async () => null,
+    async ail(health) {
+      await simulator.setTemperature(health === null ? 25 : 75);
+      return "Air";
+    },
     cause: async () => {
       simulator.silent = true;
     },
@@ -137,6 +141,25 @@ describe.skipIf(ipmiMissing !== "")(needing("against ipmi_sim", ipmiMissing), ()
     ]);
     expect(await sensors.readLog(simulator.target, aCall(), { limit: 5 })).toEqual(log);
     expect(await sensors.readLog(simulator.target, aCall(), { limit: 0 })).toEqual([]);
+  });
+
+  test("a sensor in a critical or non-recoverable range is named, and is looked at again after a while only", async () => {
+    const simulator = await startBmc();
+    const at = { now: () => new Date(0), time: 0, monotonic: () => at.time };
+    const { vitals, sensors } = reach({ clock: at }).can;
+    const read = async () => vitals.readVitals(simulator.target, aCall());
+    expect(await read()).toMatchObject({ health: "ok", ailments: [] });
+    for (const degrees of [75, 85]) {
+      await simulator.setTemperature(degrees);
+      at.time += 60_000;
+      await read();
+      at.time += 300_000;
+      expect(await read()).toMatchObject({ health: "critical", ailments: [{ name: "Air", health: "critical" }] });
+      expect(await sensors.readHealth(simulator.target, aCall())).toMatchObject({ status: "critical" });
+    }
+    await simulator.setTemperature(65);
+    at.time += 300_000;
+    expect(await read()).toMatchObject({ health: "ok", ailments: [] });
   });
 
   test("how a machine is takes two requests, and tells which machine it is", async () => {

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createSocket, type RemoteInfo } from "node:dgram";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import type { BmcTarget } from "../../../src/capabilities/bmc-target.ts";
@@ -37,6 +38,8 @@ export interface IpmiSimulator {
   readonly requests: number;
   /** Nothing that is sent to it arrives any more. */
   silent: boolean;
+  /** What its one sensor measures, in degrees: critical from 70 on, not to be recovered from from 80 on. */
+  setTemperature(degrees: number): Promise<void>;
   /** Whether the operating system goes down when it is asked to; it does until told otherwise. */
   setObeysShutdown(obeys: boolean): Promise<void>;
   stop(): Promise<void>;
@@ -60,12 +63,13 @@ export async function startIpmiSimulator(options: IpmiSimulatorOptions = {}): Pr
   const at = (name: string) => join(directory, name);
   const read = async (name: string) => (await readFile(at(name), "utf8")).trim();
   const port = await freeUdpPort();
+  const console = await freeTcpPort();
   await mkdir(at("state"));
   await writeFile(at("power"), "1\n");
   await writeFile(at("boot"), "none\n");
   await writeFile(at("told"), "");
   await writeFile(at("chassis"), chassisScript(directory, options), { mode: 0o755 });
-  await writeFile(at("lan.conf"), lanSettings(port, at("chassis")));
+  await writeFile(at("lan.conf"), lanSettings(port, console, at("chassis")));
   await writeFile(at("bmc.emu"), bmcCommands(serial));
   const child = spawn("ipmi_sim", ["-c", at("lan.conf"), "-f", at("bmc.emu"), "-s", at("state"), "-n"], {
     stdio: ["ignore", "ignore", "inherit"],
@@ -89,6 +93,7 @@ export async function startIpmiSimulator(options: IpmiSimulatorOptions = {}): Pr
     power: async () => ((await read("power")) === "1" ? "on" : "off"),
     switchAtRack: (power) => writeFile(at("power"), power === "on" ? "1\n" : "0\n"),
     setObeysShutdown: (obeys) => writeFile(at("deaf"), obeys ? "" : "deaf"),
+    setTemperature: (degrees) => command(console, `sensor_set_value 0x20 0 1 ${degrees} 0`),
     boot: () => read("boot"),
     get requests() {
       return relay.passed - before;
@@ -128,7 +133,7 @@ esac
 
 const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
 
-const lanSettings = (port: number, chassis: string): string => `name "bmc"
+const lanSettings = (port: number, console: number, chassis: string): string => `name "bmc"
 set_working_mc 0x20
 startlan 1
   addr 127.0.0.1 ${port}
@@ -139,19 +144,21 @@ startlan 1
   allowed_auths_admin md5
   guid ${GUID}
 endlan
+console 127.0.0.1 ${console}
 chassis_control "${chassis}"
 user 2 true "${USERNAME}" "${PASSWORD}" operator 10 md5
 `;
 
 const hex = (bytes: readonly number[]): string => bytes.map((byte) => `0x${byte.toString(16)}`).join(" ");
 
-/** A BMC with firmware 9.08, an inventory, a log with one event and one sensor: the air at 25 degrees. */
+/** A BMC with firmware 9.08, an inventory, a log with one event and one sensor: the air at 25 degrees, with upper thresholds. */
 function bmcCommands(serial: string): string {
   const fru = fruBytes({ serial, vendor: "Generic", model: "Server 1" });
   return `mc_setbmc 0x20
 mc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02
 sel_enable 0x20 100 0x0a
 sensor_add 0x20 0 1 1 1
+sensor_set_threshold 0x20 0 1 settable 111000 80 70 60 00 00 00
 sensor_set_value 0x20 0 1 25 0
 sensor_set_event_support 0x20 0 1 enable scanning per-state 000000000000000 000000000000000 000000000000000 000000000000000
 main_sdr_add 0x20 ${hex(AIR_SENSOR)}
@@ -161,11 +168,11 @@ sel_add 0x20 2 0x00 0xf1 0x53 0x65 0x20 0 4 1 1 1 0x59 0 0
 `;
 }
 
-/** Record 1 of type 1 (full sensor): sensor 1, temperature, degrees C, linear. */
+/** Record 1 of type 1 (full sensor): sensor 1, temperature, degrees C, linear, with readable upper thresholds. */
 const AIR_SENSOR = (() => {
   const name = [...Buffer.from("Air", "latin1")];
   const body = [
-    ...[0x20, 0, 1, 7, 1, 0x7f, 0x68, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0],
+    ...[0x20, 0, 1, 7, 1, 0x7f, 0x68, 1, 1, 0, 0, 0, 0, 0x38, 0x38, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0],
     ...[25, 40, 10, 255, 0, 80, 70, 60, 0, 0, 0, 2, 2, 0, 0, 0, 0xc0 | name.length, ...name],
   ];
   return [0, 0, 0x51, 1, body.length, ...body];
@@ -240,6 +247,34 @@ async function freeUdpPort(): Promise<number> {
   const { port } = socket.address();
   await new Promise<void>((resolve) => socket.close(() => resolve()));
   return port;
+}
+
+async function freeTcpPort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** One line to the simulator's console; it has been carried out when the prompt is back. */
+async function command(port: number, line: string): Promise<void> {
+  const socket = connect(port, "127.0.0.1");
+  let said = "";
+  socket.on("data", (chunk) => {
+    said += chunk.toString("latin1");
+  });
+  try {
+    await eventually(async () => said.includes("> "), { what: "the console of ipmi_sim answers" });
+    said = "";
+    socket.write(`${line}\r\n`);
+    await eventually(async () => /\n\s*> /.test(said), {
+      what: `ipmi_sim has carried out ${line}`,
+      seen: async () => said,
+    });
+  } finally {
+    socket.destroy();
+  }
 }
 
 async function end(child: ChildProcess): Promise<void> {

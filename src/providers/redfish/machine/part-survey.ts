@@ -2,7 +2,7 @@ import { LRUCache } from "lru-cache";
 import type { Ailment } from "../../../capabilities/vitals.ts";
 import type { Clock } from "../../../kernel/time/clock.ts";
 import { type Duration, minutes, seconds } from "../../../kernel/time/duration.ts";
-import { keyOf } from "../../transport/bmc-gateway.ts";
+import { deviceKeyOf } from "../../transport/bmc-gateway.ts";
 import { healthAt, isResource, linkAt, listAt, membersOf, type Resource, textAt, valueAt } from "../resource.ts";
 import type { OpenMachine } from "./machine.ts";
 
@@ -66,17 +66,17 @@ export class PartSurveys {
 
   /** All is well: what was found before is over. */
   forget({ target }: OpenMachine): void {
-    this.#known.delete(keyOf(target));
+    this.#known.delete(deviceKeyOf(target));
   }
 
   async read(machine: OpenMachine, chassis: Resource | undefined, why: SurveyReason): Promise<readonly Ailment[]> {
-    const key = keyOf(machine.target);
+    const key = deviceKeyOf(machine.target);
     const known = this.#known.get(key) ?? {};
     this.#known.set(key, known);
     if (known.underWay !== undefined) return known.underWay;
     const { complete } = known;
-    if (why === "no_sum" && complete !== undefined && this.#clock.monotonic() < complete.until)
-      return complete.ailments;
+    const isWell = complete?.ailments.length === 0;
+    if (why === "no_sum" && isWell && this.#clock.monotonic() < complete.until) return [];
     known.underWay = this.#goOn(machine, chassis, known).finally(() => {
       known.underWay = undefined;
     });

@@ -18,6 +18,7 @@ export const eventLines = (events: readonly JsonObject[]): string =>
 export function evidenceLines(evidence: JsonObject): string {
   const { reason, ticket, vendor, model, serial, systemUuid, health } = evidence;
   const firmware = objectsOf(evidence.firmware).map(({ name, version }) => `${textOf(name)} ${textOf(version)}`);
+  const ailments = objectsOf(evidence.ailments).map(({ name, health: how }) => `${textOf(name)} is ${textOf(how)}`);
   const events = objectsOf(evidence.events).map(eventLine);
   const logs = evidence.lastLogsFrom === "system" ? textOf(evidence.lastLogs).trimEnd().split("\n") : [];
   const known = (label: string, value: Json | undefined) =>
@@ -36,7 +37,7 @@ export function evidenceLines(evidence: JsonObject): string {
     ),
     ...known("serial", serial),
     ...known("system UUID", systemUuid),
-    ...known("health", health),
+    ...known("health", [textOf(health), ...ailments].filter((part) => part !== "").join("; ")),
     ...known("firmware", firmware.join(", ")),
     ...block("last events of its BMC", events),
     ...block("last log lines of its system", logs),

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Moves everything but daemons off this machine's node. Succeeds when nothing is left, or when the machine is in no cluster.
-# Variables: timeout (seconds, 300), node (the node's name, if it is not the host's), kubeconfig (a file on the machine;
-# the kubelet's by default, which some clusters do not let drain)
+# Pods that no controller starts again, and pods that lose local data, keep it from succeeding unless the plan asks for them to go.
+# Variables: timeout (seconds, 300), evict_bare_pods (true | false), delete_local_data (true | false), node (the node's name, if it is
+# not the host's), kubeconfig (a file on the machine; the kubelet's by default, which some clusters do not let drain)
 set -eu
 
 kubeconfig="${kubeconfig:-/etc/kubernetes/kubelet.conf}"
@@ -15,4 +16,4 @@ if [ "$unschedulable" != "true" ]; then
   # A drain cordons too, but leaves no mark by which leaving maintenance knows that it is ours to take back.
   kubectl --kubeconfig "$kubeconfig" patch node "$node" --type merge --patch '{"metadata":{"annotations":{"millwright.io/cordoned":"true","millwright.io/maintenance":null}},"spec":{"unschedulable":true}}'
 fi
-kubectl --kubeconfig "$kubeconfig" drain "$node" --ignore-daemonsets --delete-emptydir-data "--timeout=${timeout:-300}s"
+kubectl --kubeconfig "$kubeconfig" drain "$node" --ignore-daemonsets "--force=${evict_bare_pods:-false}" "--delete-emptydir-data=${delete_local_data:-false}" "--timeout=${timeout:-300}s"

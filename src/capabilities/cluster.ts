@@ -1,6 +1,7 @@
 import type { Duration } from "../kernel/time/duration.ts";
 import type { CallContext } from "./call.ts";
 import type { ClusterTarget } from "./cluster-target.ts";
+import type { NodeMark } from "./clusters/node-identity.ts";
 
 /** By what a node is told to be a machine. A name alone proves nothing. */
 export interface NodeIdentity {
@@ -22,7 +23,7 @@ export interface ClusterNode {
   readonly systemUuid: string | null;
   readonly bootId: string | null;
   readonly kubeletVersion: string | null;
-  readonly matchedBy: "system_uuid" | "serial" | "address";
+  readonly matchedBy: NodeMark;
 }
 
 /** What a machine needs to join: short-lived and secret. */

@@ -1,7 +1,7 @@
 import { StepFailure } from "../kernel/errors.ts";
 import type { BootDevice } from "./boot-device.ts";
 import type { Cluster } from "./cluster.ts";
-import type { ClusterAccess } from "./cluster-access.ts";
+import type { ClusterAccess } from "./clusters/access.ts";
 import type { ComputerSystem } from "./computer-system.ts";
 import type { Imaging } from "./imaging.ts";
 import type { Inventory } from "./inventory.ts";

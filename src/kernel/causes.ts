@@ -135,9 +135,9 @@ export const CAUSES = {
   },
   credentials_missing: {
     doc: "There are no credentials to sign in with, or none that can be read or used.",
-    helps: "Store the credentials: machine set-credentials, power-shelf set-credentials.",
+    helps: "Store the credentials: machine set-credentials, power-shelf set-credentials, cluster update --kubeconfig.",
     disposition: "fail",
-    facts: ["at"],
+    facts: ["at", "name"],
   },
   forbidden: {
     doc: "The sign-in was accepted, and the account lacks the right for this request.",

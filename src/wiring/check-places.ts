@@ -1,3 +1,4 @@
+import type { ClusterTarget } from "../capabilities/cluster-target.ts";
 import type { CheckPlaces, Place } from "../engine/conditions/machine-check.ts";
 import { AppError, causeOf, StepFailure } from "../kernel/errors.ts";
 import { clustersToCheck, type Machine } from "../lifecycles/machine/machine.ts";
@@ -6,6 +7,7 @@ import { listMachineAlerts } from "../store/machine/alerts.ts";
 import type { Database } from "../store/postgres/database.ts";
 import { isFake, withFakeEndpoints } from "./fake-machines.ts";
 import type { MachineHardware } from "./machine-hardware.ts";
+import { isUnusable } from "./step-targets.ts";
 
 export interface CheckPlacesWiring {
   readonly db: Database;
@@ -35,7 +37,7 @@ export function wireCheckPlaces({ db, hardware, targetsOf }: CheckPlacesWiring) 
         const [ssh, bmc, clusters, alerts] = await Promise.all([
           spec.ssh === null ? NO_SSH : placeOf("NoCredentials", () => sshTarget(machine, targets)),
           spec.bmc === null ? NO_BMC : placeOf("NoCredentials", () => targets.bmc()),
-          Promise.all(clustersToCheck(machine).map((name) => placeOf("NoCluster", () => targets.cluster(name)))),
+          Promise.all(clustersToCheck(machine).map((name) => clusterPlace(name, targets))),
           alertsOf.then((of) => of(machine.id)),
         ]);
         return {
@@ -54,6 +56,19 @@ export function wireCheckPlaces({ db, hardware, targetsOf }: CheckPlacesWiring) 
 async function sshTarget(machine: Machine, targets: StepTargets) {
   if (isFake(machine) || (machine.spec.ssh?.jumpHosts.length ?? 0) > 0) return targets.ssh();
   return sshTargetOf(machine, { username: "", credentials: { privateKey: "" } });
+}
+
+/** A kubeconfig that cannot be used is as good as none; but there is a cluster, and the machine may serve in it. */
+async function clusterPlace(name: string, targets: StepTargets): Promise<Place<ClusterTarget>> {
+  const place = await placeOf("NoCluster", () =>
+    targets.cluster(name).catch((error: unknown) => {
+      if (!isUnusable(error)) throw error;
+      const message = `cluster ${name}: its kubeconfig cannot be used: ${error.message}`;
+      const cause = { code: "credentials_missing", facts: { at: "cluster", name } } as const;
+      return { is: "missed", reason: "KubeconfigUnusable", message, cause } as const;
+    }),
+  );
+  return place.is === "at" && "is" in place.target ? place.target : (place as Place<ClusterTarget>);
 }
 
 /** What is not on record is not checked, and what cannot be read is not known; every other error is a fault of ours and fails the batch. */

@@ -1,4 +1,4 @@
-import type { ClusterAccess, ClusterReport } from "../capabilities/cluster-access.ts";
+import type { ClusterAccess, ClusterReport } from "../capabilities/clusters/access.ts";
 import { LONGEST_CALL } from "../engine/lease/lease.ts";
 import { AppError } from "../kernel/errors.ts";
 import { type Clock, systemClock } from "../kernel/time/clock.ts";

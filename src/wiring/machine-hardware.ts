@@ -1,4 +1,4 @@
-import type { ClusterAccess } from "../capabilities/cluster-access.ts";
+import type { ClusterAccess } from "../capabilities/clusters/access.ts";
 import type { NetInstall } from "../capabilities/net-install.ts";
 import type { Capabilities, Capability, Provider } from "../capabilities/provider.ts";
 import type { Clock } from "../kernel/time/clock.ts";

@@ -142,6 +142,10 @@ function rememberingClusters(): typeof readCluster {
   };
 }
 
+/** What is on record can be read, and is no kubeconfig that leads anywhere, or was encrypted with a key that is gone. */
+export const isUnusable = (error: unknown): error is AppError =>
+  error instanceof AppError && (error.kind === "invalid_argument" || error.kind === "failed_precondition");
+
 /** An error is an answer here: one that cannot be read spoils no other. */
 function readCluster(name: string, kubeconfig: string | AppError): ClusterTarget | AppError {
   if (kubeconfig instanceof AppError) return kubeconfig;

@@ -141,6 +141,20 @@ export declare type EnterMaintenanceRequest = Message<"millwright.v1.EnterMainte
    * @generated from field: string comment = 2;
    */
   comment: string;
+
+  /**
+   * Also evicts pods that no controller starts again elsewhere, as kubectl drain --force does.
+   *
+   * @generated from field: bool evict_bare_pods = 3;
+   */
+  evictBarePods: boolean;
+
+  /**
+   * Also evicts pods whose data in an emptyDir volume is lost, as kubectl drain --delete-emptydir-data does.
+   *
+   * @generated from field: bool delete_local_data = 4;
+   */
+  deleteLocalData: boolean;
 };
 
 /**
@@ -690,6 +704,7 @@ export declare const MachineLifecycleService: GenService<{
   /**
    * READY or IN_SERVICE → MAINTENANCE. A machine in a cluster is cordoned and drained; its condition Drained tells when that is
    * done.
+   * While the machine is being drained: changes what is evicted, and nothing else.
    *
    * @generated from rpc millwright.v1.MachineLifecycleService.EnterMaintenance
    */

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { retryable } from "../../../test/support/failures.ts";
 import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
 import { aCall, aTarget } from "../../capabilities/conformance/device-bench.ts";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { ListedNode, NodeList } from "../../capabilities/node-list.ts";
 import type { Provider } from "../../capabilities/provider.ts";
 import { silentLog } from "../../kernel/log.ts";
@@ -28,13 +29,13 @@ const LEFT_OVER: ListedNode = { ...READY, ready: false, bootId: "b-1" };
 /** As it was proven last, in whichever cluster that was. */
 const MACHINE = {
   id: "m-1",
-  spec: { serial: null, ssh: null },
+  spec: { serial: "S1", ssh: null },
   facts: { systemUuid: "u-1", serial: null, bootId: "b-2" },
 } as unknown as Machine;
 const GONE = { is: "nowhere", reason: "NoCluster", message: "there is no such cluster" } as const;
 const NOWHERE = { is: "nowhere", reason: "NoEndpoint", message: "" } as const;
 
-type Shows = ListedNode | null | "silent" | "not on record";
+type Shows = ListedNode | readonly ListedNode[] | null | "silent" | "shut" | "not on record";
 
 /** What a check says of the machine's node when its own cluster shows the one, and the one that its owner names the other. */
 async function checkCluster(own: Shows, wanted: Shows): Promise<string> {
@@ -46,7 +47,8 @@ async function checkCluster(own: Shows, wanted: Shows): Promise<string> {
     async listNodes({ name }) {
       const node = shown.get(name);
       if (node === "silent") throw retryable("no answer");
-      return node && typeof node === "object" ? [node] : [];
+      if (node === "shut") throw new DeviceFailure("forbidden", "cluster", "forbidden");
+      return node && typeof node === "object" ? [node].flat() : [];
     },
     listWorkloads: async () => [],
   };
@@ -67,7 +69,9 @@ async function checkCluster(own: Shows, wanted: Shows): Promise<string> {
     call: aCall(),
     clock: systemClock,
   });
+  if (node.is === "missed") return `missed: ${node.reason} ${node.cause?.code}`;
   if (node.is !== "seen") return node.is;
+  if (node.what.doubt) return `${node.what.cluster}: ${node.what.doubt.reason} ${node.what.doubt.message}`;
   return `${node.what.cluster}: ${wordFor(node.what.node)}`;
 }
 
@@ -97,6 +101,25 @@ describe("the node of a machine whose owner names another cluster than its own",
     ["in the other one where its own is not on record any more", "not on record", null, "wanted: none"],
     ["in its own where the other one is not on record", null, "not on record", "own: none"],
     ["nowhere while its own does not answer", "silent", READY, "unknown"],
+    ["nowhere while its own keeps us out", "shut", READY, "missed: CredentialsRefused forbidden"],
+    [
+      "in vain where two of its own are it",
+      [READY, { ...SILENT, name: "n2" }],
+      null,
+      "own: SeveralNodes cluster own has 2 nodes that are this machine by their system UUID: n1, n2; delete the stale one (kubectl delete node <name>)",
+    ],
+    [
+      "in vain where another machine has its serial",
+      { ...READY, systemUuid: "u-2", serial: "S1" },
+      null,
+      "own: NodeContradicts node n1 of own has the serial of this machine, but system UUID u-2 and not u-1: find out which machine it is",
+    ],
+    [
+      "in the other one where another machine has its serial in its own",
+      { ...READY, systemUuid: "u-2", serial: "S1" },
+      READY,
+      "wanted: ready",
+    ],
     ["nowhere while the other one does not answer and its own has none", null, "silent", "unknown"],
   ])("is looked for %s", async (_, own, wanted, seen) => {
     expect(await checkCluster(own, wanted)).toBe(seen);

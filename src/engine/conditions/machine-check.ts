@@ -1,7 +1,10 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
+import type { NodeIdentity } from "../../capabilities/cluster.ts";
 import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
+import { describeContradiction, describeSeveral, type NodeMatch } from "../../capabilities/clusters/node-identity.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import type { ListedNode } from "../../capabilities/node-list.ts";
 import type { Provider } from "../../capabilities/provider.ts";
 import type { SshTarget } from "../../capabilities/ssh-target.ts";
 import type { MachineVitals } from "../../capabilities/vitals.ts";
@@ -12,13 +15,21 @@ import type { JsonObject } from "../../kernel/lifecycle.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { nodeIdentityOf } from "../../lifecycles/machine/handlers.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
-import { isLeftOver, type NodeSighting, type Seen, type Sighting } from "../../lifecycles/machine/sighting.ts";
+import {
+  isLeftOver,
+  type NodeDoubt,
+  type NodeSighting,
+  type Seen,
+  type Sighting,
+} from "../../lifecycles/machine/sighting.ts";
 import type { NodeLists } from "./node-lists.ts";
 
 /** Where something of a machine is to be checked, or why it cannot be. */
 export type Place<T> =
   | { readonly is: "at"; readonly target: T }
   | { readonly is: "nowhere"; readonly reason: string; readonly message: string; readonly cause?: Cause }
+  /** There is such a place, but nobody can be asked there. */
+  | { readonly is: "missed"; readonly reason: string; readonly message: string; readonly cause?: Cause }
   /** There is such a place, but where it is cannot be read. */
   | { readonly is: "unknown" };
 
@@ -75,11 +86,12 @@ async function checkNode(frame: CheckFrame): Promise<Seen<NodeSighting>> {
   for (const cluster of frame.places.clusters) {
     const here = await checkCluster(cluster, frame);
     // It may be in the one that does not answer, so that the next one proves nothing.
-    if (here.is === "unknown" || isReady(here)) return here;
+    if (here.is === "unknown" || here.is === "missed" || isReady(here)) return here;
     seen.push(here);
   }
   return (
     seen.find((one) => isAlive(one, frame.machine)) ??
+    seen.find((one) => one.is === "seen" && one.what.doubt !== undefined) ??
     seen.find(({ is }) => is === "seen") ??
     seen[0] ?? { is: "unknown" }
   );
@@ -92,19 +104,32 @@ const isAlive = (seen: Seen<NodeSighting>, machine: Machine): boolean =>
 
 async function checkCluster(
   cluster: Place<ClusterTarget>,
-  { machine, places: { provider }, nodes, call }: CheckFrame,
+  { machine, places: { provider }, nodes, call, clock }: CheckFrame,
 ): Promise<Seen<NodeSighting>> {
   const list = provider.can.nodes;
   if (cluster.is !== "at") return cluster;
   if (list === undefined) return { is: "unknown" };
-  const found = await nodes.find(list, cluster.target, nodeIdentityOf(machine), call);
-  if (found === undefined) return { is: "unknown" };
-  const { node, at } = found;
+  const identity = nodeIdentityOf(machine);
+  const found = await seen(clock, call, () => nodes.find(list, cluster.target, identity, call));
+  if (found.is !== "seen") return found;
+  if (found.what === undefined) return { is: "unknown" };
+  const { match, at } = found.what;
+  const doubt = doubtOf(cluster.target.name, match, identity);
+  if (doubt !== undefined)
+    return { is: "seen", at, what: { cluster: cluster.target.name, node: null, workloads: null, doubt } };
+  const node = match.is === "one" ? match.node : null;
   // Only of nodes that are cordoned, which are few: the others are not drained, whatever runs on them.
   const workloads = node?.unschedulable
     ? await list.listWorkloads(cluster.target, node.name, call).catch(() => null)
     : null;
   return { is: "seen", at, what: { cluster: cluster.target.name, node, workloads } };
+}
+
+function doubtOf(cluster: string, match: NodeMatch<ListedNode>, identity: NodeIdentity): NodeDoubt | undefined {
+  if (match.is === "several")
+    return { reason: "SeveralNodes", message: describeSeveral(cluster, match.nodes, match.by) };
+  const [node] = match.is === "none" ? match.contradicting : [];
+  return node && { reason: "NodeContradicts", message: describeContradiction(cluster, node, identity) };
 }
 
 const MISSED: Readonly<Record<DeviceFamily, string>> = {

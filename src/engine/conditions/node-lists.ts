@@ -1,8 +1,10 @@
 import type { CallContext } from "../../capabilities/call.ts";
 import type { NodeIdentity } from "../../capabilities/cluster.ts";
 import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
+import type { NodeMatch } from "../../capabilities/clusters/node-identity.ts";
+import { isStranger } from "../../capabilities/device-failure.ts";
 import type { ListedNode, NodeList } from "../../capabilities/node-list.ts";
-import { messageOf } from "../../kernel/errors.ts";
+import { messageOf, type StepFailure } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { type Duration, milliseconds } from "../../kernel/time/duration.ts";
@@ -15,8 +17,10 @@ const REST_PER_EFFORT = 10;
 interface Listing {
   /** When it was asked for: what it says holds from then on. */
   readonly at: Date;
-  /** Undefined when the cluster did not answer. */
+  /** Undefined when the cluster did not answer, or only by keeping us out. */
   readonly index: NodeIndex | undefined;
+  /** Why it keeps us out: waiting does not help then. */
+  readonly shut?: StepFailure;
   readonly freshUntil: number;
 }
 
@@ -28,7 +32,7 @@ export interface NodeListsOptions {
 }
 
 export interface FoundNode {
-  readonly node: ListedNode | null;
+  readonly match: NodeMatch<ListedNode>;
   readonly at: Date;
 }
 
@@ -42,7 +46,11 @@ export class NodeLists {
     this.#options = options;
   }
 
-  /** Undefined when the cluster does not answer. Ends with `call`, while the list that was begun goes on for the others. */
+  /**
+   * Undefined when the cluster does not answer. Ends with `call`, while the list that was begun goes on for the others.
+   *
+   * @throws StepFailure where the cluster keeps us out, or is not the one that we know.
+   */
   async find(
     nodes: NodeList,
     target: ClusterTarget,
@@ -50,8 +58,9 @@ export class NodeLists {
     call: CallContext,
   ): Promise<FoundNode | undefined> {
     const listing = await untilStopped(this.#current(nodes, target), call.signal);
+    if (listing?.shut) throw listing.shut;
     if (listing?.index === undefined) return undefined;
-    return { node: matchNode(listing.index, identity), at: listing.at };
+    return { match: matchNode(listing.index, identity), at: listing.at };
   }
 
   #current(nodes: NodeList, target: ClusterTarget): Promise<Listing> | Listing {
@@ -79,6 +88,7 @@ export class NodeLists {
       mayTouchDevice: (wanted) => milliseconds(Math.min(wanted, LONGEST_CALL)),
     };
     let index: NodeIndex | undefined;
+    let shut: StepFailure | undefined;
     try {
       index = indexNodes(await nodes.listNodes(target, call));
       if (this.#down.delete(target.name)) log.info({ cluster: target.name }, "the cluster answers again");
@@ -89,9 +99,15 @@ export class NodeLists {
           "nodes cannot be listed; what is known of them stays",
         );
       this.#down.add(target.name);
+      if (isStranger(error)) shut = error;
     }
     const took = clock.monotonic() - startedAt;
-    return { at, index, freshUntil: clock.monotonic() + Math.max(freshFor, took * REST_PER_EFFORT) };
+    return {
+      at,
+      index,
+      ...(shut && { shut }),
+      freshUntil: clock.monotonic() + Math.max(freshFor, took * REST_PER_EFFORT),
+    };
   }
 }
 

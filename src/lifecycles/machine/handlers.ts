@@ -52,10 +52,18 @@ export const machineHandlers: Handlers<typeof machineLifecycle, Machine, Machine
     const target = await context.cluster();
     if (cluster === undefined || target === undefined) return nothingToDo(null);
     const node = await cluster.findNode(target, nodeIdentityOf(machine), context.call);
-    if (node === undefined) return waitFor("no node to drain; the next check of the machine confirms it", DRAIN_POLL);
+    if (node === undefined) return waitFor(whyNoNode(machine), DRAIN_POLL);
     return drain(machine, { cluster: target, node }, context);
   },
 };
+
+/** A node that may be this machine's keeps it from being drained, as the last check said. */
+function whyNoNode({ conditions }: Machine): string {
+  const drained = conditions.find(({ type }) => type === "Drained");
+  return drained?.reason === "NodeContradicts"
+    ? drained.message
+    : "no node to drain; the next check of the machine confirms it";
+}
 
 interface Place {
   readonly cluster: ClusterTarget;

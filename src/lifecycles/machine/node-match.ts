@@ -1,4 +1,5 @@
 import type { NodeIdentity } from "../../capabilities/cluster.ts";
+import { matchNodes, type NodeMatch } from "../../capabilities/clusters/node-identity.ts";
 import type { ListedNode } from "../../capabilities/node-list.ts";
 import { swappedUuid } from "../../capabilities/system-uuid.ts";
 
@@ -27,31 +28,17 @@ function add(map: Map<string, ListedNode[]>, key: string, node: ListedNode): voi
   else map.set(key, [node]);
 }
 
-/**
- * The node that is this machine, by the strongest mark that both have. What contradicts a stronger mark is never matched by a
- * weaker one: an address may have been given to another machine since. Of several, as an earlier system may leave behind, the one
- * that is Ready.
- */
-export function matchNode(index: NodeIndex, { systemUuid, serial, addresses }: NodeIdentity): ListedNode | null {
+/** As `matchNodes` of all of them; only those that have a mark in common with the machine are compared. */
+export function matchNode(index: NodeIndex, identity: NodeIdentity): NodeMatch<ListedNode> {
+  const { systemUuid, serial, addresses } = identity;
   const uuid = systemUuid?.toLowerCase();
-  if (uuid !== undefined) {
-    const found = [...(index.byUuid.get(uuid) ?? []), ...otherSpelling(index, uuid)];
-    if (found.length > 0) return best(found);
-  }
-  const isNoOther = (node: ListedNode) => uuid === undefined || node.systemUuid === null;
-  if (serial !== null) {
-    const found = (index.bySerial.get(serial.toLowerCase()) ?? []).filter(isNoOther);
-    if (found.length > 0) return best(found);
-  }
-  const found = addresses
-    .flatMap((address) => index.byAddress.get(address) ?? [])
-    .filter((node) => isNoOther(node) && (serial === null || node.serial === null));
-  return best(found);
+  return matchNodes(
+    new Set([
+      ...(uuid === undefined ? [] : (index.byUuid.get(uuid) ?? [])),
+      ...(uuid === undefined ? [] : (index.byUuid.get(swappedUuid(uuid)) ?? [])),
+      ...(serial === null ? [] : (index.bySerial.get(serial.toLowerCase()) ?? [])),
+      ...addresses.flatMap((address) => index.byAddress.get(address) ?? []),
+    ]),
+    identity,
+  );
 }
-
-function otherSpelling({ byUuid }: NodeIndex, uuid: string): readonly ListedNode[] {
-  const swapped = swappedUuid(uuid);
-  return swapped === uuid ? [] : (byUuid.get(swapped) ?? []);
-}
-
-const best = (nodes: readonly ListedNode[]): ListedNode | null => nodes.find(({ ready }) => ready) ?? nodes[0] ?? null;

@@ -211,6 +211,35 @@ describe("InCustomerCluster", () => {
     expect(said(machineWith(), sighting({ node }), "InCustomerCluster")).toBe(expected);
   });
 
+  test.each([
+    ["SeveralNodes", "true SeveralNodes"],
+    ["NodeContradicts", "false NodeContradicts"],
+  ] as const)(
+    "a node of which nobody can tell whether it is the machine (%s) withholds Drained, and is named",
+    (reason, inIt) => {
+      const doubt = { reason, message: "node n1 of c1 …" };
+      const node = { is: "seen", at: later(60), what: { cluster: "c1", node: null, workloads: null, doubt } } as const;
+      const machine = machineWith({ phase: "MAINTENANCE" });
+      expect(said(machine, sighting({ node }), "InCustomerCluster")).toBe(inIt);
+      expect(said(machine, sighting({ node }), "Drained")).toBe(`false ${reason}`);
+      const { observed } = interpretSighting(machine, sighting({ node }), {});
+      expect(observed.find(({ type }) => type === "Drained")?.message).toBe("node n1 of c1 …");
+    },
+  );
+
+  test("a cluster that keeps us out changes nothing of what is known, and says why nobody knows more", () => {
+    const cause = { code: "credentials_rejected", facts: { at: "cluster", name: "c1" } } as const;
+    const node = { is: "missed", reason: "CredentialsRefused", message: "status 401", cause } as const;
+    for (const status of [true, false]) {
+      const machine = machineWith({ conditions: [condition("InCustomerCluster", status), condition("Drained", true)] });
+      const { observed } = interpretSighting(machine, sighting({ node }), {});
+      const ofCluster = observed.filter(({ type }) => type === "InCustomerCluster" || type === "Drained");
+      expect(ofCluster).toEqual([
+        { type: "InCustomerCluster", status, reason: "CredentialsRefused", message: "status 401", cause },
+      ]);
+    }
+  });
+
   test("a silent node of an earlier boot is what an earlier system left behind", () => {
     const machine = machineWith({ facts: { bootId: "b-2" } });
     expect(said(machine, sighting({ node: inCluster({ ...NODE, ready: false }) }), "InCustomerCluster")).toBe(

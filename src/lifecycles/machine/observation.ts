@@ -121,7 +121,8 @@ function judgeKey(machine: Machine, ssh: Sighting["ssh"]): Key {
 }
 
 function judgeCluster(machine: Machine, seen: Seen<NodeSighting>): ObservedCondition[] {
-  if (seen.is === "unknown" || seen.is === "missed") return [];
+  if (seen.is === "unknown") return [];
+  if (seen.is === "missed") return keptOut(machine, seen);
   const observed = (type: "InCustomerCluster" | "Drained", status: boolean, reason: string, message = "") => {
     // What was read before somebody proved something says nothing of it, be it another reason for the same: a machine that joined
     // would be told to be in no cluster. A run that proves what held already flips no condition: its end is the change of phase.
@@ -137,7 +138,12 @@ function judgeCluster(machine: Machine, seen: Seen<NodeSighting>): ObservedCondi
       : observed("Drained", false, "NotInMaintenance")),
   ];
   if (seen.is === "nowhere") return withoutNode(seen.reason, seen.message);
-  const { node, workloads, cluster } = seen.what;
+  const { node, workloads, cluster, doubt } = seen.what;
+  if (doubt !== undefined)
+    return [
+      ...observed("InCustomerCluster", doubt.reason === "SeveralNodes", doubt.reason, doubt.message),
+      ...observed("Drained", false, doubt.reason, doubt.message),
+    ];
   if (node === null) return withoutNode("NotJoined", `cluster ${cluster} has no node that is this machine`);
   // Where the present system was joined, a silent node of an earlier boot only has not been heard of since the machine was rebooted.
   if (isLeftOver(node, machine) && machine.facts.joinedCluster !== cluster)
@@ -150,6 +156,12 @@ function judgeCluster(machine: Machine, seen: Seen<NodeSighting>): ObservedCondi
   if (workloads === null) return inCluster;
   if (workloads.length > 0) return [...inCluster, ...observed("Drained", false, "PodsRemain", podsRemain(workloads))];
   return [...inCluster, ...observed("Drained", true, "NodeDrained", where)];
+}
+
+/** A cluster that does not let us in says nothing of the machine: what is known of it stays, with why nobody can tell more. */
+function keptOut(machine: Machine, { reason, message, cause }: Seen<never> & { is: "missed" }): ObservedCondition[] {
+  const status = holds(machine.conditions, "InCustomerCluster");
+  return [{ type: "InCustomerCluster", status, reason, message, ...(cause && { cause }) }];
 }
 
 const MOST_NAMED = 3;

@@ -16,11 +16,18 @@ export type Seen<T> =
   /** Whoever would know was not to be asked. That says nothing about the machine: what is known of it stays. */
   | { readonly is: "unknown" };
 
+export interface NodeDoubt {
+  readonly reason: "SeveralNodes" | "NodeContradicts";
+  readonly message: string;
+}
+
 /** The machine's place in its cluster. */
 export interface NodeSighting {
   readonly cluster: string;
-  /** Null: the cluster has no node that is this machine. */
+  /** Null: the cluster has no node of which it is certain that it is this machine. */
   readonly node: ListedNode | null;
+  /** Why that is not certain: whether it may be disrupted cannot be told then. Absent: it is. */
+  readonly doubt?: NodeDoubt;
   /** What a drain would still have to move; null when nobody asked. */
   readonly workloads: readonly string[] | null;
 }

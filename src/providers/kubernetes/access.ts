@@ -1,6 +1,6 @@
 import type { CallContext } from "../../capabilities/call.ts";
-import type { ClusterAccess, ClusterRight } from "../../capabilities/cluster-access.ts";
 import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
+import type { ClusterAccess, ClusterRight } from "../../capabilities/clusters/access.ts";
 import { DeviceFailure, isForbidden, isRefusal } from "../../capabilities/device-failure.ts";
 import { valueAt } from "../transport/device-json.ts";
 import type { KubernetesClient } from "./client.ts";

@@ -1,6 +1,7 @@
 import type { CallContext } from "../../capabilities/call.ts";
 import type { Cluster, ClusterNode, NodeIdentity } from "../../capabilities/cluster.ts";
 import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
+import { compareNode, describeSeveral, matchNodes, type NodeMarks } from "../../capabilities/clusters/node-identity.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { type Clock, systemClock } from "../../kernel/time/clock.ts";
 import type { KubernetesClient } from "./client.ts";
@@ -8,7 +9,7 @@ import { readClusterInfo } from "./cluster-info.ts";
 import { drainNode } from "./drain.ts";
 import { bootstrapSecret, caCertHash, newBootstrapToken, secretOfToken } from "./join-material.ts";
 import { forEachNode } from "./node-list.ts";
-import { CORDONED_BY_US, CORDONED_FOR_MAINTENANCE, describeNode, matchOf } from "./nodes.ts";
+import { CORDONED_BY_US, CORDONED_FOR_MAINTENANCE, describeNode, marksOf } from "./nodes.ts";
 
 const SECRETS = "/api/v1/namespaces/kube-system/secrets";
 
@@ -61,19 +62,16 @@ async function findNode(
   identity: NodeIdentity,
   call: CallContext,
 ): Promise<ClusterNode | undefined> {
-  const found: ClusterNode[] = [];
+  const found: (NodeMarks & { readonly described: Omit<ClusterNode, "matchedBy"> })[] = [];
   await forEachNode(client, target, call, (node) => {
-    const matchedBy = matchOf(node, identity);
-    if (matchedBy !== undefined) found.push(describeNode(node, matchedBy));
+    const marks = marksOf(node);
+    // A node is kilobytes; only those that have anything to do with the machine are kept.
+    if (compareNode(marks, identity) !== undefined) found.push({ ...marks, described: describeNode(node) });
   });
-  const best = (["system_uuid", "serial", "address"] as const)
-    .map((mark) => found.filter(({ matchedBy }) => matchedBy === mark))
-    .find((matches) => matches.length > 0);
-  if (best === undefined || best.length === 1) return best?.[0];
-  throw new DeviceFailure(
-    "protocol",
-    "cluster",
-    `cluster ${target.name} has ${best.length} nodes that are this machine by ${best[0]?.matchedBy}: ${best.map(({ name }) => name).join(", ")}. Delete the stale one`,
-    { disposition: "fail" },
-  );
+  const match = matchNodes(found, identity);
+  if (match.is === "one") return { ...match.node.described, matchedBy: match.by };
+  if (match.is === "none") return undefined;
+  throw new DeviceFailure("protocol", "cluster", describeSeveral(target.name, match.nodes, match.by), {
+    disposition: "fail",
+  });
 }

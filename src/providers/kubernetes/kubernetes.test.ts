@@ -2,39 +2,30 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import { afterEach, describe, expect, test } from "vitest";
 import { CERTIFICATE, KEY } from "../../../test/support/counterparts/client-certificate.ts";
-import { CLUSTER_RIGHTS } from "../../capabilities/cluster-access.ts";
 import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
+import { CLUSTER_RIGHTS } from "../../capabilities/clusters/access.ts";
 import { type Duration, milliseconds, minutes } from "../../kernel/time/duration.ts";
 import { joinPlaceOf, newBootstrapToken } from "./join-material.ts";
 import { createKubernetesProvider } from "./kubernetes-provider.ts";
-import { matchOf, mustLeave } from "./nodes.ts";
+import { marksOf, mustLeave } from "./nodes.ts";
 
 const call = { signal: new AbortController().signal, subject: "test", mayTouchDevice: (wanted: Duration) => wanted };
 const ALL = { barePods: true, localData: true };
 
 describe("a node", () => {
-  const node = (nodeInfo: object, more: object = {}) => ({ status: { nodeInfo, ...more } });
-  const identity = { systemUuid: "0e9b0c3e-6a1c-4b53-9d1e-0a5f6d1c2b3a", serial: "S1", addresses: ["10.0.0.5"] };
-  const addresses = [
-    { type: "Hostname", address: "10.0.0.9" },
-    { type: "InternalIP", address: "10.0.0.5" },
-  ];
-
-  test("is the machine by its system UUID, in either byte order", () => {
-    expect(matchOf(node({ systemUUID: identity.systemUuid.toUpperCase() }), identity)).toBe("system_uuid");
-    expect(matchOf(node({ systemUUID: "3e0c9b0e-1c6a-534b-9d1e-0a5f6d1c2b3a" }), identity)).toBe("system_uuid");
-  });
-
-  test("of another system UUID is another machine, even at the same address", () => {
-    expect(
-      matchOf(node({ systemUUID: "ffffffff-6a1c-4b53-9d1e-0a5f6d1c2b3a" }, { addresses }), identity),
-    ).toBeUndefined();
-  });
-
-  test("is the machine by its address only where nothing better is known, and never by its name", () => {
-    expect(matchOf(node({}, { addresses }), { ...identity, systemUuid: null })).toBe("address");
-    const named = { metadata: { name: "m-1" }, status: { addresses: [{ type: "Hostname", address: "m-1" }] } };
-    expect(matchOf(named, { systemUuid: null, serial: null, addresses: ["m-1"] })).toBeUndefined();
+  test("tells of its machine by its UUID, its serial and its addresses, and what it calls itself is no address", () => {
+    const addresses = [
+      { type: "Hostname", address: "m-1" },
+      { type: "InternalIP", address: "10.0.0.5" },
+    ];
+    const labels = { "millwright.io/serial": "S1" };
+    const status = { nodeInfo: { systemUUID: "0E9B0C3E-6A1C-4B53-9D1E-0A5F6D1C2B3A" }, addresses };
+    expect(marksOf({ metadata: { name: "n1", labels }, status })).toEqual({
+      name: "n1",
+      systemUuid: "0e9b0c3e-6a1c-4b53-9d1e-0a5f6d1c2b3a",
+      serial: "S1",
+      addresses: ["10.0.0.5"],
+    });
   });
 
   test("is empty when only daemons, static pods and pods that are over are left", () => {

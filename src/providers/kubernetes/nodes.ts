@@ -1,6 +1,6 @@
-import type { ClusterNode, NodeIdentity } from "../../capabilities/cluster.ts";
+import type { ClusterNode } from "../../capabilities/cluster.ts";
+import type { NodeMarks } from "../../capabilities/clusters/node-identity.ts";
 import type { ListedNode } from "../../capabilities/node-list.ts";
-import { isSameUuid } from "../../capabilities/system-uuid.ts";
 import { isResource, type Resource, valueAt } from "../transport/device-json.ts";
 
 /** Whole, however long it is: configurations are handed on in such texts. */
@@ -22,20 +22,6 @@ export const CORDONED_FOR_MAINTENANCE = "millwright.io/maintenance";
 /** Where distributions and vendors note the serial number of the machine behind a node. */
 const SERIAL_LABELS = ["millwright.io/serial", "node.kubernetes.io/serial"] as const;
 
-/**
- * By which of its marks the node is this machine, the strongest first. What contradicts a stronger mark is never matched by a
- * weaker one: an address may have been given to another machine since.
- */
-export function matchOf(node: Resource, identity: NodeIdentity): ClusterNode["matchedBy"] | undefined {
-  const uuid = textAt(node, "status", "nodeInfo", "systemUUID")?.toLowerCase();
-  const wanted = identity.systemUuid?.toLowerCase();
-  if (uuid !== undefined && wanted !== undefined) return isSameUuid(uuid, wanted) ? "system_uuid" : undefined;
-  const serial = serialOf(node);
-  if (serial !== undefined && identity.serial !== null)
-    return serial.toLowerCase() === identity.serial.toLowerCase() ? "serial" : undefined;
-  return addressesOf(node).some((address) => identity.addresses.includes(address)) ? "address" : undefined;
-}
-
 const serialOf = (node: Resource): string | undefined =>
   SERIAL_LABELS.flatMap((label) => textAt(node, "metadata", "labels", label) ?? [])[0];
 
@@ -48,29 +34,33 @@ const addressesOf = (node: Resource): readonly string[] =>
 const seenOf = (node: Resource) => {
   const ready = listAt(node, "status", "conditions").find((condition) => textAt(condition, "type") === "Ready");
   const isReady = textAt(ready, "status") === "True";
+  const { name, systemUuid } = marksOf(node);
   return {
-    name: textAt(node, "metadata", "name") ?? "",
+    name,
     ready: isReady,
     reason: isReady ? "" : (textAt(ready, "message") ?? textAt(ready, "reason") ?? "it has not reported yet"),
     unschedulable: flagAt(node, "spec", "unschedulable"),
-    systemUuid: textAt(node, "status", "nodeInfo", "systemUUID")?.toLowerCase() ?? null,
+    systemUuid,
     bootId: textAt(node, "status", "nodeInfo", "bootID") ?? null,
   };
 };
 
-export const describeNode = (node: Resource, matchedBy: ClusterNode["matchedBy"]): ClusterNode => ({
+/** By what it is told to be a machine. */
+export const marksOf = (node: Resource): NodeMarks => ({
+  name: textAt(node, "metadata", "name") ?? "",
+  systemUuid: textAt(node, "status", "nodeInfo", "systemUUID")?.toLowerCase() ?? null,
+  serial: serialOf(node) ?? null,
+  addresses: addressesOf(node),
+});
+
+export const describeNode = (node: Resource): Omit<ClusterNode, "matchedBy"> => ({
   ...seenOf(node),
   uid: textAt(node, "metadata", "uid") ?? "",
   cordonedByUs: textAt(node, "metadata", "annotations", CORDONED_BY_US) === "true",
   kubeletVersion: textAt(node, "status", "nodeInfo", "kubeletVersion") ?? null,
-  matchedBy,
 });
 
-export const describeListed = (node: Resource): ListedNode => ({
-  ...seenOf(node),
-  serial: serialOf(node) ?? null,
-  addresses: addressesOf(node),
-});
+export const describeListed = (node: Resource): ListedNode => ({ ...seenOf(node), ...marksOf(node) });
 
 export const nameOfPod = (pod: Resource): string =>
   `${textAt(pod, "metadata", "namespace") ?? ""}/${textAt(pod, "metadata", "name") ?? ""}`;

@@ -1,5 +1,5 @@
-import { CLUSTER_RIGHTS, type ClusterReport, type ClusterRight } from "../../capabilities/cluster-access.ts";
 import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
+import { CLUSTER_RIGHTS, type ClusterReport, type ClusterRight } from "../../capabilities/clusters/access.ts";
 import { DeviceFailure, isSilence } from "../../capabilities/device-failure.ts";
 import { AppError, messageOf, StepFailure } from "../../kernel/errors.ts";
 

@@ -42,7 +42,12 @@ const SENTENCES: { readonly [C in CauseCode]?: Sentence } = {
   },
   sign_in_stopped:
     "its BMC keeps rejecting the credentials, so they are tried only rarely and the account is not locked",
-  credentials_missing: "there are no credentials to sign in with",
+  credentials_missing: {
+    bmc: "there are no credentials to sign in with",
+    ssh: "there are no credentials to sign in with",
+    jump_host: "there are no credentials to sign in with",
+    cluster: "the kubeconfig on record cannot be used",
+  },
   forbidden: {
     bmc: "its BMC accepts the credentials, and forbids the account this request",
     cluster: "the cluster forbids the kubeconfig's user this request",

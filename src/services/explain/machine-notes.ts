@@ -36,6 +36,7 @@ export function notesOf(view: MachineView, now: Date): MachineNote[] {
     ...(isOff && view.phase !== "RMA" ? [switchedOff(view)] : []),
     // Nobody expects the system of a machine that is off to answer.
     ...(isOff ? [] : badNews(view, "Reachable")),
+    ...clusterTrouble(view),
     ...nodeTrouble(view),
     ...cordoned(view, now),
     ...badNews(view, "Degraded"),
@@ -57,6 +58,30 @@ function badNews({ machine, phase }: MachineView, type: keyof typeof BAD): Machi
       since: lastTransition,
       commands: reason === "OpenAlert" ? [showAlerts(machine.id)] : [],
     }));
+}
+
+/** Reasons that leave open what the machine is to its cluster. */
+const OPEN_REASONS: ReadonlySet<string> = new Set(["SeveralNodes", "NodeContradicts"]);
+
+/** Its cluster keeps us out, or nobody can tell which of its nodes is the machine: whether it is drained is not known then. */
+function clusterTrouble({ machine, phase }: MachineView): MachineNote[] {
+  if (phase === "RETIRED") return [];
+  return machine.conditions
+    .filter(
+      ({ type, reason, cause }) => type === "InCustomerCluster" && (cause !== undefined || OPEN_REASONS.has(reason)),
+    )
+    .map(({ reason, message, cause, lastTransition }) => {
+      const trouble = troubleOf(message, cause);
+      return {
+        type: "InCustomerCluster",
+        reason,
+        words: OPEN_REASONS.has(reason) ? "its node cannot be told" : "its cluster cannot be asked about it",
+        trouble,
+        why: cause === undefined ? message : `${nameTrouble(trouble)} (${message})`,
+        since: lastTransition,
+        commands: [],
+      };
+    });
 }
 
 const showAlerts = (machineId: string): NextCommand =>

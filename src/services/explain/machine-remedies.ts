@@ -11,6 +11,7 @@ export function machineRemedies(cause: Cause | null, machineId: string): NextCom
     case "forbidden":
       return at === "cluster" ? [otherKubeconfig(name)] : [otherCredentials(machineId, at)];
     case "credentials_missing": {
+      if (at === "cluster") return [otherKubeconfig(name)];
       const bmc = { command: givesCredentials(machineId, ["bmc"]), why: "sets the credentials of its BMC" };
       const ssh = { command: givesCredentials(machineId, ["ssh"]), why: "sets the credentials of its system" };
       return at === "bmc" ? [bmc] : at === undefined ? [bmc, ssh] : [ssh];

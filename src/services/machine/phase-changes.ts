@@ -1,16 +1,19 @@
 import { AppError } from "../../kernel/errors.ts";
 import { type MachineId, parseMachineId } from "../../kernel/ids.ts";
+import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { isPrintable } from "../../kernel/printable.ts";
 import { residueFacts } from "../../kernel/residue.ts";
 import { holds } from "../../lifecycles/machine/conditions.ts";
-import { ownClusterOf } from "../../lifecycles/machine/machine.ts";
+import { type DrainFacts, drainScopeOf, ownClusterOf } from "../../lifecycles/machine/machine.ts";
 import { loadInstalls } from "../../store/install/installs.ts";
+import { commitOrRefuse } from "../../store/lifecycle/commit/commit-or-refuse.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import { applyVerb } from "../../store/lifecycle/verbs.ts";
+import * as work from "../../store/lifecycle/work.ts";
 import { recordConditions } from "../../store/machine/conditions.ts";
 import { removeMachineCredentials } from "../../store/machine/credentials.ts";
 import { replaceIdentities } from "../../store/machine/identities.ts";
-import { listMachines, type MachineRecord } from "../../store/machine/machines.ts";
+import { listMachines, type MachineRecord, machineStore } from "../../store/machine/machines.ts";
 import type { Transaction } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
@@ -31,9 +34,34 @@ type Beforehand = (tx: Transaction, machine: MachineRecord) => Promise<void>;
 export const acceptMachine = (deps: ServiceDeps, caller: Caller, input: MachineVerb): Promise<MachineId> =>
   moveMachine(deps, caller, "accept", input);
 
-/** READY or IN_SERVICE → MAINTENANCE. */
-export const enterMaintenance = (deps: ServiceDeps, caller: Caller, input: MachineVerb): Promise<MachineId> =>
-  moveMachine(deps, caller, "enter_maintenance", input);
+export interface EnterMaintenance extends MachineVerb {
+  readonly evictBarePods?: boolean;
+  readonly deleteLocalData?: boolean;
+}
+
+/**
+ * READY or IN_SERVICE → MAINTENANCE. Of a machine that is being drained it changes what is evicted: what stands in the way shows only
+ * then, and leaving the maintenance would bring back what has gone.
+ */
+export async function enterMaintenance(deps: ServiceDeps, caller: Caller, input: EnterMaintenance): Promise<MachineId> {
+  const drainScope: DrainFacts = {
+    barePods: input.evictBarePods ?? false,
+    localData: input.deleteLocalData ?? false,
+  };
+  const id = parseMachineId(input.machineId, "machine_id");
+  const isChanged = await deps.db.transaction(async (tx) => {
+    await lockThings(tx, [machineKey(id)]);
+    const [machine] = (await machineStore.load(tx, [id])).things;
+    if (machine?.state.name !== "MAINTENANCE" || machine.state.drain !== true) return false;
+    const { barePods, localData } = drainScopeOf(machine);
+    if (barePods === drainScope.barePods && localData === drainScope.localData) return false;
+    const facts = { drainScope };
+    await commitOrRefuse(tx, deps.stores, [{ kind: MACHINE_KIND, thing: machine, facts, ...doneBy(caller) }]);
+    await work.wake(tx, [machineKey(id)]);
+    return true;
+  });
+  return isChanged ? id : moveMachine(deps, caller, "enter_maintenance", { ...input, facts: { drainScope } });
+}
 
 /** RMA → FACTORY_READY. */
 export const returnMachine = (deps: ServiceDeps, caller: Caller, input: MachineVerb): Promise<MachineId> =>
@@ -108,7 +136,7 @@ async function moveMachine(
   deps: ServiceDeps,
   caller: Caller,
   verb: string,
-  input: MachineVerb,
+  input: MachineVerb & { readonly facts?: JsonObject },
   beforehand: Beforehand = async () => {},
 ): Promise<MachineId> {
   const id = parseMachineId(input.machineId, "machine_id");
@@ -125,6 +153,7 @@ async function moveMachine(
       name: verb,
       ...doneBy(caller),
       ...(comment !== "" && { message: comment }),
+      ...(input.facts && { facts: input.facts }),
       ...(SAYS_FIT.has(verb) && {
         facts: {
           // Whoever says that it is fit has seen to what runs left behind.

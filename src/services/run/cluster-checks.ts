@@ -1,4 +1,4 @@
-import type { ClusterRight } from "../../capabilities/cluster-access.ts";
+import type { ClusterRight } from "../../capabilities/clusters/access.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { type Machine, needsEndpoints } from "../../lifecycles/machine/machine.ts";
 import type { Plan, Step } from "../../runs/model/plan/plan.ts";

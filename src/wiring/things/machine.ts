@@ -23,7 +23,7 @@ import { machineStore } from "../../store/machine/machines.ts";
 import { isDatabaseTrouble } from "../../store/postgres/database-errors.ts";
 import { withFakeEndpoints } from "../fake-machines.ts";
 import type { WiredTarget } from "../run-targets.ts";
-import { wireStepTargets } from "../step-targets.ts";
+import { isUnusable, wireStepTargets } from "../step-targets.ts";
 import { defineThing, type HandlerTools, type TargetTools } from "./thing.ts";
 import { withContext } from "./with-context.ts";
 
@@ -49,6 +49,12 @@ async function clusterOnRecord(targets: StepTargets, name: string): Promise<Clus
     return await targets.cluster(name);
   } catch (error) {
     if (error instanceof StepFailure) return undefined;
+    if (isUnusable(error))
+      throw new StepFailure("credentials_missing", `the kubeconfig of its cluster cannot be used: ${error.message}`, {
+        disposition: "retry",
+        facts: { at: "cluster", ...(name !== "" && { name }) },
+        cause: error,
+      });
     if (!(error instanceof AppError) || isDatabaseTrouble(error)) throw error;
     throw new StepFailure("server_trouble", error.message, { cause: error });
   }

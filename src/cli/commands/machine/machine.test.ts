@@ -284,7 +284,12 @@ describe("machine update and label", () => {
 describe("the phases", () => {
   test.each([
     ["accept m-1 --comment ok", "accept", { machineId: "m-1", comment: "ok" }],
-    ["enter-maintenance m-1", "enter", { machineId: "m-1", comment: "" }],
+    ["enter-maintenance m-1", "enter", { machineId: "m-1", comment: "", evictBarePods: false, deleteLocalData: false }],
+    [
+      "enter-maintenance m-1 --evict-bare-pods --delete-local-data",
+      "enter",
+      { evictBarePods: true, deleteLocalData: true },
+    ],
     ["exit-maintenance m-1 --acknowledge --comment seen", "exit", { acknowledge: true, comment: "seen" }],
     ["exit-maintenance m-1", "exit", { acknowledge: false }],
     ["return m-1", "return", { machineId: "m-1" }],

@@ -8,7 +8,7 @@ import { addListOptions, type ListOptions } from "../options/list-options.ts";
 import { addPasswordOptions } from "../options/password-options.ts";
 import type { CredentialOptions } from "./credentials.ts";
 import type { MachineFields, RegisterOptions } from "./edit.ts";
-import type { VerbOptions } from "./phase.ts";
+import type { DrainOptions, VerbOptions } from "./phase.ts";
 import { addPowerCommands } from "./power-commands.ts";
 
 /** The grammar alone; what a command does is loaded when it runs. */
@@ -157,12 +157,17 @@ function addPhases(machine: Command, run: Run): void {
   verb("accept", "FACTORY_READY → READY: the machine is ours to manage").action((id: string, options: VerbOptions) =>
     run(async (session) => (await load()).acceptMachine(session, id, options)),
   );
-  verb(
-    "enter-maintenance",
-    "READY or IN_SERVICE → MAINTENANCE: its node is cordoned and drained; Drained proves it",
-  ).action((id: string, options: VerbOptions) =>
-    run(async (session) => (await load()).enterMaintenance(session, id, options)),
-  );
+  verb("enter-maintenance", "READY or IN_SERVICE → MAINTENANCE: its node is cordoned and drained; Drained proves it")
+    .option("--evict-bare-pods", "also evict pods that no controller starts again elsewhere (kubectl drain --force)")
+    .option("--delete-local-data", "also evict pods that lose data in emptyDir volumes (--delete-emptydir-data)")
+    .addHelpText(
+      "after",
+      "\nRepeat the command with other options while the node is being drained to change what is evicted.\n" +
+        "\nExample:\n  millwright machine enter-maintenance m-rack2-05 --delete-local-data --comment 'swap a fan'",
+    )
+    .action((id: string, options: DrainOptions) =>
+      run(async (session) => (await load()).enterMaintenance(session, id, options)),
+    );
   verb("exit-maintenance", "MAINTENANCE → READY: its node is uncordoned, if we cordoned it")
     .option("--acknowledge", "end NeedsIntervention: the cause is fixed; requires --comment")
     .action((id: string, options: VerbOptions & { acknowledge?: boolean }) =>

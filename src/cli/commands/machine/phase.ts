@@ -15,10 +15,16 @@ export async function acceptMachine(session: Session, machineId: string, options
   await printMoved(session, await client.acceptMachine({ machineId, comment }, { signal: session.signal }));
 }
 
-export async function enterMaintenance(session: Session, machineId: string, options: VerbOptions): Promise<undefined> {
+export interface DrainOptions extends VerbOptions {
+  readonly evictBarePods?: boolean;
+  readonly deleteLocalData?: boolean;
+}
+
+export async function enterMaintenance(session: Session, machineId: string, options: DrainOptions): Promise<undefined> {
   const client = await session.client(MachineLifecycleService);
-  const { comment = "" } = options;
-  await printMoved(session, await client.enterMaintenance({ machineId, comment }, { signal: session.signal }));
+  const { comment = "", evictBarePods = false, deleteLocalData = false } = options;
+  const request = { machineId, comment, evictBarePods, deleteLocalData };
+  await printMoved(session, await client.enterMaintenance(request, { signal: session.signal }));
 }
 
 export async function exitMaintenance(

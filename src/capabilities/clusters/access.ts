@@ -1,5 +1,5 @@
-import type { CallContext } from "./call.ts";
-import type { ClusterTarget } from "./cluster-target.ts";
+import type { CallContext } from "../call.ts";
+import type { ClusterTarget } from "../cluster-target.ts";
 
 /** What a kubeconfig's user may have to do in a cluster, in the words of Kubernetes. */
 export const CLUSTER_RIGHTS = {

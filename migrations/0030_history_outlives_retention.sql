@@ -11,6 +11,9 @@ create table journal_removals (
   primary key (kind, id)
 );
 
+-- By this retention finds the last change of state of a thing without reading everything that was written since.
+create index journal_changes_of_state on journal (kind, id, epoch, xid, seq) where type in ('created', 'transition');
+
 -- Earlier versions removed entries without a record. A thing counts its versions from 1, and each entry has one.
 insert into journal_removals (kind, id, entries, until)
 select t.kind, t.id, t.kept_from - 1, least(t.kept_at, now())

@@ -1,11 +1,13 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Log } from "../kernel/log.ts";
-import { type Duration, hours } from "../kernel/time/duration.ts";
+import { type Duration, hours, minutes } from "../kernel/time/duration.ts";
 import { removeOldEntries } from "../store/lifecycle/journal-retention.ts";
 import type { Database } from "../store/postgres/database.ts";
 import { forgetKeys } from "../store/postgres/idempotency.ts";
 
 const EVERY = hours(1);
+/** A replica of an earlier version may still run while replicas are replaced. It removes what this one keeps, and tells watchers less. */
+const FIRST_AFTER = minutes(10);
 const BATCH = 5_000;
 /** Who repeats a call does so within minutes or hours; a key that comes after a week is meant as a new one. */
 const KEYS_KEPT_FOR: Duration = hours(7 * 24);
@@ -19,9 +21,9 @@ export interface Retention {
 
 /** Removes journal entries and idempotency keys past their retention, the oldest first and in small bites. */
 export async function runRetention(options: Retention, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    await forgetOld(options, signal);
-    await pause(EVERY * (0.8 + Math.random() * 0.4), undefined, { signal, ref: false }).catch(() => undefined);
+  for (let next = FIRST_AFTER; !signal.aborted; next = EVERY) {
+    await pause(next * (0.8 + Math.random() * 0.4), undefined, { signal, ref: false }).catch(() => undefined);
+    if (!signal.aborted) await forgetOld(options, signal);
   }
 }
 

@@ -15,11 +15,22 @@ export function parseFingerprint(text: string): string {
   throw new AppError("invalid_argument", `${FIELD}: ${why}`, { field: FIELD });
 }
 
-/** Refuses another fingerprint than the one that the BMC was last seen to show: a slip of the pen would lock us out, or let another in. */
-export function checkShown(fingerprint: string, cause: Cause | null | undefined): void {
+/**
+ * Refuses every fingerprint but the one that the BMC was last seen to show instead of the pinned one: a slip of the pen would lock us
+ * out, or let another in.
+ */
+export function checkShown(
+  fingerprint: string,
+  { cause, pinned }: { readonly cause: Cause | null | undefined; readonly pinned: string | null },
+): void {
   const shown = cause?.code === "certificate_changed" ? cause.facts?.shown : undefined;
-  if (typeof shown !== "string" || parseFingerprint(shown) === fingerprint) return;
-  throw new AppError("failed_precondition", `${FIELD}: the BMC shows ${shown}, not ${fingerprint}`, { field: FIELD });
+  const accepted = typeof shown === "string" ? parseFingerprint(shown) : pinned;
+  if (fingerprint === accepted) return;
+  const why =
+    typeof shown === "string"
+      ? `the BMC shows ${shown}, not ${fingerprint}`
+      : "the BMC was not seen to show another certificate than the pinned one";
+  throw new AppError("failed_precondition", `${FIELD}: ${why}`, { field: FIELD });
 }
 
 /** There is something to accept only where one certificate is pinned. */

@@ -32,8 +32,10 @@ export async function acceptMachineCertificate(
     if (bmc === null)
       throw new AppError("failed_precondition", `machine ${id} has no BMC endpoint`, { field: "machine_id" });
     checkPins(bmc.trust, `machine ${id}`);
-    checkShown(fingerprint, machine.conditions.find(({ type }) => type === "BMCReachable")?.cause);
-    if (machine.facts.certificateFingerprint === fingerprint) return;
+    const { cause } = machine.conditions.find(({ type }) => type === "BMCReachable") ?? {};
+    const pinned = machine.facts.certificateFingerprint;
+    checkShown(fingerprint, { cause, pinned });
+    if (pinned === fingerprint) return;
     const facts = { certificateFingerprint: fingerprint };
     await commitOrRefuse(tx, deps.stores, [{ kind: MACHINE_KIND, thing: machine, facts, ...doneBy(caller) }]);
     await work.wake(tx, [machineKey(id)]);

@@ -166,8 +166,9 @@ export async function acceptPowerShelfCertificate(
     const [thing] = await listPowerShelves(tx, { ids: [id] });
     if (!thing) throw unknownShelf(id);
     checkPins(thing.bmc.trust, `power shelf ${id}`);
-    checkShown(certificateFingerprint, thing.outcome?.cause);
-    if (thing.facts.certificateFingerprint === certificateFingerprint) return;
+    const pinned = thing.facts.certificateFingerprint;
+    checkShown(certificateFingerprint, { cause: thing.outcome?.cause, pinned });
+    if (pinned === certificateFingerprint) return;
     await commitOrRefuse(tx, deps.stores, [
       { kind: KIND, thing, facts: { certificateFingerprint }, ...doneBy(caller) },
     ]);

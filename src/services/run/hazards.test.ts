@@ -20,8 +20,7 @@ const machineWith = (...types: readonly ObservedCondition["type"][]): Machine =>
   }) as unknown as Machine;
 
 describe("the cluster that a run disturbs", () => {
-  const of = (machine: Machine, type: RunType | "", planId: string) =>
-    disturbedCluster({ machine, type, plan: planOf(planId) }, allSteps);
+  const of = (machine: Machine, planId: string) => disturbedCluster({ machine, plan: planOf(planId) }, allSteps);
 
   test.each([
     ["REPAVE", "prod"],
@@ -29,15 +28,13 @@ describe("the cluster that a run disturbs", () => {
     ["NET_RECONFIG", "prod"],
     ["UPGRADE", ""],
     ["RMA", ""],
-  ] as const)("of a %s on a machine that serves is %j, by type and by plan alone", (type, cluster) => {
-    const serving = machineWith("InCustomerCluster");
-    expect(of(serving, type, DEFAULT_PLANS[type])).toBe(cluster);
-    expect(of(serving, "", DEFAULT_PLANS[type])).toBe(cluster);
+  ] as const)("of the plan of a %s on a machine that serves is %j", (type, cluster) => {
+    expect(of(machineWith("InCustomerCluster"), DEFAULT_PLANS[type])).toBe(cluster);
   });
 
   test("is none of a machine that is drained, or in no cluster", () => {
     for (const machine of [machineWith("InCustomerCluster", "Drained"), machineWith()])
-      expect(of(machine, "REPAVE", DEFAULT_PLANS.REPAVE)).toBe("");
+      expect(of(machine, DEFAULT_PLANS.REPAVE)).toBe("");
   });
 });
 

@@ -11,24 +11,20 @@ interface Started {
   readonly plan: Plan;
 }
 
-/** These see to the node themselves: they drain it, or refuse one that is not drained. */
-const DRAIN_FIRST = ["UPGRADE", "RMA"] as const satisfies readonly RunType[];
-
-const drainsFirst = ({ type, plan }: Started): boolean =>
-  DRAIN_FIRST.some((each) => type === each || (type === "" && plan.planId === DEFAULT_PLANS[each]));
+/** These see to the node themselves: they drain it, or refuse one that is not drained. Another plan may not, whatever type is named. */
+const DRAIN_FIRST: readonly string[] = [DEFAULT_PLANS.UPGRADE, DEFAULT_PLANS.RMA];
 
 /** The cluster that the machine serves, if the run would cut off what runs there; empty otherwise. */
 export function disturbedCluster(
-  run: Started & { readonly machine: Machine },
+  { machine, plan }: { readonly machine: Machine; readonly plan: Plan },
   steps: ReadonlyMap<string, Pick<AnyStep, "reboots" | "replacesSystem" | "interrupts">>,
 ): string {
-  const { machine, plan } = run;
   if (!holds(machine.conditions, "InCustomerCluster") || holds(machine.conditions, "Drained")) return "";
   const disturbs = plan.steps.some(({ kind }) => {
     const { reboots, replacesSystem, interrupts } = steps.get(kind) ?? {};
     return reboots === true || replacesSystem === true || interrupts === true;
   });
-  return disturbs && !drainsFirst(run) ? ownClusterOf(machine) : "";
+  return disturbs && !DRAIN_FIRST.includes(plan.planId) ? ownClusterOf(machine) : "";
 }
 
 /** The step by which a plan does what the type says. An upgrade has none: scripts do it, or a new image. */

@@ -87,12 +87,14 @@ export async function findMissing(db: Queryable, deps: ReferenceDeps, plan: Plan
   const named = plan.steps.flatMap((step) =>
     (deps.steps.get(step.kind)?.refersTo(step.payload) ?? []).map((reference) => ({ step: step.name, ...reference })),
   );
-  const known = await lookUpNamed(deps, named, findersIn(db));
-  return named
+  const trouble = troubleWithScripts(deps, named);
+  const known = await findNamed(deps, named, findersIn(db));
+  const missing = named
     .filter(({ kind, ref }) => ref !== "" && !known[kind].has(ref))
     .map(
       ({ step, kind, ref }) => `step ${step} names the ${CALLED[kind]} ${JSON.stringify(ref)}, which is not there yet`,
     );
+  return [...(trouble === undefined ? [] : [trouble]), ...missing];
 }
 
 type Find = (names: readonly string[]) => Promise<readonly { readonly name: string }[]>;
@@ -109,7 +111,12 @@ const lookUp = (deps: ReferenceDeps, runs: readonly RunOn[], find: Finders): Pro
   );
 
 async function lookUpNamed(deps: ReferenceDeps, named: readonly Named[], find: Finders): Promise<KnownReferences> {
-  if (named.some(({ kind }) => kind === "script")) readScriptsAgain(deps);
+  const trouble = troubleWithScripts(deps, named);
+  if (trouble !== undefined) throw new AppError("failed_precondition", trouble, { next: "millwright config check" });
+  return findNamed(deps, named, find);
+}
+
+async function findNamed(deps: ReferenceDeps, named: readonly Named[], find: Finders): Promise<KnownReferences> {
   const known = async <T extends { readonly name: string }>(
     kind: keyof Finders,
     ask: (names: readonly string[]) => Promise<readonly T[]>,
@@ -129,14 +136,20 @@ async function lookUpNamed(deps: ReferenceDeps, named: readonly Named[], find: F
   };
 }
 
-/** Scripts are taken as they are on disk when somebody asks, and not as they were when the server was started. */
-export function readScriptsAgain({ runbooks }: Pick<ReferenceDeps, "runbooks">): void {
+/**
+ * Reads the scripts again: they are taken as they are on disk when somebody asks, and not as they were when the server was started.
+ * Returns why they cannot be used; those that were read before are then still known.
+ */
+export function troubleWithScripts(
+  { runbooks }: Pick<ReferenceDeps, "runbooks">,
+  named: readonly Pick<Reference, "kind">[] = [{ kind: "script" }],
+): string | undefined {
+  if (!named.some(({ kind }) => kind === "script")) return undefined;
   try {
     runbooks.refresh();
+    return undefined;
   } catch (error) {
-    throw new AppError("failed_precondition", `the scripts of scripts.directory cannot be used: ${messageOf(error)}`, {
-      next: "millwright config check",
-    });
+    return `the scripts of scripts.directory cannot be used: ${messageOf(error)}`;
   }
 }
 

@@ -4,7 +4,7 @@ import { BUILT_IN_PLANS } from "../../runs/plans/built-in.ts";
 import { describeRunbook, type Runbook, type RunbookOrigin, type Runbooks } from "../../runs/steps/scripts/runbooks.ts";
 import type { Database } from "../../store/postgres/database.ts";
 import { listPlans } from "../../store/run/plans.ts";
-import { readScriptsAgain } from "./references.ts";
+import { troubleWithScripts } from "./references.ts";
 
 export interface ScriptDeps {
   readonly db: Database;
@@ -25,7 +25,7 @@ export interface ScriptView {
 
 /** In the order of their names. */
 export async function listScripts(deps: ScriptDeps): Promise<ScriptView[]> {
-  readScriptsAgain(deps);
+  troubleWithScripts(deps); // those of before are then listed; a run of one is refused and says why
   const users = await plansByScript(deps);
   return deps.runbooks.refs.flatMap((ref) => {
     const found = deps.runbooks.find(ref);
@@ -34,7 +34,7 @@ export async function listScripts(deps: ScriptDeps): Promise<ScriptView[]> {
 }
 
 export async function getScript(deps: ScriptDeps, ref: string): Promise<ScriptView & { readonly text: string }> {
-  readScriptsAgain(deps);
+  troubleWithScripts(deps);
   const found = deps.runbooks.find(ref);
   if (!found) {
     throw new AppError("not_found", `there is no script ${JSON.stringify(ref.slice(0, 128))}`, {

@@ -4,12 +4,15 @@ import { aBmc, aMachine, anImage, anSsh, benchOf, exited, type Fakes } from "../
 import { StepFailure } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
-import type { Plan } from "../../runs/model/plan/plan.ts";
+import { type Plan, validatePlan } from "../../runs/model/plan/plan.ts";
 import type { AnyStep } from "../../runs/model/step.ts";
 import type { Endpoint, Image } from "../../runs/model/targets.ts";
 import { ENDPOINTS } from "../../runs/model/targets.ts";
 import { printStamp, STAMP_FILE } from "../../runs/steps/facts/install-stamp.ts";
 import { allSteps } from "../../runs/steps/index.ts";
+import { Runbooks } from "../../runs/steps/scripts/runbooks.ts";
+import type { Queryable } from "../../store/postgres/database.ts";
+import { findMissing, findReferences } from "./references.ts";
 import { findNeeds, type MeansOfImages, type StepNeeds } from "./start-checks.ts";
 
 /** A machine and its cluster of which everything succeeds at once, so that a step comes by all that it ever asks for. */
@@ -190,4 +193,24 @@ describe("credentials are asked for before the run exactly where the step would 
       signIns: [],
     });
   });
+});
+
+test("a directory of scripts that cannot be used is a warning for who keeps a plan, and refuses a run of a script", async () => {
+  let isUsable = true;
+  const runbooks = new Runbooks({}, () => {
+    if (!isUsable) throw new Error("cannot be read");
+    return { "site.sh": "true\n" };
+  });
+  const deps = { steps: allSteps, runbooks };
+  const plan = validatePlan({
+    planId: "p",
+    displayName: "",
+    steps: [{ name: "s", kind: "ssh", timeoutSeconds: 10, maxRetries: 0, payload: { script_ref: "site.sh" } }],
+  });
+  const db = {} as Queryable; // scripts are no rows
+  expect(await findMissing(db, deps, plan)).toEqual([]);
+  isUsable = false;
+  expect(await findMissing(db, deps, plan)).toEqual([expect.stringContaining("cannot be used: cannot be read")]);
+  const run = { machine: {} as never, plan };
+  await expect(findReferences(db, deps, [run])).rejects.toMatchObject({ kind: "failed_precondition" });
 });

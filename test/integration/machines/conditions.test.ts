@@ -143,6 +143,9 @@ describe.concurrent("shows within 30 s, and not before:", { timeout: 180_000 }, 
     await accept(shown?.toLowerCase() ?? "");
     expect(await pinned()).toBe(shown);
     await looks.becomes(id, "BMCReachable", true);
+    const unseen = await accept("BB".repeat(32)).catch((error: unknown) => ConnectError.from(error));
+    expect(unseen).toMatchObject({ code: Code.FailedPrecondition, rawMessage: expect.stringContaining("not seen") });
+    expect(await pinned()).toBe(shown);
     await bench.changeSpec(id, { bmcTlsTrust: "off" });
     const unpinned = await accept(shown ?? "").catch((error: unknown) => ConnectError.from(error));
     expect(unpinned).toMatchObject({ code: Code.FailedPrecondition, rawMessage: expect.stringContaining("is off") });

@@ -11,6 +11,7 @@ counterparts=(
   "has_ironic|python3-ironic python3-sushy|OpenStack's Ironic as provider of machines"
   "has_dnsmasq|dnsmasq-base|configurations for a DHCP server that we did not write"
   "has_busybox|busybox-static cpio|the environment that installs images and erases disks"
+  "has_installer_tools|genisoimage isolinux syslinux syslinux-common mtools dosfstools dropbear-bin|an installer that is not ours"
   "has_virtual_machines|qemu-system-x86 ipxe-qemu ipxe ovmf iproute2|machines that boot from the network"
 )
 has_openssl() { command -v openssl; }
@@ -22,6 +23,10 @@ has_busybox() { command -v busybox && command -v cpio; }
 has_virtual_machines() {
   command -v qemu-system-x86_64 && command -v ip && test -e /usr/lib/ipxe/qemu/pxe-virtio.rom &&
     test -e /usr/lib/ipxe/snponly.efi && test -e /usr/share/OVMF/OVMF_CODE_4M.fd
+}
+has_installer_tools() {
+  command -v genisoimage && command -v syslinux && command -v mcopy && test -x /usr/sbin/mkfs.vfat && test -x /usr/sbin/dropbear &&
+    test -e /usr/lib/ISOLINUX/isolinux.bin && test -e /usr/lib/syslinux/modules/bios/ldlinux.c32
 }
 has_sshd() { test -x /usr/sbin/sshd; }
 has_ironic() { /usr/bin/python3 -c 'import ironic.cmd.singleprocess, sushy'; }

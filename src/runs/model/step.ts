@@ -147,6 +147,10 @@ export interface ProbeReport {
   readonly conditions?: readonly ObservedCondition[];
   /** What else the proof leads to. Written with the step's end. */
   readonly effects?: readonly Effect[];
+  /** What is known for good by now: kept in the receipt's place, so that it need not be seen a second time. */
+  readonly receipt?: JsonObject;
+  /** What it is for is done: should its time be over, a person is called, and no further attempt does it again. */
+  readonly callsPerson?: true;
 }
 export type ProbeAnswer = ProbeState | ProbeReport;
 

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { NetInstall, NetInstallOrder, NetInstallSeen } from "../../capabilities/net-install.ts";
 import type { Capabilities } from "../../capabilities/provider.ts";
 import type { SeedFormat } from "../../capabilities/seeds/seed.ts";
@@ -18,7 +19,10 @@ import {
   type LookedInside,
   lookInside,
   NOBODY,
+  notPutAway,
+  provenBefore,
   provenBy,
+  type Shown,
 } from "./facts/installed-system.ts";
 
 /** What was noted before an installation over the network. */
@@ -164,7 +168,9 @@ const insideIfAny = async (context: Acting): Promise<LookedInside> =>
  * that comes up then shows the host key that is pinned. ssh: the system itself shows the token.
  */
 async function prove(context: Acting, seen: NetInstallSeen): Promise<ProbeAnswer> {
-  const { payload, machine, evidence, targets, call } = context;
+  const { payload, machine, evidence, receipt } = context;
+  const before = provenBefore(receipt);
+  if (before !== undefined) return bootAsBefore(context, seen, before ?? undefined);
   const image = { ref: payload.image_ref, digest: evidence.digest };
   const byToken = evidence.proof === "token";
   if (byToken && !seen.tokenShown)
@@ -181,18 +187,19 @@ async function prove(context: Acting, seen: NetInstallSeen): Promise<ProbeAnswer
       cause: notInstalled(),
     };
   if (!byToken && system?.stamp) checkStamp(system.stamp, machine, image);
-  const { boot } = needsOf(context);
+  return bootAsBefore(context, seen, system);
+}
+
+async function bootAsBefore(context: Acting, seen: NetInstallSeen, system: Shown | undefined): Promise<ProbeAnswer> {
+  const { payload, evidence, targets, call, receipt } = context;
   const bmc = await targets.bmc();
-  const cleared = await whileUp(async () => {
-    await boot.clearBootOverride(bmc, call);
-    return true;
-  });
-  if (cleared === undefined)
-    return {
-      state: "unknown",
-      message: "installed; the BMC does not answer, so the boot source cannot be reset yet",
-      cause: silent("bmc"),
-    };
+  try {
+    await needsOf(context).boot.clearBootOverride(bmc, call);
+  } catch (error) {
+    if (error instanceof DeviceFailure) return notPutAway(payload.image_ref, error, receipt, system);
+    throw error;
+  }
+  const image = { ref: payload.image_ref, digest: evidence.digest };
   return { ...provenBy(image, system), effects: seen.awaitsProof ? [proven(context)] : [] };
 }
 

@@ -106,11 +106,32 @@ describe("an installation", () => {
     );
   });
 
-  test("is not over while the medium cannot be put away", async () => {
-    const { can } = world(booted(stamp()));
-    const silent = { ...can, imaging: { ...can.imaging, cleanUp: unreachable } };
-    expect(await benchOf("repave", { image: "ubuntu" }, silent).probe(evidence)).toMatchObject({ state: "unknown" });
-  });
+  test.each(["unreachable", "refused_by_device", "protocol", "credentials_rejected"] as const)(
+    "is not over while the medium cannot be put away (%s), and is never begun again for that",
+    async (code) => {
+      const { can } = world(booted(stamp()));
+      const cleanUp = async () => {
+        throw new DeviceFailure(code, "bmc", "the medium is still inserted", { disposition: "retry" });
+      };
+      const stuck = { ...can, imaging: { ...can.imaging, cleanUp } };
+      const report = await benchOf("repave", { image: "ubuntu" }, stuck, { receipt: { a: 1 } }).probe(evidence);
+      expect(report).toMatchObject({
+        state: "unknown",
+        message: "ubuntu is installed, but the medium is still inserted",
+        cause: { code },
+        callsPerson: true,
+      });
+      // The system may be down by then.
+      const later = world(undefined);
+      const { receipt = {} } = report;
+      expect(await benchOf("repave", { image: "ubuntu" }, later.can, { receipt }).probe(evidence)).toMatchObject({
+        state: "done",
+        facts: { sshHostKey: "ssh-ed25519 NEW", bootId: "b2" },
+      });
+      expect(receipt).toMatchObject({ a: 1 });
+      expect(later.calls).toEqual(["cleanUp"]);
+    },
+  );
 
   test.each([
     [{ digest: "sha256:other" }, "fail"],

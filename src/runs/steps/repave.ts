@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { BootOverride } from "../../capabilities/boot-device.ts";
-import { isKeptOut, isRefusal } from "../../capabilities/device-failure.ts";
+import { DeviceFailure, isKeptOut, isRefusal } from "../../capabilities/device-failure.ts";
 import type { Imaging, InstallOrder } from "../../capabilities/imaging.ts";
 import type { SeedFormat } from "../../capabilities/seeds/seed.ts";
 import { StepFailure } from "../../kernel/errors.ts";
@@ -12,7 +12,16 @@ import { installerMark } from "../seeds/seed-place.ts";
 import { readBootId, whileUp } from "./facts/boot-id.ts";
 import { NO_EFFECT, notInstalled, silent } from "./facts/in-the-way.ts";
 import { type InstallStamp, parseStamp, printStamp, STAMP_FILE } from "./facts/install-stamp.ts";
-import { butRefusing, checkStamp, type Inside, lookInside, provenBy } from "./facts/installed-system.ts";
+import {
+  butRefusing,
+  checkStamp,
+  type Inside,
+  lookInside,
+  notPutAway,
+  provenBefore,
+  provenBy,
+  type Shown,
+} from "./facts/installed-system.ts";
 import { actOverNetwork, announceOverNetwork, probeOverNetwork, undoOverNetwork } from "./repave-over-network.ts";
 
 type Evidence = {
@@ -91,7 +100,9 @@ export const repave = defineStep({
 
   async probe(context: Acting): Promise<ProbeAnswer> {
     if (isOverNetwork(context)) return probeOverNetwork(context);
-    const { can, targets, call, evidence } = context;
+    const { can, targets, call, evidence, receipt } = context;
+    const proven = provenBefore(receipt);
+    if (proven) return putAway(context, proven);
     const bmc = await targets.bmc();
     const { system, refusal } = await lookInside(context);
     if (system?.stamp?.token === evidence.token) return installed(context, system.stamp, system);
@@ -196,21 +207,22 @@ function orderOf({ payload, machine, evidence: { location, token, digest, kind, 
 }
 
 async function installed(context: Acting, stamp: InstallStamp, system: Inside): Promise<ProbeAnswer> {
-  const { payload, machine, evidence, targets, call } = context;
-  const image = { ref: payload.image_ref, digest: evidence.digest };
-  checkStamp(stamp, machine, image);
+  const { payload, machine, evidence } = context;
+  checkStamp(stamp, machine, { ref: payload.image_ref, digest: evidence.digest });
+  return putAway(context, system);
+}
+
+async function putAway(context: Acting, system: Shown): Promise<ProbeAnswer> {
+  const { payload, evidence, targets, call, receipt } = context;
   const bmc = await targets.bmc();
-  const cleaned = await whileUp(async () => ({
-    stays: await imagingOf(context).cleanUp(bmc, orderOf(context), call),
-  }));
-  if (cleaned === undefined)
-    return {
-      state: "unknown",
-      message: "installed; the BMC does not answer to eject the medium",
-      cause: silent("bmc"),
-    };
-  const proven = provenBy(image, system);
-  return cleaned.stays === undefined ? proven : { ...proven, message: `${proven.message}; ${cleaned.stays}` };
+  try {
+    const stays = await imagingOf(context).cleanUp(bmc, orderOf(context), call);
+    const proven = provenBy({ ref: payload.image_ref, digest: evidence.digest }, system);
+    return stays === undefined ? proven : { ...proven, message: `${proven.message}; ${stays}` };
+  } catch (error) {
+    if (error instanceof DeviceFailure) return notPutAway(payload.image_ref, error, receipt, system);
+    throw error;
+  }
 }
 
 interface Seen {

@@ -70,6 +70,35 @@ describe("a BMC that obeys a reset and then answers with", { concurrent: true, t
   );
 });
 
+const EJECT = "/redfish/v1/Managers/bmc/VirtualMedia/Cd/Actions/VirtualMedia.EjectMedia";
+
+describe("an installation that has proved itself is not begun again", { concurrent: true, timeout: 90_000 }, () => {
+  test("where the BMC ejects its medium late", async ({ expect }) => {
+    const id = machine();
+    await bench.fault({ device: id, method: "POST", path: EJECT, times: 1, fault: { type: "status", status: 204 } });
+    const before = await bench.truth(id);
+    const run = await bench.ended(await start(id, { ...REPAVE, maxRetries: 1 }));
+    expect(run.phase, run.error?.message).toBe(Run_Phase.SUCCEEDED);
+    expect(run.steps).toMatchObject([{ state: StepStatus_State.SUCCEEDED, retryCount: 0 }]);
+    expect(effectsSince(before, await bench.truth(id))).toEqual(REPAVED);
+  });
+
+  test("where the BMC never ejects it: a person is called", async ({ expect }) => {
+    const id = machine();
+    await bench.fault({ device: id, method: "POST", path: EJECT, fault: { type: "status", status: 400 } });
+    const before = await bench.truth(id);
+    const run = await bench.ended(await start(id, { ...REPAVE, timeoutSeconds: 15, maxRetries: 1 }), 60_000);
+    expect(run.phase).toBe(Run_Phase.FAILED);
+    expect(run.error).toMatchObject({
+      retryable: false,
+      message: expect.stringMatching(/is installed, but .*the medium is still inserted: the machine installs again/),
+    });
+    expect(run.residue).toEqual([expect.stringContaining("the medium is still inserted: the machine installs again")]);
+    expect(run.steps).toMatchObject([{ retryCount: 1 }]);
+    expect(effectsSince(before, await bench.truth(id))).toMatchObject({ installs: 1 });
+  });
+});
+
 test("a script that went on while its machine could not be reached is ended before the next attempt starts another", async () => {
   const direct = bench.simulated.find(({ machine_id, jump }) => unused.includes(machine_id) && jump === undefined);
   const id = direct?.machine_id ?? "";

@@ -224,8 +224,9 @@ function judgeUnanswered(work: Work, why: string, report: ProbeReport): PassOutc
 
 function checkTime({ step, visit, context }: Work, report: ProbeReport, isOpen: boolean): void {
   if (!visits.isOverdue(visit, step, context.clock)) return;
-  const { state, message = "", cause = LATE } = report;
+  const { state, message = "", cause = LATE, callsPerson } = report;
   const late = visits.overdueMessage(step, message);
+  if (callsPerson) throw StepFailure.of(cause, late, "intervene");
   // Begun anew, it would have nothing to go by in the middle of it: the next attempt carries on.
   if (state === "halfway" && visit.actingAt !== null) throw new StillOpen(cause, late);
   // What is under way was heard of, whoever did not say so.

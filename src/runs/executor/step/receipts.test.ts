@@ -118,6 +118,14 @@ describe("the receipt of an action", () => {
     expect(device.lastGiven("probe")).toEqual({ job: "second half" });
   });
 
+  test("is replaced by what a look knows for good", async () => {
+    const device = new JobDevice();
+    const bench = benchWith(device);
+    device.answers = ["not_done", "not_done", "in_progress", { state: "unknown", receipt: { job: "seen to be done" } }];
+    expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
+    expect(device.lastGiven("probe")).toEqual({ job: "seen to be done" });
+  });
+
   test("goes to the undo of its own attempt, and not to the probe of the next one", async () => {
     const device = new JobDevice();
     device.undoing = new DeviceFailure("unreachable", "bmc", "the BMC is dead");

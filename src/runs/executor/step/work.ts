@@ -14,7 +14,7 @@ import { stepsWith } from "../progress.ts";
 import { withMoreResidue } from "../residue.ts";
 import type { RunContext } from "../run-context.ts";
 import type { RunLog } from "../run-log.ts";
-import { isSameVisit } from "./visit.ts";
+import { isSameVisit, withReceipt } from "./visit.ts";
 
 /** The outcome of a pass over a run. */
 export type PassOutcome = Outcome<"acting" | "finished" | "canceled" | "step_failed">;
@@ -63,12 +63,12 @@ export function save(
 /** Waits, and says for what, and what is in the way. */
 export const waitIn = (
   work: Work,
-  { message = "", cause }: Pick<ProbeReport, "message" | "cause">,
+  { message = "", cause, receipt }: Pick<ProbeReport, "message" | "cause" | "receipt">,
   effects: readonly Effect[] = [],
 ): PassOutcome =>
   save(
     work,
-    { ...work.visit, message, cause: inTheWayNow(cause) },
+    { ...withReceipt(work.visit, receipt), message, cause: inTheWayNow(cause) },
     {
       reason: `${work.step.name}: ${message || "under way"}`,
       after: pollAfter(work.visit.actedAt ?? work.visit.attemptStartedAt, work.context.clock),

@@ -1,8 +1,9 @@
 import { DeviceFailure, isKeptOut } from "../../../capabilities/device-failure.ts";
 import type { SshTarget } from "../../../capabilities/ssh-target.ts";
-import { StepFailure } from "../../../kernel/errors.ts";
+import { causeOf, StepFailure } from "../../../kernel/errors.ts";
+import type { JsonObject } from "../../../kernel/lifecycle.ts";
 import type { Machine } from "../../../lifecycles/machine/machine.ts";
-import type { StepContext } from "../../model/step.ts";
+import type { ProbeReport, StepContext } from "../../model/step.ts";
 import type { Image } from "../../model/targets.ts";
 import { readBootId, whileUp } from "./boot-id.ts";
 import { type InstallStamp, parseStamp, STAMP_FILE } from "./install-stamp.ts";
@@ -91,10 +92,7 @@ export function checkStamp(stamp: InstallStamp, machine: Machine, image: Pick<Im
 }
 
 /** What a proven installation makes known of the machine. */
-export const provenBy = (
-  { ref, digest }: Pick<Image, "ref" | "digest">,
-  system: Pick<Inside, "hostKey" | "bootId" | "isBackHome"> | undefined,
-) =>
+export const provenBy = ({ ref, digest }: Pick<Image, "ref" | "digest">, system: Shown | undefined) =>
   ({
     state: "done",
     message: `${ref} is installed (${digest.slice(0, 19)}…)`,
@@ -108,3 +106,31 @@ export const provenBy = (
     },
     conditions: [{ type: "Provisioned", status: true, reason: "ImageInstalled", message: ref }],
   }) as const;
+
+/** What of it is kept. */
+export type Shown = Pick<Inside, "hostKey" | "bootId" | "isBackHome">;
+
+/** The system that has proved itself at an earlier look; null where it does so without showing itself. Undefined: none has yet. */
+export const provenBefore = (receipt: JsonObject | null): Shown | null | undefined =>
+  receipt?.proven as Shown | null | undefined;
+
+/**
+ * Whatever the device says to that: what is proven is not installed a second time. A machine that would install again at its next boot
+ * is not handed out either, nor restarted by the steps that follow: once the time is over, a person is called.
+ */
+export const notPutAway = (
+  ref: string,
+  failure: DeviceFailure,
+  receipt: JsonObject | null,
+  system: Shown | undefined,
+): ProbeReport => {
+  const { bootId, hostKey = null, isBackHome = false } = system ?? {};
+  const shown = hostKey && { hostKey, ...(bootId !== undefined && { bootId }), isBackHome };
+  return {
+    state: "unknown",
+    message: `${ref} is installed, but ${failure.message}`,
+    cause: causeOf(failure),
+    receipt: { ...receipt, proven: shown },
+    callsPerson: true,
+  };
+};

@@ -11,6 +11,7 @@ export const USAGE = `Simulates a datacentre on loopback: power shelves and mach
   --redfish-port <port>   default: the port of the last start, at first a free one
   --control-port <port>   likewise
   --ssh-port <port>       likewise
+  --boot-url <url>        where machines that boot from the network find their boot server (default: where they were last told)
   --fault <json>          a fault rule from the start; may be given several times
   --exit-with-parent      stop when standard input ends
   --help                  this text
@@ -36,6 +37,7 @@ export function parseCommandLine(args: readonly string[]): CommandLine {
       redfishPort: parsePort("--redfish-port", values["redfish-port"] ?? "0"),
       controlPort: parsePort("--control-port", values["control-port"] ?? "0"),
       sshPort: parsePort("--ssh-port", values["ssh-port"] ?? "0"),
+      ...(values["boot-url"] !== undefined && { bootUrl: parseBootUrl(values["boot-url"]) }),
       faults: (values.fault ?? []).map(parseFault),
     },
   };
@@ -53,6 +55,7 @@ function parseFlags(args: readonly string[]) {
         "redfish-port": { type: "string" },
         "control-port": { type: "string" },
         "ssh-port": { type: "string" },
+        "boot-url": { type: "string" },
         fault: { type: "string", multiple: true },
         "exit-with-parent": { type: "boolean" },
         help: { type: "boolean" },
@@ -74,6 +77,11 @@ function parsePort(flag: string, text: string): number {
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw new InvalidInput(flag, `"${text}" is not a port; use 0 to 65535`);
   return port;
+}
+
+function parseBootUrl(text: string): string {
+  if (!/^https?:\/\/[^/]+\/?$/.test(text)) throw new InvalidInput("--boot-url", `"${text}" is not http://host:port`);
+  return text.replace(/\/$/, "");
 }
 
 function parseFault(text: string): unknown {

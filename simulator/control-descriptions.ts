@@ -106,6 +106,15 @@ function describeSystem(state: MachineState, hostKey: string) {
     install_number: os?.number ?? null,
     host_key: os === null ? null : hostKey,
     installing: describeInstallation(life),
+    network_boot:
+      life.is === "network_boot"
+        ? {
+            running: life.kernel !== null,
+            progress: life.kernel?.progress ?? null,
+            cut: life.kernel?.isCut ?? false,
+            screen: life.screen,
+          }
+        : null,
   };
 }
 

@@ -33,7 +33,16 @@ const joinSchema = z.strictObject({ cluster: z.string() });
 
 /** What the person at the rack can do to machines, beyond what goes for every device. */
 export const MACHINE_ROUTES: readonly Route[] = [
-  ["GET", /^\/inventory\/machines$/, ({ options }) => ok(machinesOf(options).map((each) => expected(each, options)))],
+  [
+    "GET",
+    /^\/inventory\/machines$/,
+    ({ options }) =>
+      ok(
+        machinesOf(options)
+          .filter(isExpected)
+          .map((each) => expected(each, options)),
+      ),
+  ],
   ["GET", /^\/images$/, ({ options }) => ok(describeImages(options))],
   ["GET", /^\/clusters$/, ({ options }) => ok(options.clusters())],
   ["GET", /^\/bastion$/, ({ options }) => ok({ ...bastion(options), host_key: options.keys.bastionHost.publicKey })],
@@ -42,9 +51,14 @@ export const MACHINE_ROUTES: readonly Route[] = [
   ["PUT", /^\/devices\/([^/]+)\/health$/, setHealth],
   ["PUT", /^\/devices\/([^/]+)\/netboot$/, arrangeNetboot],
   ["DELETE", /^\/devices\/([^/]+)\/netboot$/, forgetNetboot],
+  ["GET", /^\/boot-server$/, ({ options }) => ok({ url: options.bootServer.url })],
+  ["PUT", /^\/boot-server$/, setBootServer],
 ];
 
 const machinesOf = ({ machines }: ControlOptions): readonly Machine[] => [...machines.values()];
+
+/** Others stand in the racks without anybody having written them down. */
+const isExpected = ({ spec }: Machine): boolean => !spec.isUnknown;
 
 const bastion = ({ keys, endpoints }: ControlOptions) => ({
   endpoint: `${BASTION_ADDRESS}:${endpoints.sshPort}`,
@@ -113,6 +127,19 @@ function arrangeNetboot({ options, id, body }: ControlCall): Reply {
     throw new InvalidInput("image", `there is no image ${image}; GET /images lists them`);
   machine.setNetboot({ image, cloudInit: cloud_init ?? null, token: token ?? null });
   return noContent;
+}
+
+const bootServerSchema = z.strictObject({
+  url: z
+    .url({ protocol: /^https?$/ })
+    .max(500)
+    .nullable(),
+});
+
+function setBootServer({ options, body }: ControlCall): Reply {
+  const { url } = parseInput(bootServerSchema, body);
+  options.setBootServer(url === null ? null : url.replace(/\/+$/, ""));
+  return ok({ url: options.bootServer.url });
 }
 
 function forgetNetboot({ options, id }: ControlCall): Reply {

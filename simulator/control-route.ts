@@ -30,6 +30,8 @@ export interface ControlOptions {
   readonly clock: SimulatedClock;
   readonly endpoints: MachineEndpoints;
   readonly setSpeed: (speed: number) => void;
+  readonly bootServer: { readonly url: string | null };
+  readonly setBootServer: (url: string | null) => void;
   readonly log: (line: string) => void;
 }
 

@@ -11,6 +11,7 @@ import { accessTo } from "./kubernetes/cluster-access.ts";
 import { adminKubeconfig } from "./kubernetes/kubeconfig.ts";
 import { createKubernetesApi } from "./kubernetes/kubernetes-api.ts";
 import { listen } from "./listening.ts";
+import { NetworkBoots } from "./netboot/network-boots.ts";
 import { createRedfishListener } from "./redfish/redfish-listener.ts";
 import { createSeededValues } from "./seeded-values.ts";
 import type { JoinVerdict } from "./shell/shell-session.ts";
@@ -25,7 +26,7 @@ import { BASTION_ADDRESS } from "./site/fields.ts";
 import { loadSite, type Site } from "./site.ts";
 import { createSshListener } from "./ssh/ssh-listener.ts";
 import { openStateJournal, type StateJournal } from "./state-journal.ts";
-import { createWorld, type World } from "./world.ts";
+import { BOOT_SERVER, createWorld, type World } from "./world.ts";
 
 export interface SimulatorOptions {
   /** Made if missing. Holds the devices' state, the ports, the certificate: all that must outlive the process. */
@@ -40,6 +41,8 @@ export interface SimulatorOptions {
   readonly redfishPort?: number;
   readonly sshPort?: number;
   readonly controlPort?: number;
+  /** Where machines that boot from the network find their boot server; absent: where they were last told. */
+  readonly bootUrl?: string;
   /** Fault rules from the start, in the form that the control API takes. */
   readonly faults?: readonly unknown[];
   readonly log?: (line: string) => void;
@@ -74,6 +77,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     cleanUp.defer(() => journal.close());
     requireSameSeed(journal, options);
     const clock = resumeClock(journal, options.speed);
+    if (options.bootUrl !== undefined) journal.put(BOOT_SERVER, options.bootUrl);
     const world = createWorld({ atStart: options.faults ?? [], site, seeded, journal, clock });
     const ports = await openPorts({ options, site, journal, clock, world, log, cleanUp });
     const kept = world.faults.list().length;
@@ -144,8 +148,23 @@ async function openPorts(parts: {
   });
   const sshPort = await open(ssh, "ssh", ALL_ADDRESSES, options.sshPort);
 
+  const boots = new NetworkBoots({
+    ...world,
+    clock,
+    images: site.images,
+    pxeImage: site.pxe.image,
+    bootServer: () => world.bootServer.url,
+    log,
+  });
+  parts.cleanUp.defer(() => boots.close());
+  world.onBoot((id) => boots.watch(id));
   const control = createControlServer({
     ...world,
+    setBootServer: (url) => {
+      journal.put(BOOT_SERVER, url);
+      world.bootServer.url = url;
+      boots.bootServerChanged();
+    },
     site,
     clusters: () => world.clusters.map((cluster) => describeCluster(cluster, endpointOf.get(cluster.name) ?? "")),
     clock,

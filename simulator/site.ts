@@ -7,7 +7,7 @@ import { InvalidInput, parseInput } from "./invalid-input.ts";
 import type { SeededValues } from "./seeded-values.ts";
 import { BASTION_ADDRESS, name, word } from "./site/fields.ts";
 import { DEFAULT_IMAGE_REFS, DEFAULT_PXE_PROFILE, type ImageSpec, imageOf, imageSchema } from "./site/images.ts";
-import { machinesOf, rackMachineFields } from "./site/machines.ts";
+import { MACHINES_PER_RACK, machinesOf, rackMachineFields, unknownMachines } from "./site/machines.ts";
 import { rackShelfFields, shelvesOf } from "./site/shelves.ts";
 
 /** Everything that stands in the simulated datacentre. Later kinds of devices become further lists here. */
@@ -51,20 +51,27 @@ export function loadSite(site: string, seeded: SeededValues): Site {
 }
 
 function countedRacks(site: string): RackEntry[] {
-  const [, racks = "", joined = "0", given] =
-    /^racks=(\d{1,5})(?:,joined=(\d{1,5}))?(?:,profile=(\w+))?$/.exec(site) ?? [];
+  const [, racks = "", joined = "0", given, unknown = "0"] =
+    /^racks=(\d{1,5})(?:,joined=(\d{1,5}))?(?:,profile=(\w+))?(?:,unknown=(\d{1,2}))?$/.exec(site) ?? [];
   const [all, nodes] = [Number(racks), Number(joined)];
   if (all < 1 || all > MOST_RACKS || nodes > all)
     throw new InvalidInput(
       "site",
-      `"${site}" must be racks=N[,joined=M][,profile=P], with N from 1 to ${MOST_RACKS} and M not more than N`,
+      `"${site}" must be racks=N[,joined=M][,profile=P][,unknown=K], with N from 1 to ${MOST_RACKS} and M not more than N`,
     );
   const profile = parseInput(rackMachineFields.profile, given, "site.profile");
   return Array.from({ length: all }, (_, index) => ({
     ...(profile === undefined ? {} : { profile }),
+    ...(index === 0 && Number(unknown) > 0 ? { machines: rackWith(Number(unknown)) } : {}),
     ...(index < all - nodes ? {} : { cluster: DEFAULT_CLUSTERS[0].name }),
   }));
 }
+
+/** As many as in every rack, and below them those that nobody has written down. */
+const rackWith = (unknown: number) => [
+  ...Array.from({ length: MACHINES_PER_RACK }, () => ({})),
+  ...unknownMachines(Math.min(unknown, 40)),
+];
 
 function parseSiteText(text: string, file: string): unknown {
   try {

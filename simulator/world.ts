@@ -14,6 +14,8 @@ import { createSiteKeys, type SiteKeys } from "./ssh/site-keys.ts";
 import type { StateJournal } from "./state-journal.ts";
 
 const SHELF_TREES = { liteon: powerShelfTree("liteon"), standard: powerShelfTree("standard") } as const;
+/** The journal's name for it: a site that was told keeps it. */
+export const BOOT_SERVER = "boot-server";
 const MACHINE_TREE = machineTree();
 
 /** All that exists in the datacentre, before anybody can reach it. */
@@ -26,6 +28,10 @@ export interface World {
   machineAt(address: string): Machine | undefined;
   readonly faults: FaultBook;
   readonly keys: SiteKeys;
+  /** What DHCP names; null: nobody. */
+  readonly bootServer: { url: string | null };
+  /** Called for machines that boot, or are about to. */
+  onBoot(listener: (id: string) => void): void;
 }
 
 export function createWorld(parts: {
@@ -49,7 +55,14 @@ export function createWorld(parts: {
   });
   const aroundShelves = surroundings("shelf");
   const moved = new Set<string>();
+  const bootServer = { url: (journal.get(BOOT_SERVER) as string | undefined) ?? null };
+  const bootListeners: ((id: string) => void)[] = [];
   const aroundMachines = {
+    hangsInPost: (device: string) => faults.strike("hangs_in_post", { device }) !== undefined,
+    hasBootServer: () => bootServer.url !== null,
+    boots: (id: string) => {
+      for (const each of bootListeners) each(id);
+    },
     moved: (id: string) => void moved.add(id),
     ...surroundings("machine"),
     images: site.images,
@@ -75,5 +88,7 @@ export function createWorld(parts: {
     if (usual?.addresses.includes(address)) return usual;
     return [...moved].map((id) => machines.get(id)).find((machine) => machine?.addresses.includes(address));
   };
-  return { shelves, machines, clusters, byAddress, machineAt, faults, keys: createSiteKeys(seeded) };
+  const keys = createSiteKeys(seeded);
+  const onBoot = (listener: (id: string) => void) => void bootListeners.push(listener);
+  return { shelves, machines, clusters, byAddress, machineAt, faults, keys, bootServer, onBoot };
 }

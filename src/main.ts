@@ -109,8 +109,8 @@ ${dataDir === undefined ? "" : tellDataDir(dataDir)}    bin/millwright machine l
     bin/millwright power-shelf maintenance power-off --power-shelf-id <ID> --reference https://tracker/MAINT-123
     bin/millwright power-shelf show <ID>
     bin/millwright power-shelf history <ID>
-    curl '${dev.httpUrl}/api/v1/boot?mac=02:00:5e:10:00:01'    # a machine boots from the network
-    bin/millwright node list
+    bin/millwright node list                                   # a machine that nobody knows has booted from the network
+    bin/millwright node approve m-02005e100001 --workflow simulated
 
   Ctrl-C stops everything; the next start goes on where this one ended.
 

@@ -27,6 +27,10 @@ export interface LifeSurroundings {
   realTimeOf(simulated: number): number;
   /** Asked once for each installation, when it starts. */
   installFails(): boolean;
+  /** Asked once for each self-test, at its end. */
+  hangsInPost(): boolean;
+  /** Whether DHCP names a boot server. */
+  hasBootServer(): boolean;
   has(trait: Trait): boolean;
 }
 
@@ -143,16 +147,36 @@ function stopped(state: MachineState, at: number): MachineState {
 
 /** The end of the self-test: the override is used up, and the first source that has something to boot is taken. */
 function boot(before: MachineState, at: number, around: LifeSurroundings): MachineState {
+  if (around.hangsInPost()) return { ...before, life: { is: "hung", why: "post" } };
   const { enabled, target } = before.boot;
   const wanted = enabled === "Disabled" ? "None" : target;
   const state: MachineState =
     enabled === "Once" ? { ...before, boot: { ...NO_OVERRIDE, mode: before.boot.mode } } : before;
   if (wanted === "BiosSetup")
     return logged({ ...state, life: { is: "hung", why: "firmware_setup" } }, around, ["setup_entered", at]);
+  if (asksNetwork(wanted, before, around)) return networkBooting(state, at, around);
   if (wanted === "None" || wanted === "Hdd") return bootFromDisk(state, at, around);
   const offer = installerFor(wanted, before, around);
   if (offer === undefined) return bootFromDisk(logged(state, around, ["source_not_bootable", at]), at, around);
   return installing(state, offer, at, around);
+}
+
+/** The network is asked when the override says so, and behind a disk that has nothing to boot. What the control API arranged goes first. */
+function asksNetwork(
+  wanted: MachineState["boot"]["target"],
+  { netboot, os, boot: { httpUri } }: MachineState,
+  around: LifeSurroundings,
+): boolean {
+  if (!around.hasBootServer()) return false;
+  if (wanted === "Pxe") return netboot === null;
+  if (wanted === "UefiHttp") return httpUri === null;
+  return (wanted === "None" || wanted === "Hdd") && os === null;
+}
+
+function networkBooting(state: MachineState, at: number, around: LifeSurroundings): MachineState {
+  const effects = counted(state.effects, "network_boots");
+  const life: Life = { is: "network_boot", boot: effects.network_boots, kernel: null, screen: "" };
+  return logged({ ...state, life, effects }, around, ["boot_from_network", at]);
 }
 
 interface InstallOffer {

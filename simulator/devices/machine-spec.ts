@@ -16,4 +16,6 @@ export interface MachineSpec extends ManagedDeviceSpec {
   readonly initialImage: string | null;
   readonly initialCluster: string | null;
   readonly behindBastion: boolean;
+  /** Nobody has written it down: it is in no inventory. */
+  readonly isUnknown: boolean;
 }

@@ -55,7 +55,16 @@ export interface NetbootOrder {
   readonly token: string | null;
 }
 
-const HANG_REASONS = ["no_boot_device", "firmware_setup", "kernel_panic", "install_failed"] as const;
+/** What was booted from the network. */
+export interface NetworkKernel {
+  readonly words: Readonly<Record<string, string>>;
+  /** Percent. */
+  readonly progress: number;
+  /** It has lost its address: nobody hears of it again. */
+  readonly isCut: boolean;
+}
+
+const HANG_REASONS = ["no_boot_device", "firmware_setup", "kernel_panic", "install_failed", "post"] as const;
 export type HangReason = (typeof HANG_REASONS)[number];
 
 /** What goes on in the machine beyond its power. `until` is simulated time. */
@@ -63,6 +72,14 @@ export type Life =
   | { readonly is: "off" }
   | { readonly is: "post"; readonly until: number }
   | { readonly is: "booting"; readonly until: number }
+  | {
+      /** Asks the boot server; what it is told to boot runs until it ends by itself. */
+      readonly is: "network_boot";
+      /** Counts them. */
+      readonly boot: number;
+      readonly kernel: NetworkKernel | null;
+      readonly screen: string;
+    }
   | {
       readonly is: "installing";
       readonly until: number;
@@ -109,6 +126,7 @@ export interface MachineEffects {
   readonly kubelet_restarts: number;
   readonly package_upgrades: number;
   readonly network_changes: number;
+  readonly network_boots: number;
 }
 
 /** Sensors that say that something is not well. */
@@ -187,6 +205,7 @@ const NO_EFFECTS: MachineEffects = {
   kubelet_restarts: 0,
   package_upgrades: 0,
   network_changes: 0,
+  network_boots: 0,
 };
 
 export const NO_OVERRIDE: BootOverride = { enabled: "Disabled", target: "None", mode: "UEFI", httpUri: null };

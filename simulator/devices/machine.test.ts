@@ -31,6 +31,8 @@ function machineOnTheBench(entry: Record<string, unknown> = {}) {
     images: site.images,
     pxeImage: site.pxe.image,
     installFails: () => failing.install,
+    hangsInPost: () => false,
+    hasBootServer: () => false,
   };
   return {
     machine: new Machine(spec, surroundings),

@@ -30,6 +30,7 @@ import {
 } from "./machine-state.ts";
 import type { DeviceEvent, DeviceSurroundings, ManagedDevice } from "./managed-device.ts";
 import { networkFrom } from "./network.ts";
+import type { NetworkChange } from "./network-life.ts";
 import {
   type Conduct,
   claimedPhase,
@@ -48,6 +49,10 @@ export interface MachineSurroundings extends DeviceSurroundings {
   readonly images: readonly ImageSpec[];
   readonly pxeImage: ImageSpec;
   installFails(id: string): boolean;
+  hangsInPost(id: string): boolean;
+  hasBootServer(): boolean;
+  /** It boots, or is about to. */
+  boots?(id: string): void;
   /** It answers at other addresses than before. */
   moved?(id: string): void;
 }
@@ -94,6 +99,8 @@ export class Machine implements ManagedDevice {
       pxeImage,
       realTimeOf: (at) => clock.realTimeOf(at),
       installFails: () => surroundings.installFails(spec.id),
+      hangsInPost: () => surroundings.hangsInPost(spec.id),
+      hasBootServer: () => surroundings.hasBootServer(),
       has: (trait) => this.has(trait),
     };
     const saved = surroundings.load(spec.id) as MachineState | undefined;
@@ -258,6 +265,21 @@ export class Machine implements ManagedDevice {
     this.#save({ ...this.state, netboot });
   }
 
+  /** False when that boot is over: then nothing changes. */
+  changeNetworkBoot(boot: number, change: NetworkChange): boolean {
+    const state = this.state;
+    if (state.life.is !== "network_boot" || state.life.boot !== boot) return false;
+    this.#save(change(state, this.#surroundings.clock.now(), this.#around));
+    return true;
+  }
+
+  /** Firmware that found nothing to boot goes through its order again when there is something new in it. */
+  tryBootAgain(): void {
+    const state = this.state;
+    if (state.life.is !== "hung" || state.life.why !== "no_boot_device") return;
+    this.#save({ ...state, life: { is: "post", until: this.#surroundings.clock.now() } });
+  }
+
   /** Returns when it will be over, in simulated time. */
   beginJoin(cluster: string, fails: boolean): number {
     const state = this.state;
@@ -372,6 +394,7 @@ export class Machine implements ManagedDevice {
     this.#surroundings.save(this.spec.id, state);
     const hasMoved = state.network !== this.#state.network;
     this.#state = state;
+    if (state.life.is === "post" || state.life.is === "network_boot") this.#surroundings.boots?.(this.spec.id);
     if (hasMoved) this.#surroundings.moved?.(this.spec.id);
   }
 }

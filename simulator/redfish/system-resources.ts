@@ -126,6 +126,7 @@ function bootProgress(life: Life): string {
       return "SystemHardwareInitializationComplete";
     case "booting":
     case "installing":
+    case "network_boot":
       return "OSBootStarted";
     case "running":
     case "shutting_down":
@@ -136,6 +137,7 @@ function bootProgress(life: Life): string {
         firmware_setup: "SetupEntered",
         kernel_panic: "OSRunning",
         install_failed: "OSBootStarted",
+        post: "MemoryInitializationStarted",
       }[life.why];
   }
 }

@@ -23,6 +23,8 @@ function shellOnTheBench() {
     images: site.images,
     pxeImage: site.pxe.image,
     installFails: () => false,
+    hangsInPost: () => false,
+    hasBootServer: () => false,
   });
   const surroundings = {
     clock,

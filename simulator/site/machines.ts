@@ -16,7 +16,7 @@ import {
   word,
 } from "./fields.ts";
 
-const MACHINES_PER_RACK = 18;
+export const MACHINES_PER_RACK = 18;
 const MOST_MACHINES = 64;
 /** Locally administered, and apart from those of management controllers. */
 const PORT_MAC_PREFIXES = ["06", "0a"] as const;
@@ -42,6 +42,8 @@ const machineSchema = z.strictObject({
   /** Whether SSH to it is only let through from the bastion. */
   behind_bastion: z.boolean().optional(),
   profile: profile.optional(),
+  /** In no inventory: it shows up when it boots. */
+  unknown: z.boolean().optional(),
 });
 type MachineEntry = z.infer<typeof machineSchema>;
 
@@ -56,6 +58,18 @@ export const rackMachineFields = {
   profile: z.union([profile, z.literal("mixed")]).optional(),
 };
 type RackMachines = z.infer<z.ZodObject<typeof rackMachineFields>>;
+
+/** The last byte tells them apart. */
+const unknownMac = (number: number): string => `02:00:5e:10:00:${number.toString(16).padStart(2, "0")}`;
+
+/** As they are delivered: with an empty disk, so that they boot from the network. */
+export const unknownMachines = (count: number): readonly MachineEntry[] =>
+  Array.from({ length: count }, (_, index) => ({
+    id: `unknown-${index + 1}`,
+    mac_addresses: [unknownMac(index + 1)],
+    image: null,
+    unknown: true,
+  }));
 
 export function machinesOf(
   rack: RackMachines,
@@ -115,6 +129,7 @@ function machineOf(
     initialImage: entry.image === undefined ? defaultImage : entry.image,
     initialCluster: entry.cluster ?? null,
     behindBastion: entry.behind_bastion ?? false,
+    isUnknown: entry.unknown ?? false,
     traits: traitsOf(entry.profile ?? "ideal"),
   };
 }

@@ -6,6 +6,7 @@ import { addExpectedPowerShelf } from "../services/expected-power-shelf/expected
 import { createToken, verifyToken } from "../services/system/tokens.ts";
 import { refuseIfOwned } from "../store/embedded/owner-lock.ts";
 import { recordSimulatedMachines } from "./dev-machines.ts";
+import { offerNetworkBoot, withSimulatedFiles } from "./dev-netboot.ts";
 import { type Server, type ServerOptions, startServer } from "./server.ts";
 import { startSimulatorProcess } from "./simulator-process.ts";
 import { StopSequence } from "./stop-sequence.ts";
@@ -32,7 +33,8 @@ const inventorySchema = z.array(
 );
 
 /** Everything on one machine: a simulated datacentre, the server, a token that the command line finds, and the inventory on record. */
-export async function startDev(options: ServerOptions & { readonly simulatorFlags: readonly string[] }): Promise<Dev> {
+export async function startDev(given: ServerOptions & { readonly simulatorFlags: readonly string[] }): Promise<Dev> {
+  const options = { ...given, config: withSimulatedFiles(given.config) };
   // Before the simulator, which would stumble over the other's and say nothing of whose it is.
   if (options.config.database.url === null) refuseIfOwned(options.config.dataDir);
   const stops = new StopSequence(options.log);
@@ -52,6 +54,8 @@ export async function startDev(options: ServerOptions & { readonly simulatorFlag
     });
     const expectedShelves = await expectInventory(server.deps, simulator.controlUrl);
     const machines = await recordSimulatedMachines(server.deps, caller, simulator.controlUrl);
+    // Last: a machine that nobody knows boots at once.
+    await offerNetworkBoot(server.deps, caller, { ...options, ...server, controlUrl: simulator.controlUrl });
     return {
       ...server,
       simulatorUrl: simulator.controlUrl,

@@ -6,9 +6,9 @@ import { checkFiles, type LoadedConfig, loadConfig, type Profile, printConfig } 
 import { AppError } from "./kernel/errors.ts";
 import type { Log } from "./kernel/log.ts";
 import { createLog } from "./telemetry/log.ts";
-import { startDev } from "./wiring/dev.ts";
+import { startDev } from "./wiring/dev/dev.ts";
+import { simulatorFlags, takeSimulatorFlags } from "./wiring/dev/simulator-process.ts";
 import { startServer } from "./wiring/server.ts";
-import { simulatorFlags, takeSimulatorFlags } from "./wiring/simulator-process.ts";
 import { describeFailure, wantsStack } from "./wiring/start-errors.ts";
 
 const ROOT = join(import.meta.dirname, "..");

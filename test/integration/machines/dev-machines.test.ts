@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 import { type Simulator, startSimulator } from "../../../simulator/simulator.ts";
 import { getKubeconfigs } from "../../../src/store/catalog/clusters.ts";
 import { getMachineBmcCredentials, getMachineSshCredentials } from "../../../src/store/machine/credentials.ts";
-import { recordSimulatedMachines } from "../../../src/wiring/dev-machines.ts";
+import { recordSimulatedMachines } from "../../../src/wiring/dev/dev-machines.ts";
 import { tester } from "../../support/datacentre.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { type MachinesUnderTest, startMachines } from "./machines-under-test.ts";

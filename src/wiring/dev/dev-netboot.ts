@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Config } from "../config.ts";
-import { AppError } from "../kernel/errors.ts";
-import type { Caller } from "../services/call/caller.ts";
-import type { ServiceDeps } from "../services/call/deps.ts";
-import { createWorkflow } from "../services/install/workflows.ts";
+import type { Config } from "../../config.ts";
+import { AppError } from "../../kernel/errors.ts";
+import type { Caller } from "../../services/call/caller.ts";
+import type { ServiceDeps } from "../../services/call/deps.ts";
+import { createWorkflow } from "../../services/install/workflows.ts";
 
 const FOLDER = "simulated";
 /** Simulated machines load these for real, and run nothing of them. */

@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import type { Config } from "../config.ts";
-import type { Log } from "../kernel/log.ts";
+import type { Config } from "../../config.ts";
+import type { Log } from "../../kernel/log.ts";
 
 export interface SimulatorProcess {
   readonly controlUrl: string;
@@ -11,7 +11,7 @@ export interface SimulatorProcess {
 }
 
 const MOST_COMPLAINTS = 20;
-const MAIN = join(import.meta.dirname, "..", "..", "simulator", "main.ts");
+const MAIN = join(import.meta.dirname, "..", "..", "..", "simulator", "main.ts");
 
 /** The flags that the simulator takes for this configuration. */
 export const simulatorFlags = ({ sim, dataDir }: Config): string[] => [

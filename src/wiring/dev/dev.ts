@@ -1,15 +1,15 @@
 import { z } from "zod";
-import { ensureDevToken } from "../api/auth/dev-token.ts";
-import { AppError } from "../kernel/errors.ts";
-import type { ServiceDeps } from "../services/call/deps.ts";
-import { addExpectedPowerShelf } from "../services/expected-power-shelf/expected-power-shelves.ts";
-import { createToken, verifyToken } from "../services/system/tokens.ts";
-import { refuseIfOwned } from "../store/embedded/owner-lock.ts";
+import { ensureDevToken } from "../../api/auth/dev-token.ts";
+import { AppError } from "../../kernel/errors.ts";
+import type { ServiceDeps } from "../../services/call/deps.ts";
+import { addExpectedPowerShelf } from "../../services/expected-power-shelf/expected-power-shelves.ts";
+import { createToken, verifyToken } from "../../services/system/tokens.ts";
+import { refuseIfOwned } from "../../store/embedded/owner-lock.ts";
+import { type Server, type ServerOptions, startServer } from "../server.ts";
+import { StopSequence } from "../stop-sequence.ts";
 import { recordSimulatedMachines } from "./dev-machines.ts";
 import { offerNetworkBoot, withSimulatedFiles } from "./dev-netboot.ts";
-import { type Server, type ServerOptions, startServer } from "./server.ts";
 import { startSimulatorProcess } from "./simulator-process.ts";
-import { StopSequence } from "./stop-sequence.ts";
 
 export interface Dev extends Server {
   readonly simulatorUrl: string;

@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { AppError } from "../kernel/errors.ts";
-import type { Caller } from "../services/call/caller.ts";
-import type { ServiceDeps } from "../services/call/deps.ts";
-import { createCluster } from "../services/catalog/clusters.ts";
-import { createImage } from "../services/catalog/images.ts";
-import { setMachineCredentials } from "../services/machine/credentials.ts";
-import { getMachine, registerMachine } from "../services/machine/machines.ts";
+import { AppError } from "../../kernel/errors.ts";
+import type { Caller } from "../../services/call/caller.ts";
+import type { ServiceDeps } from "../../services/call/deps.ts";
+import { createCluster } from "../../services/catalog/clusters.ts";
+import { createImage } from "../../services/catalog/images.ts";
+import { setMachineCredentials } from "../../services/machine/credentials.ts";
+import { getMachine, registerMachine } from "../../services/machine/machines.ts";
 
 const machinesSchema = z.array(
   z.object({

@@ -37,7 +37,7 @@ async function openBootServer() {
   const reports: Report[] = [];
   const asked: string[] = [];
   let boot = "exit";
-  let steps = "";
+  let steps = () => "";
   const server = createServer(async (request, response) => {
     asked.push(request.url ?? "");
     let body = "";
@@ -52,7 +52,7 @@ async function openBootServer() {
       response.end(`#!ipxe\necho from ${request.socket.remoteAddress}\n${boot.replaceAll("SERVER", url)}\n`);
     else if (path === "/files/image") response.end(IMAGE);
     else if (path === "/files/kernel") response.end("kernel");
-    else if (path === "/api/v1/boot/steps") response.end(steps);
+    else if (path === "/api/v1/boot/steps") response.end(steps());
     else if (path === "/api/v1/report") {
       reports.push(JSON.parse(body) as Report);
       response.end(JSON.stringify({ data: { state: "installing" } }));
@@ -66,7 +66,7 @@ async function openBootServer() {
     reports,
     asked,
     told: () => reports.map(({ installation_status, event }) => event ?? installation_status),
-    hands: (more: string, itsSteps = "") => {
+    hands: (more: string, itsSteps = () => "") => {
       boot = `kernel SERVER/files/kernel ${words} ${more} || goto failed\nboot\n:failed\nexit`;
       steps = itsSteps;
     },
@@ -136,13 +136,16 @@ describe("a machine that boots from the network", () => {
     await using here = await openSite();
     const lines = (done: string) =>
       `step 1 disk_scan 60 fail 0 1 - ${done}\nname ${base64("a")}\nstep 2 reboot 60 fail 0 1 - ${done}\nstep 3 boot 60 fail 0 1 - todo\nset x ${base64("y")}\nend\n`;
-    here.server.hands(`${image} millwright.steps=3`, `millwright-steps 1\nstate pending\n${lines("todo")}`);
-    await here.turnOn();
     const steps = () =>
       here.server.reports.flatMap(({ step }) => (step === undefined ? [] : [`${step.sequence} ${step.state}`]));
-    await expect.poll(steps, soon).toContain("2 rebooting");
-    here.server.hands(`${image} millwright.steps=3`, `millwright-steps 1\nstate installing\nresumes\n${lines("done")}`);
+    here.server.hands(`${image} millwright.steps=3`, () =>
+      steps().includes("2 rebooting")
+        ? `millwright-steps 1\nstate installing\nresumes\n${lines("done")}`
+        : `millwright-steps 1\nstate pending\n${lines("todo")}`,
+    );
+    await here.turnOn();
     await expect.poll(here.truth, soon).toMatchObject({ os: { up: true, source: "pxe" } });
+    expect(steps()).toContain("2 rebooting");
     expect(here.server.told().filter((each) => each === "started")).toHaveLength(1);
     expect(steps().slice(-2)).toEqual(["3 running", "3 completed"]);
   });
@@ -163,7 +166,7 @@ describe("a machine that boots from the network", () => {
     const system = "/redfish/v1/Systems/1";
     const Boot = { BootSourceOverrideEnabled: "Once", BootSourceOverrideTarget: "Pxe" };
     await here.site.redfish("m-rack1-01", system, { method: "PATCH", body: { Boot } });
-    here.server.hands("x", "");
+    here.server.hands("x");
     await here.site.control("PUT", "/boot-server", { url: "http://127.0.0.1:9" });
     await here.site.redfish("m-rack1-01", `${system}/Actions/ComputerSystem.Reset`, {
       method: "POST",

@@ -82,6 +82,7 @@ test.each([
   [proof("is lost"), "names a test that is not in src/dog.test.ts: is lost"],
   ["[cat.test.ts](../../src/cat.test.ts): meows", "names a file that is not there: src/cat.test.ts"],
   ["[cat.test.ts](../../src/dog.test.ts): walks", "calls src/dog.test.ts by another name: cat.test.ts"],
+  ["[dog.ts](../../src/dog.ts): walks", "names a file that no test run reads: src/dog.ts"],
   ["somebody tried it", "names no test: somebody tried it"],
 ])("%s proves nothing", (cell, why) => {
   expect(faultsOf(`${proof("walks")}<br>${cell}`)).toEqual([`docs/reference/dog-proofs.md:5 ${why}`]);

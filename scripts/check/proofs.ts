@@ -83,6 +83,7 @@ function judgeProof(proof: string, testsOf: (path: string) => readonly DeclaredT
   if (label === undefined || link === undefined || title === undefined) return `names no test: ${proof}`;
   const path = normalize(join(PROOFS, link));
   if (label !== basename(path)) return `calls ${path} by another name: ${label}`;
+  if (!path.endsWith(".test.ts")) return `names a file that no test run reads: ${path}`;
   const tests = testsOf(path);
   if (tests === undefined) return `names a file that is not there: ${path}`;
   const named = tests.filter(({ titles }) => titles.has(title));

@@ -554,6 +554,78 @@ export declare type PreviewRunRequest = Message<"millwright.v1.PreviewRunRequest
 export declare const PreviewRunRequestSchema: GenMessage<PreviewRunRequest>;
 
 /**
+ * @generated from message millwright.v1.StartRunsRequest
+ */
+export declare type StartRunsRequest = Message<"millwright.v1.StartRunsRequest"> & {
+  /**
+   * Makes the call safe to repeat. Required.
+   *
+   * @generated from field: string request_id = 1;
+   */
+  requestId: string;
+
+  /**
+   * Which machines, such as rack=rack-1 AND phase=READY; at most 1000. Required. Retired machines are left out.
+   *
+   * @generated from field: string filter = 2;
+   */
+  filter: string;
+
+  /**
+   * As in StartRunRequest.
+   *
+   * @generated from field: string type = 3;
+   */
+  type: string;
+
+  /**
+   * @generated from field: string plan_id = 4;
+   */
+  planId: string;
+
+  /**
+   * @generated from field: map<string, string> params = 5;
+   */
+  params: { [key: string]: string };
+
+  /**
+   * How many runs are active at a time; 0 takes 5.
+   *
+   * @generated from field: int32 max_parallel = 6;
+   */
+  maxParallel: number;
+
+  /**
+   * After so many machines without success no further run is started; those that are active go on. 0: never.
+   *
+   * @generated from field: int32 stop_after = 7;
+   */
+  stopAfter: number;
+};
+
+/**
+ * Describes the message millwright.v1.StartRunsRequest.
+ * Use `create(StartRunsRequestSchema)` to create a new message.
+ */
+export declare const StartRunsRequestSchema: GenMessage<StartRunsRequest>;
+
+/**
+ * @generated from message millwright.v1.StartRunsResponse
+ */
+export declare type StartRunsResponse = Message<"millwright.v1.StartRunsResponse"> & {
+  /**
+   * @generated from field: millwright.v1.RunRecord run = 1;
+   */
+  run?: RunRecord | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.StartRunsResponse.
+ * Use `create(StartRunsResponseSchema)` to create a new message.
+ */
+export declare const StartRunsResponseSchema: GenMessage<StartRunsResponse>;
+
+/**
  * @generated from message millwright.v1.PreviewRunResponse
  */
 export declare type PreviewRunResponse = Message<"millwright.v1.PreviewRunResponse"> & {
@@ -1070,6 +1142,18 @@ export declare const RunActionsService: GenService<{
     methodKind: "unary";
     input: typeof PreviewRunRequestSchema;
     output: typeof PreviewRunResponseSchema;
+  },
+  /**
+   * Starts a run on each machine that the filter admits now, some at a time: a run on the frozen set (a batch) starts them and awaits them.
+   * GetRun shows them as its children, and CancelRun cancels them. A machine that StartRun would refuse is refused by itself: it is in the
+   * receipt of the step. The run SUCCEEDED when every machine's run did. Repeating the call with the same request_id returns the same run.
+   *
+   * @generated from rpc millwright.v1.RunActionsService.StartRuns
+   */
+  startRuns: {
+    methodKind: "unary";
+    input: typeof StartRunsRequestSchema;
+    output: typeof StartRunsResponseSchema;
   },
   /**
    * Does the step that failed once more, and what comes after it; steps that were proved are carried over. For a run that FAILED.

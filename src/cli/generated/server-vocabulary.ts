@@ -67,5 +67,6 @@ export const SERVER_VOCABULARY: ServerVocabulary = {
     {"kind":"machine","short":"m","idLength":0},
     {"kind":"run","short":"","idLength":40},
     {"kind":"install","short":"node","idLength":0},
+    {"kind":"batch","short":"","idLength":38},
   ],
 };

@@ -3,6 +3,7 @@ import { AppError } from "../../kernel/errors.ts";
 import type { Json, JsonObject } from "../../kernel/lifecycle.ts";
 import { isPrintable } from "../../kernel/printable.ts";
 import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
+import type { ParentStep } from "../../runs/children/child-run.ts";
 import { stepJson } from "../../runs/model/lifecycle.ts";
 import type { Inheritance } from "../../runs/model/next-attempt.ts";
 import type { Plan } from "../../runs/model/plan/plan.ts";
@@ -74,6 +75,8 @@ export interface AskedRun {
   readonly facts: JsonObject;
   /** Set for an attempt that is there to undo. */
   readonly canceledAt?: Date | null;
+  /** The step of another run that has it started; absent: nobody but the caller. */
+  readonly parent?: ParentStep;
   /** Absent for the first attempt at a job. */
   readonly next?: { readonly of: Run; readonly action: RunAction };
 }
@@ -103,6 +106,9 @@ export function askedRun(caller: Caller, { id, target, plan, next, ...run }: Ask
       attempt: (next?.of.attempt ?? 0) + 1,
       previous_run_id: next?.of.id ?? null,
       action: next?.action ?? "start",
+      parent_run_id: run.parent?.runId ?? null,
+      parent_step: run.parent?.step ?? null,
+      parent_round: run.parent?.round ?? null,
       initiator: actorOf(caller),
       cancel_requested_at: run.canceledAt?.toISOString() ?? null,
       // What the attempt before has in its log is not said again in this one's.

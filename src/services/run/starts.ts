@@ -1,6 +1,7 @@
 import { type Batcher, createBatcher, runInHalves } from "../../kernel/batcher.ts";
 import { AppError } from "../../kernel/errors.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
+import type { ParentStep } from "../../runs/children/child-run.ts";
 import type { Plan } from "../../runs/model/plan/plan.ts";
 import { findRunType } from "../../runs/model/plan/run-types.ts";
 import type { Run } from "../../runs/model/run.ts";
@@ -49,14 +50,15 @@ export interface StartRun {
 }
 
 /** Starts a run, or returns the one that the same request started before, under any race. */
-export async function startRun(deps: RunDeps, caller: Caller, input: StartRun): Promise<Run> {
+export async function startRun(deps: RunDeps, caller: Caller, input: StartRun, parent?: ParentStep): Promise<Run> {
   const { requestId, type, planId, params } = input;
   checkRunRequestId(requestId);
   const machineId = checkMachineId(input.machineId);
   // A type that there is not is refused later, in its turn: until then it is as it was written.
   const asked = findRunType(type) ?? type;
   const fingerprint = fingerprintOf([asked, planId, Object.entries(params).sort()]);
-  const run = { machineId, requestId, type, planId, params, fingerprint, id: newRunId(), caller };
+  const started = { machineId, requestId, type, planId, params, fingerprint, id: newRunId(), caller };
+  const run = parent ? { ...started, parent } : started;
   return startOnTriedClusters(deps, run);
 }
 
@@ -117,6 +119,7 @@ interface Start extends StartRun {
   readonly verdicts?: ReadonlyMap<string, ClusterVerdict>;
   /** Absent: the plan of the id. */
   readonly plan?: Plan;
+  readonly parent?: ParentStep;
 }
 
 /** Checked as far as it can be by itself; what is left is looked up for all of them at once. */

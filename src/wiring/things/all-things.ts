@@ -2,6 +2,7 @@ import { type Access, createAccess } from "../../api/auth/access.ts";
 import type { Explainers } from "../../services/explain/explain.ts";
 import { collectThingStores, type ThingStores } from "../../store/lifecycle/things.ts";
 import { SHARED_ROLES } from "../shared-services.ts";
+import { batch } from "./batch.ts";
 import { expectedPowerShelf } from "./expected-power-shelf.ts";
 import { install } from "./install.ts";
 import { machine } from "./machine.ts";
@@ -10,7 +11,7 @@ import { run } from "./run.ts";
 import type { ThingParts } from "./thing.ts";
 
 /** Every kind of thing that has a lifecycle. A new kind is a file beside this one and a name in this list. */
-export const allThings: readonly ThingParts[] = [powerShelf, expectedPowerShelf, machine, run, install];
+export const allThings: readonly ThingParts[] = [powerShelf, expectedPowerShelf, machine, run, install, batch];
 
 export function storesOf(things: readonly ThingParts[]): ThingStores {
   const kinds = things.map(({ store }) => store.lifecycle.kind);

@@ -74,6 +74,7 @@ export const run = defineThing({
     "millwright.v1.RunService/WatchRuns":                 ["viewer"],
     "millwright.v1.RunService/StreamRunLogs":             ["viewer"],
     "millwright.v1.RunActionsService/PreviewRun":         ["viewer"],
+    "millwright.v1.RunActionsService/StartRuns":          ["operator"],
     "millwright.v1.RunActionsService/RetryRun":           ["operator"],
     "millwright.v1.RunActionsService/ResumeRun":          ["operator"],
     "millwright.v1.RunActionsService/RerunRun":           ["operator"],

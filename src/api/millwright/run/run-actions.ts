@@ -1,16 +1,23 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { RunActionsService } from "../../../../contract/millwright/v1/run_pb.js";
 import type { RunDeps } from "../../../services/run/deps.ts";
+import { startRuns } from "../../../services/run/fleet.ts";
 import { markRunManual, startNextAttempt } from "../../../services/run/operator-actions.ts";
 import { previewRun } from "../../../services/run/preview.ts";
+import { readRunTree } from "../../../services/run/read.ts";
 import { cancelJob } from "../../../services/run/workflow-actions.ts";
 import { runOf } from "../../baremetal/run-messages.ts";
 import { callerKey } from "../../transport/interceptors.ts";
 import { previewOf } from "./preview-messages.ts";
+import { recordOf } from "./run-record-messages.ts";
 
 export const runActions = (deps: RunDeps): ServiceImpl<typeof RunActionsService> => ({
   async previewRun(request) {
     return previewOf(await previewRun(deps, request));
+  },
+  async startRuns(request, { values }) {
+    const run = await startRuns(deps, values.get(callerKey), request);
+    return { run: recordOf(deps, await readRunTree(deps, run)) };
   },
   async retryRun(request, { values }) {
     return { run: runOf(await startNextAttempt(deps, values.get(callerKey), "retry", request)) };

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { Run } from "../../client/session.ts";
+import { positiveNumber } from "../event/history.ts";
 import { addListOptions } from "../options/list-options.ts";
 import type { ActOptions, MarkManualOptions, RunVerb } from "./act.ts";
 import type { ListRunsOptions, RunChoice } from "./list.ts";
@@ -15,7 +16,18 @@ export function addRunCommands(program: Command, run: Run): void {
   runs
     .command("start")
     .description("start a run of a plan on a machine, or on each of several machines")
-    .requiredOption("--machine <id>", "the machine to work on; may be given several times", collect)
+    .option("--machine <id>", "the machine to work on; may be given several times", collect)
+    .option("--filter <filter>", "all machines that it admits now, as in machine list; the server starts their runs")
+    .option(
+      "--max-parallel <count>",
+      "with --filter: how many runs are active at a time; 5 when left out",
+      positiveNumber,
+    )
+    .option(
+      "--stop-after <count>",
+      "with --filter: start no further run after so many without success; 1 when left out",
+      positiveNumber,
+    )
     .option("--type <type>", "REPAVE, RMA, REBOOT, UPGRADE or NET_RECONFIG; its default plan is used")
     .option("--plan <id>", "another plan than the type's own")
     .option(
@@ -34,7 +46,8 @@ A run that reboots, reinstalls or reconfigures a machine that serves a cluster, 
 
 Examples:
   millwright run start --machine m-rack1-03 --type REPAVE --wait
-  millwright run start --machine m-rack1-03 --machine m-rack1-04 --type REBOOT --wait`,
+  millwright run start --machine m-rack1-03 --machine m-rack1-04 --type REBOOT --wait
+  millwright run start --filter 'rack=rack-1 AND phase=READY' --type REBOOT --max-parallel 5 --stop-after 2 --wait`,
     )
     .action((options: StartRunOptions) =>
       run(async (session) => (await import("./start.ts")).startRun(session, options)),

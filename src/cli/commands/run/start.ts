@@ -6,10 +6,11 @@ import type { ConfirmOptions } from "../../terminal/confirm.ts";
 import { readRunLog } from "./log-reader.ts";
 import { sinkOf } from "./logs.ts";
 import { readRun, type ShownRun } from "./record.ts";
+import type { FleetOptions } from "./start-fleet.ts";
 import { printRun } from "./view.ts";
 
-export interface StartRunOptions extends ConfirmOptions {
-  readonly machine: readonly string[];
+export interface StartRunOptions extends ConfirmOptions, FleetOptions {
+  readonly machine?: readonly string[];
   readonly type?: string;
   readonly plan?: string;
   readonly param?: readonly string[];
@@ -20,8 +21,11 @@ export interface StartRunOptions extends ConfirmOptions {
 
 export async function startRun(session: Session, options: StartRunOptions): Promise<number | undefined> {
   const params = Object.fromEntries((options.param ?? []).map(parseParam));
-  const machines = [...new Set(options.machine)];
-  const { type = "", plan: planId = "", requestId = randomUUID(), wait = false, yes = false } = options;
+  const machines = [...new Set(options.machine ?? [])];
+  const { type = "", plan: planId = "", requestId = randomUUID(), wait = false, yes = false, filter } = options;
+  checkWhere(options);
+  if (filter !== undefined)
+    return (await import("./start-fleet.ts")).startFleet(session, { filter, requestId, type, planId, params }, options);
   if (options.dryRun) return (await import("./preview.ts")).previewRuns(session, { machines, type, planId, params });
   await (await import("./confirm-start.ts")).confirmStart(session, { machines, type, planId, params, yes });
   const client = await session.client(RunService);
@@ -35,6 +39,13 @@ export async function startRun(session: Session, options: StartRunOptions): Prom
     return (await import("./start-many.ts")).startMany(session, { machines, wait, start });
   const asStarted = await start(only);
   return showStarted(session, { runId: asStarted.run.runId, wait, asStarted });
+}
+
+function checkWhere({ machine, filter, maxParallel, stopAfter }: StartRunOptions): void {
+  if ((machine === undefined) === (filter === undefined))
+    throw new UsageError("either --machine or --filter says where", "such as --machine m-1, or --filter rack=rack-1");
+  if (filter === undefined && (maxParallel !== undefined || stopAfter !== undefined))
+    throw new UsageError("--max-parallel and --stop-after go with --filter");
 }
 
 interface StartedRun {

@@ -1,0 +1,55 @@
+import { MachineStatus_Phase } from "../../../../contract/baremetal/v1/baremetal_pb.js";
+import { RunActionsService } from "../../../../contract/millwright/v1/run_pb.js";
+import { UsageError } from "../../client/errors.ts";
+import type { Session } from "../../client/session.ts";
+import { confirm } from "../../terminal/confirm.ts";
+import { readMachines } from "../machine/read.ts";
+import { shownOf } from "./record.ts";
+import { type StartRunOptions, showStarted } from "./start.ts";
+
+export interface FleetOptions {
+  readonly filter?: string;
+  readonly maxParallel?: number;
+  readonly stopAfter?: number;
+}
+
+export interface FleetStart {
+  readonly filter: string;
+  readonly requestId: string;
+  readonly type: string;
+  readonly planId: string;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+const MOST_NAMED = 5;
+
+/** One run that starts the others, at the server: it goes on without this command. */
+export async function startFleet(
+  session: Session,
+  start: FleetStart,
+  { maxParallel = 5, stopAfter = 1, wait = false, yes = false, dryRun }: StartRunOptions,
+): Promise<number | undefined> {
+  const admitted = await readMachines(session, start.filter);
+  const machines = admitted.filter(({ status }) => status?.phase !== MachineStatus_Phase.RETIRED);
+  if (dryRun) {
+    session.terminal.stdout.write(machines.map(({ machineId }) => `${machineId}\n`).join(""));
+    session.terminal.stderr.write(
+      `${machines.length} machines; nothing was started. With --machine each is shown in full.\n`,
+    );
+    return undefined;
+  }
+  if (machines.length === 0) throw new UsageError("no machine matches --filter", "millwright machine list --filter …");
+  if (!yes) {
+    const names = machines.slice(0, MOST_NAMED).map(({ machineId }) => machineId);
+    const more = machines.length > MOST_NAMED ? `, and ${machines.length - MOST_NAMED} more` : "";
+    const what = `Start ${start.type || start.planId} on ${machines.length} machines (${names.join(", ")}${more})?`;
+    await confirm(session, { what });
+  }
+  const client = await session.client(RunActionsService);
+  const { run } = await client.startRuns(
+    { ...start, params: { ...start.params }, maxParallel, stopAfter },
+    { signal: session.signal },
+  );
+  const asStarted = shownOf(run);
+  return showStarted(session, { runId: asStarted.run.runId, wait, asStarted });
+}

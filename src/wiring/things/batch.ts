@@ -1,0 +1,54 @@
+import { AppError } from "../../kernel/errors.ts";
+import { nothingToDo } from "../../kernel/outcome.ts";
+import type { Batch } from "../../lifecycles/batch/batch.ts";
+import type { StartOnMachine } from "../../runs/steps/fleet.ts";
+import { batchTarget } from "../../runs/targets/batch.ts";
+import type { RunOn } from "../../runs/targets/target-kind.ts";
+import { startRun } from "../../services/run/starts.ts";
+import { batchStore } from "../../store/batch/batches.ts";
+import { collectThingStores } from "../../store/lifecycle/things.ts";
+import { isDatabaseTrouble } from "../../store/postgres/database-errors.ts";
+import { runStore } from "../../store/run/runs.ts";
+import type { WiredTarget } from "../run-targets.ts";
+import { defineThing, type TargetTools } from "./thing.ts";
+import { withContext } from "./with-context.ts";
+
+/** Runs are started as by any caller, with all checks of StartRun: what is refused is refused for that machine alone. */
+function startsRuns({ db, secrets, clock, runs: { hardware, steps, runbooks } }: TargetTools) {
+  const { capabilitiesOf } = hardware;
+  const stores = collectThingStores([runStore]);
+  const deps = { db, secrets, clock, stores, maxFindByIds: 1, steps, runbooks, capabilitiesOf };
+  return ({ id, target, plan }: RunOn<Batch>, step: string): StartOnMachine =>
+    async (machineId) => {
+      const { type, plan_id, params } = (plan.steps.find(({ name }) => name === step)?.payload ?? {}) as {
+        readonly type: string;
+        readonly plan_id: string;
+        readonly params: Readonly<Record<string, string>>;
+      };
+      const caller = { name: target.thing.initiator, roles: [], address: null };
+      try {
+        const asked = { requestId: `of ${id}`, machineId, type, planId: plan_id, params };
+        await startRun(deps, caller, asked, { runId: id, step, round: 1 });
+        return undefined;
+      } catch (error) {
+        if (!(error instanceof AppError) || isDatabaseTrouble(error)) throw error;
+        return { refused: error.message };
+      }
+    };
+}
+
+const runTarget = (tools: TargetTools): WiredTarget<Batch> => {
+  const starting = startsRuns(tools);
+  return {
+    kind: batchTarget,
+    providerOf: () => ({ name: "batch", can: {} }),
+    partsOf: (run, { name }) => ({ target: run.target.thing, startOn: starting(run, name) }),
+  };
+};
+
+export const batch = defineThing<Batch>({
+  store: batchStore,
+  handlers: () => withContext<Batch, object>({ frozen: async () => nothingToDo(null) }, () => ({})),
+  runTarget,
+  words: { idLength: "batch-0123456789abcdef0123456789abcdef".length },
+});

@@ -15,7 +15,7 @@ import {
   readMachinePower,
   setBootDevice,
   setMachinePower,
-} from "../../services/run/machine-power.ts";
+} from "../../services/run/many/machine-power.ts";
 import { runOf } from "../baremetal/run-messages.ts";
 import { wordFor } from "../convert/fields.ts";
 import { callerKey } from "../transport/interceptors.ts";

@@ -1,19 +1,19 @@
-import type { PowerState } from "../../capabilities/power-control.ts";
-import { AppError, messageOf, StepFailure } from "../../kernel/errors.ts";
-import { parseMachineId } from "../../kernel/ids.ts";
-import type { Machine } from "../../lifecycles/machine/machine.ts";
-import type { Plan } from "../../runs/model/plan/plan.ts";
-import type { Run } from "../../runs/model/run.ts";
-import { bootDevicePlan, type PowerOperation, powerPlan } from "../../runs/plans/machine-power.ts";
-import { BOOT_DEVICES } from "../../runs/steps/boot-device.ts";
-import { listMachines } from "../../store/machine/machines.ts";
-import type { Caller } from "../call/caller.ts";
-import { checkIdList } from "../call/id-list.ts";
-import { unknownMachine } from "../machine/machines.ts";
-import type { RunDeps } from "./deps.ts";
-import { startOwnPlan } from "./starts.ts";
+import type { PowerState } from "../../../capabilities/power-control.ts";
+import { AppError, messageOf, StepFailure } from "../../../kernel/errors.ts";
+import { parseMachineId } from "../../../kernel/ids.ts";
+import type { Machine } from "../../../lifecycles/machine/machine.ts";
+import type { Plan } from "../../../runs/model/plan/plan.ts";
+import type { Run } from "../../../runs/model/run.ts";
+import { bootDevicePlan, type PowerOperation, powerPlan } from "../../../runs/plans/machine-power.ts";
+import { BOOT_DEVICES } from "../../../runs/steps/boot-device.ts";
+import { listMachines } from "../../../store/machine/machines.ts";
+import type { Caller } from "../../call/caller.ts";
+import { checkIdList } from "../../call/id-list.ts";
+import { unknownMachine } from "../../machine/machines.ts";
+import type { RunDeps } from "../deps.ts";
+import { startOwnPlan } from "../starts.ts";
 
-export type { PowerOperation } from "../../runs/plans/machine-power.ts";
+export type { PowerOperation } from "../../../runs/plans/machine-power.ts";
 export type BootDeviceWord = (typeof BOOT_DEVICES)[number];
 
 /** What came of a start on one machine of several: each is answered for itself. */

@@ -1,14 +1,17 @@
-import { type PreviewRunResponse, RunActionsService } from "../../../../contract/millwright/v1/run_pb.js";
+import { type PreviewRunResponse, RunActionsService, RunService } from "../../../../contract/millwright/v1/run_pb.js";
 import { isConnectError } from "../../client/errors.ts";
 import type { Session } from "../../client/session.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
 import { printable } from "../../terminal/printable.ts";
+import { valueText } from "../options/list-options.ts";
 
 export interface ToStart extends ConfirmOptions {
   readonly machines: readonly string[];
   readonly type: string;
   readonly planId: string;
   readonly params: Readonly<Record<string, string>>;
+  /** As the caller gave it; undefined for one of our own, which nobody has used before. */
+  readonly requestId: string | undefined;
 }
 
 /** Asks before a run disturbs machines that serve a cluster, and warns of what may not be meant. */
@@ -19,6 +22,7 @@ export async function confirmStart(session: Session, start: ToStart): Promise<vo
   const disturbed: string[] = [];
   const warnings = new Set<string>();
   for (const machineId of machines) {
+    if (await isRepeated(session, { machineId, requestId: start.requestId })) continue;
     const preview = await previewOf(session, { ...start, machineId });
     for (const warning of preview?.warnings ?? []) warnings.add(warning);
     if (preview && preview.disturbsCluster !== "")
@@ -36,17 +40,38 @@ function namesOf(disturbed: readonly string[]): string {
   return `${disturbed.slice(0, MOST_NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
-/** Undefined where the server cannot tell: an older one, or a start that --yes has confirmed already and that answers for itself. */
+/** A request that made its run before starts nothing: it is answered with that run. */
+async function isRepeated(
+  session: Session,
+  { machineId, requestId }: { readonly machineId: string; readonly requestId: string | undefined },
+): Promise<boolean> {
+  if (requestId === undefined) return false;
+  const client = await session.client(RunService);
+  const filter = `request_id=${valueText(requestId)} AND machine_id=${valueText(machineId)}`;
+  const made = await answerOf(() => client.listRuns({ filter, pageSize: 1 }, { signal: session.signal }));
+  return made !== undefined && made.runs.length > 0;
+}
+
 async function previewOf(
   session: Session,
-  { machineId, type, planId, params, yes }: ToStart & { readonly machineId: string },
+  { machineId, type, planId, params }: ToStart & { readonly machineId: string },
 ): Promise<PreviewRunResponse | undefined> {
   const client = await session.client(RunActionsService);
+  const request = { machineId, type, planId, params: { ...params } };
+  return answerOf(() => client.previewRun(request, { signal: session.signal }));
+}
+
+/**
+ * Undefined where the server refuses, or is an older one that cannot tell: the start answers for itself, and one machine that is refused
+ * keeps no other from its run. A server that does not answer might start what nobody was asked about.
+ */
+async function answerOf<T>(ask: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await client.previewRun({ machineId, type, planId, params: { ...params } }, { signal: session.signal });
+    return await ask();
   } catch (error) {
     const { Code } = await import("@connectrpc/connect");
-    if (yes || (isConnectError(error) && error.code === Code.Unimplemented)) return undefined;
+    const refusals = [Code.Unimplemented, Code.NotFound, Code.FailedPrecondition, Code.InvalidArgument];
+    if (isConnectError(error) && refusals.includes(error.code)) return undefined;
     throw error;
   }
 }

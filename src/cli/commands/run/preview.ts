@@ -9,7 +9,7 @@ import { EXIT } from "../../client/errors.ts";
 import { enumWord, jsonOf } from "../../client/proto-json.ts";
 import type { Session } from "../../client/session.ts";
 import type { Column, OneThing, Section, Style } from "../../terminal/output.ts";
-import { printOne } from "../../terminal/printing.ts";
+import { printList, printOne } from "../../terminal/printing.ts";
 import { tableOf } from "../../terminal/table.ts";
 import { describeDuration, toMilliseconds } from "../../terminal/times.ts";
 import { payloadText } from "../plan/manage.ts";
@@ -28,16 +28,41 @@ export async function previewRuns(
   { machines, type, planId, params }: ToPreview,
 ): Promise<number | undefined> {
   const client = await session.client(RunActionsService);
-  let exitCode: number | undefined;
+  const previews: PreviewOfMachine[] = [];
   for (const machineId of machines) {
     const request = { machineId, type, planId, params: { ...params } };
-    const preview = await client.previewRun(request, { signal: session.signal });
-    await printOne(session, previewThing(preview, machineId, session.style()));
-    const isFree = preview.conflicts.length === 0 && preview.missingCapabilities.length === 0;
-    if (!isFree) exitCode = EXIT.precondition;
+    previews.push({ machineId, preview: await client.previewRun(request, { signal: session.signal }) });
   }
-  return exitCode;
+  const style = session.style();
+  if (previews.length > 1 && style.format !== "table") await printList(session, listingOf(previews), "");
+  else for (const { machineId, preview } of previews) await printOne(session, previewThing(preview, machineId, style));
+  const isFree = ({ preview }: PreviewOfMachine) =>
+    preview.conflicts.length === 0 && preview.missingCapabilities.length === 0;
+  return previews.every(isFree) ? undefined : EXIT.precondition;
 }
+
+interface PreviewOfMachine {
+  readonly machineId: string;
+  readonly preview: PreviewRunResponse;
+}
+
+/** For programs: one list, and no document a machine. */
+const listingOf = (items: readonly PreviewOfMachine[]) => ({
+  items,
+  columns: [
+    { title: "MACHINE", cell: ({ machineId }: PreviewOfMachine) => machineId },
+    ...columns.map(
+      ({ title, cell }): Column<PreviewOfMachine> => ({
+        title,
+        cell: ({ preview }, now) => cell(preview, now),
+      }),
+    ),
+  ],
+  json: ({ machineId, preview }: PreviewOfMachine) => ({
+    machine_id: machineId,
+    ...(jsonOf(PreviewRunResponseSchema, preview) as object),
+  }),
+});
 
 const durationText = (duration: PreviewRunResponse["expectedDuration"]): string =>
   duration === undefined ? "" : describeDuration(toMilliseconds(duration));

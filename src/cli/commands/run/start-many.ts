@@ -45,6 +45,7 @@ export async function showStartedRuns(
   const shown = wait ? await followToEnd(session, started) : started;
   const listing = { items: shown, columns: runColumns(session.style()), json: runJson };
   await printList(session, listing, "No run was started.");
+  if (wait && session.signal.aborted && shown.some(isActive)) return EXIT.interrupted;
   const hasFailed = wait && shown.some(({ run }) => run.phase !== Run_Phase.SUCCEEDED);
   return refused ?? (hasFailed ? EXIT.operationFailed : undefined);
 }

@@ -12,25 +12,39 @@ interface Answers {
   readonly refuses?: readonly string[];
   /** How runs end, by machine; SUCCEEDED unless told. */
   readonly ends?: Readonly<Record<string, Run_Phase>>;
+  /** Machines that PreviewRun refuses as StartRun does. */
+  readonly unknown?: readonly string[];
+  /** Machines on which the request has made a run before. */
+  readonly made?: readonly string[];
   /** An older server, without PreviewRun. */
   readonly isOld?: boolean;
 }
 
-function server({ disturbs = {}, warnings = [], refuses = [], ends = {}, isOld = false }: Answers = {}) {
+function server({ disturbs = {}, warnings = [], refuses = [], ends = {}, isOld = false, ...more }: Answers = {}) {
+  const { unknown = [], made = [] } = more;
   const started: { readonly machineId: string; readonly requestId: string }[] = [];
   const routes = (router: ConnectRouter) => {
     if (!isOld)
       router.service(RunActionsService, {
-        previewRun: ({ machineId }) => ({ warnings: [...warnings], disturbsCluster: disturbs[machineId] ?? "" }),
+        previewRun({ machineId }) {
+          if (unknown.includes(machineId)) throw new ConnectError(`${machineId} does not exist`, Code.NotFound);
+          return { warnings: [...warnings], disturbsCluster: disturbs[machineId] ?? "" };
+        },
       });
     router.service(RunService, {
       startRun({ machineId, requestId }) {
+        if (unknown.includes(machineId)) throw new ConnectError(`${machineId} does not exist`, Code.NotFound);
         if (refuses.includes(machineId)) throw new ConnectError(`${machineId} is RETIRED`, Code.FailedPrecondition);
         started.push({ machineId, requestId });
         return { runId: `run-${machineId}`, machineId, phase: Run_Phase.PENDING };
       },
     });
     router.service(AllRunsService, {
+      listRuns: ({ filter }) => ({
+        runs: made
+          .filter((id) => filter === `request_id=once AND machine_id=${id}`)
+          .map((id) => ({ run: { runId: `run-${id}` } })),
+      }),
       getRun: ({ runId }) => {
         const machineId = runId.slice("run-".length);
         const run = { runId, machineId, phase: ends[machineId] ?? Run_Phase.SUCCEEDED };
@@ -68,6 +82,23 @@ describe("millwright run start with several machines", () => {
     expect(started.map(({ machineId }) => machineId)).toEqual(["m-2"]);
   });
 
+  test("nor does one that does not exist", async () => {
+    const { routes, started } = server({ unknown: ["m-1"] });
+    const { code, err } = await runAgainst(routes, LINE);
+    expect(code).not.toBe(0);
+    expect(err).toContain("error: m-1: m-1 does not exist");
+    expect(started.map(({ machineId }) => machineId)).toEqual(["m-2"]);
+  });
+
+  test("a preview of them is one list for programs, each with its machine", async () => {
+    const { code, out } = await runAgainst(server().routes, `${LINE} --dry-run -o json`);
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toEqual([
+      expect.objectContaining({ machine_id: "m-1" }),
+      expect.objectContaining({ machine_id: "m-2" }),
+    ]);
+  });
+
   test("--wait follows all of them; the exit code is 1 unless each SUCCEEDED", async () => {
     const good = await runAgainst(server().routes, `${LINE} --wait`);
     expect(good).toMatchObject({ code: 0, err: expect.stringContaining("m-2: SUCCEEDED") });
@@ -97,6 +128,13 @@ describe("millwright run start on a machine that serves a cluster", () => {
     const { routes, started } = server({ disturbs });
     await runAgainst(routes, LINE, { isTTY: true, answer });
     expect(started).toHaveLength(count);
+  });
+
+  test("a request that has made its run before is not asked about: it is answered with that run", async () => {
+    const { routes, started } = server({ disturbs, made: ["m-1"] });
+    expect((await runAgainst(routes, `${LINE} --request-id once`)).code).toBe(0);
+    expect(started).toHaveLength(1);
+    expect((await runAgainst(routes, `${LINE} --request-id another`)).code).toBe(2);
   });
 
   test("--yes starts it without asking", async () => {

@@ -27,7 +27,10 @@ export async function startRun(session: Session, options: StartRunOptions): Prom
   if (filter !== undefined)
     return (await import("./start-fleet.ts")).startFleet(session, { filter, requestId, type, planId, params }, options);
   if (options.dryRun) return (await import("./preview.ts")).previewRuns(session, { machines, type, planId, params });
-  await (await import("./confirm-start.ts")).confirmStart(session, { machines, type, planId, params, yes });
+  await (await import("./confirm-start.ts")).confirmStart(session, {
+    ...{ machines, type, planId, params, yes },
+    requestId: options.requestId,
+  });
   const client = await session.client(RunService);
   // The id of a request counts for one machine: the same will do for all of them.
   const start = async (machineId: string): Promise<ShownRun> => {

@@ -313,7 +313,7 @@ describe("maintenance", () => {
     expect(await running("r-1")).toEqual({
       type: "happened",
       event: "operation_canceled",
-      message: "canceled by ann; a power_off that was sent before takes effect all the same",
+      message: "canceled by ann; a power_off that was already sent may still take effect",
     });
     expect(power.setPower).not.toHaveBeenCalled();
     power.readPower.mockResolvedValue("off");

@@ -123,7 +123,7 @@ const requestIdOf = (shelf: PowerShelf): string | null => runningRequestOf(shelf
 
 /** What was on its way when the cancel came may not be on record: only the shelf knows. */
 const canceledBy = (by: string, { state: { operation } }: PowerShelf): string =>
-  `canceled by ${by}; a ${operation ?? "command"} that was sent before takes effect all the same`;
+  `canceled by ${by}; a ${operation ?? "command"} that was already sent may still take effect`;
 
 const commandOf = (shelf: PowerShelf, at: Date): JsonObject => ({
   operation: shelf.state.operation ?? null,

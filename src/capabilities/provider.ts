@@ -5,6 +5,7 @@ import type { ClusterAccess } from "./clusters/access.ts";
 import type { ComputerSystem } from "./computer-system.ts";
 import type { Imaging } from "./imaging.ts";
 import type { Inventory } from "./inventory.ts";
+import type { Playbooks } from "./local/playbooks.ts";
 import type { Locator } from "./locator.ts";
 import type { NetInstall } from "./net-install.ts";
 import type { NodeList } from "./node-list.ts";
@@ -26,6 +27,7 @@ export interface Capabilities {
   readonly netInstall: NetInstall;
   readonly locator: Locator;
   readonly exec: RemoteExec;
+  readonly playbooks: Playbooks;
   readonly cluster: Cluster;
   readonly clusterAccess: ClusterAccess;
   readonly vitals: Vitals;

@@ -4,6 +4,7 @@ import type { Capabilities, Capability, Provider } from "../capabilities/provide
 import type { Clock } from "../kernel/time/clock.ts";
 import { bmcProtocolOf } from "../lifecycles/machine/endpoint.ts";
 import type { MachineProvider, MachineSpec } from "../lifecycles/machine/machine.ts";
+import { createAnsibleProvider } from "../providers/ansible/ansible-provider.ts";
 import { createFakeProvider, type FakeProviderOptions } from "../providers/fake/fake-provider.ts";
 import { createIpmiProvider, type IpmiProviderOptions } from "../providers/ipmi/ipmi-provider.ts";
 import { createIronicProvider } from "../providers/ironic/ironic-provider.ts";
@@ -58,6 +59,7 @@ export function wireMachineHardware(options: MachineHardwareOptions): MachineHar
   const clock = options.clock && { clock: options.clock };
   const ipmi = createIpmiProvider({ gateway: options.gateway, mayReach: options.mayReach, ...clock, ...options.ipmi });
   const ssh = createSshProvider({ mayReach: options.mayReach });
+  const ansible = createAnsibleProvider({ exec: ssh.can.exec, mayReach: options.mayReach });
   const kubernetes = createKubernetesProvider({ mayReach: options.mayReach, ...clock });
   const fake = options.fake && createFakeProvider(options.fake);
   // A service that has machines in its care boots them itself; where there is just a BMC, our own boot path is there for them.
@@ -75,7 +77,7 @@ export function wireMachineHardware(options: MachineHardwareOptions): MachineHar
     const name = spec.provider;
     const way = Object.hasOwn(ways, name) ? ways[name as MachineProvider] : undefined;
     // A fake machine is fake throughout: nothing of it leads to a real one.
-    const inside = name === "fake" ? {} : { ...ssh.can, ...kubernetes.can };
+    const inside = name === "fake" ? {} : { ...ssh.can, ...ansible.can, ...kubernetes.can };
     return way && { name, can: { ...inside, ...way(spec) } };
   };
   return {

@@ -7,16 +7,16 @@ const SHIPPED = join(import.meta.dirname, "..", "..", "runbooks");
 
 /** The scripts that come with Millwright, and those of the site, which are read again when a run is started. */
 export function loadRunbooks(directory: string | null = null): Runbooks {
-  const shipped = readScripts(SHIPPED);
+  const shipped = readScripts(SHIPPED, [".sh"]);
   if (directory === null) return new Runbooks(shipped);
   try {
-    return new Runbooks(shipped, () => readScripts(directory));
+    return new Runbooks(shipped, () => readScripts(directory, [".sh", ".yml", ".yaml"]));
   } catch (error) {
     throw new Error(`scripts.directory: the scripts in ${directory} cannot be used: ${messageOf(error)}`);
   }
 }
 
-function readScripts(directory: string): Readonly<Record<string, string>> {
-  const files = readdirSync(directory).filter((name) => name.endsWith(".sh"));
+function readScripts(directory: string, endings: readonly string[]): Readonly<Record<string, string>> {
+  const files = readdirSync(directory).filter((name) => endings.some((ending) => name.endsWith(ending)));
   return Object.fromEntries(files.map((name) => [name, readFileSync(join(directory, name), "utf8")]));
 }

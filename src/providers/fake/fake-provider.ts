@@ -14,7 +14,7 @@ export interface FakeProviderOptions {
 }
 
 export interface FakeProvider extends Provider {
-  readonly can: Omit<Capabilities, "clusterAccess" | "inventory" | "nodes" | "netInstall">;
+  readonly can: Omit<Capabilities, "clusterAccess" | "inventory" | "nodes" | "netInstall" | "playbooks">;
   /** For tests: the machines themselves. */
   readonly world: FakeWorld;
 }

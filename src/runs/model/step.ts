@@ -217,6 +217,8 @@ export interface StepDefinition<
    * that, as after a crash, the probe tells whether it is sent again.
    */
   readonly streams?: StreamOptions;
+  /** Which payloads make the action a stream; absent: all. */
+  readonly streamsFor?: (payload: P) => boolean;
   /**
    * Which parts of the receipt everybody who may see runs may see, such as the id of a job. Absent: none, since a receipt may hold
    * what only the device is to know.

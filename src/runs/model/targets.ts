@@ -60,6 +60,7 @@ export const REACHED_AT = {
   locator: "bmc",
   vitals: "bmc",
   exec: "ssh",
+  playbooks: "ssh",
   cluster: null,
   clusterAccess: null,
   nodes: null,

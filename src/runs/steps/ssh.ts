@@ -6,7 +6,8 @@ import { whileUp } from "./facts/boot-id.ts";
 import { type DrainAnsweredBy, drainAnswer, drainAnsweredBy } from "./facts/drain-answer.ts";
 import { silent } from "./facts/in-the-way.ts";
 import { endDetached, newMark, readState, startDetached } from "./scripts/detached-script.ts";
-import { causeOfExit } from "./scripts/runbooks.ts";
+import { PLAY_STREAM, play, probePlay } from "./scripts/playbook.ts";
+import { causeOfExit, isPlaybook } from "./scripts/runbooks.ts";
 import { passOnOutput } from "./scripts/script-output.ts";
 
 /**
@@ -14,8 +15,8 @@ import { passOnOutput } from "./scripts/script-output.ts";
  * servers that always ran it.
  */
 type Evidence = { readonly mark: string; readonly script: string; readonly drain?: Exclude<DrainAnsweredBy, "system"> };
-type Context = StepContext<Payloads["ssh"], "exec", "cluster" | "nodes">;
-type Acting = ActingContext<Payloads["ssh"], Evidence, "exec", "cluster" | "nodes">;
+type Context = StepContext<Payloads["ssh"], "exec", "cluster" | "nodes" | "playbooks">;
+type Acting = ActingContext<Payloads["ssh"], Evidence, "exec", "cluster" | "nodes" | "playbooks">;
 
 /**
  * Runs one of the server's scripts on the machine. Done when it has ended with exit code 0; it is started once, and outlives us. What
@@ -24,7 +25,10 @@ type Acting = ActingContext<Payloads["ssh"], Evidence, "exec", "cluster" | "node
 export const ssh = defineStep({
   kind: "ssh",
   needs: ["exec"],
-  mayUse: ["cluster", "nodes"],
+  mayUse: ["cluster", "nodes", "playbooks"],
+  alsoNeeds: ({ script_ref }) => (isPlaybook(script_ref) ? ["playbooks"] : []),
+  streams: PLAY_STREAM,
+  streamsFor: ({ script_ref }) => isPlaybook(script_ref),
   parse: parsePayload.ssh,
   refersTo: ({ script_ref }) => [{ kind: "script", ref: script_ref }],
 
@@ -34,9 +38,11 @@ export const ssh = defineStep({
     return { mark: newMark(), script: digest, ...(drain !== "system" && { drain }) };
   },
 
-  async act({ payload, evidence, can, targets, call, log }: Acting) {
+  async act(context: Acting) {
+    const { payload, evidence, can, targets, call, log } = context;
     if (evidence.drain !== undefined) return;
-    const { text, digest } = await targets.script(payload.script_ref);
+    const runbook = await targets.script(payload.script_ref);
+    const { text, digest } = runbook;
     if (digest !== evidence.script)
       throw new StepFailure(
         "script_changed",
@@ -45,6 +51,7 @@ export const ssh = defineStep({
           facts: { script: payload.script_ref },
         },
       );
+    if (isPlaybook(payload.script_ref)) return play(context, runbook);
     const script = { mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call };
     await startDetached(script, { text, env: payload.args });
     log(`[ssh] ${payload.script_ref} (${digest.slice(0, 19)}…) started\n`);
@@ -53,6 +60,7 @@ export const ssh = defineStep({
   async probe(context: Acting): Promise<ProbeAnswer> {
     const { payload, evidence, can, targets, call } = context;
     if (evidence.drain !== undefined) return drainAnswer(evidence.drain, context);
+    if (isPlaybook(payload.script_ref)) return probePlay(context);
     const script = { mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call };
     const seen = await whileUp(async () => {
       // The state first: what was written until then is then complete.
@@ -81,8 +89,9 @@ export const ssh = defineStep({
     return { state: "done", message: `${name} ended with exit code 0` };
   },
 
-  async undo({ evidence, can, targets, call }: Acting) {
-    if (evidence.drain !== undefined) return;
+  async undo({ payload, evidence, can, targets, call }: Acting) {
+    // A play ends with its stream: nothing of it runs any more.
+    if (evidence.drain !== undefined || isPlaybook(payload.script_ref)) return;
     await endDetached({ mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call });
   },
   undoIsPartial: true,

@@ -213,7 +213,9 @@ export async function checkMeans(
     if (missing.length > 0) {
       throw new AppError(
         "unsupported",
-        `step ${step.name} needs ${missing.join(", ")}, which provider ${machine.spec.provider} cannot do: choose another plan`,
+        missing.includes("playbooks")
+          ? `step ${step.name} runs a playbook, and ansible-playbook is not installed on this server; install it (Debian: ansible-core), and start the server again`
+          : `step ${step.name} needs ${missing.join(", ")}, which provider ${machine.spec.provider} cannot do: choose another plan`,
       );
     }
   }

@@ -130,7 +130,7 @@ async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<PassOutc
   if (context.call.mayBegin?.() === false) {
     return save(work, visit, { reason: `${step.name}: about to act`, after: AT_ONCE });
   }
-  if (kind.streams && context.call.streams?.isFull) return save(work, visit, noRoomForStream(step));
+  if (streamOptionsOf(kind, step) && context.call.streams?.isFull) return save(work, visit, noRoomForStream(step));
   if (kind.actsByEffectsOnly) return act({ ...work, visit: visits.announced(visit, context) }, kind, acting);
   const before = (await kind.announces?.(acting)) ?? [];
   const steps = stepsWith(run, visits.announced(visit, context)).map(stepJson);
@@ -169,7 +169,8 @@ async function carryOn(work: Work, kind: AnyStep, acting: Acting, report: ProbeR
 async function act(work: Work, kind: AnyStep, acting: Acting): Promise<PassOutcome | Proven> {
   work.context.begun.note(actionOf(work));
   work.isActing = true;
-  if (kind.streams) return followStream(work, kind, acting, await openStream(work, kind, kind.streams, acting));
+  const streams = streamOptionsOf(kind, work.step);
+  if (streams) return followStream(work, kind, acting, await openStream(work, kind, streams, acting));
   let came: Acted | undefined;
   try {
     came = await kind.act(acting);
@@ -240,8 +241,12 @@ function checkTime({ step, visit, context }: Work, report: ProbeReport, isOpen: 
  * As long as the step itself may take, at most: its author knows how soon its effect shows. What a stream sent last may be on its
  * way for the longest chunk.
  */
-const settlesIn = (step: Step, { streams }: AnyStep): Duration =>
-  milliseconds(Math.min(SETTLES, timeoutOf(step)) + (streams?.longestChunk ?? 0));
+const settlesIn = (step: Step, kind: AnyStep): Duration =>
+  milliseconds(Math.min(SETTLES, timeoutOf(step)) + (streamOptionsOf(kind, step)?.longestChunk ?? 0));
+
+/** Undefined where the action of this step is no stream. */
+const streamOptionsOf = ({ streams, streamsFor = () => true }: AnyStep, { payload }: Step) =>
+  streams && streamsFor(payload) ? streams : undefined;
 
 /**
  * What is done in an instant is proven in the same look. Nobody answering, or not in a way that tells, is for the passes that follow:

@@ -76,20 +76,31 @@ export class Runbooks {
 
 const versionKey = (ref: string, digest: string): string => `${ref} ${digest}`;
 
+/** A playbook runs on our side, with the machine as its inventory; every other script runs on the machine. */
+export const isPlaybook = (ref: string): boolean => /\.ya?ml$/.test(ref);
+
+/** Whether a playbook says at its top that carrying it out again is harmless, also after a part of it. */
+export const isIdempotent = ({ text }: Pick<Runbook, "text">): boolean =>
+  headerOf(text).some((line) => /^# Idempotent: yes\s*$/.test(line));
+
+/** The comment at the top, apart from the line that names the interpreter, or that begins the document. */
+function headerOf(text: string): readonly string[] {
+  const lines = text.split("\n");
+  const first = lines[0]?.startsWith("#!") || lines[0]?.trim() === "---" ? 1 : 0;
+  const length = lines.slice(first).findIndex((line) => !line.startsWith("#"));
+  return lines.slice(first, length === -1 ? undefined : first + length);
+}
+
 /** What the comment at the top says, apart from the line that names the interpreter: what it does, and the variables it takes. */
 export function describeRunbook({ text }: Pick<Runbook, "text">): {
   readonly description: string;
   readonly variables: string;
 } {
-  const lines = text.split("\n");
-  const first = lines[0]?.startsWith("#!") ? 1 : 0;
-  const length = lines.slice(first).findIndex((line) => !line.startsWith("#"));
-  const header = lines
-    .slice(first, length === -1 ? undefined : first + length)
+  const header = headerOf(text)
     .map((line) => line.replace(/^#+ ?/, ""))
     .join(" ");
   const [before = "", variables = ""] = header.split(/\bVariables:/);
-  const [description = ""] = before.split(/\bExit codes:/);
+  const [description = ""] = before.split(/\b(?:Exit codes|Idempotent):/);
   const tidy = (words: string) => words.replaceAll(/\s+/g, " ").trim();
   return { description: tidy(description), variables: tidy(variables) };
 }

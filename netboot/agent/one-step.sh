@@ -78,6 +78,8 @@ step_cloud_init() {
   disk=$(target_disk)
   part=$(partition_of "$disk" "$(config partition 1)")
   mkdir -p "$WORK/root"
+  # The kernel finds no modprobe by itself here.
+  for driver in ext4 xfs vfat nls_cp437 nls_iso8859_1; do modprobe -q "$driver" 2>/dev/null; done
   mount "$part" "$WORK/root" || failed "$part cannot be mounted: is there a filesystem on it, and its driver in the environment?"
   seed=$WORK/root/var/lib/cloud/seed/nocloud
   if ! { mkdir -p "$seed" && config user_data >"$seed/user-data" &&

@@ -1,5 +1,7 @@
+import { spawnSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { copyFileSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type BootNetwork, openBootNetwork, whyNoBootNetwork } from "../support/counterparts/boot-network.ts";
@@ -16,12 +18,34 @@ import { afterAll, beforeAll } from "../support/second-try.ts";
 const MIB = 1_048_576;
 const DISK_BYTES = 24 * MIB;
 /** Not a whole number of anything. */
-const IMAGE = randomBytes(17 * MIB + 12_345);
+const IMAGE = diskImage(17 * MIB + 12_345);
+const USER_DATA = "#cloud-config\nhostname: told-by-a-step\n";
 const kernel = findKernel();
 const BOOTS = 2 * 60_000;
 
 function findKernel(): ReturnType<typeof findDebianKernel> {
   return whyNoBootNetwork() ?? findDebianKernel();
+}
+
+/** A partition table, a filesystem in its one partition, and things that nobody can guess. */
+function diskImage(bytes: number): Buffer {
+  const image = randomBytes(bytes);
+  const table = Buffer.alloc(512);
+  // One entry: Linux, from the first MiB on, 8 MiB long; and the mark of a table.
+  table.set([0, 0xfe, 0xff, 0xff, 0x83, 0xfe, 0xff, 0xff], 446);
+  table.writeUInt32LE(MIB / 512, 454);
+  table.writeUInt32LE((8 * MIB) / 512, 458);
+  table.set([0x55, 0xaa], 510);
+  const directory = mkdtempSync(join(tmpdir(), "millwright-filesystem-"));
+  try {
+    const file = join(directory, "part");
+    writeFileSync(file, Buffer.alloc(8 * MIB));
+    if (spawnSync("busybox", ["mke2fs", "-F", file]).status === 0) image.set(readFileSync(file), MIB);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+  image.set(table, 0);
+  return image;
 }
 
 let bench: ProcessBench;
@@ -65,6 +89,7 @@ describe.skipIf(typeof kernel === "string")("a machine that boots from the netwo
     token = await adminToken(database);
     dnsmasq = await startDnsmasq("--range", network.range);
     await rest("POST", "/workflows", workflow());
+    await rest("POST", "/workflows", { ...workflow("steps"), steps: STEPS });
   }, BOOTS);
 
   afterAll(async () => {
@@ -76,8 +101,10 @@ describe.skipIf(typeof kernel === "string")("a machine that boots from the netwo
     }
   });
 
-  test("from its BIOS installs an image and, later, erases its disk", { timeout: 2 * BOOTS }, () =>
-    installAndErase("02:00:00:00:b0:01", "bios"),
+  test(
+    "from its BIOS installs an image with the steps of its workflow and, later, erases its disk",
+    { timeout: 2 * BOOTS },
+    () => installAndErase("02:00:00:00:b0:01", "bios"),
   );
 
   test.skipIf(ipmiMissing !== "")(
@@ -164,6 +191,14 @@ const workflow = (id = "image", image: Buffer = IMAGE) => ({
   },
 });
 
+const STEPS = [
+  { sequence: 1, name: "disks", type: "disk_scan", config: { min_bytes: 2 * MIB } },
+  { sequence: 2, name: "image", type: "boot", timeout: 120, on_failure: "retry" },
+  { sequence: 3, name: "seed", type: "cloud_init", config: { user_data: USER_DATA } },
+  { sequence: 4, name: "note", type: "script", config: { url: "/files/note.sh" }, on_failure: "skip" },
+  { sequence: 5, name: "slow", type: "wait", config: { seconds: 60 }, timeout: 1, on_failure: "skip" },
+];
+
 interface Node {
   readonly id: string;
   readonly state: string;
@@ -247,8 +282,8 @@ async function approve(mac: string, workflowId: string): Promise<Node> {
   return rest("PATCH", `/nodes/${id}/state`, { state: "pending", workflow_id: workflowId });
 }
 
-async function install(mac: string, firmware: "bios" | "uefi", disk: string): Promise<string> {
-  const { id } = await approve(mac, "image");
+async function install(mac: string, firmware: "bios" | "uefi", disk: string, workflowId: string): Promise<string> {
+  const { id } = await approve(mac, workflowId);
   await boot(mac, firmware, disk, id, "installed");
   return id;
 }
@@ -293,11 +328,16 @@ async function installByRun(mac: string): Promise<void> {
 }
 
 /** The image is on the disk, and what is known of the machine is true. */
-async function installed(mac: string, firmware: "bios" | "uefi"): Promise<{ id: string; disk: string }> {
+async function installed(
+  mac: string,
+  firmware: "bios" | "uefi",
+  workflowId = "image",
+): Promise<{ id: string; disk: string }> {
   const disk = newDisk(firmware);
-  const id = await install(mac, firmware, disk);
-  const written = readFileSync(disk);
-  expect(written.subarray(0, IMAGE.length).equals(IMAGE)).toBe(true);
+  const id = await install(mac, firmware, disk, workflowId);
+  // Steps may have written into the partition.
+  const from = workflowId === "image" ? 0 : 9 * MIB;
+  expect(readFileSync(disk).subarray(from, IMAGE.length).equals(IMAGE.subarray(from))).toBe(true);
   expect(await rest("GET", `/nodes/${id}`)).toMatchObject({
     boot_mode: firmware,
     ip_address: expect.stringContaining(network.hostAddress.replace(/1$/, "")),
@@ -313,7 +353,18 @@ async function installed(mac: string, firmware: "bios" | "uefi"): Promise<{ id: 
 }
 
 async function installAndErase(mac: string, firmware: "bios" | "uefi"): Promise<void> {
-  const { id, disk } = await installed(mac, firmware);
+  writeFileSync(inBench("files", "note.sh"), 'echo "on $MILLWRIGHT_TARGET"\n');
+  const { id, disk } = await installed(mac, firmware, "steps");
+  expect(readFileSync(disk).includes(USER_DATA)).toBe(true);
+  expect(await rest<object>("GET", `/nodes/${id}`)).toMatchObject({
+    installation_steps: [
+      { state: "completed", message: expect.stringContaining("/dev/vda") },
+      { state: "completed" },
+      { state: "completed" },
+      { state: "completed", message: "on /dev/vda" },
+      { state: "skipped", message: "not done within 1 s" },
+    ],
+  });
   for (const state of ["active", "deprovisioning"]) await rest("PATCH", `/nodes/${id}/state`, { state });
   await boot(mac, firmware, disk, id, "retired");
   expect(await rest("GET", `/nodes/${id}`)).toMatchObject({

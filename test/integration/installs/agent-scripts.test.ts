@@ -108,6 +108,13 @@ describe.skipIf(busybox === undefined)(
       expect(disk.now().subarray(0, MIB).equals(disk.before.subarray(0, MIB))).toBe(true);
     });
 
+    test("copies a disk whose digest nobody knows, and reads back what it wrote", async () => {
+      const disk = newDisk();
+      const { code, output } = await install(`${api.url}/files/disk.img`, "", disk.path);
+      expect(code, output).toBe(0);
+      expect(disk.now().subarray(0, IMAGE.length).equals(IMAGE)).toBe(true);
+    });
+
     test("touches nothing when the image does not fit, or is not there", async () => {
       const disk = newDisk(2 * MIB);
       const tooLarge = await install(`${api.url}/files/disk.img`, DIGEST, disk.path);

@@ -82,6 +82,7 @@ export function describeMachine(machine: Machine, endpoints: MachineEndpoints) {
       http_uri: state.boot.httpUri,
     },
     media: state.media?.image ?? null,
+    second_medium: state.secondMedium?.image ?? null,
     os: describeSystem(state, endpoints.hostKey(machine)),
     kubernetes: {
       cluster: state.kubelet?.cluster ?? null,

@@ -187,8 +187,8 @@ interface InstallOffer {
 
 function installerFor(
   target: "Pxe" | "Cd" | "Usb" | "UefiHttp",
-  { media, netboot, boot: { httpUri } }: MachineState,
-  { images, pxeImage }: LifeSurroundings,
+  { media, secondMedium, netboot, boot: { httpUri } }: MachineState,
+  { images, pxeImage, has }: LifeSurroundings,
 ): InstallOffer | undefined {
   if (target === "Pxe") {
     const image = netboot === null ? pxeImage : images.find(({ ref }) => ref === netboot.image);
@@ -199,9 +199,11 @@ function installerFor(
   const url = target === "UefiHttp" ? httpUri : (media?.image ?? null);
   const order = url === null ? undefined : orderFromUrl(url, images);
   if (order === undefined) return undefined;
-  return target === "UefiHttp"
-    ? { order, source: "uefi_http", code: "boot_from_http" }
-    : { order, source: "virtual_media", code: "boot_from_media" };
+  if (target === "UefiHttp") return { order, source: "uefi_http", code: "boot_from_http" };
+  // An installer reads a second medium. That it sees the address of its own is the courtesy of few.
+  const seen = has("medium_url_hidden") ? { ...order, cloudInit: null, token: null } : order;
+  const told = { ...seen, token: secondMedium?.token ?? seen.token };
+  return { order: told, source: "virtual_media", code: "boot_from_media" };
 }
 
 function bootFromDisk(state: MachineState, at: number, around: LifeSurroundings): MachineState {

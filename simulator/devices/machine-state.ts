@@ -30,7 +30,12 @@ export interface VirtualMedium {
   readonly image: string;
   readonly userName: string | null;
   readonly writeProtected: boolean;
+  /** What an installer that reads it learns to show; null for a medium that says nothing of that. Absent: it was not read. */
+  readonly token?: string | null;
 }
+
+/** The drives of the controller: the machine installs from the first. */
+export type VirtualDrive = "media" | "secondMedium";
 
 export type InstallSource = "factory" | "virtual_media" | "pxe" | "uefi_http";
 
@@ -159,6 +164,8 @@ export interface MachineState {
   readonly kubeletSilentSince: number;
   readonly boot: BootOverride;
   readonly media: VirtualMedium | null;
+  /** Absent in the states of machines that never had one. */
+  readonly secondMedium?: VirtualMedium | null;
   readonly netboot: NetbootOrder | null;
   readonly locatorLit: boolean;
   /** How it is lit; absent: it blinks. */

@@ -26,6 +26,7 @@ import {
   type ResetType,
   type SensorId,
   savedState,
+  type VirtualDrive,
   type VirtualMedium,
 } from "./machine-state.ts";
 import type { DeviceEvent, DeviceSurroundings, ManagedDevice } from "./managed-device.ts";
@@ -236,16 +237,17 @@ export class Machine implements ManagedDevice {
     this.#save(this.#logged(changed, "boot_override_set"));
   }
 
-  insertMedia(media: VirtualMedium): void {
+  insertMedia(medium: VirtualMedium, drive: VirtualDrive = "media"): void {
     const state = this.state;
-    this.#save(this.#logged({ ...state, media, effects: counted(state.effects, "media_inserts") }, "media_inserted"));
+    const effects = counted(state.effects, "media_inserts");
+    this.#save(this.#logged({ ...state, [drive]: medium, effects }, "media_inserted"));
   }
 
-  ejectMedia(): void {
+  ejectMedia(drive: VirtualDrive = "media"): void {
     const state = this.state;
-    if (state.media === null) return;
+    if ((state[drive] ?? null) === null) return;
     const effects = counted(state.effects, "media_ejects");
-    this.#save(this.#logged({ ...state, media: null, effects }, "media_ejected"));
+    this.#save(this.#logged({ ...state, [drive]: null, effects }, "media_ejected"));
   }
 
   setLocator(locatorLit: boolean, locatorShows: "Lit" | "Blinking" = "Blinking"): void {

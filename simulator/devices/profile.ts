@@ -22,7 +22,10 @@ export const TRAITS = {
 export type Trait = keyof typeof TRAITS;
 export const TRAIT_NAMES = Object.keys(TRAITS) as readonly Trait[];
 
-/** What the simulated installer and drive do not do yet, and what needs to be known of a BMC before it can be used. */
+/**
+ * With these, the images of a simulated site cannot be installed, since nobody serves them and their installers read no seed; and what
+ * needs to be known of a BMC before it can be used.
+ */
 const NOT_IN_WORST: readonly Trait[] = ["media_downloaded", "medium_url_hidden", "several_systems"];
 
 /** Profiles by name. The name of a trait is a profile too: that of a controller that has this one alone. */

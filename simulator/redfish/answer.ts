@@ -3,6 +3,8 @@ export interface Answer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
+  /** No answer yet: this has to be fetched first, and is then given to the same request (`fetched`). */
+  readonly fetchFirst?: string;
 }
 
 export const ok = (body: unknown): Answer => ({ status: 200, body });

@@ -98,6 +98,19 @@ describe("a controller", () => {
     await post(`${CD}/Actions/VirtualMedia.EjectMedia`, {});
   });
 
+  test("that downloads media refuses one that it cannot reach, and has nothing then", async () => {
+    const INSERT = `${CD}/Actions/VirtualMedia.InsertMedia`;
+    const control = new URL("/profiles", site.simulator.controlUrl).href;
+    await takeOn("media_downloaded");
+    const refused = await post(INSERT, { Image: "http://127.0.0.1:9/a.iso" });
+    expect(refused.status).toBe(500);
+    expect(JSON.stringify(refused.json())).toContain("could not be downloaded");
+    expect(await truth()).toMatchObject({ media: null });
+    expect((await post(INSERT, { Image: control })).status).toBe(204);
+    expect(await truth()).toMatchObject({ media: control });
+    await post(`${CD}/Actions/VirtualMedia.EjectMedia`, {});
+  });
+
   test("that gives its reason in the message alone has nothing else to go by", async () => {
     await takeOn("reason_in_message_only");
     const reply = await patch({ Boot: { BootSourceOverrideTarget: "Tape" } });

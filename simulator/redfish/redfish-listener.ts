@@ -7,6 +7,7 @@ import type { FaultBook } from "../faults/fault-book.ts";
 import { delayWhileConnected, isSpoiltBefore, spoil } from "../faults/spoilt-answer.ts";
 import { readBody, splitTarget } from "../request-body.ts";
 import { type Answer, refuse } from "./answer.ts";
+import { fetchMedium } from "./fetch-medium.ts";
 import type { RedfishRequest } from "./redfish-service.ts";
 
 export interface RedfishDevice {
@@ -79,9 +80,15 @@ async function serve(
   const answer =
     body === undefined
       ? refuse("PayloadTooLarge")
-      : service.answer({ method, path, query, headers: request.headers, body });
+      : await answerTo(service, { method, path, query, headers: request.headers, body });
   if (trouble.ending !== undefined) return spoilt();
   send(response, answer);
+}
+
+async function answerTo(service: RedfishDevice["service"], request: RedfishRequest): Promise<Answer> {
+  const answer = service.answer(request);
+  if (answer.fetchFirst === undefined) return answer;
+  return service.answer({ ...request, fetched: await fetchMedium(answer.fetchFirst) });
 }
 
 function send(response: ServerResponse, { status, headers, body }: Answer): void {

@@ -6,6 +6,7 @@ import type { Occasion } from "../faults/fault-rule.ts";
 import type { SeededValues } from "../seeded-values.ts";
 import { Accounts } from "./accounts.ts";
 import { type Answer, reasonInMessageOnly, refuse } from "./answer.ts";
+import type { Fetched } from "./fetch-medium.ts";
 import {
   findResource,
   RESOURCE_METHODS,
@@ -23,6 +24,8 @@ export interface RedfishRequest {
   readonly query: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
+  /** What an answer to the same request asked to be fetched first. */
+  readonly fetched?: Fetched;
 }
 
 /** How the device takes a power command that is given now. */
@@ -90,6 +93,7 @@ export class RedfishService<D extends ManagedDevice = ManagedDevice> {
       path,
       query: request.query === "" ? NO_QUERY : new URLSearchParams(request.query),
       body,
+      fetched: request.fetched,
       member,
       conduct: () => conductAt(this.#faults, occasion),
       shownSerial: () => {

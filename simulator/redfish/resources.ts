@@ -2,6 +2,7 @@ import type { ManagedDevice } from "../devices/managed-device.ts";
 import type { Conduct, PowerPhase } from "../devices/power.ts";
 import type { Accounts } from "./accounts.ts";
 import type { Answer } from "./answer.ts";
+import type { Fetched } from "./fetch-medium.ts";
 
 /** One request, seen from the resource that it is for. */
 export interface ResourceCall<D extends ManagedDevice = ManagedDevice> {
@@ -12,6 +13,8 @@ export interface ResourceCall<D extends ManagedDevice = ManagedDevice> {
   readonly query: URLSearchParams;
   /** The parsed body; undefined without one. */
   readonly body: unknown;
+  /** What the request had fetched; undefined while that is nothing. */
+  readonly fetched?: Fetched | undefined;
   /** The last part of the path, for members of collections that come and go. */
   readonly member: string;
   /** The serial number that this answer shows. A device with the fault for it shows that of another. */

@@ -1,13 +1,20 @@
 import { z } from "zod";
 import type { Machine } from "../devices/machine.ts";
+import type { VirtualDrive } from "../devices/machine-state.ts";
+import { readSeedToken } from "../devices/seed-volume.ts";
 import { type Answer, noContent, ok, refuse } from "./answer.ts";
 import { readBodyOf } from "./patch-body.ts";
 import { collection, type Resource, type ResourceCall } from "./resources.ts";
 
 export const VIRTUAL_MEDIA = "/redfish/v1/Managers/bmc/VirtualMedia";
-const CD = `${VIRTUAL_MEDIA}/Cd`;
-const INSERT = `${CD}/Actions/VirtualMedia.InsertMedia`;
-const EJECT = `${CD}/Actions/VirtualMedia.EjectMedia`;
+/** A machine installs from the first; the second holds what its installer reads beside that. */
+const DRIVES: Readonly<Record<VirtualDrive, { readonly id: string; readonly name: string }>> = {
+  media: { id: "Cd", name: "Virtual CD" },
+  secondMedium: { id: "Cd2", name: "Second virtual CD" },
+};
+const pathOf = (drive: VirtualDrive): string => `${VIRTUAL_MEDIA}/${DRIVES[drive].id}`;
+const insertOf = (drive: VirtualDrive): string => `${pathOf(drive)}/Actions/VirtualMedia.InsertMedia`;
+const ejectOf = (drive: VirtualDrive): string => `${pathOf(drive)}/Actions/VirtualMedia.EjectMedia`;
 
 type Call = ResourceCall<Machine>;
 
@@ -23,21 +30,28 @@ const insertSchema = z.strictObject({
 });
 
 export function virtualMediaResources(): [string, Resource<Machine>][] {
+  const drives = Object.keys(DRIVES) as VirtualDrive[];
   return [
-    [VIRTUAL_MEDIA, { GET: ({ path }) => ok(collection(path, "VirtualMediaCollection", "Virtual media", [CD])) }],
-    [CD, { GET: (call) => ok(mediaBody(call)) }],
-    [INSERT, { POST: insertMedia }],
-    [EJECT, { POST: ejectMedia }],
+    [
+      VIRTUAL_MEDIA,
+      { GET: ({ path }) => ok(collection(path, "VirtualMediaCollection", "Virtual media", drives.map(pathOf))) },
+    ],
+    ...drives.flatMap((drive): [string, Resource<Machine>][] => [
+      [pathOf(drive), { GET: (call) => ok(mediaBody(call, drive)) }],
+      [insertOf(drive), { POST: (call) => insertMedia(call, drive) }],
+      [ejectOf(drive), { POST: (call) => ejectMedia(call, drive) }],
+    ]),
   ];
 }
 
-function mediaBody({ device }: Call) {
-  const { media } = device.state;
+function mediaBody({ device }: Call, drive: VirtualDrive) {
+  const media = device.state[drive] ?? null;
+  const { id, name } = DRIVES[drive];
   return {
-    "@odata.id": CD,
+    "@odata.id": pathOf(drive),
     "@odata.type": "#VirtualMedia.v1_6_3.VirtualMedia",
-    Id: "Cd",
-    Name: "Virtual CD",
+    Id: id,
+    Name: name,
     MediaTypes: ["CD", "DVD"],
     // The standard forbids to show the password ever again.
     Image: media?.image ?? null,
@@ -49,26 +63,35 @@ function mediaBody({ device }: Call) {
     ConnectedVia: media === null ? "NotConnected" : "URI",
     Status: { State: "Enabled", Health: "OK" },
     Actions: {
-      "#VirtualMedia.InsertMedia": { target: INSERT },
-      "#VirtualMedia.EjectMedia": { target: EJECT },
+      "#VirtualMedia.InsertMedia": { target: insertOf(drive) },
+      "#VirtualMedia.EjectMedia": { target: ejectOf(drive) },
     },
   };
 }
 
-/** What is inserted stays until it is ejected, as with most controllers: another image is refused, the same one is fine. */
-function insertMedia({ device, body }: Call): Answer {
+/**
+ * What is inserted stays until it is ejected, as with most controllers: another image is refused, the same one is fine. What installers
+ * read beside their own medium must be fetched to be known; the first medium is fetched only by controllers that do.
+ */
+function insertMedia({ device, body, fetched }: Call, drive: VirtualDrive): Answer {
   const read = readBodyOf(insertSchema, body, "VirtualMedia.InsertMedia");
   if ("refused" in read) return read.refused;
   const { Image, UserName = null, WriteProtected = true } = read.value;
-  const { media } = device.state;
+  const media = device.state[drive] ?? null;
   if (media !== null && media.image !== Image) return refuse("ResourceInUse", "Eject what is inserted first.");
-  if (media === null) device.insertMedia({ image: Image, userName: UserName, writeProtected: WriteProtected });
+  if (media !== null) return noContent;
+  const isFetched = drive === "secondMedium" || device.has("media_downloaded");
+  if (isFetched && fetched === undefined) return { ...noContent, fetchFirst: Image };
+  if (fetched !== undefined && "why" in fetched)
+    return refuse("GeneralError", `The medium ${Image} could not be downloaded: ${fetched.why}`);
+  const token = drive === "secondMedium" && fetched !== undefined ? readSeedToken(fetched.content) : null;
+  device.insertMedia({ image: Image, userName: UserName, writeProtected: WriteProtected, token }, drive);
   return noContent;
 }
 
-function ejectMedia({ device, body }: Call): Answer {
+function ejectMedia({ device, body }: Call, drive: VirtualDrive): Answer {
   const read = readBodyOf(z.strictObject({}), body ?? {}, "VirtualMedia.EjectMedia");
   if ("refused" in read) return read.refused;
-  device.ejectMedia();
+  device.ejectMedia(drive);
   return noContent;
 }

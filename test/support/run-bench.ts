@@ -13,6 +13,7 @@ import {
 import { MachineLifecycleService } from "../../contract/millwright/v1/machine_pb.js";
 import { PlanCatalogService } from "../../contract/millwright/v1/plan_pb.js";
 import { type Simulator, startSimulator } from "../../simulator/simulator.ts";
+import { createSeeds } from "../../src/api/rest/seeds.ts";
 import type { Capability } from "../../src/capabilities/provider.ts";
 import { Controller } from "../../src/engine/controller.ts";
 import { JournalTail } from "../../src/engine/watch.ts";
@@ -22,6 +23,7 @@ import { SharedClock } from "../../src/kernel/time/shared-clock.ts";
 import type { MachineSpec } from "../../src/lifecycles/machine/machine.ts";
 import type { FakeProviderOptions } from "../../src/providers/fake/fake-provider.ts";
 import { createRedfishShelfProvider } from "../../src/providers/redfish/shelf/redfish-shelf-provider.ts";
+import { seedWriter } from "../../src/providers/seeds/seed.ts";
 import { createBmcGateway } from "../../src/providers/transport/bmc-gateway.ts";
 import type { AnyStep } from "../../src/runs/model/step.ts";
 import { serverSteps } from "../../src/runs/steps/index.ts";
@@ -37,6 +39,7 @@ import { registerMachine } from "../../src/services/machine/machines.ts";
 import { openSecretStore } from "../../src/store/access/secrets.ts";
 import { wireClusterGate, wireClusterProbes } from "../../src/wiring/cluster-gate.ts";
 import { wireHandlers } from "../../src/wiring/handlers.ts";
+import { openReportDesk } from "../../src/wiring/installs.ts";
 import { wireMachineHardware } from "../../src/wiring/machine-hardware.ts";
 import { wireReadPower } from "../../src/wiring/read-power.ts";
 import { registerRoutes } from "../../src/wiring/routes.ts";
@@ -89,6 +92,8 @@ export interface RunSurfaceOptions {
   readonly runbooks?: Runbooks;
   /** Whether kubeconfigs are read and tried, as servers do. Absent: they are kept as they are given. */
   readonly triesClusters?: boolean;
+  /** Whether seeds are served. Absent: nobody knows where BMCs would fetch them. */
+  readonly servesSeeds?: boolean;
 }
 
 /** Where nobody answers: a run is not even started on a machine of which it is not on record where it is reached. */
@@ -124,9 +129,11 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
   const clusterGate = options.triesClusters && clusterAccess ? wireClusterGate(clusterAccess) : undefined;
   const tries = clusterGate && { clusterProbes: wireClusterProbes({ db, secrets, gate: clusterGate }) };
   const deps: ServiceDeps = {
-    ...{ db, stores: allStores, secrets, maxFindByIds: 100 },
+    ...{ db, stores: allStores, secrets, seedWriter, maxFindByIds: 100 },
     ...(clusterGate && { clusterGate }),
   };
+  const seeds = options.servesSeeds === true ? await serveSeeds(deps) : undefined;
+  const seedsAt = seeds?.httpUrl ?? null;
   const provider = createRedfishShelfProvider({ gateway });
   const stop = new AbortController();
   const events = new JournalTail({ db, log: silentLog });
@@ -141,6 +148,7 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
       provider,
       monitorEvery: hours(1),
       exploreEvery: hours(1),
+      seedsAt,
       runs: { hardware, steps, workflows, runbooks, instance: "bench" },
     }),
   });
@@ -161,7 +169,7 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
       registerRoutes(router, {
         services: deps,
         runs: {
-          ...{ steps, workflows, runbooks, ...tries },
+          ...{ steps, workflows, runbooks, seedsAt, takesSeeds: hardware.takesSeeds, ...tries },
           capabilitiesOf: options.capabilitiesOf ?? hardware.capabilitiesOf,
           readPower: wireReadPower({ hardware, targetsOf: wireStepTargets({ db, secrets, runbooks }) }),
         },
@@ -206,6 +214,7 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
     logs: (runId) => collect(runs.streamRunLogs({ runId, noFollow: true })),
     async close() {
       await api.close();
+      await seeds?.close();
       stop.abort();
       await Promise.all(loops);
       await provider.close?.();
@@ -216,6 +225,24 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
     },
   };
 }
+
+/** As servers do, for BMCs and installers. */
+const serveSeeds = (deps: ServiceDeps) =>
+  startApi({
+    http: async (app) => {
+      const reports = openReportDesk(deps, { requireTokens: false });
+      await app.register(
+        createSeeds({
+          services: deps,
+          reports,
+          publicUrl: null,
+          reportUnexpected: (cause) => {
+            throw cause;
+          },
+        }),
+      );
+    },
+  });
 
 export async function collect<T>(stream: AsyncIterable<T>): Promise<T[]> {
   const items: T[] = [];

@@ -37,11 +37,15 @@ export function createSeeds(deps: SeedRouteDeps): FastifyPluginAsync {
       const { status, body } = toRestError(error, (cause) => reportUnexpected(cause, request));
       return reply.code(status).send(body);
     });
-    app.get("/seeds/:place/:key/:file", async (request, reply) => {
-      const { content, at } = await readSeed(services, reports, asked(request));
-      reply.header("cache-control", "no-store");
-      const bytes = answerFor({ size: content.length, mtime: at }, request, reply);
-      return reply.send(bytes === undefined ? undefined : content.subarray(bytes.start, bytes.end + 1));
+    app.route({
+      method: ["GET", "HEAD"],
+      url: "/seeds/:place/:key/:file",
+      handler: async (request, reply) => {
+        const { content, at } = await readSeed(services, reports, asked(request));
+        reply.header("cache-control", "no-store");
+        const bytes = answerFor({ size: content.length, mtime: at }, request, reply);
+        return reply.send(bytes === undefined ? undefined : content.subarray(bytes.start, bytes.end + 1));
+      },
     });
     app.post("/seeds/:place/:key/phone-home", async (request, reply) => {
       await noteInstallerSeen(services, asked(request));

@@ -122,7 +122,28 @@ async function insert(machine: OpenMachine, drive: Resource, url: string): Promi
   if (holdsSomething(drive)) await eject(machine, drive);
   const path = actionOffered(drive, INSERT);
   if (path === undefined) throw cannotInsert(machine);
-  await client.post(target, path, { Image: url, Inserted: true, WriteProtected: true }, call);
+  const failure = await failureOf(async () => {
+    await client.post(target, path, { Image: url, Inserted: true, WriteProtected: true }, call);
+  });
+  if (failure !== undefined) throw await whetherInserted(machine, drive, url, failure);
+}
+
+/**
+ * A BMC that cannot download a medium answers with an error of its own, which says nothing of whether it obeyed. Where the drive is empty
+ * it did not: the attempt has failed, with the BMC's words, and is not waited for.
+ */
+async function whetherInserted(
+  { client, target, call }: OpenMachine,
+  drive: Resource,
+  url: string,
+  failure: DeviceFailure,
+): Promise<DeviceFailure> {
+  const path = textAt(drive, "@odata.id");
+  if (failure.family !== "busy" || failure.status === undefined || path === undefined) return failure;
+  const now = await client.find(target, path, call).catch(() => undefined);
+  if (now === undefined || holds(now, url)) return failure;
+  const { status, facts, message } = failure;
+  return bmcFailure("refused_by_device", target, message, { disposition: "retry", status, facts });
 }
 
 async function eject({ client, target, call }: OpenMachine, drive: Resource): Promise<void> {

@@ -1,0 +1,35 @@
+import { parse } from "yaml";
+import { z } from "zod";
+
+const SECTOR = 2_048;
+const JOLIET = 17 * SECTOR;
+const STAMP = "/etc/millwright-image";
+
+const userData = z.object({ write_files: z.array(z.object({ path: z.string(), content: z.string().optional() })) });
+
+/**
+ * What an installer learns from a volume for NoCloud: the token that the installed system is to show, in the file that its cloud-config has
+ * written. Null for a volume that is none, or says nothing of it. Only Joliet names are read.
+ */
+export function readSeedToken(volume: Buffer): string | null {
+  const text = readJolietFile(volume, "user-data");
+  if (text === undefined || !text.startsWith("#cloud-config")) return null;
+  const read = userData.safeParse(parse(text));
+  const stamp = read.success ? read.data.write_files.find(({ path }) => path === STAMP) : undefined;
+  return /^token=(\S+)$/m.exec(stamp?.content ?? "")?.[1] ?? null;
+}
+
+function readJolietFile(volume: Buffer, wanted: string): string | undefined {
+  if (volume.length < JOLIET + SECTOR || volume.toString("latin1", JOLIET + 1, JOLIET + 6) !== "CD001")
+    return undefined;
+  const root = volume.readUInt32LE(JOLIET + 158) * SECTOR;
+  for (let at = root; at < Math.min(root + SECTOR, volume.length - 33); at += volume[at] ?? 0) {
+    const length = volume[at] ?? 0;
+    if (length === 0) return undefined;
+    const name = Buffer.from(volume.subarray(at + 33, at + 33 + ((volume[at + 32] ?? 0) & ~1)));
+    if (name.swap16().toString("utf16le") !== wanted) continue;
+    const start = volume.readUInt32LE(at + 2) * SECTOR;
+    return volume.toString("utf8", start, start + volume.readUInt32LE(at + 10));
+  }
+  return undefined;
+}

@@ -54,3 +54,14 @@ export const isForbidden = isOf("forbids");
 export const isKeptOut = isOf("keeps_out", "forbids");
 /** The same, or it did not prove to be the one that we know. */
 export const isStranger = isOf("keeps_out", "forbids", "unproven");
+
+/** Of the device; anything else ends the work. */
+export async function failureOf(work: () => Promise<unknown>): Promise<DeviceFailure | undefined> {
+  try {
+    await work();
+  } catch (error) {
+    if (error instanceof DeviceFailure) return error;
+    throw error;
+  }
+  return undefined;
+}

@@ -114,8 +114,8 @@ export type ActingContext<
   readonly receipt: R | null;
   /** Set where this process announced the action and knows that it has not begun. After a crash nobody knows. */
   readonly hasNotBegun?: boolean;
-  /** Set where the action was announced, by whichever process: it may have been done. */
-  readonly isAnnounced?: boolean;
+  /** When the action was announced, by whichever process: it may have been done since. Null and absent: it was not. */
+  readonly actingAt?: Date | null;
 };
 
 /** What comes of an action. It commits together with the fact that the action was done, or not at all. */

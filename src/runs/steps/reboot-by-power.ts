@@ -71,8 +71,8 @@ export async function carryOnReset({ can, targets, call, log, receipt }: Acting)
   return undefined;
 }
 
-function probeUnproven({ receipt, hasNotBegun, isAnnounced }: Acting): ProbeAnswer {
-  if (isAnnounced !== true || hasNotBegun === true) return "not_done";
+function probeUnproven({ receipt, hasNotBegun, actingAt }: Acting): ProbeAnswer {
+  if (actingAt == null || hasNotBegun === true) return "not_done";
   if (receipt?.sent !== true)
     return {
       state: "unknown",

@@ -190,9 +190,9 @@ describe("a reboot", () => {
       expect(await bench.probe(evidence)).toMatchObject({ state: "not_done" });
       const sent = (await bench.act(evidence)) as { receipt: JsonObject };
       expect(resets).toEqual(["forced"]);
-      const crashed = benchOf("reboot", { force: true }, can, { isAnnounced: true });
+      const crashed = benchOf("reboot", { force: true }, can, { actingAt: new Date(0) });
       expect(await crashed.probe(evidence)).toMatchObject({ state: "unknown", cause: { code: "no_evidence" } });
-      const known = benchOf("reboot", { force: true }, can, { isAnnounced: true, ...sent });
+      const known = benchOf("reboot", { force: true }, can, { actingAt: new Date(0), ...sent });
       await expect(known.probe(evidence)).rejects.toMatchObject({ code: "no_evidence", disposition: "fail" });
     });
 

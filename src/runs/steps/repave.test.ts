@@ -4,10 +4,18 @@ import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { SshTarget } from "../../capabilities/ssh-target.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import { readProbe } from "../model/step.ts";
+import { installerMark } from "../seeds/seed-place.ts";
 import { parseStamp } from "./facts/install-stamp.ts";
 import { progressOfInstall } from "./repave.ts";
 
-const evidence = { token: "t1", digest: anImage.digest, location: anImage.location, bootId: "b1", lastReset: "r1" };
+const evidence = {
+  token: "t1",
+  digest: anImage.digest,
+  location: anImage.location,
+  bootId: "b1",
+  lastReset: "r1",
+  progress: "running",
+};
 const stamp = (change: Readonly<Record<string, string>> = {}) =>
   Object.entries({ image: "ubuntu", digest: anImage.digest, machine: "m-1", serial: "S1", token: "t1", ...change })
     .map(([key, value]) => `${key}=${value}\n`)
@@ -15,7 +23,7 @@ const stamp = (change: Readonly<Record<string, string>> = {}) =>
 
 interface Told {
   readonly lastReset?: string | null;
-  readonly progress?: "booting" | "unknown";
+  readonly progress?: "booting" | "running" | "unknown";
 }
 
 function world(
@@ -154,30 +162,57 @@ describe("an installation", () => {
   });
 
   describe("on a BMC that keeps the medium as boot source for every boot", () => {
-    const restartedAt = new Date(0).toISOString();
-    const probe = async (told: Told, minutesLater: number, override: "once" | "always" = "always") => {
+    const at = (minute: number) => new Date(minute * 60_000);
+    const accepted = { receipt: { restartedAt: at(0).toISOString() } };
+    const nothing = { lastReset: null, progress: "unknown" } as const;
+    const probe = async (told: Told, around: object, before: object = {}, override: "once" | "always" = "always") => {
       const { can, calls } = world(undefined, override, told);
-      const around = { receipt: { restartedAt }, now: new Date(minutesLater * 60_000) };
       const untold = told.lastReset === null ? { ...evidence, lastReset: null } : evidence;
-      expect(await benchOf("repave", { image: "ubuntu" }, can, around).probe(untold)).toMatchObject({
-        state: "in_progress",
-      });
+      await benchOf("repave", { image: "ubuntu" }, can, { now: at(0), ...around }).probe({ ...untold, ...before });
       return calls;
     };
 
-    test("has it cleared as soon as the machine is seen to boot after its reset", async () => {
-      expect(await probe({}, 0)).toEqual(["clearBootOverride"]);
-      expect(await probe({}, 0, "once")).toEqual([]);
+    test("has it cleared as soon as the machine, which ran before, is seen to boot after its reset", async () => {
+      expect(await probe({}, accepted)).toEqual(["clearBootOverride"]);
+      expect(await probe({}, accepted, {}, "once")).toEqual([]);
+      expect(await probe({ lastReset: "r1" }, { ...accepted, now: at(9) })).toEqual([]);
+    });
+
+    test.each([
+      ["running", "running"],
+      ["running", "off"],
+      ["booting", "booting"],
+      ["booting", undefined],
+    ] as const)("does not believe %s after %s, which may be of the boot before", async (progress, before) => {
+      expect(await probe({ progress }, accepted, { progress: before })).toEqual([]);
+      expect(await probe({ progress }, { ...accepted, now: at(3) }, { progress: before })).toEqual([
+        "clearBootOverride",
+      ]);
     });
 
     test("does not go by what the BMC says of a boot, where it does not tell of the reset", async () => {
-      expect(await probe({ lastReset: null }, 1)).toEqual([]);
+      expect(await probe({ lastReset: null }, { ...accepted, now: at(1) })).toEqual([]);
     });
 
     test("has it cleared in time where the BMC tells nothing", async () => {
-      const nothing = { lastReset: null, progress: "unknown" } as const;
-      expect(await probe(nothing, 4)).toEqual([]);
-      expect(await probe(nothing, 5)).toEqual(["clearBootOverride"]);
+      expect(await probe(nothing, { ...accepted, now: at(2.9) })).toEqual([]);
+      expect(await probe(nothing, { ...accepted, now: at(3) })).toEqual(["clearBootOverride"]);
+    });
+
+    test.each([null, "b1"])(
+      "has it cleared in time where it is not even known whether the BMC heard of the restart (boot before: %s)",
+      async (bootId) => {
+        const announced = { actingAt: at(0) };
+        expect(await probe(nothing, { ...announced, now: at(4.9) }, { bootId })).toEqual([]);
+        expect(await probe(nothing, { ...announced, now: at(5) }, { bootId })).toEqual(["clearBootOverride"]);
+        expect(await probe(nothing, { ...announced, now: at(5), hasNotBegun: true }, { bootId })).toEqual([]);
+        expect(await probe(nothing, { now: at(5) }, { bootId })).toEqual([]);
+      },
+    );
+
+    test("has it cleared at once where the installer says that it has begun", async () => {
+      const said = { installerSeen: installerMark(evidence.token) };
+      expect(await probe(nothing, said)).toEqual(["clearBootOverride"]);
     });
 
     test("goes on, and says so, where it cannot be cleared", async () => {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { BootOverride } from "../../capabilities/boot-device.ts";
-import { DeviceFailure, isKeptOut, isRefusal } from "../../capabilities/device-failure.ts";
+import { failureOf, isKeptOut } from "../../capabilities/device-failure.ts";
 import type { Imaging, InstallOrder } from "../../capabilities/imaging.ts";
 import type { SeedFormat } from "../../capabilities/seeds/seed.ts";
 import { StepFailure } from "../../kernel/errors.ts";
@@ -36,14 +36,21 @@ type Evidence = {
   readonly seed?: { readonly format: SeedFormat; readonly url: string };
   readonly bootId: string | null;
   readonly lastReset: string | null;
+  /** What the BMC said of the boot. Absent in what older servers noted. */
+  readonly progress?: string;
 };
 type Needed = "system" | "exec";
 type Used = "imaging" | "netInstall" | "boot" | "reset";
 type Context = StepContext<Payloads["repave"], Needed, Used>;
 type Acting = ActingContext<Payloads["repave"], Evidence, Needed, Used>;
 
-/** By then the slowest firmware has read its boot source, where nothing else tells that the installer has begun. */
-const INSTALLER_HAS_BEGUN = minutes(5);
+/**
+ * After a restart: by then firmware has read its boot source, where nothing tells that the installer has begun. Too early, and the machine
+ * boots from its disk in every attempt; too late, and a short installer runs once more.
+ */
+const READ_BY_FIRMWARE = minutes(3);
+/** How long a BMC may take to insert the medium, before the restart: where that was announced, and nothing tells when it came. */
+const INSERTED_WITHIN = minutes(2);
 
 /**
  * Installs an operating system. Done when the machine answers over SSH with a system that shows the token of this very
@@ -73,13 +80,13 @@ export const repave = defineStep({
     const { payload, can, targets, call, machine, runId } = context;
     const { digest, location, kind = "iso", proof = "ssh", seed: format } = await targets.image(payload.image_ref);
     if (format !== undefined && kind === "iso") await can.imaging?.checkSeed?.(await targets.bmc(), call);
-    const { lastReset } = await can.system.readBoot(await targets.bmc(), call);
+    const { lastReset, progress } = await can.system.readBoot(await targets.bmc(), call);
     const goesWithoutSsh = provesWithoutSsh({ kind, proof }) && machine.spec.ssh === null;
     const bootId = goesWithoutSsh ? null : await bootIdBefore(context);
     const token = randomBytes(24).toString("hex");
     const url = kind === "iso" && format !== undefined ? targets.seedUrl(runId, token) : "";
     const seed = format === undefined ? {} : { seed: { format, url } };
-    return { token, digest, location, kind, proof, ...seed, bootId, lastReset };
+    return { token, digest, location, kind, proof, ...seed, bootId, lastReset, progress };
   },
 
   announces: async (context: Acting) => (isOverNetwork(context) ? announceOverNetwork(context) : []),
@@ -215,14 +222,13 @@ async function installed(context: Acting, stamp: InstallStamp, system: Inside): 
 async function putAway(context: Acting, system: Shown): Promise<ProbeAnswer> {
   const { payload, evidence, targets, call, receipt } = context;
   const bmc = await targets.bmc();
-  try {
-    const stays = await imagingOf(context).cleanUp(bmc, orderOf(context), call);
-    const proven = provenBy({ ref: payload.image_ref, digest: evidence.digest }, system);
-    return stays === undefined ? proven : { ...proven, message: `${proven.message}; ${stays}` };
-  } catch (error) {
-    if (error instanceof DeviceFailure) return notPutAway(payload.image_ref, error, receipt, system);
-    throw error;
-  }
+  let stays: string | undefined;
+  const failure = await failureOf(async () => {
+    stays = await imagingOf(context).cleanUp(bmc, orderOf(context), call);
+  });
+  if (failure !== undefined) return notPutAway(payload.image_ref, failure, receipt, system);
+  const proven = provenBy({ ref: payload.image_ref, digest: evidence.digest }, system);
+  return stays === undefined ? proven : { ...proven, message: `${proven.message}; ${stays}` };
 }
 
 interface Seen {
@@ -273,23 +279,35 @@ const wentDownForIt = ({ evidence, bootId, imaging: { inserted, armed }, wasAcce
   inserted && bootId !== evidence.bootId && (evidence.bootId === null ? !armed || wasAccepted : true);
 
 /**
- * A BMC that keeps "once" as "always" would install again and again: the override is cleared as soon as the installer has begun. Before
- * that the machine would boot from its disk. That a system boots is believed of a machine that is known to have been reset for it: the
- * register of many BMCs keeps what it said of the boot before. An installer that reads a seed says so itself. Where nobody does, time does.
+ * A BMC that keeps "once" as "always" would install again and again: the override is cleared once the firmware has read it. Before that
+ * the machine would boot from its disk.
  */
 async function endStuckOverride(context: Acting, seen: Seen, override: BootOverride | undefined): Promise<string> {
-  const { can, targets, call, clock, receipt, log, evidence, installerSeen } = context;
-  if (override?.source !== "cd" || override.lasts !== "always" || !wasReset(seen)) return "";
-  const isSeenToBoot = tellsOfResets(seen) && (seen.doing === "booting" || seen.doing === "running");
-  const restartedAt = Date.parse(String(receipt?.restartedAt));
-  const hasSaidSo = installerSeen === installerMark(evidence.token);
-  if (!hasSaidSo && !isSeenToBoot && !(clock.now().getTime() - restartedAt >= INSTALLER_HAS_BEGUN)) return "";
-  try {
-    await can.boot?.clearBootOverride(await targets.bmc(), call);
-    log("[repave] the BMC keeps the boot source for every boot: it was cleared, so that the machine installs once\n");
-    return "";
-  } catch (error) {
-    if (!isRefusal(error)) throw error;
-    return `the BMC keeps the medium as boot source, and the machine installs again at each boot until it is ejected: ${error.message}`;
-  }
+  const { can, targets, call, log } = context;
+  if (override?.source !== "cd" || override.lasts !== "always" || !hasReadBootSource(context, seen)) return "";
+  const kept = await failureOf(async () => can.boot?.clearBootOverride(await targets.bmc(), call));
+  if (kept !== undefined)
+    return `the BMC keeps the medium as boot source, and the machine installs again at each boot until it is ejected: ${kept.message}`;
+  log("[repave] the BMC keeps the boot source for every boot: it was cleared, so that not every boot installs\n");
+  return "";
+}
+
+/**
+ * An installer that reads a seed says so itself. A machine that ran before, was reset and now boots has read it, too. "running" tells
+ * nothing: the register of many BMCs keeps what it said of the boot before until the firmware says something else. Otherwise time
+ * tells, unless the machine is known not to have been reset.
+ */
+function hasReadBootSource(context: Acting, seen: Seen): boolean {
+  const { evidence, bootId, doing } = seen;
+  if (context.installerSeen === installerMark(evidence.token)) return true;
+  const isStillUp = bootId !== undefined && bootId === evidence.bootId;
+  if (tellsOfResets(seen) ? !wasReset(seen) : isStillUp) return false;
+  const isSeenToBoot = tellsOfResets(seen) && evidence.progress === "running" && doing === "booting";
+  return isSeenToBoot || context.clock.now().getTime() >= restartedBy(context) + READ_BY_FIRMWARE;
+}
+
+/** When the restart was commanded, at the latest; never, where it was not. */
+function restartedBy({ receipt, actingAt, hasNotBegun }: Acting): number {
+  if (typeof receipt?.restartedAt === "string") return Date.parse(receipt.restartedAt);
+  return actingAt == null || hasNotBegun ? Number.POSITIVE_INFINITY : actingAt.getTime() + INSERTED_WITHIN;
 }

@@ -78,7 +78,7 @@ export function benchOf(
     readonly installsNext?: string;
     readonly installerSeen?: string;
     readonly hasNotBegun?: boolean;
-    readonly isAnnounced?: boolean;
+    readonly actingAt?: Date;
     readonly receipt?: JsonObject;
     readonly now?: Date;
     readonly params?: Readonly<Record<string, string>>;
@@ -118,7 +118,7 @@ export function benchOf(
     receipt: around.receipt ?? null,
     clock: { now: () => around.now ?? new Date(0) },
     hasNotBegun: around.hasNotBegun ?? false,
-    isAnnounced: around.isAnnounced ?? false,
+    actingAt: around.actingAt ?? null,
   };
   type Looking = typeof context & { readonly heard: HeardScript };
   /** One pass, and how far it has heard, if it is written. */

@@ -1,5 +1,5 @@
 import type { BmcTarget } from "../../../capabilities/bmc-target.ts";
-import { DeviceFailure, isRefusal, isSilence } from "../../../capabilities/device-failure.ts";
+import { type DeviceFailure, failureOf, isRefusal, isSilence } from "../../../capabilities/device-failure.ts";
 import type { Imaging, InstallOrder } from "../../../capabilities/imaging.ts";
 import type { Reset } from "../../../capabilities/reset.ts";
 import { bmcFailure } from "../../transport/bmc-failure.ts";
@@ -198,16 +198,6 @@ const seedStillInserted = (
     facts,
     ...(status !== undefined && { status }),
   });
-
-/** Of the BMC; anything else ends the work. */
-async function failureOf(work: () => Promise<void>): Promise<DeviceFailure | undefined> {
-  try {
-    await work();
-  } catch (error) {
-    if (error instanceof DeviceFailure) return error;
-    throw error;
-  }
-}
 
 /**
  * The drives that media can be inserted into, the one that can hold a CD first: among the manager's, or the system's where newer firmware

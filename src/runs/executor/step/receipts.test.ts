@@ -118,6 +118,26 @@ describe("the receipt of an action", () => {
     expect(device.lastGiven("probe")).toEqual({ job: "second half" });
   });
 
+  test("is missed where the answer was lost: then the probe knows when the action was announced", async () => {
+    const device = new JobDevice();
+    const bench = benchWith(device);
+    const announced: unknown[] = [];
+    const act = async () => {
+      throw new DeviceFailure("timed_out", "bmc", "no answer");
+    };
+    const probe: typeof device.step.probe = async ({ actingAt, receipt }) => {
+      announced.push({ actingAt, receipt });
+      return announced.length < 4 ? "not_done" : "done";
+    };
+    const step = { ...device.step, act, probe };
+    bench.kinds = [step];
+    await bench.announce();
+    const actingAt = bench.steps[0]?.actingAt;
+    expect(actingAt).toBeInstanceOf(Date);
+    expect(await bench.untilEnd()).toMatchObject({ event: "finished" });
+    expect(announced.at(-1)).toEqual({ actingAt, receipt: null });
+  });
+
   test("is replaced by what a look knows for good", async () => {
     const device = new JobDevice();
     const bench = benchWith(device);

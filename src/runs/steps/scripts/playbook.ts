@@ -42,10 +42,10 @@ const withoutPlaybooks = (name: string): StepFailure =>
   });
 
 /** Nothing on the machine tells how far a play has come: only its end does, which is on record. */
-export async function probePlay({ payload, receipt, targets, hasNotBegun, isAnnounced }: Acting): Promise<ProbeAnswer> {
+export async function probePlay({ payload, receipt, targets, hasNotBegun, actingAt }: Acting): Promise<ProbeAnswer> {
   const name = payload.script_ref;
   if (receipt?.exit_code === 0) return { state: "done", message: `${name} ended with exit code 0` };
-  if (hasNotBegun || !isAnnounced || isIdempotent(await targets.script(name))) return "not_done";
+  if (hasNotBegun || !actingAt || isIdempotent(await targets.script(name))) return "not_done";
   throw new StepFailure(
     "script_failed",
     `${name} was interrupted, and may have been carried out in part; it is not repeated, since it does not say "# Idempotent: yes" at its top`,

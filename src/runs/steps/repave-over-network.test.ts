@@ -8,7 +8,9 @@ import {
   fakeSystem,
   unreachable,
 } from "../../../test/support/runs/step-bench.ts";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { NetInstallSeen } from "../../capabilities/net-install.ts";
+import type { JsonObject } from "../../kernel/lifecycle.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
 
 const evidence = {
@@ -28,11 +30,11 @@ interface World {
   readonly bootId?: string;
   readonly stamp?: string;
   readonly lastReset?: string | null;
-  readonly override?: { readonly source: "pxe" | "none"; readonly lasts: "once" | "always" };
+  readonly override?: { readonly source: "pxe" | "http" | "none"; readonly lasts: "once" | "always" };
   readonly machine?: Machine;
   /** Of the action, by the process that announced it. */
   readonly hasNotBegun?: boolean;
-  readonly receipt?: { readonly restartedAt: string };
+  readonly receipt?: JsonObject;
   readonly can?: Fakes;
 }
 
@@ -88,6 +90,12 @@ describe("an installation over the network", () => {
     expect(calls).toEqual(["check run-1 m-1 ubuntu-2404", "boot pxe", "reset forced"]);
   });
 
+  test("boots over HTTP where that is armed already", async () => {
+    const { bench, calls } = world({ override: { source: "http", lasts: "once" } });
+    await bench.act(evidence);
+    expect(calls).toEqual(["reset forced"]);
+  });
+
   test("from a medium orders nothing", async () => {
     expect(await world().bench.announces({ ...evidence, kind: "iso" })).toEqual([]);
   });
@@ -100,6 +108,7 @@ describe("an installation over the network", () => {
     ["the BMC does not tell, and who was up is gone",             { install: { state: "ordered" }, lastReset: null },                {},                                  "in_progress"],
     ["the BMC does not tell, and who was up still is",            { install: { state: "ordered" }, lastReset: null, bootId: "b1" },  {},                                  "not_done"],
     ["nobody was up, and the network is still the next source",   { install: { state: "ordered" }, lastReset: null, override: { source: "pxe", lasts: "once" } }, { bootId: null }, "not_done"],
+    ["nobody was up, and HTTP is still the next source",          { install: { state: "ordered" }, lastReset: null, override: { source: "http", lasts: "once" } }, { bootId: null }, "not_done"],
     ["nobody was up, and the source is used up",                  { install: { state: "ordered" }, lastReset: null },                { bootId: null },                    "in_progress"],
     ["nobody was up, and the BMC accepted and keeps the source",  { install: { state: "ordered" }, lastReset: null, override: { source: "pxe", lasts: "always" }, receipt: { restartedAt: "t" } }, { bootId: null }, "in_progress"],
     ["nothing tells of a restart that has not begun",             { install: { state: "ordered" }, lastReset: null, hasNotBegun: true }, { bootId: null },             "not_done"],
@@ -176,10 +185,49 @@ describe("an installation over the network", () => {
     });
   });
 
-  test("does not boot from the network for ever where the BMC keeps that", async () => {
-    const { bench, calls } = world({ install: { state: "installing" }, override: { source: "pxe", lasts: "always" } });
+  test.each(["pxe", "http"] as const)("does not boot from %s for ever where the BMC keeps that", async (source) => {
+    const { bench, calls } = world({ install: { state: "installing" }, override: { source, lasts: "always" } });
     await bench.probe(evidence);
     expect(calls).toEqual(["clear"]);
+  });
+
+  describe("on a BMC that does not clear its boot source", () => {
+    const failing = (code: "refused_by_device" | "protocol" | "unreachable"): Fakes => ({
+      boot: {
+        readBootOverride: async () => ({ source: "pxe", lasts: "always" }),
+        clearBootOverride: async () => {
+          throw new DeviceFailure(code, "bmc", "still pxe");
+        },
+      },
+    });
+    const complete = { install: { state: "installed", tokenShown: true, awaitsProof: true }, bootId: "b2" } as const;
+
+    test("goes on, and says so", async () => {
+      const can = failing("refused_by_device");
+      expect(await probe({ install: { state: "installing", message: "writing" }, can })).toMatchObject({
+        state: "in_progress",
+        message: expect.stringMatching(/^writing; the BMC keeps the network as boot source.*still pxe/),
+      });
+    });
+
+    test("is done, and says so", async () => {
+      expect(await probe({ ...complete, can: failing("refused_by_device") })).toMatchObject({
+        state: "done",
+        message: expect.stringContaining("the BMC keeps the network as boot source"),
+        effects: [{ cause: "repave_proven" }],
+      });
+    });
+
+    test.each(["protocol", "unreachable"] as const)("is not ordered anew for that (%s)", async (code) => {
+      const report = await probe({ ...complete, can: failing(code) });
+      expect(report).toMatchObject({ state: "unknown", callsPerson: true });
+      // The system may be down by then.
+      const { receipt } = report;
+      expect(await probe({ install: complete.install, ...(receipt && { receipt }) })).toMatchObject({
+        state: "done",
+        facts: { sshHostKey: "ssh-ed25519 NEW", bootId: "b2" },
+      });
+    });
   });
 
   test("needs no SSH where its report is the proof", async () => {

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import type { BootOverride } from "../../capabilities/boot-device.ts";
+import { type DeviceFailure, failureOf, isRefusal, isSilence } from "../../capabilities/device-failure.ts";
 import type { NetInstall, NetInstallOrder, NetInstallSeen } from "../../capabilities/net-install.ts";
 import type { Capabilities } from "../../capabilities/provider.ts";
 import type { SeedFormat } from "../../capabilities/seeds/seed.ts";
@@ -77,7 +78,9 @@ export async function actOverNetwork(context: Acting): Promise<Acted> {
   const { targets, call, log, clock } = context;
   const { boot, reset } = needsOf(context);
   const bmc = await targets.bmc();
-  await boot.setBootOverride(bmc, "pxe", call);
+  // Set by who knows how this machine boots from the network.
+  const { source } = await boot.readBootOverride(bmc, call);
+  if (source !== "http") await boot.setBootOverride(bmc, "pxe", call);
   await reset.resetPower(bmc, "forced", call);
   log("[repave] the BMC accepted the restart, with the network as the next boot source\n");
   return { receipt: { restartedAt: clock.now().toISOString() } };
@@ -92,17 +95,22 @@ export async function probeOverNetwork(context: Acting): Promise<ProbeAnswer> {
     case "ordered":
       return whetherRestarted(context);
     case "begun":
+      return installing(context, seen);
+    case "installing": {
+      if (!isUnreported(context)) return installing(context, seen);
       await endStuckOverride(context);
-      return { state: "in_progress", message: seen.message, cause: notInstalled() };
-    case "installing":
-      await endStuckOverride(context);
-      if (isUnreported(context)) return prove(context, { ...seen, awaitsProof: true });
-      return { state: "in_progress", message: seen.message, cause: notInstalled() };
+      return prove(context, { ...seen, awaitsProof: true });
+    }
     case "failed":
       throw new StepFailure("install_failed", seen.message);
     case "installed":
       return prove(context, seen);
   }
+}
+
+async function installing(context: Acting, { message }: NetInstallSeen): Promise<ProbeAnswer> {
+  const note = await endStuckOverride(context);
+  return { state: "in_progress", message: `${message}${note}`, cause: notInstalled() };
 }
 
 /** An ordinary installer reads a seed and reports nothing: only the system that it leaves tells that it is done. */
@@ -129,7 +137,7 @@ async function whetherRestarted(context: Acting): Promise<ProbeAnswer> {
     ? outside.lastReset !== evidence.lastReset
     : evidence.bootId === null
       ? // A boot source that is used up looks like one that was never set; one that is kept for ever shows nothing at all.
-        (outside.override.source !== "pxe" && !hasNotBegun) || receipt !== null
+        (!isNetwork(outside.override) && !hasNotBegun) || receipt !== null
       : bootId !== evidence.bootId;
   if (!wentDown)
     return {
@@ -149,15 +157,22 @@ async function whetherRestarted(context: Acting): Promise<ProbeAnswer> {
   );
 }
 
-/** A BMC that keeps "once" as "always" would have it boot from the network for ever. */
-async function endStuckOverride(context: Acting): Promise<void> {
+const isNetwork = ({ source }: BootOverride): boolean => source === "pxe" || source === "http";
+
+/** A machine that boots from the network for ever asks us each time, and is sent on to its disk: that is no failure, and told. */
+const keptSource = ({ message }: DeviceFailure): string =>
+  `; the BMC keeps the network as boot source, and the machine asks for its boot script at each boot: ${message}`;
+
+/** A BMC that keeps "once" as "always" would have it boot from the network for ever. Who does not answer now is asked at the next look. */
+async function endStuckOverride(context: Acting): Promise<string> {
   const { targets, call } = context;
   const { boot } = needsOf(context);
   const bmc = await targets.bmc();
-  await whileUp(async () => {
-    const { source, lasts } = await boot.readBootOverride(bmc, call);
-    if (source === "pxe" && lasts === "always") await boot.clearBootOverride(bmc, call);
+  const failure = await failureOf(async () => {
+    const override = await boot.readBootOverride(bmc, call);
+    if (isNetwork(override) && override.lasts === "always") await boot.clearBootOverride(bmc, call);
   });
+  return failure === undefined || isSilence(failure) ? "" : keptSource(failure);
 }
 
 const insideIfAny = async (context: Acting): Promise<LookedInside> =>
@@ -193,14 +208,12 @@ async function prove(context: Acting, seen: NetInstallSeen): Promise<ProbeAnswer
 async function bootAsBefore(context: Acting, seen: NetInstallSeen, system: Shown | undefined): Promise<ProbeAnswer> {
   const { payload, evidence, targets, call, receipt } = context;
   const bmc = await targets.bmc();
-  try {
-    await needsOf(context).boot.clearBootOverride(bmc, call);
-  } catch (error) {
-    if (error instanceof DeviceFailure) return notPutAway(payload.image_ref, error, receipt, system);
-    throw error;
-  }
+  const failure = await failureOf(() => needsOf(context).boot.clearBootOverride(bmc, call));
+  if (failure !== undefined && !isRefusal(failure)) return notPutAway(payload.image_ref, failure, receipt, system);
   const image = { ref: payload.image_ref, digest: evidence.digest };
-  return { ...provenBy(image, system), effects: seen.awaitsProof ? [proven(context)] : [] };
+  const done = provenBy(image, system);
+  const message = failure === undefined ? done.message : `${done.message}${keptSource(failure)}`;
+  return { ...done, message, effects: seen.awaitsProof ? [proven(context)] : [] };
 }
 
 const isFresh = (system: Inside | undefined, { bootId }: NetworkEvidence): boolean =>

@@ -41,7 +41,10 @@ export function createSeeds(deps: SeedRouteDeps): FastifyPluginAsync {
       method: ["GET", "HEAD"],
       url: "/seeds/:place/:key/:file",
       handler: async (request, reply) => {
-        const { content, at } = await readSeed(services, reports, asked(request));
+        const { content, at } = await readSeed(services, reports, {
+          ...asked(request),
+          onlyLooks: request.method === "HEAD",
+        });
         reply.header("cache-control", "no-store");
         const bytes = answerFor({ size: content.length, mtime: at }, request, reply);
         return reply.send(bytes === undefined ? undefined : content.subarray(bytes.start, bytes.end + 1));

@@ -67,6 +67,23 @@ function world({ install = {}, bootId, stamp: text = "", lastReset = "r2", overr
 const probe = (given: World, change: object = {}) => world(given).bench.probe({ ...evidence, ...change });
 
 describe("an installation over the network", () => {
+  test("by an installer that reads a seed and reports nothing is proved by the system that it leaves", async () => {
+    const bySeed = { proof: "ssh", seed: { format: "nocloud", url: "" } };
+    const installing = { state: "installing", message: "installing, 0 %" } as const;
+    expect(await probe({ install: installing }, bySeed)).toMatchObject({
+      state: "in_progress",
+      message: expect.stringContaining("installing, 0 %; the new system has not shown itself"),
+    });
+    expect(await probe({ install: installing, bootId: "b2", stamp }, bySeed)).toMatchObject({
+      state: "done",
+      effects: [expect.objectContaining({ cause: "repave_proven" })],
+    });
+    // Without a seed its installer reports, and is waited for.
+    expect(await probe({ install: installing, bootId: "b2", stamp }, { proof: "ssh" })).toMatchObject({
+      state: "in_progress",
+    });
+  });
+
   test("is ordered before the machine is restarted, which then boots from the network", async () => {
     const { bench, calls } = world();
     expect(await bench.announces(evidence)).toEqual([

@@ -63,6 +63,12 @@ describe("a boot script", () => {
     expect(text).toContain("kernel http://10.0.0.1:8080/files/k http://10.0.0.1:8080 m-1 02:00:5e:10:00:01 10.0.0.7 ");
   });
 
+  test("says where this boot finds its seed", () => {
+    const cmdline = `ds=nocloud-net;s=${variable("seed")}`;
+    const text = script(INSTALL, { token: "t0ken", boot: { method: "kernel", kernel_url: "/files/k", cmdline } });
+    expect(text).toContain("ds=nocloud-net;s=http://10.0.0.1:8080/seeds/node.m-1/t0ken/ ");
+  });
+
   test("leaves iPXE its own variables", () => {
     const boot = { method: "kernel", kernel_url: `http://x/${variable("buildarch")}/k`, cmdline: "" } as const;
     expect(script(INSTALL, { boot })).toContain(`http://x/${variable("buildarch")}/k`);

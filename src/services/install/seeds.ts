@@ -55,7 +55,8 @@ const notFound = (): AppError => new AppError("not_found", "There is no such see
 export async function readSeed(
   deps: ServiceDeps,
   reports: ReportDesk,
-  request: SeedRequest & { readonly file: string },
+  /** `onlyLooks`: who asks for its size has not read it. */
+  request: SeedRequest & { readonly file: string; readonly onlyLooks: boolean },
 ): Promise<{ readonly content: Buffer; readonly at: Date }> {
   const found = await findInstallation(deps, request);
   if (found === undefined) throw notFound();
@@ -70,7 +71,7 @@ export async function readSeed(
   }
   const file = seedWriter.filesOf(input).find(({ name }) => name === request.file);
   if (file === undefined) throw notFound();
-  if (found.boot !== null && file.name === SEED_SPECS[found.format].main)
+  if (found.boot !== null && !request.onlyLooks && file.name === SEED_SPECS[found.format].main)
     await noteStarted(reports, found.boot, request);
   return { content: file.content, at };
 }

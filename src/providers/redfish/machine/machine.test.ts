@@ -43,6 +43,8 @@ function aBmc(options: {
   readonly loses?: string;
   /** With which status it refuses a command. */
   readonly refuses?: (path: string, body: Resource) => number | undefined;
+  /** With which words. */
+  readonly says?: (body: Resource) => string;
   /** Which actions it accepts without carrying them out. */
   readonly ignores?: string;
   readonly onPost?: (path: string) => void;
@@ -81,7 +83,8 @@ function aBmc(options: {
   const check = (path: string, body: Resource) => {
     const status = options.refuses?.(path, body);
     if (status === undefined) return;
-    throw new DeviceFailure(status < 500 ? "refused_by_device" : "busy", "bmc", `answered ${status}`, { status });
+    const said = options.says?.(body) ?? `answered ${status}`;
+    throw new DeviceFailure(status < 500 ? "refused_by_device" : "busy", "bmc", said, { status });
   };
   const change = (path: string, members: Resource) => {
     resources[path] = { ...(resources[path] as Resource), ...members };
@@ -101,9 +104,9 @@ function aBmc(options: {
       options.onPost?.(path);
       check(path, body);
       if (path === options.ignores) return { resource: {}, headers: {} };
-      const drive = "/redfish/v1/Managers/1/VirtualMedia/Cd";
-      if (path === INSERT) change(drive, { Inserted: true, Image: body.Image });
-      if (path === EJECT) change(drive, { Inserted: false, Image: null });
+      const [drive = "", action] = path.split("/Actions/VirtualMedia.");
+      if (action === "InsertMedia") change(drive, { Inserted: true, Image: body.Image });
+      if (action === "EjectMedia") change(drive, { Inserted: false, Image: null });
       if (path === options.loses) throw new DeviceFailure("unreachable", "bmc", "the connection was closed");
       return { resource: {}, headers: {} };
     },
@@ -328,6 +331,69 @@ describe("virtual media", () => {
     await bmc.imaging.cleanUp(target, order, call);
     expect(await bmc.imaging.readProgress(target, order, call)).toMatchObject({ inserted: false });
     expect(await bmc.boot.readBootOverride(target, call)).toMatchObject({ source: "none" });
+  });
+
+  describe("with a seed beside them", () => {
+    const seedUrl = (token: string) => `http://server/seeds/run-1/${token.padEnd(64, "0")}/seed.iso`;
+    const seeded = { ...order, seed: { url: seedUrl("a") } };
+    const SECOND = "/redfish/v1/Managers/1/VirtualMedia/Usb";
+    const second = (drive: Resource = {}) => ({
+      [SECOND]: {
+        MediaTypes: ["USBStick"],
+        Inserted: false,
+        Image: null,
+        Actions: {
+          "#VirtualMedia.InsertMedia": { target: `${SECOND}/Actions/VirtualMedia.InsertMedia` },
+          "#VirtualMedia.EjectMedia": { target: `${SECOND}/Actions/VirtualMedia.EjectMedia` },
+        },
+        ...drive,
+      },
+    });
+
+    test("have it in the second drive first, an address that says nothing, and are both ejected", async () => {
+      const bmc = aBmc({ more: second() });
+      await bmc.imaging.checkSeed?.(target, call);
+      await bmc.imaging.prepare(target, seeded, call);
+      await bmc.imaging.prepare(target, seeded, call);
+      expect(bmc.commands.slice(0, 2)).toEqual([
+        expect.stringContaining(seedUrl("a")),
+        expect.stringContaining('"Image":"http://images/a.iso"'),
+      ]);
+      expect(bmc.commands).toHaveLength(3);
+      expect(await bmc.imaging.readProgress(target, seeded, call)).toEqual({ inserted: true, armed: true });
+      await bmc.imaging.cleanUp(target, seeded, call);
+      expect(await bmc.imaging.readProgress(target, seeded, call)).toEqual({ inserted: false, armed: false });
+      expect(bmc.resources[SECOND]).toMatchObject({ Inserted: false });
+    });
+
+    test("of another order are told from them by the seed alone, and stay", async () => {
+      const bmc = aBmc({
+        more: second({ Inserted: true, Image: seedUrl("b") }),
+        drive: { Inserted: true, Image: order.location },
+      });
+      expect(await bmc.imaging.readProgress(target, seeded, call)).toMatchObject({ inserted: false });
+      await bmc.imaging.cleanUp(target, seeded, call);
+      expect(bmc.commands).toEqual([]);
+    });
+
+    test("are refused before anything is done where there is one drive", async () => {
+      const bmc = aBmc({});
+      await expect(bmc.imaging.checkSeed?.(target, call)).rejects.toThrow("one virtual drive");
+      await expect(bmc.imaging.prepare(target, seeded, call)).rejects.toMatchObject({ disposition: "fail" });
+      expect(bmc.commands).toEqual([]);
+    });
+
+    test("that the BMC cannot fetch fail the attempt in its words, without the way to the seed", async () => {
+      const bmc = aBmc({
+        more: second(),
+        refuses: (path) => (path.startsWith(SECOND) ? 500 : undefined),
+        says: (body) => `cannot download ${body.Image}`,
+      });
+      const failure = await bmc.imaging.prepare(target, seeded, call).catch((error: unknown) => error as DeviceFailure);
+      expect(failure).toMatchObject({ family: "declines", disposition: "retry" });
+      expect(String(failure)).toContain("the medium with the seed was not inserted: cannot download (the seed)");
+      expect(String(failure)).not.toContain("/seeds/");
+    });
   });
 
   describe("in the end", () => {

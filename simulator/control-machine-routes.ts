@@ -13,6 +13,7 @@ import {
 import type { Machine } from "./devices/machine.ts";
 import { AILING, PART_IDS, SENSOR_IDS } from "./devices/machine-state.ts";
 import { InvalidInput, parseInput } from "./invalid-input.ts";
+import { CLUSTER_ROUTES } from "./kubernetes/control-routes.ts";
 import { BASTION_ADDRESS } from "./site/fields.ts";
 
 const SSH_USERNAME = "root";
@@ -45,6 +46,7 @@ export const MACHINE_ROUTES: readonly Route[] = [
   ],
   ["GET", /^\/images$/, ({ options }) => ok(describeImages(options))],
   ["GET", /^\/clusters$/, ({ options }) => ok(options.clusters())],
+  ...CLUSTER_ROUTES,
   ["GET", /^\/bastion$/, ({ options }) => ok({ ...bastion(options), host_key: options.keys.bastionHost.publicKey })],
   ["POST", /^\/devices\/([^/]+)\/crash$/, crash],
   ["POST", /^\/devices\/([^/]+)\/join$/, joinByHand],

@@ -2,6 +2,7 @@ import type { MachineEndpoints } from "./control-descriptions.ts";
 import type { Machine } from "./devices/machine.ts";
 import type { PowerShelf } from "./devices/power-shelf.ts";
 import type { FaultBook } from "./faults/fault-book.ts";
+import type { Cluster } from "./kubernetes/cluster.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";
 import type { Site } from "./site.ts";
 import type { SiteKeys } from "./ssh/site-keys.ts";
@@ -26,6 +27,7 @@ export interface ControlOptions {
   readonly site: Site;
   readonly keys: SiteKeys;
   readonly clusters: () => readonly ClusterDescription[];
+  clusterNamed(name: string): { readonly cluster: Cluster; readonly endpoint: string } | undefined;
   readonly faults: FaultBook;
   readonly clock: SimulatedClock;
   readonly endpoints: MachineEndpoints;

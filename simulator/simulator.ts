@@ -167,6 +167,10 @@ async function openPorts(parts: {
     },
     site,
     clusters: () => world.clusters.map((cluster) => describeCluster(cluster, endpointOf.get(cluster.name) ?? "")),
+    clusterNamed(name) {
+      const cluster = world.clusters.find((one) => one.name === name);
+      return cluster && { cluster, endpoint: endpointOf.get(name) ?? "" };
+    },
     clock,
     endpoints: { redfishPort, sshPort, hostKey: (machine) => keys.hostKey(machine).publicKey },
     setSpeed: (speed) => journal.put("clock", clock.setSpeed(speed)),

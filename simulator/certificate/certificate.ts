@@ -22,7 +22,7 @@ export interface Certificate {
   readonly cert: string;
 }
 
-const OID = {
+export const OID = {
   commonName: "2.5.4.3",
   ecdsaWithSha256: "1.2.840.10045.4.3.2",
   subjectKeyIdentifier: "2.5.29.14",
@@ -33,7 +33,7 @@ const OID = {
   serverAuthentication: "1.3.6.1.5.5.7.3.1",
 } as const;
 
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 const VALID_DAYS = 3_650;
 
 /** More addresses would make every handshake carry more than a few kilobytes of them. */
@@ -111,7 +111,7 @@ const extension = (id: string, critical: boolean, value: Der): Der =>
     ? sequence(objectIdentifier(id), boolean(true), octetString(value))
     : sequence(objectIdentifier(id), octetString(value));
 
-const pem = (label: string, der: Der): string => {
+export const pem = (label: string, der: Der): string => {
   const lines =
     Buffer.from(der)
       .toString("base64")

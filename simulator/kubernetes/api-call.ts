@@ -1,4 +1,5 @@
 import type { SimulatedClock } from "../simulated-clock.ts";
+import type { ApiUser } from "./access-rules.ts";
 import type { Cluster } from "./cluster.ts";
 
 export interface ApiCall {
@@ -11,6 +12,7 @@ export interface ApiCall {
   readonly contentType: string;
   /** Whether the client asked for a table, as `kubectl get` does. */
   readonly asTable: boolean;
+  readonly user: ApiUser;
   /** Where clients reach this API, as host:port. */
   readonly endpoint: string;
 }
@@ -29,9 +31,11 @@ export const ok = (body: unknown): ApiReply => ({ status: 200, body });
 const REASONS: Readonly<Record<number, string>> = {
   400: "BadRequest",
   401: "Unauthorized",
+  403: "Forbidden",
   404: "NotFound",
   405: "MethodNotAllowed",
   409: "Conflict",
+  410: "Expired",
   413: "RequestEntityTooLarge",
   415: "UnsupportedMediaType",
   422: "Invalid",
@@ -40,9 +44,17 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 /** A failure in the form that Kubernetes clients read. */
-export const failure = (code: number, message: string, reason = REASONS[code] ?? "InternalError"): ApiReply => ({
+export const failure = (
+  code: number,
+  message: string,
+  reason = REASONS[code] ?? "InternalError",
+  causes?: readonly { readonly reason: string; readonly message: string; readonly field?: string }[],
+): ApiReply => ({
   status: code,
-  body: { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason, code },
+  body: {
+    ...{ kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason, code },
+    ...(causes && { details: { causes } }),
+  },
 });
 
 export const success: ApiReply = ok({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Success" });
@@ -52,13 +64,24 @@ export const notFound = (resource: string, name: string): ApiReply => failure(40
 /** `a=b,c!=d` against a way to look up the value of a key. */
 export function selects(selector: string | null, look: (key: string) => string | undefined): boolean {
   return (selector ?? "")
-    .split(",")
+    .split(/(?<!\\),/)
     .filter((term) => term !== "")
     .every((term) => {
       const [, key = "", operator = "", value = ""] = /^([^=!]+)(==|=|!=)?(.*)$/.exec(term) ?? [];
       if (operator === "") return look(key) !== undefined;
-      return (look(key) === value) === (operator !== "!=");
+      return (look(key) === value.replace(/\\(.)/g, "$1")) === (operator !== "!=");
     });
+}
+
+/** A field by which nothing can be selected is refused, and not taken for one that nothing has. */
+export function unknownField(query: URLSearchParams, known: readonly string[]): ApiReply | undefined {
+  const unknown = (query.get("fieldSelector") ?? "")
+    .split(/(?<!\\),/)
+    .map((term) => term.split(/!?=/)[0] ?? "")
+    .find((field) => field !== "" && !known.includes(field));
+  return unknown === undefined
+    ? undefined
+    : failure(400, `Unable to find "fieldSelector" that matches the resource: field label not supported: ${unknown}`);
 }
 
 /** What `kubectl get` prints. */

@@ -2,9 +2,10 @@ import type { ClusterAccess } from "../shell/shell-session.ts";
 import type { SimulatedClock } from "../simulated-clock.ts";
 import { selects } from "./api-call.ts";
 import type { Cluster } from "./cluster.ts";
+import { evict } from "./eviction.ts";
 import { nodeObject } from "./node-object.ts";
 import { patchNode } from "./node-routes.ts";
-import { fieldOfPod, podObject } from "./pods.ts";
+import { fieldOfPod, isDaemon, ownerKindOf, podObject } from "./pods.ts";
 
 /** For those on machines who hold credentials of the cluster. */
 export function accessTo(cluster: Cluster, clock: SimulatedClock): ClusterAccess {
@@ -30,12 +31,16 @@ export function accessTo(cluster: Cluster, clock: SimulatedClock): ClusterAccess
         .map((pod) => ({
           namespace: pod.namespace,
           name: pod.name,
-          isDaemon: pod.owner.kind === "DaemonSet",
+          isDaemon: isDaemon(pod),
+          isBare: ownerKindOf(pod) === null,
+          isMirror: pod.isMirror,
+          hasLocalData: pod.hasLocalData,
+          isOver: pod.phase !== "Running",
           object: podObject(pod, clock.realNow()),
         })),
     evict({ namespace, name }) {
       const pod = cluster.pods().find((each) => each.namespace === namespace && each.name === name);
-      if (pod !== undefined) cluster.evict(pod);
+      return pod === undefined || evict({ cluster, body: {} }, pod).status === 201;
     },
   };
 }

@@ -7,6 +7,7 @@ import type { SimulatedClock } from "../simulated-clock.ts";
 import { seededUuid } from "../site/fields.ts";
 import type { StateJournal } from "../state-journal.ts";
 import { bootstrapTokenProblem, type Secret } from "./bootstrap-token.ts";
+import { ClusterObjects, type UserRecord } from "./cluster-objects.ts";
 import { isHeard, type NodeRecord, readInfo } from "./node-record.ts";
 import { type PodRecord, podKey, podsOf, workOf } from "./pods.ts";
 
@@ -26,6 +27,11 @@ export class Cluster {
   /** For its API, and signed by itself: what it hands out as its authority. */
   readonly certificate: Certificate;
   readonly token: string;
+  readonly objects: ClusterObjects;
+  /** Requests for certificates. A restart forgets them, as an API server does after an hour. */
+  readonly requests = new Map<string, object>();
+  /** What was listed before this version cannot be paged on. */
+  compactedAt = 0;
   readonly #around: ClusterSurroundings;
   readonly #versions = new Map<string, { digest: string; version: number }>();
   #version: number;
@@ -33,6 +39,7 @@ export class Cluster {
   constructor(name: string, around: ClusterSurroundings) {
     this.name = name;
     this.#around = around;
+    this.objects = new ClusterObjects(around.journal, name);
     this.token = around.seeded.hex(`cluster/${name}/token`, 40);
     this.certificate = this.#loadCertificate();
     // Larger than any that was given out before the process was restarted.
@@ -101,12 +108,32 @@ export class Cluster {
 
   pods(): readonly PodRecord[] {
     const now = this.#around.clock.now();
-    return this.nodes().flatMap((node) => podsOf(node).filter(({ goneAt }) => goneAt === null || goneAt > now));
+    const placed = Map.groupBy(this.objects.pods(), ({ node }) => node);
+    return this.nodes().flatMap((node) =>
+      podsOf(node, placed.get(node.name)).filter(
+        ({ goneAt, finalizers }) => goneAt === null || goneAt > now || finalizers.length > 0,
+      ),
+    );
+  }
+
+  tokenFor(user: string): string {
+    return this.#around.seeded.hex(`cluster/${this.name}/user/${user}`, 40);
+  }
+
+  users(): readonly UserRecord[] {
+    return this.objects.users();
+  }
+
+  /** As an API server does every few minutes with what has changed since. */
+  compact(): void {
+    this.#version += 1;
+    this.compactedAt = this.#version;
   }
 
   evict(pod: PodRecord): void {
     const node = this.node(pod.node);
-    if (node === undefined || pod.goneAt !== null) return;
+    // A static pod is started again by its kubelet before anybody sees that it was gone.
+    if (node === undefined || pod.goneAt !== null || pod.isMirror) return;
     const evicted = { ...node.evicted, [podKey(pod)]: this.#around.clock.now() + POD_GRACE_MS };
     this.saveNode({ ...node, evicted });
   }

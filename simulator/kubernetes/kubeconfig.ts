@@ -3,8 +3,15 @@ import type { Cluster } from "./cluster.ts";
 
 const authority = ({ certificate }: Cluster): string => Buffer.from(certificate.cert).toString("base64");
 
+type SignIn = { readonly token: string } | { readonly certificate: string; readonly key: string };
+
+const base64 = (text: string): string => Buffer.from(text).toString("base64");
+
 /** What an administrator of the cluster has. It names the TLS side of the API: some clients send tokens nowhere else. */
 export const adminKubeconfig = (cluster: Cluster, endpoint: string): string =>
+  userKubeconfig(cluster, endpoint, { token: cluster.token });
+
+export const userKubeconfig = (cluster: Cluster, endpoint: string, signIn: SignIn): string =>
   stringify({
     apiVersion: "v1",
     kind: "Config",
@@ -14,7 +21,15 @@ export const adminKubeconfig = (cluster: Cluster, endpoint: string): string =>
         cluster: { server: `https://${endpoint}`, "certificate-authority-data": authority(cluster) },
       },
     ],
-    users: [{ name: "admin", user: { token: cluster.token } }],
+    users: [
+      {
+        name: "admin",
+        user:
+          "token" in signIn
+            ? { token: signIn.token }
+            : { "client-certificate-data": base64(signIn.certificate), "client-key-data": base64(signIn.key) },
+      },
+    ],
     contexts: [{ name: "admin", context: { cluster: cluster.name, user: "admin" } }],
     "current-context": "admin",
   });

@@ -243,7 +243,7 @@ describe("a node", () => {
 
 describe("the API of a cluster", () => {
   test("opens with its token alone", async () => {
-    expect((await api("GET", "/api/v1/nodes", { token: null })).status).toBe(401);
+    expect((await api("GET", "/api/v1/nodes", { token: null })).status).toBe(403);
     expect((await api("GET", "/api/v1/nodes", { token: "wrong" })).body).toMatchObject({ kind: "Status", code: 401 });
     expect((await api("GET", "/version", { token: null })).status).toBe(200);
   });

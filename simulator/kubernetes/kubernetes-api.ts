@@ -1,4 +1,3 @@
-import { timingSafeEqual } from "node:crypto";
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import { createServer, type Server, type Socket } from "node:net";
@@ -6,12 +5,16 @@ import type { FaultBook } from "../faults/fault-book.ts";
 import { delayWhileConnected, isSpoiltBefore, spoil } from "../faults/spoilt-answer.ts";
 import { readBody, splitTarget } from "../request-body.ts";
 import type { SimulatedClock } from "../simulated-clock.ts";
+import { type ApiUser, forbiddenTo } from "./access-rules.ts";
 import { type ApiCall, type ApiReply, failure } from "./api-call.ts";
+import { CERTIFICATE_ROUTES } from "./certificate-routes.ts";
 import type { Cluster } from "./cluster.ts";
 import { DISCOVERY_ROUTES } from "./discovery.ts";
 import { NODE_ROUTES } from "./node-routes.ts";
 import { watchNodes } from "./node-watch.ts";
 import { OTHER_ROUTES } from "./other-routes.ts";
+import { POD_ROUTES } from "./pod-routes.ts";
+import { signIn } from "./sign-in.ts";
 
 export interface KubernetesApiOptions {
   readonly cluster: Cluster;
@@ -20,9 +23,7 @@ export interface KubernetesApiOptions {
   readonly log: (line: string) => void;
 }
 
-const ROUTES = [...DISCOVERY_ROUTES, ...NODE_ROUTES, ...OTHER_ROUTES];
-/** What a real API server tells anybody. */
-const OPEN_PATHS = /^\/(?:version|healthz|livez|readyz|api\/v1\/namespaces\/kube-public\/configmaps\/cluster-info)$/;
+const ROUTES = [...DISCOVERY_ROUTES, ...NODE_ROUTES, ...POD_ROUTES, ...CERTIFICATE_ROUTES, ...OTHER_ROUTES];
 const TLS_HANDSHAKE = 22;
 
 /** The API of one cluster. The same port speaks HTTP and HTTPS: the first byte of a connection tells which is meant. */
@@ -36,7 +37,11 @@ export function createKubernetesApi(options: KubernetesApiOptions): Server & { c
   };
   const { key, cert } = options.cluster.certificate;
   const plain = createHttpServer({ keepAlive: true }, answer);
-  const secure = createHttpsServer({ key, cert, minVersion: "TLSv1.2", keepAlive: true }, answer);
+  const secure = createHttpsServer(
+    // Whose certificate it is not is told by the sign-in, and not by breaking the connection, as real ones do.
+    { key, cert, ca: cert, requestCert: true, rejectUnauthorized: false, minVersion: "TLSv1.2", keepAlive: true },
+    answer,
+  );
   for (const server of [plain, secure]) server.on("clientError", (_error, socket) => socket.destroy());
   const open = new Set<Socket>();
   const front = createServer({ noDelay: true }, (socket) => {
@@ -73,11 +78,15 @@ async function serve(options: KubernetesApiOptions, request: IncomingMessage, re
     });
   if (isSpoiltBefore(trouble)) return spoilt();
   const text = await readBody(request);
-  const refusal = text === undefined ? failure(413, "the body is too large") : refusalOf(cluster, request, path);
-  if (refusal !== undefined) return send(response, refusal);
-  const call = callOf(options, request, { query, text: text ?? "" });
+  if (text === undefined) return send(response, failure(413, "the body is too large"));
+  if (request.headers.origin !== undefined) return send(response, failure(403, "this API is not for web pages"));
+  const user = signIn(cluster, request);
+  if ("status" in user) return send(response, user);
+  const wantsWatch = /^(true|1)$/.test(new URLSearchParams(query).get("watch") ?? "");
+  const forbidden = forbiddenTo(user, { method, path: decode(path), isWatch: wantsWatch });
+  if (forbidden !== undefined) return send(response, forbidden);
+  const call = callOf(options, request, { query, text, user });
   if ("status" in call) return send(response, call);
-  const wantsWatch = /^(true|1)$/.test(call.query.get("watch") ?? "");
   if (method === "GET" && path === "/api/v1/nodes" && wantsWatch && trouble.ending === undefined)
     return watchNodes({ ...call, cluster, clock }, response);
   const reply = dispatch(method, path, call);
@@ -99,7 +108,7 @@ function dispatch(method: string, path: string, call: ApiCall): ApiReply {
 function callOf(
   { cluster, clock }: KubernetesApiOptions,
   request: IncomingMessage,
-  { query, text }: { query: string; text: string },
+  { query, text, user }: { query: string; text: string; user: ApiUser },
 ): ApiCall | ApiReply {
   let body: unknown;
   try {
@@ -111,22 +120,13 @@ function callOf(
     cluster,
     clock,
     names: [],
+    user,
     query: new URLSearchParams(query),
     body,
     contentType: request.headers["content-type"] ?? "",
     asTable: (request.headers.accept ?? "").includes("as=Table"),
     endpoint: `${request.socket.localAddress ?? "127.0.0.1"}:${request.socket.localPort ?? 0}`,
   };
-}
-
-function refusalOf(cluster: Cluster, { headers, method }: IncomingMessage, path: string): ApiReply | undefined {
-  if (headers.origin !== undefined) return failure(403, "this API is not for web pages", "Forbidden");
-  if (OPEN_PATHS.test(path)) return undefined;
-  const token = /^Bearer (\S+)$/i.exec(headers.authorization ?? "")?.[1] ?? "";
-  // A bootstrap token lets a kubelet do one thing.
-  if (method === "POST" && path === "/api/v1/nodes" && cluster.admits(token)) return undefined;
-  const [left, right] = [Buffer.from(token), Buffer.from(cluster.token)];
-  return left.length === right.length && timingSafeEqual(left, right) ? undefined : failure(401, "Unauthorized");
 }
 
 /** Evictions are refused in these words; whatever else does not answer says no more than that. */

@@ -10,9 +10,11 @@ import {
   selects,
   success,
   table,
+  unknownField,
 } from "./api-call.ts";
 import { isReady, type NodeObject, nodeObject } from "./node-object.ts";
 import type { NodeRecord } from "./node-record.ts";
+import { pageOf } from "./paging.ts";
 import { jsonPatch, mergePatch, UnfitPatch } from "./patches.ts";
 
 export const NODE_ROUTES: readonly ApiRoute[] = [
@@ -74,10 +76,10 @@ export function selectedNodes({ cluster, clock, query }: Pick<ApiCall, "cluster"
 }
 
 function listNodes(call: ApiCall): ApiReply {
+  const unknown = unknownField(call.query, ["metadata.name", "spec.unschedulable"]);
+  if (unknown !== undefined) return unknown;
   const items = selectedNodes(call);
-  if (call.asTable) return ok(nodeTable(items, call));
-  const metadata = { resourceVersion: String(call.cluster.version) };
-  return ok({ kind: "NodeList", apiVersion: "v1", metadata, items });
+  return call.asTable ? ok(nodeTable(items, call)) : pageOf(call, "NodeList", items, ({ metadata }) => metadata.name);
 }
 
 function registerNode(call: ApiCall): ApiReply {
@@ -87,6 +89,12 @@ function registerNode(call: ApiCall): ApiReply {
     return failure(422, `Node is invalid: ${issue?.path.join(".")}: ${issue?.message}`);
   }
   const { metadata, status } = read.data;
+  const own = /^system:node:(.+)$/.exec(call.user.name)?.[1];
+  if (own !== undefined && own !== metadata.name)
+    return failure(
+      403,
+      `nodes "${metadata.name}" is forbidden: node "${own}" is not allowed to modify node "${metadata.name}"`,
+    );
   const ready = status.conditions.some((each) => each.type === "Ready" && each.status === "True");
   const node = { ...metadata, info: status.nodeInfo, reported: { ready, addresses: status.addresses } };
   if (!call.cluster.register(node)) return failure(409, `nodes "${metadata.name}" already exists`, "AlreadyExists");

@@ -1,7 +1,7 @@
 import type { CommandCall } from "./commands.ts";
 import { fillJsonPath, JsonPathProblem } from "./json-path.ts";
 import { readFileOf } from "./machine-files.ts";
-import { type ClusterAccess, type NodeSeen, waitUntil } from "./shell-session.ts";
+import { type ClusterAccess, type NodeSeen, type PodSeen, waitUntil } from "./shell-session.ts";
 
 const VALUE_FLAGS = new Set([
   "--kubeconfig",
@@ -103,20 +103,45 @@ async function drain(asked: Asked): Promise<number> {
       `error: cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): ${daemons.join(", ")}`,
     );
   if (daemons.length > 0) io.error(`Warning: ignoring DaemonSet-managed Pods: ${daemons.join(", ")}\n`);
-  const work = pods.filter(({ isDaemon }) => !isDaemon);
-  for (const pod of work) {
-    io.out(`evicting pod ${pod.namespace}/${pod.name}\n`);
-    cluster.evict(pod);
-  }
+  const isAsked = (flag: string) => flags.has(flag) && flags.get(flag) !== "false";
+  const spared = sparedBy(pods, isAsked);
+  if (spared.length > 0)
+    return failed(io, `error: unable to drain node "${node.name}" due to error: [${spared.join(", ")}]`);
+  const leaves = (pod: PodSeen) => !pod.isDaemon && !pod.isMirror;
+  const evictAll = () => {
+    for (const pod of podsOnNode().filter(leaves)) {
+      io.out(`evicting pod ${pod.namespace}/${pod.name}\n`);
+      if (!cluster.evict(pod))
+        io.error(`error when evicting pods/"${pod.name}" -n "${pod.namespace}" (will retry after 5s)\n`);
+    }
+  };
+  evictAll();
   const { clock } = session.surroundings;
   const seconds = Number.parseInt(flags.get("--timeout") ?? "0", 10);
   const deadline = seconds > 0 ? clock.now() + seconds * 1_000 : Number.POSITIVE_INFINITY;
-  while (podsOnNode().some(({ isDaemon }) => !isDaemon)) {
+  while (podsOnNode().some(leaves)) {
     if (clock.now() > deadline) return failed(io, `error: unable to drain node "${node.name}": global timeout reached`);
+    evictAll();
     await waitUntil(clock, clock.now() + LOOK_AGAIN_MS, session.signal);
   }
   io.out(`node/${node.name} drained\n`);
   return 0;
+}
+
+/** What kubectl does not move without being asked to, as it says so. */
+function sparedBy(pods: readonly PodSeen[], isAsked: (flag: string) => boolean): string[] {
+  const named = (some: readonly PodSeen[]) => some.map(({ namespace, name }) => `${namespace}/${name}`).join(", ");
+  const living = pods.filter((pod) => !pod.isDaemon && !pod.isMirror && !pod.isOver);
+  const bare = isAsked("--force") ? [] : living.filter(({ isBare }) => isBare);
+  const local = isAsked("--delete-emptydir-data") ? [] : living.filter(({ hasLocalData }) => hasLocalData);
+  return [
+    ...(local.length === 0
+      ? []
+      : [`cannot delete Pods with local storage (use --delete-emptydir-data to override): ${named(local)}`]),
+    ...(bare.length === 0
+      ? []
+      : [`cannot delete Pods that declare no controller (use --force to override): ${named(bare)}`]),
+  ];
 }
 
 /** Of JSON merge patches alone, which scripts write. */

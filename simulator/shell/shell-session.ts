@@ -34,6 +34,11 @@ export interface PodSeen {
   readonly namespace: string;
   readonly name: string;
   readonly isDaemon: boolean;
+  readonly isBare: boolean;
+  readonly isMirror: boolean;
+  readonly hasLocalData: boolean;
+  /** Succeeded or Failed. */
+  readonly isOver: boolean;
   /** As the API shows it. */
   readonly object: unknown;
 }
@@ -46,7 +51,8 @@ export interface ClusterAccess {
   patchNode(node: string, patch: unknown): boolean;
   /** Those that are there now, also those on their way out. */
   pods(fieldSelector: string): readonly PodSeen[];
-  evict(pod: PodSeen): void;
+  /** False where the cluster refuses it now. */
+  evict(pod: PodSeen): boolean;
 }
 
 /** One sign-in: where its commands run, who runs them, and how long anybody waits for them. */

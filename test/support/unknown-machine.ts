@@ -19,6 +19,7 @@ export const NOTHING_KNOWN: MachineFacts = {
   cordoned: null,
   drainScope: null,
   joinedCluster: null,
+  leftCluster: null,
   locatorLit: false,
   offOnPurpose: null,
   residue: [],

@@ -119,6 +119,8 @@ export interface MachineFacts extends ResidueFacts {
    * register anew: a new system does, or its node in another cluster.
    */
   readonly joinedCluster: string | null;
+  /** Where the system before the present one was a node, which may be there still. */
+  readonly leftCluster: string | null;
   /** An RMA lit its locator, and nobody has put it out: that is done once the machine is back, or of use in another way. */
   readonly locatorLit: boolean;
   /** The run by which somebody switched it off on purpose. It counts until the machine is seen on. */

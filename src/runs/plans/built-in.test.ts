@@ -13,6 +13,10 @@ const SPECIFICATION = [
     ["join-cluster",         "join",    600,  1, { cluster_ref: "cluster-a" }],
     ["verify",               "verify",  300,  0, { cluster_ref: "cluster-a" }],
   ]],
+  ["plan/join", "Join Cluster", [
+    ["join-cluster",         "join",    300,  2, { cluster_ref: "" }],
+    ["verify-in-cluster",    "verify",  120,  3, { cluster_ref: "" }],
+  ]],
   ["plan/net-reconfig", "Network Reconfiguration", [
     ["apply-network-config", "net",     120,  2, { params: { action: "reconfigure" } }],
     ["verify-connectivity",  "ssh",     60,   3, { script_ref: "verify_network.sh", args: {} }],

@@ -97,7 +97,7 @@ export const join = defineStep({
     if (state.is === "running") return { state: "in_progress", message: "kubeadm join is running" };
     if (missing === undefined) {
       await revokeToken(context);
-      return isIn("joined", cluster.name, node.found, context);
+      return isIn("joined", cluster.name, node.found, context, await leftBehind(context, cluster.name));
     }
     // What the cluster has taken up goes on without the script, unless the machine itself went down under it.
     if (state.is === "cut_off" && bootId !== evidence.bootId)
@@ -112,7 +112,7 @@ export const join = defineStep({
     const node = await can.cluster.findNode(cluster, identityOf(evidence), call);
     const missing = whyNotThere(node, await readBootId(can.exec, await targets.ssh(), call));
     return missing === undefined
-      ? isIn("is in", cluster.name, node, context)
+      ? isIn("is in", cluster.name, node, context, await leftBehind(context, cluster.name))
       : { state: "not_done", message: missing, cause: notReady(node?.name) };
   },
 
@@ -156,9 +156,30 @@ async function revokeToken({ payload, evidence, can, targets, call, log }: Actin
 const ID_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789";
 const newTokenId = (): string => Array.from({ length: 6 }, () => ID_LETTERS[randomInt(ID_LETTERS.length)]).join("");
 
-function isIn(how: string, cluster: string, node: ClusterNode | undefined, { machine, evidence }: Acting): ProbeReport {
+/** The node that stays in the cluster of before, which nobody but its people may delete; empty where there is none to be seen. */
+async function leftBehind({ machine, evidence, can, targets, call }: Acting, cluster: string): Promise<string> {
+  const before = machine.facts.joinedCluster ?? machine.facts.leftCluster;
+  if (before === null || before === cluster) return "";
+  try {
+    const node = await can.cluster.findNode(await targets.cluster(before), identityOf(evidence), call);
+    return node === undefined
+      ? ""
+      : `; node ${node.name} of ${before} is left over from before: delete it there (kubectl delete node ${node.name})`;
+  } catch (error) {
+    if (call.signal.aborted || !(error instanceof StepFailure || error instanceof AppError)) throw error;
+    return `; its node in ${before} may be left over from before, which cannot be seen now: ${error.message}`;
+  }
+}
+
+function isIn(
+  how: string,
+  cluster: string,
+  node: ClusterNode | undefined,
+  { machine, evidence }: Acting,
+  left: string,
+): ProbeReport {
   const cordon = node === undefined ? undefined : cordonOf(node, cluster, machine);
-  const message = `${how} ${cluster} as node ${node?.name}${cordon?.note ?? ""}`;
+  const message = `${how} ${cluster} as node ${node?.name}${cordon?.note ?? ""}${left}`;
   return {
     state: "done",
     message,

@@ -211,7 +211,7 @@ async function bootAsBefore(context: Acting, seen: NetInstallSeen, system: Shown
   const failure = await failureOf(() => needsOf(context).boot.clearBootOverride(bmc, call));
   if (failure !== undefined && !isRefusal(failure)) return notPutAway(payload.image_ref, failure, receipt, system);
   const image = { ref: payload.image_ref, digest: evidence.digest };
-  const done = provenBy(image, system);
+  const done = provenBy(image, system, context.machine);
   const message = failure === undefined ? done.message : `${done.message}${keptSource(failure)}`;
   return { ...done, message, effects: seen.awaitsProof ? [proven(context)] : [] };
 }

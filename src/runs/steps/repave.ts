@@ -227,7 +227,7 @@ async function putAway(context: Acting, system: Shown): Promise<ProbeAnswer> {
     stays = await imagingOf(context).cleanUp(bmc, orderOf(context), call);
   });
   if (failure !== undefined) return notPutAway(payload.image_ref, failure, receipt, system);
-  const proven = provenBy({ ref: payload.image_ref, digest: evidence.digest }, system);
+  const proven = provenBy({ ref: payload.image_ref, digest: evidence.digest }, system, context.machine);
   return stays === undefined ? proven : { ...proven, message: `${proven.message}; ${stays}` };
 }
 

@@ -24,6 +24,7 @@ describe("a run that succeeded leads the machine", () => {
   test.each([
     ["plan/repave-join", "IN_SERVICE"],
     ["plan-repave-ubuntu-2204-v1", "IN_SERVICE"],
+    ["plan/join", "IN_SERVICE"],
     ["plan/rma", "RMA"],
     ["plan/reboot", null],
     ["plan/upgrade", null],

@@ -1,5 +1,6 @@
 import type { ClusterRight } from "../../capabilities/clusters/access.ts";
 import { AppError } from "../../kernel/errors.ts";
+import { holds } from "../../lifecycles/machine/conditions.ts";
 import { type Machine, needsEndpoints } from "../../lifecycles/machine/machine.ts";
 import type { Plan, Step } from "../../runs/model/plan/plan.ts";
 import { clusterNameOf } from "../../runs/model/targets.ts";
@@ -79,6 +80,20 @@ export const nameSilentClusters = (
     const verdict = verdicts.get(name);
     return verdict?.is === "silent" ? [`step ${step.name} would wait for its cluster: ${verdict.message}`] : [];
   });
+
+/** The run takes the machine to another cluster, and its node stays where it is: a node that nobody reports for. */
+export function nameNodeLeftBehind(deps: Pick<RunDeps, "steps">, run: RunOn): string[] {
+  const { machine, plan } = run;
+  const before = machine.facts.joinedCluster;
+  const joins = plan.steps.filter(({ kind }) => deps.steps.get(kind)?.joinsCluster);
+  const to = joins.map(({ payload }) => clusterNameOf(String(payload.cluster_ref ?? ""), machine)).at(-1);
+  if (before === null || to === undefined || to === before || !holds(machine.conditions, "InCustomerCluster"))
+    return [];
+  return [
+    `machine ${machine.id} is a node of cluster ${before}, and the run joins it to ${to}: its node in ${before} stays, and must be ` +
+      `deleted there; millwright machine enter-maintenance ${machine.id} empties it first`,
+  ];
+}
 
 /** With the first of its steps, and all that steps do there. */
 function eachClusterOnce(deps: Pick<RunDeps, "steps">, run: RunOn): NeededCluster[] {

@@ -15,7 +15,7 @@ describe("a filter of runs by type", () => {
     expect(parseRunFilter('type=""')).toMatchObject([{ value: "" }]);
     for (const text of ["type=rebot", "type!=rebot", "type IN (REBOOT, rebot)"])
       expect(() => parseRunFilter(text)).toThrow(
-        `filter: at position ${text.indexOf("rebot") + 1}: expected for type one of REPAVE, RMA, REBOOT, UPGRADE, NET_RECONFIG, found "rebot"`,
+        `filter: at position ${text.indexOf("rebot") + 1}: expected for type one of REPAVE, RMA, REBOOT, UPGRADE, NET_RECONFIG, JOIN, found "rebot"`,
       );
   });
 });

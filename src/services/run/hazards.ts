@@ -33,6 +33,7 @@ const STEP_OF_TYPE: { readonly [type in RunType]?: string } = {
   RMA: "rma",
   REBOOT: "reboot",
   NET_RECONFIG: "net",
+  JOIN: "join",
 };
 
 /** Steps that nobody expects who names another type. */

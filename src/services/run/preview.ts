@@ -10,7 +10,7 @@ import { readStepDurations } from "../../store/run/step-durations.ts";
 import { findSeedConflicts } from "../install/seed-checks.ts";
 import { findDrainConflicts } from "../machine/drain-conflict.ts";
 import { machineKey } from "../machine/machines.ts";
-import { clustersToProbe, nameSilentClusters, refuseClusters } from "./cluster-checks.ts";
+import { clustersToProbe, nameNodeLeftBehind, nameSilentClusters, refuseClusters } from "./cluster-checks.ts";
 import { findCredentials, findMissingCredentials } from "./credentials.ts";
 import type { RunDeps } from "./deps.ts";
 import { disturbedCluster, findTypeContradictions } from "./hazards.ts";
@@ -100,6 +100,7 @@ export async function previewRun(deps: RunDeps, input: Omit<StartRun, "requestId
       ...refusals.map(({ message }) => message),
       ...(await findHolders(db, machine)),
       ...findDrainConflicts(machine, plan),
+      ...nameNodeLeftBehind(deps, chosen),
       ...nameSilentClusters(deps, chosen, verdicts),
     ],
     reboots: steps.filter(({ reboots }) => reboots).length,

@@ -80,6 +80,7 @@ const parseFacts = readerOf<MachineFacts>({
   cordoned: [orNull(shapeOf({ cluster: isText, node: isText })), null],
   drainScope: [orNull(shapeOf({ barePods: isFlag, localData: isFlag })), null],
   joinedCluster: text,
+  leftCluster: text,
   locatorLit: [isFlag, false],
   offOnPurpose: [orNull(shapeOf({ run: isText })), null],
   residue: [listOf(isText), []],

@@ -143,3 +143,21 @@ describe("a run that joins a cluster which does not let us in", () => {
     }
   });
 });
+
+test("a repave into another cluster tells of the node that it leaves in the first one", async () => {
+  const machineId = "m-rack1-03";
+  await bench.control("POST", `/devices/${machineId}/join`, { cluster: CLUSTER });
+  // A node is there once somebody looks at the cluster.
+  await bench.control("GET", "/clusters");
+  await bench.db.execute(
+    `update machines set facts = facts || '{"joinedCluster": "default-cluster"}', basis = basis + 1 where id = $1`,
+    [machineId],
+  );
+  await bench.changeSpec(machineId, { targetClusterRef: "cluster-a" });
+  const { runId } = await bench.runs.startRun({ machineId, requestId: "moves", type: "REPAVE" });
+  const run = await bench.ended(runId);
+  expect(run.phase, run.error?.message).toBe(Run_Phase.SUCCEEDED);
+  expect(run.steps.find(({ name }) => name === "join-cluster")?.message).toContain(
+    `node ${machineId} of default-cluster is left over from before: delete it there (kubectl delete node ${machineId})`,
+  );
+});

@@ -82,7 +82,7 @@ describe("StartRun refuses, in this order,", () => {
   test("an unknown type, with those that there are, before an unknown plan", async () => {
     const answer = await refusal(start({ requestId: "r", machineId: "nobody", type: "DANCE", planId: "plan/none" }));
     expect(answer).toMatchObject({ code: Code.InvalidArgument, field: "type" });
-    expect(answer.message).toContain("REPAVE, RMA, REBOOT, UPGRADE, NET_RECONFIG");
+    expect(answer.message).toContain("REPAVE, RMA, REBOOT, UPGRADE, NET_RECONFIG, JOIN");
   });
 
   test.each([

@@ -28,7 +28,7 @@ export function addRunCommands(program: Command, run: Run): void {
       "with --filter: start no further run after so many without success; 1 when left out",
       positiveNumber,
     )
-    .option("--type <type>", "REPAVE, RMA, REBOOT, UPGRADE or NET_RECONFIG; its default plan is used")
+    .option("--type <type>", "REPAVE, RMA, REBOOT, UPGRADE, NET_RECONFIG or JOIN; its default plan is used")
     .option("--plan <id>", "another plan than the type's own")
     .option(
       "--param <name=value>",

@@ -9,13 +9,14 @@ describe("a run type", () => {
     ["REBOOT", "plan/reboot"],
     ["UPGRADE", "plan/upgrade"],
     ["NET_RECONFIG", "plan/net-reconfig"],
+    ["JOIN", "plan/join"],
   ] as const)("%s is served by %s", (type, planId) => {
     expect(chooseRunType({ type, planId: "" })).toEqual({ type, planId });
     expect(BUILT_IN_PLANS.map((plan) => plan.planId)).toContain(planId);
   });
 
-  test("of the specification is known, and no other", () => {
-    expect(RUN_TYPES).toEqual(["REPAVE", "RMA", "REBOOT", "UPGRADE", "NET_RECONFIG"]);
+  test("of the specification is known, and JOIN beside them", () => {
+    expect(RUN_TYPES).toEqual(["REPAVE", "RMA", "REBOOT", "UPGRADE", "NET_RECONFIG", "JOIN"]);
     expect(Object.keys(DEFAULT_PLANS)).toEqual(RUN_TYPES);
   });
 
@@ -31,7 +32,7 @@ describe("a run type", () => {
     expect(() => chooseRunType({ type: text, planId: "plan/reboot" })).toThrow(
       expect.objectContaining({
         kind: "invalid_argument",
-        message: `type: "${text}" is not a run type; known: REPAVE, RMA, REBOOT, UPGRADE, NET_RECONFIG`,
+        message: `type: "${text}" is not a run type; known: REPAVE, RMA, REBOOT, UPGRADE, NET_RECONFIG, JOIN`,
         detail: { field: "type" },
       }),
     );

@@ -7,6 +7,7 @@ export const DEFAULT_PLANS = {
   REBOOT: "plan/reboot",
   UPGRADE: "plan/upgrade",
   NET_RECONFIG: "plan/net-reconfig",
+  JOIN: "plan/join",
 } as const;
 export type RunType = keyof typeof DEFAULT_PLANS;
 export const RUN_TYPES = Object.keys(DEFAULT_PLANS) as readonly RunType[];

@@ -92,7 +92,11 @@ export function checkStamp(stamp: InstallStamp, machine: Machine, image: Pick<Im
 }
 
 /** What a proven installation makes known of the machine. */
-export const provenBy = ({ ref, digest }: Pick<Image, "ref" | "digest">, system: Shown | undefined) =>
+export const provenBy = (
+  { ref, digest }: Pick<Image, "ref" | "digest">,
+  system: Shown | undefined,
+  { facts: before }: Pick<Machine, "facts">,
+) =>
   ({
     state: "done",
     message: `${ref} is installed (${digest.slice(0, 19)}…)`,
@@ -102,6 +106,7 @@ export const provenBy = ({ ref, digest }: Pick<Image, "ref" | "digest">, system:
       ...(system?.isBackHome && { sshMoved: null }),
       // Whatever it was a node of, and whatever key it showed: the system that was is gone.
       joinedCluster: null,
+      leftCluster: before.joinedCluster ?? before.leftCluster,
       sshHostKeySeen: null,
     },
     conditions: [{ type: "Provisioned", status: true, reason: "ImageInstalled", message: ref }],

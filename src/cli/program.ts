@@ -5,6 +5,7 @@ import type { Run, Sink } from "./client/session.ts";
 import { addCatalogCommands } from "./commands/catalog/catalog.ts";
 import { addCompletionCommand } from "./commands/completion/completion.ts";
 import { addHistoryCommand } from "./commands/event/history.ts";
+import { addReportCommand } from "./commands/event/report.ts";
 import { addWatchCommand } from "./commands/event/watch.ts";
 import { addExpectedPowerShelfCommands } from "./commands/expected-power-shelf/expected-power-shelf.ts";
 import { addExplainCommand } from "./commands/explain/explain.ts";
@@ -94,6 +95,7 @@ export function createProgram(options: ProgramOptions): Command {
   addExplainCommand(program, run);
   addHistoryCommand(program, run);
   addWatchCommand(program, run);
+  addReportCommand(program, run);
   addTokenCommands(program, run, vocabulary);
   addSystemCommand(program, run);
   addServerCommands(program, run, vocabulary);

@@ -1,6 +1,7 @@
 import { AppError } from "../kernel/errors.ts";
 import type { Log } from "../kernel/log.ts";
 import { milliseconds, seconds } from "../kernel/time/duration.ts";
+import { ALARMS, alarmOf } from "../store/lifecycle/alarms.ts";
 import type { EventSource, WatchFrom, WatchItem } from "../store/lifecycle/event-source.ts";
 import * as journal from "../store/lifecycle/journal.ts";
 import type { Database } from "../store/postgres/database.ts";
@@ -223,8 +224,10 @@ type Wants = (row: journal.JournalRow) => boolean;
 /** As sets: every row that is written is compared with what every follower wants. */
 function wantsOf({ kinds, ids, types }: journal.JournalFilter): Wants {
   const [ofKinds, ofIds, ofTypes] = [setOf(kinds), setOf(ids), setOf(types)];
-  return ({ kind, id, type }) =>
-    (!ofKinds || ofKinds.has(kind)) && (!ofIds || ofIds.has(id)) && (!ofTypes || ofTypes.has(type));
+  const wantsAlarms = ALARMS.some((alarm) => ofTypes?.has(alarm));
+  const isOfTypes = (row: journal.JournalRow) =>
+    !ofTypes || ofTypes.has(row.type) || (wantsAlarms && ofTypes.has(alarmOf(row) ?? ""));
+  return (row) => (!ofKinds || ofKinds.has(row.kind)) && (!ofIds || ofIds.has(row.id)) && isOfTypes(row);
 }
 
 /** Nothing listed: everything is wanted. */

@@ -56,6 +56,7 @@ export const SHARED_ROLES: MethodRoles = {
   "millwright.v1.HealthReportService/PutHealthReport": ["operator", "Health"],
   "millwright.v1.HealthReportService/RemoveHealthReport": ["operator", "Health"],
   "millwright.v1.HistoryService/ListHistory":           ["viewer"],
+  "millwright.v1.HistoryService/GetReport":             ["viewer"],
   "millwright.v1.WatchService/Watch":                   ["viewer"],
   "millwright.v1.ExplainService/Explain":               ["viewer"],
   "millwright.v1.ClusterService/CreateCluster":         ["admin"],

@@ -100,6 +100,14 @@ export declare type Event = Message<"millwright.v1.Event"> & {
    * @generated from field: string address = 12;
    */
   address: string;
+
+  /**
+   * failed: what was asked for has failed (a run that FAILED, a shelf in error, an install that failed). needs_intervention: somebody is
+   * needed. Empty: neither. Filters by type take these words as well.
+   *
+   * @generated from field: string alarm = 13;
+   */
+  alarm: string;
 };
 
 /**

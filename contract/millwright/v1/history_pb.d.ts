@@ -4,13 +4,134 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { Event } from "./event_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Event } from "./event_pb.js";
 
 /**
  * Describes the file millwright/v1/history.proto.
  */
 export declare const file_millwright_v1_history: GenFile;
+
+/**
+ * @generated from message millwright.v1.GetReportRequest
+ */
+export declare type GetReportRequest = Message<"millwright.v1.GetReportRequest"> & {
+  /**
+   * Required; in the past. What retention has removed is not in the report.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 1;
+   */
+  since?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.GetReportRequest.
+ * Use `create(GetReportRequestSchema)` to create a new message.
+ */
+export declare const GetReportRequestSchema: GenMessage<GetReportRequest>;
+
+/**
+ * @generated from message millwright.v1.GetReportResponse
+ */
+export declare type GetReportResponse = Message<"millwright.v1.GetReportResponse"> & {
+  /**
+   * @generated from field: google.protobuf.Timestamp since = 1;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp until = 2;
+   */
+  until?: Timestamp | undefined;
+
+  /**
+   * Events with alarm=failed, the oldest first; at most 1000 together with interventions.
+   *
+   * @generated from field: repeated millwright.v1.Event failures = 3;
+   */
+  failures: Event[];
+
+  /**
+   * Events with alarm=needs_intervention, the oldest first.
+   *
+   * @generated from field: repeated millwright.v1.Event interventions = 4;
+   */
+  interventions: Event[];
+
+  /**
+   * What callers did, those who did the most first; at most 500.
+   *
+   * @generated from field: repeated millwright.v1.Doing doings = 5;
+   */
+  doings: Doing[];
+
+  /**
+   * Of the machines that called for somebody: those that still do.
+   *
+   * @generated from field: repeated string open_machine_ids = 6;
+   */
+  openMachineIds: string[];
+
+  /**
+   * There is more than fits into one answer: ask for a shorter time.
+   *
+   * @generated from field: bool cut = 7;
+   */
+  cut: boolean;
+};
+
+/**
+ * Describes the message millwright.v1.GetReportResponse.
+ * Use `create(GetReportResponseSchema)` to create a new message.
+ */
+export declare const GetReportResponseSchema: GenMessage<GetReportResponse>;
+
+/**
+ * What a caller did to things of one kind.
+ *
+ * @generated from message millwright.v1.Doing
+ */
+export declare type Doing = Message<"millwright.v1.Doing"> & {
+  /**
+   * @generated from field: string actor = 1;
+   */
+  actor: string;
+
+  /**
+   * @generated from field: string kind = 2;
+   */
+  kind: string;
+
+  /**
+   * The verb of a transition, or the type of the event, such as created or requested.
+   *
+   * @generated from field: string what = 3;
+   */
+  what: string;
+
+  /**
+   * @generated from field: int32 count = 4;
+   */
+  count: number;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp last_at = 5;
+   */
+  lastAt?: Timestamp | undefined;
+
+  /**
+   * The thing that it was done to last.
+   *
+   * @generated from field: string last_id = 6;
+   */
+  lastId: string;
+};
+
+/**
+ * Describes the message millwright.v1.Doing.
+ * Use `create(DoingSchema)` to create a new message.
+ */
+export declare const DoingSchema: GenMessage<Doing>;
 
 /**
  * @generated from message millwright.v1.ListHistoryRequest
@@ -118,6 +239,16 @@ export declare const HistoryService: GenService<{
     methodKind: "unary";
     input: typeof ListHistoryRequestSchema;
     output: typeof ListHistoryResponseSchema;
+  },
+  /**
+   * What broke since a moment, what called for somebody, and who did what, over all things.
+   *
+   * @generated from rpc millwright.v1.HistoryService.GetReport
+   */
+  getReport: {
+    methodKind: "unary";
+    input: typeof GetReportRequestSchema;
+    output: typeof GetReportResponseSchema;
   },
 }>;
 

@@ -10,21 +10,42 @@ import { file_millwright_v1_event } from "./event_pb.js";
  * Describes the file millwright/v1/history.proto.
  */
 export const file_millwright_v1_history = /*@__PURE__*/
-  fileDesc("ChttaWxsd3JpZ2h0L3YxL2hpc3RvcnkucHJvdG8SDW1pbGx3cmlnaHQudjEiegoSTGlzdEhpc3RvcnlSZXF1ZXN0EgwKBGtpbmQYASABKAkSCgoCaWQYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkSDQoFdHlwZXMYBSADKAkSFAoMbmV3ZXN0X2ZpcnN0GAYgASgIIqABChNMaXN0SGlzdG9yeVJlc3BvbnNlEiQKBmV2ZW50cxgBIAMoCzIULm1pbGx3cmlnaHQudjEuRXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhcKD3JlbW92ZWRfZW50cmllcxgDIAEoAxIxCg1yZW1vdmVkX3VudGlsGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDJmCg5IaXN0b3J5U2VydmljZRJUCgtMaXN0SGlzdG9yeRIhLm1pbGx3cmlnaHQudjEuTGlzdEhpc3RvcnlSZXF1ZXN0GiIubWlsbHdyaWdodC52MS5MaXN0SGlzdG9yeVJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp, file_millwright_v1_event]);
+  fileDesc("ChttaWxsd3JpZ2h0L3YxL2hpc3RvcnkucHJvdG8SDW1pbGx3cmlnaHQudjEiPQoQR2V0UmVwb3J0UmVxdWVzdBIpCgVzaW5jZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiiwIKEUdldFJlcG9ydFJlc3BvbnNlEikKBXNpbmNlGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgV1bnRpbBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoIZmFpbHVyZXMYAyADKAsyFC5taWxsd3JpZ2h0LnYxLkV2ZW50EisKDWludGVydmVudGlvbnMYBCADKAsyFC5taWxsd3JpZ2h0LnYxLkV2ZW50EiQKBmRvaW5ncxgFIAMoCzIULm1pbGx3cmlnaHQudjEuRG9pbmcSGAoQb3Blbl9tYWNoaW5lX2lkcxgGIAMoCRILCgNjdXQYByABKAgifwoFRG9pbmcSDQoFYWN0b3IYASABKAkSDAoEa2luZBgCIAEoCRIMCgR3aGF0GAMgASgJEg0KBWNvdW50GAQgASgFEisKB2xhc3RfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB2xhc3RfaWQYBiABKAkiegoSTGlzdEhpc3RvcnlSZXF1ZXN0EgwKBGtpbmQYASABKAkSCgoCaWQYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkSDQoFdHlwZXMYBSADKAkSFAoMbmV3ZXN0X2ZpcnN0GAYgASgIIqABChNMaXN0SGlzdG9yeVJlc3BvbnNlEiQKBmV2ZW50cxgBIAMoCzIULm1pbGx3cmlnaHQudjEuRXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhcKD3JlbW92ZWRfZW50cmllcxgDIAEoAxIxCg1yZW1vdmVkX3VudGlsGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDK2AQoOSGlzdG9yeVNlcnZpY2USVAoLTGlzdEhpc3RvcnkSIS5taWxsd3JpZ2h0LnYxLkxpc3RIaXN0b3J5UmVxdWVzdBoiLm1pbGx3cmlnaHQudjEuTGlzdEhpc3RvcnlSZXNwb25zZRJOCglHZXRSZXBvcnQSHy5taWxsd3JpZ2h0LnYxLkdldFJlcG9ydFJlcXVlc3QaIC5taWxsd3JpZ2h0LnYxLkdldFJlcG9ydFJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp, file_millwright_v1_event]);
+
+/**
+ * Describes the message millwright.v1.GetReportRequest.
+ * Use `create(GetReportRequestSchema)` to create a new message.
+ */
+export const GetReportRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_history, 0);
+
+/**
+ * Describes the message millwright.v1.GetReportResponse.
+ * Use `create(GetReportResponseSchema)` to create a new message.
+ */
+export const GetReportResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_history, 1);
+
+/**
+ * Describes the message millwright.v1.Doing.
+ * Use `create(DoingSchema)` to create a new message.
+ */
+export const DoingSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_history, 2);
 
 /**
  * Describes the message millwright.v1.ListHistoryRequest.
  * Use `create(ListHistoryRequestSchema)` to create a new message.
  */
 export const ListHistoryRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_history, 0);
+  messageDesc(file_millwright_v1_history, 3);
 
 /**
  * Describes the message millwright.v1.ListHistoryResponse.
  * Use `create(ListHistoryResponseSchema)` to create a new message.
  */
 export const ListHistoryResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_history, 1);
+  messageDesc(file_millwright_v1_history, 4);
 
 /**
  * What happened to a thing, who did it and why.

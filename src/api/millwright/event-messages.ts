@@ -1,7 +1,7 @@
 import type { MessageInitShape, JsonObject as WireJsonObject } from "@bufbuild/protobuf";
 import type { EventSchema } from "../../../contract/millwright/v1/event_pb.js";
 import type { WatchResponseSchema } from "../../../contract/millwright/v1/watch_pb.js";
-import type { JournalRow } from "../../services/system/history.ts";
+import { alarmOf, type JournalRow } from "../../services/system/history.ts";
 import type { WatchItem } from "../../services/system/watch.ts";
 import { timestampOf } from "../convert/fields.ts";
 
@@ -18,6 +18,7 @@ export const eventOf = (row: JournalRow): MessageInitShape<typeof EventSchema> =
   reason: row.reason ?? "",
   data: row.data as WireJsonObject,
   address: row.address ?? "",
+  alarm: alarmOf(row) ?? "",
 });
 
 export const watchItemOf = (item: WatchItem): MessageInitShape<typeof WatchResponseSchema> => ({

@@ -1,8 +1,9 @@
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { HistoryService } from "../../../contract/millwright/v1/history_pb.js";
 import type { ServiceDeps } from "../../services/call/deps.ts";
 import { pageHistory } from "../../services/system/history.ts";
+import { makeReport } from "../../services/system/report.ts";
 import { eventOf } from "./event-messages.ts";
 
 export const history = (deps: ServiceDeps): ServiceImpl<typeof HistoryService> => ({
@@ -15,6 +16,18 @@ export const history = (deps: ServiceDeps): ServiceImpl<typeof HistoryService> =
         removedEntries: BigInt(page.removal.entries),
         removedUntil: timestampFromDate(page.removal.until),
       }),
+    };
+  },
+  async getReport({ since }) {
+    const report = await makeReport(deps, since ? timestampDate(since) : null);
+    return {
+      since: timestampFromDate(report.since),
+      until: timestampFromDate(report.until),
+      failures: report.failures.map(eventOf),
+      interventions: report.interventions.map(eventOf),
+      doings: report.doings.map(({ last, ...doing }) => ({ ...doing, lastAt: timestampFromDate(last) })),
+      openMachineIds: [...report.openMachineIds],
+      cut: report.isCut,
     };
   },
 });

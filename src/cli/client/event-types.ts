@@ -8,6 +8,7 @@ export const EVENT_TYPES = [
   "facts_changed",
   "waiting",
   "failing",
+  "failed",
   "needs_intervention",
   "recovered",
   "deletion_requested",

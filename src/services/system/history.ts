@@ -5,6 +5,7 @@ import type { ServiceDeps } from "../call/deps.ts";
 import { checkKind } from "../call/known-kinds.ts";
 import { checkPageSize, cutPage, type Page, parsePageToken } from "../call/paging.ts";
 
+export { alarmOf } from "../../store/lifecycle/alarms.ts";
 export type { JournalRow } from "../../store/lifecycle/journal.ts";
 
 export interface HistoryQuery {

@@ -3,6 +3,7 @@ import type { JsonObject } from "../../kernel/lifecycle.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
 import { toJsonText } from "../postgres/json-text.ts";
+import { ALARM_SQL, ALARMS } from "./alarms.ts";
 import type { ThingKey } from "./things.ts";
 
 export interface JournalEntry extends ThingKey {
@@ -65,9 +66,10 @@ export async function readAfter(
 ): Promise<JournalRow[]> {
   const [epoch, xid, seq] = parseCursor(cursor);
   const values: unknown[] = [epoch, xid, seq];
-  const also = [["kind", filter.kinds] as const, ["id", filter.ids] as const, ["type", filter.types] as const].flatMap(
-    ([column, words]) => (words && words.length > 0 ? [`and j.${column} = any($${values.push(words)})`] : []),
+  const also = [["kind", filter.kinds] as const, ["id", filter.ids] as const].flatMap(([column, words]) =>
+    words && words.length > 0 ? [`and j.${column} = any($${values.push(words)})`] : [],
   );
+  if (filter.types && filter.types.length > 0) also.push(`and ${ofTypes(values.push(filter.types), filter.types)}`);
   const rows = await db.query<JournalRow>(
     `select ${COLUMNS} from journal j
       where (j.epoch, j.xid, j.seq) > ($1::int, $2::xid8, $3::bigint) and ${SETTLED} ${also.join(" ")}
@@ -75,6 +77,50 @@ export async function readAfter(
     values,
   );
   return rows;
+}
+
+/** Entries of these types, of which some may be alarms: those are judged only where one is asked for. */
+const ofTypes = (at: number, types: readonly string[]): string =>
+  ALARMS.some((alarm) => types.includes(alarm))
+    ? `(j.type = any($${at}) or ${ALARM_SQL} = any($${at}))`
+    : `j.type = any($${at})`;
+
+/** Alarms of a time, the oldest first. */
+export async function listAlarms(db: Queryable, { since, until }: TimeRange, limit: number): Promise<JournalRow[]> {
+  return db.query<JournalRow>(
+    `select ${COLUMNS} from journal j where j.at >= $1 and j.at < $2 and ${ALARM_SQL} is not null
+      order by j.at, ${ORDER} limit ${Math.floor(limit)}`,
+    [since, until],
+  );
+}
+
+export interface TimeRange {
+  readonly since: Date;
+  readonly until: Date;
+}
+
+/** How often somebody did something, in the words of the journal. */
+export interface Doing {
+  readonly actor: string;
+  readonly kind: string;
+  /** The verb of a transition, or the type of the entry. */
+  readonly what: string;
+  readonly count: number;
+  readonly last: Date;
+  /** The thing that it was done to last. */
+  readonly lastId: string;
+}
+
+/** What callers did in a time, those who did the most first. What parts of the server did by themselves is not theirs. */
+export async function listDoings(db: Queryable, { since, until }: TimeRange, limit: number): Promise<Doing[]> {
+  return db.query<Doing>(
+    `select j.actor, j.kind, coalesce(j.data ->> 'trigger', j.type) as what, count(*)::int as count, max(j.at) as last,
+            (array_agg(j.id order by j.at desc))[1] as "lastId"
+       from journal j
+      where j.at >= $1 and j.at < $2 and j.type <> 'conditions_changed' and (j.owner = 'caller' or j.address is not null)
+      group by 1, 2, 3 order by count(*) desc, 1, 2, 3 limit ${Math.floor(limit)}`,
+    [since, until],
+  );
 }
 
 /** The cursor of this moment: everything settled is before it, everything else will come after it. */
@@ -109,7 +155,7 @@ export async function listHistory(db: Queryable, page: HistoryPage): Promise<Jou
     const at = values.push(...parseCursor(page.after));
     where += ` and (j.epoch, j.xid, j.seq) ${compare} ($${at - 2}::int, $${at - 1}::xid8, $${at}::bigint)`;
   }
-  if (page.types.length > 0) where += ` and j.type = any($${values.push(page.types)})`;
+  if (page.types.length > 0) where += ` and ${ofTypes(values.push(page.types), page.types)}`;
   const rows = await db.query<JournalRow>(
     `select ${COLUMNS} from journal j where ${where}
       order by j.epoch ${direction}, j.xid ${direction}, j.seq ${direction} limit ${Math.floor(page.limit)}`,

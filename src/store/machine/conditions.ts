@@ -95,6 +95,14 @@ export async function countBanners(
   );
 }
 
+/** Which of these machines need a person now, in the order of their ids. */
+export async function listCallingMachines(db: Queryable, ids: readonly string[]): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const text = `select id from machines where id = any($1) and state <> 'RETIRED'
+    and conditions @> '[{"type": "NeedsIntervention", "status": true}]' order by id`;
+  return (await db.query<{ id: string }>(text, [ids])).map(({ id }) => id);
+}
+
 const observedSchema = z.array(
   z
     .object({

@@ -79,8 +79,8 @@ function requestText(request: JsonObject): string {
   return `${textOf(request.operation) || "request"}${initiator === "" ? "" : ` for ${initiator}`}`;
 }
 
-function toneOf({ toState, type }: Event): Tone | undefined {
-  if (toState === "error" || type === "failing" || type === "needs_intervention") return "bad";
+function toneOf({ toState, type, alarm }: Event): Tone | undefined {
+  if (alarm !== "" || toState === "error" || type === "failing" || type === "needs_intervention") return "bad";
   return toState === "ready" || type === "recovered" ? "good" : undefined;
 }
 
@@ -95,11 +95,20 @@ const columns = {
   cursor: { title: "CURSOR", cell: ({ cursor }) => cursor, minor: true },
   kind: { title: "KIND", cell: ({ kind }) => kind },
   id: { title: "ID", cell: ({ id }) => id },
-  event: { title: "EVENT", cell: ({ type }) => type, tone: toneOf },
+  event: { title: "EVENT", cell: ({ type, alarm }) => alarm || type, plain: ({ type }) => type, tone: toneOf },
   change: { title: "CHANGE", cell: changeText, tone: toneOf },
   who: { title: "WHO", cell: ({ actor }) => actor },
   why: { title: "WHY", cell: whyText },
 } as const satisfies { readonly [name: string]: Column<Event> };
+
+/** Alarms of all things: when, what and why. */
+export const alarmColumns: readonly Column<Event>[] = [
+  columns.at,
+  columns.kind,
+  columns.id,
+  columns.change,
+  columns.why,
+];
 
 /** The history of one thing: who, why, when. */
 export const historyColumns: readonly Column<Event>[] = [

@@ -12,7 +12,10 @@ export function addWatchCommand(program: Command, run: Run): void {
     .option("--from <cursor>", "go on after this cursor, or from `oldest`; from now on when left out")
     .addOption(eventTypes())
     .option("-n, --limit <count>", "end after so many events", positiveNumber)
-    .addHelpText("after", "\nExamples:\n  millwright watch\n  millwright watch power-shelf --type transition -o json")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  millwright watch\n  millwright watch --type failed needs_intervention\n  millwright watch power-shelf --type transition -o json",
+    )
     .action((kind: string | undefined, ids: string[], options: WatchOptions) =>
       run(async (session) => (await import("./watch-events.ts")).watchEvents(session, kind, ids, options)),
     );

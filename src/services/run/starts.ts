@@ -269,11 +269,16 @@ async function createChosen(
     await createAll(tx, storeOf(deps.stores, "run"), things, doneBy(caller));
   }
   for (const start of created) {
-    const documents = documentsOf(references, deps, chosen.get(start) as ChosenRun);
-    await keepDocuments(tx, deps.secrets, jobs.get(start) ?? "", documents);
+    const run = chosen.get(start) as CheckedRun;
+    // Only installers that read a seed are given what a document says.
+    if (readsSeed(run))
+      await keepDocuments(tx, deps.secrets, jobs.get(start) ?? "", documentsOf(references, deps, run));
     results.set(start, start.id);
   }
 }
+
+const readsSeed = ({ needs }: CheckedRun): boolean =>
+  [...needs.values()].some(({ images }) => images.some(({ seed }) => seed !== null));
 
 /** A refusal is the answer of the one start that it is about; anything else is trouble for all of them. */
 async function refusing(

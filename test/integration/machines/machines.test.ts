@@ -181,6 +181,11 @@ describe("what is wrong is refused by its field", () => {
     ["an SSH endpoint", { spec: { sshEndpoint: "10.0.0.1:99999" } }, "machine.spec.ssh_endpoint"],
     ["a BMC endpoint", { spec: { bmcEndpoint: "ftp://10.0.0.1" } }, "machine.spec.bmc_endpoint"],
     ["a BMC protocol", { spec: { bmcProtocol: "telnet" } }, "machine.spec.bmc_protocol"],
+    [
+      "a computer system over IPMI",
+      { spec: { bmcProtocol: "ipmi", bmcEndpoint: "10.0.0.7/redfish/v1/Systems/1" } },
+      "machine.spec.bmc_endpoint",
+    ],
     ["a trust", { spec: { bmcTlsTrust: "blind" } }, "machine.spec.bmc_tls_trust"],
     ["a host key", { spec: { sshHostKey: "nonsense" } }, "machine.spec.ssh_host_key"],
     ["a MAC address of all ports", { spec: { macAddresses: ["FF-FF-FF-FF-FF-FF"] } }, "machine.spec.mac_addresses[0]"],

@@ -5,12 +5,14 @@ import type { Duration } from "../../../kernel/time/duration.ts";
 import { mediumUrl } from "../../transport/medium-url.ts";
 import type { RedfishClient } from "../client.ts";
 import { isResource, type Resource } from "../resource.ts";
+import { createSensors } from "../shelf/sensors.ts";
 import { createMachineBoot } from "./boot.ts";
 import { createComputerSystem } from "./computer-system.ts";
 import { createMachineImaging } from "./imaging.ts";
 import { createMachineLocator } from "./locator.ts";
 import { createMachines } from "./machine.ts";
 import { createMachinePower } from "./power.ts";
+import { createMachineChassis, createMachineSensors } from "./sensors.ts";
 import { createMachineVitals } from "./vitals.ts";
 
 const target: BmcTarget = {
@@ -130,6 +132,7 @@ function aBmc(options: {
     imaging: createMachineImaging(machines, power),
     inspect: createComputerSystem(machines),
     locator: createMachineLocator(machines),
+    sensors: createMachineSensors(machines, createSensors(createMachineChassis(machines, client))),
     vitals: createMachineVitals(machines, { now: () => new Date(0), monotonic: () => time.now }),
     time,
   };
@@ -530,6 +533,21 @@ describe("the health of a machine", () => {
     expect(await read(bmc)).toMatchObject({ health: "ok" });
     expect(bmc.time.requests).toBeLessThan(16);
   });
+});
+
+test("the health of one of several machines behind a BMC is that of its own chassis", async () => {
+  const chassis = (id: string) => `/redfish/v1/Chassis/${id}`;
+  const bmc = aBmc({
+    more: {
+      "/redfish/v1/Systems": { Members: [link("/redfish/v1/Systems/1"), link("/redfish/v1/Systems/2")] },
+      "/redfish/v1/Systems/2": { Status: { Health: "OK" }, Links: { Chassis: [link(chassis("2"))] } },
+      "/redfish/v1/Chassis": { Members: [link(chassis("1")), link(chassis("2"))] },
+      [chassis("1")]: { Status: { Health: "OK" } },
+      [chassis("2")]: { Status: { Health: "Critical" } },
+    },
+  });
+  const second = { ...target, path: "/redfish/v1/Systems/2" };
+  expect(await bmc.sensors.readHealth(second, call)).toMatchObject({ status: "critical" });
 });
 
 describe("what a machine tells", () => {

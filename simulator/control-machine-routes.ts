@@ -14,6 +14,7 @@ import type { Machine } from "./devices/machine.ts";
 import { AILING, PART_IDS, SENSOR_IDS } from "./devices/machine-state.ts";
 import { InvalidInput, parseInput } from "./invalid-input.ts";
 import { CLUSTER_ROUTES } from "./kubernetes/control-routes.ts";
+import { SYSTEM } from "./redfish/system-resources.ts";
 import { BASTION_ADDRESS } from "./site/fields.ts";
 
 const SSH_USERNAME = "root";
@@ -68,14 +69,25 @@ const bastion = ({ keys, endpoints }: ControlOptions) => ({
   private_key: keys.operator.privateKey,
 });
 
-const expected = ({ spec }: Machine, options: ControlOptions) => ({
+/** Where several systems are behind the controller, the machine's own is named. */
+const systemPath = (machine: Machine): string => (machine.has("several_systems") ? SYSTEM : "");
+
+const expected = (machine: Machine, options: ControlOptions) => ({
+  ...identityOf(machine),
+  bmc_endpoint: `${machine.spec.address}:${options.endpoints.redfishPort}${systemPath(machine)}`,
+  ...accessTo(machine, options),
+});
+
+const identityOf = ({ spec }: Machine) => ({
   machine_id: spec.id,
   serial: spec.serial,
   system_uuid: spec.systemUuid,
   mac_addresses: spec.macs,
   rack: spec.rack,
   slot: spec.slot,
-  bmc_endpoint: `${spec.address}:${options.endpoints.redfishPort}`,
+});
+
+const accessTo = ({ spec }: Machine, options: ControlOptions) => ({
   bmc_mac_address: spec.mac,
   bmc_username: spec.username,
   bmc_password: spec.password,

@@ -7,6 +7,7 @@ import { machineTree } from "./redfish/machine-resources.ts";
 import { powerShelfTree } from "./redfish/power-shelf-resources.ts";
 import type { RedfishDevice } from "./redfish/redfish-listener.ts";
 import { RedfishService } from "./redfish/redfish-service.ts";
+import { severalSystems } from "./redfish/several-systems.ts";
 import type { SeededValues } from "./seeded-values.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";
 import type { Site } from "./site.ts";
@@ -78,7 +79,13 @@ export function createWorld(parts: {
     byAddress.set(device.spec.address, { device, service: new RedfishService({ device, tree, ...behind }) });
   }
   for (const device of machines.values()) {
-    const service = new RedfishService({ device, tree: MACHINE_TREE, ...behind });
+    const own = new RedfishService({ device, tree: MACHINE_TREE, ...behind });
+    const neighbour = () => {
+      const next = nextInRack(device, machines);
+      const { accounts } = own;
+      return next && new RedfishService({ device: next, tree: MACHINE_TREE, ...behind, accounts });
+    };
+    const service = severalSystems(device, own, neighbour);
     byAddress.set(device.spec.address, { device, service });
   }
   const clusters = site.clusters.map(({ name }) => new Cluster(name, { machines, journal, seeded, clock }));
@@ -91,4 +98,10 @@ export function createWorld(parts: {
   const keys = createSiteKeys(seeded);
   const onBoot = (listener: (id: string) => void) => void bootListeners.push(listener);
   return { shelves, machines, clusters, byAddress, machineAt, faults, keys, bootServer, onBoot };
+}
+
+/** The one above it, and for the topmost the lowest; undefined for a machine that is alone in its rack. */
+function nextInRack({ spec }: Machine, machines: ReadonlyMap<string, Machine>): Machine | undefined {
+  const others = [...machines.values()].filter((one) => one.spec.rack === spec.rack && one.spec.id !== spec.id);
+  return others.find((one) => one.spec.slot === spec.slot + 1) ?? others[0];
 }

@@ -59,5 +59,20 @@ export const traitsOf = (profile: ProfileName | readonly Trait[]): readonly Trai
 export const profileName = (traits: readonly Trait[]): ProfileName | null =>
   PROFILE_NAMES.find((name) => traitsOf(name).join() === traits.join()) ?? null;
 
-/** Those that `mixed` deals out, one machine after the other: the first machine of every rack is an ideal one. */
-export const MIXED: readonly ProfileName[] = ["ideal", "sushy_tools", "late_power", "no_last_reset_time", "worst"];
+/**
+ * What `mixed` deals out, one machine after the other: the first machine of every rack is an ideal one. Overrides that are kept for good
+ * are left out: they end by time, and faster than life a machine would install itself several times until then.
+ */
+export const MIXED: readonly (ProfileName | readonly Trait[])[] = [
+  "ideal",
+  ["no_last_reset_time", "no_boot_progress", "no_sessions"],
+  "late_power",
+  "several_systems",
+  [
+    "lone_disabled_refused",
+    "missing_device_fails",
+    "reason_in_message_only",
+    "no_health_rollup",
+    "unknown_resets_accepted",
+  ],
+];

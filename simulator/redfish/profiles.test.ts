@@ -145,6 +145,31 @@ describe("a controller", () => {
   });
 });
 
+test("a controller with several systems lists the neighbour's first, and answers for it with its own account", async () => {
+  await takeOn("several_systems");
+  const neighbour = await truth<{ system_uuid: string; serial: string }>("m-rack1-02");
+  const { Members } = (await site.redfish(MACHINE, "/redfish/v1/Systems")).json<{ Members: unknown[] }>();
+  expect(Members).toEqual([{ "@odata.id": "/redfish/v1/Systems/2" }, { "@odata.id": SYSTEM }]);
+  const other = await site.redfish(MACHINE, "/redfish/v1/Systems/2");
+  expect(other.json()).toMatchObject({ UUID: neighbour.system_uuid, SerialNumber: neighbour.serial });
+  expect(other.text).not.toContain(`${SYSTEM}"`);
+  const seen = new Set<string>();
+  const open = ["/redfish/v1/Systems/2"];
+  for (let path = open.pop(); path !== undefined; path = open.pop()) {
+    if (seen.has(path)) continue;
+    seen.add(path);
+    expect([path, (await site.redfish(MACHINE, path)).status]).toEqual([path, 200]);
+    for (const [, link = ""] of (await site.redfish(MACHINE, path)).text.matchAll(/"@odata\.id":"([^"]+)"/g))
+      open.push(link);
+  }
+  expect([...seen].some((path) => path.startsWith("/redfish/v1/Managers/bmc2/VirtualMedia/"))).toBe(true);
+  await post("/redfish/v1/Systems/2/Actions/ComputerSystem.Reset", { ResetType: "ForceOff" });
+  expect([(await truth("m-rack1-02")).power, (await truth()).power]).toEqual(["powering_off", "on"]);
+  expect((await site.redfish(MACHINE, "/redfish/v1/Systems/2", { auth: null })).status).toBe(401);
+  const { body } = await site.control<{ bmc_endpoint: string }[]>("GET", "/inventory/machines");
+  expect(body[0]?.bmc_endpoint).toMatch(/^127\.65\.1\.1:\d+\/redfish\/v1\/Systems\/1$/);
+});
+
 describe("late power", () => {
   test.each([
     ["ForceOff", { PowerState: "On" }, { power: "off", reported_power: "off" }],

@@ -51,12 +51,18 @@ export class RedfishService<D extends ManagedDevice = ManagedDevice> {
     faults: FaultBook;
     seeded: SeededValues;
     realNow: () => number;
+    /** Those of another service on the same controller. Absent: its own. */
+    accounts?: Accounts;
   }) {
     this.#device = options.device;
     this.#faults = options.faults;
     this.#seeded = options.seeded;
-    this.#accounts = new Accounts(options.device.spec, options.realNow);
+    this.#accounts = options.accounts ?? new Accounts(options.device.spec, options.realNow);
     this.#tree = options.tree;
+  }
+
+  get accounts(): Accounts {
+    return this.#accounts;
   }
 
   answer(request: RedfishRequest): Answer {

@@ -97,7 +97,7 @@ export function connect({ dataDir, controlUrl }: { dataDir: string; controlUrl: 
 
   async function redfish(device: string, path: string, call: RedfishCall = {}): Promise<RedfishReply> {
     const { endpoint, username, password } = await controllerOf(device);
-    const [host = "", port = ""] = endpoint.split(":");
+    const [host = "", port = ""] = endpoint.split(/[:/]/);
     const account = call.auth === undefined ? ([username, password] as const) : call.auth;
     return send({ agent, host, port: Number(port), path, call, account });
   }

@@ -132,7 +132,7 @@ export async function readRunbooks(): Promise<Readonly<Record<string, string>>> 
   );
 }
 
-function endpointOf(text: string): { readonly address: string; readonly port: number } {
-  const [address = "", port = ""] = text.split(":");
-  return { address, port: Number(port) };
+function endpointOf(text: string): { readonly address: string; readonly port: number; readonly path?: string } {
+  const [, address = "", port = "", path = ""] = /^([^:]*):(\d+)(\/.*)?$/.exec(text) ?? [];
+  return { address, port: Number(port), ...(path !== "" && { path }) };
 }

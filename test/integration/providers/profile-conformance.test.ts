@@ -57,7 +57,7 @@ const SHOWS_IN: Readonly<
   no_sessions: { suites: ["system"] },
   media_downloaded: { suites: [] },
   medium_url_hidden: { suites: [] },
-  several_systems: { suites: [] },
+  several_systems: { suites: ["power", "reset", "boot", "imaging", "system"] },
 };
 const ALL = Object.keys(SUITES) as Suite[];
 const isLong = process.env.CHAOS_LONG !== undefined;
@@ -95,7 +95,9 @@ const withProfile = (profile: ProfileName) => async (): Promise<MachineBench> =>
     gateway.close();
   });
   const cannot = traitsOf(profile).flatMap((trait) => SHOWS_IN[trait].cannot ?? []);
-  return { ...(await machineBenchFor(site, machine, provider)), cannot };
+  const bench = await machineBenchFor(site, machine, provider);
+  const path = traitsOf(profile).includes("several_systems") ? { path: "/redfish/v1/Systems/1" } : {};
+  return { ...bench, target: { ...bench.target, ...path }, cannot };
 };
 
 const whole = Object.keys(PROFILES).filter((name) => name !== "ideal") as (keyof typeof PROFILES)[];

@@ -70,7 +70,7 @@ function countedRacks(site: string): RackEntry[] {
 /** As many as in every rack, and below them those that nobody has written down. */
 const rackWith = (unknown: number) => [
   ...Array.from({ length: MACHINES_PER_RACK }, () => ({})),
-  ...unknownMachines(Math.min(unknown, 40)),
+  ...unknownMachines(Math.min(unknown, 40)).map((entry) => ({ ...entry, profile: "ideal" as const })),
 ];
 
 function parseSiteText(text: string, file: string): unknown {

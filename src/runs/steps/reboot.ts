@@ -200,7 +200,8 @@ async function judgedFromOutside(
 function waiting(outside: Outside | undefined): Pick<ProbeReport, "message" | "cause"> {
   const said = outside?.boot === undefined ? outside?.failure?.message : `the BMC says: ${outside.boot.progress}`;
   const message = `waiting for the system to answer${said === undefined ? "" : ` (${said})`}`;
-  return { message, cause: silent("ssh", outside?.boot?.progress) };
+  // Where both are silent, the BMC is what to see to first: without it nobody can do anything about the system.
+  return { message, cause: outside?.failure ? causeOf(outside.failure) : silent("ssh", outside?.boot?.progress) };
 }
 
 /** Which boot the system tells of, or why whoever answers there is not asked. Neither while nobody answers. */

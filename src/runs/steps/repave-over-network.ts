@@ -172,7 +172,8 @@ async function endStuckOverride(context: Acting): Promise<string> {
     const override = await boot.readBootOverride(bmc, call);
     if (isNetwork(override) && override.lasts === "always") await boot.clearBootOverride(bmc, call);
   });
-  return failure === undefined || isSilence(failure) ? "" : keptSource(failure);
+  if (failure === undefined) return "";
+  return isSilence(failure) ? "; its BMC does not answer" : keptSource(failure);
 }
 
 const insideIfAny = async (context: Acting): Promise<LookedInside> =>

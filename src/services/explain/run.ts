@@ -72,6 +72,7 @@ export async function explainRun(deps: ServiceDeps, id: string, isNamedByParent 
       ...(parts && isActive(run.phase) ? waitsForRuns(run, parts) : []),
       ...(install ? [`install ${install.id}, which is ${install.state.name}`] : []),
       ...waitingFor(seen),
+      ...(await silentBmcOf(deps, run)),
     ],
     since: sinceOf(seen),
     claims: [...claims, ...(parts?.first.claims ?? [])],
@@ -83,6 +84,17 @@ export async function explainRun(deps: ServiceDeps, id: string, isNamedByParent 
       ...(isNamedByParent ? [] : explainParent(run)),
     ]),
   };
+}
+
+/** The BMC may be silent while a step waits for something else: who waits for the run must know, since its end needs the BMC. */
+async function silentBmcOf(deps: ServiceDeps, run: Run): Promise<string[]> {
+  const machineId = machineOf(run);
+  if (!isActive(run.phase) || machineId === null) return [];
+  const { machine } = await viewMachine(deps, machineId);
+  const reachable = machine.conditions.find(({ type }) => type === "BMCReachable");
+  if (machine.spec.bmc === null || reachable === undefined || reachable.status) return [];
+  const { lastTransition, message, reason } = reachable;
+  return [`the BMC of machine ${machineId}, which is not reached since ${iso(lastTransition)}: ${message || reason}`];
 }
 
 /** Causes of which it depends on the machine what helps. */

@@ -516,6 +516,24 @@ describe("a run", () => {
     expect((await explain("run", id)).headline).toMatch(/a script failed on the machine$/);
   });
 
+  test("whose BMC is silent says so, whatever its step waits for", async () => {
+    const id = await running({ message: "installing" });
+    const [{ machine_id: machineId } = { machine_id: "" }] = await surface.db.query<{ machine_id: string }>(
+      "select machine_id from runs where id = $1",
+      [id],
+    );
+    const silentBmc = (await explain("run", id)).waitingFor.filter((text) => text.includes("BMC"));
+    expect(silentBmc).toEqual([]);
+    const message = "BMC 10.0.0.1:443 cannot be reached: timed out";
+    const condition = { type: "BMCReachable", status: false, reason: "NoAnswer", message, last_transition: ago(90) };
+    await set("machines", machineId, { conditions: JSON.stringify([condition]) });
+    expect((await explain("run", id)).waitingFor).toEqual([
+      "installing",
+      expect.stringContaining("its timeout"),
+      expect.stringMatching(new RegExp(`^the BMC of machine ${machineId}, which is not reached since .*: ${message}$`)),
+    ]);
+  });
+
   test("that has begun none of its steps yet names the first", async () => {
     const id = await running();
     await set("runs", id, { facts: { steps: [], startedAt: ago(60) } });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type Run, Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import type { ExplainResponse } from "../../../contract/millwright/v1/explain_pb.js";
+import { PROFILE_NAMES } from "../../../simulator/devices/profile.ts";
 import { type FaultType, faultRuleSchema } from "../../../simulator/faults/fault-rule.ts";
 import { setPowerShelfMaintenance } from "../../../src/services/power-shelf/power-shelves.ts";
 import type { PowerShelfRecord } from "../../../src/store/power-shelf/power-shelves.ts";
@@ -26,7 +27,7 @@ let bench: ExplainBench;
 let freeShelves: ExplainBench["shelves"][number][];
 let freeMachines: SimulatedMachine[];
 beforeAll(async () => {
-  bench = await startExplainBench({ site: "racks=2", speed: 400 });
+  bench = await startExplainBench({ site: "racks=3", speed: 400 });
   freeShelves = [...bench.shelves];
   freeMachines = [...bench.simulated];
   for (const [planId, step] of Object.entries(PLANS))
@@ -56,6 +57,11 @@ const PLANS: Readonly<Record<string, Step>> = {
     name: "restart",
     timeoutSeconds: PLENTY_SECONDS,
     kind: { case: "reboot", value: { force: false } },
+  },
+  "plan-http": {
+    name: "http",
+    timeoutSeconds: PLENTY_SECONDS,
+    kind: { case: "netboot", value: { mode: "HTTP" } },
   },
   "plan-pave": {
     name: "pave",
@@ -436,6 +442,49 @@ describe.concurrent("a system that hangs while its BMC answers:", () => {
     await carryOut(bench, `millwright run retry ${runId}`);
     await untilSucceeded(machineId, restart.runId);
   }, 120_000);
+});
+
+/** Whose systems are known only by their path are refused before anything goes wrong with them. */
+const OTHER_BMCS = PROFILE_NAMES.filter((name) => name !== "ideal" && name !== "several_systems");
+
+describe.concurrent("whatever its BMC is like:", () => {
+  test.each(OTHER_BMCS)(
+    "%s: a system that hangs is reset by the command that is suggested first",
+    async (profile) => {
+      const { machine_id: machineId } = takeMachine();
+      await bench.control("PUT", `/devices/${machineId}/profile`, { profile });
+      await bench.control("POST", `/devices/${machineId}/crash`);
+      const { runId } = await bench.runs.startRun({
+        requestId: "r",
+        machineId,
+        planId: "plan-restart",
+        type: "REBOOT",
+      });
+      expect((await bench.ended(runId, 60_000)).phase).toBe(Run_Phase.FAILED);
+      const { nextCommands, lastFailure } = await explainOn(bench, "run", runId);
+      expect(lastFailure?.message).toBeTruthy();
+      const [first] = nextCommands.map(({ command }) => command);
+      expect(first).toBe(
+        `millwright run start --machine ${machineId} --type REBOOT --plan plan-restart --param force=true`,
+      );
+      await carryOut(bench, first ?? "");
+      await untilSucceeded(machineId, runId);
+    },
+    120_000,
+  );
+
+  test.each(["ideal", "reason_in_message_only"])(
+    "%s: its own words say why it refuses",
+    async (profile) => {
+      const { machine_id: machineId } = takeMachine();
+      await bench.control("PUT", `/devices/${machineId}/profile`, { profile });
+      const { runId } = await bench.runs.startRun({ requestId: "r", machineId, planId: "plan-http" });
+      expect((await bench.ended(runId, 60_000)).phase).toBe(Run_Phase.FAILED);
+      const { lastFailure } = await explainOn(bench, "run", runId);
+      expect(lastFailure?.message).toContain("would conflict with the value of the property Boot/HttpBootUri");
+    },
+    60_000,
+  );
 });
 
 /** What is wrong with the cluster is wrong for all that come after. */

@@ -36,6 +36,12 @@ export interface StepOnRecord {
   readonly evidence: object | null;
 }
 
+/** What the machines of a lane are like. Absent: their BMCs are ideal, and their systems run. */
+export interface LaneSite {
+  readonly profile?: string;
+  readonly hasCrashed?: boolean;
+}
+
 const PLAN = "plan-of-one-step";
 
 /** A lane that is opened again finds nothing of the one before: neither its simulator nor what that one kept of its machines. */
@@ -53,12 +59,15 @@ export class KillLane {
   readonly #keyFile: string;
   readonly #work: StepOnce;
   readonly #machines: string[];
+  readonly #site: LaneSite;
 
   private constructor(
     parts: { database: TestDatabase; simulator: SimulatorProcess; machines: string[]; keyFile: string },
     bench: ProcessBench,
     work: StepOnce,
+    site: LaneSite,
   ) {
+    this.#site = site;
     this.database = parts.database;
     this.simulator = parts.simulator;
     this.#machines = parts.machines;
@@ -67,11 +76,11 @@ export class KillLane {
     this.#work = work;
   }
 
-  static async open(bench: ProcessBench, work: StepOnce): Promise<KillLane> {
+  static async open(bench: ProcessBench, work: StepOnce, site: LaneSite = {}): Promise<KillLane> {
     const name = `${work.kind}-${++lanes}`;
     const simulator = await startSimulatorProcess(bench, {
       name,
-      site: "racks=5",
+      site: site.profile === undefined ? "racks=5" : `racks=5,profile=${site.profile}`,
       seed: 3,
       speed: work.speed,
     });
@@ -85,7 +94,7 @@ export class KillLane {
     };
     const machines = (await putSiteOnRecord(deps, simulator.call)).map(({ machine_id }) => machine_id);
     await createPlan(deps, tester, { planId: PLAN, displayName: work.kind, steps: [work.step] });
-    return new KillLane({ database, simulator, machines, keyFile }, bench, work);
+    return new KillLane({ database, simulator, machines, keyFile }, bench, work, site);
   }
 
   /** Carries out one run undisturbed, and returns the places that its replica came through, in their order. */
@@ -163,6 +172,7 @@ export class KillLane {
     if (machineId === undefined) throw new Error("there is no machine left");
     if (this.#work.needsNode)
       await this.simulator.call("POST", `/devices/${machineId}/join`, { cluster: "default-cluster" });
+    if (this.#site.hasCrashed) await this.simulator.call("POST", `/devices/${machineId}/crash`);
     const before = await this.truth(machineId);
     const order: VictimOrder = {
       url: this.database.url,

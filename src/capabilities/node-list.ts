@@ -23,4 +23,6 @@ export interface NodeList {
   listNodes(target: ClusterTarget, call: CallContext): Promise<readonly ListedNode[]>;
   /** What a drain would still have to move away, by namespace and name; daemons and static pods do not count. */
   listWorkloads(target: ClusterTarget, nodeName: string, call: CallContext): Promise<readonly string[]>;
+  /** Those of them that are told to end already: the kubelet of a dead node never confirms it. */
+  listGoing(target: ClusterTarget, nodeName: string, call: CallContext): Promise<readonly string[]>;
 }

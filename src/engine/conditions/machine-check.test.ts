@@ -51,6 +51,7 @@ async function checkCluster(own: Shows, wanted: Shows): Promise<string> {
       return node && typeof node === "object" ? [node].flat() : [];
     },
     listWorkloads: async () => [],
+    listGoing: async () => [],
   };
   const placeOf = (name: string): Place<ClusterTarget> =>
     shown.get(name) === "not on record"

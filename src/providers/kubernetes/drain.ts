@@ -5,7 +5,7 @@ import { DeviceFailure, isUnreachable } from "../../capabilities/device-failure.
 import type { Resource } from "../transport/device-json.ts";
 import type { KubernetesClient } from "./client.ts";
 import { listLeaving } from "./node-list.ts";
-import { hasLocalData, isBare, nameOfPod, textAt } from "./nodes.ts";
+import { hasLocalData, isBare, isGoing, nameOfPod, textAt } from "./nodes.ts";
 
 /** A node has at most a few hundred pods; an API server limits what it works on at a time. */
 const AT_ONCE = 10;
@@ -26,8 +26,6 @@ export async function drainNode(
   const refused = answers.filter((answer) => answer !== undefined);
   return { remaining: leaving.map(nameOfPod), refused: [...spared, ...refused] };
 }
-
-const isGoing = (pod: Resource): boolean => textAt(pod, "metadata", "deletionTimestamp") !== undefined;
 
 /** Why the pod is not even asked to go. */
 function spare(pod: Resource, scope: DrainScope): RefusedEviction | undefined {

@@ -306,6 +306,7 @@ describe("the API", () => {
     const spared = await drain({ barePods: false, localData: false });
     expect(evicted.splice(0)).toEqual(["web"]);
     expect(spared.remaining).toHaveLength(5);
+    expect(await provider.can.nodes.listGoing(target, "n1", call)).toEqual(["d/going"]);
     expect(spared.refused).toEqual([
       { pod: "d/bare", by: "bare", why: "" },
       { pod: "d/owned", by: "bare", why: "" },

@@ -4,7 +4,7 @@ import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { ListedNode, NodeList } from "../../capabilities/node-list.ts";
 import type { Resource } from "../transport/device-json.ts";
 import type { KubernetesClient } from "./client.ts";
-import { describeListed, mustLeave, nameOfPod, textAt } from "./nodes.ts";
+import { describeListed, isGoing, mustLeave, nameOfPod, textAt } from "./nodes.ts";
 
 const PAGE = "500";
 /** Fifty thousand; a cluster that never ends its list must not keep us for ever. */
@@ -24,6 +24,10 @@ export function createNodeList(client: KubernetesClient): NodeList {
 
     async listWorkloads(target, nodeName, call) {
       return (await listLeaving(client, target, nodeName, call)).map(nameOfPod);
+    },
+
+    async listGoing(target, nodeName, call) {
+      return (await listLeaving(client, target, nodeName, call)).filter(isGoing).map(nameOfPod);
     },
   };
 }

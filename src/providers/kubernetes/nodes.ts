@@ -62,6 +62,9 @@ export const describeNode = (node: Resource): Omit<ClusterNode, "matchedBy"> => 
 
 export const describeListed = (node: Resource): ListedNode => ({ ...seenOf(node), ...marksOf(node) });
 
+/** It was told to end. */
+export const isGoing = (pod: Resource): boolean => textAt(pod, "metadata", "deletionTimestamp") !== undefined;
+
 export const nameOfPod = (pod: Resource): string =>
   `${textAt(pod, "metadata", "namespace") ?? ""}/${textAt(pod, "metadata", "name") ?? ""}`;
 

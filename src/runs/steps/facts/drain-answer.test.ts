@@ -20,13 +20,13 @@ const aNode: ClusterNode = {
 
 /** A machine whose system is dead, and a cluster that says what the test writes down. */
 function deadMachine(
-  cluster: { node?: Partial<ClusterNode>; pods?: readonly string[] },
+  cluster: { node?: Partial<ClusterNode>; pods?: readonly string[]; going?: readonly string[] },
   around: Parameters<typeof benchOf>[3] & { readonly args?: Record<string, string> } = {},
 ) {
   const can: Fakes = {
     exec: { run: unreachable, readFile: unreachable },
     cluster: { findNode: async () => (cluster.node === undefined ? undefined : { ...aNode, ...cluster.node }) },
-    nodes: { listWorkloads: async () => cluster.pods ?? [] },
+    nodes: { listWorkloads: async () => cluster.pods ?? [], listGoing: async () => cluster.going ?? [] },
   };
   return benchOf("ssh", { script_ref: REF, args: around.args ?? { force: "false" } }, can, {
     scripts: shipped,
@@ -53,6 +53,19 @@ describe("the drain check of a machine whose system is dead", () => {
       await expect(bench.probe(evidence)).rejects.toMatchObject({ code: "not_drained" });
       await expect(bench.probe(evidence)).rejects.toThrow(why);
     }
+  });
+
+  test("by force does not wait for pods that were told to end, which only the dead kubelet could confirm", async () => {
+    const cluster = { node: {}, pods: ["d/a"], going: ["d/a"] };
+    const patient = deadMachine(cluster);
+    await expect(patient.probe(await patient.before())).rejects.toMatchObject({ code: "not_drained" });
+    const forced = deadMachine(cluster, { params: { force: "true" } });
+    expect(await forced.probe(await forced.before())).toMatchObject({
+      state: "done",
+      message: expect.stringContaining("1 of its pods were told to end"),
+    });
+    const alive = deadMachine({ ...cluster, node: { ready: true } }, { params: { force: "true" } });
+    await expect(alive.probe(await alive.before())).rejects.toMatchObject({ code: "not_drained" });
   });
 
   test("is asked of the machine where it is no node of its cluster, and of nobody with force=true", async () => {

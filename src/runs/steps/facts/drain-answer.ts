@@ -39,12 +39,21 @@ export async function drainAnswer(by: Exclude<DrainAnsweredBy, "system">, contex
       `${where} is not cordoned: have it drained by 'machine enter-maintenance' (after 'exit-maintenance', if a failed run left it in MAINTENANCE), then retry`,
     );
   const { nodes } = context.can;
-  const remaining = (await nodes?.listWorkloads(cluster, node.name, context.call)) ?? [];
+  const present = (await nodes?.listWorkloads(cluster, node.name, context.call)) ?? [];
+  // Only the kubelet could confirm that these have ended, and it is dead.
+  const isUnconfirmed = context.params.force === "true" && !node.ready && present.length > 0;
+  const going = isUnconfirmed ? ((await nodes?.listGoing(cluster, node.name, context.call)) ?? []) : [];
+  const remaining = present.filter((pod) => !going.includes(pod));
   if (remaining.length > 0)
     throw notDrained(
       `${where} is cordoned, but ${podsRemain(remaining)}: wait until 'machine show' says that it is Drained, or move them away, then retry`,
     );
-  return { state: "done", message: `${where} is cordoned, and nothing is left on it but daemons and static pods` };
+  const rest =
+    going.length === 0 ? "" : `; ${going.length} of its pods were told to end, which its dead kubelet does not confirm`;
+  return {
+    state: "done",
+    message: `${where} is cordoned, and nothing is left on it but daemons and static pods${rest}`,
+  };
 }
 
 async function findNode({ machine, can: { cluster, nodes }, targets, call }: Context) {

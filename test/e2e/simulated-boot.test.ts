@@ -107,6 +107,14 @@ test("a registered machine is repaved over the network by a run, through its BMC
   await ask("millwright.v1.ImageService/CreateImage", image);
   const step = { name: "install", timeout_seconds: 600, max_retries: 0, repave: { image_ref: "netboot" } };
   await ask("millwright.v1.PlanCatalogService/CreatePlan", { plan: { plan_id: "over-network", steps: [step] } });
+  // Those that hang on the way are told apart, all the while.
+  for (const [device, type] of [
+    ["m-rack1-06", "hangs_in_post"],
+    ["m-rack1-07", "loses_lease"],
+  ] as const) {
+    await site.simulator.call("POST", "/faults", { device, fault: { type } });
+    await ask("baremetal.v1.RunService/StartRun", { request_id: type, machine_id: device, plan_id: "over-network" });
+  }
   const start = { request_id: "over-network", machine_id: "m-rack1-05", plan_id: "over-network" };
   const { runId } = await ask<{ runId: string }>("baremetal.v1.RunService/StartRun", start);
   const show = () => ask<{ phase: string }>("baremetal.v1.RunService/GetRun", { run_id: runId });
@@ -119,4 +127,13 @@ test("a registered machine is repaved over the network by a run, through its BMC
   expect(await rest("/nodes/m-rack1-05")).toMatchObject({ state: "active" });
   const device = await site.simulator.call<object>("GET", "/devices/m-rack1-05");
   expect(device).toMatchObject({ os: { source: "pxe", image: "netboot" }, effects: { installs: 1 } });
+  for (const [machine, why] of [
+    ["m-rack1-06", "restarted; it has not asked for its boot script yet"],
+    ["m-rack1-07", "(write image) is running"],
+  ] as const)
+    await eventually(async () => (await cli("explain", "machine", machine)).includes(why), {
+      what: `explain says of ${machine}: ${why}`,
+      within: 30_000,
+      seen: () => cli("explain", "machine", machine),
+    });
 });

@@ -6,7 +6,7 @@ import { BUILT_IN_PLANS } from "../plans/built-in.ts";
 import { allSteps } from "./index.ts";
 
 const folder = join(import.meta.dirname, "../../../runbooks");
-const shipped = readdirSync(folder);
+const shipped = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".sh"));
 
 test("what is undone over SSH alone is inside the system, and what is undone at the BMC is not", () => {
   const undone = [...allSteps.values()].filter(({ undo }) => undo !== undefined);

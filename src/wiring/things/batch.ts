@@ -4,6 +4,7 @@ import type { Batch } from "../../lifecycles/batch/batch.ts";
 import type { StartOnMachine } from "../../runs/steps/fleet.ts";
 import { batchTarget } from "../../runs/targets/batch.ts";
 import type { RunOn } from "../../runs/targets/target-kind.ts";
+import { explainAnyThing } from "../../services/explain/any-thing.ts";
 import { startRun } from "../../services/run/starts.ts";
 import { batchStore } from "../../store/batch/batches.ts";
 import { collectThingStores } from "../../store/lifecycle/things.ts";
@@ -50,5 +51,7 @@ export const batch = defineThing<Batch>({
   store: batchStore,
   handlers: () => withContext<Batch, object>({ frozen: async () => nothingToDo(null) }, () => ({})),
   runTarget,
+  explain: (deps, id) =>
+    explainAnyThing(deps, batchStore.lifecycle.kind, id, "millwright run list --target-kind batch"),
   words: { idLength: "batch-0123456789abcdef0123456789abcdef".length },
 });

@@ -1,3 +1,4 @@
+import { batchStore } from "../../../src/store/batch/batches.ts";
 import { expectedPowerShelfStore } from "../../../src/store/expected-power-shelf/expected-power-shelves.ts";
 import { installStore } from "../../../src/store/install/installs.ts";
 import { machineStore } from "../../../src/store/machine/machines.ts";
@@ -8,4 +9,11 @@ import { runStore } from "../../../src/store/run/runs.ts";
  * The stores of all things that the server has, without what else is wired with them: processes that are started to be killed, and
  * there are hundreds, are up in half the time. `writers.test.ts` holds them against the server's own.
  */
-export const bareStores = [powerShelfStore, expectedPowerShelfStore, machineStore, runStore, installStore] as const;
+export const bareStores = [
+  powerShelfStore,
+  expectedPowerShelfStore,
+  machineStore,
+  runStore,
+  installStore,
+  batchStore,
+] as const;

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { causeOfExit, describeRunbook, Runbooks } from "./runbooks.ts";
+import { causeOfExit, describeRunbook, digestOf, Runbooks } from "./runbooks.ts";
 
 describe("a script's header", () => {
   test.each([
@@ -35,6 +35,13 @@ test("scripts that are read again are the new ones by name, and the old ones by 
   site = { "not a name": "" };
   expect(() => runbooks.refresh()).toThrow("not the name of a script");
   expect(runbooks.find("a.sh")?.text).toBe("3");
+});
+
+test("a shipped script of an earlier version is found by its digest alone", () => {
+  const runbooks = new Runbooks({ "a.sh": "new" }, {}, [["a.sh", "old"]]);
+  expect(runbooks.find("a.sh")?.text).toBe("new");
+  expect(runbooks.refs).toEqual(["a.sh"]);
+  expect(runbooks.findVersion("a.sh", digestOf("old"))?.text).toBe("old");
 });
 
 describe("how a script ended", () => {

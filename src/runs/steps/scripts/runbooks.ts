@@ -29,9 +29,17 @@ export class Runbooks {
   /** Every version that this process has read: a run goes on with the one that it was started with, whatever the file says by then. */
   readonly #versions = new Map<string, Runbook>();
 
-  /** @param site The site's scripts, or how to read them again. */
-  constructor(shipped: Files, site: Files | (() => Files) = {}) {
+  /**
+   * @param site The site's scripts, or how to read them again.
+   * @param earlier Shipped scripts as earlier versions had them: a run that was started then goes on with them.
+   */
+  constructor(
+    shipped: Files,
+    site: Files | (() => Files) = {},
+    earlier: readonly (readonly [ref: string, text: string])[] = [],
+  ) {
     this.#shipped = shipped;
+    for (const [ref, text] of earlier) this.#keep(runbook(ref, text, "shipped"));
     this.#readSite = typeof site === "function" ? site : undefined;
     this.#take(typeof site === "function" ? site() : site);
   }
@@ -46,7 +54,11 @@ export class Runbooks {
       Object.entries(files).map(([ref, text]) => [ref, runbook(ref, text, origin as RunbookOrigin)] as const),
     );
     this.#byRef = new Map(entries);
-    for (const [ref, version] of this.#byRef) this.#versions.set(versionKey(ref, version.digest), version);
+    for (const version of this.#byRef.values()) this.#keep(version);
+  }
+
+  #keep(version: Runbook): void {
+    this.#versions.set(versionKey(version.ref, version.digest), version);
   }
 
   /** That version of it which the digest names, if this process has read it. */

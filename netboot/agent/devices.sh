@@ -45,6 +45,11 @@ first_disk() {
   done
 }
 
+# writes_to DISK: from here on it holds what this installation has begun.
+writes_to() { readlink -f "$1" >>"$WORK/written"; }
+
+first_mib_of() { head -c 1048576 "$1" | sha256sum; }
+
 serial_of() {
   cat "$SYS_BLOCK/$1/serial" 2>/dev/null || cat "$SYS_BLOCK/$1/device/serial" 2>/dev/null ||
     cat "$SYS_BLOCK/$1/device/wwid" 2>/dev/null || true

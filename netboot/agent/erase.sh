@@ -10,7 +10,7 @@ erase_all() {
     disk=/dev/$name
     say "erases $disk"
     erase_disk "$name" "$disk"
-    serial=$(json_text "$(serial_of "$name")" | cut -c 1-255)
+    serial=$(json_text "$(serial_of "$name")" 255)
     report "erased-$name" "\"event\":\"disk_erased\",\"erased_disk\":{\"disk\":\"$disk\",\"serial\":\"$serial\",\"method\":\"$method\",\"verified\":$verified}" || return 1
     names="$names${names:+,}\"$disk\""
     [ "$verified" = true ] || bad="$bad $disk"

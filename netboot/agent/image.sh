@@ -60,6 +60,7 @@ copy_in_pieces() {
   fetch_again "$url" 0 0 || return 1
   total=$whole
   fits "$total" || return 1
+  writes_to "$disk"
   offset=0 shown=0
   while [ "$offset" -lt "$total" ]; do
     last=$((offset + PIECE_MIB * MIB - 1))
@@ -98,6 +99,7 @@ fits() {
 
 # Over TLS busybox can only read all of it in one go.
 copy_at_once() {
+  writes_to "$disk"
   wget -q -O - "$url" | tee "$WORK/stream" | {
     dd bs="$MIB" count=1 iflag=fullblock of="$WORK/first" 2>/dev/null
     dd bs="$MIB" seek=1 of="$disk" conv=notrunc 2>"$WORK/told"

@@ -64,7 +64,10 @@ step_script() {
     script=$WORK/script
     timeout 600 wget -q -O "$script" "$(config url)" || failed "$(config url) could not be loaded"
   fi
-  MILLWRIGHT_TARGET=$(target_disk) MILLWRIGHT_SERVER=$SERVER MILLWRIGHT_NODE=$(word node) MILLWRIGHT_MAC=$MAC \
+  disk=$(target_disk)
+  # Whether a script writes to it shows only afterwards.
+  [ ! -r "$disk" ] || [ -e "$WORK/first-mib" ] || first_mib_of "$disk" >"$WORK/first-mib"
+  MILLWRIGHT_TARGET=$disk MILLWRIGHT_SERVER=$SERVER MILLWRIGHT_NODE=$(word node) MILLWRIGHT_MAC=$MAC \
     sh "$script" >"$WORK/script-output" 2>&1
   ended=$?
   cat "$WORK/script-output"

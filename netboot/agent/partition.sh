@@ -29,6 +29,7 @@ write_partitions() {
     head -c 64 /dev/zero
   } | head -c 510 >"$WORK/table"
   printf '\125\252' >>"$WORK/table"
+  writes_to "$1"
   if ! dd if="$WORK/table" of="$1" bs=512 count=1 conv=notrunc 2>/dev/null; then
     why="$1 cannot be written"
     return 1

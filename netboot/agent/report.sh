@@ -3,8 +3,8 @@
 BOOT_ID=$(cat /proc/sys/kernel/random/boot_id)
 REPORT_TRIES=${REPORT_TRIES:-30}
 
-# json_text TEXT: as the inside of a JSON string.
-json_text() { printf '%s' "$1" | tr -d '\000-\037' | sed 's/[\\"]/\\&/g'; }
+# json_text TEXT [LENGTH]: its beginning, as the inside of a JSON string. Cut before it is escaped: half an escape is no JSON.
+json_text() { printf '%s' "$1" | tr -d '\000-\037' | cut -c "1-${2:-4000}" | sed 's/[\\"]/\\&/g'; }
 
 # send_report NAME MEMBERS: the members are JSON without the braces. The same name twice in one boot is the same report.
 send_report() {
@@ -39,6 +39,6 @@ who_am_i() {
   printf '"ip_address":"%s"' "$(json_text "${ADDRESS:-}")"
   for pair in vendor:sys_vendor model:product_name serial_number:product_serial system_uuid:product_uuid; do
     told=$(cat "$dmi/${pair#*:}" 2>/dev/null)
-    printf ',"%s":"%s"' "${pair%%:*}" "$(json_text "$told" | cut -c 1-255)"
+    printf ',"%s":"%s"' "${pair%%:*}" "$(json_text "$told" 255)"
   done
 }

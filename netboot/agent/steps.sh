@@ -59,7 +59,7 @@ load_step() {
 
 # tell_step STATE ATTEMPT [MESSAGE]: until it was taken, since the server counts on each.
 tell_step() {
-  report "step-$sequence-$1-$2" "\"installation_status\":\"progress\",\"installation_progress\":$(share_of "${4:-0}"),\"step\":{\"sequence\":$sequence,\"state\":\"$1\",\"attempt\":$2,\"message\":\"$(json_text "${3:-}" | cut -c 1-255)\"}"
+  report "step-$sequence-$1-$2" "\"installation_status\":\"progress\",\"installation_progress\":$(share_of "${4:-0}"),\"step\":{\"sequence\":$sequence,\"state\":\"$1\",\"attempt\":$2,\"message\":\"$(json_text "${3:-}" 255)\"}"
 }
 
 # share_of PERCENT: of the whole installation, when the present step has come so far.
@@ -67,11 +67,12 @@ share_of() { echo $((((step_number - 1) * 100 + $1) / (step_count > 0 ? step_cou
 
 # run_steps: all that are left. 0: the installation is complete, and was reported so. 1: it failed; `why` says why.
 run_steps() {
-  step_number=1 is_complete=false reboots=false
+  step_number=1 is_complete=false reboots=false why="the server took no report"
   grep -q '^[0-9]* boot ' "$WORK"/steps/*/words || has_image_first=true
   if [ "${has_image_first:-false}" = true ] && [ "$resumes" = false ] && [ -n "$(word image)" ]; then
     install_image "$(word image)" "$(word digest)" "$(word target)" || return 1
   fi
+  [ "$resumes" = false ] || note_written
   while [ "$step_number" -le "$step_count" ]; do
     load_step "$step_number"
     if [ "$place" = todo ]; then
@@ -84,6 +85,19 @@ run_steps() {
     step_number=$((step_number + 1))
   done
   [ "$is_complete" = true ] || report_complete
+}
+
+# What the steps before this boot wrote. One that may be skipped may have written nothing.
+note_written() {
+  [ "${has_image_first:-false}" = false ] || [ -z "$(word image)" ] || writes_to "$(own_disk)"
+  for words in "$WORK"/steps/*/words; do
+    load_step "$(basename "${words%/words}")"
+    case "$place $on_failure $type" in
+      "done skip "*) ;;
+      done*partition) writes_to "$(target_disk)" ;;
+      done*" boot") [ -z "$(word image)" ] || writes_to "$(own_disk)" ;;
+    esac
+  done
 }
 
 report_complete() {
@@ -142,9 +156,9 @@ try_step() {
   return 1
 }
 
-# roll_back: undoes the scripts that were carried out, the last one first. What was begun on the disk never boots.
+# roll_back: undoes the scripts that were carried out, the last one first. What was begun never boots; no other disk is touched.
 roll_back() {
-  failed_why=$why
+  failed_why=$why failed_disk=$(target_disk)
   while [ "$step_number" -gt 1 ]; do
     step_number=$((step_number - 1))
     load_step "$step_number"
@@ -155,14 +169,30 @@ roll_back() {
       tell_step failed 1 "its rollback failed: $(tail -n 1 "$WORK/script-output")"
     fi
   done
-  disk=$(target_disk)
-  [ ! -w "$disk" ] || dd if=/dev/zero of="$disk" bs="$MIB" count=1 conv=notrunc 2>/dev/null
+  for disk in "$failed_disk" "$(own_disk)"; do
+    [ -w "$disk" ] && is_begun "$disk" && dd if=/dev/zero of="$disk" bs="$MIB" count=1 conv=notrunc 2>/dev/null
+  done
   why=$failed_why
 }
 
-# The disk that this installation is about.
+# is_begun DISK: this installation wrote an image or a table to it, or a script changed its beginning.
+is_begun() {
+  real=$(readlink -f "$1")
+  if [ -e "$WORK/written" ] && grep -qxF "$real" "$WORK/written"; then return 0; fi
+  [ -e "$WORK/first-mib" ] && [ "$real" = "$(readlink -f "$(own_disk)")" ] &&
+    [ "$(first_mib_of "$1")" != "$(cat "$WORK/first-mib")" ]
+}
+
+# The disk that the step under way is about.
 target_disk() {
-  disk=$(config device "$(word target)")
+  disk=$(config device)
+  [ -n "$disk" ] || disk=$(own_disk)
+  printf '%s' "$disk"
+}
+
+# The disk that this installation is about.
+own_disk() {
+  disk=$(word target)
   [ -n "$disk" ] || disk=$(first_disk)
   printf '%s' "$disk"
 }

@@ -187,6 +187,11 @@ END
       expect(JSON.parse(`{${output}}`)).toMatchObject({ ip_address: "10.0.0.7", vendor: expect.any(String) });
     });
 
+    test("cuts words before it escapes them", async () => {
+      const { output } = await run(`printf '"%s"' "$(json_text 'ab"c' 3)"`);
+      expect(JSON.parse(output)).toBe('ab"');
+    });
+
     test("overwrites a disk that knows no quicker way, to its last byte, and reads it back", async () => {
       const disk = newDisk(3 * MIB + 1_536);
       const { output } = await run(`erase_disk no-such-disk '${disk.path}'; echo "$method $verified"`);
@@ -308,6 +313,91 @@ END
             .subarray(0, MIB)
             .every((byte) => byte === 0),
         ).toBe(true);
+      });
+
+      describe("a rollback blanks what the installation has begun, and nothing else:", () => {
+        /** As a workflow may name it: below /dev. */
+        const deviceOf = ({ path }: { path: string }) => `/dev/..${path}`;
+        const isUntouched = ({ before, now }: ReturnType<typeof newDisk>) => now().equals(before);
+        const isBlanked = ({ now }: ReturnType<typeof newDisk>) =>
+          now()
+            .subarray(0, MIB)
+            .every((byte) => byte === 0);
+        const failing = { type: "script", config: { script: "exit 9" }, on_failure: "rollback" };
+        const goesWrong = { on_failure: "rollback", config: { partitions: [{ size_mib: 4_000 }] } };
+
+        test("no disk where the failed step wrote nothing", async () => {
+          const other = newDisk();
+          const { agent, disk } = await carryOut("nothing-begun", [
+            ...steps(
+              { type: "script", config: { script: "true", rollback: "true" } },
+              { type: "partition", ...goesWrong, config: { ...goesWrong.config, device: deviceOf(other) } },
+            ),
+          ]);
+          const ran = await agent();
+          expect(ran.output).toContain("the partitions do not fit");
+          expect(isUntouched(disk)).toBe(true);
+          expect(isUntouched(other)).toBe(true);
+        });
+
+        test("the disk of the failed step, and not that of the first", async () => {
+          const other = newDisk();
+          const device = deviceOf(other);
+          const { agent, disk } = await carryOut("other-begun", [
+            ...steps(
+              { type: "script", config: { script: "true" } },
+              { type: "partition", config: { device, partitions: [{}] } },
+              { type: "partition", ...goesWrong, config: { ...goesWrong.config, device } },
+            ),
+          ]);
+          expect((await agent()).code).toBe(1);
+          expect(isUntouched(disk)).toBe(true);
+          expect(isBlanked(other)).toBe(true);
+        });
+
+        test("the disk that a script has made bootable", async () => {
+          const { agent, disk } = await carryOut("script-begun", [
+            ...steps(
+              { type: "script", config: { script: 'printf boots | dd of="$MILLWRIGHT_TARGET" conv=notrunc' } },
+              failing,
+            ),
+          ]);
+          expect((await agent()).code).toBe(1);
+          expect(isBlanked(disk)).toBe(true);
+        });
+
+        test("the disk that was partitioned before a reboot", async () => {
+          const { agent, disk } = await carryOut("begun-before-reboot", [
+            ...steps({ type: "partition", config: { partitions: [{}] } }, { type: "reboot" }, failing),
+          ]);
+          expect((await agent()).code).toBe(0);
+          expect(isBlanked(disk)).toBe(false);
+          const again = await agent();
+          expect(again.code, again.output).toBe(1);
+          expect(isBlanked(disk)).toBe(true);
+        });
+      });
+
+      test("takes a step for done whatever its last line says", async () => {
+        const { agent, seen } = await carryOut("long-line", [
+          // The 255th character is one that JSON escapes; a line without end is cut.
+          ...steps(
+            { type: "script", config: { script: `printf '%254s"tail' ''` } },
+            { type: "script", config: { script: `printf '%254s\\\\tail' ''` } },
+            { type: "script", config: { script: `printf '%200000s' x; exit 1` } },
+          ),
+        ]);
+        const ran = await agent();
+        expect(ran.output).not.toContain("was not taken");
+        const blanks = " ".repeat(254);
+        expect(await seen()).toMatchObject({
+          last_install_error: expect.stringContaining("the script ended with 1"),
+          installation_steps: [
+            { state: "completed", message: `${blanks}"` },
+            { state: "completed", message: `${blanks}\\` },
+            { state: "failed" },
+          ],
+        });
       });
 
       test("goes on behind a reboot, in the same attempt", async () => {

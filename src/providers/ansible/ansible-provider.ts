@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
@@ -12,13 +12,15 @@ import type { StreamCall } from "../../capabilities/stream.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import { seconds } from "../../kernel/time/duration.ts";
 import { allowedAddress } from "../transport/allowed-networks.ts";
-import { type KnownTarget, type PlayFiles, writePlayFiles } from "./play-files.ts";
+import { type KnownTarget, type PlayFiles, sweepPlayFiles, writePlayFiles } from "./play-files.ts";
 import { SUPERVISOR } from "./supervisor.ts";
 
 const COMMAND = "ansible-playbook";
 const BEAT = seconds(1);
 /** Without a sign of life from us for so long, a play is ended: less than a takeover waits for (`longestChunk` of the step). */
 const PATIENCE_SECONDS = "3";
+/** What was said before the end arrives within it. A process that got away may hold the output open for longer. */
+const LAST_WORDS = seconds(0.5);
 const MOST_OUTPUT = 1024 * 1024;
 
 export interface AnsibleOptions {
@@ -32,10 +34,13 @@ export interface AnsibleOptions {
 /** Playbooks, where `ansible-playbook` is installed; otherwise nothing. */
 export function createAnsibleProvider({ exec, mayReach, path = process.env.PATH ?? "" }: AnsibleOptions): Provider {
   if (!isInstalled(path)) return { name: "ansible", can: {} };
+  void sweepPlayFiles();
   const playbooks: Playbooks = {
     async run(target, play, stream) {
       const known = await knownTarget(target, { exec, mayReach }, stream);
-      return carryOut(await writePlayFiles(known, play, path), play, stream);
+      const files = await writePlayFiles(known, play, path);
+      // Its supervisor removes them as well, unless it could not be started, or was killed.
+      return carryOut(files, play, stream).finally(() => files.remove().catch(() => undefined));
     },
   };
   return { name: "ansible", can: { playbooks } };
@@ -85,14 +90,12 @@ async function knownTarget(
 async function carryOut({ directory, env, args }: PlayFiles, play: Play, stream: StreamCall): Promise<number | null> {
   const command = ["-c", SUPERVISOR, "play", directory, PATIENCE_SECONDS, COMMAND, ...args];
   const child = spawn("bash", command, { cwd: directory, env, stdio: ["pipe", "pipe", "pipe"], detached: true });
+  const ended = endOf(child);
+  ended.catch(() => undefined);
+  if (child.pid === undefined) return ended; // then it may have no streams either
   const said = { bytes: 0 };
   for (const name of ["stdout", "stderr"] as const) passOn(child[name], (text) => say(play, said, text, name));
   child.stdin.on("error", () => undefined); // it has ended: its exit tells
-  const ended = new Promise<number | null>((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", resolve);
-  });
-  ended.catch(() => undefined);
   try {
     for (let isOver = false; !isOver; ) {
       // Each second that it goes on is a chunk: it is had only while the lease is ours.
@@ -108,6 +111,21 @@ async function carryOut({ directory, env, args }: PlayFiles, play: Play, stream:
     child.stdin.end(); // its supervisor ends whatever still runs
     await ended.catch(() => undefined);
   }
+}
+
+/** By its exit, and not by the end of its output. */
+function endOf(child: ChildProcess): Promise<number | null> {
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", resolve);
+    child.once("exit", () => {
+      const cut = setTimeout(() => {
+        child.stdout?.destroy();
+        child.stderr?.destroy();
+      }, LAST_WORDS);
+      child.once("close", () => clearTimeout(cut));
+    });
+  });
 }
 
 /** Characters travel whole, since pieces of the log are read one by one. */

@@ -1,4 +1,6 @@
-import { chmod, mkdtemp, writeFile } from "node:fs/promises";
+import { once } from "node:events";
+import { chmod, lstat, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Play } from "../../capabilities/local/playbooks.ts";
@@ -6,6 +8,9 @@ import type { SshTarget } from "../../capabilities/ssh-target.ts";
 
 /** Where a play keeps the key that it signs in with: in memory where there is a file system of that kind. */
 const IN_MEMORY = "/dev/shm";
+const PREFIX = "millwright-play-";
+/** A socket that answers for as long as the server process lives that wrote the files, also to servers in other containers. */
+const OWNER = "owner";
 
 /** A machine with all that must be known before a play may sign in to it. */
 export interface KnownTarget extends SshTarget {
@@ -17,17 +22,60 @@ export interface PlayFiles {
   readonly directory: string;
   readonly env: Readonly<Record<string, string>>;
   readonly args: readonly string[];
+  /** Removes all of it. */
+  remove(): Promise<void>;
 }
 
 /** Its name in the SSH configuration, whatever the machine's own name is. */
 const HOST = "machine";
 
-/** Writes all that a play is given, for nobody else to read. */
+/** Writes all that a play is given, for nobody else to read. What cannot be written whole is removed. */
 export async function writePlayFiles(target: KnownTarget, play: Play, path: string): Promise<PlayFiles> {
-  const directory = await mkdtemp(join(IN_MEMORY, "millwright-play-")).catch(() =>
-    mkdtemp(join(tmpdir(), "millwright-play-")),
-  );
-  await chmod(directory, 0o700);
+  const directory = await mkdtemp(join(IN_MEMORY, PREFIX)).catch(() => mkdtemp(join(tmpdir(), PREFIX)));
+  const owner = createServer((visitor) => visitor.destroy()).unref();
+  const remove = async () => {
+    // Something that got away may still write to it. What cannot be removed now, the sweep of the next start removes.
+    await rm(directory, { recursive: true, force: true, maxRetries: 3 });
+    owner.close();
+  };
+  try {
+    await chmod(directory, 0o700);
+    await once(owner.listen(join(directory, OWNER)), "listening"); // before the key is there
+    await putFiles(directory, target, play);
+  } catch (error) {
+    await remove().catch(() => undefined);
+    throw error;
+  }
+  return { directory, remove, ...commandLine(directory, path) };
+}
+
+/** Removes the files of plays whose server process was killed together with their supervisor, such as with its container. */
+export async function sweepPlayFiles(): Promise<void> {
+  for (const place of new Set([IN_MEMORY, tmpdir()])) {
+    const names = await readdir(place).catch(() => []);
+    for (const name of names.filter((each) => each.startsWith(PREFIX))) {
+      const directory = join(place, name);
+      const found = await lstat(directory).catch(() => undefined);
+      if (!found?.isDirectory() || found.uid !== process.getuid?.()) continue;
+      if (await isAbandoned(directory)) await rm(directory, { recursive: true, force: true }).catch(() => undefined);
+    }
+  }
+}
+
+/** Only a socket that nobody listens on proves it. Where there is none yet, there is no key either. */
+async function isAbandoned(directory: string): Promise<boolean> {
+  const visit = connect(join(directory, OWNER));
+  try {
+    await once(visit, "connect");
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ECONNREFUSED";
+  } finally {
+    visit.destroy();
+  }
+}
+
+async function putFiles(directory: string, target: KnownTarget, play: Play): Promise<void> {
   const put = (name: string, text: string) => writeFile(join(directory, name), text, { mode: 0o600 });
   if (!("privateKey" in target.credentials)) throw new Error("a play signs in with a key");
   await put("key", `${target.credentials.privateKey.trimEnd()}\n`);
@@ -37,8 +85,10 @@ export async function writePlayFiles(target: KnownTarget, play: Play, path: stri
   await put("args.yml", argsFile(play.args));
   await put("playbook.yml", play.text);
   await put("ansible.cfg", ""); // that of the server's own user, or of its host, is not for plays
+}
+
+function commandLine(directory: string, path: string): Pick<PlayFiles, "env" | "args"> {
   return {
-    directory,
     env: {
       PATH: path,
       HOME: directory,

@@ -25,13 +25,15 @@ async function supervise(
     detached: true,
   });
   child.stdin?.on("error", () => undefined);
-  const exit = new Promise((resolve) => child.once("close", resolve));
+  const exit = new Promise((resolve) => child.once("exit", resolve));
   const pid = await new Promise<number>((resolve) =>
     child.stdout?.once("data", (text: Buffer) => resolve(Number(text))),
   );
   return { child, pid, directory, exit };
 }
 const ENDLESS = "setsid sleep 1000 & echo $!; wait";
+/** Says its process id when its parent has ended, so that it is no child of the command any more. */
+const ORPHAN = "orphan=$(setsid sleep 60 >/dev/null & echo $!); echo $orphan";
 
 describe("the supervisor of a play", () => {
   test("lets it go on while lines come, and ends with its exit code", async () => {
@@ -42,16 +44,21 @@ describe("the supervisor of a play", () => {
     expect(existsSync(directory)).toBe(false);
   });
 
+  const gone = async (pid: number) => {
+    for (let left = 20; isAlive(pid) && left > 0; left -= 1) await pause(50);
+    return !isAlive(pid);
+  };
+
   test.each([
-    ["its server is gone", (child: ChildProcess) => void child.stdin?.end()],
-    ["its server stands still", () => undefined],
-  ])("ends all of it when %s, and removes what it was given", async (_, cause) => {
-    const { child, pid, exit, directory } = await supervise(ENDLESS);
-    expect(isAlive(pid)).toBe(true);
+    ["its server is gone", ENDLESS, (child: ChildProcess) => void child.stdin?.end()],
+    ["its server stands still", ENDLESS, () => undefined],
+    ["its server is gone, with orphans", `${ORPHAN}; sleep 1000`, (child: ChildProcess) => void child.stdin?.end()],
+    ["it ends by itself and leaves orphans", ORPHAN, () => undefined],
+  ])("ends all of it when %s, and removes what it was given", async (_, command, cause) => {
+    const { child, pid, exit, directory } = await supervise(command);
     cause(child);
     await exit;
-    for (let left = 20; isAlive(pid) && left > 0; left -= 1) await pause(50);
-    expect(isAlive(pid)).toBe(false);
+    expect(await gone(pid)).toBe(true);
     expect(existsSync(directory)).toBe(false);
   });
 });

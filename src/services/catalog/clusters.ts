@@ -155,10 +155,12 @@ async function checkSameCluster(deps: ServiceDeps, tx: Transaction, target: Clus
   const { name } = target;
   const before = (await getKubeconfigs(tx, deps.secrets, [name])).get(name);
   const known = typeof before === "string" ? readIfPossible(deps, name, before) : undefined;
-  if (known === undefined || known.apiUrl === target.apiUrl || known.ca === target.ca) return;
+  if (known === undefined || known.apiUrl === target.apiUrl) return;
+  // Two kubeconfigs without an authority have none in common.
+  if (known.ca !== null && known.ca === target.ca) return;
   throw new AppError(
     "failed_precondition",
-    `kubeconfig: names another server (${target.apiUrl}, and not ${known.apiUrl}) and another authority: it may be of another ` +
+    `kubeconfig: names another server (${target.apiUrl}, and not ${known.apiUrl}) and not the same authority: it may be of another ` +
       "cluster, in which no machine would be found; --other-cluster takes it all the same",
     { field: "kubeconfig" },
   );

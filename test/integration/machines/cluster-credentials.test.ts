@@ -96,6 +96,18 @@ describe("a kubeconfig", () => {
     await clusters().updateCluster({ ...request, otherCluster: true });
     expect(await recordOf("four")).toBe(other);
   });
+
+  test("without an authority is not taken for the same cluster at another server", async () => {
+    const plain = (server: string) => withServer(server).replace(/ *certificate-authority-data: \S+\n/, "");
+    const known = plain("https://127.0.0.1:1");
+    expect(known).not.toContain("certificate-authority");
+    await clusters().createCluster({ name: "five", kubeconfig: known, skipProbe: true });
+    const request = { name: "five", kubeconfig: plain("https://127.0.0.1:2"), skipProbe: true };
+    expect((await refusal(clusters().updateCluster(request))).message).toContain("--other-cluster");
+    expect(await recordOf("five")).toBe(known);
+    await clusters().updateCluster({ ...request, otherCluster: true });
+    expect(await recordOf("five")).toBe(request.kubeconfig);
+  });
 });
 
 describe("a run that joins a cluster which does not let us in", () => {

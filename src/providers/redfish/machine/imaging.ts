@@ -52,7 +52,7 @@ export function createMachineImaging(machines: Machines, reset: Reset): Imaging 
       const notCleared = isSet ? await failureOf(() => clearNextBoot(machine)) : undefined;
       if (notEjected !== undefined)
         throw stillInserted(machine, notEjected, notCleared === undefined ? "by_order" : "does");
-      if (seedStays !== undefined) throw seedStillInserted(machine, seedStays);
+      if (seedStays !== undefined) throw seedStays;
       if (notCleared !== undefined && !isRefusal(notCleared)) throw notCleared;
       return (
         notCleared && `the medium is ejected, but the BMC keeps the empty drive as boot source: ${notCleared.message}`
@@ -74,7 +74,11 @@ const holdsAnotherSeed = (drive: Resource | undefined, { seed }: InstallOrder): 
   seed !== undefined && drive !== undefined && holdsSomething(drive) && !holds(drive, seed.url);
 
 async function takeSeedOut(machine: OpenMachine, drive: Resource | undefined, { seed }: InstallOrder): Promise<void> {
-  if (seed !== undefined && drive !== undefined && holds(drive, seed.url)) await takeOut(machine, drive, seed.url);
+  if (seed === undefined || drive === undefined || !holds(drive, seed.url)) return;
+  const failure = await failureOf(() => takeOut(machine, drive, seed.url));
+  if (failure === undefined) return;
+  const shown = withoutSeed(failure, seed.url);
+  throw failureOfSeed(machine, failure, `the medium with the seed is still inserted (${shown})`);
 }
 
 function seedDriveOf([, seed]: Drives, target: BmcTarget): Resource {
@@ -86,19 +90,24 @@ function seedDriveOf([, seed]: Drives, target: BmcTarget): Resource {
   );
 }
 
-/** A BMC that repeats the address in its answer must not show it to everybody: it is the way to the seed. */
 async function insertSeed(machine: OpenMachine, drive: Resource, url: string): Promise<void> {
   const failure = await failureOf(() => insert(machine, drive, url));
   if (failure === undefined) return;
-  const { code, disposition, status, facts } = failure;
-  const message = failure.message.replaceAll(url, "(the seed)").replaceAll(new URL(url).pathname, "(the seed)");
-  const shown = message.replaceAll(/[0-9a-f]{64}/gi, "***");
-  throw bmcFailure(code, machine.target, `the medium with the seed was not inserted: ${shown}`, {
-    disposition,
-    facts,
-    ...(status !== undefined && { status }),
-  });
+  throw failureOfSeed(machine, failure, `the medium with the seed was not inserted: ${withoutSeed(failure, url)}`);
 }
+
+/** A BMC that repeats the address in its answer must not show it to everybody: it is the way to the seed. */
+const withoutSeed = ({ message }: DeviceFailure, url: string): string =>
+  message
+    .replaceAll(url, "(the seed)")
+    .replaceAll(new URL(url).pathname, "(the seed)")
+    .replaceAll(/[0-9a-f]{64}/gi, "***");
+
+const failureOfSeed = (
+  { target }: OpenMachine,
+  { code, disposition, status, facts }: DeviceFailure,
+  message: string,
+): DeviceFailure => bmcFailure(code, target, message, { disposition, facts, ...(status !== undefined && { status }) });
 
 /**
  * By the whole address where the BMC tells it; some show only the file's name, or hide the query, and then a medium that could
@@ -184,16 +193,6 @@ const stillInserted = (
   again: keyof typeof INSTALLS_AGAIN,
 ): DeviceFailure =>
   bmcFailure(code, target, `${INSTALLS_AGAIN[again]} (${message})`, {
-    disposition,
-    facts,
-    ...(status !== undefined && { status }),
-  });
-
-const seedStillInserted = (
-  { target }: OpenMachine,
-  { code, message, disposition, status, facts }: DeviceFailure,
-): DeviceFailure =>
-  bmcFailure(code, target, `the medium with the seed is still inserted (${message})`, {
     disposition,
     facts,
     ...(status !== undefined && { status }),

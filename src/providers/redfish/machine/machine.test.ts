@@ -397,6 +397,25 @@ describe("virtual media", () => {
       expect(String(failure)).toContain("the medium with the seed was not inserted: cannot download (the seed)");
       expect(String(failure)).not.toContain("/seeds/");
     });
+
+    test.each([
+      ["the whole address", (url: string) => url],
+      ["the path alone", (url: string) => new URL(url).pathname],
+      ["the key alone", (url: string) => url.split("/").at(-2) ?? ""],
+    ])("that the BMC refuses to eject with %s say so without the way to the seed", async (_, shown) => {
+      const bmc = aBmc({
+        more: second({ Inserted: true, Image: seedUrl("a") }),
+        drive: { Inserted: true, Image: order.location },
+        refuses: (path) => (path.startsWith(SECOND) ? 400 : undefined),
+        says: () => `cannot unmount ${shown(seedUrl("a"))}`,
+      });
+      const failure = await bmc.imaging.cleanUp(target, seeded, call).catch((error: unknown) => error as DeviceFailure);
+      expect(failure).toMatchObject({ code: "refused_by_device", facts: { status: 400 } });
+      expect(String(failure)).toMatch(
+        /the medium with the seed is still inserted \(cannot unmount (\(the seed\)|\*\*\*)\)/,
+      );
+      expect(JSON.stringify(failure)).not.toMatch(/seeds\/|[0-9a-f]{64}/);
+    });
   });
 
   describe("in the end", () => {

@@ -3,9 +3,9 @@ import type { InstallStep } from "../../lifecycles/install/install.ts";
 import { stepsToRun, type WorkflowStep } from "../../lifecycles/install/workflow.ts";
 import { type InstallRecord, loadInstalls } from "../../store/install/installs.ts";
 import { listWorkflows } from "../../store/install/workflows.ts";
-import { findMachinesByMac } from "../../store/machine/mac-owners.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { absolute, fill } from "./boot-script.ts";
+import { findOwners } from "./owners.ts";
 import { badToken, showsToken } from "./report-token.ts";
 import { writeStepLines } from "./step-lines.ts";
 
@@ -19,7 +19,7 @@ export interface StepsRequest {
 
 /** What the environment that a node has booted is to do. Changes nothing. */
 export async function readBootSteps({ db }: ServiceDeps, { mac, token, server }: StepsRequest): Promise<string> {
-  const id = (await findMachinesByMac(db, [mac])).get(mac);
+  const [id] = await findOwners(db, [{ mac, token }]);
   const [install] = id === undefined ? [] : (await loadInstalls(db, [id])).things;
   // An address that nobody has and a token that is wrong look the same.
   if (!install || !showsToken({ token }, install)) throw badToken();

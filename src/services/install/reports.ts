@@ -2,13 +2,13 @@ import { AppError } from "../../kernel/errors.ts";
 import { answerTo, REPORTED } from "../../lifecycles/install/report.ts";
 import { type InstallRecord, loadInstalls } from "../../store/install/installs.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
-import { findMachinesByMac } from "../../store/machine/mac-owners.ts";
 import { retryOnConflict, type Transaction } from "../../store/postgres/database.ts";
 import { rememberKeys } from "../../store/postgres/idempotency.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { machineKey } from "../machine/machines.ts";
 import { heldByOthers } from "./holders.ts";
 import { installKey } from "./key.ts";
+import { findOwners } from "./owners.ts";
 import { badToken, needsToken, type ReportRules, showsToken } from "./report-token.ts";
 import { decideReport, type ReportInput } from "./report-verdict.ts";
 import { writeReports } from "./report-writing.ts";
@@ -40,12 +40,12 @@ export async function applyReports(
   rules: ReportRules,
   inputs: readonly ReportInput[],
 ): Promise<readonly (ReportAnswer | AppError)[]> {
-  const owners = await findMachinesByMac(
+  const owners = await findOwners(
     deps.db,
-    inputs.map(({ report }) => report.mac),
+    inputs.map(({ report: { mac }, token }) => ({ mac, token })),
   );
-  const addressed = inputs.flatMap((input): Addressed[] => {
-    const id = input.nodeId ?? owners.get(input.report.mac);
+  const addressed = inputs.flatMap((input, index): Addressed[] => {
+    const id = input.nodeId ?? owners[index];
     return id === undefined ? [] : [{ input, id }];
   });
   const answers = await retryOnConflict(() => deps.db.transaction((tx) => applyAll(tx, deps, rules, addressed)));

@@ -2,20 +2,52 @@ import type { Queryable } from "../postgres/database.ts";
 
 /**
  * The machines that these MAC addresses belong to, by address: the one whose owner gave the address, else the one whose BMC reports
- * it. An address that several BMCs report belongs to none of them.
+ * it. Of several BMCs that report it, the one whose machine has its install under it: a claim that comes later takes nothing away.
+ * Otherwise it belongs to none of them.
  */
 export async function findMachinesByMac(db: Queryable, macs: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const rows = await db.query<{ mac: string; machine_id: string }>({
     name: "machines.by_mac",
-    text: `select m.mac, coalesce(i.machine_id, s.machine_id) as machine_id
+    text: `select m.mac, coalesce(i.machine_id, s.machine_id, n.machine_id) as machine_id
              from unnest($1::text[]) as m(mac)
                   left join machine_identities i on i.kind = 'mac' and i.value = m.mac
                   left join lateral (select min(machine_id) as machine_id from machine_seen_macs where mac = m.mac
                                      having count(*) = 1) as s on true
-            where coalesce(i.machine_id, s.machine_id) is not null`,
+                  left join lateral (select min(r.machine_id) as machine_id
+                                       from machine_seen_macs r join installs on installs.id = r.machine_id
+                                      where r.mac = m.mac and installs.mac = m.mac and installs.state <> 'retired'
+                                     having count(*) = 1) as n on true
+            where coalesce(i.machine_id, s.machine_id, n.machine_id) is not null`,
     values: [macs],
   });
   return new Map(rows.map(({ mac, machine_id }) => [mac, machine_id]));
+}
+
+/** An address with the hash of the token that somebody shows. */
+export interface ShownToken {
+  readonly mac: string;
+  readonly tokenHash: string;
+}
+
+/**
+ * The machines whose BMCs report the address, and whose installs have handed out the token: whoever else claims the address, by the
+ * token it is known whose it is. In the order of what was shown.
+ */
+export async function findMachinesByToken(
+  db: Queryable,
+  shown: readonly ShownToken[],
+): Promise<readonly (string | undefined)[]> {
+  if (shown.length === 0) return [];
+  const rows = await db.query<{ nth: string; id: string }>({
+    name: "machines.by_token",
+    text: `select t.nth::text, installs.id
+             from unnest($1::text[], $2::text[]) with ordinality as t(mac, token_hash, nth)
+                  join machine_seen_macs s on s.mac = t.mac
+                  join installs on installs.id = s.machine_id and installs.report_token_hash = t.token_hash`,
+    values: [shown.map(({ mac }) => mac), shown.map(({ tokenHash }) => tokenHash)],
+  });
+  const found = new Map(rows.map(({ nth, id }) => [Number(nth) - 1, id]));
+  return shown.map((_, index) => found.get(index));
 }
 
 /** The machines whose BMCs report the address. */

@@ -5,7 +5,9 @@ import { HistoryService } from "../../../contract/millwright/v1/history_pb.js";
 import { PowerShelfService } from "../../../contract/millwright/v1/power_shelf_pb.js";
 import { seconds } from "../../../src/kernel/time/duration.ts";
 import { bootNode } from "../../../src/services/install/boot.ts";
+import { readBootSteps } from "../../../src/services/install/boot-steps.ts";
 import { changeInstallState } from "../../../src/services/install/installs.ts";
+import { applyReports } from "../../../src/services/install/reports.ts";
 import { createWorkflow } from "../../../src/services/install/workflows.ts";
 import { setMachineCredentials } from "../../../src/services/machine/credentials.ts";
 import { loadInstalls } from "../../../src/store/install/installs.ts";
@@ -170,6 +172,57 @@ test("an address that two BMCs report is an alert on both, makes no third machin
   await bench.lifecycle.retireMachine({ machineId: "double" });
   await checks.becomes(id, "Degraded", false);
   await reconciling.stop();
+});
+
+test("a BMC that claims the address of a machine that is being installed keeps it from nothing", async () => {
+  const { id, mac } = take();
+  const reconciling = checks.start({ interval: seconds(1) });
+  await inspected(id);
+  await reconciling.stop();
+  await createWorkflow(bench.deps, tester, {
+    id: "claimed",
+    name: "Claimed",
+    description: "",
+    osFamily: "linux",
+    architecture: "x86_64",
+    bootMode: "any",
+    boot: { method: "kernel", kernel_url: "/files/a", environment: true, cmdline: "" },
+    steps: [],
+    nextState: "installed",
+  });
+  await boot(mac);
+  const approved = { state: "pending", comment: "", force: false, workflowId: "claimed" } as const;
+  await changeInstallState(bench.deps, tester, id, approved);
+  const tokenOf = (script: string) => /millwright\.token=(\S+)/.exec(script)?.[1] ?? script;
+  const token = tokenOf(await boot(mac));
+  const report = async (status: "started" | "progress", reported = mac) => {
+    const told = { mac: reported, status };
+    const [answer] = await applyReports(bench.deps, { requireTokens: true }, [{ report: told, token, address: null }]);
+    return answer;
+  };
+  expect(await report("started")).toMatchObject({ install: { id, state: { name: "installing" } } });
+
+  const other = "02:1d:00:00:00:44";
+  const seenBy = (machineId: string, ...macs: string[]) =>
+    bench.db.query("update machines set facts = facts || jsonb_build_object('macs', $2::jsonb) where id = $1", [
+      machineId,
+      JSON.stringify(macs),
+    ]);
+  await seenBy(id, mac, other);
+  // Before and behind it in the alphabet.
+  for (const rival of ["a-rival", "z-rival"]) {
+    await bench.machines.registerMachine({ machine: { machineId: rival, spec: { serial: rival } } });
+    await seenBy(rival, mac, other);
+  }
+  expect(await report("progress")).toMatchObject({ install: { id } });
+  // Through another of its ports: nothing but the token tells whose it is.
+  expect(await report("progress", other)).toMatchObject({ install: { id } });
+  expect(await readBootSteps(bench.deps, { mac: other, token, server: "http://192.0.2.1" })).toContain(
+    "state installing",
+  );
+  await expect(readBootSteps(bench.deps, { mac: other, token: "wrong", server: "" })).rejects.toThrow("report_token");
+  expect(await boot(mac)).toContain("the installation is under way");
+  for (const rival of ["a-rival", "z-rival"]) expect(await installOf(rival)).toBeUndefined();
 });
 
 test("a server is not taken in as a power shelf, and says what it is", async () => {

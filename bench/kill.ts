@@ -83,8 +83,9 @@ async function killOnce(server: BenchServer, runs: number): Promise<Killed> {
 }
 
 async function startRuns(fleet: MachineFleet, runs: number): Promise<void> {
-  const { capabilitiesOf } = createInstantMachines({ memory: createMemory() });
-  const deps = { ...fleet.deps, steps: allSteps, runbooks: loadRunbooks(), capabilitiesOf };
+  const { capabilitiesOf, takesSeeds } = createInstantMachines({ memory: createMemory() });
+  const parts = { steps: allSteps, runbooks: loadRunbooks(), capabilitiesOf, takesSeeds };
+  const deps = { ...fleet.deps, ...parts, clusterProbes: null, seedsAt: null };
   for (let n = 1; n <= runs; n += 1) {
     const asked = { requestId: "bench", machineId: `m-${n}`, type: "REPAVE", planId: "", params: {} };
     await startRun(deps, benchCaller, asked);

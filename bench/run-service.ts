@@ -10,6 +10,7 @@ import type { ServiceDeps } from "../src/services/call/deps.ts";
 import { wireHandlers } from "../src/wiring/handlers.ts";
 import type { MachineHardware } from "../src/wiring/machine-hardware.ts";
 import { registerRoutes } from "../src/wiring/routes.ts";
+import { type RunParts, wireRunParts } from "../src/wiring/run-deps.ts";
 import { loadRunbooks } from "../src/wiring/runbook-files.ts";
 import { benchLog } from "./bench-server.ts";
 import { createInstantHardware } from "./instant-hardware.ts";
@@ -32,6 +33,10 @@ export async function startRunService(
   const stop = new AbortController();
   const events = new JournalTail({ db, log: benchLog });
   const runbooks = loadRunbooks();
+  const starting: RunParts = {
+    ...wireRunParts({ db, secrets, hardware, steps: allSteps, runbooks, seedsAt: null }),
+    clusterProbes: null,
+  };
   const controller = new Controller({
     db,
     stores,
@@ -43,7 +48,7 @@ export async function startRunService(
       provider: createInstantHardware().provider,
       monitorEvery: hours(1),
       exploreEvery: hours(1),
-      runs: { hardware, steps: allSteps, runbooks, instance },
+      runs: { hardware, steps: allSteps, runbooks, starting, instance },
     }),
     observer: { ...unobserved, ...observer },
   });
@@ -63,7 +68,7 @@ export async function startRunService(
     routes: (router) =>
       registerRoutes(router, {
         services: deps,
-        runs: { steps: allSteps, runbooks, capabilitiesOf: hardware.capabilitiesOf },
+        runs: starting,
         events,
         system: { version: "bench", startedAt: new Date(), replica: instance, clock: new SharedClock() },
         onTokenRevoked() {},

@@ -1,5 +1,4 @@
 import { once } from "node:events";
-import type { PowerState } from "../capabilities/power-control.ts";
 import type { Config } from "../config.ts";
 import { ConditionReconciler } from "../engine/conditions/condition-reconciler.ts";
 import { Controller } from "../engine/controller.ts";
@@ -9,11 +8,9 @@ import { runSweep } from "../engine/sweep.ts";
 import { JournalTail } from "../engine/watch.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Clock } from "../kernel/time/clock.ts";
-import type { Machine } from "../lifecycles/machine/machine.ts";
 import { createRedfishShelfProvider } from "../providers/redfish/shelf/redfish-shelf-provider.ts";
 import { createBmcGateway } from "../providers/transport/bmc-gateway.ts";
 import { serverSteps } from "../runs/steps/index.ts";
-import type { Runbooks } from "../runs/steps/scripts/runbooks.ts";
 import { openInstallOrders } from "../services/install/orders.ts";
 import type { SecretStore } from "../store/access/secrets.ts";
 import type { EventSource } from "../store/lifecycle/event-source.ts";
@@ -25,7 +22,7 @@ import { readCaCertificates } from "./ca-certificates.ts";
 import { wireCheckPlaces } from "./check-places.ts";
 import { wireHandlers } from "./handlers.ts";
 import { type MachineHardware, wireMachineHardware } from "./machine-hardware.ts";
-import { wireReadPower } from "./read-power.ts";
+import { type RunParts, wireRunParts } from "./run-deps.ts";
 import { loadRunbooks } from "./runbook-files.ts";
 import { createSignInLedger } from "./sign-in-ledger.ts";
 import { wireStepTargets } from "./step-targets.ts";
@@ -35,11 +32,9 @@ import type { ThingParts } from "./things/thing.ts";
 export interface Engine {
   readonly events: EventSource;
   /** What can be done with machines. */
-  readonly hardware: Pick<MachineHardware, "providers" | "capabilitiesOf" | "clusterAccess" | "takesSeeds">;
-  /** The scripts that plans can name. */
-  readonly runbooks: Runbooks;
-  /** Asks a machine's BMC now. */
-  readPower(machine: Machine, signal: AbortSignal): Promise<PowerState>;
+  readonly hardware: Pick<MachineHardware, "providers" | "clusterAccess">;
+  /** What runs are started with. */
+  readonly runs: RunParts;
   /** Why the engine is not doing its work; null when it is. */
   trouble(): string | null;
   stop(): Promise<void>;
@@ -89,6 +84,9 @@ export function startEngine(wiring: EngineWiring): Engine {
     ...(speed !== "off" && { fake: { speed, failures: config.fake.fail, clock } }),
   });
   const runbooks = loadRunbooks(config.scripts.directory);
+  const settings = settingsOf(config);
+  const steps = serverSteps;
+  const starting = wireRunParts({ db, secrets, clock, hardware, steps, runbooks, seedsAt: settings.seedsAt });
   const controller = new Controller({
     db,
     stores,
@@ -104,8 +102,8 @@ export function startEngine(wiring: EngineWiring): Engine {
         secrets,
         provider,
         clock,
-        ...settingsOf(config),
-        runs: { hardware, steps: serverSteps, runbooks, instance: replica, ...observeSteps(metrics, log) },
+        ...settings,
+        runs: { hardware, steps, runbooks, starting, instance: replica, ...observeSteps(metrics, log) },
       },
       things,
     ),
@@ -148,8 +146,7 @@ export function startEngine(wiring: EngineWiring): Engine {
   return {
     events: tail,
     hardware,
-    runbooks,
-    readPower: wireReadPower({ hardware, targetsOf: wireStepTargets({ db, secrets, runbooks }) }),
+    runs: starting,
     trouble: loops.trouble,
     async stop() {
       await loops.stop();

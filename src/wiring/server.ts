@@ -20,7 +20,6 @@ import { readingFor } from "../kernel/time/clock.ts";
 import { seconds } from "../kernel/time/duration.ts";
 import { SharedClock } from "../kernel/time/shared-clock.ts";
 import { seedWriter } from "../providers/seeds/seed.ts";
-import { serverSteps } from "../runs/steps/index.ts";
 import type { ServiceDeps } from "../services/call/deps.ts";
 import { cancelActiveRuns, untilRunsEnded } from "../services/run/shutdown.ts";
 import { verifyToken } from "../services/system/tokens.ts";
@@ -33,7 +32,7 @@ import { askTime } from "../store/postgres/database-time.ts";
 import { migrate } from "../store/postgres/migrate.ts";
 import { createMetrics } from "../telemetry/metrics.ts";
 import { observeRpc } from "../telemetry/observers.ts";
-import { wireClusterGate, wireClusterProbes } from "./cluster-gate.ts";
+import { wireClusterGate } from "./cluster-gate.ts";
 import { writeEndpointsFile } from "./endpoints-file.ts";
 import { type Engine, startEngine } from "./engine.ts";
 import { bootRulesOf, installRouteDeps } from "./installs.ts";
@@ -237,7 +236,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     routes(router) {
       const methodDeps = {
         services: deps,
-        runs: runDepsOf(surfaces),
+        runs: engine.runs,
         events: engine.events,
         system: { version, startedAt, replica, clock },
         onTokenRevoked(id: string) {
@@ -271,16 +270,6 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
   });
   return { httpUrl: api.httpUrl, grpcAddress: api.grpcAddress };
 }
-
-const runDepsOf = ({ engine: { runbooks, hardware, readPower }, config, deps, clock }: Surfaces) => ({
-  steps: serverSteps,
-  readPower,
-  runbooks,
-  capabilitiesOf: hardware.capabilitiesOf,
-  takesSeeds: hardware.takesSeeds,
-  seedsAt: config.install.publicUrl,
-  ...(deps.clusterGate && { clusterProbes: wireClusterProbes({ ...deps, gate: deps.clusterGate, clock }) }),
-});
 
 function tlsOf({ tls }: Config) {
   if (tls.certFile === null || tls.keyFile === null) return {};

@@ -36,16 +36,16 @@ import { createImage } from "../../src/services/catalog/images.ts";
 import { openInstallOrders } from "../../src/services/install/orders.ts";
 import { setMachineCredentials } from "../../src/services/machine/credentials.ts";
 import { registerMachine } from "../../src/services/machine/machines.ts";
+import type { RunDeps } from "../../src/services/run/deps.ts";
 import { openSecretStore } from "../../src/store/access/secrets.ts";
-import { wireClusterGate, wireClusterProbes } from "../../src/wiring/cluster-gate.ts";
+import { wireClusterGate } from "../../src/wiring/cluster-gate.ts";
 import { wireHandlers } from "../../src/wiring/handlers.ts";
 import { openReportDesk } from "../../src/wiring/installs.ts";
 import { wireMachineHardware } from "../../src/wiring/machine-hardware.ts";
-import { wireReadPower } from "../../src/wiring/read-power.ts";
 import { registerRoutes } from "../../src/wiring/routes.ts";
+import { type RunParts, wireRunParts } from "../../src/wiring/run-deps.ts";
 import { loadRunbooks } from "../../src/wiring/runbook-files.ts";
 import { createSignInLedger } from "../../src/wiring/sign-in-ledger.ts";
-import { wireStepTargets } from "../../src/wiring/step-targets.ts";
 import { allStores } from "../../src/wiring/things/all-things.ts";
 import { startApi } from "../integration/api/api-under-test.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
@@ -57,6 +57,8 @@ export const tester = { name: "tester", roles: ["admin"], address: null } as con
 /** The services of machines and runs over gRPC, on a database of their own. */
 export interface RunSurface extends TestDatabase {
   readonly deps: ServiceDeps;
+  /** What its runs are started with. */
+  readonly runDeps: RunDeps;
   readonly runs: Client<typeof RunService>;
   readonly machines: Client<typeof MachineService>;
   readonly lifecycle: Client<typeof MachineLifecycleService>;
@@ -127,13 +129,18 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
   });
   const { clusterAccess } = hardware;
   const clusterGate = options.triesClusters && clusterAccess ? wireClusterGate(clusterAccess) : undefined;
-  const tries = clusterGate && { clusterProbes: wireClusterProbes({ db, secrets, gate: clusterGate }) };
   const deps: ServiceDeps = {
     ...{ db, stores: allStores, secrets, seedWriter, maxFindByIds: 100 },
     ...(clusterGate && { clusterGate }),
   };
   const seeds = options.servesSeeds === true ? await serveSeeds(deps) : undefined;
   const seedsAt = seeds?.httpUrl ?? null;
+  const starting: RunParts = {
+    ...wireRunParts({ db, secrets, hardware, steps, runbooks, seedsAt }),
+    workflows,
+    ...(options.capabilitiesOf && { capabilitiesOf: options.capabilitiesOf }),
+    ...(!clusterGate && { clusterProbes: null }),
+  };
   const provider = createRedfishShelfProvider({ gateway });
   const stop = new AbortController();
   const events = new JournalTail({ db, log: silentLog });
@@ -149,7 +156,7 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
       monitorEvery: hours(1),
       exploreEvery: hours(1),
       seedsAt,
-      runs: { hardware, steps, workflows, runbooks, instance: "bench" },
+      runs: { hardware, steps, workflows, runbooks, starting, instance: "bench" },
     }),
   });
   const loops = [
@@ -168,11 +175,7 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
     routes: (router) =>
       registerRoutes(router, {
         services: deps,
-        runs: {
-          ...{ steps, workflows, runbooks, seedsAt, takesSeeds: hardware.takesSeeds, ...tries },
-          capabilitiesOf: options.capabilitiesOf ?? hardware.capabilitiesOf,
-          readPower: wireReadPower({ hardware, targetsOf: wireStepTargets({ db, secrets, runbooks }) }),
-        },
+        runs: starting,
         events,
         system: { version: "1.2.3", startedAt: new Date(), replica: "bench", clock: new SharedClock() },
         onTokenRevoked() {},
@@ -184,6 +187,7 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
   return {
     ...database,
     deps,
+    runDeps: { ...deps, ...starting },
     runs,
     machines,
     lifecycle: createClient(MachineLifecycleService, transport),

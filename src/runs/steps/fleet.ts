@@ -7,8 +7,10 @@ import { batchLifecycle } from "../../lifecycles/batch/lifecycle.ts";
 import { describeSum, type Sum, sumUp } from "../children/sum.ts";
 import { type ActingContext, defineStepOn, type On, type ProbeAnswer } from "../model/step.ts";
 
+/** `over`: this run was canceled or has ended meanwhile, and starts no others. */
+type StartAnswer = "started" | "over" | { readonly refused: string };
 /** Starts a run on a machine as any caller does, as a part of this one. Asked for twice, it starts one. */
-export type StartOnMachine = (machineId: string) => Promise<{ readonly refused: string } | undefined>;
+export type StartOnMachine = (machineId: string) => Promise<StartAnswer>;
 
 /** What steps on batches work with, beside what all steps do. */
 export interface OnBatch extends On<Batch> {
@@ -74,22 +76,25 @@ function standOf({ target, children, receipt, payload }: Acting): Stand {
   return { sum, failures, toStart: isStopped ? [] : sum.unstarted.map(({ id }) => id) };
 }
 
+/** A pass is short, so that a cancel and a stop are soon obeyed: the next one starts the rest. */
+const MOST_IN_A_PASS = 10;
+
 /** One after the other: a machine that is refused counts as failed, and may be the one after which no other is to be started. */
 async function startNext(context: Acting) {
-  const { payload, startOn, log, target } = context;
+  const { payload, startOn, log, target, call } = context;
   const refused: Record<string, string> = { ...context.receipt?.refused };
   const { sum, toStart, failures } = standOf(context);
   const before = Object.keys(refused).length;
   let free = payload.max_parallel - sum.active.length;
-  for (const machineId of toStart) {
+  for (const machineId of toStart.slice(0, MOST_IN_A_PASS)) {
+    if (call.signal.aborted) break;
     const failed = failures + Object.keys(refused).length - before;
     if (free <= 0 || (payload.stop_after > 0 && failed >= payload.stop_after)) break;
     const answer = await startOn(machineId);
-    if (answer === undefined) free -= 1;
+    if (answer === "over") break;
+    if (answer === "started") free -= 1;
     else refused[machineId] = answer.refused;
-    log(
-      answer === undefined ? `[fleet] ${machineId}: started\n` : `[fleet] ${machineId}: refused: ${answer.refused}\n`,
-    );
+    log(`[fleet] ${machineId}: ${answer === "started" ? answer : `refused: ${answer.refused}`}\n`);
   }
   // The runs were written beside this one: with an effect the next pass reads them.
   return { receipt: { refused }, effects: [wake(batchLifecycle, target.id)] };

@@ -40,7 +40,7 @@ function wayConflicts(
   { name, kind }: ImageMeans,
 ): AppError[] {
   if (kind !== "iso") return [];
-  if (takesSeeds?.(spec) === false)
+  if (!takesSeeds(spec))
     return [
       new AppError(
         "unsupported",
@@ -48,7 +48,7 @@ function wayConflicts(
         { field: "plan_id", next: "millwright image list" },
       ),
     ];
-  if (seedsAt != null) return [];
+  if (seedsAt !== null) return [];
   return [
     new AppError(
       "failed_precondition",

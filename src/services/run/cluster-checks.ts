@@ -43,8 +43,61 @@ export function clustersToProbe(
   run: RunOn,
   known: ReadonlyMap<string, ClusterVerdict>,
 ): string[] {
-  if (deps.clusterProbes === undefined) return [];
+  if (deps.clusterProbes === null) return [];
   return [...new Set(clustersOf(deps, run).map(({ name }) => name))].filter((name) => !known.has(name));
+}
+
+export const tryClusters = async (
+  { clusterProbes }: Pick<RunDeps, "clusterProbes">,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, ClusterVerdict>> => (await clusterProbes?.verdictsOf(names)) ?? new Map();
+
+/** So often the machine's clusters may change while they are being tried. */
+const MOST_PROBES = 3;
+
+/**
+ * Clusters are tried outside of the transaction that starts a run, since they may take seconds to answer: a start that needs them
+ * (`checkClusters`) is put off until they have been. One that repeats an earlier start needs none.
+ */
+export async function startOnTriedClusters<T>(
+  deps: Pick<RunDeps, "clusterProbes">,
+  machineId: string,
+  start: (verdicts: ReadonlyMap<string, ClusterVerdict>) => Promise<T>,
+): Promise<T> {
+  const verdicts = new Map<string, ClusterVerdict>();
+  for (let probes = 0; ; probes += 1) {
+    try {
+      return await start(verdicts);
+    } catch (error) {
+      if (!(error instanceof UntriedClusters)) throw error;
+      if (probes === MOST_PROBES)
+        throw new AppError("conflict", `machine ${machineId}: its cluster changes meanwhile; start the run again`);
+      const found = await tryClusters(deps, error.names);
+      // One that is not on record is refused by its name, as what the plan refers to.
+      for (const name of error.names) verdicts.set(name, found.get(name) ?? { is: "open", missing: [] });
+    }
+  }
+}
+
+/** No refusal to a caller. */
+class UntriedClusters extends AppError {
+  readonly names: readonly string[];
+  constructor(names: readonly string[]) {
+    super("conflict", `clusters are to be tried first: ${names.join(", ")}`);
+    this.names = names;
+  }
+}
+
+/** Within `startOnTriedClusters`. */
+export function checkClusters(
+  deps: Pick<RunDeps, "steps" | "clusterProbes">,
+  run: RunOn,
+  verdicts: ReadonlyMap<string, ClusterVerdict>,
+): void {
+  const untried = clustersToProbe(deps, run, verdicts);
+  if (untried.length > 0) throw new UntriedClusters(untried);
+  const [shut] = refuseClusters(deps, run, verdicts);
+  if (shut) throw shut;
 }
 
 /**

@@ -10,14 +10,14 @@ import type { ReferenceDeps } from "./references.ts";
 export interface RunDeps extends ServiceDeps, ReferenceDeps {
   /** Empty where the machine names a provider that this server does not have. */
   capabilitiesOf(spec: MachineSpec): ReadonlySet<Capability>;
-  /** Absent: clusters are not tried before a run needs them. */
-  readonly clusterProbes?: ClusterProbes;
+  /** Null: clusters are not tried before a run needs them. */
+  readonly clusterProbes: ClusterProbes | null;
   /** Asks the machine's BMC now. Absent: the server reaches no machines. */
   readPower?(machine: Machine, signal: AbortSignal): Promise<PowerState>;
-  /** Whether the machine's provider inserts a second medium. Absent: it does. */
-  takesSeeds?(spec: MachineSpec): boolean;
-  /** Where BMCs fetch seeds from; null, or absent: nobody has said. */
-  readonly seedsAt?: string | null;
+  /** Whether the machine's provider inserts a second medium. */
+  takesSeeds(spec: MachineSpec): boolean;
+  /** Where BMCs fetch seeds from; null: nobody has said. */
+  readonly seedsAt: string | null;
   /** Absent: those of the server. */
   readonly workflows?: Workflows;
 }

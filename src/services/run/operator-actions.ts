@@ -12,16 +12,20 @@ import { storeOf } from "../../store/lifecycle/things.ts";
 import * as work from "../../store/lifecycle/work.ts";
 import { machineStore } from "../../store/machine/machines.ts";
 import type { Transaction } from "../../store/postgres/database.ts";
+import { findDocument } from "../../store/run/run-documents.ts";
 import { getFrozenScripts } from "../../store/run/runs.ts";
 import type { Caller } from "../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
+import type { ClusterVerdict } from "../catalog/cluster-gate.ts";
+import { checkSeeds } from "../install/seed-checks.ts";
+import { checkClusters, startOnTriedClusters } from "./cluster-checks.ts";
 import { checkRunRequestId, createRun, factsOfPlanRun, findRepeated, fingerprintOf, newRunId } from "./creation.ts";
 import { checkCredentials, findCredentials } from "./credentials.ts";
 import type { RunDeps } from "./deps.ts";
 import { checkLatest, loadRun } from "./latest-attempt.ts";
 import { getRun } from "./read.ts";
-import { checkReferences, holdReferences } from "./references.ts";
+import { checkReferences, documentsOf, holdReferences, type KnownReferences } from "./references.ts";
 import { checkMeans, checkMoment, checkRunId, heldImagesIn } from "./start-checks.ts";
 import { actOnWorkflow, checkActions } from "./workflow-actions.ts";
 import { workflowOf } from "./workflow-starts.ts";
@@ -55,7 +59,7 @@ export async function startNextAttempt(
   const machineId = machineToActOn(acted); // a run never changes its target
   const fingerprint = fingerprintOf([action, runId, takeNewScripts]);
   const newId = newRunId();
-  const id = await deps.db.transaction(async (tx) => {
+  const attempt = async (tx: Transaction, verdicts: ReadonlyMap<string, ClusterVerdict>) => {
     await lockThings(tx, [{ kind: "machine", id: machineId }, runKey(runId), runKey(newId)]);
     const known = await findRepeated(tx, { machineId, requestId, fingerprint });
     if (known !== undefined) return known;
@@ -69,7 +73,15 @@ export async function startNextAttempt(
     const remaining = { ...previous.plan, steps: previous.plan.steps.filter(({ name }) => !carried.has(name)) };
     const needs = await checkMeans(heldImagesIn(tx), deps, { machine, plan: remaining });
     checkCredentials(await findCredentials(tx, deps, [{ machine, needs }]), { machine, needs });
-    const scripts = await chooseScripts(tx, deps, { previous, machine, remaining, action, takeNewScripts });
+    const references = await holdReferences(tx, deps, [{ machine, plan: remaining }]);
+    const choice = { previous, machine, remaining, references, action, takeNewScripts };
+    const scripts = await chooseScripts(tx, deps, choice);
+    // Who only looks needs no seed, and does nothing to a cluster.
+    if (action !== "adopt") {
+      checkClusters(deps, { machine, plan: remaining }, verdicts);
+      const documents = await documentsOfJob(tx, deps, choice);
+      asOfNow(() => checkSeeds(deps, { machine, needs }, documents));
+    }
     const { type, plan, params } = previous;
     await createRun(tx, deps, caller, {
       id: newId,
@@ -92,7 +104,10 @@ export async function startNextAttempt(
       touchesBasis: false, // it has ended: nobody works on it
     });
     return newId;
-  });
+  };
+  const id = await startOnTriedClusters(deps, machineId, (verdicts) =>
+    deps.db.transaction((tx) => attempt(tx, verdicts)),
+  );
   return getRun(deps, id);
 }
 
@@ -125,10 +140,12 @@ function checkPhase(run: Run, action: NextAttempt): void {
   );
 }
 
-interface ScriptChoice {
+interface Choice {
   readonly previous: Run;
   readonly machine: Machine;
   readonly remaining: Plan;
+  /** Of what remains. */
+  readonly references: KnownReferences;
   readonly action: NextAttempt;
   readonly takeNewScripts: boolean;
 }
@@ -140,10 +157,9 @@ interface ScriptChoice {
 async function chooseScripts(
   tx: Transaction,
   deps: RunDeps,
-  { previous, machine, remaining, action, takeNewScripts }: ScriptChoice,
+  { previous, machine, remaining, references, action, takeNewScripts }: Choice,
 ): Promise<Readonly<Record<string, string>>> {
-  const run = { machine, plan: remaining };
-  const now = checkStillThere(await holdReferences(tx, deps, [run]), deps, run);
+  const now = asOfNow(() => checkReferences(references, deps, { machine, plan: remaining }));
   if (!ACTION_RULES[action].carriesProven) return now;
   const frozen = await getFrozenScripts(tx, previous.id);
   const changed = Object.keys(now).find((ref) => frozen[ref] !== undefined && frozen[ref] !== now[ref]);
@@ -156,10 +172,24 @@ async function chooseScripts(
   );
 }
 
+/** What installers are told: as it was when the job began, and as it is now where no copy was kept. */
+async function documentsOfJob(
+  tx: Transaction,
+  deps: RunDeps,
+  { previous, machine, remaining, references }: Choice,
+): Promise<ReadonlyMap<string, string>> {
+  const documents = new Map(documentsOf(references, deps, { machine, plan: remaining }));
+  for (const name of documents.keys()) {
+    const kept = await findDocument(tx, deps.secrets, previous.jobId, name);
+    if (kept !== undefined) documents.set(name, kept);
+  }
+  return documents;
+}
+
 /** Here nobody named a plan: what is missing is missing now, and was there when the job began. */
-function checkStillThere(...given: Parameters<typeof checkReferences>): Readonly<Record<string, string>> {
+function asOfNow<T>(check: () => T): T {
   try {
-    return checkReferences(...given);
+    return check();
   } catch (error) {
     if (!(error instanceof AppError) || error.detail.field !== "plan_id") throw error;
     const { next, why = error.message } = error.detail;

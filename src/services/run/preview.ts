@@ -10,7 +10,13 @@ import { readStepDurations } from "../../store/run/step-durations.ts";
 import { findSeedConflicts } from "../install/seed-checks.ts";
 import { findDrainConflicts } from "../machine/drain-conflict.ts";
 import { machineKey } from "../machine/machines.ts";
-import { clustersToProbe, nameNodeLeftBehind, nameSilentClusters, refuseClusters } from "./cluster-checks.ts";
+import {
+  clustersToProbe,
+  nameNodeLeftBehind,
+  nameSilentClusters,
+  refuseClusters,
+  tryClusters,
+} from "./cluster-checks.ts";
 import { findCredentials, findMissingCredentials } from "./credentials.ts";
 import type { RunDeps } from "./deps.ts";
 import { disturbedCluster, findTypeContradictions } from "./hazards.ts";
@@ -80,8 +86,7 @@ export async function previewRun(deps: RunDeps, input: Omit<StartRun, "requestId
   }));
   const known = await findReferences(db, deps, [chosen]);
   const credentials = await findCredentials(db, deps, [{ machine, needs }]);
-  const clusters = clustersToProbe(deps, chosen, new Map());
-  const verdicts = await (deps.clusterProbes?.verdictsOf(clusters) ?? new Map<string, never>());
+  const verdicts = await tryClusters(deps, clustersToProbe(deps, chosen, new Map()));
   const refusals = [
     ...findMomentConflicts(machine),
     ...findMissingEndpoints(machine, needs),

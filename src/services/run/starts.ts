@@ -17,7 +17,7 @@ import type { Caller } from "../call/caller.ts";
 import { doneBy } from "../call/initiator.ts";
 import type { ClusterVerdict } from "../catalog/cluster-gate.ts";
 import { checkSeeds } from "../install/seed-checks.ts";
-import { clustersToProbe, refuseClusters } from "./cluster-checks.ts";
+import { checkClusters, startOnTriedClusters } from "./cluster-checks.ts";
 import {
   askedRun,
   checkRunRequestId,
@@ -29,6 +29,7 @@ import {
 } from "./creation.ts";
 import { checkCredentials, findCredentials } from "./credentials.ts";
 import type { RunDeps } from "./deps.ts";
+import { checkIsPart, checkParent, findParents } from "./many/parents.ts";
 import { findPlanForRun } from "./plans.ts";
 import { checkReferences, documentsOf, holdReferences } from "./references.ts";
 import {
@@ -49,7 +50,11 @@ export interface StartRun {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** Starts a run, or returns the one that the same request started before, under any race. */
+/**
+ * Starts a run, or returns the one that the same request started before, under any race.
+ *
+ * @throws ParentOver when the run that it is to be a part of starts no others any more.
+ */
 export async function startRun(deps: RunDeps, caller: Caller, input: StartRun, parent?: ParentStep): Promise<Run> {
   const { requestId, type, planId, params } = input;
   checkRunRequestId(requestId);
@@ -59,39 +64,15 @@ export async function startRun(deps: RunDeps, caller: Caller, input: StartRun, p
   const fingerprint = fingerprintOf([asked, planId, Object.entries(params).sort()]);
   const started = { machineId, requestId, type, planId, params, fingerprint, id: newRunId(), caller };
   const run = parent ? { ...started, parent } : started;
-  return startOnTriedClusters(deps, run);
+  return startTried(deps, run);
 }
 
-/** So often the machine's clusters may change while they are being tried. */
-const MOST_PROBES = 3;
-
-/**
- * Clusters are tried outside of the transaction that starts the run, since they may take seconds to answer: a start that needs them
- * is put off until they have been. One that repeats an earlier start needs none.
- */
-async function startOnTriedClusters(deps: RunDeps, start: Start): Promise<Run> {
-  const verdicts = new Map<string, ClusterVerdict>();
-  for (let probes = 0; ; probes += 1) {
+const startTried = (deps: RunDeps, start: Start): Promise<Run> =>
+  startOnTriedClusters(deps, start.machineId, async (verdicts) => {
     const started = await starterOf(deps).submit({ ...start, verdicts });
     if ("run" in started) return started.run;
-    if (!(started.refused instanceof UntriedClusters)) throw started.refused;
-    if (probes === MOST_PROBES)
-      throw new AppError("conflict", `machine ${start.machineId}: its cluster changes meanwhile; start the run again`);
-    const { names } = started.refused;
-    const found = await deps.clusterProbes?.verdictsOf(names);
-    // One that is not on record is refused by its name, as what the plan refers to.
-    for (const name of names) verdicts.set(name, found?.get(name) ?? { is: "open", missing: [] });
-  }
-}
-
-/** No refusal to a caller. */
-class UntriedClusters extends AppError {
-  readonly names: readonly string[];
-  constructor(names: readonly string[]) {
-    super("conflict", `clusters are to be tried first: ${names.join(", ")}`);
-    this.names = names;
-  }
-}
+    throw started.refused;
+  });
 
 /** What a call of its own starts, by a plan that is in no catalogue. */
 export interface StartOwnPlan extends Pick<StartRun, "requestId" | "machineId"> {
@@ -106,7 +87,7 @@ export async function startOwnPlan(deps: RunDeps, caller: Caller, input: StartOw
   const fingerprint = fingerprintOf([plan.planId, plan.steps.map(({ payload }) => payload)]);
   const { planId } = plan;
   const run = { machineId, requestId, type: "", planId, plan, params: {}, fingerprint, id: newRunId(), caller };
-  return startOnTriedClusters(deps, run);
+  return startTried(deps, run);
 }
 
 /** A start whose words were checked; what it needs of the database is not looked up yet. */
@@ -185,19 +166,22 @@ async function startRound(
   const ids = starts.map(({ machineId }) => machineId);
   await lockThings(
     tx,
-    starts.flatMap(({ id, machineId }) => [
+    starts.flatMap(({ id, machineId, parent }) => [
       { kind: "machine", id: machineId },
       { kind: "run", id },
+      ...(parent ? [{ kind: "run", id: parent.runId }] : []),
     ]),
   );
   const earlier = new Map((await findByRequests(tx, starts)).map((run) => [run.machineId, run]));
+  const parents = await findParents(tx, starts);
   const sources = sourcesOf(tx, deps, (await machineStore.load(tx, ids)).things);
   const results = new Map<Start, string | AppError>();
   const chosen = new Map<Start, CheckedRun>();
   for (const start of starts) {
     await refusing(results, start, async () => {
       const known = earlier.get(start.machineId);
-      if (known) return results.set(start, sameRequest(known, start));
+      if (known) return results.set(start, sameRequest(checkIsPart(known, start), start));
+      checkParent(parents, start);
       const run = await chooseRun(start, sources);
       checkMoment(run.machine);
       return chosen.set(start, { ...run, needs: await checkMeans(sources.meansOf, deps, run) });
@@ -244,11 +228,7 @@ async function createChosen(
     await refusing(results, start, async () => {
       checkCredentials(credentials, run);
       scripts.set(start, checkReferences(references, deps, run));
-      const { verdicts = new Map() } = start;
-      const untried = clustersToProbe(deps, run, verdicts);
-      if (untried.length > 0) throw new UntriedClusters(untried);
-      const [shut] = refuseClusters(deps, run, verdicts);
-      if (shut) throw shut;
+      checkClusters(deps, run, start.verdicts ?? new Map());
       checkSeeds(deps, run, references.documents);
       created.push(start);
     });

@@ -246,10 +246,17 @@ export async function listDescendants(db: Queryable, id: string): Promise<Run[]>
 export async function findByRequests(
   db: Queryable,
   requests: readonly { readonly machineId: string; readonly requestId: string }[],
-): Promise<{ readonly id: string; readonly machineId: string; readonly fingerprint: string }[]> {
+): Promise<
+  {
+    readonly id: string;
+    readonly machineId: string;
+    readonly fingerprint: string;
+    readonly parentRunId: string | null;
+  }[]
+> {
   return db.query({
     hot: true,
-    text: `select t.id, t.machine_id as "machineId", t.fingerprint from unnest($1::text[], $2::text[]) as r(machine_id, request_id)
+    text: `select t.id, t.machine_id as "machineId", t.fingerprint, t.parent_run_id as "parentRunId" from unnest($1::text[], $2::text[]) as r(machine_id, request_id)
              join runs t using (machine_id, request_id)`,
     values: [requests.map(({ machineId }) => machineId), requests.map(({ requestId }) => requestId)],
   });

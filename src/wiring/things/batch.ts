@@ -5,6 +5,7 @@ import type { StartOnMachine } from "../../runs/steps/fleet.ts";
 import { batchTarget } from "../../runs/targets/batch.ts";
 import type { RunOn } from "../../runs/targets/target-kind.ts";
 import { explainAnyThing } from "../../services/explain/any-thing.ts";
+import { ParentOver } from "../../services/run/many/parents.ts";
 import { startRun } from "../../services/run/starts.ts";
 import { batchStore } from "../../store/batch/batches.ts";
 import { collectThingStores } from "../../store/lifecycle/things.ts";
@@ -15,10 +16,9 @@ import { defineThing, type TargetTools } from "./thing.ts";
 import { withContext } from "./with-context.ts";
 
 /** Runs are started as by any caller, with all checks of StartRun: what is refused is refused for that machine alone. */
-function startsRuns({ db, secrets, clock, runs: { hardware, steps, runbooks } }: TargetTools) {
-  const { capabilitiesOf } = hardware;
+function startsRuns({ db, secrets, clock, runs: { starting } }: TargetTools) {
   const stores = collectThingStores([runStore]);
-  const deps = { db, secrets, clock, stores, maxFindByIds: 1, steps, runbooks, capabilitiesOf };
+  const deps = { ...starting, db, secrets, clock, stores, maxFindByIds: 1 };
   return ({ id, target, plan }: RunOn<Batch>, step: string): StartOnMachine =>
     async (machineId) => {
       const { type, plan_id, params } = (plan.steps.find(({ name }) => name === step)?.payload ?? {}) as {
@@ -30,8 +30,9 @@ function startsRuns({ db, secrets, clock, runs: { hardware, steps, runbooks } }:
       try {
         const asked = { requestId: `of ${id}`, machineId, type, planId: plan_id, params };
         await startRun(deps, caller, asked, { runId: id, step, round: 1 });
-        return undefined;
+        return "started";
       } catch (error) {
+        if (error instanceof ParentOver) return "over";
         if (!(error instanceof AppError) || isDatabaseTrouble(error)) throw error;
         return { refused: error.message };
       }

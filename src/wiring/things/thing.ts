@@ -14,13 +14,13 @@ import type { Runbooks } from "../../runs/steps/scripts/runbooks.ts";
 import type { Workflows } from "../../runs/workflows/workflow.ts";
 import type { ServiceDeps } from "../../services/call/deps.ts";
 import type { Explainer } from "../../services/explain/explain.ts";
-import type { RunDeps } from "../../services/run/deps.ts";
 import type { EventSource } from "../../services/system/watch.ts";
 import type { SecretStore } from "../../store/access/secrets.ts";
 import type { ThingStore } from "../../store/lifecycle/things.ts";
 import type { Database } from "../../store/postgres/database.ts";
 import type { Listing } from "../../store/postgres/listing.ts";
 import type { MachineHardware } from "../machine-hardware.ts";
+import type { RunParts } from "../run-deps.ts";
 import type { WiredTarget } from "../run-targets.ts";
 
 /** What handlers may be made from. */
@@ -51,6 +51,8 @@ export interface RunTools {
   /** For metrics and the log. */
   readonly stepFailed?: (failed: FailedStep) => void;
   readonly runbooks: Runbooks;
+  /** What steps that start runs start them with: the same as callers do. */
+  readonly starting: RunParts;
   /** Names this process. */
   readonly instance: string;
 }
@@ -62,7 +64,7 @@ export type TargetTools = Omit<HandlerTools, "runs" | "runTargets"> & { readonly
 export interface MethodDeps {
   readonly services: ServiceDeps;
   /** What runs can do. Absent: the server has no runs. */
-  readonly runs?: Omit<RunDeps, keyof ServiceDeps>;
+  readonly runs?: RunParts;
   readonly events: EventSource;
 }
 

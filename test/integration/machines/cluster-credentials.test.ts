@@ -3,9 +3,10 @@ import { describe, expect, test } from "vitest";
 import { Run_Phase, type Step } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { ClusterService } from "../../../contract/millwright/v1/cluster_pb.js";
 import { HistoryService } from "../../../contract/millwright/v1/history_pb.js";
-import { RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
+import { RunService as AllRunsService, RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
 import { getKubeconfigs } from "../../../src/store/catalog/clusters.ts";
 import { CERTIFICATE } from "../../support/counterparts/client-certificate.ts";
+import { eventually } from "../../support/eventually.ts";
 import { type RunBench, startRunBench } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { refusal } from "../api/forge-under-test.ts";
@@ -135,6 +136,60 @@ describe("a run that joins a cluster which does not let us in", () => {
     await give(good);
     const run = await bench.ended(runId);
     expect(run.phase, run.error?.message).toBe(Run_Phase.SUCCEEDED);
+  });
+
+  test("is refused as a part of many as well, and nothing of the machine is touched", async () => {
+    const machineId = "m-rack1-04";
+    const before = (await bench.truth(machineId)).os;
+    await give(withToken("expired"));
+    const asked = { requestId: "many", filter: `machine_id=${machineId}`, type: "REPAVE" };
+    const { run } = await bench.client(RunActionsService).startRuns(asked);
+    const runId = run?.run?.runId ?? "";
+    const all = bench.client(AllRunsService);
+    const record = await eventually(
+      async () => {
+        const { run: shown } = await all.getRun({ runId });
+        return (shown?.children.length ?? 0) > 0 || (shown?.run?.phase ?? 0) > Run_Phase.RUNNING ? shown : undefined;
+      },
+      { what: "it has ended, or started a run", within: 20_000 },
+    );
+    expect(record?.children).toEqual([]);
+    expect(record?.run?.phase).toBe(Run_Phase.FAILED);
+    expect(record?.run?.message).toMatch(/refused: m-rack1-04 \(step join-cluster cannot use .* status 401/);
+    expect((await bench.truth(machineId)).os).toEqual(before);
+    await give(good);
+  });
+
+  test("is refused as a further attempt, unless that has nothing left to do there", async () => {
+    const machineId = "m-rack1-05";
+    await give(good);
+    const steps = [
+      { name: "node", kind: { case: "verify", value: {} } },
+      { name: "reboot", kind: { case: "reboot", value: {} } },
+    ] as unknown as Step[];
+    await bench.plans.createPlan({ plan: { planId: "verify-first", steps } });
+    await bench.control("POST", `/devices/${machineId}/join`, { cluster: CLUSTER });
+    await bench.control("GET", "/clusters");
+    const { runId } = await start(machineId, "first", "verify-first");
+    const first = await bench.ended(runId);
+    expect(first.phase, first.error?.message).toBe(Run_Phase.SUCCEEDED);
+    await bench.db.execute(
+      `update runs set state = 'FAILED', facts = jsonb_set(facts, '{steps,1,state}', '"FAILED"') where id = $1`,
+      [runId],
+    );
+    await give(withToken("expired"));
+    const actions = bench.client(RunActionsService);
+    for (const again of [actions.rerunRun, actions.restartRunClean]) {
+      const refused = await refusal(again({ runId, requestId: "again" }));
+      expect(refused).toMatchObject({
+        code: Code.FailedPrecondition,
+        next: `millwright cluster update ${CLUSTER} --kubeconfig <file>`,
+      });
+      expect(refused.message).toMatch(/step node cannot use cluster default-cluster: .* status 401/);
+    }
+    const { run } = await actions.retryRun({ runId, requestId: "again" });
+    expect((await bench.ended(run?.runId ?? "")).phase).toBe(Run_Phase.SUCCEEDED);
+    await give(good);
   });
 
   test("waits for a cluster that does not answer, and the preview says so", async () => {

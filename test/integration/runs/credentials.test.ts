@@ -202,7 +202,7 @@ describe("runs that are started at the same moment", { tags: "race" }, () => {
         return secrets.findNames(db, names);
       },
     };
-    return { ...surface.deps, secrets: counting, steps: allSteps, runbooks: loadRunbooks(), capabilitiesOf };
+    return { ...surface.runDeps, secrets: counting, steps: allSteps, runbooks: loadRunbooks(), capabilitiesOf };
   };
   const startAll = (deps: ReturnType<typeof runDeps>, ids: readonly string[], planId: string) =>
     Promise.allSettled(

@@ -3,9 +3,10 @@ import { describe, expect, test } from "vitest";
 import { Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { RunService as AllRunsService, RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
 import { runCli } from "../../../src/cli/run-cli.ts";
+import { startRun } from "../../../src/services/run/starts.ts";
 import { createFakeTerminal } from "../../support/cli/fake-terminal.ts";
 import { eventually } from "../../support/eventually.ts";
-import { type RunSurface, startRunSurface } from "../../support/run-bench.ts";
+import { type RunSurface, startRunSurface, tester } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 let surface: RunSurface;
@@ -19,6 +20,7 @@ const show = async (runId: string) => {
   const { run } = await surface.client(AllRunsService).getRun({ runId });
   return run ?? expect.unreachable();
 };
+const ASKED = { type: "REBOOT", planId: "", params: {} };
 let racks = 0;
 /** Machines of a rack of their own. */
 async function rack(count: number): Promise<{ readonly filter: string; readonly ids: string[] }> {
@@ -122,6 +124,63 @@ describe("runs on many machines", () => {
       expect((await tree()).children.map(({ phase }) => phase)).toEqual([Run_Phase.CANCELED, Run_Phase.CANCELED]);
     } finally {
       await slow.close();
+    }
+  });
+
+  test("are not started any more once a cancel is asked for in the midst of starting them", async () => {
+    const { filter } = await rack(8);
+    await surface.db.execute(
+      `create function cancel_after_three() returns trigger language plpgsql as $$ begin
+         if (select count(*) from runs where parent_run_id = new.parent_run_id) = 3 then
+           update runs set cancel_requested_at = now(), basis = basis + 1 where id = new.parent_run_id;
+         end if;
+         return null;
+       end $$`,
+    );
+    await surface.db.execute(
+      `create trigger cancel_after_three after insert on runs for each row
+         when (new.parent_run_id is not null) execute function cancel_after_three()`,
+    );
+    try {
+      const { run, children, stepDetails } = await ended(await start({ filter, maxParallel: 1_000 }));
+      expect(run?.phase).toBe(Run_Phase.CANCELED);
+      expect(children).toHaveLength(3);
+      expect(stepDetails[0]?.receipt?.refused ?? {}).toEqual({});
+    } finally {
+      await surface.db.execute("drop function cancel_after_three cascade");
+    }
+  });
+
+  test("are started a few in a pass, and all of them in the end", async () => {
+    const { filter } = await rack(25);
+    const { run, children } = await ended(await start({ filter, maxParallel: 1_000 }));
+    expect(run?.message || run?.phase).toBe(Run_Phase.SUCCEEDED);
+    expect(children).toHaveLength(25);
+  });
+
+  test("are started for a run that goes on alone, and never taken from somebody who has guessed its request", async () => {
+    const idle = await startRunSurface({ fake: { speed: "instant" } });
+    try {
+      const [one, two] = [await idle.addMachine("m-idle-1", "fake"), await idle.addMachine("m-idle-2", "fake")];
+      const many = { requestId: "idle", filter: "machine_id^=m-idle", type: "REBOOT" };
+      const { run } = await idle.client(RunActionsService).startRuns(many);
+      const runId = run?.run?.runId ?? "";
+      const part = { runId, step: "runs", round: 1 };
+      const begin = (machineId: string, parent?: typeof part) =>
+        startRun(idle.runDeps, tester, { ...ASKED, machineId, requestId: `of ${runId}` }, parent);
+      await expect(begin(one, part)).rejects.toThrow(`run ${runId} is PENDING`);
+      await idle.db.execute("update runs set state = 'RUNNING' where id = $1", [runId]);
+      const child = await begin(one, part);
+      expect((await begin(one, part)).id).toBe(child.id);
+      const guessed = await begin(two);
+      await expect(begin(two, part)).rejects.toThrow(`run ${guessed.id}, which is no part of run ${runId}`);
+      await idle.db.execute("update runs set state = 'SUCCEEDED'  where id = $1", [guessed.id]);
+      await idle.client(AllRunsService).cancelRun({ runId });
+      await expect(
+        startRun(idle.runDeps, tester, { ...ASKED, machineId: two, requestId: "late" }, part),
+      ).rejects.toThrow(`run ${runId} is being canceled`);
+    } finally {
+      await idle.close();
     }
   });
 

@@ -3,6 +3,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { RunService as AllRunsService, RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
 import { createCloudInit, deleteCloudInit } from "../../../src/services/catalog/cloud-init.ts";
 import { createImage } from "../../../src/services/catalog/images.ts";
 import { createPlan } from "../../../src/services/run/plans.ts";
@@ -107,6 +108,26 @@ describe("an installer that cannot see the address of its medium", { timeout: 60
   });
 });
 
+test("a seed reaches the machines of many runs that are started at once", { timeout: 60_000 }, async () => {
+  const id = await machine();
+  const steps = [
+    { name: "install", kind: "repave", payload: { image_ref: "image-nocloud" }, timeoutSeconds: 60, maxRetries: 0 },
+  ];
+  await createPlan(bench.deps, tester, { planId: "plan-of-many", displayName: "", steps });
+  const asked = { requestId: "many", filter: `machine_id=${id}`, planId: "plan-of-many" };
+  const { run } = await bench.client(RunActionsService).startRuns(asked);
+  const runId = run?.run?.runId ?? "";
+  const many = await eventually(
+    async () => {
+      const { run: shown } = await bench.client(AllRunsService).getRun({ runId });
+      return (shown?.run?.phase ?? 0) > Run_Phase.RUNNING ? shown : undefined;
+    },
+    { what: "it has ended", within: 50_000 },
+  );
+  expect(many?.run?.phase, many?.run?.message).toBe(Run_Phase.SUCCEEDED);
+  expect((await truth(id)).effects).toMatchObject({ installs: 1 });
+});
+
 describe("a seed", { timeout: 60_000 }, () => {
   test("is found by who knows the way alone, in pieces too, and only where it is", async () => {
     const id = await machine();
@@ -182,6 +203,14 @@ describe("a run with a seed is refused", () => {
       await surface.addMachine("m-ironic", "ironic");
       await expect(start("m-bmc", "seeded", "", surface)).rejects.toThrow(/set install.public_url/);
       await expect(start("m-ironic", "seeded", "", surface)).rejects.toThrow(/provider ironic inserts none/);
+      // As a further attempt as well: the image was another when the first was started.
+      await createImage(surface.deps, tester, { name: "changed", ...image, seed: "" });
+      const runId = await start("m-bmc", "changed", "", surface);
+      await surface.db.execute("update runs set state = 'FAILED' where id = $1", [runId]);
+      await surface.db.execute("update images set seed = 'nocloud' where name = 'changed'");
+      const actions = surface.client(RunActionsService);
+      for (const again of [actions.rerunRun, actions.retryRun, actions.restartRunClean])
+        await expect(again({ runId, requestId: "again" })).rejects.toThrow(/set install.public_url/);
     } finally {
       await surface.close();
     }

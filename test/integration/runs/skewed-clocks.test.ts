@@ -12,6 +12,7 @@ import { allSteps } from "../../../src/runs/steps/index.ts";
 import { Runbooks } from "../../../src/runs/steps/scripts/runbooks.ts";
 import { wireHandlers } from "../../../src/wiring/handlers.ts";
 import { wireMachineHardware } from "../../../src/wiring/machine-hardware.ts";
+import { wireRunParts } from "../../../src/wiring/run-deps.ts";
 import { allStores } from "../../../src/wiring/things/all-things.ts";
 import { eventually } from "../../support/eventually.ts";
 import { retryable } from "../../support/failures.ts";
@@ -49,7 +50,8 @@ async function startReplica(instance: string, aheadBy: number, behaviour: Behavi
   const gateway = createBmcGateway({ clock });
   const hardware = wireMachineHardware({ clock, gateway, mayReach: () => true });
   const provider = createRedfishShelfProvider({ clock, gateway });
-  const runs = { hardware, steps: stepsWith(behaviour), runbooks: new Runbooks({}), instance };
+  const ways = { hardware, steps: stepsWith(behaviour), runbooks: new Runbooks({}) };
+  const runs = { ...ways, starting: wireRunParts({ db, secrets, clock, ...ways, seedsAt: null }), instance };
   const every = { monitorEvery: hours(1), exploreEvery: hours(1) };
   const controller = new Controller({
     db,

@@ -21,7 +21,7 @@ beforeAll(async () => {
   parts = await PartServer.start();
   surface = await startRunSurface({ steps: assemblySteps, workflows: assemblyWorkflows, controller: true });
   const unused = { runbooks: undefined as never, capabilitiesOf: () => new Set<never>() };
-  deps = { ...surface.deps, ...unused, steps: assemblySteps, workflows: assemblyWorkflows };
+  deps = { ...surface.runDeps, ...unused };
 });
 afterAll(async () => {
   await surface.close();

@@ -32,6 +32,9 @@ const depsOf = (db: Database): RunDeps => ({
   maxFindByIds: 100,
   runbooks: undefined as never,
   capabilitiesOf: () => new Set<never>(),
+  clusterProbes: null,
+  takesSeeds: () => true,
+  seedsAt: null,
   ...ASSEMBLY,
 });
 

@@ -16,6 +16,7 @@ import { openSecretStore } from "../../../src/store/access/secrets.ts";
 import { openDatabase } from "../../../src/store/postgres/database.ts";
 import { wireHandlers } from "../../../src/wiring/handlers.ts";
 import { wireMachineHardware } from "../../../src/wiring/machine-hardware.ts";
+import { type RunParts, wireRunParts } from "../../../src/wiring/run-deps.ts";
 import { allStores } from "../../../src/wiring/things/all-things.ts";
 import { SITE_SCRIPT } from "../step-kinds.ts";
 
@@ -64,6 +65,8 @@ export function openRunReplica({
   });
   const provider = createRedfishShelfProvider({ gateway });
   const runbooks = new Runbooks({ [SITE_SCRIPT.ref]: SITE_SCRIPT.text });
+  const parts = { db, secrets, clock, hardware, steps, runbooks, seedsAt: null };
+  const starting: RunParts = { ...wireRunParts(parts), workflows, clusterProbes: null };
   const handlers = wireHandlers({
     db,
     secrets,
@@ -71,7 +74,7 @@ export function openRunReplica({
     clock: handlerClock,
     monitorEvery: hours(1),
     exploreEvery: hours(1),
-    runs: { hardware, steps, workflows, runbooks, instance },
+    runs: { hardware, steps, workflows, runbooks, starting, instance },
   });
   const ofRuns = handlers.get("run");
   if (!ofRuns) throw new Error("nobody handles runs");
@@ -86,7 +89,7 @@ export function openRunReplica({
   const stop = new AbortController();
   const loops: Promise<void>[] = [];
   return {
-    deps: { ...services, steps, workflows, runbooks, capabilitiesOf: hardware.capabilitiesOf },
+    deps: { ...services, ...starting },
     async work() {
       await db.listen("millwright", () => controller.nudge(), stop.signal);
       loops.push(controller.run(stop.signal));

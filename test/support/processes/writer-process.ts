@@ -84,6 +84,9 @@ const runDeps = (deps: ServiceDeps): RunDeps => ({
   steps: allSteps,
   runbooks: loadRunbooks(),
   capabilitiesOf: () => new Set<Capability>(["reset", "system", "exec"]),
+  clusterProbes: null,
+  takesSeeds: () => true,
+  seedsAt: null,
 });
 
 const workflow = {

@@ -44,7 +44,7 @@ export async function startRigSurface({
     routes: (router) =>
       registerRoutes(router, {
         services: deps,
-        runs: { ...unused, steps },
+        runs: { ...unused, steps, clusterProbes: null, takesSeeds: () => true, seedsAt: null },
         events,
         system: { version: "1.2.3", startedAt: new Date(), replica: "bench", clock: new SharedClock() },
         onTokenRevoked() {},

@@ -8,6 +8,7 @@ async function pass(answerOf: (machineId: string, abort: () => void) => Awaited<
   const stop = new AbortController();
   const asked: string[] = [];
   const context = {
+    runId: "run-1",
     payload: { max_parallel: 1_000, stop_after: 0, type: "REBOOT", plan_id: "", params: {} },
     target: { id: "batch-1", machines },
     children: [],
@@ -20,12 +21,15 @@ async function pass(answerOf: (machineId: string, abort: () => void) => Awaited<
     },
   };
   const acted = await fleet.act(context as unknown as Parameters<typeof fleet.act>[0]);
-  return { asked, refused: acted?.receipt?.refused };
+  const woken = acted?.effects?.flatMap((effect) => (effect.type === "wake" ? [effect.id] : []));
+  return { asked, refused: acted?.receipt?.refused, woken };
 }
 
 describe("one pass that starts runs on many machines", () => {
-  test("starts a few of them, and leaves the rest to the next one", async () => {
-    expect((await pass(() => "started")).asked).toEqual(machines.slice(0, 10));
+  test("starts a few of them, and leaves the rest to the next one, which follows at once", async () => {
+    const { asked, woken } = await pass(() => "started");
+    expect(asked).toEqual(machines.slice(0, 10));
+    expect(woken).toContain("run-1");
     expect((await pass(() => ({ refused: "busy" }))).asked).toHaveLength(10);
   });
 

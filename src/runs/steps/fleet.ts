@@ -5,6 +5,7 @@ import { hours } from "../../kernel/time/duration.ts";
 import type { Batch } from "../../lifecycles/batch/batch.ts";
 import { batchLifecycle } from "../../lifecycles/batch/lifecycle.ts";
 import { describeSum, type Sum, sumUp } from "../children/sum.ts";
+import { runLifecycle } from "../model/lifecycle.ts";
 import { type ActingContext, defineStepOn, type On, type ProbeAnswer } from "../model/step.ts";
 
 /** `over`: this run was canceled or has ended meanwhile, and starts no others. */
@@ -81,7 +82,7 @@ const MOST_IN_A_PASS = 10;
 
 /** One after the other: a machine that is refused counts as failed, and may be the one after which no other is to be started. */
 async function startNext(context: Acting) {
-  const { payload, startOn, log, target, call } = context;
+  const { payload, startOn, log, target, call, runId } = context;
   const refused: Record<string, string> = { ...context.receipt?.refused };
   const { sum, toStart, failures } = standOf(context);
   const before = Object.keys(refused).length;
@@ -96,8 +97,9 @@ async function startNext(context: Acting) {
     else refused[machineId] = answer.refused;
     log(`[fleet] ${machineId}: ${answer === "started" ? answer : `refused: ${answer.refused}`}\n`);
   }
-  // The runs were written beside this one: with an effect the next pass reads them.
-  return { receipt: { refused }, effects: [wake(batchLifecycle, target.id)] };
+  // The runs were written beside this one: with an effect the next pass reads them. Who has more to start is not kept waiting.
+  const next = toStart.length > MOST_IN_A_PASS && free > 0 ? [wake(runLifecycle, runId)] : [];
+  return { receipt: { refused }, effects: [wake(batchLifecycle, target.id), ...next] };
 }
 
 const MOST_NAMED = 5;

@@ -90,8 +90,8 @@ run_steps() {
 # What the steps before this boot wrote. One that may be skipped may have written nothing.
 note_written() {
   [ "${has_image_first:-false}" = false ] || [ -z "$(word image)" ] || writes_to "$(own_disk)"
-  for words in "$WORK"/steps/*/words; do
-    load_step "$(basename "${words%/words}")"
+  for each in "$WORK"/steps/*; do
+    load_step "${each##*/}"
     case "$place $on_failure $type" in
       "done skip "*) ;;
       done*partition) writes_to "$(target_disk)" ;;

@@ -78,7 +78,7 @@ function programOf(segment: "load" | "interpreter", applets: string): Buffer {
 }
 
 const APPLETS =
-  "base64 blkdiscard blockdev cmp cut dd find head ifconfig ip mkfifo modprobe mount nc poweroff reboot sed setsid sh sha256sum stat sync tail tee timeout tr udhcpc umount wc wget";
+  "base64 blkdiscard blockdev cmp cut dd find head ifconfig ip mkfifo modprobe mount nc poweroff readlink reboot sed setsid sh sha256sum stat sync tail tee timeout tr udhcpc umount wc wget";
 const parts = (change: Partial<EnvironmentParts> = {}): EnvironmentParts => ({
   kernel: kernelOf("6.1.0"),
   busybox: programOf("load", APPLETS),

@@ -22,7 +22,7 @@ export interface Environment {
 
 /** What the scripts call. */
 const APPLETS =
-  "base64 blkdiscard blockdev cmp cut dd find head ifconfig ip mkfifo modprobe mount nc poweroff reboot sed setsid sh sha256sum stat sync tail tee timeout tr udhcpc umount wc wget".split(
+  "base64 blkdiscard blockdev cmp cut dd find head ifconfig ip mkfifo modprobe mount nc poweroff readlink reboot sed setsid sh sha256sum stat sync tail tee timeout tr udhcpc umount wc wget".split(
     " ",
   );
 

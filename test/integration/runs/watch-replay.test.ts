@@ -171,7 +171,7 @@ describe("a replay tells each change with the run as it was right after it", () 
     // A step that needs nothing but a pass is proven with the one before it, and then never the current one.
     const current = [...new Set(told.map(({ currentStep }) => currentStep))].filter((name) => name !== "");
     expect(current).toEqual(steps.filter((name) => current.includes(name)));
-    expect(current).toEqual(expect.arrayContaining(["set-netboot", "repave-image", "join-cluster"]));
+    expect(current).toEqual(expect.arrayContaining(["reboot-to-netboot", "repave-image", "join-cluster"]));
     expect(told[0]).toMatchObject({ steps: [], currentStep: "" });
     expect(await expectReplayed(runId, "")).toEqual(told);
   });

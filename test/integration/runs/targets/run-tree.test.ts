@@ -106,5 +106,5 @@ test("a target that there is not is refused, and not just without runs", async (
   expect(await runCli(line("gadget/none"), { version: "1", terminal, transport })).toBe(3);
   expect(await runCli(line("gadgetto/none"), { version: "1", terminal, transport })).toBe(2);
   expect(terminal.err()).toContain("gadget none does not exist");
-  expect(terminal.err()).toContain('kind: "gadgetto" is none of bay, ');
+  expect(terminal.err()).toContain('kind: "gadgetto" is none of batch, bay, ');
 });

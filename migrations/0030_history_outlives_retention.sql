@@ -1,3 +1,6 @@
+-- By this retention finds the last change of state of a thing without reading everything that was written since.
+create index journal_changes_of_state on journal (kind, id, epoch, xid, seq) where type in ('created', 'transition');
+
 -- Retention keeps the last entry and the last change of state of every thing, and everything of a run that goes on. So the oldest
 -- rows are no longer the ones to remove next: up to here retention has examined every entry.
 alter table journal_epoch add column examined_to text not null default '0.0.0';
@@ -10,9 +13,6 @@ create table journal_removals (
   until   timestamptz not null,
   primary key (kind, id)
 );
-
--- By this retention finds the last change of state of a thing without reading everything that was written since.
-create index journal_changes_of_state on journal (kind, id, epoch, xid, seq) where type in ('created', 'transition');
 
 -- Earlier versions removed entries without a record. A thing counts its versions from 1, and each entry has one.
 insert into journal_removals (kind, id, entries, until)

@@ -1,3 +1,7 @@
+-- Before all else, since it reads the whole journal: what comes after it locks runs for a moment only.
+-- What happened since when: entries are written in the order of their times, so that a summary of each range of pages finds them.
+create index journal_by_time on journal using brin (at) with (pages_per_range = 32);
+
 -- A batch is a set of machines, frozen when somebody starts runs on all of them. The run that starts those runs has the batch as its target.
 create table batches (
   id            text primary key check (id ~ '^[a-z0-9][a-z0-9-]{0,62}$'),
@@ -16,5 +20,3 @@ create table batches (
 );
 -- A run of a batch takes its machine's slot, as any run that somebody starts on the machine does: the run of the batch works on no device itself.
 alter table runs drop constraint runs_child_takes_no_slot;
--- What happened since when: entries are written in the order of their times, so that a summary of each range of pages finds them.
-create index journal_by_time on journal using brin (at) with (pages_per_range = 32);

@@ -11,7 +11,8 @@ create function macs_seen_of(machine machines) returns setof text language sql s
   select distinct lower(mac)
     from jsonb_array_elements_text(case when jsonb_typeof(machine.facts -> 'macs') = 'array' and machine.state <> 'RETIRED'
                                         then machine.facts -> 'macs' else '[]' end) as mac
-   where mac ~* '^[0-9a-f]{2}(:[0-9a-f]{2}){5}$'
+   -- neither zeros nor a group address, which many machines have alike
+   where mac ~* '^[0-9a-f][02468ace](:[0-9a-f]{2}){5}$' and mac <> '00:00:00:00:00:00'
 $$;
 create function note_seen_macs() returns trigger language plpgsql as $$
 begin
@@ -25,4 +26,7 @@ create trigger machines_note_seen_macs_on_update after update of facts, state on
   when ((old.facts -> 'macs') is distinct from (new.facts -> 'macs') or (old.state = 'RETIRED') <> (new.state = 'RETIRED'))
   execute function note_seen_macs();
 
-insert into machine_seen_macs (mac, machine_id) select macs_seen_of(m), m.id from machines m;
+-- Earlier versions also recorded ports between host and BMC, which have one address on every machine of a maker: what several machines
+-- report already identifies none of them.
+insert into machine_seen_macs (mac, machine_id)
+select mac, min(machine_id) from (select macs_seen_of(m) as mac, m.id as machine_id from machines m) as seen group by mac having count(*) = 1;

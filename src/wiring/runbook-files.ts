@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { messageOf } from "../kernel/errors.ts";
-import { Runbooks } from "../runs/steps/scripts/runbooks.ts";
+import { isRunbook, Runbooks } from "../runs/steps/scripts/runbooks.ts";
 
 const SHIPPED = join(import.meta.dirname, "..", "..", "runbooks");
 
@@ -24,7 +24,10 @@ const earlierVersions = (): [ref: string, text: string][] =>
     text,
   ]);
 
+/** YAML that no plan could name (`.gitlab-ci.yml`, a large file of variables) lies there for other purposes, and is left out. */
 function readScripts(directory: string, endings: readonly string[]): Readonly<Record<string, string>> {
-  const files = readdirSync(directory).filter((name) => endings.some((ending) => name.endsWith(ending)));
-  return Object.fromEntries(files.map((name) => [name, readFileSync(join(directory, name), "utf8")]));
+  const files = readdirSync(directory, { withFileTypes: true })
+    .filter((entry) => !entry.isDirectory() && endings.some((ending) => entry.name.endsWith(ending)))
+    .map(({ name }) => [name, readFileSync(join(directory, name), "utf8")] as const);
+  return Object.fromEntries(files.filter(([name, text]) => name.endsWith(".sh") || isRunbook(name, text)));
 }

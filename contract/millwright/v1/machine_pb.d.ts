@@ -774,7 +774,7 @@ export declare const MachineLifecycleService: GenService<{
  */
 export declare const MachinePowerService: GenService<{
   /**
-   * Switches machines on or off at their BMCs, without a word to their systems. A machine that is switched off so is off on purpose until it
+   * Switches machines on or off at their BMCs, without shutting down their systems. A machine that is switched off so is off on purpose until it
    * is seen on: it is not failing for that.
    *
    * @generated from rpc millwright.v1.MachinePowerService.SetMachinePower

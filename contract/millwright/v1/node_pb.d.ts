@@ -275,7 +275,7 @@ export declare type InstallationStep = Message<"millwright.v1.InstallationStep">
   attempts: number;
 
   /**
-   * What the environment told of it last.
+   * What the environment reported last.
    *
    * @generated from field: string message = 6;
    */

@@ -38,7 +38,7 @@ const SPECIFICATION = [
   ]],
   ["plan/upgrade", "Kubernetes Upgrade", [
     ["cordon-node",          "ssh",     60,   2, { script_ref: "cordon_node.sh", args: {} }],
-    ["drain-node",           "ssh",     600,  1, { script_ref: "drain_node.sh", args: { timeout: "300" } }],
+    ["drain-node",           "ssh",     600,  1, { script_ref: "drain_node.sh", args: { timeout: "300", delete_local_data: "true" } }],
     ["upgrade-kubelet",      "ssh",     300,  1, { script_ref: "upgrade_k8s.sh", args: { version: "1.33.0" } }],
     ["restart-kubelet",      "reboot",  300,  1, { force: false, mode: "bmc" }],
     ["uncordon-node",        "ssh",     60,   2, { script_ref: "uncordon_node.sh", args: {} }],

@@ -75,7 +75,9 @@ function clusterTrouble({ machine, phase }: MachineView): MachineNote[] {
       return {
         type: "InCustomerCluster",
         reason,
-        words: OPEN_REASONS.has(reason) ? "its node cannot be told" : "its cluster cannot be asked about it",
+        words: OPEN_REASONS.has(reason)
+          ? "it is not clear which node is this machine"
+          : "its cluster cannot be asked about it",
         trouble,
         why: cause === undefined ? message : `${nameTrouble(trouble)} (${message})`,
         since: lastTransition,

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -130,6 +130,12 @@ test("a plan is kept although a script, an image or a cluster is not there yet, 
 test("a directory that is not there, or a script whose name makes no sense, stops the start with the setting's name", () => {
   expect(() => loadRunbooks(join(directory, "none"))).toThrow(/scripts\.directory.*none/);
   const bad = mkdtempSync(join(tmpdir(), "millwright-scripts-"));
+  // What lies beside playbooks for other purposes stops nobody.
+  mkdirSync(join(bad, "roles.yml"));
+  writeFileSync(join(bad, ".gitlab-ci.yml"), "");
+  writeFileSync(join(bad, "large.yml"), "#".repeat(100 * 1_024));
+  writeFileSync(join(bad, "site.yml"), "- hosts: all\n");
+  expect(loadRunbooks(bad).refs.filter((ref) => !ref.endsWith(".sh"))).toEqual(["site.yml"]);
   writeFileSync(join(bad, "my script.sh"), "");
   expect(() => loadRunbooks(bad)).toThrow(/scripts\.directory.*my script\.sh/);
   rmSync(bad, { recursive: true });

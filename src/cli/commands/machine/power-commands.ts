@@ -28,7 +28,7 @@ export function addPowerCommands(machine: Command, run: Run): void {
       );
   };
   add("on", "switch machines on; proved by reading the power back");
-  add("off", "switch machines off at once, without a word to their systems; they are then off on purpose");
+  add("off", "switch machines off at once, without shutting down their systems; they are then off on purpose");
   add("cycle", "switch machines off and, once off was read, on again");
   power
     .command("status")

@@ -205,7 +205,7 @@ function stepsSection(steps: readonly InstallationStep[], style: Style) {
     { text: step.state, tone: STEP_TONES[step.state] },
     ...[step.attempts > 0 ? String(step.attempts) : "", step.message ?? ""].map((text) => ({ text, tone: undefined })),
   ]);
-  return [{ title: "Steps", body: tableOf(["NO", "NAME", "TYPE", "STATE", "TRIES", "TOLD"], rows, style) }];
+  return [{ title: "Steps", body: tableOf(["NO", "NAME", "TYPE", "STATE", "ATTEMPTS", "MESSAGE"], rows, style) }];
 }
 
 export async function showNode(session: Session, id: string): Promise<undefined> {

@@ -3,6 +3,7 @@ import { Forge, PowerShelfMaintenanceOperation } from "../../../../contract/forg
 import { PowerShelfService } from "../../../../contract/millwright/v1/power_shelf_pb.js";
 import { describeFailure, type ExitCode, UsageError } from "../../client/errors.ts";
 import type { Session } from "../../client/session.ts";
+import { unlessRefused } from "../../client/unless-refused.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
 import { printable } from "../../terminal/printable.ts";
 import { printDone } from "../../terminal/printing.ts";
@@ -85,8 +86,8 @@ export async function cancelRequests(session: Session, options: CancelOptions): 
       refused ??= exitCode;
     }
   }
-  const said = `Requests of ${canceled.length} power shelves canceled; what they were commanded already they may still do.`;
-  await printDone(session, said, { power_shelf_ids: canceled });
+  const said = `Cancel requested on power shelves: ${canceled.length}. A command that was already sent may still take effect.`;
+  if (canceled.length > 0) await printDone(session, said, { power_shelf_ids: canceled });
   return refused;
 }
 
@@ -94,7 +95,7 @@ const MOST_NAMED = 5;
 
 /** A shelf feeds its whole rack: whoever switches it off says yes to what that does to machines that serve a cluster. */
 async function confirmPowerOff(session: Session, ids: readonly string[]): Promise<void> {
-  const shelves = await Promise.all(ids.map((id) => readShelf(session, id)));
+  const shelves = await Promise.all(ids.map((id) => unlessRefused(() => readShelf(session, id))));
   const racks = [...new Set(shelves.map((shelf) => shelf?.rackId ?? ""))].filter((rack) => rack !== "");
   const serving: Machine[] = [];
   for (const rack of racks)

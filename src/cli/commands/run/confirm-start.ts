@@ -1,6 +1,6 @@
 import { type PreviewRunResponse, RunActionsService, RunService } from "../../../../contract/millwright/v1/run_pb.js";
-import { isConnectError } from "../../client/errors.ts";
 import type { Session } from "../../client/session.ts";
+import { unlessRefused } from "../../client/unless-refused.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
 import { printable } from "../../terminal/printable.ts";
 import { valueText } from "../options/list-options.ts";
@@ -48,7 +48,7 @@ async function isRepeated(
   if (requestId === undefined) return false;
   const client = await session.client(RunService);
   const filter = `request_id=${valueText(requestId)} AND machine_id=${valueText(machineId)}`;
-  const made = await answerOf(() => client.listRuns({ filter, pageSize: 1 }, { signal: session.signal }));
+  const made = await unlessRefused(() => client.listRuns({ filter, pageSize: 1 }, { signal: session.signal }));
   return made !== undefined && made.runs.length > 0;
 }
 
@@ -58,20 +58,5 @@ async function previewOf(
 ): Promise<PreviewRunResponse | undefined> {
   const client = await session.client(RunActionsService);
   const request = { machineId, type, planId, params: { ...params } };
-  return answerOf(() => client.previewRun(request, { signal: session.signal }));
-}
-
-/**
- * Undefined where the server refuses, or is an older one that cannot tell: the start answers for itself, and one machine that is refused
- * keeps no other from its run. A server that does not answer might start what nobody was asked about.
- */
-async function answerOf<T>(ask: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await ask();
-  } catch (error) {
-    const { Code } = await import("@connectrpc/connect");
-    const refusals = [Code.Unimplemented, Code.NotFound, Code.FailedPrecondition, Code.InvalidArgument];
-    if (isConnectError(error) && refusals.includes(error.code)) return undefined;
-    throw error;
-  }
+  return unlessRefused(() => client.previewRun(request, { signal: session.signal }));
 }

@@ -37,8 +37,14 @@ export function addRunCommands(program: Command, run: Run): void {
     )
     .option("--request-id <id>", "makes the command safe to repeat; a new one when left out")
     .option("--wait", "follow steps and log to the end; the exit code says how it ended")
-    .option("--dry-run", "only say what would be done, what stands in the way, and how long it would take")
-    .option("-y, --yes", "do not ask before a machine that serves a cluster is disturbed; required without a terminal")
+    .option(
+      "--dry-run",
+      "only say what would be done, what stands in the way, and how long it would take; with --filter: only list the machines",
+    )
+    .option(
+      "-y, --yes",
+      "do not ask before a machine that serves a cluster is disturbed, or before runs start with --filter; required there without a terminal",
+    )
     .addHelpText(
       "after",
       `

@@ -34,7 +34,7 @@ export async function startFleet(
   if (dryRun) {
     session.terminal.stdout.write(machines.map(({ machineId }) => `${machineId}\n`).join(""));
     session.terminal.stderr.write(
-      `${machines.length} machines; nothing was started. With --machine each is shown in full.\n`,
+      `${machines.length} machines match; nothing was started. For what a run would do: millwright run start --machine <ID> --dry-run\n`,
     );
     return undefined;
   }

@@ -49,7 +49,7 @@ export async function drainAnswer(by: Exclude<DrainAnsweredBy, "system">, contex
       `${where} is cordoned, but ${podsRemain(remaining)}: wait until 'machine show' says that it is Drained, or move them away, then retry`,
     );
   const rest =
-    going.length === 0 ? "" : `; ${going.length} of its pods were told to end, which its dead kubelet does not confirm`;
+    going.length === 0 ? "" : `; pods that are terminating, which its dead kubelet cannot confirm: ${going.length}`;
   return {
     state: "done",
     message: `${where} is cordoned, and nothing is left on it but daemons and static pods${rest}`,

@@ -8,6 +8,7 @@ describe("a script's header", () => {
     ["#!/bin/sh\n# Does it, and\n# then more.\n\n# Variables: none of these\n", "Does it, and then more.", ""],
     ["# Without interpreter. Variables: x\n#  and y", "Without interpreter.", "x and y"],
     ["echo nothing said\n", "", ""],
+    ["---\n# Sets it.\n# Variables: release\n# Idempotent: yes\n- hosts: all\n", "Sets it.", "release"],
     ["", "", ""],
   ])("of %j says what it does: %j, with %j", (text, description, variables) => {
     expect(describeRunbook({ text })).toEqual({ description, variables });

@@ -112,9 +112,9 @@ export function describeRunbook({ text }: Pick<Runbook, "text">): {
     .map((line) => line.replace(/^#+ ?/, ""))
     .join(" ");
   const [before = "", variables = ""] = header.split(/\bVariables:/);
-  const [description = ""] = before.split(/\b(?:Exit codes|Idempotent):/);
-  const tidy = (words: string) => words.replaceAll(/\s+/g, " ").trim();
-  return { description: tidy(description), variables: tidy(variables) };
+  const upToMark = (words: string) => words.split(/\b(?:Exit codes|Idempotent):/)[0] ?? "";
+  const tidy = (words: string) => upToMark(words).replaceAll(/\s+/g, " ").trim();
+  return { description: tidy(before), variables: tidy(variables) };
 }
 
 /**
@@ -139,6 +139,10 @@ const EXIT_CODES_OF_LANDED: ReadonlyMap<string, string> = new Map([[SHIPPED_DRAI
 /** Causes that a script can be the one to name. */
 const SCRIPT_CAUSES = ["script_failed", "not_drained"] as const satisfies readonly CauseCode[];
 type ScriptCause = (typeof SCRIPT_CAUSES)[number];
+
+/** Whether a plan could name it. */
+export const isRunbook = (ref: string, text: string): boolean =>
+  REF.test(ref) && Buffer.byteLength(text, "utf8") <= LARGEST_RUNBOOK;
 
 function runbook(ref: string, text: string, origin: RunbookOrigin): Runbook {
   if (!REF.test(ref)) throw new Error(`${JSON.stringify(ref)} is not the name of a script (letters, digits and . _ -)`);

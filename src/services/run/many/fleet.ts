@@ -20,7 +20,7 @@ import { getRun } from "../read.ts";
 
 export interface StartRuns {
   readonly requestId: string;
-  /** Which machines: as they are now, and whatever the filter admits later. */
+  /** Which machines: those that it admits now. A machine that matches later is not included. */
   readonly filter: string;
   readonly type: string;
   readonly planId: string;

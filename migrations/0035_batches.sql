@@ -20,3 +20,6 @@ create table batches (
 );
 -- A run of a batch takes its machine's slot, as any run that somebody starts on the machine does: the run of the batch works on no device itself.
 alter table runs drop constraint runs_child_takes_no_slot;
+-- Any other child works beside whatever runs on its target. Not valid: no row of before could break it, and none is read for it.
+alter table runs add constraint runs_child_takes_own_slot
+  check (parent_run_id is null or machine_id is null or (target_kind = 'machine' and target_id = machine_id)) not valid;

@@ -111,6 +111,9 @@ export const repave = defineStep({
     const proven = provenBefore(receipt);
     if (proven) return putAway(context, proven);
     const bmc = await targets.bmc();
+    // Before anything else: a short installer restarts the machine before a system that is not there yet was waited for.
+    const isSeen = context.installerSeen === installerMark(evidence.token);
+    const keeps = isSeen ? await endSeenOverride(context) : "";
     const { system, refusal } = await lookInside(context);
     if (system?.stamp?.token === evidence.token) return installed(context, system.stamp, system);
     const outside = await whileUp(async () => ({
@@ -129,7 +132,7 @@ export const repave = defineStep({
       ...(refusal !== undefined && { refusal }),
     };
     const report = progressOfInstall(seen);
-    const note = await endStuckOverride(context, seen, outside.override);
+    const note = isSeen ? keeps : await endStuckOverride(context, seen, outside.override);
     return note === "" ? report : { ...readProbe(report), message: `${readProbe(report).message ?? ""}; ${note}` };
   },
 
@@ -283,8 +286,19 @@ const wentDownForIt = ({ evidence, bootId, imaging: { inserted, armed }, wasAcce
  * the machine would boot from its disk.
  */
 async function endStuckOverride(context: Acting, seen: Seen, override: BootOverride | undefined): Promise<string> {
-  const { can, targets, call, log } = context;
-  if (override?.source !== "cd" || override.lasts !== "always" || !hasReadBootSource(context, seen)) return "";
+  return isStuck(override) && hasReadBootSource(context, seen) ? endOverride(context) : "";
+}
+
+const isStuck = (override: BootOverride | undefined): boolean =>
+  override?.source === "cd" && override.lasts === "always";
+
+async function endSeenOverride(context: Acting): Promise<string> {
+  const { can, targets, call } = context;
+  const override = await whileUp(async () => can.boot?.readBootOverride(await targets.bmc(), call));
+  return isStuck(override) ? endOverride(context) : "";
+}
+
+async function endOverride({ can, targets, call, log }: Acting): Promise<string> {
   const kept = await failureOf(async () => can.boot?.clearBootOverride(await targets.bmc(), call));
   if (kept !== undefined)
     return `the BMC keeps the medium as boot source, and the machine installs again at each boot until it is ejected: ${kept.message}`;
@@ -293,13 +307,12 @@ async function endStuckOverride(context: Acting, seen: Seen, override: BootOverr
 }
 
 /**
- * An installer that reads a seed says so itself. A machine that ran before, was reset and now boots has read it, too. "running" tells
+ * A machine that ran before, was reset and now boots has read it. "running" tells
  * nothing: the register of many BMCs keeps what it said of the boot before until the firmware says something else. Otherwise time
  * tells, unless the machine is known not to have been reset.
  */
 function hasReadBootSource(context: Acting, seen: Seen): boolean {
   const { evidence, bootId, doing } = seen;
-  if (context.installerSeen === installerMark(evidence.token)) return true;
   const isStillUp = bootId !== undefined && bootId === evidence.bootId;
   if (tellsOfResets(seen) ? !wasReset(seen) : isStillUp) return false;
   const isSeenToBoot = tellsOfResets(seen) && evidence.progress === "running" && doing === "booting";

@@ -117,12 +117,17 @@ const loading =
     }));
   };
 
-/** A pass of a run whose cancel was requested since is useless: its outcome will not be written. */
+/**
+ * A pass of a run whose cancel was requested since, or whose installer has reported, is useless: its outcome will not be written. And an
+ * installer may be over before the pass has waited for a system that is not there yet.
+ */
 async function overtaken(db: Queryable, runs: readonly RunThing[]): Promise<readonly string[]> {
-  const ids = runs.filter(({ cancelRequestedAt }) => cancelRequestedAt === null).map(({ id }) => id);
-  if (ids.length === 0) return [];
-  const text = "select id from runs where id = any($1) and cancel_requested_at is not null";
-  return (await db.query<{ id: string }>({ hot: true, text, values: [ids] })).map(({ id }) => id);
+  const going = runs.filter(({ cancelRequestedAt }) => cancelRequestedAt === null);
+  if (going.length === 0) return [];
+  const text = `select r.id from runs r join unnest($1::text[], $2::text[]) as known(id, seen) on known.id = r.id
+                 where r.cancel_requested_at is not null or r.installer_seen ->> 'order' is distinct from known.seen`;
+  const values = [going.map(({ id }) => id), going.map(({ installerSeen }) => installerSeen ?? null)];
+  return (await db.query<{ id: string }>({ hot: true, text, values })).map(({ id }) => id);
 }
 
 /** Of whatever things there are, a run can work on all. */

@@ -57,7 +57,7 @@ export function conditionsAtEnd(
   if (phase === "FAILED")
     return [{ type: "NeedsIntervention", status: true, reason: "RunFailed", message, ...(cause && { cause }) }];
   const isInstalled = replacesSystem(plan, kinds);
-  const conditions: ObservedCondition[] = isForLooksToEnd(before, isInstalled)
+  const conditions: ObservedCondition[] = isForChecksToEnd(before, isInstalled)
     ? []
     : [{ type: "NeedsIntervention", status: false, reason: "RunSucceeded", message: "" }];
   if (isInstalled) conditions.push({ type: "Provisioned", status: true, reason: "RepaveVerified", message: "" });
@@ -72,7 +72,7 @@ export function conditionsAtEnd(
 }
 
 /** What is wrong about a machine's identity is not right because a run went well; but an installation proves another host key. */
-const isForLooksToEnd = (before: readonly ObservedCondition[], isInstalled: boolean): boolean =>
+const isForChecksToEnd = (before: readonly ObservedCondition[], isInstalled: boolean): boolean =>
   before.some(
     ({ type, status, reason }) =>
       type === "NeedsIntervention" &&

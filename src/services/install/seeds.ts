@@ -21,7 +21,7 @@ import * as work from "../../store/lifecycle/work.ts";
 import { getMachineSshCredentials } from "../../store/machine/credentials.ts";
 import { machineStore } from "../../store/machine/machines.ts";
 import { findDocument } from "../../store/run/run-documents.ts";
-import { listRuns } from "../../store/run/runs.ts";
+import { findInstallerSeen, listRuns } from "../../store/run/runs.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { hashToken } from "./report-token.ts";
 import type { ReportDesk } from "./reports.ts";
@@ -97,11 +97,7 @@ export async function noteInstallerSeen(deps: ServiceDeps, request: SeedRequest)
     await lockThings(tx, [{ kind: KIND, id }]);
     const [run] = await listRuns(tx, { ids: [id] });
     if (!run || !isActive(run.phase)) return;
-    const [known] = await tx.query<{ order: string | null }>(
-      `select installer_seen ->> 'order' as order from runs where id = $1`,
-      [id],
-    );
-    if (known?.order === order) return;
+    if ((await findInstallerSeen(tx, id)) === order) return;
     await recordChange(tx, storeOf(deps.stores, KIND), {
       id,
       type: "installer_began",

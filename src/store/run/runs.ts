@@ -130,6 +130,13 @@ async function overtaken(db: Queryable, runs: readonly RunThing[]): Promise<read
   return (await db.query<{ id: string }>({ hot: true, text, values })).map(({ id }) => id);
 }
 
+/** The installation whose installer has reported that it began; null before that. */
+export async function findInstallerSeen(db: Queryable, id: string): Promise<string | null> {
+  const text = "select installer_seen ->> 'order' as seen from runs where id = $1";
+  const [row] = await db.query<{ seen: string | null }>(text, [id]);
+  return row?.seen ?? null;
+}
+
 /** Of whatever things there are, a run can work on all. */
 const storeAmong = (stores: ThingStores): ThingStore<RunThing> => ({
   lifecycle: runLifecycle,

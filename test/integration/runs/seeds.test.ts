@@ -7,6 +7,8 @@ import { RunService as AllRunsService, RunActionsService } from "../../../contra
 import { createCloudInit, deleteCloudInit } from "../../../src/services/catalog/cloud-init.ts";
 import { createImage } from "../../../src/services/catalog/images.ts";
 import { createPlan } from "../../../src/services/run/plans.ts";
+import { storeOf } from "../../../src/store/lifecycle/things.ts";
+import { allStores } from "../../../src/wiring/things/all-things.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type RunBench, startRunBench, startRunSurface, tester } from "../../support/run-bench.ts";
 
@@ -161,8 +163,13 @@ describe("a seed", { timeout: 60_000 }, () => {
     const url = await untilSeeded(id);
     await eventually(async () => ((await truth(id)).effects.installs_started ?? 0) > 0, { what: "it installs" });
     const home = new URL("phone-home", url).href;
+    const runs = storeOf(allStores, "run");
+    const [before] = (await runs.load(bench.db, [runId])).things;
+    expect(before && (await runs.overtaken?.(bench.db, [before]))).toEqual([]);
     for (const body of ["instance_id=1", "{", "\0\0"])
       expect((await fetch(home, { method: "POST", body })).status).toBe(204);
+    // A pass that waits for the system to come up is ended by that: the boot source is to be cleared while the installer is at work.
+    expect(before && (await runs.overtaken?.(bench.db, [before]))).toEqual([runId]);
     expect((await fetch(home.replace(runId, "run-none"), { method: "POST" })).status).toBe(404);
     const run = await bench.ended(runId);
     expect(run.phase, run.error?.message).toBe(Run_Phase.SUCCEEDED);

@@ -183,7 +183,7 @@ export const SETTINGS = {
     doc: "Checks of machines a second, at most, per replica. A fleet too large for it is checked less often.",
   }),
   "scripts.directory": optional(kinds.path("directory"), {
-    doc: "Scripts (`*.sh`) and Ansible playbooks (`*.yml`) of the site, which plans name as `script_ref`; one of the same name takes the place of a shipped one. Read again whenever a run is started; all replicas need the same.",
+    doc: "Scripts (`*.sh`) and Ansible playbooks (`*.yml`, `*.yaml`) of the site, which plans name as `script_ref`; one of the same name takes the place of a shipped one. Read again whenever a run is started; all replicas need the same.",
   }),
   "history.retention": setting(kinds.duration("1d", "36500d"), {
     default: "365d",

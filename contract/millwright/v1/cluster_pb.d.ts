@@ -97,7 +97,7 @@ export declare type UpdateClusterRequest = Message<"millwright.v1.UpdateClusterR
   skipProbe: boolean;
 
   /**
-   * Takes a kubeconfig that names another server and another authority than the one on record; without it FAILED_PRECONDITION.
+   * Accepts a kubeconfig that names another server and does not have the same certificate authority; without it FAILED_PRECONDITION.
    *
    * @generated from field: bool other_cluster = 4;
    */

@@ -87,7 +87,7 @@ const firstScript = ({ publicUrl }: BootRouteDeps) =>
     path: "/api/v1/boot.ipxe",
     tag: "boot",
     summary: "The iPXE script that a DHCP server names: it asks for the machine's own one.",
-    errors: { 400: "The Host header is no host." },
+    errors: { 400: "The Host header is not a host name or address." },
     answer: { text: TEXT },
     async handle({ request, reply }) {
       reply.type(TEXT).header("cache-control", "no-store");
@@ -102,7 +102,10 @@ const steps = ({ services, publicUrl }: BootRouteDeps) =>
     tag: "boot",
     summary: "The steps of its workflow, for the environment that a machine has booted, in lines that a shell reads.",
     body: z.object({ mac_address: macAddress, report_token: z.string().min(1).max(256) }),
-    errors: { 400: "The Host header is no host.", 409: "The workflow has other steps since this boot." },
+    errors: {
+      400: "The Host header is not a host name or address.",
+      409: "The steps of the workflow have changed since this boot.",
+    },
     answer: { text: TEXT },
     async handle({ body, request, reply }) {
       const lines = await readBootSteps(services, {

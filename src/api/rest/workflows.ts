@@ -100,7 +100,7 @@ const workflows = defineCollection({
   item: workflow,
   json: workflowJson,
 });
-const NOBODY = "Two steps have the same sequence, or nobody would run the steps.";
+const BAD_STEPS = "Two steps have the same sequence, or no environment would run the steps.";
 
 /** What is installed over the network. */
 export const workflowRoutes = ({ services }: Deps): AnyRoute[] => [
@@ -114,7 +114,7 @@ export const workflowRoutes = ({ services }: Deps): AnyRoute[] => [
     {
       summary: "Makes a workflow; without an id it is given one.",
       example: { id: "ubuntu-2404", ...EXAMPLE },
-      errors: { 400: NOBODY, 409: "The name or the id is taken." },
+      errors: { 400: BAD_STEPS, 409: "The name or the id is taken." },
     },
     newWorkflow,
     (body, caller) => createWorkflow(services, caller, { id: body.id, ...inputOf(body) }),
@@ -125,7 +125,7 @@ export const workflowRoutes = ({ services }: Deps): AnyRoute[] => [
     {
       summary: "Replaces a workflow; what boots from now on gets the new one.",
       example: EXAMPLE,
-      errors: { 400: NOBODY, 409: "The name is taken." },
+      errors: { 400: BAD_STEPS, 409: "The name is taken." },
     },
     workflowBody,
     (workflowId, body, caller) => replaceWorkflow(services, caller, workflowId, inputOf(body)),

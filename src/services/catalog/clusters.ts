@@ -48,7 +48,7 @@ export interface CreateCluster extends GivenKubeconfig {
 }
 
 export interface UpdateCluster extends GivenKubeconfig {
-  /** Takes a kubeconfig that names another server and another authority: the cluster was set up anew. */
+  /** Accepts another server without the same certificate authority: the cluster was set up again. */
   readonly otherCluster: boolean;
 }
 

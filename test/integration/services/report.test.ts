@@ -85,7 +85,7 @@ test("the report has what broke, who is still needed and who did what, and its e
   const { code, out } = await cli("report", "--since", "1h");
   expect(code).toBe(1);
   expect(out).toContain(failedRun);
-  expect(out).toMatch(/Still need one:.*m-bad/);
+  expect(out).toMatch(/Still need intervention:.*m-bad/);
   expect(out).toMatch(/tester +created +machine/);
   expect(JSON.parse((await cli("report", "--since", "1h", "-o", "json")).out)).toMatchObject({
     failures: expect.arrayContaining([expect.objectContaining({ id: failedRun, alarm: "failed" })]),

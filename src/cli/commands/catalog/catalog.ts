@@ -34,7 +34,7 @@ export function addCatalogCommands(program: Command, run: Run): void {
     .description("replace the kubeconfig of a cluster, such as one that has expired")
     .requiredOption(...KUBECONFIG_OPTION)
     .option(...SKIP_PROBE_OPTION)
-    .option("--other-cluster", "take a kubeconfig that names another server and another authority")
+    .option("--other-cluster", "accept another server without the same certificate authority")
     .addHelpText("after", "\nExample:\n  millwright cluster update prod-1 --kubeconfig new.yaml")
     .action((name: string, options: UpdateClusterOptions) =>
       run(async (session) => (await load()).updateCluster(session, name, options)),

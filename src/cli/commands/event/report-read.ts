@@ -16,7 +16,7 @@ export interface ReportOptions {
   readonly since: string;
 }
 
-/** Exit code 1 if something failed, or called for a person. */
+/** Exit code 1 if something failed, or needed intervention. */
 export async function showReport(session: Session, { since }: ReportOptions): Promise<number> {
   const from = session.terminal.now().getTime() - parseDuration(since, "--since");
   const client = await session.client(HistoryService);
@@ -58,12 +58,12 @@ async function reportThing(report: GetReportResponse, style: Style): Promise<One
       ["Since", clockTime(report.since), "bold"],
       ["Until", clockTime(report.until)],
       ["Failures", String(failures.length), failures.length > 0 ? "bad" : "good"],
-      ["Called for a person", String(interventions.length), interventions.length > 0 ? "bad" : "good"],
-      ["Still need one", openMachineIds.join(", "), "bad"],
+      ["Needed intervention", String(interventions.length), interventions.length > 0 ? "bad" : "good"],
+      ["Still need intervention", openMachineIds.join(", "), "bad"],
     ],
     sections: [
       ...(await section("Failures", failures, alarmColumns)),
-      ...(await section("Called for a person", interventions, alarmColumns)),
+      ...(await section("Needed intervention", interventions, alarmColumns)),
       ...(await section("Who did what", doings, doingColumns)),
     ],
   };

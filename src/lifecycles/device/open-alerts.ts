@@ -1,3 +1,4 @@
+import { namedList } from "../../kernel/named-list.ts";
 import { type HealthReportEntry, type ProbeAlert, probeOf } from "./health-report.ts";
 import { mergeHealth } from "./merged-health.ts";
 
@@ -36,11 +37,11 @@ export function openAlerts(entries: readonly HealthReportEntry[]): string[] {
   return more > 0 ? [...named, `and ${more} more`] : named;
 }
 
-function namedSources(sources: readonly string[]): string {
-  const named = sources.slice(0, MOST_NAMED).map((source) => cut(source, LONGEST_NAME));
-  const more = sources.length - named.length;
-  return more > 0 ? `${named.join(", ")} and ${more} more` : named.join(", ");
-}
+const namedSources = (sources: readonly string[]): string =>
+  namedList(
+    sources.map((source) => cut(source, LONGEST_NAME)),
+    MOST_NAMED,
+  );
 
 function wordsOf({ id, target, message }: ProbeAlert): string {
   const named = [id, target ?? ""].map((name) => cut(name, LONGEST_NAME)).filter((name) => name !== "");

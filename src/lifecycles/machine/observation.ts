@@ -1,6 +1,7 @@
 import { fingerprintOf, isSameHostKey } from "../../capabilities/host-key.ts";
 import type { Cause } from "../../kernel/causes.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
+import { namedList } from "../../kernel/named-list.ts";
 import { type Condition, type ConditionType, holds, type ObservedCondition } from "./conditions.ts";
 import type { Machine } from "./machine.ts";
 import {
@@ -171,10 +172,7 @@ export const podsRemain = (names: readonly string[]): string =>
   `${names.length} ${names.length === 1 ? "pod remains" : "pods remain"}: ${namedPods(names)}`;
 
 /** "a, b, c and 1 more". */
-export function namedPods(names: readonly string[]): string {
-  const more = names.length - MOST_NAMED;
-  return `${names.slice(0, MOST_NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
-}
+export const namedPods = (names: readonly string[]): string => namedList(names, MOST_NAMED);
 
 /** A run does not change whether the machine was taken out of service before it. */
 function isOutOfService({ state }: Machine): boolean {

@@ -130,7 +130,7 @@ describe("a step that starts runs on other things", () => {
 
   test("says which failed and why, and does not drown its reader", async () => {
     const { message } = await drive(fanOutOver(9, 3), Array<End>(8).fill("FAILED"), () => 0);
-    expect(message).toBe("1 of 9 succeeded; failed: gadget g0, gadget g1, gadget g2, gadget g3, gadget g4, and 3 more");
+    expect(message).toBe("1 of 9 succeeded; failed: gadget g0, gadget g1, gadget g2, gadget g3, gadget g4 and 3 more");
   });
 
   test("tells beforehand what it would start", () => {

@@ -1,3 +1,4 @@
+import { namedList } from "../../kernel/named-list.ts";
 import { isActive } from "../model/run.ts";
 import type { RunTarget } from "../targets/run-target.ts";
 import type { ChildRun } from "./child-run.ts";
@@ -34,11 +35,10 @@ const MOST_NAMED = 5;
 
 const named = (what: string, children: readonly ChildRun[]): string[] => {
   if (children.length === 0) return [];
-  const each = children
-    .slice(0, MOST_NAMED)
-    .map(({ target: { kind, id }, message }) => `${kind} ${id}${message === "" ? "" : ` (${message})`}`);
-  const more = children.length > MOST_NAMED ? [`and ${children.length - MOST_NAMED} more`] : [];
-  return [`${what}: ${[...each, ...more].join(", ")}`];
+  const each = children.map(
+    ({ target: { kind, id }, message }) => `${kind} ${id}${message === "" ? "" : ` (${message})`}`,
+  );
+  return [`${what}: ${namedList(each, MOST_NAMED)}`];
 };
 
 /** For people: `3 of 5 succeeded; failed: switch sw-1 (no answer); canceled: switch sw-2`. */

@@ -1,6 +1,6 @@
 import { collectSteps } from "../model/step.ts";
+import { batchRuns } from "./batch-runs.ts";
 import { bootDevice } from "./boot-device.ts";
-import { fleet } from "./fleet.ts";
 import { join } from "./join.ts";
 import { net } from "./net.ts";
 import { netboot } from "./netboot.ts";
@@ -15,4 +15,4 @@ import { verify } from "./verify.ts";
 export const allSteps = collectSteps([ssh, reboot, netboot, repave, join, verify, net, rma]);
 
 /** The same, and those of short runs that have a call of their own: no plan names them, since the contract of plans has no word for them. */
-export const serverSteps = collectSteps([...allSteps.values(), power, bootDevice, fleet]);
+export const serverSteps = collectSteps([...allSteps.values(), power, bootDevice, batchRuns]);

@@ -1,7 +1,7 @@
 import { AppError } from "../../kernel/errors.ts";
 import { nothingToDo } from "../../kernel/outcome.ts";
 import type { Batch } from "../../lifecycles/batch/batch.ts";
-import type { StartOnMachine } from "../../runs/steps/fleet.ts";
+import type { StartOnMachine } from "../../runs/steps/batch-runs.ts";
 import { batchTarget } from "../../runs/targets/batch.ts";
 import type { RunOn } from "../../runs/targets/target-kind.ts";
 import { explainAnyThing } from "../../services/explain/any-thing.ts";

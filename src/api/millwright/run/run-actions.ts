@@ -1,7 +1,7 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { RunActionsService } from "../../../../contract/millwright/v1/run_pb.js";
 import type { RunDeps } from "../../../services/run/deps.ts";
-import { startRuns } from "../../../services/run/many/fleet.ts";
+import { startRuns } from "../../../services/run/many/start-runs.ts";
 import { markRunManual, startNextAttempt } from "../../../services/run/operator-actions.ts";
 import { previewRun } from "../../../services/run/preview.ts";
 import { readRunTree } from "../../../services/run/read.ts";

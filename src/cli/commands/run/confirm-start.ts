@@ -2,6 +2,7 @@ import { type PreviewRunResponse, RunActionsService, RunService } from "../../..
 import type { Session } from "../../client/session.ts";
 import { unlessRefused } from "../../client/unless-refused.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
+import { namedList } from "../../terminal/named-list.ts";
 import { printable } from "../../terminal/printable.ts";
 import { valueText } from "../options/list-options.ts";
 
@@ -30,15 +31,12 @@ export async function confirmStart(session: Session, start: ToStart): Promise<vo
   }
   for (const warning of warnings) session.terminal.stderr.write(`warning: ${printable(warning)}\n`);
   if (yes || disturbed.length === 0) return;
-  await confirm(session, { what: `${type || `Plan ${planId}`} disturbs ${namesOf(disturbed)}. Start it?` });
+  await confirm(session, {
+    what: `${type || `Plan ${planId}`} disturbs ${namedList(disturbed, MOST_NAMED)}. Start it?`,
+  });
 }
 
 const MOST_NAMED = 10;
-
-function namesOf(disturbed: readonly string[]): string {
-  const more = disturbed.length - MOST_NAMED;
-  return `${disturbed.slice(0, MOST_NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
-}
 
 /** A request that made its run before starts nothing: it is answered with that run. */
 async function isRepeated(

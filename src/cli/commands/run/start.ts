@@ -6,10 +6,10 @@ import type { ConfirmOptions } from "../../terminal/confirm.ts";
 import { readRunLog } from "./log-reader.ts";
 import { sinkOf } from "./logs.ts";
 import { readRun, type ShownRun } from "./record.ts";
-import type { FleetOptions } from "./start-fleet.ts";
+import type { FilterOptions } from "./start-by-filter.ts";
 import { printRun } from "./view.ts";
 
-export interface StartRunOptions extends ConfirmOptions, FleetOptions {
+export interface StartRunOptions extends ConfirmOptions, FilterOptions {
   readonly machine?: readonly string[];
   readonly type?: string;
   readonly plan?: string;
@@ -25,7 +25,11 @@ export async function startRun(session: Session, options: StartRunOptions): Prom
   const { type = "", plan: planId = "", requestId = randomUUID(), wait = false, yes = false, filter } = options;
   checkWhere(options);
   if (filter !== undefined)
-    return (await import("./start-fleet.ts")).startFleet(session, { filter, requestId, type, planId, params }, options);
+    return (await import("./start-by-filter.ts")).startByFilter(
+      session,
+      { filter, requestId, type, planId, params },
+      options,
+    );
   if (options.dryRun) return (await import("./preview.ts")).previewRuns(session, { machines, type, planId, params });
   await (await import("./confirm-start.ts")).confirmStart(session, {
     ...{ machines, type, planId, params, yes },

@@ -1,6 +1,7 @@
 import type { BmcTarget } from "../../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../../capabilities/call.ts";
 import { signInEndpoint } from "../../../capabilities/sign-in-ledger.ts";
+import { namedList } from "../../../kernel/named-list.ts";
 import type { RedfishClient } from "../client.ts";
 import { openAtKnownPlaces } from "../known-places.ts";
 import { findMembers, notSuchDevice } from "../members.ts";
@@ -59,8 +60,7 @@ const MOST_NAMED = 8;
 /** Which systems there are, and how one of them is named. */
 function describeChoice(target: BmcTarget, collection: string, members: readonly { readonly path: string }[]): string {
   const ids = members.map(({ path }) => lastSegment(path));
-  const more = ids.length - MOST_NAMED;
-  const named = `${ids.slice(0, MOST_NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  const named = namedList(ids, MOST_NAMED);
   const example = `${target.scheme}://${signInEndpoint(target)}${collection.replace(/\/$/, "")}/${ids[0]}`;
   const problem =
     target.path === undefined

@@ -24,7 +24,7 @@ const ASKED = { type: "REBOOT", planId: "", params: {} };
 let racks = 0;
 /** Machines of a rack of their own. */
 async function rack(count: number): Promise<{ readonly filter: string; readonly ids: string[] }> {
-  const name = `fleet-${++racks}`;
+  const name = `batch-runs-${++racks}`;
   const ids = Array.from({ length: count }, (_, at) => `m-${name}-${at}`);
   for (const id of ids) {
     await surface.addMachine(id, "fake");
@@ -40,7 +40,7 @@ const start = async (asked: {
   type?: string;
   planId?: string;
 }) => {
-  const { run } = await actions().startRuns({ requestId: `fleet-${++count}`, type: "REBOOT", ...asked });
+  const { run } = await actions().startRuns({ requestId: `batch-runs-${++count}`, type: "REBOOT", ...asked });
   return run?.run?.runId ?? expect.unreachable();
 };
 async function ended(runId: string) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { fleet, type StartOnMachine } from "./fleet.ts";
+import { batchRuns, type StartOnMachine } from "./batch-runs.ts";
 
 const machines = Array.from({ length: 30 }, (_, at) => `m-${at}`);
 
@@ -20,7 +20,7 @@ async function pass(answerOf: (machineId: string, abort: () => void) => Awaited<
       return answerOf(id, () => stop.abort());
     },
   };
-  const acted = await fleet.act(context as unknown as Parameters<typeof fleet.act>[0]);
+  const acted = await batchRuns.act(context as unknown as Parameters<typeof batchRuns.act>[0]);
   const woken = acted?.effects?.flatMap((effect) => (effect.type === "wake" ? [effect.id] : []));
   return { asked, refused: acted?.receipt?.refused, woken };
 }

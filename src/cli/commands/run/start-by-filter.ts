@@ -3,17 +3,18 @@ import { RunActionsService } from "../../../../contract/millwright/v1/run_pb.js"
 import { UsageError } from "../../client/errors.ts";
 import type { Session } from "../../client/session.ts";
 import { confirm } from "../../terminal/confirm.ts";
+import { namedList } from "../../terminal/named-list.ts";
 import { readMachines } from "../machine/read.ts";
 import { shownOf } from "./record.ts";
 import { type StartRunOptions, showStarted } from "./start.ts";
 
-export interface FleetOptions {
+export interface FilterOptions {
   readonly filter?: string;
   readonly maxParallel?: number;
   readonly stopAfter?: number;
 }
 
-export interface FleetStart {
+export interface StartByFilter {
   readonly filter: string;
   readonly requestId: string;
   readonly type: string;
@@ -24,9 +25,9 @@ export interface FleetStart {
 const MOST_NAMED = 5;
 
 /** One run that starts the others, at the server: it goes on without this command. */
-export async function startFleet(
+export async function startByFilter(
   session: Session,
-  start: FleetStart,
+  start: StartByFilter,
   { maxParallel = 5, stopAfter = 1, wait = false, yes = false, dryRun }: StartRunOptions,
 ): Promise<number | undefined> {
   const admitted = await readMachines(session, start.filter);
@@ -40,9 +41,8 @@ export async function startFleet(
   }
   if (machines.length === 0) throw new UsageError("no machine matches --filter", "millwright machine list --filter …");
   if (!yes) {
-    const names = machines.slice(0, MOST_NAMED).map(({ machineId }) => machineId);
-    const more = machines.length > MOST_NAMED ? `, and ${machines.length - MOST_NAMED} more` : "";
-    const what = `Start ${start.type || start.planId} on ${machines.length} machines (${names.join(", ")}${more})?`;
+    const ids = machines.map(({ machineId }) => machineId);
+    const what = `Start ${start.type || start.planId} on ${ids.length} machines (${namedList(ids, MOST_NAMED)})?`;
     await confirm(session, { what });
   }
   const client = await session.client(RunActionsService);

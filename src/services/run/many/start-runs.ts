@@ -4,7 +4,7 @@ import { batchLifecycle } from "../../../lifecycles/batch/lifecycle.ts";
 import type { Plan } from "../../../runs/model/plan/plan.ts";
 import { chooseRunType } from "../../../runs/model/plan/run-types.ts";
 import type { Run } from "../../../runs/model/run.ts";
-import { fleet } from "../../../runs/steps/fleet.ts";
+import { batchRuns } from "../../../runs/steps/batch-runs.ts";
 import { create } from "../../../store/lifecycle/create.ts";
 import { lockThings } from "../../../store/lifecycle/locks.ts";
 import { storeOf } from "../../../store/lifecycle/things.ts";
@@ -33,7 +33,7 @@ export interface StartRuns {
 
 const MOST_MACHINES = 1_000;
 const USUAL_PARALLEL = 5;
-const PLAN_ID = "fleet";
+const PLAN_ID = "batch";
 
 /**
  * Freezes the machines that the filter admits now, and starts a run that starts a run on each of them. The same request again returns the
@@ -79,8 +79,8 @@ function planOf({ maxParallel, stopAfter, type, planId, params }: StartRuns): Pl
     plan_id: planId,
     params: Object.fromEntries(Object.entries(params).sort()),
   };
-  const { timeout, maxRetries } = fleet.defaults;
-  const step = { name: "runs", kind: fleet.kind, timeoutSeconds: timeout / 1_000, maxRetries, payload };
+  const { timeout, maxRetries } = batchRuns.defaults;
+  const step = { name: "runs", kind: batchRuns.kind, timeoutSeconds: timeout / 1_000, maxRetries, payload };
   return { planId: PLAN_ID, displayName: "Runs on many machines", steps: [step] };
 }
 

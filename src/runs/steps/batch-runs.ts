@@ -1,6 +1,7 @@
 import { wake } from "../../kernel/effects.ts";
 import { AppError, StepFailure } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
+import { namedList } from "../../kernel/named-list.ts";
 import { hours } from "../../kernel/time/duration.ts";
 import type { Batch } from "../../lifecycles/batch/batch.ts";
 import { batchLifecycle } from "../../lifecycles/batch/lifecycle.ts";
@@ -35,10 +36,10 @@ type Acting = ActingContext<Payload, JsonObject, never, never, Receipt, OnBatch>
  * Starts a run on each machine of the batch, some at a time, and awaits them. A run is started by a request whose id follows from this run
  * and the machine, so that no crash and no second replica starts it twice.
  */
-export const fleet = defineStepOn<OnBatch>()({
-  kind: "fleet",
+export const batchRuns = defineStepOn<OnBatch>()({
+  kind: "batch",
   needs: [],
-  parse: parseFleet,
+  parse: parseBatchRuns,
   // For all of them together; one machine after the other may take days.
   defaults: { timeout: hours(24 * 30), maxRetries: 0 },
   actsByEffectsOnly: true,
@@ -95,7 +96,7 @@ async function startNext(context: Acting) {
     if (answer === "over") break;
     if (answer === "started") free -= 1;
     else refused[machineId] = answer.refused;
-    log(`[fleet] ${machineId}: ${answer === "started" ? answer : `refused: ${answer.refused}`}\n`);
+    log(`[batch] ${machineId}: ${answer === "started" ? answer : `refused: ${answer.refused}`}\n`);
   }
   // The runs were written beside this one: with an effect the next pass reads them. Who has more to start is not kept waiting.
   const next = toStart.length > MOST_IN_A_PASS && free > 0 ? [wake(runLifecycle, runId)] : [];
@@ -107,17 +108,16 @@ const MOST_NAMED = 5;
 function describe(context: Acting): string {
   const { sum, toStart } = standOf(context);
   const refused = Object.entries(context.receipt?.refused ?? {});
-  const named = refused.slice(0, MOST_NAMED).map(([id, why]) => `${id} (${why})`);
-  const more = refused.length > MOST_NAMED ? [`and ${refused.length - MOST_NAMED} more`] : [];
+  const named = refused.map(([id, why]) => `${id} (${why})`);
   const isStopped = toStart.length < sum.unstarted.length;
   return [
     describeSum(sum),
-    ...(refused.length > 0 ? [`refused: ${[...named, ...more].join(", ")}`] : []),
+    ...(refused.length > 0 ? [`refused: ${namedList(named, MOST_NAMED)}`] : []),
     ...(isStopped ? [`stopped after ${context.payload.stop_after} without success`] : []),
   ].join("; ");
 }
 
-function parseFleet(payload: JsonObject, field: string): Payload {
+function parseBatchRuns(payload: JsonObject, field: string): Payload {
   const { max_parallel, stop_after, type, plan_id, params } = payload;
   const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
   if (!isCount(max_parallel) || max_parallel < 1 || !isCount(stop_after))

@@ -18,6 +18,10 @@ export const ALLOWED: Readonly<Record<string, string>> = {
   "src/runs/children/child-run.ts childStep": "for steps that start runs: those of racks, whose seed is next",
   "src/runs/children/fan-out.ts defineFanOut": "for steps that start runs: those of racks, whose seed is next",
   "src/capabilities/stream.ts streamOf": "for steps whose action is an upload: those of firmware are next",
+  "src/capabilities/rack/fabric.ts isFabricRunning": "for the step that configures the fabric, which is next",
+  "src/capabilities/rack/firmware.ts ACTIVATIONS": "for firmware records, which are next",
+  "src/runs/steps/rack/on-device.ts OnDevice": "for the steps on devices, which are next",
+  "src/runs/steps/rack/on-device.ts FirmwarePayload": "for the steps on devices, which are next",
   "src/services/run/workflow-starts.ts startWorkflow": "what starts a workflow; a test has the first one",
   "src/store/postgres/fail-points.ts watchFailPoints": "how kill tests learn which fail points a process passes",
 };

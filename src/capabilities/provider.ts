@@ -10,6 +10,9 @@ import type { Locator } from "./locator.ts";
 import type { NetInstall } from "./net-install.ts";
 import type { NodeList } from "./node-list.ts";
 import type { PowerControl } from "./power-control.ts";
+import type { Fabric } from "./rack/fabric.ts";
+import type { FirmwareUpdate } from "./rack/firmware.ts";
+import type { BmcManager } from "./rack/manager.ts";
 import type { RemoteExec } from "./remote-exec.ts";
 import type { Reset } from "./reset.ts";
 import type { Sensors } from "./sensors.ts";
@@ -32,6 +35,9 @@ export interface Capabilities {
   readonly clusterAccess: ClusterAccess;
   readonly vitals: Vitals;
   readonly nodes: NodeList;
+  readonly firmware: FirmwareUpdate;
+  readonly manager: BmcManager;
+  readonly fabric: Fabric;
 }
 export type Capability = keyof Capabilities;
 

@@ -14,7 +14,10 @@ export interface FakeProviderOptions {
 }
 
 export interface FakeProvider extends Provider {
-  readonly can: Omit<Capabilities, "clusterAccess" | "inventory" | "nodes" | "netInstall" | "playbooks">;
+  readonly can: Omit<
+    Capabilities,
+    "clusterAccess" | "inventory" | "nodes" | "netInstall" | "playbooks" | "firmware" | "manager" | "fabric"
+  >;
   /** For tests: the machines themselves. */
   readonly world: FakeWorld;
 }

@@ -59,11 +59,14 @@ export const REACHED_AT = {
   netInstall: "bmc",
   locator: "bmc",
   vitals: "bmc",
+  firmware: "bmc",
+  manager: "bmc",
   exec: "ssh",
   playbooks: "ssh",
   cluster: null,
   clusterAccess: null,
   nodes: null,
+  fabric: null,
 } as const satisfies Record<Capability, Endpoint | null>;
 
 export const ENDPOINT_NAMES: Readonly<Record<Endpoint, string>> = { bmc: "BMC", ssh: "SSH" };

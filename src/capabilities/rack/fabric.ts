@@ -1,0 +1,33 @@
+import type { BmcTarget } from "../bmc-target.ts";
+import type { CallContext } from "../call.ts";
+
+/** Where the operating system of a switch is reached, and how to sign in. */
+export type FabricTarget = Omit<BmcTarget, "path">;
+
+/** What a switch says of the fabric that it is a part of. */
+export interface FabricStatus {
+  /** unknown: the switch does not say. */
+  readonly state: "ok" | "not_ok" | "unknown";
+  /** In the switch's own words: how far its control plane is. */
+  readonly additionInfo: string | null;
+  readonly reason: string | null;
+  readonly error: string | null;
+}
+
+/**
+ * The fabric that the switches of a rack are together. It is configured on one of them, the primary; the others follow.
+ *
+ * Configuring is idempotent: what is configured already stays.
+ *
+ * @throws DeviceFailure "retry" when the switch cannot be reached or is busy, "fail" when it refuses for good.
+ */
+export interface Fabric {
+  /** Returns once the switch has taken the configuration; `job` is its own name of it, where it has one. */
+  configure(primary: FabricTarget, topology: string, call: CallContext): Promise<{ readonly job: string | null }>;
+  readStatus(member: FabricTarget, call: CallContext): Promise<FabricStatus>;
+}
+
+const CONFIGURED = "CONTROL_PLANE_STATE_CONFIGURED";
+
+export const isFabricRunning = ({ state, additionInfo }: FabricStatus): boolean =>
+  state === "ok" && additionInfo === CONFIGURED;

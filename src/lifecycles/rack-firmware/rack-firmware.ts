@@ -1,0 +1,61 @@
+/** The kinds of devices of a rack that have firmware of their own. */
+export const FIRMWARE_DEVICES = ["compute", "switch", "power_shelf"] as const;
+export type FirmwareDevice = (typeof FIRMWARE_DEVICES)[number];
+
+/** What makes new firmware run, once it has been written. */
+export const ACTIVATIONS = ["none", "bmc_reset", "host_reset", "power_cycle"] as const;
+export type Activation = (typeof ACTIVATIONS)[number];
+
+/** Racks of a site are for development or for production; each may have firmware of its own. */
+export const FIRMWARE_CLASSES = ["dev", "prod"] as const;
+export type FirmwareClass = (typeof FIRMWARE_CLASSES)[number];
+
+/** The hardware type of a record that suits every rack. */
+export const ANY_HARDWARE = "any";
+
+/** One file of a record: what it is written to, and what the device shows once it runs. A type and no interface, so that it is JSON to the compiler. */
+export type FirmwareComponent = {
+  readonly device: FirmwareDevice;
+  /** Such as `bmc`, `bios` or `psu`: the words of the component enums in `forge.Forge`, in lower case. */
+  readonly component: string;
+  readonly class: FirmwareClass;
+  readonly version: string;
+  /** Of the file: `sha256:` and 64 lower-case hexadecimal digits. */
+  readonly digest: string;
+  /** Of the file; 0 until it is here whole. */
+  readonly bytes: number;
+  /** Parts of the device that it is written to, as its BMC names them. Empty: the BMC finds them out by the file. */
+  readonly targets: readonly string[];
+  readonly activation: Activation;
+  /** A component with a lower number is written first. */
+  readonly order: number;
+};
+
+/** A record of the catalogue, as far as racks need it. */
+export interface RackFirmware {
+  readonly id: string;
+  /** Of the racks that it is for; `any` suits all. */
+  readonly hardwareType: string;
+  /** All of its files are here, and are what their digests say. */
+  readonly available: boolean;
+  /** What racks of the type get where nobody names a version. At most one a type. */
+  readonly isDefault: boolean;
+  readonly components: readonly FirmwareComponent[];
+}
+
+/** Whether a record may be written to a rack of this hardware type. */
+export const suitsHardware = ({ hardwareType }: Pick<RackFirmware, "hardwareType">, type: string | null): boolean =>
+  hardwareType === ANY_HARDWARE || hardwareType === type;
+
+/** What a record has for one kind of device, in the order in which it is written. Empty names take all components. */
+export function componentsFor(
+  { components }: Pick<RackFirmware, "components">,
+  device: FirmwareDevice,
+  wanted: FirmwareClass,
+  names: readonly string[] = [],
+): readonly FirmwareComponent[] {
+  return components
+    .filter((each) => each.device === device && each.class === wanted)
+    .filter(({ component }) => names.length === 0 || names.includes(component))
+    .sort((a, b) => a.order - b.order);
+}

@@ -437,6 +437,19 @@ describe("Provisioned", () => {
     expect(said(taken, sighting(), "Provisioned")).toBe("true HostKeyProven");
   });
 
+  test("an installation that was begun and not proven stays known, until the system from before is seen to be there still", () => {
+    const begun = { conditions: [condition("Provisioned", false, "InstallationNotProven")] };
+    const isSaidOf = (machine: Machine, seconds: number) =>
+      said(machine, sighting({ ssh: seen({ hostKey: OLD_KEY }, later(seconds)) }), "Provisioned");
+    const machine = machineWith({ ...pinned, ...begun });
+    expect(isSaidOf(machine, 30)).toBeUndefined(); // it may be about to restart into the installer
+    expect(isSaidOf(machine, 90)).toBe("true HostKeyProven");
+    expect(isSaidOf(machineWith({ facts: { sshHostKeySeen: OLD_KEY }, ...begun }), 90)).toBeUndefined();
+    expect(said(machine, other, "Provisioned", believed)).toBeUndefined();
+    expect(isSaidOf(machineWith({ phase: "FACTORY_READY", ...begun }), 90)).toBeUndefined();
+    expect(isSaidOf(machineWith({ phase: "RMA", ...begun }), 90)).toBe("false InRma");
+  });
+
   test("back from the vendor, or on the way there, it has no system of ours", () => {
     const conditions = [condition("Provisioned", true)];
     expect(said(machineWith({ phase: "FACTORY_READY", conditions }), sighting(), "Provisioned")).toBe(

@@ -2,6 +2,7 @@ import { fingerprintOf, isSameHostKey } from "../../capabilities/host-key.ts";
 import type { Cause } from "../../kernel/causes.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { namedList } from "../../kernel/named-list.ts";
+import { minutes } from "../../kernel/time/duration.ts";
 import { type Condition, type ConditionType, holds, type ObservedCondition } from "./conditions.ts";
 import type { Machine } from "./machine.ts";
 import {
@@ -71,8 +72,7 @@ export function interpretSighting(machine: Machine, sighting: Sighting, misses: 
   observed.push(...judgeCluster(machine, sighting.node), ...judgeHealth(machine, sighting));
   const contradiction = bmc.is === "seen" ? contradictionOf(machine, bmc.what) : undefined;
   if (machine.activeRunId === null) {
-    const isKeyRight = key.is === "right";
-    observed.push(...judgeProvisioned(machine, { isKeyWrong, isKeyRight }));
+    observed.push(...judgeProvisioned(machine, sighting.ssh, { isKeyWrong, isKeyRight: key.is === "right" }));
     const trouble = contradiction ?? (isKeyWrong ? { ...key, reason: "HostKeyChanged" } : undefined);
     observed.push(
       ...judgeIntervention(machine, trouble, {
@@ -217,9 +217,15 @@ export function judgeAlerts(machine: Pick<Machine, "conditions">, alerts: readon
   return [{ type: "Degraded", status: false, reason: "AlertsEnded", message: "" }];
 }
 
+/** Why a machine is not Provisioned after an installation that was begun and did not prove itself. */
+export const NOT_PROVEN = "InstallationNotProven";
+/** A machine that restarts late still shows the system that the installation replaces. */
+const RESTARTS_WITHIN = minutes(1);
+
 /** Installations prove it; what shows that the system is not the installed one any more takes it back. */
 function judgeProvisioned(
   machine: Machine,
+  ssh: Sighting["ssh"],
   { isKeyWrong, isKeyRight }: { readonly isKeyWrong: boolean; readonly isKeyRight: boolean },
 ): ObservedCondition[] {
   const known = conditionOf(machine, "Provisioned");
@@ -227,7 +233,8 @@ function judgeProvisioned(
     { type: "Provisioned", status, reason, message },
   ];
   const phase = machine.state.name;
-  if (phase === "FACTORY_READY") return said(false, "FactorySystem");
+  const isBegun = known?.status === false && known.reason === NOT_PROVEN;
+  if (phase === "FACTORY_READY") return isBegun ? [] : said(false, "FactorySystem");
   if (phase === "RMA") return said(false, "InRma");
   if (known === undefined) return said(false, "NeverProvisioned");
   const isProvable = machine.facts.sshHostKey !== null;
@@ -235,6 +242,9 @@ function judgeProvisioned(
     return said(false, "HostKeyChanged", "the system shows another host key than the installed one");
   if (!known.status && known.reason === "HostKeyChanged" && isProvable && isKeyRight)
     return said(true, "HostKeyProven", "the system shows the host key of the installed one again");
+  const hasRestarted = ssh.is === "seen" && ssh.at.getTime() - machine.stateSince.getTime() > RESTARTS_WITHIN;
+  if (isBegun && isProvable && isKeyRight && hasRestarted)
+    return said(true, "HostKeyProven", "the system shows the host key of the one that was installed before");
   return [];
 }
 

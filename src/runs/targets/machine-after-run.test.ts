@@ -11,8 +11,13 @@ import * as machineAfterRun from "./machine-after-run.ts";
 const { CAUSE_OF_END } = machineAfterRun;
 type Steps = Pick<Plan, "steps">;
 const phaseOnSuccess = (steps: Steps) => machineAfterRun.phaseOnSuccess(steps, allSteps);
-const conditionsAtEnd = (steps: Steps, phase: EndedRunPhase, message: string, before: readonly ObservedCondition[]) =>
-  machineAfterRun.conditionsAtEnd(steps, allSteps, { phase, message, before });
+const conditionsAtEnd = (
+  steps: Steps,
+  phase: EndedRunPhase,
+  message: string,
+  before: readonly ObservedCondition[],
+  residue: readonly Residue[] = [],
+) => machineAfterRun.conditionsAtEnd(steps, allSteps, { phase, message, before, residue });
 const residueAfter = (steps: Steps, phase: EndedRunPhase, residue: readonly Residue[]) =>
   machineAfterRun.residueAfter(steps, allSteps, { phase, residue });
 
@@ -66,6 +71,28 @@ describe("the end of a run", () => {
 
   test("by cancel calls for nobody", () => {
     expect(conditionsAtEnd(plan("repave"), "CANCELED", "", [])).toEqual([]);
+  });
+
+  describe("without success, when an installation was begun,", () => {
+    const what = "the installation of ubuntu may have begun: what was on the disk may be lost";
+    const [step] = plan("repave").steps.map((one) => ({ ...one, payload: { image_ref: "ubuntu" } }));
+    const steps = { steps: step ? [step] : [] };
+    const begun = { step: "repave", what };
+    const provisioned = (phase: EndedRunPhase, residue: readonly Residue[], of: Steps = steps) =>
+      conditionsAtEnd(of, phase, "", [], residue).find(({ type }) => type === "Provisioned");
+
+    test.each(["FAILED", "CANCELED"] as const)("%s, says that the machine has no proven system", (phase) => {
+      const said = { type: "Provisioned", status: false, reason: "InstallationNotProven", message: `repave: ${what}` };
+      expect(provisioned(phase, [begun])).toEqual(said);
+      const stays = { ...begun, found: "the medium is still inserted: the machine installs again at each boot" };
+      expect(provisioned(phase, [stays])?.message).toBe(`repave: ${stays.found}`);
+    });
+
+    test("says so only of an installation of its own plan that left something", () => {
+      expect(provisioned("FAILED", [])).toBeUndefined();
+      expect(provisioned("FAILED", [{ step: "set-netboot", what: "may boot from the network" }])).toBeUndefined();
+      expect(provisioned("CANCELED", [begun], plan("reboot"))).toBeUndefined();
+    });
   });
 
   test("in success ends the call for a person, and proves what the plan did", () => {

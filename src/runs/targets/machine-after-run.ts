@@ -1,9 +1,9 @@
 import type { Cause } from "../../kernel/causes.ts";
-import type { Residue } from "../../kernel/residue.ts";
+import { isSameLeft, type Residue, residueLine } from "../../kernel/residue.ts";
 import type { ObservedCondition } from "../../lifecycles/machine/conditions.ts";
 import type { RunEndCause } from "../../lifecycles/machine/lifecycle.ts";
 import type { PhaseAfterRun } from "../../lifecycles/machine/machine.ts";
-import { OWN_TROUBLES } from "../../lifecycles/machine/observation.ts";
+import { NOT_PROVEN, OWN_TROUBLES } from "../../lifecycles/machine/observation.ts";
 import { eachOnce } from "../executor/residue.ts";
 import type { Plan, Step } from "../model/plan/plan.ts";
 import type { EndedRunPhase } from "../model/run.ts";
@@ -42,6 +42,8 @@ export interface MachineRunEnd {
   readonly message: string;
   readonly cause?: Cause;
   readonly before: readonly ObservedCondition[];
+  /** What stays behind on the machine, of this run and of those before. */
+  readonly residue: readonly Residue[];
 }
 
 /**
@@ -51,11 +53,15 @@ export interface MachineRunEnd {
 export function conditionsAtEnd(
   plan: Steps,
   kinds: StepKinds,
-  { phase, message, cause, before }: MachineRunEnd,
+  { phase, message, cause, before, residue }: MachineRunEnd,
 ): ObservedCondition[] {
-  if (phase === "CANCELED") return [];
+  const unproven = phase === "SUCCEEDED" ? [] : notProven(plan, kinds, residue);
+  if (phase === "CANCELED") return unproven;
   if (phase === "FAILED")
-    return [{ type: "NeedsIntervention", status: true, reason: "RunFailed", message, ...(cause && { cause }) }];
+    return [
+      ...unproven,
+      { type: "NeedsIntervention", status: true, reason: "RunFailed", message, ...(cause && { cause }) },
+    ];
   const isInstalled = replacesSystem(plan, kinds);
   const conditions: ObservedCondition[] = isForChecksToEnd(before, isInstalled)
     ? []
@@ -69,6 +75,18 @@ export function conditionsAtEnd(
     conditions.push({ type: "InCustomerCluster", status: true, reason: "JoinVerified", message: where });
   }
   return conditions;
+}
+
+/** What was on the disk may be lost, whatever an installation before it has proven. */
+function notProven({ steps }: Steps, kinds: StepKinds, residue: readonly Residue[]): ObservedCondition[] {
+  const begun = steps.flatMap(({ name, kind, payload }) => {
+    const { replacesSystem: isInstallation, residue: leaves } = kinds.get(kind) ?? {};
+    return isInstallation && leaves ? [{ step: name, what: leaves(payload) }] : [];
+  });
+  const left = residue.filter((one) => begun.some((installation) => isSameLeft(installation, one)));
+  if (left.length === 0) return [];
+  const message = eachOnce(left).map(residueLine).join("; ");
+  return [{ type: "Provisioned", status: false, reason: NOT_PROVEN, message }];
 }
 
 /** What is wrong about a machine's identity is not right because a run went well; but an installation proves another host key. */

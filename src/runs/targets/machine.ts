@@ -36,11 +36,12 @@ function endOf(
   steps: StepKinds,
 ): Effect {
   const { conditions: before } = target.thing;
+  const known = { phase, message, before, residue, ...(cause && { cause }) };
   return move(machineLifecycle, target.id, CAUSE_OF_END[phase], {
     // Where there is none, the history tells what happened by its cause, and not by an empty text.
     ...(message !== "" && { message }),
     facts: { lastRunId: id, ...residueFacts(residueAfter(plan, steps, { phase, residue })) },
-    observed: seenAt(conditionsAtEnd(plan, steps, { phase, message, before, ...(cause && { cause }) }), at),
+    observed: seenAt(conditionsAtEnd(plan, steps, known), at),
   });
 }
 

@@ -1,4 +1,5 @@
 import type { Condition, ConditionType } from "../../lifecycles/machine/conditions.ts";
+import { NOT_PROVEN } from "../../lifecycles/machine/observation.ts";
 import type { MachineView } from "../machine/view.ts";
 import { NO_TROUBLE, nameTrouble, type Trouble, troubleOf } from "./causes.ts";
 import { type NextCommand, say } from "./explanation.ts";
@@ -36,6 +37,7 @@ export function notesOf(view: MachineView, now: Date): MachineNote[] {
     ...(isOff && view.phase !== "RMA" ? [switchedOff(view)] : []),
     // Nobody expects the system of a machine that is off to answer.
     ...(isOff ? [] : badNews(view, "Reachable")),
+    ...unprovenInstallation(view),
     ...clusterTrouble(view),
     ...nodeTrouble(view),
     ...cordoned(view, now),
@@ -57,6 +59,22 @@ function badNews({ machine, phase }: MachineView, type: keyof typeof BAD): Machi
       why: nameTrouble(troubleOf(message, cause)),
       since: lastTransition,
       commands: reason === "OpenAlert" ? [showAlerts(machine.id)] : [],
+    }));
+}
+
+/** Its disk may hold half a system, whatever answers or does not. */
+function unprovenInstallation({ machine, phase }: MachineView): MachineNote[] {
+  if (phase === "RETIRED" || phase === "RMA") return [];
+  return machine.conditions
+    .filter(({ type, status, reason }) => type === "Provisioned" && !status && reason === NOT_PROVEN)
+    .map(({ type, reason, message, lastTransition }) => ({
+      type,
+      reason,
+      words: "an installation was begun and is not proven",
+      trouble: NO_TROUBLE,
+      why: message,
+      since: lastTransition,
+      commands: [say(`run start --machine ${machine.id} --type REPAVE`, "installs it, and proves the installation")],
     }));
 }
 

@@ -1,3 +1,4 @@
+import { NOT_PROVEN } from "../../lifecycles/machine/observation.ts";
 import { listHistory } from "../../store/lifecycle/journal.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { type MachineView, viewMachine } from "../machine/view.ts";
@@ -20,13 +21,15 @@ export async function explainMachine(deps: ServiceDeps, id: string): Promise<Exp
   // A part of the work on something greater takes no run slot.
   const part = await explainByRun(deps, { kind: "machine", id: machine.id }, about);
   if (part) return part;
-  const notes = notesOf(view, nowOf(deps));
-  const [first, ...others] = notes;
+  const known = notesOf(view, nowOf(deps));
   const claims = await findClaimsInTheWay(deps.db, deps.stores, { kind: "machine", id: machine.id });
-  const needsPerson = first?.type === "NeedsIntervention";
-  const failed = first?.reason === "RunFailed" ? await explainLastRun(deps, view, "FAILED") : undefined;
+  const failed = known[0]?.reason === "RunFailed" ? await explainLastRun(deps, view, "FAILED") : undefined;
   // What a cancel could not undo is the first thing to know before the machine returns to service.
   const canceled = failed === undefined ? await explainLastRun(deps, view, "CANCELED") : undefined;
+  // The run itself tells of the installation that it left.
+  const notes = canceled ? known.filter(({ reason }) => reason !== NOT_PROVEN) : known;
+  const [first, ...others] = notes;
+  const needsPerson = first?.type === "NeedsIntervention";
   // A BMC that is silent alone is another matter than a machine of which nothing answers any more.
   const also = others.length === 0 ? "" : `; also, ${others.map(({ words }) => words).join(", and ")}`;
   const because = first === undefined || first.why === "" ? "" : `: ${first.why}`;

@@ -697,6 +697,22 @@ describe("a machine", () => {
     expect(nextCommands[0]?.command).toBe(`millwright run resume ${runId}`);
   });
 
+  test("on which an installation was begun and is not proven says so once it is back in service, and how it is installed", async () => {
+    const id = await machine();
+    const left = "repave: the installation of ubuntu may have begun: what was on the disk may be lost";
+    const at = new Date().toISOString();
+    const reason = "InstallationNotProven";
+    const unproven = { type: "Provisioned", status: false, reason, message: left, last_transition: at };
+    await set("machines", id, { state: "READY", facts: { residue: [left] }, conditions: JSON.stringify([unproven]) });
+    const { headline, nextCommands } = await explain("machine", id);
+    expect(headline).toBe(`machine ${id} is READY, and an installation was begun and is not proven: ${left}`);
+    expect(nextCommands[0]?.command).toBe(`millwright run start --machine ${id} --type REPAVE`);
+    await set("machines", id, { state: "RETIRED" });
+    expect((await explain("machine", id)).nextCommands.map(({ command }) => command)).not.toContain(
+      `millwright run start --machine ${id} --type REPAVE`,
+    );
+  });
+
   test("of which nothing answers any more says so, and sends to its neighbours", async () => {
     const id = await machine();
     const silentOf = (type: string, at: Peer, message: string) => ({

@@ -316,7 +316,13 @@ describe("a cancel", () => {
     expect(Date.now() - asked).toBeLessThan(60_000);
     expect(run.phase).toBe(Run_Phase.CANCELED);
     expect(run.residue).toEqual([expect.stringMatching(/^repave-image: /)]);
-    expect((await show(id)).status?.phase).toBe(MachineStatus_Phase.MAINTENANCE);
+    const shown = await show(id);
+    expect(shown.status?.phase).toBe(MachineStatus_Phase.MAINTENANCE);
+    expect(condition(shown, "Provisioned")).toMatchObject({
+      status: false,
+      reason: "InstallationNotProven",
+      message: run.residue.join("; "),
+    });
   }, 90_000);
 
   test("of a run that waits for its machine ends it at once, and the machine stays as it was", async () => {

@@ -155,11 +155,21 @@ function checkTogether(config: Config): { mistakes: string[]; warnings: string[]
     mistakes.push("tls.client_ca_file needs tls.cert_file and tls.key_file");
   if (Object.keys(auth.mtls.roles).length > 0 && tls.clientCaFile === null)
     mistakes.push("auth.mtls.roles needs tls.client_ca_file");
-  mistakes.push(...oidcMistakes(auth.oidc));
+  mistakes.push(...oidcMistakes(auth.oidc), ...rackManagerMistakes(config.rackManager));
   if (open.length > 0 && tls.certFile === null) {
     warnings.push(`${names} without TLS: tokens cross the network readable, unless a proxy in front adds TLS`);
   }
   return { mistakes, warnings };
+}
+
+/** The two numberings give the same number opposite meanings (ON and OFF), so that none may be guessed. */
+function rackManagerMistakes({ url, api, certFile, keyFile }: Config["rackManager"]): string[] {
+  return [
+    ...(url !== null && api === null ? ["rack_manager.url needs rack_manager.api: d or h"] : []),
+    ...((certFile === null) === (keyFile === null)
+      ? []
+      : ["rack_manager.cert_file and rack_manager.key_file belong together"]),
+  ];
 }
 
 function oidcMistakes(oidc: Config["auth"]["oidc"]): string[] {

@@ -216,6 +216,54 @@ export const SETTINGS = {
   "install.erase.initrd": optional(kinds.bootLocation(), {
     doc: "Its initrd; `millwright netboot environment` makes one.",
   }),
+  "rack.claim_wait": setting(kinds.duration("0s", "7d"), {
+    default: "30m",
+    doc: "How long a requested rack maintenance waits for devices that others work on, and keeps later work off them; then the request expires.",
+  }),
+  "rack.firmware_at_once": setting(kinds.integer(1, 1_000), {
+    default: 18,
+    doc: "Devices of one rack whose firmware is upgraded at the same time.",
+  }),
+  "rack.power_at_once": setting(kinds.integer(1, 1_000), {
+    default: 4,
+    doc: "Devices of one rack that are switched on or off at the same time.",
+  }),
+  "rack.flash_deadline": setting(kinds.duration("1m", "1d"), {
+    default: "60m",
+    doc: "How long one firmware component of a device may take from the command to the proof.",
+  }),
+  "host_firmware.retry_interval": setting(kinds.duration("1s", "7d"), {
+    default: "60m",
+    doc: "How long a tray whose firmware upgrade failed waits before it is tried again by itself.",
+  }),
+  "host_firmware.max_retries": setting(kinds.integer(0, 100), {
+    default: 5,
+    doc: "How often a failed firmware upgrade of a tray is tried again by itself.",
+  }),
+  "firmware.directory": optional(kinds.path("directory"), {
+    doc: "Where firmware files are kept, by their digests. Replicas must share it. Unset: `firmware` in the data directory.",
+  }),
+  "firmware.allowed_networks": setting(kinds.networks(), {
+    default: [],
+    dev: ["127.0.0.0/8"],
+    doc: "Networks that firmware files may be downloaded from. Empty: none.",
+  }),
+  "firmware.max_artifact_bytes": setting(kinds.integer(1, 1_099_511_627_776), {
+    default: 8_589_934_592,
+    doc: "The largest firmware file that is downloaded, in bytes.",
+  }),
+  "firmware.public_url": optional(kinds.baseUrl(), {
+    doc: "Where BMCs fetch firmware files from this server. Unset: `install.public_url`; without both, files are pushed to BMCs.",
+  }),
+  "rack_manager.url": optional(kinds.url(["https", "http"]), {
+    doc: "The rack manager's gRPC endpoint. Unset: devices are reached through their own BMCs.",
+  }),
+  "rack_manager.api": optional(kinds.choice(["d", "h"]), {
+    doc: "Which numbering of its messages the rack manager has. Required with `rack_manager.url`: the two contradict each other.",
+  }),
+  "rack_manager.ca_file": optional(kinds.path(), { doc: "Authorities (PEM) that vouch for the rack manager." }),
+  "rack_manager.cert_file": optional(kinds.path(), { doc: "Client certificate (PEM) shown to the rack manager." }),
+  "rack_manager.key_file": optional(kinds.path(), { doc: "Private key (PEM) of that certificate." }),
   "watch.most": setting(kinds.integer(1, 1_000_000), {
     default: 10_000,
     doc: "Watchers served at the same time, per replica; more are refused.",

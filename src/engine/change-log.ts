@@ -87,8 +87,8 @@ export const isFailure = (lifecycle: Lifecycle<Thing>, { from, owner, trigger }:
   rowsFrom(lifecycle, from).some(([, row]) => row.failure && row.owner === owner && row.name === trigger);
 
 /** Somebody asked for it, or it is the end: of interest also where nothing is wrong. The rest is how things come to rest. */
-const isRequested = ({ gone, ends, withdraws, expires, carried }: Move): boolean =>
-  gone || ends.length > 0 || (withdraws ?? expires) !== undefined || "request" in carried;
+const isRequested = ({ gone, ends, withdraws, supersedes, expires, carried }: Move): boolean =>
+  gone || ends.length > 0 || (withdraws ?? supersedes ?? expires) !== undefined || "request" in carried;
 
 /** The request that is taken up or that ends. */
 function requestOf({ ends, carried }: Move): { readonly operation?: string; readonly request?: string } {

@@ -120,10 +120,10 @@ function resultOf(input: PassInput, outcome: Outcome): PassResult {
 function reported(
   lifecycle: Lifecycle<Thing>,
   thing: Thing,
-  { event, message, cause }: FollowUp,
+  { event, message, cause, data }: FollowUp,
   handler: string,
 ): Move {
-  const move = follow(lifecycle, thing, { owner: "handler", name: event, message, cause });
+  const move = follow(lifecycle, thing, { owner: "handler", name: event, message, cause, data });
   if (move) return move;
   const where = handler === thing.state.name ? "" : ` in ${thing.state.name}`;
   throw new Error(`the handler of ${handler} reported ${event}, which the table does not know${where}`);

@@ -7,12 +7,15 @@ export const PEERS = {
   ssh: "the machine's own system, over SSH",
   jump_host: "a host on the way to the machine's system",
   cluster: "the API of a Kubernetes cluster",
+  rack_manager: "the rack manager, a service that works on all devices of a rack",
+  artifact_server: "the server that a firmware file is downloaded from",
+  switch_os: "the operating system of a switch (NVOS), over its REST API",
 } as const;
 export type Peer = keyof typeof PEERS;
 
 /** What may be known of a failure besides its cause. Never a secret: facts are stored, shown and sent. */
 export const FACTS = {
-  at: "who failed: bmc, ssh, jump_host or cluster",
+  at: "who failed: bmc, ssh, jump_host, cluster, rack_manager, artifact_server or switch_os",
   address: "the host and port that were called",
   status: "the HTTP status or the IPMI completion code of the answer",
   since: "since when it has been so",
@@ -288,6 +291,97 @@ export const CAUSES = {
     helps: "Find them with run show, and read why with explain run; then ask for the work again.",
     disposition: "fail",
     facts: [],
+  },
+  firmware_unknown: {
+    doc: "The request names a firmware that is not in the catalogue.",
+    helps: "Request one that rack-firmware list shows, or create it: rack-firmware create.",
+    disposition: "fail",
+    facts: ["name"],
+  },
+  firmware_mismatch: {
+    doc: "The firmware is for another type of rack hardware.",
+    helps: "Request a firmware of the rack's hardware type: rack-firmware list.",
+    disposition: "fail",
+    facts: ["name", "expected", "shown"],
+  },
+  firmware_unavailable: {
+    doc: "The firmware is in the catalogue, and its files are not all there.",
+    helps: "See what its download waits for: rack-firmware get; then request the upgrade again.",
+    disposition: "fail",
+    facts: ["name"],
+  },
+  firmware_task_failed: {
+    doc: "The device reports that its firmware update failed.",
+    helps: "Read what the device said in the message; check that the firmware fits the device; then request it again.",
+    disposition: "fail",
+    facts: ["at", "name", "progress"],
+  },
+  firmware_not_applied: {
+    doc: "The device reports that its firmware update is complete, and still shows another version.",
+    helps: "Restart the device, and read its version with refresh; then request the upgrade again.",
+    disposition: "fail",
+    facts: ["at", "name", "expected", "shown"],
+  },
+  firmware_unproven: {
+    doc: "A firmware update was begun, and neither its end nor the installed version can be read.",
+    helps: "Wait until the device answers; if it never will, cancel its run once more to release the device.",
+    disposition: "fail",
+    facts: ["at", "name", "expected", "shown", "since"],
+  },
+  artifact_missing: {
+    doc: "The firmware file is not in the firmware directory of this server.",
+    helps: "Share firmware.directory between all replicas, or download the file again: rack-firmware download.",
+    disposition: "retry",
+    facts: ["name"],
+  },
+  artifact_wrong: {
+    doc: "The firmware file is not the one that the catalogue describes: its size or digest differs.",
+    helps: "Create the firmware again with the right digest, or mend the place that it is downloaded from.",
+    disposition: "fail",
+    facts: ["name", "expected", "shown"],
+  },
+  fabric_not_configured: {
+    doc: "The switches do not report a configured fabric.",
+    helps: "Read the status of each switch with switch show; then request configure-nmx-cluster again.",
+    disposition: "fail",
+    facts: ["at", "name", "shown"],
+  },
+  fabric_index_missing: {
+    doc: "A switch has no tray index, or two have the same one, so that no primary can be chosen.",
+    helps: "Give the switch the label tray_index, or mend its location; then request configure-nmx-cluster again.",
+    disposition: "fail",
+    facts: ["name"],
+  },
+  power_capacity: {
+    doc: "The power shelves that are on cannot deliver what the devices take.",
+    helps: "Switch more shelves on, or request fewer devices.",
+    disposition: "fail",
+    facts: ["expected", "shown"],
+  },
+  devices_missing: {
+    doc: "The rack has fewer devices, or fewer ready ones, than its profile says.",
+    helps: "Add or mend the devices that the message names; the rack goes on by itself.",
+    disposition: "retry",
+    facts: ["what"],
+    onlyWhenLate: true,
+  },
+  component_failed: {
+    doc: "A device of the rack is in error.",
+    helps: "Mend the device that the message names; the rack recovers with it.",
+    disposition: "fail",
+    facts: ["what", "name"],
+  },
+  device_unfit: {
+    doc: "A device does not pass the validation of its rack: it does not answer, is off, unhealthy or at another version.",
+    helps: "Mend the device that the message names; then request maintenance again.",
+    disposition: "fail",
+    facts: ["what", "name", "expected", "shown"],
+  },
+  terminated: {
+    doc: "A person terminated the maintenance of the rack.",
+    helps: "Read in the message how each device was left; then request maintenance again, or clear the error.",
+    disposition: "fail",
+    facts: ["name"],
   },
   taken_over: {
     doc: "A person took the job over while it ran.",

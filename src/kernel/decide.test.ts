@@ -46,6 +46,8 @@ const ovenLifecycle = defineLifecycle<Oven>()({
     ["baking", onFailure("burnt"),     "broken",   { provided: burntOften, clears: [itsRequest], carries: (_, { message }) => ({ cause: message ?? "" }) }],
     ["baking", onFailure("burnt"),     STAY,       { sets: ({ facts }) => ({ burns: facts.burns + 1 }) }],
     ["baking", reported("door_opened"), STAY,      { sets: (_, { data }) => ({ draught: data?.draught ?? null }), carries: (oven) => ({ ...oven.state, door: "open" }) }],
+    ["baking", caused("power_lost"),   "broken",   { clears: [{ ...itsRequest, outcome: "failed" }] }],
+    ["cold",   on("lit_by_hand"),      "baking",   { supersedes: ["bakeRequest"] }],
     ["broken", asked("repair"),        "cold"],
     ["broken", asked("repair_again"),  "cold",     { provided: burntOften }],
     ["cold",   asked("take_away"),     GONE],
@@ -112,6 +114,17 @@ describe("deciding", () => {
 });
 
 describe("following what happened", () => {
+  test("ends a request as failed where the row says so, although another thing caused it", () => {
+    const request = { id: "r1", dish: "cake" };
+    const move = follow(ovenLifecycle, baking({}, { request }), { owner: "other", name: "power_lost" });
+    expect(move?.ends).toEqual([{ field: "bakeRequest", request, outcome: "failed", message: undefined }]);
+  });
+
+  test("names the requests that the row supersedes; which they are is known under the lock", () => {
+    const move = follow(ovenLifecycle, oven(), { owner: "handler", name: "lit_by_hand" });
+    expect(move).toMatchObject({ supersedes: ["bakeRequest"], ends: [] });
+  });
+
   test("ends the request that the state carried, with the whole of it", () => {
     const request = { id: "r1", dish: "cake" };
     const move = follow(ovenLifecycle, baking({ bakeRequest: { id: "r2", dish: "pie" } }, { request }), {

@@ -25,6 +25,8 @@ export interface Move {
   readonly ends: readonly RequestEnd[];
   /** Fields whose requests end unheard. Which they are is known once the thing is locked. */
   readonly withdraws?: readonly string[];
+  /** Fields whose pending requests another one displaces: the one that the new state carries. */
+  readonly supersedes?: readonly string[];
   /** Fields whose pending requests have waited too long. */
   readonly expires?: readonly string[];
   readonly owner: Owner;
@@ -38,7 +40,7 @@ export interface RequestEnd {
   readonly field: string;
   /** The whole request, as the state carried it; its `id` tells it from a newer one. */
   readonly request: JsonObject;
-  readonly outcome: "completed" | "failed" | "withdrawn" | "expired";
+  readonly outcome: "completed" | "failed" | "withdrawn" | "superseded" | "expired";
   readonly message: string | undefined;
 }
 
@@ -119,10 +121,10 @@ function stateOf<T extends Thing>(lifecycle: Lifecycle<T>, thing: T): string {
 function plan<T extends Thing>(thing: T, row: Row<T>, happening: Happening): Move {
   const [, trigger, to, options = {}] = row;
   const { name: from, ...carriedNow } = thing.state;
-  const ends = (options.clears ?? []).flatMap(({ field, carried }): RequestEnd[] => {
+  const ends = (options.clears ?? []).flatMap(({ field, carried, outcome: declared }): RequestEnd[] => {
     const request = carried(thing);
     if (!isJsonObject(request)) return [];
-    const outcome = options.clearedAs ?? (trigger.failure ? "failed" : "completed");
+    const outcome = declared ?? options.clearedAs ?? (trigger.failure ? "failed" : "completed");
     return [{ field, request, outcome, message: happening.message }];
   });
   return {
@@ -133,6 +135,7 @@ function plan<T extends Thing>(thing: T, row: Row<T>, happening: Happening): Mov
     facts: options.sets?.(thing, happening) ?? {},
     ends,
     ...(options.withdraws && { withdraws: options.withdraws }),
+    ...(options.supersedes && { supersedes: options.supersedes }),
     ...(options.expires && { expires: options.expires }),
     owner: trigger.owner,
     trigger: trigger.name,

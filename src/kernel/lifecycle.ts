@@ -131,6 +131,8 @@ export interface RequestClear<T> {
   readonly field: keyof T & string;
   /** As the state carries it: at least its `id`. */
   readonly carried: (thing: T) => Json | undefined;
+  /** Absent: failure rows end it as failed, all others as completed. Rows that another thing causes must say it. */
+  readonly outcome?: "failed";
 }
 
 export interface RowOptions<T> {
@@ -143,6 +145,8 @@ export interface RowOptions<T> {
   readonly clearedAs?: "withdrawn";
   /** Request fields whose requests, pending or carried, end here as withdrawn: nobody will carry them out any more. */
   readonly withdraws?: readonly (keyof T & string)[];
+  /** Request fields whose pending request ends here as superseded: the row takes up another request in its place. */
+  readonly supersedes?: readonly (keyof T & string)[];
   /** Request fields whose pending request ends here as expired, with what the thing waited for all the time. */
   readonly expires?: readonly (keyof T & string)[];
   /** A patch of the thing's facts. */

@@ -14,6 +14,7 @@ export interface FollowUp<F extends string = string> {
   readonly event: F;
   readonly message?: string;
   readonly cause?: Cause;
+  readonly data?: JsonObject;
 }
 
 /** What a handler reports. It never names a state: the table says where an event leads. */
@@ -23,6 +24,8 @@ export type Outcome<E extends string = string, F extends string = string extends
       readonly event: E;
       readonly message?: string;
       readonly cause?: Cause;
+      /** What the functions of the table's row read. */
+      readonly data?: JsonObject;
       readonly followedBy?: readonly FollowUp<F>[];
     } & Alongside)
   | ({
@@ -42,6 +45,7 @@ export const happened = <const E extends string, const F extends string = never>
   alongside: Alongside & {
     readonly message?: string;
     readonly cause?: Cause;
+    readonly data?: JsonObject;
     readonly followedBy?: readonly FollowUp<F>[];
   } = {},
 ): Outcome<E, F> => ({

@@ -61,6 +61,9 @@ export interface RunThing extends Thing {
   readonly facts: RunFacts;
 }
 
+/** The thing that started it, such as a rack, waits for its end: only the executor ends it together with what that means there. */
+const isAwaited = ({ parent, holder }: RunThing) => parent === null && holder.kind !== "run";
+
 /** A run that undoes an earlier attempt is begun for nothing else. So is one that is canceled before it began, where its job has done something. */
 const isThereToUndo = ({ action, plan, facts }: RunThing) =>
   action === "cancel" ||
@@ -69,7 +72,7 @@ const isThereToUndo = ({ action, plan, facts }: RunThing) =>
       facts.doneBefore.length > 0 ||
       facts.compensateFirst !== null ||
       facts.takeBackFirst !== null));
-const cancelRequested = (run: RunThing) => run.cancelRequestedAt !== null && !isThereToUndo(run);
+const cancelRequested = (run: RunThing) => run.cancelRequestedAt !== null && !isThereToUndo(run) && !isAwaited(run);
 const takenOver = (run: RunThing) => run.manual !== null;
 const takenOverFirst = ({ manual }: RunThing): JsonObject => ({
   error: {

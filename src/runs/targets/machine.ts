@@ -12,16 +12,20 @@ import { settlingClusters } from "./machine-clusters.ts";
 import type { RunEnd, RunOn, StepKinds, TargetKind } from "./target-kind.ts";
 
 /**
- * A machine is PROVISIONING while a run works on it. The end of the run leads it on, lists what stays behind, and releases an
- * install that the run ordered: an install does not outlive its run.
+ * A machine is PROVISIONING while a run of its own works on it. The end of the run leads it on, lists what stays behind, and releases an
+ * install that the run ordered: an install does not outlive its run. A run on behalf of another thing, such as the machine's rack,
+ * leaves the phase alone: its failure is the rack's, and the machine may be in a phase that knows no run.
  */
 export const machineTarget: TargetKind<Machine> = {
   kind: machineLifecycle.kind,
-  whenStarted({ id, jobId, plan, target }, steps) {
+  whenStarted(run, steps) {
+    const { id, jobId, plan, target } = run;
+    if (isForAnother(run)) return [];
     const data = runStartedData({ run: id, job: jobId }, phaseOnSuccess(plan, steps));
     return [move(machineLifecycle, target.id, "run_started", { data })];
   },
   whenEnded(run, end, steps) {
+    if (isForAnother(run)) return [];
     return [endOf(run, end, steps), ...installReleased(run, end, steps)];
   },
   settling: settlingClusters,
@@ -29,6 +33,8 @@ export const machineTarget: TargetKind<Machine> = {
   endsLeftOver: insideOfReplaced,
   signInRemedy: ({ id }) => `millwright machine set-credentials ${id} gives others`,
 };
+
+const isForAnother = ({ id, holder }: RunThing): boolean => holder.id !== id;
 
 function endOf(
   { id, plan, target }: RunOn<Machine>,

@@ -18,6 +18,8 @@ let database: TestDatabase;
 let engine: Awaited<ReturnType<typeof startBayEngine>>;
 /** No run that another one started goes on before. */
 const gate = Promise.withResolvers<void>();
+/** Runs on these bays are not begun before their gate opens. */
+const begins = new Map<string, PromiseWithResolvers<void>>();
 const held =
   (handlers: HandlerOf): HandlerOf =>
   (state) => {
@@ -26,6 +28,7 @@ const held =
       handle &&
       (async (thing, call) => {
         if ((thing as RunThing).parent) await gate.promise;
+        else if (state === "PENDING") await begins.get((thing as RunThing).target.id)?.promise;
         return handle(thing, call);
       })
     );
@@ -49,6 +52,31 @@ const runsOf = (bay: string, where: string) =>
 const oneOf = (bay: string, where: string) =>
   eventually(async () => (await runsOf(bay, where))[0]?.id, { what: `there is a run of ${bay} with ${where}` });
 
+const endOfRequest = async (bay: string) => {
+  const [row] = await database.db.query<{ outcome: string | null }>(
+    "select last_maintenance_request ->> 'outcome' as outcome from bays where id = $1",
+    [bay],
+  );
+  return row?.outcome;
+};
+
+test("a cancel while the run is PENDING leads the bay out of maintenance", async () => {
+  const { db } = database;
+  const deps = { db, stores: bayStores, steps: baySteps, workflows: bayWorkflows } as unknown as RunDeps;
+  const begin = Promise.withResolvers<void>();
+  begins.set("b-0", begin);
+  await addBay(db, "b-0", 1);
+  await requestMaintenance(db, "b-0");
+  const runId = await oneOf("b-0", "r.state = 'PENDING'");
+  await cancelRun(deps, tester, runId);
+  begin.resolve();
+  await oneOf("b-0", "r.state = 'CANCELED'");
+  const [bay] = await db.query<{ state: string }>("select state from bays where id = 'b-0'");
+  expect(bay?.state).toBe("ready");
+  expect(await runsOf("b-0", "r.parent_run_id is not null"), "nothing of it was begun").toEqual([]);
+  expect(await db.query("select * from claims where holder_id = 'b-0'")).toEqual([]);
+});
+
 test("no further attempt is made at the job of such a run: its thing has gone on, and would wait for none", async () => {
   const { db } = database;
   const deps = { db, stores: bayStores, steps: baySteps, workflows: bayWorkflows } as unknown as RunDeps;
@@ -61,6 +89,7 @@ test("no further attempt is made at the job of such a run: its thing has gone on
   );
   gate.resolve();
   const runId = await oneOf("b-1", "r.parent_run_id is null and r.state = 'FAILED'");
+  expect(await endOfRequest("b-1"), "a failed run ends its request as failed").toBe("failed");
   const refusal = {
     kind: "failed_precondition",
     message: `run ${runId} was started by bay b-1 and can only be canceled while it is active`,

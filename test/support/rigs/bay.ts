@@ -50,7 +50,7 @@ export const bayLifecycle = defineLifecycle<Bay>()({
     ["error",       on("maintenance_begun"), "maintenance", { carries: carried }],
     ["maintenance", caused("run_succeeded"), "ready",       { clears: [itsRequest] }],
     ["maintenance", caused("run_canceled"),  "ready",       { clears: [itsRequest] }],
-    ["maintenance", caused("run_failed"),    "error",       { clears: [itsRequest] }],
+    ["maintenance", caused("run_failed"),    "error",       { clears: [{ ...itsRequest, outcome: "failed" }] }],
   ],
 });
 

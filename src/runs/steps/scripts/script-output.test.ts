@@ -69,6 +69,7 @@ class Bench {
       id: "run-1",
       state: { name: "RUNNING" },
       parent: null,
+      holder: { kind: "run", id: "run-1" },
       children: [],
       target: {
         kind: "machine",

@@ -7,7 +7,7 @@ import { storeOf, type ThingStore, type ThingStores } from "../things.ts";
 import { type Change, changesOf, type Unit } from "./unit.ts";
 
 /**
- * Adds, to moves that withdraw requests or let them expire, the ends of those that there are: the one that the state carries and one
+ * Adds, to moves that withdraw or supersede requests or let them expire, the ends of those that there are: the one that the state carries and one
  * that waits behind it. Read here and not where the move was planned, since a request has the same form in the column and in the
  * journal.
  */
@@ -43,6 +43,14 @@ export async function endUnheard(tx: Transaction, stores: ThingStores, units: re
         message: `withdrawn by ${actor} (${move.trigger})`,
       })),
     );
+    const superseded = (move.supersedes ?? []).flatMap((field): RequestEnd[] =>
+      requestsOf(undefined, waiting(field)).map((request) => ({
+        field,
+        request,
+        outcome: "superseded",
+        message: `superseded by a request of ${initiatorOf(move.carried.request) ?? actor}`,
+      })),
+    );
     const expired = (move.expires ?? []).flatMap((field): RequestEnd[] =>
       requestsOf(undefined, waiting(field)).map((request) => ({
         field,
@@ -51,7 +59,7 @@ export async function endUnheard(tx: Transaction, stores: ThingStores, units: re
         message: thing.outcome?.reason,
       })),
     );
-    return { ...change, move: { ...move, ends: [...move.ends, ...withdrawn, ...expired] } };
+    return { ...change, move: { ...move, ends: [...move.ends, ...withdrawn, ...superseded, ...expired] } };
   };
   return units.map((unit) => {
     const { further } = unit;
@@ -59,7 +67,11 @@ export async function endUnheard(tx: Transaction, stores: ThingStores, units: re
   });
 }
 
-const unheardBy = ({ move }: Change): readonly string[] => [...(move?.withdraws ?? []), ...(move?.expires ?? [])];
+const unheardBy = ({ move }: Change): readonly string[] => [
+  ...(move?.withdraws ?? []),
+  ...(move?.supersedes ?? []),
+  ...(move?.expires ?? []),
+];
 const unheardIn = (unit: Unit): readonly string[] => changesOf(unit).flatMap(unheardBy);
 
 function requestsOf(carried: Json | undefined, waiting: JsonObject | undefined): JsonObject[] {
@@ -69,6 +81,9 @@ function requestsOf(carried: Json | undefined, waiting: JsonObject | undefined):
 
 const isRequest = (value: Json | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value) && "id" in value;
+
+const initiatorOf = (request: Json | undefined): string | undefined =>
+  isRequest(request) && typeof request.initiator === "string" ? request.initiator : undefined;
 
 function columnsOf(store: ThingStore, field: string) {
   const columns = store.requests[field];

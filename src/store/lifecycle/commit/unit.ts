@@ -74,10 +74,10 @@ const stateAfter = (thing: Thing, move: Move): Pick<Thing, "state" | "stateVersi
 });
 
 /** Requests that the move ends are pending no more; a newer one in the same field is. */
-function requestsAfter(thing: Thing, { ends, withdraws = [], expires = [] }: Move): object {
+function requestsAfter(thing: Thing, { ends, withdraws = [], supersedes = [], expires = [] }: Move): object {
   const pending = thing as unknown as Readonly<Record<string, { readonly id?: unknown } | null | undefined>>;
   const ended = ends.filter(({ field, request }) => pending[field]?.id === request.id).map(({ field }) => field);
-  return Object.fromEntries([...ended, ...withdraws, ...expires].map((field) => [field, null]));
+  return Object.fromEntries([...ended, ...withdraws, ...supersedes, ...expires].map((field) => [field, null]));
 }
 
 /**

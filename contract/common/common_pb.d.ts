@@ -4,7 +4,7 @@
 
 // Identities shared by the packages of the forge contract.
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
@@ -104,6 +104,24 @@ export declare type RackProfileId = Message<"common.RackProfileId"> & {
 export declare const RackProfileIdSchema: GenMessage<RackProfileId>;
 
 /**
+ * A type of rack hardware, such as gb200_nvl72; any stands for all of them.
+ *
+ * @generated from message common.RackHardwareType
+ */
+export declare type RackHardwareType = Message<"common.RackHardwareType"> & {
+  /**
+   * @generated from field: string value = 1;
+   */
+  value: string;
+};
+
+/**
+ * Describes the message common.RackHardwareType.
+ * Use `create(RackHardwareTypeSchema)` to create a new message.
+ */
+export declare const RackHardwareTypeSchema: GenMessage<RackHardwareType>;
+
+/**
  * A UUID in its usual text form.
  *
  * @generated from message common.UUID
@@ -192,4 +210,53 @@ export declare type Uint32List = Message<"common.Uint32List"> & {
  * Use `create(Uint32ListSchema)` to create a new message.
  */
 export declare const Uint32ListSchema: GenMessage<Uint32List>;
+
+/**
+ * What can be done to the power of a system.
+ *
+ * @generated from enum common.SystemPowerControl
+ */
+export enum SystemPowerControl {
+  /**
+   * Refused with INVALID_ARGUMENT, as is any number that is not listed here.
+   *
+   * @generated from enum value: SYSTEM_POWER_CONTROL_UNKNOWN = 0;
+   */
+  UNKNOWN = 0,
+
+  /**
+   * @generated from enum value: SYSTEM_POWER_CONTROL_ON = 1;
+   */
+  ON = 1,
+
+  /**
+   * @generated from enum value: SYSTEM_POWER_CONTROL_GRACEFUL_SHUTDOWN = 2;
+   */
+  GRACEFUL_SHUTDOWN = 2,
+
+  /**
+   * @generated from enum value: SYSTEM_POWER_CONTROL_FORCE_OFF = 3;
+   */
+  FORCE_OFF = 3,
+
+  /**
+   * @generated from enum value: SYSTEM_POWER_CONTROL_GRACEFUL_RESTART = 4;
+   */
+  GRACEFUL_RESTART = 4,
+
+  /**
+   * @generated from enum value: SYSTEM_POWER_CONTROL_FORCE_RESTART = 5;
+   */
+  FORCE_RESTART = 5,
+
+  /**
+   * @generated from enum value: SYSTEM_POWER_CONTROL_AC_POWERCYCLE = 6;
+   */
+  AC_POWERCYCLE = 6,
+}
+
+/**
+ * Describes the enum common.SystemPowerControl.
+ */
+export declare const SystemPowerControlSchema: GenEnum<SystemPowerControl>;
 

@@ -4,13 +4,13 @@
 
 // Identities shared by the packages of the forge contract.
 
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
 
 /**
  * Describes the file common/common.proto.
  */
 export const file_common_common = /*@__PURE__*/
-  fileDesc("ChNjb21tb24vY29tbW9uLnByb3RvEgZjb21tb24iGgoMUG93ZXJTaGVsZklkEgoKAmlkGAEgASgJIhYKCFN3aXRjaElkEgoKAmlkGAEgASgJIhcKCU1hY2hpbmVJZBIKCgJpZBgBIAEoCSIUCgZSYWNrSWQSCgoCaWQYASABKAkiGwoNUmFja1Byb2ZpbGVJZBIKCgJpZBgBIAEoCSIVCgRVVUlEEg0KBXZhbHVlGAEgASgJIiMKEk1hY2hpbmVJbnRlcmZhY2VJZBINCgV2YWx1ZRgBIAEoCSI3Cg1NYWNoaW5lSWRMaXN0EiYKC21hY2hpbmVfaWRzGAEgAygLMhEuY29tbW9uLk1hY2hpbmVJZCIbCgpTdHJpbmdMaXN0Eg0KBWl0ZW1zGAEgAygJIhsKClVpbnQzMkxpc3QSDQoFaXRlbXMYASADKA1iBnByb3RvMw");
+  fileDesc("ChNjb21tb24vY29tbW9uLnByb3RvEgZjb21tb24iGgoMUG93ZXJTaGVsZklkEgoKAmlkGAEgASgJIhYKCFN3aXRjaElkEgoKAmlkGAEgASgJIhcKCU1hY2hpbmVJZBIKCgJpZBgBIAEoCSIUCgZSYWNrSWQSCgoCaWQYASABKAkiGwoNUmFja1Byb2ZpbGVJZBIKCgJpZBgBIAEoCSIhChBSYWNrSGFyZHdhcmVUeXBlEg0KBXZhbHVlGAEgASgJIhUKBFVVSUQSDQoFdmFsdWUYASABKAkiIwoSTWFjaGluZUludGVyZmFjZUlkEg0KBXZhbHVlGAEgASgJIjcKDU1hY2hpbmVJZExpc3QSJgoLbWFjaGluZV9pZHMYASADKAsyES5jb21tb24uTWFjaGluZUlkIhsKClN0cmluZ0xpc3QSDQoFaXRlbXMYASADKAkiGwoKVWludDMyTGlzdBINCgVpdGVtcxgBIAMoDSqeAgoSU3lzdGVtUG93ZXJDb250cm9sEiAKHFNZU1RFTV9QT1dFUl9DT05UUk9MX1VOS05PV04QABIbChdTWVNURU1fUE9XRVJfQ09OVFJPTF9PThABEioKJlNZU1RFTV9QT1dFUl9DT05UUk9MX0dSQUNFRlVMX1NIVVRET1dOEAISIgoeU1lTVEVNX1BPV0VSX0NPTlRST0xfRk9SQ0VfT0ZGEAMSKQolU1lTVEVNX1BPV0VSX0NPTlRST0xfR1JBQ0VGVUxfUkVTVEFSVBAEEiYKIlNZU1RFTV9QT1dFUl9DT05UUk9MX0ZPUkNFX1JFU1RBUlQQBRImCiJTWVNURU1fUE9XRVJfQ09OVFJPTF9BQ19QT1dFUkNZQ0xFEAZiBnByb3RvMw");
 
 /**
  * Describes the message common.PowerShelfId.
@@ -48,37 +48,58 @@ export const RackProfileIdSchema = /*@__PURE__*/
   messageDesc(file_common_common, 4);
 
 /**
+ * Describes the message common.RackHardwareType.
+ * Use `create(RackHardwareTypeSchema)` to create a new message.
+ */
+export const RackHardwareTypeSchema = /*@__PURE__*/
+  messageDesc(file_common_common, 5);
+
+/**
  * Describes the message common.UUID.
  * Use `create(UUIDSchema)` to create a new message.
  */
 export const UUIDSchema = /*@__PURE__*/
-  messageDesc(file_common_common, 5);
+  messageDesc(file_common_common, 6);
 
 /**
  * Describes the message common.MachineInterfaceId.
  * Use `create(MachineInterfaceIdSchema)` to create a new message.
  */
 export const MachineInterfaceIdSchema = /*@__PURE__*/
-  messageDesc(file_common_common, 6);
+  messageDesc(file_common_common, 7);
 
 /**
  * Describes the message common.MachineIdList.
  * Use `create(MachineIdListSchema)` to create a new message.
  */
 export const MachineIdListSchema = /*@__PURE__*/
-  messageDesc(file_common_common, 7);
+  messageDesc(file_common_common, 8);
 
 /**
  * Describes the message common.StringList.
  * Use `create(StringListSchema)` to create a new message.
  */
 export const StringListSchema = /*@__PURE__*/
-  messageDesc(file_common_common, 8);
+  messageDesc(file_common_common, 9);
 
 /**
  * Describes the message common.Uint32List.
  * Use `create(Uint32ListSchema)` to create a new message.
  */
 export const Uint32ListSchema = /*@__PURE__*/
-  messageDesc(file_common_common, 9);
+  messageDesc(file_common_common, 10);
+
+/**
+ * Describes the enum common.SystemPowerControl.
+ */
+export const SystemPowerControlSchema = /*@__PURE__*/
+  enumDesc(file_common_common, 0);
+
+/**
+ * What can be done to the power of a system.
+ *
+ * @generated from enum common.SystemPowerControl
+ */
+export const SystemPowerControl = /*@__PURE__*/
+  tsEnum(SystemPowerControlSchema);
 

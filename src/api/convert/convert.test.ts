@@ -2,6 +2,10 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { DurationSchema, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import {
+  PowerShelfMaintenanceOperation as Operation,
+  PowerShelfSearchFilterSchema,
+} from "../../../contract/forge/forge_pb.js";
+import {
   ControllerStateOutcomeSchema,
   type DeletedFilter,
   DeletedFilterSchema,
@@ -9,9 +13,7 @@ import {
   HealthReportApplyModeSchema,
   HealthReportEntrySchema,
   MetadataSchema,
-  PowerShelfMaintenanceOperation as Operation,
-  PowerShelfSearchFilterSchema,
-} from "../../../contract/forge/forge_pb.js";
+} from "../../../contract/forge/shared_pb.js";
 import { TransitionOwnerSchema } from "../../../contract/millwright/v1/lifecycle_pb.js";
 import { ExploreStateSchema, TlsTrustModeSchema } from "../../../contract/millwright/v1/power_shelf_pb.js";
 import { AppError } from "../../kernel/errors.ts";

@@ -3,7 +3,7 @@ import {
   HealthReportApplyMode,
   type HealthReportEntrySchema,
   type HealthReportEntry as WireEntry,
-} from "../../../contract/forge/forge_pb.js";
+} from "../../../contract/forge/shared_pb.js";
 import type { HealthReportSchema, HealthReport as WireReport } from "../../../contract/health/health_pb.js";
 import type {
   ApplyMode,

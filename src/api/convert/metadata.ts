@@ -1,5 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { Label, MetadataSchema, Metadata as WireMetadata } from "../../../contract/forge/forge_pb.js";
+import type { Label, MetadataSchema, Metadata as WireMetadata } from "../../../contract/forge/shared_pb.js";
 import { AppError } from "../../kernel/errors.ts";
 import type { Metadata } from "../../services/device/metadata.ts";
 

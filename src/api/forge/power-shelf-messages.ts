@@ -1,14 +1,16 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
-  type ControllerStateReasonSchema,
-  DeletedFilter,
   PowerShelfMaintenanceOperation as Operation,
-  ControllerStateOutcome as Outcome,
   type PowerShelfSchema,
   type PowerShelfSearchFilter,
+} from "../../../contract/forge/forge_pb.js";
+import {
+  type ControllerStateReasonSchema,
+  DeletedFilter,
+  ControllerStateOutcome as Outcome,
   type StateHistoriesSchema,
   type StateSlaSchema,
-} from "../../../contract/forge/forge_pb.js";
+} from "../../../contract/forge/shared_pb.js";
 import type { StateRecord } from "../../services/device/histories.ts";
 import { metadataVersionOf, versionText } from "../../services/device/metadata.ts";
 import type { MaintenanceOperation, PowerShelfSearch } from "../../services/power-shelf/power-shelves.ts";

@@ -3,7 +3,7 @@ import type { ServerVocabulary } from "../client/server-vocabulary.ts";
 
 // biome-ignore format: generated
 export const SERVER_VOCABULARY: ServerVocabulary = {
-  roles: ["admin","operator","viewer","ForgeAdminCLI","Machineatron","SiteAgent","Health","Flow"],
+  roles: ["admin","operator","viewer","ForgeAdminCLI","Machineatron","SiteAgent","Health","Flow","DsxExchangeConsumer"],
   settings: [
     {"flag":"--database-url","takes":"value","words":[],"default":"","dev":"","doc":"PostgreSQL 14 or newer to use. Unset: Millwright runs a private one in the data directory."},
     {"flag":"--database-pool-size","takes":"value","words":[],"default":"16","dev":"","doc":"Connections to the database, per replica. A quarter as many again serve lists alone, so that listing a lot holds up nothing else."},

@@ -13,6 +13,7 @@ export const ROLES = [
   "SiteAgent",
   "Health",
   "Flow",
+  "DsxExchangeConsumer",
 ] as const;
 export type Role = (typeof ROLES)[number];
 
@@ -28,6 +29,7 @@ const CARRIES: Readonly<Record<Role, readonly Role[]>> = {
   SiteAgent: [],
   Health: [],
   Flow: [],
+  DsxExchangeConsumer: [],
 };
 
 /** The roles and all they carry, each once. Words that are no roles are dropped: they allow nothing. */

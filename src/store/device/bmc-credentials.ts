@@ -13,6 +13,9 @@ export interface BmcCredentials {
 /** One set of credentials a BMC, whichever things speak of it. */
 const credentialName = (mac: string): string => `bmc/${mac}`;
 
+/** Those of the operating system of a switch, by the MAC address of its BMC. */
+const osCredentialName = (mac: string): string => `nvos/${mac}`;
+
 /**
  * What to lock, together with the things themselves, before credentials of a BMC are put or removed. A shelf and an expected row
  * share them, and each may come or go without the other: only under this lock is it settled who still needs them.
@@ -31,15 +34,18 @@ export async function putBmcCredentials(
   await secrets.put(tx, credentialName(mac), JSON.stringify(credentials));
 }
 
-/** Removes those that no shelf and no expected row speaks of any more; the caller holds the locks `bmcKey(mac)`. */
+/** The tables whose rows have a BMC and share its credentials. */
+const OF_BMCS = ["power_shelves", "expected_power_shelves", "switches", "expected_switches"] as const;
+
+/** Removes those that no device and no expected row speaks of any more; the caller holds the locks `bmcKey(mac)`. */
 async function removeUnusedBmcCredentials(tx: Transaction, macs: readonly string[]): Promise<void> {
   if (macs.length === 0) return;
+  const names = [credentialName, osCredentialName];
+  const unused = OF_BMCS.map((table) => `not exists (select from ${table} t where t.bmc_mac = b.mac)`);
   await tx.query(
     `delete from secrets s using unnest($1::text[], $2::text[]) as b(name, mac)
-      where s.name = b.name
-        and not exists (select from power_shelves t where t.bmc_mac = b.mac)
-        and not exists (select from expected_power_shelves e where e.bmc_mac = b.mac)`,
-    [macs.map(credentialName), macs],
+      where s.name = b.name and ${unused.join(" and ")}`,
+    [names.flatMap((name) => macs.map(name)), names.flatMap(() => macs)],
   );
   failPoint("bmc-credentials:removed");
 }

@@ -1,13 +1,8 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import {
-  ControllerStateOutcome,
-  DeletedFilter,
-  HealthReportApplyMode,
-  type PowerShelf,
-  type PowerShelfSearchFilterSchema,
-} from "../../../contract/forge/forge_pb.js";
+import type { PowerShelf, PowerShelfSearchFilterSchema } from "../../../contract/forge/forge_pb.js";
+import { ControllerStateOutcome, DeletedFilter, HealthReportApplyMode } from "../../../contract/forge/shared_pb.js";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { as, dumpTables, type ForgeUnderTest, type Parts, refusal, startForge } from "./forge-under-test.ts";
 

@@ -1,10 +1,8 @@
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import {
-  HealthReportApplyMode,
-  PowerShelfMaintenanceOperation as Operation,
-} from "../../../contract/forge/forge_pb.js";
+import { PowerShelfMaintenanceOperation as Operation } from "../../../contract/forge/forge_pb.js";
+import { HealthReportApplyMode } from "../../../contract/forge/shared_pb.js";
 import { TransitionOwner } from "../../../contract/millwright/v1/lifecycle_pb.js";
 import { DeletedShelves, TlsTrustMode } from "../../../contract/millwright/v1/power_shelf_pb.js";
 import type { WatchRequestSchema, WatchResponse } from "../../../contract/millwright/v1/watch_pb.js";

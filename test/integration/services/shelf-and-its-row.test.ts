@@ -1,5 +1,8 @@
 import { expect, test } from "vitest";
-import { updateExpectedPowerShelf } from "../../../src/services/expected-power-shelf/expected-power-shelves.ts";
+import {
+  deleteExpectedPowerShelf,
+  updateExpectedPowerShelf,
+} from "../../../src/services/expected-power-shelf/expected-power-shelves.ts";
 import {
   createPowerShelf,
   forceDeletePowerShelf,
@@ -124,4 +127,30 @@ test("credentials go with the last that needs them", async () => {
   const expected = await shelfNamed("rack-1-shelf-5");
   await forceDeletePowerShelf(dc.deps, tester, expected.id);
   expect(await secretsOf(expected.bmc.mac)).toHaveLength(1);
+});
+
+test.each(["switches", "expected_switches"])("credentials stay while a row of %s has the BMC", async (table) => {
+  const expected = await shelfNamed(table === "switches" ? "rack-1-shelf-7" : "rack-1-shelf-8");
+  const { mac } = expected.bmc;
+  const named = {
+    switches: "name, bmc_address, bmc_port",
+    expected_switches: "name, bmc_username, switch_serial_number",
+  };
+  const values = { switches: "'sw-1', '127.64.9.9', 443", expected_switches: "'sw-1', 'root', 'SN-1'" };
+  const at = table as keyof typeof named;
+  await dc.db.execute(
+    `insert into ${table} (id, bmc_mac, ${named[at]}, state) values ('sw-1', $1, ${values[at]}, 'ready')`,
+    [mac],
+  );
+  await dc.db.execute("insert into secrets select $1, key_id, nonce, ciphertext from secrets where name = $2", [
+    `nvos/${mac}`,
+    `bmc/${mac}`,
+  ]);
+  await deleteExpectedPowerShelf(dc.deps, tester, { bmcMac: mac });
+  await forceDeletePowerShelf(dc.deps, tester, expected.id);
+  const kept = await dc.db.query<{ name: string }>("select name from secrets where name in ($1, $2) order by name", [
+    `bmc/${mac}`,
+    `nvos/${mac}`,
+  ]);
+  expect(kept.map(({ name }) => name)).toEqual([`bmc/${mac}`, `nvos/${mac}`]);
 });

@@ -4,8 +4,8 @@ import {
   type ExpectedPowerShelfList,
   ExpectedPowerShelfSchema,
   Forge,
-  MetadataSchema,
 } from "../../../../contract/forge/forge_pb.js";
+import { MetadataSchema } from "../../../../contract/forge/shared_pb.js";
 import { PowerShelfService } from "../../../../contract/millwright/v1/power_shelf_pb.js";
 import { UsageError } from "../../client/errors.ts";
 import { readPages } from "../../client/read-pages.ts";

@@ -1,11 +1,11 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import { Forge } from "../../../../contract/forge/forge_pb.js";
 import {
-  Forge,
   HealthReportApplyMode,
   HealthReportApplyModeSchema,
   type HealthReportEntry,
   HealthReportEntrySchema,
-} from "../../../../contract/forge/forge_pb.js";
+} from "../../../../contract/forge/shared_pb.js";
 import { enumWord, jsonOf } from "../../client/proto-json.ts";
 import type { Session } from "../../client/session.ts";
 import type { Column } from "../../terminal/output.ts";

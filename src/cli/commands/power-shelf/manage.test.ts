@@ -3,11 +3,10 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import {
   Forge,
-  HealthReportApplyMode,
   type InsertPowerShelfHealthReportRequest,
-  MetadataSchema,
   type PowerShelfMetadataUpdateRequest,
 } from "../../../../contract/forge/forge_pb.js";
+import { HealthReportApplyMode, MetadataSchema } from "../../../../contract/forge/shared_pb.js";
 import { HealthReportService } from "../../../../contract/millwright/v1/health_report_pb.js";
 import {
   type CreatePowerShelfRequest,

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
-import { Forge, type Metadata, MetadataSchema } from "../../../../contract/forge/forge_pb.js";
+import { Forge } from "../../../../contract/forge/forge_pb.js";
+import { type Metadata, MetadataSchema } from "../../../../contract/forge/shared_pb.js";
 import { PowerShelfService } from "../../../../contract/millwright/v1/power_shelf_pb.js";
 import { CliError, EXIT, isConnectError, UsageError } from "../../client/errors.ts";
 import { jsonOf } from "../../client/proto-json.ts";

@@ -1,0 +1,51 @@
+/** Request and answer of every method. */
+// biome-ignore format: a table is read by its columns
+export const FORGE_METHODS: Readonly<Record<string, string>> = {
+  FindPowerShelves:                  "PowerShelfQuery → PowerShelfList",
+  FindPowerShelfIds:                 "PowerShelfSearchFilter → PowerShelfIdList",
+  FindPowerShelvesByIds:             "PowerShelvesByIdsRequest → PowerShelfList",
+  DeletePowerShelf:                  "PowerShelfDeletionRequest → PowerShelfDeletionResult",
+  AdminForceDeletePowerShelf:        "AdminForceDeletePowerShelfRequest → AdminForceDeletePowerShelfResponse",
+  SetPowerShelfMaintenance:          "PowerShelfMaintenanceRequest → google.protobuf.Empty",
+  ListPowerShelfHealthReports:       "ListPowerShelfHealthReportsRequest → ListHealthReportResponse",
+  InsertPowerShelfHealthReport:      "InsertPowerShelfHealthReportRequest → google.protobuf.Empty",
+  RemovePowerShelfHealthReport:      "RemovePowerShelfHealthReportRequest → google.protobuf.Empty",
+  FindPowerShelfStateHistories:      "PowerShelfStateHistoriesRequest → StateHistories",
+  UpdatePowerShelfMetadata:          "PowerShelfMetadataUpdateRequest → google.protobuf.Empty",
+  AddExpectedPowerShelf:             "ExpectedPowerShelf → google.protobuf.Empty",
+  DeleteExpectedPowerShelf:          "ExpectedPowerShelfRequest → google.protobuf.Empty",
+  UpdateExpectedPowerShelf:          "ExpectedPowerShelf → google.protobuf.Empty",
+  GetExpectedPowerShelf:             "ExpectedPowerShelfRequest → ExpectedPowerShelf",
+  GetAllExpectedPowerShelves:        "google.protobuf.Empty → ExpectedPowerShelfList",
+  ReplaceAllExpectedPowerShelves:    "ExpectedPowerShelfList → google.protobuf.Empty",
+  DeleteAllExpectedPowerShelves:     "google.protobuf.Empty → google.protobuf.Empty",
+  GetAllExpectedPowerShelvesLinked:  "google.protobuf.Empty → LinkedExpectedPowerShelfList",
+};
+
+/** Every field with its number, its presence and its type; then the numbers that nobody may give out again. */
+// biome-ignore format: a table is read by its columns
+export const FORGE: Readonly<Record<string, string>> = {
+  PowerShelfQuery:                      "name=1 optional string; power_shelf_id=2 common.PowerShelfId",
+  PowerShelfList:                       "power_shelves=1 repeated PowerShelf",
+  PowerShelfSearchFilter:               "rack_id=1 optional common.RackId; deleted=2 DeletedFilter; controller_state=3 optional string; bmc_mac=4 optional string",
+  PowerShelvesByIdsRequest:             "power_shelf_ids=1 repeated common.PowerShelfId",
+  PowerShelfDeletionRequest:            "id=1 common.PowerShelfId",
+  PowerShelfDeletionResult:             "",
+  AdminForceDeletePowerShelfRequest:    "power_shelf_id=1 common.PowerShelfId; delete_interfaces=2 bool",
+  AdminForceDeletePowerShelfResponse:   "power_shelf_id=1 string; interfaces_deleted=2 uint32",
+  PowerShelfMaintenanceRequest:         "power_shelf_ids=1 repeated common.PowerShelfId; operation=2 PowerShelfMaintenanceOperation; reference=3 optional string",
+  ListPowerShelfHealthReportsRequest:   "power_shelf_id=1 optional common.PowerShelfId",
+  InsertPowerShelfHealthReportRequest:  "power_shelf_id=1 common.PowerShelfId; health_report_entry=2 HealthReportEntry",
+  RemovePowerShelfHealthReportRequest:  "power_shelf_id=1 common.PowerShelfId; source=2 string",
+  PowerShelfStateHistoriesRequest:      "power_shelf_ids=1 repeated common.PowerShelfId",
+  PowerShelfMetadataUpdateRequest:      "power_shelf_id=1 common.PowerShelfId; if_version_match=2 optional string; metadata=3 Metadata",
+  PowerShelf:                           "id=1 common.PowerShelfId; config=2 PowerShelfConfig; status=3 PowerShelfStatus; deleted=4 optional google.protobuf.Timestamp; controller_state=5 string; metadata=6 Metadata; version=7 string; bmc_info=8 BmcInfo; state_version=9 string; rack_id=10 optional common.RackId; reserved 11, 12",
+  PowerShelfConfig:                     "name=1 string; capacity=2 optional int32; voltage=3 optional int32; reserved 4",
+  PowerShelfStatus:                     "state_reason=1 optional ControllerStateReason; state_sla=2 StateSla; shelf_name=3 optional string; power_state=4 optional string; health_status=5 optional string; controller_state=6 optional string; health=7 health.HealthReport; health_sources=8 repeated HealthSourceOrigin; lifecycle=9 LifecycleStatus",
+  ExpectedPowerShelf:                   "bmc_mac_address=1 string; bmc_username=2 string; bmc_password=3 string; shelf_serial_number=4 string; bmc_ip_address=5 string; metadata=6 Metadata; rack_id=7 optional common.RackId; expected_power_shelf_id=8 optional common.UUID; bmc_retain_credentials=9 optional bool",
+  ExpectedPowerShelfRequest:            "bmc_mac_address=1 string; expected_power_shelf_id=2 optional common.UUID",
+  ExpectedPowerShelfList:               "expected_power_shelves=1 repeated ExpectedPowerShelf",
+  LinkedExpectedPowerShelfList:         "expected_power_shelves=1 repeated LinkedExpectedPowerShelf",
+  LinkedExpectedPowerShelf:             "shelf_serial_number=1 string; bmc_mac_address=2 string; power_shelf_id=3 optional common.PowerShelfId; expected_power_shelf_id=4 optional common.UUID; explored_endpoint_address=5 optional string; rack_id=6 optional common.RackId",
+  PowerShelfMaintenanceOperation:  "POWER_SHELF_MAINTENANCE_OPERATION_UNSPECIFIED=0, POWER_SHELF_MAINTENANCE_OPERATION_POWER_ON=1, POWER_SHELF_MAINTENANCE_OPERATION_POWER_OFF=2",
+};

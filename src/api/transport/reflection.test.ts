@@ -62,8 +62,9 @@ test("sends a file with all it imports, and later only what the stream has not b
     { case: "fileByFilename", value: "forge/forge.proto" },
     { case: "fileByFilename", value: "health/health.proto" },
   );
-  expect(first?.[0]).toBe("forge/forge.proto");
-  expect(first?.toSorted()).toEqual([...namesOfAll(file_forge_forge)].toSorted());
+  const sent = first as readonly string[];
+  expect(sent[0]).toBe("forge/forge.proto");
+  expect(sent.toSorted()).toEqual([...namesOfAll(file_forge_forge)].toSorted());
   expect([again, other]).toEqual([["forge/forge.proto"], ["health/health.proto"]]);
 });
 

@@ -108,7 +108,12 @@ function listDevices({ options, query }: ControlCall): Reply {
 function getDevice({ options, id }: ControlCall): Reply {
   const device = options.shelves.get(id) ?? options.machines.get(id);
   if (device === undefined) return noDevice(id);
-  return ok({ ...describe(options, id), effects: device.effects, requests: device.requests });
+  return ok({
+    ...describe(options, id),
+    effects: device.effects,
+    requests: device.requests,
+    event_streams: device.eventStreams,
+  });
 }
 
 function switchPower({ options, id, body }: ControlCall): Reply {

@@ -85,6 +85,7 @@ const NEEDS_POWER: ReadonlySet<ResetType> = new Set(["GracefulRestart", "ForceRe
 export class Machine implements ManagedDevice {
   readonly spec: MachineSpec;
   requests = 0;
+  readonly eventStreams = { open: 0, opened: 0 };
   readonly #surroundings: MachineSurroundings;
   readonly #around: LifeSurroundings;
   #state: MachineState;
@@ -146,6 +147,10 @@ export class Machine implements ManagedDevice {
 
   get events(): readonly DeviceEvent[] {
     return this.state.log.map(describeEntry);
+  }
+
+  get ailing(): string {
+    return JSON.stringify(this.state.ailments ?? {});
   }
 
   get reachable(): boolean {

@@ -36,6 +36,10 @@ export interface ManagedDevice {
   readonly spec: ManagedDeviceSpec;
   /** Redfish requests that reached this device since the simulator started. */
   requests: number;
+  /** Open streams of its events, and how many there were since the simulator started. */
+  readonly eventStreams: { open: number; opened: number };
+  /** What is not well, in words that change with it. */
+  readonly ailing: string;
   /** False while the management controller restarts: it then answers nothing at all. */
   readonly reachable: boolean;
   /** Oldest first. */

@@ -95,6 +95,7 @@ export interface ShelfReading {
 export class PowerShelf implements ManagedDevice {
   readonly spec: PowerShelfSpec;
   requests = 0;
+  readonly eventStreams = { open: 0, opened: 0 };
   readonly #surroundings: DeviceSurroundings;
   #state: ShelfState;
 
@@ -140,6 +141,11 @@ export class PowerShelf implements ManagedDevice {
       messageId: `PowerShelf.1.0.${SHELF_LOG_CODES.indexOf(code) + 1}`,
       message: LOG_TEXTS[code],
     }));
+  }
+
+  /** Its parts are always well. */
+  get ailing(): string {
+    return "";
   }
 
   get reachable(): boolean {

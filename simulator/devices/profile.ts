@@ -17,16 +17,29 @@ export const TRAITS = {
   media_downloaded: "downloads a medium when it is inserted, and refuses one whose address cannot be reached",
   medium_url_hidden: "an installer that it boots cannot see the address of its medium, nor the token in it",
   several_systems: "has a second computer system behind it: that of the next machine in its rack",
+  no_events: "offers no server-sent events",
+  events_elsewhere: "names another host as the place of its server-sent events",
+  events_hang: "takes the request for server-sent events and never answers it",
+  events_silent: "opens the stream of events and never sends anything over it",
+  events_without_keep_alive: "sends events, and nothing between them",
+  events_forgotten: "keeps the stream of events alive, and forgets to send the events",
+  events_drip: "sends bytes over the stream of events without ever ending a line",
+  events_flood: "sends events without end, as fast as they are taken",
+  events_cut: "cuts the stream after each event",
+  events_of_requests: "reports every request that it answers as an event",
 } as const satisfies Record<string, string>;
 
 export type Trait = keyof typeof TRAITS;
 export const TRAIT_NAMES = Object.keys(TRAITS) as readonly Trait[];
 
+/** Of a stream of events that is not offered at all in the worst case. */
+const ODD_STREAMS = TRAIT_NAMES.filter((trait) => trait.startsWith("events_"));
+
 /**
  * With these, the images of a simulated site cannot be installed, since nobody serves them and their installers read no seed; and what
  * needs to be known of a BMC before it can be used.
  */
-const NOT_IN_WORST: readonly Trait[] = ["media_downloaded", "medium_url_hidden", "several_systems"];
+const NOT_IN_WORST: readonly Trait[] = ["media_downloaded", "medium_url_hidden", "several_systems", ...ODD_STREAMS];
 
 /** Profiles by name. The name of a trait is a profile too: that of a controller that has this one alone. */
 export const PROFILES = {
@@ -42,6 +55,7 @@ export const PROFILES = {
     "no_health_rollup",
     "unknown_resets_accepted",
     "no_sessions",
+    "no_events",
   ],
   /** Every unhelpful trait at once. */
   worst: TRAIT_NAMES.filter((trait) => !NOT_IN_WORST.includes(trait)),

@@ -3,6 +3,8 @@ export interface Answer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
+  /** The answer goes on: the device's events follow. */
+  readonly isEventStream?: true;
   /** No answer yet: this has to be fetched first, and is then given to the same request (`fetched`). */
   readonly fetchFirst?: string;
 }
@@ -46,6 +48,11 @@ const MESSAGES = {
     400,
     "Warning",
     "The value of the query parameter %1 is not of the type that it accepts.",
+  ],
+  EventSubscriptionLimitExceeded: [
+    503,
+    "Critical",
+    "The event subscription failed due to the number of simultaneous subscriptions exceeding the limit.",
   ],
   NoValidSession: [401, "Critical", "There is no valid session established with the implementation. %1"],
   ResourceMissingAtURI: [404, "Critical", "The resource at the URI %1 was not found."],

@@ -7,6 +7,7 @@ import type { FaultBook } from "../faults/fault-book.ts";
 import { delayWhileConnected, isSpoiltBefore, spoil } from "../faults/spoilt-answer.ts";
 import { readBody, splitTarget } from "../request-body.ts";
 import { type Answer, refuse } from "./answer.ts";
+import { streamEvents } from "./event-stream.ts";
 import { fetchMedium } from "./fetch-medium.ts";
 import type { RedfishRequest } from "./redfish-service.ts";
 
@@ -82,6 +83,7 @@ async function serve(
       ? refuse("PayloadTooLarge")
       : await answerTo(service, { method, path, query, headers: request.headers, body });
   if (trouble.ending !== undefined) return spoilt();
+  if (answer.isEventStream === true) return streamEvents(device, response);
   send(response, answer);
 }
 

@@ -1,11 +1,14 @@
 import type { ManagedDevice } from "../devices/managed-device.ts";
 import { MOST_SESSIONS, SESSION_TIMEOUT_SECONDS, type Session } from "./accounts.ts";
-import { noContent, ok, refuse } from "./answer.ts";
+import { type Answer, noContent, ok, refuse } from "./answer.ts";
 import { collection, link, type Resource, type ResourceCall } from "./resources.ts";
 
 const ROOT = "/redfish/v1";
 export const SESSION_SERVICE = `${ROOT}/SessionService`;
 const SESSIONS = `${SESSION_SERVICE}/Sessions`;
+const EVENTS = `${ROOT}/EventService/SSE`;
+/** As few as a real controller was documented to allow. */
+const MOST_EVENT_STREAMS = 2;
 
 export interface ServiceOptions<D extends ManagedDevice> {
   /** Whether it shows computer systems. */
@@ -27,7 +30,8 @@ export function serviceResources<D extends ManagedDevice>(options: ServiceOption
     [SESSION_SERVICE, { GET: () => ok(sessionService()) }],
     [SESSIONS, { open: ["POST"], GET: listSessions, POST: createSession }],
     [`${ROOT}/AccountService`, { GET: ({ device }) => ok(accountService(device.spec.lockout)) }],
-    [`${ROOT}/EventService`, { GET: () => ok(eventService()) }],
+    [`${ROOT}/EventService`, { GET: ({ device }) => ok(eventService(device)) }],
+    [EVENTS, { GET: streamEvents }],
     [
       `${ROOT}/EventService/Subscriptions`,
       { GET: ({ path }) => ok(collection(path, "EventDestinationCollection", "Event subscriptions", [])) },
@@ -147,17 +151,31 @@ const accountService = (lockout: { failures: number; seconds: number }) => ({
   AccountLockoutDuration: lockout.seconds,
 });
 
-/** Honest about its limits: no event is ever sent, so it says that it is disabled and takes no subscription. */
-const eventService = () => ({
-  "@odata.id": `${ROOT}/EventService`,
-  "@odata.type": "#EventService.v1_9_0.EventService",
-  Id: "EventService",
-  Name: "Event Service",
-  ServiceEnabled: false,
-  Status: { State: "Disabled" },
-  Subscriptions: link(`${ROOT}/EventService/Subscriptions`),
-  Actions: {},
-});
+/** A loopback address that no device has. */
+const ELSEWHERE = "https://127.255.255.254:9";
+
+/** Events are sent over streams alone: it takes no subscription. */
+function eventService({ traits }: ManagedDevice) {
+  const offers = !traits.includes("no_events");
+  return {
+    "@odata.id": `${ROOT}/EventService`,
+    "@odata.type": "#EventService.v1_9_0.EventService",
+    Id: "EventService",
+    Name: "Event Service",
+    ServiceEnabled: offers,
+    Status: offers ? { State: "Enabled", Health: "OK" } : { State: "Disabled" },
+    ...(offers && { ServerSentEventUri: traits.includes("events_elsewhere") ? `${ELSEWHERE}${EVENTS}` : EVENTS }),
+    Subscriptions: link(`${ROOT}/EventService/Subscriptions`),
+    Actions: {},
+  };
+}
+
+function streamEvents({ device, path }: ResourceCall): Answer {
+  if (device.traits.includes("no_events")) return refuse("ResourceMissingAtURI", path);
+  if (device.eventStreams.open >= MOST_EVENT_STREAMS)
+    return refuse("EventSubscriptionLimitExceeded", String(MOST_EVENT_STREAMS));
+  return { status: 200, isEventStream: true };
+}
 
 const updateService = () => ({
   "@odata.id": `${ROOT}/UpdateService`,

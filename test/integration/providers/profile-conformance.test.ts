@@ -58,6 +58,17 @@ const SHOWS_IN: Readonly<
   media_downloaded: { suites: [] },
   medium_url_hidden: { suites: [] },
   several_systems: { suites: ["power", "reset", "boot", "imaging", "system"] },
+  // Streams of events are tried with all of them in device-events.test.ts.
+  no_events: { suites: [] },
+  events_elsewhere: { suites: [] },
+  events_hang: { suites: [] },
+  events_silent: { suites: [] },
+  events_without_keep_alive: { suites: [] },
+  events_forgotten: { suites: [] },
+  events_drip: { suites: [] },
+  events_flood: { suites: [] },
+  events_cut: { suites: [] },
+  events_of_requests: { suites: [] },
 };
 const ALL = Object.keys(SUITES) as Suite[];
 const isLong = process.env.CHAOS_LONG !== undefined;

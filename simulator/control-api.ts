@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { z } from "zod";
-import { describeMachine, describeShelf, expectedShelf } from "./control-descriptions.ts";
+import { describeFirmware, describeMachine, describeShelf, expectedShelf } from "./control-descriptions.ts";
 import { MACHINE_ROUTES } from "./control-machine-routes.ts";
 import {
   type ControlCall,
@@ -108,12 +108,9 @@ function listDevices({ options, query }: ControlCall): Reply {
 function getDevice({ options, id }: ControlCall): Reply {
   const device = options.shelves.get(id) ?? options.machines.get(id);
   if (device === undefined) return noDevice(id);
-  return ok({
-    ...describe(options, id),
-    effects: device.effects,
-    requests: device.requests,
-    event_streams: device.eventStreams,
-  });
+  const { components, flashes } = describeFirmware(device);
+  const { effects, requests, eventStreams } = device;
+  return ok({ ...describe(options, id), components, flashes, effects, requests, event_streams: eventStreams });
 }
 
 function switchPower({ options, id, body }: ControlCall): Reply {

@@ -1,10 +1,11 @@
 import type { Machine } from "./devices/machine.ts";
 import type { Life, MachineState } from "./devices/machine-state.ts";
+import type { ManagedDevice } from "./devices/managed-device.ts";
 import type { PowerShelf } from "./devices/power-shelf.ts";
 import { profileName } from "./devices/profile.ts";
 
 export function describeShelf(shelf: PowerShelf, port: number) {
-  const { kind, id, rack, slot, address, mac, serial, vendor, model, layout, bmcFirmware, supplies } = shelf.spec;
+  const { kind, id, rack, slot, address, mac, serial, vendor, model, layout, supplies } = shelf.spec;
   const { power, reported, meter } = shelf.read();
   const on = power === "on" || power === "powering_off";
   return {
@@ -19,15 +20,39 @@ export function describeShelf(shelf: PowerShelf, port: number) {
     vendor,
     model,
     layout,
-    firmware: bmcFirmware,
+    firmware: shelf.firmware.ofManager,
     profile: profileName(shelf.traits),
     traits: shelf.traits,
     power,
     reported_power: reported,
     meter,
-    psus: supplies.map((supply) => ({ ...supply, on, health: "ok" })),
+    psus: supplies.map((supply) => ({ ...supply, firmware: shelf.firmware.version("psu"), on, health: "ok" })),
   };
 }
+
+/** What each component runs and what waits for a reset; and every update that there was, newest last. */
+export const describeFirmware = ({ firmware }: ManagedDevice) => ({
+  components: firmware.components.map(({ id }) => ({
+    id,
+    version: firmware.version(id),
+    staged: firmware.staged(id)?.version ?? null,
+  })),
+  flashes: firmware.flashes.map((flash) => ({
+    task: flash.task,
+    way: flash.way,
+    component: flash.component,
+    from: flash.from,
+    to: flash.to,
+    bytes: flash.bytes,
+    digest: flash.digest,
+    wrote: flash.wrote,
+    outcome: flash.outcome,
+    percent: firmware.percentOf(flash),
+    why: flash.why,
+    begun_at: firmware.clockAt(flash.begunAt),
+    ended_at: flash.endedAt === null ? null : firmware.clockAt(flash.endedAt),
+  })),
+});
 
 /** A row of the expected inventory of power shelves. */
 export const expectedShelf = ({ spec }: PowerShelf, port: number) => ({
@@ -48,7 +73,7 @@ export interface MachineEndpoints {
 }
 
 export function describeMachine(machine: Machine, endpoints: MachineEndpoints) {
-  const { kind, id, rack, slot, address, mac, serial, vendor, model, bmcFirmware, biosVersion } = machine.spec;
+  const { kind, id, rack, slot, address, mac, serial, vendor, model } = machine.spec;
   const { power, reported, meter } = machine.read();
   const state = machine.state;
   return {
@@ -67,8 +92,8 @@ export function describeMachine(machine: Machine, endpoints: MachineEndpoints) {
     system_uuid: machine.spec.systemUuid,
     vendor,
     model,
-    firmware: bmcFirmware,
-    bios: biosVersion,
+    firmware: machine.firmware.ofManager,
+    bios: machine.firmware.version("bios"),
     profile: profileName(machine.traits),
     traits: machine.traits,
     power,

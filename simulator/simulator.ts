@@ -5,6 +5,7 @@ import { loadOrCreateCertificate } from "./certificate/certificate.ts";
 import { createControlServer } from "./control-api.ts";
 import type { ClusterDescription } from "./control-route.ts";
 import { lockDataDirectory } from "./data-directory-lock.ts";
+import type { ManagedDevice } from "./devices/managed-device.ts";
 import { InvalidInput } from "./invalid-input.ts";
 import type { Cluster } from "./kubernetes/cluster.ts";
 import { accessTo } from "./kubernetes/cluster-access.ts";
@@ -124,7 +125,10 @@ async function openPorts(parts: {
   const open = portOpener(parts);
   const { faults, keys, byAddress, machineAt } = world;
   const certificate = loadOrCreateCertificate(options.dataDir, [...byAddress.keys()], new Date(clock.realNow()));
-  const redfish = createRedfishListener({ certificate, deviceAt: (address) => byAddress.get(address), faults, log });
+  const ownCertificate = ({ spec }: ManagedDevice, number: number) =>
+    loadOrCreateCertificate(options.dataDir, [spec.address], new Date(clock.realNow()), `${spec.id}-${number}`);
+  const deviceAt = (address: string) => byAddress.get(address);
+  const redfish = createRedfishListener({ certificate, ownCertificate, deviceAt, faults, log });
   const redfishPort = await open(redfish, "redfish", ALL_ADDRESSES, options.redfishPort);
 
   const endpointOf = new Map<string, string>();

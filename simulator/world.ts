@@ -1,4 +1,5 @@
 import { checkFaultRule } from "./control-api.ts";
+import type { FlashConduct, UpdateConduct } from "./devices/firmware/firmware-state.ts";
 import { Machine } from "./devices/machine.ts";
 import { PowerShelf } from "./devices/power-shelf.ts";
 import { FaultBook } from "./faults/fault-book.ts";
@@ -53,6 +54,11 @@ export function createWorld(parts: {
     load: (id: string) => journal.get(`${kind}/${id}`),
     save: (id: string, state: unknown) => journal.put(`${kind}/${id}`, state),
     isFaultPresent: (id: string) => faults.get(id) !== undefined,
+    firmware: {
+      load: (id: string) => journal.get(`firmware/${id}`),
+      save: (id: string, state: unknown) => journal.put(`firmware/${id}`, state),
+      conduct: (device: string) => conductOfUpdate(faults, device),
+    },
   });
   const aroundShelves = surroundings("shelf");
   const moved = new Set<string>();
@@ -98,6 +104,23 @@ export function createWorld(parts: {
   const keys = createSiteKeys(seeded);
   const onBoot = (listener: (id: string) => void) => void bootListeners.push(listener);
   return { shelves, machines, clusters, byAddress, machineAt, faults, keys, bootServer, onBoot };
+}
+
+function conductOfUpdate(faults: FaultBook, device: string): UpdateConduct {
+  const stuck = faults.strike("flash_stuck", { device });
+  return {
+    flash:
+      stuck === undefined
+        ? conductOfFlash(faults, device)
+        : { is: "stuck", percent: stuck.fault.percent, faultId: stuck.id },
+    acceptsWrongImage: faults.strike("flash_wrong_image_accepted", { device }) !== undefined,
+    silentAfterMs: faults.strike("unreachable_after_flash", { device })?.fault.ms ?? 0,
+  };
+}
+
+function conductOfFlash(faults: FaultBook, device: string): FlashConduct {
+  if (faults.strike("flash_fails", { device }) !== undefined) return { is: "failing" };
+  return { is: faults.strike("flash_lies", { device }) === undefined ? "honest" : "lying" };
 }
 
 /** The one above it, and for the topmost the lowest; undefined for a machine that is alone in its rack. */

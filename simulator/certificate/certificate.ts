@@ -43,9 +43,16 @@ const MOST_CERTIFIED_ADDRESSES = 512;
  * The certificate that all simulated BMCs show, made on the first start and the same ever after, so that whoever pinned it
  * sees no change after a restart.
  */
-export function loadOrCreateCertificate(dataDir: string, addresses: readonly string[], now: Date): Certificate {
-  const keyFile = join(dataDir, "tls-key.pem");
-  const certFile = join(dataDir, "tls-cert.pem");
+export function loadOrCreateCertificate(
+  dataDir: string,
+  addresses: readonly string[],
+  now: Date,
+  /** Beside the one of all: whose it is. */
+  of?: string,
+): Certificate {
+  const suffix = of === undefined ? "" : `-${of}`;
+  const keyFile = join(dataDir, `tls-key${suffix}.pem`);
+  const certFile = join(dataDir, `tls-cert${suffix}.pem`);
   if (existsSync(keyFile) && existsSync(certFile)) {
     return { key: readFileSync(keyFile, "utf8"), cert: readFileSync(certFile, "utf8") };
   }

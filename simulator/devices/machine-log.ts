@@ -29,6 +29,9 @@ const LOG_TEXTS = {
   media_ejected: ["OK", "Virtual media was ejected."],
   boot_override_set: ["OK", "The boot source override was changed."],
   manager_restarted: ["OK", "The management controller was restarted."],
+  flash_begun: ["OK", "Firmware is being written."],
+  flash_completed: ["OK", "Firmware was written."],
+  flash_failed: ["Critical", "Firmware could not be written."],
 } as const satisfies Readonly<Record<string, readonly [Severity, string]>>;
 
 export type MachineLogCode = keyof typeof LOG_TEXTS;

@@ -10,7 +10,6 @@ export interface MachineSpec extends ManagedDeviceSpec {
   /** Of its own network ports, the first one first. */
   readonly macs: readonly string[];
   readonly systemUuid: string;
-  readonly biosVersion: string;
   readonly initialPower: Power;
   /** The image on its disk when it is first started; null for an empty disk. */
   readonly initialImage: string | null;

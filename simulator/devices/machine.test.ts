@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createSeededValues } from "../seeded-values.ts";
 import { createSimulatedClock } from "../simulated-clock.ts";
 import { buildSite } from "../site.ts";
+import { firmwareMemory } from "../testing/firmware-memory.ts";
 import { Machine } from "./machine.ts";
 import { BOOT_MS, INSTALL_MS, JOIN_MS, POST_MS, SHUTDOWN_MS } from "./machine-life.ts";
 import { NO_OVERRIDE, RESET_TYPES } from "./machine-state.ts";
@@ -28,6 +29,7 @@ function machineOnTheBench(entry: Record<string, unknown> = {}) {
     load: (id: string) => (stored.has(id) ? (JSON.parse(stored.get(id) as string) as unknown) : undefined),
     save: (id: string, state: unknown) => stored.set(id, JSON.stringify(state)),
     isFaultPresent: (id: string) => id === "fault-1",
+    firmware: firmwareMemory(),
     images: site.images,
     pxeImage: site.pxe.image,
     installFails: () => failing.install,

@@ -1,5 +1,6 @@
 import { seededUuid } from "../site/fields.ts";
 import type { ImageSpec } from "../site/images.ts";
+import { Firmware } from "./firmware/firmware.ts";
 import {
   advance,
   asUsual,
@@ -29,7 +30,7 @@ import {
   type VirtualDrive,
   type VirtualMedium,
 } from "./machine-state.ts";
-import type { DeviceEvent, DeviceSurroundings, ManagedDevice } from "./managed-device.ts";
+import { type DeviceEvent, type DeviceSurroundings, lastInLog, type ManagedDevice } from "./managed-device.ts";
 import { networkFrom } from "./network.ts";
 import type { NetworkChange } from "./network-life.ts";
 import {
@@ -76,6 +77,8 @@ const RESETS: Readonly<Record<ResetType, { code: MachineLogCode; effect: keyof M
 };
 const NEEDS_POWER: ReadonlySet<ResetType> = new Set(["GracefulRestart", "ForceRestart", "PowerCycle"]);
 
+const LAST = { manager_restart: "manager_restarted", reset: "post_started", power_cycle: "powered_on" } as const;
+
 /**
  * A machine: its power, what runs on it, and what its management controller says about it.
  *
@@ -88,6 +91,7 @@ export class Machine implements ManagedDevice {
   readonly eventStreams = { open: 0, opened: 0 };
   readonly #surroundings: MachineSurroundings;
   readonly #around: LifeSurroundings;
+  readonly firmware: Firmware;
   #state: MachineState;
 
   constructor(spec: MachineSpec, surroundings: MachineSurroundings) {
@@ -108,6 +112,18 @@ export class Machine implements ManagedDevice {
     const saved = surroundings.load(spec.id) as MachineState | undefined;
     this.#state = saved === undefined ? this.#delivered() : savedState(saved);
     if (this.#state.network !== null) surroundings.moved?.(spec.id);
+    this.firmware = new Firmware({
+      spec,
+      clock,
+      load: () => surroundings.firmware.load(spec.id),
+      save: (firmware) => surroundings.firmware.save(spec.id, firmware),
+      has: (trait) => this.has(trait),
+      isFaultPresent: (fault) => surroundings.isFaultPresent(fault),
+      conduct: () => surroundings.firmware.conduct(spec.id),
+      last: (what) => lastInLog(this.state.log, LAST[what]),
+      happened: (what, at) => this.#save(logged(this.state, this.#around, [what, at])),
+      restartsManager: (at) => this.restartManager(at),
+    });
   }
 
   /** The whole present state, as it truly is. */
@@ -154,7 +170,11 @@ export class Machine implements ManagedDevice {
   }
 
   get reachable(): boolean {
-    return this.#surroundings.clock.now() >= this.#state.managerBackAt;
+    return !this.firmware.isSilent && this.#surroundings.clock.now() >= this.#state.managerBackAt;
+  }
+
+  get managerRestarts(): number {
+    return this.#state.effects.manager_restarts;
   }
 
   /** The id of the boot that is up, or undefined while no operating system answers. */
@@ -341,11 +361,11 @@ export class Machine implements ManagedDevice {
     this.#save({ ...state, files: text === undefined ? others : { ...others, [path]: text } });
   }
 
-  restartManager(): void {
+  restartManager(at = this.#surroundings.clock.now()): void {
     const state = this.state;
-    const managerBackAt = this.#surroundings.clock.now() + MANAGER_RESTART_MS;
     const effects = counted(state.effects, "manager_restarts");
-    this.#save(this.#logged({ ...state, managerBackAt, effects }, "manager_restarted"));
+    const restarted = { ...state, managerBackAt: at + MANAGER_RESTART_MS, effects };
+    this.#save(logged(restarted, this.#around, ["manager_restarted", at]));
   }
 
   /** A command for what is under way, or there already, changes nothing; any other one replaces what is under way. */

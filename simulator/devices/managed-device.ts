@@ -1,5 +1,7 @@
 import type { SeededValues } from "../seeded-values.ts";
 import type { SimulatedClock } from "../simulated-clock.ts";
+import type { Firmware } from "./firmware/firmware.ts";
+import type { ComponentSpec, FirmwareState, UpdateConduct } from "./firmware/firmware-state.ts";
 import type { Trait } from "./profile.ts";
 
 /** What every device with a management controller is known by. */
@@ -16,7 +18,8 @@ export interface ManagedDeviceSpec {
   readonly serial: string;
   readonly vendor: string;
   readonly model: string;
-  readonly bmcFirmware: string;
+  /** The management controller first. */
+  readonly components: readonly ComponentSpec[];
   /** Of its management controller, as delivered. */
   readonly traits: readonly Trait[];
 }
@@ -48,6 +51,9 @@ export interface ManagedDevice {
   readonly traits: readonly Trait[];
   setTraits(traits: readonly Trait[]): void;
   restartManager(): void;
+  /** How often that happened. */
+  readonly managerRestarts: number;
+  readonly firmware: Firmware;
 }
 
 /** What a device needs of the world around it. */
@@ -59,12 +65,22 @@ export interface DeviceSurroundings {
   /** Must have written through when it returns. */
   save(id: string, state: unknown): void;
   isFaultPresent(faultId: string): boolean;
+  readonly firmware: {
+    load(id: string): unknown;
+    save(id: string, state: FirmwareState): void;
+    /** Asked once for each update, when it is taken. */
+    conduct(id: string): UpdateConduct;
+  };
 }
 
 /** Sequence number, real time in milliseconds, what. A tuple, since the log is written again with each change of state. */
 export type LogEntry<Code extends string> = readonly [number, number, Code];
 
 const LOG_ENTRIES_KEPT = 64;
+
+/** When that was last written into the log, in real milliseconds; 0 for never. */
+export const lastInLog = <Code extends string>(log: readonly LogEntry<Code>[], code: Code): number =>
+  log.findLast(([, , each]) => each === code)?.[1] ?? 0;
 
 /** The oldest entries are forgotten; no number is ever used again. */
 export function appendToLog<Code extends string>(

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createSeededValues } from "../seeded-values.ts";
 import { createSimulatedClock } from "../simulated-clock.ts";
 import { buildSite } from "../site.ts";
+import { firmwareMemory } from "../testing/firmware-memory.ts";
 import { MANAGER_RESTART_MS, POWER_CHANGE_MS, type Power } from "./power.ts";
 import { type PowerCommand, PowerShelf } from "./power-shelf.ts";
 
@@ -25,6 +26,7 @@ function shelfOnTheBench(options: { power?: Power; speed?: number } = {}) {
     load: (id: string) => (stored.has(id) ? (JSON.parse(stored.get(id) as string) as unknown) : undefined),
     save: (id: string, state: unknown) => stored.set(id, JSON.stringify(state)),
     isFaultPresent: (id: string) => presentFaults.has(id),
+    firmware: firmwareMemory(),
   };
   return {
     shelf: new PowerShelf(spec, surroundings),

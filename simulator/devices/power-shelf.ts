@@ -1,8 +1,10 @@
+import { Firmware } from "./firmware/firmware.ts";
 import {
   appendToLog,
   type DeviceEvent,
   type DeviceSurroundings,
   type LogEntry,
+  lastInLog,
   type ManagedDevice,
   type ManagedDeviceSpec,
 } from "./managed-device.ts";
@@ -26,13 +28,15 @@ export const SHELF_LAYOUTS = ["liteon", "standard"] as const;
 /** Which vendor's arrangement of Redfish resources the shelf shows. */
 export type ShelfLayout = (typeof SHELF_LAYOUTS)[number];
 
+export const CHASSIS_ID: Readonly<Record<ShelfLayout, string>> = { liteon: "powershelf", standard: "chassis" };
+
 export type PowerCommand = Power | "cycle";
 
 /** What a shelf is; follows from the site and the seed and never changes. */
 export interface PowerShelfSpec extends ManagedDeviceSpec {
   readonly kind: "power_shelf";
   readonly layout: ShelfLayout;
-  readonly supplies: readonly { readonly name: string; readonly serial: string; readonly firmware: string }[];
+  readonly supplies: readonly { readonly name: string; readonly serial: string }[];
   readonly capacityWatts: number;
   readonly initialPower: Power;
 }
@@ -44,6 +48,9 @@ const SHELF_LOG_CODES = [
   "powered_on",
   "powered_off",
   "manager_restarted",
+  "flash_begun",
+  "flash_completed",
+  "flash_failed",
 ] as const;
 export type ShelfLogCode = (typeof SHELF_LOG_CODES)[number];
 export type ShelfLogEntry = LogEntry<ShelfLogCode>;
@@ -55,6 +62,14 @@ const LOG_TEXTS: Readonly<Record<ShelfLogCode, string>> = {
   powered_on: "The output was switched on.",
   powered_off: "The output was switched off.",
   manager_restarted: "The management controller was restarted.",
+  flash_begun: "Firmware is being written.",
+  flash_completed: "Firmware was written.",
+  flash_failed: "Firmware could not be written.",
+};
+
+const SEVERITIES: Readonly<Partial<Record<ShelfLogCode, DeviceEvent["severity"]>>> = {
+  powered_off: "Warning",
+  flash_failed: "Critical",
 };
 
 /** Counts of what was really accepted and done, by which tests prove that nothing happened twice. */
@@ -96,6 +111,7 @@ export class PowerShelf implements ManagedDevice {
   readonly spec: PowerShelfSpec;
   requests = 0;
   readonly eventStreams = { open: 0, opened: 0 };
+  readonly firmware: Firmware;
   readonly #surroundings: DeviceSurroundings;
   #state: ShelfState;
 
@@ -103,6 +119,18 @@ export class PowerShelf implements ManagedDevice {
     this.spec = spec;
     this.#surroundings = surroundings;
     this.#state = (surroundings.load(spec.id) as ShelfState | undefined) ?? freshState(spec.initialPower);
+    this.firmware = new Firmware({
+      spec,
+      clock: surroundings.clock,
+      load: () => surroundings.firmware.load(spec.id),
+      save: (firmware) => surroundings.firmware.save(spec.id, firmware),
+      has: (trait) => this.traits.includes(trait),
+      isFaultPresent: (fault) => surroundings.isFaultPresent(fault),
+      conduct: () => surroundings.firmware.conduct(spec.id),
+      last: (what) => lastInLog(this.log, what === "manager_restart" ? "manager_restarted" : "powered_on"),
+      happened: (what, at) => this.#note(what, at),
+      restartsManager: (at) => this.restartManager(at),
+    });
   }
 
   read(): ShelfReading {
@@ -137,7 +165,7 @@ export class PowerShelf implements ManagedDevice {
     return this.log.map(([sequence, at, code]) => ({
       sequence,
       at,
-      severity: code === "powered_off" ? "Warning" : "OK",
+      severity: SEVERITIES[code] ?? "OK",
       messageId: `PowerShelf.1.0.${SHELF_LOG_CODES.indexOf(code) + 1}`,
       message: LOG_TEXTS[code],
     }));
@@ -149,7 +177,11 @@ export class PowerShelf implements ManagedDevice {
   }
 
   get reachable(): boolean {
-    return this.#surroundings.clock.now() >= this.#state.managerBackAt;
+    return !this.firmware.isSilent && this.#surroundings.clock.now() >= this.#state.managerBackAt;
+  }
+
+  get managerRestarts(): number {
+    return this.#state.effects.manager_restarts;
   }
 
   /** A command through the management controller. It has been written through when this returns. */
@@ -186,15 +218,19 @@ export class PowerShelf implements ManagedDevice {
     this.#save({ ...switched, pending: [], lie });
   }
 
-  restartManager(): void {
+  restartManager(at = this.#surroundings.clock.now()): void {
     const state = this.#settle();
-    const now = this.#surroundings.clock.now();
     this.#save({
       ...state,
-      managerBackAt: now + MANAGER_RESTART_MS,
-      log: this.#logged(state.log, "manager_restarted", now),
+      managerBackAt: at + MANAGER_RESTART_MS,
+      log: this.#logged(state.log, "manager_restarted", at),
       effects: { ...state.effects, manager_restarts: state.effects.manager_restarts + 1 },
     });
+  }
+
+  #note(code: ShelfLogCode, at: number): void {
+    const state = this.#settle();
+    this.#save({ ...state, log: this.#logged(state.log, code, at) });
   }
 
   /** Carries out what has fallen due since somebody last looked. */

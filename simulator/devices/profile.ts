@@ -27,6 +27,16 @@ export const TRAITS = {
   events_flood: "sends events without end, as fast as they are taken",
   events_cut: "cuts the stream after each event",
   events_of_requests: "reports every request that it answers as an event",
+  push_only: "takes firmware by HttpPushUri alone",
+  multipart_only: "takes firmware by MultipartHttpPushUri alone",
+  simple_only: "takes firmware by SimpleUpdate alone",
+  tasks_unlisted: "lists no tasks: who does not know a task's address finds none",
+  task_without_percent: "shows no PercentComplete",
+  task_gone_when_done: "forgets a task as soon as it has ended",
+  version_shown_late: "shows the version of new firmware 60 s after it is in use",
+  new_certificate_after_flash: "makes itself another certificate when its own firmware was replaced",
+  unauthorized_while_starting: "refuses every account for 20 s after it has restarted with new firmware",
+  version_needs_reset: "uses its own new firmware only after somebody has restarted it",
 } as const satisfies Record<string, string>;
 
 export type Trait = keyof typeof TRAITS;
@@ -39,7 +49,15 @@ const ODD_STREAMS = TRAIT_NAMES.filter((trait) => trait.startsWith("events_"));
  * With these, the images of a simulated site cannot be installed, since nobody serves them and their installers read no seed; and what
  * needs to be known of a BMC before it can be used.
  */
-const NOT_IN_WORST: readonly Trait[] = ["media_downloaded", "medium_url_hidden", "several_systems", ...ODD_STREAMS];
+const NOT_IN_WORST: readonly Trait[] = [
+  "media_downloaded",
+  "medium_url_hidden",
+  "several_systems",
+  // Of the ways to take firmware, one must be left.
+  "multipart_only",
+  "simple_only",
+  ...ODD_STREAMS,
+];
 
 /** Profiles by name. The name of a trait is a profile too: that of a controller that has this one alone. */
 export const PROFILES = {

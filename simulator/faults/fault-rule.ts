@@ -42,6 +42,13 @@ const faultSchema = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("ssh_refused") }),
   z.strictObject({ type: z.literal("ssh_hang") }),
   z.strictObject({ type: z.literal("wrong_host_key") }),
+  z.strictObject({ type: z.literal("flash_stuck"), percent: z.number().min(0).max(99).default(60) }),
+  z.strictObject({ type: z.literal("flash_lies") }),
+  z.strictObject({ type: z.literal("flash_fails") }),
+  z.strictObject({ type: z.literal("flash_wrong_image_accepted") }),
+  z.strictObject({ type: z.literal("update_busy") }),
+  z.strictObject({ type: z.literal("task_lost") }),
+  z.strictObject({ type: z.literal("unreachable_after_flash"), ms: milliseconds }),
 ]);
 
 /** Where × what × how often. All times in a rule are real time, whatever the speed of the simulation. */

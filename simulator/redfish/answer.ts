@@ -58,6 +58,7 @@ const MESSAGES = {
   ResourceMissingAtURI: [404, "Critical", "The resource at the URI %1 was not found."],
   OperationNotAllowed: [405, "Critical", "The HTTP method %1 is not allowed on this resource."],
   PayloadTooLarge: [413, "Critical", "The request body is larger than the service accepts."],
+  ServiceTemporarilyUnavailable: [503, "Critical", "The service is temporarily unavailable. Retry in %1 seconds."],
   SessionLimitExceeded: [
     503,
     "Critical",

@@ -1,3 +1,5 @@
+import { hash } from "node:crypto";
+
 const WITHIN_MS = 5_000;
 const MOST_BYTES = 64 * 1_024 * 1_024;
 
@@ -14,3 +16,5 @@ export async function fetchMedium(url: string): Promise<Fetched> {
     return { why: error instanceof Error ? error.message : String(error) };
   }
 }
+
+export const sha256Of = (content: Buffer): string => `sha256:${hash("sha256", content)}`;

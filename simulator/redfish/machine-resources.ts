@@ -2,7 +2,7 @@ import type { Machine } from "../devices/machine.ts";
 import { machineChassisResources } from "./machine-chassis-resources.ts";
 import { logEntryMembers, managerResources } from "./manager-resources.ts";
 import { link, type Resource, type ResourceTree } from "./resources.ts";
-import { serviceResources, sessionMembers } from "./service-resources.ts";
+import { serviceMembers, serviceResources } from "./service-resources.ts";
 import { SYSTEM, systemResources } from "./system-resources.ts";
 import { VIRTUAL_MEDIA, virtualMediaResources } from "./virtual-media-resources.ts";
 
@@ -12,10 +12,7 @@ const CHASSIS = "/redfish/v1/Chassis/1";
 export function machineTree(): ResourceTree<Machine> {
   return {
     fixed: new Map<string, Resource<Machine>>([
-      ...serviceResources<Machine>({
-        systems: true,
-        firmware: { bios: { name: "System firmware", version: ({ spec }) => spec.biosVersion } },
-      }),
+      ...serviceResources<Machine>({ systems: true }),
       ...systemResources(CHASSIS),
       ...machineChassisResources(CHASSIS, SYSTEM),
       ...managerResources<Machine>({
@@ -26,6 +23,6 @@ export function machineTree(): ResourceTree<Machine> {
       }),
       ...virtualMediaResources(),
     ]),
-    members: new Map([sessionMembers, logEntryMembers]),
+    members: new Map([...serviceMembers, logEntryMembers]),
   };
 }

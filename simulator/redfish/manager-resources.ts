@@ -56,7 +56,7 @@ const manager = <D extends ManagedDevice>(call: ResourceCall<D>, options: Manage
   Name: options.name,
   ManagerType: "BMC",
   Manufacturer: call.device.spec.vendor,
-  FirmwareVersion: call.device.spec.bmcFirmware,
+  FirmwareVersion: call.device.firmware.ofManager,
   PowerState: "On",
   Status: { State: "Enabled", Health: "OK" },
   EthernetInterfaces: link(`${MANAGER}/EthernetInterfaces`),
@@ -71,11 +71,10 @@ const manager = <D extends ManagedDevice>(call: ResourceCall<D>, options: Manage
   },
 });
 
-function resetManager({ device, accounts, body }: ResourceCall): Answer {
+function resetManager({ device, body }: ResourceCall): Answer {
   const parameter = readActionParameter(body, "Manager.Reset", "ResetType", RESET_TYPES);
   if ("refused" in parameter) return parameter.refused;
   device.restartManager();
-  accounts.forget();
   return noContent;
 }
 

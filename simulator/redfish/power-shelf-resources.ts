@@ -1,4 +1,4 @@
-import type { PowerCommand, PowerShelf, ShelfLayout } from "../devices/power-shelf.ts";
+import { CHASSIS_ID, type PowerCommand, type PowerShelf, type ShelfLayout } from "../devices/power-shelf.ts";
 import { readActionParameter } from "./action-body.ts";
 import { type Answer, done, noContent, ok } from "./answer.ts";
 import { logEntryMembers, managerResources } from "./manager-resources.ts";
@@ -11,12 +11,10 @@ import {
   type ResourceCall,
   type ResourceTree,
 } from "./resources.ts";
-import { serviceResources, sessionMembers } from "./service-resources.ts";
+import { serviceMembers, serviceResources } from "./service-resources.ts";
 
 const CHASSIS_COLLECTION = "/redfish/v1/Chassis";
 const SYSTEMS = "/redfish/v1/Systems";
-
-const CHASSIS_ID: Readonly<Record<ShelfLayout, string>> = { liteon: "powershelf", standard: "chassis" };
 
 /** One vendor action on the chassis: its name, its one parameter, and what each value of it means. */
 interface ChassisAction {
@@ -60,7 +58,7 @@ export function powerShelfTree(layout: ShelfLayout): ResourceTree<PowerShelf> {
       ...managerResources<PowerShelf>({ name: "Power management controller", chassis }),
       ...(layout === "liteon" ? systemResources() : []),
     ]),
-    members: new Map([sessionMembers, logEntryMembers]),
+    members: new Map([...serviceMembers, logEntryMembers]),
   };
 }
 

@@ -70,7 +70,7 @@ function supplyAnswer({ path, device: shelf }: ResourceCall<PowerShelf>, index: 
     Name: `Power supply ${index}`,
     Manufacturer: shelf.spec.vendor,
     SerialNumber: supply.serial,
-    FirmwareVersion: supply.firmware,
+    FirmwareVersion: shelf.firmware.version("psu") ?? "",
     PowerCapacityWatts: Math.round(shelf.spec.capacityWatts / shelf.spec.supplies.length),
     // One vendor adds a member of its own, a boolean; the standard says it with the state.
     ...(layout === "liteon"

@@ -16,6 +16,7 @@ import {
   type ResourceTree,
 } from "./resources.ts";
 import { SESSION_SERVICE } from "./service-resources.ts";
+import type { Upload } from "./update/upload.ts";
 
 export interface RedfishRequest {
   readonly method: string;
@@ -26,6 +27,8 @@ export interface RedfishRequest {
   readonly body: string;
   /** What an answer to the same request asked to be fetched first. */
   readonly fetched?: Fetched;
+  /** In place of the body, for paths that take images. */
+  readonly upload?: Upload;
 }
 
 /** How the device takes a power command that is given now. */
@@ -44,6 +47,7 @@ export class RedfishService<D extends ManagedDevice = ManagedDevice> {
   readonly #seeded: SeededValues;
   readonly #accounts: Accounts;
   readonly #tree: ResourceTree<D>;
+  #managerRestarts: number;
 
   constructor(options: {
     device: D;
@@ -59,6 +63,7 @@ export class RedfishService<D extends ManagedDevice = ManagedDevice> {
     this.#seeded = options.seeded;
     this.#accounts = options.accounts ?? new Accounts(options.device.spec, options.realNow);
     this.#tree = options.tree;
+    this.#managerRestarts = options.device.managerRestarts;
   }
 
   get accounts(): Accounts {
@@ -66,6 +71,9 @@ export class RedfishService<D extends ManagedDevice = ManagedDevice> {
   }
 
   answer(request: RedfishRequest): Answer {
+    // A controller that restarted, by whatever cause, knows no session of before.
+    if (this.#managerRestarts !== this.#device.managerRestarts) this.#accounts.forget();
+    this.#managerRestarts = this.#device.managerRestarts;
     const answer = this.#answer(request);
     return this.#device.traits.includes("reason_in_message_only") ? reasonInMessageOnly(answer) : answer;
   }
@@ -85,7 +93,7 @@ export class RedfishService<D extends ManagedDevice = ManagedDevice> {
     const handler = isAllowed(resource, method) ? resource[method] : undefined;
     if (handler === undefined)
       return { ...refuse("OperationNotAllowed", request.method), headers: { Allow: allowedMethods(resource) } };
-    const body = parseBody(request.body);
+    const body = request.upload === undefined ? parseBody(request.body) : { value: undefined };
     if (body === undefined) return refuse("MalformedJSON");
     return handler(this.#call({ request, path, member, body: body.value }));
   }
@@ -100,8 +108,10 @@ export class RedfishService<D extends ManagedDevice = ManagedDevice> {
       query: request.query === "" ? NO_QUERY : new URLSearchParams(request.query),
       body,
       fetched: request.fetched,
+      upload: request.upload,
       member,
       conduct: () => conductAt(this.#faults, occasion),
+      strike: (type) => this.#faults.strike(type, occasion) !== undefined,
       shownSerial: () => {
         const { id, serial } = this.#device.spec;
         const strike = this.#faults.strike("wrong_serial", occasion);
@@ -121,7 +131,9 @@ export class RedfishService<D extends ManagedDevice = ManagedDevice> {
   #authenticate({ headers, method, path }: RedfishRequest): Answer | undefined {
     const identity = this.#accounts.identify(headers);
     const occasion: Occasion = { device: this.#device.spec.id, method, path };
-    if (identity === "right" && this.#faults.strike("wrong_credentials", occasion) === undefined) return undefined;
+    const isRefused = this.#device.firmware.refusesAccounts;
+    if (identity === "right" && !isRefused && this.#faults.strike("wrong_credentials", occasion) === undefined)
+      return undefined;
     const why = {
       anonymous: "Sign in with basic authentication or with a session.",
       right: "The user name, the password or the session is wrong.",

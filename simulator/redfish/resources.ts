@@ -1,8 +1,10 @@
 import type { ManagedDevice } from "../devices/managed-device.ts";
 import type { Conduct, PowerPhase } from "../devices/power.ts";
+import type { FaultType } from "../faults/fault-rule.ts";
 import type { Accounts } from "./accounts.ts";
 import type { Answer } from "./answer.ts";
 import type { Fetched } from "./fetch-medium.ts";
+import type { Upload } from "./update/upload.ts";
 
 /** One request, seen from the resource that it is for. */
 export interface ResourceCall<D extends ManagedDevice = ManagedDevice> {
@@ -15,12 +17,16 @@ export interface ResourceCall<D extends ManagedDevice = ManagedDevice> {
   readonly body: unknown;
   /** What the request had fetched; undefined while that is nothing. */
   readonly fetched?: Fetched | undefined;
+  /** The body of a request to a path that takes images. */
+  readonly upload?: Upload | undefined;
   /** The last part of the path, for members of collections that come and go. */
   readonly member: string;
   /** The serial number that this answer shows. A device with the fault for it shows that of another. */
   shownSerial(): string;
   /** How the device takes the power command that is about to be given. */
   conduct(): Conduct;
+  /** Whether a fault rule of that type strikes this request. */
+  strike(type: FaultType): boolean;
   /** The rule of wrong credentials, and lockouts, also for the creation of sessions. */
   signIn(username: string, password: string): "right" | "wrong" | "locked";
 }

@@ -2,6 +2,8 @@ import type { ManagedDevice } from "../devices/managed-device.ts";
 import { MOST_SESSIONS, SESSION_TIMEOUT_SECONDS, type Session } from "./accounts.ts";
 import { type Answer, noContent, ok, refuse } from "./answer.ts";
 import { collection, link, type Resource, type ResourceCall } from "./resources.ts";
+import { TASK_SERVICE, taskMembers, taskResources } from "./update/task-resources.ts";
+import { firmwareMembers, UPDATE, updateResources } from "./update/update-resources.ts";
 
 const ROOT = "/redfish/v1";
 export const SESSION_SERVICE = `${ROOT}/SessionService`;
@@ -10,20 +12,13 @@ const EVENTS = `${ROOT}/EventService/SSE`;
 /** As few as a real controller was documented to allow. */
 const MOST_EVENT_STREAMS = 2;
 
-export interface ServiceOptions<D extends ManagedDevice> {
+export interface ServiceOptions {
   /** Whether it shows computer systems. */
   readonly systems: boolean;
-  /** Firmware beside that of the management controller itself: its name and its version, by id. */
-  readonly firmware?: Readonly<Record<string, { readonly name: string; readonly version: (device: D) => string }>>;
 }
 
-/** What every Redfish service has, whatever it manages: root, sessions, account, events, updates. */
-export function serviceResources<D extends ManagedDevice>(options: ServiceOptions<D>): [string, Resource<D>][] {
-  const firmware = {
-    bmc: { name: "Management controller firmware", version: ({ spec }: D) => spec.bmcFirmware },
-    ...options.firmware,
-  };
-  const firmwareIds = Object.keys(firmware);
+/** What every Redfish service has, whatever it manages: root, sessions, account, events, updates, tasks. */
+export function serviceResources<D extends ManagedDevice>(options: ServiceOptions): [string, Resource<D>][] {
   return [
     ["/redfish", { open: ["GET"], GET: () => ok({ v1: `${ROOT}/` }) }],
     [ROOT, { open: ["GET"], GET: (call) => ok(serviceRoot(call, options.systems)) }],
@@ -36,30 +31,13 @@ export function serviceResources<D extends ManagedDevice>(options: ServiceOption
       `${ROOT}/EventService/Subscriptions`,
       { GET: ({ path }) => ok(collection(path, "EventDestinationCollection", "Event subscriptions", [])) },
     ],
-    [`${ROOT}/UpdateService`, { GET: () => ok(updateService()) }],
-    [
-      `${ROOT}/UpdateService/FirmwareInventory`,
-      {
-        GET: ({ path }) =>
-          ok(
-            collection(
-              path,
-              "SoftwareInventoryCollection",
-              "Firmware inventory",
-              firmwareIds.map((id) => `${path}/${id}`),
-            ),
-          ),
-      },
-    ],
-    ...Object.entries(firmware).map(([id, { name, version }]): [string, Resource<D>] => [
-      `${ROOT}/UpdateService/FirmwareInventory/${id}`,
-      { GET: (call) => ok(firmwareBody(call, { id, name, version: version(call.device) })) },
-    ]),
+    ...updateResources<D>(),
+    ...taskResources<D>(),
   ];
 }
 
 /** Sessions come and go, so they are found by their collection. */
-export const sessionMembers: [string, Resource] = [
+const sessionMembers: [string, Resource] = [
   SESSIONS,
   {
     GET({ accounts, member, path }) {
@@ -70,6 +48,9 @@ export const sessionMembers: [string, Resource] = [
       accounts.closeSession(member) ? noContent : refuse("ResourceMissingAtURI", path),
   },
 ];
+
+/** Members of collections that every service has. */
+export const serviceMembers: readonly [string, Resource][] = [sessionMembers, firmwareMembers, ...taskMembers];
 
 function serviceRoot({ device }: ResourceCall, systems: boolean) {
   const sessions = !device.traits.includes("no_sessions");
@@ -87,7 +68,8 @@ function serviceRoot({ device }: ResourceCall, systems: boolean) {
     ...(sessions ? { SessionService: link(SESSION_SERVICE), Links: { Sessions: link(SESSIONS) } } : {}),
     AccountService: link(`${ROOT}/AccountService`),
     EventService: link(`${ROOT}/EventService`),
-    UpdateService: link(`${ROOT}/UpdateService`),
+    UpdateService: link(UPDATE),
+    Tasks: link(TASK_SERVICE),
   };
 }
 
@@ -176,28 +158,3 @@ function streamEvents({ device, path }: ResourceCall): Answer {
     return refuse("EventSubscriptionLimitExceeded", String(MOST_EVENT_STREAMS));
   return { status: 200, isEventStream: true };
 }
-
-const updateService = () => ({
-  "@odata.id": `${ROOT}/UpdateService`,
-  "@odata.type": "#UpdateService.v1_13_0.UpdateService",
-  Id: "UpdateService",
-  Name: "Update Service",
-  ServiceEnabled: true,
-  FirmwareInventory: link(`${ROOT}/UpdateService/FirmwareInventory`),
-  // There is none, and clients take a service without the member for no service.
-  Actions: {},
-});
-
-const firmwareBody = (
-  { path, device }: ResourceCall,
-  { id, name, version }: { id: string; name: string; version: string },
-) => ({
-  "@odata.id": path,
-  "@odata.type": "#SoftwareInventory.v1_10_0.SoftwareInventory",
-  Id: id,
-  Name: name,
-  Manufacturer: device.spec.vendor,
-  Version: version,
-  Updateable: false,
-  Status: { State: "Enabled", Health: "OK" },
-});

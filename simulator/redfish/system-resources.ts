@@ -62,7 +62,7 @@ function systemBody(call: Call, chassis: string) {
     Model: spec.model,
     SerialNumber: call.shownSerial(),
     UUID: spec.systemUuid,
-    BiosVersion: spec.biosVersion,
+    BiosVersion: device.firmware.version("bios") ?? "",
     PowerState: REDFISH_POWER_STATE[device.read().reported],
     ...(device.has("no_last_reset_time") ? {} : { LastResetTime: new Date(state.lastResetTime).toISOString() }),
     ...(device.has("no_boot_progress") ? {} : { BootProgress: { LastState: bootProgress(state.life) } }),

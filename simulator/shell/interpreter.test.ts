@@ -4,6 +4,7 @@ import { Machine } from "../devices/machine.ts";
 import { createSeededValues } from "../seeded-values.ts";
 import { createSimulatedClock } from "../simulated-clock.ts";
 import { buildSite } from "../site.ts";
+import { firmwareMemory } from "../testing/firmware-memory.ts";
 import { runScript } from "./interpreter.ts";
 import { inputOf } from "./shell-session.ts";
 
@@ -20,6 +21,7 @@ function shellOnTheBench() {
     load: () => undefined,
     save: () => {},
     isFaultPresent: () => false,
+    firmware: firmwareMemory(),
     images: site.images,
     pxeImage: site.pxe.image,
     installFails: () => false,

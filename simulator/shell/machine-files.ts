@@ -23,7 +23,7 @@ const KNOWN_FILES: Readonly<Record<string, Maker>> = {
   "/sys/class/dmi/id/product_uuid": ({ spec }) => line(spec.systemUuid),
   "/sys/class/dmi/id/product_serial": ({ spec }) => line(spec.serial),
   "/sys/class/dmi/id/product_name": ({ spec }) => line(spec.model),
-  "/sys/class/dmi/id/bios_version": ({ spec }) => line(spec.biosVersion),
+  "/sys/class/dmi/id/bios_version": ({ firmware }) => line(firmware.version("bios") ?? ""),
   "/sys/class/net/eth0/address": ({ spec }) => line(spec.macs[0] ?? null),
   "/sys/class/net/eth1/address": ({ spec }) => line(spec.macs[1] ?? null),
 };

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type PowerShelfSpec, SHELF_LAYOUTS, type ShelfLayout } from "../devices/power-shelf.ts";
+import { CHASSIS_ID, type PowerShelfSpec, SHELF_LAYOUTS, type ShelfLayout } from "../devices/power-shelf.ts";
 import { traitsOf } from "../devices/profile.ts";
 import type { SeededValues } from "../seeded-values.ts";
 import {
@@ -28,6 +28,7 @@ const shelfSchema = z.strictObject({
   vendor: word.optional(),
   model: word.optional(),
   firmware: word.optional(),
+  psu_firmware: word.optional(),
   ...accountFields,
   power: z.enum(["on", "off"]).optional(),
   capacity_watts: z.number().positive().max(1_000_000).optional(),
@@ -42,11 +43,17 @@ export const rackShelfFields = {
 };
 type RackShelves = z.infer<z.ZodObject<typeof rackShelfFields>>;
 
-const VENDOR: Readonly<Record<ShelfLayout, { vendor: string; model: string; firmware: string; serialPrefix: string }>> =
-  {
-    liteon: { vendor: "LITE-ON", model: "PF-1333-7R", firmware: "r1.3.9", serialPrefix: "LT" },
-    standard: { vendor: "Generic", model: "PS-33K", firmware: "2.4.1", serialPrefix: "GN" },
-  };
+interface Vendor {
+  readonly vendor: string;
+  readonly model: string;
+  readonly firmware: string;
+  readonly psuFirmware: string;
+  readonly serialPrefix: string;
+}
+const VENDOR: Readonly<Record<ShelfLayout, Vendor>> = {
+  liteon: { vendor: "LITE-ON", model: "PF-1333-7R", firmware: "r1.3.9", psuFirmware: "0204", serialPrefix: "LT" },
+  standard: { vendor: "Generic", model: "PS-33K", firmware: "2.4.1", psuFirmware: "0204", serialPrefix: "GN" },
+};
 
 export function shelvesOf(
   rack: RackShelves,
@@ -80,13 +87,27 @@ function shelfOf(
     layout,
     vendor: entry.vendor ?? vendor.vendor,
     model: entry.model ?? vendor.model,
-    bmcFirmware: entry.firmware ?? vendor.firmware,
+    components: [
+      {
+        id: "pmc",
+        name: "Power management controller firmware",
+        version: entry.firmware ?? vendor.firmware,
+        takesEffect: "manager_restart",
+        of: "/redfish/v1/Managers/bmc",
+      },
+      {
+        id: "psu",
+        name: "Power supply firmware",
+        version: entry.psu_firmware ?? vendor.psuFirmware,
+        takesEffect: "at_once",
+        of: `/redfish/v1/Chassis/${CHASSIS_ID[layout]}`,
+      },
+    ],
     username: entry.username ?? "root",
     password: entry.password ?? seeded.label(`${id}/password`, 16),
     supplies: Array.from({ length: SUPPLIES_PER_SHELF }, (_, index) => ({
       name: `ps${index}`,
       serial: `${vendor.serialPrefix}P${seeded.label(`${id}/supply-${index}`, 8)}${index}`,
-      firmware: "0204",
     })),
     capacityWatts: entry.capacity_watts ?? 33_000,
     initialPower: entry.power ?? "on",

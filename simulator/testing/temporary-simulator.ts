@@ -16,7 +16,7 @@ export interface RedfishCall {
   readonly method?: string;
   readonly body?: unknown;
   /** Sent as it is, in place of `body`. */
-  readonly rawBody?: string;
+  readonly rawBody?: string | Buffer;
   /** The account of the device unless said otherwise; null for none. */
   readonly auth?: readonly [username: string, password: string] | null;
   readonly headers?: Readonly<Record<string, string>>;

@@ -1,6 +1,9 @@
 import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -74,6 +77,28 @@ test("python3-sushy switches a machine, its boot override and its LED, puts a me
   expect(boot_override).toMatchObject({ enabled: "Disabled" });
   expect(media).toBeNull();
 });
+
+test("python3-sushy replaces the firmware of a power supply and reads its new version", async ({ skip }) => {
+  if (python === undefined) skip("needs Debian's python3-sushy");
+  const [shelf] = await site.control<
+    { bmc_ip_address: string; bmc_username: string; bmc_password: string; metadata: { name: string } }[]
+  >("GET", "/inventory");
+  if (shelf === undefined) throw new Error("the site has no shelf");
+  const { model } = await site.control<{ model: string }>("GET", `/devices/${shelf.metadata.name}`);
+  await using image = await serveText(`MILLWRIGHT-FW ${model} psu 0300\n`);
+  const script = join(import.meta.dirname, "third-party", "update_firmware.py");
+  const { bmc_ip_address, bmc_username, bmc_password } = shelf;
+  const args = [`https://${bmc_ip_address}`, bmc_username, bmc_password, image.url, "psu"];
+  const seen = JSON.parse(await run(python ?? "", script, ...args));
+  expect(seen).toEqual({ before: "0204", states: ["Running", "Completed"], after: "0300" });
+});
+
+async function serveText(text: string): Promise<{ readonly url: string } & AsyncDisposable> {
+  const server = createServer((_request, response) => response.end(text)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}/image`, [Symbol.asyncDispose]: async () => void server.close() };
+}
 
 describe("kubectl", () => {
   interface NodeObject {

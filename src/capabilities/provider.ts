@@ -13,6 +13,7 @@ import type { PowerControl } from "./power-control.ts";
 import type { Fabric } from "./rack/fabric.ts";
 import type { FirmwareUpdate } from "./rack/firmware.ts";
 import type { BmcManager } from "./rack/manager.ts";
+import type { DeviceTasks } from "./rack/tasks.ts";
 import type { RemoteExec } from "./remote-exec.ts";
 import type { Reset } from "./reset.ts";
 import type { Sensors } from "./sensors.ts";
@@ -36,6 +37,7 @@ export interface Capabilities {
   readonly vitals: Vitals;
   readonly nodes: NodeList;
   readonly firmware: FirmwareUpdate;
+  readonly tasks: DeviceTasks;
   readonly manager: BmcManager;
   readonly fabric: Fabric;
 }

@@ -25,20 +25,6 @@ export interface InstalledFirmware {
   readonly updateable: boolean;
 }
 
-/**
- * What a device says of an update. gone: it does not know the task, or no longer: nothing follows from that, since some devices drop
- * a task when it ends, and some when they restart.
- */
-export interface FirmwareTask {
-  readonly id: string;
-  readonly state: "running" | "completed" | "failed" | "gone";
-  readonly percent: number | null;
-  /** In the device's own words. */
-  readonly message: string;
-  /** The part that it is for, as `InstalledFirmware.path`; null where the device does not say. */
-  readonly target: string | null;
-}
-
 /** An update that a device was asked to fetch. */
 export interface UpdateOrder {
   readonly uri: string;
@@ -62,18 +48,18 @@ export interface UpdateStarted {
 /**
  * Replacing the firmware of a device.
  *
- * Starting an update cannot be idempotent: each one that is accepted is one more flash. The caller notes versions and tasks before,
- * and starts again only what is seen not to have begun. Returns once the device has accepted; a task that says that it is completed
+ * Starting an update cannot be idempotent: each one that is accepted is one more flash. The caller notes versions and tasks (`DeviceTasks`)
+ * before, and starts again only what is seen not to have begun. Returns once the device has accepted; a task that says that it is completed
  * proves nothing: the installed version does.
  *
  * @throws DeviceFailure "retry" when the device cannot be reached or is busy, "fail" when it refuses for good.
  */
 export interface FirmwareUpdate {
-  readInstalled(target: BmcTarget, call: CallContext): Promise<readonly InstalledFirmware[]>;
+  /** `only`: of these paths alone, for those who ask again and again. */
+  readInstalled(target: BmcTarget, call: CallContext, only?: readonly string[]): Promise<readonly InstalledFirmware[]>;
+  /** The best way first; empty: the device takes no image. */
   readWays(target: BmcTarget, call: CallContext): Promise<readonly UpdateWay[]>;
   startUpdate(target: BmcTarget, order: UpdateOrder, call: CallContext): Promise<UpdateStarted>;
   /** Sends the image in chunks of the stream, by the best of the ways that the device has. */
   upload(target: BmcTarget, image: ImageToSend, stream: StreamCall): Promise<UpdateStarted>;
-  /** "all": those that the device lists, which may be none although some go on. */
-  readTasks(target: BmcTarget, ids: readonly string[] | "all", call: CallContext): Promise<readonly FirmwareTask[]>;
 }

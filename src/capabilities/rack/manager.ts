@@ -12,6 +12,8 @@ export interface ServiceRoot {
 export interface BmcManager {
   /** Sends no credentials. */
   readRoot(target: BmcTarget, call: CallContext): Promise<ServiceRoot>;
+  /** When the BMC started last, in its own words; null where it does not say. Another answer than before: it has restarted. */
+  readStart(target: BmcTarget, call: CallContext): Promise<string | null>;
   /**
    * Restarts the BMC; the device that it is in goes on. Each call that is accepted is one more restart. Returns once it is accepted.
    *

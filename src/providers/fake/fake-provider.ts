@@ -16,7 +16,7 @@ export interface FakeProviderOptions {
 export interface FakeProvider extends Provider {
   readonly can: Omit<
     Capabilities,
-    "clusterAccess" | "inventory" | "nodes" | "netInstall" | "playbooks" | "firmware" | "manager" | "fabric"
+    "clusterAccess" | "inventory" | "nodes" | "netInstall" | "playbooks" | "firmware" | "tasks" | "manager" | "fabric"
   >;
   /** For tests: the machines themselves. */
   readonly world: FakeWorld;

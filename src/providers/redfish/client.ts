@@ -13,6 +13,7 @@ import {
   type GatedRequest,
 } from "../transport/gated-exchange.ts";
 import { createHttpExchange, type HttpExchange } from "../transport/http-exchange.ts";
+import type { Upload } from "../transport/upload/send-upload.ts";
 import { resourceOf } from "./answers.ts";
 import { isLocalPath, type Resource } from "./resource.ts";
 import { Sessions, type SignIn } from "./sessions.ts";
@@ -35,6 +36,12 @@ export interface RedfishClient {
   /** For what a BMC need not have: `undefined` where it answers 404. */
   find(target: BmcTarget, path: string, call: CallContext): Promise<Resource | undefined>;
   post(target: BmcTarget, path: string, body: Resource, call: CallContext): Promise<Fetched>;
+  /** Sends what is too large for a body. A session that has ended is renewed, and all is sent once more. */
+  upload(target: BmcTarget, path: string, upload: Upload): Promise<Fetched>;
+  /** Without signing in, for what everybody may read. */
+  getOpenly(target: BmcTarget, path: string, call: CallContext): Promise<Fetched>;
+  /** Until then the BMC may be away, and reject everybody while it starts. */
+  expectRestart(target: BmcTarget, until: Date): void;
   /** Changes members of a resource. */
   patch(target: BmcTarget, path: string, body: Resource, call: CallContext): Promise<void>;
   /** Signs out everywhere and drops the connections. Before the gateway is closed. */
@@ -46,7 +53,7 @@ const WANTS_ETAG: readonly (number | undefined)[] = [412, 428];
 
 /** Its headers come beside those that sign in. */
 type RedfishRequest = Omit<GatedRequest, "headers" | "signsIn" | "operation"> & {
-  readonly operation: "redfish.read" | "redfish.command";
+  readonly operation: "redfish.read" | "redfish.command" | "redfish.upload";
   readonly headers?: GatedRequest["headers"];
 };
 
@@ -104,6 +111,11 @@ export function createRedfishClient(options: RedfishClientOptions): RedfishClien
     },
     post: (target, path, body, call) =>
       request({ target, call, operation: "redfish.command", method: "POST", path, body }),
+    upload: (target, path, upload) =>
+      request({ target, call: upload.stream, operation: "redfish.upload", method: "POST", path, upload }),
+    getOpenly: (target, path, call) =>
+      exchange({ target, call, operation: "redfish.read", method: "GET", path, headers: {}, signsIn: false }),
+    expectRestart: (target, until) => gateway.expectRestart(target, until),
     async patch(target, path, body, call) {
       const change = { target, call, operation: "redfish.command", method: "PATCH", path, body } as const;
       try {

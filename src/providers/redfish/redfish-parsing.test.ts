@@ -25,15 +25,18 @@ function aBmc(resources: Readonly<Record<string, unknown>>, clock: Clock = syste
   const commands: (readonly [string, Resource])[] = [];
   const get: RedfishClient["get"] = async (_target, path) => {
     const resource = resources[path];
-    if (isResource(resource)) return { resource, headers: {} };
+    if (isResource(resource)) return { status: 200, resource, headers: {} };
     throw new DeviceFailure("protocol", "bmc", `no ${path}`, { disposition: "fail", status: 404 });
   };
   const client: RedfishClient = {
     get,
+    getOpenly: get,
+    upload: () => Promise.reject(new Error("this shelf takes no uploads")),
+    expectRestart: () => undefined,
     find: async (...asked) => (isResource(resources[asked[1]]) ? (await get(...asked)).resource : undefined),
     async post(_target, path, body) {
       commands.push([path, body]);
-      return { resource: {}, headers: {} };
+      return { status: 200, resource: {}, headers: {} };
     },
     patch: async () => undefined,
     close: async () => undefined,

@@ -70,6 +70,19 @@ export interface BmcEndpoint {
  */
 export interface BmcGateway {
   run<T>(request: GatewayRequest, send: (attempt: Attempt) => Promise<T>): Promise<T>;
+  /**
+   * The same for one that lasts as long as its stream, such as an upload: it keeps a place in the lane, and `call` bounds each of its
+   * chunks.
+   */
+  runStream<T>(
+    request: Omit<GatewayRequest, "wanted">,
+    send: (attempt: Omit<Attempt, "deadline">) => Promise<T>,
+  ): Promise<T>;
+  /**
+   * The BMC is about to restart, or restarts. While it starts, a BMC may reject everybody: until then nobody counts that, and what
+   * others have counted keeps nobody off.
+   */
+  expectRestart(bmc: BmcEndpoint, until: Date): void;
   status(bmc: BmcEndpoint): BmcLane["status"] | undefined;
   /** How many BMCs are remembered. */
   readonly size: number;
@@ -90,6 +103,11 @@ const DEFAULTS: LaneOptions & { readonly forgetAfter: Duration; readonly remembe
   forgetAfter: minutes(10),
   rememberAtMost: 20_000,
 };
+
+/** What a stream must have left of its lease when it begins; after that each chunk is checked. */
+const STREAM_OPENS = seconds(10);
+/** How long a BMC that starts, and rejects us meanwhile, is left alone. */
+const STARTING_PAUSE = seconds(15);
 
 const tracer = trace.getTracer("millwright.bmc-gateway");
 
@@ -125,7 +143,7 @@ export function createBmcGateway(options: GatewayOptions = {}): BmcGateway {
     return lane;
   }
 
-  async function run<T>(request: GatewayRequest, send: (attempt: Attempt) => Promise<T>): Promise<T> {
+  async function pass<T>(request: Passing, send: (attempt: Attempt) => Promise<T>): Promise<T> {
     if (closed) throw new StepFailure("stopped", "the BMC gateway is closed: this process is stopping");
     const { target, operation } = request;
     const started = clock.monotonic();
@@ -159,7 +177,9 @@ export function createBmcGateway(options: GatewayOptions = {}): BmcGateway {
   }
 
   return {
-    run,
+    run: pass,
+    runStream: (request, send) => pass({ ...request, wanted: null }, send),
+    expectRestart: (bmc, until) => laneOf(bmc).expectRestart(milliseconds(until.getTime() - clock.now().getTime())),
     status: (bmc) => lanes.get(keyOf(bmc))?.status,
     get size() {
       return lanes.size;
@@ -173,6 +193,9 @@ export function createBmcGateway(options: GatewayOptions = {}): BmcGateway {
   };
 }
 
+/** `wanted` is null for one that lasts as long as its stream. */
+type Passing = Omit<GatewayRequest, "wanted"> & { readonly wanted: Duration | null };
+
 interface SignIns {
   readonly ledger: SignInLedger | undefined;
   readonly rule: SignInRule;
@@ -180,11 +203,11 @@ interface SignIns {
 
 async function passLane<T>(
   lane: BmcLane,
-  request: GatewayRequest,
+  request: Passing,
   signIns: SignIns,
   send: (attempt: Omit<Attempt, "span">) => Promise<T>,
 ): Promise<T> {
-  const { target, call, signsIn } = request;
+  const { target, call, signsIn, wanted } = request;
   const digest = signsIn ? credentialDigest(target) : undefined;
   const ticket = { signInDigest: digest, signal: call.signal };
   if (digest !== undefined) await noticeLiftedStop(lane, digest, target, signIns);
@@ -192,15 +215,23 @@ async function passLane<T>(
   try {
     if (digest !== undefined) await askOthers(lane, digest, target, signIns);
     // Asked as late as we can: waiting in the lane may have outlived the lease.
-    const deadline = call.mayTouchDevice(request.wanted);
+    const deadline = call.mayTouchDevice(wanted ?? STREAM_OPENS);
     if (deadline <= 0) throw new StepFailure("stopped", `no time is left to ask ${nameOf(target)}`);
-    const result = await withinDeadline(request, deadline, (signal) => send({ signal, deadline }));
-    if (digest !== undefined && lane.hasRejections(digest)) await tellAccepted(signIns, target);
+    const result =
+      wanted === null
+        ? await send({ signal: call.signal, deadline })
+        : await withinDeadline({ ...request, wanted }, deadline, (signal) => send({ signal, deadline }));
+    if (digest !== undefined && lane.mustTellOthers(digest)) await tellAccepted(signIns, target);
     lane.settle(ticket, { kind: "answered", signedIn: true });
     return result;
   } catch (error) {
     const end = settlementOf(error);
     const rejected = digest !== undefined && end.kind === "answered" && end.signedIn === false;
+    if (rejected && lane.expectsRestart && error instanceof DeviceFailure) {
+      // Not counted, and so not tried often either: should the credentials be wrong after all, the account is not locked by us.
+      lane.settle(ticket, { kind: "answered", pause: { ms: STARTING_PAUSE, why: error } });
+      throw error;
+    }
     lane.settle(ticket, rejected ? { ...end, shared: await tellRejected(signIns, target) } : end);
     // The try that leads to the stop, and each one after a cool-down, fails in the same words as those held back between them.
     throw (rejected && lane.stopFor(digest)) || (error instanceof Inconclusive ? error.failure : error);

@@ -54,6 +54,7 @@ export class BmcLane {
   #pausedUntil = Number.NEGATIVE_INFINITY;
   #pausedBecause: Why | undefined;
   #pauseTimer: NodeJS.Timeout | undefined;
+  #restartsUntil = Number.NEGATIVE_INFINITY;
   lastUsed: number;
 
   constructor(name: string, options: LaneOptions, clock: Clock) {
@@ -71,7 +72,17 @@ export class BmcLane {
 
   /** Forgetting a lane that keeps us from locking an account would allow the next attempt. */
   get mustBeKept(): boolean {
-    return !this.isIdle || this.#guard.isStopping(this.#clock.monotonic());
+    return !this.isIdle || this.expectsRestart || this.#guard.isStopping(this.#clock.monotonic());
+  }
+
+  /** While the BMC starts, it may reject credentials that are right. */
+  get expectsRestart(): boolean {
+    return this.#clock.monotonic() < this.#restartsUntil;
+  }
+
+  /** Expected twice: until the later of the two ends. */
+  expectRestart(within: Duration): void {
+    this.#restartsUntil = Math.max(this.#restartsUntil, this.#clock.monotonic() + within);
   }
 
   get status(): {
@@ -138,19 +149,21 @@ export class BmcLane {
 
   /** Whether it must be found out first what other replicas have met with, trying these credentials. */
   mustAskOthers(digest: string): boolean {
-    return !this.#guard.wasJustProven(digest, this.#clock.monotonic());
+    return !this.expectsRestart && !this.#guard.wasJustProven(digest, this.#clock.monotonic());
   }
 
   learn(digest: string, shared: SignInRejections | undefined): void {
     this.#guard.learn(digest, shared, this.#clock.monotonic());
   }
 
-  hasRejections(digest: string): boolean {
-    return this.#guard.hasRejections(digest);
+  /** Whether others may go by a rejection that has been proven wrong just now. */
+  mustTellOthers(digest: string): boolean {
+    return this.expectsRestart || this.#guard.hasRejections(digest);
   }
 
   /** Why these credentials are not tried now; `undefined` when they may be. */
   stopFor(digest: string): DeviceFailure | undefined {
+    if (this.expectsRestart) return undefined;
     const stop = this.#guard.stop(digest, this.#clock.monotonic());
     return stop && this.#signInStopped(stop);
   }

@@ -1,11 +1,12 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import type { Duration } from "../../kernel/time/duration.ts";
-import type { BmcGateway } from "./bmc-gateway.ts";
+import type { Attempt, BmcGateway } from "./bmc-gateway.ts";
 import type { AnswerReader } from "./device-answer.ts";
 import type { Resource } from "./device-json.ts";
 import type { Answer } from "./http-answer.ts";
 import { despiteStaleConnections, type HttpExchange, type Outgoing } from "./http-exchange.ts";
+import type { Upload } from "./upload/send-upload.ts";
 
 export interface GatedRequest {
   readonly target: BmcTarget;
@@ -18,9 +19,12 @@ export interface GatedRequest {
   /** Whether it carries the password, or what is worth as much. */
   readonly signsIn: boolean;
   readonly body?: unknown;
+  /** In the place of a body; its stream is the frame then, and bounds how long it may last. */
+  readonly upload?: Upload;
 }
 
 export interface Fetched {
+  readonly status: number;
   readonly resource: Resource;
   readonly headers: Answer["headers"];
   readonly certificateFingerprint?: string;
@@ -45,26 +49,27 @@ export function createGatedExchange(options: GatedExchangeOptions): GatedExchang
     const carried = { target, ...(token === undefined ? {} : { token }) };
     // The query says nothing to people.
     const [place = ""] = path.split("?");
-    return gateway.run(
-      {
-        ...request,
-        ...carried,
-        what: `${method} ${place}`,
-        wanted: requestTimeout,
-        attributes: { "http.request.method": method, "url.path": place },
-      },
-      async ({ signal, span }) => {
-        const body = request.body === undefined ? {} : { body: JSON.stringify(request.body) };
-        const answer = await http.send({ target, method, path, headers, signal, ...body });
-        span.setAttribute("http.response.status_code", answer.status);
-        const { certificateFingerprint } = answer;
-        return {
-          resource: resourceOf({ ...request, ...carried }, answer),
-          headers: answer.headers,
-          ...(certificateFingerprint === undefined ? {} : { certificateFingerprint }),
-        };
-      },
-    );
+    const passing = {
+      ...request,
+      ...carried,
+      what: `${method} ${place}`,
+      attributes: { "http.request.method": method, "url.path": place },
+    };
+    const send = async ({ signal, span }: Pick<Attempt, "signal" | "span">): Promise<Fetched> => {
+      const { upload } = request;
+      const body = request.body === undefined ? {} : { body: JSON.stringify(request.body) };
+      const answer = await http.send({ target, method, path, headers, signal, ...body, ...(upload && { upload }) });
+      span.setAttribute("http.response.status_code", answer.status);
+      const { certificateFingerprint } = answer;
+      return {
+        status: answer.status,
+        resource: resourceOf({ ...request, ...carried }, answer),
+        headers: answer.headers,
+        ...(certificateFingerprint === undefined ? {} : { certificateFingerprint }),
+      };
+    };
+    if (request.upload) return gateway.runStream({ ...passing, call: request.upload.stream }, send);
+    return gateway.run({ ...passing, wanted: requestTimeout }, send);
   };
 
   return (request) => despiteStaleConnections(request, () => once(request));

@@ -10,6 +10,7 @@ import { isNotHttp, RequestFailed, requestText } from "./http-request.ts";
 import { TooLarge } from "./read-text.ts";
 import { transportCause } from "./transport-cause.ts";
 import { fingerprintOf, TrustingAgent } from "./trusting-agent.ts";
+import { sendUpload, type Upload } from "./upload/send-upload.ts";
 
 export interface Outgoing {
   readonly target: BmcTarget;
@@ -17,6 +18,8 @@ export interface Outgoing {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** In the place of a body. */
+  readonly upload?: Upload;
   readonly signal: AbortSignal;
 }
 
@@ -75,7 +78,7 @@ export function createHttpExchange(options: {
   };
   return {
     async send(outgoing) {
-      const { target, method, path, headers, body } = outgoing;
+      const { target, method, path, headers, body, upload } = outgoing;
       // A command goes over a connection of its own: on a kept one that breaks, nobody could say whether it was carried out.
       const agent = agents[target.scheme][method === "GET" ? "reading" : "changing"];
       checkAddress(target.address, mayReach, target.noun === undefined ? undefined : { at: "bmc", name: target.noun });
@@ -91,9 +94,11 @@ export function createHttpExchange(options: {
         headers: {
           accept: "application/json",
           ...headers,
-          ...(body === undefined
-            ? {}
-            : { "content-type": "application/json", "content-length": Buffer.byteLength(body) }),
+          ...(body !== undefined && {
+            "content-type": "application/json",
+            "content-length": Buffer.byteLength(body),
+          }),
+          ...(upload && { "content-type": upload.contentType, "content-length": upload.bytes }),
         },
       };
       return exchange(outgoing, request, options.largestAnswer);
@@ -108,10 +113,12 @@ export function createHttpExchange(options: {
 }
 
 async function exchange(outgoing: Outgoing, options: RequestOptions, largestAnswer: number): Promise<Answer> {
-  const { target, signal, body } = outgoing;
+  const { target, signal, body, upload } = outgoing;
   const isSecure = target.scheme === "https";
   try {
-    const { socket, ...answer } = await requestText({ options, isSecure, body, signal, largestAnswer });
+    const { socket, ...answer } = upload
+      ? await sendUpload({ options, isSecure, upload, largestAnswer })
+      : await requestText({ options, isSecure, body, signal, largestAnswer });
     const certificateFingerprint = fingerprintOf(socket);
     return { ...answer, ...(certificateFingerprint === undefined ? {} : { certificateFingerprint }) };
   } catch (error) {

@@ -60,6 +60,7 @@ export const REACHED_AT = {
   locator: "bmc",
   vitals: "bmc",
   firmware: "bmc",
+  tasks: "bmc",
   manager: "bmc",
   exec: "ssh",
   playbooks: "ssh",

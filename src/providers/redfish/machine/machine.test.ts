@@ -95,22 +95,25 @@ function aBmc(options: {
     time.now += time.each;
     time.requests += 1;
     const resource = resources[path];
-    if (isResource(resource)) return { resource, headers: {} };
+    if (isResource(resource)) return { status: 200, resource, headers: {} };
     throw new DeviceFailure("protocol", "bmc", `no ${path}`, { disposition: "fail", status: 404 });
   };
   const client: RedfishClient = {
     get,
+    getOpenly: get,
+    upload: () => Promise.reject(new Error("this machine takes no uploads")),
+    expectRestart: () => undefined,
     find: async (...asked) => (isResource(resources[asked[1]]) ? (await get(...asked)).resource : undefined),
     async post(_target, path, body) {
       commands.push(`${path.split(".").at(-1)} ${JSON.stringify(body)}`);
       options.onPost?.(path);
       check(path, body);
-      if (path === options.ignores) return { resource: {}, headers: {} };
+      if (path === options.ignores) return { status: 200, resource: {}, headers: {} };
       const [drive = "", action] = path.split("/Actions/VirtualMedia.");
       if (action === "InsertMedia") change(drive, { Inserted: true, Image: body.Image });
       if (action === "EjectMedia") change(drive, { Inserted: false, Image: null });
       if (path === options.loses) throw new DeviceFailure("unreachable", "bmc", "the connection was closed");
-      return { resource: {}, headers: {} };
+      return { status: 200, resource: {}, headers: {} };
     },
     async patch(_target, path, body) {
       commands.push(`patch ${JSON.stringify(body)}`);

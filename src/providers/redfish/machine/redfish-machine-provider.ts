@@ -1,6 +1,9 @@
 import type { Capabilities, Provider } from "../../../capabilities/provider.ts";
 import { type Clock, systemClock } from "../../../kernel/time/clock.ts";
 import { createRedfishClient, type RedfishClientOptions } from "../client.ts";
+import { createBmcManager } from "../firmware/bmc-manager.ts";
+import { createFirmwareUpdate } from "../firmware/firmware-update.ts";
+import { createDeviceTasks } from "../firmware/tasks.ts";
 import { createSensors } from "../shelf/sensors.ts";
 import { createMachineBoot } from "./boot.ts";
 import { createComputerSystem } from "./computer-system.ts";
@@ -26,6 +29,9 @@ const REDFISH_MACHINE_CAPABILITIES = [
   "locator",
   "sensors",
   "vitals",
+  "firmware",
+  "tasks",
+  "manager",
 ] as const;
 type RedfishMachineCapabilities = Pick<Capabilities, (typeof REDFISH_MACHINE_CAPABILITIES)[number]>;
 
@@ -52,6 +58,9 @@ export function createRedfishMachineProvider(options: RedfishMachineProviderOpti
       locator: createMachineLocator(machines),
       sensors: createMachineSensors(machines, createSensors(createMachineChassis(machines, client))),
       vitals: createMachineVitals(machines, clock),
+      firmware: createFirmwareUpdate(client),
+      tasks: createDeviceTasks(client),
+      manager: createBmcManager(client),
     },
     close: () => client.close(),
   };

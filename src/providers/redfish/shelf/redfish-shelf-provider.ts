@@ -1,6 +1,9 @@
 import type { Capabilities, Provider } from "../../../capabilities/provider.ts";
 import { type Clock, systemClock } from "../../../kernel/time/clock.ts";
 import { createRedfishClient, type RedfishClientOptions } from "../client.ts";
+import { createBmcManager } from "../firmware/bmc-manager.ts";
+import { createFirmwareUpdate } from "../firmware/firmware-update.ts";
+import { createDeviceTasks } from "../firmware/tasks.ts";
 import { createInventory } from "./inventory.ts";
 import { createPowerControl, type PowerControlOptions } from "./power.ts";
 import { createSensors } from "./sensors.ts";
@@ -11,7 +14,7 @@ export interface RedfishShelfProviderOptions extends RedfishClientOptions, Parti
 }
 
 export interface RedfishShelfProvider extends Provider {
-  readonly can: Pick<Capabilities, "power" | "inventory" | "sensors">;
+  readonly can: Pick<Capabilities, "power" | "inventory" | "sensors" | "firmware" | "tasks" | "manager">;
   /** Signs out everywhere and drops the connections. Before the gateway is closed. */
   close(): Promise<void>;
 }
@@ -26,6 +29,9 @@ export function createRedfishShelfProvider(options: RedfishShelfProviderOptions)
       power: createPowerControl(shelves, { ...options, clock: options.clock ?? systemClock }),
       inventory: createInventory(shelves),
       sensors: createSensors(shelves),
+      firmware: createFirmwareUpdate(client),
+      tasks: createDeviceTasks(client),
+      manager: createBmcManager(client),
     },
     close: () => client.close(),
   };

@@ -3,7 +3,7 @@ import type { Config } from "../config/load.ts";
 import { createBatcher, runInHalves } from "../kernel/batcher.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { ServiceDeps } from "../services/call/deps.ts";
-import type { BootRules } from "../services/install/boot.ts";
+import type { BootRules } from "../services/install/boot/boot.ts";
 import { applyReports, type ReportDesk, type ReportRules } from "../services/install/reports.ts";
 
 const MOST = 200;

@@ -79,6 +79,7 @@ const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
     "secrets:removed",
     "sign-in-ledger:lifted",
     "sign-in-ledger:noted",
+    "strange-boots:written",
     "tokens:created",
     "tokens:revoked",
     "withdrawals:written",

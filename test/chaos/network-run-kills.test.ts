@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { ServiceDeps } from "../../src/services/call/deps.ts";
 import { createImage } from "../../src/services/catalog/images.ts";
-import { bootNode } from "../../src/services/install/boot.ts";
+import { bootNode } from "../../src/services/install/boot/boot.ts";
 import { applyReports } from "../../src/services/install/reports.ts";
 import { createWorkflow } from "../../src/services/install/workflows.ts";
 import { openSecretStore } from "../../src/store/access/secrets.ts";

@@ -40,6 +40,7 @@ const KILLS: readonly Kill[] = [
   { at: "tokens:revoked",         write: "revoke all tokens",           before: ["create a token"],                          tables: ["journal", "tokens"] },
   { at: "machine-identities:written", write: "register a machine",      before: [],                                          tables: ["condition_looks", "journal", "machine_identities", "machines", "work"] },
   { at: "machine-identities:written", write: "replace its MAC addresses", before: ["register a machine"],                    tables: ["journal", "machine_identities", "machines"] },
+  { at: "strange-boots:written",  write: "boot other hardware with its address", before: ["register a machine"],             tables: ["journal", "machines", "strange_boots"] },
   { at: "create:inserted",       write: "retry the run",               before: ["register a machine", "give it credentials", "start a run", "fail the run"], tables: ["journal", "machines", "runs", "work"] },
   { at: "changes:written",       write: "retry the run",               before: ["register a machine", "give it credentials", "start a run", "fail the run"], tables: ["journal", "machines", "runs", "work"] },
   { at: "plans:written",          write: "create a plan",               before: [],                                          tables: ["journal", "plans"] },

@@ -3,9 +3,9 @@ import { z } from "zod";
 import { AppError } from "../../kernel/errors.ts";
 import { parsePortMac } from "../../kernel/ids.ts";
 import type { ServiceDeps } from "../../services/call/deps.ts";
-import { type BootRules, bootNode } from "../../services/install/boot.ts";
-import { writeFirstScript } from "../../services/install/boot-script.ts";
-import { readBootSteps } from "../../services/install/boot-steps.ts";
+import { type BootRules, bootNode } from "../../services/install/boot/boot.ts";
+import { writeFirstScript } from "../../services/install/boot/boot-script.ts";
+import { readBootSteps } from "../../services/install/boot/boot-steps.ts";
 import { macAddress } from "./node-schemas.ts";
 import { type AnyRoute, defineRoute } from "./route.ts";
 

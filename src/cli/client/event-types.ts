@@ -23,6 +23,7 @@ export const EVENT_TYPES = [
   "health_report_changed",
   "firmware_changed",
   "twin_absorbed",
+  "boot_contradicted",
   "tags_changed",
   "assigned",
   "script_handed_out",

@@ -22,6 +22,7 @@ import { machineStore } from "../../store/machine/machines.ts";
 import { type MachineSighting, recordSightings } from "../../store/machine/sightings.ts";
 import { type Database, retryOnConflict } from "../../store/postgres/database.ts";
 import { runBounded } from "../lease/bounded-handler.ts";
+import { areMacsDue, newMacs } from "./mac-reading.ts";
 import { type CheckPlaces, checkMachine, inspectMachine, readMacs } from "./machine-check.ts";
 import { NodeLists } from "./node-lists.ts";
 
@@ -179,10 +180,9 @@ export class ConditionReconciler {
     const took = () => milliseconds(clock.monotonic() - startedAt);
     try {
       const call = this.#frame(machine.id, askedAt, signal);
-      const { verdict, inspected } = await this.#see(check, machine, places, call);
-      const written = await this.#writer.submit(
-        this.#checkedOf(check, machine, { ...verdict, alerts: places.alerts }, inspected),
-      );
+      const { verdict, inspected, macsRead } = await this.#see(check, machine, places, call);
+      const told = { ...verdict, alerts: places.alerts, macsRead };
+      const written = await this.#writer.submit(this.#checkedOf(check, machine, told, inspected));
       const isNews = isChange(machine, verdict, inspected, clock.now());
       observer.checked({ outcome: !written ? "overtaken" : isNews ? "changed" : "unchanged", took: took() });
     } catch (error) {
@@ -202,14 +202,18 @@ export class ConditionReconciler {
     const verdict = interpretSighting(machine, sighting, check.misses);
     if (!verdict.mayBeInspected) {
       const macs =
-        verdict.lacksMacs && (await runBounded(frame, (call) => readMacs({ ...around, call }), LONGEST_INSPECTION));
-      return { verdict: macs ? { ...verdict, facts: { ...verdict.facts, ...macs } } : verdict, inspected: undefined };
+        verdict.mayReadMacs && areMacsDue(machine, check.macsAge)
+          ? await runBounded(frame, (call) => readMacs({ ...around, call }), LONGEST_INSPECTION)
+          : undefined;
+      const learnt = { ...verdict, facts: { ...verdict.facts, ...newMacs(machine, macs) } };
+      return { verdict: learnt, inspected: undefined, macsRead: macs !== undefined };
     }
     const facts = await runBounded(frame, (call) => inspectMachine({ ...around, call }), LONGEST_INSPECTION);
     if (facts === undefined || contradictionOf(machine, identityOf(facts)) === undefined)
-      return { verdict, inspected: facts };
+      return { verdict, inspected: facts, macsRead: facts !== undefined };
     // The BMC of a provider without vitals tells only now whose it is; or somebody moved a cable in between.
-    return { verdict: interpretSighting(machine, withIdentity(sighting, facts), check.misses), inspected: undefined };
+    const wrong = interpretSighting(machine, withIdentity(sighting, facts), check.misses);
+    return { verdict: wrong, inspected: undefined, macsRead: false };
   }
 
   #frame(id: string, askedAt: number, signal: AbortSignal): CallContext {
@@ -228,7 +232,7 @@ export class ConditionReconciler {
   #checkedOf(
     check: ClaimedCheck,
     machine: Machine,
-    verdict: Verdict & Pick<CheckPlaces, "alerts">,
+    verdict: Verdict & Pick<CheckPlaces, "alerts"> & { readonly macsRead: boolean },
     inspected: JsonObject | undefined,
   ): Checked {
     const { clock, interval } = this.#options;
@@ -253,6 +257,7 @@ export class ConditionReconciler {
         misses: verdict.misses,
         after: isDoubtful ? SOON : this.#jittered(interval),
         checked: true,
+        macsRead: verdict.macsRead,
       },
     };
   }

@@ -155,12 +155,12 @@ async function seen<T>(clock: Clock, call: CallContext, check: () => Promise<T>)
   }
 }
 
-/** The MAC addresses that its BMC reports, of a machine that was never inspected; undefined when they cannot be read now. */
-export async function readMacs({ places: { bmc, provider }, call }: CheckFrame): Promise<JsonObject | undefined> {
+/** The MAC addresses that its BMC reports; undefined when they cannot be read now. */
+export async function readMacs({ places: { bmc, provider }, call }: CheckFrame): Promise<string[] | undefined> {
   const { system } = provider.can;
   if (system === undefined || bmc.is !== "at") return undefined;
   try {
-    return { macs: portMacs((await system.identify(bmc.target, call)).macs) };
+    return portMacs((await system.identify(bmc.target, call)).macs);
   } catch (error) {
     if (error instanceof StepFailure) return undefined;
     throw error;

@@ -28,8 +28,8 @@ export interface Verdict {
   readonly facts: JsonObject;
   /** It has come from the factory and its BMC answers for the right machine: it can be inspected and taken in. */
   readonly mayBeInspected: boolean;
-  /** Its BMC answers for the right machine, and nobody has asked it for its MAC addresses yet. */
-  readonly lacksMacs: boolean;
+  /** Its BMC answers for the right machine, and may be asked for its MAC addresses. */
+  readonly mayReadMacs: boolean;
 }
 
 /**
@@ -88,7 +88,7 @@ export function interpretSighting(machine: Machine, sighting: Sighting, misses: 
     misses: missesAfter,
     facts: contradiction === undefined ? factsOf(machine, sighting) : {},
     mayBeInspected: isRightBmc && machine.state.name === "FACTORY_READY" && machine.activeRunId === null,
-    lacksMacs: isRightBmc && machine.facts.macs === null && machine.activeRunId === null,
+    mayReadMacs: isRightBmc && machine.activeRunId === null,
   };
 }
 

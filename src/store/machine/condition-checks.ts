@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Duration } from "../../kernel/time/duration.ts";
+import { type Duration, milliseconds } from "../../kernel/time/duration.ts";
 import { CONDITION_TYPES } from "../../lifecycles/machine/conditions.ts";
 import type { Misses } from "../../lifecycles/machine/observation.ts";
 import type { Queryable } from "../postgres/database.ts";
@@ -11,6 +11,8 @@ export interface ClaimedCheck {
   readonly machineId: string;
   readonly epoch: number;
   readonly misses: Misses;
+  /** How long ago the BMC was asked for its MAC addresses; null: never. */
+  readonly macsAge: Duration | null;
 }
 
 export interface CheckRelease {
@@ -21,6 +23,8 @@ export interface CheckRelease {
   readonly after: Duration;
   /** Whether the machine was really checked; else it was only released. */
   readonly checked: boolean;
+  /** Whether the BMC has told its MAC addresses. */
+  readonly macsRead?: boolean;
 }
 
 const MACHINE = { kind: "machine" } as const;
@@ -35,21 +39,22 @@ export async function claimChecks(
   db: Queryable,
   { owner, limit, leaseFor }: { readonly owner: string; readonly limit: number; readonly leaseFor: Duration },
 ): Promise<ClaimedCheck[]> {
-  const rows = await db.query<{ machine_id: string; epoch: number; misses: unknown }>(
+  const rows = await db.query<{ machine_id: string; epoch: number; misses: unknown; macs_age: number | null }>(
     `with due as (
        select machine_id from condition_looks
         where due_at <= now() order by due_at limit ${Math.floor(limit)} for update skip locked)
      update condition_looks l
         set due_at = now() + $2 * interval '1 ms', lease_owner = $1, epoch = l.epoch + 1
        from due where l.machine_id = due.machine_id
-     returning l.machine_id, l.epoch, l.misses`,
+     returning l.machine_id, l.epoch, l.misses, (extract(epoch from now() - l.macs_read_at) * 1000)::float8 as macs_age`,
     [owner, leaseFor],
   );
   failPoint("condition-checks:claimed", rows.length > 0 ? [MACHINE] : []);
-  return rows.map(({ machine_id, epoch, misses }) => ({
+  return rows.map(({ machine_id, epoch, misses, macs_age }) => ({
     machineId: machine_id,
     epoch,
     misses: missesSchema.parse(misses),
+    macsAge: macs_age === null ? null : milliseconds(Math.max(0, macs_age)),
   }));
 }
 
@@ -61,13 +66,14 @@ export async function releaseChecks(db: Queryable, releases: readonly CheckRelea
   if (releases.length === 0) return;
   await db.query(
     `with ours as (
-       select l.machine_id, r.misses, r.after_ms, r.checked from condition_looks l
-         join unnest($1::text[], $2::bigint[], $3::jsonb[], $4::float8[], $5::boolean[])
-              as r(machine_id, epoch, misses, after_ms, checked) using (machine_id, epoch)
+       select l.machine_id, r.misses, r.after_ms, r.checked, r.macs_read from condition_looks l
+         join unnest($1::text[], $2::bigint[], $3::jsonb[], $4::float8[], $5::boolean[], $6::boolean[])
+              as r(machine_id, epoch, misses, after_ms, checked, macs_read) using (machine_id, epoch)
         where l.lease_owner is not null for update of l skip locked)
      update condition_looks l
         set due_at = now() + r.after_ms * interval '1 ms', lease_owner = null, misses = r.misses,
-            looked_at = case when r.checked then now() else l.looked_at end
+            looked_at = case when r.checked then now() else l.looked_at end,
+            macs_read_at = case when r.macs_read then now() else l.macs_read_at end
        from ours r where l.machine_id = r.machine_id`,
     [
       releases.map(({ machineId }) => machineId),
@@ -75,6 +81,7 @@ export async function releaseChecks(db: Queryable, releases: readonly CheckRelea
       releases.map(({ misses }) => toJsonText({ ...misses })),
       releases.map(({ after }) => after),
       releases.map(({ checked }) => checked),
+      releases.map(({ macsRead = false }) => macsRead),
     ],
   );
   failPoint("condition-checks:released", [MACHINE]);

@@ -3,12 +3,13 @@ import type { Queryable } from "../postgres/database.ts";
 /**
  * The machines that these MAC addresses belong to, by address: the one whose owner gave the address, else the one whose BMC reports
  * it. Of several BMCs that report it, the one whose machine has its install under it: a claim that comes later takes nothing away.
- * Otherwise it belongs to none of them.
+ * Otherwise it belongs to none of them. An address that nobody names any more, as where a BMC was replaced, is still that of the install
+ * under it.
  */
 export async function findMachinesByMac(db: Queryable, macs: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const rows = await db.query<{ mac: string; machine_id: string }>({
     name: "machines.by_mac",
-    text: `select m.mac, coalesce(i.machine_id, s.machine_id, n.machine_id) as machine_id
+    text: `select m.mac, coalesce(i.machine_id, s.machine_id, n.machine_id, k.id) as machine_id
              from unnest($1::text[]) as m(mac)
                   left join machine_identities i on i.kind = 'mac' and i.value = m.mac
                   left join lateral (select min(machine_id) as machine_id from machine_seen_macs where mac = m.mac
@@ -17,7 +18,11 @@ export async function findMachinesByMac(db: Queryable, macs: readonly string[]):
                                        from machine_seen_macs r join installs on installs.id = r.machine_id
                                       where r.mac = m.mac and installs.mac = m.mac and installs.state <> 'retired'
                                      having count(*) = 1) as n on true
-            where coalesce(i.machine_id, s.machine_id, n.machine_id) is not null`,
+                  left join lateral (select min(id) as id from installs
+                                      where installs.mac = m.mac and installs.state <> 'retired'
+                                        and not exists (select 1 from machine_seen_macs where mac = m.mac)
+                                     having count(*) = 1) as k on true
+            where coalesce(i.machine_id, s.machine_id, n.machine_id, k.id) is not null`,
     values: [macs],
   });
   return new Map(rows.map(({ mac, machine_id }) => [mac, machine_id]));

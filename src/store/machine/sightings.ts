@@ -55,10 +55,10 @@ export async function recordSightings(
   );
   const ids = sightings.map(({ machine }) => machine.id);
   const present = new Map((await machineStore.load(tx, ids)).things.map((machine) => [machine.id as string, machine]));
-  const current = await withoutStaleAlerts(
-    tx,
-    sightings.filter(({ machine }) => held.has(machine.id) && present.get(machine.id)?.basis === machine.basis),
+  const fresh = sightings.filter(
+    ({ machine }) => held.has(machine.id) && present.get(machine.id)?.basis === machine.basis,
   );
+  const current = await withMacsOfInstalls(tx, await withoutStaleAlerts(tx, fresh));
   await commitUnits(
     tx,
     stores,
@@ -93,6 +93,28 @@ async function twinsOf(
     if (twins.length > 0) found.set(machine.id, twins);
   }
   return found;
+}
+
+/** A BMC may name a part of its ports only, as while its host is off: the one that the machine's install goes by stays the machine's. */
+async function withMacsOfInstalls(
+  tx: Transaction,
+  sightings: readonly MachineSighting[],
+): Promise<readonly MachineSighting[]> {
+  const ids = sightings.filter(({ facts }) => Array.isArray(facts.macs)).map(({ machine }) => machine.id);
+  if (ids.length === 0) return sightings;
+  const rows = await tx.query<{ id: string; mac: string }>(
+    "select id, mac from installs where id = any($1) and state <> 'retired'",
+    [ids],
+  );
+  const macOf = new Map(rows.map(({ id, mac }) => [id, mac]));
+  return sightings.map((sighting) => {
+    const { machine, facts } = sighting;
+    const mac = macOf.get(machine.id);
+    if (!Array.isArray(facts.macs) || mac === undefined || facts.macs.includes(mac)) return sighting;
+    return machine.facts.macs?.includes(mac)
+      ? { ...sighting, facts: { ...facts, macs: [...facts.macs, mac] } }
+      : sighting;
+  });
 }
 
 /**

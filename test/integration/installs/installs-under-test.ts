@@ -17,7 +17,7 @@ import { seedWriter } from "../../../src/providers/seeds/seed.ts";
 import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
 import type { Caller } from "../../../src/services/call/caller.ts";
 import type { ServiceDeps } from "../../../src/services/call/deps.ts";
-import type { BootRules } from "../../../src/services/install/boot.ts";
+import type { BootRules } from "../../../src/services/install/boot/boot.ts";
 import { openSecretStore } from "../../../src/store/access/secrets.ts";
 import { wireHandlers } from "../../../src/wiring/handlers.ts";
 import { openReportDesk } from "../../../src/wiring/installs.ts";

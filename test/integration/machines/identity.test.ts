@@ -4,8 +4,8 @@ import { MachineStatus_Phase } from "../../../contract/baremetal/v1/baremetal_pb
 import { HistoryService } from "../../../contract/millwright/v1/history_pb.js";
 import { PowerShelfService } from "../../../contract/millwright/v1/power_shelf_pb.js";
 import { seconds } from "../../../src/kernel/time/duration.ts";
-import { bootNode } from "../../../src/services/install/boot.ts";
-import { readBootSteps } from "../../../src/services/install/boot-steps.ts";
+import { type BootRequest, bootNode } from "../../../src/services/install/boot/boot.ts";
+import { readBootSteps } from "../../../src/services/install/boot/boot-steps.ts";
 import { changeInstallState } from "../../../src/services/install/installs.ts";
 import { applyReports } from "../../../src/services/install/reports.ts";
 import { createWorkflow } from "../../../src/services/install/workflows.ts";
@@ -41,11 +41,11 @@ const take = () => {
   return one;
 };
 const twinOf = (mac: string) => `m-${mac.replaceAll(":", "")}`;
-const boot = (mac: string) =>
+const boot = (mac: string, hardware: BootRequest["hardware"] = {}) =>
   bootNode(
     bench.deps,
     { autoRegister: true, defaultGroupId: null, eraser: null },
-    { mac, hardware: { vendor: "Acme" }, server: "http://192.0.2.1", address: "192.0.2.9" },
+    { mac, hardware: { vendor: "Acme", ...hardware }, server: "http://192.0.2.1", address: "192.0.2.9" },
   );
 const phaseOf = async (machineId: string) =>
   MachineStatus_Phase[(await bench.machines.getMachine({ machineId })).status?.phase ?? 0];
@@ -223,6 +223,136 @@ test("a BMC that claims the address of a machine that is being installed keeps i
   await expect(readBootSteps(bench.deps, { mac: other, token: "wrong", server: "" })).rejects.toThrow("report_token");
   expect(await boot(mac)).toContain("the installation is under way");
   for (const rival of ["a-rival", "z-rival"]) expect(await installOf(rival)).toBeUndefined();
+});
+
+describe("a boot with the address of a machine and the hardware of another", () => {
+  const OTHER = { serialNumber: "S-other", systemUuid: "11111111-2222-4333-8444-555555555555" };
+  const tokenOf = (script: string) => /millwright\.token=(\S+)/.exec(script)?.[1];
+
+  test("gets nothing of the machine's install, changes nothing of it, and is told once by an event and an alert", async () => {
+    const { id, mac } = take();
+    const reconciling = checks.start({ interval: seconds(1) });
+    await inspected(id);
+    await createWorkflow(bench.deps, tester, {
+      id: "own",
+      name: "Own",
+      description: "",
+      osFamily: "linux",
+      architecture: "x86_64",
+      bootMode: "any",
+      boot: { method: "kernel", kernel_url: "/files/a", environment: true, cmdline: "" },
+      steps: [],
+      nextState: "installed",
+    });
+    await boot(mac);
+    await changeInstallState(bench.deps, tester, id, {
+      state: "pending",
+      comment: "",
+      force: false,
+      workflowId: "own",
+    });
+    const { serial, system_uuid: uuid } = bench.simulated.find(({ machine_id }) => machine_id === id) ?? {};
+    const own = { serialNumber: serial ?? "", systemUuid: (uuid ?? "").toUpperCase() };
+    const token = tokenOf(await boot(mac, own)) ?? "";
+    expect(token).not.toBe("");
+    const before = await installOf(id);
+    for (const _ of [1, 2]) {
+      const script = await boot(mac, OTHER);
+      expect(tokenOf(script)).toBeUndefined();
+      expect(script).toMatch(/its hardware is not that of the machine on record, booting from disk\nexit\n$/);
+      for (const known of [id, serial ?? "", uuid ?? ""]) expect(script).not.toContain(known);
+    }
+    expect(await installOf(id)).toEqual(before);
+    const told = (await eventsOf(id)).filter(({ type }) => type === "boot_contradicted");
+    expect(told).toHaveLength(1);
+    expect(told[0]?.data).toEqual({
+      mac,
+      told: `serial ${OTHER.serialNumber}, UUID ${OTHER.systemUuid}`,
+      known: `serial ${serial}, UUID ${uuid}`,
+    });
+    const { message } = await checks.becomes(id, "Degraded", true, "OpenAlert");
+    expect(message).toContain(`a boot from MAC ${mac} says serial S-other, UUID ${OTHER.systemUuid}`);
+    expect(message).toContain(`the machine has serial ${serial}, UUID ${uuid}`);
+    // The token of the machine's own boot is still good.
+    const report = { report: { mac, status: "started" as const }, token, address: null };
+    const [answer] = await applyReports(bench.deps, { requireTokens: true }, [report]);
+    expect(answer).toMatchObject({ install: { id, state: { name: "installing" } } });
+    // Nobody has booted so for a day.
+    await bench.db.execute("update strange_boots set last_at = last_at - interval '25 hours' where machine_id = $1", [
+      id,
+    ]);
+    await checks.becomes(id, "Degraded", false);
+    await reconciling.stop();
+  });
+
+  test("makes nothing of a machine that never booted, and ends no other claim to the address", async () => {
+    const { id, mac } = take();
+    const reconciling = checks.start({ interval: seconds(1) });
+    await inspected(id);
+    await reconciling.stop();
+    await boot(mac, OTHER);
+    expect(await installOf(id)).toBeUndefined();
+    expect(await bench.db.query("select 1 from machines where id = $1", [twinOf(mac)])).toEqual([]);
+    expect(
+      await bench.db.query("select 1 from machine_seen_macs where machine_id = $1 and mac = $2", [id, mac]),
+    ).toHaveLength(1);
+    // What a boot said first is not held against the machine itself.
+    await boot(mac, { vendor: "Acme" });
+    expect(await installOf(id)).toMatchObject({ state: { name: "discovered" } });
+  });
+});
+
+describe("the addresses of a BMC", () => {
+  const learn = (id: string, macs: readonly string[], readAgo: string) =>
+    bench.db.transaction(async (tx) => {
+      const known =
+        "update machines set facts = facts || jsonb_build_object('macs', $2::jsonb), basis = basis + 1 where id = $1";
+      await tx.execute(known, [id, JSON.stringify(macs)]);
+      await tx.execute("update condition_looks set macs_read_at = now() - $2::interval where machine_id = $1", [
+        id,
+        readAgo,
+      ]);
+    });
+  const seenOf = async (id: string) =>
+    (
+      await bench.db.query<{ mac: string }>("select mac from machine_seen_macs where machine_id = $1 order by mac", [
+        id,
+      ])
+    ).map(({ mac }) => mac);
+
+  test("are read again now and then, and sooner where it named none; the address of an install is not dropped", async () => {
+    const { id, mac } = take();
+    const [installed, gone] = ["02:1d:00:00:00:61", "02:1d:00:00:00:62"];
+    const reconciling = checks.start({ interval: seconds(1) });
+    await inspected(id);
+    await learn(id, [], "2 hours");
+    await eventually(async () => (await seenOf(id)).includes(mac), { what: "an empty list is read again" });
+    await reconciling.stop();
+    await learn(id, [installed, gone], "1 minute");
+    await boot(installed);
+    expect(await installOf(id)).toMatchObject({ mac: installed });
+    const again = checks.start({ interval: seconds(1) });
+    await checks.looked(id, 1);
+    expect(await seenOf(id)).toEqual([installed, gone]);
+    await learn(id, [installed, gone], "13 hours");
+    const real = (bench.simulated.find(({ machine_id }) => machine_id === id)?.mac_addresses ?? []).toSorted();
+    await eventually(async () => !(await seenOf(id)).includes(gone), { what: "the list is read again" });
+    expect(await seenOf(id)).toEqual([...real, installed].sort());
+    await again.stop();
+  });
+
+  test("may be forgotten, as with another BMC endpoint: an install under way is still known by its own", async () => {
+    const { id, mac } = take();
+    const reconciling = checks.start({ interval: seconds(1) });
+    await inspected(id);
+    await reconciling.stop();
+    await boot(mac);
+    await bench.db.execute("update machines set facts = facts || '{\"macs\": null}' where id = $1", [id]);
+    expect(await seenOf(id)).toEqual([]);
+    await boot(mac);
+    expect(await bench.db.query("select 1 from machines where id = $1", [twinOf(mac)])).toEqual([]);
+    expect(await installOf(id)).toMatchObject({ mac, state: { name: "discovered" } });
+  });
 });
 
 test("a server is not taken in as a power shelf, and says what it is", async () => {

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { type Run, Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import type { ServiceDeps } from "../../../src/services/call/deps.ts";
 import { createImage } from "../../../src/services/catalog/images.ts";
-import { bootNode } from "../../../src/services/install/boot.ts";
+import { bootNode } from "../../../src/services/install/boot/boot.ts";
 import { applyReports } from "../../../src/services/install/reports.ts";
 import { createWorkflow } from "../../../src/services/install/workflows.ts";
 import { loadInstalls } from "../../../src/store/install/installs.ts";

@@ -9,6 +9,7 @@ import { createCloudInit } from "../../../src/services/catalog/cloud-init.ts";
 import { createCluster, updateCluster } from "../../../src/services/catalog/clusters.ts";
 import { createImage } from "../../../src/services/catalog/images.ts";
 import { insertHealthReport, removeHealthReport } from "../../../src/services/device/health-reports.ts";
+import { bootNode } from "../../../src/services/install/boot/boot.ts";
 import { createGroup, deleteGroup } from "../../../src/services/install/device-groups.ts";
 import { changeInstallState, patchInstall, registerInstall } from "../../../src/services/install/installs.ts";
 import { createWorkflow, deleteWorkflow } from "../../../src/services/install/workflows.ts";
@@ -166,6 +167,17 @@ export const WRITES = {
   "register a machine": (deps) => registerMachine(deps, caller, { id: "m-1", labels: {}, spec }),
   "replace its MAC addresses": (deps) =>
     registerMachine(deps, caller, { id: "m-1", labels: {}, spec: { ...spec, macAddresses: ["02:00:00:00:00:13"] } }),
+  "boot other hardware with its address": (deps) =>
+    bootNode(
+      deps,
+      { autoRegister: true, defaultGroupId: null, eraser: null },
+      {
+        mac: spec.macAddresses[0] ?? "",
+        hardware: { serialNumber: "another" },
+        server: "http://192.0.2.1",
+        address: null,
+      },
+    ),
   "give it credentials": (deps) =>
     setMachineCredentials(deps, caller, {
       machineId: "m-1",

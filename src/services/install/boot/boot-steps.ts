@@ -1,13 +1,13 @@
-import { AppError } from "../../kernel/errors.ts";
-import type { InstallStep } from "../../lifecycles/install/install.ts";
-import { stepsToRun, type WorkflowStep } from "../../lifecycles/install/workflow.ts";
-import { type InstallRecord, loadInstalls } from "../../store/install/installs.ts";
-import { listWorkflows } from "../../store/install/workflows.ts";
-import type { ServiceDeps } from "../call/deps.ts";
+import { AppError } from "../../../kernel/errors.ts";
+import type { InstallStep } from "../../../lifecycles/install/install.ts";
+import { stepsToRun, type WorkflowStep } from "../../../lifecycles/install/workflow.ts";
+import { type InstallRecord, loadInstalls } from "../../../store/install/installs.ts";
+import { listWorkflows } from "../../../store/install/workflows.ts";
+import type { ServiceDeps } from "../../call/deps.ts";
+import { findOwners } from "../owners.ts";
+import { badToken, showsToken } from "../report-token.ts";
+import { writeStepLines } from "../step-lines.ts";
 import { absolute, fill } from "./boot-script.ts";
-import { findOwners } from "./owners.ts";
-import { badToken, showsToken } from "./report-token.ts";
-import { writeStepLines } from "./step-lines.ts";
 
 export interface StepsRequest {
   readonly mac: string;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { BootDecision } from "../../lifecycles/install/boot-decision.ts";
+import type { BootDecision } from "../../../lifecycles/install/boot-decision.ts";
 import { type BootScript, writeBootScript, writeFirstScript } from "./boot-script.ts";
 
 const script = (decision: BootDecision, more: Partial<BootScript> = {}) =>
@@ -86,7 +86,7 @@ describe("a boot script", () => {
     const text = script({ type: "wait" });
     expect(text).toContain("sleep 10");
     expect(text).toContain(
-      "chain --replace --autofree http://10.0.0.1:8080/api/v1/boot?mac=02:00:5e:10:00:01 || goto again",
+      "chain --replace --autofree http://10.0.0.1:8080/api/v1/boot?mac=02:00:5e:10:00:01&serial=${serial:uristring}&uuid=${uuid} || goto again",
     );
   });
 

@@ -1,30 +1,33 @@
 import { randomBytes } from "node:crypto";
-import { AppError, type ErrorKind } from "../../kernel/errors.ts";
-import { type BootDecision, decideBoot, type WorkflowSeen } from "../../lifecycles/install/boot-decision.ts";
-import type { Architecture, BootMode, InstallState, InstallStep } from "../../lifecycles/install/install.ts";
-import { afterReboot, freshSteps, isRebooting } from "../../lifecycles/install/install-steps.ts";
-import { isSameArchitecture, mismatch, type Workflow, type WorkflowBoot } from "../../lifecycles/install/workflow.ts";
-import { parseStamp } from "../../runs/steps/facts/install-stamp.ts";
-import { type InstallRecord, loadInstalls } from "../../store/install/installs.ts";
-import { absorbTwins, bootActorOf, findTwins, locksToAbsorb } from "../../store/install/twins.ts";
-import { listWorkflows } from "../../store/install/workflows.ts";
-import { recordChange } from "../../store/lifecycle/changes.ts";
-import { commitOrRefuse } from "../../store/lifecycle/commit/commit-or-refuse.ts";
-import { lockThings } from "../../store/lifecycle/locks.ts";
-import { storeOf } from "../../store/lifecycle/things.ts";
-import { applyVerb } from "../../store/lifecycle/verbs.ts";
-import { findMachinesByMac, listMacReporters } from "../../store/machine/mac-owners.ts";
-import { machineStore } from "../../store/machine/machines.ts";
-import { retryOnConflict, type Transaction } from "../../store/postgres/database.ts";
-import type { Caller } from "../call/caller.ts";
-import { nowOf, type ServiceDeps } from "../call/deps.ts";
-import { doneBy } from "../call/initiator.ts";
+import { AppError, type ErrorKind } from "../../../kernel/errors.ts";
+import { type BootDecision, decideBoot, type WorkflowSeen } from "../../../lifecycles/install/boot-decision.ts";
+import type { Architecture, BootMode, InstallState, InstallStep } from "../../../lifecycles/install/install.ts";
+import { afterReboot, freshSteps, isRebooting } from "../../../lifecycles/install/install-steps.ts";
+import {
+  isSameArchitecture,
+  mismatch,
+  type Workflow,
+  type WorkflowBoot,
+} from "../../../lifecycles/install/workflow.ts";
+import { parseStamp } from "../../../runs/steps/facts/install-stamp.ts";
+import { type InstallRecord, loadInstalls } from "../../../store/install/installs.ts";
+import { bootActorOf } from "../../../store/install/twins.ts";
+import { listWorkflows } from "../../../store/install/workflows.ts";
+import { recordChange } from "../../../store/lifecycle/changes.ts";
+import { commitOrRefuse } from "../../../store/lifecycle/commit/commit-or-refuse.ts";
+import { storeOf } from "../../../store/lifecycle/things.ts";
+import { applyVerb } from "../../../store/lifecycle/verbs.ts";
+import { machineStore } from "../../../store/machine/machines.ts";
+import { retryOnConflict, type Transaction } from "../../../store/postgres/database.ts";
+import type { Caller } from "../../call/caller.ts";
+import { nowOf, type ServiceDeps } from "../../call/deps.ts";
+import { findGroupByWord } from "../device-groups.ts";
+import { heldByOthers } from "../holders.ts";
+import { HARDWARE_FACTS, type HardwareFact, insertInstall, lockInstall } from "../installs.ts";
+import { INSTALL_KIND } from "../key.ts";
+import { hashToken } from "../report-token.ts";
+import { findBootOwner } from "./boot-owner.ts";
 import { writeBootScript } from "./boot-script.ts";
-import { findGroupByWord } from "./device-groups.ts";
-import { heldByOthers } from "./holders.ts";
-import { HARDWARE_FACTS, type HardwareFact, insertInstall, lockInstall } from "./installs.ts";
-import { INSTALL_KIND } from "./key.ts";
-import { hashToken } from "./report-token.ts";
 
 /** What firmware says of the machine that it boots. */
 export interface BootRequest {
@@ -87,8 +90,10 @@ async function answerBoot(
   request: BootRequest,
 ): Promise<BootAnswer> {
   const node: Caller = { name: bootActorOf(request.mac), roles: [], address: request.address };
-  const { owner, problem: unclear } = await ownerOf(tx, deps, node, request.mac);
+  const { owner, problem: unclear, isStrange } = await findBootOwner(tx, deps, node, request);
   if (unclear !== undefined) return { decision: { type: "problem", message: unclear } };
+  // No word of what is on record: anybody on the boot network can ask with any address.
+  if (isStrange) return { decision: { type: "local", why: "its hardware is not that of the machine on record" } };
   const isOnRecord = owner !== undefined && (await loadInstalls(tx, [owner])).things.length > 0;
   if (owner === undefined && !rules.autoRegister) return { decision: { type: "local", why: "not on record" } };
   const id = isOnRecord ? owner : await discover(tx, deps, rules, node, request);
@@ -121,31 +126,6 @@ async function answerBoot(
     ...(facts.orderedBy !== null && stamp !== null && { stamp }),
     token: await handOut(tx, deps, node, install, steps),
   };
-}
-
-/**
- * The machine that boots. One that is on record twice, since it booted before its BMC reported the address, becomes one here. An address that
- * several BMCs report, and no owner gave, makes no third machine.
- */
-async function ownerOf(
-  tx: Transaction,
-  deps: ServiceDeps,
-  node: Caller,
-  mac: string,
-): Promise<{ readonly owner?: string | undefined; readonly problem?: string }> {
-  const owner = (await findMachinesByMac(tx, [mac])).get(mac);
-  const reporters = await listMacReporters(tx, mac);
-  const [reporter] = reporters;
-  if (owner === undefined && reporter !== undefined)
-    return { problem: `${mac} is reported by the BMCs of several machines: ${reporters.slice(0, 3).join(", ")}` };
-  if (owner === undefined || reporter === undefined || owner === reporter) return { owner };
-  const find = () => findTwins(tx, reporter, [mac]);
-  const before = await find();
-  if (before.length === 0) return { owner };
-  await lockThings(tx, locksToAbsorb(reporter, before));
-  const twins = (await find()).filter((id) => before.includes(id)); // under the lock: somebody may have approved it
-  await absorbTwins(tx, deps.stores, { machineId: reporter, twins, ...doneBy(node) });
-  return { owner: (await findMachinesByMac(tx, [mac])).get(mac) };
 }
 
 /** A run ordered one image; a workflow that names another by now does not install it. */

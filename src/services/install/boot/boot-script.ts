@@ -1,6 +1,6 @@
-import type { BootDecision } from "../../lifecycles/install/boot-decision.ts";
-import type { WorkflowBoot } from "../../lifecycles/install/workflow.ts";
-import { placeOfNode, seedDirectory } from "../../runs/seeds/seed-place.ts";
+import type { BootDecision } from "../../../lifecycles/install/boot-decision.ts";
+import type { WorkflowBoot } from "../../../lifecycles/install/workflow.ts";
+import { placeOfNode, seedDirectory } from "../../../runs/seeds/seed-place.ts";
 
 /** What the script of one boot is made from. */
 export interface BootScript {
@@ -151,7 +151,9 @@ export function writeFirstScript(server: string): string {
   return `${lines.join("\n")}\n`;
 }
 
-const bootUrl = ({ server, mac }: BootScript): string => `${server}/api/v1/boot?mac=${mac}`;
+/** With what tells the machine from another that has its address. */
+const bootUrl = ({ server, mac }: BootScript): string =>
+  `${server}/api/v1/boot?mac=${mac}&serial=\${serial:uristring}&uuid=\${uuid}`;
 
 /** One line of plain text: what a node told of itself must not become a command. */
 function say(text: string): string {

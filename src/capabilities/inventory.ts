@@ -17,6 +17,22 @@ export interface DeviceInventory {
   /** Watts and volts that the shelf can give, when it says so. */
   readonly capacityWatts: number | null;
   readonly voltage: number | null;
+  /** Where it says that it is in its rack. Absent: devices of this kind do not say. */
+  readonly place?: DevicePlace;
+  /** Network ports that its BMC knows of, its own among them. Absent: devices of this kind do not say. */
+  readonly interfaces?: readonly DeviceInterface[];
+}
+
+export interface DevicePlace {
+  readonly slot: number | null;
+  /** Among the devices of its kind in the rack. */
+  readonly trayIndex: number | null;
+}
+
+export interface DeviceInterface {
+  /** In lower case, with colons. */
+  readonly mac: string;
+  readonly address: string | null;
 }
 
 export interface PowerSupply {

@@ -8,10 +8,6 @@ import type { StreamCall } from "../stream.ts";
  */
 export type UpdateWay = "simple" | "multipart" | "push";
 
-/** What makes new firmware run, once it is written. none: the device does that by itself. */
-export const ACTIVATIONS = ["none", "bmc_reset", "host_reset", "power_cycle"] as const;
-export type Activation = (typeof ACTIVATIONS)[number];
-
 /** The firmware of one part of a device, as the device shows it. */
 export interface InstalledFirmware {
   /** What it is the firmware of, in one lower-case word: `bmc`, `bios`, `cpld`; the device's own id where no such word fits. */

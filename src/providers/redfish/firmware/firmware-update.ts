@@ -81,16 +81,21 @@ function pushOptions({ resource }: UpdateService, targets: readonly string[]): R
   };
 }
 
-/** A BMC that repeats the image's address in its refusal must not show it to everybody. */
+/**
+ * A BMC that repeats the image's address in its refusal must not show it to everybody. One that is at another update already (409)
+ * is busy, and refuses nothing.
+ */
 async function started(send: () => Promise<Fetched>): Promise<UpdateStarted> {
   try {
     return { task: taskStartedBy(await send()) };
   } catch (error) {
-    if (!(error instanceof DeviceFailure) || withoutAddresses(error.message) === error.message) throw error;
+    if (!(error instanceof DeviceFailure)) throw error;
     const { code, disposition, facts, status, retryAfterMs } = error;
-    throw new DeviceFailure(code, facts.at ?? "bmc", withoutAddresses(error.message), {
-      disposition,
+    const isInUse = status === 409;
+    throw new DeviceFailure(isInUse ? "busy" : code, facts.at ?? "bmc", withoutAddresses(error.message), {
+      disposition: isInUse ? "retry" : disposition,
       facts,
+      cause: error,
       ...(status !== undefined && { status }),
       ...(retryAfterMs !== undefined && { retryAfterMs }),
     });

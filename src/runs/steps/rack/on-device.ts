@@ -1,6 +1,6 @@
 import type { BmcTarget } from "../../../capabilities/bmc-target.ts";
-import type { Activation } from "../../../capabilities/rack/firmware.ts";
 import type { Thing } from "../../../kernel/lifecycle.ts";
+import type { Activation } from "../../../lifecycles/rack-firmware/rack-firmware.ts";
 import type { On } from "../../model/step.ts";
 import type { RunTarget } from "../../targets/run-target.ts";
 

@@ -1,0 +1,61 @@
+import type { CallContext } from "../../capabilities/call.ts";
+import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import type { Fabric, FabricStatus, FabricTarget } from "../../capabilities/rack/fabric.ts";
+import { type Resource, textAt } from "../transport/device-json.ts";
+import { createNvueClient, type NvueClient, type NvueOptions } from "./nvue-client.ts";
+
+const CONTROLLER = "/cluster/apps/nmx-controller";
+
+export interface NvueFabric extends Fabric {
+  close(): void;
+}
+
+/**
+ * The fabric through NVUE, the REST API of the switches' own operating system: the cluster is enabled, and its controller started,
+ * on the primary.
+ */
+export function createNvueFabric(options: NvueOptions): NvueFabric {
+  const client = createNvueClient(options);
+  return {
+    /** The controller finds out the topology by itself. */
+    async configure(primary, _topology, call) {
+      if (textAt(await client.get(primary, "/cluster", call), "state") !== "enabled") {
+        await enableCluster(client, primary, call);
+      }
+      // One that runs tells how far it is, also while it is not well.
+      if (statusOf(await client.get(primary, CONTROLLER, call)).additionInfo !== null) return { job: null };
+      const start = { "@start": { state: "start", parameters: {} } };
+      return { job: textAt(await client.post(primary, CONTROLLER, start, call), "id") ?? null };
+    },
+
+    async readStatus(member, call) {
+      return statusOf(await client.get(member, CONTROLLER, call));
+    },
+
+    close: () => client.close(),
+  };
+}
+
+/** NVUE changes its configuration in revisions: one is opened, changed and applied. */
+async function enableCluster(client: NvueClient, primary: FabricTarget, call: CallContext): Promise<void> {
+  const [revision] = Object.keys(await client.post(primary, "/revision", {}, call));
+  if (revision === undefined) {
+    throw new DeviceFailure("protocol", "switch_os", `${primary.address} opened a revision without a name`);
+  }
+  const rev = encodeURIComponent(revision);
+  await client.patch(primary, `/cluster?rev=${rev}`, { state: "enabled" }, call);
+  await client.patch(primary, `/revision/${rev}`, { state: "apply", "auto-prompt": { ays: "ays_yes" } }, call);
+}
+
+const STATES: Readonly<Record<string, FabricStatus["state"]>> = { ok: "ok", "not ok": "not_ok", not_ok: "not_ok" };
+
+/** Exported for its test. */
+export function statusOf(app: Resource): FabricStatus {
+  const word = textAt(app, "status")?.toLowerCase() ?? "";
+  return {
+    state: Object.hasOwn(STATES, word) ? (STATES[word] ?? "unknown") : "unknown",
+    additionInfo: textAt(app, "addition-info") ?? null,
+    reason: textAt(app, "reason") ?? null,
+    error: textAt(app, "error") ?? null,
+  };
+}

@@ -20,6 +20,15 @@ function checkDeviceId(text: string, field: string, kind: string): string {
   return text;
 }
 
+const LONGEST_RACK_ID = 64;
+
+/** A rack is called whatever the site calls it. */
+export function parseRackId(text: string, field: string): string {
+  if (text === "") throw wrongField(field, "is empty; give the id of a rack");
+  if (text.length > LONGEST_RACK_ID) throw wrongField(field, `at most ${LONGEST_RACK_ID} characters`);
+  return text;
+}
+
 /** With colons, dashes, dots or nothing between; a mixture is more likely a slip than an address. */
 const MAC_NOTATIONS = [
   /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/,

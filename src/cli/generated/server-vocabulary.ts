@@ -83,5 +83,6 @@ export const SERVER_VOCABULARY: ServerVocabulary = {
     {"kind":"run","short":"","idLength":40},
     {"kind":"install","short":"node","idLength":0},
     {"kind":"batch","short":"","idLength":38},
+    {"kind":"rack","short":"","idLength":0},
   ],
 };

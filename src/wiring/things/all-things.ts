@@ -7,11 +7,12 @@ import { expectedPowerShelf } from "./expected-power-shelf.ts";
 import { install } from "./install.ts";
 import { machine } from "./machine.ts";
 import { powerShelf } from "./power-shelf.ts";
+import { rack } from "./rack.ts";
 import { run } from "./run.ts";
 import type { ThingParts } from "./thing.ts";
 
 /** Every kind of thing that has a lifecycle. A new kind is a file beside this one and a name in this list. */
-export const allThings: readonly ThingParts[] = [powerShelf, expectedPowerShelf, machine, run, install, batch];
+export const allThings: readonly ThingParts[] = [powerShelf, expectedPowerShelf, machine, run, install, batch, rack];
 
 export function storesOf(things: readonly ThingParts[]): ThingStores {
   const kinds = things.map(({ store }) => store.lifecycle.kind);

@@ -1,4 +1,4 @@
-import type { RequestEnd } from "../../../kernel/decide.ts";
+import type { Move, RequestEnd } from "../../../kernel/decide.ts";
 import type { Json, JsonObject } from "../../../kernel/lifecycle.ts";
 import type { Transaction } from "../../postgres/database.ts";
 import { failPoint } from "../../postgres/fail-points.ts";
@@ -36,7 +36,7 @@ export async function endUnheard(tx: Transaction, stores: ThingStores, units: re
       return request;
     };
     const withdrawn = (move.withdraws ?? []).flatMap((field): RequestEnd[] =>
-      requestsOf(thing.state.request, waiting(field)).map((request) => ({
+      requestsOf(carriedFor(move, thing.state.request), waiting(field)).map((request) => ({
         field,
         request,
         outcome: "withdrawn",
@@ -73,6 +73,10 @@ const unheardBy = ({ move }: Change): readonly string[] => [
   ...(move?.expires ?? []),
 ];
 const unheardIn = (unit: Unit): readonly string[] => changesOf(unit).flatMap(unheardBy);
+
+/** Of several fields nobody can say whose request the state carries; a thing that has several keeps each in its column until it ends. */
+const carriedFor = ({ withdraws = [] }: Move, carried: Json | undefined): Json | undefined =>
+  withdraws.length === 1 ? carried : undefined;
 
 function requestsOf(carried: Json | undefined, waiting: JsonObject | undefined): JsonObject[] {
   const pending = waiting === undefined ? [] : [waiting];

@@ -61,7 +61,8 @@ async function updateThings(
   const observed = observedColumns.map((column) => `, ${column} = coalesce(i.observed -> '${column}', t.${column})`);
   const requests = Object.entries(store.requests).map(
     ([field, { column, lastColumn }]) => `,
-      ${lastColumn} = case when i.ends ? '${field}' then (i.ends -> '${field}') || jsonb_build_object('ended_at', now()) else t.${lastColumn} end,
+      ${lastColumn} = case when i.ends ? '${field}' then
+        case when t.${column} ->> 'id' = i.ends -> '${field}' ->> 'id' then t.${column} else '{}' end || (i.ends -> '${field}') || jsonb_build_object('ended_at', now()) else t.${lastColumn} end,
       ${column} = case when t.${column} ->> 'id' = i.ends -> '${field}' ->> 'id' then null else t.${column} end`,
   );
   return tx.query<Written>({

@@ -1,0 +1,223 @@
+import { POWER_STATES } from "../../capabilities/power-control.ts";
+import { messageOf } from "../../kernel/errors.ts";
+import { parseRackId } from "../../kernel/ids.ts";
+import { isJsonObject } from "../../kernel/lifecycle.ts";
+import { type Duration, milliseconds } from "../../kernel/time/duration.ts";
+import { rackLifecycle } from "../../lifecycles/rack/lifecycle.ts";
+import type {
+  EndedRackRequest,
+  Rack,
+  RackFacts,
+  RackRequest,
+  RackShelf,
+  Tray,
+  WorkSet,
+} from "../../lifecycles/rack/rack.ts";
+import { deviceTraits, type VersionedMetadata } from "../device/device.ts";
+import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
+import { parseRows, type ThingKey, type ThingStore } from "../lifecycle/things.ts";
+import type { Queryable } from "../postgres/database.ts";
+import {
+  isFlag,
+  isNumber,
+  isText,
+  listOf,
+  oneOf,
+  orNull,
+  REQUIRED,
+  readerOf,
+  shapeOf,
+} from "../postgres/stored-json.ts";
+import { SHELVES, TRAYS } from "./members-sql.ts";
+
+/** A rack with what the controller does not need: its names, and what has been. */
+export interface RackRecord extends Rack, VersionedMetadata {
+  readonly createdAt: Date;
+  readonly lastMaintenanceRequest: EndedRackRequest | null;
+  readonly lastReprovisionRequest: EndedRackRequest | null;
+  readonly lastError: string | null;
+  readonly nextCheckAt: Date | null;
+}
+
+const isWorkSet = shapeOf<WorkSet>({
+  machines: listOf(isText),
+  switches: listOf(isText),
+  shelves: listOf(isText),
+  leftOut: listOf(shapeOf({ id: isText, why: isText })),
+  firmware: orNull(isText),
+  barsForMs: isNumber,
+});
+const parseFacts = readerOf<RackFacts>({
+  topology: [orNull(isText), null],
+  workSet: [orNull(isWorkSet), null],
+  hasValidated: [isFlag, false],
+});
+type TrayRow = Pick<Tray, "id" | "slot" | "assigned" | "unprovenRun"> & { readonly bmcAnswers: boolean };
+const parseTray = readerOf<TrayRow>({
+  id: [isText, REQUIRED],
+  slot: [orNull(isText), null],
+  bmcAnswers: [isFlag, false],
+  assigned: [oneOf(["yes", "no", "unknown"]), "unknown"],
+  unprovenRun: [orNull(isText), null],
+});
+const parseShelf = readerOf<RackShelf>({
+  id: [isText, REQUIRED],
+  state: [isText, REQUIRED],
+  power: [orNull(oneOf(POWER_STATES)), null],
+  capacityWatts: [orNull(isNumber), null],
+  unprovenRun: [orNull(isText), null],
+});
+
+interface RackRow extends StateColumns {
+  rack_profile_id: string | null;
+  deleted_at: Date | null;
+  maintenance_requested: RackRequest | null;
+  reprovision_requested: RackRequest | null;
+  facts: unknown;
+  trays: readonly unknown[];
+  shelves: readonly unknown[];
+}
+
+const COLUMNS = `${STATE_COLUMNS}, t.rack_profile_id, t.deleted_at, t.maintenance_requested, t.reprovision_requested,
+  ${TRAYS} as trays, ${SHELVES} as shelves`;
+
+function parseRack(row: RackRow): Rack {
+  return {
+    ...parseStateColumns(row),
+    id: row.id,
+    profile: null,
+    profileId: row.rack_profile_id,
+    trays: row.trays.map(parseTray).map(
+      ({ bmcAnswers, ...tray }): Tray => ({
+        ...tray,
+        ready: bmcAnswers,
+        reprovision: null,
+        exhausted: false,
+      }),
+    ),
+    switches: [],
+    shelves: row.shelves.map(parseShelf),
+    defaultFirmware: null,
+    requestedFirmware: null,
+    maintenanceRequest: parseRequest(row.maintenance_requested),
+    reprovisionRequest: parseRequest(row.reprovision_requested),
+    deletedAt: row.deleted_at,
+    facts: parseFacts(row.facts),
+  };
+}
+
+/** The service that records a request checks it; here only what the controller goes by must be there. */
+function parseRequest<R extends RackRequest>(stored: R | null): R | null {
+  if (stored === null) return null;
+  if (!isJsonObject(stored) || !isJsonObject(stored.scope) || !Array.isArray(stored.activities))
+    throw new TypeError("a request of a rack lacks its scope or its activities");
+  return stored;
+}
+
+const rackKey = (id: string): ThingKey => ({ kind: rackLifecycle.kind, id });
+
+/** The rack and all devices that it works on, all or none. */
+function claims({ id, facts: { workSet } }: Rack) {
+  const of = (kind: string, ids: readonly string[] = []) => ids.map((each) => ({ kind, id: each }));
+  const barsFor: Duration = milliseconds(workSet?.barsForMs ?? 0);
+  const targets = [
+    rackKey(id),
+    ...of("machine", workSet?.machines),
+    ...of("switch", workSet?.switches),
+    ...of("power_shelf", workSet?.shelves),
+  ];
+  return { targets, holder: rackKey(id), barsFor };
+}
+
+const rackTraits = deviceTraits<RackRecord>({
+  noun: "rack",
+  command: "rack",
+  parseId: parseRackId,
+  list: (db, ids) => listRacks(db, { ids }),
+  metadataOf: (rack) => rack,
+  deletion: {},
+});
+
+export const rackStore: ThingStore<Rack> = {
+  lifecycle: rackLifecycle,
+  table: "racks",
+  requests: {
+    maintenanceRequest: { column: "maintenance_requested", lastColumn: "last_maintenance_request" },
+    reprovisionRequest: { column: "reprovision_requested", lastColumn: "last_reprovision_request" },
+  },
+  device: rackTraits,
+  claims,
+  related: {
+    run: {
+      of: ({ state: { run } }) => (run === undefined ? null : { kind: "run", id: run }),
+      loadsState: true,
+    },
+  },
+  async load(db, ids) {
+    const rows = await db.query<RackRow>({
+      name: "racks.load",
+      text: `select ${COLUMNS} from racks t where t.id = any($1)`,
+      values: [ids],
+    });
+    return parseRows(rows, parseRack);
+  },
+};
+
+export interface RecordRow extends RackRow {
+  name: string;
+  description: string;
+  labels: Record<string, string | null>;
+  metadata_version: number;
+  metadata_changed_at: Date;
+  created_at: Date;
+  last_maintenance_request: EndedRackRequest | null;
+  last_reprovision_request: EndedRackRequest | null;
+  last_error: string | null;
+  next_check_at: Date | null;
+}
+
+export const RECORD_COLUMNS = `${COLUMNS}, t.name, t.description, t.labels, t.metadata_version, t.metadata_changed_at, t.created_at,
+  t.last_maintenance_request, t.last_reprovision_request, w.last_error, nullif(w.wake_at, 'infinity') as next_check_at`;
+export const RECORD_FROM = "racks t left join work w on w.kind = 'rack' and w.id = t.id";
+
+/** Racks in the order of their ids: those that are named, or all. */
+async function listRacks(db: Queryable, { ids }: { readonly ids?: readonly string[] } = {}): Promise<RackRecord[]> {
+  const where = ids === undefined ? "" : "where t.id = any($1)";
+  const rows = await db.query<RecordRow>(
+    `select ${RECORD_COLUMNS} from ${RECORD_FROM} ${where} order by t.id`,
+    ids === undefined ? [] : [ids],
+  );
+  return rows.map(parseRecord);
+}
+
+/** One row that does not parse must not hide the others from a list: it is shown as far as it can be read. */
+export function parseRecord(row: RecordRow): RackRecord {
+  try {
+    return parseReadable(row);
+  } catch (error) {
+    const reason = `its row cannot be read: ${messageOf(error)}`;
+    const rest = {
+      ...row,
+      facts: {},
+      trays: [],
+      shelves: [],
+      maintenance_requested: null,
+      reprovision_requested: null,
+    };
+    return { ...parseReadable(rest), outcome: { type: "failing", reason, cause: { code: "quarantined" } } };
+  }
+}
+
+const parseReadable = (row: RecordRow): RackRecord => ({
+  ...parseRack(row),
+  name: row.name,
+  description: row.description,
+  labels: row.labels,
+  metadataVersion: row.metadata_version,
+  metadataChangedAt: row.metadata_changed_at,
+  createdAt: row.created_at,
+  lastMaintenanceRequest: row.last_maintenance_request,
+  lastReprovisionRequest: row.last_reprovision_request,
+  lastError: row.last_error,
+  nextCheckAt: row.next_check_at,
+});

@@ -1,0 +1,70 @@
+import { expect, test } from "vitest";
+import { rackStore } from "../../../src/store/rack/racks.ts";
+import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+interface Case {
+  readonly phase: string;
+  readonly customer?: true;
+  readonly inCluster?: boolean | "no answer";
+  readonly drained?: true;
+}
+
+const at = "2026-01-01T00:00:00Z";
+const conditionsOf = ({ inCluster, drained }: Case) => [
+  ...(inCluster === undefined
+    ? []
+    : [
+        {
+          type: "InCustomerCluster",
+          status: inCluster === true,
+          reason: "R",
+          message: "",
+          last_transition: at,
+          ...(inCluster === "no answer" && { cause: { code: "unreachable" } }),
+        },
+      ]),
+  ...(drained ? [{ type: "Drained", status: true, reason: "R", message: "", last_transition: at }] : []),
+];
+
+/** Decision 28; what nobody has checked may be in use. */
+// biome-ignore format: a table is read by its columns
+const CASES: readonly (readonly [Case, "yes" | "no" | "unknown"])[] = [
+  [{ phase: "READY", inCluster: false },                                     "no"],
+  [{ phase: "READY", inCluster: true },                                      "yes"],
+  [{ phase: "READY" },                                                       "unknown"],
+  [{ phase: "FACTORY_READY" },                                               "unknown"],
+  [{ phase: "READY", inCluster: "no answer" },                               "unknown"],
+  [{ phase: "IN_SERVICE", inCluster: true },                                 "yes"],
+  [{ phase: "IN_SERVICE", inCluster: false },                                "no"],
+  [{ phase: "PROVISIONING", inCluster: true },                               "yes"],
+  [{ phase: "MAINTENANCE", inCluster: true },                                "no"],
+  [{ phase: "MAINTENANCE" },                                                 "no"],
+  [{ phase: "RMA", inCluster: true },                                        "no"],
+  [{ phase: "READY", customer: true, inCluster: false },                     "yes"],
+  [{ phase: "READY", customer: true, inCluster: false, drained: true },      "yes"],
+  [{ phase: "MAINTENANCE", customer: true, inCluster: true },                "yes"],
+  [{ phase: "MAINTENANCE", customer: true, inCluster: true, drained: true }, "no"],
+];
+
+test("a tray is assigned by its customer and its cluster, and what nobody has checked may be in use", async () => {
+  const { db } = database;
+  const nameOf = (at: number) => `m-${String(at).padStart(2, "0")}`;
+  await db.query("insert into racks (id, state) values ('r1', 'created'), ('r2', 'created')");
+  for (const [at, [tray]] of CASES.entries())
+    await db.query(
+      "insert into machines (id, provider, rack, state, customer_id, conditions) values ($1, 'redfish', 'r1', $2, $3, $4::jsonb)",
+      [nameOf(at), tray.phase, tray.customer ? "acme" : null, JSON.stringify(conditionsOf(tray))],
+    );
+  await db.query("insert into machines (id, provider, rack, state) values ('gone', 'redfish', 'r1', 'RETIRED')");
+  const { things, unreadable } = await rackStore.load(db, ["r1", "r2"]);
+  expect(unreadable).toEqual([]);
+  const trays = things.find(({ id }) => id === "r1")?.trays.map(({ id, assigned }) => [id, assigned]);
+  expect(trays).toEqual(CASES.map(([, assigned], at) => [nameOf(at), assigned]));
+});

@@ -3,6 +3,7 @@ import type { BootDevice } from "./boot-device.ts";
 import type { Cluster } from "./cluster.ts";
 import type { ClusterAccess } from "./clusters/access.ts";
 import type { ComputerSystem } from "./computer-system.ts";
+import type { DeviceEvents } from "./events/device-events.ts";
 import type { Imaging } from "./imaging.ts";
 import type { Inventory } from "./inventory.ts";
 import type { Playbooks } from "./local/playbooks.ts";
@@ -36,6 +37,7 @@ export interface Capabilities {
   readonly clusterAccess: ClusterAccess;
   readonly vitals: Vitals;
   readonly nodes: NodeList;
+  readonly events: DeviceEvents;
   readonly firmware: FirmwareUpdate;
   readonly tasks: DeviceTasks;
   readonly manager: BmcManager;

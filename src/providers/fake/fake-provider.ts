@@ -16,7 +16,16 @@ export interface FakeProviderOptions {
 export interface FakeProvider extends Provider {
   readonly can: Omit<
     Capabilities,
-    "clusterAccess" | "inventory" | "nodes" | "netInstall" | "playbooks" | "firmware" | "tasks" | "manager" | "fabric"
+    | "clusterAccess"
+    | "inventory"
+    | "nodes"
+    | "netInstall"
+    | "playbooks"
+    | "firmware"
+    | "tasks"
+    | "manager"
+    | "fabric"
+    | "events"
   >;
   /** For tests: the machines themselves. */
   readonly world: FakeWorld;

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
@@ -8,13 +9,14 @@ import { bmcFailure } from "../transport/bmc-failure.ts";
 import type { BmcGateway } from "../transport/bmc-gateway.ts";
 import {
   createGatedExchange,
+  createGatedStreams,
   type Fetched,
   type GatedExchange,
   type GatedRequest,
 } from "../transport/gated-exchange.ts";
 import { createHttpExchange, type HttpExchange } from "../transport/http-exchange.ts";
 import type { Upload } from "../transport/upload/send-upload.ts";
-import { resourceOf } from "./answers.ts";
+import { failureOf, resourceOf } from "./answers.ts";
 import { isLocalPath, type Resource } from "./resource.ts";
 import { Sessions, type SignIn } from "./sessions.ts";
 
@@ -44,9 +46,14 @@ export interface RedfishClient {
   expectRestart(target: BmcTarget, until: Date): void;
   /** Changes members of a resource. */
   patch(target: BmcTarget, path: string, body: Resource, call: CallContext): Promise<void>;
+  /** A stream of server-sent events, with the session that all else is sent with. It outlives the call: whoever has it ends it. */
+  stream(target: BmcTarget, path: string, call: CallContext): Promise<IncomingMessage>;
   /** Signs out everywhere and drops the connections. Before the gateway is closed. */
   close(): Promise<void>;
 }
+
+/** Until its headers are there, a stream takes the place of a request: one that hangs must not keep commands waiting for long. */
+const OPENS_WITHIN: Duration = seconds(5);
 
 /** What a BMC answers that changes a resource only for those who show that they have just read it. */
 const WANTS_ETAG: readonly (number | undefined)[] = [412, 428];
@@ -56,6 +63,8 @@ type RedfishRequest = Omit<GatedRequest, "headers" | "signsIn" | "operation"> & 
   readonly operation: "redfish.read" | "redfish.command" | "redfish.upload";
   readonly headers?: GatedRequest["headers"];
 };
+
+type Addressed = Pick<RedfishRequest, "target" | "path" | "call">;
 
 export function createRedfishClient(options: RedfishClientOptions): RedfishClient {
   const { caCertificates, mayReach } = options;
@@ -68,33 +77,38 @@ export function createRedfishClient(options: RedfishClientOptions): RedfishClien
     ...http,
     // Within the gateway, which counts rejected credentials by how each request ends.
     send: (outgoing) => sessions.passBasic(outgoing, () => http.send(outgoing)),
+    open: (outgoing, type) => sessions.passBasic(outgoing, () => http.open(outgoing, type)),
   };
   const { gateway, requestTimeout = seconds(10) } = options;
   const gated = createGatedExchange({ gateway, http: sending, requestTimeout, resourceOf });
+  const openStream = createGatedStreams({ gateway, http: sending, requestTimeout: OPENS_WITHIN, failureOf });
   const exchange: GatedExchange = (asked) => gated({ ...asked, headers: { "odata-version": "4.0", ...asked.headers } });
   const sessions: Sessions = new Sessions(exchange, options.rememberSessions ?? 4_096, options.clock);
 
   /** A session ends when the BMC says so; then once more with a new one. */
-  async function request(asked: RedfishRequest): Promise<Fetched> {
-    if (!isLocalPath(asked.path)) {
+  async function signedIn<T>({ target, path, call }: Addressed, send: (signIn: SignIn) => Promise<T>): Promise<T> {
+    if (!isLocalPath(path)) {
       throw bmcFailure(
         "protocol",
-        asked.target,
-        `the BMC gave a link that leads nowhere in its Redfish tree: ${asked.path.slice(0, 100)}`,
+        target,
+        `the BMC gave a link that leads nowhere in its Redfish tree: ${path.slice(0, 100)}`,
         { disposition: "fail" },
       );
     }
-    const send = ({ headers, signsIn }: SignIn) =>
-      exchange({ ...asked, headers: { ...headers, ...asked.headers }, signsIn });
-    const first = await sessions.signIn(asked.target, asked.call);
+    const first = await sessions.signIn(target, call);
     try {
       return await send(first);
     } catch (error) {
       if (first.signsIn || !(error instanceof DeviceFailure) || error.status !== 401) throw error;
-      sessions.rejected(asked.target, first);
-      return await send(await sessions.signIn(asked.target, asked.call));
+      sessions.rejected(target, first);
+      return await send(await sessions.signIn(target, call));
     }
   }
+
+  const request = (asked: RedfishRequest): Promise<Fetched> =>
+    signedIn(asked, ({ headers, signsIn }) =>
+      exchange({ ...asked, headers: { ...headers, ...asked.headers }, signsIn }),
+    );
 
   const get: RedfishClient["get"] = (target, path, call) =>
     request({ target, call, operation: "redfish.read", method: "GET", path });
@@ -127,6 +141,10 @@ export function createRedfishClient(options: RedfishClientOptions): RedfishClien
         await request({ ...change, headers: { "if-match": etag } });
       }
     },
+    stream: (target, path, call) =>
+      signedIn({ target, path, call }, (signIn) =>
+        openStream({ ...signIn, target, path, call, operation: "redfish.stream", method: "GET" }, "text/event-stream"),
+      ),
     async close() {
       await sessions.close();
       http.close();

@@ -89,7 +89,7 @@ export class Sessions {
    * that does not take it may take sessions alone, which says nothing of the credentials. They may be wrong all the same, and
    * nobody counts this rejection: so they are not sent in this way again soon, not even by those who already wait to do so.
    */
-  async passBasic({ target, headers }: Outgoing, send: () => Promise<Answer>): Promise<Answer> {
+  async passBasic<A extends Pick<Answer, "status">>({ target, headers }: Outgoing, send: () => Promise<A>): Promise<A> {
     const known = headers.authorization === undefined ? undefined : this.#known.get(keyOf(target));
     if (typeof known?.collection !== "string") return send();
     const credentials = credentialDigest(target);

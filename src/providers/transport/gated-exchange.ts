@@ -1,7 +1,9 @@
+import type { IncomingMessage } from "node:http";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { CallContext } from "../../capabilities/call.ts";
 import type { Duration } from "../../kernel/time/duration.ts";
-import type { Attempt, BmcGateway } from "./bmc-gateway.ts";
+import { bmcFailure } from "./bmc-failure.ts";
+import { type Attempt, type BmcGateway, nameOf } from "./bmc-gateway.ts";
 import type { AnswerReader } from "./device-answer.ts";
 import type { Resource } from "./device-json.ts";
 import type { Answer } from "./http-answer.ts";
@@ -45,16 +47,7 @@ export function createGatedExchange(options: GatedExchangeOptions): GatedExchang
   const { gateway, http, requestTimeout, resourceOf } = options;
   const once = (request: GatedRequest): Promise<Fetched> => {
     const { target, method, path, headers } = request;
-    const token = headers["x-auth-token"];
-    const carried = { target, ...(token === undefined ? {} : { token }) };
-    // The query says nothing to people.
-    const [place = ""] = path.split("?");
-    const passing = {
-      ...request,
-      ...carried,
-      what: `${method} ${place}`,
-      attributes: { "http.request.method": method, "url.path": place },
-    };
+    const passing = passingOf(request);
     const send = async ({ signal, span }: Pick<Attempt, "signal" | "span">): Promise<Fetched> => {
       const { upload } = request;
       const body = request.body === undefined ? {} : { body: JSON.stringify(request.body) };
@@ -63,7 +56,7 @@ export function createGatedExchange(options: GatedExchangeOptions): GatedExchang
       const { certificateFingerprint } = answer;
       return {
         status: answer.status,
-        resource: resourceOf({ ...request, ...carried }, answer),
+        resource: resourceOf(passing, answer),
         headers: answer.headers,
         ...(certificateFingerprint === undefined ? {} : { certificateFingerprint }),
       };
@@ -73,4 +66,41 @@ export function createGatedExchange(options: GatedExchangeOptions): GatedExchang
   };
 
   return (request) => despiteStaleConnections(request, () => once(request));
+}
+
+export interface GatedStreamOptions extends Omit<GatedExchangeOptions, "resourceOf"> {
+  readonly failureOf: AnswerReader["failureOf"];
+}
+
+/**
+ * Streams that pass the gateway like any request, up to where the answer begins: signed in, judged and counted. From there on they
+ * are held outside of it, so that a stream keeps no command waiting.
+ */
+export function createGatedStreams(options: GatedStreamOptions) {
+  const { gateway, http, requestTimeout, failureOf } = options;
+  return (request: GatedRequest, type: string): Promise<IncomingMessage> => {
+    const { target, method, path, headers } = request;
+    const passing = passingOf(request);
+    return gateway.run({ ...passing, wanted: requestTimeout }, async ({ signal, span }) => {
+      const answer = await http.open({ target, method, path, headers, signal }, type);
+      span.setAttribute("http.response.status_code", answer.status);
+      if (answer.body !== undefined) return answer.body;
+      const odd = `${nameOf(target)}: ${passing.what} was answered with something that is no ${type}`;
+      throw failureOf(passing, answer) ?? bmcFailure("protocol", target, odd, { status: answer.status });
+    });
+  };
+}
+
+function passingOf(request: GatedRequest) {
+  const { target, method, path, headers } = request;
+  const token = headers["x-auth-token"];
+  // The query says nothing to people.
+  const [place = ""] = path.split("?");
+  return {
+    ...request,
+    ...(token === undefined ? {} : { token }),
+    target,
+    what: `${method} ${place}`,
+    attributes: { "http.request.method": method, "url.path": place },
+  };
 }

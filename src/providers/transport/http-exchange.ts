@@ -1,4 +1,4 @@
-import { Agent as HttpAgent, type RequestOptions } from "node:http";
+import { Agent as HttpAgent, type IncomingMessage, type RequestOptions } from "node:http";
 import type { BmcTarget, TlsTrust } from "../../capabilities/bmc-target.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import { seconds } from "../../kernel/time/duration.ts";
@@ -6,8 +6,8 @@ import { checkAddress, guardedLookup, type MayReach } from "./allowed-networks.t
 import { bmcFailure } from "./bmc-failure.ts";
 import { nameOf } from "./bmc-gateway.ts";
 import type { Answer } from "./http-answer.ts";
-import { isNotHttp, RequestFailed, requestText } from "./http-request.ts";
-import { TooLarge } from "./read-text.ts";
+import { isNotHttp, RequestFailed, requestAnswer, requestText } from "./http-request.ts";
+import { readText, TooLarge } from "./read-text.ts";
 import { transportCause } from "./transport-cause.ts";
 import { fingerprintOf, TrustingAgent } from "./trusting-agent.ts";
 import { sendUpload, type Upload } from "./upload/send-upload.ts";
@@ -47,8 +47,15 @@ export async function despiteStaleConnections<T>(
   }
 }
 
+/** An answer of which more may follow. Whoever has it ends `body`, which belongs to no signal; without it the text is all. */
+export interface OpenAnswer extends Answer {
+  readonly body?: IncomingMessage;
+}
+
 export interface HttpExchange {
   send(outgoing: Outgoing): Promise<Answer>;
+  /** Asks for a stream of this type, over a connection of its own. Any other answer is read to its end. */
+  open(outgoing: Outgoing, type: string): Promise<OpenAnswer>;
   close(): void;
 }
 
@@ -76,32 +83,40 @@ export function createHttpExchange(options: {
     https: { reading: new TrustingAgent(trusting, kept), changing: new TrustingAgent(trusting, { keepAlive: false }) },
     http: { reading: new HttpAgent(kept), changing: new HttpAgent({ keepAlive: false }) },
   };
+  const optionsOf = (
+    { target, method, path, headers, body, upload }: Outgoing,
+    connection: "reading" | "changing",
+  ): RequestOptions & { readonly trust: TlsTrust; readonly noun: string | undefined } => {
+    checkAddress(target.address, mayReach, target.noun === undefined ? undefined : { at: "bmc", name: target.noun });
+    return {
+      ...(lookup && { lookup }),
+      host: target.address,
+      port: target.port,
+      method,
+      path,
+      agent: agents[target.scheme][connection],
+      trust: target.trust,
+      noun: target.noun,
+      headers: {
+        accept: "application/json",
+        ...headers,
+        ...(body !== undefined && { "content-type": "application/json", "content-length": Buffer.byteLength(body) }),
+        ...(upload && { "content-type": upload.contentType, "content-length": upload.bytes }),
+      },
+    };
+  };
   return {
     async send(outgoing) {
-      const { target, method, path, headers, body, upload } = outgoing;
       // A command goes over a connection of its own: on a kept one that breaks, nobody could say whether it was carried out.
-      const agent = agents[target.scheme][method === "GET" ? "reading" : "changing"];
-      checkAddress(target.address, mayReach, target.noun === undefined ? undefined : { at: "bmc", name: target.noun });
-      const request: RequestOptions & { readonly trust: TlsTrust; readonly noun: string | undefined } = {
-        ...(lookup && { lookup }),
-        host: target.address,
-        port: target.port,
-        method,
-        path,
-        agent,
-        trust: target.trust,
-        noun: target.noun,
-        headers: {
-          accept: "application/json",
-          ...headers,
-          ...(body !== undefined && {
-            "content-type": "application/json",
-            "content-length": Buffer.byteLength(body),
-          }),
-          ...(upload && { "content-type": upload.contentType, "content-length": upload.bytes }),
-        },
-      };
+      const request = optionsOf(outgoing, outgoing.method === "GET" ? "reading" : "changing");
       return exchange(outgoing, request, options.largestAnswer);
+    },
+    async open(outgoing, type) {
+      const headers = { ...outgoing.headers, accept: type };
+      return opening(outgoing, optionsOf({ ...outgoing, headers }, "changing"), {
+        type,
+        largest: options.largestAnswer,
+      });
     },
     close() {
       for (const { reading, changing } of Object.values(agents)) {
@@ -119,16 +134,53 @@ async function exchange(outgoing: Outgoing, options: RequestOptions, largestAnsw
     const { socket, ...answer } = upload
       ? await sendUpload({ options, isSecure, upload, largestAnswer })
       : await requestText({ options, isSecure, body, signal, largestAnswer });
-    const certificateFingerprint = fingerprintOf(socket);
-    return { ...answer, ...(certificateFingerprint === undefined ? {} : { certificateFingerprint }) };
+    return { ...answer, ...shownBy(socket) };
   } catch (error) {
-    if (!(error instanceof RequestFailed)) throw error;
-    const { cause, isOnKeptConnection } = error;
-    if (cause instanceof DeviceFailure) throw cause;
-    throw cause instanceof TooLarge
-      ? tooLarge(outgoing, largestAnswer)
-      : transportFailure(outgoing, isOnKeptConnection, cause);
+    throw failureOf(outgoing, error, largestAnswer);
   }
+}
+
+/** A peer that is gone without a word is found out by the system. */
+const PROBE_AFTER = seconds(30);
+
+async function opening(
+  outgoing: Outgoing,
+  options: RequestOptions,
+  { type, largest }: { readonly type: string; readonly largest: number },
+): Promise<OpenAnswer> {
+  const { target, signal } = outgoing;
+  try {
+    const { response, release } = await requestAnswer({ options, isSecure: target.scheme === "https", signal });
+    const { headers, socket, statusCode: status = 0 } = response;
+    const answer = { status, headers, ...shownBy(socket) };
+    const isStream = status === 200 && headers["content-type"]?.split(";")[0]?.trim().toLowerCase() === type;
+    try {
+      if (!isStream) return { ...answer, text: await readText(response, largest) };
+      socket.setKeepAlive(true, PROBE_AFTER);
+      return { ...answer, text: "", body: response };
+    } catch (error) {
+      response.destroy();
+      throw new RequestFailed(error, false);
+    } finally {
+      release();
+    }
+  } catch (error) {
+    throw failureOf(outgoing, error, largest);
+  }
+}
+
+function shownBy(socket: object): Pick<Answer, "certificateFingerprint"> {
+  const certificateFingerprint = fingerprintOf(socket);
+  return certificateFingerprint === undefined ? {} : { certificateFingerprint };
+}
+
+function failureOf(outgoing: Outgoing, error: unknown, largestAnswer: number): unknown {
+  if (!(error instanceof RequestFailed)) return error;
+  const { cause, isOnKeptConnection } = error;
+  if (cause instanceof DeviceFailure) return cause;
+  return cause instanceof TooLarge
+    ? tooLarge(outgoing, largestAnswer)
+    : transportFailure(outgoing, isOnKeptConnection, cause);
 }
 
 function tooLarge({ target, method, path }: Outgoing, largest: number): DeviceFailure {

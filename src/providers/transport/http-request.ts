@@ -1,4 +1,4 @@
-import { request as httpRequest, type IncomingHttpHeaders, type RequestOptions } from "node:http";
+import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { Socket } from "node:net";
 import { readText } from "./read-text.ts";
@@ -29,6 +29,14 @@ export class RequestFailed extends Error {
   }
 }
 
+/** An answer whose body is still to be read. */
+interface BegunAnswer {
+  readonly response: IncomingMessage;
+  readonly isOnKeptConnection: boolean;
+  /** From here on the signal has no say: who reads the body ends it. */
+  release(): void;
+}
+
 /** Bytes came that are not HTTP. */
 export const isNotHttp = (error: unknown): boolean =>
   error instanceof Error && "code" in error && typeof error.code === "string" && error.code.startsWith("HPE_");
@@ -38,31 +46,42 @@ export const isNotHttp = (error: unknown): boolean =>
  *
  * @throws RequestFailed, also when `signal` is aborted.
  */
-export function requestText({ options, isSecure, body, signal, largestAnswer }: Requested): Promise<Received> {
+export async function requestText({ largestAnswer, ...requested }: Requested): Promise<Received> {
+  const { response, isOnKeptConnection, release } = await requestAnswer(requested);
+  try {
+    const text = await readText(response, largestAnswer);
+    return { status: response.statusCode ?? 0, headers: response.headers, text, socket: response.socket };
+  } catch (error) {
+    response.destroy();
+    throw new RequestFailed(error, isOnKeptConnection);
+  } finally {
+    release();
+  }
+}
+
+/**
+ * One request, up to where its answer begins. The signal ends the answer as well, until it is released from that.
+ *
+ * @throws RequestFailed, also when `signal` is aborted.
+ */
+export function requestAnswer({
+  options,
+  isSecure,
+  body,
+  signal,
+}: Omit<Requested, "largestAnswer">): Promise<BegunAnswer> {
   return new Promise((resolve, reject) => {
     const request = (isSecure ? httpsRequest : httpRequest)(options);
     // The signal is not given to the request: Node would tie it to the connection, which outlives the request.
     const onAbort = () => request.destroy(new Error("stopped"));
-    const done = () => signal.removeEventListener("abort", onAbort);
-    const fail = (error: unknown) => {
-      done();
-      reject(new RequestFailed(error, request.reusedSocket));
-    };
+    const release = () => signal.removeEventListener("abort", onAbort);
     signal.addEventListener("abort", onAbort, { once: true });
-    request.on("error", fail);
-    request.on("response", (response) => {
-      const { socket } = response;
-      readText(response, largestAnswer).then(
-        (text) => {
-          done();
-          resolve({ status: response.statusCode ?? 0, headers: response.headers, text, socket });
-        },
-        (error) => {
-          response.destroy();
-          fail(error);
-        },
-      );
+    // It stays: what breaks after the answer began is told here as well.
+    request.on("error", (error) => {
+      release();
+      reject(new RequestFailed(error, request.reusedSocket));
     });
+    request.on("response", (response) => resolve({ response, isOnKeptConnection: request.reusedSocket, release }));
     if (signal.aborted) onAbort();
     else request.end(body);
   });

@@ -62,6 +62,7 @@ export const REACHED_AT = {
   firmware: "bmc",
   tasks: "bmc",
   manager: "bmc",
+  events: "bmc",
   exec: "ssh",
   playbooks: "ssh",
   cluster: null,

@@ -122,6 +122,7 @@ function aBmc(options: {
       const before = (resources[path] as Resource).Boot as Resource;
       change(path, boot === undefined ? body : { Boot: { ...before, ...boot } });
     },
+    stream: () => Promise.reject(new Error("no streams here")),
     close: async () => undefined,
   };
   const machines = createMachines(client);

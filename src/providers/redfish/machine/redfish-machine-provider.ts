@@ -1,6 +1,7 @@
 import type { Capabilities, Provider } from "../../../capabilities/provider.ts";
 import { type Clock, systemClock } from "../../../kernel/time/clock.ts";
 import { createRedfishClient, type RedfishClientOptions } from "../client.ts";
+import { createDeviceEvents } from "../events/device-events.ts";
 import { createBmcManager } from "../firmware/bmc-manager.ts";
 import { createFirmwareUpdate } from "../firmware/firmware-update.ts";
 import { createDeviceTasks } from "../firmware/tasks.ts";
@@ -32,6 +33,7 @@ const REDFISH_MACHINE_CAPABILITIES = [
   "firmware",
   "tasks",
   "manager",
+  "events",
 ] as const;
 type RedfishMachineCapabilities = Pick<Capabilities, (typeof REDFISH_MACHINE_CAPABILITIES)[number]>;
 
@@ -61,6 +63,7 @@ export function createRedfishMachineProvider(options: RedfishMachineProviderOpti
       firmware: createFirmwareUpdate(client),
       tasks: createDeviceTasks(client),
       manager: createBmcManager(client),
+      events: createDeviceEvents(client),
     },
     close: () => client.close(),
   };

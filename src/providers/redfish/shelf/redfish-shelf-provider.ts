@@ -1,6 +1,7 @@
 import type { Capabilities, Provider } from "../../../capabilities/provider.ts";
 import { type Clock, systemClock } from "../../../kernel/time/clock.ts";
 import { createRedfishClient, type RedfishClientOptions } from "../client.ts";
+import { createDeviceEvents } from "../events/device-events.ts";
 import { createBmcManager } from "../firmware/bmc-manager.ts";
 import { createFirmwareUpdate } from "../firmware/firmware-update.ts";
 import { createDeviceTasks } from "../firmware/tasks.ts";
@@ -14,7 +15,7 @@ export interface RedfishShelfProviderOptions extends RedfishClientOptions, Parti
 }
 
 export interface RedfishShelfProvider extends Provider {
-  readonly can: Pick<Capabilities, "power" | "inventory" | "sensors" | "firmware" | "tasks" | "manager">;
+  readonly can: Pick<Capabilities, "power" | "inventory" | "sensors" | "firmware" | "tasks" | "manager" | "events">;
   /** Signs out everywhere and drops the connections. Before the gateway is closed. */
   close(): Promise<void>;
 }
@@ -32,6 +33,7 @@ export function createRedfishShelfProvider(options: RedfishShelfProviderOptions)
       firmware: createFirmwareUpdate(client),
       tasks: createDeviceTasks(client),
       manager: createBmcManager(client),
+      events: createDeviceEvents(client),
     },
     close: () => client.close(),
   };

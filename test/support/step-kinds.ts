@@ -1,3 +1,5 @@
+import type { Plan } from "../../src/runs/model/plan/plan.ts";
+import { bootDevicePlan, powerPlan } from "../../src/runs/plans/machine-power.ts";
 import type { StepInput } from "../../src/services/run/plans.ts";
 
 /** A script of the site's own, which takes its time. */
@@ -8,6 +10,8 @@ export interface StepOnce {
   readonly kind: string;
   readonly step: StepInput;
   readonly effects: Readonly<Record<string, number>>;
+  /** The plan around it, of a kind that no plan of a caller names. */
+  readonly ownPlan?: Plan;
   /** It must be in the cluster already. */
   readonly needsNode?: true;
   /** Lines that its script writes, each once, in their order. */
@@ -63,6 +67,18 @@ export const STEP_KINDS: readonly StepOnce[] = [
     speed: 5,
     effects: { power_off_commands: 1, resets: 1, power_changes: 1, locator_changes: 1 },
   },
+];
+
+const ownOne = (ownPlan: Plan): Pick<StepOnce, "kind" | "step" | "speed" | "ownPlan"> => {
+  const [step] = ownPlan.steps;
+  if (!step) throw new Error(`plan ${ownPlan.planId} has no step`);
+  return { kind: step.kind, step, ownPlan, speed: 400 };
+};
+
+/** Those of short runs that have a call of their own. */
+export const OWN_STEP_KINDS: readonly StepOnce[] = [
+  { ...ownOne(powerPlan("off")), speed: 5, effects: { power_off_commands: 1, resets: 1, power_changes: 1 } },
+  { ...ownOne(bootDevicePlan("pxe")), effects: { boot_override_changes: 1 } },
 ];
 
 const READING: ReadonlySet<string> = new Set(["ssh_commands"]);

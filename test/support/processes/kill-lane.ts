@@ -1,6 +1,5 @@
 import { join } from "node:path";
 import { createPlan } from "../../../src/services/run/plans.ts";
-import { startRun } from "../../../src/services/run/starts.ts";
 import { openSecretStore } from "../../../src/store/access/secrets.ts";
 import { allStores } from "../../../src/wiring/things/all-things.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
@@ -10,7 +9,7 @@ import { putSiteOnRecord, tester } from "../run-bench.ts";
 import type { StepOnce } from "../step-kinds.ts";
 import { type ProcessBench, ROOT } from "./process-bench.ts";
 import { openRunReplica } from "./run-replica.ts";
-import { type Place, POSITIONS, type Position, type VictimOrder } from "./run-victim.ts";
+import { type Place, POSITIONS, type Position, startOnce, type VictimOrder } from "./run-victim.ts";
 import { type SimulatorProcess, startSimulatorProcess } from "./simulator-process.ts";
 
 /** A run whose replica was killed. */
@@ -93,7 +92,7 @@ export class KillLane {
       maxFindByIds: 100,
     };
     const machines = (await putSiteOnRecord(deps, simulator.call)).map(({ machine_id }) => machine_id);
-    await createPlan(deps, tester, { planId: PLAN, displayName: work.kind, steps: [work.step] });
+    if (!work.ownPlan) await createPlan(deps, tester, { planId: PLAN, displayName: work.kind, steps: [work.step] });
     return new KillLane({ database, simulator, machines, keyFile }, bench, work, site);
   }
 
@@ -132,7 +131,7 @@ export class KillLane {
     const successor = openRunReplica({ url, keyFile: this.#keyFile, instance: `successor-${this.#work.kind}` });
     try {
       for (const { machineId } of this.killed)
-        await startRun(successor.deps, tester, { requestId: "once", machineId, planId: PLAN, type: "", params: {} });
+        await startOnce(successor.deps, { machineId, planId: PLAN, ownPlan: this.#work.ownPlan });
       await db.execute(
         `update work set wake_at = now(), lease_until = case when lease_until is null then null else now() - interval '1 s' end
           where kind = 'run' and wake_at = 'infinity'`,
@@ -180,6 +179,7 @@ export class KillLane {
       instance,
       machineId,
       planId: PLAN,
+      ownPlan: this.#work.ownPlan,
       ...(place && { place }),
     };
     const victim = this.#bench.start({

@@ -5,7 +5,7 @@ import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
 import { hours } from "../../../src/kernel/time/duration.ts";
 import { createRedfishShelfProvider } from "../../../src/providers/redfish/shelf/redfish-shelf-provider.ts";
 import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
-import { allSteps } from "../../../src/runs/steps/index.ts";
+import { serverSteps } from "../../../src/runs/steps/index.ts";
 import { Runbooks } from "../../../src/runs/steps/scripts/runbooks.ts";
 import { allWorkflows } from "../../../src/runs/workflows/index.ts";
 import type { Workflows } from "../../../src/runs/workflows/workflow.ts";
@@ -49,7 +49,7 @@ export function openRunReplica({
   instance,
   clock = systemClock,
   handlerClock = clock,
-  steps = allSteps,
+  steps = serverSteps,
   workflows = allWorkflows,
   around = (same) => same,
 }: RunReplicaOptions): RunReplica {

@@ -3,7 +3,10 @@ import type { JsonObject, Thing } from "../../../src/kernel/lifecycle.ts";
 import type { Outcome } from "../../../src/kernel/outcome.ts";
 import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
 import type { RunThing } from "../../../src/runs/model/lifecycle.ts";
-import { startRun } from "../../../src/services/run/starts.ts";
+import type { Plan } from "../../../src/runs/model/plan/plan.ts";
+import type { Run } from "../../../src/runs/model/run.ts";
+import type { RunDeps } from "../../../src/services/run/deps.ts";
+import { startOwnPlan, startRun } from "../../../src/services/run/starts.ts";
 import { die, watchFailPoints } from "../../../src/store/postgres/fail-points.ts";
 import { eventually } from "../eventually.ts";
 import { openRunReplica } from "./run-replica.ts";
@@ -53,12 +56,26 @@ export interface VictimOrder {
   readonly instance: string;
   readonly machineId: string;
   readonly planId: string;
+  /** One that no caller can name; absent: the plan of the id. */
+  readonly ownPlan?: Plan | undefined;
   /** Absent: it lives until the run has ended, and prints the places that it came through. */
   readonly place?: Place;
 }
 
+/** Asked for again, it is the same run. */
+export function startOnce(
+  deps: RunDeps,
+  { machineId, planId, ownPlan }: Pick<VictimOrder, "machineId" | "planId" | "ownPlan">,
+): Promise<Run> {
+  const caller = { name: "tester", roles: ["admin"], address: null };
+  const asked = { requestId: "once", machineId };
+  return ownPlan
+    ? startOwnPlan(deps, caller, { ...asked, plan: ownPlan })
+    : startRun(deps, caller, { ...asked, planId, type: "", params: {} });
+}
+
 /** As a process of its own: starts a run and carries it out, up to the place where it dies. */
-async function carryOut({ machineId, planId, place, ...replicaOptions }: VictimOrder): Promise<void> {
+async function carryOut({ machineId, planId, ownPlan, place, ...replicaOptions }: VictimOrder): Promise<void> {
   let position: Position = "not started";
   let after: Position = "PENDING";
   const passed = new Set<string>();
@@ -82,9 +99,7 @@ async function carryOut({ machineId, planId, place, ...replicaOptions }: VictimO
       };
     };
   const replica = openRunReplica({ ...replicaOptions, handlerClock: NO_LOOK_LASTS, around });
-  const caller = { name: "tester", roles: ["admin"], address: null };
-  const input = { requestId: "once", machineId, planId, type: "", params: {} };
-  const { id } = await startRun(replica.deps, caller, input);
+  const { id } = await startOnce(replica.deps, { machineId, planId, ownPlan });
   position = "PENDING";
   await replica.work();
   const { db } = replica.deps;

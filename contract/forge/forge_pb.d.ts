@@ -11,6 +11,7 @@ import type { PowerShelfId, RackId, UUID } from "../common/common_pb.js";
 import type { BmcInfo, ControllerStateReason, DeletedFilter, HealthReportEntry, HealthSourceOrigin, LifecycleStatus, ListHealthReportResponseSchema, Metadata, PowerShelfIdListSchema, StateHistoriesSchema, StateSla } from "./shared_pb.js";
 import type { EmptySchema, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { HealthReport } from "../health/health_pb.js";
+import type { RackFirmwareCreateRequestSchema, RackFirmwareDeleteRequestSchema, RackFirmwareGetRequestSchema, RackFirmwareListSchema, RackFirmwareSchema, RackFirmwareSearchFilterSchema, RackFirmwareSetDefaultRequestSchema } from "./firmware_pb.js";
 
 /**
  * Describes the file forge/forge.proto.
@@ -889,6 +890,57 @@ export declare const Forge: GenService<{
     methodKind: "unary";
     input: typeof EmptySchema;
     output: typeof LinkedExpectedPowerShelfListSchema;
+  },
+  /**
+   * Puts a record into the catalogue. Its files are downloaded from then on; it is available once all of them are here whole.
+   * The first record of a hardware type becomes the type's default.
+   *
+   * @generated from rpc forge.Forge.CreateRackFirmware
+   */
+  createRackFirmware: {
+    methodKind: "unary";
+    input: typeof RackFirmwareCreateRequestSchema;
+    output: typeof RackFirmwareSchema;
+  },
+  /**
+   * One record; NOT_FOUND when there is none. The token is never returned.
+   *
+   * @generated from rpc forge.Forge.GetRackFirmware
+   */
+  getRackFirmware: {
+    methodKind: "unary";
+    input: typeof RackFirmwareGetRequestSchema;
+    output: typeof RackFirmwareSchema;
+  },
+  /**
+   * All records that satisfy every given filter, the newest first.
+   *
+   * @generated from rpc forge.Forge.ListRackFirmware
+   */
+  listRackFirmware: {
+    methodKind: "unary";
+    input: typeof RackFirmwareSearchFilterSchema;
+    output: typeof RackFirmwareListSchema;
+  },
+  /**
+   * Removes a record, unless a run works with it.
+   *
+   * @generated from rpc forge.Forge.DeleteRackFirmware
+   */
+  deleteRackFirmware: {
+    methodKind: "unary";
+    input: typeof RackFirmwareDeleteRequestSchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * Makes a record the default of its hardware type: racks of the type get it where nobody names a version.
+   *
+   * @generated from rpc forge.Forge.RackFirmwareSetDefault
+   */
+  rackFirmwareSetDefault: {
+    methodKind: "unary";
+    input: typeof RackFirmwareSetDefaultRequestSchema;
+    output: typeof EmptySchema;
   },
 }>;
 

@@ -27,10 +27,9 @@ export const ALLOWED: Readonly<Record<string, string>> = {
   "src/services/run/workflow-starts.ts startWorkflow": "what starts a workflow; a test has the first one",
   "src/lifecycles/rack-firmware/rack-firmware.ts suitsHardware": "what racks are planned with; the catalogue is next",
   "src/lifecycles/rack-firmware/rack-firmware.ts componentsFor": "what racks are planned with; the catalogue is next",
-  "src/lifecycles/rack-firmware/rack-firmware.ts FIRMWARE_DEVICES": "what the catalogue is read with, which is next",
   "src/lifecycles/rack-firmware/rack-firmware.ts ANY_HARDWARE": "what the catalogue is read with, which is next",
-  "src/lifecycles/rack-firmware/rack-firmware.ts ACTIVATIONS": "what the catalogue is read with, which is next",
-  "src/lifecycles/rack-firmware/rack-firmware.ts FIRMWARE_CLASSES": "what the catalogue is read with, which is next",
+  "src/store/rack-firmware/rack-firmware.ts rackFirmwareJson": "racks, which are next, load records beside themselves",
+  "src/store/rack-firmware/rack-firmware.ts parseRackFirmware": "racks, which are next, load records beside themselves",
   "src/store/postgres/fail-points.ts watchFailPoints": "how kill tests learn which fail points a process passes",
 };
 

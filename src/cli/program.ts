@@ -16,6 +16,7 @@ import { addNetbootCommands } from "./commands/netboot/netboot.ts";
 import { addNodeCommands } from "./commands/node/node.ts";
 import { addPlanCommands } from "./commands/plan/plan.ts";
 import { addPowerShelfCommands } from "./commands/power-shelf/power-shelf.ts";
+import { addRackFirmwareCommands } from "./commands/rack-firmware/rack-firmware.ts";
 import { addRunCommands } from "./commands/run/run.ts";
 import { addServerCommands } from "./commands/server/server.ts";
 import { addSystemCommand } from "./commands/system/system.ts";
@@ -83,6 +84,7 @@ export function createProgram(options: ProgramOptions): Command {
   const run = createRun(program);
   addPowerShelfCommands(program, run);
   addExpectedPowerShelfCommands(program, run);
+  addRackFirmwareCommands(program, run);
   addMachineCommands(program, run);
   addNodeCommands(program, run);
   addGroupCommands(program, run);

@@ -22,6 +22,7 @@ import { readCaCertificates } from "./ca-certificates.ts";
 import { wireCheckPlaces } from "./check-places.ts";
 import { wireHandlers } from "./handlers.ts";
 import { type MachineHardware, wireMachineHardware } from "./machine-hardware.ts";
+import type { FirmwareFiles } from "./rack/artifacts.ts";
 import { type RunParts, wireRunParts } from "./run-deps.ts";
 import { loadRunbooks } from "./runbook-files.ts";
 import { createSignInLedger } from "./sign-in-ledger.ts";
@@ -50,6 +51,8 @@ export interface EngineWiring {
   readonly mayReach: (address: string) => boolean;
   /** The one that all replicas share. */
   readonly clock: Clock;
+  /** Absent: there are none here. */
+  readonly firmwareFiles?: FirmwareFiles;
   readonly things: readonly ThingParts[];
 }
 
@@ -62,7 +65,7 @@ const settingsOf = ({ monitor, explorer, install }: Config) => ({
 
 /** All loops of one replica, with the hardware below them. */
 export function startEngine(wiring: EngineWiring): Engine {
-  const { db, secrets, log, metrics, replica, config, mayReach, clock, things } = wiring;
+  const { db, secrets, log, metrics, replica, config, mayReach, clock, firmwareFiles, things } = wiring;
   const stores = storesOf(things);
   const observed = { clock, observer: observeDeviceCalls(metrics, log), ledger: createSignInLedger(db, secrets, log) };
   const gateway = createBmcGateway({ concurrency: config.bmc.perBmcConcurrency, ...observed });
@@ -84,7 +87,7 @@ export function startEngine(wiring: EngineWiring): Engine {
     ...(speed !== "off" && { fake: { speed, failures: config.fake.fail, clock } }),
   });
   const runbooks = loadRunbooks(config.scripts.directory);
-  const settings = settingsOf(config);
+  const settings = { ...settingsOf(config), ...firmwareFiles };
   const steps = serverSteps;
   const starting = wireRunParts({ db, secrets, clock, hardware, steps, runbooks, seedsAt: settings.seedsAt });
   const controller = new Controller({

@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createAuthentication } from "../api/auth/authentication.ts";
 import { createFiles } from "../api/rest/files.ts";
+import { createFirmwareFiles } from "../api/rest/firmware/firmware-files.ts";
 import { createOperations } from "../api/rest/operations.ts";
 import { createRestApi } from "../api/rest/rest-api.ts";
 import type { RouteDeps } from "../api/rest/route.ts";
@@ -16,11 +17,13 @@ import { startApiServers } from "../api/transport/server.ts";
 import { type Config, createAddressFilter } from "../config.ts";
 import { createFleetCollector } from "../engine/fleet-metrics.ts";
 import type { Log } from "../kernel/log.ts";
+import { namedList } from "../kernel/named-list.ts";
 import { readingFor } from "../kernel/time/clock.ts";
 import { seconds } from "../kernel/time/duration.ts";
 import { SharedClock } from "../kernel/time/shared-clock.ts";
 import { seedWriter } from "../providers/seeds/seed.ts";
 import type { ServiceDeps } from "../services/call/deps.ts";
+import { findMissingFiles, sweepArtifacts } from "../services/rack-firmware/files.ts";
 import { cancelActiveRuns, untilRunsEnded } from "../services/run/shutdown.ts";
 import { verifyToken } from "../services/system/tokens.ts";
 import { openSecretStore } from "../store/access/secrets.ts";
@@ -36,6 +39,7 @@ import { wireClusterGate } from "./cluster-gate.ts";
 import { writeEndpointsFile } from "./endpoints-file.ts";
 import { type Engine, startEngine } from "./engine.ts";
 import { bootRulesOf, installRouteDeps } from "./installs.ts";
+import { wireFirmwareFiles } from "./rack/artifacts.ts";
 import { registerRoutes, restRoutes } from "./routes.ts";
 import { StopSequence } from "./stop-sequence.ts";
 import { accessOf, allThings, storesOf } from "./things/all-things.ts";
@@ -86,6 +90,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       millwright_clock_ahead_seconds: [{ labels: {}, value: (clock.localIsAheadBy ?? 0) / 1_000 }],
     }));
     const replica = randomUUID();
+    const firmwareFiles = wireFirmwareFiles(config, { db, signer: secrets, clock });
+    const { artifacts } = firmwareFiles;
     const engine = startEngine({
       db,
       secrets,
@@ -95,6 +101,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       config,
       mayReach: createAddressFilter(config.bmc.allowedNetworks),
       clock,
+      firmwareFiles,
       things,
     });
     stops.add("the engine", () => engine.stop());
@@ -110,8 +117,10 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       canErase: bootRulesOf(config).eraser !== null,
       ...(clusterAccess && { clusterGate: wireClusterGate(clusterAccess) }),
       seedWriter,
+      artifacts,
       clock,
     };
+    void sweepArtifacts(db, artifacts).catch((err: unknown) => log.warn({ err }, "firmware files were not swept"));
     // Once nobody can start runs here any more, and while the engine still ends them. A start that fails cancels nothing.
     let isUp = false;
     stops.add("the active runs", async () => {
@@ -205,6 +214,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
       return null;
     },
     engine: async () => engine.trouble(),
+    firmware: () => missingFirmware(deps),
     clock: async () => clock.trouble && { remark: clock.trouble },
   };
   const signIn: RouteDeps["authenticate"] = (request, route) =>
@@ -252,6 +262,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
       await app.register(operations);
       await app.register(rest);
       await app.register(createFiles({ directory: config.install.filesDir, reportUnexpected }));
+      await app.register(createFirmwareFiles({ services: deps, reportUnexpected }));
       await app.register(createSeeds({ ...installing, reportUnexpected }));
     },
     log,
@@ -269,6 +280,16 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     await Promise.all([api.close(), following]);
   });
   return { httpUrl: api.httpUrl, grpcAddress: api.grpcAddress };
+}
+
+/** The catalogue is all replicas' own, and the files are in a directory that each of them must have. */
+async function missingFirmware(deps: ServiceDeps): ReturnType<ReadyChecks[string]> {
+  const missing = await findMissingFiles(deps);
+  if (missing.length === 0) return null;
+  const remark = `files of rack firmware ${namedList(missing, 5)} are not in the firmware directory of this server`;
+  return {
+    remark: `${remark}: share firmware.directory between all replicas, or run millwright rack-firmware download`,
+  };
 }
 
 function tlsOf({ tls }: Config) {

@@ -4,12 +4,14 @@ import { ScalarType } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { file_common_common } from "../../../contract/common/common_pb.js";
 import { file_forge_expected } from "../../../contract/forge/expected_pb.js";
+import { file_forge_firmware } from "../../../contract/forge/firmware_pb.js";
 import { Forge, file_forge_forge } from "../../../contract/forge/forge_pb.js";
 import { file_forge_rack } from "../../../contract/forge/rack_pb.js";
 import { file_forge_shared } from "../../../contract/forge/shared_pb.js";
 import { file_forge_switch } from "../../../contract/forge/switch_pb.js";
 import { file_health_health } from "../../../contract/health/health_pb.js";
 import { EXPECTED } from "../../../test/support/forge-contract/expected.ts";
+import { FIRMWARE, FIRMWARE_METHODS } from "../../../test/support/forge-contract/firmware.ts";
 import { FORGE, FORGE_METHODS } from "../../../test/support/forge-contract/forge.ts";
 import { COMMON, HEALTH } from "../../../test/support/forge-contract/ids-and-health.ts";
 import { RACK } from "../../../test/support/forge-contract/rack.ts";
@@ -17,7 +19,7 @@ import { SHARED } from "../../../test/support/forge-contract/shared.ts";
 import { SWITCH } from "../../../test/support/forge-contract/switch.ts";
 
 /** One table a proto file; its methods are beside its messages. */
-const METHODS = { ...FORGE_METHODS };
+const METHODS = { ...FORGE_METHODS, ...FIRMWARE_METHODS };
 
 describe("the contract forge", () => {
   test("has the specified methods, none of which is a stream", () => {
@@ -36,6 +38,7 @@ describe("the contract forge", () => {
     [file_forge_rack, RACK],
     [file_forge_switch, SWITCH],
     [file_forge_expected, EXPECTED],
+    [file_forge_firmware, FIRMWARE],
     [file_common_common, COMMON],
     [file_health_health, HEALTH],
   ])("in $name.proto", (file, specified) => {

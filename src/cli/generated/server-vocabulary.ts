@@ -84,5 +84,6 @@ export const SERVER_VOCABULARY: ServerVocabulary = {
     {"kind":"install","short":"node","idLength":0},
     {"kind":"batch","short":"","idLength":38},
     {"kind":"rack","short":"","idLength":0},
+    {"kind":"rack_firmware","short":"rfw","idLength":0},
   ],
 };

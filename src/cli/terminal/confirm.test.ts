@@ -21,6 +21,7 @@ const BY_RPC = [
   ["machine retire x", "yes"],
   ["power-shelf delete x", "yes"],
   ["power-shelf force-delete x", "yes"],
+  ["rack-firmware delete x", "yes"],
   ["expected-power-shelf delete 02:00:5e:10:00:01", "yes"],
   ["expected-power-shelf delete-all", "yes"],
 ] as const;
@@ -99,6 +100,7 @@ function serveRemovals(router: ConnectRouter, done: string[]): void {
   router.service(Forge, {
     deletePowerShelf: removed("shelf"),
     adminForceDeletePowerShelf: removed("shelf"),
+    deleteRackFirmware: removed("rack firmware"),
     deleteExpectedPowerShelf: removed("expected"),
     deleteAllExpectedPowerShelves: removed("all expected"),
   });

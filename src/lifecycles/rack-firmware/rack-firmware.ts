@@ -1,8 +1,10 @@
+import type { Thing } from "../../kernel/lifecycle.ts";
+
 /** The kinds of devices of a rack that have firmware of their own. */
 export const FIRMWARE_DEVICES = ["compute", "switch", "power_shelf"] as const;
 export type FirmwareDevice = (typeof FIRMWARE_DEVICES)[number];
 
-/** What makes new firmware run, once it has been written. */
+/** What makes new firmware run, once it is written. none: the device does that by itself. */
 export const ACTIVATIONS = ["none", "bmc_reset", "host_reset", "power_cycle"] as const;
 export type Activation = (typeof ACTIVATIONS)[number];
 
@@ -41,6 +43,34 @@ export interface RackFirmware {
   /** What racks of the type get where nobody names a version. At most one a type. */
   readonly isDefault: boolean;
   readonly components: readonly FirmwareComponent[];
+}
+
+/** Where a file of a record comes from. */
+export interface FirmwareFile {
+  readonly digest: string;
+  readonly name: string;
+  readonly url: string;
+  /** Null where the record does not say. */
+  readonly bytes: number | null;
+  /** How the server there wants the token of the record. */
+  readonly sign: FileSign;
+}
+
+/** bearer: `Authorization`. artifactory: `X-JFrog-Art-Api`, which Artifactory wants of API keys. */
+export const FILE_SIGNS = ["bearer", "artifactory"] as const;
+export type FileSign = (typeof FILE_SIGNS)[number];
+
+/** A record of the catalogue, with what keeps it: its files are downloaded, checked, and kept by their digests. */
+export interface CataloguedFirmware extends Thing, RackFirmware {
+  /** As it was given, word for word. */
+  readonly config: string;
+  readonly files: readonly FirmwareFile[];
+  readonly facts: {
+    /** The size of each file that is here whole, by its digest. */
+    readonly sizes: Readonly<Record<string, number>>;
+  };
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
 }
 
 /** Whether a record may be written to a rack of this hardware type. */

@@ -12,14 +12,16 @@ export type MayReach = (address: string) => boolean;
 export interface Called {
   readonly at: Peer;
   readonly name: string;
+  /** What lists the networks that it may be in; bmc.allowed_networks unless told. */
+  readonly setting?: string;
 }
 const BMC: Called = { at: "bmc", name: "BMC" };
 
-const outside = (host: string, { at, name } = BMC): DeviceFailure =>
+const outside = (host: string, { at, name, setting = "bmc.allowed_networks" }: Called = BMC): DeviceFailure =>
   new DeviceFailure(
     "address_not_allowed",
     at,
-    `${name} ${host} is outside the networks that may be called: add its network to bmc.allowed_networks`,
+    `${name} ${host} is outside the networks that may be called: add its network to ${setting}`,
     { facts: { address: host } },
   );
 

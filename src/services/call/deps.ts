@@ -1,3 +1,4 @@
+import type { Artifacts } from "../../capabilities/rack/artifacts.ts";
 import type { SeedWriter } from "../../capabilities/seeds/seed.ts";
 import { type Clock, systemClock } from "../../kernel/time/clock.ts";
 import type { SecretStore } from "../../store/access/secrets.ts";
@@ -25,6 +26,8 @@ export interface ServiceDeps {
   readonly clusterGate?: ClusterGate;
   /** Writes what installers read. Absent: nothing is installed with a seed here. */
   readonly seedWriter?: SeedWriter;
+  /** The firmware files of this server. Absent: it has none. */
+  readonly artifacts?: Artifacts;
   /** Absent: the system's. */
   readonly clock?: Clock;
 }

@@ -8,11 +8,21 @@ import { install } from "./install.ts";
 import { machine } from "./machine.ts";
 import { powerShelf } from "./power-shelf.ts";
 import { rack } from "./rack.ts";
+import { rackFirmware } from "./rack-firmware.ts";
 import { run } from "./run.ts";
 import type { ThingParts } from "./thing.ts";
 
 /** Every kind of thing that has a lifecycle. A new kind is a file beside this one and a name in this list. */
-export const allThings: readonly ThingParts[] = [powerShelf, expectedPowerShelf, machine, run, install, batch, rack];
+export const allThings: readonly ThingParts[] = [
+  powerShelf,
+  expectedPowerShelf,
+  machine,
+  run,
+  install,
+  batch,
+  rack,
+  rackFirmware,
+];
 
 export function storesOf(things: readonly ThingParts[]): ThingStores {
   const kinds = things.map(({ store }) => store.lifecycle.kind);

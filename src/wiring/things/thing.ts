@@ -4,12 +4,14 @@ import type { AnyRoute } from "../../api/rest/route.ts";
 import type { ServicePart } from "../../api/transport/service-parts.ts";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { Provider } from "../../capabilities/provider.ts";
+import type { Artifacts } from "../../capabilities/rack/artifacts.ts";
 import type { HandlerOf } from "../../engine/pass.ts";
 import type { Thing } from "../../kernel/lifecycle.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import type { Duration } from "../../kernel/time/duration.ts";
 import type { FailedStep } from "../../runs/executor/run-context.ts";
 import type { AnyStep } from "../../runs/model/step.ts";
+import type { ArtifactSource } from "../../runs/steps/rack/on-device.ts";
 import type { Runbooks } from "../../runs/steps/scripts/runbooks.ts";
 import type { Workflows } from "../../runs/workflows/workflow.ts";
 import type { ServiceDeps } from "../../services/call/deps.ts";
@@ -35,6 +37,10 @@ export interface HandlerTools {
   readonly installTimeout: Duration;
   /** Where BMCs fetch seeds from; null, or absent: nobody has said. */
   readonly seedsAt?: string | null;
+  /** Firmware files. Absent: there are none here. */
+  readonly artifacts?: Artifacts;
+  /** The same as device runs have them. */
+  readonly artifactSource?: ArtifactSource;
   /** Absent where no machines are worked on. */
   readonly runs?: RunTools;
   /** What runs work on. Empty where no machines are worked on. */

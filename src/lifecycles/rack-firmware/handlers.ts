@@ -1,0 +1,85 @@
+import type { CallContext } from "../../capabilities/call.ts";
+import type { Artifacts } from "../../capabilities/rack/artifacts.ts";
+import type { StreamCall, StreamProgress } from "../../capabilities/stream.ts";
+import { StepFailure } from "../../kernel/errors.ts";
+import type { JsonObject } from "../../kernel/lifecycle.ts";
+import { type Handlers, happened, waitFor } from "../../kernel/outcome.ts";
+import { type Duration, seconds } from "../../kernel/time/duration.ts";
+import type { rackFirmwareLifecycle } from "./lifecycle.ts";
+import type { CataloguedFirmware, FileSign } from "./rack-firmware.ts";
+
+export interface RackFirmwareContext {
+  readonly call: CallContext;
+  /** Absent: this server keeps no files. */
+  readonly artifacts: Artifacts | undefined;
+  /** What the record's files are asked for with; undefined where they need none. */
+  readonly token: () => Promise<string | undefined>;
+}
+
+/** Progress is an event for everybody who watches. */
+const SHOWN_EVERY: Duration = seconds(2);
+const ROOM_RECHECK: Duration = seconds(5);
+/** Of a piece of a file that is written to the disk. */
+const LONGEST_WRITE: Duration = seconds(30);
+
+/**
+ * The download is a stream under the record's lease: it may last for hours, and a replica that takes over finds nobody writing to the
+ * file that it goes on with.
+ */
+export const rackFirmwareHandlers: Handlers<typeof rackFirmwareLifecycle, CataloguedFirmware, RackFirmwareContext> = {
+  async downloading(firmware, { call, artifacts, token }) {
+    const { streams } = call;
+    if (!artifacts || !streams)
+      throw new StepFailure("not_on_this_server", "this server keeps no firmware files", {
+        facts: { what: "setting", name: "firmware.directory" },
+      });
+    const under = streams.underWay;
+    if (under) {
+      const end = under.take();
+      if (!end) return waitFor(describe(under.progress), SHOWN_EVERY);
+      if ("error" in end) throw end.error;
+      return happened("artifacts_complete", { facts: { sizes: end.value as JsonObject } });
+    }
+    if (streams.isFull) return waitFor("waits until another stream of this replica has ended", ROOM_RECHECK);
+    const secret = await token();
+    await streams.open({ to: "artifact_server", longestChunk: LONGEST_WRITE }, (stream) =>
+      fetchAll(firmware, artifacts, secret, stream),
+    );
+    return waitFor(describe(undefined), SHOWN_EVERY);
+  },
+};
+
+/** One after the other: the sizes, by their digests. A file that two components share comes once. */
+async function fetchAll(
+  { files }: CataloguedFirmware,
+  artifacts: Artifacts,
+  secret: string | undefined,
+  stream: StreamCall,
+): Promise<Readonly<Record<string, number>>> {
+  const wanted = [...new Map(files.map((file) => [file.digest, file])).values()];
+  const of = wanted.every(({ bytes }) => bytes !== null)
+    ? wanted.reduce((sum, { bytes }) => sum + (bytes ?? 0), 0)
+    : undefined;
+  const sizes: Record<string, number> = {};
+  let before = 0;
+  for (const { digest, url, bytes, sign } of wanted) {
+    const order = { digest, url, bytes, secretHeaders: secret === undefined ? {} : headersOf(sign, secret) };
+    const report = (progress: StreamProgress) =>
+      stream.report({ bytes: before + progress.bytes, ...(of !== undefined && { of }) });
+    sizes[digest] = await artifacts.fetch(order, { ...stream, report });
+    before += sizes[digest];
+  }
+  return sizes;
+}
+
+const headersOf = (sign: FileSign, token: string): Readonly<Record<string, string>> =>
+  sign === "artifactory" ? { "x-jfrog-art-api": token } : { authorization: `Bearer ${token}` };
+
+function describe(progress: StreamProgress | undefined): string {
+  if (progress === undefined) return "downloading its files";
+  const { bytes, of } = progress;
+  if (of === undefined || of === 0) return `downloading its files: ${megabytes(bytes)} so far`;
+  return `downloading its files: ${megabytes(bytes)} of ${megabytes(of)} (${Math.floor((100 * bytes) / of)} %)`;
+}
+
+const megabytes = (bytes: number): string => `${(bytes / 1_000_000).toFixed(1)} MB`;

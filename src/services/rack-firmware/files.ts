@@ -1,0 +1,65 @@
+import type { Artifacts, KeptArtifact } from "../../capabilities/rack/artifacts.ts";
+import { AppError } from "../../kernel/errors.ts";
+import type { Duration } from "../../kernel/time/duration.ts";
+import type { Signer } from "../../store/access/secrets.ts";
+import type { Database } from "../../store/postgres/database.ts";
+import { listArtifactDigests, listAvailableDigests } from "../../store/rack-firmware/rack-firmware.ts";
+import { nowOf, type ServiceDeps } from "../call/deps.ts";
+
+/**
+ * The addresses under which BMCs fetch firmware. BMCs have no credentials, so the address is the credential: it is signed, names one
+ * file, and expires. Without the key of the site nobody can make one, nor change the file or the time in it.
+ */
+const PURPOSE = "firmware file";
+export const FIRMWARE_FILES = "/firmware/files";
+
+const signedText = (hex: string, expires: string): string => `${hex} ${expires}`;
+
+export interface FileAddress {
+  /** Of the server, as BMCs reach it. */
+  readonly server: string;
+  readonly digest: string;
+  readonly name: string;
+  readonly now: Date;
+  readonly validFor: Duration;
+}
+
+export function fileAddress(signer: Signer, { server, digest, name, now, validFor }: FileAddress): string {
+  const hex = digest.slice("sha256:".length);
+  const expires = Math.ceil((now.getTime() + validFor) / 1_000).toString(36);
+  const signature = signer.sign(PURPOSE, signedText(hex, expires));
+  return `${server}${FIRMWARE_FILES}/${hex}/${expires}/${signature}/${encodeURIComponent(name)}`;
+}
+
+export interface FileRequest {
+  readonly hex: string;
+  readonly expires: string;
+  readonly signature: string;
+}
+
+/** The file of an address. Whatever is wrong with the address, the answer is the same: who asks learns nothing by it. */
+export async function readFirmwareFile(
+  deps: ServiceDeps,
+  { hex, expires, signature }: FileRequest,
+): Promise<KeptArtifact> {
+  const isOurs = /^[0-9a-f]{64}$/.test(hex) && /^[0-9a-z]{1,11}$/.test(expires);
+  const isValid = isOurs && deps.secrets.isSigned(PURPOSE, signedText(hex, expires), signature);
+  const isInTime = isValid && Number.parseInt(expires, 36) * 1_000 > nowOf(deps).getTime();
+  const file = isInTime ? await deps.artifacts?.find(`sha256:${hex}`) : undefined;
+  if (!file) throw new AppError("not_found", "There is no such file");
+  return file;
+}
+
+/** Available records of which a file is not here: another replica has downloaded it to a directory of its own, or somebody removed it. */
+export async function findMissingFiles({ db, artifacts }: ServiceDeps): Promise<readonly string[]> {
+  if (!artifacts) return [];
+  const missing: string[] = [];
+  for (const { id, digest } of await listAvailableDigests(db))
+    if ((await artifacts.find(digest)) === undefined) missing.push(id);
+  return [...new Set(missing)];
+}
+
+/** Removes the files that no record names any more. */
+export async function sweepArtifacts(db: Database, artifacts: Artifacts): Promise<void> {
+  await artifacts.sweep(await listArtifactDigests(db));
+}

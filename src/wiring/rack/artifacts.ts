@@ -1,0 +1,75 @@
+import { join } from "node:path";
+import type { Artifacts } from "../../capabilities/rack/artifacts.ts";
+import { type Config, createAddressFilter } from "../../config.ts";
+import { StepFailure } from "../../kernel/errors.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import { type Duration, milliseconds, minutes } from "../../kernel/time/duration.ts";
+import { createArtifacts } from "../../providers/artifacts/artifacts.ts";
+import type { ArtifactSource } from "../../runs/steps/rack/on-device.ts";
+import { fileAddress } from "../../services/rack-firmware/files.ts";
+import type { Signer } from "../../store/access/secrets.ts";
+import type { Database } from "../../store/postgres/database.ts";
+import { findArtifactName } from "../../store/rack-firmware/rack-firmware.ts";
+
+/** The firmware files of this server, and the same as device runs have them. */
+export interface FirmwareFiles {
+  readonly artifacts: Artifacts;
+  readonly artifactSource: ArtifactSource;
+}
+
+export function wireFirmwareFiles({ firmware, install, rack, dataDir }: Config, world: World): FirmwareFiles {
+  const artifacts = createArtifacts({
+    directory: firmware.directory ?? join(dataDir, "firmware"),
+    mayReach: createAddressFilter(firmware.allowedNetworks),
+    largest: firmware.maxArtifactBytes,
+  });
+  const server = firmware.publicUrl ?? install.publicUrl;
+  return {
+    artifacts,
+    artifactSource: createArtifactSource({ ...world, artifacts, server, validFor: rack.flashDeadline }),
+  };
+}
+
+interface World {
+  readonly db: Database;
+  readonly signer: Signer;
+  readonly clock: Clock;
+}
+
+interface ArtifactSourceWiring extends World {
+  readonly artifacts: Artifacts;
+  /** Where BMCs reach this server; null: nobody has said. */
+  readonly server: string | null;
+  /** For how long an address holds: for as long as the flash that it is for may take. */
+  readonly validFor: Duration;
+}
+
+/** Of an address that a BMC was given late in its time, the whole file can still be fetched. */
+const MARGIN: Duration = minutes(5);
+
+/** The files as device runs send them, or have devices fetch them. */
+const createArtifactSource = (wiring: ArtifactSourceWiring): ArtifactSource => {
+  const { db, signer, artifacts, clock, server, validFor } = wiring;
+  const nameOf = async (digest: string) => (await findArtifactName(db, digest)) ?? "firmware.bin";
+  return {
+    async find(digest) {
+      const file = await artifacts.find(digest);
+      return file && { name: await nameOf(digest), bytes: file.bytes, chunks: () => file.chunks() };
+    },
+    async uriFor(digest) {
+      if (server === null)
+        throw new StepFailure(
+          "not_on_this_server",
+          "this server does not know where BMCs reach it, so that they cannot fetch firmware: set firmware.public_url and restart the server",
+          { facts: { what: "setting", name: "firmware.public_url" } },
+        );
+      return fileAddress(signer, {
+        server,
+        digest,
+        name: await nameOf(digest),
+        now: clock.now(),
+        validFor: milliseconds(validFor + MARGIN),
+      });
+    },
+  };
+};

@@ -1,0 +1,46 @@
+import { Forge } from "../../../contract/forge/forge_pb.js";
+import { RackFirmwareService } from "../../../contract/millwright/v1/rack_firmware_pb.js";
+import { forgeRackFirmware } from "../../api/forge/rack-firmware.ts";
+import { rackFirmware as rackFirmwareMethods } from "../../api/millwright/rack-firmware/rack-firmware.ts";
+import { partOf } from "../../api/transport/service-parts.ts";
+import { type RackFirmwareContext, rackFirmwareHandlers } from "../../lifecycles/rack-firmware/handlers.ts";
+import type { CataloguedFirmware } from "../../lifecycles/rack-firmware/rack-firmware.ts";
+import { explainRackFirmware } from "../../services/explain/rack/rack-firmware.ts";
+import { tokenSecret } from "../../services/rack-firmware/rack-firmware.ts";
+import { rackFirmwareStore } from "../../store/rack-firmware/rack-firmware.ts";
+import { defineThing, type HandlerTools } from "./thing.ts";
+import { withContext } from "./with-context.ts";
+
+const handlers = ({ db, secrets, artifacts }: HandlerTools) =>
+  withContext(
+    rackFirmwareHandlers,
+    ({ id }: CataloguedFirmware): Omit<RackFirmwareContext, "call"> => ({
+      artifacts,
+      token: () => secrets.get(db, tokenSecret(id)),
+    }),
+  );
+
+/** A document of firmware names every file of a rack's devices. */
+const LARGEST_CONFIG_REQUEST = 5 * 1_024 * 1_024;
+
+export const rackFirmware = defineThing({
+  store: rackFirmwareStore,
+  handlers,
+  explain: explainRackFirmware,
+  methods: ({ services }) => [
+    partOf(Forge, forgeRackFirmware(services), { createRackFirmware: LARGEST_CONFIG_REQUEST }),
+    partOf(RackFirmwareService, rackFirmwareMethods(services)),
+  ],
+  words: { short: "rfw" },
+  // biome-ignore format: a table is read by its columns
+  roles: {
+    "forge.Forge/CreateRackFirmware":                     ["ForgeAdminCLI"],
+    "forge.Forge/GetRackFirmware":                        ["ForgeAdminCLI"],
+    "forge.Forge/ListRackFirmware":                       ["ForgeAdminCLI"],
+    "forge.Forge/DeleteRackFirmware":                     ["ForgeAdminCLI"],
+    "forge.Forge/RackFirmwareSetDefault":                 ["ForgeAdminCLI"],
+    "millwright.v1.RackFirmwareService/ListRackFirmware": ["viewer"],
+    "millwright.v1.RackFirmwareService/GetRackFirmware":  ["viewer"],
+    "millwright.v1.RackFirmwareService/DownloadRackFirmware": ["ForgeAdminCLI"],
+  },
+});

@@ -34,12 +34,13 @@ describe("control API", () => {
     expect(devices[0]?.psus).toHaveLength(6);
   });
 
-  test("lists machines after the shelves, or one kind alone", async () => {
+  test("lists shelves, switches and machines, or one kind alone", async () => {
     const ids = async (query: string) =>
       (await site.control<{ id: string }[]>("GET", `/devices${query}`)).body.map(({ id }) => id);
     const all = await ids("");
-    expect(all).toEqual([...(await ids("?kind=power_shelf")), ...(await ids("?kind=machine"))]);
-    expect(all).toHaveLength(16 + 36);
+    const kinds = ["power_shelf", "switch", "machine"].map((kind) => ids(`?kind=${kind}`));
+    expect(all).toEqual((await Promise.all(kinds)).flat());
+    expect(all).toHaveLength(16 + 18 + 36);
     const { body } = await site.control<{ error: { field: string } }>("GET", "/devices?kind=toaster");
     expect(body.error.field).toBe("kind");
   });

@@ -1,7 +1,14 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { z } from "zod";
-import { describeFirmware, describeMachine, describeShelf, expectedShelf } from "./control-descriptions.ts";
+import {
+  describeFirmware,
+  describeMachine,
+  describeShelf,
+  describeSwitch,
+  expectedShelf,
+} from "./control-descriptions.ts";
 import { MACHINE_ROUTES } from "./control-machine-routes.ts";
+import { RACK_ROUTES } from "./control-rack-routes.ts";
 import {
   type ControlCall,
   type ControlOptions,
@@ -25,7 +32,7 @@ const powerSchema = z.strictObject({ power: z.enum(["on", "off"]) });
 const profileSchema = z.strictObject({ profile });
 const speedSchema = z.strictObject({ speed: z.number().min(SLOWEST_SPEED).max(FASTEST_SPEED) });
 
-const DEVICE_KINDS = ["power_shelf", "machine"] as const;
+const DEVICE_KINDS = ["power_shelf", "switch", "machine"] as const;
 
 const ROUTES: readonly Route[] = [
   ["GET", /^\/devices$/, listDevices],
@@ -37,6 +44,7 @@ const ROUTES: readonly Route[] = [
     ({ options }) =>
       ok([...options.shelves.values()].map((shelf) => expectedShelf(shelf, options.endpoints.redfishPort))),
   ],
+  ...RACK_ROUTES,
   ["GET", /^\/profiles$/, () => ok(describeProfiles())],
   ["PUT", /^\/devices\/([^/]+)\/profile$/, setProfile],
   ["GET", /^\/faults$/, ({ options }) => ok(options.faults.list().map(describeFault))],
@@ -80,7 +88,9 @@ async function answer(options: ControlOptions, request: IncomingMessage): Promis
     );
   if (route === undefined) return refused(405, `${path} knows ${matching.map(({ method }) => method).join(", ")} only`);
   try {
-    return route.handle({ options, id: decode(route.id), query: new URLSearchParams(query), body: parseJson(text) });
+    const { host = "", range } = request.headers;
+    const given = { id: decode(route.id), query: new URLSearchParams(query), body: parseJson(text), host, range };
+    return route.handle({ options, ...given });
   } catch (error) {
     if (error instanceof InvalidInput) return refused(400, error.message, error.field);
     throw error;
@@ -93,20 +103,25 @@ function isFromBrowser({ headers }: IncomingMessage): boolean {
   return headers.origin !== undefined || !(host === "localhost" || host.startsWith("127."));
 }
 
-/** Shelves first, each kind in the order of its racks. */
+/** Shelves first, machines last, each kind in the order of its racks. */
 function listDevices({ options, query }: ControlCall): Reply {
   const asked = query.get("kind");
   const kind = DEVICE_KINDS.find((each) => each === asked);
   if (asked !== null && kind === undefined) throw new InvalidInput("kind", `must be one of ${DEVICE_KINDS.join(", ")}`);
-  const { shelves, machines, endpoints } = options;
-  return ok([
-    ...(kind === "machine" ? [] : [...shelves.values()].map((shelf) => describeShelf(shelf, endpoints.redfishPort))),
-    ...(kind === "power_shelf" ? [] : [...machines.values()].map((machine) => describeMachine(machine, endpoints))),
-  ]);
+  const { shelves, machines, switches } = options;
+  const devices = [...shelves.values(), ...switches.values(), ...machines.values()];
+  return ok(
+    devices
+      .filter(({ spec }) => kind === undefined || spec.kind === kind)
+      .map(({ spec }) => describe(options, spec.id)),
+  );
 }
 
+const deviceOf = ({ shelves, machines, switches }: ControlOptions, id: string) =>
+  shelves.get(id) ?? switches.get(id) ?? machines.get(id);
+
 function getDevice({ options, id }: ControlCall): Reply {
-  const device = options.shelves.get(id) ?? options.machines.get(id);
+  const device = deviceOf(options, id);
   if (device === undefined) return noDevice(id);
   const { components, flashes } = describeFirmware(device);
   const { effects, requests, eventStreams } = device;
@@ -114,7 +129,7 @@ function getDevice({ options, id }: ControlCall): Reply {
 }
 
 function switchPower({ options, id, body }: ControlCall): Reply {
-  const device = options.shelves.get(id) ?? options.machines.get(id);
+  const device = deviceOf(options, id);
   if (device === undefined) return noDevice(id);
   const { power } = parseInput(powerSchema, body);
   const lie = options.faults.strike("lie_state", { device: id });
@@ -130,22 +145,25 @@ const describeProfiles = () => ({
 
 /** As if the controller had been exchanged for one of another make; what it keeps stays. */
 function setProfile({ options, id, body }: ControlCall): Reply {
-  const device = options.shelves.get(id) ?? options.machines.get(id);
+  const device = deviceOf(options, id);
   if (device === undefined) return noDevice(id);
   device.setTraits(traitsOf(parseInput(profileSchema, body).profile));
   return ok(describe(options, id));
 }
 
-function describe({ shelves, machines, endpoints }: ControlOptions, id: string) {
+function describe({ shelves, machines, switches, endpoints }: ControlOptions, id: string) {
   const shelf = shelves.get(id);
   if (shelf !== undefined) return describeShelf(shelf, endpoints.redfishPort);
+  const tray = switches.get(id);
+  if (tray !== undefined) return describeSwitch(tray, endpoints.redfishPort);
   const machine = machines.get(id);
   return machine === undefined ? undefined : describeMachine(machine, endpoints);
 }
 
 function addFault({ options, body }: ControlCall): Reply {
-  const { shelves, machines, site } = options;
-  const rule = checkFaultRule(body, [...shelves.keys(), ...machines.keys(), ...site.clusters.map(({ name }) => name)]);
+  const { shelves, machines, switches, site } = options;
+  const clusters = site.clusters.map(({ name }) => name);
+  const rule = checkFaultRule(body, [...shelves.keys(), ...machines.keys(), ...switches.keys(), ...clusters]);
   return { status: 201, body: describeFault(options.faults.add(rule)) };
 }
 
@@ -194,8 +212,12 @@ function decode(part: string): string {
   }
 }
 
-function send(response: ServerResponse, { status, body }: Reply): void {
-  if (body === undefined) return void response.writeHead(status).end();
+function send(response: ServerResponse, { status, body, content, headers = {} }: Reply): void {
+  if (content !== undefined) {
+    response.writeHead(status, { "Content-Type": "application/octet-stream", "Accept-Ranges": "bytes", ...headers });
+    return void response.end(content);
+  }
+  if (body === undefined) return void response.writeHead(status, headers).end();
   const text = JSON.stringify(body);
   response.writeHead(status, {
     "Content-Type": "application/json; charset=utf-8",

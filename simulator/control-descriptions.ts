@@ -3,6 +3,7 @@ import type { Life, MachineState } from "./devices/machine-state.ts";
 import type { ManagedDevice } from "./devices/managed-device.ts";
 import type { PowerShelf } from "./devices/power-shelf.ts";
 import { profileName } from "./devices/profile.ts";
+import type { Switch } from "./devices/switch.ts";
 
 export function describeShelf(shelf: PowerShelf, port: number) {
   const { kind, id, rack, slot, address, mac, serial, vendor, model, layout, supplies } = shelf.spec;
@@ -27,6 +28,32 @@ export function describeShelf(shelf: PowerShelf, port: number) {
     reported_power: reported,
     meter,
     psus: supplies.map((supply) => ({ ...supply, firmware: shelf.firmware.version("psu"), on, health: "ok" })),
+  };
+}
+
+export function describeSwitch(device: Switch, port: number) {
+  const { kind, id, rack, slot, trayIndex, address, mac, serial, vendor, model, nvos } = device.spec;
+  const { power, reported, watts } = device.read();
+  return {
+    id,
+    kind,
+    rack,
+    slot,
+    tray_index: trayIndex,
+    address,
+    port,
+    mac,
+    serial,
+    vendor,
+    model,
+    firmware: device.firmware.ofManager,
+    profile: profileName(device.traits),
+    traits: device.traits,
+    power,
+    reported_power: reported,
+    meter: { input_watts: watts },
+    nvos: { address: nvos.address, mac: nvos.mac, up: device.isUp },
+    fabric: { cluster: device.cluster, controller: device.runsController(), ...device.fabric },
   };
 }
 

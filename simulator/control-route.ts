@@ -1,6 +1,7 @@
 import type { MachineEndpoints } from "./control-descriptions.ts";
 import type { Machine } from "./devices/machine.ts";
 import type { PowerShelf } from "./devices/power-shelf.ts";
+import type { Switch } from "./devices/switch.ts";
 import type { FaultBook } from "./faults/fault-book.ts";
 import type { Cluster } from "./kubernetes/cluster.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";
@@ -24,6 +25,7 @@ export interface ClusterDescription {
 export interface ControlOptions {
   readonly shelves: ReadonlyMap<string, PowerShelf>;
   readonly machines: ReadonlyMap<string, Machine>;
+  readonly switches: ReadonlyMap<string, Switch>;
   readonly site: Site;
   readonly keys: SiteKeys;
   readonly clusters: () => readonly ClusterDescription[];
@@ -40,6 +42,9 @@ export interface ControlOptions {
 export interface Reply {
   readonly status: number;
   readonly body?: unknown;
+  /** In place of a body that is JSON. */
+  readonly content?: Buffer;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface ControlCall {
@@ -47,6 +52,9 @@ export interface ControlCall {
   /** The part of the path that the route leaves open. */
   readonly id: string;
   readonly query: URLSearchParams;
+  /** As the caller wrote it: the address that it reaches us at. */
+  readonly host: string;
+  readonly range: string | undefined;
   readonly body: unknown;
 }
 

@@ -38,6 +38,24 @@ describe("site", () => {
     expect(large.machines).toHaveLength(600 * 18);
   });
 
+  test("racks=N has nine switches in each rack, and no address is used twice however many racks there are", () => {
+    const { switches } = loadSite("racks=2", seeded);
+    expect(switches).toHaveLength(18);
+    expect(switches[10]).toMatchObject({ rack: "rack-2", trayIndex: 1, slot: 20, address: "127.188.2.2" });
+    const racks = Array.from({ length: 10_000 }, () => ({ machines: 1, shelves: 1, switches: 1 }));
+    expect(buildSite({ racks }, seeded).switches.at(-1)?.nvos.address).toBe("127.59.16.1");
+  });
+
+  test("spare=1 leaves one machine of each rack out of its cluster, with an older firmware", () => {
+    const { machines } = loadSite("racks=2,joined=1,spare=1", seeded);
+    const spare = machines.filter(({ components }) => components.some(({ version }) => version === "U46-2.10"));
+    expect(spare.map(({ id, initialCluster }) => [id, initialCluster])).toEqual([
+      ["m-rack1-18", null],
+      ["m-rack2-18", null],
+    ]);
+    expect(machines.filter(({ initialCluster }) => initialCluster !== null)).toHaveLength(17);
+  });
+
   test("racks=N,joined=M has the machines of the last M racks in the first cluster already", () => {
     const { machines, clusters } = loadSite("racks=3,joined=2", seeded);
     expect(new Set(machines.map(({ rack, initialCluster }) => `${rack} ${initialCluster}`))).toEqual(

@@ -3,17 +3,23 @@ import { parse as parseYaml } from "yaml";
 import { z } from "zod";
 import type { MachineSpec } from "./devices/machine-spec.ts";
 import type { PowerShelfSpec } from "./devices/power-shelf.ts";
+import type { SwitchSpec } from "./devices/switch.ts";
 import { InvalidInput, parseInput } from "./invalid-input.ts";
 import type { SeededValues } from "./seeded-values.ts";
 import { BASTION_ADDRESS, name, word } from "./site/fields.ts";
+import { OLD_BIOS } from "./site/firmware.ts";
 import { DEFAULT_IMAGE_REFS, DEFAULT_PXE_PROFILE, type ImageSpec, imageOf, imageSchema } from "./site/images.ts";
 import { MACHINES_PER_RACK, machinesOf, rackMachineFields, unknownMachines } from "./site/machines.ts";
-import { rackShelfFields, shelvesOf } from "./site/shelves.ts";
+import { hardwareTypeOf, type RackSpec } from "./site/racks.ts";
+import { layoutOf, rackShelfFields, shelvesOf } from "./site/shelves.ts";
+import { rackSwitchFields, switchesOf } from "./site/switches.ts";
 
 /** Everything that stands in the simulated datacentre. Later kinds of devices become further lists here. */
 export interface Site {
   readonly shelves: readonly PowerShelfSpec[];
   readonly machines: readonly MachineSpec[];
+  readonly switches: readonly SwitchSpec[];
+  readonly racks: readonly RackSpec[];
   readonly images: readonly ImageSpec[];
   /** What the network boot server answers a machine for which nothing else was arranged. */
   readonly pxe: { readonly profile: string; readonly image: ImageSpec };
@@ -24,7 +30,12 @@ const MOST_RACKS = 10_000;
 /** Those that the built-in plans name. Nodes from the start are in the first. */
 const DEFAULT_CLUSTERS = [{ name: "default-cluster" }, { name: "cluster-a" }] as const;
 
-const rackSchema = z.strictObject({ id: name.optional(), ...rackShelfFields, ...rackMachineFields });
+const rackSchema = z.strictObject({
+  id: name.optional(),
+  ...rackShelfFields,
+  ...rackMachineFields,
+  ...rackSwitchFields,
+});
 type RackEntry = z.infer<typeof rackSchema>;
 
 const siteSchema = z.strictObject({
@@ -36,7 +47,7 @@ const siteSchema = z.strictObject({
 
 /**
  * @param site `racks=N`, with `,joined=M` for machines of the last M racks that are nodes already and `,profile=P` for what
- * management controllers are like; or the path of a YAML or JSON file.
+ * management controllers are like, `,unknown=K` for machines in no inventory and `,spare=1` for a spare machine in each; or the path of a YAML or JSON file.
  */
 export function loadSite(site: string, seeded: SeededValues): Site {
   if (site.startsWith("racks=")) return buildSite({ racks: countedRacks(site) }, seeded, "site");
@@ -51,27 +62,38 @@ export function loadSite(site: string, seeded: SeededValues): Site {
 }
 
 function countedRacks(site: string): RackEntry[] {
-  const [, racks = "", joined = "0", given, unknown = "0"] =
-    /^racks=(\d{1,5})(?:,joined=(\d{1,5}))?(?:,profile=(\w+))?(?:,unknown=(\d{1,2}))?$/.exec(site) ?? [];
+  const [, racks = "", joined = "0", given, unknown = "0", spare = "0"] =
+    /^racks=(\d{1,5})(?:,joined=(\d{1,5}))?(?:,profile=(\w+))?(?:,unknown=(\d{1,2}))?(?:,spare=([01]))?$/.exec(site) ??
+    [];
   const [all, nodes] = [Number(racks), Number(joined)];
   if (all < 1 || all > MOST_RACKS || nodes > all)
     throw new InvalidInput(
       "site",
-      `"${site}" must be racks=N[,joined=M][,profile=P][,unknown=K], with N from 1 to ${MOST_RACKS} and M not more than N`,
+      `"${site}" must be racks=N[,joined=M][,profile=P][,unknown=K][,spare=1], with N from 1 to ${MOST_RACKS} and M not more than N`,
     );
   const profile = parseInput(rackMachineFields.profile, given, "site.profile");
   return Array.from({ length: all }, (_, index) => ({
     ...(profile === undefined ? {} : { profile }),
-    ...(index === 0 && Number(unknown) > 0 ? { machines: rackWith(Number(unknown)) } : {}),
+    ...machinesWith({ unknown: index === 0 ? Number(unknown) : 0, spare: spare === "1" }),
     ...(index < all - nodes ? {} : { cluster: DEFAULT_CLUSTERS[0].name }),
   }));
 }
 
-/** As many as in every rack, and below them those that nobody has written down. */
-const rackWith = (unknown: number) => [
-  ...Array.from({ length: MACHINES_PER_RACK }, () => ({})),
-  ...unknownMachines(Math.min(unknown, 40)).map((entry) => ({ ...entry, profile: "ideal" as const })),
-];
+/**
+ * As many as in every rack, and below them those that nobody has written down. A spare is the last of a rack: in no cluster, and with a
+ * system firmware that is older than that of all others.
+ */
+function machinesWith({ unknown, spare }: { unknown: number; spare: boolean }): Pick<RackEntry, "machines"> {
+  if (unknown === 0 && !spare) return {};
+  const known = Array.from({ length: MACHINES_PER_RACK }, (_, index) =>
+    spare && index === MACHINES_PER_RACK - 1 ? { cluster: null, bios: OLD_BIOS } : {},
+  );
+  const unregistered = unknownMachines(Math.min(unknown, 40)).map((entry) => ({
+    ...entry,
+    profile: "ideal" as const,
+  }));
+  return { machines: [...known, ...unregistered] };
+}
 
 function parseSiteText(text: string, file: string): unknown {
   try {
@@ -94,9 +116,16 @@ export function buildSite(description: unknown, seeded: SeededValues, root = "si
     rack,
     place: { rackId: rack.id ?? `rack-${index + 1}`, rackNumber: index + 1 },
   }));
+  const devices = places.map(({ rack, place }) => ({
+    shelves: shelvesOf(rack, place, seeded),
+    machines: machinesOf(rack, place, { seeded, defaultImage: firstImage.ref }),
+    switches: switchesOf(rack, place, seeded),
+  }));
   const site: Site = {
-    shelves: places.flatMap(({ rack, place }) => shelvesOf(rack, place, seeded)),
-    machines: places.flatMap(({ rack, place }) => machinesOf(rack, place, { seeded, defaultImage: firstImage.ref })),
+    shelves: devices.flatMap(({ shelves }) => shelves),
+    machines: devices.flatMap(({ machines }) => machines),
+    switches: devices.flatMap(({ switches }) => switches),
+    racks: places.map(({ rack, place }, index) => rackOf(place.rackId, layoutOf(rack, place), devices[index])),
     images,
     pxe: { profile: given.pxe?.profile ?? DEFAULT_PXE_PROFILE, image: pxeImage },
     clusters: given.clusters ?? DEFAULT_CLUSTERS,
@@ -105,20 +134,32 @@ export function buildSite(description: unknown, seeded: SeededValues, root = "si
   return site;
 }
 
-function checkSite({ shelves, machines, images, clusters }: Site, root: string): void {
+function rackOf(
+  id: string,
+  layout: RackSpec["layout"],
+  devices: Pick<Site, "machines" | "switches" | "shelves"> | undefined,
+): RackSpec {
+  const { machines = [], switches = [], shelves = [] } = devices ?? {};
+  const compute = machines.filter(({ isUnknown }) => !isUnknown).length;
+  const counts = { compute, switches: switches.length, powerShelves: shelves.length };
+  return { id, layout, hardwareType: hardwareTypeOf(layout), counts };
+}
+
+function checkSite({ shelves, machines, switches, images, clusters }: Site, root: string): void {
+  const kinds = [
+    ["shelf", shelves],
+    ["machine", machines],
+    ["switch", switches],
+  ] as const;
   for (const key of ["id", "mac", "serial"] as const) {
-    requireUnique(
-      root,
-      key,
-      shelves.map((shelf) => [shelf[key], `the shelf ${shelf.id}`]),
-    );
-    requireUnique(
-      root,
-      key,
-      machines.map((machine) => [machine[key], `the machine ${machine.id}`]),
-    );
+    for (const [kind, devices] of kinds)
+      requireUnique(
+        root,
+        key,
+        devices.map((device) => [device[key], `the ${kind} ${device.id}`]),
+      );
   }
-  const devices = [...shelves, ...machines];
+  const devices = [...shelves, ...machines, ...switches];
   requireUnique(root, "id", [
     ...devices.map(({ id }) => [id, `the device ${id}`] as const),
     ...clusters.map((cluster) => [cluster.name, `the cluster ${cluster.name}`] as const),
@@ -127,6 +168,7 @@ function checkSite({ shelves, machines, images, clusters }: Site, root: string):
     [BASTION_ADDRESS, "the bastion"],
     ...devices.map(({ id, address }) => [address, id] as const),
     ...machines.map(({ id, sshAddress }) => [sshAddress, `the SSH server of ${id}`] as const),
+    ...switches.map(({ id, nvos }) => [nvos.address, `the operating system of ${id}`] as const),
   ]);
   for (const { id, initialImage, initialCluster } of machines) {
     if (initialImage !== null && !images.some(({ ref }) => ref === initialImage))

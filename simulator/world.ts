@@ -2,13 +2,16 @@ import { checkFaultRule } from "./control-api.ts";
 import type { FlashConduct, UpdateConduct } from "./devices/firmware/firmware-state.ts";
 import { Machine } from "./devices/machine.ts";
 import { PowerShelf } from "./devices/power-shelf.ts";
+import { Switch } from "./devices/switch.ts";
 import { FaultBook } from "./faults/fault-book.ts";
 import { Cluster } from "./kubernetes/cluster.ts";
+import { NvueService } from "./nvue/nvue-service.ts";
 import { machineTree } from "./redfish/machine-resources.ts";
 import { powerShelfTree } from "./redfish/power-shelf-resources.ts";
 import type { RedfishDevice } from "./redfish/redfish-listener.ts";
 import { RedfishService } from "./redfish/redfish-service.ts";
 import { severalSystems } from "./redfish/several-systems.ts";
+import { switchTree } from "./redfish/switch-resources.ts";
 import type { SeededValues } from "./seeded-values.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";
 import type { Site } from "./site.ts";
@@ -19,11 +22,13 @@ const SHELF_TREES = { liteon: powerShelfTree("liteon"), standard: powerShelfTree
 /** The journal's name for it: a site that was told keeps it. */
 export const BOOT_SERVER = "boot-server";
 const MACHINE_TREE = machineTree();
+const SWITCH_TREE = switchTree();
 
 /** All that exists in the datacentre, before anybody can reach it. */
 export interface World {
   readonly shelves: ReadonlyMap<string, PowerShelf>;
   readonly machines: ReadonlyMap<string, Machine>;
+  readonly switches: ReadonlyMap<string, Switch>;
   readonly clusters: readonly Cluster[];
   readonly byAddress: ReadonlyMap<string, RedfishDevice>;
   /** The machine whose own settings let it answer there. */
@@ -45,10 +50,12 @@ export function createWorld(parts: {
   clock: SimulatedClock;
 }): World {
   const { site, seeded, journal, clock } = parts;
-  const ids = [...site.shelves, ...site.machines].map(({ id }) => id).concat(site.clusters.map(({ name }) => name));
+  const ids = [...site.shelves, ...site.machines, ...site.switches]
+    .map(({ id }) => id)
+    .concat(site.clusters.map(({ name }) => name));
   const atStart = parts.atStart.map((rule, index) => checkFaultRule(rule, ids, `faults[${index}]`));
   const faults = new FaultBook({ journal, seeded, realNow: clock.realNow, atStart });
-  const surroundings = (kind: "shelf" | "machine") => ({
+  const surroundings = (kind: "shelf" | "machine" | "switch") => ({
     clock,
     seeded,
     load: (id: string) => journal.get(`${kind}/${id}`),
@@ -78,11 +85,23 @@ export function createWorld(parts: {
   };
   const shelves = new Map(site.shelves.map((spec) => [spec.id, new PowerShelf(spec, aroundShelves)]));
   const machines = new Map(site.machines.map((spec) => [spec.id, new Machine(spec, aroundMachines)]));
+  const switches = createSwitches(site, {
+    ...surroundings("switch"),
+    fabricFault: (device) => faults.strike("fabric_never_configured", { device })?.id,
+  });
   const behind = { faults, seeded, realNow: clock.realNow };
   const byAddress = new Map<string, RedfishDevice>();
   for (const device of shelves.values()) {
     const tree = SHELF_TREES[device.spec.layout];
     byAddress.set(device.spec.address, { device, service: new RedfishService({ device, tree, ...behind }) });
+  }
+  for (const device of switches.values()) {
+    byAddress.set(device.spec.address, {
+      device,
+      service: new RedfishService({ device, tree: SWITCH_TREE, ...behind }),
+    });
+    const service = new NvueService(device, clock.realNow);
+    byAddress.set(device.spec.nvos.address, { device, service, isUp: () => device.isUp });
   }
   for (const device of machines.values()) {
     const own = new RedfishService({ device, tree: MACHINE_TREE, ...behind });
@@ -103,7 +122,18 @@ export function createWorld(parts: {
   };
   const keys = createSiteKeys(seeded);
   const onBoot = (listener: (id: string) => void) => void bootListeners.push(listener);
-  return { shelves, machines, clusters, byAddress, machineAt, faults, keys, bootServer, onBoot };
+  return { shelves, machines, switches, clusters, byAddress, machineAt, faults, keys, bootServer, onBoot };
+}
+
+function createSwitches(
+  site: Site,
+  around: Omit<ConstructorParameters<typeof Switch>[1], "inRack">,
+): ReadonlyMap<string, Switch> {
+  const byRack = new Map<string, Switch[]>();
+  const inRack = (rack: string): readonly Switch[] => byRack.get(rack) ?? [];
+  const all = site.switches.map((spec) => new Switch(spec, { ...around, inRack }));
+  for (const each of all) byRack.set(each.spec.rack, [...inRack(each.spec.rack), each]);
+  return new Map(all.map((each) => [each.spec.id, each]));
 }
 
 function conductOfUpdate(faults: FaultBook, device: string): UpdateConduct {

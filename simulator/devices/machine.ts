@@ -177,6 +177,10 @@ export class Machine implements ManagedDevice {
     return this.#state.effects.manager_restarts;
   }
 
+  get managerRestartedAt(): number {
+    return lastInLog(this.#state.log, LAST.manager_restart);
+  }
+
   /** The id of the boot that is up, or undefined while no operating system answers. */
   get upBootId(): string | undefined {
     const { life, bootId } = this.state;

@@ -12,6 +12,7 @@ export interface ManagedDeviceSpec {
   /** Of the management controller, like the MAC and the account. */
   readonly address: string;
   readonly mac: string;
+  readonly uuid: string;
   readonly username: string;
   readonly password: string;
   readonly lockout: { readonly failures: number; readonly seconds: number };
@@ -53,6 +54,8 @@ export interface ManagedDevice {
   restartManager(): void;
   /** How often that happened. */
   readonly managerRestarts: number;
+  /** When it last happened, in real milliseconds; 0 for never. */
+  readonly managerRestartedAt: number;
   readonly firmware: Firmware;
 }
 

@@ -5,7 +5,8 @@ import { createSimulatedClock } from "../simulated-clock.ts";
 import { buildSite } from "../site.ts";
 import { firmwareMemory } from "../testing/firmware-memory.ts";
 import { MANAGER_RESTART_MS, POWER_CHANGE_MS, type Power } from "./power.ts";
-import { type PowerCommand, PowerShelf } from "./power-shelf.ts";
+import { PowerShelf } from "./power-shelf.ts";
+import type { PowerCommand } from "./powered-device.ts";
 
 const honest = { is: "honest" } as const;
 const idle = { is: "idle" } as const;

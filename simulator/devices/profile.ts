@@ -97,8 +97,8 @@ export const profileName = (traits: readonly Trait[]): ProfileName | null =>
  */
 export const MIXED: readonly (ProfileName | readonly Trait[])[] = [
   "ideal",
-  ["no_last_reset_time", "no_boot_progress", "no_sessions"],
-  "late_power",
+  ["no_last_reset_time", "no_boot_progress", "no_sessions", "push_only"],
+  ["late_power", "task_without_percent"],
   "several_systems",
   [
     "lone_disabled_refused",
@@ -106,5 +106,6 @@ export const MIXED: readonly (ProfileName | readonly Trait[])[] = [
     "reason_in_message_only",
     "no_health_rollup",
     "unknown_resets_accepted",
+    "new_certificate_after_flash",
   ],
 ];

@@ -47,6 +47,7 @@ const faultSchema = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("flash_fails") }),
   z.strictObject({ type: z.literal("flash_wrong_image_accepted") }),
   z.strictObject({ type: z.literal("update_busy") }),
+  z.strictObject({ type: z.literal("fabric_never_configured") }),
   z.strictObject({ type: z.literal("task_lost") }),
   z.strictObject({ type: z.literal("unreachable_after_flash"), ms: milliseconds }),
 ]);

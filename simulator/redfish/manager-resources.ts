@@ -14,10 +14,18 @@ export interface ManagerOptions<D extends ManagedDevice> {
   /** What this kind of device's controller shows beyond what all of them do. */
   readonly more?: (call: ResourceCall<D>) => Readonly<Record<string, unknown>>;
   readonly links?: Readonly<Record<string, unknown>>;
+  /** Ports that it reports beside its own, by their ids. */
+  readonly ports?: Readonly<Record<string, { readonly name: string; readonly of: (device: D) => Port }>>;
+}
+
+interface Port {
+  readonly mac: string;
+  readonly address: string;
 }
 
 /** The management controller: its firmware, its network port, its log, its restart. */
 export function managerResources<D extends ManagedDevice>(options: ManagerOptions<D>): [string, Resource<D>][] {
+  const ports = { eth0: { name: "Management port", of: ({ spec }: D): Port => spec }, ...options.ports };
   return [
     [MANAGERS, { GET: ({ path }) => ok(collection(path, "ManagerCollection", "Managers", [MANAGER])) }],
     [MANAGER, { GET: (call) => ok(manager(call, options)) }],
@@ -25,10 +33,21 @@ export function managerResources<D extends ManagedDevice>(options: ManagerOption
     [
       `${MANAGER}/EthernetInterfaces`,
       {
-        GET: ({ path }) => ok(collection(path, "EthernetInterfaceCollection", "Network interfaces", [`${path}/eth0`])),
+        GET: ({ path }) =>
+          ok(
+            collection(
+              path,
+              "EthernetInterfaceCollection",
+              "Network interfaces",
+              Object.keys(ports).map((id) => `${path}/${id}`),
+            ),
+          ),
       },
     ],
-    [`${MANAGER}/EthernetInterfaces/eth0`, { GET: (call) => ok(ethernetInterface(call)) }],
+    ...Object.entries(ports).map(([id, { name, of }]): [string, Resource<D>] => [
+      `${MANAGER}/EthernetInterfaces/${id}`,
+      { GET: ({ path, device }) => ok(ethernetInterface(path, { id, name, ...of(device) })) },
+    ]),
     [
       `${MANAGER}/LogServices`,
       { GET: ({ path }) => ok(collection(path, "LogServiceCollection", "Log services", [`${path}/EventLog`])) },
@@ -58,6 +77,9 @@ const manager = <D extends ManagedDevice>(call: ResourceCall<D>, options: Manage
   Manufacturer: call.device.spec.vendor,
   FirmwareVersion: call.device.firmware.ofManager,
   PowerState: "On",
+  ...(call.device.traits.includes("no_last_reset_time")
+    ? {}
+    : { LastResetTime: new Date(call.device.managerRestartedAt).toISOString() }),
   Status: { State: "Enabled", Health: "OK" },
   EthernetInterfaces: link(`${MANAGER}/EthernetInterfaces`),
   LogServices: link(`${MANAGER}/LogServices`),
@@ -78,17 +100,17 @@ function resetManager({ device, body }: ResourceCall): Answer {
   return noContent;
 }
 
-const ethernetInterface = ({ path, device }: ResourceCall) => ({
+const ethernetInterface = (path: string, port: Port & { readonly id: string; readonly name: string }) => ({
   "@odata.id": path,
   "@odata.type": "#EthernetInterface.v1_10_0.EthernetInterface",
-  Id: "eth0",
-  Name: "Management port",
+  Id: port.id,
+  Name: port.name,
   InterfaceEnabled: true,
   LinkStatus: "LinkUp",
   SpeedMbps: 1_000,
-  MACAddress: device.spec.mac,
-  PermanentMACAddress: device.spec.mac,
-  IPv4Addresses: [{ Address: device.spec.address, SubnetMask: "255.0.0.0", AddressOrigin: "Static" }],
+  MACAddress: port.mac,
+  PermanentMACAddress: port.mac,
+  IPv4Addresses: [{ Address: port.address, SubnetMask: "255.0.0.0", AddressOrigin: "Static" }],
   Status: { State: "Enabled", Health: "OK" },
 });
 

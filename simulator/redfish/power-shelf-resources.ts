@@ -1,4 +1,5 @@
-import { CHASSIS_ID, type PowerCommand, type PowerShelf, type ShelfLayout } from "../devices/power-shelf.ts";
+import { CHASSIS_ID, type PowerShelf, type ShelfLayout } from "../devices/power-shelf.ts";
+import type { PowerCommand } from "../devices/powered-device.ts";
 import { readActionParameter } from "./action-body.ts";
 import { type Answer, done, noContent, ok } from "./answer.ts";
 import { logEntryMembers, managerResources } from "./manager-resources.ts";

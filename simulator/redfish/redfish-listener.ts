@@ -16,6 +16,8 @@ import { readUpload } from "./update/upload.ts";
 export interface RedfishDevice {
   readonly device: ManagedDevice;
   readonly service: { answer(request: RedfishRequest): Answer };
+  /** Whether what answers there is up. Absent: it is the management controller. */
+  readonly isUp?: () => boolean;
 }
 
 export interface ListenerOptions {
@@ -86,7 +88,7 @@ function createHttps(
 }
 
 async function serve(
-  { device, service }: RedfishDevice,
+  { device, service, isUp }: RedfishDevice,
   faults: FaultBook,
   request: IncomingMessage,
   response: ServerResponse,
@@ -94,7 +96,7 @@ async function serve(
   const { path, query } = splitTarget(request.url);
   const method = request.method ?? "GET";
   device.requests += 1;
-  if (!device.reachable) return void request.socket.destroy();
+  if (!(isUp?.() ?? device.reachable)) return void request.socket.destroy();
 
   const trouble = faults.transport({ device: device.spec.id, method, path });
   if (trouble.latencyMs > 0) await delayWhileConnected(trouble.latencyMs, request);

@@ -60,6 +60,7 @@ function serviceRoot({ device }: ResourceCall, systems: boolean) {
     Id: "RootService",
     Name: "Root Service",
     RedfishVersion: "1.17.0",
+    UUID: device.spec.uuid,
     Vendor: device.spec.vendor,
     ProtocolFeaturesSupported: { ExpandQuery: { ExpandAll: false }, FilterQuery: false, SelectQuery: false },
     Chassis: link(`${ROOT}/Chassis`),

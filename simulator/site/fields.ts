@@ -44,6 +44,8 @@ const SECOND_OCTET = {
   shelf: (block: number) => (block === 0 ? 64 : 66 + block),
   machineBmc: (block: number) => (block === 0 ? 65 : 108 + 2 * block),
   machineSsh: (block: number) => (block === 0 ? 66 : 109 + 2 * block),
+  switchBmc: (block: number) => 188 + block,
+  switchOs: (block: number) => 20 + block,
 } as const;
 
 /** Rack numbers start at 1, so that no device ever has it. */

@@ -114,6 +114,7 @@ function machineOf(
     address: entry.address ?? addressOf("machineBmc", place),
     sshAddress: entry.ssh_address ?? addressOf("machineSsh", place),
     mac: entry.mac ?? macOf({ prefix: "0e", seedName: `${id}/mac`, place, seeded }),
+    uuid: seededUuid(seeded, `${id}/controller`),
     macs: entry.mac_addresses ?? macs,
     serial: entry.serial ?? `MC${seeded.label(`${id}/serial`, 6)}${placeDigits(place)}`,
     systemUuid: entry.system_uuid ?? seededUuid(seeded, `${id}/uuid`),

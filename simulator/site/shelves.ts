@@ -12,6 +12,7 @@ import {
   type Place,
   placeDigits,
   profile,
+  seededUuid,
   word,
 } from "./fields.ts";
 
@@ -55,13 +56,16 @@ const VENDOR: Readonly<Record<ShelfLayout, Vendor>> = {
   standard: { vendor: "Generic", model: "PS-33K", firmware: "2.4.1", psuFirmware: "0204", serialPrefix: "GN" },
 };
 
+/** Racks alternate between the layouts, so that the smallest datacentre already shows both. */
+export const layoutOf = ({ layout }: RackShelves, { rackNumber }: Pick<Place, "rackNumber">): ShelfLayout =>
+  layout ?? (rackNumber % 2 === 1 ? "liteon" : "standard");
+
 export function shelvesOf(
   rack: RackShelves,
   { rackId, rackNumber }: Omit<Place, "slot">,
   seeded: SeededValues,
 ): PowerShelfSpec[] {
-  // Racks alternate between the layouts, so that the smallest datacentre already shows both.
-  const layout = rack.layout ?? (rackNumber % 2 === 1 ? "liteon" : "standard");
+  const layout = layoutOf(rack, { rackNumber });
   const shelves = rack.shelves ?? SHELVES_PER_RACK;
   const entries: readonly ShelfEntry[] =
     typeof shelves === "number" ? Array.from({ length: shelves }, () => ({})) : shelves;
@@ -83,6 +87,7 @@ function shelfOf(
     slot: place.slot,
     address: entry.address ?? addressOf("shelf", place),
     mac: entry.mac ?? macOf({ prefix: "02", seedName: `${id}/mac`, place, seeded }),
+    uuid: seededUuid(seeded, `${id}/controller`),
     serial: entry.serial ?? `${vendor.serialPrefix}${seeded.label(`${id}/serial`, 6)}${placeDigits(place)}`,
     layout,
     vendor: entry.vendor ?? vendor.vendor,

@@ -89,6 +89,10 @@ export function connect({ dataDir, controlUrl }: { dataDir: string; controlUrl: 
     const shelf = shelves.find(({ metadata }) => metadata.name === device);
     if (shelf !== undefined)
       return { endpoint: shelf.bmc_ip_address, username: shelf.bmc_username, password: shelf.bmc_password };
+    const { body: switches } = await control<Omit<InventoryRow, "shelf_serial_number">[]>("GET", "/inventory/switches");
+    const tray = switches.find(({ metadata }) => metadata.name === device);
+    if (tray !== undefined)
+      return { endpoint: tray.bmc_ip_address, username: tray.bmc_username, password: tray.bmc_password };
     const { body: machines } = await control<MachineRow[]>("GET", "/inventory/machines");
     const machine = machines.find(({ machine_id }) => machine_id === device);
     if (machine === undefined) throw new Error(`no device ${device}`);

@@ -12,6 +12,10 @@ const IMAGE_MARK = "MILLWRIGHT-FW";
 /** The first line says what it is for; more is never looked at. */
 export const HEAD_BYTES = 4_096;
 
+/** The first line of an image: model, component and version, none of which has a space in it. */
+export const headerOf = (image: Pick<FirmwareImage, "model" | "component" | "version">): string =>
+  `${IMAGE_MARK} ${image.model} ${image.component} ${image.version}\n`;
+
 /** @param whole how long it is altogether, and its digest */
 export function readImage(
   head: Buffer,

@@ -16,6 +16,7 @@ const machineWith = (...types: readonly ObservedCondition["type"][]): Machine =>
   ({
     spec: { targetCluster: "prod" },
     facts: { joinedCluster: null },
+    state: { name: "IN_SERVICE" },
     conditions: types.map((type) => ({ type, status: true, reason: "", message: "" })),
   }) as unknown as Machine;
 

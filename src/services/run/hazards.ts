@@ -1,5 +1,5 @@
-import { holds } from "../../lifecycles/machine/conditions.ts";
-import { type Machine, ownClusterOf } from "../../lifecycles/machine/machine.ts";
+import { type Machine, type MachinePhase, ownClusterOf } from "../../lifecycles/machine/machine.ts";
+import { servesCluster } from "../../lifecycles/machine/serving.ts";
 import type { Plan } from "../../runs/model/plan/plan.ts";
 import { DEFAULT_PLANS, type RunType } from "../../runs/model/plan/run-types.ts";
 import type { AnyStep } from "../../runs/model/step.ts";
@@ -19,7 +19,7 @@ export function disturbedCluster(
   { machine, plan }: { readonly machine: Machine; readonly plan: Plan },
   steps: ReadonlyMap<string, Pick<AnyStep, "reboots" | "replacesSystem" | "interrupts">>,
 ): string {
-  if (!holds(machine.conditions, "InCustomerCluster") || holds(machine.conditions, "Drained")) return "";
+  if (!servesCluster({ phase: machine.state.name as MachinePhase, conditions: machine.conditions })) return "";
   const disturbs = plan.steps.some(({ kind }) => {
     const { reboots, replacesSystem, interrupts } = steps.get(kind) ?? {};
     return reboots === true || replacesSystem === true || interrupts === true;

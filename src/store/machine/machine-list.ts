@@ -3,6 +3,7 @@ import { CONDITION_TYPES, type ConditionType, holds } from "../../lifecycles/mac
 import { effectiveState, effectiveStateSql } from "../../lifecycles/machine/effective-state.ts";
 import { FAILING_WORDS, isFailing } from "../../lifecycles/machine/failing.ts";
 import { MACHINE_PHASES, type MachinePhase } from "../../lifecycles/machine/machine.ts";
+import { SERVES_CLUSTER_SQL, SERVING_WORDS, servesCluster } from "../../lifecycles/machine/serving.ts";
 import { macSpelling } from "../device/mac-spelling.ts";
 import { defineFields, type ListField } from "../postgres/list-fields.ts";
 import { createListing } from "../postgres/listing.ts";
@@ -37,6 +38,8 @@ const FIELDS = defineFields<MachineRecord>()({
                         of: (machine) => effectiveState({ phase: phaseOf(machine), runIsActive: machine.activeRunId !== null, inCustomerCluster: holds(machine.conditions, "InCustomerCluster") }) },
   failing:            { type: FAILING_WORDS, sql: "t.failing", doc: "It needs a person, is degraded, or is not reached although it should be.",
                         of: (machine) => String(isFailing({ phase: phaseOf(machine), conditions: machine.conditions })) },
+  serves_cluster:     { type: SERVING_WORDS, sql: SERVES_CLUSTER_SQL, doc: "Its node is in a cluster and not drained: what runs there is cut off with the machine.",
+                        of: (machine) => String(servesCluster({ phase: phaseOf(machine), conditions: machine.conditions })) },
   cause:              { type: "tags", sql: CAUSES_SQL, doc: "One of [the causes](causes.md) that its conditions name.",
                         of: ({ conditions }) => conditions.flatMap(({ cause }) => cause?.code ?? []) },
   provider:           { type: "text", sql: "t.provider", sort: "set", doc: "The way to reach it.", of: ({ spec }) => spec.provider },

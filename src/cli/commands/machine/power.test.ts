@@ -15,9 +15,10 @@ function server({ serving = [], silent = [] }: { serving?: readonly string[]; si
   });
   const routes = (router: ConnectRouter) => {
     router.service(MachineService, {
-      getMachine: ({ machineId }) => ({
-        machineId,
-        status: { conditions: [{ type: "InCustomerCluster", status: serving.includes(machineId) }] },
+      listMachines: ({ filter }) => ({
+        machines: serving
+          .filter((id) => filter.includes(`serves_cluster=true AND`) && filter.includes(id))
+          .map((machineId) => ({ machineId })),
       }),
     });
     router.service(MachinePowerService, {

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { MachineService } from "../../../../contract/baremetal/v1/baremetal_pb.js";
 import {
   BootDevice,
   type MachinePower,
@@ -16,7 +15,7 @@ import type { Column } from "../../terminal/output.ts";
 import { printable } from "../../terminal/printable.ts";
 import { printList } from "../../terminal/printing.ts";
 import { showStartedRuns } from "../run/start-many.ts";
-import { conditionOf } from "./view.ts";
+import { servingOf } from "./serving.ts";
 
 const POWER_WORDS = { on: PowerOperation.ON, off: PowerOperation.OFF, cycle: PowerOperation.CYCLE } as const;
 export type PowerWord = keyof typeof POWER_WORDS;
@@ -61,13 +60,7 @@ export async function setBootDevice(
 
 /** Whoever cuts the power of machines that serve a cluster says yes to it. */
 async function confirmServing(session: Session, word: PowerWord, machineIds: readonly string[]): Promise<void> {
-  const client = await session.client(MachineService);
-  const serving: string[] = [];
-  for (const machineId of machineIds) {
-    const machine = await client.getMachine({ machineId }, { signal: session.signal });
-    const isServing = conditionOf(machine, "InCustomerCluster")?.status && !conditionOf(machine, "Drained")?.status;
-    if (isServing) serving.push(machineId);
-  }
+  const serving = await servingOf(session, machineIds);
   if (serving.length === 0) return;
   const many = serving.length === 1 ? "serves a cluster and is not drained" : "serve a cluster and are not drained";
   await confirm(session, { what: `${serving.join(", ")} ${many}. Power ${word}?` });

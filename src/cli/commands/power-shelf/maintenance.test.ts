@@ -335,7 +335,7 @@ describe("power-off in a rack with machines that serve a cluster", () => {
     expect(code).toBe(2);
     expect(err).toContain("Rack rack-1 has machines that serve a cluster and are not drained: m-1, m-2.");
     expect(fake.maintenance).toEqual([]);
-    expect(filters.at(-1)).toContain("rack=rack-1 AND conditions.InCustomerCluster=true");
+    expect(filters.at(-1)).toContain("rack=rack-1 AND serves_cluster=true");
   });
 
   test("goes on with --yes, at a terminal with yes, and where none serves", async () => {

@@ -5,6 +5,7 @@ import { describeFailure, type ExitCode, UsageError } from "../../client/errors.
 import type { Session } from "../../client/session.ts";
 import { unlessRefused } from "../../client/unless-refused.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
+import { namedList } from "../../terminal/named-list.ts";
 import { printable } from "../../terminal/printable.ts";
 import { printDone } from "../../terminal/printing.ts";
 import { parseDuration } from "../../terminal/times.ts";
@@ -99,14 +100,11 @@ async function confirmPowerOff(session: Session, ids: readonly string[]): Promis
   const racks = [...new Set(shelves.map((shelf) => shelf?.rackId ?? ""))].filter((rack) => rack !== "");
   const serving: Machine[] = [];
   for (const rack of racks)
-    serving.push(...(await readMachines(session, `rack=${valueText(rack)} AND ${SERVES}`, MOST_NAMED + 1)));
+    serving.push(...(await readMachines(session, `rack=${valueText(rack)} AND serves_cluster=true`)));
   if (serving.length === 0) return;
-  const more = serving.length > MOST_NAMED ? " and others" : "";
-  const names = serving.slice(0, MOST_NAMED).map(({ machineId }) => machineId);
+  const names = serving.map(({ machineId }) => machineId);
   const where = racks.length === 1 ? `Rack ${racks[0]} has` : `Racks ${racks.join(", ")} have`;
   await confirm(session, {
-    what: `${where} machines that serve a cluster and are not drained: ${names.join(", ")}${more}. Power the shelves off?`,
+    what: `${where} machines that serve a cluster and are not drained: ${namedList(names, MOST_NAMED)}. Power the shelves off?`,
   });
 }
-
-const SERVES = "conditions.InCustomerCluster=true AND NOT conditions.Drained=true AND NOT phase=RETIRED";

@@ -91,6 +91,73 @@ describe("millwright run", () => {
     expect(ids[1]).not.toBe(ids[0]);
   });
 
+  describe("on several runs", () => {
+    const several = (disturbs: string) => {
+      const { asked, routes: others } = fakeServer();
+      const routes = (router: ConnectRouter) => {
+        others(router);
+        router.service(RunService, {
+          getRun: ({ runId }) => ({
+            run: {
+              run: { ...NEXT, runId, type: "REBOOT", planId: "plan/reboot" },
+              target: { kind: runId === "run-all" ? "batch" : "machine", id: "m-1" },
+            },
+          }),
+          listRuns: ({ filter }) => ({
+            runs: filter === "phase=FAILED" ? ["run-1", "run-3"].map((runId) => ({ run: { ...NEXT, runId } })) : [],
+          }),
+        });
+        router.service(RunActionsService, {
+          retryRun: (request) => {
+            if (request.runId === "run-old") throw new ConnectError("not the latest attempt", Code.FailedPrecondition);
+            asked.push({ method: "retryRun", request: { runId: request.runId } });
+            return { run: { ...NEXT, runId: `next-of-${request.runId}` } };
+          },
+          previewRun: () => ({ planId: "plan/reboot", disturbsCluster: disturbs }),
+        });
+      };
+      const ids = () => asked.map(({ request }) => request.runId);
+      return { routes, ids };
+    };
+
+    test("each is done again; one that is refused keeps no other from it, and the exit code tells", async () => {
+      const { routes, ids } = several("");
+      const { code, out, err } = await runAgainst(routes, "run retry run-1 run-old run-3 run-1");
+      expect({ code, ids: ids() }).toEqual({ code: 4, ids: ["run-1", "run-3"] });
+      expect(err).toContain("error: run-old: not the latest attempt");
+      expect(out).toMatch(/next-of-run-1[\s\S]*next-of-run-3/);
+    });
+
+    test.each([
+      [
+        "a machine that serves a cluster",
+        "run retry run-1 run-3",
+        "prod",
+        /run-1 works on m-1, which serves prod and is not drained/,
+      ],
+      ["one run alone", "run retry run-1", "prod", /run-1 works on m-1/],
+      ["runs that a filter chose", "run retry --filter phase=FAILED", "", /retry 2 runs \(run-1, run-3\)/],
+      ["a batch", "run retry run-all", "", /run-all starts runs on many machines/],
+    ])("confirmation is required for %s, and --yes says it", async (_, line, disturbs, asks) => {
+      const { routes, ids } = several(disturbs);
+      const { code, err } = await runAgainst(routes, line);
+      expect({ code, ids: ids() }).toEqual({ code: 2, ids: [] });
+      expect(err).toMatch(asks);
+      expect((await runAgainst(routes, line, { isTTY: true, answer: "yes" })).code).toBe(0);
+      const once = ids().length;
+      expect(once).toBeGreaterThan(0);
+      expect((await runAgainst(routes, `${line} --yes`)).code).toBe(0);
+      expect(ids()).toHaveLength(2 * once);
+    });
+
+    test("neither or both of ids and filter, and a filter that admits none, are refused", async () => {
+      const { routes, ids } = several("");
+      for (const line of ["run retry", "run retry run-1 --filter phase=FAILED", "run retry --filter phase=DONE --yes"])
+        expect((await runAgainst(routes, line)).code, line).toBe(2);
+      expect(ids()).toEqual([]);
+    });
+  });
+
   test("retry takes changed scripts only when told so", async () => {
     const { asked, routes } = fakeServer();
     await runAgainst(routes, ["run", "retry", "run-1"]);

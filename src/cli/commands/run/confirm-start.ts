@@ -39,7 +39,7 @@ export async function confirmStart(session: Session, start: ToStart): Promise<vo
 const MOST_NAMED = 10;
 
 /** A request that made its run before starts nothing: it is answered with that run. */
-async function isRepeated(
+export async function isRepeated(
   session: Session,
   { machineId, requestId }: { readonly machineId: string; readonly requestId: string | undefined },
 ): Promise<boolean> {
@@ -50,9 +50,9 @@ async function isRepeated(
   return made !== undefined && made.runs.length > 0;
 }
 
-async function previewOf(
+export async function previewOf(
   session: Session,
-  { machineId, type, planId, params }: ToStart & { readonly machineId: string },
+  { machineId, type, planId, params }: Pick<ToStart, "type" | "planId" | "params"> & { readonly machineId: string },
 ): Promise<PreviewRunResponse | undefined> {
   const client = await session.client(RunActionsService);
   const request = { machineId, type, planId, params: { ...params } };

@@ -58,6 +58,10 @@ export async function listRuns(session: Session, options: ListRunsOptions): Prom
     session.terminal.stderr.write(`There are more; --limit ${items.length * 10} shows more, --total counts them.\n`);
 }
 
+/** All that the filter admits. */
+export const readRuns = async (session: Session, filter: string): Promise<ShownRun[]> =>
+  (await readList(session, { filter })).items;
+
 async function readList(session: Session, options: ListRunsOptions) {
   const client = await session.client(RunService);
   const limit = limitOf(options);

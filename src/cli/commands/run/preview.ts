@@ -23,23 +23,47 @@ export interface ToPreview {
 }
 
 /** Says what `run start` would do. Exit code 4 when it would be refused, or have to wait, on any of the machines. */
-export async function previewRuns(
-  session: Session,
-  { machines, type, planId, params }: ToPreview,
-): Promise<number | undefined> {
-  const client = await session.client(RunActionsService);
-  const previews: PreviewOfMachine[] = [];
-  for (const machineId of machines) {
-    const request = { machineId, type, planId, params: { ...params } };
-    previews.push({ machineId, preview: await client.previewRun(request, { signal: session.signal }) });
-  }
+export async function previewRuns(session: Session, asked: ToPreview): Promise<number | undefined> {
+  const previews = await readPreviews(session, asked);
   const style = session.style();
   if (previews.length > 1 && style.format !== "table") await printList(session, listingOf(previews), "");
   else for (const { machineId, preview } of previews) await printOne(session, previewThing(preview, machineId, style));
-  const isFree = ({ preview }: PreviewOfMachine) =>
-    preview.conflicts.length === 0 && preview.missingCapabilities.length === 0;
-  return previews.every(isFree) ? undefined : EXIT.precondition;
+  return exitCodeOf(previews);
 }
+
+/** The same for many machines: a line each, with what reboots, what is in the way and which clusters are disturbed. */
+export async function previewMany(session: Session, asked: ToPreview): Promise<number | undefined> {
+  const previews = await readPreviews(session, asked);
+  await printList(session, listingOf(previews), "");
+  const disturbed = previews.filter(({ preview }) => preview.disturbsCluster !== "").length;
+  const blocked = previews.filter((each) => !isFree(each)).length;
+  session.terminal.stderr.write(
+    `${previews.length} machines match; ${blocked} would be refused or wait, ${disturbed} serve a cluster and are not drained. Nothing was started.\n`,
+  );
+  return exitCodeOf(previews);
+}
+
+/** So many are asked for at a time: the server reads a few rows for each. */
+const AT_ONCE = 8;
+
+async function readPreviews(session: Session, { machines, type, planId, params }: ToPreview) {
+  const client = await session.client(RunActionsService);
+  const previews: PreviewOfMachine[] = [];
+  for (let at = 0; at < machines.length; at += AT_ONCE) {
+    const some = machines.slice(at, at + AT_ONCE).map(async (machineId): Promise<PreviewOfMachine> => {
+      const request = { machineId, type, planId, params: { ...params } };
+      return { machineId, preview: await client.previewRun(request, { signal: session.signal }) };
+    });
+    previews.push(...(await Promise.all(some)));
+  }
+  return previews;
+}
+
+const isFree = ({ preview }: PreviewOfMachine): boolean =>
+  preview.conflicts.length === 0 && preview.missingCapabilities.length === 0;
+
+const exitCodeOf = (previews: readonly PreviewOfMachine[]): number | undefined =>
+  previews.every(isFree) ? undefined : EXIT.precondition;
 
 interface PreviewOfMachine {
   readonly machineId: string;

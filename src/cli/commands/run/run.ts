@@ -39,7 +39,7 @@ export function addRunCommands(program: Command, run: Run): void {
     .option("--wait", "follow steps and log to the end; the exit code says how it ended")
     .option(
       "--dry-run",
-      "only say what would be done, what stands in the way, and how long it would take; with --filter: only list the machines",
+      "only say what would be done, what stands in the way, and how long it would take, on each machine",
     )
     .option(
       "-y, --yes",
@@ -140,19 +140,35 @@ const ACTIONS: readonly (readonly [command: string, verb: RunVerb, description: 
   ["adopt",         "adoptRun",        "take what people did by hand as done, if it is seen to be: nothing is done to the machine"],
 ];
 
+const YES = [
+  "-y, --yes",
+  "do not ask before a machine that serves a cluster is disturbed, or before runs that --filter chose; required there without a terminal",
+] as const;
+
+const examplesOf = (name: string): string => `
+One run that is refused does not keep the others from being done again.
+
+Examples:
+  millwright run ${name} run-1 run-2 --wait
+  millwright run ${name} --filter 'phase=FAILED AND job_state=failed_retryable AND created_at>-2h'`;
+
 function addActions(runs: Command, run: Run): void {
   const load = () => import("./act.ts");
   for (const [name, verb, description] of ACTIONS) {
     const command = runs
       .command(name)
-      .argument("<id>", "a run that has ended; the latest attempt at its job")
+      .argument("[id...]", "runs that have ended, each the latest attempt at its job")
       .description(description)
+      .option("--filter <filter>", "all runs that it admits, as in run list; needs confirmation")
       .option("--request-id <id>", "makes the command safe to repeat; a new one when left out")
       .option("--wait", "follow steps and log to the end; the exit code says how it ended");
     if (verb === "retryRun") command.option("--new-scripts", "take scripts that have changed since as they are now");
-    command.action((id: string, options: ActOptions) =>
-      run(async (session) => (await load()).actOnRun(session, verb, id, options)),
-    );
+    if (verb !== "adoptRun") command.option(...YES);
+    command
+      .addHelpText("after", examplesOf(name))
+      .action((given: string[], options: ActOptions) =>
+        run(async (session) => (await load()).actOnRuns(session, { verb, word: name, given }, options)),
+      );
   }
   runs
     .command("mark-manual")

@@ -32,14 +32,11 @@ export async function startByFilter(
 ): Promise<number | undefined> {
   const admitted = await readMachines(session, start.filter);
   const machines = admitted.filter(({ status }) => status?.phase !== MachineStatus_Phase.RETIRED);
-  if (dryRun) {
-    session.terminal.stdout.write(machines.map(({ machineId }) => `${machineId}\n`).join(""));
-    session.terminal.stderr.write(
-      `${machines.length} machines match; nothing was started. For what a run would do: millwright run start --machine <ID> --dry-run\n`,
-    );
-    return undefined;
-  }
   if (machines.length === 0) throw new UsageError("no machine matches --filter", "millwright machine list --filter …");
+  if (dryRun) {
+    const ids = machines.map(({ machineId }) => machineId);
+    return (await import("./preview.ts")).previewMany(session, { ...start, machines: ids });
+  }
   if (!yes) {
     const ids = machines.map(({ machineId }) => machineId);
     const what = `Start ${start.type || start.planId} on ${ids.length} machines (${namedList(ids, MOST_NAMED)})?`;

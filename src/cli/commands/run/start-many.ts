@@ -8,22 +8,23 @@ import { readRun, runJson, type ShownRun } from "./record.ts";
 import { runColumns } from "./view.ts";
 
 export interface StartMany {
-  readonly machines: readonly string[];
+  /** Machines, or runs that are done again. */
+  readonly on: readonly string[];
   readonly wait: boolean;
-  readonly start: (machineId: string) => Promise<ShownRun>;
+  readonly start: (id: string) => Promise<ShownRun>;
 }
 
-/** A run on each machine. One that is refused does not keep the others from being started; the exit code is that of the first refusal. */
-export async function startMany(session: Session, { machines, wait, start }: StartMany): Promise<number | undefined> {
+/** A run on each. One that is refused does not keep the others from being started; the exit code is that of the first refusal. */
+export async function startMany(session: Session, { on, wait, start }: StartMany): Promise<number | undefined> {
   const started: ShownRun[] = [];
   let refused: ExitCode | undefined;
-  for (const machine of machines) {
+  for (const id of on) {
     try {
-      started.push(await start(machine));
+      started.push(await start(id));
     } catch (error) {
       if (session.signal.aborted) throw error;
       const { message, exitCode } = await describeFailure(error, undefined);
-      session.terminal.stderr.write(`error: ${machine}: ${printable(message)}\n`);
+      session.terminal.stderr.write(`error: ${id}: ${printable(message)}\n`);
       refused ??= exitCode;
     }
   }

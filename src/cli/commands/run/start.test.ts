@@ -1,6 +1,11 @@
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { Run_Phase, RunService } from "../../../../contract/baremetal/v1/baremetal_pb.js";
+import {
+  MachineService,
+  MachineStatus_Phase,
+  Run_Phase,
+  RunService,
+} from "../../../../contract/baremetal/v1/baremetal_pb.js";
 import { RunService as AllRunsService, RunActionsService } from "../../../../contract/millwright/v1/run_pb.js";
 import { WatchService } from "../../../../contract/millwright/v1/watch_pb.js";
 import { runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
@@ -106,6 +111,31 @@ describe("millwright run start with several machines", () => {
     expect(code).toBe(1);
     expect(err).toContain("m-2: FAILED");
   });
+});
+
+test("millwright run start --filter --dry-run shows for each machine what would be done and what it disturbs, and starts nothing", async () => {
+  const { routes: others, started } = server({ disturbs: { "m-2": "prod" } });
+  const routes = (router: ConnectRouter) => {
+    others(router);
+    router.service(MachineService, {
+      listMachines: () => ({
+        machines: [
+          { machineId: "m-1" },
+          { machineId: "m-2" },
+          { machineId: "m-gone", status: { phase: MachineStatus_Phase.RETIRED } },
+        ],
+      }),
+    });
+  };
+  const line = "run start --filter rack=rack-1 --type REBOOT --dry-run";
+  const { code, out, err } = await runAgainst(routes, line);
+  expect(code).toBe(0);
+  expect(out).toMatch(/MACHINE +PLAN +STEPS +REBOOTS[^\n]*DISTURBS[^\n]*\nm-1 [^\n]*\nm-2 [^\n]*prod/);
+  expect(out).not.toContain("m-gone");
+  expect(err).toContain("2 machines match; 0 would be refused or wait, 1 serve a cluster and are not drained");
+  const json = JSON.parse((await runAgainst(routes, `${line} -o json`)).out);
+  expect(json).toMatchObject([{ machine_id: "m-1" }, { machine_id: "m-2", disturbs_cluster: "prod" }]);
+  expect(started).toEqual([]);
 });
 
 describe("millwright run start on a machine that serves a cluster", () => {

@@ -43,7 +43,7 @@ export async function startRun(session: Session, options: StartRunOptions): Prom
   };
   const [only] = machines;
   if (only === undefined || machines.length > 1)
-    return (await import("./start-many.ts")).startMany(session, { machines, wait, start });
+    return (await import("./start-many.ts")).startMany(session, { on: machines, wait, start });
   const asStarted = await start(only);
   return showStarted(session, { runId: asStarted.run.runId, wait, asStarted });
 }

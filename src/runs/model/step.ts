@@ -116,6 +116,8 @@ export type ActingContext<
   readonly hasNotBegun?: boolean;
   /** When the action was announced, by whichever process: it may have been done since. Null and absent: it was not. */
   readonly actingAt?: Date | null;
+  /** Where the action is a stream: when its last progress was written. Null and absent: it has sent nothing that is on record. */
+  readonly lastSentAt?: Date | null;
 };
 
 /** What comes of an action. It commits together with the fact that the action was done, or not at all. */

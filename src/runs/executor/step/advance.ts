@@ -107,7 +107,8 @@ async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<PassOutc
   if (stream !== undefined) return followStream(work, kind, acting, stream);
   // Announced by this very process, which alone can know that it has not begun.
   const isOurs = visit.actingBy === context.instance && !context.begun.has(actionOf(work));
-  const report = await askPatiently(work, kind, { ...acting, hasNotBegun: isOurs, actingAt: visit.actingAt });
+  const { actingAt, streamedAt: lastSentAt } = visit;
+  const report = await askPatiently(work, kind, { ...acting, hasNotBegun: isOurs, actingAt, lastSentAt });
   if (report === "tells nothing") {
     return save(work, visits.withoutEvidence(visit), { reason: `${step.name}: about to start again`, after: AT_ONCE });
   }

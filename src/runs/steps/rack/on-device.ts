@@ -1,18 +1,7 @@
 import type { BmcTarget } from "../../../capabilities/bmc-target.ts";
 import type { Thing } from "../../../kernel/lifecycle.ts";
-import type { Activation } from "../../../lifecycles/rack-firmware/rack-firmware.ts";
 import type { On } from "../../model/step.ts";
 import type { RunTarget } from "../../targets/run-target.ts";
-
-/** What is needed of a firmware record to work on one part of one device; `targets` as the device names its parts. */
-export type FirmwarePayload = {
-  readonly firmware_id: string;
-  readonly component: string;
-  readonly version: string;
-  readonly digest: string;
-  readonly targets: readonly string[];
-  readonly activation: Activation;
-};
 
 /** Images that are sent to devices, by their digest. */
 export interface ArtifactSource {
@@ -30,6 +19,8 @@ export interface Artifact {
 
 /** What steps on a tray, a switch or a shelf work with, whichever it is. */
 export interface OnDevice<T extends Thing = Thing> extends On<T> {
+  /** What the run works on, by its kind and id. */
+  readonly device: RunTarget;
   bmc(): Promise<BmcTarget>;
   readonly artifacts: ArtifactSource;
 }

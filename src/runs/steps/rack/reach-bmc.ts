@@ -1,0 +1,120 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { BmcTarget } from "../../../capabilities/bmc-target.ts";
+import type { CallContext } from "../../../capabilities/call.ts";
+import { DeviceFailure } from "../../../capabilities/device-failure.ts";
+import type { Capabilities } from "../../../capabilities/provider.ts";
+import { causeOf, StepFailure } from "../../../kernel/errors.ts";
+import { milliseconds, seconds } from "../../../kernel/time/duration.ts";
+import { type BackOff, pauseBefore } from "../../../kernel/time/retry.ts";
+import type { ProbeReport } from "../../model/step.ts";
+
+/** By what a BMC is known again that shows another certificate than before. Null where it did not say. */
+export type KnownBmc = {
+  /** The UUID of its service root, which it tells everybody. */
+  readonly root: string | null;
+  readonly serial: string | null;
+};
+
+type Can = Pick<Capabilities, "manager"> & Partial<Pick<Capabilities, "inventory" | "system">>;
+
+export interface ReachBmc {
+  bmc(): Promise<BmcTarget>;
+  readonly can: Can;
+  readonly call: CallContext;
+}
+
+const serialOf = async ({ can, call }: ReachBmc, target: BmcTarget): Promise<string | null> =>
+  (await (can.inventory ?? can.system)?.identify(target, call))?.serial ?? null;
+
+export async function knowBmc(context: ReachBmc, target: BmcTarget): Promise<KnownBmc> {
+  const { uuid } = await context.can.manager.readRoot(target, context.call);
+  return { root: uuid, serial: await serialOf(context, target) };
+}
+
+export interface Reached<T> {
+  readonly answer: T;
+  /** The new certificate, where one was accepted. */
+  readonly certificate: string | null;
+}
+
+/**
+ * Asks a BMC whose own firmware this run has replaced, or which this run has restarted. Such a BMC may show another certificate than
+ * the pinned one. One is accepted, and only of a BMC that is the same by what it tells everybody and then, signed in to, by its
+ * serial number. `accepted` is the certificate that an earlier probe of the same step has accepted.
+ */
+export async function askRestarted<T>(
+  context: ReachBmc,
+  known: KnownBmc,
+  accepted: string | null,
+  ask: (target: BmcTarget) => Promise<T>,
+): Promise<Reached<T>> {
+  const given = await context.bmc();
+  const target = accepted === null ? given : pinnedTo(given, accepted);
+  try {
+    return { answer: await ask(target), certificate: accepted };
+  } catch (error) {
+    if (accepted !== null || !(error instanceof DeviceFailure) || error.code !== "certificate_changed") throw error;
+    const shown = await confirmSame(context, given, known, error);
+    return { answer: await ask(pinnedTo(given, shown)), certificate: shown };
+  }
+}
+
+const pinnedTo = (target: BmcTarget, fingerprint256: string): BmcTarget => ({
+  ...target,
+  trust: { mode: "pin", fingerprint256 },
+});
+
+/** The fingerprint that it shows now; `error` where it is not the same BMC. */
+async function confirmSame(
+  context: ReachBmc,
+  given: BmcTarget,
+  known: KnownBmc,
+  error: DeviceFailure,
+): Promise<string> {
+  // Without credentials: they leave only once the BMC has said that it is the one that they are for.
+  const open = { ...given, trust: { mode: "pin" } as const };
+  const { uuid, certificateFingerprint } = await context.can.manager.readRoot(open, context.call);
+  if (uuid === null || uuid !== known.root || certificateFingerprint === undefined) throw error;
+  const serial = await serialOf(context, pinnedTo(given, certificateFingerprint));
+  if (serial === null || serial !== known.serial) throw error;
+  return certificateFingerprint;
+}
+
+/** Facts of the device, and what its history says, once a new certificate was accepted. */
+export const acceptedFacts = (certificate: string | null): Pick<ProbeReport, "facts"> =>
+  certificate === null ? {} : { facts: { certificateFingerprint: certificate } };
+
+/**
+ * Once something was begun, a device that does not answer, is busy, makes no sense or does not let us in tells nothing: it restarts,
+ * or is about to. What the device says itself passes.
+ */
+export async function unknownIfSilent(
+  ask: () => Promise<ProbeReport>,
+  receipt?: ProbeReport["receipt"],
+): Promise<ProbeReport> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (!(error instanceof DeviceFailure)) throw error;
+    return { state: "unknown", message: error.message, cause: causeOf(error), ...(receipt && { receipt }) };
+  }
+}
+
+const TRIES = 4;
+const BETWEEN: BackOff = { first: seconds(1), most: seconds(5) };
+
+/** Before anything is begun: one lost answer of a BMC that is just slow does not fail its device. */
+export async function patiently<T>({ signal }: CallContext, ask: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await ask();
+    } catch (error) {
+      const mayPass = error instanceof DeviceFailure && error.disposition === "retry" && tries < TRIES;
+      if (!mayPass) throw error;
+      const wait = milliseconds(Math.min(error.retryAfterMs ?? pauseBefore(tries, BETWEEN), BETWEEN.most));
+      await pause(wait, undefined, { signal }).catch(() => {
+        throw new StepFailure("stopped", "stopped while a device was asked", { cause: signal.reason });
+      });
+    }
+  }
+}

@@ -1,0 +1,380 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { BmcTarget } from "../../../src/capabilities/bmc-target.ts";
+import { aCall } from "../../../src/capabilities/conformance/device-bench.ts";
+import type { JsonObject } from "../../../src/kernel/lifecycle.ts";
+import { minutes, seconds } from "../../../src/kernel/time/duration.ts";
+import {
+  createRedfishMachineProvider,
+  type RedfishMachineProvider,
+} from "../../../src/providers/redfish/machine/redfish-machine-provider.ts";
+import { type BmcGateway, createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
+import { type AnyStep, collectSteps, type ProbeReport, readProbe } from "../../../src/runs/model/step.ts";
+import { type ActivateFirmwarePayload, activateFirmware } from "../../../src/runs/steps/rack/activate-firmware.ts";
+import { setDevicePower } from "../../../src/runs/steps/rack/set-device-power.ts";
+import { type UpdateFirmwarePayload, updateFirmware } from "../../../src/runs/steps/rack/update-firmware.ts";
+import { validateDevice } from "../../../src/runs/steps/rack/validate-device.ts";
+import { anImage, type FrontTraits, UpdateFront } from "../../support/firmware/update-front.ts";
+
+const image = anImage("bmc", "2.0");
+const steps = collectSteps([updateFirmware, activateFirmware, setDevicePower, validateDevice]);
+
+let front: UpdateFront;
+let files: Server;
+let gateway: BmcGateway;
+let provider: RedfishMachineProvider;
+let ahead = 0;
+let pinned: string | undefined;
+const clock = { now: () => new Date(Date.now() + ahead), monotonic: () => performance.now() + ahead };
+
+beforeEach(async () => {
+  ahead = 0;
+  pinned = undefined;
+  gateway = createBmcGateway({ clock });
+  provider = createRedfishMachineProvider({ gateway, clock });
+  files = createServer((_request, response) => response.end(image));
+  await new Promise<void>((resolve) => files.listen(0, "127.0.0.1", resolve));
+});
+
+afterEach(async () => {
+  await provider.close();
+  gateway.close();
+  await front.close();
+  await new Promise((resolve) => files.close(resolve));
+});
+
+const UPDATE: UpdateFirmwarePayload = {
+  firmware_id: "fw-2",
+  component: "bmc",
+  version: "2.0",
+  digest: "sha256:1",
+  targets: [],
+  activation: "none",
+  settle_seconds: 60,
+};
+
+/** One step on one device, as an executor drives it; every process may die after any call, so nothing is kept but JSON. */
+class Visit {
+  readonly #kind: AnyStep;
+  readonly #payload: JsonObject;
+  evidence: JsonObject = {};
+  receipt: JsonObject | null = null;
+  actingAt: Date | null = null;
+  readonly log: string[] = [];
+
+  constructor(kind: string, payload: object) {
+    this.#kind = steps.get(kind) as AnyStep;
+    this.#payload = this.#kind.parse(JSON.parse(JSON.stringify(payload)) as JsonObject, "payload");
+  }
+
+  get #context() {
+    const call = { ...aCall(), sendChunk: <T>(send: (signal: AbortSignal) => Promise<T>) => send(aCall().signal) };
+    return {
+      payload: this.#payload,
+      target: { facts: { serial: front.serial } },
+      device: { kind: "machine", id: "m1" },
+      can: provider.can,
+      call: { ...call, report: () => undefined },
+      clock,
+      log: (text: string) => void this.log.push(text),
+      bmc: async (): Promise<BmcTarget> => ({
+        ...front.target,
+        trust: pinned === undefined ? { mode: "pin" } : { mode: "pin", fingerprint256: pinned },
+      }),
+      artifacts: {
+        find: async () => ({
+          name: "bmc.fwpkg",
+          bytes: image.length,
+          async *chunks() {
+            yield image;
+          },
+        }),
+        uriFor: async () => `http://127.0.0.1:${(files.address() as AddressInfo).port}/token-4711`,
+      },
+      evidence: this.evidence,
+      receipt: this.receipt,
+    } as unknown as Parameters<AnyStep["act"]>[0];
+  }
+
+  async before(): Promise<this> {
+    this.evidence = JSON.parse(JSON.stringify(await this.#kind.before(this.#context))) as JsonObject;
+    return this;
+  }
+
+  /** `dies`: after the order left, and before its receipt was written. */
+  async act({ dies = false } = {}): Promise<this> {
+    this.actingAt = clock.now();
+    const came = await this.#kind.act(this.#context);
+    if (!dies) this.receipt = came?.receipt ?? null;
+    return this;
+  }
+
+  async probe(): Promise<ProbeReport> {
+    const report = readProbe(await this.#kind.probe({ ...this.#context, actingAt: this.actingAt }));
+    if (report.receipt !== undefined) this.receipt = JSON.parse(JSON.stringify(report.receipt)) as JsonObject;
+    return report;
+  }
+
+  async carryOn(): Promise<void> {
+    const came = await this.#kind.carryOn?.(this.#context);
+    if (came?.receipt !== undefined) this.receipt = came.receipt;
+  }
+}
+
+async function begun(traits: FrontTraits = {}, differing: Partial<UpdateFirmwarePayload> = {}): Promise<Visit> {
+  front = await UpdateFront.start(traits);
+  return (await new Visit("update_firmware", { ...UPDATE, ...differing }).before()).act();
+}
+
+describe("update_firmware", () => {
+  test("shows the percent, and is done when the device shows the version", async () => {
+    const visit = await begun();
+    front.progress(40, "writing");
+    expect(await visit.probe()).toMatchObject({ state: "in_progress", message: "bmc 2.0: 40 %: writing" });
+    front.finish();
+    expect(await visit.probe()).toMatchObject({ state: "done", verdict: "proven" });
+    expect(front.flashes).toHaveLength(1);
+  });
+
+  test("sends nothing to a device that has the version", async () => {
+    front = await UpdateFront.start();
+    front.versions.set("BMC_0", "2.0");
+    const visit = await new Visit("update_firmware", UPDATE).before();
+    expect(await visit.probe()).toMatchObject({ state: "done", verdict: "unchanged" });
+    expect(front.requests.filter((each) => !each.startsWith("GET"))).toEqual([]);
+  });
+
+  test("a task that says Completed while the version stays is a failure, once the device has had its time", async () => {
+    const visit = await begun();
+    front.finish("lies");
+    expect(await visit.probe()).toMatchObject({ state: "in_progress" });
+    ahead += seconds(61);
+    await expect(visit.probe()).rejects.toMatchObject({
+      code: "firmware_not_applied",
+      facts: { name: "bmc", expected: "2.0", shown: "1.0" },
+    });
+    expect(front.flashes).toHaveLength(1);
+  });
+
+  test("a task that failed says why in the device's words, without the address of the image", async () => {
+    const visit = await begun();
+    front.finish("fails");
+    const failure = await visit.probe().catch((error: unknown) => error);
+    expect(failure).toMatchObject({ code: "firmware_task_failed" });
+    expect((failure as Error).message).toContain("is not for this device");
+    expect((failure as Error).message).not.toContain("secret");
+  });
+
+  test("adopts the task of an order whose answer was lost, and never flashes again", async () => {
+    front = await UpdateFront.start();
+    const visit = await (await new Visit("update_firmware", UPDATE).before()).act({ dies: true });
+    expect(await visit.probe()).toMatchObject({ state: "in_progress", receipt: { task: expect.stringMatching(/1$/) } });
+    front.finish();
+    expect(await visit.probe()).toMatchObject({ state: "done" });
+    expect(front.flashes).toHaveLength(1);
+  });
+
+  test.each(["unlisted", "none"] as const)(
+    "a device whose tasks are %s leaves it open until the version shows",
+    async (tasks) => {
+      front = await UpdateFront.start({ tasks });
+      const visit = await (await new Visit("update_firmware", UPDATE).before()).act({ dies: true });
+      for (const later of [0, seconds(50), minutes(10)]) {
+        ahead += later;
+        expect(await visit.probe()).toMatchObject({ state: "unknown", cause: { code: "firmware_unproven" } });
+      }
+      front.finish();
+      expect(await visit.probe()).toMatchObject({ state: "done" });
+    },
+  );
+
+  test("an order that never left is sent again only where a task would surely be seen", async () => {
+    front = await UpdateFront.start();
+    const visit = await new Visit("update_firmware", UPDATE).before();
+    visit.actingAt = clock.now(); // announced, and then the process died
+    expect(await visit.probe()).toMatchObject({ state: "not_done" });
+    ahead += minutes(6);
+    expect(await visit.probe()).toMatchObject({ state: "unknown" });
+    visit.actingAt = clock.now();
+    front.comeBack(); // tasks may be forgotten over a restart
+    expect(await visit.probe()).toMatchObject({ state: "unknown" });
+  });
+
+  test("a device that is away, rejects us, or answers oddly tells nothing, and is asked on", async () => {
+    const visit = await begun();
+    front.goAway();
+    expect(await visit.probe()).toMatchObject({ state: "unknown", cause: { code: "unreachable" } });
+    front.comeBack({ rejects: true });
+    for (let tries = 0; tries < 4; tries += 1) {
+      ahead += seconds(20);
+      expect(await visit.probe()).toMatchObject({ state: "unknown", cause: { code: "credentials_rejected" } });
+    }
+    front.comeBack();
+    ahead += seconds(20);
+    front.finish();
+    expect(await visit.probe()).toMatchObject({ state: "done" });
+  });
+
+  test("a task that is gone once it is done proves nothing; the version does", async () => {
+    const visit = await begun({ tasks: "gone_when_done" });
+    front.finish("lies");
+    expect(await visit.probe()).toMatchObject({ state: "unknown", cause: { code: "firmware_unproven" } });
+    ahead += minutes(30);
+    expect(await visit.probe()).toMatchObject({ state: "unknown" });
+    front.versions.set("BMC_0", "2.0");
+    expect(await visit.probe()).toMatchObject({ state: "done" });
+  });
+
+  test("firmware that runs after a restart is written, and not yet proven", async () => {
+    const visit = await begun({ runsAfter: "bmc_reset" }, { activation: "bmc_reset" });
+    front.finish();
+    expect(await visit.probe()).toMatchObject({ state: "done", verdict: "staged" });
+  });
+
+  test("a device that refuses the address is sent the image, once", async () => {
+    const visit = await begun({ refusesHttp: true });
+    expect(front.flashes).toMatchObject([{ way: "multipart", bytes: image.length }]);
+    expect(visit.log.join("")).not.toContain("token-4711");
+    front.finish();
+    expect(await visit.probe()).toMatchObject({ state: "done" });
+  });
+
+  test("a device that is busy is asked again, and flashes once", async () => {
+    front = await UpdateFront.start();
+    front.busy = 3;
+    await (await new Visit("update_firmware", UPDATE).before()).act();
+    expect(front.flashes).toHaveLength(1);
+    expect(front.requests.filter((each) => each.endsWith("SimpleUpdate"))).toHaveLength(4);
+  });
+
+  test("a device without such a part is left alone", async () => {
+    front = await UpdateFront.start();
+    const visit = new Visit("update_firmware", { ...UPDATE, component: "psu" });
+    await expect(visit.before()).rejects.toMatchObject({ code: "firmware_mismatch" });
+  });
+});
+
+describe("a BMC that comes back with another certificate", () => {
+  async function flashed(): Promise<Visit> {
+    front = await UpdateFront.start();
+    pinned = (await provider.can.manager.readRoot(front.target, aCall())).certificateFingerprint;
+    const visit = await (await new Visit("update_firmware", UPDATE).before()).act();
+    front.finish();
+    front.goAway();
+    return visit;
+  }
+
+  test("is accepted once, where it is the same BMC", async () => {
+    const visit = await flashed();
+    front.comeBack({ newCertificate: true });
+    const shown = (await provider.can.manager.readRoot(front.target, aCall())).certificateFingerprint;
+    expect(shown).not.toBe(pinned);
+    expect(await visit.probe()).toMatchObject({ state: "done", facts: { certificateFingerprint: shown } });
+  });
+
+  test("is not accepted a second time", async () => {
+    const visit = await flashed();
+    front.versions.set("BMC_0", "1.0");
+    front.comeBack({ newCertificate: true });
+    expect(await visit.probe()).toMatchObject({ state: "in_progress", receipt: { certificate: expect.any(String) } });
+    front.goAway();
+    front.comeBack({ newCertificate: true });
+    expect(await visit.probe()).toMatchObject({ state: "unknown", cause: { code: "certificate_changed" } });
+  });
+
+  test("gets no password where it says that it is another one", async () => {
+    const visit = await flashed();
+    front.uuid = "5f0b7a8e-0000-4000-8000-00000000beef";
+    front.comeBack({ newCertificate: true });
+    front.requests.length = 0;
+    expect(await visit.probe()).toMatchObject({ state: "unknown", cause: { code: "certificate_changed" } });
+    expect(new Set(front.requests)).toEqual(new Set(["GET /redfish/v1"]));
+  });
+});
+
+describe("activate_firmware", () => {
+  const ACTIVATE: ActivateFirmwarePayload = {
+    wanted: [{ component: "bmc", version: "2.0", targets: [] }],
+    activation: "bmc_reset",
+    settle_seconds: 60,
+  };
+
+  async function staged(activation: ActivateFirmwarePayload["activation"]): Promise<Visit> {
+    front = await UpdateFront.start({ runsAfter: activation === "bmc_reset" ? "bmc_reset" : "host_reset" });
+    front.staged.set("BMC_0", "2.0");
+    return new Visit("activate_firmware", { ...ACTIVATE, activation }).before();
+  }
+
+  test.each(["bmc_reset", "host_reset"] as const)("by a %s, and proves the version", async (activation) => {
+    const visit = await staged(activation);
+    expect(await visit.probe()).toMatchObject({ state: "not_done" });
+    await visit.act();
+    expect(await visit.probe()).toMatchObject({ state: "done", verdict: "proven" });
+    expect([front.bmcResets, front.hostResets]).toEqual(activation === "bmc_reset" ? [1, 0] : [0, 1]);
+  });
+
+  test("by a power cycle: off, on record, and on", async () => {
+    const visit = await staged("power_cycle");
+    await visit.act();
+    expect(front.power).toBe("Off");
+    expect(await visit.probe()).toMatchObject({ state: "halfway" });
+    await visit.carryOn();
+    await visit.carryOn();
+    expect(front.power).toBe("On");
+    expect(await visit.probe()).toMatchObject({ state: "done" });
+  });
+
+  test("restarts nothing that shows the version", async () => {
+    front = await UpdateFront.start();
+    front.versions.set("BMC_0", "2.0");
+    const visit = await new Visit("activate_firmware", ACTIVATE).before();
+    expect(await visit.probe()).toMatchObject({ state: "done" });
+    expect(front.bmcResets).toBe(0);
+  });
+
+  test("a version that does not show after the restart is a failure that names it", async () => {
+    front = await UpdateFront.start();
+    const visit = await (await new Visit("activate_firmware", ACTIVATE).before()).act();
+    expect(await visit.probe()).toMatchObject({ state: "in_progress" });
+    ahead += seconds(61);
+    const facts = { name: "bmc", expected: "2.0", shown: "1.0" };
+    await expect(visit.probe()).rejects.toMatchObject({ code: "firmware_not_applied", facts });
+  });
+
+  test("a restart that was sent and lost its answer is not sent again", async () => {
+    const visit = await (await staged("host_reset")).act({ dies: true });
+    expect(await visit.probe()).toMatchObject({ state: "done" });
+    const other = await new Visit("activate_firmware", {
+      ...ACTIVATE,
+      wanted: [{ component: "bios", version: "9", targets: [] }],
+    }).before();
+    await other.act({ dies: true });
+    expect(await other.probe()).toMatchObject({ state: "in_progress" }); // it has restarted: another order would be one too many
+  });
+});
+
+describe("set_device_power and validate_device", () => {
+  test("switch off, and read it back", async () => {
+    front = await UpdateFront.start();
+    const visit = await new Visit("set_device_power", { desired: "off" }).before();
+    expect(await visit.probe()).toMatchObject({ state: "not_done" });
+    await visit.act();
+    expect(await visit.probe()).toMatchObject({ state: "done", facts: { powerState: "off" } });
+  });
+
+  test("a device that is right passes, and one that is not says each fault", async () => {
+    front = await UpdateFront.start();
+    const wanted = [{ component: "bmc", version: "1.0", targets: [] }];
+    expect(await new Visit("validate_device", { wanted }).probe()).toMatchObject({ state: "done" });
+    front.power = "Off";
+    front.health = "Critical";
+    const unfit = await new Visit("validate_device", { wanted: [{ ...wanted[0], version: "2.0" }] }).probe();
+    expect(unfit).toMatchObject({ state: "unknown", cause: { code: "device_unfit", facts: { what: "the power" } } });
+    expect(unfit.message).toBe(
+      "the power is off, wanted on; the health is critical, wanted ok; the version of bmc is 1.0, wanted 2.0",
+    );
+    front.goAway();
+    expect(await new Visit("validate_device", { wanted }).probe()).toMatchObject({ cause: { code: "unreachable" } });
+  });
+});

@@ -8,7 +8,6 @@ import { runSweep } from "../engine/sweep.ts";
 import { JournalTail } from "../engine/watch.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Clock } from "../kernel/time/clock.ts";
-import { createRedfishShelfProvider } from "../providers/redfish/shelf/redfish-shelf-provider.ts";
 import { createBmcGateway } from "../providers/transport/bmc-gateway.ts";
 import { serverSteps } from "../runs/steps/index.ts";
 import { openInstallOrders } from "../services/install/orders.ts";
@@ -23,6 +22,7 @@ import { wireCheckPlaces } from "./check-places.ts";
 import { wireHandlers } from "./handlers.ts";
 import { type MachineHardware, wireMachineHardware } from "./machine-hardware.ts";
 import type { FirmwareFiles } from "./rack/artifacts.ts";
+import { wireRackHardware } from "./rack/hardware.ts";
 import { type RunParts, wireRunParts } from "./run-deps.ts";
 import { loadRunbooks } from "./runbook-files.ts";
 import { createSignInLedger } from "./sign-in-ledger.ts";
@@ -78,7 +78,7 @@ export function startEngine(wiring: EngineWiring): Engine {
     mayReach,
     ...(caFile !== null && { caCertificates: readCaCertificates(caFile, "bmc.ca_file") }),
   };
-  const provider = createRedfishShelfProvider(redfish);
+  const racks = wireRackHardware(redfish);
   const hardware = wireMachineHardware({
     ...redfish,
     services,
@@ -103,7 +103,7 @@ export function startEngine(wiring: EngineWiring): Engine {
       {
         db,
         secrets,
-        provider,
+        ...racks.tools,
         clock,
         ...settings,
         runs: { hardware, steps, runbooks, starting, instance: replica, ...observeSteps(metrics, log) },
@@ -153,7 +153,7 @@ export function startEngine(wiring: EngineWiring): Engine {
     trouble: loops.trouble,
     async stop() {
       await loops.stop();
-      await provider.close();
+      await racks.close();
       await hardware.close();
       gateway.close();
       services.close();

@@ -17,7 +17,7 @@ export interface FabricStatus {
 /**
  * The fabric that the switches of a rack are together. It is configured on one of them, the primary; the others follow.
  *
- * Configuring is idempotent: what is configured already stays.
+ * Configuring is idempotent: what is configured already stays. It may take several calls, each of which does what can be done by then.
  *
  * @throws DeviceFailure "retry" when the switch cannot be reached or is busy, "fail" when it refuses for good.
  */

@@ -19,8 +19,9 @@ export function createNvueFabric(options: NvueOptions): NvueFabric {
   return {
     /** The controller finds out the topology by itself. */
     async configure(primary, _topology, call) {
+      // Applying takes a while, and nothing can be started before: that is for the next call.
       if (textAt(await client.get(primary, "/cluster", call), "state") !== "enabled") {
-        await enableCluster(client, primary, call);
+        return { job: await enableCluster(client, primary, call) };
       }
       // One that runs tells how far it is, also while it is not well.
       if (statusOf(await client.get(primary, CONTROLLER, call)).additionInfo !== null) return { job: null };
@@ -37,7 +38,7 @@ export function createNvueFabric(options: NvueOptions): NvueFabric {
 }
 
 /** NVUE changes its configuration in revisions: one is opened, changed and applied. */
-async function enableCluster(client: NvueClient, primary: FabricTarget, call: CallContext): Promise<void> {
+async function enableCluster(client: NvueClient, primary: FabricTarget, call: CallContext): Promise<string> {
   const [revision] = Object.keys(await client.post(primary, "/revision", {}, call));
   if (revision === undefined) {
     throw new DeviceFailure("protocol", "switch_os", `${primary.address} opened a revision without a name`);
@@ -45,6 +46,7 @@ async function enableCluster(client: NvueClient, primary: FabricTarget, call: Ca
   const rev = encodeURIComponent(revision);
   await client.patch(primary, `/cluster?rev=${rev}`, { state: "enabled" }, call);
   await client.patch(primary, `/revision/${rev}`, { state: "apply", "auto-prompt": { ays: "ays_yes" } }, call);
+  return revision;
 }
 
 const STATES: Readonly<Record<string, FabricStatus["state"]>> = { ok: "ok", "not ok": "not_ok", not_ok: "not_ok" };

@@ -5,6 +5,11 @@ import { join } from "./join.ts";
 import { net } from "./net.ts";
 import { netboot } from "./netboot.ts";
 import { power } from "./power.ts";
+import { activateFirmware } from "./rack/activate-firmware.ts";
+import { configureFabric, validateFabric } from "./rack/configure-fabric.ts";
+import { setDevicePower } from "./rack/set-device-power.ts";
+import { updateFirmware } from "./rack/update-firmware.ts";
+import { validateDevice } from "./rack/validate-device.ts";
 import { reboot } from "./reboot.ts";
 import { repave } from "./repave.ts";
 import { rma } from "./rma.ts";
@@ -15,4 +20,11 @@ import { verify } from "./verify.ts";
 export const allSteps = collectSteps([ssh, reboot, netboot, repave, join, verify, net, rma]);
 
 /** The same, and those of short runs that have a call of their own: no plan names them, since the contract of plans has no word for them. */
-export const serverSteps = collectSteps([...allSteps.values(), power, bootDevice, batchRuns]);
+export const serverSteps = collectSteps([
+  ...allSteps.values(),
+  power,
+  bootDevice,
+  batchRuns,
+  ...[updateFirmware, activateFirmware, setDevicePower, validateDevice],
+  ...[configureFabric, validateFabric],
+]);

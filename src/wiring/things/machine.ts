@@ -22,6 +22,7 @@ import { machineListing } from "../../store/machine/machine-list.ts";
 import { machineStore } from "../../store/machine/machines.ts";
 import { isDatabaseTrouble } from "../../store/postgres/database-errors.ts";
 import { withFakeEndpoints } from "../fake-machines.ts";
+import { devicePartsOf } from "../rack/device-parts.ts";
 import type { WiredTarget } from "../run-targets.ts";
 import { isUnusable, wireStepTargets } from "../step-targets.ts";
 import { defineThing, type HandlerTools, type TargetTools } from "./thing.ts";
@@ -64,6 +65,7 @@ const runTarget = ({
   db,
   secrets,
   seedsAt = null,
+  artifactSource,
   runs: { hardware, steps, runbooks },
 }: TargetTools): WiredTarget<Machine> => {
   const targetsOf = wireStepTargets({ db, secrets, runbooks, seedsAt });
@@ -71,7 +73,13 @@ const runTarget = ({
     kind: machineTarget,
     asSeen: withFakeEndpoints,
     providerOf: ({ spec }) => hardware.providerOf(spec) ?? { name: spec.provider, can: {} },
-    partsOf: (run, step) => machineStepParts(run, step, { targets: targetsOf(run.target.thing), steps }),
+    partsOf(run, step) {
+      const targets = targetsOf(run.target.thing);
+      return {
+        ...machineStepParts(run, step, { targets, steps }),
+        ...devicePartsOf(run.target, () => targets.bmc(), artifactSource),
+      };
+    },
   };
 };
 

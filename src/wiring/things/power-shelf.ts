@@ -6,11 +6,14 @@ import { powerShelves } from "../../api/millwright/power-shelves.ts";
 import { partOf } from "../../api/transport/service-parts.ts";
 import { type PowerShelfContext, powerShelfHandlers } from "../../lifecycles/power-shelf/handlers.ts";
 import type { PowerShelf } from "../../lifecycles/power-shelf/power-shelf.ts";
+import { powerShelfTarget } from "../../runs/targets/power-shelf.ts";
 import { explainPowerShelf } from "../../services/explain/power-shelf.ts";
 import { powerShelfListing } from "../../store/power-shelf/power-shelf-list.ts";
 import { powerShelfStore } from "../../store/power-shelf/power-shelves.ts";
+import { devicePartsOf } from "../rack/device-parts.ts";
+import type { WiredTarget } from "../run-targets.ts";
 import { shelfTrust } from "./shelf-trust.ts";
-import { defineThing, type HandlerTools } from "./thing.ts";
+import { defineThing, type HandlerTools, type TargetTools } from "./thing.ts";
 import { withContext } from "./with-context.ts";
 
 const READERS = ["viewer", "ForgeAdminCLI", "Machineatron", "Flow"] as const;
@@ -27,9 +30,20 @@ function handlers({ provider, clock, monitorEvery, signIn }: HandlerTools) {
   );
 }
 
+const runTarget = ({ provider, signIn, artifactSource }: TargetTools): WiredTarget<PowerShelf> => ({
+  kind: powerShelfTarget,
+  providerOf: () => provider,
+  partsOf({ target }) {
+    const { bmc, facts } = target.thing;
+    const trust = shelfTrust(bmc.trust, facts.certificateFingerprint);
+    return devicePartsOf(target, () => signIn({ ...bmc, trust }, bmc.mac), artifactSource);
+  },
+});
+
 export const powerShelf = defineThing({
   store: powerShelfStore,
   handlers,
+  runTarget,
   explain: explainPowerShelf,
   methods: ({ services }) => [
     partOf(Forge, forgePowerShelves(services), { insertPowerShelfHealthReport: LARGEST_REPORT_REQUEST }),

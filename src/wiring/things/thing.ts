@@ -5,6 +5,7 @@ import type { ServicePart } from "../../api/transport/service-parts.ts";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { Provider } from "../../capabilities/provider.ts";
 import type { Artifacts } from "../../capabilities/rack/artifacts.ts";
+import type { Fabric } from "../../capabilities/rack/fabric.ts";
 import type { HandlerOf } from "../../engine/pass.ts";
 import type { Thing } from "../../kernel/lifecycle.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
@@ -31,6 +32,8 @@ export interface HandlerTools {
   readonly secrets: SecretStore;
   /** Of shelves. */
   readonly provider: Provider;
+  /** Of switches. Absent: none are worked on. */
+  readonly switches?: Provider;
   readonly clock: Clock;
   readonly monitorEvery: Duration;
   readonly exploreEvery: Duration;
@@ -41,6 +44,8 @@ export interface HandlerTools {
   readonly artifacts?: Artifacts;
   /** The same as device runs have them. */
   readonly artifactSource?: ArtifactSource;
+  /** What the switches of racks are together. Absent: nobody configures it. */
+  readonly fabric?: Fabric;
   /** Absent where no machines are worked on. */
   readonly runs?: RunTools;
   /** What runs work on. Empty where no machines are worked on. */

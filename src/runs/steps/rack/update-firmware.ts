@@ -171,25 +171,25 @@ function judgeUnshown(
 ): ProbeReport {
   const { component, version, settle_seconds: settles } = payload;
   const shown = describeVersions(parts);
-  const message = `the device shows ${component} ${shown}, wanted ${version}`;
+  const seen = `shows ${component} ${shown}, wanted ${version}`;
   if (task.state === "gone") {
     const facts = { at: "bmc", name: component, expected: version, shown } as const;
     return {
       state: "unknown",
-      message: `${message}; it no longer knows the task`,
+      message: `the device ${seen}; it no longer knows the task`,
       cause: { code: "firmware_unproven", facts },
     };
   }
   const endedAt = receipt?.ended_at ?? clock.now().toISOString();
   if (clock.now().getTime() - Date.parse(endedAt) > settles * 1_000) {
     const why = task.state === "waits" ? "waits for a restart" : "says that the update is complete";
-    throw new StepFailure("firmware_not_applied", `the device ${why}, and ${message.replace("the device ", "")}`, {
+    throw new StepFailure("firmware_not_applied", `the device ${why}, and ${seen}`, {
       facts: { at: "bmc", name: component, expected: version, shown },
     });
   }
   return {
     state: "in_progress",
-    message: `${message}; the update is complete`,
+    message: `the device ${seen}; the update is complete`,
     receipt: { task: task.id, ended_at: endedAt },
   };
 }

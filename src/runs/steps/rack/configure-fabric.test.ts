@@ -1,0 +1,100 @@
+import { expect, test } from "vitest";
+import { DeviceFailure } from "../../../capabilities/device-failure.ts";
+import type { Fabric, FabricStatus } from "../../../capabilities/rack/fabric.ts";
+import { StepFailure } from "../../../kernel/errors.ts";
+import { configureFabric } from "./configure-fabric.ts";
+
+const RUNNING: FabricStatus = {
+  state: "ok",
+  additionInfo: "CONTROL_PLANE_STATE_CONFIGURED",
+  reason: null,
+  error: null,
+};
+const WAITING: FabricStatus = { ...RUNNING, state: "not_ok", additionInfo: null, reason: "GFM: UNINITIALIZED" };
+
+interface World {
+  readonly indexes: readonly (number | null)[];
+  readonly statuses?: readonly (FabricStatus | "silent")[];
+  readonly explicit?: boolean;
+  readonly without?: string;
+}
+
+/** A rack whose switches are sw-0, sw-1 … with these tray indexes. */
+function contextOf({ indexes, statuses = [], explicit = true, without }: World, evidence: object = {}) {
+  const ids = indexes.map((_index, at) => `sw-${at}`);
+  const configured: string[] = [];
+  const fabric: Fabric = {
+    async configure({ address }) {
+      configured.push(address);
+      return { job: null };
+    },
+    async readStatus({ address }) {
+      const status = statuses[ids.indexOf(address)] ?? RUNNING;
+      if (status === "silent") throw new DeviceFailure("unreachable", "switch_os", "no answer");
+      return status;
+    },
+  };
+  const context = {
+    payload: { topology: "nvl72", switches: ids, explicit },
+    target: { switches: ids.map((id, at) => ({ id, trayIndex: indexes[at] ?? null })) },
+    can: { fabric },
+    call: {},
+    clock: { now: () => new Date(0) },
+    log: () => undefined,
+    fabricTarget: async (id: string) => {
+      if (id === without)
+        throw new StepFailure("credentials_missing", `switch ${id} has none`, { facts: { at: "switch_os" } });
+      return { address: id };
+    },
+    evidence,
+  } as unknown as Parameters<typeof configureFabric.probe>[0];
+  return { context, configured };
+}
+
+test("the primary is the switch with the lowest tray index", async () => {
+  const { context } = contextOf({ indexes: [4, 1, 3] });
+  expect(await configureFabric.before(context)).toEqual({ primary: "sw-1" });
+});
+
+test.each([
+  [[1, null], "switch sw-1 has no tray index"],
+  [[2, 2], "two switches have the tray index 2: sw-0 is one"],
+])("of switches with indexes %j none can be chosen", async (indexes, message) => {
+  const { context } = contextOf({ indexes });
+  const failure = { code: "fabric_index_missing", message };
+  await expect(configureFabric.before(context)).rejects.toMatchObject(failure);
+  const implied = contextOf({ indexes, explicit: false });
+  expect(await configureFabric.before(implied.context)).toEqual({ primary: null, skipped: message });
+});
+
+test("where a switch cannot be signed in to, it fails if somebody asked for it, and is skipped otherwise", async () => {
+  const world = { indexes: [0, 1], without: "sw-1" };
+  await expect(configureFabric.before(contextOf(world).context)).rejects.toMatchObject({ code: "credentials_missing" });
+  const { context } = contextOf({ ...world, explicit: false });
+  const evidence = await configureFabric.before(context);
+  const { context: later, configured } = contextOf({ ...world, explicit: false }, evidence);
+  expect(await configureFabric.probe(later)).toMatchObject({ state: "done", verdict: "skipped" });
+  expect(configured).toEqual([]);
+});
+
+test("it is done once every switch reports the fabric, and each learns whether it is the primary", async () => {
+  const evidence = { primary: "sw-1" };
+  const waiting = contextOf({ indexes: [1, 0, 2], statuses: [WAITING, RUNNING, "silent"] }, evidence);
+  expect(await configureFabric.probe(waiting.context)).toMatchObject({
+    state: "not_done",
+    message: "not configured: switch sw-0 (not ok, GFM: UNINITIALIZED), switch sw-2 (no answer)",
+    cause: { code: "fabric_not_configured", facts: { name: "sw-0" } },
+  });
+  await configureFabric.act(waiting.context);
+  expect(waiting.configured).toEqual(["sw-1"]);
+  const begun = { ...waiting.context, actingAt: new Date(0) };
+  expect(await configureFabric.probe(begun)).toMatchObject({ state: "halfway" });
+  const done = await configureFabric.probe(contextOf({ indexes: [1, 0] }, evidence).context);
+  expect(done).toMatchObject({
+    state: "done",
+    effects: [
+      { kind: "switch", id: "sw-0", facts: { isPrimary: false, fabric: { state: "ok" } } },
+      { kind: "switch", id: "sw-1", facts: { isPrimary: true } },
+    ],
+  });
+});

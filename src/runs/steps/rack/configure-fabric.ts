@@ -1,0 +1,195 @@
+import { DeviceFailure } from "../../../capabilities/device-failure.ts";
+import { type FabricStatus, type FabricTarget, isFabricRunning } from "../../../capabilities/rack/fabric.ts";
+import { type Effect, observe } from "../../../kernel/effects.ts";
+import { AppError, messageOf, StepFailure } from "../../../kernel/errors.ts";
+import type { JsonObject } from "../../../kernel/lifecycle.ts";
+import { namedList } from "../../../kernel/named-list.ts";
+import { minutes } from "../../../kernel/time/duration.ts";
+import type { Rack } from "../../../lifecycles/rack/rack.ts";
+import { type ActingContext, defineStepOn, type On, type ProbeReport, type StepContext } from "../../model/step.ts";
+
+/** What steps on a rack work with that go through the operating systems of its switches. */
+export interface OnRack extends On<Rack> {
+  /**
+   * Where the operating system of a switch is, and how to sign in.
+   *
+   * @throws StepFailure "endpoint_missing" or "credentials_missing".
+   */
+  fabricTarget(switchId: string): Promise<FabricTarget>;
+}
+
+export type ConfigureFabricPayload = {
+  readonly topology: string | null;
+  readonly switches: readonly string[];
+  /** Somebody asked for it: where it is impossible, it fails. Otherwise it is skipped, and shown. */
+  readonly explicit: boolean;
+};
+
+type Evidence = {
+  /** The switch with the lowest tray index; null: nothing is done. */
+  readonly primary: string | null;
+  /** Why nothing is done. */
+  readonly skipped?: string;
+};
+type Acting = ActingContext<ConfigureFabricPayload, Evidence, "fabric", never, JsonObject, OnRack>;
+
+/** Kinds of things are named by their declarations; the one of switches is theirs. */
+const SWITCH = { kind: "switch" } as const;
+const MOST_NAMED = 9;
+
+/**
+ * Configures the fabric of a rack on its primary switch, and waits until every switch reports it. Asking a switch to configure what is
+ * configured changes nothing, so that a crash needs no evidence.
+ */
+export const configureFabric = defineStepOn<OnRack>()({
+  kind: "configure_fabric",
+  needs: ["fabric"],
+  defaults: { timeout: minutes(15), maxRetries: 0 },
+  fromOutside: true,
+  parse: (payload, field): ConfigureFabricPayload => {
+    if (Array.isArray(payload.switches)) return payload as ConfigureFabricPayload;
+    throw new AppError("invalid_argument", `${field}.switches: is required`, { field: `${field}.switches` });
+  },
+
+  async before(context): Promise<Evidence> {
+    const { payload, target } = context;
+    const impossible = await findImpossible(context);
+    if (impossible !== undefined) {
+      if (payload.explicit) throw impossible;
+      return { primary: null, skipped: impossible.message };
+    }
+    return { primary: primaryOf(target, payload.switches) };
+  },
+
+  act: (context) => configure(context),
+
+  async probe(context): Promise<ProbeReport> {
+    const { evidence, payload, clock, hasNotBegun, actingAt = null } = context;
+    if (evidence.primary === null)
+      return { state: "done", message: `skipped: ${evidence.skipped ?? ""}`, verdict: "skipped" };
+    const seen = await readAll(context, payload.switches);
+    const unready = seen.filter(({ status }) => status === null || !isFabricRunning(status));
+    if (unready.length === 0) {
+      const effects = seen.map(({ id, status }) => told(id, status, evidence.primary, clock.now()));
+      return { state: "done", message: `the fabric is configured on ${seen.length} switches`, effects };
+    }
+    const [first] = unready;
+    const cause = {
+      code: "fabric_not_configured",
+      facts: { at: "switch_os", ...(first && { name: first.id, shown: first.shown }) },
+    } as const;
+    const message = describeUnready(unready);
+    // Before it was begun the primary is asked to; later it is asked again, which changes nothing that is on its way.
+    return { state: actingAt === null || hasNotBegun ? "not_done" : "halfway", message, cause };
+  },
+
+  carryOn: (context: Acting) => configure(context),
+  residue: () => "the fabric may be configured in part",
+});
+
+async function configure({ can, call, evidence, payload, fabricTarget, log }: Acting): Promise<undefined> {
+  if (evidence.primary === null) return undefined;
+  const { job } = await can.fabric.configure(await fabricTarget(evidence.primary), payload.topology ?? "", call);
+  if (job !== null) log(`[fabric] switch ${evidence.primary} configures the fabric as job ${job}\n`);
+  return undefined;
+}
+
+/** Whether every switch of the rack reports the fabric. Changes nothing. */
+export const validateFabric = defineStepOn<OnRack>()({
+  kind: "validate_fabric",
+  needs: ["fabric"],
+  defaults: { timeout: minutes(5), maxRetries: 0 },
+  fromOutside: true,
+  parse: (payload, field): { readonly switches: readonly string[] } => {
+    if (Array.isArray(payload.switches)) return payload as { readonly switches: readonly string[] };
+    throw new AppError("invalid_argument", `${field}.switches: is required`, { field: `${field}.switches` });
+  },
+  before: async () => ({}),
+  act: async () => undefined,
+  async probe(context): Promise<ProbeReport> {
+    const seen = await readAll(context, context.payload.switches);
+    const unready = seen.filter(({ status }) => status === null || !isFabricRunning(status));
+    const [first] = unready;
+    if (first === undefined) return { state: "done", message: `the fabric is configured on ${seen.length} switches` };
+    const facts = { at: "switch_os", name: first.id, shown: first.shown } as const;
+    return { state: "unknown", message: describeUnready(unready), cause: { code: "fabric_not_configured", facts } };
+  },
+});
+
+/** Why the fabric cannot be configured at all; undefined where it can. */
+async function findImpossible({
+  payload,
+  target,
+  fabricTarget,
+}: StepContext<ConfigureFabricPayload, "fabric", never, OnRack>): Promise<StepFailure | undefined> {
+  const noPrimary = findNoPrimary(target, payload.switches);
+  if (noPrimary !== undefined) return noPrimary;
+  for (const id of payload.switches) {
+    try {
+      await fabricTarget(id);
+    } catch (error) {
+      const isMissing =
+        error instanceof StepFailure && (error.code === "endpoint_missing" || error.code === "credentials_missing");
+      if (!isMissing) throw error;
+      return error;
+    }
+  }
+  return undefined;
+}
+
+const indexOf = ({ switches }: Rack, id: string): number | null =>
+  switches.find((each) => each.id === id)?.trayIndex ?? null;
+
+/** The primary is the switch with the lowest tray index; without an index for each, only a guess could tell. */
+function findNoPrimary(rack: Rack, ids: readonly string[]): StepFailure | undefined {
+  const lacking = ids.find((id) => indexOf(rack, id) === null);
+  if (lacking !== undefined) return noIndex(lacking, `switch ${lacking} has no tray index`);
+  const twice = ids.find((id) => ids.some((other) => other !== id && indexOf(rack, other) === indexOf(rack, id)));
+  if (twice !== undefined)
+    return noIndex(twice, `two switches have the tray index ${indexOf(rack, twice)}: ${twice} is one`);
+  return ids.length === 0 ? noIndex("", "the rack has no switches") : undefined;
+}
+
+const noIndex = (name: string, message: string): StepFailure =>
+  new StepFailure("fabric_index_missing", message, { facts: { name } });
+
+const primaryOf = (rack: Rack, ids: readonly string[]): string =>
+  ids.reduce((one, other) => ((indexOf(rack, other) ?? 0) < (indexOf(rack, one) ?? 0) ? other : one));
+
+interface Seen {
+  readonly id: string;
+  /** Null: it does not answer. */
+  readonly status: FabricStatus | null;
+  /** For people. */
+  readonly shown: string;
+}
+
+type Reading = Pick<StepContext<unknown, "fabric", never, OnRack>, "can" | "call" | "fabricTarget">;
+
+const readAll = ({ can, call, fabricTarget }: Reading, ids: readonly string[]): Promise<readonly Seen[]> =>
+  Promise.all(
+    ids.map(async (id): Promise<Seen> => {
+      try {
+        const status = await can.fabric.readStatus(await fabricTarget(id), call);
+        return { id, status, shown: describeStatus(status) };
+      } catch (error) {
+        if (!(error instanceof DeviceFailure)) throw error;
+        return { id, status: null, shown: messageOf(error) };
+      }
+    }),
+  );
+
+const describeStatus = ({ state, additionInfo, reason, error }: FabricStatus): string =>
+  [state.replace("_", " "), additionInfo, reason, error].filter((each) => each !== null).join(", ");
+
+const describeUnready = (unready: readonly Seen[]): string =>
+  `not configured: ${namedList(
+    unready.map(({ id, shown }) => `switch ${id} (${shown})`),
+    MOST_NAMED,
+  )}`;
+
+const told = (id: string, status: FabricStatus | null, primary: string | null, at: Date): Effect =>
+  observe(SWITCH, id, {
+    isPrimary: id === primary,
+    ...(status && { fabric: { ...status, at: at.toISOString() } }),
+  });

@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { InvalidInput } from "./invalid-input.ts";
+import { RACK_MANAGER_APIS, type RackManagerApi } from "./rack-manager/numbering.ts";
 import type { SimulatorOptions } from "./simulator.ts";
 
 export const USAGE = `Simulates a datacentre on loopback: power shelves and machines, each at its own 127.x.y.z addresses.
@@ -12,6 +13,7 @@ export const USAGE = `Simulates a datacentre on loopback: power shelves and mach
   --control-port <port>   likewise
   --ssh-port <port>       likewise
   --boot-url <url>        where machines that boot from the network find their boot server (default: where they were last told)
+  --rack-manager <api>    the site has a rack manager that speaks this numbering, d or h (default: it has none)
   --fault <json>          a fault rule from the start; may be given several times
   --exit-with-parent      stop when standard input ends
   --help                  this text
@@ -38,6 +40,7 @@ export function parseCommandLine(args: readonly string[]): CommandLine {
       controlPort: parsePort("--control-port", values["control-port"] ?? "0"),
       sshPort: parsePort("--ssh-port", values["ssh-port"] ?? "0"),
       ...(values["boot-url"] !== undefined && { bootUrl: parseBootUrl(values["boot-url"]) }),
+      ...(values["rack-manager"] !== undefined && { rackManager: parseApi(values["rack-manager"]) }),
       faults: (values.fault ?? []).map(parseFault),
     },
   };
@@ -56,6 +59,7 @@ function parseFlags(args: readonly string[]) {
         "control-port": { type: "string" },
         "ssh-port": { type: "string" },
         "boot-url": { type: "string" },
+        "rack-manager": { type: "string" },
         fault: { type: "string", multiple: true },
         "exit-with-parent": { type: "boolean" },
         help: { type: "boolean" },
@@ -64,6 +68,13 @@ function parseFlags(args: readonly string[]) {
   } catch (error) {
     throw new InvalidInput("", error instanceof Error ? error.message : String(error));
   }
+}
+
+function parseApi(text: string): RackManagerApi {
+  const api = RACK_MANAGER_APIS.find((each) => each === text);
+  if (api === undefined)
+    throw new InvalidInput("--rack-manager", `"${text}" must be one of ${RACK_MANAGER_APIS.join(", ")}`);
+  return api;
 }
 
 function parseNumber(flag: string, text: string): number {

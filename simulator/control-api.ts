@@ -24,6 +24,7 @@ import { PROFILE_NAMES, TRAITS, traitsOf } from "./devices/profile.ts";
 import type { FaultBook } from "./faults/fault-book.ts";
 import { type FaultRule, faultRuleSchema, matchesPattern } from "./faults/fault-rule.ts";
 import { InvalidInput, parseInput } from "./invalid-input.ts";
+import { RACK_MANAGER } from "./rack-manager/grpc-server.ts";
 import { readBody, splitTarget } from "./request-body.ts";
 import { FASTEST_SPEED, SLOWEST_SPEED } from "./simulated-clock.ts";
 import { profile } from "./site/fields.ts";
@@ -163,7 +164,13 @@ function describe({ shelves, machines, switches, endpoints }: ControlOptions, id
 function addFault({ options, body }: ControlCall): Reply {
   const { shelves, machines, switches, site } = options;
   const clusters = site.clusters.map(({ name }) => name);
-  const rule = checkFaultRule(body, [...shelves.keys(), ...machines.keys(), ...switches.keys(), ...clusters]);
+  const rule = checkFaultRule(body, [
+    ...shelves.keys(),
+    ...machines.keys(),
+    ...switches.keys(),
+    ...clusters,
+    RACK_MANAGER,
+  ]);
   return { status: 201, body: describeFault(options.faults.add(rule)) };
 }
 

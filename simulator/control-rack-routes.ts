@@ -12,6 +12,14 @@ export const RACK_ROUTES: readonly Route[] = [
   ],
   ["GET", /^\/inventory\/racks$/, ({ options }) => ok(options.site.racks.map((rack) => expectedRack(rack)))],
   ["GET", /^\/inventory\/profiles$/, ({ options }) => ok(profiles(options))],
+  [
+    "GET",
+    /^\/rack-manager$/,
+    ({ options }) => {
+      const manager = options.rackManager();
+      return manager === undefined ? refused(404, "the site has no rack manager") : ok(manager);
+    },
+  ],
   ["GET", /^\/firmware\/catalogue$/, ({ options, host }) => ok(firmwareRecords(options.site, imagesAt(host)))],
   ["GET", /^\/firmware\/images\/([^/]+)$/, image],
 ];

@@ -30,6 +30,8 @@ export interface ControlOptions {
   readonly keys: SiteKeys;
   readonly clusters: () => readonly ClusterDescription[];
   clusterNamed(name: string): { readonly cluster: Cluster; readonly endpoint: string } | undefined;
+  /** Undefined for a site that has none. */
+  readonly rackManager: () => unknown;
   readonly faults: FaultBook;
   readonly clock: SimulatedClock;
   readonly endpoints: MachineEndpoints;

@@ -13,6 +13,9 @@ import { adminKubeconfig } from "./kubernetes/kubeconfig.ts";
 import { createKubernetesApi } from "./kubernetes/kubernetes-api.ts";
 import { listen } from "./listening.ts";
 import { NetworkBoots } from "./netboot/network-boots.ts";
+import { createRackManagerServer } from "./rack-manager/grpc-server.ts";
+import type { RackManagerApi } from "./rack-manager/numbering.ts";
+import { type ManagedRacks, RackManager } from "./rack-manager/rack-manager.ts";
 import { createRedfishListener } from "./redfish/redfish-listener.ts";
 import { createSeededValues } from "./seeded-values.ts";
 import type { JoinVerdict } from "./shell/shell-session.ts";
@@ -44,6 +47,8 @@ export interface SimulatorOptions {
   readonly controlPort?: number;
   /** Where machines that boot from the network find their boot server; absent: where they were last told. */
   readonly bootUrl?: string;
+  /** Whether the site has a rack manager, and which numbering it speaks. */
+  readonly rackManager?: RackManagerApi;
   /** Fault rules from the start, in the form that the control API takes. */
   readonly faults?: readonly unknown[];
   readonly log?: (line: string) => void;
@@ -152,6 +157,12 @@ async function openPorts(parts: {
   });
   const sshPort = await open(ssh, "ssh", ALL_ADDRESSES, options.sshPort);
 
+  const manager = options.rackManager && new RackManager(options.rackManager, racksOf(world));
+  const managed =
+    manager === undefined
+      ? undefined
+      : { manager, port: await open(createRackManagerServer(manager, faults), "rack-manager", LOOPBACK) };
+
   const boots = new NetworkBoots({
     ...world,
     clock,
@@ -176,12 +187,29 @@ async function openPorts(parts: {
       return cluster && { cluster, endpoint: endpointOf.get(name) ?? "" };
     },
     clock,
+    rackManager: () =>
+      managed && {
+        url: `http://${LOOPBACK}:${managed.port}`,
+        api: options.rackManager,
+        calls: managed.manager.seen,
+      },
     endpoints: { redfishPort, sshPort, hostKey: (machine) => keys.hostKey(machine).publicKey },
     setSpeed: (speed) => journal.put("clock", clock.setSpeed(speed)),
     log,
   });
   const controlPort = await open(control, "control", LOOPBACK, options.controlPort);
   return { redfishPort, sshPort, controlUrl: `http://${LOOPBACK}:${controlPort}` };
+}
+
+function racksOf({ byAddress, switches, faults }: World): ManagedRacks {
+  const byMac = new Map([...byAddress.values()].map(({ device }) => [device.spec.mac, device]));
+  const trays = new Map([...switches.values()].map((tray) => [tray.spec.mac, tray]));
+  return {
+    deviceWith: (mac) => byMac.get(mac),
+    switchWith: (mac) => trays.get(mac),
+    activate: (device) => device.activate(),
+    neverEnds: (device) => faults.strike("job_never_ends", { device }) !== undefined,
+  };
 }
 
 function judgeJoin(

@@ -6,6 +6,7 @@ import { Switch } from "./devices/switch.ts";
 import { FaultBook } from "./faults/fault-book.ts";
 import { Cluster } from "./kubernetes/cluster.ts";
 import { NvueService } from "./nvue/nvue-service.ts";
+import { RACK_MANAGER } from "./rack-manager/grpc-server.ts";
 import { machineTree } from "./redfish/machine-resources.ts";
 import { powerShelfTree } from "./redfish/power-shelf-resources.ts";
 import type { RedfishDevice } from "./redfish/redfish-listener.ts";
@@ -52,7 +53,10 @@ export function createWorld(parts: {
   const { site, seeded, journal, clock } = parts;
   const ids = [...site.shelves, ...site.machines, ...site.switches]
     .map(({ id }) => id)
-    .concat(site.clusters.map(({ name }) => name));
+    .concat(
+      site.clusters.map(({ name }) => name),
+      RACK_MANAGER,
+    );
   const atStart = parts.atStart.map((rule, index) => checkFaultRule(rule, ids, `faults[${index}]`));
   const faults = new FaultBook({ journal, seeded, realNow: clock.realNow, atStart });
   const surroundings = (kind: "shelf" | "machine" | "switch") => ({

@@ -365,6 +365,10 @@ export class Machine implements ManagedDevice {
     this.#save({ ...state, files: text === undefined ? others : { ...others, [path]: text } });
   }
 
+  activate(): void {
+    if (this.state.power === "on") this.reset("ForceRestart", { is: "honest" });
+  }
+
   restartManager(at = this.#surroundings.clock.now()): void {
     const state = this.state;
     const effects = counted(state.effects, "manager_restarts");

@@ -52,6 +52,8 @@ export interface ManagedDevice {
   readonly traits: readonly Trait[];
   setTraits(traits: readonly Trait[]): void;
   restartManager(): void;
+  /** Does what makes new firmware run, as whoever stands beside it would. */
+  activate(): void;
   /** How often that happened. */
   readonly managerRestarts: number;
   /** When it last happened, in real milliseconds; 0 for never. */

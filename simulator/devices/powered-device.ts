@@ -207,6 +207,10 @@ export abstract class PoweredDevice<Spec extends PoweredDeviceSpec, State extend
     this.save({ ...switched, pending: [], lie });
   }
 
+  activate(): void {
+    if (this.isOn) this.command("cycle", { is: "honest" });
+  }
+
   restartManager(at = this.surroundings.clock.now()): void {
     const state = this.settle();
     this.save({

@@ -49,6 +49,7 @@ const faultSchema = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("update_busy") }),
   z.strictObject({ type: z.literal("fabric_never_configured") }),
   z.strictObject({ type: z.literal("task_lost") }),
+  z.strictObject({ type: z.literal("job_never_ends") }),
   z.strictObject({ type: z.literal("unreachable_after_flash"), ms: milliseconds }),
 ]);
 

@@ -19,7 +19,7 @@ import { ExploreStateSchema, TlsTrustModeSchema } from "../../../contract/millwr
 import { AppError } from "../../kernel/errors.ts";
 import { OWNERS } from "../../kernel/lifecycle.ts";
 import { milliseconds } from "../../kernel/time/duration.ts";
-import { EXPLORE_RESULTS } from "../../lifecycles/expected-power-shelf/expected-power-shelf.ts";
+import { EXPLORE_RESULTS } from "../../lifecycles/expected-device/expected-device.ts";
 import { parseBmcEndpoint } from "../../services/device/bmc-endpoint.ts";
 import { OUTCOMES, operationFrom, searchFrom } from "../forge/power-shelf-messages.ts";
 import { EXPLORE_STATES, exploreResultsFrom } from "../millwright/expected-power-shelf-messages.ts";

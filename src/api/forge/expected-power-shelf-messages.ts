@@ -5,11 +5,9 @@ import type {
   ExpectedPowerShelfSchema,
   LinkedExpectedPowerShelfSchema,
 } from "../../../contract/forge/forge_pb.js";
-import type {
-  ExpectedInput,
-  ExpectedKey,
-  ExpectedPowerShelfRecord,
-} from "../../services/expected-power-shelf/expected-power-shelves.ts";
+import type { ExpectedKey } from "../../services/expected-device/expected-devices.ts";
+import type { ExpectedInput } from "../../services/expected-device/input.ts";
+import type { ExpectedPowerShelfRecord } from "../../services/expected-power-shelf/expected-power-shelves.ts";
 import { endpointText } from "../convert/bmc-endpoint.ts";
 import { nonEmpty } from "../convert/fields.ts";
 import { metadataFrom, metadataOf } from "../convert/metadata.ts";
@@ -49,7 +47,7 @@ export const forgeExpectedOf = (row: ExpectedPowerShelfRecord): MessageInitShape
 export const linkedExpectedOf = (
   row: ExpectedPowerShelfRecord,
 ): MessageInitShape<typeof LinkedExpectedPowerShelfSchema> => {
-  const shelf = row.state.name === "linked" ? row.facts.powerShelfId : null;
+  const shelf = row.state.name === "linked" ? row.deviceId : null;
   return {
     shelfSerialNumber: row.serial,
     bmcMacAddress: row.bmc.mac,

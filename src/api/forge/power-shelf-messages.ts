@@ -13,8 +13,9 @@ import {
 } from "../../../contract/forge/shared_pb.js";
 import type { StateRecord } from "../../services/device/histories.ts";
 import { metadataVersionOf, versionText } from "../../services/device/metadata.ts";
+import type { LastPass } from "../../services/device/standing.ts";
 import type { MaintenanceOperation, PowerShelfSearch } from "../../services/power-shelf/power-shelves.ts";
-import type { LastPass, PowerShelfView } from "../../services/power-shelf/view.ts";
+import type { PowerShelfView } from "../../services/power-shelf/view.ts";
 import { durationOf, int32Of, timestampOf, wordFor } from "../convert/fields.ts";
 import { healthReportOf, WIRE_MODES } from "../convert/health.ts";
 import { metadataOf } from "../convert/metadata.ts";

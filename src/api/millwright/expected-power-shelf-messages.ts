@@ -4,11 +4,8 @@ import {
   ExploreState,
   type ListExpectedPowerShelvesRequest,
 } from "../../../contract/millwright/v1/power_shelf_pb.js";
-import type {
-  ExpectedPowerShelfRecord,
-  ExpectedQuery,
-  ExploreResult,
-} from "../../services/expected-power-shelf/expected-power-shelves.ts";
+import type { ExpectedQuery, ExploreResult } from "../../services/expected-device/expected-devices.ts";
+import type { ExpectedPowerShelfRecord } from "../../services/expected-power-shelf/expected-power-shelves.ts";
 import { endpointText } from "../convert/bmc-endpoint.ts";
 import { nonEmpty, timestampOf, wordFor } from "../convert/fields.ts";
 import { listRequestFrom } from "../convert/listing.ts";
@@ -45,7 +42,7 @@ export const expectedQueryFrom = (message: ListExpectedPowerShelvesRequest): Exp
   ...listRequestFrom(message),
   rackId: nonEmpty(message.rackId),
   bmcMac: nonEmpty(message.bmcMac),
-  powerShelfId: nonEmpty(message.powerShelfId),
+  deviceId: nonEmpty(message.powerShelfId),
   explored: exploreResultsFrom(message.exploreState, "explore_state"),
 });
 
@@ -60,7 +57,7 @@ export const expectedOf = (row: ExpectedPowerShelfRecord): MessageInitShape<type
   labels: labelMapOf(row.labels),
   rackId: row.rackId ?? "",
   retainCredentials: row.retainCredentials,
-  powerShelfId: row.state.name === "linked" ? (row.facts.powerShelfId ?? "") : "",
+  powerShelfId: row.state.name === "linked" ? (row.deviceId ?? "") : "",
   exploreState: EXPLORE_STATES[row.explored],
   exploreMessage: row.lastError ?? row.outcome?.reason ?? "",
   exploredAt: timestampOf(row.facts.exploredAt === null ? null : new Date(row.facts.exploredAt)),

@@ -10,8 +10,9 @@ import {
   TlsTrustMode,
 } from "../../../contract/millwright/v1/power_shelf_pb.js";
 import { metadataVersionOf } from "../../services/device/metadata.ts";
+import type { Claim } from "../../services/device/standing.ts";
 import type { CreatePowerShelf } from "../../services/power-shelf/power-shelves.ts";
-import type { Claim, PowerShelfQuery, PowerShelfRecord, PowerShelfView } from "../../services/power-shelf/view.ts";
+import type { PowerShelfQuery, PowerShelfRecord, PowerShelfView } from "../../services/power-shelf/view.ts";
 import { durationOf, int32Of, nonEmpty, timestampOf, wordFor } from "../convert/fields.ts";
 import { listRequestFrom } from "../convert/listing.ts";
 import { labelMapOf } from "../convert/metadata.ts";

@@ -1,4 +1,4 @@
-import type { PowerShelfFacts } from "../power-shelf/power-shelf.ts";
+import type { BmcDeviceFacts } from "./bmc-device.ts";
 import {
   type ApplyMode,
   type HealthReport,
@@ -14,11 +14,11 @@ export interface MergedHealth {
   readonly sources: readonly { readonly source: string; readonly mode: ApplyMode }[];
 }
 
-/** A shelf's health in a word. */
+/** A device's health in a word. */
 export type HealthWord = "ok" | "warning" | "critical" | "unknown";
 
 /** Alerts do not say how bad they are; only the BMC does, of its own, and only where its report counts. */
-export function healthWord({ report, sources }: MergedHealth, ofDevice: PowerShelfFacts["health"]): HealthWord {
+export function healthWord({ report, sources }: MergedHealth, ofDevice: BmcDeviceFacts["health"]): HealthWord {
   if (sources.length === 0) return "unknown";
   if (report.alerts.length === 0) return "ok";
   return ofDevice === "critical" && sources.some(({ source }) => source === DEVICE_SOURCE) ? "critical" : "warning";
@@ -52,8 +52,11 @@ export function mergeHealth(entries: readonly HealthReportEntry[]): MergedHealth
   };
 }
 
-/** What the shelf's own BMC says of its health, as one more report; none while it says nothing. */
-export function deviceReport({ health, observedAt }: PowerShelfFacts, since: Date): HealthReportEntry[] {
+/** What the device's own BMC says of its health, as one more report; none while it says nothing. */
+export function deviceReport(
+  { health, observedAt }: Pick<BmcDeviceFacts, "health" | "observedAt">,
+  since: Date,
+): HealthReportEntry[] {
   if (health === null || health === "unknown") return [];
   const probe = { id: DEVICE_PROBE, target: null };
   const alert: ProbeAlert = {

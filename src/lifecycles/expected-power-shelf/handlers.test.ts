@@ -8,8 +8,12 @@ import type { DeviceIdentity, Inventory } from "../../capabilities/inventory.ts"
 import type { Cause } from "../../kernel/causes.ts";
 import { parsePowerShelfId } from "../../kernel/ids.ts";
 import { seconds } from "../../kernel/time/duration.ts";
-import type { ExistingShelf, ExpectedPowerShelf, ExploreResult } from "./expected-power-shelf.ts";
-import { expectedPowerShelfHandlers, filledIn, powerShelfIdOf } from "./handlers.ts";
+import type { ExistingDevice, ExploreResult } from "../expected-device/expected-device.ts";
+import { deviceIdOf, filledIn } from "../expected-device/explorer.ts";
+import type { ExpectedPowerShelf } from "./expected-power-shelf.ts";
+import { expectedPowerShelfHandlers, exploredPowerShelf } from "./handlers.ts";
+
+const powerShelfIdOf = (named: Parameters<typeof deviceIdOf>[1]) => deviceIdOf(exploredPowerShelf, named);
 
 const NOW = new Date("2026-01-02T03:04:05.678Z");
 const identity = {
@@ -18,7 +22,7 @@ const identity = {
   model: "PS-1",
   certificateFingerprint: "AB:CD",
 } as const satisfies DeviceIdentity;
-const byHand: ExistingShelf = {
+const byHand: ExistingDevice = {
   id: "shelf-by-hand",
   serial: "SN1",
   scheme: "https",
@@ -48,8 +52,9 @@ const expected = (change: Partial<ExpectedPowerShelf> = {}): ExpectedPowerShelf 
   description: "top of rack",
   labels: { row: "7" },
   rackId: "rack-1",
-  facts: { explored: null, exploredAt: null, powerShelfId: null, certificateFingerprint: null },
-  existingShelf: null,
+  facts: { explored: null, exploredAt: null, certificateFingerprint: null },
+  deviceId: null,
+  existing: null,
   ...change,
 });
 
@@ -125,7 +130,7 @@ describe("exploring", () => {
   });
 
   test("links the shelf that already has the MAC address, and makes none", async () => {
-    expect(await explore(expected({ existingShelf: byHand }))).toMatchObject({
+    expect(await explore(expected({ existing: byHand }))).toMatchObject({
       facts: { powerShelfId: "shelf-by-hand" },
       // It must still be there, and stay, when the link is written.
       effects: [{ type: "require", kind: "power_shelf", id: "shelf-by-hand", notDeleted: true }],
@@ -134,7 +139,7 @@ describe("exploring", () => {
 
   test("waits until a shelf that is marked for deletion is gone, instead of linking to it", async () => {
     const identify = vi.fn<Inventory["identify"]>();
-    const row = expected({ existingShelf: { ...byHand, markedForDeletion: true } });
+    const row = expected({ existing: { ...byHand, markedForDeletion: true } });
     expect(await explore(row, { identify })).toMatchObject({
       type: "waiting",
       reason: expect.stringContaining("shelf-by-hand, which has this BMC, is marked for deletion"),
@@ -164,7 +169,11 @@ describe("exploring", () => {
         },
       ],
     });
-    expect(filledIn(identity, "shelf-1")).toEqual({ serial: "SN1", vendor: "Lite-On", model: "PS-1" });
+    expect(filledIn(exploredPowerShelf, identity, "shelf-1")).toEqual({
+      serial: "SN1",
+      vendor: "Lite-On",
+      model: "PS-1",
+    });
   });
 
   test("makes no shelf of one that states no serial under a row without a name", async () => {

@@ -1,164 +1,20 @@
-import { createHash } from "node:crypto";
-import type { BmcTarget } from "../../capabilities/bmc-target.ts";
-import type { CallContext } from "../../capabilities/call.ts";
-import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import type { DeviceIdentity } from "../../capabilities/inventory.ts";
-import { need, type Provider } from "../../capabilities/provider.ts";
-import type { Cause, DeviceFamily } from "../../kernel/causes.ts";
-import { create, require } from "../../kernel/effects.ts";
-import { causeOf } from "../../kernel/errors.ts";
-import type { JsonObject } from "../../kernel/lifecycle.ts";
-import { type Handlers, happened, waitFor } from "../../kernel/outcome.ts";
-import type { Clock } from "../../kernel/time/clock.ts";
-import type { Duration } from "../../kernel/time/duration.ts";
+import type { Handlers } from "../../kernel/outcome.ts";
+import { createExplorer, type ExploredKind, type ExplorerContext } from "../expected-device/explorer.ts";
 import { powerShelfLifecycle } from "../power-shelf/lifecycle.ts";
-import type { ExpectedPowerShelf, ExploreResult } from "./expected-power-shelf.ts";
+import type { ExpectedPowerShelf } from "./expected-power-shelf.ts";
 import type { expectedPowerShelfLifecycle } from "./lifecycle.ts";
 
-export interface ExplorerContext {
-  readonly provider: Provider;
-  readonly call: CallContext;
-  readonly clock: Clock;
-  readonly target: () => Promise<BmcTarget>;
-  readonly exploreEvery: Duration;
-}
-
-const SHOWN_AS: Readonly<Record<DeviceFamily, ExploreResult>> = {
-  silent: "unreachable",
-  busy: "unreachable",
-  keeps_out: "wrong_credentials",
-  forbids: "wrong_credentials",
-  unproven: "failed",
-  odd: "failed",
-  declines: "failed",
+/** Rack type, and the serial of the chassis as the source of the id. */
+export const exploredPowerShelf: ExploredKind<ExpectedPowerShelf> = {
+  lifecycle: powerShelfLifecycle,
+  noun: "power shelf",
+  link: "powerShelfId",
+  idPrefix: "ps100rs",
+  model: "PowerShelf",
 };
 
-interface NotYet {
-  /** Facts that were read all the same. */
-  readonly seen?: JsonObject;
-  readonly cause?: Cause;
-}
-
-const NO_ADDRESS: Cause = { code: "endpoint_missing", facts: { at: "bmc" } };
-
-/** The explorer: contacts the BMC, compares who answers with who is expected, and only then makes the shelf. */
 export const expectedPowerShelfHandlers: Handlers<
   typeof expectedPowerShelfLifecycle,
   ExpectedPowerShelf,
   ExplorerContext
-> = {
-  async exploring(expected, { provider, call, clock, target, exploreEvery }) {
-    const { inventory } = need(provider, ["inventory"]);
-    const notYet = (explored: ExploreResult, reason: string, { seen, cause }: NotYet = {}) =>
-      waitFor(reason, exploreEvery, {
-        facts: { explored, exploredAt: clock.now().toISOString(), ...seen },
-        ...(cause && { cause }),
-      });
-    if (expected.bmc.address === null)
-      return notYet("pending", "no bmc_ip_address is given: update the row with one", { cause: NO_ADDRESS });
-
-    const { existingShelf } = expected;
-    if (existingShelf?.markedForDeletion) {
-      const reason = `power shelf ${existingShelf.id}, which has this BMC, is marked for deletion: waiting until it is gone`;
-      return notYet("pending", reason);
-    }
-
-    let identity: DeviceIdentity;
-    try {
-      identity = await inventory.identify(await target(), call);
-    } catch (error) {
-      if (error instanceof DeviceFailure)
-        return notYet(SHOWN_AS[error.family], explain(error), { cause: causeOf(error) });
-      throw error;
-    }
-    // Whoever answered: the password went to this one, and goes to no other from now on.
-    const certificateFingerprint = expected.facts.certificateFingerprint ?? identity.certificateFingerprint ?? null;
-    const seen = { certificateFingerprint };
-    const wrong = findWrong(expected, identity);
-    if (wrong) return notYet(wrong.explored, wrong.reason, { ...wrong, seen });
-    const id = existingShelf?.id ?? powerShelfIdOf(filledIn(identity, expected.name));
-    return happened("identified", {
-      facts: { explored: "linked", exploredAt: clock.now().toISOString(), powerShelfId: id, ...seen },
-      effects: existingShelf
-        ? [require(powerShelfLifecycle, id, { notDeleted: true })]
-        : // Under this BMC there is no shelf; one with this id was made from another row, which must not be linked twice.
-          [create(powerShelfLifecycle, id, shelfRow(expected, id, identity), { mustBeNew: true })],
-    });
-  },
-};
-
-const explain = ({ family, message }: DeviceFailure): string =>
-  family === "unproven" ? `${message}. Update the row to accept the certificate that the BMC shows next` : message;
-
-/** Why it is not the shelf that is expected, if it is not. */
-function findWrong(
-  { serial, name, bmc, existingShelf }: ExpectedPowerShelf,
-  identity: DeviceIdentity,
-): { readonly explored: ExploreResult; readonly reason: string; readonly cause?: Cause } | undefined {
-  if (identity.serial !== null && identity.serial !== serial) {
-    const expected = serial === "" ? "but the row states none" : `expected ${serial}`;
-    return {
-      explored: "wrong_serial",
-      reason: `the BMC at ${bmc.address} reports serial ${identity.serial}, ${expected}`,
-      cause: {
-        code: "wrong_identity",
-        facts: { at: "bmc", address: bmc.address ?? "", expected: serial, shown: identity.serial },
-      },
-    };
-  }
-  if (existingShelf && existingShelf.serial !== null && existingShelf.serial !== identity.serial) {
-    const reason = `power shelf ${existingShelf.id} is on record with this BMC, but with serial ${existingShelf.serial} instead of ${identity.serial ?? "none"}; delete that power shelf first`;
-    return { explored: "duplicate", reason };
-  }
-  if (identity.serial === null && name === "" && !existingShelf) {
-    const reason = `the BMC at ${bmc.address} reports no serial, and the row has no name to use instead; give the row a name`;
-    return { explored: "failed", reason };
-  }
-  return undefined;
-}
-
-function shelfRow(
-  { bmc, name, description, labels, rackId }: ExpectedPowerShelf,
-  id: string,
-  identity: DeviceIdentity,
-): JsonObject {
-  return {
-    name: name === "" ? id : name,
-    description,
-    labels,
-    rack_id: rackId,
-    bmc_mac: bmc.mac,
-    bmc_address: bmc.address,
-    bmc_port: bmc.port,
-    facts: {
-      serial: identity.serial,
-      vendor: identity.vendor,
-      model: identity.model,
-      certificateFingerprint: identity.certificateFingerprint ?? null,
-    },
-  };
-}
-
-const BASE32_EXTENDED_HEX = "0123456789abcdefghijklmnopqrstuv";
-
-/** What a device does not say of itself, as other clients of this contract fill it in: so they arrive at the same id. */
-export const filledIn = ({ serial, vendor, model }: DeviceIdentity, expectedName: string): NamedShelf => ({
-  serial: serial ?? expectedName,
-  vendor: vendor ?? "NVIDIA",
-  model: model ?? "PowerShelf",
-});
-
-interface NamedShelf {
-  readonly serial: string;
-  readonly vendor: string;
-  readonly model: string;
-}
-
-/** The same shelf always gets the same id: `ps100`, rack type, chassis serial as its source, and a digest of who it is. */
-export function powerShelfIdOf({ serial, vendor, model }: NamedShelf): string {
-  const digest = createHash("sha256").update(`s${serial}-b${vendor}-c${model}`).digest();
-  let bits = "";
-  for (const byte of digest) bits += byte.toString(2).padStart(8, "0");
-  const words = bits.match(/.{1,5}/g) ?? [];
-  return `ps100rs${words.map((word) => BASE32_EXTENDED_HEX[Number.parseInt(word.padEnd(5, "0"), 2)]).join("")}`;
-}
+> = { exploring: createExplorer(exploredPowerShelf) };

@@ -19,8 +19,9 @@ const expected = (state: string): ExpectedPowerShelf => ({
   description: "",
   labels: {},
   rackId: null,
-  facts: { explored: null, exploredAt: null, powerShelfId: null, certificateFingerprint: null },
-  existingShelf: null,
+  facts: { explored: null, exploredAt: null, certificateFingerprint: null },
+  deviceId: null,
+  existing: null,
 });
 
 test("the transitions of expected shelves are these, no more and no fewer", () => {

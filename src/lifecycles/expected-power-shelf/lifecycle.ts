@@ -1,35 +1,8 @@
-import { asked, caused, defineLifecycle, GONE, on } from "../../kernel/lifecycle.ts";
-import { minutes } from "../../kernel/time/duration.ts";
-import type { ExpectedPowerShelf, ExploreResult } from "./expected-power-shelf.ts";
+import { defineLifecycle } from "../../kernel/lifecycle.ts";
+import { expectedDeviceTable } from "../expected-device/table.ts";
+import type { ExpectedPowerShelf } from "./expected-power-shelf.ts";
 
-/** What the API shows of it, until the explorer has something newer to tell. */
-const shownAs = (explored: ExploreResult) => ({ sets: () => ({ explored }) });
-/** Whatever was found out belongs to the row as it was, also which certificate its BMC showed. */
-const exploredAnew = { sets: () => ({ explored: "pending", certificateFingerprint: null }) };
-
-/** How an expected shelf becomes a power shelf: found, identified, linked; detached when that shelf is deleted. */
 export const expectedPowerShelfLifecycle = defineLifecycle<ExpectedPowerShelf>()({
   kind: "expected_power_shelf",
-  initial: "exploring",
-  quietFacts: ["exploredAt"],
-
-  // biome-ignore format: a table is read by its columns
-  states: {
-    exploring: { sla: minutes(15), doc: "The explorer contacts the BMC with the given credentials and compares the serial number." },
-    linked:    { rest: true,       doc: "Its power shelf exists." },
-    detached:  { rest: true,       doc: "Its power shelf was deleted. Not explored again until this row is updated or added anew." },
-  },
-
-  // biome-ignore format: a table is read by its columns
-  transitions: [
-    // from       trigger                        to
-    ["exploring", on("identified"),              "linked"],
-    ["exploring", asked("update"),               "exploring", exploredAnew],
-    ["exploring", asked("remove"),               GONE],
-    ["linked",    caused("power_shelf_deleted"), "detached",  shownAs("detached")],
-    ["linked",    asked("update"),               "linked"],
-    ["linked",    asked("remove"),               GONE],
-    ["detached",  asked("update"),               "exploring", exploredAnew],
-    ["detached",  asked("remove"),               GONE],
-  ],
+  ...expectedDeviceTable("power shelf", "power_shelf_deleted"),
 });

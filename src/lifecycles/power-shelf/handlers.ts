@@ -1,30 +1,28 @@
-import type { BmcTarget } from "../../capabilities/bmc-target.ts";
-import type { CallContext } from "../../capabilities/call.ts";
-import type { DeviceIdentity } from "../../capabilities/inventory.ts";
 import type { Told } from "../../capabilities/power-control.ts";
-import { need, type Provider } from "../../capabilities/provider.ts";
+import { need } from "../../capabilities/provider.ts";
 import type { Cause } from "../../kernel/causes.ts";
 import { move } from "../../kernel/effects.ts";
 import { causeOf, StepFailure } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { type Handlers, happened, nothingToDo, waitFor } from "../../kernel/outcome.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
-import { type Duration, milliseconds, seconds } from "../../kernel/time/duration.ts";
+import { type Duration, milliseconds } from "../../kernel/time/duration.ts";
 import { polling } from "../../kernel/time/retry.ts";
+import {
+  confirmIdentity,
+  identityFacts,
+  type MonitorContext,
+  observeDevice,
+  wasJustObserved,
+} from "../device/monitoring.ts";
 import { expectedPowerShelfLifecycle } from "../expected-power-shelf/lifecycle.ts";
-import { logIsDue, readLog } from "./device-log.ts";
 import type { powerShelfLifecycle } from "./lifecycle.ts";
 import type { PowerShelf } from "./power-shelf.ts";
 import { runningRequestOf } from "./running-request.ts";
 
-export interface PowerShelfContext {
-  readonly provider: Provider;
-  readonly call: CallContext;
-  readonly clock: Clock;
-  /** Signs in to the shelf's BMC: where it is, with the credentials of the moment. */
-  readonly target: () => Promise<BmcTarget>;
-  readonly monitorEvery: Duration;
-}
+export type PowerShelfContext = MonitorContext;
+
+const NOUN = "shelf";
 
 /** What each state does. A handler says what happened; the table says where that leads. */
 export const powerShelfHandlers: Handlers<typeof powerShelfLifecycle, PowerShelf, PowerShelfContext> = {
@@ -33,7 +31,7 @@ export const powerShelfHandlers: Handlers<typeof powerShelfLifecycle, PowerShelf
     const bmc = await target();
     const inventory = await can.inventory.readInventory(bmc, call);
     const { identity } = inventory;
-    confirmIdentity(shelf, bmc, identity);
+    confirmIdentity(shelf, NOUN, bmc, identity);
     if (inventory.powerSupplies.length === 0)
       throw new StepFailure(
         "wrong_identity",
@@ -42,11 +40,7 @@ export const powerShelfHandlers: Handlers<typeof powerShelfLifecycle, PowerShelf
       );
     return happened("data_fetched", {
       facts: {
-        serial: identity.serial,
-        vendor: identity.vendor,
-        model: identity.model,
-        certificateFingerprint: identity.certificateFingerprint ?? null,
-        bmcFirmware: inventory.bmcFirmware,
+        ...identityFacts(inventory),
         capacityWatts: inventory.capacityWatts,
         voltage: inventory.voltage,
         powerSupplies: inventory.powerSupplies.map((supply) => ({ ...supply })),
@@ -81,7 +75,7 @@ export const powerShelfHandlers: Handlers<typeof powerShelfLifecycle, PowerShelf
     const { power, inventory } = need(provider, ["power", "inventory"]);
     const desired = shelf.state.operation === "power_on" ? "on" : "off"; // what was carried in, not what may have been asked since
     const bmc = await target();
-    confirmIdentity(shelf, bmc, await inventory.identify(bmc, call)); // addresses move: never switch somebody else's shelf
+    confirmIdentity(shelf, NOUN, bmc, await inventory.identify(bmc, call)); // addresses move: never switch somebody else's shelf
     const { commanded } = await power.setPower(bmc, desired, call, toldBefore(shelf));
     const told: JsonObject = commanded ? { commandedAt: commandOf(shelf, clock.now()) } : {};
     const seen = await power.readPower(bmc, call).catch((error: unknown) => {
@@ -138,53 +132,19 @@ function toldBefore(shelf: PowerShelf): Told | undefined {
   return commandedAt.requestId === requestIdOf(shelf) ? { at: new Date(commandedAt.at) } : undefined;
 }
 
-function confirmIdentity(shelf: PowerShelf, bmc: BmcTarget, { serial }: DeviceIdentity): void {
-  if (shelf.facts.serial === null || shelf.facts.serial === serial) return;
-  const shown = serial === null ? {} : { shown: serial };
-  throw new StepFailure(
-    "wrong_identity",
-    `the BMC at ${bmc.address} answers for ${serial === null ? "no serial" : `serial ${serial}`}, but this shelf is ${shelf.facts.serial}: check the address`,
-    { facts: { at: "bmc", address: bmc.address, expected: shelf.facts.serial, ...shown } },
-  );
-}
-
-const JUST_NOW = seconds(2);
-
-/** The pass that led to ready has read everything already; asking the BMC all of it again tells nothing. */
-function wasJustObserved({ facts: { observedAt }, stateSince }: PowerShelf, clock: Clock): boolean {
-  if (observedAt === null) return false;
-  const isFirstLook = clock.now().getTime() - stateSince.getTime() < JUST_NOW;
-  return isFirstLook && stateSince.getTime() - Date.parse(observedAt) < JUST_NOW;
-}
-
 /** Often at first, ever less often the longer it takes: 0.2 s growing to 10 s. */
 function pollAfter(shelf: PowerShelf, clock: Clock): Duration {
   const waited = clock.now().getTime() - shelf.stateSince.getTime();
   return milliseconds(Math.min(Math.max(waited / 4, polling.first), polling.most));
 }
 
-async function observe(shelf: PowerShelf, { provider, call, target, clock }: PowerShelfContext): Promise<JsonObject> {
-  const { power, sensors, ...can } = need(provider, ["power", "sensors", "inventory"]);
-  const bmc = await target();
-  const powerState = await power.readPower(bmc, call);
-  const health = await sensors.readHealth(bmc, call);
-  const inventory = await can.inventory.readInventory(bmc, call);
-  confirmIdentity(shelf, bmc, inventory.identity);
-  const { facts } = shelf;
-  return {
-    powerState,
-    health: health.status,
-    sensors: health.readings.map((reading) => ({ ...reading })),
-    powerSupplies: inventory.powerSupplies.map((supply) => ({ ...supply })),
-    bmcFirmware: inventory.bmcFirmware,
+const observe = (shelf: PowerShelf, context: PowerShelfContext): Promise<JsonObject> =>
+  observeDevice(shelf, context, NOUN, ({ powerSupplies, capacityWatts, voltage }) => ({
+    powerSupplies: powerSupplies.map((supply) => ({ ...supply })),
     // A shelf that is off says nothing of either, and is no other shelf for that.
-    capacityWatts: inventory.capacityWatts ?? facts.capacityWatts,
-    voltage: steadyVoltage(facts.voltage, inventory.voltage),
-    certificateFingerprint: facts.certificateFingerprint ?? inventory.identity.certificateFingerprint ?? null,
-    observedAt: clock.now().toISOString(),
-    ...(logIsDue(shelf, health, clock.now()) && (await readLog(sensors, bmc, { call, clock }))),
-  };
-}
+    capacityWatts: capacityWatts ?? shelf.facts.capacityWatts,
+    voltage: steadyVoltage(shelf.facts.voltage, voltage),
+  }));
 
 /** It is measured, so it never stays the same; only a real change is news. */
 function steadyVoltage(known: number | null, seen: number | null): number | null {

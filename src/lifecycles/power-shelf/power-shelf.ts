@@ -1,9 +1,7 @@
-import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { PowerSupply } from "../../capabilities/inventory.ts";
-import type { PowerState } from "../../capabilities/power-control.ts";
-import type { DeviceHealth, DeviceLogEntry } from "../../capabilities/sensors.ts";
 import type { PowerShelfId } from "../../kernel/ids.ts";
-import type { Json, Thing } from "../../kernel/lifecycle.ts";
+import type { Json } from "../../kernel/lifecycle.ts";
+import type { BmcDevice, BmcDeviceFacts } from "../device/bmc-device.ts";
 
 export const MAINTENANCE_OPERATIONS = ["power_on", "power_off"] as const;
 export type MaintenanceOperation = (typeof MAINTENANCE_OPERATIONS)[number];
@@ -20,9 +18,6 @@ export interface MaintenanceRequest {
   readonly origin?: { readonly kind: string; readonly id: string } | undefined;
 }
 
-/** As it is kept: the time as text. */
-export type KeptLogEntry = Omit<DeviceLogEntry, "at"> & { readonly at: string | null };
-
 export const REQUEST_OUTCOMES = ["completed", "failed", "superseded", "withdrawn"] as const;
 export type RequestOutcome = (typeof REQUEST_OUTCOMES)[number];
 
@@ -33,22 +28,10 @@ export interface EndedRequest extends MaintenanceRequest {
 }
 
 /** What was read from the shelf itself. Every part is null until it has been. */
-export interface PowerShelfFacts {
-  readonly serial: string | null;
-  readonly vendor: string | null;
-  readonly model: string | null;
-  readonly bmcFirmware: string | null;
-  readonly certificateFingerprint: string | null;
+export interface PowerShelfFacts extends BmcDeviceFacts {
   readonly capacityWatts: number | null;
   readonly voltage: number | null;
-  readonly powerState: PowerState | null;
   readonly powerSupplies: readonly PowerSupply[];
-  readonly health: DeviceHealth["status"] | null;
-  readonly sensors: DeviceHealth["readings"];
-  readonly observedAt: string | null;
-  /** The latest entries of the device's own log, newest first. */
-  readonly deviceLog: readonly KeptLogEntry[];
-  readonly deviceLogReadAt: string | null;
   /** The last power command that the shelf accepted, and for which request. */
   readonly commandedAt: {
     readonly operation: string | null;
@@ -59,23 +42,10 @@ export interface PowerShelfFacts {
   readonly cancelRequest: { readonly requestId: string; readonly by: string; readonly at: string } | null;
 }
 
-export interface Bmc {
-  readonly mac: string;
-  readonly address: string;
-  readonly port: number;
-  readonly scheme: BmcTarget["scheme"];
-  readonly trust: BmcTarget["trust"]["mode"];
-}
-
-export interface PowerShelf extends Thing {
+export interface PowerShelf extends BmcDevice {
   readonly id: PowerShelfId;
-  readonly rackId: string | null;
-  readonly bmc: Bmc;
   readonly facts: PowerShelfFacts;
-  readonly deletedAt: Date | null;
   readonly maintenanceRequest: MaintenanceRequest | null;
-  /** The linked row of the expected inventory, which deletion detaches. */
-  readonly expectedId: string | null;
   readonly state: {
     readonly name: string;
     readonly operation?: MaintenanceOperation;

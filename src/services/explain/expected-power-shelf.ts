@@ -53,8 +53,8 @@ async function find({ db }: ServiceDeps, idOrMac: string): Promise<ExpectedPower
 const exploredAt = ({ facts: { exploredAt: at } }: ExpectedPowerShelfRecord): Date | null =>
   at === null ? null : new Date(at);
 
-function headlineOf({ state, facts }: ExpectedPowerShelfRecord, pass: NextPass, trouble: Trouble): string {
-  if (state.name === "linked") return `is linked: it became power shelf ${facts.powerShelfId ?? ""}`.trimEnd();
+function headlineOf({ state, deviceId }: ExpectedPowerShelfRecord, pass: NextPass, trouble: Trouble): string {
+  if (state.name === "linked") return `is linked: it became power shelf ${deviceId ?? ""}`.trimEnd();
   if (state.name === "detached")
     return "is detached: its power shelf was deleted, and no search begins until the row is updated";
   if (pass.isStranded) return `is being searched for, and waits for ${pass.waits}`;
@@ -69,7 +69,7 @@ function waitingFor({ state, nextExploreAt }: ExpectedPowerShelfRecord, pass: Ne
 }
 
 function commandsFor(row: ExpectedPowerShelfRecord, pass: NextPass, { cause }: Trouble): NextCommand[] {
-  const { bmc, state, facts, existingShelf } = row;
+  const { bmc, state, deviceId, existing } = row;
   const show = say(`expected-power-shelf show ${bmc.mac}`, "shows what is expected, and how the search goes");
   const history = say(`history ${KIND} ${row.id}`, "shows what happened to it");
   const update = (option: string, why: string) => say(`expected-power-shelf update ${bmc.mac} ${option}`, why);
@@ -78,8 +78,8 @@ function commandsFor(row: ExpectedPowerShelfRecord, pass: NextPass, { cause }: T
     `--bmc-endpoint ${endpoint}`,
     "searches for it again at once, here or at the address that you give",
   );
-  if (state.name === "linked" && facts.powerShelfId !== null)
-    return [say(`explain power_shelf ${facts.powerShelfId}`, "explains the power shelf that it became"), show];
+  if (state.name === "linked" && deviceId !== null)
+    return [say(`explain power_shelf ${deviceId}`, "explains the power shelf that it became"), show];
   if (state.name !== "exploring") return [again, show, history];
   if (pass.isStranded) return [again, say("system", "shows which server answers, and whether it is healthy")];
   switch (cause?.code) {
@@ -97,9 +97,9 @@ function commandsFor(row: ExpectedPowerShelfRecord, pass: NextPass, { cause }: T
       return [update("--bmc-endpoint <host[:port]>", "sets the address of its BMC"), show];
     default:
       return [
-        ...(existingShelf === null
+        ...(existing === null
           ? []
-          : [say(`explain power_shelf ${existingShelf.id}`, "explains the power shelf that has its BMC")]),
+          : [say(`explain power_shelf ${existing.id}`, "explains the power shelf that has its BMC")]),
         again,
         show,
         history,

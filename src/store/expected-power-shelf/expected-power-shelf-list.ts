@@ -1,36 +1,12 @@
-import { CAUSE_WORDS } from "../../kernel/causes.ts";
-import { EXPLORE_RESULTS } from "../../lifecycles/expected-power-shelf/expected-power-shelf.ts";
-import { macSpelling } from "../device/mac-spelling.ts";
-import { defineFields } from "../postgres/list-fields.ts";
+import { expectedDeviceFields, linkedField } from "../expected-device/expected-device-fields.ts";
+import type { ExpectedRow } from "../expected-device/expected-devices.ts";
 import { createListing } from "../postgres/listing.ts";
-import {
-  EXPLORED,
-  type ExpectedPowerShelfRecord,
-  type ExpectedRow,
-  parseAsFarAsPossible,
-  RECORD_COLUMNS,
-  RECORD_FROM,
-} from "./expected-power-shelves.ts";
+import { type ExpectedPowerShelfRecord, expectedPowerShelves } from "./expected-power-shelves.ts";
 
-/** Only a row that is linked has become a shelf. */
-const shelfOf = ({ state, facts }: ExpectedPowerShelfRecord) => (state.name === "linked" ? facts.powerShelfId : null);
-
-// biome-ignore format: a table is read by its columns
-const FIELDS = defineFields<ExpectedPowerShelfRecord>()({
-  id:             { type: "text", sql: "t.id", sort: "set", doc: "The row's id.", of: ({ id }) => id },
-  bmc_mac:        { type: macSpelling, sql: "t.bmc_mac", sort: "set", doc: "MAC address of the BMC, in any notation.", of: ({ bmc }) => bmc.mac },
-  bmc_address:    { type: "text", sql: "t.bmc_address", sort: "nullable", doc: "Where the BMC is, without the port.", of: ({ bmc }) => bmc.address },
-  name:           { type: "text", sql: "t.name", sort: "set", doc: "What people call it.", of: ({ name }) => name },
-  description:    { type: "text", sql: "t.description", doc: "What people say about it.", of: ({ description }) => description },
-  serial:         { type: "text", sql: "t.shelf_serial_number", sort: "set", doc: "The serial number that it is to have.", of: ({ serial }) => serial },
-  rack_id:        { type: "text", sql: "t.rack_id", sort: "nullable", doc: "The rack that it stands in.", of: ({ rackId }) => rackId },
-  explore_state:  { type: EXPLORE_RESULTS, sql: `(${EXPLORED})`, sort: "set", doc: "How finding it goes.", of: ({ explored }) => explored },
-  cause:          { type: CAUSE_WORDS, sql: "coalesce(t.outcome -> 'cause' ->> 'code', '')", doc: "Why finding it fails, or what it waits for: a cause; empty where nothing is wrong.", of: ({ outcome }) => outcome?.cause?.code ?? "" },
-  explored_at:    { type: "time", sql: { isoTime: "(t.facts ->> 'exploredAt')" }, sort: "nullable", doc: "When its BMC was last contacted.", of: ({ facts }) => (facts.exploredAt === null ? null : new Date(facts.exploredAt)) },
-  power_shelf_id: { type: "text", sql: "(case when t.state = 'linked' then t.facts ->> 'powerShelfId' end)", sort: "nullable", doc: "The power shelf that was made from it.", of: shelfOf },
-  created_at:     { type: "time", sql: "t.created_at", sort: "set", doc: "When it was put on record.", of: ({ createdAt }) => createdAt },
-  labels:         { type: "labels", sql: "t.labels", sort: "nullable", doc: "A label, by its key; one without a value is as one that is not there.", of: ({ labels }, key) => (Object.hasOwn(labels, key) ? (labels[key] ?? null) : null) },
-});
+const FIELDS = {
+  ...expectedDeviceFields("shelf_serial_number"),
+  power_shelf_id: linkedField("powerShelfId", "power shelf"),
+};
 
 export type ExpectedPowerShelfField = keyof typeof FIELDS & string;
 
@@ -40,8 +16,8 @@ export const expectedPowerShelfListing = createListing<ExpectedPowerShelfField, 
   fields: FIELDS,
   id: "bmc_mac",
   idOf: (row) => row.bmc_mac,
-  columns: RECORD_COLUMNS,
-  from: RECORD_FROM,
-  countFrom: "expected_power_shelves t left join work w on w.kind = 'expected_power_shelf' and w.id = t.id",
-  parse: parseAsFarAsPossible,
+  columns: expectedPowerShelves.columns,
+  from: expectedPowerShelves.from,
+  countFrom: expectedPowerShelves.countFrom,
+  parse: expectedPowerShelves.parse,
 });

@@ -3,13 +3,13 @@ import { PowerShelfService } from "../../../contract/millwright/v1/power_shelf_p
 import { forgeExpectedPowerShelves } from "../../api/forge/expected-power-shelves.ts";
 import { expectedPowerShelves } from "../../api/millwright/expected-power-shelves.ts";
 import { partOf } from "../../api/transport/service-parts.ts";
-import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import type { ExplorerContext } from "../../lifecycles/expected-device/explorer.ts";
 import type { ExpectedPowerShelf } from "../../lifecycles/expected-power-shelf/expected-power-shelf.ts";
-import { type ExplorerContext, expectedPowerShelfHandlers } from "../../lifecycles/expected-power-shelf/handlers.ts";
+import { expectedPowerShelfHandlers } from "../../lifecycles/expected-power-shelf/handlers.ts";
 import { explainExpectedPowerShelf } from "../../services/explain/expected-power-shelf.ts";
 import { expectedPowerShelfListing } from "../../store/expected-power-shelf/expected-power-shelf-list.ts";
 import { expectedPowerShelfStore } from "../../store/expected-power-shelf/expected-power-shelves.ts";
-import { shelfTrust } from "./shelf-trust.ts";
+import { explorerTarget } from "./device-target.ts";
 import { defineThing, type HandlerTools } from "./thing.ts";
 import { withContext } from "./with-context.ts";
 
@@ -26,21 +26,6 @@ function handlers({ provider, clock, exploreEvery, signIn }: HandlerTools) {
       target: () => signIn(explorerTarget(expected), expected.bmc.mac),
     }),
   );
-}
-
-/** A shelf that is on record with this BMC has settled how it is spoken to, and which certificate it shows. */
-export function explorerTarget({
-  bmc,
-  existingShelf,
-  facts,
-}: ExpectedPowerShelf): Omit<BmcTarget, "username" | "password"> {
-  const pinned = existingShelf?.certificateFingerprint ?? facts.certificateFingerprint;
-  return {
-    address: bmc.address ?? "",
-    port: bmc.port ?? 443,
-    scheme: existingShelf?.scheme ?? "https",
-    trust: shelfTrust(existingShelf?.trust ?? "pin", pinned),
-  };
 }
 
 export const expectedPowerShelf = defineThing({

@@ -12,7 +12,7 @@ import { powerShelfListing } from "../../store/power-shelf/power-shelf-list.ts";
 import { powerShelfStore } from "../../store/power-shelf/power-shelves.ts";
 import { devicePartsOf } from "../rack/device-parts.ts";
 import type { WiredTarget } from "../run-targets.ts";
-import { shelfTrust } from "./shelf-trust.ts";
+import { deviceTarget } from "./device-target.ts";
 import { defineThing, type HandlerTools, type TargetTools } from "./thing.ts";
 import { withContext } from "./with-context.ts";
 
@@ -21,11 +21,11 @@ const READERS = ["viewer", "ForgeAdminCLI", "Machineatron", "Flow"] as const;
 function handlers({ provider, clock, monitorEvery, signIn }: HandlerTools) {
   return withContext(
     powerShelfHandlers,
-    ({ bmc, facts }: PowerShelf): Omit<PowerShelfContext, "call"> => ({
+    (shelf: PowerShelf): Omit<PowerShelfContext, "call"> => ({
       provider,
       clock,
       monitorEvery,
-      target: () => signIn({ ...bmc, trust: shelfTrust(bmc.trust, facts.certificateFingerprint) }, bmc.mac),
+      target: () => signIn(deviceTarget(shelf), shelf.bmc.mac),
     }),
   );
 }
@@ -34,9 +34,8 @@ const runTarget = ({ provider, signIn, artifactSource }: TargetTools): WiredTarg
   kind: powerShelfTarget,
   providerOf: () => provider,
   partsOf({ target }) {
-    const { bmc, facts } = target.thing;
-    const trust = shelfTrust(bmc.trust, facts.certificateFingerprint);
-    return devicePartsOf(target, () => signIn({ ...bmc, trust }, bmc.mac), artifactSource);
+    const shelf = target.thing;
+    return devicePartsOf(target, () => signIn(deviceTarget(shelf), shelf.bmc.mac), artifactSource);
   },
 });
 

@@ -3,11 +3,11 @@ import { follow, followOrRefuse } from "../../../src/kernel/decide.ts";
 import { type Effect, create as making, require as requiring } from "../../../src/kernel/effects.ts";
 import { expectedPowerShelfLifecycle } from "../../../src/lifecycles/expected-power-shelf/lifecycle.ts";
 import { powerShelfLifecycle } from "../../../src/lifecycles/power-shelf/lifecycle.ts";
+import type { ExpectedInput } from "../../../src/services/expected-device/input.ts";
 import {
   addExpectedPowerShelf,
   deleteAllExpectedPowerShelves,
   deleteExpectedPowerShelf,
-  type ExpectedInput,
   replaceAllExpectedPowerShelves,
   updateExpectedPowerShelf,
 } from "../../../src/services/expected-power-shelf/expected-power-shelves.ts";

@@ -2,9 +2,9 @@ import { join } from "node:path";
 import pg from "pg";
 import { beforeEach, expect, test } from "vitest";
 import type { ServiceDeps } from "../../../src/services/call/deps.ts";
+import type { ExpectedInput } from "../../../src/services/expected-device/input.ts";
 import {
   deleteAllExpectedPowerShelves,
-  type ExpectedInput,
   replaceAllExpectedPowerShelves,
 } from "../../../src/services/expected-power-shelf/expected-power-shelves.ts";
 import { openSecretStore } from "../../../src/store/access/secrets.ts";

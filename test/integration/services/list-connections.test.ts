@@ -45,7 +45,7 @@ test("lists that take all connections of lists hold up nothing else", async () =
 test("a page token of one list is refused by another", async () => {
   const { nextPageToken: pageToken } = await pageMachines(surface.deps, page, ({ machine }) => machine.id);
   expect(pageToken).not.toBe("");
-  const all = { rackId: undefined, bmcMac: undefined, powerShelfId: undefined, explored: undefined };
+  const all = { rackId: undefined, bmcMac: undefined, deviceId: undefined, explored: undefined };
   await expect(pageExpectedPowerShelves(surface.deps, { ...page, ...all, pageToken })).rejects.toMatchObject({
     kind: "invalid_argument",
   });

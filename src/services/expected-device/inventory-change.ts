@@ -3,13 +3,9 @@ import { signInEndpoint } from "../../capabilities/sign-in-ledger.ts";
 import { followOrRefuse } from "../../kernel/decide.ts";
 import { AppError } from "../../kernel/errors.ts";
 import type { Json, JsonObject } from "../../kernel/lifecycle.ts";
-import { expectedPowerShelfLifecycle } from "../../lifecycles/expected-power-shelf/lifecycle.ts";
 import { liftSignInStop } from "../../store/access/sign-in-ledger.ts";
 import { bmcKey, getBmcCredentials, putBmcCredentials } from "../../store/device/bmc-credentials.ts";
-import {
-  type ExpectedPowerShelfRecord,
-  listExpectedPowerShelves,
-} from "../../store/expected-power-shelf/expected-power-shelves.ts";
+import type { ExpectedDeviceRecord } from "../../store/expected-device/expected-devices.ts";
 import { type Change, recordChanges } from "../../store/lifecycle/changes.ts";
 import { commitOrRefuse } from "../../store/lifecycle/commit/commit-or-refuse.ts";
 import { createAll } from "../../store/lifecycle/create.ts";
@@ -17,78 +13,93 @@ import { lockThings } from "../../store/lifecycle/locks.ts";
 import { nameOf, storeOf, type ThingKey } from "../../store/lifecycle/things.ts";
 import * as work from "../../store/lifecycle/work.ts";
 import type { Transaction } from "../../store/postgres/database.ts";
-import { listPowerShelves } from "../../store/power-shelf/power-shelves.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
 import { refuseHeld } from "../device/held.ts";
-import { type Checked, type ExpectedColumns, passwordRequired } from "./input.ts";
+import { mentionRacks } from "../device/racks.ts";
+import type { ExpectedKind } from "./expected-kind.ts";
+import { type Checked, type ExpectedColumns, type ExpectedInput, passwordRequired } from "./input.ts";
 
-const KIND = "expected_power_shelf";
-const SHELF = "power_shelf";
-/** A lock over the set of expected shelves: rows come and go under it, so that two writers never miss each other's rows. */
-const WHOLE_SET = { kind: KIND, id: "*" };
 const ATTEMPTS = 5;
 
 /** What one call does to the inventory. */
-export interface InventoryChange {
-  readonly added: readonly Added[];
-  readonly updated: readonly Updated[];
-  readonly removed: readonly ExpectedPowerShelfRecord[];
+export interface InventoryChange<R extends ExpectedDeviceRecord, I extends ExpectedInput> {
+  readonly added: readonly Added<I>[];
+  readonly updated: readonly Updated<R, I>[];
+  readonly removed: readonly R[];
 }
-export interface Added {
-  readonly checked: Checked;
-  /** A shelf that is on record with this BMC, whose credentials these become. */
-  readonly shelfId: string | undefined;
+export interface Added<I extends ExpectedInput = ExpectedInput> {
+  readonly checked: Checked<I>;
+  /** A device that is on record with this BMC, whose credentials these become. */
+  readonly deviceId: string | undefined;
 }
-export interface Updated {
-  readonly checked: Checked;
-  readonly row: ExpectedPowerShelfRecord;
+export interface Updated<R extends ExpectedDeviceRecord, I extends ExpectedInput = ExpectedInput> {
+  readonly checked: Checked<I>;
+  readonly row: R;
 }
 
-export const NO_CHANGE: InventoryChange = { added: [], updated: [], removed: [] };
+export const NO_CHANGE: InventoryChange<never, never> = { added: [], updated: [], removed: [] };
 
 /**
  * Changes the inventory in one transaction. What to do is worked out twice: first to know what to lock, then again under the
  * locks, since the explorer may have made or linked a shelf in between. If that takes more locks, all begins again: they are always
  * taken at once, so that no two transactions wait for each other.
  */
-export async function changeInventory(
+export async function changeInventory<R extends ExpectedDeviceRecord, I extends ExpectedInput>(
+  kind: ExpectedKind<R, I>,
   deps: ServiceDeps,
   caller: Caller,
-  plan: (tx: Transaction) => Promise<InventoryChange>,
+  plan: (tx: Transaction) => Promise<InventoryChange<R, I>>,
 ): Promise<void> {
+  // Rows come and go under a lock over the whole set, so that two writers never miss each other's rows.
+  const wholeSet = { kind: kind.kind, id: "*" };
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const isDone = await deps.db.transaction(async (tx) => {
-      await lockThings(tx, [WHOLE_SET]);
-      const locked = locksOf(await plan(tx));
+      await lockThings(tx, [wholeSet]);
+      const locked = locksOf(kind, await plan(tx));
       await lockThings(tx, locked);
       const change = await plan(tx);
       const held = new Set(locked.map(nameOf));
-      if (locksOf(change).some((key) => !held.has(nameOf(key)))) return false;
-      await carryOut(tx, deps, caller, change);
+      if (locksOf(kind, change).some((key) => !held.has(nameOf(key)))) return false;
+      await carryOut({ kind, tx, deps, caller }, change);
       return true;
     });
     if (isDone) return;
   }
-  throw new AppError("conflict", "the power shelves of these BMCs keep changing; call again");
+  throw new AppError("conflict", `the ${kind.nouns.devices} of these BMCs keep changing; call again`);
 }
 
-const locksOf = ({ added, updated, removed }: InventoryChange): ThingKey[] => [
-  ...added.flatMap(({ checked, shelfId }) => [
-    { kind: KIND, id: checked.newId },
+const locksOf = <R extends ExpectedDeviceRecord, I extends ExpectedInput>(
+  { kind, device }: ExpectedKind<R, I>,
+  { added, updated, removed }: InventoryChange<R, I>,
+): ThingKey[] => [
+  ...added.flatMap(({ checked, deviceId }) => [
+    { kind, id: checked.newId },
     bmcKey(checked.mac),
-    ...(shelfId === undefined ? [] : [{ kind: SHELF, id: shelfId }]),
+    ...(deviceId === undefined ? [] : [{ kind: device, id: deviceId }]),
   ]),
   ...updated.flatMap(({ row }) => [
-    { kind: KIND, id: row.id },
+    { kind, id: row.id },
     bmcKey(row.bmc.mac),
-    ...(row.existingShelf ? [{ kind: SHELF, id: row.existingShelf.id }] : []),
+    ...(row.existing ? [{ kind: device, id: row.existing.id }] : []),
   ]),
-  ...removed.flatMap((row) => [{ kind: KIND, id: row.id }, bmcKey(row.bmc.mac)]),
+  ...removed.flatMap((row) => [{ kind, id: row.id }, bmcKey(row.bmc.mac)]),
 ];
 
-async function carryOut(tx: Transaction, deps: ServiceDeps, caller: Caller, asked: InventoryChange): Promise<void> {
+/** A change that is being written. */
+interface Writing<R extends ExpectedDeviceRecord, I extends ExpectedInput> {
+  readonly kind: ExpectedKind<R, I>;
+  readonly tx: Transaction;
+  readonly deps: ServiceDeps;
+  readonly caller: Caller;
+}
+
+async function carryOut<R extends ExpectedDeviceRecord, I extends ExpectedInput>(
+  writing: Writing<R, I>,
+  asked: InventoryChange<R, I>,
+): Promise<void> {
+  const { kind, tx, deps } = writing;
   for (const { checked } of asked.added)
     if (checked.password === undefined) throw passwordRequired(checked, "a new row");
   for (const { checked, row } of asked.updated) {
@@ -96,11 +107,11 @@ async function carryOut(tx: Transaction, deps: ServiceDeps, caller: Caller, aske
     if (checked.password === undefined && checked.username !== row.bmcUsername)
       throw passwordRequired(checked, "a new bmc_username");
   }
-  const change = await retainCredentials(tx, deps, asked);
+  const change = await retainCredentials(writing, asked);
   const { added, updated, removed } = change;
-  await refuseToMoveHeld(tx, deps, updated);
+  await refuseToMoveHeld(writing, updated);
   // First those that go: their ids and MAC addresses may come again.
-  await follow(tx, deps, caller, { name: "remove", rows: removed });
+  await follow(writing, { name: "remove", rows: removed });
   const given = [...added, ...updated].map(({ checked }) => checked).filter(({ password }) => password !== undefined);
   for (const { mac, username, password = "" } of given)
     await putBmcCredentials(tx, deps.secrets, mac, { username, password });
@@ -108,17 +119,23 @@ async function carryOut(tx: Transaction, deps: ServiceDeps, caller: Caller, aske
     tx,
     given.flatMap(({ row }) => endpointsOf(row)),
   );
-  await add(tx, deps, caller, added);
-  await update(tx, deps, caller, updated);
-  await tellShelves(tx, deps, caller, change);
+  for (const { checked } of added) await kind.putOwnSecrets?.(tx, deps, checked, undefined);
+  for (const { checked, row } of updated) await kind.putOwnSecrets?.(tx, deps, checked, row);
+  await add(writing, added);
+  await update(writing, updated);
+  await tellDevices(writing, change);
+  await tellRacks(
+    writing,
+    [...added, ...updated].map(({ checked }) => checked.row.rack_id),
+    [...updated.map(({ row }) => row), ...removed].map(({ rackId }) => rackId),
+  );
 }
 
 /** Rows that say so leave the credentials of their BMCs as they are, where some are on record. The caller holds the locks of the BMCs. */
-async function retainCredentials(
-  tx: Transaction,
-  deps: ServiceDeps,
-  change: InventoryChange,
-): Promise<InventoryChange> {
+async function retainCredentials<R extends ExpectedDeviceRecord, I extends ExpectedInput>(
+  { tx, deps }: Writing<R, I>,
+  change: InventoryChange<R, I>,
+): Promise<InventoryChange<R, I>> {
   const macs = [...change.added, ...change.updated]
     .map(({ checked }) => checked)
     .filter(({ row }) => row.bmc_retain_credentials)
@@ -132,7 +149,7 @@ async function retainCredentials(
       return credentials === undefined || credentials instanceof AppError ? [] : [[mac, credentials.username] as const];
     }),
   );
-  const retain = <C extends { readonly checked: Checked }>(one: C): C => {
+  const retain = <C extends { readonly checked: Checked<I> }>(one: C): C => {
     const username = known.get(one.checked.mac);
     if (username === undefined) return one;
     const { password: _, ...checked } = one.checked;
@@ -144,24 +161,27 @@ async function retainCredentials(
   return { ...change, added: change.added.map(retain), updated: change.updated.map(retain) };
 }
 
-async function refuseToMoveHeld(tx: Transaction, deps: ServiceDeps, updated: readonly Updated[]): Promise<void> {
+async function refuseToMoveHeld<R extends ExpectedDeviceRecord, I extends ExpectedInput>(
+  { kind, tx, deps }: Writing<R, I>,
+  updated: readonly Updated<R, I>[],
+): Promise<void> {
   const racks = new Map(
     updated.flatMap(({ checked, row }) => placeChange(checked.row, row)).map(({ id, set }) => [id, set.rack_id]),
   );
   if (racks.size === 0) return;
-  const shelves = await listPowerShelves(tx, { ids: [...racks.keys()] });
-  const moved = shelves.filter(({ id, rackId }) => racks.get(id) !== rackId).map(({ id }) => ({ kind: SHELF, id }));
+  const devices = await kind.listDevices(tx, [...racks.keys()]);
+  const moved = devices
+    .filter(({ id, rackId }) => racks.get(id) !== rackId)
+    .map(({ id }) => ({ kind: kind.device, id }));
   await refuseHeld(tx, deps, moved, { action: "moved to another rack", field: "rack_id" });
 }
 
 const endpointsOf = ({ bmc_address: address, bmc_port: port }: ExpectedColumns): string[] =>
   address === null ? [] : [signInEndpoint({ address, port: port ?? 443 })];
 
-async function follow(
-  tx: Transaction,
-  deps: ServiceDeps,
-  caller: Caller,
-  { name, rows }: { readonly name: "remove" | "update"; readonly rows: readonly ExpectedPowerShelfRecord[] },
+async function follow<R extends ExpectedDeviceRecord, I extends ExpectedInput>(
+  { kind, tx, deps, caller }: Writing<R, I>,
+  { name, rows }: { readonly name: "remove" | "update"; readonly rows: readonly R[] },
 ): Promise<void> {
   if (rows.length === 0) return;
   const happened = { owner: "caller", name } as const;
@@ -169,51 +189,61 @@ async function follow(
     tx,
     deps.stores,
     rows.map((thing) => ({
-      kind: KIND,
+      kind: kind.kind,
       thing,
-      move: followOrRefuse(expectedPowerShelfLifecycle, thing, happened),
+      move: followOrRefuse(storeOf(deps.stores, kind.kind).lifecycle, thing, happened),
       ...doneBy(caller),
+      effects: name === "update" ? (kind.whenUpdated?.(thing) ?? []) : [],
     })),
   );
 }
 
-async function add(tx: Transaction, deps: ServiceDeps, caller: Caller, added: readonly Added[]): Promise<void> {
+async function add<R extends ExpectedDeviceRecord, I extends ExpectedInput>(
+  { kind, tx, deps, caller }: Writing<R, I>,
+  added: readonly Added<I>[],
+): Promise<void> {
   const things = added.map(({ checked }) => ({ id: checked.newId, row: checked.row as JsonObject }));
-  const made = await createAll(tx, storeOf(deps.stores, KIND), things, { ...doneBy(caller), ifMissing: true });
+  const made = await createAll(tx, storeOf(deps.stores, kind.kind), things, { ...doneBy(caller), ifMissing: true });
   const taken = things.find(({ id }) => !made.has(id));
   if (taken === undefined) return;
-  throw new AppError("already_exists", `an expected power shelf ${taken.id} exists already`, {
-    field: "expected_power_shelf_id",
-  });
+  throw new AppError("already_exists", `an ${kind.nouns.row} ${taken.id} exists already`, { field: kind.fields.id });
 }
 
-async function update(tx: Transaction, deps: ServiceDeps, caller: Caller, updated: readonly Updated[]): Promise<void> {
+async function update<R extends ExpectedDeviceRecord, I extends ExpectedInput>(
+  writing: Writing<R, I>,
+  updated: readonly Updated<R, I>[],
+): Promise<void> {
   if (updated.length === 0) return;
+  const { kind, tx, deps, caller } = writing;
   const ids = updated.map(({ row }) => row.id);
   await recordChanges(
     tx,
-    storeOf(deps.stores, KIND),
+    storeOf(deps.stores, kind.kind),
     updated.map(({ checked, row }) => ({
       id: row.id,
       type: "updated",
       ...doneBy(caller),
       data: {
-        changed: differences(row, checked.row),
+        changed: differences(kind, row, checked.row),
         ...(checked.password !== undefined && { credentials_changed: true }),
       },
       set: checked.row as JsonObject,
     })),
   );
-  await follow(tx, deps, caller, { name: "update", rows: await listExpectedPowerShelves(tx, { ids }) });
+  await follow(writing, { name: "update", rows: await kind.list(tx, { ids }) });
   await work.wake(
     tx,
-    ids.map((id) => ({ kind: KIND, id })),
+    ids.map((id) => ({ kind: kind.kind, id })),
   );
 }
 
 /** From what to what, field by field; there is no secret among them. */
-function differences(row: ExpectedPowerShelfRecord, wanted: ExpectedColumns): JsonObject {
-  const known: ExpectedColumns = {
+function differences<R extends ExpectedDeviceRecord>(
+  { fields, ownOf }: Pick<ExpectedKind<R, never>, "fields" | "ownOf">,
+  row: R,
+  wanted: ExpectedColumns,
+): JsonObject {
+  const known: JsonObject = {
     name: row.name,
     description: row.description,
     labels: row.labels,
@@ -222,8 +252,9 @@ function differences(row: ExpectedPowerShelfRecord, wanted: ExpectedColumns): Js
     bmc_username: row.bmcUsername,
     bmc_address: row.bmc.address,
     bmc_port: row.bmc.port,
-    shelf_serial_number: row.serial,
+    [fields.serial]: row.serial,
     bmc_retain_credentials: row.retainCredentials,
+    ...ownOf?.(row),
   };
   return Object.fromEntries(
     Object.entries(wanted)
@@ -235,36 +266,41 @@ function differences(row: ExpectedPowerShelfRecord, wanted: ExpectedColumns): Js
 /** Labels come without a prototype of their own from some parsers; only what is in them counts. */
 const asObject = (value: unknown): object => (typeof value === "object" && value !== null ? value : { value });
 
-/** A shelf that is elsewhere now is looked for there; one with new credentials is tried with them at once. */
-async function tellShelves(
-  tx: Transaction,
-  deps: ServiceDeps,
-  caller: Caller,
-  { added, updated }: InventoryChange,
+/** A device that is elsewhere now is looked for there; one with new credentials is tried with them at once. */
+async function tellDevices<R extends ExpectedDeviceRecord, I extends ExpectedInput>(
+  { kind, tx, deps, caller }: Writing<R, I>,
+  { added, updated }: InventoryChange<R, I>,
 ): Promise<void> {
-  const shelves = storeOf(deps.stores, SHELF);
+  const devices = storeOf(deps.stores, kind.device);
   const told = { ...doneBy(caller), reason: "the expected inventory was updated" };
   const moved = updated
     .flatMap(({ checked, row }) => placeChange(checked.row, row))
     .map((one) => ({ ...told, ...one }));
   const signedInAnew = [
-    ...added.flatMap(({ checked, shelfId }) => (checked.password === undefined ? [] : (shelfId ?? []))),
-    ...updated.flatMap(({ checked, row }) => (checked.password === undefined ? [] : (row.existingShelf?.id ?? []))),
+    ...added.flatMap(({ checked, deviceId }) => (checked.password === undefined ? [] : (deviceId ?? []))),
+    ...updated.flatMap(({ checked, row }) => (checked.password === undefined ? [] : (row.existing?.id ?? []))),
   ].map((id): Change => ({ ...told, id, type: "credentials_changed", set: {} }));
-  await recordChanges(tx, shelves, moved);
-  await recordChanges(tx, shelves, signedInAnew);
+  await recordChanges(tx, devices, moved);
+  await recordChanges(tx, devices, signedInAnew);
   await work.wake(
     tx,
-    [...moved, ...signedInAnew].map(({ id }) => ({ kind: SHELF, id })),
+    [...moved, ...signedInAnew].map(({ id }) => ({ kind: kind.device, id })),
   );
 }
 
 function placeChange(
   { bmc_address, bmc_port, rack_id }: ExpectedColumns,
-  { existingShelf, bmc, rackId }: ExpectedPowerShelfRecord,
+  { existing, bmc, rackId }: ExpectedDeviceRecord,
 ): Pick<Change, "id" | "type" | "data" | "set">[] {
-  if (!existingShelf || bmc_address === null) return [];
+  if (!existing || bmc_address === null) return [];
   if (bmc_address === bmc.address && bmc_port === bmc.port && rack_id === rackId) return [];
   const place = { bmc_address, bmc_port, rack_id };
-  return [{ id: existingShelf.id, type: "place_changed", data: place, set: place }];
+  return [{ id: existing.id, type: "place_changed", data: place, set: place }];
 }
+
+/** Racks are made by their first mention; both racks of a device that moves get a pass. */
+const tellRacks = <R extends ExpectedDeviceRecord, I extends ExpectedInput>(
+  { tx, deps, caller }: Writing<R, I>,
+  named: readonly (string | null)[],
+  before: readonly (string | null)[],
+): Promise<void> => mentionRacks(tx, deps, caller, { named, left: before });

@@ -5,14 +5,14 @@ import type { DeviceHealth, Sensors } from "../../capabilities/sensors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { minutes } from "../../kernel/time/duration.ts";
-import type { PowerShelf } from "./power-shelf.ts";
+import type { BmcDevice } from "./bmc-device.ts";
 
 const LOG_EVERY = minutes(5);
 const LOG_ENTRIES = 20;
 const LONGEST_ENTRY = 1_000;
 
 /** A log takes several requests, so not every pass reads it; but at once when the device's health changed. */
-export function logIsDue({ facts }: PowerShelf, health: DeviceHealth, now: Date): boolean {
+export function logIsDue({ facts }: BmcDevice, health: DeviceHealth, now: Date): boolean {
   if (facts.deviceLogReadAt === null || facts.health !== health.status) return true;
   return now.getTime() - Date.parse(facts.deviceLogReadAt) >= LOG_EVERY;
 }

@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
-import type { ExistingShelf, ExpectedPowerShelf } from "../../lifecycles/expected-power-shelf/expected-power-shelf.ts";
-import { explorerTarget } from "./expected-power-shelf.ts";
+import type { ExistingDevice } from "../../lifecycles/expected-device/expected-device.ts";
+import type { ExpectedPowerShelf } from "../../lifecycles/expected-power-shelf/expected-power-shelf.ts";
+import { explorerTarget } from "./device-target.ts";
 
 const expected = (
   certificateFingerprint: string | null,
-  existingShelf: Partial<ExistingShelf> | null = null,
+  existing: Partial<ExistingDevice> | null = null,
 ): ExpectedPowerShelf => ({
   id: "expected-1",
   version: 1,
@@ -19,15 +20,16 @@ const expected = (
   description: "",
   labels: {},
   rackId: null,
-  facts: { explored: null, exploredAt: null, powerShelfId: null, certificateFingerprint },
-  existingShelf: existingShelf && {
+  facts: { explored: null, exploredAt: null, certificateFingerprint },
+  deviceId: null,
+  existing: existing && {
     id: "shelf-by-hand",
     serial: null,
     scheme: "https",
     trust: "pin",
     certificateFingerprint: null,
     markedForDeletion: false,
-    ...existingShelf,
+    ...existing,
   },
 });
 

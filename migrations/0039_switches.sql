@@ -15,10 +15,6 @@ create table switches (
   bmc_trust           text not null default 'pin' check (bmc_trust in ('ca', 'pin', 'off')),
   -- the MAC addresses of the switch's own operating system
   nvos_macs           text[] not null default '{}',
-  slot_number         integer,
-  tray_index          integer,
-  -- the fabric of the rack is configured on this switch
-  is_primary          boolean not null default false,
   enable_nmxc         boolean not null default true,
   created_at          timestamptz not null default now(),
   deleted_at          timestamptz,

@@ -10,6 +10,7 @@ import {
   type Row,
   rowsFrom,
   STAY,
+  type StateSpec,
   sameJson,
   type Thing,
 } from "./lifecycle.ts";
@@ -100,7 +101,11 @@ export function changesState({ state }: Thing, { to, carried }: Pick<Move, "to" 
 }
 
 /** True once the thing has been at work in its state for longer than its SLA allows. */
-export function isStuck<T extends Thing>(lifecycle: Lifecycle<T>, thing: T, now: Date): boolean {
+export function isStuck(
+  lifecycle: { readonly states: Readonly<Record<string, StateSpec>> },
+  thing: Pick<Thing, "state" | "stateSince">,
+  now: Date,
+): boolean {
   const sla = lifecycle.states[thing.state.name]?.sla;
   return sla !== undefined && now.getTime() - thing.stateSince.getTime() > sla;
 }

@@ -3,10 +3,13 @@ import { wrongField } from "./errors.ts";
 const DEVICE_ID = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
 export type PowerShelfId = string & { readonly __brand: "PowerShelfId" };
+export type SwitchId = string & { readonly __brand: "SwitchId" };
 export type MachineId = string & { readonly __brand: "MachineId" };
 
 export const parsePowerShelfId = (text: string, field: string): PowerShelfId =>
   checkDeviceId(text, field, "power shelf") as PowerShelfId;
+export const parseSwitchId = (text: string, field: string): SwitchId =>
+  checkDeviceId(text, field, "switch") as SwitchId;
 export const parseMachineId = (text: string, field: string): MachineId =>
   checkDeviceId(text, field, "machine") as MachineId;
 

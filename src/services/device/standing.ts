@@ -1,3 +1,4 @@
+import { isStuck } from "../../kernel/decide.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { type Filter, termsOf } from "../../kernel/filter/filter.ts";
 import type { Duration } from "../../kernel/time/duration.ts";
@@ -9,13 +10,7 @@ import {
   type MergedHealth,
   mergeHealth,
 } from "../../lifecycles/device/merged-health.ts";
-import {
-  failingSinceOf,
-  isAboveSla,
-  isFailing,
-  isStuckDevice,
-  type Table,
-} from "../../store/device/bmc-device-fields.ts";
+import { failingSinceOf, isFailing, isStuckDevice, type Table } from "../../store/device/bmc-device-fields.ts";
 import type { BmcDeviceRecord } from "../../store/device/bmc-devices.ts";
 import { listHealthReports } from "../../store/device/health-reports.ts";
 import { type Claim, list as listClaims } from "../../store/lifecycle/claims/claims.ts";
@@ -86,7 +81,7 @@ export async function findStandings(
 type Passing = Pick<BmcDeviceRecord, "outcome" | "lastError" | "state" | "stateSince">;
 
 /** What passes of a thing lead to. */
-export function passesOf(
+function passesOf(
   lifecycle: Table,
   device: Passing,
   now: Date,
@@ -99,7 +94,7 @@ export function passesOf(
     failingSince: failingSinceOf(device),
     reason: outcome?.reason ?? device.lastError ?? "",
     sla: lifecycle.states[device.state.name]?.sla ?? null,
-    aboveSla: isAboveSla(lifecycle, device, now),
+    aboveSla: isStuck(lifecycle, device, now),
     stuck: isStuckDevice(lifecycle, device, now),
   };
 }

@@ -5,7 +5,7 @@ import type { ExpectedDeviceRecord, ExpectedDevices } from "../../store/expected
 import type { Queryable, Transaction } from "../../store/postgres/database.ts";
 import type { Listing } from "../../store/postgres/listing.ts";
 import type { ServiceDeps } from "../call/deps.ts";
-import type { Checked, ExpectedInput, ExpectedWords, OwnColumns } from "./input.ts";
+import type { Checked, ExpectedColumns, ExpectedInput, ExpectedWords, OwnColumns } from "./input.ts";
 
 /** What the services of expected devices need to know of a kind; everything else they do for all kinds alike. */
 export interface ExpectedKind<R extends ExpectedDeviceRecord, I extends ExpectedInput>
@@ -38,6 +38,8 @@ export interface ExpectedKind<R extends ExpectedDeviceRecord, I extends Expected
     checked: Checked<I>,
     row: R | undefined,
   ) => Promise<void>;
+  /** Columns of the device that follow those of its row, as its place does. */
+  readonly ownPlace?: (row: ExpectedColumns) => JsonObject;
   /** Moves of the row's device that an update makes. */
   readonly whenUpdated?: (row: R) => readonly MoveEffect[];
 }

@@ -17,7 +17,7 @@ import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
 import { refuseHeld } from "../device/held.ts";
-import { mentionRacks } from "../device/racks.ts";
+import { mentionRacks, rackKeys } from "../device/racks.ts";
 import type { ExpectedKind } from "./expected-kind.ts";
 import { type Checked, type ExpectedColumns, type ExpectedInput, passwordRequired } from "./input.ts";
 
@@ -85,6 +85,7 @@ const locksOf = <R extends ExpectedDeviceRecord, I extends ExpectedInput>(
     ...(row.existing ? [{ kind: device, id: row.existing.id }] : []),
   ]),
   ...removed.flatMap((row) => [{ kind, id: row.id }, bmcKey(row.bmc.mac)]),
+  ...rackKeys([...added, ...updated].map(({ checked }) => checked.row.rack_id)),
 ];
 
 /** A change that is being written. */
@@ -124,11 +125,10 @@ async function carryOut<R extends ExpectedDeviceRecord, I extends ExpectedInput>
   await add(writing, added);
   await update(writing, updated);
   await tellDevices(writing, change);
-  await tellRacks(
-    writing,
-    [...added, ...updated].map(({ checked }) => checked.row.rack_id),
-    [...updated.map(({ row }) => row), ...removed].map(({ rackId }) => rackId),
-  );
+  await mentionRacks(tx, deps, writing.caller, {
+    named: [...added, ...updated].map(({ checked }) => checked.row.rack_id),
+    left: [...updated.map(({ row }) => row), ...removed].map(({ rackId }) => rackId),
+  });
 }
 
 /** Rows that say so leave the credentials of their BMCs as they are, where some are on record. The caller holds the locks of the BMCs. */
@@ -166,7 +166,7 @@ async function refuseToMoveHeld<R extends ExpectedDeviceRecord, I extends Expect
   updated: readonly Updated<R, I>[],
 ): Promise<void> {
   const racks = new Map(
-    updated.flatMap(({ checked, row }) => placeChange(checked.row, row)).map(({ id, set }) => [id, set.rack_id]),
+    updated.flatMap(({ checked, row }) => placeChange(kind, checked.row, row)).map(({ id, set }) => [id, set.rack_id]),
   );
   if (racks.size === 0) return;
   const devices = await kind.listDevices(tx, [...racks.keys()]);
@@ -274,7 +274,7 @@ async function tellDevices<R extends ExpectedDeviceRecord, I extends ExpectedInp
   const devices = storeOf(deps.stores, kind.device);
   const told = { ...doneBy(caller), reason: "the expected inventory was updated" };
   const moved = updated
-    .flatMap(({ checked, row }) => placeChange(checked.row, row))
+    .flatMap(({ checked, row }) => placeChange(kind, checked.row, row))
     .map((one) => ({ ...told, ...one }));
   const signedInAnew = [
     ...added.flatMap(({ checked, deviceId }) => (checked.password === undefined ? [] : (deviceId ?? []))),
@@ -288,19 +288,18 @@ async function tellDevices<R extends ExpectedDeviceRecord, I extends ExpectedInp
   );
 }
 
-function placeChange(
-  { bmc_address, bmc_port, rack_id }: ExpectedColumns,
-  { existing, bmc, rackId }: ExpectedDeviceRecord,
+function placeChange<R extends ExpectedDeviceRecord, I extends ExpectedInput>(
+  { ownPlace, ownOf }: ExpectedKind<R, I>,
+  wanted: ExpectedColumns,
+  row: R,
 ): Pick<Change, "id" | "type" | "data" | "set">[] {
+  const { existing, bmc, rackId } = row;
+  const { bmc_address, bmc_port, rack_id } = wanted;
   if (!existing || bmc_address === null) return [];
-  if (bmc_address === bmc.address && bmc_port === bmc.port && rack_id === rackId) return [];
-  const place = { bmc_address, bmc_port, rack_id };
+  const own = ownPlace?.(wanted) ?? {};
+  const known = ownOf?.(row) ?? {};
+  const isSame = Object.entries(own).every(([column, to]) => isDeepStrictEqual(known[column], to));
+  if (isSame && bmc_address === bmc.address && bmc_port === bmc.port && rack_id === rackId) return [];
+  const place = { bmc_address, bmc_port, rack_id, ...own };
   return [{ id: existing.id, type: "place_changed", data: place, set: place }];
 }
-
-/** Racks are made by their first mention; both racks of a device that moves get a pass. */
-const tellRacks = <R extends ExpectedDeviceRecord, I extends ExpectedInput>(
-  { tx, deps, caller }: Writing<R, I>,
-  named: readonly (string | null)[],
-  before: readonly (string | null)[],
-): Promise<void> => mentionRacks(tx, deps, caller, { named, left: before });

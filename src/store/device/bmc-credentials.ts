@@ -34,6 +34,16 @@ export async function putBmcCredentials(
   await secrets.put(tx, credentialName(mac), JSON.stringify(credentials));
 }
 
+/** The same for the operating system of a switch. */
+export async function putOsCredentials(
+  tx: Transaction,
+  secrets: SecretStore,
+  mac: string,
+  credentials: BmcCredentials,
+): Promise<void> {
+  await secrets.put(tx, osCredentialName(mac), JSON.stringify(credentials));
+}
+
 /** The tables whose rows have a BMC and share its credentials. */
 const OF_BMCS = ["power_shelves", "expected_power_shelves", "switches", "expected_switches"] as const;
 
@@ -72,6 +82,19 @@ function parseCredentials(secret: string, mac: string): BmcCredentials | AppErro
       next: "store them again, as with UpdateExpectedPowerShelf",
     });
   }
+}
+
+/** Of the operating system of a switch, by the MAC address of its BMC; undefined: there are none. */
+export async function getOsCredentials(
+  db: Queryable,
+  secrets: SecretStore,
+  mac: string,
+): Promise<BmcCredentials | undefined> {
+  const secret = (await secrets.getMany(db, [osCredentialName(mac)])).get(osCredentialName(mac));
+  if (secret === undefined) return undefined;
+  const credentials = typeof secret === "string" ? parseCredentials(secret, mac) : secret;
+  if (credentials instanceof AppError) throw credentials;
+  return credentials;
 }
 
 /** One query for many BMCs; a set that is missing or unreadable is answered with its error. */

@@ -1,5 +1,6 @@
 import { POWER_STATES } from "../../capabilities/power-control.ts";
 import { CAUSE_WORDS } from "../../kernel/causes.ts";
+import { isStuck } from "../../kernel/decide.ts";
 import type { Lifecycle, StateSpec } from "../../kernel/lifecycle.ts";
 import { parseCause } from "../../kernel/stored-cause.ts";
 import { type Duration, minutes } from "../../kernel/time/duration.ts";
@@ -18,7 +19,7 @@ type Failing = Pick<BmcDeviceRecord, "outcome" | "lastError">;
 /** The last pass failed. A pass can fail before the device could say so; then the work alone knows. */
 export const isFailing = ({ outcome, lastError }: Failing): boolean =>
   outcome === null ? lastError !== null : outcome.type !== "waiting";
-export const FAILING_SQL = `(t.outcome ->> 'type' in ('failing', 'needs_intervention') or (t.outcome is null and w.last_error is not null))`;
+const FAILING_SQL = `(t.outcome ->> 'type' in ('failing', 'needs_intervention') or (t.outcome is null and w.last_error is not null))`;
 
 /** Since when passes fail; null while they do not, and where it is not known. */
 export function failingSinceOf(device: Failing): Date | null {
@@ -29,16 +30,6 @@ export function failingSinceOf(device: Failing): Date | null {
 /** A lifecycle as far as lists need it. */
 export type Table = Pick<Lifecycle<never>, "kind"> & { readonly states: Readonly<Record<string, StateSpec>> };
 
-/** It has been at work in its state for longer than its SLA allows. */
-export function isAboveSla(
-  { states }: Table,
-  { state, stateSince }: Pick<BmcDeviceRecord, "state" | "stateSince">,
-  now: Date,
-): boolean {
-  const sla = states[state.name]?.sla;
-  return sla !== undefined && now.getTime() - stateSince.getTime() > sla;
-}
-
 /** The device needs attention: in error, waiting for a person, above its SLA, or failing for longer than is tolerated. */
 export function isStuckDevice(
   lifecycle: Table,
@@ -48,11 +39,11 @@ export function isStuckDevice(
   const since = failingSinceOf(device);
   const failsTooLong = since !== null && now.getTime() - since.getTime() > FAILING_TOLERATED;
   const needsPerson = device.outcome?.type === "needs_intervention";
-  return isAboveSla(lifecycle, device, now) || device.state.name === "error" || needsPerson || failsTooLong;
+  return isStuck(lifecycle, device, now) || device.state.name === "error" || needsPerson || failsTooLong;
 }
 
 /** The same in SQL, from the lifecycle's own SLAs. */
-export function stuckSql({ states }: Table): string {
+function stuckSql({ states }: Table): string {
   const late = Object.entries(states).flatMap(([name, { sla }]) =>
     sla === undefined ? [] : [`(t.state = '${name}' and t.state_since < now() - interval '${sla} ms')`],
   );
@@ -61,9 +52,9 @@ export function stuckSql({ states }: Table): string {
   return `(${[...late, "t.state = 'error'", "t.outcome ->> 'type' = 'needs_intervention'", failsTooLong].join(" or ")})`;
 }
 
-export const causeOfDevice = ({ outcome, state }: Pick<BmcDeviceRecord, "outcome" | "state">): string =>
+const causeOfDevice = ({ outcome, state }: Pick<BmcDeviceRecord, "outcome" | "state">): string =>
   (outcome?.cause ?? parseCause(state.failure))?.code ?? "";
-export const CAUSE_SQL = `coalesce(t.outcome -> 'cause' ->> 'code', t.state_data -> 'failure' ->> 'code', '')`;
+const CAUSE_SQL = `coalesce(t.outcome -> 'cause' ->> 'code', t.state_data -> 'failure' ->> 'code', '')`;
 
 /** What lists of devices of every kind are filtered and sorted by. */
 // biome-ignore format: a table is read by its columns

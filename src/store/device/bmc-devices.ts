@@ -49,6 +49,7 @@ export interface BmcDeviceRow extends StateColumns {
   bmc_trust: "ca" | "pin" | "off";
   deleted_at: Date | null;
   facts: unknown;
+  labels: Record<string, string | null>;
   expected_id: string | null;
   /** Those of the kind. */
   [column: string]: unknown;
@@ -57,7 +58,6 @@ export interface BmcDeviceRow extends StateColumns {
 export interface BmcDeviceRecordRow extends BmcDeviceRow {
   name: string;
   description: string;
-  labels: Record<string, string | null>;
   metadata_version: number;
   metadata_changed_at: Date;
   created_at: Date;
@@ -83,7 +83,7 @@ interface BmcDeviceSpec<D extends BmcDevice, R extends D & BmcDeviceRecord, F ex
   readonly table: string;
   /** The expected rows that devices are made from. */
   readonly expected: { readonly table: string; readonly link: string };
-  /** Columns of the kind that guards and handlers read, and those that only records have. */
+  /** Columns and expressions of the kind, with `t` for its table: those that guards and handlers read, and those that only records have. */
   readonly columns: readonly string[];
   readonly recordColumns?: readonly string[];
   /** What devices of every kind have is parsed already. */
@@ -118,10 +118,10 @@ export function defineBmcDevices<
   F extends BmcDeviceFilter = BmcDeviceFilter,
 >(spec: BmcDeviceSpec<D, R, F>): BmcDevices<D, R, F> {
   const { kind, table, expected } = spec;
-  const own = (columns: readonly string[] = []) => columns.map((column) => `, t.${column}`).join("");
+  const own = (columns: readonly string[] = []) => columns.map((column) => `, ${column}`).join("");
   const loaded = `${STATE_COLUMNS}, t.rack_id, t.bmc_mac, t.bmc_address, t.bmc_port, t.bmc_scheme, t.bmc_trust, t.deleted_at,
-  e.id as expected_id${own(spec.columns)}`;
-  const columns = `${loaded}, t.name, t.description, t.labels, t.metadata_version, t.metadata_changed_at, t.created_at,
+  t.labels, e.id as expected_id${own(spec.columns)}`;
+  const columns = `${loaded}, t.name, t.description, t.metadata_version, t.metadata_changed_at, t.created_at,
             w.failures, w.last_error, nullif(w.wake_at, 'infinity') as next_check_at${own(spec.recordColumns)}`;
   const withExpected = `${table} t left join ${expected.table} e on e.facts ->> '${expected.link}' = t.id and e.state = 'linked'`;
   const work = `left join work w on w.kind = '${kind}' and w.id = t.id`;

@@ -72,8 +72,8 @@ export const powerShelves = defineBmcDevices<PowerShelf, PowerShelfRecord>({
   kind: powerShelfLifecycle.kind,
   table: "power_shelves",
   expected: { table: "expected_power_shelves", link: "powerShelfId" },
-  columns: ["power_shelf_maintenance_requested"],
-  recordColumns: ["last_maintenance_request"],
+  columns: ["t.power_shelf_maintenance_requested"],
+  recordColumns: ["t.last_maintenance_request"],
   blank: { power_shelf_maintenance_requested: null, last_maintenance_request: null },
   parse: (row, shared) => ({
     ...shared,

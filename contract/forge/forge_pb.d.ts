@@ -8,10 +8,12 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { PowerShelfId, RackId, UUID } from "../common/common_pb.js";
-import type { BmcInfo, ControllerStateReason, DeletedFilter, HealthReportEntry, HealthSourceOrigin, LifecycleStatus, ListHealthReportResponseSchema, Metadata, PowerShelfIdListSchema, StateHistoriesSchema, StateSla } from "./shared_pb.js";
+import type { BmcInfo, ControllerStateReason, DeletedFilter, HealthReportEntry, HealthSourceOrigin, LifecycleStatus, ListHealthReportResponseSchema, Metadata, PowerShelfIdListSchema, StateHistoriesSchema, StateSla, SwitchIdListSchema } from "./shared_pb.js";
 import type { EmptySchema, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { HealthReport } from "../health/health_pb.js";
 import type { RackFirmwareCreateRequestSchema, RackFirmwareDeleteRequestSchema, RackFirmwareGetRequestSchema, RackFirmwareListSchema, RackFirmwareSchema, RackFirmwareSearchFilterSchema, RackFirmwareSetDefaultRequestSchema } from "./firmware_pb.js";
+import type { AdminForceDeleteSwitchRequestSchema, AdminForceDeleteSwitchResponseSchema, InsertSwitchHealthReportRequestSchema, ListSwitchHealthReportsRequestSchema, RemoveSwitchHealthReportRequestSchema, SwitchDeletionRequestSchema, SwitchDeletionResultSchema, SwitchesByIdsRequestSchema, SwitchListSchema, SwitchMetadataUpdateRequestSchema, SwitchQuerySchema, SwitchSearchFilterSchema, SwitchStateHistoriesRequestSchema } from "./switch_pb.js";
+import type { ExpectedSwitchListSchema, ExpectedSwitchRequestSchema, ExpectedSwitchSchema, LinkedExpectedSwitchListSchema } from "./expected_pb.js";
 
 /**
  * Describes the file forge/forge.proto.
@@ -692,7 +694,7 @@ export enum PowerShelfMaintenanceOperation {
 export declare const PowerShelfMaintenanceOperationSchema: GenEnum<PowerShelfMaintenanceOperation>;
 
 /**
- * Power shelves and the inventory that is expected of a site.
+ * Racks, their switches and power shelves, and the inventory that is expected of a site.
  *
  * @generated from service forge.Forge
  */
@@ -941,6 +943,189 @@ export declare const Forge: GenService<{
     methodKind: "unary";
     input: typeof RackFirmwareSetDefaultRequestSchema;
     output: typeof EmptySchema;
+  },
+  /**
+   * Finds switches by id or name. The id wins when both are given; with neither, all switches are returned, those marked for
+   * deletion among them. An unknown id or name gives an empty list.
+   *
+   * @generated from rpc forge.Forge.FindSwitches
+   */
+  findSwitches: {
+    methodKind: "unary";
+    input: typeof SwitchQuerySchema;
+    output: typeof SwitchListSchema;
+  },
+  /**
+   * The ids of all switches that satisfy every given filter.
+   *
+   * @generated from rpc forge.Forge.FindSwitchIds
+   */
+  findSwitchIds: {
+    methodKind: "unary";
+    input: typeof SwitchSearchFilterSchema;
+    output: typeof SwitchIdListSchema;
+  },
+  /**
+   * The switches with these ids, each once; unknown ids are left out. Between one id and the configured maximum (100) are accepted.
+   *
+   * @generated from rpc forge.Forge.FindSwitchesByIds
+   */
+  findSwitchesByIds: {
+    methodKind: "unary";
+    input: typeof SwitchesByIdsRequestSchema;
+    output: typeof SwitchListSchema;
+  },
+  /**
+   * Marks a switch for deletion. The controller removes it as soon as its state allows; asking again is harmless.
+   *
+   * @generated from rpc forge.Forge.DeleteSwitch
+   */
+  deleteSwitch: {
+    methodKind: "unary";
+    input: typeof SwitchDeletionRequestSchema;
+    output: typeof SwitchDeletionResultSchema;
+  },
+  /**
+   * Removes a switch at once, whatever its state and whether or not its BMC answers.
+   *
+   * @generated from rpc forge.Forge.AdminForceDeleteSwitch
+   */
+  adminForceDeleteSwitch: {
+    methodKind: "unary";
+    input: typeof AdminForceDeleteSwitchRequestSchema;
+    output: typeof AdminForceDeleteSwitchResponseSchema;
+  },
+  /**
+   * The health reports that were put on a switch, one per source.
+   *
+   * @generated from rpc forge.Forge.ListSwitchHealthReports
+   */
+  listSwitchHealthReports: {
+    methodKind: "unary";
+    input: typeof ListSwitchHealthReportsRequestSchema;
+    output: typeof ListHealthReportResponseSchema;
+  },
+  /**
+   * Puts a health report on a switch; it replaces the earlier report of the same source.
+   *
+   * @generated from rpc forge.Forge.InsertSwitchHealthReport
+   */
+  insertSwitchHealthReport: {
+    methodKind: "unary";
+    input: typeof InsertSwitchHealthReportRequestSchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * Takes the report of one source off a switch; NOT_FOUND when there is none.
+   *
+   * @generated from rpc forge.Forge.RemoveSwitchHealthReport
+   */
+  removeSwitchHealthReport: {
+    methodKind: "unary";
+    input: typeof RemoveSwitchHealthReportRequestSchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * The states that the listed switches went through, oldest first; unknown ids are left out.
+   *
+   * @generated from rpc forge.Forge.FindSwitchStateHistories
+   */
+  findSwitchStateHistories: {
+    methodKind: "unary";
+    input: typeof SwitchStateHistoriesRequestSchema;
+    output: typeof StateHistoriesSchema;
+  },
+  /**
+   * Replaces name, description and labels of a switch. With if_version_match, only when the version is still that one; otherwise
+   * FAILED_PRECONDITION.
+   *
+   * @generated from rpc forge.Forge.UpdateSwitchMetadata
+   */
+  updateSwitchMetadata: {
+    methodKind: "unary";
+    input: typeof SwitchMetadataUpdateRequestSchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * Adds a switch to the expected inventory. It becomes a switch once its BMC was reached and showed the right serial.
+   *
+   * @generated from rpc forge.Forge.AddExpectedSwitch
+   */
+  addExpectedSwitch: {
+    methodKind: "unary";
+    input: typeof ExpectedSwitchSchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * Takes a switch off the expected inventory. A switch made from it stays.
+   *
+   * @generated from rpc forge.Forge.DeleteExpectedSwitch
+   */
+  deleteExpectedSwitch: {
+    methodKind: "unary";
+    input: typeof ExpectedSwitchRequestSchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * Replaces an expected switch. When nothing was made from it yet, or that was deleted, it is explored again. A switch in error that
+   * was made from it is initialized again.
+   *
+   * @generated from rpc forge.Forge.UpdateExpectedSwitch
+   */
+  updateExpectedSwitch: {
+    methodKind: "unary";
+    input: typeof ExpectedSwitchSchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * One expected switch. Passwords are never returned.
+   *
+   * @generated from rpc forge.Forge.GetExpectedSwitch
+   */
+  getExpectedSwitch: {
+    methodKind: "unary";
+    input: typeof ExpectedSwitchRequestSchema;
+    output: typeof ExpectedSwitchSchema;
+  },
+  /**
+   * All expected switches. Passwords are never returned.
+   *
+   * @generated from rpc forge.Forge.GetAllExpectedSwitches
+   */
+  getAllExpectedSwitches: {
+    methodKind: "unary";
+    input: typeof EmptySchema;
+    output: typeof ExpectedSwitchListSchema;
+  },
+  /**
+   * Makes the expected switches exactly this list, or changes nothing.
+   *
+   * @generated from rpc forge.Forge.ReplaceAllExpectedSwitches
+   */
+  replaceAllExpectedSwitches: {
+    methodKind: "unary";
+    input: typeof ExpectedSwitchListSchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * Empties the expected inventory of switches. Switches made from it stay.
+   *
+   * @generated from rpc forge.Forge.DeleteAllExpectedSwitches
+   */
+  deleteAllExpectedSwitches: {
+    methodKind: "unary";
+    input: typeof EmptySchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * All expected switches, each with the switch that was made from it.
+   *
+   * @generated from rpc forge.Forge.GetAllExpectedSwitchesLinked
+   */
+  getAllExpectedSwitchesLinked: {
+    methodKind: "unary";
+    input: typeof EmptySchema;
+    output: typeof LinkedExpectedSwitchListSchema;
   },
 }>;
 

@@ -21,7 +21,9 @@ import { OWNERS } from "../../kernel/lifecycle.ts";
 import { milliseconds } from "../../kernel/time/duration.ts";
 import { EXPLORE_RESULTS } from "../../lifecycles/expected-device/expected-device.ts";
 import { parseBmcEndpoint } from "../../services/device/bmc-endpoint.ts";
-import { OUTCOMES, operationFrom, searchFrom } from "../forge/power-shelf-messages.ts";
+import { OUTCOMES, searchFrom } from "../forge/device-messages.ts";
+import { operationFrom } from "../forge/power-shelf-messages.ts";
+import { stateForForgeWord } from "../forge/state-messages.ts";
 import { EXPLORE_STATES, exploreResultsFrom } from "../millwright/expected-power-shelf-messages.ts";
 import { TRANSITION_OWNERS } from "../millwright/lifecycle-messages.ts";
 import { WIRE_TRUST } from "../millwright/power-shelf-messages.ts";
@@ -55,7 +57,8 @@ describe("enums", () => {
   });
 
   test("each filter for deleted things is known, and an unknown number is refused", () => {
-    const filter = (deleted: DeletedFilter) => searchFrom(create(PowerShelfSearchFilterSchema, { deleted })).deleted;
+    const filter = (deleted: DeletedFilter) =>
+      searchFrom(create(PowerShelfSearchFilterSchema, { deleted }), stateForForgeWord).deleted;
     expect(DeletedFilterSchema.values.map(({ number }) => filter(number))).toEqual(["exclude", "only", "include"]);
     expect(refusedField(() => filter(UNKNOWN as DeletedFilter))).toBe("deleted");
   });
@@ -86,7 +89,7 @@ describe("enums", () => {
 describe("a state filter", () => {
   test("takes the contract's words, and finds nothing for a word that is none", () => {
     const state = (controllerState: string) =>
-      searchFrom(create(PowerShelfSearchFilterSchema, { controllerState })).state;
+      searchFrom(create(PowerShelfSearchFilterSchema, { controllerState }), stateForForgeWord).state;
     expect(state("fetchingdata")).toBe("fetching_data");
     expect(state("fetching_data")).toBe("(none)");
   });

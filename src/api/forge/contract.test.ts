@@ -10,16 +10,16 @@ import { file_forge_rack } from "../../../contract/forge/rack_pb.js";
 import { file_forge_shared } from "../../../contract/forge/shared_pb.js";
 import { file_forge_switch } from "../../../contract/forge/switch_pb.js";
 import { file_health_health } from "../../../contract/health/health_pb.js";
-import { EXPECTED } from "../../../test/support/forge-contract/expected.ts";
+import { EXPECTED, EXPECTED_METHODS } from "../../../test/support/forge-contract/expected.ts";
 import { FIRMWARE, FIRMWARE_METHODS } from "../../../test/support/forge-contract/firmware.ts";
 import { FORGE, FORGE_METHODS } from "../../../test/support/forge-contract/forge.ts";
 import { COMMON, HEALTH } from "../../../test/support/forge-contract/ids-and-health.ts";
 import { RACK } from "../../../test/support/forge-contract/rack.ts";
 import { SHARED } from "../../../test/support/forge-contract/shared.ts";
-import { SWITCH } from "../../../test/support/forge-contract/switch.ts";
+import { SWITCH, SWITCH_METHODS } from "../../../test/support/forge-contract/switch.ts";
 
 /** One table a proto file; its methods are beside its messages. */
-const METHODS = { ...FORGE_METHODS, ...FIRMWARE_METHODS };
+const METHODS = { ...EXPECTED_METHODS, ...FIRMWARE_METHODS, ...FORGE_METHODS, ...SWITCH_METHODS };
 
 describe("the contract forge", () => {
   test("has the specified methods, none of which is a stream", () => {

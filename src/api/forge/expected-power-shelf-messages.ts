@@ -5,54 +5,27 @@ import type {
   ExpectedPowerShelfSchema,
   LinkedExpectedPowerShelfSchema,
 } from "../../../contract/forge/forge_pb.js";
-import type { ExpectedKey } from "../../services/expected-device/expected-devices.ts";
-import type { ExpectedInput } from "../../services/expected-device/input.ts";
 import type { ExpectedPowerShelfRecord } from "../../services/expected-power-shelf/expected-power-shelves.ts";
-import { endpointText } from "../convert/bmc-endpoint.ts";
-import { nonEmpty } from "../convert/fields.ts";
-import { metadataFrom, metadataOf } from "../convert/metadata.ts";
+import { expectedFieldsOf, expectedInputFrom, expectedKeyFrom, linkedFieldsOf } from "./expected-device-messages.ts";
 
-/** `prefix` says where in the request it stands. */
-export function expectedFrom(message: ExpectedPowerShelf, prefix = ""): ExpectedInput {
-  const { expectedPowerShelfId, metadata, bmcRetainCredentials } = message;
-  return {
-    ...(expectedPowerShelfId !== undefined && { id: expectedPowerShelfId.value }),
-    bmcMac: message.bmcMacAddress,
-    bmcUsername: message.bmcUsername,
-    bmcPassword: nonEmpty(message.bmcPassword),
-    serial: message.shelfSerialNumber,
-    bmcEndpoint: nonEmpty(message.bmcIpAddress),
-    rackId: message.rackId?.id,
-    metadata: metadata ? metadataFrom(metadata, `${prefix}metadata`) : { name: "", description: "", labels: {} },
-    ...(bmcRetainCredentials !== undefined && { retainCredentials: bmcRetainCredentials }),
-  };
-}
+export const expectedShelfFrom = (message: ExpectedPowerShelf, prefix = "") =>
+  expectedInputFrom(message, { id: message.expectedPowerShelfId, serial: message.shelfSerialNumber }, prefix);
 
-/** The id wins over the MAC address. */
-export const expectedKeyFrom = ({ expectedPowerShelfId, bmcMacAddress }: ExpectedPowerShelfRequest): ExpectedKey =>
-  expectedPowerShelfId ? { id: expectedPowerShelfId.value } : { bmcMac: bmcMacAddress };
+export const expectedShelfKeyFrom = ({ expectedPowerShelfId, bmcMacAddress }: ExpectedPowerShelfRequest) =>
+  expectedKeyFrom(expectedPowerShelfId, bmcMacAddress);
 
-/** Without the password, always. */
-export const forgeExpectedOf = (row: ExpectedPowerShelfRecord): MessageInitShape<typeof ExpectedPowerShelfSchema> => ({
-  bmcMacAddress: row.bmc.mac,
-  bmcUsername: row.bmcUsername,
+export const forgeExpectedShelfOf = (
+  row: ExpectedPowerShelfRecord,
+): MessageInitShape<typeof ExpectedPowerShelfSchema> => ({
+  ...expectedFieldsOf(row),
   shelfSerialNumber: row.serial,
-  bmcIpAddress: endpointText(row.bmc),
-  metadata: metadataOf(row),
   expectedPowerShelfId: { value: row.id },
-  bmcRetainCredentials: row.retainCredentials,
-  ...(row.rackId !== null && { rackId: { id: row.rackId } }),
 });
 
-export const linkedExpectedOf = (
+export const linkedExpectedShelfOf = (
   row: ExpectedPowerShelfRecord,
-): MessageInitShape<typeof LinkedExpectedPowerShelfSchema> => {
-  const shelf = row.state.name === "linked" ? row.deviceId : null;
-  return {
-    shelfSerialNumber: row.serial,
-    bmcMacAddress: row.bmc.mac,
-    expectedPowerShelfId: { value: row.id },
-    ...(shelf !== null && { powerShelfId: { id: shelf }, exploredEndpointAddress: endpointText(row.bmc) }),
-    ...(row.rackId !== null && { rackId: { id: row.rackId } }),
-  };
-};
+): MessageInitShape<typeof LinkedExpectedPowerShelfSchema> => ({
+  ...linkedFieldsOf(row, (id) => ({ powerShelfId: { id } })),
+  shelfSerialNumber: row.serial,
+  expectedPowerShelfId: { value: row.id },
+});

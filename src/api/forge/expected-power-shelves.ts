@@ -11,34 +11,39 @@ import {
   updateExpectedPowerShelf,
 } from "../../services/expected-power-shelf/expected-power-shelves.ts";
 import { callerKey } from "../transport/interceptors.ts";
-import { expectedFrom, expectedKeyFrom, forgeExpectedOf, linkedExpectedOf } from "./expected-power-shelf-messages.ts";
+import {
+  expectedShelfFrom,
+  expectedShelfKeyFrom,
+  forgeExpectedShelfOf,
+  linkedExpectedShelfOf,
+} from "./expected-power-shelf-messages.ts";
 
 export const forgeExpectedPowerShelves = (deps: ServiceDeps) =>
   ({
     async addExpectedPowerShelf(expected, { values }) {
-      await addExpectedPowerShelf(deps, values.get(callerKey), expectedFrom(expected));
+      await addExpectedPowerShelf(deps, values.get(callerKey), expectedShelfFrom(expected));
       return {};
     },
     async updateExpectedPowerShelf(expected, { values }) {
-      await updateExpectedPowerShelf(deps, values.get(callerKey), expectedFrom(expected));
+      await updateExpectedPowerShelf(deps, values.get(callerKey), expectedShelfFrom(expected));
       return {};
     },
     async deleteExpectedPowerShelf(request, { values }) {
-      await deleteExpectedPowerShelf(deps, values.get(callerKey), expectedKeyFrom(request));
+      await deleteExpectedPowerShelf(deps, values.get(callerKey), expectedShelfKeyFrom(request));
       return {};
     },
     async getExpectedPowerShelf(request) {
-      return forgeExpectedOf(await getExpectedPowerShelf(deps, expectedKeyFrom(request)));
+      return forgeExpectedShelfOf(await getExpectedPowerShelf(deps, expectedShelfKeyFrom(request)));
     },
     async getAllExpectedPowerShelves() {
-      return { expectedPowerShelves: (await listAllExpectedPowerShelves(deps)).map(forgeExpectedOf) };
+      return { expectedPowerShelves: (await listAllExpectedPowerShelves(deps)).map(forgeExpectedShelfOf) };
     },
     async getAllExpectedPowerShelvesLinked() {
-      return { expectedPowerShelves: (await listAllExpectedPowerShelves(deps)).map(linkedExpectedOf) };
+      return { expectedPowerShelves: (await listAllExpectedPowerShelves(deps)).map(linkedExpectedShelfOf) };
     },
     async replaceAllExpectedPowerShelves({ expectedPowerShelves }, { values }) {
       const inputs = expectedPowerShelves.map((expected, index) =>
-        expectedFrom(expected, `expected_power_shelves[${index}].`),
+        expectedShelfFrom(expected, `expected_power_shelves[${index}].`),
       );
       await replaceAllExpectedPowerShelves(deps, values.get(callerKey), inputs);
       return {};

@@ -85,5 +85,7 @@ export const SERVER_VOCABULARY: ServerVocabulary = {
     {"kind":"batch","short":"","idLength":38},
     {"kind":"rack","short":"","idLength":0},
     {"kind":"rack_firmware","short":"rfw","idLength":0},
+    {"kind":"switch","short":"sw","idLength":59},
+    {"kind":"expected_switch","short":"esw","idLength":36},
   ],
 };

@@ -5,12 +5,13 @@ import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { DeviceIdentity } from "../../capabilities/inventory.ts";
 import { need, type Provider } from "../../capabilities/provider.ts";
 import type { Cause, DeviceFamily } from "../../kernel/causes.ts";
-import { create, type Effect, require } from "../../kernel/effects.ts";
+import { create, type Effect, require, wake } from "../../kernel/effects.ts";
 import { causeOf } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { happened, waitFor } from "../../kernel/outcome.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import type { Duration } from "../../kernel/time/duration.ts";
+import { rackLifecycle } from "../rack/lifecycle.ts";
 import type { ExpectedDevice, ExploreResult } from "./expected-device.ts";
 
 export interface ExplorerContext {
@@ -34,8 +35,6 @@ export interface ExploredKind<E extends ExpectedDevice> {
   readonly model: string;
   /** Columns that the device takes from its row besides those that all devices have. */
   readonly columns?: (expected: E) => JsonObject;
-  /** What else comes with the device. */
-  readonly effects?: (expected: E) => readonly Effect[];
 }
 
 const SHOWN_AS: Readonly<Record<DeviceFamily, ExploreResult>> = {
@@ -96,10 +95,14 @@ export const createExplorer =
           ? require(kind.lifecycle, id, { notDeleted: true })
           : // Under this BMC there is no device; one with this id was made from another row, which must not be linked twice.
             create(kind.lifecycle, id, rowOf(kind, expected, id, identity), { mustBeNew: true }),
-        ...(kind.effects?.(expected) ?? []),
+        ...rackEffects(expected.rackId),
       ],
     });
   };
+
+/** A rack is on record from its first device on, and gets a pass, since what it consists of has changed. */
+const rackEffects = (rackId: string | null): Effect[] =>
+  rackId === null ? [] : [create(rackLifecycle, rackId, { name: rackId }), wake(rackLifecycle, rackId)];
 
 const explain = ({ family, message }: DeviceFailure): string =>
   family === "unproven" ? `${message}. Update the row to accept the certificate that the BMC shows next` : message;

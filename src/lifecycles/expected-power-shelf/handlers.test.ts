@@ -90,6 +90,12 @@ const notYet = (explored: ExploreResult, reason: string, cause: Cause, seen = {}
   cause,
 });
 
+/** The rack is on record from its first device on, and looks at what it consists of now. */
+const itsRack = [
+  { type: "create", kind: "rack", id: "rack-1", row: { name: "rack-1" } },
+  { type: "wake", kind: "rack", id: "rack-1" },
+];
+
 describe("exploring", () => {
   test("makes the shelf, named and placed as the site said, once the BMC is the expected one", async () => {
     const id = powerShelfIdOf(identity);
@@ -119,13 +125,14 @@ describe("exploring", () => {
             facts: { serial: "SN1", vendor: "Lite-On", model: "PS-1", certificateFingerprint: "AB:CD" },
           },
         },
+        ...itsRack,
       ],
     });
   });
 
   test("names a shelf without a name by its id", async () => {
     expect(await explore(expected({ name: "" }))).toMatchObject({
-      effects: [{ row: { name: powerShelfIdOf(identity) } }],
+      effects: [{ row: { name: powerShelfIdOf(identity) } }, ...itsRack],
     });
   });
 
@@ -133,7 +140,7 @@ describe("exploring", () => {
     expect(await explore(expected({ existing: byHand }))).toMatchObject({
       facts: { powerShelfId: "shelf-by-hand" },
       // It must still be there, and stay, when the link is written.
-      effects: [{ type: "require", kind: "power_shelf", id: "shelf-by-hand", notDeleted: true }],
+      effects: [{ type: "require", kind: "power_shelf", id: "shelf-by-hand", notDeleted: true }, ...itsRack],
     });
   });
 
@@ -167,6 +174,7 @@ describe("exploring", () => {
           id: powerShelfIdOf({ serial: "shelf-1", vendor: "NVIDIA", model: "PowerShelf" }),
           row: { facts: { serial: null, vendor: null, model: null } },
         },
+        ...itsRack,
       ],
     });
     expect(filledIn(exploredPowerShelf, identity, "shelf-1")).toEqual({

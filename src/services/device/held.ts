@@ -5,6 +5,13 @@ import type { Transaction } from "../../store/postgres/database.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { kindOfDevice } from "./device.ts";
 
+interface Refusal {
+  readonly action: "assigned" | "deleted" | "moved to another rack" | "retired";
+  readonly field: string;
+  /** Only what a holder of this kind holds is refused. Absent: whoever holds it. */
+  readonly by?: string;
+}
+
 /**
  * Refuses to take devices away from the holder of a claim: to delete them, or to move them to another rack. The caller holds the
  * devices' locks. What a device does by itself, such as a shelf in maintenance, is no reason.
@@ -13,10 +20,13 @@ export async function refuseHeld(
   tx: Transaction,
   deps: ServiceDeps,
   devices: readonly ThingKey[],
-  { action, field }: { readonly action: "deleted" | "moved to another rack" | "retired"; readonly field: string },
+  { action, field, by }: Refusal,
 ): Promise<void> {
   const claims = await listClaims(tx, devices);
-  const held = claims.find(({ standing, thing, holder }) => standing === "granted" && nameOf(thing) !== nameOf(holder));
+  const held = claims.find(
+    ({ standing, thing, holder }) =>
+      standing === "granted" && nameOf(thing) !== nameOf(holder) && (by === undefined || holder.kind === by),
+  );
   if (!held) return;
   const { thing, holder, reason } = held;
   const { noun } = kindOfDevice(deps, thing.kind).traits;

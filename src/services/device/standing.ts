@@ -17,6 +17,7 @@ import { type Claim, list as listClaims } from "../../store/lifecycle/claims/cla
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { is } from "../call/listing.ts";
 
+export type { BmcDeviceRecord as DeviceRecord } from "../../store/device/bmc-devices.ts";
 export type { Claim } from "../../store/lifecycle/claims/claims.ts";
 
 /** How the controller's last pass of a thing ended. */

@@ -19,6 +19,7 @@ import {
 import { type Added, changeInventory, NO_CHANGE } from "./inventory-change.ts";
 
 export type { ExploreResult } from "../../lifecycles/expected-device/expected-device.ts";
+export type { ExpectedDeviceRecord } from "../../store/expected-device/expected-devices.ts";
 
 /**
  * Rows that one transaction writes or removes at most. Each takes up to three locks (its own, its BMC's, its device's), and a

@@ -1,6 +1,6 @@
 import { isFingerprint, isHostKey } from "../../capabilities/host-key.ts";
 import { AppError } from "../../kernel/errors.ts";
-import { parsePortMac } from "../../kernel/ids.ts";
+import { parsePortMac, parseRackId } from "../../kernel/ids.ts";
 import { isPrintable } from "../../kernel/printable.ts";
 import { bmcPortOf, bmcProtocolOf, parseEndpoint, parseMachineAddress } from "../../lifecycles/machine/endpoint.ts";
 import { BMC_PROTOCOLS, MACHINE_PROVIDERS } from "../../lifecycles/machine/machine.ts";
@@ -48,7 +48,7 @@ export function checkSpec(input: SpecInput, providers: readonly string[] = MACHI
       provider,
       serial,
       macs,
-      rack: optionalText(input.rack, at("rack")),
+      rack: input.rack === "" ? null : parseRackId(input.rack, at("rack")),
       slot: optionalText(input.slot, at("slot")),
       location: optionalText(input.location, at("location")),
       customer_id: optionalText(input.customerId, at("customer_id")),

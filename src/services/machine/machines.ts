@@ -19,6 +19,7 @@ import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
 import { refuseHeld } from "../device/held.ts";
+import { mentionRacks, rackKeys } from "../device/racks.ts";
 import { type CheckedSpec, checkLabels, checkSpec, type SpecInput } from "./input.ts";
 
 export type { SpecInput } from "./input.ts";
@@ -66,6 +67,7 @@ export async function registerMachine(deps: ServiceDeps, caller: Caller, input: 
       else {
         const row: JsonObject = { ...spec.row, labels };
         await create(tx, storeOf(deps.stores, MACHINE_KIND), { id, row, ...doneBy(caller) });
+        await mentionRacks(tx, deps, caller, { named: [spec.row.rack], left: [] });
         await absorbTwins(tx, deps.stores, { machineId: id, twins, ...doneBy(caller) });
         await takeIdentities(tx, id, spec);
       }
@@ -105,7 +107,7 @@ export async function updateMachine(deps: ServiceDeps, caller: Caller, input: Ma
 async function lockWithTwins(tx: Transaction, id: string, spec: CheckedSpec | undefined): Promise<readonly string[]> {
   const find = () => findTwins(tx, id, spec?.row.macs ?? []);
   const before = await find();
-  await lockThings(tx, [machineKey(id), ...locksToAbsorb(id, before)]);
+  await lockThings(tx, [machineKey(id), ...locksToAbsorb(id, before), ...rackKeys([spec?.row.rack ?? null])]);
   // Under the lock: somebody may have approved one.
   return before.length === 0 ? [] : (await find()).filter((twin) => before.includes(twin));
 }
@@ -136,6 +138,12 @@ async function replace(
       action: "moved to another rack",
       field: "machine.spec.rack",
     });
+  if (changed.includes("customer_id"))
+    await refuseHeld(tx, deps, [machineKey(machine.id)], {
+      action: "assigned",
+      field: "machine.spec.customer_id",
+      by: "rack",
+    });
   await absorbTwins(tx, deps.stores, { machineId: machine.id, twins, ...doneBy(caller) });
   if (spec) await takeIdentities(tx, machine.id, spec);
   const facts = outdatedBy(machine, after, changed);
@@ -151,7 +159,12 @@ async function replace(
     touchesBasis: changed.some((column) => column !== "labels"),
     set,
   });
+  if (RACK_READS.some((column) => changed.includes(column)))
+    await mentionRacks(tx, deps, caller, { named: [after.rack], left: [before.rack] });
 }
+
+/** What a rack reads of its machines besides their states: where they stand, and who uses them. */
+const RACK_READS = ["rack", "slot", "customer_id"];
 
 /**
  * What was learnt before the owner said otherwise: keys that were seen or proved, the certificate of the BMC of before. What was

@@ -13,11 +13,10 @@ import * as work from "../../store/lifecycle/work.ts";
 import { isUniqueViolation } from "../../store/postgres/database.ts";
 import { rememberKey } from "../../store/postgres/idempotency.ts";
 import {
-  listPowerShelfIds,
   listPowerShelves,
-  type PowerShelfFilter,
   type PowerShelfRecord,
   powerShelfTraits,
+  powerShelves,
 } from "../../store/power-shelf/power-shelves.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
@@ -29,8 +28,10 @@ import { parseBmcEndpoint } from "../device/bmc-endpoint.ts";
 import { checkPins, checkShown, parseFingerprint } from "../device/certificate.ts";
 import { deleteDevice, forceDeleteDevice } from "../device/deletion.ts";
 import { unknownDevice } from "../device/device.ts";
+import { deviceFinder } from "../device/find.ts";
 import { checkMetadata } from "../device/metadata.ts";
 import { parseRackId } from "../device/rack-id.ts";
+import { mentionRacks, rackKeys } from "../device/racks.ts";
 
 export type { MaintenanceOperation } from "../../lifecycles/power-shelf/power-shelf.ts";
 
@@ -85,40 +86,12 @@ export async function setPowerShelfMaintenance(
   });
 }
 
-/** An id wins over a name; with neither, all shelves, also those marked for deletion. */
-export async function findPowerShelves(
-  deps: ServiceDeps,
-  query: { id?: string; name?: string },
-): Promise<PowerShelfRecord[]> {
-  if (query.id !== undefined)
-    return listPowerShelves(deps.db, { ids: [parsePowerShelfId(query.id, "power_shelf_id")] });
-  return listPowerShelves(deps.db, query.name === undefined ? {} : { name: query.name });
-}
-
-export async function findPowerShelvesByIds(
-  deps: ServiceDeps,
-  powerShelfIds: readonly string[],
-): Promise<PowerShelfRecord[]> {
-  const ids = checkIdList(powerShelfIds, {
-    field: "power_shelf_ids",
-    most: deps.maxFindByIds,
-    parse: parsePowerShelfId,
-  });
-  return listPowerShelves(deps.db, { ids });
-}
-
-export type PowerShelfSearch = Pick<PowerShelfFilter, "rackId" | "state" | "bmcMac" | "deleted">;
-
-export async function searchPowerShelfIds(deps: ServiceDeps, filter: PowerShelfSearch): Promise<string[]> {
-  const { bmcMac, ...rest } = filter;
-  return listPowerShelfIds(deps.db, { ...rest, ...(bmcMac !== undefined && { bmcMac: parseMac(bmcMac, "bmc_mac") }) });
-}
-
-export async function getPowerShelf(deps: ServiceDeps, id: string, field = "id"): Promise<PowerShelfRecord> {
-  const [shelf] = await listPowerShelves(deps.db, { ids: [parsePowerShelfId(id, field)] });
-  if (!shelf) throw unknownShelf(id);
-  return shelf;
-}
+export const {
+  find: findPowerShelves,
+  findByIds: findPowerShelvesByIds,
+  searchIds: searchPowerShelfIds,
+  get: getPowerShelf,
+} = deviceFinder(powerShelves, powerShelfTraits, "power_shelf_id");
 
 export const deletePowerShelf = (deps: ServiceDeps, caller: Caller, id: string): Promise<void> =>
   deleteDevice(deps, caller, { kind: KIND, id, field: "id" });
@@ -217,7 +190,7 @@ export async function createPowerShelf(
 
   try {
     const created = await deps.db.transaction(async (tx) => {
-      await lockThings(tx, [shelfKey(id), bmcKey(mac)]);
+      await lockThings(tx, [shelfKey(id), bmcKey(mac), ...rackKeys([rackId])]);
       const scope = { method: "CreatePowerShelf", caller: actorOf(caller) };
       const known = key === undefined ? null : await rememberKey(tx, { scope, key, fingerprint, thingId: id });
       if (known !== null) return known;
@@ -235,6 +208,7 @@ export async function createPowerShelf(
           bmc_trust: input.trust,
         },
       });
+      await mentionRacks(tx, deps, caller, { named: [rackId], left: [] });
       return id;
     });
     return await getPowerShelf(deps, created);

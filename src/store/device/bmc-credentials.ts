@@ -84,19 +84,6 @@ function parseCredentials(secret: string, mac: string): BmcCredentials | AppErro
   }
 }
 
-/** Of the operating system of a switch, by the MAC address of its BMC; undefined: there are none. */
-export async function getOsCredentials(
-  db: Queryable,
-  secrets: SecretStore,
-  mac: string,
-): Promise<BmcCredentials | undefined> {
-  const secret = (await secrets.getMany(db, [osCredentialName(mac)])).get(osCredentialName(mac));
-  if (secret === undefined) return undefined;
-  const credentials = typeof secret === "string" ? parseCredentials(secret, mac) : secret;
-  if (credentials instanceof AppError) throw credentials;
-  return credentials;
-}
-
 /** One query for many BMCs; a set that is missing or unreadable is answered with its error. */
 export async function getBmcCredentials(
   db: Queryable,

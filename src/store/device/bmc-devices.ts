@@ -98,7 +98,7 @@ interface BmcDeviceSpec<D extends BmcDevice, R extends D & BmcDeviceRecord, F ex
 export interface BmcDevices<D extends BmcDevice, R extends BmcDeviceRecord, F extends BmcDeviceFilter> {
   load(db: Queryable, ids: readonly string[]): Promise<Loaded<D>>;
   /** Devices that satisfy every filter, in the order of their ids. */
-  list(db: Queryable, filter?: F): Promise<R[]>;
+  list(db: Queryable, filter?: F | BmcDeviceFilter): Promise<R[]>;
   listIds(db: Queryable, filter: F): Promise<string[]>;
   /** The ids of the devices that these BMCs have, by MAC address. */
   findOfBmcs(db: Queryable, macs: readonly string[]): Promise<ReadonlyMap<string, string>>;
@@ -175,7 +175,7 @@ export function defineBmcDevices<
       return parseRows(await db.query<BmcDeviceRow>({ name: `${table}.load`, text, values: [ids] }), parseDevice);
     },
     async list(db, filter) {
-      const { conditions, values } = conditionsOf(filter ?? ({} as F));
+      const { conditions, values } = conditionsOf((filter ?? {}) as F);
       const text = `select ${columns} from ${from} where ${conditions} order by t.id`;
       return (await db.query<BmcDeviceRecordRow>(text, values)).map(parse);
     },

@@ -12,8 +12,9 @@ import {
   REQUEST_OUTCOMES,
 } from "../../lifecycles/power-shelf/power-shelf.ts";
 import { sharesBmcCredentials } from "../device/bmc-credentials.ts";
-import { type BmcDeviceFilter, type BmcDeviceRecord, bmcDeviceFacts, defineBmcDevices } from "../device/bmc-devices.ts";
+import { type BmcDeviceRecord, bmcDeviceFacts, defineBmcDevices } from "../device/bmc-devices.ts";
 import { deviceTraits } from "../device/device.ts";
+import { partOfRack } from "../device/part-of-rack.ts";
 import type { ThingStore } from "../lifecycle/things.ts";
 
 export interface PowerShelfRecord extends PowerShelf, Omit<BmcDeviceRecord, keyof PowerShelf> {
@@ -86,8 +87,7 @@ export const powerShelves = defineBmcDevices<PowerShelf, PowerShelfRecord>({
     lastMaintenanceRequest: endedSchema.nullable().parse(row["last_maintenance_request"]),
   }),
 });
-export const { list: listPowerShelves, listIds: listPowerShelfIds, findOfBmcs: findShelvesOfBmcs } = powerShelves;
-export type PowerShelfFilter = BmcDeviceFilter;
+export const { list: listPowerShelves, findOfBmcs: findShelvesOfBmcs } = powerShelves;
 
 export const powerShelfTraits = deviceTraits<PowerShelfRecord>({
   noun: "power shelf",
@@ -109,5 +109,6 @@ export const powerShelfStore: ThingStore<PowerShelf> = {
   },
   ...sharesBmcCredentials,
   device: powerShelfTraits,
+  ...partOfRack,
   load: powerShelves.load,
 };

@@ -7,6 +7,7 @@ import type { Switch, SwitchFacts } from "../../lifecycles/switch/switch.ts";
 import { sharesBmcCredentials } from "../device/bmc-credentials.ts";
 import { type BmcDeviceFilter, type BmcDeviceRecord, bmcDeviceFacts, defineBmcDevices } from "../device/bmc-devices.ts";
 import { deviceTraits } from "../device/device.ts";
+import { partOfRack } from "../device/part-of-rack.ts";
 import type { ThingStore } from "../lifecycle/things.ts";
 
 export interface SwitchRecord extends Switch, Omit<BmcDeviceRecord, keyof Switch> {}
@@ -73,7 +74,7 @@ export const switches = defineBmcDevices<Switch, SwitchRecord, SwitchFilter>({
     );
   },
 });
-export const { list: listSwitches, listIds: listSwitchIds, findOfBmcs: findSwitchesOfBmcs } = switches;
+export const { list: listSwitches, findOfBmcs: findSwitchesOfBmcs } = switches;
 
 export const switchTraits = deviceTraits<SwitchRecord>({
   noun: "switch",
@@ -93,5 +94,6 @@ export const switchStore: ThingStore<Switch> = {
   requests: {},
   ...sharesBmcCredentials,
   device: switchTraits,
+  ...partOfRack,
   load: switches.load,
 };

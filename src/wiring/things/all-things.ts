@@ -4,12 +4,14 @@ import { collectThingStores, type ThingStores } from "../../store/lifecycle/thin
 import { SHARED_ROLES } from "../shared-services.ts";
 import { batch } from "./batch.ts";
 import { expectedPowerShelf } from "./expected-power-shelf.ts";
+import { expectedSwitch } from "./expected-switch.ts";
 import { install } from "./install.ts";
 import { machine } from "./machine.ts";
 import { powerShelf } from "./power-shelf.ts";
 import { rack } from "./rack.ts";
 import { rackFirmware } from "./rack-firmware.ts";
 import { run } from "./run.ts";
+import { switchThing } from "./switch.ts";
 import type { ThingParts } from "./thing.ts";
 
 /** Every kind of thing that has a lifecycle. A new kind is a file beside this one and a name in this list. */
@@ -22,6 +24,8 @@ export const allThings: readonly ThingParts[] = [
   batch,
   rack,
   rackFirmware,
+  switchThing,
+  expectedSwitch,
 ];
 
 export function storesOf(things: readonly ThingParts[]): ThingStores {

@@ -1,3 +1,16 @@
+/** Request and answer of every method. */
+// biome-ignore format: a table is read by its columns
+export const EXPECTED_METHODS: Readonly<Record<string, string>> = {
+  AddExpectedSwitch:                 "ExpectedSwitch → google.protobuf.Empty",
+  DeleteExpectedSwitch:              "ExpectedSwitchRequest → google.protobuf.Empty",
+  UpdateExpectedSwitch:              "ExpectedSwitch → google.protobuf.Empty",
+  GetExpectedSwitch:                 "ExpectedSwitchRequest → ExpectedSwitch",
+  GetAllExpectedSwitches:            "google.protobuf.Empty → ExpectedSwitchList",
+  ReplaceAllExpectedSwitches:        "ExpectedSwitchList → google.protobuf.Empty",
+  DeleteAllExpectedSwitches:         "google.protobuf.Empty → google.protobuf.Empty",
+  GetAllExpectedSwitchesLinked:      "google.protobuf.Empty → LinkedExpectedSwitchList",
+};
+
 /** Every field with its number, its presence and its type; then the numbers that nobody may give out again. */
 // biome-ignore format: a table is read by its columns
 export const EXPECTED: Readonly<Record<string, string>> = {

@@ -1,3 +1,18 @@
+/** Request and answer of every method. */
+// biome-ignore format: a table is read by its columns
+export const SWITCH_METHODS: Readonly<Record<string, string>> = {
+  FindSwitches:                      "SwitchQuery → SwitchList",
+  FindSwitchIds:                     "SwitchSearchFilter → SwitchIdList",
+  FindSwitchesByIds:                 "SwitchesByIdsRequest → SwitchList",
+  DeleteSwitch:                      "SwitchDeletionRequest → SwitchDeletionResult",
+  AdminForceDeleteSwitch:            "AdminForceDeleteSwitchRequest → AdminForceDeleteSwitchResponse",
+  ListSwitchHealthReports:           "ListSwitchHealthReportsRequest → ListHealthReportResponse",
+  InsertSwitchHealthReport:          "InsertSwitchHealthReportRequest → google.protobuf.Empty",
+  RemoveSwitchHealthReport:          "RemoveSwitchHealthReportRequest → google.protobuf.Empty",
+  FindSwitchStateHistories:          "SwitchStateHistoriesRequest → StateHistories",
+  UpdateSwitchMetadata:              "SwitchMetadataUpdateRequest → google.protobuf.Empty",
+};
+
 /** Every field with its number, its presence and its type; then the numbers that nobody may give out again. */
 // biome-ignore format: a table is read by its columns
 export const SWITCH: Readonly<Record<string, string>> = {

@@ -1,0 +1,12 @@
+import { rackLifecycle } from "../../lifecycles/rack/lifecycle.ts";
+
+/** For the stores of devices that stand in a rack: what becomes of the device gives its rack a pass. */
+export const partOfRack = {
+  related: {
+    rack: {
+      of: ({ rackId }: { readonly rackId: string | null }) =>
+        rackId === null ? null : { kind: rackLifecycle.kind, id: rackId },
+      wakes: { butFor: [] },
+    },
+  },
+};

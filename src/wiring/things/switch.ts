@@ -1,0 +1,53 @@
+import { Forge } from "../../../contract/forge/forge_pb.js";
+import { LARGEST_REPORT_REQUEST } from "../../api/convert/health.ts";
+import { forgeSwitches } from "../../api/forge/switches.ts";
+import { partOf } from "../../api/transport/service-parts.ts";
+import type { MonitorContext } from "../../lifecycles/device/monitoring.ts";
+import { switchHandlers } from "../../lifecycles/switch/handlers.ts";
+import type { Switch } from "../../lifecycles/switch/switch.ts";
+import { explainAnyThing } from "../../services/explain/any-thing.ts";
+import { switchListing } from "../../store/switch/switch-list.ts";
+import { switchStore } from "../../store/switch/switches.ts";
+import { deviceTarget } from "./device-target.ts";
+import { defineThing, type HandlerTools } from "./thing.ts";
+import { withContext } from "./with-context.ts";
+
+const READERS = ["viewer", "ForgeAdminCLI", "Machineatron", "Flow", "Health"] as const;
+
+function handlers({ switches: provider, clock, monitorEvery, signIn }: HandlerTools) {
+  if (!provider) return undefined;
+  return withContext(
+    switchHandlers,
+    (device: Switch): Omit<MonitorContext, "call"> => ({
+      provider,
+      clock,
+      monitorEvery,
+      target: () => signIn(deviceTarget(device), device.bmc.mac),
+    }),
+  );
+}
+
+export const switchThing = defineThing({
+  store: switchStore,
+  handlers,
+  explain: (deps, id) => explainAnyThing(deps, switchStore.lifecycle.kind, id, "millwright switch list"),
+  methods: ({ services }) => [
+    partOf(Forge, forgeSwitches(services), { insertSwitchHealthReport: LARGEST_REPORT_REQUEST }),
+  ],
+  listing: switchListing,
+  words: { short: "sw", idLength: "sw100nss3tnu65mgcq2e4v6rbgpq1a9rmf7eouaoq76dphmnvab8vnemc2g".length },
+  // The rows of `forge.Forge` are those of its specification, section 5, with Millwright's own roles beside them.
+  // biome-ignore format: a table is read by its columns
+  roles: {
+    "forge.Forge/FindSwitches":              READERS,
+    "forge.Forge/FindSwitchIds":             READERS,
+    "forge.Forge/FindSwitchesByIds":         READERS,
+    "forge.Forge/FindSwitchStateHistories":  ["viewer", "ForgeAdminCLI", "Machineatron", "Flow"],
+    "forge.Forge/DeleteSwitch":              ["operator", "ForgeAdminCLI", "Machineatron"],
+    "forge.Forge/AdminForceDeleteSwitch":    ["ForgeAdminCLI", "Machineatron"],
+    "forge.Forge/UpdateSwitchMetadata":      ["operator", "ForgeAdminCLI", "SiteAgent"],
+    "forge.Forge/ListSwitchHealthReports":   ["viewer", "ForgeAdminCLI", "Health"],
+    "forge.Forge/InsertSwitchHealthReport":  ["operator", "ForgeAdminCLI", "Health"],
+    "forge.Forge/RemoveSwitchHealthReport":  ["operator", "ForgeAdminCLI", "Health"],
+  },
+});

@@ -16,10 +16,7 @@ export interface StepOnce {
   readonly needsNode?: true;
   /** Lines that its script writes, each once, in their order. */
   readonly says?: readonly string[];
-  /**
-   * How much faster than life its machine is simulated: fast enough to be waited for, and slow enough that what takes time is never
-   * done in the moment in which it was begun.
-   */
+  /** How much faster than life its machine is simulated, once it is on record that it was told to do something. */
   readonly speed: number;
 }
 
@@ -47,7 +44,6 @@ export const STEP_KINDS: readonly StepOnce[] = [
   },
   {
     ...one("join"),
-    speed: 40,
     effects: { background_processes: 1, joins_started: 1, joins: 1 },
     says: ["This node has joined the cluster:"],
   },
@@ -64,7 +60,6 @@ export const STEP_KINDS: readonly StepOnce[] = [
   },
   {
     ...one("rma", { reason: "broken" }),
-    speed: 5,
     effects: { power_off_commands: 1, resets: 1, power_changes: 1, locator_changes: 1 },
   },
 ];

@@ -43,6 +43,15 @@ export interface LaneSite {
 
 const PLAN = "plan-of-one-step";
 
+/**
+ * Until it is on record that a machine was told to do something, its site stands still: on a computer that stalls, it would else be
+ * done in the very look that began it, now and then, and the run would not come by where it is to die.
+ */
+const STANDS_STILL = 0.1;
+
+/** Runs that the successor works on: all of them at once are more than a simulator on a busy computer answers in time. */
+const AT_ONCE = 4;
+
 /** A lane that is opened again finds nothing of the one before: neither its simulator nor what that one kept of its machines. */
 let lanes = 0;
 
@@ -128,8 +137,10 @@ export class KillLane {
   /** As if the time of all leases had passed: another replica finishes what the dead ones left, and their callers ask again. */
   async finishAll(): Promise<void> {
     const { db, url } = this.database;
-    const successor = openRunReplica({ url, keyFile: this.#keyFile, instance: `successor-${this.#work.kind}` });
+    const instance = `successor-${this.#work.kind}`;
+    const successor = openRunReplica({ url, keyFile: this.#keyFile, instance, inFlight: AT_ONCE });
     try {
+      await this.#setSpeed(this.#work.speed);
       for (const { machineId } of this.killed)
         await startOnce(successor.deps, { machineId, planId: PLAN, ownPlan: this.#work.ownPlan });
       await db.execute(
@@ -166,12 +177,17 @@ export class KillLane {
     await this.database.drop();
   }
 
+  async #setSpeed(speed: number): Promise<void> {
+    await this.simulator.call("PUT", "/speed", { speed });
+  }
+
   async #start(instance: string, place?: Place) {
     const machineId = this.#machines.shift();
     if (machineId === undefined) throw new Error("there is no machine left");
     if (this.#work.needsNode)
       await this.simulator.call("POST", `/devices/${machineId}/join`, { cluster: "default-cluster" });
     if (this.#site.hasCrashed) await this.simulator.call("POST", `/devices/${machineId}/crash`);
+    await this.#setSpeed(STANDS_STILL);
     const before = await this.truth(machineId);
     const order: VictimOrder = {
       url: this.database.url,
@@ -180,6 +196,7 @@ export class KillLane {
       machineId,
       planId: PLAN,
       ownPlan: this.#work.ownPlan,
+      simulator: { controlUrl: this.simulator.controlUrl, speed: this.#work.speed },
       ...(place && { place }),
     };
     const victim = this.#bench.start({

@@ -39,6 +39,8 @@ export interface RunReplicaOptions {
   /** Absent: those of the server. */
   readonly steps?: RunDeps["steps"];
   readonly workflows?: Workflows;
+  /** Passes at the same time; absent: as many as those of the server. */
+  readonly inFlight?: number;
   /** Around the handlers of runs. */
   readonly around?: (handlers: HandlerOf) => HandlerOf;
 }
@@ -51,6 +53,7 @@ export function openRunReplica({
   handlerClock = clock,
   steps = serverSteps,
   workflows = allWorkflows,
+  inFlight,
   around = (same) => same,
 }: RunReplicaOptions): RunReplica {
   const db = openDatabase(url, { log: silentLog, applicationName: instance });
@@ -84,6 +87,7 @@ export function openRunReplica({
     log: silentLog,
     clock,
     owner: instance,
+    ...(inFlight && { inFlight }),
     handlers: new Map([["run", around(ofRuns)]]),
   });
   const stop = new AbortController();

@@ -58,6 +58,8 @@ export interface VictimOrder {
   readonly planId: string;
   /** One that no caller can name; absent: the plan of the id. */
   readonly ownPlan?: Plan | undefined;
+  /** The site stands still until it is on record that the action was done; from then on it is this much faster than life. */
+  readonly simulator: { readonly controlUrl: string; readonly speed: number };
   /** Absent: it lives until the run has ended, and prints the places that it came through. */
   readonly place?: Place;
 }
@@ -75,7 +77,18 @@ export function startOnce(
 }
 
 /** As a process of its own: starts a run and carries it out, up to the place where it dies. */
-async function carryOut({ machineId, planId, ownPlan, place, ...replicaOptions }: VictimOrder): Promise<void> {
+async function carryOut({
+  machineId,
+  planId,
+  ownPlan,
+  place,
+  simulator: { controlUrl, speed },
+  ...replicaOptions
+}: VictimOrder): Promise<void> {
+  const setSpeed = async () => {
+    const answer = await fetch(new URL("/speed", controlUrl), { method: "PUT", body: JSON.stringify({ speed }) });
+    if (!answer.ok) throw new Error(`the speed cannot be set: ${await answer.text()}`);
+  };
   let position: Position = "not started";
   let after: Position = "PENDING";
   const passed = new Set<string>();
@@ -93,6 +106,7 @@ async function carryOut({ machineId, planId, ownPlan, place, ...replicaOptions }
       return async (thing: Thing, frame) => {
         const run = thing as RunThing;
         position = positionOf(state, run.facts.steps.at(-1));
+        if (position === "acted") await setSpeed();
         const outcome = await handler(thing, frame);
         after = positionAfter(run, outcome);
         return outcome;

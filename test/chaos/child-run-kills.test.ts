@@ -1,10 +1,10 @@
 // @module-tag race
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, type expect, test, vi } from "vitest";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { diedAt, letGoOn, type Place as PlaceOf, placesOf, setAside } from "../support/processes/places.ts";
-import { openProcessBench, type ProcessBench, ROOT } from "../support/processes/process-bench.ts";
+import { openProcessBench, type ProcessBench } from "../support/processes/process-bench.ts";
+import { startProgram } from "../support/processes/programs.ts";
 import { cancelRigRun, POSITIONS, type Position, type RigVictimOrder } from "../support/processes/rig-victim.ts";
 import { addRig, createRigTables } from "../support/rigs/rig.ts";
 import { rigStores, startRigEngine, startRigRun } from "../support/rigs/rig-engine.ts";
@@ -93,10 +93,7 @@ class Lane {
       ...(this.#cancelsAfter !== undefined && { cancelsAfter: this.#cancelsAfter }),
       ...(place && { place }),
     };
-    const victim = bench.start({
-      command: process.execPath,
-      args: [join(ROOT, "test", "support", "processes", "rig-victim.ts"), JSON.stringify(order)],
-    });
+    const victim = await startProgram(bench, { program: "rig-victim.ts", args: [JSON.stringify(order)] });
     return { victim, rigId, gadgets };
   }
 

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { acquire, releaseAll } from "../../src/store/lifecycle/claims/claims.ts";
 import { announce } from "../../src/store/lifecycle/journal.ts";
@@ -8,6 +7,7 @@ import { addChore, addCrate, createCrateTables, requestCrateWork } from "../supp
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { letLeasesEnd } from "../support/processes/killed-servers.ts";
 import { openProcessBench, type ProcessBench, type StartedProcess } from "../support/processes/process-bench.ts";
+import { startProgram } from "../support/processes/programs.ts";
 import { afterAll, beforeAll } from "../support/second-try.ts";
 import { createWidgetTable, widgetKey } from "../support/widget.ts";
 
@@ -27,8 +27,6 @@ const FAIL_POINTS = [
   "committer:after:crate:ready", "committer:after:crate:checking",
 ];
 
-const PROCESS = join(import.meta.dirname, "..", "support", "processes", "crate-process.ts");
-
 let bench: ProcessBench;
 beforeAll(() => {
   bench = openProcessBench();
@@ -36,7 +34,7 @@ beforeAll(() => {
 afterAll(() => bench.close());
 
 const start = ({ url }: TestDatabase, failPoint = "") =>
-  bench.start({ command: process.execPath, args: [PROCESS, url], env: { MILLWRIGHT_FAILPOINT: failPoint } });
+  startProgram(bench, { program: "crate-process.ts", args: [url], env: { MILLWRIGHT_FAILPOINT: failPoint } });
 
 const WIDGETS = ["w1", "w2", "w3", "w4", "w5"].map(widgetKey);
 const claimant = { kind: "run", id: "first" };
@@ -85,13 +83,13 @@ describe("a process killed at", { concurrent: true }, () => {
       ] as const)
         await addChore(db, id, part, crate);
 
-      const victim = start(database, failPoint);
+      const victim = await start(database, failPoint);
       await releaseOnceAllWait(database, victim);
       expect(await victim.exited, victim.transcript()).toEqual({ code: null, signal: "SIGKILL" });
       expect(await db.query(HALF_HELD)).toEqual([]);
       await letLeasesEnd(database);
 
-      const successor = start(database);
+      const successor = await start(database);
       await vi.waitFor(
         async () => {
           const states = await db.query("select id, state, work_requested from crates order by id");

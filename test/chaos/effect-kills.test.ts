@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import * as claims from "../../src/store/lifecycle/claims/claims.ts";
 import type { Database } from "../../src/store/postgres/database.ts";
@@ -6,6 +5,7 @@ import { dumpTables } from "../integration/api/forge-under-test.ts";
 import { wishFor } from "../support/claims.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { openProcessBench, type ProcessBench } from "../support/processes/process-bench.ts";
+import { startProgram } from "../support/processes/programs.ts";
 import { afterAll, beforeAll } from "../support/second-try.ts";
 import { createWidgetTable, getWidget, placeWidgets, widgetKey } from "../support/widget.ts";
 
@@ -21,7 +21,6 @@ const KILLS = [
   "health-reports:put",
 ];
 
-const PROCESS = join(import.meta.dirname, "..", "support", "processes", "effect-process.ts");
 let bench: ProcessBench;
 beforeAll(() => {
   bench = openProcessBench();
@@ -29,9 +28,9 @@ beforeAll(() => {
 afterAll(() => bench.close());
 
 const commit = async (url: string, failPoint = "") => {
-  const process_ = bench.start({
-    command: process.execPath,
-    args: [PROCESS, url],
+  const process_ = await startProgram(bench, {
+    program: "effect-process.ts",
+    args: [url],
     env: { MILLWRIGHT_FAILPOINT: failPoint },
   });
   return { ...(await process_.exited), said: process_.stdout().trim(), transcript: process_.transcript() };

@@ -1,11 +1,11 @@
 // @module-tag race
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import type { BayVictimOrder } from "../support/processes/bay-victim.ts";
 import { diedAt, letGoOn, type Place, placesOf, setAside } from "../support/processes/places.ts";
-import { openProcessBench, type ProcessBench, ROOT } from "../support/processes/process-bench.ts";
+import { openProcessBench, type ProcessBench } from "../support/processes/process-bench.ts";
+import { startProgram } from "../support/processes/programs.ts";
 import { createBayTables } from "../support/rigs/bay.ts";
 import { addBay, requestMaintenance, startBayEngine } from "../support/rigs/bay-engine.ts";
 import { createRigTables } from "../support/rigs/rig.ts";
@@ -38,8 +38,8 @@ async function startVictim(instance: string, place?: Place) {
   const bayId = `bay-${bays}`;
   const gadgets = await addBay(database.db, bayId, GADGETS);
   const order: BayVictimOrder = { url: database.url, instance, bayId, ...(place && { place }) };
-  const args = [join(ROOT, "test", "support", "processes", "bay-victim.ts"), JSON.stringify(order)];
-  return { bayId, gadgets, victim: bench.start({ command: process.execPath, args }) };
+  const victim = await startProgram(bench, { program: "bay-victim.ts", args: [JSON.stringify(order)] });
+  return { bayId, gadgets, victim };
 }
 
 async function findPlaces(): Promise<Place[]> {

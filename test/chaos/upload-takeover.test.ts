@@ -1,12 +1,12 @@
 // @module-tag race
-import { join } from "node:path";
 import { describe, type TestContext, test, vi } from "vitest";
 import { LEASE, type LeaseTimes } from "../../src/engine/lease/lease.ts";
 import { milliseconds, seconds } from "../../src/kernel/time/duration.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { openProcessBench, ROOT, type StartedProcess } from "../support/processes/process-bench.ts";
+import { openProcessBench, type StartedProcess } from "../support/processes/process-bench.ts";
 import { isPaused } from "../support/processes/process-table.ts";
+import { startProgram } from "../support/processes/programs.ts";
 import type { UploadReplicaOrder } from "../support/processes/upload-replica.ts";
 import { addRig, createRigTables } from "../support/rigs/rig.ts";
 import { rigStores, startRigRun } from "../support/rigs/rig-engine.ts";
@@ -65,9 +65,8 @@ async function openSite(
     runOf,
     async startReplica(instance, failPoint) {
       const order: UploadReplicaOrder = { url: database.url, instance, ...(lease && { lease }) };
-      const args = [join(ROOT, "test", "support", "processes", "upload-replica.ts"), JSON.stringify(order)];
       const env = failPoint === undefined ? {} : { MILLWRIGHT_FAILPOINT: failPoint };
-      const replica = bench.start({ command: process.execPath, args, env });
+      const replica = await startProgram(bench, { program: "upload-replica.ts", args: [JSON.stringify(order)], env });
       await replica.said(/ready/);
       return replica;
     },

@@ -1,5 +1,4 @@
 // @module-tag race
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, type expect, test, vi } from "vitest";
 import { systemClock } from "../../src/kernel/time/clock.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
@@ -10,7 +9,8 @@ import {
   assemblyEnded,
 } from "../support/processes/assembly-victim.ts";
 import { diedAt, letGoOn, type Place, placesOf, setAside } from "../support/processes/places.ts";
-import { openProcessBench, type ProcessBench, ROOT } from "../support/processes/process-bench.ts";
+import { openProcessBench, type ProcessBench } from "../support/processes/process-bench.ts";
+import { startProgram } from "../support/processes/programs.ts";
 import { addRig, createRigTables } from "../support/rigs/rig.ts";
 import { type RigEngine, rigStores, startRigEngine } from "../support/rigs/rig-engine.ts";
 import type { AssemblyParams } from "../support/workflows/assembly.ts";
@@ -171,8 +171,7 @@ class Lane {
     const order = { rigId, params, ...(cancels !== undefined && { cancels }) };
     this.jobs.push({ where, order });
     const victim: AssemblyVictimOrder = { url, instance: where, ...order, ...(place && { place }) };
-    const args = [join(ROOT, "test", "support", "processes", "assembly-victim.ts"), JSON.stringify(victim)];
-    return bench.start({ command: process.execPath, args });
+    return startProgram(bench, { program: "assembly-victim.ts", args: [JSON.stringify(victim)] });
   }
 
   /** A job whose last stage fails, while nobody is killed. */

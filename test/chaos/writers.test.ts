@@ -6,6 +6,7 @@ import { dumpTables } from "../integration/api/forge-under-test.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { bareStores } from "../support/processes/bare-stores.ts";
 import { openProcessBench, type ProcessBench } from "../support/processes/process-bench.ts";
+import { startProgram } from "../support/processes/programs.ts";
 import { WRITES, type Write } from "../support/processes/writer-process.ts";
 import { afterAll, beforeAll } from "../support/second-try.ts";
 
@@ -71,8 +72,6 @@ const KILLS: readonly Kill[] = [
   { at: "claims:released",        write: "call that off",               before: ["create a workflow", "bring a node into use", "register a spare", "let the spare take its place"], tables: ["claims", "installs", "journal"] },
 ];
 
-const WRITER = join(import.meta.dirname, "..", "support", "processes", "writer-process.ts");
-
 let bench: ProcessBench;
 let database: TestDatabase;
 beforeAll(() => {
@@ -85,9 +84,9 @@ const killed = { code: null, signal: "SIGKILL" };
 
 /** Only who is to die needs a process of its own. */
 const startVictim = (write: Write, failPoint: string) =>
-  bench.start({
-    command: process.execPath,
-    args: [WRITER, database.url, keyFile(), write],
+  startProgram(bench, {
+    program: "writer-process.ts",
+    args: [database.url, keyFile(), write],
     env: { MILLWRIGHT_FAILPOINT: failPoint },
   });
 
@@ -113,7 +112,7 @@ describe("a server killed at", () => {
   test.each(KILLS)("$at ($write) has written nothing, and the same call then writes everything", async (kill) => {
     const { db } = await prepare(kill.before);
     const found = await dumpTables(db);
-    const victim = startVictim(kill.write, kill.at);
+    const victim = await startVictim(kill.write, kill.at);
     expect(await victim.exited, victim.transcript()).toEqual(killed);
     expect(await dumpTables(db)).toEqual(found);
 
@@ -126,7 +125,7 @@ describe("a server killed at", () => {
 
   test("sign-in-ledger:noted has counted the rejection: the BMC did, too", async () => {
     const { db } = await prepare([]);
-    const victim = startVictim("note a rejected sign-in", "sign-in-ledger:noted");
+    const victim = await startVictim("note a rejected sign-in", "sign-in-ledger:noted");
     expect(await victim.exited, victim.transcript()).toEqual(killed);
     expect(await db.query("select rejections from sign_in_ledger")).toEqual([{ rejections: 1 }]);
     await carryOut("note a rejected sign-in");
@@ -141,7 +140,7 @@ describe("a server killed at", () => {
       "report on the machine",
     ]);
     await db.execute("update health_reports set expires_at = now() where kind = 'machine'");
-    const victim = startVictim("end expired reports", "health-reports:forgotten");
+    const victim = await startVictim("end expired reports", "health-reports:forgotten");
     expect(await victim.exited, victim.transcript()).toEqual(killed);
     expect(await db.query("select kind from health_reports")).toEqual([{ kind: "power_shelf" }]);
     await carryOut("end expired reports");
@@ -155,7 +154,7 @@ describe("a server killed at", () => {
         "select epoch || '.' || xid::text || '.' || seq as cursor from journal order by epoch, xid, seq",
       );
     const [first, second, third] = await list();
-    const victim = startVictim("forget what is old", "journal:forgotten");
+    const victim = await startVictim("forget what is old", "journal:forgotten");
     expect(await victim.exited, victim.transcript()).toEqual(killed);
     expect(await list()).toEqual([first, third]); // the last change of state, and the last entry
     expect(await db.query("select forgotten_to as cursor from journal_epoch")).toEqual([second]);

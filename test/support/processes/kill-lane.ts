@@ -7,7 +7,8 @@ import { eventually } from "../eventually.ts";
 import type { MachineTruth } from "../machine-site.ts";
 import { putSiteOnRecord, tester } from "../run-bench.ts";
 import type { StepOnce } from "../step-kinds.ts";
-import { type ProcessBench, ROOT } from "./process-bench.ts";
+import type { ProcessBench } from "./process-bench.ts";
+import { startProgram } from "./programs.ts";
 import { openRunReplica } from "./run-replica.ts";
 import { type Place, POSITIONS, type Position, startOnce, type VictimOrder } from "./run-victim.ts";
 import { type SimulatorProcess, startSimulatorProcess } from "./simulator-process.ts";
@@ -199,10 +200,7 @@ export class KillLane {
       simulator: { controlUrl: this.simulator.controlUrl, speed: this.#work.speed },
       ...(place && { place }),
     };
-    const victim = this.#bench.start({
-      command: process.execPath,
-      args: [join(ROOT, "test", "support", "processes", "run-victim.ts"), JSON.stringify(order)],
-    });
+    const victim = await startProgram(this.#bench, { program: "run-victim.ts", args: [JSON.stringify(order)] });
     return { victim, machineId, before };
   }
 }

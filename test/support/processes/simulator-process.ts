@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { type ProcessBench, ROOT, type StartedProcess } from "./process-bench.ts";
+import type { ProcessBench, StartedProcess } from "./process-bench.ts";
+import { startProgram } from "./programs.ts";
 
 export interface InventoryRow {
   readonly bmc_mac_address: string;
@@ -45,12 +46,9 @@ export async function startSimulatorProcess(
   options: { readonly name?: string; readonly site?: string; readonly speed?: number; readonly seed?: number } = {},
 ): Promise<SimulatorProcess> {
   const { name = "simulator", site = "racks=1", speed = 50, seed = 1 } = options;
-  const started = bench.start({
-    command: process.execPath,
-    args: [
-      join(ROOT, "simulator", "main.ts"),
-      ...["--data-dir", join(bench.directory, name), "--site", site, "--speed", String(speed), "--seed", String(seed)],
-    ],
+  const started = await startProgram(bench, {
+    program: "simulator/main.ts",
+    args: ["--data-dir", join(bench.directory, name), "--site", site, "--speed", String(speed), "--seed", String(seed)],
   });
   const [line] = await started.said(/^\{"ready".*$/m);
   const { controlUrl } = JSON.parse(line) as { controlUrl: string };

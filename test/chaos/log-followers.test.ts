@@ -130,6 +130,7 @@ test("who follows the logs of runs while servers are killed and stopped gets eve
     await letLeasesEnd(database);
     server = await serve(`next-${index}`, ports);
   }
+  await simulator.call("PUT", "/speed", { speed: 400 });
   await eventually(async () => (await active()) === 0, {
     what: "all runs have ended",
     within: 120_000,

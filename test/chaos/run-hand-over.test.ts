@@ -138,6 +138,7 @@ test("a replica stops in the middle of a step of every kind: another one goes on
   expect(await count("state = 'FAILED'")).toBe(0);
 
   await simulator.call("DELETE", "/faults");
+  await simulator.call("PUT", "/speed", { speed: 200 });
   const node = machineOf.get("verify") ?? "";
   await simulator.call("POST", `/devices/${node}/join`, { cluster: "default-cluster" });
   await eventually(async () => (await count("state in ('PENDING', 'RUNNING')")) === 0, {

@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { MixedSequencer } from "./scripts/ci/mixed-sequencer.ts";
 
 /**
  * Whole processes on two shared cores are late now and then: in CI a second try tells a busy machine from a broken promise, and
@@ -34,6 +35,7 @@ export default defineConfig({
         },
       })),
     ],
-    maxWorkers: 3,
+    sequence: { sequencer: MixedSequencer },
+    maxWorkers: 4, // on two cores: tests wait for half of their time
   },
 });

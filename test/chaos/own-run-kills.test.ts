@@ -10,7 +10,8 @@ import type { MachineTruth } from "../support/machine-site.ts";
 import { BATCH, type BatchVictimOrder, type Death } from "../support/processes/batch-victim.ts";
 import { KillLane } from "../support/processes/kill-lane.ts";
 import { letLeasesEnd } from "../support/processes/killed-servers.ts";
-import { openProcessBench, type ProcessBench, ROOT } from "../support/processes/process-bench.ts";
+import { openProcessBench, type ProcessBench } from "../support/processes/process-bench.ts";
+import { startProgram } from "../support/processes/programs.ts";
 import { openRunReplica } from "../support/processes/run-replica.ts";
 import { startSimulatorProcess } from "../support/processes/simulator-process.ts";
 import { putSiteOnRecord, tester } from "../support/run-bench.ts";
@@ -88,10 +89,7 @@ describe("replicas that carry out", { concurrent: true, timeout: 240_000 }, () =
     const filter = "provider=datacenter";
     for (const death of DEATHS) {
       const order: BatchVictimOrder = { url, keyFile, instance: `dies at ${death.failPoint}`, filter, death };
-      const victim = bench.start({
-        command: process.execPath,
-        args: [join(ROOT, "test", "support", "processes", "batch-victim.ts"), JSON.stringify(order)],
-      });
+      const victim = await startProgram(bench, { program: "batch-victim.ts", args: [JSON.stringify(order)] });
       expect(await victim.exited, victim.transcript()).toEqual({ code: null, signal: "SIGKILL" });
       await letLeasesEnd(database);
     }

@@ -72,7 +72,7 @@ const ownOne = (ownPlan: Plan): Pick<StepOnce, "kind" | "step" | "speed" | "ownP
 
 /** Those of short runs that have a call of their own. */
 export const OWN_STEP_KINDS: readonly StepOnce[] = [
-  { ...ownOne(powerPlan("off")), speed: 5, effects: { power_off_commands: 1, resets: 1, power_changes: 1 } },
+  { ...ownOne(powerPlan("off")), effects: { power_off_commands: 1, resets: 1, power_changes: 1 } },
   { ...ownOne(bootDevicePlan("pxe")), effects: { boot_override_changes: 1 } },
 ];
 

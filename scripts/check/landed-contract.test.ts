@@ -23,7 +23,7 @@ async function edit(file: string, from: string, to: string): Promise<void> {
 
 test("a field, a value, a method and a message that are new break nobody", async () => {
   await edit("forge/forge.proto", "bool delete_interfaces = 2;", "bool delete_interfaces = 2;\n  bool forced = 900;");
-  await edit("forge/forge.proto", "DO_NOTHING = 3;", "DO_NOTHING = 3;\n  GIVE_UP = 900;");
+  await edit("forge/shared.proto", "DO_NOTHING = 3;", "DO_NOTHING = 3;\n  GIVE_UP = 900;");
   await edit("forge/forge.proto", "service Forge {", "service Forge {\n  rpc Sing(Song) returns (Song);");
   await edit(
     "forge/forge.proto",
@@ -34,27 +34,42 @@ test("a field, a value, a method and a message that are new break nobody", async
 });
 
 test.each([
-  ["another number", "bool delete_interfaces = 2;", "bool delete_interfaces = 3;", /"2".*"delete_interfaces".*deleted/],
+  [
+    "another number",
+    "forge/forge.proto",
+    "bool delete_interfaces = 2;",
+    "bool delete_interfaces = 3;",
+    /"2".*"delete_interfaces".*deleted/,
+  ],
   [
     "another type",
+    "forge/forge.proto",
     "bool delete_interfaces = 2;",
     "string delete_interfaces = 2;",
     /"delete_interfaces".*"bool" to "string"/,
   ],
   [
     "another name",
+    "forge/forge.proto",
     "bool delete_interfaces = 2;",
     "bool drop_interfaces = 2;",
     /"delete_interfaces" to "drop_interfaces"/,
   ],
-  ["a value's other number", "DO_NOTHING = 3;", "DO_NOTHING = 30;", /"3".*"ControllerStateOutcome" was deleted/],
+  [
+    "a value's other number",
+    "forge/shared.proto",
+    "DO_NOTHING = 3;",
+    "DO_NOTHING = 30;",
+    /"3".*"ControllerStateOutcome" was deleted/,
+  ],
   [
     "a method that is gone",
+    "forge/forge.proto",
     "  rpc DeletePowerShelf(PowerShelfDeletionRequest) returns (PowerShelfDeletionResult);\n",
     "",
     /"DeletePowerShelf".*was deleted/,
   ],
-])("%s is a fault", async (_, from, to, message) => {
-  await edit("forge/forge.proto", from, to);
+])("%s is a fault", async (_, file, from, to, message) => {
+  await edit(file, from, to);
   expect((await findBreakingChanges(folder)).join("\n")).toMatch(message);
 });

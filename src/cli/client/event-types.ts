@@ -22,6 +22,8 @@ export const EVENT_TYPES = [
   "credentials_changed",
   "health_report_changed",
   "firmware_changed",
+  "default_set",
+  "default_ended",
   "twin_absorbed",
   "boot_contradicted",
   "tags_changed",

@@ -99,6 +99,16 @@ test("`npm start` starts all that the README promises, and Ctrl-C to npm alone e
     seen: npm.transcript,
   });
 
+  const records = await eventually(
+    async () => {
+      const all = await list<{ id: string; state: string; is_default: boolean }>("rack-firmware");
+      return all.every(({ state }) => state === "available") ? all : undefined;
+    },
+    { what: "all rack firmware is there", seen: npm.transcript },
+  );
+  const defaults = records.filter(({ is_default }) => is_default).map(({ id }) => id);
+  expect(defaults.toSorted()).toEqual(["fw-v2.0-liteon", "fw-v2.0-standard"]);
+
   await runInstallSection(npm);
 
   expect(living().some(({ command }) => command.includes("postgres"))).toBe(true);

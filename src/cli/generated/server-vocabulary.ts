@@ -74,7 +74,7 @@ export const SERVER_VOCABULARY: ServerVocabulary = {
     {"flag":"--otel-accept-traceparent","takes":"switch","words":[],"default":"true","dev":"","doc":"Whether callers' W3C `traceparent` headers are continued. Spans are recorded once an OpenTelemetry SDK is loaded (`node --import`)."},
     {"flag":"--sim-speed","takes":"value","words":[],"default":"1","dev":"20","doc":"How much faster than life simulated hardware is."},
     {"flag":"--sim-seed","takes":"value","words":[],"default":"1","dev":"","doc":"Where the simulator's randomness starts."},
-    {"flag":"--sim-site","takes":"value","words":[],"default":"racks=2","dev":"racks=2,joined=1,profile=mixed,unknown=1","doc":"What is simulated. With `joined=M` the machines of the last M racks are nodes of `default-cluster` already; `profile=P` says what their BMCs are like, `mixed` for several kinds; with `unknown=K` the first rack has K machines more, which nobody knows and which boot from the network."},
+    {"flag":"--sim-site","takes":"value","words":[],"default":"racks=2","dev":"racks=2,joined=1,profile=mixed,unknown=1,spare=1","doc":"What is simulated. With `joined=M` the machines of the last M racks are nodes of `default-cluster` already; `profile=P` says what their BMCs are like, `mixed` for several kinds; with `unknown=K` the first rack has K machines more, which nobody knows and which boot from the network; with `spare=1` the last machine of each rack is in no cluster and has an older system firmware."},
   ],
   kinds: [
     {"kind":"power_shelf","short":"ps","idLength":59},

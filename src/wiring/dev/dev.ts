@@ -9,6 +9,7 @@ import { type Server, type ServerOptions, startServer } from "../server.ts";
 import { StopSequence } from "../stop-sequence.ts";
 import { recordSimulatedMachines } from "./dev-machines.ts";
 import { offerNetworkBoot, withSimulatedFiles } from "./dev-netboot.ts";
+import { recordSimulatedFirmware } from "./dev-racks.ts";
 import { startSimulatorProcess } from "./simulator-process.ts";
 
 export interface Dev extends Server {
@@ -54,6 +55,7 @@ export async function startDev(given: ServerOptions & { readonly simulatorFlags:
     });
     const expectedShelves = await expectInventory(server.deps, simulator.controlUrl);
     const machines = await recordSimulatedMachines(server.deps, caller, simulator.controlUrl);
+    await recordSimulatedFirmware(server.deps, caller, simulator.controlUrl);
     // Last: a machine that nobody knows boots at once.
     await offerNetworkBoot(server.deps, caller, { ...options, ...server, controlUrl: simulator.controlUrl });
     return {

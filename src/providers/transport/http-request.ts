@@ -48,9 +48,10 @@ export const isNotHttp = (error: unknown): boolean =>
  */
 export async function requestText({ largestAnswer, ...requested }: Requested): Promise<Received> {
   const { response, isOnKeptConnection, release } = await requestAnswer(requested);
+  const { socket } = response; // an answer that is read has none any more
   try {
     const text = await readText(response, largestAnswer);
-    return { status: response.statusCode ?? 0, headers: response.headers, text, socket: response.socket };
+    return { status: response.statusCode ?? 0, headers: response.headers, text, socket };
   } catch (error) {
     response.destroy();
     throw new RequestFailed(error, isOnKeptConnection);

@@ -56,11 +56,12 @@ export interface EngineWiring {
   readonly things: readonly ThingParts[];
 }
 
-const settingsOf = ({ monitor, explorer, install }: Config) => ({
+const settingsOf = ({ monitor, explorer, install, hostFirmware, rack }: Config) => ({
   monitorEvery: monitor.interval,
   exploreEvery: explorer.interval,
   installTimeout: install.timeout,
   seedsAt: install.publicUrl,
+  hostFirmware: { ...hostFirmware, flashDeadline: rack.flashDeadline },
 });
 
 /** All loops of one replica, with the hardware below them. */

@@ -39,7 +39,7 @@ import { registerMachine } from "../../src/services/machine/machines.ts";
 import type { RunDeps } from "../../src/services/run/deps.ts";
 import { openSecretStore } from "../../src/store/access/secrets.ts";
 import { wireClusterGate } from "../../src/wiring/cluster-gate.ts";
-import { wireHandlers } from "../../src/wiring/handlers.ts";
+import { type HandlerWiring, wireHandlers } from "../../src/wiring/handlers.ts";
 import { openReportDesk } from "../../src/wiring/installs.ts";
 import { wireMachineHardware } from "../../src/wiring/machine-hardware.ts";
 import { registerRoutes } from "../../src/wiring/routes.ts";
@@ -94,6 +94,8 @@ export interface RunSurfaceOptions {
   readonly runbooks?: Runbooks;
   /** Whether kubeconfigs are read and tried, as servers do. Absent: they are kept as they are given. */
   readonly triesClusters?: boolean;
+  /** What handlers are given besides. */
+  readonly tools?: Partial<HandlerWiring>;
   /** Whether seeds are served. Absent: nobody knows where BMCs would fetch them. */
   readonly servesSeeds?: boolean;
 }
@@ -157,6 +159,7 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
       exploreEvery: hours(1),
       seedsAt,
       runs: { hardware, steps, workflows, runbooks, starting, instance: "bench" },
+      ...options.tools,
     }),
   });
   const loops = [

@@ -226,6 +226,52 @@ export declare type ExitMaintenanceResponse = Message<"millwright.v1.ExitMainten
 export declare const ExitMaintenanceResponseSchema: GenMessage<ExitMaintenanceResponse>;
 
 /**
+ * @generated from message millwright.v1.ReprovisionMachineRequest
+ */
+export declare type ReprovisionMachineRequest = Message<"millwright.v1.ReprovisionMachineRequest"> & {
+  /**
+   * @generated from field: string machine_id = 1;
+   */
+  machineId: string;
+
+  /**
+   * Also a machine that waits for its rack renews its firmware by itself. FAILED_PRECONDITION while the rack works on it.
+   *
+   * @generated from field: bool reset = 2;
+   */
+  reset: boolean;
+
+  /**
+   * Why, such as the address of a ticket; part of the initiator.
+   *
+   * @generated from field: string reference = 3;
+   */
+  reference: string;
+};
+
+/**
+ * Describes the message millwright.v1.ReprovisionMachineRequest.
+ * Use `create(ReprovisionMachineRequestSchema)` to create a new message.
+ */
+export declare const ReprovisionMachineRequestSchema: GenMessage<ReprovisionMachineRequest>;
+
+/**
+ * @generated from message millwright.v1.ReprovisionMachineResponse
+ */
+export declare type ReprovisionMachineResponse = Message<"millwright.v1.ReprovisionMachineResponse"> & {
+  /**
+   * @generated from field: string request_id = 1;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message millwright.v1.ReprovisionMachineResponse.
+ * Use `create(ReprovisionMachineResponseSchema)` to create a new message.
+ */
+export declare const ReprovisionMachineResponseSchema: GenMessage<ReprovisionMachineResponse>;
+
+/**
  * @generated from message millwright.v1.ReturnMachineRequest
  */
 export declare type ReturnMachineRequest = Message<"millwright.v1.ReturnMachineRequest"> & {
@@ -763,6 +809,17 @@ export declare const MachineLifecycleService: GenService<{
     methodKind: "unary";
     input: typeof AcceptMachineCertificateRequestSchema;
     output: typeof AcceptMachineCertificateResponseSchema;
+  },
+  /**
+   * Compares the machine's firmware with the default of its rack's hardware type, and writes what differs. It takes the claim on the
+   * machine, and waits while the machine is in use. A request that is pending ends as superseded.
+   *
+   * @generated from rpc millwright.v1.MachineLifecycleService.ReprovisionMachine
+   */
+  reprovisionMachine: {
+    methodKind: "unary";
+    input: typeof ReprovisionMachineRequestSchema;
+    output: typeof ReprovisionMachineResponseSchema;
   },
 }>;
 

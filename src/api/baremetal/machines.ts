@@ -34,7 +34,9 @@ export const machines = (deps: ServiceDeps): ServiceImpl<typeof MachineService> 
   },
 });
 
-export function machineLifecycle(deps: ServiceDeps): ServiceImpl<typeof MachineLifecycleService> {
+export function machineLifecycle(
+  deps: ServiceDeps,
+): Omit<ServiceImpl<typeof MachineLifecycleService>, "reprovisionMachine"> {
   const answer = async (moved: Promise<string>) => ({ machine: machineOf(await viewMachine(deps, await moved)) });
   return {
     acceptMachine: (request, { values }) => answer(acceptMachine(deps, values.get(callerKey), request)),

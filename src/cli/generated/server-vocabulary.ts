@@ -87,5 +87,6 @@ export const SERVER_VOCABULARY: ServerVocabulary = {
     {"kind":"rack_firmware","short":"rfw","idLength":0},
     {"kind":"switch","short":"sw","idLength":59},
     {"kind":"expected_switch","short":"esw","idLength":36},
+    {"kind":"host_reprovision","short":"","idLength":0},
   ],
 };

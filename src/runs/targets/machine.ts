@@ -7,6 +7,7 @@ import { seenAt } from "../executor/progress.ts";
 import type { RunThing } from "../model/lifecycle.ts";
 import type { LeftByStep } from "../model/next-attempt.ts";
 import type { Step } from "../model/plan/plan.ts";
+import { whenRackFlashes, whenRackHasFlashed } from "./host-reprovision.ts";
 import { CAUSE_OF_END, conditionsAtEnd, phaseOnSuccess, replacesSystem, residueAfter } from "./machine-after-run.ts";
 import { settlingClusters } from "./machine-clusters.ts";
 import type { RunEnd, RunOn, StepKinds, TargetKind } from "./target-kind.ts";
@@ -20,12 +21,12 @@ export const machineTarget: TargetKind<Machine> = {
   kind: machineLifecycle.kind,
   whenStarted(run, steps) {
     const { id, jobId, plan, target } = run;
-    if (isForAnother(run)) return [];
+    if (isForAnother(run)) return whenRackFlashes(run);
     const data = runStartedData({ run: id, job: jobId }, phaseOnSuccess(plan, steps));
     return [move(machineLifecycle, target.id, "run_started", { data })];
   },
   whenEnded(run, end, steps) {
-    if (isForAnother(run)) return [];
+    if (isForAnother(run)) return whenRackHasFlashed(run, end);
     return [endOf(run, end, steps), ...installReleased(run, end, steps)];
   },
   settling: settlingClusters,

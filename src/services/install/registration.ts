@@ -12,6 +12,7 @@ import { retryOnConflict, type Transaction } from "../../store/postgres/database
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
+import { createHostReprovision, hostReprovisionKey } from "../host-reprovision/host-reprovisions.ts";
 import { machineKey } from "../machine/machines.ts";
 import { holdKnownGroup } from "./device-groups.ts";
 import { INSTALL_KIND, installKey } from "./key.ts";
@@ -83,9 +84,10 @@ async function registerForBoot(
 ): Promise<MachineId> {
   const row = { provider: "datacenter", macs: [mac] };
   for (const id of [wanted, `${wanted}-${randomUUID().slice(0, 8)}`].map((each) => parseMachineId(each, "id"))) {
-    await lockThings(tx, [installKey(id), machineKey(id)]);
+    await lockThings(tx, [installKey(id), machineKey(id), hostReprovisionKey(id)]);
     const isNew = await create(tx, storeOf(deps.stores, "machine"), { id, row, ifMissing: true, ...doneBy(caller) });
     if (!isNew) continue;
+    await createHostReprovision(tx, deps, caller, id);
     const [taken] = await replaceIdentities(tx, id, [{ kind: "mac", value: mac }]);
     if (!taken) return id;
     throw new AppError("conflict", `machine ${taken.owner} took the address ${mac} at the same moment; call again`);

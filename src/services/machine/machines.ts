@@ -20,6 +20,7 @@ import type { ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
 import { refuseHeld } from "../device/held.ts";
 import { mentionRacks, rackKeys } from "../device/racks.ts";
+import { createHostReprovision, hostReprovisionKey } from "../host-reprovision/host-reprovisions.ts";
 import { type CheckedSpec, checkLabels, checkSpec, type SpecInput } from "./input.ts";
 
 export type { SpecInput } from "./input.ts";
@@ -68,6 +69,7 @@ export async function registerMachine(deps: ServiceDeps, caller: Caller, input: 
         const row: JsonObject = { ...spec.row, labels };
         await create(tx, storeOf(deps.stores, MACHINE_KIND), { id, row, ...doneBy(caller) });
         await mentionRacks(tx, deps, caller, { named: [spec.row.rack], left: [] });
+        await createHostReprovision(tx, deps, caller, id);
         await absorbTwins(tx, deps.stores, { machineId: id, twins, ...doneBy(caller) });
         await takeIdentities(tx, id, spec);
       }
@@ -107,7 +109,12 @@ export async function updateMachine(deps: ServiceDeps, caller: Caller, input: Ma
 async function lockWithTwins(tx: Transaction, id: string, spec: CheckedSpec | undefined): Promise<readonly string[]> {
   const find = () => findTwins(tx, id, spec?.row.macs ?? []);
   const before = await find();
-  await lockThings(tx, [machineKey(id), ...locksToAbsorb(id, before), ...rackKeys([spec?.row.rack ?? null])]);
+  await lockThings(tx, [
+    machineKey(id),
+    hostReprovisionKey(id),
+    ...locksToAbsorb(id, before),
+    ...rackKeys([spec?.row.rack ?? null]),
+  ]);
   // Under the lock: somebody may have approved one.
   return before.length === 0 ? [] : (await find()).filter((twin) => before.includes(twin));
 }

@@ -5,6 +5,7 @@ import { SHARED_ROLES } from "../shared-services.ts";
 import { batch } from "./batch.ts";
 import { expectedPowerShelf } from "./expected-power-shelf.ts";
 import { expectedSwitch } from "./expected-switch.ts";
+import { hostReprovision } from "./host-reprovision.ts";
 import { install } from "./install.ts";
 import { machine } from "./machine.ts";
 import { powerShelf } from "./power-shelf.ts";
@@ -26,6 +27,7 @@ export const allThings: readonly ThingParts[] = [
   rackFirmware,
   switchThing,
   expectedSwitch,
+  hostReprovision,
 ];
 
 export function storesOf(things: readonly ThingParts[]): ThingStores {

@@ -46,6 +46,12 @@ export interface HandlerTools {
   readonly artifactSource?: ArtifactSource;
   /** What the switches of racks are together. Absent: nobody configures it. */
   readonly fabric?: Fabric;
+  /** How trays renew their firmware. Absent: as the defaults of the settings say. */
+  readonly hostFirmware?: {
+    readonly retryInterval: Duration;
+    readonly maxRetries: number;
+    readonly flashDeadline: Duration;
+  };
   /** Absent where no machines are worked on. */
   readonly runs?: RunTools;
   /** What runs work on. Empty where no machines are worked on. */

@@ -10,6 +10,7 @@ import type { CredentialOptions } from "./credentials.ts";
 import type { MachineFields, RegisterOptions } from "./edit.ts";
 import type { DrainOptions, VerbOptions } from "./phase.ts";
 import { addPowerCommands } from "./power-commands.ts";
+import type { ReprovisionOptions } from "./reprovision.ts";
 
 /** The grammar alone; what a command does is loaded when it runs. */
 export function addMachineCommands(program: Command, run: Run): void {
@@ -21,6 +22,7 @@ export function addMachineCommands(program: Command, run: Run): void {
   addEditing(machine, run);
   addCertificate(machine, run);
   addPhases(machine, run);
+  addReprovision(machine, run);
   addPowerCommands(machine, run);
   addHealthReportCommands(machine, run, {
     what: "a machine",
@@ -143,6 +145,19 @@ function addCertificate(machine: Command, run: Run): void {
     )
     .action((id: string, options: { readonly fingerprint: string }) =>
       run(async (session) => (await import("./certificate.ts")).acceptCertificate(session, id, options)),
+    );
+}
+
+function addReprovision(machine: Command, run: Run): void {
+  machine
+    .command("reprovision")
+    .argument("<id>", "a machine in a rack")
+    .description("compare its firmware with the default of its rack's hardware type, and write what differs")
+    .option("--reset", "also while it waits for its rack; refused while the rack works on it")
+    .option("--reference <text>", "why, such as the address of a ticket")
+    .addHelpText("after", "\nExample:\n  millwright machine reprovision m-rack1-03 --reference https://tracker/FW-12")
+    .action((id: string, options: ReprovisionOptions) =>
+      run(async (session) => (await import("./reprovision.ts")).reprovisionMachine(session, id, options)),
     );
 }
 

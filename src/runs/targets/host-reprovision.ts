@@ -1,0 +1,41 @@
+import { type Effect, move } from "../../kernel/effects.ts";
+import { workAlert } from "../../lifecycles/host-reprovision/handlers.ts";
+import type { HostReprovision } from "../../lifecycles/host-reprovision/host-reprovision.ts";
+import { hostReprovisionLifecycle } from "../../lifecycles/host-reprovision/lifecycle.ts";
+import { rackLifecycle } from "../../lifecycles/rack/lifecycle.ts";
+import type { RunThing } from "../model/lifecycle.ts";
+import type { RunEnd, TargetKind } from "./target-kind.ts";
+
+/** What came of the firmware of a tray, whoever had it written. */
+const outcomeOf = (machineId: string, { phase, message, cause, at }: RunEnd): Effect =>
+  move(hostReprovisionLifecycle, machineId, phase === "SUCCEEDED" ? "firmware_proven" : "firmware_failed", {
+    ifPossible: true,
+    data: { at: at.toISOString(), ...(cause && { failure: cause }) },
+    ...(message !== "" && { message }),
+  });
+
+/** A run that writes firmware to a tray on behalf of its rack: only the rack itself can be its holder. */
+const isFlashOfRack = ({ holder, plan }: RunThing): boolean =>
+  holder.kind === rackLifecycle.kind && plan.steps.some(({ kind }) => kind === "update_firmware");
+
+/** The tray follows what its rack does: with the start of the run, since the run may be over before any pass could see it. */
+export const whenRackFlashes = (run: RunThing): Effect[] =>
+  isFlashOfRack(run)
+    ? [
+        move(hostReprovisionLifecycle, run.target.id, "rack_requested", {
+          ifPossible: true,
+          data: { rack: run.holder.id, run: run.id },
+        }),
+      ]
+    : [];
+
+export const whenRackHasFlashed = (run: RunThing, end: RunEnd): Effect[] =>
+  isFlashOfRack(run) ? [outcomeOf(run.target.id, end)] : [];
+
+/** The run of a tray's own upgrade: its end is the end of the tray's work, and of the alert that told others to keep away. */
+export const hostReprovisionTarget: TargetKind<HostReprovision> = {
+  kind: hostReprovisionLifecycle.kind,
+  whenStarted: () => [],
+  whenEnded: ({ target }, end) => [outcomeOf(target.id, end), workAlert(target.id, null)],
+  signInRemedy: ({ id }) => `millwright machine set-credentials ${id} gives others`,
+};

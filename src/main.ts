@@ -8,6 +8,7 @@ import type { Log } from "./kernel/log.ts";
 import { createLog } from "./telemetry/log.ts";
 import { startDev } from "./wiring/dev/dev.ts";
 import { simulatorFlags, takeSimulatorFlags } from "./wiring/dev/simulator-process.ts";
+import { loadRunbooks } from "./wiring/runbook-files.ts";
 import { startServer } from "./wiring/server.ts";
 import { describeFailure, wantsStack } from "./wiring/start-errors.ts";
 
@@ -140,6 +141,7 @@ async function checkConfig(argv: readonly string[]): Promise<number> {
   const { problems, warnings } = checkFiles(loaded);
   for (const warning of warnings) process.stdout.write(`warning: ${warning}\n`);
   if (problems.length > 0) throw new AppError("invalid_argument", problems.join("\n"));
+  loadRunbooks(loaded.config.scripts.directory);
   process.stdout.write("ok\n");
   return 0;
 }

@@ -10,6 +10,7 @@ import type { Log } from "../kernel/log.ts";
 import type { Clock } from "../kernel/time/clock.ts";
 import { createBmcGateway } from "../providers/transport/bmc-gateway.ts";
 import { serverSteps } from "../runs/steps/index.ts";
+import type { Runbooks } from "../runs/steps/scripts/runbooks.ts";
 import { openInstallOrders } from "../services/install/orders.ts";
 import type { SecretStore } from "../store/access/secrets.ts";
 import type { EventSource } from "../store/lifecycle/event-source.ts";
@@ -24,7 +25,6 @@ import { type MachineHardware, wireMachineHardware } from "./machine-hardware.ts
 import type { FirmwareFiles } from "./rack/artifacts.ts";
 import { wireRackHardware } from "./rack/hardware.ts";
 import { type RunParts, wireRunParts } from "./run-deps.ts";
-import { loadRunbooks } from "./runbook-files.ts";
 import { createSignInLedger } from "./sign-in-ledger.ts";
 import { wireStepTargets } from "./step-targets.ts";
 import { storesOf } from "./things/all-things.ts";
@@ -48,6 +48,7 @@ export interface EngineWiring {
   readonly metrics: Metrics;
   readonly replica: string;
   readonly config: Config;
+  readonly runbooks: Runbooks;
   readonly mayReach: (address: string) => boolean;
   /** The one that all replicas share. */
   readonly clock: Clock;
@@ -66,7 +67,7 @@ const settingsOf = ({ monitor, explorer, install, hostFirmware, rack }: Config) 
 
 /** All loops of one replica, with the hardware below them. */
 export function startEngine(wiring: EngineWiring): Engine {
-  const { db, secrets, log, metrics, replica, config, mayReach, clock, firmwareFiles, things } = wiring;
+  const { db, secrets, log, metrics, replica, config, runbooks, mayReach, clock, firmwareFiles, things } = wiring;
   const stores = storesOf(things);
   const observed = { clock, observer: observeDeviceCalls(metrics, log), ledger: createSignInLedger(db, secrets, log) };
   const gateway = createBmcGateway({ concurrency: config.bmc.perBmcConcurrency, ...observed });
@@ -87,7 +88,6 @@ export function startEngine(wiring: EngineWiring): Engine {
     ipmi: config.ipmi,
     ...(speed !== "off" && { fake: { speed, failures: config.fake.fail, clock } }),
   });
-  const runbooks = loadRunbooks(config.scripts.directory);
   const settings = { ...settingsOf(config), ...firmwareFiles };
   const steps = serverSteps;
   const starting = wireRunParts({ db, secrets, clock, hardware, steps, runbooks, seedsAt: settings.seedsAt });

@@ -1,11 +1,15 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { messageOf } from "../kernel/errors.ts";
+import { AppError, messageOf } from "../kernel/errors.ts";
 import { isRunbook, Runbooks } from "../runs/steps/scripts/runbooks.ts";
 
 const SHIPPED = join(import.meta.dirname, "..", "..", "runbooks");
 
-/** The scripts that come with Millwright, and those of the site, which are read again when a run is started. */
+/**
+ * The scripts that come with Millwright, and those of the site, which are read again when a run is started.
+ *
+ * @throws AppError invalid_argument where those of the site cannot be used.
+ */
 export function loadRunbooks(directory: string | null = null): Runbooks {
   const shipped = readScripts(SHIPPED, [".sh"]);
   const earlier = earlierVersions();
@@ -13,7 +17,8 @@ export function loadRunbooks(directory: string | null = null): Runbooks {
   try {
     return new Runbooks(shipped, () => readScripts(directory, [".sh", ".yml", ".yaml"]), earlier);
   } catch (error) {
-    throw new Error(`scripts.directory: the scripts in ${directory} cannot be used: ${messageOf(error)}`);
+    const message = `scripts.directory: the scripts in ${directory} cannot be used: ${messageOf(error)}`;
+    throw new AppError("invalid_argument", message, { next: "millwright config check" });
   }
 }
 

@@ -41,6 +41,7 @@ import { type Engine, startEngine } from "./engine.ts";
 import { bootRulesOf, installRouteDeps } from "./installs.ts";
 import { wireFirmwareFiles } from "./rack/artifacts.ts";
 import { registerRoutes, restRoutes } from "./routes.ts";
+import { loadRunbooks } from "./runbook-files.ts";
 import { StopSequence } from "./stop-sequence.ts";
 import { accessOf, allThings, storesOf } from "./things/all-things.ts";
 import type { ThingParts } from "./things/thing.ts";
@@ -76,6 +77,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   const stores = storesOf(things);
   const stops = new StopSequence(log);
   try {
+    const runbooks = loadRunbooks(config.scripts.directory); // before the database is migrated: one that is broken ends the start
     const { db, lists } = await openStore(config, log, signal, stops);
     const clock = new SharedClock({ log });
     await askTime(db, readingFor(clock)); // from here on the engine's statements bring it along
@@ -99,6 +101,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       metrics,
       replica,
       config,
+      runbooks,
       mayReach: createAddressFilter(config.bmc.allowedNetworks),
       clock,
       firmwareFiles,

@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { METRICS } from "../../src/telemetry/metric-definitions.ts";
@@ -95,5 +95,19 @@ describe("configuration", () => {
     expect(await check.exited).toEqual({ code: 2, signal: null });
     expect(check.stderr()).toMatch(/engine\.stop_grase.*did you mean "engine\.stop_grace"/);
     expect(check.stderr()).toMatch(/log\.level.*"loud".*must be/);
+  });
+
+  test("scripts that cannot be used end the start before there is a database, and `config check` says the same", async () => {
+    const scripts = join(bench.directory, "scripts");
+    mkdirSync(scripts);
+    writeFileSync(join(scripts, "not a name.sh"), "true\n");
+    const env = { MILLWRIGHT_SCRIPTS_DIRECTORY: scripts };
+    const refused = spawnServer(bench, { command: "serve", name: "unstarted", env });
+    const check = bench.start({ command: join(ROOT, "bin", "millwright"), args: ["config", "check"], env });
+    for (const { exited, stderr } of [refused, check]) {
+      expect(await exited).toEqual({ code: 2, signal: null });
+      expect(stderr()).toContain(`scripts.directory: the scripts in ${scripts} cannot be used: "not a name.sh"`);
+    }
+    expect(existsSync(join(bench.directory, "unstarted"))).toBe(false);
   });
 });

@@ -14,6 +14,7 @@ import { listPowerShelves, type PowerShelfRecord } from "../../../src/store/powe
 import { createMetrics } from "../../../src/telemetry/metrics.ts";
 import { readCaCertificates } from "../../../src/wiring/ca-certificates.ts";
 import { type Engine, startEngine } from "../../../src/wiring/engine.ts";
+import { loadRunbooks } from "../../../src/wiring/runbook-files.ts";
 import { allStores, allThings } from "../../../src/wiring/things/all-things.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { tester } from "../../support/datacentre.ts";
@@ -41,6 +42,7 @@ function startReplica(settings: Readonly<Record<string, string>> = {}): Engine {
     metrics: createMetrics({ processMetrics: false }),
     replica: `replica-${running.length}`,
     config,
+    runbooks: loadRunbooks(),
     mayReach: () => true,
     clock: systemClock,
     things: allThings,

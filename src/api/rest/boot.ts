@@ -95,8 +95,12 @@ const firstScript = ({ publicUrl }: BootRouteDeps) =>
     },
   });
 
-const steps = ({ services, publicUrl }: BootRouteDeps) =>
-  defineRoute({
+/** At the same time. Nobody signs in for it, and strangers may not keep the database from everybody else; environments ask again. */
+const MOST_READERS = 32;
+
+const steps = ({ services, publicUrl }: BootRouteDeps) => {
+  let readers = 0;
+  return defineRoute({
     method: "POST",
     path: "/api/v1/boot/steps",
     tag: "boot",
@@ -105,18 +109,26 @@ const steps = ({ services, publicUrl }: BootRouteDeps) =>
     errors: {
       400: "The Host header is not a host name or address.",
       409: "The steps of the workflow have changed since this boot.",
+      429: "Too many ask at the same time: ask again in a moment.",
     },
     answer: { text: TEXT },
     async handle({ body, request, reply }) {
-      const lines = await readBootSteps(services, {
-        mac: body.mac_address,
-        token: body.report_token,
-        server: publicUrl ?? reachedAt(request),
-      });
-      reply.type(TEXT).header("cache-control", "no-store");
-      return lines;
+      if (readers >= MOST_READERS) throw new AppError("exhausted", `${readers} others ask for their steps right now`);
+      readers += 1;
+      try {
+        const lines = await readBootSteps(services, {
+          mac: body.mac_address,
+          token: body.report_token,
+          server: publicUrl ?? reachedAt(request),
+        });
+        reply.type(TEXT).header("cache-control", "no-store");
+        return lines;
+      } finally {
+        readers -= 1;
+      }
     },
   });
+};
 
 /** A name or an address, perhaps with a port: it becomes part of a script. */
 const HOST = /^([A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?$/;

@@ -46,6 +46,18 @@ async function booted(body: object) {
   };
 }
 
+test("strangers who ask for steps all at once are sent away, and a machine that asks again gets its own", async () => {
+  const machine = await booted({ boot: ENVIRONMENT, steps: [script(1)] });
+  const strangers = await Promise.all(Array.from({ length: 400 }, () => machine.fetchSteps("a guess")));
+  const statuses = new Set(strangers.map(({ status }) => status));
+  expect([...statuses].sort()).toEqual([401, 429]);
+  expect(strangers.find(({ status }) => status === 429)?.text).toContain("ask for their steps right now");
+  expect(await machine.fetchSteps()).toMatchObject({
+    status: 200,
+    text: expect.stringMatching(/^millwright-steps 1\n/),
+  });
+});
+
 describe("a workflow", () => {
   test("in the words of the specification is accepted: other names, and what is booted in a step", async () => {
     const made = await create({

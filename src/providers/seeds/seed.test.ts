@@ -5,7 +5,16 @@ import { type SeedFormat, type SeedInput, whyDocumentUnfit } from "../../capabil
 import { seedWriter } from "./seed.ts";
 
 const STAMP = "image=ubuntu\ntoken=t1\n";
-const { private: privateKey, public: KEY } = ssh2.utils.generateKeyPairSync("ed25519");
+const { private: privateKey, public: KEY } = aKeyPair();
+
+/** Of three hundred keys that ssh2 makes, it cannot read one itself. */
+function aKeyPair() {
+  for (;;) {
+    const pair = ssh2.utils.generateKeyPairSync("ed25519");
+    if (!(ssh2.utils.parseKey(pair.private) instanceof Error)) return pair;
+  }
+}
+
 const seed = (format: SeedFormat, change: Partial<SeedInput> = {}) =>
   Object.fromEntries(
     seedWriter

@@ -79,13 +79,16 @@ async function aHost(): Promise<Host> {
   return Object.assign(host, { target, hostKey });
 }
 
+/** As long as a test may take: on a computer that stalls, a host that refuses would else be one that is silent. */
+const PATIENT = seconds(60);
+
 function aProvider(options: SshProviderOptions = {}): SshProvider {
-  const provider = createSshProvider(options);
+  const provider = createSshProvider({ connectTimeout: PATIENT, startTimeout: PATIENT, ...options });
   ended.push(() => provider.close());
   return provider;
 }
 
-const TRUE = { script: "true\n", env: {}, timeout: seconds(10) };
+const TRUE = { script: "true\n", env: {}, timeout: PATIENT };
 const failureOf = (promise: Promise<unknown>) =>
   promise.then(
     () => undefined,

@@ -4,6 +4,7 @@ import { type Duration, hours, minutes } from "../kernel/time/duration.ts";
 import { removeOldEntries } from "../store/lifecycle/journal-retention.ts";
 import type { Database } from "../store/postgres/database.ts";
 import { forgetKeys } from "../store/postgres/idempotency.ts";
+import { forgetDocuments } from "../store/run/run-documents.ts";
 
 const EVERY = hours(1);
 /** A replica of an earlier version may still run while replicas are replaced. It removes what this one keeps, and tells watchers less. */
@@ -19,7 +20,7 @@ export interface Retention {
   readonly retention: Duration;
 }
 
-/** Removes journal entries and idempotency keys past their retention, the oldest first and in small bites. */
+/** Removes journal entries, idempotency keys and the documents of runs past their retention, the oldest first and in small bites. */
 export async function runRetention(options: Retention, signal: AbortSignal): Promise<void> {
   for (let next = FIRST_AFTER; !signal.aborted; next = EVERY) {
     await pause(next * (0.8 + Math.random() * 0.4), undefined, { signal, ref: false }).catch(() => undefined);
@@ -32,6 +33,10 @@ export async function forgetOld({ db, log, retention }: Retention, signal: Abort
     "journal entries": () => removeOldEntries(db, retention, BATCH),
     "idempotency keys": async () => {
       const removed = await forgetKeys(db, KEYS_KEPT_FOR, BATCH);
+      return { examined: removed, removed };
+    },
+    "documents of runs": async () => {
+      const removed = await forgetDocuments(db, retention, BATCH);
       return { examined: removed, removed };
     },
   };

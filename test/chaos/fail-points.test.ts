@@ -75,6 +75,7 @@ const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
     "journal:forgotten",
     "machine-identities:written",
     "plans:written",
+    "run-documents:forgotten",
     "secrets:put",
     "secrets:removed",
     "sign-in-ledger:lifted",

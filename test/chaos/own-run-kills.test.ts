@@ -1,6 +1,5 @@
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { serverSteps } from "../../src/runs/steps/index.ts";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { startRuns } from "../../src/services/run/many/start-runs.ts";
 import { openSecretStore } from "../../src/store/access/secrets.ts";
 import { allStores } from "../../src/wiring/things/all-things.ts";
@@ -29,11 +28,6 @@ beforeAll(() => {
   bench = openProcessBench();
 });
 afterAll(() => bench.close());
-
-test("every kind of step is killed here or in run-kills.test.ts", () => {
-  const killed = [...STEP_KINDS, ...OWN_STEP_KINDS].map(({ kind }) => kind);
-  expect([...killed, "batch"].sort()).toEqual([...serverSteps.keys()].sort());
-});
 
 describe("replicas that carry out", { concurrent: true, timeout: 240_000 }, () => {
   test.for(OWN_STEP_KINDS.map((kind) => [kind.kind, kind] as const))(

@@ -146,6 +146,23 @@ describe("a server killed at", () => {
     await carryOut("end expired reports");
   });
 
+  test("run-documents:forgotten has removed the documents of a job that is long over, and no other", async () => {
+    const { db } = await prepare([
+      "register a machine",
+      "give it credentials",
+      "start a run",
+      "fail the run",
+      "keep its document",
+    ]);
+    await db.execute("update runs set state_since = now() - interval '2 days'");
+    const documents = () => db.query("select name from secrets where name like 'job-document/%'");
+    expect(await documents()).toHaveLength(1);
+    const victim = await startVictim("forget what is old", "run-documents:forgotten");
+    expect(await victim.exited, victim.transcript()).toEqual(killed);
+    expect(await documents()).toEqual([]);
+    await carryOut("forget what is old");
+  });
+
   test("journal:forgotten has removed whole entries, and both watchers and readers are told of them", async () => {
     const { db } = await prepare(["create shelf one", "give shelf one its credentials again", "report on shelf one"]);
     await db.execute("update journal set at = now() - interval '2 days'");

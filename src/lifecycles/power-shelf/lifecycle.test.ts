@@ -31,6 +31,7 @@ const ADDED = [
   ["initializing",  "deleting",     "marked_for_deletion",    "a shelf that cannot be read can still be removed"],
   ["fetching_data", "deleting",     "marked_for_deletion",    "a shelf that cannot be read can still be removed"],
   ["configuring",   "deleting",     "marked_for_deletion",    "a shelf that cannot be read can still be removed"],
+  ["maintenance",   "error",        "operation_canceled",   "a canceled request mends nothing: a shelf that was in error is there again"],
   ["maintenance",   "ready",        "operation_canceled",   "an operator may cancel a request that is being carried out"],
   ["error",         "maintenance",  "maintenance_requested", "a fresh request is the operator's manual intervention"],
   ["*",             "(gone)",       "force_delete",         "AdminForceDeletePowerShelf removes the record at once, whatever it is doing"],
@@ -256,7 +257,14 @@ describe("a shelf driven along every path of the table goes where the table says
       return moved(prepare({ ...before, deletedAt: null, maintenanceRequest: null }));
     }
     if (trigger.failure) return fail(powerShelfLifecycle, before, { message: "it broke" });
-    return follow(powerShelfLifecycle, before, { owner: trigger.owner, name: trigger.name });
+    return follow(powerShelfLifecycle, from(before, row), { owner: trigger.owner, name: trigger.name });
+  }
+
+  /** A cancel leads back to where the shelf was. */
+  function from(before: PowerShelf, [, { name }, to]: Row<PowerShelf>): PowerShelf {
+    if (name !== "operation_canceled") return before;
+    const { error: _, ...state } = before.state;
+    return { ...before, state: to === "error" ? { ...state, error: { cause: "it broke before" } } : state };
   }
 
   const paths = pathsThrough<PowerShelf, string>(powerShelfLifecycle);

@@ -4,6 +4,7 @@ import {
   defineLifecycle,
   GONE,
   type Happening,
+  isJsonObject,
   type JsonObject,
   on,
   onFailure,
@@ -23,6 +24,13 @@ const request = ({ maintenanceRequest }: PowerShelf): JsonObject => {
   const optional = { ...(traceparent !== undefined && { traceparent }), ...(origin && { origin }) };
   return { operation, request: { ...asked, ...optional } };
 };
+/** Why it was in error is kept, so that a cancel leads back there. */
+const requestInError = (shelf: PowerShelf): JsonObject => {
+  const { cause = "unknown", failure } = shelf.state;
+  return { ...request(shelf), error: { cause, ...(failure !== undefined && { failure }) } };
+};
+const wasInError = ({ state }: PowerShelf): boolean => state.error !== undefined;
+const errorBefore = ({ state }: PowerShelf): JsonObject => (isJsonObject(state.error) ? state.error : {});
 const cause = (_: PowerShelf, { message, cause: code }: Happening): JsonObject => ({
   cause: message ?? "unknown",
   ...(code && { failure: code }),
@@ -68,10 +76,11 @@ export const powerShelfLifecycle = defineLifecycle<PowerShelf>()({
     ["ready",         when(markedForDeletion),       "deleting",    unheard],
     ["ready",         when(maintenanceRequested),    "maintenance", { carries: request }],
     ["maintenance",   on("operation_completed"),     "ready",       { clears: [itsRequest] }],
+    ["maintenance",   on("operation_canceled"),      "error",       { provided: wasInError, clears: [itsRequest], clearedAs: "withdrawn", carries: errorBefore, added: "a canceled request mends nothing: a shelf that was in error is there again" }],
     ["maintenance",   on("operation_canceled"),      "ready",       { clears: [itsRequest], clearedAs: "withdrawn", added: "an operator may cancel a request that is being carried out" }],
     ["maintenance",   onFailure("operation_failed"), "error",       { clears: [itsRequest], carries: cause }],
     ["error",         when(markedForDeletion),       "deleting",    unheard],
-    ["error",         when(maintenanceRequested),    "maintenance", { carries: request, added: "a fresh request is the operator's manual intervention" }],
+    ["error",         when(maintenanceRequested),    "maintenance", { carries: requestInError, added: "a fresh request is the operator's manual intervention" }],
     ["deleting",      on("removed"),                 GONE,          unheard],
     [ANY,             asked("force_delete"),         GONE,          { ...unheard, added: "AdminForceDeletePowerShelf removes the record at once, whatever it is doing" }],
   ],

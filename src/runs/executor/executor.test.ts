@@ -189,6 +189,20 @@ describe("a run", () => {
     expect(bench.steps).toMatchObject([{ retryCount: 1 }]);
   });
 
+  test("leaves a step of a kind that it does not know to another server, and fails it once its time is over", async () => {
+    const bench = new Bench();
+    bench.plan = {
+      planId: "p",
+      displayName: "",
+      steps: [{ name: "first", kind: "newer", timeoutSeconds: 60, maxRetries: 3, payload: {} }],
+    };
+    const message = "this server does not know the step kind newer";
+    expect(await bench.pass()).toMatchObject({ type: "waiting", reason: `first: ${message}` });
+    expect(bench.steps).toMatchObject([{ state: "RUNNING", message, retryCount: 0 }]);
+    expect(await bench.untilEnd(60)).toMatchObject({ event: "step_failed", message: `first: ${message}` });
+    expect(bench.now.getTime() - bench.startedAt.getTime()).toBeGreaterThan(60_000);
+  });
+
   test("gives up a step that does not end in time, with what was seen last", async () => {
     const bench = new Bench();
     bench.maxRetries = 0;

@@ -187,10 +187,34 @@ describe("a cancel", () => {
     await dc.until(async () => (await shelf())?.lastRequest?.outcome === "completed");
     expect((await deviceOf(row.serial)).power).toBe("on");
   });
+
+  test("of a request to a shelf in error leaves the shelf in error, with why it is", async () => {
+    const row = await aLinkedRow();
+    const id = row.powerShelfId;
+    const shelf = async () => (await it.shelves.getPowerShelf({ id })).powerShelf;
+    const stored = () => dc.deps.db.query("select state, state_data from power_shelves where id = $1", [id]);
+    await dc.until(async () => (await shelf())?.state === "ready");
+    await dc.control("POST", "/faults", { device: (await deviceOf(row.serial)).id, fault: { type: "drop" } });
+    const error = { cause: "a fuse blew", failure: { code: "refused" } };
+    await dc.deps.db.execute(
+      "update power_shelves set state = 'error', state_data = $2, basis = basis + 1, version = version + 1 where id = $1",
+      [id, JSON.stringify(error)],
+    );
+    await it.forge.setPowerShelfMaintenance({ powerShelfIds: [{ id }], operation: OFF }, as("ann"));
+    await dc.until(async () => (await shelf())?.state === "maintenance");
+    await it.shelves.cancelPowerShelfRequest({ id }, as("bob"));
+    await dc.until(async () => (await shelf())?.state === "error");
+    expect(await stored()).toEqual([{ state: "error", state_data: error }]);
+    expect(await shelf()).toMatchObject({ lastRequest: { operation: "power_off", outcome: "withdrawn" } });
+    await dc.control("DELETE", "/faults");
+    await it.forge.setPowerShelfMaintenance({ powerShelfIds: [{ id }], operation: OFF }, as("ann"));
+    await dc.until(async () => (await shelf())?.state === "ready");
+  });
 });
 
 test("a new certificate of a shelf is accepted by the fingerprint that its BMC shows, and by no other", async () => {
   const { powerShelfId: id } = await aLinkedRow();
+  await dc.until(async () => (await it.shelves.getPowerShelf({ id })).powerShelf?.state === "ready");
   const [known] = await dc.deps.db.query<{ pin: string }>(
     "select facts ->> 'certificateFingerprint' as pin from power_shelves where id = $1",
     [id],

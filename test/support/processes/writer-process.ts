@@ -37,6 +37,7 @@ import { lockThings } from "../../../src/store/lifecycle/locks.ts";
 import { collectThingStores, type ThingKey } from "../../../src/store/lifecycle/things.ts";
 import { wake } from "../../../src/store/lifecycle/work.ts";
 import { type Database, openDatabase } from "../../../src/store/postgres/database.ts";
+import { keepDocuments } from "../../../src/store/run/run-documents.ts";
 import { loadRunbooks } from "../../../src/wiring/runbook-files.ts";
 import { wishFor } from "../claims.ts";
 import { bareStores } from "./bare-stores.ts";
@@ -189,6 +190,10 @@ export const WRITES = {
   "start a run": (deps) =>
     startRun(runDeps(deps), caller, { requestId: "start", machineId: "m-1", type: "REBOOT", planId: "", params: {} }),
   "fail the run": ({ db }) => db.execute("update runs set state = 'FAILED' where attempt = 1"),
+  "keep its document": async ({ db, secrets }) => {
+    const [run] = await db.query<{ job_id: string }>("select job_id from runs");
+    await db.transaction((tx) => keepDocuments(tx, secrets, run?.job_id ?? "", new Map([["users", "#cloud-config"]])));
+  },
   "retry the run": async (deps) => {
     const [run] = await deps.db.query<{ id: string }>("select id from runs where attempt = 1");
     await startNextAttempt(runDeps(deps), caller, "retry", { runId: run?.id ?? "", requestId: "retry" });

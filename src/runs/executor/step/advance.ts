@@ -57,16 +57,23 @@ export async function workOn(
   }
 }
 
-const unknownKind = ({ kind }: Step): StepFailure =>
-  new StepFailure("not_on_this_server", `this server does not know the step kind ${kind}`, {
+/** While replicas are replaced, another one may know the kind. Its time runs meanwhile: a kind that nobody knows fails in the end. */
+function leaveUnknown(work: Work): PassOutcome {
+  const { step, visit, context } = work;
+  const { kind } = step;
+  const message = `this server does not know the step kind ${kind}`;
+  const failure = new StepFailure("not_on_this_server", message, {
     disposition: "fail",
     facts: { what: "step kind", name: kind },
   });
+  if (visits.isOverdue(visit, step, context.clock)) throw failure;
+  return waitIn(work, { message, cause: causeOf(failure) });
+}
 
 async function attempt(work: Work): Promise<PassOutcome | Proven> {
   const { run, step, visit, context, log } = work;
   const kind = context.steps.get(step.kind);
-  if (!kind) throw unknownKind(step);
+  if (!kind) return leaveUnknown(work);
   checkCapable(kind, step, context.provider);
   const base = stepContext(run, step, context, log, visit.round);
   if (visit.evidence !== null) return goOn(work, kind, { ...base, evidence: visit.evidence, receipt: visit.receipt });

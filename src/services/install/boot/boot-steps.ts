@@ -44,6 +44,6 @@ function paired(
   const isSame = ({ sequence, type }: WorkflowStep, index: number) =>
     facts.steps[index]?.sequence === sequence && facts.steps[index]?.type === type;
   if (steps.length !== facts.steps.length || !steps.every(isSame))
-    throw new AppError("conflict", "the workflow has other steps since this boot; boot the machine again");
+    throw new AppError("conflict", "the steps of the workflow were changed after this boot; boot the machine again");
   return steps.map((step, index) => [step, facts.steps[index] as InstallStep]);
 }

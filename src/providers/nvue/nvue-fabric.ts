@@ -1,6 +1,6 @@
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import type { Fabric, FabricStatus, FabricTarget } from "../../capabilities/rack/fabric.ts";
+import { type Fabric, type FabricStatus, type FabricTarget, isFabricRunning } from "../../capabilities/rack/fabric.ts";
 import { type Resource, textAt } from "../transport/device-json.ts";
 import { createNvueClient, type NvueClient, type NvueOptions } from "./nvue-client.ts";
 
@@ -23,8 +23,8 @@ export function createNvueFabric(options: NvueOptions): NvueFabric {
       if (textAt(await client.get(primary, "/cluster", call), "state") !== "enabled") {
         return { job: await enableCluster(client, primary, call) };
       }
-      // One that runs tells how far it is, also while it is not well.
-      if (statusOf(await client.get(primary, CONTROLLER, call)).additionInfo !== null) return { job: null };
+      // Starting one that runs changes nothing: it goes on.
+      if (isFabricRunning(statusOf(await client.get(primary, CONTROLLER, call)))) return { job: null };
       const start = { "@start": { state: "start", parameters: {} } };
       return { job: textAt(await client.post(primary, CONTROLLER, start, call), "id") ?? null };
     },

@@ -4,6 +4,7 @@ import type { Fetched } from "../../transport/gated-exchange.ts";
 import { parseJson } from "../../transport/http-answer.ts";
 import { oneLine } from "../../transport/one-line.ts";
 import type { RedfishClient } from "../client.ts";
+import { notSuchDevice } from "../members.ts";
 import { isLocalPath, isResource, linkAt, listAt, membersOf, numberAt, textAt, valueAt } from "../resource.ts";
 import { SERVICE_ROOT } from "../sessions.ts";
 
@@ -11,6 +12,9 @@ export function createDeviceTasks(client: RedfishClient): DeviceTasks {
   return {
     async listTasks(target, call) {
       const { resource: root } = await client.get(target, SERVICE_ROOT, call);
+      // What is no service root does not say that there are no tasks.
+      if (linkAt(root, "Managers") === undefined && linkAt(root, "UpdateService") === undefined)
+        throw notSuchDevice(target, `: ${SERVICE_ROOT} lists neither managers nor updates`);
       const service = linkAt(root, "TaskService") ?? linkAt(root, "Tasks");
       const opened = service === undefined ? undefined : await client.find(target, service, call);
       const link = linkAt(opened, "Tasks");

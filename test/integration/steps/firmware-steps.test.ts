@@ -3,22 +3,18 @@ import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { BmcTarget } from "../../../src/capabilities/bmc-target.ts";
 import { aCall } from "../../../src/capabilities/conformance/device-bench.ts";
-import type { JsonObject } from "../../../src/kernel/lifecycle.ts";
 import { minutes, seconds } from "../../../src/kernel/time/duration.ts";
 import {
   createRedfishMachineProvider,
   type RedfishMachineProvider,
 } from "../../../src/providers/redfish/machine/redfish-machine-provider.ts";
 import { type BmcGateway, createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
-import { type AnyStep, collectSteps, type ProbeReport, readProbe } from "../../../src/runs/model/step.ts";
-import { type ActivateFirmwarePayload, activateFirmware } from "../../../src/runs/steps/rack/activate-firmware.ts";
-import { setDevicePower } from "../../../src/runs/steps/rack/set-device-power.ts";
-import { type UpdateFirmwarePayload, updateFirmware } from "../../../src/runs/steps/rack/update-firmware.ts";
-import { validateDevice } from "../../../src/runs/steps/rack/validate-device.ts";
+import type { ActivateFirmwarePayload } from "../../../src/runs/steps/rack/activate-firmware.ts";
+import type { UpdateFirmwarePayload } from "../../../src/runs/steps/rack/update-firmware.ts";
 import { anImage, type FrontTraits, UpdateFront } from "../../support/firmware/update-front.ts";
+import { Visit, type VisitedDevice } from "../../support/firmware/visit.ts";
 
 const image = anImage("bmc", "2.0");
-const steps = collectSteps([updateFirmware, activateFirmware, setDevicePower, validateDevice]);
 
 let front: UpdateFront;
 let files: Server;
@@ -54,77 +50,27 @@ const UPDATE: UpdateFirmwarePayload = {
   settle_seconds: 60,
 };
 
-/** One step on one device, as an executor drives it; every process may die after any call, so nothing is kept but JSON. */
-class Visit {
-  readonly #kind: AnyStep;
-  readonly #payload: JsonObject;
-  evidence: JsonObject = {};
-  receipt: JsonObject | null = null;
-  actingAt: Date | null = null;
-  readonly log: string[] = [];
+const device: VisitedDevice = {
+  get provider() {
+    return provider;
+  },
+  clock,
+  get serial() {
+    return front.serial;
+  },
+  bmc: async (): Promise<BmcTarget> => ({
+    ...front.target,
+    trust: pinned === undefined ? { mode: "pin" } : { mode: "pin", fingerprint256: pinned },
+  }),
+  image,
+  uri: () => `http://127.0.0.1:${(files.address() as AddressInfo).port}/token-4711`,
+};
 
-  constructor(kind: string, payload: object) {
-    this.#kind = steps.get(kind) as AnyStep;
-    this.#payload = this.#kind.parse(JSON.parse(JSON.stringify(payload)) as JsonObject, "payload");
-  }
-
-  get #context() {
-    const call = { ...aCall(), sendChunk: <T>(send: (signal: AbortSignal) => Promise<T>) => send(aCall().signal) };
-    return {
-      payload: this.#payload,
-      target: { facts: { serial: front.serial } },
-      device: { kind: "machine", id: "m1" },
-      can: provider.can,
-      call: { ...call, report: () => undefined },
-      clock,
-      log: (text: string) => void this.log.push(text),
-      bmc: async (): Promise<BmcTarget> => ({
-        ...front.target,
-        trust: pinned === undefined ? { mode: "pin" } : { mode: "pin", fingerprint256: pinned },
-      }),
-      artifacts: {
-        find: async () => ({
-          name: "bmc.fwpkg",
-          bytes: image.length,
-          async *chunks() {
-            yield image;
-          },
-        }),
-        uriFor: async () => `http://127.0.0.1:${(files.address() as AddressInfo).port}/token-4711`,
-      },
-      evidence: this.evidence,
-      receipt: this.receipt,
-    } as unknown as Parameters<AnyStep["act"]>[0];
-  }
-
-  async before(): Promise<this> {
-    this.evidence = JSON.parse(JSON.stringify(await this.#kind.before(this.#context))) as JsonObject;
-    return this;
-  }
-
-  /** `dies`: after the order left, and before its receipt was written. */
-  async act({ dies = false } = {}): Promise<this> {
-    this.actingAt = clock.now();
-    const came = await this.#kind.act(this.#context);
-    if (!dies) this.receipt = came?.receipt ?? null;
-    return this;
-  }
-
-  async probe(): Promise<ProbeReport> {
-    const report = readProbe(await this.#kind.probe({ ...this.#context, actingAt: this.actingAt }));
-    if (report.receipt !== undefined) this.receipt = JSON.parse(JSON.stringify(report.receipt)) as JsonObject;
-    return report;
-  }
-
-  async carryOn(): Promise<void> {
-    const came = await this.#kind.carryOn?.(this.#context);
-    if (came?.receipt !== undefined) this.receipt = came.receipt;
-  }
-}
+const visitOf = (kind: string, payload: object): Visit => new Visit(device, kind, payload);
 
 async function begun(traits: FrontTraits = {}, differing: Partial<UpdateFirmwarePayload> = {}): Promise<Visit> {
   front = await UpdateFront.start(traits);
-  return (await new Visit("update_firmware", { ...UPDATE, ...differing }).before()).act();
+  return (await visitOf("update_firmware", { ...UPDATE, ...differing }).before()).act();
 }
 
 describe("update_firmware", () => {
@@ -140,7 +86,7 @@ describe("update_firmware", () => {
   test("sends nothing to a device that has the version", async () => {
     front = await UpdateFront.start();
     front.versions.set("BMC_0", "2.0");
-    const visit = await new Visit("update_firmware", UPDATE).before();
+    const visit = await visitOf("update_firmware", UPDATE).before();
     expect(await visit.probe()).toMatchObject({ state: "done", verdict: "unchanged" });
     expect(front.requests.filter((each) => !each.startsWith("GET"))).toEqual([]);
   });
@@ -168,7 +114,7 @@ describe("update_firmware", () => {
 
   test("adopts the task of an order whose answer was lost, and never flashes again", async () => {
     front = await UpdateFront.start();
-    const visit = await (await new Visit("update_firmware", UPDATE).before()).act({ dies: true });
+    const visit = await (await visitOf("update_firmware", UPDATE).before()).act({ dies: true });
     expect(await visit.probe()).toMatchObject({ state: "in_progress", receipt: { task: expect.stringMatching(/1$/) } });
     front.finish();
     expect(await visit.probe()).toMatchObject({ state: "done" });
@@ -179,7 +125,7 @@ describe("update_firmware", () => {
     "a device whose tasks are %s leaves it open until the version shows",
     async (tasks) => {
       front = await UpdateFront.start({ tasks });
-      const visit = await (await new Visit("update_firmware", UPDATE).before()).act({ dies: true });
+      const visit = await (await visitOf("update_firmware", UPDATE).before()).act({ dies: true });
       for (const later of [0, seconds(50), minutes(10)]) {
         ahead += later;
         expect(await visit.probe()).toMatchObject({ state: "unknown", cause: { code: "firmware_unproven" } });
@@ -190,14 +136,22 @@ describe("update_firmware", () => {
   );
 
   test("an order that never left is sent again only where a task would surely be seen", async () => {
-    front = await UpdateFront.start();
-    const visit = await new Visit("update_firmware", UPDATE).before();
-    visit.actingAt = clock.now(); // announced, and then the process died
+    const announced = async (tasks: number) => {
+      front = await UpdateFront.start();
+      for (let task = 0; task < tasks; task += 1) front.noteTask();
+      const visit = await visitOf("update_firmware", UPDATE).before();
+      visit.actingAt = clock.now(); // and then the process died
+      return visit;
+    };
+    // The list is empty: nobody can say whether this device lists tasks at all.
+    expect(await (await announced(0)).probe()).toMatchObject({ state: "unknown" });
+    await front.close();
+    const visit = await announced(1);
     expect(await visit.probe()).toMatchObject({ state: "not_done" });
     ahead += minutes(6);
     expect(await visit.probe()).toMatchObject({ state: "unknown" });
     visit.actingAt = clock.now();
-    front.comeBack(); // tasks may be forgotten over a restart
+    front.comeBack({ keepsTasks: false }); // forgotten over a restart, and perhaps ours with them
     expect(await visit.probe()).toMatchObject({ state: "unknown" });
   });
 
@@ -243,14 +197,14 @@ describe("update_firmware", () => {
   test("a device that is busy is asked again, and flashes once", async () => {
     front = await UpdateFront.start();
     front.busy = 3;
-    await (await new Visit("update_firmware", UPDATE).before()).act();
+    await (await visitOf("update_firmware", UPDATE).before()).act();
     expect(front.flashes).toHaveLength(1);
     expect(front.requests.filter((each) => each.endsWith("SimpleUpdate"))).toHaveLength(4);
   });
 
   test("a device without such a part is left alone", async () => {
     front = await UpdateFront.start();
-    const visit = new Visit("update_firmware", { ...UPDATE, component: "psu" });
+    const visit = visitOf("update_firmware", { ...UPDATE, component: "psu" });
     await expect(visit.before()).rejects.toMatchObject({ code: "firmware_mismatch" });
   });
 });
@@ -259,7 +213,7 @@ describe("a BMC that comes back with another certificate", () => {
   async function flashed(): Promise<Visit> {
     front = await UpdateFront.start();
     pinned = (await provider.can.manager.readRoot(front.target, aCall())).certificateFingerprint;
-    const visit = await (await new Visit("update_firmware", UPDATE).before()).act();
+    const visit = await (await visitOf("update_firmware", UPDATE).before()).act();
     front.finish();
     front.goAway();
     return visit;
@@ -303,7 +257,7 @@ describe("activate_firmware", () => {
   async function staged(activation: ActivateFirmwarePayload["activation"]): Promise<Visit> {
     front = await UpdateFront.start({ runsAfter: activation === "bmc_reset" ? "bmc_reset" : "host_reset" });
     front.staged.set("BMC_0", "2.0");
-    return new Visit("activate_firmware", { ...ACTIVATE, activation }).before();
+    return visitOf("activate_firmware", { ...ACTIVATE, activation }).before();
   }
 
   test.each(["bmc_reset", "host_reset"] as const)("by a %s, and proves the version", async (activation) => {
@@ -328,14 +282,14 @@ describe("activate_firmware", () => {
   test("restarts nothing that shows the version", async () => {
     front = await UpdateFront.start();
     front.versions.set("BMC_0", "2.0");
-    const visit = await new Visit("activate_firmware", ACTIVATE).before();
+    const visit = await visitOf("activate_firmware", ACTIVATE).before();
     expect(await visit.probe()).toMatchObject({ state: "done" });
     expect(front.bmcResets).toBe(0);
   });
 
   test("a version that does not show after the restart is a failure that names it", async () => {
     front = await UpdateFront.start();
-    const visit = await (await new Visit("activate_firmware", ACTIVATE).before()).act();
+    const visit = await (await visitOf("activate_firmware", ACTIVATE).before()).act();
     expect(await visit.probe()).toMatchObject({ state: "in_progress" });
     ahead += seconds(61);
     const facts = { name: "bmc", expected: "2.0", shown: "1.0" };
@@ -345,7 +299,7 @@ describe("activate_firmware", () => {
   test("a restart that was sent and lost its answer is not sent again", async () => {
     const visit = await (await staged("host_reset")).act({ dies: true });
     expect(await visit.probe()).toMatchObject({ state: "done" });
-    const other = await new Visit("activate_firmware", {
+    const other = await visitOf("activate_firmware", {
       ...ACTIVATE,
       wanted: [{ component: "bios", version: "9", targets: [] }],
     }).before();
@@ -357,7 +311,7 @@ describe("activate_firmware", () => {
 describe("set_device_power and validate_device", () => {
   test("switch off, and read it back", async () => {
     front = await UpdateFront.start();
-    const visit = await new Visit("set_device_power", { desired: "off" }).before();
+    const visit = await visitOf("set_device_power", { desired: "off" }).before();
     expect(await visit.probe()).toMatchObject({ state: "not_done" });
     await visit.act();
     expect(await visit.probe()).toMatchObject({ state: "done", facts: { powerState: "off" } });
@@ -366,15 +320,15 @@ describe("set_device_power and validate_device", () => {
   test("a device that is right passes, and one that is not says each fault", async () => {
     front = await UpdateFront.start();
     const wanted = [{ component: "bmc", version: "1.0", targets: [] }];
-    expect(await new Visit("validate_device", { wanted }).probe()).toMatchObject({ state: "done" });
+    expect(await visitOf("validate_device", { wanted }).probe()).toMatchObject({ state: "done" });
     front.power = "Off";
     front.health = "Critical";
-    const unfit = await new Visit("validate_device", { wanted: [{ ...wanted[0], version: "2.0" }] }).probe();
+    const unfit = await visitOf("validate_device", { wanted: [{ ...wanted[0], version: "2.0" }] }).probe();
     expect(unfit).toMatchObject({ state: "unknown", cause: { code: "device_unfit", facts: { what: "the power" } } });
     expect(unfit.message).toBe(
       "the power is off, wanted on; the health is critical, wanted ok; the version of bmc is 1.0, wanted 2.0",
     );
     front.goAway();
-    expect(await new Visit("validate_device", { wanted }).probe()).toMatchObject({ cause: { code: "unreachable" } });
+    expect(await visitOf("validate_device", { wanted }).probe()).toMatchObject({ cause: { code: "unreachable" } });
   });
 });

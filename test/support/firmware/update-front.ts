@@ -111,6 +111,12 @@ export class UpdateFront {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
+  /** A task from earlier, which has ended. */
+  noteTask(): void {
+    const flash: Flash = { way: "simple", targets: [], bytes: 0, digest: "", component: "bmc", version: "0.9" };
+    this.tasks.push({ id: this.tasks.length + 1, flash, state: "Completed", percent: 100, message: "" });
+  }
+
   /** How far the last task is. */
   progress(percent: number, message = ""): void {
     Object.assign(this.#last, { percent, message });

@@ -26,11 +26,9 @@ type Evidence = KnownBmc & {
   /** Paths of the parts that are written. */
   readonly parts: readonly string[];
   readonly before: string;
-  /** Tasks that the device listed; null where it lists none. */
-  readonly tasks: readonly string[] | null;
+  /** Tasks that the device listed. */
+  readonly tasks: readonly string[];
   readonly ways: readonly string[];
-  /** When the BMC started last. */
-  readonly started: string | null;
 };
 
 type Receipt = {
@@ -80,8 +78,7 @@ export const updateFirmware = defineStepOn<OnDevice>()({
         parts: parts.map(({ path }) => path),
         before: describeVersions(parts),
         ways: await can.firmware.readWays(target, call),
-        tasks: await can.tasks.listTasks(target, call),
-        started: await can.manager.readStart(target, call),
+        tasks: (await can.tasks.listTasks(target, call)) ?? [],
         ...(await knowBmc(context, target)),
       };
     });
@@ -195,8 +192,8 @@ function judgeUnshown(
 }
 
 /**
- * The answer to the order was lost, or told of no task. That nothing was begun is believed only where a task would surely be seen: the
- * device lists tasks, still lists those from before or has not restarted since, and it was a short while ago.
+ * The answer to the order was lost, or told of no task. That nothing was begun is believed only of a device that is known to list its
+ * tasks: those from before are still there, no other is, and it was a short while ago. An empty list proves nothing.
  */
 async function judgeWithoutTask(context: Acting, parts: readonly InstalledFirmware[]): Promise<ProbeReport> {
   const { payload, evidence, receipt, clock, can, call } = context;
@@ -208,15 +205,11 @@ async function judgeWithoutTask(context: Acting, parts: readonly InstalledFirmwa
     cause: { code: "firmware_unproven", facts },
   };
   const sentAt = context.lastSentAt ?? context.actingAt;
-  if (receipt !== null || evidence.tasks === null || sentAt == null) return open;
+  if (receipt !== null || sentAt == null || evidence.tasks.length === 0) return open;
   if (clock.now().getTime() - sentAt.getTime() > STILL_LISTED) return open;
-  const target = await context.bmc();
-  const listed = await can.tasks.listTasks(target, call);
-  if (listed === null || !evidence.tasks.every((task) => listed.includes(task))) return open;
-  const keepsTasks = evidence.tasks.length > 0;
-  const hasRestarted = evidence.started === null || (await can.manager.readStart(target, call)) !== evidence.started;
-  if (hasRestarted && !keepsTasks) return open;
-  return { state: "not_done", message: `the device lists no task, and shows ${payload.component} ${shown}` };
+  const listed = (await can.tasks.listTasks(await context.bmc(), call)) ?? [];
+  if (!evidence.tasks.every((task) => listed.includes(task))) return open;
+  return { state: "not_done", message: `the device lists no new task, and shows ${payload.component} ${shown}` };
 }
 
 /** The task of the receipt; where the answer was lost, one that was not there before and can be this update. */
@@ -225,7 +218,6 @@ async function findTask(
   target: BmcTarget,
 ): Promise<DeviceTask | null> {
   if (receipt?.task) return can.tasks.readTask(target, receipt.task, call);
-  if (evidence.tasks === null) return null;
   const before = new Set(evidence.tasks);
   const listed = (await can.tasks.listTasks(target, call)) ?? [];
   const isOurs = ({ targets }: DeviceTask) =>

@@ -12,6 +12,8 @@ export interface FabricStatus {
   readonly additionInfo: string | null;
   readonly reason: string | null;
   readonly error: string | null;
+  /** SHA-256 fingerprint of the certificate that the switch showed; absent over plain HTTP. */
+  readonly certificateFingerprint?: string;
 }
 
 /**

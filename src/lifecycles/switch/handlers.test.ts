@@ -24,6 +24,7 @@ const FACTS: SwitchFacts = {
   deviceLogReadAt: null,
   firmware: {},
   nvosAddress: null,
+  nvosCertificateFingerprint: null,
   slotNumber: null,
   trayIndex: null,
   isPrimary: false,

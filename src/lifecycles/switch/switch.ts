@@ -17,6 +17,8 @@ export interface SwitchFacts extends BmcDeviceFacts {
   readonly firmware: Readonly<Record<string, string>>;
   /** Where its own operating system is reached. */
   readonly nvosAddress: string | null;
+  /** Of the certificate that it showed when the fabric was configured through it. */
+  readonly nvosCertificateFingerprint: string | null;
   readonly slotNumber: number | null;
   readonly trayIndex: number | null;
   /** The fabric of the rack is configured on this switch. */

@@ -5,8 +5,8 @@ import { seconds } from "../../kernel/time/duration.ts";
 import type { MayReach } from "../transport/allowed-networks.ts";
 import type { BmcGateway } from "../transport/bmc-gateway.ts";
 import { createAnswerReader } from "../transport/device-answer.ts";
-import { type Resource, textAt } from "../transport/device-json.ts";
-import { createGatedExchange } from "../transport/gated-exchange.ts";
+import { textAt } from "../transport/device-json.ts";
+import { createGatedExchange, type Fetched } from "../transport/gated-exchange.ts";
 import { excerpt, parseJson } from "../transport/http-answer.ts";
 import { createHttpExchange } from "../transport/http-exchange.ts";
 
@@ -20,9 +20,9 @@ export interface NvueOptions {
 /** NVUE, the REST API of a switch's operating system. Every failure is a `DeviceFailure`, or a `StepFailure` when stopped. */
 export interface NvueClient {
   /** `path` is what follows `/nvue_v1`. */
-  get(target: FabricTarget, path: string, call: CallContext): Promise<Resource>;
-  post(target: FabricTarget, path: string, body: unknown, call: CallContext): Promise<Resource>;
-  patch(target: FabricTarget, path: string, body: unknown, call: CallContext): Promise<Resource>;
+  get(target: FabricTarget, path: string, call: CallContext): Promise<Fetched>;
+  post(target: FabricTarget, path: string, body: unknown, call: CallContext): Promise<Fetched>;
+  patch(target: FabricTarget, path: string, body: unknown, call: CallContext): Promise<Fetched>;
   close(): void;
 }
 
@@ -57,13 +57,12 @@ export function createNvueClient({ gateway, caCertificates, mayReach }: NvueOpti
     target: FabricTarget,
     { method, path, body }: { method: "GET" | "POST" | "PATCH"; path: string; body?: unknown },
     call: CallContext,
-  ): Promise<Resource> {
+  ): Promise<Fetched> {
     const operation = method === "GET" ? "nvue.read" : "nvue.command";
     const headers = { authorization: basic(target) };
     try {
       const asked = { target: { noun: "switch OS", ...target }, call, operation, method, path: `${ROOT}${path}` };
-      const { resource } = await exchange({ ...asked, headers, signsIn: true, ...(body !== undefined && { body }) });
-      return resource;
+      return await exchange({ ...asked, headers, signsIn: true, ...(body !== undefined && { body }) });
     } catch (error) {
       throw error instanceof DeviceFailure ? ofSwitchOs(error) : error;
     }

@@ -20,17 +20,18 @@ export function createNvueFabric(options: NvueOptions): NvueFabric {
     /** The controller finds out the topology by itself. */
     async configure(primary, _topology, call) {
       // Applying takes a while, and nothing can be started before: that is for the next call.
-      if (textAt(await client.get(primary, "/cluster", call), "state") !== "enabled") {
+      if (textAt((await client.get(primary, "/cluster", call)).resource, "state") !== "enabled") {
         return { job: await enableCluster(client, primary, call) };
       }
       // Starting one that runs changes nothing: it goes on.
-      if (isFabricRunning(statusOf(await client.get(primary, CONTROLLER, call)))) return { job: null };
+      if (isFabricRunning(statusOf((await client.get(primary, CONTROLLER, call)).resource))) return { job: null };
       const start = { "@start": { state: "start", parameters: {} } };
-      return { job: textAt(await client.post(primary, CONTROLLER, start, call), "id") ?? null };
+      return { job: textAt((await client.post(primary, CONTROLLER, start, call)).resource, "id") ?? null };
     },
 
     async readStatus(member, call) {
-      return statusOf(await client.get(member, CONTROLLER, call));
+      const { resource, certificateFingerprint } = await client.get(member, CONTROLLER, call);
+      return { ...statusOf(resource), ...(certificateFingerprint !== undefined && { certificateFingerprint }) };
     },
 
     close: () => client.close(),
@@ -39,7 +40,7 @@ export function createNvueFabric(options: NvueOptions): NvueFabric {
 
 /** NVUE changes its configuration in revisions: one is opened, changed and applied. */
 async function enableCluster(client: NvueClient, primary: FabricTarget, call: CallContext): Promise<string> {
-  const [revision] = Object.keys(await client.post(primary, "/revision", {}, call));
+  const [revision] = Object.keys((await client.post(primary, "/revision", {}, call)).resource);
   if (revision === undefined) {
     throw new DeviceFailure("protocol", "switch_os", `${primary.address} opened a revision without a name`);
   }

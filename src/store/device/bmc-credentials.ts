@@ -84,16 +84,26 @@ function parseCredentials(secret: string, mac: string): BmcCredentials | AppErro
   }
 }
 
-/** One query for many BMCs; a set that is missing or unreadable is answered with its error. */
-export async function getBmcCredentials(
+type GetCredentials = (
   db: Queryable,
   secrets: SecretStore,
   macs: readonly string[],
-): Promise<(BmcCredentials | AppError)[]> {
-  const found = await secrets.getMany(db, macs.map(credentialName));
-  return macs.map((mac) => {
-    const secret = found.get(credentialName(mac));
-    if (secret === undefined) return new AppError("failed_precondition", `there are no credentials for the BMC ${mac}`);
-    return typeof secret === "string" ? parseCredentials(secret, mac) : secret;
-  });
-}
+) => Promise<(BmcCredentials | AppError)[]>;
+
+const getCredentials =
+  (nameOf: (mac: string) => string, whose: string): GetCredentials =>
+  async (db, secrets, macs) => {
+    const found = await secrets.getMany(db, macs.map(nameOf));
+    return macs.map((mac) => {
+      const secret = found.get(nameOf(mac));
+      if (secret === undefined)
+        return new AppError("failed_precondition", `there are no credentials for ${whose} ${mac}`);
+      return typeof secret === "string" ? parseCredentials(secret, mac) : secret;
+    });
+  };
+
+/** One query for many BMCs; a set that is missing or unreadable is answered with its error. */
+export const getBmcCredentials = getCredentials(credentialName, "the BMC");
+
+/** The same for the operating systems of switches. */
+export const getOsCredentials = getCredentials(osCredentialName, "the operating system of the switch with the BMC");

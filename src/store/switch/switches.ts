@@ -9,6 +9,7 @@ import { type BmcDeviceFilter, type BmcDeviceRecord, bmcDeviceFacts, defineBmcDe
 import { deviceTraits } from "../device/device.ts";
 import { partOfRack } from "../device/part-of-rack.ts";
 import type { ThingStore } from "../lifecycle/things.ts";
+import type { Queryable } from "../postgres/database.ts";
 
 export interface SwitchRecord extends Switch, Omit<BmcDeviceRecord, keyof Switch> {}
 
@@ -16,6 +17,7 @@ const factsSchema = z.object({
   ...bmcDeviceFacts,
   firmware: z.record(z.string(), z.string()).default({}),
   nvosAddress: z.string().nullable().default(null),
+  nvosCertificateFingerprint: z.string().nullable().default(null),
   slotNumber: z.number().nullable().default(null),
   trayIndex: z.number().nullable().default(null),
   isPrimary: z.boolean().default(false),
@@ -75,6 +77,12 @@ export const switches = defineBmcDevices<Switch, SwitchRecord, SwitchFilter>({
   },
 });
 export const { list: listSwitches, findOfBmcs: findSwitchesOfBmcs } = switches;
+
+/** One query for many; undefined for one that does not exist. */
+export async function findSwitches(db: Queryable, ids: readonly string[]): Promise<(Switch | undefined)[]> {
+  const found = new Map((await listSwitches(db, { ids })).map((each) => [each.id as string, each]));
+  return ids.map((id) => found.get(id));
+}
 
 export const switchTraits = deviceTraits<SwitchRecord>({
   noun: "switch",

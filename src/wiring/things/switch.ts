@@ -5,11 +5,14 @@ import { partOf } from "../../api/transport/service-parts.ts";
 import type { MonitorContext } from "../../lifecycles/device/monitoring.ts";
 import { switchHandlers } from "../../lifecycles/switch/handlers.ts";
 import type { Switch } from "../../lifecycles/switch/switch.ts";
+import { switchTarget } from "../../runs/targets/switch.ts";
 import { explainAnyThing } from "../../services/explain/any-thing.ts";
 import { switchListing } from "../../store/switch/switch-list.ts";
 import { switchStore } from "../../store/switch/switches.ts";
+import { devicePartsOf } from "../rack/device-parts.ts";
+import type { WiredTarget } from "../run-targets.ts";
 import { deviceTarget } from "./device-target.ts";
-import { defineThing, type HandlerTools } from "./thing.ts";
+import { defineThing, type HandlerTools, type TargetTools } from "./thing.ts";
 import { withContext } from "./with-context.ts";
 
 const READERS = ["viewer", "ForgeAdminCLI", "Machineatron", "Flow", "Health"] as const;
@@ -27,9 +30,19 @@ function handlers({ switches: provider, clock, monitorEvery, signIn }: HandlerTo
   );
 }
 
+const runTarget = ({ switches, signIn, artifactSource }: TargetTools): WiredTarget<Switch> => ({
+  kind: switchTarget,
+  providerOf: () => switches ?? { name: "switch", can: {} },
+  partsOf({ target }) {
+    const device = target.thing;
+    return devicePartsOf(target, () => signIn(deviceTarget(device), device.bmc.mac), artifactSource);
+  },
+});
+
 export const switchThing = defineThing({
   store: switchStore,
   handlers,
+  runTarget,
   explain: (deps, id) => explainAnyThing(deps, switchStore.lifecycle.kind, id, "millwright switch list"),
   methods: ({ services }) => [
     partOf(Forge, forgeSwitches(services), { insertSwitchHealthReport: LARGEST_REPORT_REQUEST }),

@@ -94,7 +94,9 @@ test("it is done once every switch reports the fabric, and each learns whether i
     state: "done",
     effects: [
       { kind: "switch", id: "sw-0", facts: { isPrimary: false, fabric: { state: "ok" } } },
+      { kind: "switch", id: "sw-0", cause: "fabric_configured", ifPossible: true },
       { kind: "switch", id: "sw-1", facts: { isPrimary: true } },
+      { kind: "switch", id: "sw-1", cause: "fabric_configured" },
     ],
   });
 });

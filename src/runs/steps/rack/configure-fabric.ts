@@ -1,11 +1,12 @@
 import { DeviceFailure } from "../../../capabilities/device-failure.ts";
 import { type FabricStatus, type FabricTarget, isFabricRunning } from "../../../capabilities/rack/fabric.ts";
-import { type Effect, observe } from "../../../kernel/effects.ts";
+import { type Effect, move, observe } from "../../../kernel/effects.ts";
 import { AppError, messageOf, StepFailure } from "../../../kernel/errors.ts";
 import type { JsonObject } from "../../../kernel/lifecycle.ts";
 import { namedList } from "../../../kernel/named-list.ts";
 import { minutes } from "../../../kernel/time/duration.ts";
 import type { Rack } from "../../../lifecycles/rack/rack.ts";
+import { switchLifecycle } from "../../../lifecycles/switch/lifecycle.ts";
 import { type ActingContext, defineStepOn, type On, type ProbeReport, type StepContext } from "../../model/step.ts";
 
 /** What steps on a rack work with that go through the operating systems of its switches. */
@@ -33,8 +34,6 @@ type Evidence = {
 };
 type Acting = ActingContext<ConfigureFabricPayload, Evidence, "fabric", never, JsonObject, OnRack>;
 
-/** Kinds of things are named by their declarations; the one of switches is theirs. */
-const SWITCH = { kind: "switch" } as const;
 const MOST_NAMED = 9;
 
 /**
@@ -70,7 +69,10 @@ export const configureFabric = defineStepOn<OnRack>()({
     const seen = await readAll(context, payload.switches);
     const unready = seen.filter(({ status }) => status === null || !isFabricRunning(status));
     if (unready.length === 0) {
-      const effects = seen.map(({ id, status }) => told(id, status, evidence.primary, clock.now()));
+      const effects = seen.flatMap(({ id, status }) => [
+        told(id, status, evidence.primary, clock.now()),
+        move(switchLifecycle, id, "fabric_configured", { ifPossible: true }),
+      ]);
       return { state: "done", message: `the fabric is configured on ${seen.length} switches`, effects };
     }
     const [first] = unready;
@@ -188,8 +190,12 @@ const describeUnready = (unready: readonly Seen[]): string =>
     MOST_NAMED,
   )}`;
 
-const told = (id: string, status: FabricStatus | null, primary: string | null, at: Date): Effect =>
-  observe(SWITCH, id, {
+/** What each switch learns: how the fabric is, whether it is the primary, and which certificate it showed. */
+function told(id: string, status: FabricStatus | null, primary: string | null, at: Date): Effect {
+  const { certificateFingerprint, ...seen } = status ?? {};
+  return observe(switchLifecycle, id, {
     isPrimary: id === primary,
-    ...(status && { fabric: { ...status, at: at.toISOString() } }),
+    ...(status && { fabric: { ...seen, at: at.toISOString() } }),
+    ...(certificateFingerprint !== undefined && { nvosCertificateFingerprint: certificateFingerprint }),
   });
+}

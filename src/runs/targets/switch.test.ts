@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import type { Switch } from "../../lifecycles/switch/switch.ts";
+import { switchTarget } from "./switch.ts";
+import type { RunOn } from "./target-kind.ts";
+
+const aRun = (holder: { kind: string; id: string }, kinds: readonly string[], params = {}) =>
+  ({
+    id: "run-1",
+    holder,
+    plan: { steps: kinds.map((kind) => ({ kind })) },
+    params,
+    target: { kind: "switch", id: "sw-1" },
+  }) as unknown as RunOn<Switch>;
+
+const RACK = { kind: "rack", id: "rack-1" };
+const END = { message: "", at: new Date(0), residue: [] } as const;
+
+test("a flash for its rack leads a switch to reprovisioning, and its end out of it", () => {
+  const run = aRun(RACK, ["update_firmware", "activate_firmware"], { awaits_fabric: "true" });
+  const data = { rack: "rack-1", run: "run-1", awaitsFabric: true };
+  expect(switchTarget.whenStarted(run, new Map())).toMatchObject([{ cause: "rack_requested", data, ifPossible: true }]);
+  expect(switchTarget.whenEnded(run, { ...END, phase: "SUCCEEDED" }, new Map())).toMatchObject([
+    { cause: "firmware_proven" },
+  ]);
+  for (const phase of ["FAILED", "CANCELED"] as const) {
+    const ended = switchTarget.whenEnded(run, { ...END, phase, message: "no answer" }, new Map());
+    expect(ended).toMatchObject([{ cause: "firmware_failed", message: "no answer" }]);
+  }
+});
+
+test.each([
+  ["a run of its own", { kind: "run", id: "run-1" }, ["update_firmware"]],
+  ["a power change for its rack", RACK, ["set_device_power"]],
+])("%s leaves its state alone", (_name, holder, kinds) => {
+  const run = aRun(holder, kinds);
+  expect(switchTarget.whenStarted(run, new Map())).toEqual([]);
+  expect(switchTarget.whenEnded(run, { ...END, phase: "FAILED" }, new Map())).toEqual([]);
+});

@@ -1,0 +1,29 @@
+import { move } from "../../kernel/effects.ts";
+import { switchLifecycle } from "../../lifecycles/switch/lifecycle.ts";
+import type { Switch } from "../../lifecycles/switch/switch.ts";
+import type { RunThing } from "../model/lifecycle.ts";
+import { updateFirmware } from "../steps/rack/update-firmware.ts";
+import type { TargetKind } from "./target-kind.ts";
+
+/**
+ * A switch is reprovisioning while its rack replaces its firmware. All other runs leave its state alone. Whether the rack configures
+ * the fabric afterwards is a param of the run, since only the rack knows.
+ */
+export const switchTarget: TargetKind<Switch> = {
+  kind: switchLifecycle.kind,
+  whenStarted(run) {
+    if (!replacesForRack(run)) return [];
+    const awaitsFabric = run.params.awaits_fabric === "true";
+    const data = { rack: run.holder.id, run: run.id, awaitsFabric };
+    return [move(switchLifecycle, run.target.id, "rack_requested", { data, ifPossible: true })];
+  },
+  whenEnded(run, { phase, message }) {
+    if (!replacesForRack(run)) return [];
+    const cause = phase === "SUCCEEDED" ? "firmware_proven" : "firmware_failed";
+    const why = message === "" ? {} : { message };
+    return [move(switchLifecycle, run.target.id, cause, { ...why, ifPossible: true })];
+  },
+};
+
+const replacesForRack = ({ holder, plan }: RunThing): boolean =>
+  holder.kind === "rack" && plan.steps.some(({ kind }) => kind === updateFirmware.kind);

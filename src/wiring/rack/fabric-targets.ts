@@ -1,0 +1,62 @@
+import type { FabricTarget } from "../../capabilities/rack/fabric.ts";
+import { createBatcher } from "../../kernel/batcher.ts";
+import { AppError, StepFailure } from "../../kernel/errors.ts";
+import type { Switch } from "../../lifecycles/switch/switch.ts";
+import type { SecretStore } from "../../store/access/secrets.ts";
+import { type BmcCredentials, getOsCredentials } from "../../store/device/bmc-credentials.ts";
+import type { Database } from "../../store/postgres/database.ts";
+import { findSwitches } from "../../store/switch/switches.ts";
+
+/**
+ * Where the operating systems of switches are, and how to sign in: with one query for all that ask at the same time.
+ *
+ * @throws StepFailure "endpoint_missing" or "credentials_missing", for the function that it returns.
+ */
+export function wireFabricTargets({
+  db,
+  secrets,
+}: {
+  readonly db: Database;
+  readonly secrets: SecretStore;
+}): (switchId: string) => Promise<FabricTarget> {
+  const switches = createBatcher<string, Switch | undefined>({
+    most: 500,
+    atOnce: 2,
+    run: (ids) => findSwitches(db, ids),
+  });
+  const credentials = createBatcher<string, BmcCredentials | AppError>({
+    most: 500,
+    atOnce: 2,
+    run: (macs) => getOsCredentials(db, secrets, macs),
+  });
+  return async (id) => {
+    const found = await switches.submit(id);
+    const place = found && placeOf(found);
+    if (!place) {
+      throw new StepFailure(
+        "endpoint_missing",
+        `it is not on record where the operating system of switch ${id} is reached: its BMC does not report it; give the switch the label nvos_address`,
+        { facts: { at: "switch_os" } },
+      );
+    }
+    const account = await credentials.submit(found.bmc.mac);
+    if (account instanceof AppError)
+      throw new StepFailure("credentials_missing", account.message, { facts: { at: "switch_os", name: id } });
+    return { ...place, ...account };
+  };
+}
+
+/** A label may name the port; otherwise both answer at the same one, which is 443 nearly everywhere. */
+function placeOf({ facts, bmc }: Switch): Omit<FabricTarget, "username" | "password"> | undefined {
+  if (facts.nvosAddress === null) return undefined;
+  const [, host, port] = /^\[?([^\]]+?)\]?(?::(\d{1,5}))?$/.exec(facts.nvosAddress) ?? [];
+  const isIpv6 = facts.nvosAddress.split(":").length > 2 && !facts.nvosAddress.startsWith("[");
+  const pinned = facts.nvosCertificateFingerprint;
+  return {
+    address: isIpv6 ? facts.nvosAddress : (host ?? facts.nvosAddress),
+    port: port === undefined || isIpv6 ? bmc.port : Number(port),
+    scheme: bmc.scheme,
+    trust: bmc.trust === "pin" && pinned !== null ? { mode: "pin", fingerprint256: pinned } : { mode: bmc.trust },
+    noun: "switch OS",
+  };
+}

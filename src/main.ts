@@ -94,7 +94,7 @@ const tellDataDir = (dataDir: string): string =>
 
 function welcome(dev: Awaited<ReturnType<typeof startDev>>, dataDir: string | undefined): string {
   return `
-  Millwright ${version} is up, with a simulated datacentre of ${dev.expectedShelves} power shelves and ${dev.machines} machines.
+  Millwright ${version} is up, with a simulated datacentre of ${dev.expectedShelves} power shelves, ${dev.switches} switches and ${dev.machines} machines.
 
     API (JSON)         ${dev.httpUrl}
     API (gRPC)         ${dev.grpcAddress}

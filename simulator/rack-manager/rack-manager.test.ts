@@ -59,6 +59,7 @@ describe.each(["d", "h"] as const)("the rack manager with the numbering %s", (ap
   test("writes firmware as jobs, and refuses a second one for the same node", async () => {
     await using manager = await opened(api);
     const { site, call, words } = manager;
+    await site.control("PUT", "/speed", { speed: 20 });
     const type = words.type.compute;
     const nodes = { nodes: [await nodeOf(site, "m-rack1-01", type), await nodeOf(site, "m-rack1-02", type)] };
     const file = "GB-2U-96C--bios--U46-2.30.bin";
@@ -72,6 +73,7 @@ describe.each(["d", "h"] as const)("the rack manager with the numbering %s", (ap
     const again = await call("updateFirmware", request);
     expect(again).toMatchObject({ response: { status: words.code.failure } });
     expect(again.node_jobs).toBeUndefined();
+    await site.control("PUT", "/speed", { speed: 2_000 });
     const [{ job_id = "" } = {}] = taken.node_jobs as { job_id?: string }[];
     for (let tries = 0; tries < 300; tries += 1) {
       const { job_state } = await call("firmwareJob", { job_id });

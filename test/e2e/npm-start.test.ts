@@ -8,8 +8,9 @@ import { eventually } from "../support/eventually.ts";
 import { openProcessBench, type ProcessBench, ROOT, type StartedProcess } from "../support/processes/process-bench.ts";
 import { killAll, processesIn, processesTold } from "../support/processes/process-table.ts";
 
-/** What the README says of `npm start`: two racks, each of eight power shelves and 18 machines. */
+/** What the README says of `npm start`: two racks, each of eight power shelves, nine switches and 18 machines. */
 const SHELVES = 16;
+const SWITCHES = 18;
 const MACHINES = 36;
 
 /** The machine that nobody has registered shows up beside them, once it has booted. */
@@ -64,7 +65,7 @@ async function runInstallSection(npm: StartedProcess): Promise<void> {
 test("`npm start` starts all that the README promises, and Ctrl-C to npm alone ends all of it", async () => {
   const npm = start("npm", ["start"]);
   const [, tokenFile = ""] = await npm.said(/admin token\s+(\S+)/);
-  expect(npm.stdout()).toContain(`${SHELVES} power shelves and ${MACHINES} machines`);
+  expect(npm.stdout()).toContain(`${SHELVES} power shelves, ${SWITCHES} switches and ${MACHINES} machines`);
   expect(npm.stdout()).toContain(`export MILLWRIGHT_DATA_DIR='${join(bench.directory, "data")}'`);
   const addressOf = (name: string) => new RegExp(`${name}\\s+(\\S+)`).exec(npm.stdout())?.[1] ?? "";
 

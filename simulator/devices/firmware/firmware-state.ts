@@ -76,6 +76,8 @@ interface Staged {
 }
 
 export interface FirmwareState {
+  /** In simulated time. */
+  readonly deliveredAt: number;
   readonly tasks: number;
   readonly flashes: readonly Flash[];
   readonly installed: Readonly<Record<string, Installed>>;
@@ -91,6 +93,7 @@ export interface FirmwareState {
 }
 
 export const NO_FLASHES: FirmwareState = {
+  deliveredAt: 0,
   tasks: 0,
   flashes: [],
   installed: {},

@@ -18,6 +18,7 @@ const FAILING_FLASH_MS = FLASH_MS / 2;
 const SHOWN_LATE_MS = 60_000;
 const REFUSES_MS = 20_000;
 const FLASHES_KEPT = 32;
+const DAY_MS = 86_400_000;
 
 /** What the firmware of a device needs of the device. */
 export interface FirmwareSurroundings {
@@ -48,7 +49,8 @@ export class Firmware {
 
   constructor(around: FirmwareSurroundings) {
     this.#around = around;
-    this.#state = { ...NO_FLASHES, ...(around.load() as FirmwareState | undefined) };
+    const fresh = { ...NO_FLASHES, deliveredAt: around.clock.now() - DAY_MS };
+    this.#state = { ...fresh, ...(around.load() as FirmwareState | undefined) };
   }
 
   get components(): readonly ComponentSpec[] {
@@ -87,6 +89,11 @@ export class Firmware {
     const passed = (clock.now() - flash.begunAt) / (flash.dueAt - flash.begunAt);
     const most = flash.conduct.is === "stuck" && this.#isStuck(flash) ? flash.conduct.percent : 99;
     return Math.max(0, Math.min(most, Math.floor(100 * passed)));
+  }
+
+  /** In simulated time. */
+  get deliveredAt(): number {
+    return this.#state.deliveredAt;
   }
 
   /** A simulated moment as devices write it. */

@@ -30,17 +30,41 @@ const taskService = () => ({
   Tasks: link(TASKS),
 });
 
+/** What its maker did before it was delivered: a controller remembers its last updates, so that a list without any says that it forgets. */
+function deliveredWith({ firmware }: ManagedDevice): Flash {
+  const [manager] = firmware.components;
+  return {
+    task: 0,
+    way: "push",
+    component: manager?.id ?? null,
+    from: null,
+    to: manager?.version ?? null,
+    bytes: 0,
+    digest: null,
+    targets: [],
+    begunAt: firmware.deliveredAt,
+    dueAt: firmware.deliveredAt,
+    conduct: { is: "honest" },
+    silentAfterMs: 0,
+    isWrong: false,
+    wrote: true,
+    endedAt: firmware.deliveredAt,
+    outcome: "completed",
+    why: null,
+  };
+}
+
 const isKept = ({ traits }: ManagedDevice, { outcome }: Flash): boolean =>
   outcome === "running" || !traits.includes("task_gone_when_done");
 
 function listTasks({ device, path }: ResourceCall): Answer {
-  const listed = device.traits.includes("tasks_unlisted") ? [] : device.firmware.flashes;
+  const listed = device.traits.includes("tasks_unlisted") ? [] : [deliveredWith(device), ...device.firmware.flashes];
   const paths = listed.filter((flash) => isKept(device, flash)).map(({ task }) => `${TASKS}/${task}`);
   return ok(collection(path, "TaskCollection", "Tasks", paths));
 }
 
 function found({ device, member, path, strike }: ResourceCall, answer: (flash: Flash) => Answer): Answer {
-  const flash = device.firmware.flashes.find(({ task }) => String(task) === member);
+  const flash = [deliveredWith(device), ...device.firmware.flashes].find(({ task }) => String(task) === member);
   if (flash === undefined || !isKept(device, flash) || strike("task_lost")) return refuse("ResourceMissingAtURI", path);
   return answer(flash);
 }

@@ -120,6 +120,16 @@ describe("the update service", () => {
     expect(shelf.Members).toEqual(["pmc", "psu"].map((id) => ({ "@odata.id": `${UPDATE}/FirmwareInventory/${id}` })));
   });
 
+  test("remembers the update that it was delivered with, which is no flash of ours", async () => {
+    const tasks = (await site.redfish(machine, "/redfish/v1/TaskService/Tasks")).json<{
+      Members: { "@odata.id": string }[];
+    }>();
+    expect(tasks.Members).toHaveLength(1);
+    const task = await site.redfish(machine, tasks.Members[0]?.["@odata.id"] ?? "");
+    expect(task.json()).toMatchObject({ Id: "0", TaskState: "Completed" });
+    expect((await truthOf(machine)).flashes).toEqual([]);
+  });
+
   test("fetches an image, tells of its progress, and uses system firmware only after a reset", async () => {
     await site.control("PUT", "/speed", { speed: 100 });
     const accepted = await simple(machine, offer("bios", "U46-3.00"), {

@@ -2,21 +2,66 @@ import { z } from "zod";
 import { AppError } from "../../kernel/errors.ts";
 import type { Caller } from "../../services/call/caller.ts";
 import type { ServiceDeps } from "../../services/call/deps.ts";
+import { addExpectedSwitch } from "../../services/expected-switch/expected-switches.ts";
 import { createRackFirmware } from "../../services/rack-firmware/rack-firmware.ts";
 
 const catalogueSchema = z.array(z.object({ hardware_type: z.string(), config: z.record(z.string(), z.unknown()) }));
 
+const switchesSchema = z.array(
+  z.object({
+    bmc_mac_address: z.string(),
+    bmc_username: z.string(),
+    bmc_password: z.string(),
+    switch_serial_number: z.string(),
+    bmc_ip_address: z.string(),
+    rack_id: z.string(),
+    nvos_username: z.string(),
+    nvos_password: z.string(),
+    nvos_mac_addresses: z.array(z.string()),
+    metadata: z.object({ name: z.string() }),
+  }),
+);
+
 /** What the files of a catalogue that asks for no token are fetched with. */
 const NO_TOKEN = "NOAUTH";
 
+/** What a simulated site has for switches, with both accounts of each; those on record already stay as they are. */
+export async function expectSimulatedSwitches(deps: ServiceDeps, caller: Caller, controlUrl: string): Promise<number> {
+  const rows = (await read(controlUrl, "/inventory/switches", switchesSchema)) ?? [];
+  for (const row of rows)
+    await unlessThere(
+      addExpectedSwitch(deps, caller, {
+        bmcMac: row.bmc_mac_address,
+        bmcUsername: row.bmc_username,
+        bmcPassword: row.bmc_password,
+        serial: row.switch_serial_number,
+        bmcEndpoint: row.bmc_ip_address,
+        rackId: row.rack_id,
+        metadata: { name: row.metadata.name, description: "", labels: {} },
+        nvosMacs: row.nvos_mac_addresses,
+        nvosUsername: row.nvos_username,
+        nvosPassword: row.nvos_password,
+      }),
+    );
+  return rows.length;
+}
+
 /** The firmware that a simulated site has for its racks. The first record of each kind, which its devices came with, becomes the default. */
 export async function recordSimulatedFirmware(deps: ServiceDeps, caller: Caller, controlUrl: string): Promise<void> {
-  const answer = await fetch(new URL("/firmware/catalogue", controlUrl));
-  if (!answer.ok) return;
-  for (const { hardware_type, config } of catalogueSchema.parse(await answer.json())) {
+  for (const { hardware_type, config } of (await read(controlUrl, "/firmware/catalogue", catalogueSchema)) ?? []) {
     const record = { configJson: JSON.stringify(config), token: NO_TOKEN, hardwareType: hardware_type };
-    await createRackFirmware(deps, caller, record).catch((error: unknown) => {
-      if (!(error instanceof AppError) || error.kind !== "already_exists") throw error;
-    });
+    await unlessThere(createRackFirmware(deps, caller, record));
   }
+}
+
+/** Undefined where the simulator does not know it. */
+async function read<T>(controlUrl: string, path: string, schema: z.ZodType<T>): Promise<T | undefined> {
+  const answer = await fetch(new URL(path, controlUrl));
+  return answer.ok ? schema.parse(await answer.json()) : undefined;
+}
+
+async function unlessThere(creating: Promise<unknown>): Promise<void> {
+  await creating.catch((error: unknown) => {
+    if (!(error instanceof AppError) || error.kind !== "already_exists") throw error;
+  });
 }

@@ -9,13 +9,14 @@ import { type Server, type ServerOptions, startServer } from "../server.ts";
 import { StopSequence } from "../stop-sequence.ts";
 import { recordSimulatedMachines } from "./dev-machines.ts";
 import { offerNetworkBoot, withSimulatedFiles } from "./dev-netboot.ts";
-import { recordSimulatedFirmware } from "./dev-racks.ts";
+import { expectSimulatedSwitches, recordSimulatedFirmware } from "./dev-racks.ts";
 import { startSimulatorProcess } from "./simulator-process.ts";
 
 export interface Dev extends Server {
   readonly simulatorUrl: string;
   readonly tokenPath: string;
   readonly expectedShelves: number;
+  readonly switches: number;
   readonly machines: number;
 }
 
@@ -54,6 +55,7 @@ export async function startDev(given: ServerOptions & { readonly simulatorFlags:
       create: ({ name, roles }) => createToken(server.deps, caller, { name, roles, expiresAt: null }),
     });
     const expectedShelves = await expectInventory(server.deps, simulator.controlUrl);
+    const switches = await expectSimulatedSwitches(server.deps, caller, simulator.controlUrl);
     const machines = await recordSimulatedMachines(server.deps, caller, simulator.controlUrl);
     await recordSimulatedFirmware(server.deps, caller, simulator.controlUrl);
     // Last: a machine that nobody knows boots at once.
@@ -63,6 +65,7 @@ export async function startDev(given: ServerOptions & { readonly simulatorFlags:
       simulatorUrl: simulator.controlUrl,
       tokenPath: path,
       expectedShelves,
+      switches,
       machines,
       stop: () => stops.run(),
       abandon: () => stops.abandon(),

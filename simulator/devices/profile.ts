@@ -15,6 +15,7 @@ export const TRAITS = {
   unknown_resets_accepted: "lists no reset types, accepts every word, and does nothing for words that it does not know",
   no_sessions: "offers no sessions: Basic only",
   media_downloaded: "downloads a medium when it is inserted, and refuses one whose address cannot be reached",
+  one_virtual_drive: "has one virtual drive: no second medium can be inserted",
   medium_url_hidden: "an installer that it boots cannot see the address of its medium, nor the token in it",
   several_systems: "has a second computer system behind it: that of the next machine in its rack",
   no_events: "offers no server-sent events",
@@ -52,6 +53,7 @@ const ODD_STREAMS = TRAIT_NAMES.filter((trait) => trait.startsWith("events_"));
 const NOT_IN_WORST: readonly Trait[] = [
   "media_downloaded",
   "medium_url_hidden",
+  "one_virtual_drive",
   "several_systems",
   // Of the ways to take firmware, one must be left.
   "multipart_only",

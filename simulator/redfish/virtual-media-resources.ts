@@ -34,7 +34,12 @@ export function virtualMediaResources(): [string, Resource<Machine>][] {
   return [
     [
       VIRTUAL_MEDIA,
-      { GET: ({ path }) => ok(collection(path, "VirtualMediaCollection", "Virtual media", drives.map(pathOf))) },
+      {
+        GET: ({ path, device }) => {
+          const shown = drives.filter((drive) => drive !== "secondMedium" || !device.has("one_virtual_drive"));
+          return ok(collection(path, "VirtualMediaCollection", "Virtual media", shown.map(pathOf)));
+        },
+      },
     ],
     ...drives.flatMap((drive): [string, Resource<Machine>][] => [
       [pathOf(drive), { GET: (call) => ok(mediaBody(call, drive)) }],

@@ -8,6 +8,7 @@ import type { Database } from "../store/postgres/database.ts";
 import { wireClusterGate, wireClusterProbes } from "./cluster-gate.ts";
 import type { MachineHardware } from "./machine-hardware.ts";
 import { wireReadPower } from "./read-power.ts";
+import { wireSeedDrives } from "./seed-drives.ts";
 import { wireStepTargets } from "./step-targets.ts";
 
 /** What runs are started with, beside what all services have. */
@@ -32,10 +33,12 @@ export function wireRunParts({
   readonly seedsAt: string | null;
 }): RunParts {
   const { clusterAccess, capabilitiesOf, takesSeeds } = hardware;
+  const targetsOf = wireStepTargets({ db, secrets, runbooks });
   const probing = { db, secrets, ...(clock && { clock }) };
   return {
     ...{ steps, runbooks, seedsAt, capabilitiesOf, takesSeeds },
     clusterProbes: clusterAccess ? wireClusterProbes({ ...probing, gate: wireClusterGate(clusterAccess) }) : null,
-    readPower: wireReadPower({ hardware, targetsOf: wireStepTargets({ db, secrets, runbooks }) }),
+    readPower: wireReadPower({ hardware, targetsOf }),
+    findNoSeedDrive: wireSeedDrives({ hardware, targetsOf }),
   };
 }

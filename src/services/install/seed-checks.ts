@@ -11,8 +11,8 @@ interface SeededRun {
 }
 
 /**
- * Why the installer of a step would not find its seed, or could not read it. Whether the BMC has a second drive only the BMC can tell: the
- * step asks it before it begins.
+ * Why the installer of a step would not find its seed, or could not read it. Whether the BMC has a second drive only the BMC can tell: see
+ * `findDriveConflict`.
  */
 export function findSeedConflicts(
   deps: Pick<RunDeps, "seedsAt" | "takesSeeds">,
@@ -31,6 +31,30 @@ export function findSeedConflicts(
 export function checkSeeds(...given: Parameters<typeof findSeedConflicts>): void {
   const [conflict] = findSeedConflicts(...given);
   if (conflict) throw conflict;
+}
+
+/** Whether a step inserts a seed as a second medium. */
+export const insertsSeed = ({ needs }: Pick<SeededRun, "needs">): boolean =>
+  [...needs.values()].some(({ images }) => images.some(({ kind, seed }) => kind === "iso" && seed !== null));
+
+/** Asks the BMC. One that does not answer now may when the step begins, which asks again. */
+export async function findDriveConflict(
+  { findNoSeedDrive }: Pick<RunDeps, "findNoSeedDrive">,
+  machine: Machine,
+): Promise<AppError | undefined> {
+  const why = await findNoSeedDrive?.(machine);
+  return why === undefined
+    ? undefined
+    : new AppError("failed_precondition", why, { field: "plan_id", next: "millwright image list" });
+}
+
+/** No refusal to a caller: the BMC is asked outside of the transaction that starts the run. */
+export class UntriedDrive extends AppError {
+  readonly machine: Machine;
+  constructor(machine: Machine) {
+    super("conflict", `machine ${machine.id}: its BMC is to be asked for a second drive first`);
+    this.machine = machine;
+  }
 }
 
 function wayConflicts(

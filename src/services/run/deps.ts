@@ -14,6 +14,8 @@ export interface RunDeps extends ServiceDeps, ReferenceDeps {
   readonly clusterProbes: ClusterProbes | null;
   /** Asks the machine's BMC now. Absent: the server reaches no machines. */
   readPower?(machine: Machine, signal: AbortSignal): Promise<PowerState>;
+  /** Asks the machine's BMC for a second virtual drive: why it has none; undefined where it has one, or does not say. Absent: nobody asks. */
+  findNoSeedDrive?(machine: Machine): Promise<string | undefined>;
   /** Whether the machine's provider inserts a second medium. */
   takesSeeds(spec: MachineSpec): boolean;
   /** Where BMCs fetch seeds from; null: nobody has said. */

@@ -57,6 +57,7 @@ const SHOWS_IN: Readonly<
   no_sessions: { suites: ["system"] },
   media_downloaded: { suites: [] },
   medium_url_hidden: { suites: [] },
+  one_virtual_drive: { suites: [] },
   several_systems: { suites: ["power", "reset", "boot", "imaging", "system"] },
   // Streams of events are tried with all of them in device-events.test.ts.
   no_events: { suites: [] },

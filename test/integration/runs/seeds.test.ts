@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { RunService as AllRunsService, RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
@@ -108,6 +109,21 @@ describe("an installer that cannot see the address of its medium", { timeout: 60
     const told = JSON.stringify([run, await bench.logs(runId)], (_, value) => (typeof value === "bigint" ? 0 : value));
     expect(told).not.toMatch(/seeds\/run-/);
   });
+});
+
+test("a run whose seed needs a second drive is refused where the BMC has one alone, and the preview says so; a silent BMC is left to the step", async () => {
+  const id = await machine(["one_virtual_drive"]);
+  const refused = await start(id, "image-nocloud").catch((error) => ConnectError.from(error));
+  expect(refused).toMatchObject({ code: Code.FailedPrecondition });
+  expect((refused as ConnectError).message).toContain("this BMC has one virtual drive");
+  const planId = `plan-${plans}`;
+  const { conflicts } = await bench.client(RunActionsService).previewRun({ machineId: id, planId });
+  expect(conflicts).toEqual([expect.stringContaining("this BMC has one virtual drive")]);
+  expect((await bench.runs.listRuns({ filter: `machine_id=${id}` })).runs).toEqual([]);
+  expect((await bench.ended(await start(id, "image-without"))).phase).toBe(Run_Phase.SUCCEEDED);
+  await bench.fault({ device: id, fault: { type: "drop" } });
+  const { runId } = await bench.runs.startRun({ requestId: "silent", machineId: id, planId });
+  await bench.runs.cancelRun({ runId });
 });
 
 test("a seed reaches the machines of many runs that are started at once", { timeout: 60_000 }, async () => {

@@ -8,12 +8,13 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { PowerShelfId, RackId, UUID } from "../common/common_pb.js";
-import type { BmcInfo, ControllerStateReason, DeletedFilter, HealthReportEntry, HealthSourceOrigin, LifecycleStatus, ListHealthReportResponseSchema, Metadata, PowerShelfIdListSchema, StateHistoriesSchema, StateSla, SwitchIdListSchema } from "./shared_pb.js";
+import type { BmcInfo, ControllerStateReason, DeletedFilter, HealthReportEntry, HealthSourceOrigin, LifecycleStatus, ListHealthReportResponseSchema, Metadata, PowerShelfIdListSchema, RackIdListSchema, StateHistoriesSchema, StateSla, SwitchIdListSchema } from "./shared_pb.js";
 import type { EmptySchema, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { HealthReport } from "../health/health_pb.js";
 import type { RackFirmwareCreateRequestSchema, RackFirmwareDeleteRequestSchema, RackFirmwareGetRequestSchema, RackFirmwareListSchema, RackFirmwareSchema, RackFirmwareSearchFilterSchema, RackFirmwareSetDefaultRequestSchema } from "./firmware_pb.js";
 import type { AdminForceDeleteSwitchRequestSchema, AdminForceDeleteSwitchResponseSchema, InsertSwitchHealthReportRequestSchema, ListSwitchHealthReportsRequestSchema, RemoveSwitchHealthReportRequestSchema, SwitchDeletionRequestSchema, SwitchDeletionResultSchema, SwitchesByIdsRequestSchema, SwitchListSchema, SwitchMetadataUpdateRequestSchema, SwitchQuerySchema, SwitchSearchFilterSchema, SwitchStateHistoriesRequestSchema } from "./switch_pb.js";
-import type { ExpectedSwitchListSchema, ExpectedSwitchRequestSchema, ExpectedSwitchSchema, LinkedExpectedSwitchListSchema } from "./expected_pb.js";
+import type { ExpectedRackListSchema, ExpectedRackRequestSchema, ExpectedRackSchema, ExpectedSwitchListSchema, ExpectedSwitchRequestSchema, ExpectedSwitchSchema, LinkedExpectedSwitchListSchema } from "./expected_pb.js";
+import type { DeleteRackRequestSchema, GetRackProfileRequestSchema, GetRackProfileResponseSchema, GetRackRequestSchema, GetRackResponseSchema, InsertRackHealthReportRequestSchema, ListRackHealthReportsRequestSchema, RackListSchema, RackMetadataUpdateRequestSchema, RacksByIdsRequestSchema, RackSearchFilterSchema, RackStateHistoriesRequestSchema, RemoveRackHealthReportRequestSchema } from "./rack_pb.js";
 
 /**
  * Describes the file forge/forge.proto.
@@ -1126,6 +1127,177 @@ export declare const Forge: GenService<{
     methodKind: "unary";
     input: typeof EmptySchema;
     output: typeof LinkedExpectedSwitchListSchema;
+  },
+  /**
+   * The ids of all racks that satisfy the filter; those marked for deletion are left out.
+   *
+   * @generated from rpc forge.Forge.FindRackIds
+   */
+  findRackIds: {
+    methodKind: "unary";
+    input: typeof RackSearchFilterSchema;
+    output: typeof RackIdListSchema;
+  },
+  /**
+   * The racks with these ids, each once; unknown ids are left out. Between one id and the configured maximum (100) are accepted.
+   *
+   * @generated from rpc forge.Forge.FindRacksByIds
+   */
+  findRacksByIds: {
+    methodKind: "unary";
+    input: typeof RacksByIdsRequestSchema;
+    output: typeof RackListSchema;
+  },
+  /**
+   * One rack, or all. An unknown id gives an empty list.
+   *
+   * @generated from rpc forge.Forge.GetRack
+   */
+  getRack: {
+    methodKind: "unary";
+    input: typeof GetRackRequestSchema;
+    output: typeof GetRackResponseSchema;
+  },
+  /**
+   * Marks a rack for deletion. It goes once no device names it any more; asking again is harmless.
+   *
+   * @generated from rpc forge.Forge.DeleteRack
+   */
+  deleteRack: {
+    methodKind: "unary";
+    input: typeof DeleteRackRequestSchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * The profile of a rack: what it should consist of.
+   *
+   * @generated from rpc forge.Forge.GetRackProfile
+   */
+  getRackProfile: {
+    methodKind: "unary";
+    input: typeof GetRackProfileRequestSchema;
+    output: typeof GetRackProfileResponseSchema;
+  },
+  /**
+   * The health reports that were put on a rack, one per source.
+   *
+   * @generated from rpc forge.Forge.ListRackHealthReports
+   */
+  listRackHealthReports: {
+    methodKind: "unary";
+    input: typeof ListRackHealthReportsRequestSchema;
+    output: typeof ListHealthReportResponseSchema;
+  },
+  /**
+   * Puts a health report on a rack; it replaces the earlier report of the same source.
+   *
+   * @generated from rpc forge.Forge.InsertRackHealthReport
+   */
+  insertRackHealthReport: {
+    methodKind: "unary";
+    input: typeof InsertRackHealthReportRequestSchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * Takes the report of one source off a rack; NOT_FOUND when there is none.
+   *
+   * @generated from rpc forge.Forge.RemoveRackHealthReport
+   */
+  removeRackHealthReport: {
+    methodKind: "unary";
+    input: typeof RemoveRackHealthReportRequestSchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * The states that the listed racks went through, nested states included, oldest first; unknown ids are left out.
+   *
+   * @generated from rpc forge.Forge.FindRackStateHistories
+   */
+  findRackStateHistories: {
+    methodKind: "unary";
+    input: typeof RackStateHistoriesRequestSchema;
+    output: typeof StateHistoriesSchema;
+  },
+  /**
+   * Replaces name, description and labels of a rack. With if_version_match, only when the version is still that one; otherwise
+   * FAILED_PRECONDITION.
+   *
+   * @generated from rpc forge.Forge.UpdateRackMetadata
+   */
+  updateRackMetadata: {
+    methodKind: "unary";
+    input: typeof RackMetadataUpdateRequestSchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * Adds a rack to the expected inventory. The rack is on record from then on, and waits for its devices.
+   *
+   * @generated from rpc forge.Forge.AddExpectedRack
+   */
+  addExpectedRack: {
+    methodKind: "unary";
+    input: typeof ExpectedRackSchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * Takes a rack off the expected inventory. The rack stays, and keeps its profile.
+   *
+   * @generated from rpc forge.Forge.DeleteExpectedRack
+   */
+  deleteExpectedRack: {
+    methodKind: "unary";
+    input: typeof ExpectedRackRequestSchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * Replaces an expected rack. Another profile is another topology, and has the rack discovered again.
+   *
+   * @generated from rpc forge.Forge.UpdateExpectedRack
+   */
+  updateExpectedRack: {
+    methodKind: "unary";
+    input: typeof ExpectedRackSchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * One expected rack.
+   *
+   * @generated from rpc forge.Forge.GetExpectedRack
+   */
+  getExpectedRack: {
+    methodKind: "unary";
+    input: typeof ExpectedRackRequestSchema;
+    output: typeof ExpectedRackSchema;
+  },
+  /**
+   * All expected racks.
+   *
+   * @generated from rpc forge.Forge.GetAllExpectedRacks
+   */
+  getAllExpectedRacks: {
+    methodKind: "unary";
+    input: typeof EmptySchema;
+    output: typeof ExpectedRackListSchema;
+  },
+  /**
+   * Makes the expected racks exactly this list, or changes nothing.
+   *
+   * @generated from rpc forge.Forge.ReplaceAllExpectedRacks
+   */
+  replaceAllExpectedRacks: {
+    methodKind: "unary";
+    input: typeof ExpectedRackListSchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * Empties the expected inventory of racks. The racks stay.
+   *
+   * @generated from rpc forge.Forge.DeleteAllExpectedRacks
+   */
+  deleteAllExpectedRacks: {
+    methodKind: "unary";
+    input: typeof EmptySchema;
+    output: typeof EmptySchema;
   },
 }>;
 

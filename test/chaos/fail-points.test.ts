@@ -75,6 +75,8 @@ const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
     "journal:forgotten",
     "machine-identities:written",
     "plans:written",
+    "rack-profiles:removed",
+    "rack-profiles:written",
     "run-documents:forgotten",
     "secrets:put",
     "secrets:removed",

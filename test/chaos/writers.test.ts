@@ -52,6 +52,8 @@ const KILLS: readonly Kill[] = [
   { at: "install-workflows:written", write: "create a workflow",        before: [],                                          tables: ["install_workflows", "journal"] },
   { at: "install-workflows:retired", write: "delete the workflow",      before: ["create a workflow"],                       tables: ["install_workflows", "journal"] },
   { at: "device-groups:written",  write: "create a group",              before: [],                                          tables: ["device_groups", "journal"] },
+  { at: "rack-profiles:written",  write: "put a rack profile",          before: [],                                          tables: ["journal", "rack_profiles"] },
+  { at: "rack-profiles:removed",  write: "delete the rack profile",     before: ["put a rack profile"],                      tables: ["journal", "rack_profiles"] },
   { at: "device-groups:removed",  write: "delete the group",            before: ["create a group"],                          tables: ["device_groups", "journal"] },
   { at: "create:inserted",        write: "order an install",            before: ["register a machine", "create a workflow"], tables: ["installs", "journal", "work"] },
   { at: "transitions:journaled",  write: "order an install",            before: ["register a machine", "create a workflow"], tables: ["installs", "journal", "work"] },

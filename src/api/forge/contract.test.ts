@@ -14,12 +14,12 @@ import { EXPECTED, EXPECTED_METHODS } from "../../../test/support/forge-contract
 import { FIRMWARE, FIRMWARE_METHODS } from "../../../test/support/forge-contract/firmware.ts";
 import { FORGE, FORGE_METHODS } from "../../../test/support/forge-contract/forge.ts";
 import { COMMON, HEALTH } from "../../../test/support/forge-contract/ids-and-health.ts";
-import { RACK } from "../../../test/support/forge-contract/rack.ts";
+import { RACK, RACK_METHODS } from "../../../test/support/forge-contract/rack.ts";
 import { SHARED } from "../../../test/support/forge-contract/shared.ts";
 import { SWITCH, SWITCH_METHODS } from "../../../test/support/forge-contract/switch.ts";
 
 /** One table a proto file; its methods are beside its messages. */
-const METHODS = { ...EXPECTED_METHODS, ...FIRMWARE_METHODS, ...FORGE_METHODS, ...SWITCH_METHODS };
+const METHODS = { ...EXPECTED_METHODS, ...FIRMWARE_METHODS, ...FORGE_METHODS, ...SWITCH_METHODS, ...RACK_METHODS };
 
 describe("the contract forge", () => {
   test("has the specified methods, none of which is a stream", () => {

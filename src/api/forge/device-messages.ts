@@ -53,7 +53,7 @@ export const OUTCOMES = {
 type Passes = Pick<DeviceStanding, "lastPass" | "reason" | "sla" | "aboveSla">;
 
 /** State, reason and SLA in one place; `state` is the JSON text of the state. */
-function lifecycleOf(
+export function lifecycleOf(
   passes: Passes,
   { stateVersion, stateSince }: Pick<DeviceRecord, "stateVersion" | "stateSince">,
   state: string,
@@ -67,7 +67,7 @@ function lifecycleOf(
   } satisfies MessageInitShape<typeof LifecycleStatusSchema>;
 }
 
-const mergedHealthOf = ({
+export const mergedHealthOf = ({
   health,
 }: Pick<DeviceStanding, "health">): {
   health: MessageInitShape<typeof HealthReportSchema>;

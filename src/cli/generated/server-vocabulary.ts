@@ -88,5 +88,6 @@ export const SERVER_VOCABULARY: ServerVocabulary = {
     {"kind":"switch","short":"sw","idLength":59},
     {"kind":"expected_switch","short":"esw","idLength":36},
     {"kind":"host_reprovision","short":"","idLength":0},
+    {"kind":"expected_rack","short":"er","idLength":0},
   ],
 };

@@ -15,7 +15,7 @@ export interface Count {
 }
 
 /** How many devices the rack has, how many of them are ready, and how many it should have. Without a profile it expects none. */
-function countMembers({ profile, trays, switches, shelves }: Rack): readonly Count[] {
+export function countMembers({ profile, trays, switches, shelves }: Rack): readonly Count[] {
   const notReady = trays.filter(({ ready }) => !ready).map(({ id, reprovision }) => `${id} (${whyNot(reprovision)})`);
   const inState = (devices: readonly { readonly id: string; readonly state: string }[]) =>
     devices.filter(({ state }) => state !== "ready").map(({ id, state }) => `${id} (${state})`);

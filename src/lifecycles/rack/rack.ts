@@ -9,7 +9,7 @@ const TRIGGERS = ["ingestion", "reprovision", "on_demand"] as const;
 export type Trigger = (typeof TRIGGERS)[number];
 
 /** In the order in which they are carried out. */
-const ACTIVITIES = ["firmware_upgrade", "configure_nmx_cluster", "power_sequence"] as const;
+export const ACTIVITIES = ["firmware_upgrade", "configure_nmx_cluster", "power_sequence"] as const;
 export type ActivityKind = (typeof ACTIVITIES)[number];
 
 const POWER_OPERATIONS = ["on", "off", "cycle"] as const;
@@ -110,7 +110,7 @@ const ERROR_ORIGINS = ["discovery", "activity", "validation", "component"] as co
 export type ErrorOrigin = (typeof ERROR_ORIGINS)[number];
 
 /** How far a maintenance is, in the words of the rack's nested wire states. */
-const RACK_PHASES = [
+export const RACK_PHASES = [
   "start",
   "wait_for_complete",
   "wait_for_fabric_status",

@@ -5,7 +5,15 @@ import type { Caller } from "../call/caller.ts";
 import { doneBy } from "../call/initiator.ts";
 
 /** Without a lifecycle, but what is done with them is audited. */
-export const CATALOG_KINDS = ["plan", "cluster", "image", "cloud_init", "device_group", "install_workflow"] as const;
+export const CATALOG_KINDS = [
+  "plan",
+  "cluster",
+  "image",
+  "cloud_init",
+  "device_group",
+  "install_workflow",
+  "rack_profile",
+] as const;
 export type CatalogKind = (typeof CATALOG_KINDS)[number];
 
 /** Journals that an entry of a catalogue came, changed or went; the caller holds its lock. */

@@ -82,7 +82,7 @@ export async function findStandings(
 type Passing = Pick<BmcDeviceRecord, "outcome" | "lastError" | "state" | "stateSince">;
 
 /** What passes of a thing lead to. */
-function passesOf(
+export function passesOf(
   lifecycle: Table,
   device: Passing,
   now: Date,

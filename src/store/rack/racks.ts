@@ -181,7 +181,10 @@ export const RECORD_COLUMNS = `${COLUMNS}, t.name, t.description, t.labels, t.me
 export const RECORD_FROM = "racks t left join work w on w.kind = 'rack' and w.id = t.id";
 
 /** Racks in the order of their ids: those that are named, or all. */
-async function listRacks(db: Queryable, { ids }: { readonly ids?: readonly string[] } = {}): Promise<RackRecord[]> {
+export async function listRacks(
+  db: Queryable,
+  { ids }: { readonly ids?: readonly string[] } = {},
+): Promise<RackRecord[]> {
   const where = ids === undefined ? "" : "where t.id = any($1)";
   const rows = await db.query<RecordRow>(
     `select ${RECORD_COLUMNS} from ${RECORD_FROM} ${where} order by t.id`,

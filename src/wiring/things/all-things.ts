@@ -4,6 +4,7 @@ import { collectThingStores, type ThingStores } from "../../store/lifecycle/thin
 import { SHARED_ROLES } from "../shared-services.ts";
 import { batch } from "./batch.ts";
 import { expectedPowerShelf } from "./expected-power-shelf.ts";
+import { expectedRack } from "./expected-rack.ts";
 import { expectedSwitch } from "./expected-switch.ts";
 import { hostReprovision } from "./host-reprovision.ts";
 import { install } from "./install.ts";
@@ -28,6 +29,7 @@ export const allThings: readonly ThingParts[] = [
   switchThing,
   expectedSwitch,
   hostReprovision,
+  expectedRack,
 ];
 
 export function storesOf(things: readonly ThingParts[]): ThingStores {

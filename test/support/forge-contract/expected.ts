@@ -9,6 +9,13 @@ export const EXPECTED_METHODS: Readonly<Record<string, string>> = {
   ReplaceAllExpectedSwitches:        "ExpectedSwitchList → google.protobuf.Empty",
   DeleteAllExpectedSwitches:         "google.protobuf.Empty → google.protobuf.Empty",
   GetAllExpectedSwitchesLinked:      "google.protobuf.Empty → LinkedExpectedSwitchList",
+  AddExpectedRack:                   "ExpectedRack → google.protobuf.Empty",
+  DeleteExpectedRack:                "ExpectedRackRequest → google.protobuf.Empty",
+  UpdateExpectedRack:                "ExpectedRack → google.protobuf.Empty",
+  GetExpectedRack:                   "ExpectedRackRequest → ExpectedRack",
+  GetAllExpectedRacks:               "google.protobuf.Empty → ExpectedRackList",
+  ReplaceAllExpectedRacks:           "ExpectedRackList → google.protobuf.Empty",
+  DeleteAllExpectedRacks:            "google.protobuf.Empty → google.protobuf.Empty",
 };
 
 /** Every field with its number, its presence and its type; then the numbers that nobody may give out again. */

@@ -1,3 +1,18 @@
+/** Request and answer of every method. */
+// biome-ignore format: a table is read by its columns
+export const RACK_METHODS: Readonly<Record<string, string>> = {
+  ListRackHealthReports:             "ListRackHealthReportsRequest → ListHealthReportResponse",
+  InsertRackHealthReport:            "InsertRackHealthReportRequest → google.protobuf.Empty",
+  RemoveRackHealthReport:            "RemoveRackHealthReportRequest → google.protobuf.Empty",
+  FindRackStateHistories:            "RackStateHistoriesRequest → StateHistories",
+  UpdateRackMetadata:                "RackMetadataUpdateRequest → google.protobuf.Empty",
+  FindRackIds:                       "RackSearchFilter → RackIdList",
+  FindRacksByIds:                    "RacksByIdsRequest → RackList",
+  GetRack:                           "GetRackRequest → GetRackResponse",
+  DeleteRack:                        "DeleteRackRequest → google.protobuf.Empty",
+  GetRackProfile:                    "GetRackProfileRequest → GetRackProfileResponse",
+};
+
 /** Every field with its number, its presence and its type; then the numbers that nobody may give out again. */
 // biome-ignore format: a table is read by its columns
 export const RACK: Readonly<Record<string, string>> = {

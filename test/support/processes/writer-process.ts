@@ -8,6 +8,7 @@ import type { ServiceDeps } from "../../../src/services/call/deps.ts";
 import { createCloudInit } from "../../../src/services/catalog/cloud-init.ts";
 import { createCluster, updateCluster } from "../../../src/services/catalog/clusters.ts";
 import { createImage } from "../../../src/services/catalog/images.ts";
+import { deleteProfile, putProfile } from "../../../src/services/catalog/rack-profiles.ts";
 import { insertHealthReport, removeHealthReport } from "../../../src/services/device/health-reports.ts";
 import { bootNode } from "../../../src/services/install/boot/boot.ts";
 import { createGroup, deleteGroup } from "../../../src/services/install/device-groups.ts";
@@ -101,6 +102,16 @@ const workflow = {
   boot: { method: "chain", chain_url: "/files/a" },
   steps: [],
   nextState: "installed",
+} as const;
+const part = { count: 1, name: null, vendor: null, slotIds: [], watts: null };
+const rackProfile = {
+  name: "small",
+  hardwareType: null,
+  topology: null,
+  class: "prod",
+  compute: part,
+  switches: part,
+  powerShelves: part,
 } as const;
 const group = {
   name: "one",
@@ -212,6 +223,8 @@ export const WRITES = {
   "create an image": (deps) => createImage(deps, caller, { ...image, name: "one" }),
   "create a workflow": (deps) => createWorkflow(deps, caller, workflow),
   "delete the workflow": (deps) => deleteWorkflow(deps, caller, workflow.id),
+  "put a rack profile": (deps) => putProfile(deps, caller, rackProfile),
+  "delete the rack profile": (deps) => deleteProfile(deps, caller, rackProfile.name),
   "create a group": (deps) => createGroup(deps, caller, group),
   "delete the group": async (deps) => {
     for (const { id } of await deps.db.query<{ id: string }>("select id from device_groups"))

@@ -1,0 +1,98 @@
+import type { Filter } from "../../kernel/filter/filter.ts";
+import { parseRackId } from "../../kernel/ids.ts";
+import { type MergedHealth, mergeHealth } from "../../lifecycles/device/merged-health.ts";
+import { rackLifecycle } from "../../lifecycles/rack/lifecycle.ts";
+import { type Count, countMembers } from "../../lifecycles/rack/members.ts";
+import type { ActivityKind } from "../../lifecycles/rack/rack.ts";
+import { listHealthReports } from "../../store/device/health-reports.ts";
+import { type RackField, rackListing } from "../../store/rack/rack-list.ts";
+import { listRacks, type RackRecord } from "../../store/rack/racks.ts";
+import type { Caller } from "../call/caller.ts";
+import { nowOf, type ServiceDeps } from "../call/deps.ts";
+import { checkIdList } from "../call/id-list.ts";
+import { is, type ListPage, type ListRequest, pageList } from "../call/listing.ts";
+import { deleteDevice, forceDeleteDevice } from "../device/deletion.ts";
+import { unknownDevice } from "../device/device.ts";
+import { checkWord, type DeviceStanding, passesOf } from "../device/standing.ts";
+
+export type { Count } from "../../lifecycles/rack/members.ts";
+export type { RackPhase } from "../../lifecycles/rack/rack.ts";
+export type { RackRecord } from "../../store/rack/racks.ts";
+export type RackState = keyof typeof rackLifecycle.states;
+export type RackActivity = ActivityKind | "completed";
+
+const KIND = rackLifecycle.kind;
+
+/** A rack and all there is to say about where it stands. */
+export interface RackView extends Pick<DeviceStanding, "lastPass" | "reason" | "sla" | "aboveSla" | "stuck"> {
+  readonly rack: RackRecord;
+  readonly counts: readonly Count[];
+  readonly health: MergedHealth;
+}
+
+export async function viewRacks(deps: ServiceDeps, racks: readonly RackRecord[]): Promise<RackView[]> {
+  const reports = await listHealthReports(
+    deps.db,
+    KIND,
+    racks.map(({ id }) => id),
+  );
+  const now = nowOf(deps);
+  return racks.map((rack) => ({
+    rack,
+    ...passesOf(rackLifecycle, rack, now),
+    counts: countMembers(rack),
+    health: mergeHealth(reports.get(rack.id) ?? []),
+  }));
+}
+
+export async function getRack(deps: ServiceDeps, id: string, field = "id"): Promise<RackRecord> {
+  const [rack] = await listRacks(deps.db, { ids: [parseRackId(id, field)] });
+  if (!rack) throw unknownDevice({ noun: "rack", command: "rack" }, id);
+  return rack;
+}
+
+/** Without an id: all. */
+export const findRacks = (deps: ServiceDeps, id: string | undefined): Promise<RackRecord[]> =>
+  listRacks(deps.db, id === undefined ? {} : { ids: [parseRackId(id, "id")] });
+
+export async function findRacksByIds(deps: ServiceDeps, given: readonly string[]): Promise<RackRecord[]> {
+  const ids = checkIdList(given, { field: "rack_ids", most: deps.maxFindByIds, parse: parseRackId });
+  return listRacks(deps.db, { ids });
+}
+
+/** With a value: racks whose label has it; without: racks that have a label of this key. */
+export async function searchRackIds(
+  deps: ServiceDeps,
+  label: { readonly key: string; readonly value: string | undefined } | undefined,
+): Promise<string[]> {
+  const racks = await listRacks(deps.db);
+  const matches = ({ labels }: RackRecord): boolean =>
+    label === undefined ||
+    (Object.hasOwn(labels, label.key) && (label.value === undefined || (labels[label.key] ?? "") === label.value));
+  return racks.filter((rack) => rack.deletedAt === null && matches(rack)).map(({ id }) => id);
+}
+
+export interface RackQuery extends ListRequest {
+  readonly state: string | undefined;
+  readonly stuckOnly: boolean;
+}
+
+/** In the order of their ids unless told. */
+export async function pageRacks(deps: ServiceDeps, request: RackQuery): Promise<ListPage<RackView>> {
+  const { state, stuckOnly } = request;
+  checkWord(state, Object.keys(rackLifecycle.states), "state");
+  const clauses: Filter<RackField> = [...is("state", state), ...is("stuck", stuckOnly ? "true" : undefined)];
+  const page = await pageList(deps, rackListing, request, {
+    clauses,
+    query: { state, stuckOnly },
+    show: (rack) => rack,
+  });
+  return { ...page, items: await viewRacks(deps, page.items) };
+}
+
+export const markRackForDeletion = (deps: ServiceDeps, caller: Caller, id: string): Promise<void> =>
+  deleteDevice(deps, caller, { kind: KIND, id, field: "id" });
+
+/** Removes the record at once. Devices that still name the rack bring it back. */
+export const forceDeleteRack = (deps: ServiceDeps, caller: Caller, id: string): Promise<void> =>
+  forceDeleteDevice(deps, caller, { kind: KIND, id, field: "id" });

@@ -1,0 +1,27 @@
+import { Forge } from "../../../contract/forge/forge_pb.js";
+import { forgeExpectedRacks } from "../../api/forge/expected-racks.ts";
+import { partOf } from "../../api/transport/service-parts.ts";
+import { explainAnyThing } from "../../services/explain/any-thing.ts";
+import { expectedRackStore } from "../../store/expected-rack/expected-racks.ts";
+import { defineThing } from "./thing.ts";
+
+const READERS = ["viewer", "ForgeAdminCLI", "Machineatron", "SiteAgent", "Flow"] as const;
+const WRITERS = ["operator", "ForgeAdminCLI", "Machineatron", "SiteAgent"] as const;
+const REPLACERS = ["ForgeAdminCLI", "Machineatron", "SiteAgent"] as const;
+
+export const expectedRack = defineThing({
+  store: expectedRackStore,
+  explain: (deps, id) => explainAnyThing(deps, expectedRackStore.lifecycle.kind, id, "millwright expected-rack list"),
+  methods: ({ services }) => [partOf(Forge, forgeExpectedRacks(services))],
+  words: { short: "er" },
+  // biome-ignore format: a table is read by its columns
+  roles: {
+    "forge.Forge/GetExpectedRack":          READERS,
+    "forge.Forge/GetAllExpectedRacks":      READERS,
+    "forge.Forge/AddExpectedRack":          WRITERS,
+    "forge.Forge/UpdateExpectedRack":       WRITERS,
+    "forge.Forge/DeleteExpectedRack":       WRITERS,
+    "forge.Forge/ReplaceAllExpectedRacks":  REPLACERS,
+    "forge.Forge/DeleteAllExpectedRacks":   REPLACERS,
+  },
+});

@@ -1,0 +1,34 @@
+import { Forge } from "../../../contract/forge/forge_pb.js";
+import { RackService } from "../../../contract/millwright/v1/rack_pb.js";
+import type { MethodRoles } from "../../api/auth/access.ts";
+import { LARGEST_REPORT_REQUEST } from "../../api/convert/health.ts";
+import { forgeRacks } from "../../api/forge/racks.ts";
+import { racks } from "../../api/millwright/rack/racks.ts";
+import { partOf, type ServicePart } from "../../api/transport/service-parts.ts";
+import type { MethodDeps } from "./thing.ts";
+
+export const rackMethods = ({ services }: MethodDeps): readonly ServicePart[] => [
+  partOf(Forge, forgeRacks(services), { insertRackHealthReport: LARGEST_REPORT_REQUEST }),
+  partOf(RackService, racks(services)),
+];
+
+/** The rows of `forge.Forge` are those of its specification, section 5, with Millwright's own roles beside them. */
+// biome-ignore format: a table is read by its columns
+export const rackRoles: MethodRoles = {
+  "forge.Forge/FindRackIds":                   ["viewer", "ForgeAdminCLI", "SiteAgent", "Flow"],
+  "forge.Forge/FindRacksByIds":                ["viewer", "ForgeAdminCLI", "SiteAgent", "Flow"],
+  "forge.Forge/GetRack":                       ["viewer", "ForgeAdminCLI", "Flow"],
+  "forge.Forge/DeleteRack":                    ["operator", "ForgeAdminCLI", "Flow"],
+  "forge.Forge/GetRackProfile":                ["viewer", "ForgeAdminCLI"],
+  "forge.Forge/FindRackStateHistories":        ["viewer", "ForgeAdminCLI", "Machineatron"],
+  "forge.Forge/UpdateRackMetadata":            ["operator", "ForgeAdminCLI", "SiteAgent"],
+  "forge.Forge/ListRackHealthReports":         ["viewer", "ForgeAdminCLI", "Health", "DsxExchangeConsumer"],
+  "forge.Forge/InsertRackHealthReport":        ["operator", "ForgeAdminCLI", "Health", "DsxExchangeConsumer"],
+  "forge.Forge/RemoveRackHealthReport":        ["operator", "ForgeAdminCLI", "Health", "DsxExchangeConsumer"],
+  "millwright.v1.RackService/ListRacks":         ["viewer"],
+  "millwright.v1.RackService/GetRack":           ["viewer"],
+  "millwright.v1.RackService/ForceDeleteRack":   ["ForgeAdminCLI"],
+  "millwright.v1.RackService/ListRackProfiles":  ["viewer"],
+  "millwright.v1.RackService/PutRackProfile":    ["operator"],
+  "millwright.v1.RackService/DeleteRackProfile": ["operator"],
+};

@@ -18,6 +18,8 @@ export const ALLOWED: Readonly<Record<string, string>> = {
   "src/runs/children/child-run.ts childStep": "for steps that start runs: those of racks, whose seed is next",
   "src/runs/children/fan-out.ts defineFanOut": "for steps that start runs: those of racks, whose seed is next",
   "src/wiring/rack/fabric-targets.ts wireFabricTargets": "for the maintenance of racks, which is next",
+  "src/providers/rack-manager/rack-manager.ts createRackManager":
+    "the rack manager's client; the steps that go through it are next",
   "src/runs/steps/rack/device-steps.ts deviceFirmwareSteps": "for the maintenance of racks, which is next",
   "src/services/run/workflow-starts.ts startWorkflow": "what starts a workflow; a test has the first one",
   "src/lifecycles/rack-firmware/rack-firmware.ts suitsHardware": "what racks are planned with; the catalogue is next",

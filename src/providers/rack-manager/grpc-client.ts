@@ -1,0 +1,121 @@
+import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from "node:http2";
+import type { CallContext } from "../../capabilities/call.ts";
+import { type DeviceCause, DeviceFailure } from "../../capabilities/device-failure.ts";
+import { StepFailure } from "../../kernel/errors.ts";
+import { describeDuration, seconds } from "../../kernel/time/duration.ts";
+import { oneLine } from "../transport/one-line.ts";
+import { transportCause } from "../transport/transport-cause.ts";
+
+export interface GrpcOptions {
+  readonly url: string;
+  /** PEM, for TLS: whom to trust, and who we are. */
+  readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
+}
+
+export interface GrpcClient {
+  /** One message out, one in. */
+  call(path: string, message: Buffer, call: CallContext): Promise<Buffer>;
+  close(): void;
+}
+
+const WANTED = seconds(10);
+const PREFIX_BYTES = 5;
+const LARGEST_ANSWER = 4 * 1_024 * 1_024;
+const LONGEST_MESSAGE = 300;
+
+/** What statuses of gRPC mean that are no success: the rest are refusals. */
+const CAUSES: Readonly<Record<number, DeviceCause>> = {
+  4: "timed_out",
+  7: "forbidden",
+  8: "busy",
+  12: "unsupported",
+  13: "busy",
+  14: "unreachable",
+  16: "credentials_rejected",
+};
+
+/** Unary gRPC over HTTP/2, over one connection that is made again when it ends. */
+export function createGrpcClient({ url, tls = {} }: GrpcOptions): GrpcClient {
+  let session: ClientHttp2Session | undefined;
+  const connected = (): ClientHttp2Session => {
+    if (session !== undefined && !session.closed && !session.destroyed) return session;
+    const opened = connect(url, { ...tls });
+    opened.on("error", () => opened.destroy()); // each call that is under way fails by itself
+    opened.unref();
+    session = opened;
+    return opened;
+  };
+  return {
+    async call(path, message, { signal, mayTouchDevice }) {
+      const deadline = mayTouchDevice(WANTED);
+      const limit = AbortSignal.timeout(deadline);
+      const ending = AbortSignal.any([signal, limit]);
+      try {
+        return await exchange(connected(), path, message, ending);
+      } catch (error) {
+        if (signal.aborted)
+          throw new StepFailure("stopped", "stopped before the rack manager answered", { cause: error });
+        if (limit.aborted) throw failure("timed_out", path, `no answer within ${describeDuration(deadline)}`);
+        if (error instanceof DeviceFailure) throw error;
+        throw failure("unreachable", path, transportCause(error));
+      }
+    },
+    close() {
+      session?.destroy();
+    },
+  };
+}
+
+const failure = (code: DeviceCause, path: string, why: string, status?: number): DeviceFailure =>
+  new DeviceFailure(code, "rack_manager", `the rack manager: ${path.split("/").at(-1)}: ${why}`, {
+    ...(status !== undefined && { status }),
+  });
+
+function exchange(session: ClientHttp2Session, path: string, message: Buffer, signal: AbortSignal): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const stream = session.request(
+      { ":method": "POST", ":path": path, "content-type": "application/grpc", te: "trailers" },
+      { signal },
+    );
+    const chunks: Buffer[] = [];
+    let size = 0;
+    let trailers: IncomingHttpHeaders = {};
+    stream.on("response", (headers) => {
+      // An answer without a message has its status in the headers.
+      if (headers["grpc-status"] !== undefined) trailers = headers;
+    });
+    stream.on("trailers", (headers) => {
+      trailers = headers;
+    });
+    stream.on("data", (chunk: Buffer) => {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > LARGEST_ANSWER) stream.destroy(new Error(`the answer is larger than ${LARGEST_ANSWER} bytes`));
+    });
+    stream.on("error", reject);
+    stream.on("close", () => {
+      const status = trailers["grpc-status"];
+      if (status === undefined) return reject(new Error("the connection was closed without a status"));
+      if (status !== "0") return reject(refusal(path, Number(status), String(trailers["grpc-message"] ?? "")));
+      const body = Buffer.concat(chunks);
+      if (body.length < PREFIX_BYTES) return reject(failure("protocol", path, "the answer has no message"));
+      resolve(body.subarray(PREFIX_BYTES));
+    });
+    const prefix = Buffer.alloc(PREFIX_BYTES);
+    prefix.writeUInt32BE(message.length, 1);
+    stream.end(Buffer.concat([prefix, message]));
+  });
+}
+
+function refusal(path: string, status: number, said: string): DeviceFailure {
+  const code = CAUSES[status] ?? "refused_by_device";
+  return failure(code, path, `${oneLine(decoded(said), LONGEST_MESSAGE) || "refused"} (gRPC status ${status})`, status);
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

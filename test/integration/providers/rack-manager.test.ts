@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { startTemporarySimulator } from "../../../simulator/testing/temporary-simulator.ts";
+import { aCall } from "../../../src/capabilities/conformance/device-bench.ts";
+import { isFabricRunning } from "../../../src/capabilities/rack/fabric.ts";
+import type { ManagedNode } from "../../../src/capabilities/rack/rack-manager.ts";
+import { milliseconds } from "../../../src/kernel/time/duration.ts";
+import { createRackManager, type RackManagerClient } from "../../../src/providers/rack-manager/rack-manager.ts";
+
+type Site = Awaited<ReturnType<typeof startTemporarySimulator>>;
+interface Truth {
+  readonly mac: string;
+  readonly components: readonly { readonly id: string; readonly version: string }[];
+}
+
+describe.each(["d", "h"] as const)("a rack manager with the numbering %s", (api) => {
+  let site: Site;
+  let manager: RackManagerClient;
+  let url: string;
+  beforeAll(async () => {
+    site = await startTemporarySimulator({ site: "racks=1", speed: 2_000, rackManager: api });
+    url = (await site.control<{ url: string }>("GET", "/rack-manager")).body.url;
+    manager = createRackManager({ url, api });
+  });
+  afterAll(async () => {
+    manager.close();
+    await site[Symbol.asyncDispose]();
+  });
+
+  const truth = async (id: string) => (await site.control<Truth>("GET", `/devices/${id}`)).body;
+  const nodeOf = async (id: string, kind: ManagedNode["kind"]): Promise<ManagedNode> => ({
+    id,
+    rackId: "rack-1",
+    kind,
+    bmc: { address: "127.0.0.1", port: 443, mac: (await truth(id)).mac, username: "u", password: "p" },
+  });
+  const nodesOf = (kind: ManagedNode["kind"], ...ids: string[]) => Promise.all(ids.map((id) => nodeOf(id, kind)));
+  const seen = async () =>
+    (await site.control<{ calls: { call: string; nodes: string[] }[] }>("GET", "/rack-manager")).body.calls;
+  const ended = (job: string) =>
+    vi.waitFor(
+      async () => {
+        const task = await manager.readJob(job, aCall());
+        expect(task.state).not.toBe("running");
+        return task;
+      },
+      { timeout: 20_000, interval: 20 },
+    );
+
+  test("takes one batch of a kind, gives each device a job, and brings it to its end", async () => {
+    const trays = await nodesOf("compute", "m-rack1-01", "m-rack1-02");
+    const files = [{ target: "bios", filename: "GB-2U-96C--bios--U46-2.30.bin" }];
+    const submitted = await manager.submitFirmware(trays, files, aCall());
+    expect([...submitted.keys()]).toEqual(["m-rack1-01", "m-rack1-02"]);
+    const batches = (await seen()).filter(({ call }) => call === "updateFirmware");
+    expect(batches).toEqual([{ call: "updateFirmware", nodes: ["m-rack1-01", "m-rack1-02"] }]);
+    for (const one of submitted.values()) {
+      if (!("job" in one)) throw new Error(one.error);
+      expect(await ended(one.job)).toMatchObject({ state: "completed" });
+    }
+    const { components } = await truth("m-rack1-01");
+    expect(components.find(({ id }) => id === "bios")?.version).toBe("U46-2.30");
+  });
+
+  test("says of each device that it takes no job why", async () => {
+    await site.control("POST", "/faults", { device: "m-rack1-03", fault: { type: "job_never_ends" } });
+    const trays = await nodesOf("compute", "m-rack1-03");
+    const files = [{ target: "bmc", filename: "GB-2U-96C--bmc--1.10.0.bin" }];
+    const [first] = (await manager.submitFirmware(trays, files, aCall())).values();
+    expect(first).toMatchObject({ job: expect.any(String) });
+    const [second] = (await manager.submitFirmware(trays, files, aCall())).values();
+    expect(second).toMatchObject({ error: expect.stringMatching(/.+/) });
+    const running = await manager.readJob((first as { job: string }).job, aCall());
+    expect(running).toMatchObject({ state: "running" });
+  });
+
+  test("a job that it does not know is no failed job", async () => {
+    await expect(manager.readJob("job-99", aCall())).rejects.toMatchObject({ family: "busy" });
+  });
+
+  test("knows places, and configures the fabric", async () => {
+    const trays = await nodesOf("switch", "rack-1-switch-1", "rack-1-switch-2");
+    const [primary] = trays;
+    if (primary === undefined) throw new Error("no switch");
+    const places = await manager.readPlaces(trays, aCall());
+    expect(places.get("rack-1-switch-2")).toEqual({ slot: 20, trayIndex: 1 });
+    await manager.configureFabric(primary, "gb200_nvl72r1_c2g4", aCall());
+    await vi.waitFor(
+      async () => {
+        const states = [...(await manager.readFabric(trays, aCall())).values()];
+        expect(states.map(isFabricRunning)).toEqual([true, true]);
+      },
+      { timeout: 20_000, interval: 20 },
+    );
+  });
+
+  test.each([
+    [{ type: "hang" }, "timed_out"],
+    [{ type: "drop" }, "unreachable"],
+  ])("that does not answer (%j) is told from one that refuses", async (fault, code) => {
+    await site.control("POST", "/faults", { device: "rack-manager", fault, times: 1 });
+    const call = aCall({ lease: milliseconds(300) });
+    const failure = { code, disposition: "retry", facts: { at: "rack_manager" } };
+    await expect(manager.readJob("job-1", call)).rejects.toMatchObject(failure);
+    await manager.readJob("job-1", aCall());
+  });
+
+  test("the other numbering is not understood by accident: a missing job reads as a failed lookup", async () => {
+    const other = createRackManager({ url, api: api === "d" ? "h" : "d" });
+    const places = other.readPlaces(await nodesOf("switch", "rack-1-switch-1"), aCall());
+    await expect(places).rejects.toMatchObject({ name: "DeviceFailure", family: "declines" });
+    other.close();
+  });
+});
+
+test("a rack manager that is not there is unreachable, and said so in time", async () => {
+  const manager = createRackManager({ url: "http://127.0.0.1:9", api: "d" });
+  await expect(manager.readJob("job-1", aCall())).rejects.toMatchObject({ code: "unreachable" });
+  manager.close();
+});

@@ -61,6 +61,7 @@ export async function absorbTwins(
     }
     const data = { machine: twin, ...(known && { mac: known.mac }) };
     await recordChange(tx, storeOf(stores, MACHINE), { id: machineId, type: "twin_absorbed", ...by, data, set: {} });
+    tx.logWhenCommitted({ kind: MACHINE, id: machineId, twin }, "a machine absorbed its discovered twin");
   }
 }
 

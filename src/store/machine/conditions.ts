@@ -77,9 +77,23 @@ function newsOf(
 /** A condition that calls for somebody is told when it begins and when it ends, and not when only its words change. */
 function lineOf({ id, conditions }: Pick<Machine, "id" | "conditions">, condition: Condition): CommittedLine[] {
   const { type, status, reason, message } = condition;
+  if (type === "InCustomerCluster") return clusterLineOf({ id, conditions }, condition);
   if (!BANNERS.some((banner) => banner === type) || holds(conditions, type) === status) return [];
   const fields = { kind: machineStore.lifecycle.kind, id, condition: type, reason, message };
   return [status ? [fields, "a condition began", "warn"] : [fields, "a condition ended", "info"]];
+}
+
+/** A cluster that keeps us out, as by a kubeconfig that cannot be used, is told when that begins and when it ends. */
+function clusterLineOf({ id, conditions }: Pick<Machine, "id" | "conditions">, condition: Condition): CommittedLine[] {
+  const { type, reason, message, cause } = condition;
+  const before = conditions.find((each) => each.type === type)?.cause;
+  if (before?.code === cause?.code) return [];
+  const fields = { kind: machineStore.lifecycle.kind, id, condition: type, reason, message };
+  return [
+    cause
+      ? [{ ...fields, cause: cause.code }, "a machine's cluster cannot be asked about it", "warn"]
+      : [fields, "a machine's cluster answers again", "info"],
+  ];
 }
 
 /** How many machines each condition that calls for somebody holds for. Those that are failing are few, and an index knows them. */

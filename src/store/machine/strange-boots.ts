@@ -59,6 +59,7 @@ export async function noteStrangeBoot(
     set: {},
     touchesBasis: false,
   });
+  tx.logWhenCommitted({ kind: KIND, id: machine.id, mac, told, known }, "a boot contradicts its machine", "warn");
 }
 
 async function isWithin(

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
+import type { Cause } from "../../../src/kernel/causes.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
 import type { Machine } from "../../../src/lifecycles/machine/machine.ts";
 import { changeHealth, type HealthChange } from "../../../src/store/device/health-changes.ts";
@@ -45,6 +46,31 @@ test("an alert is told when it makes a machine degraded and when it ends, and no
   expect(told).toEqual([
     { level: "warn", text: "a condition began", ...ofMachine, reason: "OpenAlert", message: "leak: Leak: wet" },
     { level: "info", text: "a condition ended", ...ofMachine, reason: "AlertsEnded", message: "" },
+  ]);
+});
+
+test("a cluster that keeps us out is told when that begins and when it ends, and not when its words change", async () => {
+  const { db, told, load, by } = await openBench();
+  const see = (message: string, reason: string, cause?: Cause) =>
+    db.transaction(async (tx) => {
+      await lockThings(tx, [key]);
+      const seen = { type: "InCustomerCluster", status: false, reason, message, ...(cause && { cause }) } as const;
+      await recordConditions(tx, await load(), { observed: [seen], ...by });
+    });
+  const shut: Cause = { code: "credentials_missing", facts: { at: "cluster", name: "prod" } };
+  await see("not joined", "NotJoined");
+  await see("its kubeconfig cannot be used", "KubeconfigUnusable", shut);
+  await see("its kubeconfig still cannot be used", "KubeconfigUnusable", shut);
+  await see("not joined", "NotJoined");
+  expect(told).toMatchObject([
+    {
+      level: "warn",
+      text: "a machine's cluster cannot be asked about it",
+      ...key,
+      reason: "KubeconfigUnusable",
+      cause: "credentials_missing",
+    },
+    { level: "info", text: "a machine's cluster answers again", ...key },
   ]);
 });
 

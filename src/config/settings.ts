@@ -174,6 +174,22 @@ export const SETTINGS = {
     default: "15s",
     doc: "How often a resting device is read. A change made outside is shown within twice this.",
   }),
+  "monitor.events": setting(kinds.flag(), {
+    default: true,
+    doc: "Whether the events of devices are followed where their BMC offers server-sent events (Redfish EventService). An event has the device read at once: a change made outside is shown within 2s.",
+  }),
+  "monitor.events_interval": setting(kinds.duration("1s", "1h"), {
+    default: "60s",
+    doc: "How often a device is read while its events are followed, if that is less often than `monitor.interval`; of machines the BMC alone, everything else is checked as usual. Once no sign of life comes over the stream, the device is read as often as before.",
+  }),
+  "monitor.events_silence": setting(kinds.duration("1s", "1h"), {
+    default: "90s",
+    doc: "How long after the last event or keep-alive a stream of events is taken for alive.",
+  }),
+  "monitor.events_streams": setting(kinds.integer(0, 100_000), {
+    default: 2_000,
+    doc: "Streams of events at a time, per replica. Each takes a connection to a BMC; devices beyond that are polled.",
+  }),
   "conditions.interval": setting(kinds.duration("1s", "1h"), {
     default: "10s",
     doc: "How often each machine is checked to keep its conditions true. A change shows within three times this; at 10s, within 30s.",

@@ -116,6 +116,21 @@ export const METRICS = {
     labels: [],
     doc: "How long the machine that has waited longest is overdue for a check. Grows when the fleet is too large for `conditions.rate`.",
   },
+  millwright_event_streams: {
+    type: "gauge",
+    labels: [],
+    doc: "Devices whose events this replica follows over an open stream. The sum over the replicas is that of the site.",
+  },
+  millwright_event_nudges_total: {
+    type: "counter",
+    labels: ["kind"],
+    doc: "Times that a device was read before it was due, because something was heard of it, or its stream opened or ended.",
+  },
+  millwright_event_stream_ends_total: {
+    type: "counter",
+    labels: ["kind", "reason"],
+    doc: "Streams of events that ended, or could not be opened: a cause, `silent`, or `changed` for a device that is gone, has moved or has other credentials.",
+  },
   millwright_watchers: { type: "gauge", labels: [], doc: "Open event streams on this replica." },
   millwright_device_call_seconds: {
     type: "histogram",

@@ -46,6 +46,13 @@ export const observeChecks = (metrics: Metrics) => ({
     metrics.observe("millwright_condition_look_seconds", { outcome }, inSeconds(took)),
 });
 
+/** Fits `EventsObserver`. */
+export const observeEvents = (metrics: Metrics) => ({
+  nudged: (kind: string) => metrics.count("millwright_event_nudges_total", { kind }),
+  ended: ({ kind, reason }: { kind: string; reason: string }) =>
+    metrics.count("millwright_event_stream_ends_total", { kind, reason }),
+});
+
 interface DeviceCall {
   readonly address: string;
   readonly operation: string;

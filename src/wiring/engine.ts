@@ -8,6 +8,7 @@ import { runSweep } from "../engine/sweep.ts";
 import { JournalTail } from "../engine/watch.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Clock } from "../kernel/time/clock.ts";
+import { type Duration, milliseconds } from "../kernel/time/duration.ts";
 import { createBmcGateway } from "../providers/transport/bmc-gateway.ts";
 import { serverSteps } from "../runs/steps/index.ts";
 import type { Runbooks } from "../runs/steps/scripts/runbooks.ts";
@@ -19,7 +20,8 @@ import type { Database } from "../store/postgres/database.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { observeChecks, observeDeviceCalls, observeEngine, observeSteps } from "../telemetry/observers.ts";
 import { readCaCertificates } from "./ca-certificates.ts";
-import { wireCheckPlaces } from "./check-places.ts";
+import { type CheckPlacesWiring, wireCheckPlaces } from "./check-places.ts";
+import { wireDeviceEvents } from "./device-events.ts";
 import { wireHandlers } from "./handlers.ts";
 import { type MachineHardware, wireMachineHardware } from "./machine-hardware.ts";
 import type { FirmwareFiles } from "./rack/artifacts.ts";
@@ -59,11 +61,44 @@ export interface EngineWiring {
 
 const settingsOf = ({ monitor, explorer, install, hostFirmware, rack }: Config) => ({
   monitorEvery: monitor.interval,
+  monitorEveryWithEvents: milliseconds(Math.max(monitor.interval, monitor.eventsInterval)),
   exploreEvery: explorer.interval,
   installTimeout: install.timeout,
   seedsAt: install.publicUrl,
   hostFirmware: { ...hostFirmware, flashDeadline: rack.flashDeadline },
 });
+
+function collectLoops(metrics: Metrics, db: Database, tail: JournalTail): void {
+  metrics.collectWith(async () => {
+    const { lagSeconds } = await measureChecks(db);
+    return { millwright_condition_lag_seconds: [{ labels: {}, value: lagSeconds }] };
+  });
+  metrics.collectWith(async () => ({ millwright_watchers: [{ labels: {}, value: tail.followers }] }));
+}
+
+const caCertificatesOf = ({ caFile }: Config["bmc"]) =>
+  caFile === null ? {} : { caCertificates: readCaCertificates(caFile, "bmc.ca_file") };
+
+const fakeOf = ({ provider: speed, fail: failures }: Config["fake"], clock: Clock) =>
+  speed === "off" ? {} : { fake: { speed, failures, clock } };
+
+function wireConditions(
+  { db, log, clock, replica, config, metrics, things }: EngineWiring,
+  around: Pick<CheckPlacesWiring, "hardware" | "targetsOf"> & { readonly bmcRestsFor: Duration },
+): ConditionReconciler {
+  return new ConditionReconciler({
+    db,
+    stores: storesOf(things),
+    log,
+    clock,
+    owner: replica,
+    interval: config.conditions.interval,
+    rate: config.conditions.rate,
+    observer: observeChecks(metrics),
+    placesOf: wireCheckPlaces({ db, ...around }),
+    bmcRestsFor: around.bmcRestsFor,
+  });
+}
 
 /** All loops of one replica, with the hardware below them. */
 export function startEngine(wiring: EngineWiring): Engine {
@@ -73,24 +108,25 @@ export function startEngine(wiring: EngineWiring): Engine {
   const gateway = createBmcGateway({ concurrency: config.bmc.perBmcConcurrency, ...observed });
   // A service answers for as many machines as it has in its care.
   const services = createBmcGateway({ concurrency: 16, queueLimit: 4_096, ...observed });
-  const [speed, caFile] = [config.fake.provider, config.bmc.caFile];
-  const redfish = {
-    clock,
-    gateway,
-    mayReach,
-    ...(caFile !== null && { caCertificates: readCaCertificates(caFile, "bmc.ca_file") }),
-  };
+  const redfish = { clock, gateway, mayReach, ...caCertificatesOf(config.bmc) };
   const racks = wireRackHardware(redfish);
   const hardware = wireMachineHardware({
     ...redfish,
     services,
     netInstall: openInstallOrders({ db }),
     ipmi: config.ipmi,
-    ...(speed !== "off" && { fake: { speed, failures: config.fake.fail, clock } }),
+    ...fakeOf(config.fake, clock),
   });
   const settings = { ...settingsOf(config), ...firmwareFiles };
-  const steps = serverSteps;
-  const starting = wireRunParts({ db, secrets, clock, hardware, steps, runbooks, seedsAt: settings.seedsAt });
+  const starting = wireRunParts({
+    db,
+    secrets,
+    clock,
+    hardware,
+    steps: serverSteps,
+    runbooks,
+    seedsAt: settings.seedsAt,
+  });
   const controller = new Controller({
     db,
     stores,
@@ -107,28 +143,22 @@ export function startEngine(wiring: EngineWiring): Engine {
         ...racks.tools,
         clock,
         ...settings,
-        runs: { hardware, steps, runbooks, starting, instance: replica, ...observeSteps(metrics, log) },
+        runs: { hardware, steps: serverSteps, runbooks, starting, instance: replica, ...observeSteps(metrics, log) },
       },
       things,
     ),
   });
-  const conditions = new ConditionReconciler({
-    db,
-    stores,
-    log,
-    clock,
-    owner: replica,
-    interval: config.conditions.interval,
-    rate: config.conditions.rate,
-    observer: observeChecks(metrics),
-    placesOf: wireCheckPlaces({ db, hardware, targetsOf: wireStepTargets({ db, secrets, runbooks }) }),
-  });
-  metrics.collectWith(async () => {
-    const { lagSeconds } = await measureChecks(db);
-    return { millwright_condition_lag_seconds: [{ labels: {}, value: lagSeconds }] };
+  const targetsOf = wireStepTargets({ db, secrets, runbooks });
+  const conditions = wireConditions(wiring, { hardware, targetsOf, bmcRestsFor: settings.monitorEveryWithEvents });
+  const deviceEvents = wireDeviceEvents({
+    ...wiring,
+    ...racks.tools,
+    hardware,
+    targetsOf,
+    onWake: () => controller.nudge(),
   });
   const tail = new JournalTail({ db, log, most: config.watch.most });
-  metrics.collectWith(async () => ({ millwright_watchers: [{ labels: {}, value: tail.followers }] }));
+  collectLoops(metrics, db, tail);
   const nudgeAll = () => {
     controller.nudge();
     tail.nudge();
@@ -138,6 +168,7 @@ export function startEngine(wiring: EngineWiring): Engine {
       controller: (signal) => controller.run(signal),
       conditions: (signal) => conditions.run(signal),
       events: (signal) => tail.run(signal),
+      ...(config.monitor.events && { device_events: (signal: AbortSignal) => deviceEvents.run(signal) }),
       notifications: async (signal) => {
         await db.listen("millwright", nudgeAll, signal); // from here on it lives, and heals, by itself
         if (!signal.aborted) await once(signal, "abort");

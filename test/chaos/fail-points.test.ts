@@ -90,6 +90,7 @@ const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
   "test/chaos/run-kills.test.ts": ["run-logs:appended"],
   "test/chaos/upload-takeover.test.ts": ["stream:chunk-sent"],
   "test/chaos/machine-conditions.test.ts": ["condition-checks:claimed", "condition-checks:released"],
+  "test/chaos/device-events.test.ts": ["event-streams:claimed", "event-streams:released"],
   "test/integration/store/migrate.test.ts": ["migrate:applied"],
 };
 /** Where the caller's own transaction dies with the server: then there is no request, and the caller asks again. */

@@ -48,6 +48,7 @@ const startReplica = (
       MILLWRIGHT_SECRET_KEY_FILE: join(bench.directory, "secret-key"),
       // No look but those that requests cause.
       MILLWRIGHT_MONITOR_INTERVAL: "1h",
+      MILLWRIGHT_MONITOR_EVENTS: "false",
       ...env,
     },
   });

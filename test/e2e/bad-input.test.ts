@@ -14,7 +14,7 @@ let token: string;
 let shelfId: string;
 
 beforeAll(async () => {
-  site = await startDevSite({ MILLWRIGHT_MONITOR_INTERVAL: "1h" }); // nothing changes but by what we do
+  site = await startDevSite({ MILLWRIGHT_MONITOR_INTERVAL: "1h", MILLWRIGHT_MONITOR_EVENTS: "false" }); // nothing changes but by what we do
   ({ server, token } = site);
   shelfId = site.shelfIds[0] ?? "";
   await eventually(

@@ -9,7 +9,7 @@ import { type Clock, systemClock } from "../../kernel/time/clock.ts";
 import { type Duration, milliseconds, seconds } from "../../kernel/time/duration.ts";
 import { observe } from "../../lifecycles/machine/conditions.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
-import { interpretSighting, type Verdict } from "../../lifecycles/machine/observation.ts";
+import { interpretSighting, mayRestBmc, type Verdict } from "../../lifecycles/machine/observation.ts";
 import { contradictionOf, type Sighting } from "../../lifecycles/machine/sighting.ts";
 import type { ThingStores } from "../../store/lifecycle/things.ts";
 import {
@@ -41,6 +41,8 @@ export interface ReconcilerOptions {
   readonly interval: Duration;
   /** Checks a second at most. */
   readonly rate: number;
+  /** How long the BMC of a machine need not be read while it reports events. Absent: it is read with each check. */
+  readonly bmcRestsFor?: Duration;
   readonly owner?: string;
   readonly clock?: Clock;
   readonly observer?: ReconcilerObserver;
@@ -88,6 +90,7 @@ export class ConditionReconciler {
 
   constructor(options: ReconcilerOptions) {
     this.#options = {
+      bmcRestsFor: milliseconds(0),
       owner: randomUUID(),
       clock: systemClock,
       observer: { checked() {} },
@@ -119,11 +122,11 @@ export class ConditionReconciler {
 
   /** Claims as many as the budget allows, begins their checks, and returns how long to wait before the next claim. */
   async #claim(signal: AbortSignal): Promise<Duration> {
-    const { db, owner, inFlight, clock } = this.#options;
+    const { db, owner, inFlight, clock, bmcRestsFor } = this.#options;
     const limit = Math.min(this.#budget(), inFlight - this.#inFlight);
     if (limit < 1) return BUSY_POLL;
     const askedAt = clock.monotonic();
-    const claimed = await claimChecks(db, { owner, limit, leaseFor: LEASE });
+    const claimed = await claimChecks(db, { owner, limit, leaseFor: LEASE, bmcRestsFor });
     this.#tokens -= claimed.length;
     if (claimed.length === 0) return IDLE_POLL;
     this.#inFlight += claimed.length;
@@ -197,7 +200,8 @@ export class ConditionReconciler {
 
   async #see(check: ClaimedCheck, machine: Machine, places: CheckPlaces, frame: CallContext) {
     const { clock } = this.#options;
-    const around = { machine, places, nodes: this.#nodes, clock };
+    const bmcRests = check.bmcRests && mayRestBmc(machine) && !areMacsDue(machine, check.macsAge);
+    const around = { machine, places, nodes: this.#nodes, clock, bmcRests };
     const sighting = await runBounded(frame, (call) => checkMachine({ ...around, call }), LONGEST_CHECK);
     const verdict = interpretSighting(machine, sighting, check.misses);
     if (!verdict.mayBeInspected) {
@@ -257,6 +261,7 @@ export class ConditionReconciler {
         misses: verdict.misses,
         after: isDoubtful ? SOON : this.#jittered(interval),
         checked: true,
+        bmcRead: verdict.observed.some(({ type, status }) => type === "BMCReachable" && status),
         macsRead: verdict.macsRead,
       },
     };

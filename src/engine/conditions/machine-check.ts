@@ -49,11 +49,15 @@ export interface CheckFrame {
   readonly nodes: NodeLists;
   readonly call: CallContext;
   readonly clock: Clock;
+  /** What its BMC said last still holds. Absent: it is asked. */
+  readonly bmcRests?: boolean;
 }
 
 /** Checks a machine from all sides at once. What fails on one side is part of the answer, and hides no other. */
 export async function checkMachine(frame: CheckFrame): Promise<Sighting> {
-  const [ssh, bmc, node] = await Promise.all([checkSsh(frame), checkBmc(frame), checkNode(frame)]);
+  const [ssh, rested, node] = await Promise.all([checkSsh(frame), checkBmc(frame), checkNode(frame)]);
+  // A system that has gone silent may have been switched off: the next thing to know.
+  const bmc = frame.bmcRests && ssh.is === "missed" ? await checkBmc({ ...frame, bmcRests: false }) : rested;
   return { ssh, bmc, node, alerts: frame.places.alerts };
 }
 
@@ -66,9 +70,10 @@ async function checkSsh({ places: { ssh, provider }, call, clock }: CheckFrame):
 }
 
 /** A provider without vitals still reads the power state, which shows whether the BMC answers. */
-async function checkBmc({ places: { bmc, provider }, call, clock }: CheckFrame): Promise<Seen<MachineVitals>> {
+async function checkBmc({ places, call, clock, bmcRests }: CheckFrame): Promise<Seen<MachineVitals>> {
+  const { bmc, provider } = places;
   const { vitals, power } = provider.can;
-  if (vitals === undefined && power === undefined) return { is: "unknown" };
+  if (bmcRests || (vitals === undefined && power === undefined)) return { is: "unknown" };
   if (bmc.is !== "at") return bmc;
   return seen(clock, call, async () => {
     if (vitals !== undefined) return vitals.readVitals(bmc.target, call);

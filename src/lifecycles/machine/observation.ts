@@ -92,6 +92,14 @@ export function interpretSighting(machine: Machine, sighting: Sighting, misses: 
   };
 }
 
+/** Whether all that a check asks its BMC is known: then the BMC need not be asked again as long as it reports what changes. */
+export const mayRestBmc = ({ state, conditions, facts, activeRunId }: Machine): boolean =>
+  state.name !== "FACTORY_READY" &&
+  activeRunId === null &&
+  holds(conditions, "BMCReachable") &&
+  !holds(conditions, "NeedsIntervention") &&
+  facts.offOnPurpose === null;
+
 /** Nobody misses a machine that was switched off on purpose, for as long as its BMC says that it is off. */
 const isOffOnPurpose = ({ facts }: Machine, { bmc }: Sighting): boolean =>
   facts.offOnPurpose !== null && bmc.is === "seen" && bmc.what.power === "off";

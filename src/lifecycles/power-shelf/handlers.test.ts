@@ -68,6 +68,7 @@ const shelf = (state: PowerShelf["state"], change: Partial<PowerShelf> = {}): Po
   deletedAt: null,
   maintenanceRequest: null,
   expectedId: null,
+  hasEvents: false,
   ...change,
 });
 

@@ -139,6 +139,7 @@ const shelf = (name: string, change: Partial<PowerShelf> = {}): PowerShelf => ({
   deletedAt: null,
   maintenanceRequest: null,
   expectedId: null,
+  hasEvents: false,
   ...change,
 });
 const arrived = (before: PowerShelf, move: Move): PowerShelf => ({

@@ -46,6 +46,8 @@ export interface PowerShelf extends BmcDevice {
   readonly id: PowerShelfId;
   readonly facts: PowerShelfFacts;
   readonly maintenanceRequest: MaintenanceRequest | null;
+  /** Its BMC reports what happens to it: it is read less often. */
+  readonly hasEvents: boolean;
   readonly state: {
     readonly name: string;
     readonly operation?: MaintenanceOperation;

@@ -9,6 +9,7 @@ import { type Explanation, explainHolder, inOrder, type NextCommand, say } from 
 import { type MachineNote, notesOf, resetByForce, seemsHung } from "./machine-notes.ts";
 import { machineRemedies } from "./machine-remedies.ts";
 import { explainRun } from "./run.ts";
+import { describeWatching } from "./watching.ts";
 
 export async function explainMachine(deps: ServiceDeps, id: string): Promise<Explanation> {
   const view = await viewMachine(deps, id);
@@ -19,10 +20,11 @@ export async function explainMachine(deps: ServiceDeps, id: string): Promise<Exp
     return { ...run, headline: `${about}: ${run.headline}` };
   }
   // A part of the work on something greater takes no run slot.
-  const part = await explainByRun(deps, { kind: "machine", id: machine.id }, about);
+  const key = { kind: "machine", id: machine.id };
+  const part = await explainByRun(deps, key, about);
   if (part) return part;
   const known = notesOf(view, nowOf(deps));
-  const claims = await findClaimsInTheWay(deps.db, deps.stores, { kind: "machine", id: machine.id });
+  const claims = await findClaimsInTheWay(deps.db, deps.stores, key);
   const failed = known[0]?.reason === "RunFailed" ? await explainLastRun(deps, view, "FAILED") : undefined;
   // What a cancel could not undo is the first thing to know before the machine returns to service.
   const canceled = failed === undefined ? await explainLastRun(deps, view, "CANCELED") : undefined;
@@ -41,7 +43,7 @@ export async function explainMachine(deps: ServiceDeps, id: string): Promise<Exp
       : canceled
         ? `${about}: ${canceled.headline}${why}`
         : `${about}${why || restingWords(view)}`,
-    doing: holder ? `${holder.kind} ${holder.id} works on it` : "",
+    doing: holder ? `${holder.kind} ${holder.id} works on it` : await describeWatching(deps.db, key),
     waitingFor: needsPerson ? ["a person who fixes the cause"] : view.waitingFor === "" ? [] : [view.waitingFor],
     since: first?.since ?? machine.stateSince,
     claims,

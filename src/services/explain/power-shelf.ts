@@ -18,6 +18,7 @@ import {
   say,
 } from "./explanation.ts";
 import { causeOfPass, findNextPass, iso, type NextPass } from "./next-pass.ts";
+import { describeWatching } from "./watching.ts";
 
 const KIND = powerShelfLifecycle.kind;
 /** As long as an accepted command is given to show before it is sent again. */
@@ -44,7 +45,7 @@ export async function explainPowerShelf(deps: ServiceDeps, id: string): Promise<
   const seen: Seen = { view, shelf, pass, claims, trouble: troubleNow(view, pass, now) };
   return {
     headline: `power shelf ${shelf.id} ${headlineOf(seen)}`,
-    doing: doingOf(shelf),
+    doing: doingOf(shelf) || (await describeWatching(deps.db, key)),
     waitingFor: waitingFor(seen),
     since: view.failingSince ?? outcomeSince(shelf) ?? shelf.stateSince,
     claims,

@@ -14,6 +14,7 @@ import {
 import { sharesBmcCredentials } from "../device/bmc-credentials.ts";
 import { type BmcDeviceRecord, bmcDeviceFacts, defineBmcDevices } from "../device/bmc-devices.ts";
 import { deviceTraits } from "../device/device.ts";
+import { hasLiveEvents } from "../device/event-streams.ts";
 import { partOfRack } from "../device/part-of-rack.ts";
 import type { ThingStore } from "../lifecycle/things.ts";
 
@@ -73,7 +74,7 @@ export const powerShelves = defineBmcDevices<PowerShelf, PowerShelfRecord>({
   kind: powerShelfLifecycle.kind,
   table: "power_shelves",
   expected: { table: "expected_power_shelves", link: "powerShelfId" },
-  columns: ["t.power_shelf_maintenance_requested"],
+  columns: ["t.power_shelf_maintenance_requested", `${hasLiveEvents("power_shelf", "t.id")} as has_events`],
   recordColumns: ["t.last_maintenance_request"],
   blank: { power_shelf_maintenance_requested: null, last_maintenance_request: null },
   parse: (row, shared) => ({
@@ -81,6 +82,7 @@ export const powerShelves = defineBmcDevices<PowerShelf, PowerShelfRecord>({
     id: parsePowerShelfId(row.id, "id"),
     facts: factsSchema.parse(row.facts) satisfies PowerShelfFacts,
     maintenanceRequest: requestSchema.nullable().parse(row["power_shelf_maintenance_requested"]),
+    hasEvents: row["has_events"] === true,
   }),
   parseRecord: (row, shared) => ({
     ...shared,

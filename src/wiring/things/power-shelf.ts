@@ -18,13 +18,13 @@ import { withContext } from "./with-context.ts";
 
 const READERS = ["viewer", "ForgeAdminCLI", "Machineatron", "Flow"] as const;
 
-function handlers({ provider, clock, monitorEvery, signIn }: HandlerTools) {
+function handlers({ provider, clock, monitorEvery, monitorEveryWithEvents = monitorEvery, signIn }: HandlerTools) {
   return withContext(
     powerShelfHandlers,
     (shelf: PowerShelf): Omit<PowerShelfContext, "call"> => ({
       provider,
       clock,
-      monitorEvery,
+      monitorEvery: shelf.hasEvents ? monitorEveryWithEvents : monitorEvery,
       target: () => signIn(deviceTarget(shelf), shelf.bmc.mac),
     }),
   );

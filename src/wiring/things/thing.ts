@@ -36,6 +36,8 @@ export interface HandlerTools {
   readonly switches?: Provider;
   readonly clock: Clock;
   readonly monitorEvery: Duration;
+  /** Of devices whose events are followed. Absent: as often as all others. */
+  readonly monitorEveryWithEvents?: Duration;
   readonly exploreEvery: Duration;
   readonly installTimeout: Duration;
   /** Where BMCs fetch seeds from; null, or absent: nobody has said. */

@@ -35,7 +35,12 @@ export async function openKilledServers(settings: Readonly<Record<string, string
   const shared = openProcessBench();
   const keyFile = join(shared.directory, "secret-key");
   const prepared = await createTestDatabase();
-  const env = { MILLWRIGHT_SECRET_KEY_FILE: keyFile, MILLWRIGHT_MONITOR_INTERVAL: "1h", ...settings };
+  const env = {
+    MILLWRIGHT_SECRET_KEY_FILE: keyFile,
+    MILLWRIGHT_MONITOR_INTERVAL: "1h",
+    MILLWRIGHT_MONITOR_EVENTS: "false",
+    ...settings,
+  };
   const serve = (
     bench: ProcessBench,
     name: string,

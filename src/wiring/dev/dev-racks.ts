@@ -2,6 +2,8 @@ import { z } from "zod";
 import { AppError } from "../../kernel/errors.ts";
 import type { Caller } from "../../services/call/caller.ts";
 import type { ServiceDeps } from "../../services/call/deps.ts";
+import { getRackProfile, type ProfilePart, putProfile } from "../../services/catalog/rack-profiles.ts";
+import { addExpectedRack } from "../../services/expected-rack/expected-racks.ts";
 import { addExpectedSwitch } from "../../services/expected-switch/expected-switches.ts";
 import { createRackFirmware } from "../../services/rack-firmware/rack-firmware.ts";
 
@@ -20,6 +22,27 @@ const switchesSchema = z.array(
     nvos_mac_addresses: z.array(z.string()),
     metadata: z.object({ name: z.string() }),
   }),
+);
+
+const partSchema = z.object({
+  name: z.string().optional(),
+  count: z.number(),
+  vendor: z.string().optional(),
+  watts: z.number().optional(),
+});
+const profilesSchema = z.array(
+  z.object({
+    name: z.string(),
+    hardware_type: z.string(),
+    topology: z.string(),
+    class: z.enum(["dev", "prod"]),
+    compute: partSchema,
+    switches: partSchema,
+    power_shelves: partSchema,
+  }),
+);
+const racksSchema = z.array(
+  z.object({ rack_id: z.string(), rack_profile_id: z.string(), metadata: z.object({ name: z.string() }) }),
 );
 
 /** What the files of a catalogue that asks for no token are fetched with. */
@@ -46,6 +69,35 @@ export async function expectSimulatedSwitches(deps: ServiceDeps, caller: Caller,
   return rows.length;
 }
 
+/** What a simulated site says of its racks: what each kind consists of, and which racks there are. */
+export async function expectSimulatedRacks(deps: ServiceDeps, caller: Caller, controlUrl: string): Promise<number> {
+  for (const profile of (await read(controlUrl, "/inventory/profiles", profilesSchema)) ?? []) {
+    if (await getRackProfile(deps, profile.name)) continue;
+    await putProfile(deps, caller, {
+      name: profile.name,
+      hardwareType: profile.hardware_type,
+      topology: profile.topology,
+      class: profile.class,
+      compute: partOf(profile.compute),
+      switches: partOf(profile.switches),
+      powerShelves: partOf(profile.power_shelves),
+    });
+  }
+  const racks = (await read(controlUrl, "/inventory/racks", racksSchema)) ?? [];
+  for (const { rack_id: rackId, rack_profile_id: profileId, metadata } of racks)
+    await unlessThere(
+      addExpectedRack(deps, caller, { rackId, profileId, metadata: { ...metadata, description: "", labels: {} } }),
+    );
+  return racks.length;
+}
+
+const partOf = ({ name, count, vendor, watts }: z.infer<typeof partSchema>): ProfilePart => ({
+  name: name ?? null,
+  count,
+  vendor: vendor ?? null,
+  watts: watts ?? null,
+  slotIds: [],
+});
 /** The firmware that a simulated site has for its racks. The first record of each kind, which its devices came with, becomes the default. */
 export async function recordSimulatedFirmware(deps: ServiceDeps, caller: Caller, controlUrl: string): Promise<void> {
   for (const { hardware_type, config } of (await read(controlUrl, "/firmware/catalogue", catalogueSchema)) ?? []) {

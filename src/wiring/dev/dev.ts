@@ -9,7 +9,7 @@ import { type Server, type ServerOptions, startServer } from "../server.ts";
 import { StopSequence } from "../stop-sequence.ts";
 import { recordSimulatedMachines } from "./dev-machines.ts";
 import { offerNetworkBoot, withSimulatedFiles } from "./dev-netboot.ts";
-import { expectSimulatedSwitches, recordSimulatedFirmware } from "./dev-racks.ts";
+import { expectSimulatedRacks, expectSimulatedSwitches, recordSimulatedFirmware } from "./dev-racks.ts";
 import { startSimulatorProcess } from "./simulator-process.ts";
 
 export interface Dev extends Server {
@@ -54,10 +54,12 @@ export async function startDev(given: ServerOptions & { readonly simulatorFlags:
       verify: (token) => verifyToken(server.deps, token),
       create: ({ name, roles }) => createToken(server.deps, caller, { name, roles, expiresAt: null }),
     });
+    // Firmware first: a rack that is whole takes the default that there is by then.
+    await recordSimulatedFirmware(server.deps, caller, simulator.controlUrl);
     const expectedShelves = await expectInventory(server.deps, simulator.controlUrl);
     const switches = await expectSimulatedSwitches(server.deps, caller, simulator.controlUrl);
     const machines = await recordSimulatedMachines(server.deps, caller, simulator.controlUrl);
-    await recordSimulatedFirmware(server.deps, caller, simulator.controlUrl);
+    await expectSimulatedRacks(server.deps, caller, simulator.controlUrl);
     // Last: a machine that nobody knows boots at once.
     await offerNetworkBoot(server.deps, caller, { ...options, ...server, controlUrl: simulator.controlUrl });
     return {

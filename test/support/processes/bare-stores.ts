@@ -1,9 +1,14 @@
 import { batchStore } from "../../../src/store/batch/batches.ts";
 import { expectedPowerShelfStore } from "../../../src/store/expected-power-shelf/expected-power-shelves.ts";
+import { expectedSwitchStore } from "../../../src/store/expected-switch/expected-switches.ts";
+import { hostReprovisionStore } from "../../../src/store/host-reprovision/host-reprovisions.ts";
 import { installStore } from "../../../src/store/install/installs.ts";
 import { machineStore } from "../../../src/store/machine/machines.ts";
 import { powerShelfStore } from "../../../src/store/power-shelf/power-shelves.ts";
+import { rackStore } from "../../../src/store/rack/racks.ts";
+import { rackFirmwareStore } from "../../../src/store/rack-firmware/rack-firmware.ts";
 import { runStore } from "../../../src/store/run/runs.ts";
+import { switchStore } from "../../../src/store/switch/switches.ts";
 
 /**
  * The stores of all things that the server has, without what else is wired with them: processes that are started to be killed, and
@@ -16,4 +21,9 @@ export const bareStores = [
   runStore,
   installStore,
   batchStore,
+  rackStore,
+  rackFirmwareStore,
+  switchStore,
+  expectedSwitchStore,
+  hostReprovisionStore,
 ] as const;

@@ -147,7 +147,8 @@ describe("update_firmware", () => {
     expect(await (await announced(0)).probe()).toMatchObject({ state: "unknown" });
     await front.close();
     const visit = await announced(1);
-    expect(await visit.probe()).toMatchObject({ state: "not_done" });
+    for (const _again of [1, 2, 3]) expect(await visit.probe()).toMatchObject({ state: "not_done" });
+    expect(visit.receipt).toBeNull();
     ahead += minutes(6);
     expect(await visit.probe()).toMatchObject({ state: "unknown" });
     visit.actingAt = clock.now();
@@ -174,6 +175,7 @@ describe("update_firmware", () => {
     const visit = await begun({ tasks: "gone_when_done" });
     front.finish("lies");
     expect(await visit.probe()).toMatchObject({ state: "unknown", cause: { code: "firmware_unproven" } });
+    expect(visit.receipt).toMatchObject({ task: expect.stringMatching(/1$/) }); // still known by its name
     ahead += minutes(30);
     expect(await visit.probe()).toMatchObject({ state: "unknown" });
     front.versions.set("BMC_0", "2.0");

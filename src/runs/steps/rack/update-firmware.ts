@@ -32,8 +32,8 @@ type Evidence = KnownBmc & {
 };
 
 type Receipt = {
-  /** Null: the device told of none. */
-  readonly task: string | null;
+  /** Null: the device accepted, and told of none. Absent: whether it accepted is not known. */
+  readonly task?: string | null;
   /** When the task was first seen to have ended. */
   readonly ended_at?: string;
   /** A new certificate that was accepted. */
@@ -123,9 +123,11 @@ async function probeBegun(context: Acting): Promise<ProbeReport> {
     },
   );
   const seen = await judge(context, answer);
+  // Nothing is made up: a receipt without a task of its own says that the device accepted, and that was not seen.
+  const kept = { ...receipt, ...seen.receipt, ...(certificate !== null && { certificate }) };
   return {
     ...seen,
-    receipt: { ...receipt, task: null, ...seen.receipt, ...(certificate !== null && { certificate }) },
+    ...(Object.keys(kept).length > 0 && { receipt: kept }),
     ...(seen.state === "done" && acceptedFacts(certificate)),
   };
 }
@@ -205,7 +207,7 @@ async function judgeWithoutTask(context: Acting, parts: readonly InstalledFirmwa
     cause: { code: "firmware_unproven", facts },
   };
   const sentAt = context.lastSentAt ?? context.actingAt;
-  if (receipt !== null || sentAt == null || evidence.tasks.length === 0) return open;
+  if (receipt?.task === null || sentAt == null || evidence.tasks.length === 0) return open;
   if (clock.now().getTime() - sentAt.getTime() > STILL_LISTED) return open;
   const listed = (await can.tasks.listTasks(await context.bmc(), call)) ?? [];
   if (!evidence.tasks.every((task) => listed.includes(task))) return open;

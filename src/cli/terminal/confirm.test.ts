@@ -6,6 +6,7 @@ import { CloudInitService } from "../../../contract/millwright/v1/cloud_init_pb.
 import { ClusterService, ImageService } from "../../../contract/millwright/v1/cluster_pb.js";
 import { MachineLifecycleService } from "../../../contract/millwright/v1/machine_pb.js";
 import { PlanCatalogService } from "../../../contract/millwright/v1/plan_pb.js";
+import { RackService } from "../../../contract/millwright/v1/rack_pb.js";
 import { TokenService } from "../../../contract/millwright/v1/token_pb.js";
 import { type FakeRest, startFakeRest } from "../../../test/support/cli/fake-rest.ts";
 import { noted, runAgainst } from "../../../test/support/cli/fake-terminal.ts";
@@ -22,6 +23,13 @@ const BY_RPC = [
   ["power-shelf delete x", "yes"],
   ["power-shelf force-delete x", "yes"],
   ["rack-firmware delete x", "yes"],
+  ["rack delete x", "yes"],
+  ["rack force-delete x", "yes"],
+  ["rack profile delete x", "yes"],
+  ["switch delete x", "yes"],
+  ["switch force-delete x", "yes"],
+  ["expected-switch delete 02:00:5e:10:00:01", "yes"],
+  ["expected-rack delete x", "yes"],
   ["expected-power-shelf delete 02:00:5e:10:00:01", "yes"],
   ["expected-power-shelf delete-all", "yes"],
 ] as const;
@@ -103,7 +111,13 @@ function serveRemovals(router: ConnectRouter, done: string[]): void {
     deleteRackFirmware: removed("rack firmware"),
     deleteExpectedPowerShelf: removed("expected"),
     deleteAllExpectedPowerShelves: removed("all expected"),
+    deleteRack: removed("rack"),
+    deleteSwitch: removed("switch"),
+    adminForceDeleteSwitch: removed("switch"),
+    deleteExpectedSwitch: removed("expected"),
+    deleteExpectedRack: removed("expected"),
   });
+  router.service(RackService, { forceDeleteRack: removed("rack"), deleteRackProfile: removed("profile") });
 }
 
 /** Words of commands that destroy something; `replace-all` asks only where it drops entries, and is tested with them. */
@@ -115,6 +129,9 @@ test("a command that deletes, revokes, retires or erases is among those proven t
   const destroying = words(describeCommands())
     .map((path) => path.replace(/^millwright /, ""))
     .filter((path) => DESTROYS.test(path.split(" ").at(-1) ?? ""));
-  const proven = [...BY_RPC, ...BY_REST].map(([line]) => line.split(" ").slice(0, 2).join(" "));
+  const proven = [...BY_RPC, ...BY_REST].map(([line]) => {
+    const path = line.split(" ");
+    return path.slice(0, path.findIndex((word) => DESTROYS.test(word)) + 1).join(" ");
+  });
   expect(destroying.toSorted()).toEqual(proven.toSorted());
 });

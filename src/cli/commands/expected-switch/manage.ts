@@ -1,0 +1,59 @@
+import {
+  ExpectedSwitchSchema,
+  type LinkedExpectedSwitch,
+  LinkedExpectedSwitchSchema,
+} from "../../../../contract/forge/expected_pb.js";
+import { Forge } from "../../../../contract/forge/forge_pb.js";
+import { jsonOf } from "../../client/proto-json.ts";
+import type { Session } from "../../client/session.ts";
+import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
+import type { Column } from "../../terminal/output.ts";
+import { printDone, printList, printOne } from "../../terminal/printing.ts";
+
+const columns: readonly Column<LinkedExpectedSwitch>[] = [
+  { title: "BMC MAC", cell: ({ bmcMacAddress }) => bmcMacAddress },
+  { title: "SERIAL", cell: ({ switchSerialNumber }) => switchSerialNumber },
+  { title: "RACK", cell: ({ rackId }) => rackId?.id ?? "-" },
+  {
+    title: "SWITCH",
+    cell: ({ switchId }) => switchId?.id ?? "not found yet",
+    plain: ({ switchId }) => switchId?.id ?? "",
+  },
+];
+
+export async function listExpectedSwitches(session: Session): Promise<undefined> {
+  const forge = await session.client(Forge);
+  const { expectedSwitches: items } = await forge.getAllExpectedSwitchesLinked({}, { signal: session.signal });
+  const json = (row: LinkedExpectedSwitch) => jsonOf(LinkedExpectedSwitchSchema, row);
+  await printList(session, { items, columns, json }, "No expected switches.");
+}
+
+export async function showExpectedSwitch(session: Session, mac: string): Promise<undefined> {
+  const forge = await session.client(Forge);
+  const row = await forge.getExpectedSwitch({ bmcMacAddress: mac }, { signal: session.signal });
+  await printOne(session, {
+    item: row,
+    columns: [
+      { title: "BMC MAC", cell: ({ bmcMacAddress }) => bmcMacAddress },
+      { title: "SERIAL", cell: ({ switchSerialNumber }) => switchSerialNumber },
+    ],
+    json: () => jsonOf(ExpectedSwitchSchema, row),
+    details: [
+      ["BMC MAC", row.bmcMacAddress],
+      ["BMC endpoint", row.bmcIpAddress],
+      ["BMC user", row.bmcUsername],
+      ["Serial", row.switchSerialNumber],
+      ["Name", row.metadata?.name ?? ""],
+      ["Rack", row.rackId?.id ?? ""],
+      ["NVOS MACs", row.nvosMacAddresses.join(" ")],
+      ["NVOS user", row.nvosUsername ?? ""],
+    ],
+  });
+}
+
+export async function deleteExpectedSwitch(session: Session, mac: string, { yes }: ConfirmOptions): Promise<undefined> {
+  if (!yes) await confirm(session, { what: `Delete expected switch ${mac}?` });
+  const forge = await session.client(Forge);
+  await forge.deleteExpectedSwitch({ bmcMacAddress: mac }, { signal: session.signal });
+  await printDone(session, `Expected switch ${mac} deleted.`, { expected_switch: mac });
+}

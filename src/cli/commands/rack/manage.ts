@@ -1,0 +1,19 @@
+import { Forge } from "../../../../contract/forge/forge_pb.js";
+import { RackService } from "../../../../contract/millwright/v1/rack_pb.js";
+import type { Session } from "../../client/session.ts";
+import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
+import { printDone } from "../../terminal/printing.ts";
+
+export async function deleteRack(session: Session, id: string, { yes }: ConfirmOptions): Promise<undefined> {
+  if (!yes) await confirm(session, { what: `Delete rack ${id}?` });
+  const forge = await session.client(Forge);
+  await forge.deleteRack({ id }, { signal: session.signal });
+  await printDone(session, `Rack ${id} is marked for deletion; it goes once no device names it.`, { rack: id });
+}
+
+export async function forceDeleteRack(session: Session, id: string, { yes }: ConfirmOptions): Promise<undefined> {
+  if (!yes) await confirm(session, { what: `Remove the record of rack ${id} at once?` });
+  const client = await session.client(RackService);
+  await client.forceDeleteRack({ id }, { signal: session.signal });
+  await printDone(session, `Rack ${id} removed.`, { rack: id });
+}

@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { RackService } from "../../../../contract/millwright/v1/rack_pb.js";
+import { runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
+
+const RACK = {
+  id: "rack-1",
+  state: "created",
+  stateText: "Created",
+  stateSince: { seconds: 0n },
+  reason: "waiting for 1 more switch",
+  profile: "small",
+  profileExists: true,
+  counts: [
+    { kind: "compute tray", have: 18, ready: 17, expected: 18, notReady: ["m-3 (its BMC does not answer)"] },
+    { kind: "switch", have: 8, ready: 8, expected: 9 },
+    { kind: "power shelf", have: 8, ready: 8, expected: 8 },
+  ],
+  members: [{ kind: "machine", id: "m-3", state: "not_reached", slot: "3", assigned: "no" }],
+  lastRequests: [{ id: "r1", kind: "maintenance", initiator: "pat", outcome: "failed", message: "m-3: off" }],
+};
+const against = (line: string) =>
+  runAgainst(
+    (router) => router.service(RackService, { listRacks: () => ({ racks: [RACK] }), getRack: () => ({ rack: RACK }) }),
+    line,
+    { now: new Date(60_000) },
+  );
+
+test("the list shows what is ready of what is expected, and what each rack waits for", async () => {
+  const { out } = await against("rack list");
+  expect(out).toMatch(/rack-1 +Created +1m +small +17\/18 +8\/9 +8\/8 +waiting for 1 more switch/);
+});
+
+test("a rack is shown with what is missing, its devices and its last request", async () => {
+  const { out } = await against("rack show rack-1");
+  expect(out).toMatch(/Switches: +8 of 9 expected, 8 ready/);
+  expect(out).toContain("m-3 (its BMC does not answer)");
+  expect(out).toMatch(/maintenance +pat .*failed +m-3: off/);
+});
+
+test("programs get all of it", async () => {
+  const { out } = await against("rack show rack-1 -o json");
+  expect(JSON.parse(out)).toMatchObject({ id: "rack-1", state: "created", counts: [{ expected: 18 }, {}, {}] });
+});

@@ -1,0 +1,96 @@
+import type { Command } from "commander";
+import type { Run } from "../../client/session.ts";
+import { type ConfirmOptions, YES_OPTION } from "../../terminal/confirm.ts";
+import { addHistoryOptions } from "../event/history.ts";
+import type { HistoryOptions } from "../event/history-read.ts";
+import { addHealthReportCommands } from "../health-report/health-report.ts";
+import { addListOptions } from "../options/list-options.ts";
+import type { ListRacksOptions } from "./read.ts";
+
+const ID = ["<id>", "a rack"] as const;
+
+/** The grammar alone; what a command does is loaded when it runs. */
+export function addRackCommands(program: Command, run: Run): void {
+  const rack = program
+    .command("rack")
+    .description("racks: what they consist of, what is missing, and what state they are in");
+  const read = () => import("./read.ts");
+  addListOptions(
+    rack
+      .command("list")
+      .description("list racks: state, devices that are ready of those that are expected, and why they wait"),
+    {
+      filter: "state=error AND labels.row=7",
+      order: "state, state_since desc",
+    },
+  )
+    .option("--state <state>", "only those in this state, such as ready or error")
+    .option("--stuck", "only racks that need attention: in error, or too long in their state")
+    .addHelpText("after", "\nExamples:\n  millwright rack list\n  millwright rack list --state error -o json")
+    .action((options: ListRacksOptions) => run(async (session) => (await read()).listRacks(session, options)));
+  rack
+    .command("show")
+    .argument("[id]", "a rack; all of them when left out")
+    .description("show a rack: its devices, what is missing, state and why, pending and last requests, firmware")
+    .addHelpText("after", "\nExample:\n  millwright rack show rack-1")
+    .action((id: string | undefined) => run(async (session) => (await read()).showRack(session, id)));
+  addHistoryOptions(
+    rack
+      .command("history")
+      .alias("state-history")
+      .argument(...ID)
+      .description("what happened to a rack, who did it and why"),
+  ).action((id: string, options: HistoryOptions) =>
+    run(async (session) => (await import("../event/history-read.ts")).showHistory(session, "rack", id, options)),
+  );
+  rack
+    .command("delete")
+    .argument(...ID)
+    .description("mark a rack for deletion; it goes once no device names it")
+    .option(...YES_OPTION)
+    .addHelpText("after", "\nExample:\n  millwright rack delete rack-1")
+    .action((id: string, options: ConfirmOptions) =>
+      run(async (session) => (await import("./manage.ts")).deleteRack(session, id, options)),
+    );
+  rack
+    .command("force-delete")
+    .argument(...ID)
+    .description("remove the record of a rack at once, whatever its state")
+    .option(...YES_OPTION)
+    .addHelpText("after", "\nExample:\n  millwright rack force-delete rack-1")
+    .action((id: string, options: ConfirmOptions) =>
+      run(async (session) => (await import("./manage.ts")).forceDeleteRack(session, id, options)),
+    );
+  addProfiles(rack, run);
+  addHealthReportCommands(rack, run, {
+    what: "a rack",
+    argument: "<id>",
+    command: "rack",
+    load: async () => (await import("../health-report/device-reports.ts")).deviceReports("rack", "rack"),
+  });
+}
+
+function addProfiles(rack: Command, run: Run): void {
+  const load = () => import("./profile.ts");
+  const profile = rack.command("profile").description("rack profiles: what racks of one kind consist of");
+  profile
+    .command("list")
+    .description("list rack profiles")
+    .addHelpText("after", "\nExample:\n  millwright rack profile list")
+    .action(() => run(async (session) => (await load()).listProfiles(session)));
+  profile
+    .command("show")
+    .argument("<rack>", "a rack")
+    .description("show the profile of a rack")
+    .addHelpText("after", "\nExample:\n  millwright rack profile show rack-1")
+    .action((id: string) => run(async (session) => (await load()).showProfile(session, id)));
+  profile
+    .command("delete")
+    .argument("<name>", "a rack profile")
+    .description("remove a rack profile that no rack names")
+    .option(...YES_OPTION)
+    .addHelpText("after", "\nExample:\n  millwright rack profile delete gb200")
+    .action((name: string, options: ConfirmOptions) =>
+      run(async (session) => (await load()).deleteProfile(session, name, options)),
+    );
+}

@@ -1,0 +1,97 @@
+import { EXIT } from "../../client/errors.ts";
+import type { Session } from "../../client/session.ts";
+import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
+import type { Column } from "../../terminal/output.ts";
+import { printList } from "../../terminal/printing.ts";
+import type { Tone } from "../../terminal/table.ts";
+import { type Change, differenceOf } from "./difference.ts";
+import { openSections, type Section } from "./sections.ts";
+import { readSiteFile } from "./site-file.ts";
+
+export interface ApplyOptions extends ConfirmOptions {
+  readonly file: string;
+  readonly dryRun?: boolean;
+  readonly prune?: boolean;
+  readonly resendCredentials?: boolean;
+}
+
+/** One line of the difference. */
+interface Line {
+  readonly action: Change["action"];
+  readonly noun: string;
+  readonly id: string;
+  readonly fields: readonly string[];
+  readonly carryOut: () => Promise<unknown>;
+  result: string;
+}
+
+/** Shows the difference, and then makes it. What was done before a refusal stays: applying the file again goes on from there. */
+export async function applySite(session: Session, options: ApplyOptions): Promise<number | undefined> {
+  const file = await readSiteFile(session, options.file);
+  const sections = await openSections(session);
+  const choices = { prune: options.prune ?? false, resend: options.resendCredentials ?? false };
+  const lines: Line[] = [];
+  const removals: Line[] = [];
+  for (const each of sections) {
+    const entries = file[each.name];
+    if (entries === undefined) continue;
+    const wanted = entries.map((entry, at) => each.wanted(entry, `${each.name}[${at}]`));
+    for (const change of differenceOf(wanted, await each.known(), choices)) {
+      const line = lineOf(each, change);
+      // What others name goes after them.
+      if (change.action === "remove") removals.unshift(line);
+      else lines.push(line);
+    }
+  }
+  const all = [...lines, ...removals];
+  if (options.dryRun || all.length === 0) return print(session, all);
+  if (!options.yes) {
+    await print(session, all);
+    await confirm(session, { what: `Make these ${all.length} changes?`, canAsk: options.file !== "-" });
+  }
+  for (const line of all) {
+    line.result = await line.carryOut().then(
+      () => DONE,
+      (error: unknown) => `refused: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+  await print(session, all);
+  return all.some(({ result }) => result !== DONE) ? EXIT.operationFailed : undefined;
+}
+
+const DONE = "done";
+
+function lineOf({ noun }: Section, change: Change): Line {
+  if (change.action === "remove") {
+    const { key, remove } = change.known;
+    return { action: "remove", noun, id: key, fields: [], carryOut: async () => remove?.(), result: "" };
+  }
+  const { key, put } = change.wanted;
+  const fields = change.action === "update" ? change.fields : [];
+  return { action: change.action, noun, id: key, fields, carryOut: () => put(change.action === "add"), result: "" };
+}
+
+const TONES: { readonly [action in Change["action"]]: Tone } = { add: "good", update: "busy", remove: "bad" };
+
+const columns: readonly Column<Line>[] = [
+  { title: "ACTION", cell: ({ action }) => action, tone: ({ action }) => TONES[action] },
+  { title: "WHAT", cell: ({ noun }) => noun },
+  { title: "ID", cell: ({ id }) => id },
+  { title: "DIFFERS IN", cell: ({ fields }) => fields.join(" ") },
+  {
+    title: "RESULT",
+    cell: ({ result }) => result,
+    tone: ({ result }) => (result === "" || result === DONE ? undefined : "bad"),
+  },
+];
+
+async function print(session: Session, items: readonly Line[]): Promise<undefined> {
+  const json = ({ action, noun, id, fields, result }: Line) => ({
+    action,
+    what: noun,
+    id,
+    differs_in: [...fields],
+    result,
+  });
+  await printList(session, { items, columns, json }, "Nothing differs: the server has what the file says.");
+}

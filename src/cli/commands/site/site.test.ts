@@ -1,0 +1,133 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ConnectRouter } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { MachineService } from "../../../../contract/baremetal/v1/baremetal_pb.js";
+import { Forge } from "../../../../contract/forge/forge_pb.js";
+import { RackService } from "../../../../contract/millwright/v1/rack_pb.js";
+import { runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
+
+const SITE = `
+rack_profiles:
+  - {name: small, compute: {count: 1}, switches: {count: 1}, power_shelves: {count: 1}}
+expected_racks:
+  - {rack_id: rack-1, rack_profile_id: small}
+expected_switches:
+  - {bmc_mac: "02:00:00:00:00:01", bmc_endpoint: 10.0.0.1, bmc_username: root, bmc_password: s3cret, serial: SN1, rack_id: rack-1, name: sw-1}
+expected_power_shelves:
+  - {bmc_mac: "02:00:00:00:00:02", bmc_endpoint: 10.0.0.2, bmc_username: root, serial: SN2, rack_id: rack-1}
+machines:
+  - {machine_id: m-1, spec: {rack: rack-1, slot: "3"}}
+`;
+
+function siteFile(text = SITE): string {
+  const file = join(mkdtempSync(join(tmpdir(), "site-")), "site.yaml");
+  writeFileSync(file, text);
+  return file;
+}
+
+/** A server that has the shelf, at another address, and a switch that the file does not have. */
+function server(calls: string[]) {
+  const called = (name: string) => (request: object) => {
+    calls.push(
+      `${name} ${JSON.stringify(request, (key, value) => (key.startsWith("$") ? undefined : typeof value === "bigint" ? Number(value) : value))}`,
+    );
+    return {};
+  };
+  return (router: ConnectRouter) => {
+    router.service(RackService, {
+      listRackProfiles: () => ({ profiles: [{ name: "old" }] }),
+      putRackProfile: called("put profile"),
+      deleteRackProfile: called("delete profile"),
+    });
+    router.service(MachineService, {
+      listMachines: () => ({ machines: [{ machineId: "m-1", spec: { rack: "rack-2", slot: "3", serial: "S" } }] }),
+      registerMachine: called("register"),
+    });
+    router.service(Forge, {
+      getAllExpectedRacks: () => ({ expectedRacks: [{ rackId: { id: "rack-1" }, rackProfileId: { id: "small" } }] }),
+      getAllExpectedSwitches: () => ({ expectedSwitches: [{ bmcMacAddress: "02:00:00:00:00:99" }] }),
+      getAllExpectedPowerShelves: () => ({
+        expectedPowerShelves: [
+          {
+            bmcMacAddress: "02:00:00:00:00:02",
+            bmcIpAddress: "10.0.0.9:443",
+            bmcUsername: "root",
+            shelfSerialNumber: "SN2",
+            rackId: { id: "rack-1" },
+          },
+        ],
+      }),
+      addExpectedSwitch: called("add switch"),
+      updateExpectedPowerShelf: called("update shelf"),
+      deleteExpectedSwitch: called("delete switch"),
+    });
+  };
+}
+
+test("a dry run shows the difference and changes nothing", async () => {
+  const calls: string[] = [];
+  const { code, out } = await runAgainst(server(calls), `site apply -f ${siteFile()} --dry-run --prune -o json`);
+  expect(code).toBe(0);
+  expect(calls).toEqual([]);
+  const lines = JSON.parse(out).map(({ action, what, id, differs_in }: Record<string, unknown>) => [
+    action,
+    what,
+    id,
+    differs_in,
+  ]);
+  expect(lines).toEqual([
+    ["add", "rack profile", "small", []],
+    ["update", "expected power shelf", "020000000002", ["bmc_ip_address"]],
+    ["add", "expected switch", "020000000001", []],
+    ["update", "machine", "m-1", ["spec"]],
+    ["remove", "expected switch", "020000000099", []],
+    ["remove", "rack profile", "old", []],
+  ]);
+  expect(out).not.toContain("s3cret");
+});
+
+test("without --prune nothing is removed, and what is named by others is put first", async () => {
+  const calls: string[] = [];
+  const { code } = await runAgainst(server(calls), `site apply -f ${siteFile()} --yes`);
+  expect(code).toBe(0);
+  expect(calls.map((call) => call.split(" {")[0])).toEqual(["put profile", "update shelf", "add switch", "register"]);
+  expect(calls[2]).toContain('"bmcPassword":"s3cret"');
+  expect(calls[2]).toContain('"rackId":{"id":"rack-1"}');
+});
+
+test("a refusal is shown with its entry, the rest is done, and the exit code tells", async () => {
+  const { code, out } = await runAgainst(
+    (router) => {
+      router.service(RackService, {
+        listRackProfiles: () => ({ profiles: [] }),
+        putRackProfile: () => {
+          throw new Error("no");
+        },
+      });
+      router.service(Forge, {});
+      router.service(MachineService, {});
+    },
+    `site apply -f ${siteFile("rack_profiles: [{name: small}]")} --yes -o json`,
+  );
+  expect(code).toBe(1);
+  expect(JSON.parse(out)[0].result).toContain("refused");
+});
+
+test.each([
+  ["a list that no site has", "racks: []", "known: rack_profiles"],
+  ["a field that the contract does not have", "expected_racks: [{rack_id: r, colour: red}]", "expected_racks[0]"],
+  ["what is neither YAML nor JSON", "{", "neither JSON nor YAML"],
+])("%s is refused", async (_, text, message) => {
+  const { code, err } = await runAgainst(server([]), `site apply -f ${siteFile(text)} --dry-run`);
+  expect(code).toBe(2);
+  expect(err).toContain(message);
+});
+
+test("a password that is no text is not repeated", async () => {
+  const text = "expected_switches: [{bmc_mac: a, bmc_password: 918273}]";
+  const { code, err } = await runAgainst(server([]), `site apply -f ${siteFile(text)} --dry-run`);
+  expect(code).toBe(2);
+  expect(err).not.toContain("918273");
+});

@@ -4,6 +4,8 @@ import type { StreamCall } from "../stream.ts";
 export interface ArtifactOrder {
   /** `sha256:` and 64 lower-case hexadecimal digits. */
   readonly digest: string;
+  /** Who wants it. Two that want the same file never write to the same part of it. */
+  readonly wantedBy: string;
   readonly url: string;
   /** Null where nobody has said. */
   readonly bytes: number | null;

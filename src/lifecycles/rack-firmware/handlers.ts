@@ -51,7 +51,7 @@ export const rackFirmwareHandlers: Handlers<typeof rackFirmwareLifecycle, Catalo
 
 /** One after the other: the sizes, by their digests. A file that two components share comes once. */
 async function fetchAll(
-  { files }: CataloguedFirmware,
+  { id, files }: CataloguedFirmware,
   artifacts: Artifacts,
   secret: string | undefined,
   stream: StreamCall,
@@ -63,7 +63,13 @@ async function fetchAll(
   const sizes: Record<string, number> = {};
   let before = 0;
   for (const { digest, url, bytes, sign } of wanted) {
-    const order = { digest, url, bytes, secretHeaders: secret === undefined ? {} : headersOf(sign, secret) };
+    const order = {
+      digest,
+      wantedBy: id,
+      url,
+      bytes,
+      secretHeaders: secret === undefined ? {} : headersOf(sign, secret),
+    };
     const report = (progress: StreamProgress) =>
       stream.report({ bytes: before + progress.bytes, ...(of !== undefined && { of }) });
     sizes[digest] = await artifacts.fetch(order, { ...stream, report });

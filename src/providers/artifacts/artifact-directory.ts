@@ -1,19 +1,23 @@
+import { hash } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rename, stat, statfs, unlink } from "node:fs/promises";
 import { join } from "node:path";
-import type { KeptArtifact } from "../../capabilities/rack/artifacts.ts";
+import type { ArtifactOrder, KeptArtifact } from "../../capabilities/rack/artifacts.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import { hours } from "../../kernel/time/duration.ts";
 
 const DIGEST = /^sha256:([0-9a-f]{64})$/;
-const FILE = /^[0-9a-f]{64}(\.part)?$/;
+const FILE = /^[0-9a-f]{64}(-[0-9a-f]{16}\.part)?$/;
 const CHUNK = 64 * 1_024;
 /** The record that names a file may be in the making: what changed lately is left alone. */
 const YOUNG = hours(1);
 /** Left to whoever else writes there. */
 const KEPT_FREE = 64 * 1_024 * 1_024;
 
-/** The place of each file: its digest once it is whole, and with `.part` until then. */
+/** A file that is not whole, by who wants it. */
+type Part = Pick<ArtifactOrder, "digest" | "wantedBy">;
+
+/** The place of each file: its digest once it is whole, and until then a part for each that wants it. */
 export class ArtifactDirectory {
   readonly #path: string;
 
@@ -34,20 +38,20 @@ export class ArtifactDirectory {
   }
 
   /** What an earlier attempt has written stays. The caller closes it, and is the only one who writes to it. */
-  async openPart(digest: string): Promise<FileHandle> {
+  async openPart({ digest, wantedBy }: Part): Promise<FileHandle> {
     try {
       await mkdir(this.#path, { recursive: true, mode: 0o700 });
-      return await open(this.#part(digest), constants.O_RDWR | constants.O_CREAT, 0o600);
+      return await open(this.#part(digest, wantedBy), constants.O_RDWR | constants.O_CREAT, 0o600);
     } catch (error) {
       throw trouble(this.#path, error);
     }
   }
 
   /** The part is whole, and is what its digest says. From here on it is found, whatever happens to the process or the machine. */
-  async promote(digest: string): Promise<void> {
+  async promote({ digest, wantedBy }: Part): Promise<void> {
     const whole = this.#whole(digest);
     if (whole === undefined) throw new Error(`${digest} is no digest`);
-    await rename(this.#part(digest), whole);
+    await rename(this.#part(digest, wantedBy), whole);
     const directory = await open(this.#path, constants.O_RDONLY);
     try {
       await directory.sync();
@@ -56,8 +60,10 @@ export class ArtifactDirectory {
     }
   }
 
+  /** Of a whole file that is not what its digest says. */
   async remove(digest: string): Promise<void> {
-    for (const path of [this.#whole(digest), this.#part(digest)]) if (path !== undefined) await unlinkIfThere(path);
+    const path = this.#whole(digest);
+    if (path !== undefined) await unlinkIfThere(path);
   }
 
   /** @throws StepFailure when so many bytes more have no room: before they are downloaded, and not after. */
@@ -90,10 +96,10 @@ export class ArtifactDirectory {
     return hex === undefined ? undefined : join(this.#path, hex);
   }
 
-  #part(digest: string): string {
+  #part(digest: string, wantedBy: string): string {
     const whole = this.#whole(digest);
     if (whole === undefined) throw new Error(`${digest} is no digest`);
-    return `${whole}.part`;
+    return `${whole}-${hash("sha256", wantedBy).slice(0, 16)}.part`;
   }
 }
 

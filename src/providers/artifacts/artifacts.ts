@@ -27,11 +27,11 @@ export function createArtifacts({ directory: path, largest, ...options }: Artifa
         if (`sha256:${hash.digest("hex")}` === order.digest) return kept.bytes;
         await directory.remove(order.digest);
       }
-      const file = await directory.openPart(order.digest);
+      const file = await directory.openPart(order);
       try {
         const bytes = await complete({ file, order, stream, download, directory, largest });
         await file.sync();
-        await directory.promote(order.digest);
+        await directory.promote(order);
         return bytes;
       } catch (error) {
         throw trouble(path, error);

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
@@ -8,6 +8,7 @@ import type { ArtifactOrder, Artifacts } from "../../../src/capabilities/rack/ar
 import type { StreamCall } from "../../../src/capabilities/stream.ts";
 import { StepFailure } from "../../../src/kernel/errors.ts";
 import { createArtifacts } from "../../../src/providers/artifacts/artifacts.ts";
+import { eventually } from "../../support/eventually.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { type ArtifactServer, startArtifactServer } from "../../support/uploads/artifact-server.ts";
 
@@ -53,6 +54,7 @@ const streamCall = (signal = new AbortController().signal): StreamCall => ({
 const file = randomBytes(300_000);
 const order = (change: Partial<ArtifactOrder> = {}): ArtifactOrder => ({
   digest: digestOf(file),
+  wantedBy: "fw-1",
   url: `${plain.url}/a.fwpkg`,
   bytes: null,
   secretHeaders: {},
@@ -121,10 +123,22 @@ test("what is left of a file that was replaced since is not mixed with the new o
 test("a crash between the last byte and the name leads to no second download", async () => {
   plain.files.set("/a.fwpkg", file);
   await fetchIt();
-  rmSync(join(directory, "files", digestOf(file).slice(7)));
-  writeFileSync(join(directory, "files", `${digestOf(file).slice(7)}.part`), file);
+  const whole = join(directory, "files", digestOf(file).slice(7));
+  renameSync(whole, `${whole}-${createHash("sha256").update("fw-1").digest("hex").slice(0, 16)}.part`);
   expect(await fetchIt()).toBe(file.length);
   expect(await kept(digestOf(file))).toEqual(file);
+});
+
+test("two records that name the same file get it, both at once", async () => {
+  plain.files.set("/a.fwpkg", file);
+  const both = Promise.withResolvers<void>();
+  plain.faults.set("/a.fwpkg", { pauseAfter: { bytes: 1_000, until: both.promise } });
+  const fetching = ["fw-1", "fw-2"].map((wantedBy) => fetchIt({ wantedBy }));
+  await eventually(async () => plain.asked.length === 2, { what: "both download" });
+  both.resolve();
+  expect(await Promise.all(fetching)).toEqual([file.length, file.length]);
+  expect(await kept(digestOf(file))).toEqual(file);
+  expect(readdirSync(join(directory, "files"))).toHaveLength(1);
 });
 
 test("another file than its digest says is refused, and never found", async () => {

@@ -13,20 +13,14 @@ export const ALLOWED: Readonly<Record<string, string>> = {
   "src/kernel/filter/print-filter.ts printFilter": "the inverse of the parser, for its property test",
   "src/kernel/filter/order-by.ts printOrderBy":
     "the inverse of the parser, for its property test and the reference of filters",
-  "src/runs/workflows/workflow.ts defineWorkflow": "what workflows are written with; a test has the first one",
-  "src/runs/workflows/workflow.ts giveUp": "what workflows are written with; a test has the first one",
-  "src/runs/children/child-run.ts childStep": "for steps that start runs: those of racks, whose seed is next",
-  "src/runs/children/fan-out.ts defineFanOut": "for steps that start runs: those of racks, whose seed is next",
-  "src/wiring/rack/fabric-targets.ts wireFabricTargets": "for the maintenance of racks, which is next",
   "src/providers/rack-manager/rack-manager.ts createRackManager":
     "the rack manager's client; the steps that go through it are next",
-  "src/runs/steps/rack/device-steps.ts deviceFirmwareSteps": "for the maintenance of racks, which is next",
   "src/services/run/workflow-starts.ts startWorkflow": "what starts a workflow; a test has the first one",
-  "src/lifecycles/rack-firmware/rack-firmware.ts suitsHardware": "what racks are planned with; the catalogue is next",
-  "src/lifecycles/rack-firmware/rack-firmware.ts componentsFor": "what racks are planned with; the catalogue is next",
-  "src/lifecycles/rack-firmware/rack-firmware.ts ANY_HARDWARE": "what the catalogue is read with, which is next",
-  "src/store/rack-firmware/rack-firmware.ts rackFirmwareJson": "racks, which are next, load records beside themselves",
-  "src/store/rack-firmware/rack-firmware.ts parseRackFirmware": "racks, which are next, load records beside themselves",
+  "src/services/rack/deletion.ts deleteRack": "what the API of racks calls, which is next",
+  "src/services/rack/maintenance.ts startRackMaintenance": "what the API of racks calls, which is next",
+  "src/services/rack/maintenance.ts reprovisionRack": "what the API of racks calls, which is next",
+  "src/services/rack/maintenance.ts clearRackError": "what the API of racks calls, which is next",
+  "src/store/rack/assigned.ts findAssigned": "what component calls, which are next, refuse by",
   "src/store/postgres/fail-points.ts watchFailPoints": "how kill tests learn which fail points a process passes",
 };
 

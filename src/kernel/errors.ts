@@ -25,6 +25,8 @@ export interface ErrorDetail {
   readonly why?: string;
   /** The command or call that helps next. */
   readonly next?: string;
+  /** What `forge.Forge` answers with where its specification differs from its usual code for the kind. */
+  readonly forgeCode?: "failed_precondition";
 }
 
 /** An answer to a caller. The message is sent as it is: it names the field, the rule, and what to do. */

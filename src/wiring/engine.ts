@@ -59,13 +59,14 @@ export interface EngineWiring {
   readonly things: readonly ThingParts[];
 }
 
-const settingsOf = ({ monitor, explorer, install, hostFirmware, rack }: Config) => ({
+const settingsOf = ({ monitor, explorer, install, hostFirmware, rack, rackManager }: Config) => ({
   monitorEvery: monitor.interval,
   monitorEveryWithEvents: milliseconds(Math.max(monitor.interval, monitor.eventsInterval)),
   exploreEvery: explorer.interval,
   installTimeout: install.timeout,
   seedsAt: install.publicUrl,
   hostFirmware: { ...hostFirmware, flashDeadline: rack.flashDeadline },
+  rackLimits: { ...rack, hasRackManager: rackManager.url !== null },
 });
 
 function collectLoops(metrics: Metrics, db: Database, tail: JournalTail): void {

@@ -72,7 +72,9 @@ export function toConnectError(error: unknown, contract: Contract, report: Repor
   if (error instanceof ConnectError) return error;
   const { kind, message, field, next } = toAnswer(error, report);
   const detail = { desc: ErrorInfoSchema, value: create(ErrorInfoSchema, { kind, field, next }) };
-  return new ConnectError(message, grpcCodeOf(kind, contract), undefined, [detail], error);
+  const isOwnCode = contract === "forge" && error instanceof AppError && error.detail.forgeCode !== undefined;
+  const code = isOwnCode ? Code.FailedPrecondition : grpcCodeOf(kind, contract);
+  return new ConnectError(message, code, undefined, [detail], error);
 }
 
 /** The same for what is no RPC. */

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { wholeRack as rack, aRequest as request } from "../../../test/support/racks/whole-rack.ts";
 import { decide, fail, follow } from "../../kernel/decide.ts";
 import type { Row } from "../../kernel/lifecycle.ts";
 import { minutes } from "../../kernel/time/duration.ts";
 import { rackLifecycle } from "./lifecycle.ts";
 import { topologyOf } from "./members.ts";
-import type { ProfilePart, RackProfile } from "./profile.ts";
-import type { Rack, RackRequest } from "./rack.ts";
+import type { Rack } from "./rack.ts";
 
 /** The table of RackState in the specification, as the decisions amend it: row by row, each with the trigger that stands for its condition. */
 // biome-ignore format: a table is read by its columns
@@ -60,51 +60,6 @@ const ADDED = [
 const rows: readonly Row<Rack>[] = rackLifecycle.transitions;
 const edgeOf = ([from, { name }, to]: Row<Rack>) => [from, to, name];
 
-const part = (count: number): ProfilePart => ({ count, name: null, vendor: null, slotIds: [], watts: null });
-const profile: RackProfile = {
-  name: "small",
-  hardwareType: "gb200",
-  topology: "t",
-  class: "prod",
-  compute: part(1),
-  switches: part(1),
-  powerShelves: part(1),
-};
-const request = (id: string): RackRequest => ({
-  id,
-  initiator: "pat",
-  requested_at: "2026-01-01T00:00:00Z",
-  scope: { machine_ids: ["m1"], switch_ids: [], power_shelf_ids: [] },
-  activities: [],
-});
-
-/** Whole and discovered, unless told otherwise. */
-function rack(state: string, change: Partial<Rack> = {}, carried: object = {}): Rack {
-  const whole: Rack = {
-    id: "rack-1",
-    version: 1,
-    basis: 1,
-    stateVersion: 1,
-    stateSince: new Date(0),
-    outcome: null,
-    state: { name: state, ...carried },
-    profile,
-    profileId: "small",
-    trays: [
-      { id: "m1", slot: "1", ready: true, assigned: "no", reprovision: "ready", exhausted: false, unprovenRun: null },
-    ],
-    switches: [{ id: "sw1", state: "ready", trayIndex: 0, hasOs: true, unprovenRun: null }],
-    shelves: [{ id: "ps1", state: "ready", power: "on", capacityWatts: 1_000, unprovenRun: null }],
-    defaultFirmware: null,
-    requestedFirmware: null,
-    maintenanceRequest: null,
-    reprovisionRequest: null,
-    deletedAt: null,
-    facts: { topology: null, workSet: null, hasValidated: true },
-  };
-  const changed = { ...whole, ...change };
-  return { ...changed, facts: { ...changed.facts, topology: change.facts?.topology ?? topologyOf(changed) } };
-}
 const broken = { switches: [{ id: "sw1", state: "error", trayIndex: 0, hasOs: true, unprovenRun: null }] };
 const moved = (decided: ReturnType<typeof decide>) =>
   decided.kind === "move" ? `${decided.move.to} by ${decided.move.trigger}` : "handled";

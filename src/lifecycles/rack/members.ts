@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ProfilePart } from "./profile.ts";
 import type { Rack } from "./rack.ts";
+import { devicesWord } from "./words.ts";
 
 /** The kinds of devices of a rack, as people call them. */
 type Kind = "compute tray" | "switch" | "power shelf";
@@ -38,8 +39,30 @@ const whyNot = (reprovision: string | null): string =>
 
 export const isComplete = (rack: Rack): boolean =>
   rack.profile !== null && countMembers(rack).every(({ have, expected }) => have >= expected);
+/** All devices are ready, and it is known of each tray whether somebody uses it: one that nobody has checked could be rebooted under its user. */
 export const isDiscovered = (rack: Rack): boolean =>
-  rack.profile !== null && countMembers(rack).every(({ ready, expected }) => ready >= expected);
+  rack.profile !== null &&
+  countMembers(rack).every(({ ready, expected }) => ready >= expected) &&
+  rack.trays.every(({ assigned }) => assigned !== "unknown");
+
+/** For people: `compute trays 17 of 18, switches 9 of 9, power shelves 8 of 8`. */
+export const describeCounts = (rack: Rack): string =>
+  countMembers(rack)
+    .map(({ kind, have, expected }) => `${devicesWord(kind)} ${have} of ${expected}`)
+    .join(", ");
+
+/** For people: what is not ready, by kinds that have too few, and which trays were not checked. */
+export function describeUnready(rack: Rack): string {
+  const tooFew = countMembers(rack)
+    .filter(({ ready, expected }) => ready < expected)
+    .map(({ kind, ready, expected, notReady }) => {
+      const which = notReady.length === 0 ? "" : `: ${notReady.join(", ")}`;
+      return `${ready} of ${expected} ${devicesWord(kind)} are ready${which}`;
+    });
+  const unchecked = rack.trays.filter(({ assigned }) => assigned === "unknown").map(({ id }) => id);
+  const open = `it is not known whether somebody uses compute tray ${unchecked.join(", ")}`;
+  return [...tooFew, ...(unchecked.length > 0 ? [open] : [])].join("; ");
+}
 
 /**
  * A fingerprint of which devices the rack has and what its profile wants. Nobody has to say that the topology changed: it did when

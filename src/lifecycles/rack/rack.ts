@@ -1,7 +1,7 @@
 import type { PowerState } from "../../capabilities/power-control.ts";
 import type { CauseCode } from "../../kernel/causes.ts";
 import type { Json, Thing } from "../../kernel/lifecycle.ts";
-import type { RackFirmware } from "../rack-firmware/rack-firmware.ts";
+import type { FirmwareDevice, RackFirmware } from "../rack-firmware/rack-firmware.ts";
 import type { RackProfile } from "./profile.ts";
 
 /** What leads a rack into maintenance: its discovery, `rack reprovision`, or an operator's request. */
@@ -40,8 +40,6 @@ export type RackRequest = {
   readonly activities: readonly Activity[];
   /** Assigned trays, and what they depend on, are worked on all the same, for this reason. */
   readonly include_assigned?: { readonly reason: string };
-  /** How long the set of devices keeps later work off while it waits; frozen, since another time would be another place in the queue. */
-  readonly claim_wait_ms?: number;
 };
 
 const REQUEST_OUTCOMES = ["completed", "failed", "superseded", "withdrawn", "expired"] as const;
@@ -85,14 +83,28 @@ export interface RackShelf {
   readonly unprovenRun: string | null;
 }
 
+/** By kind of device: the versions that its components are to show. */
+export type WantedVersions = {
+  readonly [device in FirmwareDevice]: readonly {
+    readonly component: string;
+    readonly version: string;
+    /** Parts of the device, as its BMC names them; empty: those of the component. */
+    readonly targets: readonly string[];
+  }[];
+};
+
 /** The devices that a maintenance works on, and those that it leaves out. A type and no interface, so that it is JSON to the compiler. */
 export type WorkSet = {
   readonly machines: readonly string[];
   readonly switches: readonly string[];
   readonly shelves: readonly string[];
   readonly leftOut: readonly { readonly id: string; readonly why: string }[];
-  /** The catalogue's record that is flashed; null: none is. */
-  readonly firmware: string | null;
+  /** The catalogue's record that is flashed, and the versions that devices show then; null: none is. */
+  readonly firmware: { readonly id: string; readonly wanted: WantedVersions } | null;
+  /** The fabric is configured, so that validation reads it. */
+  readonly fabric: boolean;
+  /** Devices were switched off on purpose, so that validation does not expect them to be on. */
+  readonly isOff: boolean;
   /** How long the set keeps later work off its devices while it waits, in milliseconds; 0: not at all. */
   readonly barsForMs: number;
 };

@@ -1,3 +1,4 @@
+import type { Cause } from "../../kernel/causes.ts";
 import type { CreateEffect } from "../../kernel/effects.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import * as visits from "../executor/step/visit.ts";
@@ -26,6 +27,10 @@ export interface ChildRun {
   readonly message: string;
   /** It was asked to end, and has not yet. */
   readonly isCanceling: boolean;
+  /** Why it FAILED, for programs; null where it has not. */
+  readonly cause: Cause | null;
+  /** It began something whose end it could not read: it goes on alone, and its parent counts it as failed. */
+  readonly isUnproven: boolean;
 }
 
 /** What a step starts on another target. */

@@ -86,6 +86,8 @@ const CHILD: ChildRun = {
   phase: "RUNNING",
   message: "",
   isCanceling: false,
+  cause: null,
+  isUnproven: false,
 };
 
 const anEnd = fc.constantFrom<End>("SUCCEEDED", "FAILED", "CANCELED");

@@ -1,3 +1,4 @@
+import type { Cause } from "../../kernel/causes.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import type { JsonObject, Thing } from "../../kernel/lifecycle.ts";
 import type { ParsePayload } from "../model/plan/payloads.ts";
@@ -14,17 +15,23 @@ export interface FanOut<T extends Thing, P extends JsonObject> {
   readonly defaults: Pick<StepDefaults, "timeout">;
   /** On which things runs are started: settled when the step begins, whatever belongs to the target later. Pure. */
   targets(target: T, payload: P): readonly RunTarget[];
-  /** What is done on one of them. Pure. */
-  stepsOn(target: RunTarget, payload: P): readonly Step[];
+  /** What is done on one of them. Pure. `of` is what the run works on. */
+  stepsOn(target: RunTarget, payload: P, of: T): readonly Step[];
+  /** What the run on one of them is told besides its steps. Pure. Left out: nothing. */
+  readonly paramsOn?: (target: RunTarget, payload: P) => Readonly<Record<string, string>>;
   /** How many run at a time; the next is started once one has ended. */
-  readonly atOnce: number;
+  readonly atOnce: number | ((payload: P) => number);
   /** Whether the first failure ends the step: then no further run is started, and those that still run are canceled. */
   readonly stopsAtFailure?: boolean;
   /** Why the step has failed, once all runs have ended; undefined: it succeeded. Left out: each must have succeeded. */
   readonly verdict?: (sum: Sum, payload: P) => string | undefined;
+  /** Why the step has failed, for programs. Left out: that runs have failed. */
+  readonly causeOf?: (sum: Sum, payload: P) => Cause;
   /** What the success of the step leads to. */
   readonly whenDone?: (sum: Sum, target: T) => Pick<ProbeReport, "facts" | "effects">;
 }
+
+const CHILDREN_FAILED: Cause = { code: "children_failed" };
 
 /** The targets as they were when the step began, in a form that is small: a run is written with every step that it comes further. */
 type Evidence = { readonly targets: readonly string[] };
@@ -45,17 +52,19 @@ const targetOf = (name: string): RunTarget => {
  */
 export function defineFanOut<T extends Thing, P extends JsonObject>(fanOut: FanOut<T, P>) {
   const { kind, parse, defaults, targets, stepsOn, atOnce, stopsAtFailure = false } = fanOut;
+  const atOnceOf = (payload: P): number => (typeof atOnce === "number" ? atOnce : atOnce(payload));
   const seen = ({ evidence, children }: Acting<T, P>): Sum => sumUp(evidence.targets.map(targetOf), children);
 
   const startNext = ({ startRun, payload, ...context }: Acting<T, P>) => {
     const { active, unstarted } = seen({ ...context, startRun, payload });
-    const next = unstarted.slice(0, Math.max(0, atOnce - active.length));
-    return { effects: next.map((target) => startRun(childOn(target, payload))) };
+    const next = unstarted.slice(0, Math.max(0, atOnceOf(payload) - active.length));
+    return { effects: next.map((target) => startRun(childOn(target, payload, context.target))) };
   };
-  const childOn = (target: RunTarget, payload: P): NewChild => ({
+  const childOn = (target: RunTarget, payload: P, of: T): NewChild => ({
     target,
     displayName: kind,
-    steps: stepsOn(target, payload),
+    steps: stepsOn(target, payload, of),
+    ...(fanOut.paramsOn && { params: fanOut.paramsOn(target, payload) }),
   });
 
   return defineStepOn<On<T>>()({
@@ -64,7 +73,8 @@ export function defineFanOut<T extends Thing, P extends JsonObject>(fanOut: FanO
     parse,
     defaults: { ...defaults, maxRetries: 0 },
     actsByEffectsOnly: true,
-    children: (target: Thing, payload: P) => targets(target as T, payload).map((each) => childOn(each, payload)),
+    children: (target: Thing, payload: P) =>
+      targets(target as T, payload).map((each) => childOn(each, payload, target as T)),
     before: async ({ target, payload }): Promise<Evidence> => ({ targets: targets(target, payload).map(nameOf) }),
     act: async (context: Acting<T, P>) => startNext(context),
     carryOn: async (context: Acting<T, P>) => startNext(context),
@@ -75,7 +85,10 @@ export function defineFanOut<T extends Thing, P extends JsonObject>(fanOut: FanO
       if (stopsAtFailure && failed.length + canceled.length > 0) throw new StepFailure("children_failed", message);
       if (active.length + unstarted.length === 0) return doneUnlessFailed(sum, context);
       if (unstarted.length === context.evidence.targets.length) return { state: "not_done", message };
-      return { state: active.length < atOnce && unstarted.length > 0 ? "halfway" : "in_progress", message };
+      return {
+        state: active.length < atOnceOf(context.payload) && unstarted.length > 0 ? "halfway" : "in_progress",
+        message,
+      };
     },
   });
 
@@ -83,7 +96,7 @@ export function defineFanOut<T extends Thing, P extends JsonObject>(fanOut: FanO
     const message = describeSum(sum);
     const isWhole = sum.failed.length + sum.canceled.length === 0;
     const why = fanOut.verdict ? fanOut.verdict(sum, payload) : isWhole ? undefined : message;
-    if (why !== undefined) throw new StepFailure("children_failed", why);
+    if (why !== undefined) throw StepFailure.of(fanOut.causeOf?.(sum, payload) ?? CHILDREN_FAILED, why);
     return { state: "done", message, ...fanOut.whenDone?.(sum, target) };
   }
 }

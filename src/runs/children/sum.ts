@@ -23,9 +23,9 @@ export function sumUp(targets: readonly RunTarget[], children: readonly ChildRun
   const inPhase = (...phases: readonly string[]) => children.filter(({ phase }) => phases.includes(phase));
   return {
     succeeded: inPhase("SUCCEEDED"),
-    failed: inPhase("FAILED"),
+    failed: children.filter(({ phase, isUnproven }) => phase === "FAILED" || (isActive(phase) && isUnproven)),
     canceled: inPhase("CANCELED"),
-    active: children.filter(({ phase }) => isActive(phase)),
+    active: children.filter(({ phase, isUnproven }) => isActive(phase) && !isUnproven),
     unstarted: targets.filter((target) => !children.some(isOn(target))),
   };
 }

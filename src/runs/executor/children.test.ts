@@ -40,6 +40,8 @@ const aChild = (phase: RunPhase, round = 1): ChildRun => ({
   phase,
   message: "",
   isCanceling: false,
+  cause: null,
+  isUnproven: false,
 });
 
 test("a step that is entered again has nothing of the runs of the round before, and starts its own", async () => {
@@ -58,6 +60,13 @@ test("a step that is entered again has nothing of the runs of the round before, 
   expect(await started(2)).toEqual([2]);
 });
 
+async function aCanceled(from: Bench): Promise<Outcome> {
+  const bench = aBench();
+  bench.children = from.children;
+  bench.cancelRequestedAt = bench.now;
+  return bench.untilEnd();
+}
+
 describe("a run with a child that has not ended", () => {
   test("does not end by cancel, and orders the child to end once", async () => {
     const bench = aBench();
@@ -71,6 +80,16 @@ describe("a run with a child that has not ended", () => {
     expect(await bench.pass()).toMatchObject({ type: "waiting", effects: [] });
     bench.children = [aChild("CANCELED")];
     expect(await bench.pass()).toMatchObject({ event: "canceled" });
+  });
+
+  test("ends without one that cannot prove what it began: that one keeps its device alone", async () => {
+    const bench = aBench();
+    bench.children = [{ ...aChild("RUNNING"), isUnproven: true, message: "unproven: no answer" }];
+    expect(await bench.untilEnd()).toMatchObject({
+      event: "step_failed",
+      message: expect.stringContaining("no answer"),
+    });
+    expect(await aCanceled(bench)).toMatchObject({ event: "canceled" });
   });
 
   test("does not end by success", async () => {

@@ -10,8 +10,9 @@ import { type PassOutcome, pollAfter } from "./step/work.ts";
 /** What a run orders of another one. */
 export type CancelOrder = { readonly cancel: string; readonly at: string };
 
+/** Those that it waits for. A child that cannot prove how its work ended goes on alone, and keeps its device. */
 export const activeChildren = ({ children }: RunThing): readonly ChildRun[] =>
-  children.filter(({ phase }) => isActive(phase));
+  children.filter(({ phase, isUnproven }) => isActive(phase) && !isUnproven);
 
 const named = (children: readonly ChildRun[]): string =>
   children.length === 1 ? `run ${children[0]?.id}` : `${children.length} runs that it started`;

@@ -1,3 +1,4 @@
+import type { Cause } from "../../kernel/causes.ts";
 import { type Handlers, happened, waitFor } from "../../kernel/outcome.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
@@ -19,6 +20,8 @@ import { effectsOfStart, type RunContext } from "./run-context.ts";
 import { createRunLog, type RunLog } from "./run-log.ts";
 import { workOn } from "./step/advance.ts";
 import { endStream } from "./step/stream.ts";
+import { withProgress } from "./step/told-progress.ts";
+import { followToItsEnd, untilProven } from "./step/unproven.ts";
 import * as visits from "./step/visit.ts";
 import { AT_ONCE, type PassOutcome } from "./step/work.ts";
 
@@ -42,7 +45,7 @@ export const runHandlers: Handlers<typeof runLifecycle, RunThing, RunContext> = 
 
   async RUNNING(run, context) {
     const heard = new HeardScript(run.facts.heard);
-    return heard.addedTo(await passOver(run, context, heard));
+    return withProgress(run, context, heard.addedTo(await passOver(run, context, heard)));
   },
 };
 
@@ -53,10 +56,13 @@ async function passOver(run: RunThing, context: RunContext, heard: HeardScript):
     await endStream(context, "the run is being canceled");
     const stopping = stopChildren(run, context, log, "the run is being canceled");
     if (stopping) return stopping;
+    const following = await followToItsEnd(run, context, log);
+    if (following) return following;
     return plan.workflow === undefined
       ? cancelRun(run, context, log)
       : compensate(run, context.workflows.get(plan.workflow), context, log);
   }
+  if (facts.unproven) return untilProven(run, context, log);
   // What was left open came last. An adoption looks first: what is left open is for the stage that has to act.
   const first = (run.action === "adopt" ? null : facts.takeBackFirst) ?? facts.compensateFirst;
   if (first !== null) return cleanUpBefore(run, first, context, log);
@@ -178,12 +184,14 @@ interface Failing {
   /** Absent: that of the visit. */
   readonly why?: string;
   readonly needsPerson?: boolean;
+  /** Absent: that of the visit. */
+  readonly cause?: Cause;
 }
 
 async function endFailed(
   run: RunThing,
   step: Step,
-  { visit, why, needsPerson = visit?.needsPerson === true }: Failing,
+  { visit, why, needsPerson = visit?.needsPerson === true, cause: given }: Failing,
   context: RunContext,
   log: RunLog,
 ): Promise<PassOutcome> {
@@ -191,7 +199,7 @@ async function endFailed(
   if (stopping) return stopping;
   const message = `${step.name}: ${why ?? visit?.message ?? "failed"}`;
   if (why !== undefined) log.say(message, "stderr");
-  const cause = visit?.cause ?? ({ code: "unknown" } as const);
+  const cause = given ?? visit?.cause ?? ({ code: "unknown" } as const);
   const failure = { code: "EXECUTION_FAILED", retryable: !needsPerson, step: step.name, cause } as const;
   return endWithoutSuccess(run, "FAILED", context, log, { message, failure });
 }

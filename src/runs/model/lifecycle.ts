@@ -33,9 +33,14 @@ export interface RunFacts extends ResidueFacts {
   readonly compensateFirst: LeftOver | null;
   /** Since when a device has been undoing a stage; null when none is. */
   readonly undoingSince: Date | null;
+  /** The step whose action nobody could prove in its time, and since when the run waits for that alone; null: there is none. */
+  readonly unproven: Unproven | null;
   /** Up to where what a script wrote is in the log; null before any has written. */
   readonly heard: Heard | null;
 }
+
+/** A type and no interface, so that it is JSON to the compiler. */
+export type Unproven = { readonly step: string; readonly since: string };
 
 /** A run as the executor sees it: with the thing that it works on. */
 export interface RunThing extends Thing {

@@ -1,3 +1,4 @@
+import type { Cause } from "../../kernel/causes.ts";
 import type { Plan } from "./plan/plan.ts";
 import { isDone, type StepStatus } from "./run.ts";
 
@@ -15,6 +16,8 @@ export type NextStep =
       readonly visit?: number;
       readonly why?: string;
       readonly needsPerson?: boolean;
+      /** Absent: that of the visit. */
+      readonly cause?: Cause;
     }
   /** The recorded steps do not match the plan: a fault of our own, which no further pass mends. */
   | { readonly type: "misfit"; readonly index: number; readonly why: string };

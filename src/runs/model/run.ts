@@ -3,6 +3,7 @@ import type { JsonObject } from "../../kernel/lifecycle.ts";
 import type { ParentStep } from "../children/child-run.ts";
 import type { RunTarget } from "../targets/run-target.ts";
 import type { Heard } from "./heard-script.ts";
+import type { Unproven } from "./lifecycle.ts";
 import type { LeftByStep, LeftOver } from "./next-attempt.ts";
 import type { Plan } from "./plan/plan.ts";
 
@@ -148,6 +149,8 @@ export interface Run {
   readonly doneBefore: readonly LeftByStep[];
   readonly compensateFirst: LeftOver | null;
   readonly undoingSince: Date | null;
+  /** It began something whose end it could not read in time, and keeps its target until it can: the step, and since when. */
+  readonly unproven: Unproven | null;
   /** How far the script that was heard last is in the logs of the job. */
   readonly heard: Heard | null;
   readonly createdAt: Date;

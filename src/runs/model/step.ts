@@ -266,6 +266,16 @@ export interface StepDefinition<
    * needs no announcement, and nobody waits after a crash for a device to show what it made of the action.
    */
   readonly actsByEffectsOnly?: true;
+  /**
+   * Once begun, the action is never let go of: a cancel probes it until it is done, has failed or its time is over, and begins nothing
+   * more. Half of it would be worse than all of it, such as firmware that is being written.
+   */
+  readonly finishesOnceBegun?: true;
+  /**
+   * Where its time is over and nobody can say how the action ended, the run stays, and keeps its target, until the probe tells or a person
+   * cancels it (once more, if it is being canceled already). The run that started it goes on without it.
+   */
+  readonly staysUntilProven?: true;
   /** The runs that it starts on other things, for those who look before they start; absent: it starts none. */
   readonly children?: (target: Thing, payload: P) => readonly NewChild[];
 }

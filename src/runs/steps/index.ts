@@ -7,6 +7,7 @@ import { netboot } from "./netboot.ts";
 import { power } from "./power.ts";
 import { activateFirmware } from "./rack/activate-firmware.ts";
 import { configureFabric, validateFabric } from "./rack/configure-fabric.ts";
+import { rackFirmware, rackPower, validateDevices } from "./rack/rack-fan-outs.ts";
 import { setDevicePower } from "./rack/set-device-power.ts";
 import { updateFirmware } from "./rack/update-firmware.ts";
 import { validateDevice } from "./rack/validate-device.ts";
@@ -26,5 +27,5 @@ export const serverSteps = collectSteps([
   bootDevice,
   batchRuns,
   ...[updateFirmware, activateFirmware, setDevicePower, validateDevice],
-  ...[configureFabric, validateFabric],
+  ...[configureFabric, validateFabric, rackFirmware, rackPower, validateDevices],
 ]);

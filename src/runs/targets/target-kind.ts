@@ -5,7 +5,7 @@ import type { Residue } from "../../kernel/residue.ts";
 import type { RunThing } from "../model/lifecycle.ts";
 import type { LeftByStep } from "../model/next-attempt.ts";
 import type { Step } from "../model/plan/plan.ts";
-import type { EndedRunPhase } from "../model/run.ts";
+import type { EndedRunPhase, StepState } from "../model/run.ts";
 import type { AnyStep } from "../model/step.ts";
 import type { LoadedTarget, RunTarget } from "./run-target.ts";
 
@@ -15,6 +15,15 @@ export type StepKinds = ReadonlyMap<string, AnyStep>;
 /** A run whose target exists. */
 export interface RunOn<T extends Thing> extends RunThing {
   readonly target: LoadedTarget<T> & { readonly thing: T };
+}
+
+/** How far one visit to a step is. */
+export interface StepProgress {
+  readonly name: string;
+  readonly round: number;
+  readonly state: StepState;
+  /** Its action was announced: something may have been done. */
+  readonly isBegun: boolean;
 }
 
 export interface RunEnd {
@@ -40,6 +49,15 @@ export interface TargetKind<T extends Thing = Thing> {
   whenStarted(run: RunOn<T>, steps: StepKinds): readonly Effect[];
   /** What the end of a run does to its target, and to things that belong to it. */
   whenEnded(run: RunOn<T>, end: RunEnd, steps: StepKinds): readonly Effect[];
+  /**
+   * What it means for the target that the run has come further: steps were entered, begun, proven or skipped. It goes by both lists
+   * alone, since the target may have been loaded some passes before. Absent: nothing.
+   */
+  readonly whenProgressed?: (
+    run: RunOn<T>,
+    before: readonly StepProgress[],
+    after: readonly StepProgress[],
+  ) => readonly Effect[];
   /**
    * Settles what payloads leave open (which cluster is meant), as the target is when the run is started. The function that it
    * returns is called once a step, in the order of the plan. Absent: payloads of this kind leave nothing open.

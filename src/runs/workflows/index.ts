@@ -1,5 +1,7 @@
-import { allSteps } from "../steps/index.ts";
+import { serverSteps } from "../steps/index.ts";
+import { rackMaintenance } from "./rack/rack-maintenance.ts";
+import { rackValidation } from "./rack/rack-validation.ts";
 import { collectWorkflows, type Workflows } from "./workflow.ts";
 
 /** All workflows of this server, by their kind. */
-export const allWorkflows: Workflows = collectWorkflows([], allSteps);
+export const allWorkflows: Workflows = collectWorkflows([rackMaintenance, rackValidation], serverSteps);

@@ -95,8 +95,13 @@ function follow(workflow: Workflow, plan: Plan, visits: readonly Visit[], choice
       return { type: "misfit", index, why };
     }
     case "give_up": {
-      const { why, needsPerson } = choice;
-      const more = { ...(why !== undefined && { why }), ...(needsPerson !== undefined && { needsPerson }) };
+      const { why, needsPerson, cause, stage } = choice;
+      const more = {
+        ...(why !== undefined && { why }),
+        ...(needsPerson !== undefined && { needsPerson }),
+        ...(cause && { cause }),
+      };
+      if (stage !== undefined) return { type: "failed", index: placeOf(plan, stage), ...more };
       return { type: "failed", index, ...(last !== undefined && { visit: visits.length - 1 }), ...more };
     }
     default:

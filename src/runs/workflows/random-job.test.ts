@@ -192,7 +192,16 @@ class Job {
       const target = { kind: "gadget", id: String(id) };
       const isBusy = this.bench.children.some((one) => one.target.id === target.id && isActive(one.phase));
       expect(isBusy, `two runs at once on ${target.id}`).toBe(false);
-      const child = { id: effect.id, step: "poke_all", round: Number(round), target, message: "", isCanceling: false };
+      const child = {
+        id: effect.id,
+        step: "poke_all",
+        round: Number(round),
+        target,
+        message: "",
+        isCanceling: false,
+        cause: null,
+        isUnproven: false,
+      };
       this.bench.children = [...this.bench.children, { ...child, phase: "RUNNING" }];
     }
   }

@@ -1,4 +1,4 @@
-import type { CauseCode } from "../../kernel/causes.ts";
+import type { Cause, CauseCode } from "../../kernel/causes.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
 import type { Plan, Step } from "../model/plan/plan.ts";
@@ -49,12 +49,20 @@ export type Choice<S extends string = string> =
   | { readonly type: "skip"; readonly stage: S; readonly why: string }
   | { readonly type: "finish" }
   /** The run fails. Without a reason: with that of the last stage. */
-  | { readonly type: "give_up"; readonly why?: string; readonly needsPerson?: boolean };
+  | ({ readonly type: "give_up"; readonly why?: string } & GivingUp<S>);
+
+interface GivingUp<S extends string = string> {
+  readonly needsPerson?: boolean;
+  /** Why, for programs. Absent: that of the last stage. */
+  readonly cause?: Cause;
+  /** The stage that is not entered for it. Absent: it is the last one that has failed. */
+  readonly stage?: S;
+}
 
 export const goTo = <const S extends string>(stage: S): Choice<S> => ({ type: "go", stage });
 export const skip = <const S extends string>(stage: S, why: string): Choice<S> => ({ type: "skip", stage, why });
 export const finish: Choice<never> = { type: "finish" };
-export const giveUp = (why?: string, more: { readonly needsPerson?: boolean } = {}): Choice<never> => ({
+export const giveUp = <const S extends string = never>(why?: string, more: GivingUp<S> = {}): Choice<S> => ({
   type: "give_up",
   ...(why !== undefined && { why }),
   ...more,
@@ -182,11 +190,14 @@ export function planOfWorkflow<S extends string>(
         kind: kindOf(stage),
         timeoutSeconds,
         maxRetries: stage.maxRetries ?? maxRetries,
-        payload: shape ? shape.parse(payload, `stages.${stage.name}`, timeoutSeconds) : payload,
+        payload: shape && !isSettled(payload) ? shape.parse(payload, `stages.${stage.name}`, timeoutSeconds) : payload,
       };
     }),
   };
 }
+
+/** A stage that is never entered has nothing that its kind of step could read: its payload says why. */
+const isSettled = (payload: JsonObject): boolean => "skip" in payload || "refuse" in payload;
 
 export interface WorkflowInput<S extends string> {
   readonly displayName?: string;

@@ -90,6 +90,10 @@ export interface ThingStore<T extends Thing = Thing> {
   readonly device?: DeviceTraits;
   /** For a kind that is loaded together with things of others: the same store, once it is known which stores there are. */
   readonly among?: (stores: ThingStores) => ThingStore<T>;
+  /** What others may rely on besides a state, by name: of these things, the ids of those of which it holds. */
+  readonly requirements?: {
+    readonly [name: string]: (db: Queryable, ids: readonly string[]) => Promise<readonly string[]>;
+  };
   /** How the thing takes what others order of it; absent: nothing can be ordered. */
   readonly orders?: OrderDesk;
   /** Request fields of the thing: the column with the pending request, and the one with the last that ended. */

@@ -1,3 +1,6 @@
+import type { Assigned } from "../../lifecycles/rack/rack.ts";
+import type { Queryable } from "../postgres/database.ts";
+
 const condition = (machine: string, type: string): string =>
   `(select c from jsonb_array_elements(${machine}.conditions) c where c ->> 'type' = '${type}' limit 1)`;
 
@@ -16,3 +19,35 @@ export const assignedSql = (machine: string): string => {
     when ${inCluster} is null or ${inCluster} ? 'cause' then 'unknown'
     else 'no' end`;
 };
+
+/** Of these machines, those that nobody uses, as far as is known for sure. */
+export async function findUnassigned(db: Queryable, ids: readonly string[]): Promise<readonly string[]> {
+  const rows = await db.query<{ id: string }>(
+    `select m.id from machines m where m.id = any($1) and ${assignedSql("m")} = 'no'`,
+    [ids],
+  );
+  return rows.map(({ id }) => id);
+}
+
+export interface AssignedTray {
+  readonly id: string;
+  readonly assigned: Exclude<Assigned, "no">;
+}
+
+/** The trays of these racks that somebody uses, or may use: those that nobody has checked are among them. */
+export async function findAssigned(
+  db: Queryable,
+  rackIds: readonly string[],
+): Promise<ReadonlyMap<string, readonly AssignedTray[]>> {
+  const rows = await db.query<{ rack: string; id: string; assigned: AssignedTray["assigned"] }>(
+    `select m.rack, m.id, ${assignedSql("m")} as assigned from machines m
+      where m.rack = any($1) and m.state <> 'RETIRED' and ${assignedSql("m")} <> 'no' order by m.id`,
+    [rackIds],
+  );
+  return new Map(
+    [...Map.groupBy(rows, ({ rack }) => rack)].map(([rack, of]) => [
+      rack,
+      of.map(({ id, assigned }) => ({ id, assigned })),
+    ]),
+  );
+}

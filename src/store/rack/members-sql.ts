@@ -1,3 +1,5 @@
+import { ANY_HARDWARE } from "../../lifecycles/rack-firmware/rack-firmware.ts";
+import { rackFirmwareJson } from "../rack-firmware/rack-firmware.ts";
 import { assignedSql } from "./assigned.ts";
 
 /** A run that began something on the device and could not read how it ended. It holds the device. */
@@ -20,10 +22,12 @@ export const TRAYS = listOf(
     slot: "m.slot",
     bmcAnswers: holds("BMCReachable"),
     assigned: assignedSql("m"),
+    reprovision: "h.state",
+    exhausted: "coalesce((h.facts ->> 'exhausted')::boolean, false) and h.state = 'failed_firmware_upgrade'",
     unprovenRun: unprovenRun("machine", "m.id"),
   },
   "m",
-  "machines m where m.rack = t.id and m.state <> 'RETIRED'",
+  "machines m left join host_reprovisions h on h.id = m.id where m.rack = t.id and m.state <> 'RETIRED'",
 );
 
 export const SHELVES = listOf(
@@ -37,3 +41,28 @@ export const SHELVES = listOf(
   "s",
   "power_shelves s where s.rack_id = t.id and s.deleted_at is null",
 );
+
+export const SWITCHES = listOf(
+  {
+    id: "s.id",
+    state: "s.state",
+    trayIndex: "s.facts -> 'trayIndex'",
+    hasOs: `(s.facts ->> 'nvosAddress' is not null and exists (
+      select 1 from expected_switches e where e.facts ->> 'switchId' = s.id and e.nvos_username is not null))`,
+    unprovenRun: unprovenRun("switch", "s.id"),
+  },
+  "s",
+  "switches s where s.rack_id = t.id and s.deleted_at is null",
+);
+
+export const PROFILE = "(select to_jsonb(p) from rack_profiles p where p.name = t.rack_profile_id)";
+
+/** That of the rack's own hardware type comes before one that suits all. */
+export const DEFAULT_FIRMWARE = `(select ${rackFirmwareJson("f")} from rack_firmware f
+    join rack_profiles p on p.name = t.rack_profile_id and f.hardware_type in (p.hardware_type, '${ANY_HARDWARE}')
+   where f.is_default order by f.hardware_type = p.hardware_type desc limit 1)`;
+
+/** The one that the pending maintenance request names. */
+export const REQUESTED_FIRMWARE = `(select ${rackFirmwareJson("f")} from rack_firmware f
+   where f.id = (select a ->> 'firmware_version' from jsonb_array_elements(t.maintenance_requested -> 'activities') a
+                  where a ->> 'kind' = 'firmware_upgrade' limit 1))`;

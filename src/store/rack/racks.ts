@@ -10,7 +10,9 @@ import type {
   RackFacts,
   RackRequest,
   RackShelf,
+  RackSwitch,
   Tray,
+  WantedVersions,
   WorkSet,
 } from "../../lifecycles/rack/rack.ts";
 import { deviceTraits, type VersionedMetadata } from "../device/device.ts";
@@ -28,7 +30,9 @@ import {
   readerOf,
   shapeOf,
 } from "../postgres/stored-json.ts";
-import { SHELVES, TRAYS } from "./members-sql.ts";
+import { parseRackFirmware } from "../rack-firmware/rack-firmware.ts";
+import { DEFAULT_FIRMWARE, PROFILE, REQUESTED_FIRMWARE, SHELVES, SWITCHES, TRAYS } from "./members-sql.ts";
+import { parseProfile } from "./profile-json.ts";
 
 /** A rack with what the controller does not need: its names, and what has been. */
 export interface RackRecord extends Rack, VersionedMetadata {
@@ -39,12 +43,19 @@ export interface RackRecord extends Rack, VersionedMetadata {
   readonly nextCheckAt: Date | null;
 }
 
+const areVersions = listOf(shapeOf({ component: isText, version: isText, targets: listOf(isText) }));
+const isFirmware = shapeOf<NonNullable<WorkSet["firmware"]>>({
+  id: isText,
+  wanted: shapeOf<WantedVersions>({ compute: areVersions, switch: areVersions, power_shelf: areVersions }),
+});
 const isWorkSet = shapeOf<WorkSet>({
   machines: listOf(isText),
   switches: listOf(isText),
   shelves: listOf(isText),
   leftOut: listOf(shapeOf({ id: isText, why: isText })),
-  firmware: orNull(isText),
+  firmware: orNull(isFirmware),
+  fabric: isFlag,
+  isOff: isFlag,
   barsForMs: isNumber,
 });
 const parseFacts = readerOf<RackFacts>({
@@ -52,12 +63,21 @@ const parseFacts = readerOf<RackFacts>({
   workSet: [orNull(isWorkSet), null],
   hasValidated: [isFlag, false],
 });
-type TrayRow = Pick<Tray, "id" | "slot" | "assigned" | "unprovenRun"> & { readonly bmcAnswers: boolean };
+type TrayRow = Omit<Tray, "ready"> & { readonly bmcAnswers: boolean };
 const parseTray = readerOf<TrayRow>({
   id: [isText, REQUIRED],
   slot: [orNull(isText), null],
   bmcAnswers: [isFlag, false],
   assigned: [oneOf(["yes", "no", "unknown"]), "unknown"],
+  reprovision: [orNull(isText), null],
+  exhausted: [isFlag, false],
+  unprovenRun: [orNull(isText), null],
+});
+const parseSwitch = readerOf<RackSwitch>({
+  id: [isText, REQUIRED],
+  state: [isText, REQUIRED],
+  trayIndex: [orNull(isNumber), null],
+  hasOs: [isFlag, false],
   unprovenRun: [orNull(isText), null],
 });
 const parseShelf = readerOf<RackShelf>({
@@ -75,30 +95,34 @@ interface RackRow extends StateColumns {
   reprovision_requested: RackRequest | null;
   facts: unknown;
   trays: readonly unknown[];
+  switches: readonly unknown[];
   shelves: readonly unknown[];
+  profile: unknown;
+  default_firmware: Parameters<typeof parseRackFirmware>[0] | null;
+  requested_firmware: Parameters<typeof parseRackFirmware>[0] | null;
 }
 
 const COLUMNS = `${STATE_COLUMNS}, t.rack_profile_id, t.deleted_at, t.maintenance_requested, t.reprovision_requested,
-  ${TRAYS} as trays, ${SHELVES} as shelves`;
+  ${TRAYS} as trays, ${SWITCHES} as switches, ${SHELVES} as shelves,
+  ${PROFILE} as profile, ${DEFAULT_FIRMWARE} as default_firmware, ${REQUESTED_FIRMWARE} as requested_firmware`;
 
 function parseRack(row: RackRow): Rack {
   return {
     ...parseStateColumns(row),
     id: row.id,
-    profile: null,
+    profile: row.profile === null ? null : parseProfile(row.profile),
     profileId: row.rack_profile_id,
     trays: row.trays.map(parseTray).map(
       ({ bmcAnswers, ...tray }): Tray => ({
         ...tray,
-        ready: bmcAnswers,
-        reprovision: null,
-        exhausted: false,
+        // A machine that a server of the version before has put on record has no such thing yet.
+        ready: bmcAnswers && (tray.reprovision === null || tray.reprovision === "ready"),
       }),
     ),
-    switches: [],
+    switches: row.switches.map(parseSwitch),
     shelves: row.shelves.map(parseShelf),
-    defaultFirmware: null,
-    requestedFirmware: null,
+    defaultFirmware: row.default_firmware && parseRackFirmware(row.default_firmware),
+    requestedFirmware: row.requested_firmware && parseRackFirmware(row.requested_firmware),
     maintenanceRequest: parseRequest(row.maintenance_requested),
     reprovisionRequest: parseRequest(row.reprovision_requested),
     deletedAt: row.deleted_at,
@@ -203,7 +227,11 @@ export function parseRecord(row: RecordRow): RackRecord {
       ...row,
       facts: {},
       trays: [],
+      switches: [],
       shelves: [],
+      profile: null,
+      default_firmware: null,
+      requested_firmware: null,
       maintenance_requested: null,
       reprovision_requested: null,
     };

@@ -1,10 +1,12 @@
+import { parseCause } from "../../kernel/stored-cause.ts";
 import type { ChildRun } from "../../runs/children/child-run.ts";
 import { RUN_PHASES } from "../../runs/model/run.ts";
-import { isFlag, isNumber, isText, oneOf, REQUIRED, readerOf } from "../postgres/stored-json.ts";
+import { isFlag, isNumber, isText, oneOf, orNull, REQUIRED, readerOf } from "../postgres/stored-json.ts";
 
-interface StoredChild extends Omit<ChildRun, "target"> {
+interface StoredChild extends Omit<ChildRun, "target" | "cause"> {
   readonly kind: string;
   readonly target: string;
+  readonly cause: string | null;
 }
 
 const readChild = readerOf<StoredChild>({
@@ -16,13 +18,15 @@ const readChild = readerOf<StoredChild>({
   phase: [oneOf(RUN_PHASES), REQUIRED],
   message: [isText, ""],
   isCanceling: [isFlag, false],
+  isUnproven: [isFlag, false],
+  cause: [orNull(isText), null],
 });
 
 /** As the database gives them with their parent; null where there are none. */
 export const parseChildren = (stored: unknown): readonly ChildRun[] =>
   Array.isArray(stored)
     ? stored.map((each) => {
-        const { kind, target, ...child } = readChild(each);
-        return { ...child, target: { kind, id: target } };
+        const { kind, target, cause, ...child } = readChild(each);
+        return { ...child, target: { kind, id: target }, cause: parseCause(cause === null ? null : { code: cause }) };
       })
     : [];

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../kernel/lifecycle.ts";
 import { parseCause } from "../../kernel/stored-cause.ts";
 import type { Heard } from "../../runs/model/heard-script.ts";
-import type { RunFacts } from "../../runs/model/lifecycle.ts";
+import type { RunFacts, Unproven } from "../../runs/model/lifecycle.ts";
 import type { LeftByStep, LeftOver } from "../../runs/model/next-attempt.ts";
 import type { Plan, Step } from "../../runs/model/plan/plan.ts";
 import { RUN_ERROR_CODES, type RunError, STEP_STATES, type StepStatus } from "../../runs/model/run.ts";
@@ -113,6 +113,7 @@ const readFacts = readerOf<Omit<Stored<RunFacts>, "steps"> & { readonly steps: r
   doneBefore: [areLeft, []],
   compensateFirst: [orNull(isLeftOver), null],
   undoingSince: date,
+  unproven: [orNull(shapeOf<Unproven>({ step: isText, since: isTime })), null],
   heard: [orNull(shapeOf<Heard>({ mark: isText, stdout: isNumber, stderr: isNumber })), null],
 });
 

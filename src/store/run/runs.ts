@@ -55,7 +55,8 @@ export const RUN_COLUMNS = `${STATE_COLUMNS}, t.target_kind, t.target_id, t.mach
 /** Found by an index that holds children alone: for runs without any it costs next to nothing, and no statement of its own. */
 const CHILDREN = `(select jsonb_agg(jsonb_build_object(
     'id', c.id, 'step', c.parent_step, 'round', c.parent_round, 'kind', c.target_kind, 'target', c.target_id, 'phase', c.state,
-    'message', coalesce(c.facts -> 'error' ->> 'message', c.outcome ->> 'reason', ''), 'isCanceling', c.cancel_requested_at is not null)
+    'message', coalesce(c.facts -> 'error' ->> 'message', c.outcome ->> 'reason', ''), 'isCanceling', c.cancel_requested_at is not null,
+    'cause', c.facts -> 'error' -> 'details' ->> 'cause', 'isUnproven', coalesce(c.facts -> 'unproven' <> 'null', false))
     order by c.created_at, c.id) from runs c where c.parent_run_id = t.id)`;
 
 function parentOf({ parent_run_id: runId, parent_step: step, parent_round: round }: RunRow): ParentStep | null {

@@ -1,12 +1,73 @@
-import { explainAnyThing } from "../../services/explain/any-thing.ts";
+import { hours, minutes } from "../../kernel/time/duration.ts";
+import { type RackContext, rackHandlers, type StartedRun } from "../../lifecycles/rack/handlers.ts";
+import type { RackLimits } from "../../lifecycles/rack/plan-work.ts";
+import type { Rack } from "../../lifecycles/rack/rack.ts";
+import type { Plan } from "../../runs/model/plan/plan.ts";
+import type { OnRack } from "../../runs/steps/rack/configure-fabric.ts";
+import { startsRun } from "../../runs/targets/new-run.ts";
+import { rackTarget } from "../../runs/targets/rack.ts";
+import { rackMaintenance } from "../../runs/workflows/rack/rack-maintenance.ts";
+import { rackValidation } from "../../runs/workflows/rack/rack-validation.ts";
+import { planOfWorkflow } from "../../runs/workflows/workflow.ts";
+import { explainRack } from "../../services/explain/rack/rack.ts";
 import { rackListing } from "../../store/rack/rack-list.ts";
 import { rackStore } from "../../store/rack/racks.ts";
+import { wireFabricTargets } from "../rack/fabric-targets.ts";
+import type { WiredTarget } from "../run-targets.ts";
 import { rackMethods, rackRoles } from "./rack-methods.ts";
-import { defineThing } from "./thing.ts";
+import { defineThing, type HandlerTools, type TargetTools } from "./thing.ts";
+import { withContext } from "./with-context.ts";
 
-export const rack = defineThing({
+/** Where the server was not configured: as the settings are by default. */
+const USUAL: RackLimits = {
+  claimWait: minutes(30),
+  hasRackManager: false,
+  firmwareAtOnce: 18,
+  powerAtOnce: 4,
+  flashDeadline: hours(1),
+};
+
+/** The rack works under its own claims, and so does the run that it starts on itself. */
+function started({ id }: Rack, plan: Plan, initiator: string, unique: readonly (string | number)[]): StartedRun {
+  const itself = { kind: rackStore.lifecycle.kind, id };
+  const effect = startsRun({ target: itself, plan, initiator, holder: itself }, unique);
+  return { id: effect.id, effect };
+}
+
+/** Undefined where no machines are worked on: then racks are on record, and nothing is done with them. */
+function handlers({ runs, rackLimits = USUAL }: HandlerTools) {
+  if (!runs) return undefined;
+  const { steps } = runs;
+  return withContext(
+    rackHandlers,
+    (): RackContext => ({
+      limits: rackLimits,
+      startMaintenance: (rack, { payloads, initiator, unique }) =>
+        started(rack, planOfWorkflow(rackMaintenance, steps, { payloads }), initiator, unique),
+      startValidation: (rack, payloads) =>
+        started(rack, planOfWorkflow(rackValidation, steps, { payloads }), `rack ${rack.id}`, [
+          rack.id,
+          "validation",
+          rack.stateVersion,
+        ]),
+    }),
+  );
+}
+
+const runTarget = ({ db, secrets, fabric }: TargetTools): WiredTarget<Rack> => {
+  const fabricTarget = wireFabricTargets({ db, secrets });
+  return {
+    kind: rackTarget,
+    providerOf: () => ({ name: "rack", can: fabric ? { fabric } : {} }),
+    partsOf: (run): OnRack => ({ target: run.target.thing, fabricTarget }),
+  };
+};
+
+export const rack = defineThing<Rack>({
   store: rackStore,
-  explain: (deps, id) => explainAnyThing(deps, rackStore.lifecycle.kind, id, "millwright rack list"),
+  handlers,
+  runTarget,
+  explain: explainRack,
   methods: rackMethods,
   roles: rackRoles,
   listing: rackListing,

@@ -10,6 +10,7 @@ import type { HandlerOf } from "../../engine/pass.ts";
 import type { Thing } from "../../kernel/lifecycle.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import type { Duration } from "../../kernel/time/duration.ts";
+import type { RackLimits } from "../../lifecycles/rack/plan-work.ts";
 import type { FailedStep } from "../../runs/executor/run-context.ts";
 import type { AnyStep } from "../../runs/model/step.ts";
 import type { ArtifactSource } from "../../runs/steps/rack/on-device.ts";
@@ -46,6 +47,8 @@ export interface HandlerTools {
   readonly artifacts?: Artifacts;
   /** The same as device runs have them. */
   readonly artifactSource?: ArtifactSource;
+  /** What racks keep to. Absent: the defaults of the settings. */
+  readonly rackLimits?: RackLimits;
   /** What the switches of racks are together. Absent: nobody configures it. */
   readonly fabric?: Fabric;
   /** How trays renew their firmware. Absent: as the defaults of the settings say. */

@@ -11,7 +11,7 @@ import { type RunContext, runHandlers } from "../../../src/runs/executor/executo
 import type { FailedStep } from "../../../src/runs/executor/run-context.ts";
 import { BegunActions } from "../../../src/runs/executor/step/begun-actions.ts";
 import type { Heard } from "../../../src/runs/model/heard-script.ts";
-import type { RunThing } from "../../../src/runs/model/lifecycle.ts";
+import type { RunThing, Unproven } from "../../../src/runs/model/lifecycle.ts";
 import { inheritFrom, type LeftByStep, type LeftOver, type NextAttempt } from "../../../src/runs/model/next-attempt.ts";
 import type { Plan } from "../../../src/runs/model/plan/plan.ts";
 import type { ManualMark, RunAction, StepStatus } from "../../../src/runs/model/run.ts";
@@ -86,6 +86,7 @@ export class Bench {
   doneBefore: readonly LeftByStep[] = [];
   compensateFirst: LeftOver | null = null;
   undoingSince: Date | null = null;
+  unproven: Unproven | null = null;
   manual: ManualMark | null = null;
   heard: Heard | null = null;
   workflows: Workflows = new Map();
@@ -149,6 +150,7 @@ export class Bench {
         doneBefore: this.doneBefore,
         compensateFirst: this.compensateFirst,
         undoingSince: this.undoingSince,
+        unproven: this.unproven,
         heard: this.heard,
       },
     };
@@ -223,6 +225,7 @@ export class Bench {
     if (takeBackFirst !== undefined) this.takeBackFirst = takeBackFirst as LeftOver | null;
     if (doneBefore !== undefined) this.doneBefore = doneBefore as readonly LeftByStep[];
     if (compensateFirst !== undefined) this.compensateFirst = compensateFirst as LeftOver | null;
+    if (outcome.facts?.unproven !== undefined) this.unproven = outcome.facts.unproven as Unproven | null;
     if (undoingSince !== undefined) this.undoingSince = undoingSince === null ? null : new Date(String(undoingSince));
     for (const effect of outcome.effects ?? []) {
       const told = effect.type === "move" || effect.type === "observe" ? effect.facts : undefined;

@@ -41,7 +41,7 @@ export function rackOf(view: RackView, { withMembers = false } = {}): WireRack {
     members: withMembers ? membersOf(rack) : [],
     ...requestsOf(rack),
     leftOut: workSet?.leftOut.map(({ id, why }) => ({ id, why })) ?? [],
-    firmware: workSet?.firmware ?? rack.defaultFirmware?.id ?? "",
+    firmware: workSet?.firmware?.id ?? rack.defaultFirmware?.id ?? "",
     createdAt: timestampOf(rack.createdAt),
     deletedAt: timestampOf(rack.deletedAt),
     nextCheckAt: timestampOf(rack.nextCheckAt),

@@ -19,6 +19,7 @@ import type { RunLog } from "../run-log.ts";
 import { inTheWay, isStillToDo, undoStep } from "../undo.ts";
 import { failAttempt } from "./failed-attempt.ts";
 import { checkStream, endStream, noRoomForStream, openStream } from "./stream.ts";
+import { becomeUnproven, staysUnproven } from "./unproven.ts";
 import * as visits from "./visit.ts";
 import { AT_ONCE, type PassOutcome, save, type Work, waitIn } from "./work.ts";
 
@@ -122,6 +123,7 @@ async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<PassOutc
   if (report.state === "done") return succeed(work, report);
   const found = await findDone(work, kind, acting);
   if (found) return succeed(work, found);
+  if (staysUnproven(work, kind, report)) return becomeUnproven(work, report);
   checkTime(work, report, visits.isOpen(visit) && !isOurs);
   if (report.state === "halfway" && visit.actingAt !== null) return carryOn(work, kind, acting, report);
   const isToDo = report.state === "not_done" || report.state === "halfway";

@@ -60,6 +60,8 @@ const MOST_ADOPTED = 8;
  */
 export const updateFirmware = defineStepOn<OnDevice>()({
   kind: "update_firmware",
+  finishesOnceBegun: true,
+  staysUntilProven: true,
   needs: ["firmware", "tasks", "manager"],
   mayUse: ["inventory", "system"],
   defaults: { timeout: minutes(60), maxRetries: 0 },

@@ -1,0 +1,76 @@
+import { type Effect, move } from "../../kernel/effects.ts";
+import type { JsonObject } from "../../kernel/lifecycle.ts";
+import { hostReprovisionLifecycle } from "../../lifecycles/host-reprovision/lifecycle.ts";
+import { rackLifecycle } from "../../lifecycles/rack/lifecycle.ts";
+import type { Rack } from "../../lifecycles/rack/rack.ts";
+import { switchLifecycle } from "../../lifecycles/switch/lifecycle.ts";
+import { describeLeft, describeSkipped } from "../workflows/rack/outcome-of-rack.ts";
+import { RACK_MAINTENANCE } from "../workflows/rack/rack-maintenance.ts";
+import { progressOf } from "../workflows/rack/rack-progress.ts";
+import type { RunEnd, RunOn, TargetKind } from "./target-kind.ts";
+
+const MAINTENANCE_ENDS = { SUCCEEDED: "run_succeeded", FAILED: "run_failed", CANCELED: "run_canceled" } as const;
+const VALIDATION_ENDS = {
+  SUCCEEDED: "validation_succeeded",
+  FAILED: "validation_failed",
+  CANCELED: "validation_canceled",
+} as const;
+
+/**
+ * The rack is in maintenance or validating before its run begins: the commit that made it so started the run. Each activity that the
+ * run comes to is an entry of the rack's history, and the run's end leads the rack on.
+ */
+export const rackTarget: TargetKind<Rack> = {
+  kind: rackLifecycle.kind,
+  whenStarted: () => [],
+  whenProgressed({ plan, target }, before, after) {
+    if (plan.workflow !== RACK_MAINTENANCE) return [];
+    const known = progressOf(before).at(-1);
+    const seen = progressOf(after);
+    const from = seen.findIndex((each) => each.activity === known?.activity && each.phase === known.phase);
+    return seen.slice(from + 1).map((data) => progressed(target.id, data));
+  },
+  whenEnded: (run, end) =>
+    run.plan.workflow === RACK_MAINTENANCE ? maintenanceEnded(run, end) : validationEnded(run, end),
+};
+
+/** The rack may have been deleted by force, and made again since. */
+const progressed = (id: string, data: JsonObject): Effect =>
+  move(rackLifecycle, id, "activity_changed", { ifPossible: true, data });
+
+function maintenanceEnded(run: RunOn<Rack>, end: RunEnd): readonly Effect[] {
+  const { phase } = end;
+  const completed =
+    phase === "SUCCEEDED" ? [progressed(run.target.id, { activity: "completed", phase: "completed" })] : [];
+  const facts = factsOf(run);
+  const moved = { ...outcomeOf(run, end), ...(facts && { facts }) };
+  const { switches = [], machines = [] } = run.target.thing.facts.workSet ?? {};
+  // None of them waits for a phase that was skipped, or never came.
+  const released = [
+    ...switches.map((id) => move(switchLifecycle, id, "rack_ended", { ifPossible: true })),
+    ...machines.map((id) => move(hostReprovisionLifecycle, id, "rack_ended", { ifPossible: true })),
+  ];
+  return [...completed, move(rackLifecycle, run.target.id, MAINTENANCE_ENDS[phase], moved), ...released];
+}
+
+const validationEnded = (run: RunOn<Rack>, end: RunEnd): readonly Effect[] => [
+  move(rackLifecycle, run.target.id, VALIDATION_ENDS[end.phase], outcomeOf(run, end)),
+];
+
+/** What people read of it: of a success what was skipped, of a failure why, of a termination how each device was left. */
+function outcomeOf(run: RunOn<Rack>, { phase, message, cause }: RunEnd) {
+  const said = phase === "SUCCEEDED" ? describeSkipped(run) : phase === "FAILED" ? message : describeLeft(run);
+  const failure = phase === "CANCELED" ? { code: "terminated" } : cause && { ...cause };
+  return {
+    ifPossible: true,
+    ...(said !== "" && { message: said }),
+    ...(phase !== "SUCCEEDED" && failure && { data: { failure } }),
+  } as const;
+}
+
+/** A fabric that turned out to be impossible to configure, and was implied, is not validated either. */
+function factsOf({ facts, target: { thing } }: RunOn<Rack>): JsonObject | undefined {
+  const { workSet } = thing.facts;
+  const isSkipped = facts.steps.some(({ name, verdict }) => name === "configure_nmx_cluster" && verdict === "skipped");
+  return isSkipped && workSet ? { workSet: { ...workSet, fabric: false } } : undefined;
+}

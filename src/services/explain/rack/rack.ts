@@ -1,0 +1,131 @@
+import { parseCause } from "../../../kernel/stored-cause.ts";
+import { rackLifecycle } from "../../../lifecycles/rack/lifecycle.ts";
+import { describeCounts } from "../../../lifecycles/rack/members.ts";
+import type { RackRecord } from "../../../store/rack/racks.ts";
+import { nowOf, type ServiceDeps } from "../../call/deps.ts";
+import { findRack } from "../../rack/find-rack.ts";
+import { explainByRun } from "../active-run.ts";
+import { nameTrouble, troubleOf } from "../causes.ts";
+import { findClaimsInTheWay } from "../claims-in-the-way.ts";
+import { type ClaimLink, type Explanation, explainHolder, inOrder, type NextCommand, say } from "../explanation.ts";
+import { causeOfPass, findNextPass, type NextPass } from "../next-pass.ts";
+
+const KIND = rackLifecycle.kind;
+
+interface Seen {
+  readonly rack: RackRecord;
+  readonly pass: NextPass;
+  readonly claims: readonly ClaimLink[];
+}
+
+/** What a rack does or waits for, who is in its way, and what helps. */
+export async function explainRack(deps: ServiceDeps, id: string): Promise<Explanation> {
+  const rack = await findRack(deps.db, id, "id");
+  const key = { kind: KIND, id: rack.id };
+  const history = say(`history rack ${rack.id}`, "shows what happened to it, and who did what");
+  const byRun = await explainByRun(deps, key, `rack ${rack.id} is ${phrase(rack)}`);
+  if (byRun) {
+    const terminate = say(
+      `rack maintenance terminate ${rack.id}`,
+      "ends it; a flash that was begun goes on to its end",
+    );
+    return { ...byRun, nextCommands: inOrder([...byRun.nextCommands, terminate, history]) };
+  }
+  const isAtWork = rack.state.name !== "ready" && rack.state.name !== "error";
+  const pass = await findNextPass(deps.db, key, { now: nowOf(deps), isAtWork });
+  const claims = await findClaimsInTheWay(deps.db, deps.stores, key);
+  const seen: Seen = { rack, pass, claims };
+  return {
+    headline: `rack ${rack.id} ${headlineOf(seen)}`,
+    doing: isAtWork ? (rackLifecycle.states[rack.state.name as keyof typeof rackLifecycle.states]?.doc ?? "") : "",
+    waitingFor: waitingFor(seen),
+    since: rack.outcome?.since === undefined ? rack.stateSince : new Date(rack.outcome.since),
+    claims,
+    lastFailure:
+      rack.state.name === "error"
+        ? {
+            at: rack.stateSince,
+            runId: "",
+            step: rack.state.origin ?? "error",
+            attempt: 1,
+            message: rack.state.cause ?? "",
+          }
+        : null,
+    nextCommands: inOrder([
+      ...claims.flatMap(({ holder }) => explainHolder(deps.stores, holder)),
+      ...commandsFor(seen),
+      history,
+    ]),
+  };
+}
+
+const phrase = ({ state }: RackRecord): string =>
+  state.activity === undefined ? state.name : `${state.name}: ${state.activity} (${state.phase})`;
+
+function headlineOf({ rack, pass, claims }: Seen): string {
+  const { state, outcome, maintenanceRequest, reprovisionRequest } = rack;
+  const waits =
+    claims.length > 0 ? `, and waits for ${claims.map(({ holder }) => `${holder.kind} ${holder.id}`).join(", ")}` : "";
+  if (state.name === "error") return `is in error: ${state.cause ?? "unknown"}${waits}`;
+  if (waits !== "") return `is ${state.name}${waits}`;
+  if (pass.lastError !== null)
+    return `is ${state.name}, but ${nameTrouble(troubleOf(pass.lastError, causeOfPass(pass, outcome)))}`;
+  if (outcome !== null) return `is ${state.name}: ${outcome.reason}`;
+  if (maintenanceRequest !== null || reprovisionRequest !== null) return `is ${state.name}, and about to be maintained`;
+  return state.name === "ready" ? "is ready; nothing is wrong" : `is ${state.name}`;
+}
+
+function waitingFor({ rack, claims }: Seen): string[] {
+  if (claims.length > 0) return claims.map((link) => `${link.holder.kind} ${link.holder.id}, which ${link.reason}`);
+  return rack.outcome?.type === "waiting" ? [rack.outcome.reason] : [];
+}
+
+function commandsFor({ rack, claims }: Seen): readonly NextCommand[] {
+  const { id, state, maintenanceRequest, profileId } = rack;
+  const show = say(`rack show ${id}`, "lists its devices, and what each is");
+  if (claims.length > 0 && maintenanceRequest !== null)
+    return [say(`rack maintenance terminate ${id}`, "withdraws the request that waits"), show];
+  switch (state.name) {
+    case "created":
+      return [
+        say(
+          "site apply -f site.yaml --dry-run",
+          `shows what the site lacks: ${profileId === null ? "a profile" : describeCounts(rack)}`,
+        ),
+        show,
+      ];
+    case "discovering":
+      return [show];
+    case "deleting":
+      return [say(`rack delete ${id} --detach`, "takes the rack from the devices that still name it"), show];
+    case "error":
+      return errorCommands(rack, show);
+    default:
+      return [show];
+  }
+}
+
+/** By what the error comes from: the first command is the one that changes it. */
+function errorCommands({ id, state, lastMaintenanceRequest }: RackRecord, show: NextCommand): readonly NextCommand[] {
+  const again = say(`rack maintenance start --rack ${id}`, "tries again; devices that are done are not done again");
+  const clear = say(`rack clear-error ${id}`, "leaves it as it is, and has the rack ready again");
+  const firmware = lastMaintenanceRequest?.activities.flatMap((activity) =>
+    activity.kind === "firmware_upgrade" && activity.firmware_version ? [activity.firmware_version] : [],
+  )[0];
+  switch (parseCause(state.failure)?.code) {
+    case "firmware_unknown":
+    case "firmware_mismatch":
+      return [say("rack-firmware list", "shows which firmware there is, and for which hardware"), again, clear, show];
+    case "firmware_unavailable":
+      return [
+        say(`rack-firmware get ${firmware ?? ""}`.trim(), "shows what its download waits for"),
+        again,
+        clear,
+        show,
+      ];
+    default:
+      break;
+  }
+  if (state.origin === "component" || state.origin === "discovery") return [show];
+  return [again, clear, show];
+}

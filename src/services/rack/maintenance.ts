@@ -1,0 +1,138 @@
+import { AppError } from "../../kernel/errors.ts";
+import { parseRackId } from "../../kernel/ids.ts";
+import type { RackRequest } from "../../lifecycles/rack/rack.ts";
+import { withdrawPending } from "../../store/lifecycle/commit/end-requests.ts";
+import { announce } from "../../store/lifecycle/journal.ts";
+import { lockThings } from "../../store/lifecycle/locks.ts";
+import { recordRequest } from "../../store/lifecycle/requests.ts";
+import { storeOf } from "../../store/lifecycle/things.ts";
+import { applyVerb } from "../../store/lifecycle/verbs.ts";
+import * as work from "../../store/lifecycle/work.ts";
+import type { RackRecord } from "../../store/rack/racks.ts";
+import type { Caller } from "../call/caller.ts";
+import type { ServiceDeps } from "../call/deps.ts";
+import { describeInitiator, doneBy, parseReference } from "../call/initiator.ts";
+import { cancelInTransaction } from "../run/cancel.ts";
+import { findRack, RACK_KIND, rackKey, refuseDeleted } from "./find-rack.ts";
+import {
+  checkActivities,
+  checkOverride,
+  checkScope,
+  refuseAssigned,
+  refuseForeign,
+  type StartRackMaintenance,
+  wishOf,
+} from "./maintenance-input.ts";
+
+export type { StartRackMaintenance } from "./maintenance-input.ts";
+
+/** Records the request; the rack carries it out once it has all its devices. Of calls at the same moment one is accepted. */
+export async function startRackMaintenance(
+  deps: ServiceDeps,
+  caller: Caller,
+  input: StartRackMaintenance,
+): Promise<{ readonly requestId: string }> {
+  const rackId = parseRackId(input.rackId, "rack_id");
+  const scope = checkScope(input.scope);
+  const activities = checkActivities(input.activities);
+  const includeAssigned = checkOverride(input.includeAssigned);
+  const reference = parseReference(input.reference) || undefined;
+  const initiator = describeInitiator(caller.name, reference);
+  return deps.db.transaction(async (tx) => {
+    await lockThings(tx, [rackKey(rackId)]);
+    const rack = await findRack(tx, rackId);
+    checkStartable(rack);
+    refuseForeign(rack, scope);
+    if (includeAssigned === undefined) refuseAssigned(rack, scope);
+    const requestId = await recordRequest(tx, storeOf(deps.stores, RACK_KIND), {
+      field: "maintenanceRequest",
+      ids: [rackId],
+      initiator,
+      address: caller.address,
+      wish: wishOf(scope, activities, {
+        reference,
+        include_assigned: includeAssigned,
+        traceparent: caller.traceparent,
+      }),
+    });
+    return { requestId };
+  });
+}
+
+/** Whether the rack can take a request now; `forge.Forge` answers INVALID_ARGUMENT to both refusals. */
+function checkStartable(rack: RackRecord): void {
+  refuseDeleted(rack);
+  const { id, state, maintenanceRequest } = rack;
+  const refuse = (why: string) =>
+    new AppError("failed_precondition", `rack ${id} ${why}`, { field: "rack_id", next: `millwright rack show ${id}` });
+  if (maintenanceRequest !== null)
+    throw refuse(`has a maintenance request already: ${describeRequest(maintenanceRequest)}`);
+  if (state.name !== "ready" && state.name !== "error")
+    throw refuse(`is ${state.name}: maintenance can be requested only in ready and error`);
+}
+
+const describeRequest = ({ initiator, requested_at }: RackRequest): string => `by ${initiator} at ${requested_at}`;
+
+/** Stops what is under way, and withdraws what waits. A device that is being flashed is flashed to the end. Asking again is harmless. */
+export async function terminateRackMaintenance(deps: ServiceDeps, caller: Caller, id: string): Promise<void> {
+  const rackId = parseRackId(id, "rack_id");
+  const {
+    state: { run: runId },
+  } = await findRack(deps.db, rackId);
+  await deps.db.transaction(async (tx) => {
+    await lockThings(tx, [rackKey(rackId), ...(runId === undefined ? [] : [{ kind: "run", id: runId }])]);
+    const rack = await findRack(tx, rackId);
+    const { run } = rack.state;
+    if (run !== undefined && run !== runId)
+      throw new AppError("conflict", `rack ${rackId} was changed by another call; call again`);
+    const isPending = rack.maintenanceRequest !== null && run === undefined;
+    if (run === undefined && !isPending)
+      throw new AppError("failed_precondition", `rack ${rackId} is ${rack.state.name}: there is nothing to terminate`, {
+        field: "rack_id",
+        next: `millwright rack show ${rackId}`,
+      });
+    if (run !== undefined) await cancelInTransaction(tx, deps, caller, run);
+    await withdrawPending(tx, storeOf(deps.stores, RACK_KIND), {
+      field: "maintenanceRequest",
+      id: rackId,
+      ...doneBy(caller),
+    });
+    await work.wake(tx, [rackKey(rackId)]);
+    await announce(tx);
+  });
+}
+
+/** Asks for the default firmware on all devices that nobody uses. It acts as soon as the rack is ready; asking again is harmless. */
+export async function reprovisionRack(
+  deps: ServiceDeps,
+  caller: Caller,
+  input: { readonly rackId: string; readonly reference?: string | undefined },
+): Promise<{ readonly requestId: string }> {
+  const rackId = parseRackId(input.rackId, "rack_id");
+  const reference = parseReference(input.reference) || undefined;
+  return deps.db.transaction(async (tx) => {
+    await lockThings(tx, [rackKey(rackId)]);
+    const rack = await findRack(tx, rackId);
+    refuseDeleted(rack);
+    const { reprovisionRequest: pending, state } = rack;
+    const isCarriedOut = state.trigger === "reprovision" && pending !== null;
+    if (pending !== null && !isCarriedOut) return { requestId: pending.id };
+    const requestId = await recordRequest(tx, storeOf(deps.stores, RACK_KIND), {
+      field: "reprovisionRequest",
+      ids: [rackId],
+      initiator: describeInitiator(caller.name, reference),
+      address: caller.address,
+      wish: wishOf({ machine_ids: [], switch_ids: [], power_shelf_ids: [] }, [], { reference }),
+    });
+    return { requestId };
+  });
+}
+
+/** Ends an error that a failed activity or validation left, without another try. */
+export async function clearRackError(deps: ServiceDeps, caller: Caller, id: string): Promise<void> {
+  const rackId = parseRackId(id, "rack_id");
+  await findRack(deps.db, rackId);
+  await deps.db.transaction((tx) =>
+    applyVerb(tx, deps.stores, { ...rackKey(rackId), owner: "caller", name: "clear_error", ...doneBy(caller) }),
+  );
+}

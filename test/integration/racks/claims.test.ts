@@ -1,0 +1,241 @@
+import { describe, expect, test } from "vitest";
+import { minutes } from "../../../src/kernel/time/duration.ts";
+import { type AnyStep, defineStep } from "../../../src/runs/model/step.ts";
+import { serverSteps } from "../../../src/runs/steps/index.ts";
+import { setDevicePower } from "../../../src/runs/steps/rack/set-device-power.ts";
+import { startsRun } from "../../../src/runs/targets/new-run.ts";
+import { explainRack } from "../../../src/services/explain/rack/rack.ts";
+import {
+  reprovisionRack,
+  startRackMaintenance,
+  terminateRackMaintenance,
+} from "../../../src/services/rack/maintenance.ts";
+import { createAll } from "../../../src/store/lifecycle/create.ts";
+import { lockThings } from "../../../src/store/lifecycle/locks.ts";
+import { storeOf } from "../../../src/store/lifecycle/things.ts";
+import { listRuns } from "../../../src/store/run/runs.ts";
+import { eventually } from "../../support/eventually.ts";
+import { IN_USE, rackBench } from "../../support/racks/rack-bench.ts";
+import { type RunSurface, startRunSurface, tester } from "../../support/run-bench.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
+
+/** Who works on the devices of a rack, and who waits for whom. */
+let surface: RunSurface;
+let racks: ReturnType<typeof rackBench>;
+/** Trays whose steps may end; all others are still at it. */
+const released = new Set<string>();
+/** Trays that the rack's own runs switch: nothing else tells that a tray was touched. */
+const switched: string[] = [];
+
+const hold = defineStep({
+  kind: "hold",
+  needs: [],
+  defaults: { timeout: minutes(5), maxRetries: 0 },
+  parse: (payload) => payload,
+  before: async () => ({}),
+  act: async () => undefined,
+  probe: async ({ machine }) => (released.has(machine.id) ? "done" : "in_progress"),
+});
+/** As the real one, but that it ends only when the test lets it. */
+const power = {
+  ...setDevicePower,
+  before: async () => ({}),
+  async act({ device: { id } }: { readonly device: { readonly id: string } }) {
+    switched.push(id);
+  },
+  probe: async ({ device: { id } }: { readonly device: { readonly id: string } }) =>
+    !switched.includes(id) ? "not_done" : released.has(id) ? "done" : "in_progress",
+};
+
+beforeAll(async () => {
+  const steps = new Map([
+    ...serverSteps,
+    ["hold", hold as unknown as AnyStep],
+    ["set_device_power", power as unknown as AnyStep],
+  ]);
+  surface = await startRunSurface({ controller: true, fake: { speed: "instant" }, steps });
+  racks = rackBench(surface);
+});
+afterAll(() => surface.close());
+
+const WHOLE = { machine_ids: [], switch_ids: [], power_shelf_ids: [] };
+const start = (rackId: string) =>
+  startRackMaintenance(surface.deps, tester, { rackId, scope: WHOLE, activities: [{ kind: "power_sequence" }] });
+
+/** A run of its own on each tray, as an operator starts it. */
+async function occupy(trays: readonly string[], name: string): Promise<string[]> {
+  const store = storeOf(surface.deps.stores, "run");
+  const effects = trays.map((id) =>
+    startsRun(
+      {
+        target: { kind: "machine", id },
+        plan: {
+          planId: "test/hold",
+          displayName: "",
+          steps: [{ name: "hold", kind: "hold", timeoutSeconds: 300, maxRetries: 0, payload: {} }],
+        },
+        initiator: "tester",
+      },
+      [name, id],
+    ),
+  );
+  await surface.db.transaction(async (tx) => {
+    await lockThings(
+      tx,
+      effects.map(({ id }) => ({ kind: "run", id })),
+    );
+    await createAll(
+      tx,
+      store,
+      effects.map(({ id, row }) => ({ id, row })),
+      { actor: "tester" },
+    );
+  });
+  return effects.map(({ id }) => id);
+}
+const phaseOf = async (id: string) => (await listRuns(surface.db, { ids: [id] }))[0]?.phase;
+const until = (id: string, phase: string) =>
+  eventually(async () => (await phaseOf(id)) === phase, {
+    what: `run ${id} is ${phase}`,
+    seen: async () => JSON.stringify(await listRuns(surface.db, { ids: [id] })),
+  });
+const claimsOf = (rackId: string) =>
+  surface.db.query<{ thing_id: string }>(
+    "select thing_id from claims where holder_id = $1 and granted_at is not null order by thing_id",
+    [rackId],
+  );
+const allow = async (...trays: readonly string[]) => {
+  for (const tray of trays) released.add(tray);
+};
+async function readyRack(id: string, count: number): Promise<string[]> {
+  const trays = await racks.addRack(id, count);
+  await allow(...trays);
+  await racks.until(id, "ready");
+  for (const tray of trays) released.delete(tray);
+  switched.length = 0;
+  return trays;
+}
+
+describe("a rack whose trays others work on", () => {
+  test("holds nothing and names every holder; explain does too, and gives the command that helps", async () => {
+    const trays = await readyRack("c-wait", 4);
+    const runs = await occupy(trays.slice(0, 3), "wait");
+    for (const run of runs) await until(run, "RUNNING");
+    await start("c-wait");
+    const { outcome } = await eventually(
+      async () => {
+        const rack = await racks.rack("c-wait");
+        return rack.outcome !== null && rack;
+      },
+      { what: "it waits" },
+    );
+    for (const run of runs) expect(outcome?.reason).toContain(run);
+    expect(await claimsOf("c-wait"), "not even the tray that is free").toEqual([]);
+    const { headline, nextCommands } = await explainRack(surface.deps, "c-wait");
+    for (const run of runs) expect(headline).toContain(run);
+    expect(nextCommands[0]?.command).toBe(`millwright explain run ${runs[0]}`);
+    await allow(...trays);
+    await racks.until("c-wait", "ready");
+    await eventually(async () => (await racks.rack("c-wait")).lastMaintenanceRequest?.outcome === "completed", {
+      what: "it was maintained",
+    });
+    for (const run of runs) expect(await phaseOf(run)).toBe("SUCCEEDED");
+  });
+
+  test("withdraws what waits when it is terminated", async () => {
+    const trays = await readyRack("c-withdraw", 1);
+    const [run = ""] = await occupy(trays, "withdraw");
+    await until(run, "RUNNING");
+    await start("c-withdraw");
+    await terminateRackMaintenance(surface.deps, tester, "c-withdraw");
+    expect(await racks.rack("c-withdraw")).toMatchObject({
+      maintenanceRequest: null,
+      lastMaintenanceRequest: { outcome: "withdrawn" },
+      state: { name: "ready" },
+    });
+    await allow(...trays);
+    await until(run, "SUCCEEDED");
+    expect(switched).toEqual([]);
+  });
+
+  test("carries out a reprovision in place of the request that waits, and says by whom that was superseded", async () => {
+    const trays = await readyRack("c-super", 1);
+    const [run = ""] = await occupy(trays, "super");
+    await until(run, "RUNNING");
+    await start("c-super");
+    await reprovisionRack(surface.deps, { ...tester, name: "pat" }, { rackId: "c-super" });
+    await allow(...trays);
+    const rack = await eventually(
+      async () => {
+        const found = await racks.rack("c-super");
+        return found.lastReprovisionRequest?.outcome === "completed" && found.state.name === "ready" && found;
+      },
+      { what: "it was reprovisioned" },
+    );
+    expect(rack.lastMaintenanceRequest).toMatchObject({
+      outcome: "superseded",
+      message: "superseded by a request of pat",
+    });
+  });
+});
+
+describe("a rack that is being maintained", () => {
+  test("has a run that is started on a tray wait, by its name, and then succeed", async () => {
+    const trays = await readyRack("c-busy", 2);
+    await start("c-busy");
+    await eventually(async () => switched.length === 2, { what: "its trays are being switched" });
+    expect((await claimsOf("c-busy")).map(({ thing_id }) => thing_id)).toEqual(["c-busy", ...trays]);
+    const [run = ""] = await occupy(trays.slice(0, 1), "busy");
+    const waiting = await eventually(
+      async () => {
+        const [found] = await listRuns(surface.db, { ids: [run] });
+        return found?.waitingFor !== "" && found;
+      },
+      { what: "the run waits" },
+    );
+    expect(waiting.phase).toBe("PENDING");
+    expect(waiting.waitingFor).toContain("rack c-busy");
+    await allow(...trays);
+    await until(run, "SUCCEEDED");
+    await racks.until("c-busy", "ready");
+    expect(await claimsOf("c-busy")).toEqual([]);
+  });
+
+  test("ends in error when it is terminated, only after the runs on its devices, and tells how each was left", async () => {
+    const trays = await readyRack("c-stop", 2);
+    await start("c-stop");
+    await eventually(async () => switched.length === 2, { what: "its trays are being switched" });
+    await terminateRackMaintenance(surface.deps, tester, "c-stop");
+    const rack = await racks.until("c-stop", "error");
+    expect(rack).toMatchObject({
+      lastMaintenanceRequest: { outcome: "failed" },
+      state: { origin: "activity", failure: { code: "terminated" } },
+    });
+    for (const tray of trays) expect(rack.state.cause).toContain(`${tray}: power_on_compute canceled`);
+    const children = await surface.db.query<{ state: string }>(
+      "select c.state from runs c join runs p on p.id = c.parent_run_id where p.target_id = 'c-stop' and p.state = 'CANCELED'",
+    );
+    expect(children.map(({ state }) => state)).toEqual(["CANCELED", "CANCELED"]);
+    expect(await claimsOf("c-stop")).toEqual([]);
+  });
+});
+
+test("a tray that comes into use while the rack waits is not touched, and the request ends with its name", async () => {
+  const trays = await readyRack("c-late", 2);
+  const [first = "", second = ""] = trays;
+  const [run = ""] = await occupy([first], "late");
+  await until(run, "RUNNING");
+  await start("c-late");
+  await racks.setConditions(second, IN_USE);
+  await allow(first);
+  const rack = await eventually(
+    async () => {
+      const found = await racks.rack("c-late");
+      return found.lastMaintenanceRequest && found;
+    },
+    { what: "the request has ended" },
+  );
+  expect(rack.state.name).toBe("ready");
+  expect(rack.lastMaintenanceRequest).toMatchObject({ outcome: "failed", message: `assigned trays: ${second}` });
+  expect(switched).toEqual([]);
+});

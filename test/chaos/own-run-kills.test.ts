@@ -14,7 +14,7 @@ import { startProgram } from "../support/processes/programs.ts";
 import { openRunReplica } from "../support/processes/run-replica.ts";
 import { startSimulatorProcess } from "../support/processes/simulator-process.ts";
 import { putSiteOnRecord, tester } from "../support/run-bench.ts";
-import { effectsSince, OWN_STEP_KINDS, STEP_KINDS } from "../support/step-kinds.ts";
+import { DEVICE_STEP_KINDS, effectsSince, OWN_STEP_KINDS, STEP_KINDS } from "../support/step-kinds.ts";
 
 /**
  * Kill -9 in runs that have a call of their own: `machine power`, `machine boot-device` and `run start --filter`. The passes of the engine
@@ -50,6 +50,29 @@ describe("replicas that carry out", { concurrent: true, timeout: 240_000 }, () =
           steps: [{ name: kind.step.name, state: "SUCCEEDED", retryCount: 0 }],
         });
         expect(effectsSince(killed.before, await lane.truth(killed.machineId)), where).toEqual(kind.effects);
+      }
+    },
+  );
+
+  test.for(DEVICE_STEP_KINDS.map((kind) => [kind.kind, kind] as const))(
+    "%s can die around its device: the device is told once, and flashes once",
+    async ([name, kind], { onTestFinished, expect }) => {
+      const lane = await KillLane.open(bench, kind);
+      onTestFinished(() => lane.close());
+      const places = (await lane.findPlaces()).filter(
+        ({ position, failPoint }) =>
+          POSITIONS.includes(position) && [...FAIL_POINTS, "stream:chunk-sent"].includes(failPoint),
+      );
+      for (const place of places) await lane.killAt(place, false);
+      await lane.finishAll();
+      expect(lane.killed.length).toBeGreaterThanOrEqual(3);
+      for (const killed of lane.killed) {
+        const where = `${killed.place.failPoint} (${killed.place.position})`;
+        const run = await lane.run(killed.machineId);
+        expect(run, `${where}: ${run?.error?.message}`).toMatchObject({ state: "SUCCEEDED" });
+        const truth = (await lane.truth(killed.machineId)) as MachineTruth & { readonly flashes: readonly unknown[] };
+        expect(effectsSince(killed.before, truth), where).toEqual(kind.effects);
+        expect(truth.flashes, where).toHaveLength(name === "update_firmware" ? 1 : 0);
       }
     },
   );

@@ -1,5 +1,8 @@
-import type { Plan } from "../../src/runs/model/plan/plan.ts";
+import { childStep } from "../../src/runs/children/child-run.ts";
+import type { Plan, Step } from "../../src/runs/model/plan/plan.ts";
 import { bootDevicePlan, powerPlan } from "../../src/runs/plans/machine-power.ts";
+import { setDevicePower } from "../../src/runs/steps/rack/set-device-power.ts";
+import { updateFirmware } from "../../src/runs/steps/rack/update-firmware.ts";
 import type { StepInput } from "../../src/services/run/plans.ts";
 
 /** A script of the site's own, which takes its time. */
@@ -74,6 +77,40 @@ const ownOne = (ownPlan: Plan): Pick<StepOnce, "kind" | "step" | "speed" | "ownP
 export const OWN_STEP_KINDS: readonly StepOnce[] = [
   { ...ownOne(powerPlan("off")), effects: { power_off_commands: 1, resets: 1, power_changes: 1 } },
   { ...ownOne(bootDevicePlan("pxe")), effects: { boot_override_changes: 1 } },
+];
+
+/** The firmware that a simulated machine is given. */
+export const SITE_FIRMWARE = {
+  digest: "sha256:of-the-site",
+  version: "9.9.9",
+  image: Buffer.from(`MILLWRIGHT-FW GB-2U-96C bmc 9.9.9\n${"image ".repeat(50_000)}`),
+} as const;
+
+const onDevice = (step: Step): StepOnce => ({
+  ...ownOne({ planId: step.kind, displayName: step.kind, steps: [step] }),
+  effects: {},
+});
+
+/** Those of the devices of racks. What a controller did of a flash is told by its list of flashes. */
+export const DEVICE_STEP_KINDS: readonly StepOnce[] = [
+  {
+    ...onDevice(childStep(setDevicePower, { desired: "off" })),
+    effects: { power_off_commands: 1, resets: 1, power_changes: 1 },
+  },
+  {
+    ...onDevice(
+      childStep(updateFirmware, {
+        firmware_id: "fw",
+        component: "bmc",
+        version: SITE_FIRMWARE.version,
+        digest: SITE_FIRMWARE.digest,
+        targets: [],
+        activation: "none",
+        settle_seconds: 60,
+      }),
+    ),
+    effects: { manager_restarts: 1 },
+  },
 ];
 
 const READING: ReadonlySet<string> = new Set(["ssh_commands"]);

@@ -1,11 +1,13 @@
 import { Controller } from "../../../src/engine/controller.ts";
 import type { HandlerOf } from "../../../src/engine/pass.ts";
+import { StepFailure } from "../../../src/kernel/errors.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
 import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
 import { hours } from "../../../src/kernel/time/duration.ts";
 import { createRedfishShelfProvider } from "../../../src/providers/redfish/shelf/redfish-shelf-provider.ts";
 import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
 import { serverSteps } from "../../../src/runs/steps/index.ts";
+import type { ArtifactSource } from "../../../src/runs/steps/rack/on-device.ts";
 import { Runbooks } from "../../../src/runs/steps/scripts/runbooks.ts";
 import { allWorkflows } from "../../../src/runs/workflows/index.ts";
 import type { Workflows } from "../../../src/runs/workflows/workflow.ts";
@@ -18,7 +20,26 @@ import { wireHandlers } from "../../../src/wiring/handlers.ts";
 import { wireMachineHardware } from "../../../src/wiring/machine-hardware.ts";
 import { type RunParts, wireRunParts } from "../../../src/wiring/run-deps.ts";
 import { allStores } from "../../../src/wiring/things/all-things.ts";
-import { SITE_SCRIPT } from "../step-kinds.ts";
+import { SITE_FIRMWARE, SITE_SCRIPT } from "../step-kinds.ts";
+
+/** Nobody serves the file, so that devices are sent it. */
+const SITE_FILES: ArtifactSource = {
+  async find(digest) {
+    if (digest !== SITE_FIRMWARE.digest) return undefined;
+    const { image } = SITE_FIRMWARE;
+    return {
+      name: "bmc.fwpkg",
+      bytes: image.length,
+      async *chunks() {
+        yield image;
+      },
+    };
+  },
+  async uriFor() {
+    const facts = { what: "setting", name: "firmware.public_url" } as const;
+    throw new StepFailure("not_on_this_server", "nobody serves firmware here", { facts });
+  },
+};
 
 /** As much of a replica as carries out runs: the real engine, executor and providers, without listeners. It starts in a moment. */
 export interface RunReplica {
@@ -77,6 +98,7 @@ export function openRunReplica({
     clock: handlerClock,
     monitorEvery: hours(1),
     exploreEvery: hours(1),
+    artifactSource: SITE_FILES,
     runs: { hardware, steps, workflows, runbooks, starting, instance },
   });
   const ofRuns = handlers.get("run");

@@ -11,7 +11,8 @@ import type { PowerShelfId, RackId, UUID } from "../common/common_pb.js";
 import type { BmcInfo, ControllerStateReason, DeletedFilter, HealthReportEntry, HealthSourceOrigin, LifecycleStatus, ListHealthReportResponseSchema, Metadata, PowerShelfIdListSchema, RackIdListSchema, StateHistoriesSchema, StateSla, SwitchIdListSchema } from "./shared_pb.js";
 import type { EmptySchema, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { HealthReport } from "../health/health_pb.js";
-import type { RackFirmwareCreateRequestSchema, RackFirmwareDeleteRequestSchema, RackFirmwareGetRequestSchema, RackFirmwareListSchema, RackFirmwareSchema, RackFirmwareSearchFilterSchema, RackFirmwareSetDefaultRequestSchema } from "./firmware_pb.js";
+import type { RackFirmwareApplyRequestSchema, RackFirmwareApplyResponseSchema, RackFirmwareCreateRequestSchema, RackFirmwareDeleteRequestSchema, RackFirmwareGetRequestSchema, RackFirmwareHistoryRequestSchema, RackFirmwareHistoryResponseSchema, RackFirmwareJobStatusRequestSchema, RackFirmwareJobStatusResponseSchema, RackFirmwareListSchema, RackFirmwareSchema, RackFirmwareSearchFilterSchema, RackFirmwareSetDefaultRequestSchema } from "./firmware_pb.js";
+import type { ComponentPowerControlRequestSchema, ComponentPowerControlResponseSchema, GetComponentFirmwareStatusRequestSchema, GetComponentFirmwareStatusResponseSchema, GetComponentInventoryRequestSchema, GetComponentInventoryResponseSchema, ListComponentFirmwareVersionsRequestSchema, ListComponentFirmwareVersionsResponseSchema, UpdateComponentFirmwareRequestSchema, UpdateComponentFirmwareResponseSchema } from "./component_pb.js";
 import type { AdminForceDeleteSwitchRequestSchema, AdminForceDeleteSwitchResponseSchema, InsertSwitchHealthReportRequestSchema, ListSwitchHealthReportsRequestSchema, RemoveSwitchHealthReportRequestSchema, SwitchDeletionRequestSchema, SwitchDeletionResultSchema, SwitchesByIdsRequestSchema, SwitchListSchema, SwitchMetadataUpdateRequestSchema, SwitchQuerySchema, SwitchSearchFilterSchema, SwitchStateHistoriesRequestSchema } from "./switch_pb.js";
 import type { ExpectedRackListSchema, ExpectedRackRequestSchema, ExpectedRackSchema, ExpectedSwitchListSchema, ExpectedSwitchRequestSchema, ExpectedSwitchSchema, LinkedExpectedSwitchListSchema } from "./expected_pb.js";
 import type { DeleteRackRequestSchema, GetRackProfileRequestSchema, GetRackProfileResponseSchema, GetRackRequestSchema, GetRackResponseSchema, InsertRackHealthReportRequestSchema, ListRackHealthReportsRequestSchema, RackListSchema, RackMetadataUpdateRequestSchema, RacksByIdsRequestSchema, RackSearchFilterSchema, RackStateHistoriesRequestSchema, RemoveRackHealthReportRequestSchema } from "./rack_pb.js";
@@ -944,6 +945,88 @@ export declare const Forge: GenService<{
     methodKind: "unary";
     input: typeof RackFirmwareSetDefaultRequestSchema;
     output: typeof EmptySchema;
+  },
+  /**
+   * Writes a record to all devices of a rack that it has firmware for, by a maintenance of the rack. FAILED_PRECONDITION when the record is
+   * not available, or is for another type or class of rack. The id of each job names the request and the device.
+   *
+   * @generated from rpc forge.Forge.ApplyRackFirmware
+   */
+  applyRackFirmware: {
+    methodKind: "unary";
+    input: typeof RackFirmwareApplyRequestSchema;
+    output: typeof RackFirmwareApplyResponseSchema;
+  },
+  /**
+   * How far a job is; NOT_FOUND when there is none.
+   *
+   * @generated from rpc forge.Forge.GetRackFirmwareJobStatus
+   */
+  getRackFirmwareJobStatus: {
+    methodKind: "unary";
+    input: typeof RackFirmwareJobStatusRequestSchema;
+    output: typeof RackFirmwareJobStatusResponseSchema;
+  },
+  /**
+   * Which records were requested of which racks, as far as the history goes back.
+   *
+   * @generated from rpc forge.Forge.GetRackFirmwareHistory
+   */
+  getRackFirmwareHistory: {
+    methodKind: "unary";
+    input: typeof RackFirmwareHistoryRequestSchema;
+    output: typeof RackFirmwareHistoryResponseSchema;
+  },
+  /**
+   * Switches devices on, off, or off and on, with one result a device. Trays in use keep their shelves on.
+   *
+   * @generated from rpc forge.Forge.ComponentPowerControl
+   */
+  componentPowerControl: {
+    methodKind: "unary";
+    input: typeof ComponentPowerControlRequestSchema;
+    output: typeof ComponentPowerControlResponseSchema;
+  },
+  /**
+   * Which of the devices are on record, with one result a device.
+   *
+   * @generated from rpc forge.Forge.GetComponentInventory
+   */
+  getComponentInventory: {
+    methodKind: "unary";
+    input: typeof GetComponentInventoryRequestSchema;
+    output: typeof GetComponentInventoryResponseSchema;
+  },
+  /**
+   * Upgrades firmware. Compute trays and switches by a maintenance of their rack, one request a rack; power shelves directly. One result
+   * a device, or a rack where racks are named. Devices of one rack: what is refused fails the call.
+   *
+   * @generated from rpc forge.Forge.UpdateComponentFirmware
+   */
+  updateComponentFirmware: {
+    methodKind: "unary";
+    input: typeof UpdateComponentFirmwareRequestSchema;
+    output: typeof UpdateComponentFirmwareResponseSchema;
+  },
+  /**
+   * How far the last firmware upgrade of each device, or rack, is.
+   *
+   * @generated from rpc forge.Forge.GetComponentFirmwareStatus
+   */
+  getComponentFirmwareStatus: {
+    methodKind: "unary";
+    input: typeof GetComponentFirmwareStatusRequestSchema;
+    output: typeof GetComponentFirmwareStatusResponseSchema;
+  },
+  /**
+   * Which firmware is available for each device, or rack.
+   *
+   * @generated from rpc forge.Forge.ListComponentFirmwareVersions
+   */
+  listComponentFirmwareVersions: {
+    methodKind: "unary";
+    input: typeof ListComponentFirmwareVersionsRequestSchema;
+    output: typeof ListComponentFirmwareVersionsResponseSchema;
   },
   /**
    * Finds switches by id or name. The id wins when both are given; with neither, all switches are returned, those marked for

@@ -4,6 +4,7 @@ import type { ServerVocabulary } from "./client/server-vocabulary.ts";
 import type { Run, Sink } from "./client/session.ts";
 import { addCatalogCommands } from "./commands/catalog/catalog.ts";
 import { addCompletionCommand } from "./commands/completion/completion.ts";
+import { addComponentCommands } from "./commands/component/component.ts";
 import { addHistoryCommand } from "./commands/event/history.ts";
 import { addReportCommand } from "./commands/event/report.ts";
 import { addWatchCommand } from "./commands/event/watch.ts";
@@ -95,6 +96,7 @@ export function createProgram(options: ProgramOptions): Command {
   addExpectedSwitchCommands(program, run);
   addExpectedPowerShelfCommands(program, run);
   addRackFirmwareCommands(program, run);
+  addComponentCommands(program, run);
   addMachineCommands(program, run);
   addNodeCommands(program, run);
   addGroupCommands(program, run);

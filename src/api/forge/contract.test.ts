@@ -3,6 +3,7 @@ import type { DescEnum, DescField, DescFile, DescMessage } from "@bufbuild/proto
 import { ScalarType } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { file_common_common } from "../../../contract/common/common_pb.js";
+import { file_forge_component } from "../../../contract/forge/component_pb.js";
 import { file_forge_expected } from "../../../contract/forge/expected_pb.js";
 import { file_forge_firmware } from "../../../contract/forge/firmware_pb.js";
 import { Forge, file_forge_forge } from "../../../contract/forge/forge_pb.js";
@@ -10,6 +11,7 @@ import { file_forge_rack } from "../../../contract/forge/rack_pb.js";
 import { file_forge_shared } from "../../../contract/forge/shared_pb.js";
 import { file_forge_switch } from "../../../contract/forge/switch_pb.js";
 import { file_health_health } from "../../../contract/health/health_pb.js";
+import { COMPONENT, COMPONENT_METHODS } from "../../../test/support/forge-contract/component.ts";
 import { EXPECTED, EXPECTED_METHODS } from "../../../test/support/forge-contract/expected.ts";
 import { FIRMWARE, FIRMWARE_METHODS } from "../../../test/support/forge-contract/firmware.ts";
 import { FORGE, FORGE_METHODS } from "../../../test/support/forge-contract/forge.ts";
@@ -19,7 +21,14 @@ import { SHARED } from "../../../test/support/forge-contract/shared.ts";
 import { SWITCH, SWITCH_METHODS } from "../../../test/support/forge-contract/switch.ts";
 
 /** One table a proto file; its methods are beside its messages. */
-const METHODS = { ...EXPECTED_METHODS, ...FIRMWARE_METHODS, ...FORGE_METHODS, ...SWITCH_METHODS, ...RACK_METHODS };
+const METHODS = {
+  ...EXPECTED_METHODS,
+  ...FIRMWARE_METHODS,
+  ...FORGE_METHODS,
+  ...SWITCH_METHODS,
+  ...RACK_METHODS,
+  ...COMPONENT_METHODS,
+};
 
 describe("the contract forge", () => {
   test("has the specified methods, none of which is a stream", () => {
@@ -39,6 +48,7 @@ describe("the contract forge", () => {
     [file_forge_switch, SWITCH],
     [file_forge_expected, EXPECTED],
     [file_forge_firmware, FIRMWARE],
+    [file_forge_component, COMPONENT],
     [file_common_common, COMMON],
     [file_health_health, HEALTH],
   ])("in $name.proto", (file, specified) => {

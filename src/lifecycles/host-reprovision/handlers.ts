@@ -123,7 +123,8 @@ function begin(
   return happened("own_upgrade_begun", {
     data: { retry, run: run.id, request },
     effects: [
-      require(machineLifecycle, id),
+      // Checked again where the claim is taken: somebody may have begun to use it since it was loaded.
+      require(machineLifecycle, id, { holds: "unassigned" }),
       run,
       workAlert(id, { message: `its firmware is being checked against ${firmware.id}, and upgraded where it differs` }),
     ],

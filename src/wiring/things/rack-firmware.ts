@@ -1,5 +1,6 @@
 import { Forge } from "../../../contract/forge/forge_pb.js";
 import { RackFirmwareService } from "../../../contract/millwright/v1/rack_firmware_pb.js";
+import { forgeComponents } from "../../api/forge/components.ts";
 import { forgeRackFirmware } from "../../api/forge/rack-firmware.ts";
 import { rackFirmware as rackFirmwareMethods } from "../../api/millwright/rack-firmware/rack-firmware.ts";
 import { partOf } from "../../api/transport/service-parts.ts";
@@ -23,12 +24,15 @@ const handlers = ({ db, secrets, artifacts }: HandlerTools) =>
 /** A document of firmware names every file of a rack's devices. */
 const LARGEST_CONFIG_REQUEST = 5 * 1_024 * 1_024;
 
+const COMPONENT_CALLERS = ["ForgeAdminCLI", "Flow"] as const;
+
 export const rackFirmware = defineThing({
   store: rackFirmwareStore,
   handlers,
   explain: explainRackFirmware,
-  methods: ({ services }) => [
+  methods: ({ services, runs }) => [
     partOf(Forge, forgeRackFirmware(services), { createRackFirmware: LARGEST_CONFIG_REQUEST }),
+    partOf(Forge, forgeComponents({ ...services, ...runs })),
     partOf(RackFirmwareService, rackFirmwareMethods(services)),
   ],
   words: { short: "rfw" },
@@ -39,6 +43,14 @@ export const rackFirmware = defineThing({
     "forge.Forge/ListRackFirmware":                       ["ForgeAdminCLI"],
     "forge.Forge/DeleteRackFirmware":                     ["ForgeAdminCLI"],
     "forge.Forge/RackFirmwareSetDefault":                 ["ForgeAdminCLI"],
+    "forge.Forge/ApplyRackFirmware":                      ["ForgeAdminCLI"],
+    "forge.Forge/GetRackFirmwareJobStatus":               ["ForgeAdminCLI"],
+    "forge.Forge/GetRackFirmwareHistory":                 ["ForgeAdminCLI"],
+    "forge.Forge/ComponentPowerControl":                  COMPONENT_CALLERS,
+    "forge.Forge/GetComponentInventory":                  COMPONENT_CALLERS,
+    "forge.Forge/UpdateComponentFirmware":                COMPONENT_CALLERS,
+    "forge.Forge/GetComponentFirmwareStatus":             COMPONENT_CALLERS,
+    "forge.Forge/ListComponentFirmwareVersions":          COMPONENT_CALLERS,
     "millwright.v1.RackFirmwareService/ListRackFirmware": ["viewer"],
     "millwright.v1.RackFirmwareService/GetRackFirmware":  ["viewer"],
     "millwright.v1.RackFirmwareService/DownloadRackFirmware": ["ForgeAdminCLI"],

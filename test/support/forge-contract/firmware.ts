@@ -5,6 +5,9 @@ export const FIRMWARE_METHODS: Readonly<Record<string, string>> = {
   GetRackFirmware:                   "RackFirmwareGetRequest → RackFirmware",
   ListRackFirmware:                  "RackFirmwareSearchFilter → RackFirmwareList",
   DeleteRackFirmware:                "RackFirmwareDeleteRequest → google.protobuf.Empty",
+  ApplyRackFirmware:                 "RackFirmwareApplyRequest → RackFirmwareApplyResponse",
+  GetRackFirmwareJobStatus:          "RackFirmwareJobStatusRequest → RackFirmwareJobStatusResponse",
+  GetRackFirmwareHistory:            "RackFirmwareHistoryRequest → RackFirmwareHistoryResponse",
   RackFirmwareSetDefault:            "RackFirmwareSetDefaultRequest → google.protobuf.Empty",
 };
 

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { Run } from "../../client/session.ts";
 import { type ConfirmOptions, YES_OPTION } from "../../terminal/confirm.ts";
+import type { HistoryOptions } from "./apply.ts";
 import type { CreateOptions, ListFirmwareOptions } from "./manage.ts";
 
 const ID = ["<id>", "the Id of its document"] as const;
@@ -56,6 +57,7 @@ export function addRackFirmwareCommands(program: Command, run: Run): void {
     .description("download the files of a record again; it is not available meanwhile")
     .addHelpText("after", "\nExample:\n  millwright rack-firmware download fw-v2.1")
     .action((id: string) => run(async (session) => (await load()).downloadFirmware(session, id)));
+  addApplying(firmware, run);
   firmware
     .command("delete")
     .argument(...ID)
@@ -65,4 +67,35 @@ export function addRackFirmwareCommands(program: Command, run: Run): void {
     .action((id: string, options: ConfirmOptions) =>
       run(async (session) => (await load()).deleteFirmware(session, id, options)),
     );
+}
+
+/** What was written to which rack. */
+function addApplying(firmware: Command, run: Run): void {
+  const loadApply = () => import("./apply.ts");
+  firmware
+    .command("apply")
+    .argument("<rack>", "a rack that is ready or in error")
+    .argument("<id>", "an available record for its hardware type")
+    .argument("<class>", "dev or prod: the class of the rack")
+    .description("write a record to all devices of a rack, by a maintenance of the rack")
+    .addHelpText("after", "\nExample:\n  millwright rack-firmware apply rack-42 fw-v2.1 prod")
+    .action((rack: string, id: string, type: string) =>
+      run(async (session) => (await loadApply()).applyFirmware(session, rack, id, type)),
+    );
+  firmware
+    .command("status")
+    .argument("<job>", "as apply prints it")
+    .description("how far the firmware of one device is")
+    .addHelpText(
+      "after",
+      "\nExample:\n  millwright rack-firmware status 0b7f0c52-6a4e-4d0e-9c1f-3f6d2a1b4c5d.machine-001",
+    )
+    .action((job: string) => run(async (session) => (await loadApply()).showJob(session, job)));
+  firmware
+    .command("history")
+    .description("which records were requested of which racks")
+    .option("--firmware-id <id>", "only this record")
+    .option("--rack-id <ids...>", "only these racks")
+    .addHelpText("after", "\nExample:\n  millwright rack-firmware history --rack-id rack-42")
+    .action((options: HistoryOptions) => run(async (session) => (await loadApply()).listHistory(session, options)));
 }

@@ -1,0 +1,74 @@
+import type { Assigned } from "../../lifecycles/rack/rack.ts";
+import { FIRMWARE_CLASSES, type FirmwareClass } from "../../lifecycles/rack-firmware/rack-firmware.ts";
+import type { Queryable } from "../postgres/database.ts";
+import { oneOf } from "../postgres/stored-json.ts";
+import { assignedSql } from "../rack/assigned.ts";
+
+/** The kinds of devices that racks have. */
+const COMPONENT_KINDS = ["machine", "switch", "power_shelf"] as const;
+export type ComponentKind = (typeof COMPONENT_KINDS)[number];
+
+/** Where a device stands, and what its rack's profile says of firmware for it. */
+export interface PlacedDevice {
+  readonly id: string;
+  readonly rackId: string | null;
+  readonly hardwareType: string | null;
+  readonly class: FirmwareClass;
+  /** It is marked for deletion, or retired. */
+  readonly isLeaving: boolean;
+}
+
+const FROM = {
+  machine: { table: "machines", rack: "d.rack", leaving: "d.state = 'RETIRED'" },
+  switch: { table: "switches", rack: "d.rack_id", leaving: "d.deleted_at is not null" },
+  power_shelf: { table: "power_shelves", rack: "d.rack_id", leaving: "d.deleted_at is not null" },
+} as const satisfies Record<ComponentKind, object>;
+
+const isClass = oneOf(FIRMWARE_CLASSES);
+
+interface DeviceRow {
+  readonly id: string;
+  readonly rack_id: string | null;
+  readonly hardware_type: string | null;
+  readonly class: string | null;
+  readonly leaving: boolean;
+}
+
+/** Those that there are, by their ids. */
+export async function findPlacedDevices(
+  db: Queryable,
+  kind: ComponentKind,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, PlacedDevice>> {
+  const { table, rack, leaving } = FROM[kind];
+  const rows = await db.query<DeviceRow>(
+    `select d.id, ${rack} as rack_id, p.hardware_type, p.class, ${leaving} as leaving from ${table} d
+       left join racks r on r.id = ${rack} left join rack_profiles p on p.name = r.rack_profile_id
+      where d.id = any($1)`,
+    [ids],
+  );
+  return new Map(
+    rows.map((row) => [
+      row.id,
+      {
+        id: row.id,
+        rackId: row.rack_id,
+        hardwareType: row.hardware_type,
+        class: isClass(row.class) ? row.class : "prod",
+        isLeaving: row.leaving,
+      },
+    ]),
+  );
+}
+
+/** Trays of a rack that somebody uses, or may use: what the rack gives them is not touched meanwhile. */
+export async function findTraysInUse(
+  db: Queryable,
+  rackId: string,
+): Promise<readonly { readonly id: string; readonly assigned: Exclude<Assigned, "no"> }[]> {
+  const rows = await db.query<{ id: string; assigned: Assigned }>(
+    `select m.id, ${assignedSql("m")} as assigned from machines m where m.rack = $1 and m.state <> 'RETIRED' order by m.id`,
+    [rackId],
+  );
+  return rows.flatMap(({ id, assigned }) => (assigned === "no" ? [] : [{ id, assigned }]));
+}

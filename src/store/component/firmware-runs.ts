@@ -1,0 +1,79 @@
+import type { Run } from "../../runs/model/run.ts";
+import type { Queryable } from "../postgres/database.ts";
+import { parseRun, RUN_COLUMNS, type RunRow } from "../run/runs.ts";
+import type { ComponentKind } from "./devices.ts";
+
+/** A tray's own upgrade is a run on its host_reprovision. */
+const TARGETS = {
+  machine: ["machine", "host_reprovision"],
+  switch: ["switch"],
+  power_shelf: ["power_shelf"],
+} as const satisfies Record<ComponentKind, readonly string[]>;
+
+export interface FirmwareRunFilter {
+  readonly kind: ComponentKind;
+  readonly ids: readonly string[];
+  /** Only runs on behalf of a rack, from one time to another. */
+  readonly ofRack?: { readonly rackId: string; readonly from: Date; readonly to: Date };
+}
+
+/** The latest run of each device that wrote firmware to it, by the device's id. */
+export async function findFirmwareRuns(db: Queryable, filter: FirmwareRunFilter): Promise<ReadonlyMap<string, Run>> {
+  const { kind, ids, ofRack } = filter;
+  const rows = await db.query<RunRow & { target_id: string }>(
+    `select distinct on (t.target_id) ${RUN_COLUMNS} from runs t
+      where t.target_kind = any($1) and t.target_id = any($2) and t.plan @> '{"steps": [{"kind": "update_firmware"}]}'
+        and ($3::text is null or exists (select from runs p where p.id = t.parent_run_id and p.target_kind = 'rack' and p.target_id = $3
+              and p.created_at >= $4 and p.created_at <= $5))
+      order by t.target_id, t.created_at desc, t.id desc`,
+    [TARGETS[kind], ids, ofRack?.rackId ?? null, ofRack?.from ?? null, ofRack?.to ?? null],
+  );
+  return new Map(rows.map((row) => [row.target_id, parseRun(row)]));
+}
+
+/** The active run of its own that a device has; the database has room for one. */
+export async function findActiveRun(db: Queryable, kind: ComponentKind, id: string): Promise<string | undefined> {
+  const text = `select id from runs where target_kind = $1 and target_id = $2 and parent_run_id is null and state in ('PENDING', 'RUNNING')`;
+  return (await db.query<{ id: string }>(text, [kind, id]))[0]?.id;
+}
+
+/** A request for firmware that somebody made of a rack, as the journal has it. */
+export interface FirmwareRequest {
+  readonly requestId: string;
+  readonly rackId: string;
+  readonly at: Date;
+  /** Null: the default of the rack's hardware type. */
+  readonly firmwareId: string | null;
+  /** Null while it has not ended. */
+  readonly outcome: string | null;
+  readonly endedAt: Date | null;
+  readonly message: string | null;
+}
+
+export interface FirmwareRequestFilter {
+  readonly requestId?: string;
+  readonly firmwareId?: string;
+  readonly rackIds?: readonly string[];
+}
+
+/** The newest first. */
+export async function listFirmwareRequests(
+  db: Queryable,
+  { requestId, firmwareId, rackIds }: FirmwareRequestFilter,
+  limit: number,
+): Promise<readonly FirmwareRequest[]> {
+  return db.query<FirmwareRequest>(
+    `select j.data ->> 'request_id' as "requestId", j.id as "rackId", j.at,
+            (select nullif(a ->> 'firmware_version', '') from jsonb_array_elements(j.data -> 'activities') a where a ->> 'kind' = 'firmware_upgrade') as "firmwareId",
+            e.data ->> 'outcome' as outcome, e.at as "endedAt", e.reason as message
+       from journal j
+            left join lateral (select x.data, x.at, x.reason from journal x
+              where x.kind = 'rack' and x.id = j.id and x.type = 'request_ended' and x.data ->> 'id' = j.data ->> 'request_id'
+              order by x.epoch desc, x.xid desc, x.seq desc limit 1) e on true
+      where j.kind = 'rack' and j.type = 'requested' and j.data -> 'activities' @> '[{"kind": "firmware_upgrade"}]'
+        and ($1::text is null or j.data ->> 'request_id' = $1) and ($2::text[] is null or j.id = any($2))
+        and ($3::text is null or j.data -> 'activities' @> jsonb_build_array(jsonb_build_object('kind', 'firmware_upgrade', 'firmware_version', $3)))
+      order by j.epoch desc, j.xid desc, j.seq desc limit ${Math.floor(limit)}`,
+    [requestId ?? null, rackIds ?? null, firmwareId ?? null],
+  );
+}

@@ -1,0 +1,328 @@
+import { Code } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { SystemPowerControl } from "../../../contract/common/common_pb.js";
+import {
+  ComputeTrayComponent,
+  FirmwareUpdateState,
+  ComponentManagerStatusCode as Status,
+} from "../../../contract/forge/component_pb.js";
+import { registerMachine } from "../../../src/services/machine/machines.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
+import { as, type ForgeUnderTest, refusal, startForge } from "../api/forge-under-test.ts";
+
+let it: ForgeUnderTest;
+const tester = { name: "tester", roles: ["admin"], address: null };
+const DIGEST = `sha256:${"0".repeat(64)}`;
+
+beforeAll(async () => {
+  it = await startForge();
+  await it.db.execute(
+    `insert into rack_profiles (name, hardware_type, class, created_by, compute, switches, power_shelves)
+     values ('p', 'gb200', 'prod', 'test', '{"count":2}', '{"count":0}', '{"count":0}')`,
+  );
+  for (const [id, version, type] of [
+    ["fw-v2.1", "2.1", "gb200"],
+    ["fw-other", "2.2", "gb300"],
+  ])
+    await addFirmware(id as string, version as string, type as string);
+});
+afterAll(() => it.close());
+
+const addFirmware = (id: string, version: string, type: string, state = "available") => {
+  const of = (device: string, component: string) => ({
+    ...{ device, component, class: "prod", version, digest: DIGEST, targets: [], activation: "none", order: 0 },
+    file: { name: "a", url: "http://x/a", bytes: null, sign: "bearer" },
+  });
+  return it.db.execute(
+    `insert into rack_firmware (id, config, components, hardware_type, state) values ($1, '{}', $2, $3, $4)`,
+    [id, JSON.stringify([of("compute", "bmc"), of("power_shelf", "psu")]), type, state],
+  );
+};
+
+let count = 0;
+/** A rack in ready with machines that nobody uses, as if they had been discovered. */
+async function aRack(
+  machines: readonly string[],
+  change: { id?: string; state?: string; profile?: string | null } = {},
+) {
+  count += 1;
+  const { id = `rack-${count}`, state = "ready", profile = "p" } = change;
+  for (const machine of machines) await registerMachine(it.deps, tester, { id: machine, labels: {}, spec: undefined });
+  await it.db.execute("update machines set rack = $2, state = 'MAINTENANCE' where id = any($1)", [machines, id]);
+  await it.db.execute(
+    `insert into racks (id, name, rack_profile_id, state) values ($1, $1, $3, $2) on conflict (id) do update set state = $2, rack_profile_id = $3`,
+    [id, state, profile],
+  );
+  return id;
+}
+const pending = async (rack: string) =>
+  (
+    await it.db.query<{ request: { scope: object; activities: object[]; id: string; initiator: string } | null }>(
+      "select maintenance_requested as request from racks where id = $1",
+      [rack],
+    )
+  )[0]?.request;
+const trays = (...ids: string[]) => ({
+  machineIds: { machineIds: ids.map((id) => ({ id })) },
+  components: [] as ComputeTrayComponent[],
+});
+const update = (value: ReturnType<typeof trays>, targetVersion = "fw-v2.1") =>
+  it.forge.updateComponentFirmware({ target: { case: "computeTrays", value }, targetVersion }, as("ann"));
+const ok = (componentId: string) => expect.objectContaining({ componentId, status: Status.SUCCESS, error: "" });
+
+describe("UpdateComponentFirmware", () => {
+  test("machine-001 leads to rack-42: one request with both trays and the version", async () => {
+    await aRack(["machine-001", "machine-002", "machine-003"], { id: "rack-42" });
+    const { results } = await update(trays("machine-001", "machine-002", "machine-001"));
+    expect(results).toEqual([ok("machine-001"), ok("machine-002")]);
+    expect(await pending("rack-42")).toMatchObject({
+      initiator: "ann",
+      scope: { machine_ids: ["machine-001", "machine-002"], switch_ids: [], power_shelf_ids: [] },
+      activities: [{ kind: "firmware_upgrade", firmware_version: "fw-v2.1" }],
+    });
+  });
+
+  test("several racks are several requests, and one that is busy keeps no other from its upgrade", async () => {
+    const [one, two] = [await aRack(["a1"]), await aRack(["b1"], { state: "maintenance" })];
+    const { results } = await update(trays("a1", "b1", "nope"));
+    expect(results).toEqual([
+      ok("a1"),
+      expect.objectContaining({
+        componentId: "b1",
+        status: Status.INVALID_ARGUMENT,
+        error: expect.stringContaining("is maintenance"),
+      }),
+      expect.objectContaining({ componentId: "nope", status: Status.NOT_FOUND }),
+    ]);
+    expect(await pending(one)).toMatchObject({ scope: { machine_ids: ["a1"] } });
+    expect(await pending(two)).toBeNull();
+  });
+
+  test("components go along, in the catalogue's words", async () => {
+    const rack = await aRack(["c1"]);
+    await update({ ...trays("c1"), components: [ComputeTrayComponent.CPLD_MB, ComputeTrayComponent.BMC] });
+    expect(await pending(rack)).toMatchObject({ activities: [{ components: ["cpld_mb", "bmc"] }] });
+  });
+
+  test("of one rack, what is refused fails the call", async () => {
+    await aRack(["d1"], { state: "validating" });
+    expect(await refusal(update(trays("d1")))).toMatchObject({ code: Code.InvalidArgument });
+    expect(await refusal(update(trays("nope-1")))).toMatchObject({ code: Code.NotFound });
+    await aRack(["d2"]);
+    expect(await refusal(update(trays("d2", "nope-1")))).toMatchObject({ code: Code.NotFound });
+    await it.db.execute("update machines set rack = null where id = 'd2'");
+    expect(await refusal(update(trays("d2")))).toMatchObject({ code: Code.FailedPrecondition });
+  });
+
+  test("a tray in use is refused by name", async () => {
+    const rack = await aRack(["e1", "e2"]);
+    await it.db.execute("update machines set state = 'READY', customer_id = 'acme' where id = 'e1'");
+    const answer = await refusal(update(trays("e1")));
+    expect(answer).toMatchObject({ code: Code.FailedPrecondition, message: expect.stringContaining("e1") });
+    expect(await pending(rack)).toBeNull();
+    expect((await update(trays("e2"))).results).toEqual([ok("e2")]);
+  });
+
+  test("of racks gives one result a rack", async () => {
+    const [one, two] = [await aRack(["f1"]), await aRack(["f2"], { state: "created" })];
+    const rackIds = { rackIds: [{ id: one }, { id: two }, { id: "nowhere" }] };
+    const { results } = await it.forge.updateComponentFirmware({
+      target: { case: "racks", value: { rackIds } },
+      targetVersion: "",
+    });
+    expect(results.map(({ status }) => status)).toEqual([Status.SUCCESS, Status.INVALID_ARGUMENT, Status.NOT_FOUND]);
+    expect(await pending(one)).toMatchObject({
+      scope: { machine_ids: [] },
+      activities: [{ kind: "firmware_upgrade" }],
+    });
+  });
+
+  test("writes to a shelf directly, by a run of its own, and to none that feeds a tray in use", async () => {
+    const rack = await aRack(["g1"]);
+    for (const id of ["ps-a", "ps-b"]) await it.addShelf(id);
+    await it.db.execute("update power_shelves set rack_id = $1 where id in ('ps-a', 'ps-b')", [rack]);
+    const ids = [{ id: "ps-a" }];
+    const shelves = (of: { id: string }[], targetVersion = "fw-v2.1") =>
+      it.forge.updateComponentFirmware(
+        { target: { case: "powerShelves", value: { powerShelfIds: { ids: of } } }, targetVersion },
+        as("ann"),
+      );
+    expect((await shelves(ids)).results).toEqual([ok("ps-a")]);
+    const runs = await it.db.query<{ plan: { steps: { kind: string; payload: object }[] } }>(
+      "select plan from runs where target_kind = 'power_shelf' and target_id = 'ps-a'",
+    );
+    expect(runs[0]?.plan.steps[0]).toMatchObject({
+      kind: "update_firmware",
+      payload: { firmware_id: "fw-v2.1", component: "psu" },
+    });
+    expect(await pending(rack)).toBeNull();
+    expect((await shelves(ids)).results[0]).toMatchObject({ status: Status.ALREADY_EXISTS });
+    const status = await it.forge.getComponentFirmwareStatus({ target: { case: "powerShelfIds", value: { ids } } });
+    expect(status.statuses[0]).toMatchObject({ state: FirmwareUpdateState.FW_STATE_QUEUED, targetVersion: "fw-v2.1" });
+    const other = [{ id: "ps-b" }];
+    expect((await shelves(other, "nope")).results[0]).toMatchObject({ status: Status.NOT_FOUND });
+    expect((await shelves(other, "fw-other")).results[0]?.error).toContain("hardware type gb300");
+    await it.db.execute("update machines set state = 'READY', customer_id = 'acme' where id = 'g1'");
+    expect((await shelves(other)).results[0]).toMatchObject({
+      status: Status.INVALID_ARGUMENT,
+      error: expect.stringContaining("g1"),
+    });
+  });
+
+  test.each<[string, Parameters<ForgeUnderTest["forge"]["updateComponentFirmware"]>[0]]>([
+    ["no target", {}],
+    ["no list", { target: { case: "computeTrays", value: {} } }],
+    ["an empty list", { target: { case: "computeTrays", value: trays() } }],
+    ["a malformed id", { target: { case: "computeTrays", value: trays("No!") } }],
+    ["an unknown component", { target: { case: "computeTrays", value: { ...trays("machine-003"), components: [0] } } }],
+  ])("with %s is refused", async (_, request) => {
+    expect(await refusal(it.forge.updateComponentFirmware(request))).toMatchObject({ code: Code.InvalidArgument });
+  });
+});
+
+describe("status and versions", () => {
+  test("show a request before there is a run, and nothing where nothing was asked for", async () => {
+    const rack = await aRack(["h1", "h2"]);
+    const read = async () =>
+      (
+        await it.forge.getComponentFirmwareStatus({
+          target: { case: "machineIds", value: { machineIds: [{ id: "h1" }, { id: "nope" }] } },
+        })
+      ).statuses;
+    expect(await read()).toMatchObject([
+      { state: FirmwareUpdateState.FW_STATE_UNKNOWN },
+      { result: { status: Status.NOT_FOUND } },
+    ]);
+    await update(trays("h1"));
+    expect((await read())[0]).toMatchObject({ state: FirmwareUpdateState.FW_STATE_QUEUED, targetVersion: "fw-v2.1" });
+    const racks = await it.forge.getComponentFirmwareStatus({
+      target: { case: "rackIds", value: { rackIds: [{ id: rack }, { id: "nowhere" }] } },
+    });
+    expect(racks.statuses).toMatchObject([
+      { state: FirmwareUpdateState.FW_STATE_QUEUED, targetVersion: "fw-v2.1" },
+      { state: FirmwareUpdateState.FW_STATE_UNKNOWN, result: { status: Status.NOT_FOUND } },
+    ]);
+  });
+
+  test("list what is available for the hardware type", async () => {
+    await addFirmware("fw-any", "3", "any");
+    await addFirmware("fw-late", "4", "gb200", "downloading");
+    const [rack, bare, odd] = [
+      await aRack(["i1"]),
+      await aRack([], { profile: null }),
+      await aRack([], { profile: "gone" }),
+    ];
+    const rackIds = [rack, bare, odd, "nowhere"].map((id) => ({ id }));
+    const { devices } = await it.forge.listComponentFirmwareVersions({
+      target: { case: "rackIds", value: { rackIds } },
+    });
+    expect(devices[0]?.versions.toSorted()).toEqual(["fw-any", "fw-v2.1"]);
+    expect(devices.slice(1).map(({ result }) => result?.status)).toEqual([
+      Status.INVALID_ARGUMENT,
+      Status.NOT_FOUND,
+      Status.NOT_FOUND,
+    ]);
+    const machines = await it.forge.listComponentFirmwareVersions({
+      target: { case: "machineIds", value: { machineIds: [{ id: "i1" }] } },
+    });
+    expect(machines.devices[0]?.computeFwVersions).toMatchObject([
+      { component: ComputeTrayComponent.BMC, versions: ["3", "2.1"] },
+    ]);
+  });
+
+  test("inventory says which devices there are", async () => {
+    await aRack(["j1"]);
+    const machineIds = [{ id: "j1" }, { id: "nope" }];
+    const { entries } = await it.forge.getComponentInventory({ target: { case: "machineIds", value: { machineIds } } });
+    expect(entries.map(({ result }) => result?.status)).toEqual([Status.SUCCESS, Status.NOT_FOUND]);
+  });
+});
+
+describe("ApplyRackFirmware", () => {
+  const apply = (rack: string, firmwareId = "fw-v2.1", firmwareType = "prod") =>
+    it.forge.applyRackFirmware({ rackId: { id: rack }, firmwareId, firmwareType }, as("ann"));
+
+  test("is one request, with a job a device that can be read, and stands in the history", async () => {
+    const rack = await aRack(["k1", "k2"]);
+    const answer = await apply(rack);
+    const request = await pending(rack);
+    expect(answer).toMatchObject({ totalUpdates: 2, successfulUpdates: 2, failedUpdates: 0 });
+    expect(answer.deviceResults.map(({ jobId }) => jobId)).toEqual([`${request?.id}.k1`, `${request?.id}.k2`]);
+    expect(request).toMatchObject({ activities: [{ kind: "firmware_upgrade", firmware_version: "fw-v2.1" }] });
+    const job = await it.forge.getRackFirmwareJobStatus({ jobId: `${request?.id}.k1` });
+    expect(job).toMatchObject({ state: "QUEUED", rackId: rack, nodeId: "k1" });
+    const { histories } = await it.forge.getRackFirmwareHistory({ rackIds: [rack] });
+    expect(histories[rack]?.records).toMatchObject([
+      { firmwareId: "fw-v2.1", firmwareType: "prod", firmwareAvailable: true },
+    ]);
+    expect((await it.forge.getRackFirmwareHistory({ firmwareId: "fw-other" })).histories).toEqual({});
+  });
+
+  test("is refused where it does not fit", async () => {
+    const rack = await aRack(["l1"]);
+    expect(await refusal(apply("nowhere"))).toMatchObject({ code: Code.NotFound });
+    expect(await refusal(apply(rack, "nope"))).toMatchObject({ code: Code.NotFound });
+    for (const [firmware, type] of [
+      ["fw-other", "prod"],
+      ["fw-late", "prod"],
+      ["fw-v2.1", "dev"],
+    ] as const)
+      expect(await refusal(apply(rack, firmware, type))).toMatchObject({ code: Code.FailedPrecondition });
+    expect(await refusal(apply(rack, "fw-v2.1", "beta"))).toMatchObject({ code: Code.InvalidArgument });
+    expect(await refusal(it.forge.getRackFirmwareJobStatus({ jobId: "" }))).toMatchObject({
+      code: Code.InvalidArgument,
+    });
+    expect(await refusal(it.forge.getRackFirmwareJobStatus({ jobId: "x.y" }))).toMatchObject({ code: Code.NotFound });
+    expect(await pending(rack)).toBeNull();
+  });
+});
+
+describe("ComponentPowerControl", () => {
+  const shelf = (action: SystemPowerControl, id = "ps-c") =>
+    it.forge.componentPowerControl({ target: { case: "powerShelfIds", value: { ids: [{ id }] } }, action });
+
+  test("asks a shelf, restarts none, and keeps those on that feed a tray in use", async () => {
+    const rack = await aRack(["n1"]);
+    await it.addShelf("ps-c");
+    await it.db.execute("update power_shelves set rack_id = $1 where id = 'ps-c'", [rack]);
+    expect((await shelf(SystemPowerControl.FORCE_OFF)).results).toEqual([ok("ps-c")]);
+    const [row] = await it.db.query<{ request: object }>(
+      "select power_shelf_maintenance_requested as request from power_shelves where id = 'ps-c'",
+    );
+    expect(row?.request).toMatchObject({ operation: "power_off" });
+    expect((await shelf(SystemPowerControl.AC_POWERCYCLE)).results[0]).toMatchObject({
+      status: Status.INVALID_ARGUMENT,
+    });
+    expect((await shelf(SystemPowerControl.ON, "ps-none")).results[0]).toMatchObject({ status: Status.NOT_FOUND });
+    await it.db.execute("update machines set state = 'READY', customer_id = 'acme' where id = 'n1'");
+    expect((await shelf(SystemPowerControl.FORCE_OFF)).results[0]?.error).toContain("n1");
+  });
+
+  test("switches a switch by a run, and none off that trays in use talk through", async () => {
+    const rack = await aRack(["o1"]);
+    await it.db.execute(
+      `insert into switches (id, name, rack_id, bmc_mac, bmc_address, bmc_port, state) values ('sw-1', 'sw-1', $1, '02:00:00:00:99:01', '192.0.2.1', 443, 'ready')`,
+      [rack],
+    );
+    const control = async (action: SystemPowerControl, id = "sw-1") =>
+      (await it.forge.componentPowerControl({ target: { case: "switchIds", value: { ids: [{ id }] } }, action }))
+        .results[0];
+    expect(await control(SystemPowerControl.FORCE_RESTART)).toEqual(ok("sw-1"));
+    const [run] = await it.db.query<{ plan: { steps: { payload: object }[] } }>(
+      "select plan from runs where target_id = 'sw-1'",
+    );
+    expect(run?.plan.steps.map(({ payload }) => payload)).toEqual([{ desired: "off" }, { desired: "on" }]);
+    expect(await control(SystemPowerControl.ON)).toMatchObject({ status: Status.ALREADY_EXISTS });
+    expect(await control(SystemPowerControl.ON, "sw-none")).toMatchObject({ status: Status.NOT_FOUND });
+    await it.db.execute("delete from runs where target_id = 'sw-1'");
+    await it.db.execute("update machines set state = 'READY', customer_id = 'acme' where id = 'o1'");
+    expect(await control(SystemPowerControl.FORCE_OFF)).toMatchObject({ error: expect.stringContaining("o1") });
+  });
+
+  test("without an action, or without devices, is refused", async () => {
+    expect(await refusal(shelf(SystemPowerControl.UNKNOWN))).toMatchObject({ code: Code.InvalidArgument });
+    expect(await refusal(it.forge.componentPowerControl({ action: SystemPowerControl.ON }))).toMatchObject({
+      code: Code.InvalidArgument,
+    });
+  });
+});

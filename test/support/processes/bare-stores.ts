@@ -1,5 +1,6 @@
 import { batchStore } from "../../../src/store/batch/batches.ts";
 import { expectedPowerShelfStore } from "../../../src/store/expected-power-shelf/expected-power-shelves.ts";
+import { expectedRackStore } from "../../../src/store/expected-rack/expected-racks.ts";
 import { expectedSwitchStore } from "../../../src/store/expected-switch/expected-switches.ts";
 import { hostReprovisionStore } from "../../../src/store/host-reprovision/host-reprovisions.ts";
 import { installStore } from "../../../src/store/install/installs.ts";
@@ -25,5 +26,6 @@ export const bareStores = [
   rackFirmwareStore,
   switchStore,
   expectedSwitchStore,
+  expectedRackStore,
   hostReprovisionStore,
 ] as const;

@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { serverSteps } from "../../src/runs/steps/index.ts";
 import { startRuns } from "../../src/services/run/many/start-runs.ts";
 import { openSecretStore } from "../../src/store/access/secrets.ts";
 import { allStores } from "../../src/wiring/things/all-things.ts";
@@ -28,6 +29,17 @@ beforeAll(() => {
   bench = openProcessBench();
 });
 afterAll(() => bench.close());
+
+/** In rack-kills.test.ts, as parts of the maintenance of a rack. */
+const KILLED_WITH_RACKS = ["rack_firmware", "rack_power", "validate_device", "validate_devices"];
+/** Nobody is killed around these yet: a gap, and no new kind may join them. */
+const NOT_KILLED_YET = ["activate_firmware", "configure_fabric", "validate_fabric"];
+
+test("every kind of step is killed here, in run-kills or in rack-kills, or is named as a gap", () => {
+  const killed = [...STEP_KINDS, ...OWN_STEP_KINDS, ...DEVICE_STEP_KINDS].map(({ kind }) => kind);
+  const named = [...killed, "batch", ...KILLED_WITH_RACKS, ...NOT_KILLED_YET];
+  expect(named.toSorted()).toEqual([...serverSteps.keys()].toSorted());
+});
 
 describe("replicas that carry out", { concurrent: true, timeout: 240_000 }, () => {
   test.for(OWN_STEP_KINDS.map((kind) => [kind.kind, kind] as const))(

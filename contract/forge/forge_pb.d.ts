@@ -15,7 +15,7 @@ import type { RackFirmwareApplyRequestSchema, RackFirmwareApplyResponseSchema, R
 import type { ComponentPowerControlRequestSchema, ComponentPowerControlResponseSchema, GetComponentFirmwareStatusRequestSchema, GetComponentFirmwareStatusResponseSchema, GetComponentInventoryRequestSchema, GetComponentInventoryResponseSchema, ListComponentFirmwareVersionsRequestSchema, ListComponentFirmwareVersionsResponseSchema, UpdateComponentFirmwareRequestSchema, UpdateComponentFirmwareResponseSchema } from "./component_pb.js";
 import type { AdminForceDeleteSwitchRequestSchema, AdminForceDeleteSwitchResponseSchema, InsertSwitchHealthReportRequestSchema, ListSwitchHealthReportsRequestSchema, RemoveSwitchHealthReportRequestSchema, SwitchDeletionRequestSchema, SwitchDeletionResultSchema, SwitchesByIdsRequestSchema, SwitchListSchema, SwitchMetadataUpdateRequestSchema, SwitchQuerySchema, SwitchSearchFilterSchema, SwitchStateHistoriesRequestSchema } from "./switch_pb.js";
 import type { ExpectedRackListSchema, ExpectedRackRequestSchema, ExpectedRackSchema, ExpectedSwitchListSchema, ExpectedSwitchRequestSchema, ExpectedSwitchSchema, LinkedExpectedSwitchListSchema } from "./expected_pb.js";
-import type { DeleteRackRequestSchema, GetRackProfileRequestSchema, GetRackProfileResponseSchema, GetRackRequestSchema, GetRackResponseSchema, InsertRackHealthReportRequestSchema, ListRackHealthReportsRequestSchema, RackListSchema, RackMetadataUpdateRequestSchema, RacksByIdsRequestSchema, RackSearchFilterSchema, RackStateHistoriesRequestSchema, RemoveRackHealthReportRequestSchema } from "./rack_pb.js";
+import type { DeleteRackRequestSchema, GetRackProfileRequestSchema, GetRackProfileResponseSchema, GetRackRequestSchema, GetRackResponseSchema, InsertRackHealthReportRequestSchema, ListRackHealthReportsRequestSchema, RackListSchema, RackMaintenanceOnDemandRequestSchema, RackMaintenanceOnDemandResponseSchema, RackMetadataUpdateRequestSchema, RacksByIdsRequestSchema, RackSearchFilterSchema, RackStateHistoriesRequestSchema, RemoveRackHealthReportRequestSchema } from "./rack_pb.js";
 
 /**
  * Describes the file forge/forge.proto.
@@ -1250,6 +1250,17 @@ export declare const Forge: GenService<{
     methodKind: "unary";
     input: typeof DeleteRackRequestSchema;
     output: typeof EmptySchema;
+  },
+  /**
+   * Asks for a maintenance of a rack, or of some of its devices. INVALID_ARGUMENT unless the rack is ready or in error, while a
+   * request is pending, and for devices that are not of the rack. FAILED_PRECONDITION while a tray that it covers is assigned.
+   *
+   * @generated from rpc forge.Forge.OnDemandRackMaintenance
+   */
+  onDemandRackMaintenance: {
+    methodKind: "unary";
+    input: typeof RackMaintenanceOnDemandRequestSchema;
+    output: typeof RackMaintenanceOnDemandResponseSchema;
   },
   /**
    * The profile of a rack: what it should consist of.

@@ -136,6 +136,252 @@ export declare type GetRackResponse = Message<"millwright.v1.GetRackResponse"> &
 export declare const GetRackResponseSchema: GenMessage<GetRackResponse>;
 
 /**
+ * @generated from message millwright.v1.StartRackMaintenanceRequest
+ */
+export declare type StartRackMaintenanceRequest = Message<"millwright.v1.StartRackMaintenanceRequest"> & {
+  /**
+   * @generated from field: string rack_id = 1;
+   */
+  rackId: string;
+
+  /**
+   * With all three lists empty the maintenance covers every device; otherwise an empty list means none of that kind.
+   *
+   * @generated from field: repeated string machine_ids = 2;
+   */
+  machineIds: string[];
+
+  /**
+   * @generated from field: repeated string switch_ids = 3;
+   */
+  switchIds: string[];
+
+  /**
+   * @generated from field: repeated string power_shelf_ids = 4;
+   */
+  powerShelfIds: string[];
+
+  /**
+   * Empty: all activities.
+   *
+   * @generated from field: repeated millwright.v1.RackActivity activities = 5;
+   */
+  activities: RackActivity[];
+
+  /**
+   * Why: usually the URL of a ticket.
+   *
+   * @generated from field: string reference = 6;
+   */
+  reference: string;
+
+  /**
+   * Works on trays that are assigned, and on what their users depend on, all the same. Takes the role admin, and a reason.
+   *
+   * @generated from field: bool include_assigned = 7;
+   */
+  includeAssigned: boolean;
+
+  /**
+   * @generated from field: string reason = 8;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message millwright.v1.StartRackMaintenanceRequest.
+ * Use `create(StartRackMaintenanceRequestSchema)` to create a new message.
+ */
+export declare const StartRackMaintenanceRequestSchema: GenMessage<StartRackMaintenanceRequest>;
+
+/**
+ * One activity of a maintenance.
+ *
+ * @generated from message millwright.v1.RackActivity
+ */
+export declare type RackActivity = Message<"millwright.v1.RackActivity"> & {
+  /**
+   * firmware_upgrade, configure_nmx_cluster or power_sequence.
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * Of firmware_upgrade: the id of a rack firmware; empty: the default of the rack's hardware type.
+   *
+   * @generated from field: string firmware_version = 2;
+   */
+  firmwareVersion: string;
+
+  /**
+   * Of firmware_upgrade: only these components, such as bmc; empty: all.
+   *
+   * @generated from field: repeated string components = 3;
+   */
+  components: string[];
+
+  /**
+   * Of power_sequence: on, off or cycle; empty: on, and only what is off.
+   *
+   * @generated from field: string operation = 4;
+   */
+  operation: string;
+};
+
+/**
+ * Describes the message millwright.v1.RackActivity.
+ * Use `create(RackActivitySchema)` to create a new message.
+ */
+export declare const RackActivitySchema: GenMessage<RackActivity>;
+
+/**
+ * @generated from message millwright.v1.StartRackMaintenanceResponse
+ */
+export declare type StartRackMaintenanceResponse = Message<"millwright.v1.StartRackMaintenanceResponse"> & {
+  /**
+   * @generated from field: string request_id = 1;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message millwright.v1.StartRackMaintenanceResponse.
+ * Use `create(StartRackMaintenanceResponseSchema)` to create a new message.
+ */
+export declare const StartRackMaintenanceResponseSchema: GenMessage<StartRackMaintenanceResponse>;
+
+/**
+ * @generated from message millwright.v1.TerminateRackMaintenanceRequest
+ */
+export declare type TerminateRackMaintenanceRequest = Message<"millwright.v1.TerminateRackMaintenanceRequest"> & {
+  /**
+   * @generated from field: string rack_id = 1;
+   */
+  rackId: string;
+};
+
+/**
+ * Describes the message millwright.v1.TerminateRackMaintenanceRequest.
+ * Use `create(TerminateRackMaintenanceRequestSchema)` to create a new message.
+ */
+export declare const TerminateRackMaintenanceRequestSchema: GenMessage<TerminateRackMaintenanceRequest>;
+
+/**
+ * @generated from message millwright.v1.TerminateRackMaintenanceResponse
+ */
+export declare type TerminateRackMaintenanceResponse = Message<"millwright.v1.TerminateRackMaintenanceResponse"> & {
+};
+
+/**
+ * Describes the message millwright.v1.TerminateRackMaintenanceResponse.
+ * Use `create(TerminateRackMaintenanceResponseSchema)` to create a new message.
+ */
+export declare const TerminateRackMaintenanceResponseSchema: GenMessage<TerminateRackMaintenanceResponse>;
+
+/**
+ * @generated from message millwright.v1.ReprovisionRackRequest
+ */
+export declare type ReprovisionRackRequest = Message<"millwright.v1.ReprovisionRackRequest"> & {
+  /**
+   * @generated from field: string rack_id = 1;
+   */
+  rackId: string;
+
+  /**
+   * Why: usually the URL of a ticket.
+   *
+   * @generated from field: string reference = 2;
+   */
+  reference: string;
+};
+
+/**
+ * Describes the message millwright.v1.ReprovisionRackRequest.
+ * Use `create(ReprovisionRackRequestSchema)` to create a new message.
+ */
+export declare const ReprovisionRackRequestSchema: GenMessage<ReprovisionRackRequest>;
+
+/**
+ * @generated from message millwright.v1.ReprovisionRackResponse
+ */
+export declare type ReprovisionRackResponse = Message<"millwright.v1.ReprovisionRackResponse"> & {
+  /**
+   * @generated from field: string request_id = 1;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message millwright.v1.ReprovisionRackResponse.
+ * Use `create(ReprovisionRackResponseSchema)` to create a new message.
+ */
+export declare const ReprovisionRackResponseSchema: GenMessage<ReprovisionRackResponse>;
+
+/**
+ * @generated from message millwright.v1.ClearRackErrorRequest
+ */
+export declare type ClearRackErrorRequest = Message<"millwright.v1.ClearRackErrorRequest"> & {
+  /**
+   * @generated from field: string rack_id = 1;
+   */
+  rackId: string;
+};
+
+/**
+ * Describes the message millwright.v1.ClearRackErrorRequest.
+ * Use `create(ClearRackErrorRequestSchema)` to create a new message.
+ */
+export declare const ClearRackErrorRequestSchema: GenMessage<ClearRackErrorRequest>;
+
+/**
+ * @generated from message millwright.v1.ClearRackErrorResponse
+ */
+export declare type ClearRackErrorResponse = Message<"millwright.v1.ClearRackErrorResponse"> & {
+};
+
+/**
+ * Describes the message millwright.v1.ClearRackErrorResponse.
+ * Use `create(ClearRackErrorResponseSchema)` to create a new message.
+ */
+export declare const ClearRackErrorResponseSchema: GenMessage<ClearRackErrorResponse>;
+
+/**
+ * @generated from message millwright.v1.DeleteRackRequest
+ */
+export declare type DeleteRackRequest = Message<"millwright.v1.DeleteRackRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Devices and expected devices that name the rack no longer do.
+   *
+   * @generated from field: bool detach = 2;
+   */
+  detach: boolean;
+};
+
+/**
+ * Describes the message millwright.v1.DeleteRackRequest.
+ * Use `create(DeleteRackRequestSchema)` to create a new message.
+ */
+export declare const DeleteRackRequestSchema: GenMessage<DeleteRackRequest>;
+
+/**
+ * @generated from message millwright.v1.DeleteRackResponse
+ */
+export declare type DeleteRackResponse = Message<"millwright.v1.DeleteRackResponse"> & {
+};
+
+/**
+ * Describes the message millwright.v1.DeleteRackResponse.
+ * Use `create(DeleteRackResponseSchema)` to create a new message.
+ */
+export declare const DeleteRackResponseSchema: GenMessage<DeleteRackResponse>;
+
+/**
  * @generated from message millwright.v1.ForceDeleteRackRequest
  */
 export declare type ForceDeleteRackRequest = Message<"millwright.v1.ForceDeleteRackRequest"> & {
@@ -708,6 +954,57 @@ export declare const RackService: GenService<{
     methodKind: "unary";
     input: typeof GetRackRequestSchema;
     output: typeof GetRackResponseSchema;
+  },
+  /**
+   * Asks for a maintenance of a rack, or of some of its devices. It begins once the rack has all of them. FAILED_PRECONDITION unless
+   * the rack is ready or in error, while a request is pending, and while a tray that it covers is assigned.
+   *
+   * @generated from rpc millwright.v1.RackService.StartRackMaintenance
+   */
+  startRackMaintenance: {
+    methodKind: "unary";
+    input: typeof StartRackMaintenanceRequestSchema;
+    output: typeof StartRackMaintenanceResponseSchema;
+  },
+  /**
+   * Stops the maintenance that is under way, and withdraws the one that waits. A device that is being flashed is flashed to the end.
+   *
+   * @generated from rpc millwright.v1.RackService.TerminateRackMaintenance
+   */
+  terminateRackMaintenance: {
+    methodKind: "unary";
+    input: typeof TerminateRackMaintenanceRequestSchema;
+    output: typeof TerminateRackMaintenanceResponseSchema;
+  },
+  /**
+   * Asks for the default firmware on all devices that nobody uses, as soon as the rack is ready. Asking again is harmless.
+   *
+   * @generated from rpc millwright.v1.RackService.ReprovisionRack
+   */
+  reprovisionRack: {
+    methodKind: "unary";
+    input: typeof ReprovisionRackRequestSchema;
+    output: typeof ReprovisionRackResponseSchema;
+  },
+  /**
+   * Ends an error that a failed activity or validation left, without another try.
+   *
+   * @generated from rpc millwright.v1.RackService.ClearRackError
+   */
+  clearRackError: {
+    methodKind: "unary";
+    input: typeof ClearRackErrorRequestSchema;
+    output: typeof ClearRackErrorResponseSchema;
+  },
+  /**
+   * Marks a rack for deletion. It goes once no device names it any more.
+   *
+   * @generated from rpc millwright.v1.RackService.DeleteRack
+   */
+  deleteRack: {
+    methodKind: "unary";
+    input: typeof DeleteRackRequestSchema;
+    output: typeof DeleteRackResponseSchema;
   },
   /**
    * Removes the record of a rack at once, whatever its state. Devices that still name the rack bring it back.

@@ -2,16 +2,11 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { Forge } from "../../../contract/forge/forge_pb.js";
 import type { ServiceDeps } from "../../services/call/deps.ts";
 import { getRackProfile } from "../../services/catalog/rack-profiles.ts";
-import {
-  findRacks,
-  findRacksByIds,
-  getRack,
-  markRackForDeletion,
-  searchRackIds,
-  viewRacks,
-} from "../../services/rack/racks.ts";
+import { deleteRack } from "../../services/rack/deletion.ts";
+import { findRacks, findRacksByIds, getRack, searchRackIds, viewRacks } from "../../services/rack/racks.ts";
 import { required } from "../convert/fields.ts";
 import { callerOf, forgeDevice, idsOf } from "./device-methods.ts";
+import { onDemandRackMaintenance } from "./rack-maintenance.ts";
 import { forgeProfileOf, forgeRackOf } from "./rack-messages.ts";
 import { rackStateJson } from "./rack-state.ts";
 
@@ -30,13 +25,14 @@ export const forgeRacks = (deps: ServiceDeps) => {
       return { rack: (await viewRacks(deps, await findRacks(deps, id))).map(forgeRackOf) };
     },
     async deleteRack({ id }, context) {
-      await markRackForDeletion(deps, callerOf(context), id);
+      await deleteRack(deps, callerOf(context), { id });
       return {};
     },
     async getRackProfile({ rackId }) {
       const rack = await getRack(deps, required(rackId, "rack_id").id, "rack_id");
       return forgeProfileOf(rack, rack.profileId === null ? undefined : await getRackProfile(deps, rack.profileId));
     },
+    onDemandRackMaintenance: (request, context) => onDemandRackMaintenance(deps, request, context),
     listRackHealthReports: ({ rackId }) => device.listReports(rackId),
     insertRackHealthReport: ({ rackId, healthReportEntry }, context) =>
       device.insertReport(rackId, healthReportEntry, context),

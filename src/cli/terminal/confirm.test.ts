@@ -111,13 +111,16 @@ function serveRemovals(router: ConnectRouter, done: string[]): void {
     deleteRackFirmware: removed("rack firmware"),
     deleteExpectedPowerShelf: removed("expected"),
     deleteAllExpectedPowerShelves: removed("all expected"),
-    deleteRack: removed("rack"),
     deleteSwitch: removed("switch"),
     adminForceDeleteSwitch: removed("switch"),
     deleteExpectedSwitch: removed("expected"),
     deleteExpectedRack: removed("expected"),
   });
-  router.service(RackService, { forceDeleteRack: removed("rack"), deleteRackProfile: removed("profile") });
+  router.service(RackService, {
+    deleteRack: removed("rack"),
+    forceDeleteRack: removed("rack"),
+    deleteRackProfile: removed("profile"),
+  });
 }
 
 /** Words of commands that destroy something; `replace-all` asks only where it drops entries, and is tested with them. */

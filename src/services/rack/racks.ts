@@ -11,7 +11,7 @@ import type { Caller } from "../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { checkIdList } from "../call/id-list.ts";
 import { is, type ListPage, type ListRequest, pageList } from "../call/listing.ts";
-import { deleteDevice, forceDeleteDevice } from "../device/deletion.ts";
+import { forceDeleteDevice } from "../device/deletion.ts";
 import { unknownDevice } from "../device/device.ts";
 import { checkWord, type DeviceStanding, passesOf } from "../device/standing.ts";
 
@@ -89,9 +89,6 @@ export async function pageRacks(deps: ServiceDeps, request: RackQuery): Promise<
   });
   return { ...page, items: await viewRacks(deps, page.items) };
 }
-
-export const markRackForDeletion = (deps: ServiceDeps, caller: Caller, id: string): Promise<void> =>
-  deleteDevice(deps, caller, { kind: KIND, id, field: "id" });
 
 /** Removes the record at once. Devices that still name the rack bring it back. */
 export const forceDeleteRack = (deps: ServiceDeps, caller: Caller, id: string): Promise<void> =>

@@ -3,6 +3,7 @@ import { RackService } from "../../../contract/millwright/v1/rack_pb.js";
 import type { MethodRoles } from "../../api/auth/access.ts";
 import { LARGEST_REPORT_REQUEST } from "../../api/convert/health.ts";
 import { forgeRacks } from "../../api/forge/racks.ts";
+import { rackMaintenance } from "../../api/millwright/rack/maintenance.ts";
 import { racks } from "../../api/millwright/rack/racks.ts";
 import { partOf, type ServicePart } from "../../api/transport/service-parts.ts";
 import type { MethodDeps } from "./thing.ts";
@@ -10,6 +11,7 @@ import type { MethodDeps } from "./thing.ts";
 export const rackMethods = ({ services }: MethodDeps): readonly ServicePart[] => [
   partOf(Forge, forgeRacks(services), { insertRackHealthReport: LARGEST_REPORT_REQUEST }),
   partOf(RackService, racks(services)),
+  partOf(RackService, rackMaintenance(services)),
 ];
 
 /** The rows of `forge.Forge` are those of its specification, section 5, with Millwright's own roles beside them. */
@@ -19,6 +21,7 @@ export const rackRoles: MethodRoles = {
   "forge.Forge/FindRacksByIds":                ["viewer", "ForgeAdminCLI", "SiteAgent", "Flow"],
   "forge.Forge/GetRack":                       ["viewer", "ForgeAdminCLI", "Flow"],
   "forge.Forge/DeleteRack":                    ["operator", "ForgeAdminCLI", "Flow"],
+  "forge.Forge/OnDemandRackMaintenance":       ["ForgeAdminCLI"],
   "forge.Forge/GetRackProfile":                ["viewer", "ForgeAdminCLI"],
   "forge.Forge/FindRackStateHistories":        ["viewer", "ForgeAdminCLI", "Machineatron"],
   "forge.Forge/UpdateRackMetadata":            ["operator", "ForgeAdminCLI", "SiteAgent"],
@@ -28,6 +31,11 @@ export const rackRoles: MethodRoles = {
   "millwright.v1.RackService/ListRacks":         ["viewer"],
   "millwright.v1.RackService/GetRack":           ["viewer"],
   "millwright.v1.RackService/ForceDeleteRack":   ["ForgeAdminCLI"],
+  "millwright.v1.RackService/StartRackMaintenance":     ["ForgeAdminCLI"],
+  "millwright.v1.RackService/TerminateRackMaintenance": ["operator"],
+  "millwright.v1.RackService/ReprovisionRack":          ["ForgeAdminCLI"],
+  "millwright.v1.RackService/ClearRackError":           ["operator"],
+  "millwright.v1.RackService/DeleteRack":               ["operator"],
   "millwright.v1.RackService/ListRackProfiles":  ["viewer"],
   "millwright.v1.RackService/PutRackProfile":    ["operator"],
   "millwright.v1.RackService/DeleteRackProfile": ["operator"],

@@ -11,6 +11,7 @@ export const RACK_METHODS: Readonly<Record<string, string>> = {
   GetRack:                           "GetRackRequest → GetRackResponse",
   DeleteRack:                        "DeleteRackRequest → google.protobuf.Empty",
   GetRackProfile:                    "GetRackProfileRequest → GetRackProfileResponse",
+  OnDemandRackMaintenance:           "RackMaintenanceOnDemandRequest → RackMaintenanceOnDemandResponse",
 };
 
 /** Every field with its number, its presence and its type; then the numbers that nobody may give out again. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { RackService } from "../../../../contract/millwright/v1/rack_pb.js";
-import { runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
+import { noted, runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
 
 const RACK = {
   id: "rack-1",
@@ -40,4 +40,34 @@ test("a rack is shown with what is missing, its devices and its last request", a
 test("programs get all of it", async () => {
   const { out } = await against("rack show rack-1 -o json");
   expect(JSON.parse(out)).toMatchObject({ id: "rack-1", state: "created", counts: [{ expected: 18 }, {}, {}] });
+});
+
+test("a maintenance carries scope, activities and their configuration; lists take commas and spaces", async () => {
+  const sent: unknown[] = [];
+  const { code, out } = await runAgainst(
+    (router) =>
+      router.service(RackService, {
+        startRackMaintenance: (request) => ({ ...noted(sent, request), requestId: "r1" }),
+      }),
+    "rack maintenance start -r rack-1 --machine-ids m1,m2 m3 --activities firmware-upgrade --firmware-version fw-v2.1 --reference T-1",
+  );
+  expect(code).toBe(0);
+  expect(out).toContain("rack show rack-1");
+  expect(sent[0]).toMatchObject({
+    rackId: "rack-1",
+    machineIds: ["m1", "m2", "m3"],
+    switchIds: [],
+    activities: [{ kind: "firmware_upgrade", firmwareVersion: "fw-v2.1" }],
+    reference: "T-1",
+    includeAssigned: false,
+  });
+});
+
+test.each([
+  ["an unknown activity", "--activities nvos-update", "firmware-upgrade, configure-nmx-cluster, power-sequence"],
+  ["a version without its activity", "--activities power-sequence --firmware-version v", "needs firmware-upgrade"],
+])("%s is refused before anything is sent", async (_, options, message) => {
+  const { code, err } = await runAgainst(() => {}, `rack maintenance start --rack rack-1 ${options}`);
+  expect(code).toBe(2);
+  expect(err).toContain(message);
 });

@@ -5,6 +5,8 @@ import { addHistoryOptions } from "../event/history.ts";
 import type { HistoryOptions } from "../event/history-read.ts";
 import { addHealthReportCommands } from "../health-report/health-report.ts";
 import { addListOptions } from "../options/list-options.ts";
+import { addRackMaintenanceCommands } from "./maintenance-commands.ts";
+import type { DeleteRackOptions } from "./manage.ts";
 import type { ListRacksOptions } from "./read.ts";
 
 const ID = ["<id>", "a rack"] as const;
@@ -47,9 +49,10 @@ export function addRackCommands(program: Command, run: Run): void {
     .command("delete")
     .argument(...ID)
     .description("mark a rack for deletion; it goes once no device names it")
+    .option("--detach", "devices and expected devices that name the rack no longer do")
     .option(...YES_OPTION)
-    .addHelpText("after", "\nExample:\n  millwright rack delete rack-1")
-    .action((id: string, options: ConfirmOptions) =>
+    .addHelpText("after", "\nExample:\n  millwright rack delete rack-1 --detach")
+    .action((id: string, options: DeleteRackOptions) =>
       run(async (session) => (await import("./manage.ts")).deleteRack(session, id, options)),
     );
   rack
@@ -61,6 +64,7 @@ export function addRackCommands(program: Command, run: Run): void {
     .action((id: string, options: ConfirmOptions) =>
       run(async (session) => (await import("./manage.ts")).forceDeleteRack(session, id, options)),
     );
+  addRackMaintenanceCommands(rack, run);
   addProfiles(rack, run);
   addHealthReportCommands(rack, run, {
     what: "a rack",

@@ -1,0 +1,71 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { RackActivity, RackService } from "../../../../contract/millwright/v1/rack_pb.js";
+import { AppError, wrongField } from "../../../kernel/errors.ts";
+import type { ServiceDeps } from "../../../services/call/deps.ts";
+import { deleteRack } from "../../../services/rack/deletion.ts";
+import {
+  clearRackError,
+  reprovisionRack,
+  type StartRackMaintenance,
+  startRackMaintenance,
+  terminateRackMaintenance,
+} from "../../../services/rack/maintenance.ts";
+import { nonEmpty } from "../../convert/fields.ts";
+import { callerKey } from "../../transport/interceptors.ts";
+
+type Activity = StartRackMaintenance["activities"][number];
+
+export const rackMaintenance = (deps: ServiceDeps) =>
+  ({
+    async startRackMaintenance(request, { values }) {
+      const caller = values.get(callerKey);
+      if (request.includeAssigned && !caller.roles.includes("admin"))
+        throw new AppError("permission_denied", "include_assigned: requires the role admin", {
+          field: "include_assigned",
+        });
+      return startRackMaintenance(deps, caller, {
+        rackId: request.rackId,
+        scope: {
+          machine_ids: request.machineIds,
+          switch_ids: request.switchIds,
+          power_shelf_ids: request.powerShelfIds,
+        },
+        activities: request.activities.map(activityFrom),
+        reference: nonEmpty(request.reference),
+        ...(request.includeAssigned && { includeAssigned: { reason: request.reason } }),
+      });
+    },
+    async terminateRackMaintenance({ rackId }, { values }) {
+      await terminateRackMaintenance(deps, values.get(callerKey), rackId);
+      return {};
+    },
+    reprovisionRack: ({ rackId, reference }, { values }) =>
+      reprovisionRack(deps, values.get(callerKey), { rackId, reference: nonEmpty(reference) }),
+    async clearRackError({ rackId }, { values }) {
+      await clearRackError(deps, values.get(callerKey), rackId);
+      return {};
+    },
+    async deleteRack({ id, detach }, { values }) {
+      await deleteRack(deps, values.get(callerKey), { id, detach });
+      return {};
+    },
+  }) satisfies Partial<ServiceImpl<typeof RackService>>;
+
+function activityFrom({ kind, firmwareVersion, components, operation }: RackActivity, at: number): Activity {
+  switch (kind) {
+    case "firmware_upgrade":
+      return {
+        kind,
+        ...(firmwareVersion !== "" && { firmware_version: firmwareVersion }),
+        ...(components.length > 0 && { components }),
+      };
+    case "configure_nmx_cluster":
+      return { kind };
+    case "power_sequence":
+      if (operation === "") return { kind };
+      if (operation === "on" || operation === "off" || operation === "cycle") return { kind, operation };
+      throw wrongField(`activities[${at}].operation`, "must be on, off or cycle");
+    default:
+      throw wrongField(`activities[${at}].kind`, "must be firmware_upgrade, configure_nmx_cluster or power_sequence");
+  }
+}

@@ -6,7 +6,7 @@ import { deleteRack } from "../../services/rack/deletion.ts";
 import { findRacks, findRacksByIds, getRack, searchRackIds, viewRacks } from "../../services/rack/racks.ts";
 import { required } from "../convert/fields.ts";
 import { callerOf, forgeDevice, idsOf } from "./device-methods.ts";
-import { onDemandRackMaintenance } from "./rack-maintenance.ts";
+import { onDemandRackMaintenance } from "./rack/on-demand.ts";
 import { forgeProfileOf, forgeRackOf } from "./rack-messages.ts";
 import { rackStateJson } from "./rack-state.ts";
 

@@ -3,12 +3,12 @@ import {
   type MaintenanceActivityConfig,
   PowerSequenceOperation,
   type RackMaintenanceOnDemandRequest,
-} from "../../../contract/forge/rack_pb.js";
-import { wrongField } from "../../kernel/errors.ts";
-import type { ServiceDeps } from "../../services/call/deps.ts";
-import { type StartRackMaintenance, startRackMaintenance } from "../../services/rack/maintenance.ts";
-import { required, wordFor } from "../convert/fields.ts";
-import { callerOf } from "./device-methods.ts";
+} from "../../../../contract/forge/rack_pb.js";
+import { wrongField } from "../../../kernel/errors.ts";
+import type { ServiceDeps } from "../../../services/call/deps.ts";
+import { type StartRackMaintenance, startRackMaintenance } from "../../../services/rack/maintenance.ts";
+import { required, wordFor } from "../../convert/fields.ts";
+import { callerOf } from "../device-methods.ts";
 
 type Activity = StartRackMaintenance["activities"][number];
 

@@ -1,0 +1,144 @@
+import { Code, createClient } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { RackService } from "../../../contract/millwright/v1/rack_pb.js";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
+import { as, dumpTables, type ForgeUnderTest, refusal, startForge } from "./forge-under-test.ts";
+
+let it: ForgeUnderTest;
+let racks: ReturnType<typeof createClient<typeof RackService>>;
+beforeAll(async () => {
+  it = await startForge();
+  racks = createClient(RackService, it.api.grpc());
+});
+afterAll(() => it.close());
+
+const part = (count: number) => ({ count });
+const put = (name: string, count = 1) =>
+  racks.putRackProfile({
+    profile: { name, hardwareType: "gb200", compute: part(count), switches: part(9), powerShelves: part(8) },
+  });
+const rackOf = async (id: string) => (await racks.getRack({ id })).rack;
+
+describe("expected racks", () => {
+  test("make a rack with their profile, which says what is missing", async () => {
+    await put("nvl72", 18);
+    await it.forge.addExpectedRack(
+      { rackId: { id: "rack-1" }, rackProfileId: { id: "nvl72" }, metadata: { labels: [{ key: "row", value: "7" }] } },
+      as("ann"),
+    );
+    expect((await it.forge.getRack({ id: "rack-1" })).rack).toMatchObject([
+      { id: { id: "rack-1" }, rackState: "Created", status: { lifecycle: { state: '{"state":"created"}' } } },
+    ]);
+    const { rackIds } = await it.forge.findRackIds({ label: { key: "row", value: "7" } });
+    expect(rackIds.map(({ id }) => id)).toEqual(["rack-1"]);
+    expect(await it.forge.getRackProfile({ rackId: { id: "rack-1" } })).toMatchObject({
+      rackProfileId: { id: "nvl72" },
+      profile: { rackHardwareType: { value: "gb200" }, capabilities: { compute: { count: 18 }, switch: { count: 9 } } },
+    });
+    expect((await it.forge.findRackStateHistories({ rackIds: [{ id: "rack-1" }] })).histories["rack-1"]).toMatchObject({
+      records: [{ state: '{"state": "created"}' }],
+    });
+  });
+
+  test("that are updated change the profile of their rack", async () => {
+    await put("small");
+    await it.forge.updateExpectedRack({ rackId: { id: "rack-1" }, rackProfileId: { id: "small" } });
+    expect((await rackOf("rack-1"))?.profile).toBe("small");
+    expect(await refusal(racks.deleteRackProfile({ name: "small" }))).toMatchObject({ code: Code.FailedPrecondition });
+  });
+
+  test("are replaced as a whole, and their racks stay", async () => {
+    await it.forge.replaceAllExpectedRacks({
+      expectedRacks: [{ rackId: { id: "rack-2" }, rackProfileId: { id: "nvl72" } }],
+    });
+    expect((await it.forge.getAllExpectedRacks({})).expectedRacks.map(({ rackId }) => rackId?.id)).toEqual(["rack-2"]);
+    expect((await racks.listRacks({})).racks.map(({ id }) => id)).toEqual(["rack-1", "rack-2"]);
+  });
+
+  test.each([
+    ["no rack", { rackProfileId: { id: "small" } }, Code.InvalidArgument],
+    ["no profile", { rackId: { id: "rack-9" } }, Code.InvalidArgument],
+    [
+      "a rack id that is too long",
+      { rackId: { id: "r".repeat(65) }, rackProfileId: { id: "small" } },
+      Code.InvalidArgument,
+    ],
+    [
+      "a rack that is expected already",
+      { rackId: { id: "rack-2" }, rackProfileId: { id: "small" } },
+      Code.AlreadyExists,
+    ],
+  ])("with %s are refused and change nothing", async (_, row, code) => {
+    const before = await dumpTables(it.db, ["expected_racks"]);
+    expect(await refusal(it.forge.addExpectedRack(row))).toMatchObject({ code });
+    expect(await dumpTables(it.db, ["expected_racks"])).toEqual(before);
+  });
+});
+
+describe("expected switches", () => {
+  const row = {
+    bmcMacAddress: "02:00:00:00:00:01",
+    bmcUsername: "root",
+    bmcPassword: "bmc-secret",
+    switchSerialNumber: "SN1",
+    bmcIpAddress: "192.0.2.7:8443",
+    nvosMacAddresses: ["02-00-00-00-00-02"],
+    nvosUsername: "admin",
+    nvosPassword: "nvos-secret",
+    rackId: { id: "rack-3" },
+  };
+
+  test("put their rack on record, and show neither password", async () => {
+    await it.forge.addExpectedSwitch(row);
+    const shown = await it.forge.getExpectedSwitch({ bmcMacAddress: row.bmcMacAddress });
+    expect(shown).toMatchObject({ nvosMacAddresses: ["02:00:00:00:00:02"], nvosUsername: "admin", bmcPassword: "" });
+    expect(shown.nvosPassword).toBeUndefined();
+    expect((await rackOf("rack-3"))?.state).toBe("created");
+    const secrets = await it.db.query<{ name: string }>(
+      "select name from secrets where name like '%02:00:00:00:00:01'",
+    );
+    expect(secrets.map(({ name }) => name).toSorted()).toEqual(["bmc/02:00:00:00:00:01", "nvos/02:00:00:00:00:01"]);
+  });
+
+  test.each([
+    ["an NVOS password without a name", { nvosUsername: "" }],
+    ["a new NVOS name without a password", { nvosUsername: "other", nvosPassword: "" }],
+    ["an NVOS MAC address that is none", { nvosMacAddresses: ["nonsense"] }],
+  ])("with %s are refused", async (_, change) => {
+    expect(await refusal(it.forge.updateExpectedSwitch({ ...row, ...change }))).toMatchObject({
+      code: Code.InvalidArgument,
+    });
+  });
+
+  test("take both passwords with them", async () => {
+    await it.forge.deleteExpectedSwitch({ bmcMacAddress: row.bmcMacAddress });
+    expect(await it.db.query("select name from secrets where name like '%02:00:00:00:00:01'")).toEqual([]);
+  });
+});
+
+test("a machine that moves mentions both racks", async () => {
+  const registered = (rack: string) => ({ machineId: "m-1", spec: { rack } });
+  const { registerMachine } = await import("../../../src/services/machine/machines.ts");
+  const nobody = { name: "ann", roles: [], address: null };
+  const spec = {
+    provider: "",
+    serial: "",
+    macAddresses: [],
+    slot: "",
+    location: "",
+    customerId: "",
+    targetClusterRef: "",
+    sshEndpoint: "",
+    sshHostKey: "",
+    jumpHosts: [],
+    bmcEndpoint: "",
+    bmcProtocol: "",
+    bmcTlsTrust: "",
+  };
+  await registerMachine(it.deps, nobody, { id: "m-1", labels: {}, spec: { ...spec, ...registered("rack-4").spec } });
+  await it.db.execute("delete from work where kind = 'rack'");
+  await registerMachine(it.deps, nobody, { id: "m-1", labels: {}, spec: { ...spec, ...registered("rack-5").spec } });
+  const woken = await it.db.query<{ id: string }>("select id from work where kind = 'rack' order by id");
+  expect(woken.map(({ id }) => id)).toEqual(["rack-4", "rack-5"]);
+  expect((await rackOf("rack-5"))?.counts[0]).toMatchObject({ kind: "compute tray", have: 1 });
+});

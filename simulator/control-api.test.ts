@@ -84,6 +84,9 @@ describe("control API", () => {
       { ref: "ubuntu:22.04-k8s", digest: expect.stringMatching(/^sha256:/), pxe_profiles: ["pxe-ubuntu-22.04"] },
       { ref: "ubuntu-22.04", digest: expect.stringMatching(/^sha256:/) },
     ]);
+    const { body } = await site.control<{ served_at: string }[]>("GET", "/images");
+    for (const { served_at } of body) expect((await fetch(served_at)).status).toBe(200);
+    expect((await site.control("GET", "/images/none.iso")).status).toBe(404);
     expect((await site.control("GET", "/clusters")).body).toMatchObject([
       { name: "default-cluster", nodes: [] },
       { name: "cluster-a", nodes: [] },

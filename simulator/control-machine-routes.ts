@@ -16,6 +16,7 @@ import { InvalidInput, parseInput } from "./invalid-input.ts";
 import { CLUSTER_ROUTES } from "./kubernetes/control-routes.ts";
 import { SYSTEM } from "./redfish/system-resources.ts";
 import { BASTION_ADDRESS } from "./site/fields.ts";
+import { mediumNamed, mediumOf } from "./site/images.ts";
 
 const SSH_USERNAME = "root";
 const JUMP_USERNAME = "jump";
@@ -45,7 +46,8 @@ export const MACHINE_ROUTES: readonly Route[] = [
           .map((each) => expected(each, options)),
       ),
   ],
-  ["GET", /^\/images$/, ({ options }) => ok(describeImages(options))],
+  ["GET", /^\/images$/, ({ options, host }) => ok(describeImages(options, host))],
+  ["GET", /^\/images\/([^/]+)$/, serveMedium],
   ["GET", /^\/clusters$/, ({ options }) => ok(options.clusters())],
   ...CLUSTER_ROUTES,
   ["GET", /^\/bastion$/, ({ options }) => ok({ ...bastion(options), host_key: options.keys.bastionHost.publicKey })],
@@ -98,14 +100,22 @@ const accessTo = ({ spec }: Machine, options: ControlOptions) => ({
   ...(spec.behindBastion ? { jump: bastion(options) } : {}),
 });
 
-function describeImages({ site }: ControlOptions) {
-  return site.images.map(({ ref, digest, url, kubeletVersion }) => ({
-    ref,
-    digest,
-    url,
-    kubelet_version: kubeletVersion,
-    pxe_profiles: site.pxe.image.ref === ref ? [site.pxe.profile] : [],
+function describeImages({ site }: ControlOptions, host: string) {
+  return site.images.map((image) => ({
+    ref: image.ref,
+    digest: image.digest,
+    url: image.url,
+    served_at: `http://${host}/images/${mediumOf(image)}`,
+    kubelet_version: image.kubeletVersion,
+    pxe_profiles: site.pxe.image.ref === image.ref ? [site.pxe.profile] : [],
   }));
+}
+
+/** For controllers that download what is inserted. */
+function serveMedium({ options, id }: ControlCall): Reply {
+  const image = mediumNamed(id, options.site.images);
+  if (image === undefined) return refused(404, `there is no medium ${id}; GET /images lists them`);
+  return { status: 200, content: Buffer.from(`The installation medium of ${image.ref}, for simulated machines.\n`) };
 }
 
 function crash({ options, id }: ControlCall): Reply {

@@ -12,6 +12,7 @@ import { accessTo } from "./kubernetes/cluster-access.ts";
 import { adminKubeconfig } from "./kubernetes/kubeconfig.ts";
 import { createKubernetesApi } from "./kubernetes/kubernetes-api.ts";
 import { listen } from "./listening.ts";
+import { InstallerCalls } from "./netboot/installer-calls.ts";
 import { NetworkBoots } from "./netboot/network-boots.ts";
 import { createRackManagerServer } from "./rack-manager/grpc-server.ts";
 import type { RackManagerApi } from "./rack-manager/numbering.ts";
@@ -173,6 +174,9 @@ async function openPorts(parts: {
   });
   parts.cleanUp.defer(() => boots.close());
   world.onBoot((id) => boots.watch(id));
+  const calls = new InstallerCalls({ ...world, log });
+  parts.cleanUp.defer(() => calls.close());
+  world.onBoot((id) => calls.watch(id));
   const control = createControlServer({
     ...world,
     setBootServer: (url) => {

@@ -32,6 +32,8 @@ export interface VirtualMedium {
   readonly writeProtected: boolean;
   /** What an installer that reads it learns to show; null for a medium that says nothing of that. Absent: it was not read. */
   readonly token?: string | null;
+  /** Whom an installer that reads it calls once it has begun. Absent: it was not read. */
+  readonly phoneHome?: string | null;
 }
 
 /** The drives of the controller: the machine installs from the first. */

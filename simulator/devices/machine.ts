@@ -53,7 +53,7 @@ export interface MachineSurroundings extends DeviceSurroundings {
   installFails(id: string): boolean;
   hangsInPost(id: string): boolean;
   hasBootServer(): boolean;
-  /** It boots, or is about to. */
+  /** It boots, is about to, or has a seed that tells whom to call then. */
   boots?(id: string): void;
   /** It answers at other addresses than before. */
   moved?(id: string): void;
@@ -429,7 +429,9 @@ export class Machine implements ManagedDevice {
     this.#surroundings.save(this.spec.id, state);
     const hasMoved = state.network !== this.#state.network;
     this.#state = state;
-    if (state.life.is === "post" || state.life.is === "network_boot") this.#surroundings.boots?.(this.spec.id);
+    const isSeeded = (state.secondMedium?.phoneHome ?? null) !== null;
+    if (isSeeded || state.life.is === "post" || state.life.is === "network_boot")
+      this.#surroundings.boots?.(this.spec.id);
     if (hasMoved) this.#surroundings.moved?.(this.spec.id);
   }
 }

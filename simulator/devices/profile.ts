@@ -43,22 +43,17 @@ export const TRAITS = {
 export type Trait = keyof typeof TRAITS;
 export const TRAIT_NAMES = Object.keys(TRAITS) as readonly Trait[];
 
-/** Of a stream of events that is not offered at all in the worst case. */
-const ODD_STREAMS = TRAIT_NAMES.filter((trait) => trait.startsWith("events_"));
-
 /**
- * With these, the images of a simulated site cannot be installed, since nobody serves them and their installers read no seed; and what
- * needs to be known of a BMC before it can be used.
+ * What cannot be had together with the rest of `worst`:
+ * - `one_virtual_drive` excludes `medium_url_hidden`: nothing would tell an installer whose installation it is.
+ * - `push_only` excludes the other ways to take firmware: one must be left.
+ * - `no_events` excludes every odd stream of events: none is offered.
  */
 const NOT_IN_WORST: readonly Trait[] = [
-  "media_downloaded",
-  "medium_url_hidden",
   "one_virtual_drive",
-  "several_systems",
-  // Of the ways to take firmware, one must be left.
   "multipart_only",
   "simple_only",
-  ...ODD_STREAMS,
+  ...TRAIT_NAMES.filter((trait) => trait.startsWith("events_")),
 ];
 
 /** Profiles by name. The name of a trait is a profile too: that of a controller that has this one alone. */
@@ -77,7 +72,7 @@ export const PROFILES = {
     "no_sessions",
     "no_events",
   ],
-  /** Every unhelpful trait at once. */
+  /** Every unhelpful trait at once, as far as they can be combined. */
   worst: TRAIT_NAMES.filter((trait) => !NOT_IN_WORST.includes(trait)),
 } as const satisfies Record<string, readonly Trait[]>;
 
@@ -95,11 +90,12 @@ export const profileName = (traits: readonly Trait[]): ProfileName | null =>
 
 /**
  * What `mixed` deals out, one machine after the other: the first machine of every rack is an ideal one. Overrides that are kept for good
- * are left out: they end by time, and faster than life a machine would install itself several times until then.
+ * are left out: they end by time, and faster than life a machine would install itself several times until then. So is
+ * `medium_url_hidden`: it needs images with a seed, for which a server must know where BMCs reach it.
  */
 export const MIXED: readonly (ProfileName | readonly Trait[])[] = [
   "ideal",
-  ["no_last_reset_time", "no_boot_progress", "no_sessions", "push_only"],
+  ["no_last_reset_time", "no_boot_progress", "no_sessions", "push_only", "one_virtual_drive"],
   ["late_power", "task_without_percent"],
   "several_systems",
   [
@@ -108,6 +104,7 @@ export const MIXED: readonly (ProfileName | readonly Trait[])[] = [
     "reason_in_message_only",
     "no_health_rollup",
     "unknown_resets_accepted",
+    "media_downloaded",
     "new_certificate_after_flash",
   ],
 ];

@@ -5,18 +5,31 @@ const SECTOR = 2_048;
 const JOLIET = 17 * SECTOR;
 const STAMP = "/etc/millwright-image";
 
-const userData = z.object({ write_files: z.array(z.object({ path: z.string(), content: z.string().optional() })) });
+const userData = z.object({
+  write_files: z.array(z.object({ path: z.string(), content: z.string().optional() })),
+  phone_home: z.object({ url: z.url({ protocol: /^https?$/ }).max(1_000) }).optional(),
+});
+
+export interface ReadSeed {
+  /** What the installed system is to show; null: nothing is said of that. */
+  readonly token: string | null;
+  /** Whom the installer calls once it has begun; null: nobody. */
+  readonly phoneHome: string | null;
+}
+const NOTHING_READ: ReadSeed = { token: null, phoneHome: null };
 
 /**
  * What an installer learns from a volume for NoCloud: the token that the installed system is to show, in the file that its cloud-config has
- * written. Null for a volume that is none, or says nothing of it. Only Joliet names are read.
+ * written, and whom to call. Nothing from a volume that is none. Only Joliet names are read.
  */
-export function readSeedToken(volume: Buffer): string | null {
+export function readSeed(volume: Buffer): ReadSeed {
   const text = readJolietFile(volume, "user-data");
-  if (text === undefined || !text.startsWith("#cloud-config")) return null;
+  if (text === undefined || !text.startsWith("#cloud-config")) return NOTHING_READ;
   const read = userData.safeParse(parse(text));
-  const stamp = read.success ? read.data.write_files.find(({ path }) => path === STAMP) : undefined;
-  return /^token=(\S+)$/m.exec(stamp?.content ?? "")?.[1] ?? null;
+  if (!read.success) return NOTHING_READ;
+  const stamp = read.data.write_files.find(({ path }) => path === STAMP);
+  const token = /^token=(\S+)$/m.exec(stamp?.content ?? "")?.[1] ?? null;
+  return { token, phoneHome: read.data.phone_home?.url ?? null };
 }
 
 function readJolietFile(volume: Buffer, wanted: string): string | undefined {

@@ -22,8 +22,8 @@ export interface NetworkBootsOptions {
 const LOOKS_EVERY_MS = 100;
 
 /**
- * Firmware and kernels of the machines that boot from the network. They ask the boot server for real, which is why this, and nothing
- * else in the simulator, acts by itself.
+ * Firmware and kernels of the machines that boot from the network. They ask the boot server for real, which is why this, and what
+ * installers do (`installer-calls.ts`), act by themselves.
  */
 export class NetworkBoots {
   readonly #options: NetworkBootsOptions;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Machine } from "../devices/machine.ts";
 import type { VirtualDrive } from "../devices/machine-state.ts";
-import { readSeedToken } from "../devices/seed-volume.ts";
+import { readSeed } from "../devices/seed-volume.ts";
 import { type Answer, noContent, ok, refuse } from "./answer.ts";
 import { readBodyOf } from "./patch-body.ts";
 import { collection, type Resource, type ResourceCall } from "./resources.ts";
@@ -89,8 +89,8 @@ function insertMedia({ device, body, fetched }: Call, drive: VirtualDrive): Answ
   if (isFetched && fetched === undefined) return { ...noContent, fetchFirst: Image };
   if (fetched !== undefined && "why" in fetched)
     return refuse("GeneralError", `The medium ${Image} could not be downloaded: ${fetched.why}`);
-  const token = drive === "secondMedium" && fetched !== undefined ? readSeedToken(fetched.content) : null;
-  device.insertMedia({ image: Image, userName: UserName, writeProtected: WriteProtected, token }, drive);
+  const seed = drive === "secondMedium" && fetched !== undefined ? readSeed(fetched.content) : {};
+  device.insertMedia({ image: Image, userName: UserName, writeProtected: WriteProtected, ...seed }, drive);
   return noContent;
 }
 

@@ -7,7 +7,7 @@ export interface ImageSpec {
   /** How plans name it. */
   readonly ref: string;
   readonly digest: string;
-  /** Where its installation medium lies; never fetched, only recognised. */
+  /** Where its installation medium lies. The name of its file is what it is recognised by; the control API serves it under that too. */
   readonly url: string;
   readonly kubeletVersion: string;
 }
@@ -53,6 +53,12 @@ export function orderFromUrl(url: string, images: readonly ImageSpec[]): Install
   if (image === undefined) return undefined;
   return { image, cloudInit: searchParams.get("cloud_init"), token: searchParams.get("token") };
 }
+
+/** The medium that the control API serves under this name. */
+export const mediumNamed = (name: string, images: readonly ImageSpec[]): ImageSpec | undefined =>
+  images.find(({ url }) => fileName(url) === name);
+
+export const mediumOf = ({ url }: ImageSpec): string => fileName(url);
 
 const fileName = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 

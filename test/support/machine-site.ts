@@ -84,13 +84,13 @@ export async function startMachineSite(options: {
   const sshProvider = createSshProvider();
   const kubernetes = createKubernetesProvider();
   const bastion = await control<{ endpoint: string; username: string; host_key: string }>("GET", "/bastion");
-  const images = await control<readonly { ref: string; digest: string; url: string }[]>("GET", "/images");
+  const images = await control<readonly { ref: string; digest: string; served_at: string }[]>("GET", "/images");
   const clusters = await control<readonly { name: string; kubeconfig: string }[]>("GET", "/clusters");
   return {
     simulator,
     control,
     machines: await control("GET", "/inventory/machines"),
-    images: images.map(({ ref, digest, url }) => ({ ref, digest, location: url })),
+    images: images.map(({ ref, digest, served_at }) => ({ ref, digest, location: served_at })),
     clusters: clusters.map(({ name, kubeconfig }) => targetOfKubeconfig(name, kubeconfig)),
     runbooks: new Runbooks(await readRunbooks()),
     can: { ...redfish.can, ...sshProvider.can, ...kubernetes.can },

@@ -266,6 +266,8 @@ export interface RunBench extends RunSurface {
   truth(id: string): Promise<MachineTruth>;
   control<T = unknown>(method: string, path: string, body?: unknown): Promise<T>;
   fault(rule: object): Promise<void>;
+  /** The BMC of a machine is another from now on, and on record as its operator would have it. */
+  takeOn(machineId: string, profile: string | readonly string[]): Promise<void>;
 }
 
 export async function startRunBench(
@@ -288,6 +290,12 @@ export async function startRunBench(
     control,
     truth: (id) => control("GET", `/devices/${id}`),
     fault: (rule) => control("POST", "/faults", rule),
+    async takeOn(machineId, profile) {
+      await control("PUT", `/devices/${machineId}/profile`, { profile });
+      const inventory = await control<readonly SimulatedMachine[]>("GET", "/inventory/machines");
+      const bmcEndpoint = inventory.find(({ machine_id }) => machine_id === machineId)?.bmc_endpoint ?? "";
+      await surface.changeSpec(machineId, { bmcEndpoint });
+    },
     async close() {
       await surface.close();
       await simulator.close();
@@ -341,9 +349,9 @@ export async function putSiteOnRecord(deps: ServiceDeps, control: Control): Prom
   const clusters = await control<{ name: string; api_url: string; kubeconfig: string }[]>("GET", "/clusters");
   for (const { name, api_url, kubeconfig } of clusters)
     await createCluster(deps, tester, { name, apiUrl: deps.clusterGate ? "" : api_url, kubeconfig, skipProbe: true });
-  const images = await control<{ ref: string; digest: string; url: string }[]>("GET", "/images");
-  for (const { ref, digest, url } of images)
-    await createImage(deps, tester, { name: ref, kind: "iso", location: url, digest, successProof: "" });
+  const images = await control<{ ref: string; digest: string; served_at: string }[]>("GET", "/images");
+  for (const { ref, digest, served_at: location } of images)
+    await createImage(deps, tester, { name: ref, kind: "iso", location, digest, successProof: "" });
   return simulated;
 }
 

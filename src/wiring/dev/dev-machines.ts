@@ -24,7 +24,7 @@ const machinesSchema = z.array(
   }),
 );
 const clustersSchema = z.array(z.object({ name: z.string(), kubeconfig: z.string() }));
-const imagesSchema = z.array(z.object({ ref: z.string(), digest: z.string(), url: z.string() }));
+const imagesSchema = z.array(z.object({ ref: z.string(), digest: z.string(), served_at: z.string() }));
 const bastionSchema = z.object({ host_key: z.string() });
 
 type SimulatedMachine = z.infer<typeof machinesSchema>[number];
@@ -40,8 +40,8 @@ export async function recordSimulatedMachines(deps: ServiceDeps, caller: Caller,
   };
   for (const { name, kubeconfig } of (await read("/clusters", clustersSchema)) ?? [])
     await unlessThere(createCluster(deps, caller, { name, apiUrl: "", kubeconfig, skipProbe: true }));
-  for (const { ref, digest, url } of (await read("/images", imagesSchema)) ?? []) {
-    const image = { name: ref, kind: "iso", location: url, digest, successProof: "ssh" };
+  for (const { ref, digest, served_at: location } of (await read("/images", imagesSchema)) ?? []) {
+    const image = { name: ref, kind: "iso", location, digest, successProof: "ssh" };
     await unlessThere(createImage(deps, caller, image));
   }
   const machines = (await read("/inventory/machines", machinesSchema)) ?? [];

@@ -444,15 +444,14 @@ describe.concurrent("a system that hangs while its BMC answers:", () => {
   }, 120_000);
 });
 
-/** Whose systems are known only by their path are refused before anything goes wrong with them. */
-const OTHER_BMCS = PROFILE_NAMES.filter((name) => name !== "ideal" && name !== "several_systems");
+const OTHER_BMCS = PROFILE_NAMES.filter((name) => name !== "ideal");
 
 describe.concurrent("whatever its BMC is like:", () => {
   test.each(OTHER_BMCS)(
     "%s: a system that hangs is reset by the command that is suggested first",
     async (profile) => {
       const { machine_id: machineId } = takeMachine();
-      await bench.control("PUT", `/devices/${machineId}/profile`, { profile });
+      await bench.takeOn(machineId, profile);
       await bench.control("POST", `/devices/${machineId}/crash`);
       const { runId } = await bench.runs.startRun({
         requestId: "r",
@@ -477,7 +476,7 @@ describe.concurrent("whatever its BMC is like:", () => {
     "%s: its own words say why it refuses",
     async (profile) => {
       const { machine_id: machineId } = takeMachine();
-      await bench.control("PUT", `/devices/${machineId}/profile`, { profile });
+      await bench.takeOn(machineId, profile);
       const { runId } = await bench.runs.startRun({ requestId: "r", machineId, planId: "plan-http" });
       expect((await bench.ended(runId, 60_000)).phase).toBe(Run_Phase.FAILED);
       const { lastFailure } = await explainOn(bench, "run", runId);

@@ -109,10 +109,10 @@ describe("on a machine in no cluster", () => {
   test("REBOOT and REPAVE reset a system that hangs by its power, where the BMC does not tell one boot from the next", async () => {
     const ids = await Promise.all([machine("rack1"), machine("rack1")]);
     const [hung = "", replaced = ""] = ids;
-    await bench.control("PUT", `/devices/${hung}/profile`, { profile: "worst" });
+    await bench.takeOn(hung, "worst");
     // That an override is kept for good is another matter: it ends by time, which does not run faster for us.
     const profile = ["no_last_reset_time", "no_boot_progress", "late_power", "lone_disabled_refused"];
-    await bench.control("PUT", `/devices/${replaced}/profile`, { profile });
+    await bench.takeOn(replaced, profile);
     for (const id of ids) await bench.control("POST", `/devices/${id}/crash`);
     const [rebooted, repaved] = await Promise.all([
       carryOut(hung, { type: "REBOOT", params: { force: "true" } }),
@@ -221,7 +221,7 @@ describe("on a node of a cluster", () => {
     "RMA of a dead machine with a BMC that is %s asks its cluster, not its system",
     async (profile) => {
       const id = await machine("rack2");
-      await bench.control("PUT", `/devices/${id}/profile`, { profile });
+      await bench.takeOn(id, profile);
       await bench.lifecycle.enterMaintenance({ machineId: id });
       await eventually(async () => (await workOn(id)).length === 0, { what: `${id} is drained` });
       await bench.control("POST", `/devices/${id}/crash`);

@@ -1,6 +1,7 @@
-import { type CreateEffect, type Effect, require } from "../../kernel/effects.ts";
+import { type CreateEffect, type Effect, move, require } from "../../kernel/effects.ts";
 import { type Handlers, happened, nothingToDo, type Outcome, waitFor } from "../../kernel/outcome.ts";
 import { type Duration, minutes, seconds } from "../../kernel/time/duration.ts";
+import { expectedRackLifecycle } from "../expected-rack/lifecycle.ts";
 import { machineLifecycle } from "../machine/lifecycle.ts";
 import type { rackLifecycle } from "./lifecycle.ts";
 import { describeCounts, describeUnready, isDiscovered } from "./members.ts";
@@ -54,9 +55,11 @@ export const rackHandlers: Handlers<typeof rackLifecycle, Rack, RackContext> = {
   ready: async (rack, context) => begin(rack, context),
   error: async (rack, context) => begin(rack, context),
 
-  async deleting({ trays, switches, shelves }) {
+  async deleting({ id, trays, switches, shelves }) {
     const left = [...trays, ...switches, ...shelves].map(({ id }) => id);
-    if (left.length === 0) return happened("removed");
+    // What the site says of it stays, and waits for a rack again.
+    const expected = move(expectedRackLifecycle, id, "rack_deleted", { ifPossible: true });
+    if (left.length === 0) return happened("removed", { effects: [expected] });
     return waitFor(`${left.length} devices still name the rack: ${left.join(", ")}`, RECHECK);
   },
 };

@@ -1,8 +1,10 @@
 import { POWER_STATES } from "../../capabilities/power-control.ts";
+import { move } from "../../kernel/effects.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { parseRackId } from "../../kernel/ids.ts";
 import { isJsonObject } from "../../kernel/lifecycle.ts";
 import { type Duration, milliseconds } from "../../kernel/time/duration.ts";
+import { expectedRackLifecycle } from "../../lifecycles/expected-rack/lifecycle.ts";
 import { rackLifecycle } from "../../lifecycles/rack/lifecycle.ts";
 import type {
   EndedRackRequest,
@@ -159,7 +161,9 @@ const rackTraits = deviceTraits<RackRecord>({
   parseId: parseRackId,
   list: (db, ids) => listRacks(db, { ids }),
   metadataOf: (rack) => rack,
-  deletion: {},
+  deletion: {
+    moves: ({ id }) => [move(expectedRackLifecycle, id, "rack_deleted", { ifPossible: true })],
+  },
 });
 
 export const rackStore: ThingStore<Rack> = {

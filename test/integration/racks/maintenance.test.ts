@@ -251,6 +251,9 @@ describe("other ways", () => {
   test("a deletion waits for the devices that name the rack, unless they are detached", async () => {
     const [tray = ""] = await racks.addRack("r-gone", 1);
     await racks.until("r-gone", "ready");
+    await surface.db.query(
+      "insert into expected_racks (id, rack_profile_id, state) values ('r-gone', 'r-gone', 'linked')",
+    );
     await deleteRack(surface.deps, tester, { id: "r-gone" });
     const { outcome } = await eventually(
       async () => {
@@ -264,6 +267,10 @@ describe("other ways", () => {
     await eventually(async () => (await surface.db.query("select 1 from racks where id = 'r-gone'")).length === 0, {
       what: "it is gone",
     });
+    const [expected] = await surface.db.query<{ state: string }>(
+      "select state from expected_racks where id = 'r-gone'",
+    );
+    expect(expected?.state, "the site still expects it").toBe("expected");
     const [machine] = await surface.db.query<{ rack: string | null }>("select rack from machines where id = $1", [
       tray,
     ]);

@@ -170,6 +170,18 @@ describe("trays that somebody uses", () => {
     expect(work(asked([], { machine_ids: ["m1"], switch_ids: ["sw1"] }, two)).unassigned).toEqual(["m1", "m2"]);
     expect(work(asked([], { machine_ids: ["m1"] }, two)).unassigned).toEqual(["m1"]);
   });
+
+  test("those that depend on a switch or a shelf are kept from use as long as that is worked on", () => {
+    const three = { trays: [tray("m1"), tray("m2"), tray("m3", { unprovenRun: "run-7" })] };
+    for (const scope of [{ switch_ids: ["sw1"] }, { power_shelf_ids: ["ps1"] }]) {
+      const { machines, keptUnassigned } = work(asked([], scope, three)).workSet;
+      expect([machines, keptUnassigned], "m3 is held by its own run").toEqual([[], ["m1", "m2"]]);
+    }
+    const rack = asked([], { switch_ids: ["sw1"] }, three);
+    const request = rack.maintenanceRequest;
+    const forced = { ...rack, maintenanceRequest: request && { ...request, include_assigned: { reason: "leak" } } };
+    expect(work(forced).workSet.keptUnassigned).toEqual([]);
+  });
 });
 
 describe("an unproven flash", () => {

@@ -78,6 +78,7 @@ export function planWork(rack: Rack, limits: RackLimits): Work | RefusedWork | n
       machines: scope.trays.map(({ id }) => id),
       switches: scope.switches.map(({ id }) => id),
       shelves: scope.shelves.map(({ id }) => id),
+      keptUnassigned: asked?.include_assigned ? [] : scope.keptUnassigned,
       leftOut: scope.leftOut,
       firmware: "firmware_id" in firmware ? { id: firmware.firmware_id, wanted: wantedOf(firmware) } : null,
       fabric: "topology" in fabric,

@@ -9,6 +9,8 @@ export interface InScope {
   readonly leftOut: WorkSet["leftOut"];
   readonly unfit: readonly Unfit[];
   readonly mustStayUnassigned: readonly string[];
+  /** Of those, the ones that can be held: a tray of an unproven run is held by that. */
+  readonly keptUnassigned: readonly string[];
 }
 
 export const isWholeRack = ({ machine_ids, switch_ids, power_shelf_ids }: MaintenanceScope): boolean =>
@@ -39,7 +41,7 @@ export function scopeOf(rack: Rack, asked: RackRequest | null): InScope | { read
   if (asked !== null && covered.length + dependsOn.length > 0) return { refused: describeInUse(inUse) };
   const trays = wanted.trays.filter((tray) => !covered.includes(tray));
   const free = inUse.length === 0;
-  return withoutUnproven({
+  return withoutUnproven(rack, {
     trays,
     switches: free ? wanted.switches : [],
     shelves: free ? wanted.shelves : [],
@@ -76,7 +78,7 @@ function goneOf(scope: MaintenanceScope, { trays, switches, shelves }: Devices):
 }
 
 /** An unproven flash may still be going on: the device is not touched, whatever else is done. */
-function withoutUnproven(scope: Omit<InScope, "unfit">): InScope {
+function withoutUnproven(rack: Rack, scope: Omit<InScope, "unfit" | "keptUnassigned">): InScope {
   const unprovenOf = (kind: string, devices: readonly (Tray | RackSwitch | RackShelf)[]): Unfit[] =>
     devices.flatMap(({ id, unprovenRun }) =>
       unprovenRun === null ? [] : [{ kind, id, why: `run ${unprovenRun} began a flash whose end is not known` }],
@@ -94,5 +96,8 @@ function withoutUnproven(scope: Omit<InScope, "unfit">): InScope {
     shelves: scope.shelves.filter(isFit),
     leftOut: [...scope.leftOut, ...unfit.map(({ id, why }) => ({ id, why }))],
     unfit,
+    keptUnassigned: rack.trays
+      .filter((tray) => isFit(tray) && scope.mustStayUnassigned.includes(tray.id))
+      .map(({ id }) => id),
   };
 }

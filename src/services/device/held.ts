@@ -6,11 +6,14 @@ import type { ServiceDeps } from "../call/deps.ts";
 import { kindOfDevice } from "./device.ts";
 
 interface Refusal {
-  readonly action: "assigned" | "deleted" | "moved to another rack" | "retired";
+  readonly action: "assigned" | "deleted" | "moved to another rack" | "retired" | "taken out of maintenance";
   readonly field: string;
-  /** Only what a holder of this kind holds is refused. Absent: whoever holds it. */
-  readonly by?: string;
+  /** Only what a holder of one of these kinds holds is refused. Absent: whoever holds it. */
+  readonly by?: readonly string[];
 }
+
+/** Who writes firmware to a tray only as long as nobody uses it: its rack, and the tray itself. */
+export const KEEPS_UNASSIGNED: readonly string[] = ["rack", "host_reprovision"];
 
 /**
  * Refuses to take devices away from the holder of a claim: to delete them, or to move them to another rack. The caller holds the
@@ -25,7 +28,7 @@ export async function refuseHeld(
   const claims = await listClaims(tx, devices);
   const held = claims.find(
     ({ standing, thing, holder }) =>
-      standing === "granted" && nameOf(thing) !== nameOf(holder) && (by === undefined || holder.kind === by),
+      standing === "granted" && nameOf(thing) !== nameOf(holder) && (by === undefined || by.includes(holder.kind)),
   );
   if (!held) return;
   const { thing, holder, reason } = held;

@@ -18,7 +18,7 @@ import type { Transaction } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
-import { refuseHeld } from "../device/held.ts";
+import { KEEPS_UNASSIGNED, refuseHeld } from "../device/held.ts";
 import { MACHINE_KIND, machineKey, unknownMachine } from "./machines.ts";
 
 export interface MachineVerb {
@@ -80,6 +80,12 @@ export async function exitMaintenance(
     });
   }
   return moveMachine(deps, caller, "exit_maintenance", input, async (tx, machine) => {
+    // Out of maintenance its customer would use it again, while firmware is written to it.
+    await refuseHeld(tx, deps, [machineKey(machine.id)], {
+      action: "taken out of maintenance",
+      field: "machine_id",
+      by: KEEPS_UNASSIGNED,
+    });
     if (machine.state.name !== "MAINTENANCE" || !holds(machine.conditions, "NeedsIntervention")) return;
     if (!acknowledge) throw needsIntervention(machine);
     await recordConditions(tx, machine, {

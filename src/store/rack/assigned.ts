@@ -6,16 +6,18 @@ const condition = (machine: string, type: string): string =>
 
 /**
  * Whether somebody uses a machine, as text: yes, no or unknown. A customer is set, unless the machine is in MAINTENANCE and drained; or
- * the machine is in the customer's cluster, and in a phase that is shown as IN_SERVICE then. A machine that was not checked yet, or whose
- * cluster did not answer when it was (such a condition has a cause), may be in use: nobody knows.
+ * the machine is in the customer's cluster, and not drained in MAINTENANCE. A machine that was not checked yet, whose cluster did not
+ * answer when it was (such a condition has a cause), or which a node contradicts, may be in use: nobody knows.
  */
 export const assignedSql = (machine: string): string => {
   const inCluster = condition(machine, "InCustomerCluster");
-  const drained = condition(machine, "Drained");
+  const isDrained = `coalesce((${condition(machine, "Drained")} ->> 'status')::boolean, false)`;
   return `case
-    when ${machine}.customer_id is not null and not (${machine}.state = 'MAINTENANCE' and coalesce((${drained} ->> 'status')::boolean, false)) then 'yes'
-    when ${machine}.state in ('MAINTENANCE', 'RMA', 'RETIRED') then 'no'
+    when ${machine}.customer_id is not null and not (${machine}.state = 'MAINTENANCE' and ${isDrained}) then 'yes'
+    when ${machine}.state in ('RMA', 'RETIRED') or (${machine}.state = 'MAINTENANCE' and ${isDrained}) then 'no'
     when (${inCluster} ->> 'status')::boolean then 'yes'
+    when ${inCluster} ->> 'reason' in ('NodeContradicts', 'SeveralNodes') then 'unknown'
+    when ${machine}.state = 'MAINTENANCE' then 'no'
     when ${inCluster} is null or ${inCluster} ? 'cause' then 'unknown'
     else 'no' end`;
 };

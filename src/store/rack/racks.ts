@@ -22,6 +22,7 @@ import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycl
 import { parseRows, type ThingKey, type ThingStore } from "../lifecycle/things.ts";
 import type { Queryable } from "../postgres/database.ts";
 import {
+  type Check,
   isFlag,
   isNumber,
   isText,
@@ -45,6 +46,10 @@ export interface RackRecord extends Rack, VersionedMetadata {
   readonly nextCheckAt: Date | null;
 }
 
+const orAbsent =
+  <T>(check: Check<T>): Check<T | undefined> =>
+  (value): value is T | undefined =>
+    value === undefined || check(value);
 const areVersions = listOf(shapeOf({ component: isText, version: isText, targets: listOf(isText) }));
 const isFirmware = shapeOf<NonNullable<WorkSet["firmware"]>>({
   id: isText,
@@ -54,6 +59,7 @@ const isWorkSet = shapeOf<WorkSet>({
   machines: listOf(isText),
   switches: listOf(isText),
   shelves: listOf(isText),
+  keptUnassigned: orAbsent(listOf(isText)),
   leftOut: listOf(shapeOf({ id: isText, why: isText })),
   firmware: orNull(isFirmware),
   fabric: isFlag,
@@ -142,13 +148,13 @@ function parseRequest<R extends RackRequest>(stored: R | null): R | null {
 
 const rackKey = (id: string): ThingKey => ({ kind: rackLifecycle.kind, id });
 
-/** The rack and all devices that it works on, all or none. */
+/** The rack, all devices that it works on, and the trays that depend on these: all or none. */
 function claims({ id, facts: { workSet } }: Rack) {
   const of = (kind: string, ids: readonly string[] = []) => ids.map((each) => ({ kind, id: each }));
   const barsFor: Duration = milliseconds(workSet?.barsForMs ?? 0);
   const targets = [
     rackKey(id),
-    ...of("machine", workSet?.machines),
+    ...of("machine", [...new Set([...(workSet?.machines ?? []), ...(workSet?.keptUnassigned ?? [])])]),
     ...of("switch", workSet?.switches),
     ...of("power_shelf", workSet?.shelves),
   ];

@@ -13,7 +13,7 @@ afterAll(() => database.drop());
 interface Case {
   readonly phase: string;
   readonly customer?: true;
-  readonly inCluster?: boolean | "no answer";
+  readonly inCluster?: boolean | "no answer" | "NodeContradicts" | "SeveralNodes";
   readonly drained?: true;
 }
 
@@ -25,7 +25,7 @@ const conditionsOf = ({ inCluster, drained }: Case) => [
         {
           type: "InCustomerCluster",
           status: inCluster === true,
-          reason: "R",
+          reason: inCluster === "NodeContradicts" || inCluster === "SeveralNodes" ? inCluster : "R",
           message: "",
           last_transition: at,
           ...(inCluster === "no answer" && { cause: { code: "unreachable" } }),
@@ -34,7 +34,7 @@ const conditionsOf = ({ inCluster, drained }: Case) => [
   ...(drained ? [{ type: "Drained", status: true, reason: "R", message: "", last_transition: at }] : []),
 ];
 
-/** Decision 28; what nobody has checked may be in use. */
+/** What nobody has checked, or can tell, may be in use. */
 // biome-ignore format: a table is read by its columns
 const CASES: readonly (readonly [Case, "yes" | "no" | "unknown"])[] = [
   [{ phase: "READY", inCluster: false },                                     "no"],
@@ -45,7 +45,13 @@ const CASES: readonly (readonly [Case, "yes" | "no" | "unknown"])[] = [
   [{ phase: "IN_SERVICE", inCluster: true },                                 "yes"],
   [{ phase: "IN_SERVICE", inCluster: false },                                "no"],
   [{ phase: "PROVISIONING", inCluster: true },                               "yes"],
-  [{ phase: "MAINTENANCE", inCluster: true },                                "no"],
+  [{ phase: "READY", inCluster: "NodeContradicts" },                         "unknown"],
+  [{ phase: "READY", inCluster: "SeveralNodes" },                            "unknown"],
+  [{ phase: "MAINTENANCE", inCluster: "NodeContradicts" },                   "unknown"],
+  [{ phase: "MAINTENANCE", inCluster: "NodeContradicts", drained: true },    "no"],
+  [{ phase: "MAINTENANCE", inCluster: true },                                "yes"],
+  [{ phase: "MAINTENANCE", inCluster: true, drained: true },                 "no"],
+  [{ phase: "MAINTENANCE", inCluster: false },                               "no"],
   [{ phase: "MAINTENANCE" },                                                 "no"],
   [{ phase: "RMA", inCluster: true },                                        "no"],
   [{ phase: "READY", customer: true, inCluster: false },                     "yes"],

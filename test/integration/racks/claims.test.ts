@@ -15,7 +15,7 @@ import { lockThings } from "../../../src/store/lifecycle/locks.ts";
 import { storeOf } from "../../../src/store/lifecycle/things.ts";
 import { listRuns } from "../../../src/store/run/runs.ts";
 import { eventually } from "../../support/eventually.ts";
-import { IN_USE, rackBench } from "../../support/racks/rack-bench.ts";
+import { DRAINED, IN_USE, rackBench } from "../../support/racks/rack-bench.ts";
 import { type RunSurface, startRunSurface, tester } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 
@@ -199,6 +199,23 @@ describe("a rack that is being maintained", () => {
     await until(run, "SUCCEEDED");
     await racks.until("c-busy", "ready");
     expect(await claimsOf("c-busy")).toEqual([]);
+  });
+
+  test("keeps a tray from coming into use: it stays in maintenance", async () => {
+    const [tray = ""] = await readyRack("c-keep", 1);
+    await surface.db.query(
+      "update machines set state = 'MAINTENANCE', customer_id = 'acme', conditions = conditions || $2::jsonb, basis = basis + 1 where id = $1",
+      [tray, JSON.stringify([DRAINED])],
+    );
+    await start("c-keep");
+    await eventually(async () => switched.length === 1, { what: "its tray is being switched" });
+    await expect(surface.lifecycle.exitMaintenance({ machineId: tray, comment: "" })).rejects.toThrow(
+      "cannot be taken out of maintenance: rack c-keep",
+    );
+    expect((await racks.rack("c-keep")).trays).toMatchObject([{ assigned: "no" }]);
+    await allow(tray);
+    await racks.until("c-keep", "ready");
+    await surface.lifecycle.exitMaintenance({ machineId: tray, comment: "" });
   });
 
   test("ends in error when it is terminated, only after the runs on its devices, and tells how each was left", async () => {

@@ -210,6 +210,24 @@ test("a tray in use is left alone until nobody uses it", async () => {
   expect(await bmcVersion()).toBe(true);
 });
 
+test("a tray whose firmware is being renewed does not come into use meanwhile", async () => {
+  await bench.lifecycle.reprovisionMachine({ machineId: id });
+  await untilState("checking_firmware_v2");
+  const { spec } = await bench.machines.getMachine({ machineId: id });
+  if (!spec) throw new Error(`${id} has no spec`);
+  const machine = { machineId: id, spec: { ...spec, customerId: "acme" } };
+  expect(await refusal(bench.machines.updateMachine({ machine }))).toMatchObject({
+    code: Code.FailedPrecondition,
+    field: "machine.spec.customer_id",
+    message: expect.stringContaining(`cannot be assigned: host_reprovision ${id}`),
+  });
+  expect(await refusal(bench.lifecycle.exitMaintenance({ machineId: id }))).toMatchObject({
+    code: Code.FailedPrecondition,
+    message: expect.stringContaining(`cannot be taken out of maintenance: host_reprovision ${id}`),
+  });
+  await untilState("ready");
+});
+
 test("without a record to compare with, the request ends and says so", async () => {
   await bench.db.execute("update machines set rack = null, basis = basis + 1 where id = $1", [id]);
   await bench.lifecycle.reprovisionMachine({ machineId: id });

@@ -13,6 +13,7 @@ const seen = (type: string, status: boolean) => ({ type, status, reason: "Seen",
 
 /** A tray that answers, and that nobody uses; as a check from outside would find it. */
 export const CHECKED = [seen("BMCReachable", true), seen("InCustomerCluster", false)];
+export const DRAINED = seen("Drained", true);
 export const IN_USE = [seen("BMCReachable", true), seen("InCustomerCluster", true)];
 
 /** Racks of fake machines, without switches and shelves: what a site would put on record, and what its checks would find. */

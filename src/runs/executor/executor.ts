@@ -21,7 +21,7 @@ import { createRunLog, type RunLog } from "./run-log.ts";
 import { workOn } from "./step/advance.ts";
 import { endStream } from "./step/stream.ts";
 import { withProgress } from "./step/told-progress.ts";
-import { followToItsEnd, untilProven } from "./step/unproven.ts";
+import { followToItsEnd, keepsItsStream, untilProven } from "./step/unproven.ts";
 import * as visits from "./step/visit.ts";
 import { AT_ONCE, type PassOutcome } from "./step/work.ts";
 
@@ -53,7 +53,7 @@ async function passOver(run: RunThing, context: RunContext, heard: HeardScript):
   const log = createRunLog(run.id, context.clock, heard);
   const { plan, facts } = run;
   if (run.cancelRequestedAt !== null) {
-    await endStream(context, "the run is being canceled");
+    if (!keepsItsStream(run, context, log)) await endStream(context, "the run is being canceled");
     const stopping = stopChildren(run, context, log, "the run is being canceled");
     if (stopping) return stopping;
     const following = await followToItsEnd(run, context, log);

@@ -156,6 +156,29 @@ describe("update_firmware", () => {
     expect(await visit.probe()).toMatchObject({ state: "unknown" });
   });
 
+  test("a task that is not ours proves neither that the order came, nor that it did not", async () => {
+    front = await UpdateFront.start();
+    front.noteTask();
+    const visit = await visitOf("update_firmware", UPDATE).before();
+    visit.actingAt = clock.now(); // and then the process died
+    front.noteTask(["/redfish/v1/UpdateService/FirmwareInventory/CPLD_0"]);
+    expect(await visit.probe()).toMatchObject({ state: "unknown", cause: { code: "firmware_unproven" } });
+    expect(visit.receipt).toBeNull();
+  });
+
+  test("of two new tasks that can be ours none is adopted", async () => {
+    front = await UpdateFront.start();
+    front.noteTask();
+    const visit = await visitOf("update_firmware", UPDATE).before();
+    front.noteTask(); // somebody else's, and done
+    await visit.act({ dies: true });
+    expect(await visit.probe()).toMatchObject({ state: "unknown", cause: { code: "firmware_unproven" } });
+    expect(visit.receipt).toBeNull();
+    front.finish();
+    expect(await visit.probe()).toMatchObject({ state: "done" });
+    expect(front.flashes).toHaveLength(1);
+  });
+
   test("a device that is away, rejects us, or answers oddly tells nothing, and is asked on", async () => {
     const visit = await begun();
     front.goAway();

@@ -112,8 +112,8 @@ export class UpdateFront {
   }
 
   /** A task from earlier, which has ended. */
-  noteTask(): void {
-    const flash: Flash = { way: "simple", targets: [], bytes: 0, digest: "", component: "bmc", version: "0.9" };
+  noteTask(targets: readonly string[] = []): void {
+    const flash: Flash = { way: "simple", targets, bytes: 0, digest: "", component: "bmc", version: "0.9" };
     this.tasks.push({ id: this.tasks.length + 1, flash, state: "Completed", percent: 100, message: "" });
   }
 

@@ -1,37 +1,30 @@
-import type { OpenStream } from "../../../capabilities/stream.ts";
 import type { Cause } from "../../../kernel/causes.ts";
 import { causeOf, messageOf, StepFailure } from "../../../kernel/errors.ts";
 import type { JsonObject } from "../../../kernel/lifecycle.ts";
 import { happened, waitFor } from "../../../kernel/outcome.ts";
-import { type Duration, milliseconds, seconds } from "../../../kernel/time/duration.ts";
-import { polling } from "../../../kernel/time/retry.ts";
 import { type RunThing, stepJson } from "../../model/lifecycle.ts";
 import { leftOf } from "../../model/next-attempt.ts";
-import { attemptsOf, type Step, timeoutOf } from "../../model/plan/plan.ts";
+import { attemptsOf, type Step } from "../../model/plan/plan.ts";
 import type { StepStatus } from "../../model/run.ts";
-import { type Acted, type ActingContext, type AnyStep, type ProbeReport, readProbe } from "../../model/step.ts";
+import { type AnyStep, type ProbeReport, readProbe } from "../../model/step.ts";
 import { cleanUpBefore } from "../clean-up-before.ts";
-import { isNotOfTheStep, isShutOut, mayHaveObeyed, mayPass, StillOpen } from "../failure-causes.ts";
+import { isNotOfTheStep, isShutOut, mayPass, StillOpen } from "../failure-causes.ts";
 import { isForRestartToCome } from "../next-boot.ts";
 import { type Proven, stepsWith } from "../progress.ts";
 import { checkCapable, type RunContext, stepContext } from "../run-context.ts";
 import type { RunLog } from "../run-log.ts";
 import { inTheWay, isStillToDo, undoStep } from "../undo.ts";
+import { type Acting, act, followStream, hasSurelyNotBegun, settlesIn, streamOptionsOf, succeed } from "./action.ts";
 import { failAttempt } from "./failed-attempt.ts";
-import { checkStream, endStream, noRoomForStream, openStream } from "./stream.ts";
-import { becomeUnproven, staysUnproven } from "./unproven.ts";
+import { endStream, noRoomForStream } from "./stream.ts";
+import { becomeUnproven, mayShowLater, staysUnproven } from "./unproven.ts";
 import * as visits from "./visit.ts";
 import { AT_ONCE, type PassOutcome, save, type Work, waitIn } from "./work.ts";
-
-/** Where it is open whether a device heard of an action: how long it gets to show its effect before it counts as not begun. */
-const SETTLES: Duration = seconds(30);
 
 /** Nothing more is known than that the time is over. */
 const LATE: Cause = { code: "not_done_in_time" };
 /** Of an answer that an older server waited for. */
 const UNKNOWN: Cause = { code: "unknown" };
-
-type Acting = ActingContext<JsonObject, JsonObject>;
 
 /** Looks at one step: asks how far it is, and does the next thing about it. */
 export async function workOn(
@@ -113,8 +106,7 @@ async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<PassOutc
   if (run.action === "adopt" && run.plan.workflow === undefined) return adopt(work, kind, acting);
   const stream = context.call.streams?.underWay;
   if (stream !== undefined) return followStream(work, kind, acting, stream);
-  // Announced by this very process, which alone can know that it has not begun.
-  const isOurs = visit.actingBy === context.instance && !context.begun.has(actionOf(work));
+  const isOurs = hasSurelyNotBegun(work);
   const { actingAt, streamedAt: lastSentAt } = visit;
   const report = await askPatiently(work, kind, { ...acting, hasNotBegun: isOurs, actingAt, lastSentAt });
   if (report === "tells nothing") {
@@ -124,6 +116,7 @@ async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<PassOutc
   const found = await findDone(work, kind, acting);
   if (found) return succeed(work, found);
   if (staysUnproven(work, kind, report)) return becomeUnproven(work, report);
+  if (mayShowLater(work, kind, report)) return waitIn(work, report);
   checkTime(work, report, visits.isOpen(visit) && !isOurs);
   if (report.state === "halfway" && visit.actingAt !== null) return carryOn(work, kind, acting, report);
   const isToDo = report.state === "not_done" || report.state === "halfway";
@@ -175,52 +168,6 @@ async function carryOn(work: Work, kind: AnyStep, acting: Acting, report: ProbeR
   }
 }
 
-async function act(work: Work, kind: AnyStep, acting: Acting): Promise<PassOutcome | Proven> {
-  work.context.begun.note(actionOf(work));
-  work.isActing = true;
-  const streams = streamOptionsOf(kind, work.step);
-  if (streams) return followStream(work, kind, acting, await openStream(work, kind, streams, acting));
-  let came: Acted | undefined;
-  try {
-    came = await kind.act(acting);
-  } catch (error) {
-    return actFailed(work, error);
-  }
-  return actEnded(work, kind, acting, came);
-}
-
-/** What comes of a stream is judged as what comes of any other action. Until then it is only looked after. */
-async function followStream(
-  work: Work,
-  kind: AnyStep,
-  acting: Acting,
-  stream: OpenStream,
-): Promise<PassOutcome | Proven> {
-  work.isActing = true;
-  const end = await checkStream(work, stream);
-  if ("type" in end) return end;
-  return "error" in end ? actFailed(work, end.error) : actEnded(work, kind, acting, end.value as Acted | undefined);
-}
-
-function actFailed(work: Work, error: unknown): PassOutcome {
-  const { step, visit, context, log } = work;
-  const isCutOff = context.call.signal.aborted;
-  if (isNotOfTheStep(error, context) || !(isCutOff || mayHaveObeyed(error))) throw error;
-  // No failed attempt: the device may be at it. It is asked until the attempt's time is over.
-  log.say(`step ${step.name}: the device may have obeyed; probing it: ${messageOf(error)}`, "stderr");
-  const open = visits.unanswered(visit, messageOf(error), causeOf(error));
-  return save(work, open, { reason: `${step.name}: ${messageOf(error)}`, after: polling.first });
-}
-
-async function actEnded(work: Work, kind: AnyStep, acting: Acting, came: Acted = {}): Promise<PassOutcome | Proven> {
-  const { step, visit, context } = work;
-  work.isActing = false; // what fails from here on is no refusal of the action
-  const done = { ...work, visit: visits.acted(visit, context.clock.now(), came) };
-  const proof = await askAtOnce(done, kind, acting, came);
-  if (proof?.state === "done") return succeed(done, proof, came.effects);
-  return save(done, done.visit, { reason: `${step.name}: under way`, after: polling.first, ...came });
-}
-
 /** The device has had its time, and shows nothing of the action: another attempt is due. Where this is the last, its time is used. */
 function judgeUnanswered(work: Work, why: string, report: ProbeReport): PassOutcome {
   const { step, visit } = work;
@@ -244,39 +191,6 @@ function checkTime({ step, visit, context }: Work, report: ProbeReport, isOpen: 
   if (visit.unanswered === null) throw new StillOpen(cause, late);
   // Why the command got no answer tells more than what the device shows since: nobody can say that it was accepted.
   throw new StillOpen(visit.unansweredCause ?? UNKNOWN, `${visit.unanswered}; then ${late}`);
-}
-
-/**
- * As long as the step itself may take, at most: its author knows how soon its effect shows. What a stream sent last may be on its
- * way for the longest chunk.
- */
-const settlesIn = (step: Step, kind: AnyStep): Duration =>
-  milliseconds(Math.min(SETTLES, timeoutOf(step)) + (streamOptionsOf(kind, step)?.longestChunk ?? 0));
-
-/** Undefined where the action of this step is no stream. */
-const streamOptionsOf = ({ streams, streamsFor = () => true }: AnyStep, { payload }: Step) =>
-  streams && streamsFor(payload) ? streams : undefined;
-
-/**
- * What is done in an instant is proven in the same look. Nobody answering, or not in a way that tells, is for the passes that follow:
- * that it was done must be written first. So is every failure where the action has left a receipt or has effects: the failed attempt
- * would else lose them.
- */
-async function askAtOnce(
-  { visit: { receipt }, context }: Work,
-  kind: AnyStep,
-  acting: Acting,
-  came: Acted,
-): Promise<ProbeReport | undefined> {
-  // What acts by effects alone has done nothing before they are written.
-  if (kind.reboots || kind.actsByEffectsOnly) return undefined;
-  try {
-    return readProbe(await kind.probe({ ...acting, receipt }));
-  } catch (error) {
-    const isToBeWritten = came.receipt !== undefined || came.effects !== undefined;
-    if (isToBeWritten || mayPass(error) || isNotOfTheStep(error, context)) return undefined;
-    throw error;
-  }
 }
 
 /** As long as it is open whether the device obeyed, one that cannot be asked is no failure of the attempt. */
@@ -345,15 +259,4 @@ async function findDone(
     if (!(error instanceof StepFailure) || mayPass(error) || isNotOfTheStep(error, context)) throw error;
     return undefined; // an answer, and not that it is done
   }
-}
-
-/** One announcement: a new one has another time. */
-const actionOf = ({ run, visit: { name, actingAt }, context: { instance } }: Work): string =>
-  `${instance} ${run.id} ${name} ${actingAt?.toISOString() ?? ""}`;
-
-function succeed({ step, visit, context, log }: Work, report: ProbeReport, effects: Acted["effects"] = []): Proven {
-  const { message = "" } = report;
-  log.say(`step ${step.name} is done${message === "" ? "" : `: ${message}`}`);
-  const succeeded = visits.succeeded(visit, context.clock.now(), message, report.verdict);
-  return { type: "proven", visit: succeeded, report, said: [...log.effects(step.name), ...effects] };
 }

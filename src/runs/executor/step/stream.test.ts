@@ -217,6 +217,88 @@ describe("an action that is a stream", () => {
   });
 });
 
+describe("a stream that must not be cut off", () => {
+  beforeEach(() => {
+    bench.maxRetries = 0;
+    const { undo: _, ...step } = upload.step;
+    const flash = { ...step, finishesOnceBegun: true, staysUntilProven: true };
+    bench.kinds = [flash];
+  });
+
+  test("goes on although the run is being canceled, and leaves its receipt", async () => {
+    await begin();
+    bench.cancelRequestedAt = bench.now;
+    upload.happened.length = 0;
+    expect(await bench.pass()).toMatchObject({ type: "waiting", reason: "upload: sending" });
+    expect(upload.happened).toEqual([]);
+    upload.answer = "in_progress";
+    await upload.end({ came: { receipt: { task: "t-1" } } });
+    expect(await bench.pass()).toMatchObject({ type: "waiting" });
+    expect(bench.steps).toMatchObject([{ receipt: { task: "t-1" } }]);
+    upload.underWay = undefined;
+    upload.answer = "done";
+    await bench.pass();
+    expect(await bench.pass()).toMatchObject({ event: "canceled" });
+    expect(bench.steps).toMatchObject([{ state: "SUCCEEDED" }]);
+    expect(upload.opened).toBe(1);
+  });
+
+  test("whose answer is lost is not taken for one that never came, before the device has had its time", async () => {
+    await begin();
+    await upload.end({ error: new DeviceFailure("timed_out", "bmc", "no answer") });
+    await bench.pass();
+    upload.underWay = undefined;
+    bench.cancelRequestedAt = bench.now;
+    expect(await bench.pass(), "no task is listed yet").toMatchObject({ type: "waiting" });
+    pass(seconds(30 + 15));
+    expect(await bench.pass()).toMatchObject({ type: "waiting" });
+    pass(1);
+    await bench.pass();
+    expect(await bench.pass()).toMatchObject({ event: "canceled" });
+    expect(bench.residue, "nothing of it happened").toEqual([]);
+  });
+
+  test("and that the device refuses lets the canceled run end", async () => {
+    await begin();
+    bench.cancelRequestedAt = bench.now;
+    await upload.end({ error: new DeviceFailure("refused_by_device", "bmc", "wrong image") });
+    await bench.pass();
+    upload.underWay = undefined;
+    expect(await bench.pass()).toMatchObject({ event: "canceled" });
+  });
+
+  test.each([false, true])("is unproven when its time is over (canceled: %s)", async (isCanceled) => {
+    await begin();
+    if (isCanceled) bench.cancelRequestedAt = bench.now;
+    upload.answer = "unknown";
+    pass(60_000);
+    upload.happened.length = 0;
+    expect(await bench.pass()).toMatchObject({ type: "waiting" });
+    expect(upload.happened).toEqual(["stopped: not done within 1m: sending"]);
+    expect(bench.steps).toMatchObject([{ state: "RUNNING", unanswered: "not done within 1m: sending" }]);
+    upload.underWay = undefined;
+    pass(1_000);
+    await bench.pass();
+    expect(bench.unproven).toMatchObject({ step: "upload" });
+    upload.answer = "done";
+    await bench.untilEnd();
+    expect(bench.steps).toMatchObject([{ state: "SUCCEEDED" }]);
+    expect(upload.opened).toBe(1);
+  });
+
+  test("and that was cut off at its deadline is not taken for one that never came at once", async () => {
+    await begin();
+    pass(60_000);
+    await bench.pass();
+    upload.underWay = undefined;
+    pass(1_000);
+    expect(await bench.pass()).toMatchObject({ type: "waiting" });
+    expect(bench.steps).toMatchObject([{ state: "RUNNING" }]);
+    pass(seconds(60));
+    expect(await bench.untilEnd()).toMatchObject({ event: "step_failed" });
+  });
+});
+
 test.for([
   [undefined, "sending"],
   [{ bytes: 999 }, "sent 999 B"],

@@ -1,7 +1,8 @@
 import type { OpenStream, StreamEnd, StreamOptions, StreamProgress } from "../../../capabilities/stream.ts";
-import { StepFailure } from "../../../kernel/errors.ts";
+import { causeOf, StepFailure } from "../../../kernel/errors.ts";
 import type { JsonObject } from "../../../kernel/lifecycle.ts";
 import { type Duration, milliseconds, seconds } from "../../../kernel/time/duration.ts";
+import { polling } from "../../../kernel/time/retry.ts";
 import type { Step } from "../../model/plan/plan.ts";
 import type { Acted, ActingContext, AnyStep, LogStream } from "../../model/step.ts";
 import { StillOpen } from "../failure-causes.ts";
@@ -38,7 +39,11 @@ export async function openStream(
 }
 
 /** How it ended; while it goes on, what the pass comes to. */
-export async function checkStream(work: Work, stream: OpenStream): Promise<StreamEnd | PassOutcome> {
+export async function checkStream(
+  work: Work,
+  stream: OpenStream,
+  { staysUntilProven }: Pick<AnyStep, "staysUntilProven">,
+): Promise<StreamEnd | PassOutcome> {
   const { step, visit, context, log } = work;
   const end = stream.take();
   for (const [text, name] of unsaid.get(stream)?.splice(0) ?? []) log.say(text, name);
@@ -48,7 +53,11 @@ export async function checkStream(work: Work, stream: OpenStream): Promise<Strea
   if (left === 0) {
     const late = new StillOpen({ code: "not_done_in_time" }, visits.overdueMessage(step, message));
     await stop(stream, late);
-    throw late;
+    if (staysUntilProven !== true) throw late;
+    // The device may be at it. Whoever asks next finds the time over, and lets go of nothing that is not proven.
+    const sent = visits.streaming(visit, context.clock.now(), message);
+    const open = visits.unanswered(sent, late.message, causeOf(late));
+    return save(work, open, { reason: `${step.name}: ${late.message}`, after: polling.first });
   }
   const after = milliseconds(Math.min(left, Math.max(FIRST_PROGRESS, pollAfter(visit.actingAt, context.clock))));
   const going = visits.streaming(visit, context.clock.now(), message);

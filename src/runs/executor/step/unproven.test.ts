@@ -11,6 +11,8 @@ class FlashBench extends Bench {
   commands = 0;
   /** What the device tells; a failure is thrown. */
   tells: ProbeAnswer | Error = "in_progress";
+  /** As one that lists no tasks: once something was announced, nothing can be told. */
+  nobodyTells = false;
 
   constructor() {
     super();
@@ -27,7 +29,9 @@ class FlashBench extends Bench {
         act: async () => {
           this.commands += 1;
         },
-        probe: async () => {
+        residue: () => "it may be half written",
+        probe: async ({ actingAt = null, hasNotBegun }) => {
+          if (this.nobodyTells && actingAt !== null && hasNotBegun !== true) return "unknown";
           if (this.commands === 0) return "not_done";
           if (this.tells instanceof Error) throw this.tells;
           return this.tells;
@@ -69,13 +73,31 @@ describe("a cancel in the middle of an action that finishes once begun", () => {
     expect(bench.commands).toBe(1);
   });
 
-  test("ends the run at once where nothing of it happened, or it has failed", async () => {
+  test("ends the run where nothing of it happened, once the device has had its time", async () => {
     const bench = new FlashBench();
     await bench.announce();
     bench.instance = "two";
     bench.cancel();
+    expect(ended(await bench.pass())).toBe("waiting");
+    bench.later(0.6);
+    expect(ended(await bench.pass())).toBe("waiting");
     expect(ended(await bench.pass())).toBe("canceled");
     expect(bench.commands).toBe(0);
+    expect(bench.residue).toEqual([]);
+  });
+
+  test("ends the run at once where this process announced it, and knows that it was not begun", async () => {
+    const bench = new FlashBench();
+    bench.nobodyTells = true;
+    await bench.announce();
+    bench.cancel();
+    await bench.pass();
+    expect(ended(await bench.pass())).toBe("canceled");
+    expect(bench.commands).toBe(0);
+    expect(bench.residue).toEqual([]);
+  });
+
+  test("ends the run at once where it has failed", async () => {
     const failed = new FlashBench();
     await failed.begin();
     failed.cancel();

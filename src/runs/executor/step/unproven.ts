@@ -1,3 +1,4 @@
+import type { OpenStream } from "../../../capabilities/stream.ts";
 import type { Cause } from "../../../kernel/causes.ts";
 import { causeOf, messageOf, StepFailure } from "../../../kernel/errors.ts";
 import { waitFor } from "../../../kernel/outcome.ts";
@@ -8,11 +9,12 @@ import { type AnyStep, type ProbeReport, readProbe } from "../../model/step.ts";
 import { endRun } from "../end.ts";
 import { endWithoutSuccess } from "../end-without-success.ts";
 import { isNotOfTheStep, isShutOut, mayPass } from "../failure-causes.ts";
-import { startOf, stepsWith, withProof, writtenWith } from "../progress.ts";
+import { type Proven, startOf, stepsWith, withProof, writtenWith } from "../progress.ts";
 import { type RunContext, stepContext } from "../run-context.ts";
 import type { RunLog } from "../run-log.ts";
+import { followStream, hasSurelyNotBegun, settlesIn } from "./action.ts";
 import * as visits from "./visit.ts";
-import { AT_ONCE, type PassOutcome, type Work, waitIn } from "./work.ts";
+import { AT_ONCE, type PassOutcome, save, type Work, waitIn } from "./work.ts";
 
 /** Actions that a run must not let go of: it follows them to their end, and where that cannot be read, it stays. */
 
@@ -21,11 +23,19 @@ const RECHECK: Duration = minutes(10);
 const LATE: Cause = { code: "not_done_in_time" };
 
 /** The action was begun, its time is over, and the device tells neither that it is done nor that it is not. */
-export const staysUnproven = ({ step, visit, context }: Work, kind: AnyStep, { state }: ProbeReport): boolean =>
+export const staysUnproven = (work: Work, kind: AnyStep, { state }: ProbeReport): boolean =>
   kind.staysUntilProven === true &&
-  visit.actingAt !== null &&
+  work.visit.actingAt !== null &&
+  !hasSurelyNotBegun(work) &&
   state !== "not_done" &&
-  visits.isOverdue(visit, step, context.clock);
+  visits.isOverdue(work.visit, work.step, work.context.clock);
+
+/** The device shows nothing of an order that is on its way to it, or has just arrived: that is too soon to be believed. */
+export function mayShowLater(work: Work, kind: AnyStep, { state }: ProbeReport): boolean {
+  const { step, visit, context } = work;
+  if (state !== "not_done" || kind.finishesOnceBegun !== true || !visits.isOpen(visit)) return false;
+  return !visits.mayAct(visit, { isOurs: hasSurelyNotBegun(work), clock: context.clock }, settlesIn(step, kind));
+}
 
 /** From here on the run only asks, and its parent goes on without it. */
 export function becomeUnproven({ run, step, visit, context, log }: Work, report: ProbeReport): PassOutcome {
@@ -56,19 +66,50 @@ export async function followToItsEnd(
   const work = begunWork(run, context, log);
   if (work === undefined || isReleased(run)) return undefined;
   const { step, visit, kind } = work;
+  if (hasSurelyNotBegun(work)) return withdraw(work);
+  const stream = context.call.streams?.underWay;
+  if (stream !== undefined) return followItsStream(work, stream);
   const seen = await probe(work, kind);
   if (seen instanceof Error) return undefined; // it has failed: there is nothing more to follow
   if (seen.state === "done") {
     log.say(`step ${step.name} is done, and the run is being canceled`);
     const done = visits.succeeded(visit, context.clock.now(), seen.message ?? "", seen.verdict);
-    const proven = { type: "proven", visit: done, report: seen, said: log.effects(step.name) } as const;
-    return writtenWith(withProof(startOf(run), proven), waitFor(`${step.name}: done`, AT_ONCE));
+    return writeProof(work, { type: "proven", visit: done, report: seen, said: log.effects(step.name) });
   }
-  if (seen.state === "not_done" && visit.actedAt === null) return undefined;
+  if (mayShowLater(work, kind, seen)) return waitCanceled(work, seen);
+  if (seen.state === "not_done" && visit.actedAt === null) return withdraw(work);
   if (staysUnproven(work, kind, seen)) return becomeUnproven(work, seen);
   if (visits.isOverdue(visit, step, context.clock)) return undefined;
-  return waitIn(work, { ...seen, message: `the run is canceled when this has ended: ${seen.message ?? "under way"}` });
+  return waitCanceled(work, seen);
 }
+
+/** For a run that is being canceled: its stream goes on, since half of what it sends would be worse than all of it. */
+export const keepsItsStream = (run: RunThing, context: RunContext, log: RunLog): boolean =>
+  begunWork(run, context, log) !== undefined && !isReleased(run);
+
+/** As without a cancel, but for an end that is a plain no: then there is nothing to follow. */
+async function followItsStream(work: BegunWork, stream: OpenStream): Promise<PassOutcome | undefined> {
+  const { run, step, visit, kind, context, log } = work;
+  const base = stepContext(run, step, context, log, visit.round);
+  try {
+    const came = await followStream(work, kind, { ...base, evidence: visit.evidence ?? {}, receipt: null }, stream);
+    return came.type === "proven" ? writeProof(work, came) : came;
+  } catch (error) {
+    if (isNotOfTheStep(error, context)) throw error;
+    log.say(`step ${step.name} failed: ${messageOf(error)}`, "stderr");
+    return withdraw(work);
+  }
+}
+
+const writeProof = ({ run, step }: Work, proven: Proven): PassOutcome =>
+  writtenWith(withProof(startOf(run), proven), waitFor(`${step.name}: done`, AT_ONCE));
+
+/** Nothing of it has happened: the next pass ends the run. */
+const withdraw = (work: Work): PassOutcome =>
+  save(work, visits.withdrawn(work.visit), { reason: `${work.step.name}: was not begun`, after: AT_ONCE });
+
+const waitCanceled = (work: Work, seen: ProbeReport): PassOutcome =>
+  waitIn(work, { ...seen, message: `the run is canceled when this has ended: ${seen.message ?? "under way"}` });
 
 /** A cancel that came after it was known that nothing can be proven: the person takes it upon themselves. */
 function isReleased({ cancelRequestedAt, facts: { unproven } }: RunThing): boolean {
@@ -121,8 +162,8 @@ function begunWork(run: RunThing, context: RunContext, log: RunLog): BegunWork |
 async function probe({ run, step, visit, context, log }: Work, kind: AnyStep): Promise<ProbeReport | StepFailure> {
   try {
     const base = stepContext(run, step, context, log, visit.round);
-    const { evidence, receipt, actingAt } = visit;
-    return readProbe(await kind.probe({ ...base, evidence: evidence ?? {}, receipt, actingAt, hasNotBegun: false }));
+    const { evidence, receipt, actingAt, streamedAt: lastSentAt } = visit;
+    return readProbe(await kind.probe({ ...base, evidence: evidence ?? {}, receipt, actingAt, lastSentAt }));
   } catch (error) {
     if (isNotOfTheStep(error, context) || !(error instanceof StepFailure)) throw error;
     if (mayPass(error) || isShutOut(error))

@@ -107,6 +107,9 @@ export const announced = (visit: StepStatus, { instance, clock }: { instance: st
   resumed: false,
 });
 
+/** What was announced did not happen, and will not: there is nothing to take back. */
+export const withdrawn = (visit: StepStatus): StepStatus => settled(withoutEvidence(visit));
+
 export const acted = (visit: StepStatus, now: Date, { receipt }: Acted = {}): StepStatus =>
   withReceipt({ ...visit, actedAt: now }, receipt);
 

@@ -50,7 +50,7 @@ const RESTARTS_WITHIN = minutes(15);
 const STILL_LISTED = minutes(5);
 const BUSY_AT_MOST = minutes(10);
 const BUSY_PAUSE = seconds(10);
-const MOST_ADOPTED = 8;
+const MOST_ASKED = 8;
 
 /**
  * Writes one component of a firmware record to one device, at most once, whatever happens in between. Done when the device shows the
@@ -212,11 +212,15 @@ async function judgeWithoutTask(context: Acting, parts: readonly InstalledFirmwa
   if (receipt?.task === null || sentAt == null || evidence.tasks.length === 0) return open;
   if (clock.now().getTime() - sentAt.getTime() > STILL_LISTED) return open;
   const listed = (await can.tasks.listTasks(await context.bmc(), call)) ?? [];
-  if (!evidence.tasks.every((task) => listed.includes(task))) return open;
+  const isAsBefore = listed.length === evidence.tasks.length && evidence.tasks.every((task) => listed.includes(task));
+  if (!isAsBefore) return open;
   return { state: "not_done", message: `the device lists no new task, and shows ${payload.component} ${shown}` };
 }
 
-/** The task of the receipt; where the answer was lost, one that was not there before and can be this update. */
+/**
+ * The task of the receipt; where the answer was lost, the one that was not there before and can be this update. Of several that can be,
+ * nobody knows which is ours.
+ */
 async function findTask(
   { receipt, evidence, payload, can, call }: Acting,
   target: BmcTarget,
@@ -226,11 +230,15 @@ async function findTask(
   const listed = (await can.tasks.listTasks(target, call)) ?? [];
   const isOurs = ({ targets }: DeviceTask) =>
     targets.length === 0 || targets.some((each) => evidence.parts.includes(each) || payload.targets.includes(each));
-  for (const id of listed.filter((each) => !before.has(each)).slice(0, MOST_ADOPTED)) {
+  const added = listed.filter((each) => !before.has(each));
+  if (added.length > MOST_ASKED) return null;
+  const candidates: DeviceTask[] = [];
+  for (const id of added) {
     const task = await can.tasks.readTask(target, id, call);
-    if (isOurs(task)) return task;
+    if (isOurs(task)) candidates.push(task);
   }
-  return null;
+  const [only, ...others] = candidates;
+  return only !== undefined && others.length === 0 ? only : null;
 }
 
 /** By the address where the device fetches images; else, and where it refuses that, by sending the image. */

@@ -5,13 +5,14 @@ import { childStep } from "../../runs/children/child-run.ts";
 import type { Step } from "../../runs/model/plan/plan.ts";
 import { setDevicePower } from "../../runs/steps/rack/set-device-power.ts";
 import { findPlacedDevices } from "../../store/component/devices.ts";
+import { type AssignedTray, findMachinesInUse } from "../../store/rack/assigned.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { setPowerShelfMaintenance } from "../power-shelf/power-shelves.ts";
 import type { RunDeps } from "../run/deps.ts";
 import { type PowerOperation, setMachinePower } from "../run/many/machine-power.ts";
-import { type ComponentKind, type ComponentTarget, checkTarget, unknownComponent } from "./component-ids.ts";
-import { refuseInUse, startDeviceRun } from "./device-run.ts";
+import { type ComponentKind, type ComponentTarget, checkTarget, NOUNS, unknownComponent } from "./component-ids.ts";
+import { refusal, refuseInUse, startDeviceRun } from "./device-run.ts";
 import { type ComponentOutcome, forEach, refused, succeeded } from "./results.ts";
 
 /** The words of the contract. */
@@ -30,19 +31,20 @@ export interface ComponentPower extends ComponentTarget {
   readonly action: PowerAction;
 }
 
+/** What there is no way to do yet: no system is asked to go down first. Each with what there is. */
+const GRACEFUL = { graceful_shutdown: "force_off", graceful_restart: "force_restart" } as const;
+type ForcedAction = Exclude<PowerAction, keyof typeof GRACEFUL>;
+
 /** Whoever asks, the power of a machine is switched by a run, which reads back that it was. */
-const OF_MACHINE: Readonly<Record<PowerAction, PowerOperation>> = {
+const OF_MACHINE: Readonly<Record<ForcedAction, PowerOperation>> = {
   on: "on",
-  graceful_shutdown: "off",
   force_off: "off",
-  graceful_restart: "cycle",
   force_restart: "cycle",
   ac_powercycle: "cycle",
 };
 /** A shelf feeds others: it is switched on and off, and never restarted under them. */
-const OF_SHELF: Readonly<Partial<Record<PowerAction, MaintenanceOperation>>> = {
+const OF_SHELF: Readonly<Partial<Record<ForcedAction, MaintenanceOperation>>> = {
   on: "power_on",
-  graceful_shutdown: "power_off",
   force_off: "power_off",
 };
 
@@ -53,6 +55,7 @@ export async function controlComponentPower(
   { kind, action, ...target }: ComponentPower,
 ): Promise<readonly ComponentOutcome[]> {
   const ids = checkTarget(deps, { kind, ...target });
+  if (isGraceful(action)) return ids.map((id) => refused(id, notGraceful(kind, id, action)));
   switch (kind) {
     case "machine":
       return controlMachines(deps, caller, ids, OF_MACHINE[action]);
@@ -63,18 +66,39 @@ export async function controlComponentPower(
   }
 }
 
+const isGraceful = (action: PowerAction): action is keyof typeof GRACEFUL => action in GRACEFUL;
+const notGraceful = (kind: ComponentKind, id: string, action: keyof typeof GRACEFUL): AppError =>
+  new AppError(
+    "invalid_argument",
+    `${NOUNS[kind]} ${id}: Millwright has no graceful way to switch it; shut its system down yourself, then use ${GRACEFUL[action]}`,
+  );
+
+/** All but switching on cuts the power of what runs: a machine that somebody uses, or may use, is not touched. */
 async function controlMachines(
   deps: ServiceDeps & Partial<RunDeps>,
   caller: Caller,
-  machineIds: readonly string[],
+  ids: readonly string[],
   operation: PowerOperation,
 ): Promise<readonly ComponentOutcome[]> {
-  if (!isRunDeps(deps)) throw new AppError("unsupported", "this server starts no runs");
-  const results = await setMachinePower(deps, caller, { machineIds, requestId: randomUUID(), operation });
-  return results.map(({ machineId, started }) =>
-    started instanceof AppError ? refused(machineId, started) : succeeded(machineId),
-  );
+  const inUse =
+    operation === "on" ? new Map<string, AssignedTray["assigned"]>() : await findMachinesInUse(deps.db, ids);
+  const outcomes = new Map<string, ComponentOutcome>();
+  for (const [id, assigned] of inUse) outcomes.set(id, refused(id, machineInUse(id, assigned)));
+  const machineIds = ids.filter((id) => !inUse.has(id));
+  if (machineIds.length > 0) {
+    if (!isRunDeps(deps)) throw new AppError("unsupported", "this server starts no runs");
+    const results = await setMachinePower(deps, caller, { machineIds, requestId: randomUUID(), operation });
+    for (const { machineId: id, started } of results)
+      outcomes.set(id, started instanceof AppError ? refused(id, started) : succeeded(id));
+  }
+  return ids.flatMap((id) => outcomes.get(id) ?? []);
 }
+
+const machineInUse = (id: string, assigned: AssignedTray["assigned"]): AppError =>
+  refusal(
+    `machine ${id} ${assigned === "yes" ? "is in use" : "may be in use: its cluster was not checked, or did not answer"}; ` +
+      `put it in maintenance and drain it first (millwright machine enter-maintenance ${id})`,
+  );
 
 const powerStep = (desired: "on" | "off"): Step => childStep(setDevicePower, { desired }, { name: `power-${desired}` });
 const SWITCH_STEPS: Readonly<Record<PowerOperation, readonly Step[]>> = {
@@ -99,7 +123,7 @@ const controlSwitch = (deps: ServiceDeps, caller: Caller, id: string, operation:
 
 const isRunDeps = (deps: ServiceDeps & Partial<RunDeps>): deps is RunDeps => deps.steps !== undefined;
 
-async function controlShelf(deps: ServiceDeps, caller: Caller, id: string, action: PowerAction): Promise<void> {
+async function controlShelf(deps: ServiceDeps, caller: Caller, id: string, action: ForcedAction): Promise<void> {
   const operation = OF_SHELF[action];
   if (operation === undefined)
     throw new AppError(

@@ -36,6 +36,18 @@ export interface AssignedTray {
   readonly assigned: Exclude<Assigned, "no">;
 }
 
+/** Of these machines, those that somebody uses, or may use. */
+export async function findMachinesInUse(
+  db: Queryable,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, AssignedTray["assigned"]>> {
+  const rows = await db.query<AssignedTray>(
+    `select m.id, ${assignedSql("m")} as assigned from machines m where m.id = any($1) and ${assignedSql("m")} <> 'no'`,
+    [ids],
+  );
+  return new Map(rows.map(({ id, assigned }) => [id, assigned]));
+}
+
 /** The trays of these racks that somebody uses, or may use: those that nobody has checked are among them. */
 export async function findAssigned(
   db: Queryable,

@@ -1,11 +1,13 @@
+import { create } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { SystemPowerControl } from "../../../contract/common/common_pb.js";
+import { MachineIdListSchema, SystemPowerControl } from "../../../contract/common/common_pb.js";
 import {
   ComputeTrayComponent,
   FirmwareUpdateState,
   ComponentManagerStatusCode as Status,
 } from "../../../contract/forge/component_pb.js";
+import { PowerShelfIdListSchema } from "../../../contract/forge/shared_pb.js";
 import { registerMachine } from "../../../src/services/machine/machines.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { as, type ForgeUnderTest, refusal, startForge } from "../api/forge-under-test.ts";
@@ -317,6 +319,58 @@ describe("ComponentPowerControl", () => {
     await it.db.execute("delete from runs where target_id = 'sw-1'");
     await it.db.execute("update machines set state = 'READY', customer_id = 'acme' where id = 'o1'");
     expect(await control(SystemPowerControl.FORCE_OFF)).toMatchObject({ error: expect.stringContaining("o1") });
+  });
+
+  test("leaves the power of machines that are in use, or that nobody checked, alone", async () => {
+    await aRack(["pw-free", "pw-used", "pw-open"]);
+    await it.db.execute("update machines set state = 'READY', customer_id = 'acme' where id = 'pw-used'");
+    await it.db.execute("update machines set state = 'READY' where id = 'pw-open'");
+    const control = async (action: SystemPowerControl, ...ids: string[]) =>
+      (
+        await it.forge.componentPowerControl({
+          target: { case: "machineIds", value: { machineIds: ids.map((id) => ({ id })) } },
+          action,
+        })
+      ).results;
+    const kept = (componentId: string, why: string) =>
+      expect.objectContaining({
+        componentId,
+        status: Status.INVALID_ARGUMENT,
+        error: expect.stringContaining(`machine ${componentId} ${why}`),
+      });
+    for (const action of [
+      SystemPowerControl.FORCE_OFF,
+      SystemPowerControl.FORCE_RESTART,
+      SystemPowerControl.AC_POWERCYCLE,
+    ])
+      expect(await control(action, "pw-open", "pw-used")).toEqual([
+        kept("pw-open", "may be in use"),
+        kept("pw-used", "is in use"),
+      ]);
+    // Those that nobody uses come as far as the start of their run, which this server has none of.
+    for (const [action, id] of [
+      [SystemPowerControl.FORCE_OFF, "pw-free"],
+      [SystemPowerControl.ON, "pw-used"],
+    ] as const)
+      expect(await refusal(control(action, id))).toMatchObject({ code: Code.Unimplemented });
+  });
+
+  test("says of each device that there is no graceful way, and does nothing", async () => {
+    await aRack(["gr-1"]);
+    await it.addShelf("ps-g");
+    for (const [action, instead] of [
+      [SystemPowerControl.GRACEFUL_SHUTDOWN, "force_off"],
+      [SystemPowerControl.GRACEFUL_RESTART, "force_restart"],
+    ] as const) {
+      for (const target of [
+        { case: "machineIds" as const, value: create(MachineIdListSchema, { machineIds: [{ id: "gr-1" }] }) },
+        { case: "powerShelfIds" as const, value: create(PowerShelfIdListSchema, { ids: [{ id: "ps-g" }] }) },
+      ]) {
+        const [result] = (await it.forge.componentPowerControl({ target, action })).results;
+        expect(result).toMatchObject({ status: Status.INVALID_ARGUMENT, error: expect.stringContaining(instead) });
+      }
+    }
+    expect(await it.db.query("select 1 from runs where target_id = 'gr-1'")).toEqual([]);
   });
 
   test("without an action, or without devices, is refused", async () => {

@@ -156,6 +156,8 @@ function checkTogether(config: Config): { mistakes: string[]; warnings: string[]
   if (Object.keys(auth.mtls.roles).length > 0 && tls.clientCaFile === null)
     mistakes.push("auth.mtls.roles needs tls.client_ca_file");
   mistakes.push(...oidcMistakes(auth.oidc), ...rackManagerMistakes(config.rackManager));
+  if (config.rackManager.url !== null)
+    warnings.push("rack_manager.url is not used yet: devices are reached through their own BMCs");
   if (open.length > 0 && tls.certFile === null) {
     warnings.push(`${names} without TLS: tokens cross the network readable, unless a proxy in front adds TLS`);
   }

@@ -141,6 +141,11 @@ export const SETTINGS = {
   "bmc.ca_file": optional(kinds.path(), {
     doc: "Authorities (PEM) that vouch for BMCs whose trust is `ca`, in place of those that the system trusts.",
   }),
+  "bmc.accept_new_certificate_after_flash": setting(kinds.flag(), {
+    default: false,
+    dev: true,
+    doc: "Whether a BMC that shows another certificate after a flash of its own firmware is trusted, and sent its password, if it tells the UUID and serial number from before. Somebody between Millwright and the BMC can tell both. Off: the step waits until you accept the certificate.",
+  }),
   "bmc.per_bmc_concurrency": setting(kinds.integer(1, 16), {
     default: 2,
     doc: "Requests at a time to one BMC; many of them fall over early.",
@@ -272,7 +277,7 @@ export const SETTINGS = {
     doc: "Where BMCs fetch firmware files from this server. Unset: `install.public_url`; without both, files are pushed to BMCs.",
   }),
   "rack_manager.url": optional(kinds.url(["https", "http"]), {
-    doc: "The rack manager's gRPC endpoint. Unset: devices are reached through their own BMCs.",
+    doc: "The rack manager's gRPC endpoint. Not used yet, which the server warns of: devices are reached through their own BMCs.",
   }),
   "rack_manager.api": optional(kinds.choice(["d", "h"]), {
     doc: "Which numbering of its messages the rack manager has. Required with `rack_manager.url`: the two contradict each other.",

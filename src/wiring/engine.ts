@@ -25,6 +25,7 @@ import { wireDeviceEvents } from "./device-events.ts";
 import { wireHandlers } from "./handlers.ts";
 import { type MachineHardware, wireMachineHardware } from "./machine-hardware.ts";
 import type { FirmwareFiles } from "./rack/artifacts.ts";
+import type { DeviceTools } from "./rack/device-parts.ts";
 import { wireRackHardware } from "./rack/hardware.ts";
 import { type RunParts, wireRunParts } from "./run-deps.ts";
 import { createSignInLedger } from "./sign-in-ledger.ts";
@@ -59,15 +60,24 @@ export interface EngineWiring {
   readonly things: readonly ThingParts[];
 }
 
-const settingsOf = ({ monitor, explorer, install, hostFirmware, rack, rackManager }: Config) => ({
+const settingsOf = ({ monitor, explorer, install, hostFirmware, rack }: Config) => ({
   monitorEvery: monitor.interval,
   monitorEveryWithEvents: milliseconds(Math.max(monitor.interval, monitor.eventsInterval)),
   exploreEvery: explorer.interval,
   installTimeout: install.timeout,
   seedsAt: install.publicUrl,
   hostFirmware: { ...hostFirmware, flashDeadline: rack.flashDeadline },
-  rackLimits: { ...rack, hasRackManager: rackManager.url !== null },
+  // No run goes through the rack manager yet, so that no plan may count on it.
+  rackLimits: { ...rack, hasRackManager: false },
 });
+
+const certificatesOf = ({ bmc }: Config, log: Log): DeviceTools =>
+  bmc.acceptNewCertificateAfterFlash
+    ? {
+        acceptCertificate: ({ kind, id }, fingerprint) =>
+          log.warn({ kind, id, fingerprint }, "a BMC shows a new certificate after its flash, which was accepted"),
+      }
+    : {};
 
 function collectLoops(metrics: Metrics, db: Database, tail: JournalTail): void {
   metrics.collectWith(async () => {
@@ -118,7 +128,7 @@ export function startEngine(wiring: EngineWiring): Engine {
     ipmi: config.ipmi,
     ...fakeOf(config.fake, clock),
   });
-  const settings = { ...settingsOf(config), ...firmwareFiles };
+  const settings = { ...settingsOf(config), ...firmwareFiles, ...certificatesOf(config, log) };
   const starting = wireRunParts({
     db,
     secrets,

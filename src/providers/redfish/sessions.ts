@@ -66,7 +66,8 @@ export class Sessions {
     const credentials = credentialDigest(target);
     const known = this.#of(target);
     for (;;) {
-      if (known.session !== undefined && known.session.credentials !== credentials) this.#drop(known, known.session);
+      if (known.session !== undefined && !isFor(known.session, target.trust, credentials))
+        this.#drop(known, known.session);
       if (known.session !== undefined) return { headers: { "x-auth-token": known.session.token }, signsIn: false };
       if (this.#goesWithout(known, credentials)) return { headers: { authorization: basic(target) }, signsIn: true };
       if (known.signingIn !== undefined) {
@@ -246,10 +247,15 @@ function settledOrStopped(promise: Promise<unknown>, signal: AbortSignal): Promi
   });
 }
 
-/** A session still opens the BMC: where any certificate is taken the first time, it is given back only to whom it came from. */
+/** A session is shown to nobody who has another certificate than whoever gave it, though that one is trusted by now. */
+const isFor = ({ certificate, credentials }: Session, trust: TlsTrust, wanted: string): boolean =>
+  credentials === wanted &&
+  (trust.mode !== "pin" || [undefined, certificate].includes(trust.fingerprint256) || certificate === undefined);
+
+/** A session still opens the BMC: where a certificate is pinned, or is to be, it is given back only to whom it came from. */
 function trustToSignOut(trust: TlsTrust, { certificate }: Session): TlsTrust {
   if (trust.mode !== "pin" || certificate === undefined) return trust;
-  return { mode: "pin", fingerprint256: trust.fingerprint256 ?? certificate };
+  return { mode: "pin", fingerprint256: certificate };
 }
 
 function sessionOf(made: Fetched, credentials: string): Session | undefined {

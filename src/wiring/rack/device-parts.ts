@@ -13,9 +13,21 @@ const NO_ARTIFACTS: ArtifactSource = {
   },
 };
 
+export interface DeviceTools {
+  /** Firmware files as device runs have them. */
+  readonly artifactSource?: ArtifactSource;
+  /** Told of each BMC whose new certificate was accepted after its flash. Absent: none is accepted. */
+  readonly acceptCertificate?: (device: RunTarget, fingerprint256: string) => void;
+}
+
 /** What steps on a tray, a switch or a shelf are given beside what all steps are. */
 export const devicePartsOf = (
   { kind, id }: RunTarget,
   bmc: () => Promise<BmcTarget>,
-  artifacts: ArtifactSource = NO_ARTIFACTS,
-): Omit<OnDevice, "target"> => ({ device: { kind, id }, bmc, artifacts });
+  { artifactSource: artifacts = NO_ARTIFACTS, acceptCertificate }: DeviceTools,
+): Omit<OnDevice, "target"> => ({
+  device: { kind, id },
+  bmc,
+  artifacts,
+  ...(acceptCertificate && { acceptCertificate: (shown: string) => acceptCertificate({ kind, id }, shown) }),
+});

@@ -60,7 +60,7 @@ const startsUpgrade = (
   );
 
 function runTarget(tools: TargetTools): WiredTarget<HostReprovision> {
-  const { db, secrets, artifactSource, runs } = tools;
+  const { db, secrets, runs } = tools;
   const targetsOf = wireStepTargets({ db, secrets, runbooks: runs.runbooks });
   const machineOf = ({ id, machine }: HostReprovision): Machine => {
     if (machine) return withFakeEndpoints(machine);
@@ -75,11 +75,7 @@ function runTarget(tools: TargetTools): WiredTarget<HostReprovision> {
     partsOf: ({ target: { thing } }) => ({
       // What is written to is the machine, whoever wants it: steps ask who answers by its serial number.
       target: thing.machine ?? thing,
-      ...devicePartsOf(
-        { kind: "machine", id: thing.id },
-        async () => targetsOf(machineOf(thing)).bmc(),
-        artifactSource,
-      ),
+      ...devicePartsOf({ kind: "machine", id: thing.id }, async () => targetsOf(machineOf(thing)).bmc(), tools),
     }),
   };
 }

@@ -65,8 +65,8 @@ const runTarget = ({
   db,
   secrets,
   seedsAt = null,
-  artifactSource,
   runs: { hardware, steps, runbooks },
+  ...tools
 }: TargetTools): WiredTarget<Machine> => {
   const targetsOf = wireStepTargets({ db, secrets, runbooks, seedsAt });
   return {
@@ -77,7 +77,7 @@ const runTarget = ({
       const targets = targetsOf(run.target.thing);
       return {
         ...machineStepParts(run, step, { targets, steps }),
-        ...devicePartsOf(run.target, () => targets.bmc(), artifactSource),
+        ...devicePartsOf(run.target, () => targets.bmc(), tools),
       };
     },
   };

@@ -30,12 +30,12 @@ function handlers({ provider, clock, monitorEvery, monitorEveryWithEvents = moni
   );
 }
 
-const runTarget = ({ provider, signIn, artifactSource }: TargetTools): WiredTarget<PowerShelf> => ({
+const runTarget = ({ provider, signIn, ...tools }: TargetTools): WiredTarget<PowerShelf> => ({
   kind: powerShelfTarget,
   providerOf: () => provider,
   partsOf({ target }) {
     const shelf = target.thing;
-    return devicePartsOf(target, () => signIn(deviceTarget(shelf), shelf.bmc.mac), artifactSource);
+    return devicePartsOf(target, () => signIn(deviceTarget(shelf), shelf.bmc.mac), tools);
   },
 });
 

@@ -30,12 +30,12 @@ function handlers({ switches: provider, clock, monitorEvery, signIn }: HandlerTo
   );
 }
 
-const runTarget = ({ switches, signIn, artifactSource }: TargetTools): WiredTarget<Switch> => ({
+const runTarget = ({ switches, signIn, ...tools }: TargetTools): WiredTarget<Switch> => ({
   kind: switchTarget,
   providerOf: () => switches ?? { name: "switch", can: {} },
   partsOf({ target }) {
     const device = target.thing;
-    return devicePartsOf(target, () => signIn(deviceTarget(device), device.bmc.mac), artifactSource);
+    return devicePartsOf(target, () => signIn(deviceTarget(device), device.bmc.mac), tools);
   },
 });
 

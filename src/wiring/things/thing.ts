@@ -13,7 +13,6 @@ import type { Duration } from "../../kernel/time/duration.ts";
 import type { RackLimits } from "../../lifecycles/rack/plan-work.ts";
 import type { FailedStep } from "../../runs/executor/run-context.ts";
 import type { AnyStep } from "../../runs/model/step.ts";
-import type { ArtifactSource } from "../../runs/steps/rack/on-device.ts";
 import type { Runbooks } from "../../runs/steps/scripts/runbooks.ts";
 import type { Workflows } from "../../runs/workflows/workflow.ts";
 import type { ServiceDeps } from "../../services/call/deps.ts";
@@ -24,11 +23,12 @@ import type { ThingStore } from "../../store/lifecycle/things.ts";
 import type { Database } from "../../store/postgres/database.ts";
 import type { Listing } from "../../store/postgres/listing.ts";
 import type { MachineHardware } from "../machine-hardware.ts";
+import type { DeviceTools } from "../rack/device-parts.ts";
 import type { RunParts } from "../run-deps.ts";
 import type { WiredTarget } from "../run-targets.ts";
 
 /** What handlers may be made from. */
-export interface HandlerTools {
+export interface HandlerTools extends DeviceTools {
   readonly db: Database;
   readonly secrets: SecretStore;
   /** Of shelves. */
@@ -45,8 +45,6 @@ export interface HandlerTools {
   readonly seedsAt?: string | null;
   /** Firmware files. Absent: there are none here. */
   readonly artifacts?: Artifacts;
-  /** The same as device runs have them. */
-  readonly artifactSource?: ArtifactSource;
   /** What racks keep to. Absent: the defaults of the settings. */
   readonly rackLimits?: RackLimits;
   /** What the switches of racks are together. Absent: nobody configures it. */

@@ -158,6 +158,17 @@ describe("signing out", () => {
     expect(signOuts(bmc)).toEqual([]);
   });
 
+  test("shows the session to no other certificate, though that one is pinned by now, and signs in anew", async () => {
+    const { bmc, client, pinned } = await aPinnedSession();
+    await client.get(pinned, THING, aCall());
+    bmc.showCertificate();
+    const { certificateFingerprint = "" } = await aClient().get(bmc.target, THING, aCall());
+    bmc.requests.length = 0;
+    await client.get({ ...bmc.target, trust: { mode: "pin", fingerprint256: certificateFingerprint } }, THING, aCall());
+    expect(bmc.requests[0]).toMatch(/^POST /);
+    expect(signOuts(bmc)).toEqual([]);
+  });
+
   test("goes by the trust of now, not by that of the first sign-in", async () => {
     const bmc = await aBmc("https");
     bmc.sessionStatus = 201;

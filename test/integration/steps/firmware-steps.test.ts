@@ -250,6 +250,30 @@ describe("a BMC that comes back with another certificate", () => {
     const shown = (await provider.can.manager.readRoot(front.target, aCall())).certificateFingerprint;
     expect(shown).not.toBe(pinned);
     expect(await visit.probe()).toMatchObject({ state: "done", facts: { certificateFingerprint: shown } });
+    expect(visit.accepted).toEqual([shown]);
+  });
+
+  test.each([
+    ["unless the operator allows it", { device: { acceptsNoCertificate: true }, payload: {} }],
+    ["after a flash of something else", { device: {}, payload: { component: "bios" } }],
+  ])("is not accepted, and is sent nothing, %s", async (_name, differing) => {
+    front = await UpdateFront.start();
+    pinned = (await provider.can.manager.readRoot(front.target, aCall())).certificateFingerprint;
+    const visited = Object.create(device, Object.getOwnPropertyDescriptors(differing.device)) as VisitedDevice;
+    const flash = await new Visit(visited, "update_firmware", UPDATE).before();
+    await flash.act();
+    const visit = new Visit(visited, "update_firmware", { ...UPDATE, ...differing.payload });
+    Object.assign(visit, { evidence: flash.evidence, receipt: flash.receipt, actingAt: flash.actingAt });
+    front.finish();
+    front.goAway();
+    front.comeBack({ newCertificate: true });
+    front.requests.length = 0;
+    expect(await visit.probe()).toMatchObject({
+      state: "unknown",
+      cause: { code: "certificate_changed" },
+      message: expect.stringContaining("machine accept-certificate"),
+    });
+    expect(front.requests).toEqual([]);
   });
 
   test("is not accepted a second time", async () => {

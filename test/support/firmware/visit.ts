@@ -20,6 +20,8 @@ export interface VisitedDevice {
   readonly image: Buffer;
   /** Where the device fetches the image. */
   uri(): string;
+  /** Absent: a new certificate is accepted after a flash. */
+  readonly acceptsNoCertificate?: boolean;
 }
 
 /** One step on one device, as an executor drives it; every process may die after any call, so nothing is kept but JSON. */
@@ -31,6 +33,7 @@ export class Visit {
   receipt: JsonObject | null = null;
   actingAt: Date | null = null;
   readonly log: string[] = [];
+  readonly accepted: string[] = [];
 
   constructor(device: VisitedDevice, kind: string, payload: object) {
     this.#device = device;
@@ -39,7 +42,7 @@ export class Visit {
   }
 
   get #context() {
-    const { provider, clock, serial, image, bmc, uri } = this.#device;
+    const { provider, clock, serial, image, bmc, uri, acceptsNoCertificate } = this.#device;
     return {
       payload: this.#payload,
       target: { facts: { serial } },
@@ -53,6 +56,7 @@ export class Visit {
       clock,
       log: (text: string) => void this.log.push(text),
       bmc,
+      ...(!acceptsNoCertificate && { acceptCertificate: (shown: string) => void this.accepted.push(shown) }),
       artifacts: {
         find: async () => ({
           name: "image.fwpkg",

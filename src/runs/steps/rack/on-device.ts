@@ -23,4 +23,6 @@ export interface OnDevice<T extends Thing = Thing> extends On<T> {
   readonly device: RunTarget;
   bmc(): Promise<BmcTarget>;
   readonly artifacts: ArtifactSource;
+  /** Tells whoever runs this server that a new certificate of this BMC was accepted. Absent: none is accepted. */
+  readonly acceptCertificate?: (fingerprint256: string) => void;
 }

@@ -6,7 +6,9 @@ import type { Capabilities } from "../../../capabilities/provider.ts";
 import { causeOf, StepFailure } from "../../../kernel/errors.ts";
 import { milliseconds, seconds } from "../../../kernel/time/duration.ts";
 import { type BackOff, pauseBefore } from "../../../kernel/time/retry.ts";
+import type { Activation } from "../../../lifecycles/rack-firmware/rack-firmware.ts";
 import type { ProbeReport } from "../../model/step.ts";
+import type { OnDevice } from "./on-device.ts";
 
 /** By what a BMC is known again that shows another certificate than before. Null where it did not say. */
 export type KnownBmc = {
@@ -23,6 +25,23 @@ export interface ReachBmc {
   readonly call: CallContext;
 }
 
+interface Written {
+  readonly component: string;
+}
+
+interface ReachRestarted extends ReachBmc, Pick<OnDevice, "acceptCertificate"> {
+  readonly payload: { readonly activation: Activation } & (Written | { readonly wanted: readonly Written[] });
+  readonly log: (text: string) => void;
+}
+
+/** What the firmware of a BMC is called: of a tray and a switch, and of a shelf. */
+const OF_BMC: readonly string[] = ["bmc", "pmc"];
+
+/** Only a BMC that runs other firmware by this step, or is restarted by it, has a reason to show another certificate. */
+const restartsBmc = ({ payload }: ReachRestarted): boolean =>
+  payload.activation === "bmc_reset" ||
+  ("wanted" in payload ? payload.wanted : [payload]).some(({ component }) => OF_BMC.includes(component));
+
 const serialOf = async ({ can, call }: ReachBmc, target: BmcTarget): Promise<string | null> =>
   (await (can.inventory ?? can.system)?.identify(target, call))?.serial ?? null;
 
@@ -38,12 +57,13 @@ export interface Reached<T> {
 }
 
 /**
- * Asks a BMC whose own firmware this run has replaced, or which this run has restarted. Such a BMC may show another certificate than
- * the pinned one. One is accepted, and only of a BMC that is the same by what it tells everybody and then, signed in to, by its
- * serial number. `accepted` is the certificate that an earlier probe of the same step has accepted.
+ * Asks a BMC after a flash. Where the flash was of the BMC itself, and the operator allows it (`bmc.accept_new_certificate_after_flash`),
+ * one other certificate than the pinned one is accepted, of a BMC that is the same by what it tells everybody and then, signed in to,
+ * by its serial number. Somebody in the middle can repeat both, and gets the password: hence the setting. Otherwise the certificate
+ * is as wrong as at any time. `accepted` is the one that an earlier probe of the same step has accepted.
  */
 export async function askRestarted<T>(
-  context: ReachBmc,
+  context: ReachRestarted,
   known: KnownBmc,
   accepted: string | null,
   ask: (target: BmcTarget) => Promise<T>,
@@ -54,7 +74,10 @@ export async function askRestarted<T>(
     return { answer: await ask(target), certificate: accepted };
   } catch (error) {
     if (accepted !== null || !(error instanceof DeviceFailure) || error.code !== "certificate_changed") throw error;
+    if (context.acceptCertificate === undefined || !restartsBmc(context)) throw error;
     const shown = await confirmSame(context, given, known, error);
+    context.acceptCertificate(shown);
+    context.log(`[firmware] the BMC shows a new certificate after its flash, which is accepted: ${shown}\n`);
     return { answer: await ask(pinnedTo(given, shown)), certificate: shown };
   }
 }

@@ -261,6 +261,11 @@ describe("rules over several settings", () => {
       "http.listen is on 0.0.0.0 without TLS",
     );
   });
+
+  test("a rack manager is allowed with a warning that it is not used yet", () => {
+    const argv = ["--rack-manager-url", "https://rms.example", "--rack-manager-api", "d"];
+    expect(load({ argv }).warnings).toEqual([expect.stringContaining("rack_manager.url is not used yet")]);
+  });
 });
 
 describe("the data directory", () => {

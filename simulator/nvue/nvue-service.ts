@@ -50,6 +50,8 @@ export class NvueService {
         return this.#changeCluster(given.query.get("rev"), given.body);
       case `GET ${ROOT}/cluster/apps`:
         return ok({ "nmx-controller": this.#app() });
+      case `GET ${ROOT}/cluster/apps/running`:
+        return ok(this.#switch.runsController() === "no" ? {} : { "nmx-controller": this.#app() });
       case `GET ${APP}`:
         return ok(this.#app());
       case `POST ${APP}`:

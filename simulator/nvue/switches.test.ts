@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTemporarySimulator } from "../testing/temporary-simulator.ts";
 
 const FIRST = "rack-1-switch-1";
-const APP = "/nvue_v1/cluster/apps/nmx-controller";
+const APPS = "/nvue_v1/cluster/apps";
+const APP = `${APPS}/nmx-controller`;
 const START = { "@start": { state: "start", parameters: {} } };
 const CHASSIS = "/redfish/v1/Chassis/MGX_NVSwitch_0";
 
@@ -182,7 +183,10 @@ describe("the fabric of a rack", () => {
     });
     expect((await nvue(FIRST, "POST", APP, START))?.status).toBe(409);
     await enableCluster(FIRST);
+    const running = async (id: string) => Object.keys((await nvue(id, "GET", `${APPS}/running`))?.body ?? {});
+    expect(await running(FIRST)).toEqual([]);
     expect((await nvue(FIRST, "POST", APP, START))?.status).toBe(201);
+    expect([await running(FIRST), await running("rack-1-switch-9")]).toEqual([["nmx-controller"], []]);
     await until("the fabric is configured", async () => configured((await nvue("rack-1-switch-9", "GET", APP))?.body));
     expect(configured((await nvue("rack-2-switch-1", "GET", APP))?.body)).toBe(false);
     expect((await truthOf(FIRST)).effects).toMatchObject({ configuration_changes: 1, fabric_starts: 1 });

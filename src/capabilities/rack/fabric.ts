@@ -16,6 +16,14 @@ export interface FabricStatus {
   readonly certificateFingerprint?: string;
 }
 
+/** What one call to configure a fabric did. */
+export interface FabricCall {
+  /** The switch's own name of what it does now, where it has one. */
+  readonly job: string | null;
+  /** The controller was started, by this call or before: the switches come up by themselves. False: another call is needed. */
+  readonly isStarted: boolean;
+}
+
 /**
  * The fabric that the switches of a rack are together. It is configured on one of them, the primary; the others follow.
  *
@@ -24,8 +32,7 @@ export interface FabricStatus {
  * @throws DeviceFailure "retry" when the switch cannot be reached or is busy, "fail" when it refuses for good.
  */
 export interface Fabric {
-  /** Returns once the switch has taken the configuration; `job` is its own name of it, where it has one. */
-  configure(primary: FabricTarget, topology: string, call: CallContext): Promise<{ readonly job: string | null }>;
+  configure(primary: FabricTarget, topology: string, call: CallContext): Promise<FabricCall>;
   readStatus(member: FabricTarget, call: CallContext): Promise<FabricStatus>;
 }
 

@@ -4,7 +4,9 @@ import { type Fabric, type FabricStatus, type FabricTarget, isFabricRunning } fr
 import { type Resource, textAt } from "../transport/device-json.ts";
 import { createNvueClient, type NvueClient, type NvueOptions } from "./nvue-client.ts";
 
-const CONTROLLER = "/cluster/apps/nmx-controller";
+const APP = "nmx-controller";
+const CONTROLLER = `/cluster/apps/${APP}`;
+const RUNNING = "/cluster/apps/running";
 
 export interface NvueFabric extends Fabric {
   close(): void;
@@ -21,12 +23,12 @@ export function createNvueFabric(options: NvueOptions): NvueFabric {
     async configure(primary, _topology, call) {
       // Applying takes a while, and nothing can be started before: that is for the next call.
       if (textAt((await client.get(primary, "/cluster", call)).resource, "state") !== "enabled") {
-        return { job: await enableCluster(client, primary, call) };
+        return { job: await enableCluster(client, primary, call), isStarted: false };
       }
-      // Starting one that runs changes nothing: it goes on.
-      if (isFabricRunning(statusOf((await client.get(primary, CONTROLLER, call)).resource))) return { job: null };
+      if (await isControllerUp(client, primary, call)) return { job: null, isStarted: true };
       const start = { "@start": { state: "start", parameters: {} } };
-      return { job: textAt((await client.post(primary, CONTROLLER, start, call)).resource, "id") ?? null };
+      const { resource } = await client.post(primary, CONTROLLER, start, call);
+      return { job: textAt(resource, "id") ?? null, isStarted: true };
     },
 
     async readStatus(member, call) {
@@ -36,6 +38,20 @@ export function createNvueFabric(options: NvueOptions): NvueFabric {
 
     close: () => client.close(),
   };
+}
+
+/**
+ * Whether the controller was started. While it comes up it reports what it reports before it is started; only the list of running
+ * applications tells the two apart. A system without that list is started again, which changes nothing where the controller runs.
+ */
+async function isControllerUp(client: NvueClient, primary: FabricTarget, call: CallContext): Promise<boolean> {
+  if (isFabricRunning(statusOf((await client.get(primary, CONTROLLER, call)).resource))) return true;
+  try {
+    return Object.hasOwn((await client.get(primary, RUNNING, call)).resource, APP);
+  } catch (error) {
+    if (error instanceof DeviceFailure && error.status === 404) return false;
+    throw error;
+  }
 }
 
 /** NVUE changes its configuration in revisions: one is opened, changed and applied. */

@@ -178,6 +178,11 @@ describe("nvue", () => {
     );
     const [primary, ...others] = targets;
     if (primary === undefined) throw new Error("the rack has no switches");
-    return { fabric, switches: [primary, ...others] };
+    const starts = async () => {
+      const path = `/devices/${rows[0]?.metadata.name}`;
+      return (await site.control<{ readonly effects: { readonly fabric_starts: number } }>("GET", path)).effects
+        .fabric_starts;
+    };
+    return { fabric, switches: [primary, ...others], starts };
   });
 });

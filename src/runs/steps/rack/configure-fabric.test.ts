@@ -17,16 +17,18 @@ interface World {
   readonly statuses?: readonly (FabricStatus | "silent")[];
   readonly explicit?: boolean;
   readonly without?: string;
+  /** What each call to the primary comes to; true once there are no more. */
+  readonly started?: boolean[];
 }
 
 /** A rack whose switches are sw-0, sw-1 … with these tray indexes. */
-function contextOf({ indexes, statuses = [], explicit = true, without }: World, evidence: object = {}) {
+function contextOf({ indexes, statuses = [], explicit = true, without, started = [] }: World, evidence: object = {}) {
   const ids = indexes.map((_index, at) => `sw-${at}`);
   const configured: string[] = [];
   const fabric: Fabric = {
     async configure({ address }) {
       configured.push(address);
-      return { job: null };
+      return { job: null, isStarted: started.shift() ?? true };
     },
     async readStatus({ address }) {
       const status = statuses[ids.indexOf(address)] ?? RUNNING;
@@ -87,8 +89,6 @@ test("it is done once every switch reports the fabric, and each learns whether i
   });
   await configureFabric.act(waiting.context);
   expect(waiting.configured).toEqual(["sw-1"]);
-  const begun = { ...waiting.context, actingAt: new Date(0) };
-  expect(await configureFabric.probe(begun)).toMatchObject({ state: "halfway" });
   const done = await configureFabric.probe(contextOf({ indexes: [1, 0] }, evidence).context);
   expect(done).toMatchObject({
     state: "done",
@@ -99,4 +99,29 @@ test("it is done once every switch reports the fabric, and each learns whether i
       { kind: "switch", id: "sw-1", cause: "fabric_configured" },
     ],
   });
+});
+
+test("the controller is started once; then the fabric is only awaited, and what is late is named", async () => {
+  const starting: FabricStatus = { ...RUNNING, state: "not_ok", additionInfo: "CONTROL_PLANE_STATE_UNCONFIGURED" };
+  const world = { indexes: [0, 1], statuses: [starting, starting], started: [false, true] };
+  const { context, configured } = contextOf(world, { primary: "sw-0" });
+  const begun = { ...context, actingAt: new Date(0) };
+  const enabled = (await configureFabric.act(begun))?.receipt ?? null;
+  expect(await configureFabric.probe({ ...begun, receipt: enabled })).toMatchObject({ state: "halfway" });
+  const receipt = (await configureFabric.carryOn?.({ ...begun, receipt: enabled }))?.receipt ?? null;
+  expect(receipt).toEqual({ started: true });
+  expect(configured).toEqual(["sw-0", "sw-0"]);
+  expect(await configureFabric.probe({ ...begun, receipt })).toMatchObject({
+    state: "in_progress",
+    message:
+      "not configured: switch sw-0 (not ok, CONTROL_PLANE_STATE_UNCONFIGURED), switch sw-1 (not ok, CONTROL_PLANE_STATE_UNCONFIGURED)",
+    cause: { code: "fabric_not_configured" },
+  });
+});
+
+test("after a crash before the receipt the primary is asked again, and what was announced here and not begun is begun", async () => {
+  const { context } = contextOf({ indexes: [0], statuses: [WAITING] }, { primary: "sw-0" });
+  const announced = { ...context, actingAt: new Date(0), receipt: null };
+  expect(await configureFabric.probe(announced)).toMatchObject({ state: "halfway" });
+  expect(await configureFabric.probe({ ...announced, hasNotBegun: true })).toMatchObject({ state: "not_done" });
 });

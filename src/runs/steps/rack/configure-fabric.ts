@@ -2,12 +2,18 @@ import { DeviceFailure } from "../../../capabilities/device-failure.ts";
 import { type FabricStatus, type FabricTarget, isFabricRunning } from "../../../capabilities/rack/fabric.ts";
 import { type Effect, move, observe } from "../../../kernel/effects.ts";
 import { AppError, messageOf, StepFailure } from "../../../kernel/errors.ts";
-import type { JsonObject } from "../../../kernel/lifecycle.ts";
 import { namedList } from "../../../kernel/named-list.ts";
 import { minutes } from "../../../kernel/time/duration.ts";
 import type { Rack } from "../../../lifecycles/rack/rack.ts";
 import { switchLifecycle } from "../../../lifecycles/switch/lifecycle.ts";
-import { type ActingContext, defineStepOn, type On, type ProbeReport, type StepContext } from "../../model/step.ts";
+import {
+  type Acted,
+  type ActingContext,
+  defineStepOn,
+  type On,
+  type ProbeReport,
+  type StepContext,
+} from "../../model/step.ts";
 
 /** What steps on a rack work with that go through the operating systems of its switches. */
 export interface OnRack extends On<Rack> {
@@ -32,13 +38,17 @@ type Evidence = {
   /** Why nothing is done. */
   readonly skipped?: string;
 };
-type Acting = ActingContext<ConfigureFabricPayload, Evidence, "fabric", never, JsonObject, OnRack>;
+type Receipt = {
+  /** The primary has started the controller: from then on the fabric is only awaited. */
+  readonly started: boolean;
+};
+type Acting = ActingContext<ConfigureFabricPayload, Evidence, "fabric", never, Receipt, OnRack>;
 
 const MOST_NAMED = 9;
 
 /**
- * Configures the fabric of a rack on its primary switch, and waits until every switch reports it. Asking a switch to configure what is
- * configured changes nothing, so that a crash needs no evidence.
+ * Configures the fabric of a rack on its primary switch, and waits until every switch reports it. The receipt says that the controller
+ * was started. After a crash before the receipt the primary itself is asked whether the controller runs, before it is started again.
  */
 export const configureFabric = defineStepOn<OnRack>()({
   kind: "configure_fabric",
@@ -60,10 +70,11 @@ export const configureFabric = defineStepOn<OnRack>()({
     return { primary: primaryOf(target, payload.switches) };
   },
 
-  act: (context) => configure(context),
+  act: (context) => configure({ ...context, receipt: null }),
+  showsOfReceipt: ["started"],
 
   async probe(context): Promise<ProbeReport> {
-    const { evidence, payload, clock, hasNotBegun, actingAt = null } = context;
+    const { evidence, payload, clock } = context;
     if (evidence.primary === null)
       return { state: "done", message: `skipped: ${evidence.skipped ?? ""}`, verdict: "skipped" };
     const seen = await readAll(context, payload.switches);
@@ -81,19 +92,26 @@ export const configureFabric = defineStepOn<OnRack>()({
       facts: { at: "switch_os", ...(first && { name: first.id, shown: first.shown }) },
     } as const;
     const message = describeUnready(unready);
-    // Before it was begun the primary is asked to; later it is asked again, which changes nothing that is on its way.
-    return { state: actingAt === null || hasNotBegun ? "not_done" : "halfway", message, cause };
+    return { state: stateOf(context), message, cause };
   },
 
   carryOn: (context: Acting) => configure(context),
   residue: () => "the fabric may be configured in part",
 });
 
-async function configure({ can, call, evidence, payload, fabricTarget, log }: Acting): Promise<undefined> {
+/** Once the controller is started, the switches need only time: a further start could begin everything again. */
+function stateOf({ receipt, hasNotBegun, actingAt = null }: Acting): ProbeReport["state"] {
+  if (receipt?.started) return "in_progress";
+  return actingAt === null || hasNotBegun ? "not_done" : "halfway";
+}
+
+async function configure(context: Acting): Promise<Acted<Receipt> | undefined> {
+  const { can, call, evidence, payload, fabricTarget, log } = context;
   if (evidence.primary === null) return undefined;
-  const { job } = await can.fabric.configure(await fabricTarget(evidence.primary), payload.topology ?? "", call);
+  const primary = await fabricTarget(evidence.primary);
+  const { job, isStarted } = await can.fabric.configure(primary, payload.topology ?? "", call);
   if (job !== null) log(`[fabric] switch ${evidence.primary} configures the fabric as job ${job}\n`);
-  return undefined;
+  return { receipt: { started: isStarted } };
 }
 
 /** Whether every switch of the rack reports the fabric. Changes nothing. */

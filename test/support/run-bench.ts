@@ -234,7 +234,7 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
 }
 
 /** As servers do, for BMCs and installers. */
-const serveSeeds = (deps: ServiceDeps) =>
+export const serveSeeds = (deps: ServiceDeps) =>
   startApi({
     http: async (app) => {
       const reports = openReportDesk(deps, { requireTokens: false });

@@ -1,11 +1,12 @@
 import { join } from "node:path";
+import { seedWriter } from "../../../src/providers/seeds/seed.ts";
 import { createPlan } from "../../../src/services/run/plans.ts";
 import { openSecretStore } from "../../../src/store/access/secrets.ts";
 import { allStores } from "../../../src/wiring/things/all-things.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { eventually } from "../eventually.ts";
 import type { MachineTruth } from "../machine-site.ts";
-import { putSiteOnRecord, tester } from "../run-bench.ts";
+import { putSiteOnRecord, serveSeeds, tester } from "../run-bench.ts";
 import type { StepOnce } from "../step-kinds.ts";
 import type { ProcessBench } from "./process-bench.ts";
 import { startProgram } from "./programs.ts";
@@ -40,7 +41,11 @@ export interface StepOnRecord {
 export interface LaneSite {
   readonly profile?: string;
   readonly hasCrashed?: boolean;
+  /** Its images are those whose installers read a seed, and somebody serves seeds, whoever dies. */
+  readonly isSeeded?: boolean;
 }
+
+type Seeds = Awaited<ReturnType<typeof serveSeeds>>;
 
 const PLAN = "plan-of-one-step";
 
@@ -66,12 +71,19 @@ export class KillLane {
   readonly killed: Killed[] = [];
   readonly #bench: ProcessBench;
   readonly #keyFile: string;
+  readonly #seeds: Seeds | undefined;
   readonly #work: StepOnce;
   readonly #machines: string[];
   readonly #site: LaneSite;
 
   private constructor(
-    parts: { database: TestDatabase; simulator: SimulatorProcess; machines: string[]; keyFile: string },
+    parts: {
+      database: TestDatabase;
+      simulator: SimulatorProcess;
+      machines: string[];
+      keyFile: string;
+      seeds: Seeds | undefined;
+    },
     bench: ProcessBench,
     work: StepOnce,
     site: LaneSite,
@@ -81,6 +93,7 @@ export class KillLane {
     this.simulator = parts.simulator;
     this.#machines = parts.machines;
     this.#keyFile = parts.keyFile;
+    this.#seeds = parts.seeds;
     this.#bench = bench;
     this.#work = work;
   }
@@ -95,15 +108,13 @@ export class KillLane {
     });
     const database = await createTestDatabase();
     const keyFile = join(bench.directory, `secret-key-${name}`);
-    const deps = {
-      db: database.db,
-      stores: allStores,
-      secrets: openSecretStore({ keyFile }),
-      maxFindByIds: 100,
-    };
+    const secrets = openSecretStore({ keyFile });
+    const deps = { db: database.db, stores: allStores, secrets, seedWriter, maxFindByIds: 100 };
     const machines = (await putSiteOnRecord(deps, simulator.call)).map(({ machine_id }) => machine_id);
+    const seeds = site.isSeeded ? await serveSeeds(deps) : undefined;
+    if (seeds) await database.db.execute("update images set seed = 'nocloud'");
     if (!work.ownPlan) await createPlan(deps, tester, { planId: PLAN, displayName: work.kind, steps: [work.step] });
-    return new KillLane({ database, simulator, machines, keyFile }, bench, work, site);
+    return new KillLane({ database, simulator, machines, keyFile, seeds }, bench, work, site);
   }
 
   /** Carries out one run undisturbed, and returns the places that its replica came through, in their order. */
@@ -127,11 +138,8 @@ export class KillLane {
     if (exit.signal !== "SIGKILL")
       throw new Error(`it did not die at ${place.failPoint} (${place.position}): ${victim.transcript()}`);
     const { db } = this.database;
-    // Set aside, so that the next replica has only its own run.
-    await db.execute(
-      `update work set wake_at = 'infinity', lease_until = case when lease_until is null then null else 'infinity'::timestamptz end
-        where kind = 'run'`,
-    );
+    // Set aside, so that the next replica has only its own run. By a lease: an installer that calls meanwhile wakes its run.
+    await db.execute("update work set wake_at = 'infinity', lease_until = 'infinity' where kind = 'run'");
     this.killed.push({ place, machineId, before, atDeath: await this.run(machineId) });
   }
 
@@ -139,14 +147,20 @@ export class KillLane {
   async finishAll(): Promise<void> {
     const { db, url } = this.database;
     const instance = `successor-${this.#work.kind}`;
-    const successor = openRunReplica({ url, keyFile: this.#keyFile, instance, inFlight: AT_ONCE });
+    const successor = openRunReplica({
+      url,
+      keyFile: this.#keyFile,
+      instance,
+      inFlight: AT_ONCE,
+      seedsAt: this.#seeds?.httpUrl,
+    });
     try {
       await this.#setSpeed(this.#work.speed);
       for (const { machineId } of this.killed)
         await startOnce(successor.deps, { machineId, planId: PLAN, ownPlan: this.#work.ownPlan });
       await db.execute(
-        `update work set wake_at = now(), lease_until = case when lease_until is null then null else now() - interval '1 s' end
-          where kind = 'run' and wake_at = 'infinity'`,
+        `update work set wake_at = now(), lease_until = case when lease_owner is null then null else now() - interval '1 s' end
+          where kind = 'run' and lease_until = 'infinity'`,
       );
       await successor.work();
       const active = "select id, state, facts -> 'steps' as steps from runs where state in ('PENDING', 'RUNNING')";
@@ -175,6 +189,7 @@ export class KillLane {
   async close(): Promise<void> {
     this.simulator.process.signal("SIGTERM");
     await this.simulator.process.exited;
+    await this.#seeds?.close();
     await this.database.drop();
   }
 
@@ -197,6 +212,7 @@ export class KillLane {
       machineId,
       planId: PLAN,
       ownPlan: this.#work.ownPlan,
+      seedsAt: this.#seeds?.httpUrl,
       simulator: { controlUrl: this.simulator.controlUrl, speed: this.#work.speed },
       ...(place && { place }),
     };

@@ -5,6 +5,7 @@ import { silentLog } from "../../../src/kernel/log.ts";
 import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
 import { hours } from "../../../src/kernel/time/duration.ts";
 import { createRedfishShelfProvider } from "../../../src/providers/redfish/shelf/redfish-shelf-provider.ts";
+import { seedWriter } from "../../../src/providers/seeds/seed.ts";
 import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
 import { serverSteps } from "../../../src/runs/steps/index.ts";
 import type { ArtifactSource } from "../../../src/runs/steps/rack/on-device.ts";
@@ -62,6 +63,8 @@ export interface RunReplicaOptions {
   readonly workflows?: Workflows;
   /** Passes at the same time; absent: as many as those of the server. */
   readonly inFlight?: number;
+  /** Where BMCs fetch seeds; absent: nobody serves them. */
+  readonly seedsAt?: string | null | undefined;
   /** Around the handlers of runs. */
   readonly around?: (handlers: HandlerOf) => HandlerOf;
 }
@@ -75,11 +78,12 @@ export function openRunReplica({
   steps = serverSteps,
   workflows = allWorkflows,
   inFlight,
+  seedsAt = null,
   around = (same) => same,
 }: RunReplicaOptions): RunReplica {
   const db = openDatabase(url, { log: silentLog, applicationName: instance });
   const secrets = openSecretStore({ keyFile });
-  const services: ServiceDeps = { db, stores: allStores, secrets, maxFindByIds: 100, clock };
+  const services: ServiceDeps = { db, stores: allStores, secrets, seedWriter, maxFindByIds: 100, clock };
   const gateway = createBmcGateway();
   const hardware = wireMachineHardware({
     clock,
@@ -89,7 +93,7 @@ export function openRunReplica({
   });
   const provider = createRedfishShelfProvider({ gateway });
   const runbooks = new Runbooks({ [SITE_SCRIPT.ref]: SITE_SCRIPT.text });
-  const parts = { db, secrets, clock, hardware, steps, runbooks, seedsAt: null };
+  const parts = { db, secrets, clock, hardware, steps, runbooks, seedsAt };
   const starting: RunParts = { ...wireRunParts(parts), workflows, clusterProbes: null };
   const handlers = wireHandlers({
     db,
@@ -98,6 +102,7 @@ export function openRunReplica({
     clock: handlerClock,
     monitorEvery: hours(1),
     exploreEvery: hours(1),
+    seedsAt,
     artifactSource: SITE_FILES,
     runs: { hardware, steps, workflows, runbooks, starting, instance },
   });

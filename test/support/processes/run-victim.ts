@@ -58,6 +58,8 @@ export interface VictimOrder {
   readonly planId: string;
   /** One that no caller can name; absent: the plan of the id. */
   readonly ownPlan?: Plan | undefined;
+  /** Where BMCs fetch seeds; absent: nobody serves them. */
+  readonly seedsAt?: string | undefined;
   /** The site stands still until it is on record that the action was done; from then on it is this much faster than life. */
   readonly simulator: { readonly controlUrl: string; readonly speed: number };
   /** Absent: it lives until the run has ended, and prints the places that it came through. */

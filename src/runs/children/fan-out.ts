@@ -1,6 +1,7 @@
 import type { Cause } from "../../kernel/causes.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import type { JsonObject, Thing } from "../../kernel/lifecycle.ts";
+import type { Duration } from "../../kernel/time/duration.ts";
 import type { ParsePayload } from "../model/plan/payloads.ts";
 import type { Step } from "../model/plan/plan.ts";
 import { type ActingContext, defineStepOn, type On, type ProbeReport, type StepDefaults } from "../model/step.ts";
@@ -13,6 +14,8 @@ export interface FanOut<T extends Thing, P extends JsonObject> {
   readonly parse: ParsePayload<P>;
   /** The timeout is for all runs together; once it is over, those that still run are canceled. */
   readonly defaults: Pick<StepDefaults, "timeout">;
+  /** Where it depends on what is done: instead of the default. Pure. */
+  readonly timeoutFor?: (payload: P) => Duration;
   /** On which things runs are started: settled when the step begins, whatever belongs to the target later. Pure. */
   targets(target: T, payload: P): readonly RunTarget[];
   /** What is done on one of them. Pure. `of` is what the run works on. */
@@ -72,6 +75,7 @@ export function defineFanOut<T extends Thing, P extends JsonObject>(fanOut: FanO
     needs: [],
     parse,
     defaults: { ...defaults, maxRetries: 0 },
+    ...(fanOut.timeoutFor && { timeoutFor: fanOut.timeoutFor }),
     actsByEffectsOnly: true,
     children: (target: Thing, payload: P) =>
       targets(target as T, payload).map((each) => childOn(each, payload, target as T)),

@@ -31,6 +31,8 @@ export interface StepShape<K extends string = string, P extends JsonObject = Jso
   readonly kind: K;
   readonly defaults: StepDefaults;
   readonly parse: ParsePayload<P>;
+  /** Where how long it takes depends on what it is told: instead of the default of its kind. Pure. */
+  timeoutFor?(payload: P): Duration;
 }
 
 /** Kinds by their word: what a plan may consist of. */

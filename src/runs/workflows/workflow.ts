@@ -183,8 +183,9 @@ export function planOfWorkflow<S extends string>(
     steps: workflow.stages.map((stage): Step => {
       const shape = steps.get(kindOf(stage));
       const { timeout, maxRetries } = { ...STEP_DEFAULTS, ...shape?.defaults };
-      const timeoutSeconds = (stage.timeout ?? timeout) / seconds(1);
       const payload = payloads[stage.name] ?? {};
+      const own = isSettled(payload) ? undefined : shape?.timeoutFor?.(payload);
+      const timeoutSeconds = (stage.timeout ?? own ?? timeout) / seconds(1);
       return {
         name: stage.name,
         kind: kindOf(stage),

@@ -328,6 +328,13 @@ describe("activate_firmware", () => {
     expect(await visit.probe()).toMatchObject({ state: "done" });
   });
 
+  test("a power cycle that is undone in its middle leaves the device on", async () => {
+    const visit = await (await staged("power_cycle")).act();
+    expect(front.power).toBe("Off");
+    expect(await visit.undo()).toBeUndefined();
+    expect(front.power).toBe("On");
+  });
+
   test("restarts nothing that shows the version", async () => {
     front = await UpdateFront.start();
     front.versions.set("BMC_0", "2.0");
@@ -355,6 +362,21 @@ describe("activate_firmware", () => {
     await other.act({ dies: true });
     expect(await other.probe()).toMatchObject({ state: "in_progress" }); // it has restarted: another order would be one too many
   });
+});
+
+test.each([
+  ["update_firmware", UPDATE],
+  ["activate_firmware", { wanted: [UPDATE], activation: "power_cycle", settle_seconds: 60 }],
+  ["set_device_power", { desired: "off" }],
+] as const)("%s is not begun on a BMC that answers for another device", async (kind, payload) => {
+  front = await UpdateFront.start();
+  const recorded = Object.create(device, { serial: { value: "another-0002" } }) as VisitedDevice;
+  await expect(new Visit(recorded, kind, payload).before()).rejects.toMatchObject({
+    code: "wrong_identity",
+    disposition: "fail",
+    facts: { expected: "another-0002", shown: "front-0001" },
+  });
+  expect(front.requests.filter((each) => !each.startsWith("GET"))).toEqual([]);
 });
 
 describe("set_device_power and validate_device", () => {

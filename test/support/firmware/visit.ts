@@ -3,7 +3,7 @@ import { aCall } from "../../../src/capabilities/conformance/device-bench.ts";
 import type { Provider } from "../../../src/capabilities/provider.ts";
 import type { JsonObject } from "../../../src/kernel/lifecycle.ts";
 import type { Clock } from "../../../src/kernel/time/clock.ts";
-import { type AnyStep, collectSteps, type ProbeReport, readProbe } from "../../../src/runs/model/step.ts";
+import { type AnyStep, collectSteps, type ProbeReport, readProbe, type Undone } from "../../../src/runs/model/step.ts";
 import { activateFirmware } from "../../../src/runs/steps/rack/activate-firmware.ts";
 import { setDevicePower } from "../../../src/runs/steps/rack/set-device-power.ts";
 import { updateFirmware } from "../../../src/runs/steps/rack/update-firmware.ts";
@@ -89,6 +89,10 @@ export class Visit {
     const report = readProbe(await this.#kind.probe({ ...this.#context, actingAt: this.actingAt }));
     if (report.receipt !== undefined) this.receipt = JSON.parse(JSON.stringify(report.receipt)) as JsonObject;
     return report;
+  }
+
+  async undo(): Promise<Undone | undefined> {
+    return this.#kind.undo?.(this.#context);
   }
 
   async carryOn(): Promise<void> {

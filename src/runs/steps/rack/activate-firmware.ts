@@ -53,6 +53,8 @@ export const activateFirmware = defineStepOn<OnDevice>()({
   fromOutside: true,
   reboots: true,
   parse: parseActivate,
+  residue: ({ activation }) =>
+    activation === "power_cycle" ? "the device may be switched off" : "the device may still restart",
 
   async before(context): Promise<Evidence> {
     const { can, call, payload } = context;
@@ -89,6 +91,15 @@ export const activateFirmware = defineStepOn<OnDevice>()({
     if (receipt?.was_off !== true) return { receipt: { ...receipt, was_off: true } };
     await can.power?.setPower(await bmc(), "on", call);
     return undefined;
+  },
+
+  /** A restart is over by itself; a device in the middle of a power cycle would stay off. */
+  async undo({ payload, can, call, bmc }: Acting) {
+    if (payload.activation !== "power_cycle" || !can.power) return undefined;
+    const target = await bmc();
+    await can.power.setPower(target, "on", call);
+    const power = await can.power.readPower(target, call);
+    return power === "on" ? undefined : { goesOn: `the device is being switched on, and reports power ${power}` };
   },
 });
 

@@ -1,5 +1,5 @@
 import type { Cause } from "../../../kernel/causes.ts";
-import { hours, minutes, seconds } from "../../../kernel/time/duration.ts";
+import { type Duration, hours, milliseconds, minutes, seconds } from "../../../kernel/time/duration.ts";
 import {
   DEVICE_KINDS,
   type DeviceCheck,
@@ -11,6 +11,7 @@ import { FIRMWARE_DEVICES, type FirmwareDevice } from "../../../lifecycles/rack-
 import { type ChildRun, childStep } from "../../children/child-run.ts";
 import { defineFanOut } from "../../children/fan-out.ts";
 import type { Sum } from "../../children/sum.ts";
+import { timeoutOf } from "../../model/plan/plan.ts";
 import type { RunTarget } from "../../targets/run-target.ts";
 import { deviceFirmwareSteps } from "./device-steps.ts";
 import { setDevicePower } from "./set-device-power.ts";
@@ -41,20 +42,32 @@ const causeOf = ({ failed }: Sum): Cause =>
     ? { code: "firmware_unproven", facts: { at: "bmc" } }
     : (failed.find(({ cause }) => cause !== null)?.cause ?? { code: "children_failed" });
 
+const stepsFor = (payload: FirmwarePlan, device: FirmwareDevice) =>
+  deviceFirmwareSteps(payload.firmware_id, payload[device].components, seconds(payload.deadline_seconds));
+
+/** As long as all devices may take, as many at once as are allowed: the deadline of the stage cuts off no device that is in its own time. */
+function timeForAll(payload: FirmwarePlan): Duration {
+  const flashed = FIRMWARE_DEVICES.filter((device) => (payload[device]?.devices ?? []).length > 0);
+  const count = flashed.reduce((sum, device) => sum + payload[device].devices.length, 0);
+  const times = flashed.map((device) => stepsFor(payload, device).reduce((sum, step) => sum + timeoutOf(step), 0));
+  return milliseconds(Math.ceil(count / payload.at_once) * Math.max(0, ...times) + TO_SPARE);
+}
+
+/** Between the end of one child and the begin of the next. */
+const TO_SPARE = minutes(30);
+
 /** Flashes all devices of the rack's scope that the firmware has something for. */
 export const rackFirmware = defineFanOut<Rack, FirmwarePlan>({
   kind: "rack_firmware",
   parse: (payload) => payload as FirmwarePlan,
   defaults: { timeout: hours(4) },
+  timeoutFor: timeForAll,
   targets(_, payload): readonly RunTarget[] {
     return FIRMWARE_DEVICES.flatMap((device) =>
       payload[device].devices.map((id) => ({ kind: DEVICE_KINDS[device], id })),
     );
   },
-  stepsOn({ kind }, payload) {
-    const { firmware_id, deadline_seconds } = payload;
-    return deviceFirmwareSteps(firmware_id, payload[deviceOf(kind)].components, seconds(deadline_seconds));
-  },
+  stepsOn: ({ kind }, payload) => stepsFor(payload, deviceOf(kind)),
   paramsOn: ({ kind }, { awaits_fabric }) =>
     kind === DEVICE_KINDS.switch && awaits_fabric ? { awaits_fabric: "true" } : {},
   atOnce: (payload) => payload.at_once,

@@ -4,6 +4,7 @@ import type { CallContext } from "../../../capabilities/call.ts";
 import { DeviceFailure } from "../../../capabilities/device-failure.ts";
 import type { Capabilities } from "../../../capabilities/provider.ts";
 import { causeOf, StepFailure } from "../../../kernel/errors.ts";
+import type { Thing } from "../../../kernel/lifecycle.ts";
 import { milliseconds, seconds } from "../../../kernel/time/duration.ts";
 import { type BackOff, pauseBefore } from "../../../kernel/time/retry.ts";
 import type { Activation } from "../../../lifecycles/rack-firmware/rack-firmware.ts";
@@ -17,7 +18,8 @@ export type KnownBmc = {
   readonly serial: string | null;
 };
 
-type Can = Pick<Capabilities, "manager"> & Partial<Pick<Capabilities, "inventory" | "system">>;
+type Identifies = Partial<Pick<Capabilities, "inventory" | "system">>;
+type Can = Pick<Capabilities, "manager"> & Identifies;
 
 export interface ReachBmc {
   bmc(): Promise<BmcTarget>;
@@ -45,9 +47,35 @@ const restartsBmc = ({ payload }: ReachRestarted): boolean =>
 const serialOf = async ({ can, call }: ReachBmc, target: BmcTarget): Promise<string | null> =>
   (await (can.inventory ?? can.system)?.identify(target, call))?.serial ?? null;
 
-export async function knowBmc(context: ReachBmc, target: BmcTarget): Promise<KnownBmc> {
+interface Identified {
+  /** As it is on record. */
+  readonly target: Thing;
+  readonly can: Identifies;
+  readonly call: CallContext;
+}
+
+/** Before anything is begun. Addresses move: nothing is sent to a BMC that answers for another device. Returns the serial number. */
+export async function confirmDevice({ target: thing, can, call }: Identified, bmc: BmcTarget): Promise<string | null> {
+  const identity = await (can.inventory ?? can.system)?.identify(bmc, call);
+  if (identity === undefined) return null; // it cannot be asked
+  const { serial } = identity;
+  const { serial: expected = null } = thing.facts as { readonly serial?: string | null };
+  if (expected === null || serial === expected) return serial;
+  const shown = serial === null ? "no serial number" : `serial number ${serial}`;
+  throw new StepFailure(
+    "wrong_identity",
+    `the BMC at ${bmc.address} answers for ${shown}, but this device is ${expected}: check the address`,
+    {
+      disposition: "fail",
+      facts: { at: "bmc", address: bmc.address, expected, ...(serial !== null && { shown: serial }) },
+    },
+  );
+}
+
+export async function knowBmc(context: ReachBmc & Identified, target: BmcTarget): Promise<KnownBmc> {
+  const serial = await confirmDevice(context, target);
   const { uuid } = await context.can.manager.readRoot(target, context.call);
-  return { root: uuid, serial: await serialOf(context, target) };
+  return { root: uuid, serial };
 }
 
 export interface Reached<T> {

@@ -3,7 +3,7 @@ import { minutes } from "../../../kernel/time/duration.ts";
 import { defineStepOn, type ProbeReport } from "../../model/step.ts";
 import { NO_EFFECT } from "../facts/in-the-way.ts";
 import type { OnDevice } from "./on-device.ts";
-import { patiently, unknownIfSilent } from "./reach-bmc.ts";
+import { confirmDevice, patiently, unknownIfSilent } from "./reach-bmc.ts";
 
 export type SetDevicePowerPayload = { readonly desired: "on" | "off" };
 
@@ -11,6 +11,7 @@ export type SetDevicePowerPayload = { readonly desired: "on" | "off" };
 export const setDevicePower = defineStepOn<OnDevice>()({
   kind: "set_device_power",
   needs: ["power"],
+  mayUse: ["inventory", "system"],
   defaults: { timeout: minutes(5), maxRetries: 2 },
   fromOutside: true,
   interrupts: true,
@@ -19,9 +20,13 @@ export const setDevicePower = defineStepOn<OnDevice>()({
     throw new AppError("invalid_argument", `${field}.desired: must be on or off`, { field: `${field}.desired` });
   },
 
-  async before({ can, call, bmc }) {
-    const target = await bmc();
-    return { power: await patiently(call, () => can.power.readPower(target, call)) };
+  async before(context) {
+    const { can, call } = context;
+    const target = await context.bmc();
+    return patiently(call, async () => {
+      await confirmDevice(context, target);
+      return { power: await can.power.readPower(target, call) };
+    });
   },
 
   async act({ payload, can, call, bmc, log }) {

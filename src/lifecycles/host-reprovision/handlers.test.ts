@@ -115,7 +115,7 @@ describe("a failed upgrade", () => {
       event: "own_upgrade_begun",
       data: { retry: 2, request: null },
     });
-    expect(started.at(-1)).toMatchObject({ unique: "v7" });
+    expect(started.at(-1)).toMatchObject({ unique: `v7 ${NOW.toISOString()}` });
   });
 
   test("is tried again as often as it may be, and then says once that this is over", async () => {

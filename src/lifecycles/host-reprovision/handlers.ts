@@ -101,7 +101,7 @@ function begin(
   { startUpgrade }: HostReprovisionContext,
   { request, retry }: Beginning,
 ): Outcome<"own_upgrade_begun" | "upgrade_skipped"> {
-  const { id, machine, assigned, firmware, firmwareClass, stateVersion } = host;
+  const { id, machine, assigned, firmware, firmwareClass, stateVersion, stateSince } = host;
   const skipped = (message: string) => happened("upgrade_skipped", { message: `firmware upgrade skipped: ${message}` });
   if (machine === null || machine.state.name === "RETIRED") return skipped(`machine ${id} is retired`);
   if (firmware === null) return skipped(`${describeRack(machine.spec.rack)} has no default firmware`);
@@ -118,7 +118,7 @@ function begin(
     firmwareId: firmware.id,
     components,
     initiator: request?.initiator ?? "host_reprovision",
-    unique: request?.id ?? `v${stateVersion}`,
+    unique: request?.id ?? `v${stateVersion} ${stateSince.toISOString()}`,
   });
   return happened("own_upgrade_begun", {
     data: { retry, run: run.id, request },

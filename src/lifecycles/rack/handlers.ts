@@ -8,6 +8,7 @@ import { describeCounts, describeUnready, isDiscovered } from "./members.ts";
 import type { ValidationPayloads } from "./payloads.ts";
 import { planValidation, planWork, type RackLimits, type Work } from "./plan-work.ts";
 import type { Rack } from "./rack.ts";
+import { releasesDevices } from "./release.ts";
 
 /** A run that the rack starts on itself: handlers name it by its id, and the effect makes it. */
 export interface StartedRun {
@@ -87,8 +88,14 @@ const isUnderWay = ({ related }: Rack): boolean => {
   return run != null && !ENDED.has(run.state);
 };
 
-const lost = ({ state: { run }, related }: Rack) =>
-  happened("run_lost", {
+function lost(rack: Rack) {
+  const {
+    state: { run },
+    related,
+  } = rack;
+  return happened("run_lost", {
     message: related?.run ? `run ${run} has ended without leading the rack on` : `run ${run} does not exist any more`,
     cause: { code: "target_gone", facts: { what: "run", name: run ?? "" } },
+    effects: releasesDevices(rack),
   });
+}

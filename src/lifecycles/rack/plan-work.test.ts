@@ -288,7 +288,9 @@ describe("what begins", () => {
   });
   test("the same work is begun once: its run follows from the request, or from the entry into the state", () => {
     expect(work(asked([])).unique).toEqual(["rack-1", "r1"]);
-    expect(work(wholeRack("discovering", { stateVersion: 7 })).unique).toEqual(["rack-1", "v7"]);
+    const discovering = (stateSince: Date) => work(wholeRack("discovering", { stateVersion: 7, stateSince })).unique;
+    expect(discovering(new Date(0))).toEqual(discovering(new Date(0)));
+    expect(discovering(new Date(0)), "that of a rack made again").not.toEqual(discovering(new Date(1)));
     expect(work(asked([])).workSet.barsForMs).toBe(minutes(30));
   });
 });

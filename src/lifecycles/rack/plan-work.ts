@@ -39,7 +39,7 @@ export interface Work {
   readonly workSet: WorkSet;
   readonly payloads: RackPayloads;
   readonly initiator: string;
-  /** From it follows the id of the run: the same work is begun once. */
+  /** From it follows the id of the run: the same work is begun once. A rack that is made again counts its states from 1 again. */
   readonly unique: readonly (string | number)[];
   /** Trays that must still be unassigned when the claims are taken. */
   readonly unassigned: readonly string[];
@@ -86,7 +86,7 @@ export function planWork(rack: Rack, limits: RackLimits): Work | RefusedWork | n
       barsForMs: trigger === "on_demand" ? limits.claimWait : 0,
     },
     initiator: request === null ? `rack ${rack.id}` : request.initiator,
-    unique: [rack.id, request?.id ?? `v${rack.stateVersion}`],
+    unique: [rack.id, request?.id ?? `v${rack.stateVersion} ${rack.stateSince.toISOString()}`],
     unassigned: asked?.include_assigned ? [] : scope.mustStayUnassigned,
   };
 }

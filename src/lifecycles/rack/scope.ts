@@ -77,11 +77,11 @@ function goneOf(scope: MaintenanceScope, { trays, switches, shelves }: Devices):
     .map((id) => ({ id, why: "it is not in the rack any more" }));
 }
 
-/** An unproven flash may still be going on: the device is not touched, whatever else is done. */
+/** What a run of before began may still be going on: the device is not touched, whatever else is done. */
 function withoutUnproven(rack: Rack, scope: Omit<InScope, "unfit" | "keptUnassigned">): InScope {
   const unprovenOf = (kind: string, devices: readonly (Tray | RackSwitch | RackShelf)[]): Unfit[] =>
     devices.flatMap(({ id, unprovenRun }) =>
-      unprovenRun === null ? [] : [{ kind, id, why: `run ${unprovenRun} began a flash whose end is not known` }],
+      unprovenRun === null ? [] : [{ kind, id, why: `run ${unprovenRun} of before may still write to it` }],
     );
   const unfit = [
     ...unprovenOf("machine", scope.trays),

@@ -34,6 +34,7 @@ const ADDED = [
   ["configuring",    "deleting",       "marked_for_deletion"],
   ["validating",     "deleting",       "marked_for_deletion"],
   ["bom_validating", "deleting",       "marked_for_deletion"],
+  ["reprovisioning", "deleting",       "marked_for_deletion"],
   ["error",          "reprovisioning", "rack_requested"],
   ["error",          "initializing",   "expected_updated"],
   ["*",              "(gone)",         "force_delete"],

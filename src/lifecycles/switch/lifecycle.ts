@@ -69,6 +69,7 @@ export const switchLifecycle = defineLifecycle<Switch>()({
     ["bom_validating",  on("bom_validated"),           "ready"],
     ["ready",           when(markedForDeletion),       "deleting"],
     ["ready",           caused("rack_requested"),      "reprovisioning", { carries: itsRack }],
+    ["reprovisioning",  when(markedForDeletion),       "deleting",       { added: "while its rack works on it nobody can mark it: the rack has let go of it" }],
     ["reprovisioning",  caused("firmware_proven"),     STAY,             { provided: awaitsFabric, carries: nextStep }],
     ["reprovisioning",  caused("firmware_proven"),     "ready"],
     ["reprovisioning",  caused("fabric_configured"),   "ready"],

@@ -1,9 +1,8 @@
 import { type Effect, move } from "../../kernel/effects.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
-import { hostReprovisionLifecycle } from "../../lifecycles/host-reprovision/lifecycle.ts";
 import { rackLifecycle } from "../../lifecycles/rack/lifecycle.ts";
 import type { Rack } from "../../lifecycles/rack/rack.ts";
-import { switchLifecycle } from "../../lifecycles/switch/lifecycle.ts";
+import { releasesDevices } from "../../lifecycles/rack/release.ts";
 import { describeLeft, describeSkipped } from "../workflows/rack/outcome-of-rack.ts";
 import { RACK_MAINTENANCE } from "../workflows/rack/rack-maintenance.ts";
 import { progressOf } from "../workflows/rack/rack-progress.ts";
@@ -23,16 +22,22 @@ const VALIDATION_ENDS = {
 export const rackTarget: TargetKind<Rack> = {
   kind: rackLifecycle.kind,
   whenStarted: () => [],
-  whenProgressed({ plan, target }, before, after) {
-    if (plan.workflow !== RACK_MAINTENANCE) return [];
+  whenProgressed(run, before, after) {
+    const { plan, target } = run;
+    if (plan.workflow !== RACK_MAINTENANCE || !isItsRun(run)) return [];
     const known = progressOf(before).at(-1);
     const seen = progressOf(after);
     const from = seen.findIndex((each) => each.activity === known?.activity && each.phase === known.phase);
     return seen.slice(from + 1).map((data) => progressed(target.id, data));
   },
-  whenEnded: (run, end) =>
-    run.plan.workflow === RACK_MAINTENANCE ? maintenanceEnded(run, end) : validationEnded(run, end),
+  whenEnded(run, end) {
+    if (!isItsRun(run)) return [];
+    return run.plan.workflow === RACK_MAINTENANCE ? maintenanceEnded(run, end) : validationEnded(run, end);
+  },
 };
+
+/** A run of a rack that was deleted by force, and made again since, leads the new one nowhere. */
+const isItsRun = ({ id, target }: RunOn<Rack>): boolean => target.thing.state.run === id;
 
 /** The rack may have been deleted by force, and made again since. */
 const progressed = (id: string, data: JsonObject): Effect =>
@@ -44,12 +49,7 @@ function maintenanceEnded(run: RunOn<Rack>, end: RunEnd): readonly Effect[] {
     phase === "SUCCEEDED" ? [progressed(run.target.id, { activity: "completed", phase: "completed" })] : [];
   const facts = factsOf(run);
   const moved = { ...outcomeOf(run, end), ...(facts && { facts }) };
-  const { switches = [], machines = [] } = run.target.thing.facts.workSet ?? {};
-  // None of them waits for a phase that was skipped, or never came.
-  const released = [
-    ...switches.map((id) => move(switchLifecycle, id, "rack_ended", { ifPossible: true })),
-    ...machines.map((id) => move(hostReprovisionLifecycle, id, "rack_ended", { ifPossible: true })),
-  ];
+  const released = releasesDevices(run.target.thing);
   return [...completed, move(rackLifecycle, run.target.id, MAINTENANCE_ENDS[phase], moved), ...released];
 }
 

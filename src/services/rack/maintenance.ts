@@ -85,18 +85,15 @@ export async function terminateRackMaintenance(deps: ServiceDeps, caller: Caller
     const { run } = rack.state;
     if (run !== undefined && run !== runId)
       throw new AppError("conflict", `rack ${rackId} was changed by another call; call again`);
-    const isPending = rack.maintenanceRequest !== null && run === undefined;
+    const isPending = rack.maintenanceRequest !== null || rack.reprovisionRequest !== null;
     if (run === undefined && !isPending)
       throw new AppError("failed_precondition", `rack ${rackId} is ${rack.state.name}: there is nothing to terminate`, {
         field: "rack_id",
         next: `millwright rack show ${rackId}`,
       });
     if (run !== undefined) await cancelInTransaction(tx, deps, caller, run);
-    await withdrawPending(tx, storeOf(deps.stores, RACK_KIND), {
-      field: "maintenanceRequest",
-      id: rackId,
-      ...doneBy(caller),
-    });
+    for (const field of ["maintenanceRequest", "reprovisionRequest"])
+      await withdrawPending(tx, storeOf(deps.stores, RACK_KIND), { field, id: rackId, ...doneBy(caller) });
     await work.wake(tx, [rackKey(rackId)]);
     await announce(tx);
   });

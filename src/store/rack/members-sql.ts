@@ -2,10 +2,14 @@ import { ANY_HARDWARE } from "../../lifecycles/rack-firmware/rack-firmware.ts";
 import { rackFirmwareJson } from "../rack-firmware/rack-firmware.ts";
 import { assignedSql } from "./assigned.ts";
 
-/** A run that began something on the device and could not read how it ended. It holds the device. */
+/**
+ * A run that is not over on the device: it began something and could not read how that ended, or a maintenance before started it for the
+ * rack `t` and is gone. While the rack is maintained, its runs are those of now.
+ */
 const unprovenRun = (kind: string, id: string): string =>
   `(select r.id from runs r where r.target_kind = '${kind}' and r.target_id = ${id} and r.state = 'RUNNING'
-      and r.facts -> 'unproven' is not null and r.facts -> 'unproven' <> 'null' limit 1)`;
+      and (coalesce(r.facts -> 'unproven', 'null') <> 'null' or (r.holder_kind = 'rack' and t.state not in ('maintenance', 'validating')))
+    limit 1)`;
 
 const holds = (type: string): string =>
   `coalesce((select (c ->> 'status')::boolean from jsonb_array_elements(m.conditions) c where c ->> 'type' = '${type}' limit 1), false)`;

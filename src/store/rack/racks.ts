@@ -17,6 +17,7 @@ import type {
   WantedVersions,
   WorkSet,
 } from "../../lifecycles/rack/rack.ts";
+import { releasesDevices } from "../../lifecycles/rack/release.ts";
 import { deviceTraits, type VersionedMetadata } from "../device/device.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
 import { parseRows, type ThingKey, type ThingStore } from "../lifecycle/things.ts";
@@ -168,7 +169,10 @@ const rackTraits = deviceTraits<RackRecord>({
   list: (db, ids) => listRacks(db, { ids }),
   metadataOf: (rack) => rack,
   deletion: {
-    moves: ({ id }) => [move(expectedRackLifecycle, id, "rack_deleted", { ifPossible: true })],
+    moves: (rack) => [
+      move(expectedRackLifecycle, rack.id, "rack_deleted", { ifPossible: true }),
+      ...releasesDevices(rack),
+    ],
   },
 });
 

@@ -49,6 +49,7 @@ function handlers({ runs, rackLimits = USUAL }: HandlerTools) {
           rack.id,
           "validation",
           rack.stateVersion,
+          rack.stateSince.toISOString(),
         ]),
     }),
   );

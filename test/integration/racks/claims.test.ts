@@ -4,12 +4,14 @@ import { type AnyStep, defineStep } from "../../../src/runs/model/step.ts";
 import { serverSteps } from "../../../src/runs/steps/index.ts";
 import { setDevicePower } from "../../../src/runs/steps/rack/set-device-power.ts";
 import { startsRun } from "../../../src/runs/targets/new-run.ts";
+import type { RunTarget } from "../../../src/runs/targets/run-target.ts";
 import { explainRack } from "../../../src/services/explain/rack/rack.ts";
 import {
   reprovisionRack,
   startRackMaintenance,
   terminateRackMaintenance,
 } from "../../../src/services/rack/maintenance.ts";
+import { forceDeleteRack } from "../../../src/services/rack/racks.ts";
 import { createAll } from "../../../src/store/lifecycle/create.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";
 import { storeOf } from "../../../src/store/lifecycle/things.ts";
@@ -63,7 +65,7 @@ const start = (rackId: string) =>
   startRackMaintenance(surface.deps, tester, { rackId, scope: WHOLE, activities: [{ kind: "power_sequence" }] });
 
 /** A run of its own on each tray, as an operator starts it. */
-async function occupy(trays: readonly string[], name: string): Promise<string[]> {
+async function occupy(trays: readonly string[], name: string, holder?: RunTarget): Promise<string[]> {
   const store = storeOf(surface.deps.stores, "run");
   const effects = trays.map((id) =>
     startsRun(
@@ -75,6 +77,7 @@ async function occupy(trays: readonly string[], name: string): Promise<string[]>
           steps: [{ name: "hold", kind: "hold", timeoutSeconds: 300, maxRetries: 0, payload: {} }],
         },
         initiator: "tester",
+        ...(holder && { holder }),
       },
       [name, id],
     ),
@@ -151,6 +154,13 @@ describe("a rack whose trays others work on", () => {
     expect(await racks.rack("c-withdraw")).toMatchObject({
       maintenanceRequest: null,
       lastMaintenanceRequest: { outcome: "withdrawn" },
+      state: { name: "ready" },
+    });
+    await reprovisionRack(surface.deps, tester, { rackId: "c-withdraw" });
+    await terminateRackMaintenance(surface.deps, tester, "c-withdraw");
+    expect(await racks.rack("c-withdraw")).toMatchObject({
+      reprovisionRequest: null,
+      lastReprovisionRequest: { outcome: "withdrawn" },
       state: { name: "ready" },
     });
     await allow(...trays);
@@ -235,6 +245,35 @@ describe("a rack that is being maintained", () => {
     expect(children.map(({ state }) => state)).toEqual(["CANCELED", "CANCELED"]);
     expect(await claimsOf("c-stop")).toEqual([]);
   });
+});
+
+test("a tray on which a run of a maintenance before still works is left out", async () => {
+  const [first = "", second = ""] = await readyRack("c-orphan", 2);
+  const [run = ""] = await occupy([first], "orphan", { kind: "rack", id: "c-orphan" });
+  await until(run, "RUNNING");
+  expect((await racks.rack("c-orphan")).trays).toMatchObject([{ unprovenRun: run }, { unprovenRun: null }]);
+  await allow(second);
+  await start("c-orphan");
+  await eventually(async () => (await racks.rack("c-orphan")).lastMaintenanceRequest?.outcome, {
+    what: "it has ended",
+  });
+  expect(switched).toEqual([second]);
+  expect((await racks.rack("c-orphan")).facts.workSet?.leftOut).toMatchObject([{ id: first }]);
+  await allow(first);
+  await until(run, "SUCCEEDED");
+});
+
+test("a rack that is deleted by force leaves no device waiting for it", async () => {
+  const [tray = ""] = await readyRack("c-force", 1);
+  await start("c-force");
+  await eventually(async () => switched.length === 1, { what: "its tray is being switched" });
+  const waiting = "waiting_for_rack_firmware_upgrade";
+  await surface.db.query("update host_reprovisions set state = $2, basis = basis + 1 where id = $1", [tray, waiting]);
+  await forceDeleteRack(surface.deps, tester, "c-force");
+  expect(await surface.db.query("select state from host_reprovisions where id = $1", [tray])).toEqual([
+    { state: "ready" },
+  ]);
+  await allow(tray);
 });
 
 test("a tray that comes into use while the rack waits is not touched, and the request ends with its name", async () => {

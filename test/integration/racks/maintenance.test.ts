@@ -7,6 +7,7 @@ import {
   startRackMaintenance,
   terminateRackMaintenance,
 } from "../../../src/services/rack/maintenance.ts";
+import { forceDeleteRack } from "../../../src/services/rack/racks.ts";
 import { listRuns } from "../../../src/store/run/runs.ts";
 import { eventually } from "../../support/eventually.ts";
 import { CHECKED, IN_USE, rackBench } from "../../support/racks/rack-bench.ts";
@@ -234,6 +235,21 @@ describe("other ways", () => {
       { what: "it was reprovisioned" },
     );
     expect(done.lastReprovisionRequest).toMatchObject({ outcome: "completed" });
+  });
+
+  test("a rack that is made again under its id is discovered by a run of its own", async () => {
+    await racks.addRack("r-again", 1);
+    await racks.until("r-again", "ready");
+    await forceDeleteRack(surface.deps, tester, "r-again");
+    await racks.putOnRecord("r-again");
+    await racks.until("r-again", "ready");
+    const runs = await listRuns(surface.db, { target: { kind: "rack", id: "r-again" } });
+    expect(runs.map(({ plan, phase }) => `${plan.workflow} ${phase}`).toSorted()).toEqual([
+      "rack_maintenance SUCCEEDED",
+      "rack_maintenance SUCCEEDED",
+      "rack_validation SUCCEEDED",
+      "rack_validation SUCCEEDED",
+    ]);
   });
 
   test("an error that a request left is cleared by an operator", async () => {

@@ -28,9 +28,20 @@ export function rackBench({ db, deps, addMachine }: RunSurface) {
     if (!found) throw new Error(`there is no rack ${id}`);
     return found;
   };
+  const putOnRecord = async (id: string) => {
+    await db.transaction(async (tx) => {
+      await lockThings(tx, [{ kind: "rack", id }]);
+      const store = storeOf(deps.stores, "rack");
+      await create(tx, store, { id, row: { name: id, rack_profile_id: id }, actor: "test", ifMissing: true });
+      await recordChange(tx, store, { id, type: "updated", actor: "test", set: { rack_profile_id: id } });
+    });
+    await wake(id);
+  };
   return {
     rack,
     wake,
+    /** As the first device that names the rack does, also after its deletion. */
+    putOnRecord,
     /** Conditions are written by the loop that checks machines, and not by a pass. */
     async setConditions(machineId: string, conditions: readonly object[]) {
       await db.query("update machines set conditions = $2::jsonb, basis = basis + 1 where id = $1", [
@@ -55,13 +66,7 @@ export function rackBench({ db, deps, addMachine }: RunSurface) {
           JSON.stringify(conditions),
         ]);
       }
-      await db.transaction(async (tx) => {
-        await lockThings(tx, [{ kind: "rack", id }]);
-        const store = storeOf(deps.stores, "rack");
-        await create(tx, store, { id, row: { name: id, rack_profile_id: id }, actor: "test", ifMissing: true });
-        await recordChange(tx, store, { id, type: "updated", actor: "test", set: { rack_profile_id: id } });
-      });
-      await wake(id);
+      await putOnRecord(id);
       return trays;
     },
     until: (id: string, state: string) =>

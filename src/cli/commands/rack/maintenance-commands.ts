@@ -15,15 +15,24 @@ export function addRackMaintenanceCommands(rack: Command, run: Run): void {
   const maintenance = rack.command("maintenance").description("maintain a rack: firmware, fabric, power");
   maintenance
     .command("start")
-    .description("ask for a maintenance of a rack that is ready or in error; without devices: of the whole rack")
+    .description("request maintenance of a rack in state ready or error; of the whole rack, unless devices are named")
     .requiredOption("-r, --rack <id>", "the rack")
     .option("--machine-ids <id...>", "only these compute trays", listed)
     .option("--switch-ids <id...>", "only these switches", listed)
     .option("--power-shelf-ids <id...>", "only these power shelves", listed)
-    .option("--activities <activity...>", `only these: ${ACTIVITIES.join(", ")}`, listed)
-    .option("--firmware-version <id>", "a rack firmware; left out: the default of the rack's hardware type")
+    .option("--activities <activity...>", `only these: ${ACTIVITIES.join(", ")}; left out: all of them`, listed)
+    .option(
+      "--firmware-version <id>",
+      "a rack firmware (`rack-firmware list`); left out: the default of the rack's hardware type",
+    )
     .option("--components <name...>", "upgrade only these components, such as bmc", listed)
-    .addOption(new Option("--operation <operation>", "of the power sequence").choices(["on", "off", "cycle"]))
+    .addOption(
+      new Option("--operation <operation>", "what power-sequence does; left out: it switches on what is off").choices([
+        "on",
+        "off",
+        "cycle",
+      ]),
+    )
     .option("--reference <url>", "why, such as the URL of a ticket")
     .option("--include-assigned", "also work on trays that are assigned (role admin); needs --reason")
     .option("--reason <text>", "why assigned trays are worked on")
@@ -36,9 +45,9 @@ export function addRackMaintenanceCommands(rack: Command, run: Run): void {
   maintenance
     .command("terminate")
     .argument("[id]", "a rack")
-    .option("-r, --rack <id>", "the same as an option")
+    .option("-r, --rack <id>", "the rack, instead of the argument")
     .description(
-      "stop the maintenance of a rack, or withdraw the one that waits; a flash that has begun goes on to its end",
+      "stop the maintenance of a rack, or withdraw a pending request; a flash that has begun runs to its end",
     )
     .addHelpText("after", "\nExample:\n  millwright rack maintenance terminate rack-1")
     .action((id: string | undefined, options: { readonly rack?: string }) =>
@@ -47,7 +56,7 @@ export function addRackMaintenanceCommands(rack: Command, run: Run): void {
   rack
     .command("reprovision")
     .argument("<id>", "a rack")
-    .description("bring all devices that nobody uses to the default firmware, as soon as the rack is ready")
+    .description("flash the default firmware on all devices that are not in use, as soon as the rack is ready")
     .option("--reference <url>", "why, such as the URL of a ticket")
     .addHelpText("after", "\nExample:\n  millwright rack reprovision rack-1")
     .action((id: string, options: { readonly reference?: string }) =>
@@ -56,7 +65,7 @@ export function addRackMaintenanceCommands(rack: Command, run: Run): void {
   rack
     .command("clear-error")
     .argument("<id>", "a rack in error")
-    .description("end an error that a failed activity or validation left, without another try")
+    .description("return a rack to ready after a failed activity or validation, without a retry")
     .addHelpText("after", "\nExample:\n  millwright rack clear-error rack-1")
     .action((id: string) => run(async (session) => (await load()).clearError(session, id)));
 }

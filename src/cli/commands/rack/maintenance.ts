@@ -111,14 +111,12 @@ async function tellEnd(session: Session, rack: Rack, outcome: string, message: s
 }
 
 export async function terminateMaintenance(session: Session, id: string | undefined): Promise<undefined> {
-  if (id === undefined) throw new UsageError("no rack is given");
+  if (id === undefined) throw new UsageError("a rack is required: millwright rack maintenance terminate <id>");
   const client = await session.client(RackService);
   await client.terminateRackMaintenance({ rackId: id }, { signal: session.signal });
-  await printDone(
-    session,
-    `Maintenance of rack ${id} is being terminated; a flash that has begun goes on to its end.`,
-    { rack: id },
-  );
+  await printDone(session, `Maintenance of rack ${id} is being terminated; a flash that has begun runs to its end.`, {
+    rack: id,
+  });
 }
 
 export async function reprovisionRack(

@@ -15,6 +15,7 @@ const RACK = {
     { kind: "switch", have: 8, ready: 8, expected: 9 },
     { kind: "power shelf", have: 8, ready: 8, expected: 8 },
   ],
+  firmware: "fw-v2.1",
   members: [{ kind: "machine", id: "m-3", state: "not_reached", slot: "3", assigned: "no" }],
   lastRequests: [{ id: "r1", kind: "maintenance", initiator: "pat", outcome: "failed", message: "m-3: off" }],
 };
@@ -33,8 +34,20 @@ test("the list shows what is ready of what is expected, and what each rack waits
 test("a rack is shown with what is missing, its devices and its last request", async () => {
   const { out } = await against("rack show rack-1");
   expect(out).toMatch(/Switches: +8 of 9 expected, 8 ready/);
+  expect(out).toMatch(/Firmware: +fw-v2.1\n/);
   expect(out).toContain("m-3 (its BMC does not answer)");
   expect(out).toMatch(/maintenance +pat .*failed +m-3: off/);
+});
+
+test("where nothing is expected, only what is there is counted", async () => {
+  const counts = [{ kind: "compute tray", have: 18, ready: 17, expected: 0 }];
+  const rack = { ...RACK, profile: "", counts };
+  const { out } = await runAgainst(
+    (router) => router.service(RackService, { getRack: () => ({ rack }) }),
+    "rack show rack-1",
+  );
+  expect(out).toMatch(/Compute trays: +18, 17 ready/);
+  expect(out).toMatch(/Profile: +none: `millwright site apply` assigns one/);
 });
 
 test("programs get all of it", async () => {

@@ -20,20 +20,23 @@ export function addRackCommands(program: Command, run: Run): void {
   addListOptions(
     rack
       .command("list")
-      .description("list racks: state, devices that are ready of those that are expected, and why they wait"),
+      .description("list racks: state, ready devices out of the expected ones, and what each rack waits for"),
     {
       filter: "state=error AND labels.row=7",
       order: "state, state_since desc",
     },
   )
-    .option("--state <state>", "only those in this state, such as ready or error")
+    .option(
+      "--state <state>",
+      "only racks in this state: created, discovering, maintenance, validating, ready, error or deleting",
+    )
     .option("--stuck", "only racks that need attention: in error, or too long in their state")
     .addHelpText("after", "\nExamples:\n  millwright rack list\n  millwright rack list --state error -o json")
     .action((options: ListRacksOptions) => run(async (session) => (await read()).listRacks(session, options)));
   rack
     .command("show")
     .argument("[id]", "a rack; all of them when left out")
-    .description("show a rack: its devices, what is missing, state and why, pending and last requests, firmware")
+    .description("show a rack: state and reason, missing devices, all devices, firmware, pending and last requests")
     .addHelpText("after", "\nExample:\n  millwright rack show rack-1")
     .action((id: string | undefined) => run(async (session) => (await read()).showRack(session, id)));
   addHistoryOptions(
@@ -48,8 +51,8 @@ export function addRackCommands(program: Command, run: Run): void {
   rack
     .command("delete")
     .argument(...ID)
-    .description("mark a rack for deletion; it goes once no device names it")
-    .option("--detach", "devices and expected devices that name the rack no longer do")
+    .description("mark a rack for deletion; the rack is removed once no device names it")
+    .option("--detach", "also remove the rack from the devices and expected devices that name it")
     .option(...YES_OPTION)
     .addHelpText("after", "\nExample:\n  millwright rack delete rack-1 --detach")
     .action((id: string, options: DeleteRackOptions) =>

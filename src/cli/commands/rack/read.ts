@@ -115,7 +115,8 @@ const detailsOf = (rack: Rack, now: Date): Detail[] => [
   ...rack.counts.map(
     ({ kind, have, ready, expected }): Detail => [
       PLURALS[kind] ?? kind,
-      `${have} of ${expected} expected, ${ready} ready`,
+      // Without a profile nothing is expected, and "18 of 0" would say nothing.
+      expected === 0 ? `${have}, ${ready} ready` : `${have} of ${expected} expected, ${ready} ready`,
       ready < expected ? "bad" : undefined,
     ],
   ),
@@ -127,10 +128,10 @@ const detailsOf = (rack: Rack, now: Date): Detail[] => [
 
 const profileText = ({ profile, profileExists }: Rack): string =>
   profile === ""
-    ? "none: `millwright site apply` gives it one"
+    ? "none: `millwright site apply` assigns one"
     : profileExists
       ? profile
-      : `${profile}, which does not exist`;
+      : `${profile}, which does not exist: \`millwright site apply\` adds it`;
 
 function sectionsOf(rack: Rack, style: Style): Section[] {
   const plain = (...texts: string[]) => texts.map((text) => ({ text, tone: undefined }));
@@ -155,7 +156,7 @@ function sectionsOf(rack: Rack, style: Style): Section[] {
     ),
     ...section(
       "Devices",
-      ["KIND", "ID", "STATE", "SLOT", "ASSIGNED", "KEPT BY"],
+      ["KIND", "ID", "STATE", "SLOT", "ASSIGNED", "UNPROVEN RUN"],
       rack.members.map(({ kind, id, state, slot, assigned, unprovenRun }) => [
         kind,
         id,

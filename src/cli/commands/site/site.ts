@@ -10,21 +10,21 @@ export function addSiteCommands(program: Command, run: Run): void {
     .description("what a site consists of: profiles, racks, switches, power shelves and machines, in one file");
   site
     .command("apply")
-    .description("make the server's inventory what the file says; the difference is shown first")
+    .description("change the server's inventory to match a file; the difference is shown first")
     .requiredOption("-f, --file <file>", "YAML or JSON, or - for standard input")
     .option("--dry-run", "show the difference and change nothing")
     .option(
       "--prune",
-      "also remove what the file does not have: expected racks, switches, power shelves and profiles; machines stay",
+      "also remove expected racks, switches, power shelves and profiles that are not in the file; machines stay",
     )
-    .option("--resend-credentials", "also update rows in which nothing differs, with the passwords of the file")
+    .option("--resend-credentials", "also send the passwords of entries that do not differ otherwise")
     .option(...YES_OPTION)
     .addHelpText(
       "after",
       `
-The file has any of these lists: rack_profiles, expected_racks, expected_switches, expected_power_shelves, machines. Entries are
-written as the contracts have them, or as the list commands print them with -o json. Passwords cannot be compared: a row in which
-nothing else differs is left alone.
+The file has any of these lists: rack_profiles, expected_racks, expected_switches, expected_power_shelves, machines. An entry has
+the fields that the list commands print with -o json. The server never shows passwords, so that they cannot be compared: an entry
+that differs only in its password is not sent, unless --resend-credentials is given.
 
 Examples:
   millwright site apply -f site.yaml --dry-run

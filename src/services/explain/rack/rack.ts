@@ -27,7 +27,7 @@ export async function explainRack(deps: ServiceDeps, id: string): Promise<Explan
   if (byRun) {
     const terminate = say(
       `rack maintenance terminate ${rack.id}`,
-      "ends it; a flash that was begun goes on to its end",
+      "stops the maintenance; a flash that has begun runs to its end",
     );
     return { ...byRun, nextCommands: inOrder([...byRun.nextCommands, terminate, history]) };
   }
@@ -82,9 +82,9 @@ function waitingFor({ rack, claims }: Seen): string[] {
 
 function commandsFor({ rack, claims }: Seen): readonly NextCommand[] {
   const { id, state, maintenanceRequest, profileId } = rack;
-  const show = say(`rack show ${id}`, "lists its devices, and what each is");
+  const show = say(`rack show ${id}`, "lists its devices and the state of each");
   if (claims.length > 0 && maintenanceRequest !== null)
-    return [say(`rack maintenance terminate ${id}`, "withdraws the request that waits"), show];
+    return [say(`rack maintenance terminate ${id}`, "withdraws the pending request"), show];
   switch (state.name) {
     case "created":
       return [
@@ -97,7 +97,7 @@ function commandsFor({ rack, claims }: Seen): readonly NextCommand[] {
     case "discovering":
       return [show];
     case "deleting":
-      return [say(`rack delete ${id} --detach`, "takes the rack from the devices that still name it"), show];
+      return [say(`rack delete ${id} --detach`, "removes the rack from the devices that still name it"), show];
     case "error":
       return errorCommands(rack, show);
     default:
@@ -107,15 +107,20 @@ function commandsFor({ rack, claims }: Seen): readonly NextCommand[] {
 
 /** By what the error comes from: the first command is the one that changes it. */
 function errorCommands({ id, state, lastMaintenanceRequest }: RackRecord, show: NextCommand): readonly NextCommand[] {
-  const again = say(`rack maintenance start --rack ${id}`, "tries again; devices that are done are not done again");
-  const clear = say(`rack clear-error ${id}`, "leaves it as it is, and has the rack ready again");
+  const again = say(`rack maintenance start --rack ${id}`, "tries again; devices that are up to date are left alone");
+  const clear = say(`rack clear-error ${id}`, "returns the rack to ready without a retry");
   const firmware = lastMaintenanceRequest?.activities.flatMap((activity) =>
     activity.kind === "firmware_upgrade" && activity.firmware_version ? [activity.firmware_version] : [],
   )[0];
   switch (parseCause(state.failure)?.code) {
     case "firmware_unknown":
     case "firmware_mismatch":
-      return [say("rack-firmware list", "shows which firmware there is, and for which hardware"), again, clear, show];
+      return [
+        say("rack-firmware list", "lists the known firmware and the hardware that each is for"),
+        again,
+        clear,
+        show,
+      ];
     case "firmware_unavailable":
       return [
         say(`rack-firmware get ${firmware ?? ""}`.trim(), "shows what its download waits for"),

@@ -16,8 +16,10 @@ export interface RackFirmwareContext {
   readonly token: () => Promise<string | undefined>;
 }
 
-/** Progress is an event for everybody who watches. */
-const SHOWN_EVERY: Duration = seconds(2);
+/** How soon the end of a download is seen. */
+const ASKED_EVERY: Duration = seconds(2);
+/** Progress is a row of the journal, and an event for everybody who watches: it is told in steps. */
+const PERCENT_STEP = 5;
 const ROOM_RECHECK: Duration = seconds(5);
 /** Of a piece of a file that is written to the disk. */
 const LONGEST_WRITE: Duration = seconds(30);
@@ -36,7 +38,7 @@ export const rackFirmwareHandlers: Handlers<typeof rackFirmwareLifecycle, Catalo
     const under = streams.underWay;
     if (under) {
       const end = under.take();
-      if (!end) return waitFor(describe(under.progress), SHOWN_EVERY);
+      if (!end) return waitFor(describeProgress(under.progress), ASKED_EVERY);
       if ("error" in end) throw end.error;
       return happened("artifacts_complete", { facts: { sizes: end.value as JsonObject } });
     }
@@ -45,7 +47,7 @@ export const rackFirmwareHandlers: Handlers<typeof rackFirmwareLifecycle, Catalo
     await streams.open({ to: "artifact_server", longestChunk: LONGEST_WRITE }, (stream) =>
       fetchAll(firmware, artifacts, secret, stream),
     );
-    return waitFor(describe(undefined), SHOWN_EVERY);
+    return waitFor(describeProgress(undefined), ASKED_EVERY);
   },
 };
 
@@ -81,11 +83,16 @@ async function fetchAll(
 const headersOf = (sign: FileSign, token: string): Readonly<Record<string, string>> =>
   sign === "artifactory" ? { "x-jfrog-art-api": token } : { authorization: `Bearer ${token}` };
 
-function describe(progress: StreamProgress | undefined): string {
+/** Of a whole that nobody has told, each time that twice as much has come. */
+function describeProgress(progress: StreamProgress | undefined): string {
   if (progress === undefined) return "downloading its files";
   const { bytes, of } = progress;
-  if (of === undefined || of === 0) return `downloading its files: ${megabytes(bytes)} so far`;
-  return `downloading its files: ${megabytes(bytes)} of ${megabytes(of)} (${Math.floor((100 * bytes) / of)} %)`;
+  if (of !== undefined && of > 0) {
+    const percent = Math.floor((100 * bytes) / of / PERCENT_STEP) * PERCENT_STEP;
+    return `downloading its files: ${percent} % of ${(of / 1_000_000).toFixed(1)} MB`;
+  }
+  const megabytes = Math.floor(bytes / 1_000_000);
+  return megabytes === 0
+    ? "downloading its files"
+    : `downloading its files: more than ${2 ** Math.floor(Math.log2(megabytes))} MB so far`;
 }
-
-const megabytes = (bytes: number): string => `${(bytes / 1_000_000).toFixed(1)} MB`;

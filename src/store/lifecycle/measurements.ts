@@ -11,7 +11,10 @@ export interface StateCount {
 }
 
 /** Every state of the lifecycle, also those without things: a series that comes and goes cannot be alerted on. */
-export async function countStates(db: Queryable, { lifecycle, table }: ThingStore): Promise<StateCount[]> {
+export async function countStates(
+  db: Queryable,
+  { lifecycle, table, slaCounts = "true" }: ThingStore,
+): Promise<StateCount[]> {
   const working = Object.entries(lifecycle.states).flatMap(([state, { sla }]) =>
     sla === undefined ? [] : [{ state, sla }],
   );
@@ -27,7 +30,7 @@ export async function countStates(db: Queryable, { lifecycle, table }: ThingStor
     // Apart, and by state first, so that the index finds the few that are at work among the many that rest.
     db.query<{ state: string; count: number }>(
       `select t.state, count(*) from unnest($1::text[], $2::float8[]) as s(state, sla)
-         join ${table} t on t.state = s.state where t.state_since < now() - s.sla * interval '1 ms' group by t.state`,
+         join ${table} t on t.state = s.state where t.state_since < now() - s.sla * interval '1 ms' and ${slaCounts} group by t.state`,
       [working.map(({ state }) => state), working.map(({ sla }) => sla)],
     ),
   ]);

@@ -90,6 +90,8 @@ export interface ThingStore<T extends Thing = Thing> {
   readonly device?: DeviceTraits;
   /** For a kind that is loaded together with things of others: the same store, once it is known which stores there are. */
   readonly among?: (stores: ThingStores) => ThingStore<T>;
+  /** Of which things the SLAs of their states count, as SQL on the table `t`. Absent: of all. */
+  readonly slaCounts?: string;
   /** What others may rely on besides a state, by name: of these things, the ids of those of which it holds. */
   readonly requirements?: {
     readonly [name: string]: (db: Queryable, ids: readonly string[]) => Promise<readonly string[]>;

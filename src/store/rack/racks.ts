@@ -179,6 +179,8 @@ const rackTraits = deviceTraits<RackRecord>({
 export const rackStore: ThingStore<Rack> = {
   lifecycle: rackLifecycle,
   table: "racks",
+  // Without a profile nobody wants it to become anything.
+  slaCounts: "(t.state <> 'created' or t.rack_profile_id is not null)",
   requests: {
     maintenanceRequest: { column: "maintenance_requested", lastColumn: "last_maintenance_request" },
     reprovisionRequest: { column: "reprovision_requested", lastColumn: "last_reprovision_request" },

@@ -9,6 +9,8 @@ import {
 } from "../../../contract/forge/component_pb.js";
 import { PowerShelfIdListSchema } from "../../../contract/forge/shared_pb.js";
 import { registerMachine } from "../../../src/services/machine/machines.ts";
+import { countStates } from "../../../src/store/lifecycle/measurements.ts";
+import { storeOf } from "../../../src/store/lifecycle/things.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { as, type ForgeUnderTest, refusal, startForge } from "../api/forge-under-test.ts";
 
@@ -277,6 +279,16 @@ describe("ApplyRackFirmware", () => {
     expect(await refusal(it.forge.getRackFirmwareJobStatus({ jobId: "x.y" }))).toMatchObject({ code: Code.NotFound });
     expect(await pending(rack)).toBeNull();
   });
+});
+
+test("a rack that nobody gave a profile is never above its SLA", async () => {
+  const waiting = await aRack([], { state: "created", profile: null });
+  await it.db.execute("update racks set state_since = now() - interval '3 days' where id = $1", [waiting]);
+  const late = async () =>
+    (await countStates(it.db, storeOf(it.deps.stores, "rack"))).find(({ state }) => state === "created")?.aboveSla;
+  expect(await late()).toBe(0);
+  await it.db.execute("update racks set rack_profile_id = 'p' where id = $1", [waiting]);
+  expect(await late()).toBe(1);
 });
 
 describe("ComponentPowerControl", () => {

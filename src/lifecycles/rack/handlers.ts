@@ -1,5 +1,6 @@
 import { type CreateEffect, type Effect, move, require } from "../../kernel/effects.ts";
 import { type Handlers, happened, nothingToDo, type Outcome, waitFor } from "../../kernel/outcome.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
 import { type Duration, minutes, seconds } from "../../kernel/time/duration.ts";
 import { expectedRackLifecycle } from "../expected-rack/lifecycle.ts";
 import { machineLifecycle } from "../machine/lifecycle.ts";
@@ -17,6 +18,7 @@ export interface StartedRun {
 }
 
 export interface RackContext {
+  readonly clock: Clock;
   readonly limits: RackLimits;
   startMaintenance(rack: Rack, work: Work): StartedRun;
   startValidation(rack: Rack, payloads: ValidationPayloads): StartedRun;
@@ -24,6 +26,8 @@ export interface RackContext {
 
 /** Devices wake their rack when they move. What a check of a machine finds is no move, so that a rack that waits for it asks again soon. */
 const DISCOVERY_RECHECK: Duration = seconds(3);
+/** What is missing after a minute takes a person, or a device that starts. */
+const LATER_RECHECK: Duration = seconds(15);
 const RECHECK: Duration = minutes(1);
 
 /**
@@ -39,7 +43,7 @@ export const rackHandlers: Handlers<typeof rackLifecycle, Rack, RackContext> = {
   },
 
   async discovering(rack, context) {
-    if (!isDiscovered(rack)) return waitFor(describeUnready(rack), DISCOVERY_RECHECK, MISSING);
+    if (!isDiscovered(rack)) return waitFor(describeUnready(rack), discoveryRecheck(rack, context), MISSING);
     return begin(rack, context) as Outcome<"maintenance_begun">;
   },
 
@@ -64,6 +68,9 @@ export const rackHandlers: Handlers<typeof rackLifecycle, Rack, RackContext> = {
     return waitFor(`${left.length} devices still name the rack: ${left.join(", ")}`, RECHECK);
   },
 };
+
+const discoveryRecheck = ({ stateSince }: Rack, { clock }: RackContext): Duration =>
+  clock.now().getTime() - stateSince.getTime() < minutes(1) ? DISCOVERY_RECHECK : LATER_RECHECK;
 
 const MISSING = { cause: { code: "devices_missing" } } as const;
 

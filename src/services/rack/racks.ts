@@ -6,7 +6,7 @@ import { type Count, countMembers } from "../../lifecycles/rack/members.ts";
 import type { ActivityKind } from "../../lifecycles/rack/rack.ts";
 import { listHealthReports } from "../../store/device/health-reports.ts";
 import { type RackField, rackListing } from "../../store/rack/rack-list.ts";
-import { listRacks, type RackRecord } from "../../store/rack/racks.ts";
+import { findLiveRackIds, listRacks, type RackRecord } from "../../store/rack/racks.ts";
 import type { Caller } from "../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { checkIdList } from "../call/id-list.ts";
@@ -61,16 +61,10 @@ export async function findRacksByIds(deps: ServiceDeps, given: readonly string[]
 }
 
 /** With a value: racks whose label has it; without: racks that have a label of this key. */
-export async function searchRackIds(
+export const searchRackIds = (
   deps: ServiceDeps,
   label: { readonly key: string; readonly value: string | undefined } | undefined,
-): Promise<string[]> {
-  const racks = await listRacks(deps.db);
-  const matches = ({ labels }: RackRecord): boolean =>
-    label === undefined ||
-    (Object.hasOwn(labels, label.key) && (label.value === undefined || (labels[label.key] ?? "") === label.value));
-  return racks.filter((rack) => rack.deletedAt === null && matches(rack)).map(({ id }) => id);
-}
+): Promise<string[]> => findLiveRackIds(deps.db, label);
 
 export interface RackQuery extends ListRequest {
   readonly state: string | undefined;

@@ -233,6 +233,19 @@ export async function listRacks(
   return rows.map(parseRecord);
 }
 
+/** Racks that are not marked for deletion, in the order of their ids. With a value: the label has it; without: there is such a label. */
+export async function findLiveRackIds(
+  db: Queryable,
+  label?: { readonly key: string; readonly value: string | undefined },
+): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(
+    `select id from racks where deleted_at is null
+        and ($1::text is null or (labels ? $1 and ($2::text is null or coalesce(labels ->> $1, '') = $2))) order by id`,
+    [label?.key ?? null, label?.value ?? null],
+  );
+  return rows.map(({ id }) => id);
+}
+
 /** One row that does not parse must not hide the others from a list: it is shown as far as it can be read. */
 export function parseRecord(row: RecordRow): RackRecord {
   try {

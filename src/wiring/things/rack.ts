@@ -35,12 +35,13 @@ function started({ id }: Rack, plan: Plan, initiator: string, unique: readonly (
 }
 
 /** Undefined where no machines are worked on: then racks are on record, and nothing is done with them. */
-function handlers({ runs, rackLimits = USUAL }: HandlerTools) {
+function handlers({ clock, runs, rackLimits = USUAL }: HandlerTools) {
   if (!runs) return undefined;
   const { steps } = runs;
   return withContext(
     rackHandlers,
     (): RackContext => ({
+      clock,
       limits: rackLimits,
       startMaintenance: (rack, { payloads, initiator, unique }) =>
         started(rack, planOfWorkflow(rackMaintenance, steps, { payloads }), initiator, unique),

@@ -31,6 +31,10 @@ describe("expected racks", () => {
     ]);
     const { rackIds } = await it.forge.findRackIds({ label: { key: "row", value: "7" } });
     expect(rackIds.map(({ id }) => id)).toEqual(["rack-1"]);
+    const found = async (label?: { key: string; value?: string }) =>
+      (await it.forge.findRackIds(label ? { label } : {})).rackIds.length;
+    expect([await found(), await found({ key: "row" }), await found({ key: "row", value: "8" })]).toEqual([1, 1, 0]);
+    expect([await found({ key: "hall" }), await found({ key: "" })]).toEqual([0, 0]);
     expect(await it.forge.getRackProfile({ rackId: { id: "rack-1" } })).toMatchObject({
       rackProfileId: { id: "nvl72" },
       profile: { rackHardwareType: { value: "gb200" }, capabilities: { compute: { count: 18 }, switch: { count: 9 } } },

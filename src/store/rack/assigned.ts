@@ -17,8 +17,8 @@ export const assignedSql = (machine: string): string => {
     when ${machine}.state in ('RMA', 'RETIRED') or (${machine}.state = 'MAINTENANCE' and ${isDrained}) then 'no'
     when (${inCluster} ->> 'status')::boolean then 'yes'
     when ${inCluster} ->> 'reason' in ('NodeContradicts', 'SeveralNodes') then 'unknown'
-    when ${machine}.state = 'MAINTENANCE' then 'no'
-    when ${inCluster} is null or ${inCluster} ? 'cause' then 'unknown'
+    when ${inCluster} ? 'cause' then 'unknown'
+    when ${inCluster} is null and ${machine}.state <> 'MAINTENANCE' then 'unknown'
     else 'no' end`;
 };
 

@@ -52,6 +52,8 @@ const CASES: readonly (readonly [Case, "yes" | "no" | "unknown"])[] = [
   [{ phase: "MAINTENANCE", inCluster: true },                                "yes"],
   [{ phase: "MAINTENANCE", inCluster: true, drained: true },                 "no"],
   [{ phase: "MAINTENANCE", inCluster: false },                               "no"],
+  [{ phase: "MAINTENANCE", inCluster: "no answer" },                         "unknown"],
+  [{ phase: "MAINTENANCE", inCluster: "no answer", drained: true },          "no"],
   [{ phase: "MAINTENANCE" },                                                 "no"],
   [{ phase: "RMA", inCluster: true },                                        "no"],
   [{ phase: "READY", customer: true, inCluster: false },                     "yes"],

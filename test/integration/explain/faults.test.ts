@@ -527,8 +527,21 @@ test("status: a disruption budget that keeps pods on a node is named, and the dr
 /** Of machines that boot from the network, which takes a whole server: `e2e/simulated-boot.test.ts` explains them. */
 const NETWORK_BOOT_FAULTS = ["hangs_in_post", "loses_lease", "install_dies"];
 
+/** Of firmware and the fabric, which take runs on devices: `steps/firmware-matrix.test.ts` shows how such runs end. */
+const FIRMWARE_FAULTS = [
+  "flash_stuck",
+  "flash_lies",
+  "flash_fails",
+  "flash_wrong_image_accepted",
+  "update_busy",
+  "task_lost",
+  "unreachable_after_flash",
+  "fabric_never_configured",
+  "job_never_ends",
+];
+
 test("every fault that the simulator knows has a row", () => {
   const known = faultRuleSchema.shape.fault.options.map(({ shape }) => shape.type.value);
-  const explained = new Set([...ROWS.map(({ fault }) => fault), ...NETWORK_BOOT_FAULTS]);
+  const explained = new Set([...ROWS.map(({ fault }) => fault), ...NETWORK_BOOT_FAULTS, ...FIRMWARE_FAULTS]);
   expect([...explained].toSorted()).toEqual(known.toSorted());
 });

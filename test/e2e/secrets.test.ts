@@ -42,7 +42,11 @@ beforeEach(async () => {
   server = await startServerProcess(bench, {
     command: "serve",
     databaseUrl: database.url,
-    env: { MILLWRIGHT_LOG_LEVEL: "trace", MILLWRIGHT_MONITOR_INTERVAL: "1s" },
+    env: {
+      MILLWRIGHT_LOG_LEVEL: "trace",
+      MILLWRIGHT_MONITOR_INTERVAL: "1s",
+      MILLWRIGHT_MONITOR_EVENTS_INTERVAL: "1s", // that a password opens nothing any more is told by no event
+    },
   });
   answers = [];
 });

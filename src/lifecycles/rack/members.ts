@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { namedList } from "../../kernel/named-list.ts";
 import type { ProfilePart } from "./profile.ts";
 import type { Rack } from "./rack.ts";
 import { devicesWord } from "./words.ts";
@@ -51,16 +52,19 @@ export const describeCounts = (rack: Rack): string =>
     .map(({ kind, have, expected }) => `${devicesWord(kind)} ${have} of ${expected}`)
     .join(", ");
 
+/** `rack show` lists them all. */
+const MOST_NAMED = 5;
+
 /** For people: what is not ready, by kinds that have too few, and which trays were not checked. */
 export function describeUnready(rack: Rack): string {
   const tooFew = countMembers(rack)
     .filter(({ ready, expected }) => ready < expected)
     .map(({ kind, ready, expected, notReady }) => {
-      const which = notReady.length === 0 ? "" : `: ${notReady.join(", ")}`;
+      const which = notReady.length === 0 ? "" : `: ${namedList(notReady, MOST_NAMED)}`;
       return `${ready} of ${expected} ${devicesWord(kind)} are ready${which}`;
     });
   const unchecked = rack.trays.filter(({ assigned }) => assigned === "unknown").map(({ id }) => id);
-  const open = `it is not known whether somebody uses compute tray ${unchecked.join(", ")}`;
+  const open = `it is not known whether somebody uses compute tray ${namedList(unchecked, MOST_NAMED)}`;
   return [...tooFew, ...(unchecked.length > 0 ? [open] : [])].join("; ");
 }
 

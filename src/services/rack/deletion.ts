@@ -4,6 +4,7 @@ import { recordChanges } from "../../store/lifecycle/changes.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
 import type { Transaction } from "../../store/postgres/database.ts";
+import { listRackNamers } from "../../store/rack/rack-namers.ts";
 import { listRacks } from "../../store/rack/racks.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
@@ -48,12 +49,11 @@ async function detachDevices(tx: Transaction, deps: ServiceDeps, caller: Caller,
   for (const { kind, column, isDevice } of NAMING) {
     if (!deps.stores.has(kind)) continue;
     const store = storeOf(deps.stores, kind);
-    const find = () =>
-      tx.query<{ id: string }>(`select id from ${store.table} where ${column} = $1 order by id`, [rackId]);
-    const keys = (await find()).map(({ id }) => ({ kind, id }));
+    const find = () => listRackNamers(tx, { table: store.table, column, rackId });
+    const keys = (await find()).map((id) => ({ kind, id }));
     await lockThings(tx, keys);
     if (isDevice) await refuseHeld(tx, deps, keys, { action: "moved to another rack", field: "id" });
-    const still = new Set((await find()).map(({ id }) => id));
+    const still = new Set(await find());
     const set = { [column]: null };
     const changes = keys
       .filter(({ id }) => still.has(id))

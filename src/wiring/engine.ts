@@ -9,6 +9,7 @@ import { JournalTail } from "../engine/watch.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Clock } from "../kernel/time/clock.ts";
 import { type Duration, milliseconds } from "../kernel/time/duration.ts";
+import type { RackLimits } from "../lifecycles/rack/plan-work.ts";
 import { createBmcGateway } from "../providers/transport/bmc-gateway.ts";
 import { serverSteps } from "../runs/steps/index.ts";
 import type { Runbooks } from "../runs/steps/scripts/runbooks.ts";
@@ -22,11 +23,12 @@ import { observeChecks, observeDeviceCalls, observeEngine, observeSteps } from "
 import { readCaCertificates } from "./ca-certificates.ts";
 import { type CheckPlacesWiring, wireCheckPlaces } from "./check-places.ts";
 import { wireDeviceEvents } from "./device-events.ts";
-import { wireHandlers } from "./handlers.ts";
+import { type HandlerWiring, wireHandlers, wireRunTargets } from "./handlers.ts";
 import { type MachineHardware, wireMachineHardware } from "./machine-hardware.ts";
 import type { FirmwareFiles } from "./rack/artifacts.ts";
 import type { DeviceTools } from "./rack/device-parts.ts";
 import { wireRackHardware } from "./rack/hardware.ts";
+import { wireReadFirmware } from "./rack/read-firmware.ts";
 import { type RunParts, wireRunParts } from "./run-deps.ts";
 import { createSignInLedger } from "./sign-in-ledger.ts";
 import { wireStepTargets } from "./step-targets.ts";
@@ -39,6 +41,8 @@ export interface Engine {
   readonly hardware: Pick<MachineHardware, "providers" | "clusterAccess">;
   /** What runs are started with. */
   readonly runs: RunParts;
+  /** What racks keep to. */
+  readonly rackLimits: RackLimits;
   /** Why the engine is not doing its work; null when it is. */
   trouble(): string | null;
   stop(): Promise<void>;
@@ -138,6 +142,12 @@ export function startEngine(wiring: EngineWiring): Engine {
     runbooks,
     seedsAt: settings.seedsAt,
   });
+  const tools: HandlerWiring = {
+    ...{ db, secrets, clock },
+    ...racks.tools,
+    ...settings,
+    runs: { hardware, steps: serverSteps, runbooks, starting, instance: replica, ...observeSteps(metrics, log) },
+  };
   const controller = new Controller({
     db,
     stores,
@@ -147,17 +157,7 @@ export function startEngine(wiring: EngineWiring): Engine {
     inFlight: config.engine.concurrency,
     grace: config.engine.stopGrace,
     observer: observeEngine(metrics),
-    handlers: wireHandlers(
-      {
-        db,
-        secrets,
-        ...racks.tools,
-        clock,
-        ...settings,
-        runs: { hardware, steps: serverSteps, runbooks, starting, instance: replica, ...observeSteps(metrics, log) },
-      },
-      things,
-    ),
+    handlers: wireHandlers(tools, things),
   });
   const targetsOf = wireStepTargets({ db, secrets, runbooks });
   const conditions = wireConditions(wiring, { hardware, targetsOf, bmcRestsFor: settings.monitorEveryWithEvents });
@@ -192,7 +192,8 @@ export function startEngine(wiring: EngineWiring): Engine {
   return {
     events: tail,
     hardware,
-    runs: starting,
+    runs: { ...starting, readFirmware: wireReadFirmware(db, things, wireRunTargets(tools, things)) },
+    rackLimits: settings.rackLimits,
     trouble: loops.trouble,
     async stop() {
       await loops.stop();

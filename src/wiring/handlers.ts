@@ -4,6 +4,7 @@ import { AppError, StepFailure } from "../kernel/errors.ts";
 import { systemClock } from "../kernel/time/clock.ts";
 import { hours } from "../kernel/time/duration.ts";
 import { type BmcCredentials, getBmcCredentials } from "../store/device/bmc-credentials.ts";
+import type { WiredTarget } from "./run-targets.ts";
 import { allThings } from "./things/all-things.ts";
 import type { HandlerTools, ThingParts } from "./things/thing.ts";
 
@@ -16,10 +17,7 @@ export function wireHandlers(
   wiring: HandlerWiring,
   things: readonly ThingParts[] = allThings,
 ): ReadonlyMap<string, HandlerOf> {
-  const common = { clock: systemClock, installTimeout: hours(1), ...wiring, signIn: wireSignIn(wiring) };
-  const { runs } = common;
-  const runTargets = runs ? things.flatMap(({ runTarget }) => runTarget?.({ ...common, runs }) ?? []) : [];
-  const tools: HandlerTools = { ...common, runTargets };
+  const tools: HandlerTools = { ...commonTo(wiring), runTargets: wireRunTargets(wiring, things) };
   return new Map(
     things.flatMap(({ store, handlers }) => {
       const handlerOf = handlers?.(tools);
@@ -27,6 +25,22 @@ export function wireHandlers(
     }),
   );
 }
+
+/** What runs can work on: empty where no machines are worked on. */
+export function wireRunTargets(
+  wiring: HandlerWiring,
+  things: readonly ThingParts[] = allThings,
+): readonly WiredTarget[] {
+  const { runs } = wiring;
+  return runs ? things.flatMap(({ runTarget }) => runTarget?.({ ...commonTo(wiring), runs }) ?? []) : [];
+}
+
+const commonTo = (wiring: HandlerWiring) => ({
+  clock: systemClock,
+  installTimeout: hours(1),
+  ...wiring,
+  signIn: wireSignIn(wiring),
+});
 
 /** One query for all that ask at the same time, of whatever kind they are. */
 function wireSignIn({ db, secrets }: Pick<HandlerTools, "db" | "secrets">): HandlerTools["signIn"] {

@@ -1,3 +1,4 @@
+import type { BmcTarget } from "../capabilities/bmc-target.ts";
 import type { Provider } from "../capabilities/provider.ts";
 import type { Thing } from "../kernel/lifecycle.ts";
 import type { RunContext } from "../runs/executor/executor.ts";
@@ -11,6 +12,8 @@ export interface WiredTarget<T extends Thing = Thing> {
   /** As steps see it. Absent: as it is on record. */
   readonly asSeen?: (thing: T) => T;
   readonly providerOf: (thing: T) => Provider;
+  /** Its BMC, with the credentials on record. Absent: it has none. */
+  readonly bmcOf?: (thing: T) => Promise<BmcTarget>;
   /** What steps on this kind of target are given beside what all steps are. */
   readonly partsOf: (run: RunOn<T>, step: Step) => object;
 }

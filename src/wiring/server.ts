@@ -121,6 +121,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       ...(clusterAccess && { clusterGate: wireClusterGate(clusterAccess) }),
       seedWriter,
       artifacts,
+      rackLimits: engine.rackLimits,
       clock,
     };
     void sweepArtifacts(db, artifacts).catch((err: unknown) => log.warn({ err }, "firmware files were not swept"));

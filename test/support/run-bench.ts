@@ -39,14 +39,15 @@ import { registerMachine } from "../../src/services/machine/machines.ts";
 import type { RunDeps } from "../../src/services/run/deps.ts";
 import { openSecretStore } from "../../src/store/access/secrets.ts";
 import { wireClusterGate } from "../../src/wiring/cluster-gate.ts";
-import { type HandlerWiring, wireHandlers } from "../../src/wiring/handlers.ts";
+import { type HandlerWiring, wireHandlers, wireRunTargets } from "../../src/wiring/handlers.ts";
 import { openReportDesk } from "../../src/wiring/installs.ts";
 import { wireMachineHardware } from "../../src/wiring/machine-hardware.ts";
+import { wireReadFirmware } from "../../src/wiring/rack/read-firmware.ts";
 import { registerRoutes } from "../../src/wiring/routes.ts";
 import { type RunParts, wireRunParts } from "../../src/wiring/run-deps.ts";
 import { loadRunbooks } from "../../src/wiring/runbook-files.ts";
 import { createSignInLedger } from "../../src/wiring/sign-in-ledger.ts";
-import { allStores } from "../../src/wiring/things/all-things.ts";
+import { allStores, allThings } from "../../src/wiring/things/all-things.ts";
 import { startApi } from "../integration/api/api-under-test.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 import { eventually } from "./eventually.ts";
@@ -146,21 +147,26 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
   const provider = createRedfishShelfProvider({ gateway });
   const stop = new AbortController();
   const events = new JournalTail({ db, log: silentLog });
+  const tools: HandlerWiring = {
+    db,
+    secrets,
+    provider,
+    monitorEvery: hours(1),
+    exploreEvery: hours(1),
+    seedsAt,
+    runs: { hardware, steps, workflows, runbooks, starting, instance: "bench" },
+    ...options.tools,
+  };
+  const callersRuns: RunParts = {
+    ...starting,
+    readFirmware: wireReadFirmware(db, allThings, wireRunTargets(tools)),
+  };
   const controller = new Controller({
     db,
     stores: allStores,
     log: silentLog,
     ...(options.inFlight !== undefined && { inFlight: options.inFlight }),
-    handlers: wireHandlers({
-      db,
-      secrets,
-      provider,
-      monitorEvery: hours(1),
-      exploreEvery: hours(1),
-      seedsAt,
-      runs: { hardware, steps, workflows, runbooks, starting, instance: "bench" },
-      ...options.tools,
-    }),
+    handlers: wireHandlers(tools),
   });
   const loops = [
     db.listen(
@@ -178,7 +184,7 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
     routes: (router) =>
       registerRoutes(router, {
         services: deps,
-        runs: starting,
+        runs: callersRuns,
         events,
         system: { version: "1.2.3", startedAt: new Date(), replica: "bench", clock: new SharedClock() },
         onTokenRevoked() {},
@@ -190,7 +196,7 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
   return {
     ...database,
     deps,
-    runDeps: { ...deps, ...starting },
+    runDeps: { ...deps, ...callersRuns },
     runs,
     machines,
     lifecycle: createClient(MachineLifecycleService, transport),

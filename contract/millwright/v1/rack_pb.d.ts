@@ -4,7 +4,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file millwright/v1/rack.proto.
@@ -250,6 +250,345 @@ export declare type StartRackMaintenanceResponse = Message<"millwright.v1.StartR
  * Use `create(StartRackMaintenanceResponseSchema)` to create a new message.
  */
 export declare const StartRackMaintenanceResponseSchema: GenMessage<StartRackMaintenanceResponse>;
+
+/**
+ * The fields of StartRackMaintenanceRequest.
+ *
+ * @generated from message millwright.v1.PreviewRackMaintenanceRequest
+ */
+export declare type PreviewRackMaintenanceRequest = Message<"millwright.v1.PreviewRackMaintenanceRequest"> & {
+  /**
+   * @generated from field: string rack_id = 1;
+   */
+  rackId: string;
+
+  /**
+   * @generated from field: repeated string machine_ids = 2;
+   */
+  machineIds: string[];
+
+  /**
+   * @generated from field: repeated string switch_ids = 3;
+   */
+  switchIds: string[];
+
+  /**
+   * @generated from field: repeated string power_shelf_ids = 4;
+   */
+  powerShelfIds: string[];
+
+  /**
+   * @generated from field: repeated millwright.v1.RackActivity activities = 5;
+   */
+  activities: RackActivity[];
+
+  /**
+   * @generated from field: string reference = 6;
+   */
+  reference: string;
+
+  /**
+   * @generated from field: bool include_assigned = 7;
+   */
+  includeAssigned: boolean;
+
+  /**
+   * @generated from field: string reason = 8;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message millwright.v1.PreviewRackMaintenanceRequest.
+ * Use `create(PreviewRackMaintenanceRequestSchema)` to create a new message.
+ */
+export declare const PreviewRackMaintenanceRequestSchema: GenMessage<PreviewRackMaintenanceRequest>;
+
+/**
+ * What a maintenance would do.
+ *
+ * @generated from message millwright.v1.PreviewRackMaintenanceResponse
+ */
+export declare type PreviewRackMaintenanceResponse = Message<"millwright.v1.PreviewRackMaintenanceResponse"> & {
+  /**
+   * @generated from field: string rack_id = 1;
+   */
+  rackId: string;
+
+  /**
+   * The devices that it would work on.
+   *
+   * @generated from field: repeated millwright.v1.PreviewedRackDevice devices = 2;
+   */
+  devices: PreviewedRackDevice[];
+
+  /**
+   * Devices that it would leave out, and why.
+   *
+   * @generated from field: repeated millwright.v1.RackLeftOut left_out = 3;
+   */
+  leftOut: RackLeftOut[];
+
+  /**
+   * In the order in which they would be carried out.
+   *
+   * @generated from field: repeated millwright.v1.PreviewedRackStage stages = 4;
+   */
+  stages: PreviewedRackStage[];
+
+  /**
+   * The rack firmware that it would work with; empty: none.
+   *
+   * @generated from field: string firmware = 5;
+   */
+  firmware: string;
+
+  /**
+   * Who works on the devices now, or is ahead in their queues: the maintenance would wait for all of them.
+   *
+   * @generated from field: repeated millwright.v1.PreviewedRackHolder holders = 6;
+   */
+  holders: PreviewedRackHolder[];
+
+  /**
+   * Trays of the rack that are assigned, or may be.
+   *
+   * @generated from field: repeated millwright.v1.PreviewedAssignedTray assigned_trays = 7;
+   */
+  assignedTrays: PreviewedAssignedTray[];
+
+  /**
+   * How long such maintenances took, from the begin to the end of the validation; absent: not known.
+   *
+   * @generated from field: google.protobuf.Duration expected_duration = 8;
+   */
+  expectedDuration?: Duration | undefined;
+
+  /**
+   * What the duration is known from, or why it is not known.
+   *
+   * @generated from field: string duration_basis = 9;
+   */
+  durationBasis: string;
+
+  /**
+   * What happens besides, such as a discovery that comes first.
+   *
+   * @generated from field: repeated string notes = 10;
+   */
+  notes: string[];
+};
+
+/**
+ * Describes the message millwright.v1.PreviewRackMaintenanceResponse.
+ * Use `create(PreviewRackMaintenanceResponseSchema)` to create a new message.
+ */
+export declare const PreviewRackMaintenanceResponseSchema: GenMessage<PreviewRackMaintenanceResponse>;
+
+/**
+ * A device, and what a maintenance would do to it.
+ *
+ * @generated from message millwright.v1.PreviewedRackDevice
+ */
+export declare type PreviewedRackDevice = Message<"millwright.v1.PreviewedRackDevice"> & {
+  /**
+   * machine, switch or power_shelf.
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * @generated from field: string id = 2;
+   */
+  id: string;
+
+  /**
+   * @generated from field: repeated millwright.v1.PreviewedRackComponent components = 3;
+   */
+  components: PreviewedRackComponent[];
+
+  /**
+   * What its users notice, such as "reboots" or "loses power".
+   *
+   * @generated from field: repeated string disturbances = 4;
+   */
+  disturbances: string[];
+};
+
+/**
+ * Describes the message millwright.v1.PreviewedRackDevice.
+ * Use `create(PreviewedRackDeviceSchema)` to create a new message.
+ */
+export declare const PreviewedRackDeviceSchema: GenMessage<PreviewedRackDevice>;
+
+/**
+ * The firmware of one part of a device.
+ *
+ * @generated from message millwright.v1.PreviewedRackComponent
+ */
+export declare type PreviewedRackComponent = Message<"millwright.v1.PreviewedRackComponent"> & {
+  /**
+   * @generated from field: string component = 1;
+   */
+  component: string;
+
+  /**
+   * As the device shows it now; empty: it could not be read.
+   *
+   * @generated from field: string from = 2;
+   */
+  from: string;
+
+  /**
+   * @generated from field: string to = 3;
+   */
+  to: string;
+
+  /**
+   * flashed, stays or unknown.
+   *
+   * @generated from field: string change = 4;
+   */
+  change: string;
+
+  /**
+   * Why it is unknown.
+   *
+   * @generated from field: string message = 5;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message millwright.v1.PreviewedRackComponent.
+ * Use `create(PreviewedRackComponentSchema)` to create a new message.
+ */
+export declare const PreviewedRackComponentSchema: GenMessage<PreviewedRackComponent>;
+
+/**
+ * One stage of a maintenance.
+ *
+ * @generated from message millwright.v1.PreviewedRackStage
+ */
+export declare type PreviewedRackStage = Message<"millwright.v1.PreviewedRackStage"> & {
+  /**
+   * Such as firmware_upgrade or power_off_compute.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * firmware_upgrade, configure_nmx_cluster or power_sequence.
+   *
+   * @generated from field: string activity = 2;
+   */
+  activity: string;
+
+  /**
+   * The devices that it works on.
+   *
+   * @generated from field: int32 devices = 3;
+   */
+  devices: number;
+
+  /**
+   * Why it would be skipped; empty: it would be carried out.
+   *
+   * @generated from field: string skipped = 4;
+   */
+  skipped: string;
+
+  /**
+   * Why it would fail, and the maintenance with it; empty: it would not, as far as is known.
+   *
+   * @generated from field: string fails = 5;
+   */
+  fails: string;
+};
+
+/**
+ * Describes the message millwright.v1.PreviewedRackStage.
+ * Use `create(PreviewedRackStageSchema)` to create a new message.
+ */
+export declare const PreviewedRackStageSchema: GenMessage<PreviewedRackStage>;
+
+/**
+ * Somebody whom a maintenance would wait for.
+ *
+ * @generated from message millwright.v1.PreviewedRackHolder
+ */
+export declare type PreviewedRackHolder = Message<"millwright.v1.PreviewedRackHolder"> & {
+  /**
+   * Such as run or power_shelf.
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * @generated from field: string id = 2;
+   */
+  id: string;
+
+  /**
+   * What it does.
+   *
+   * @generated from field: string does = 3;
+   */
+  does: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp since = 4;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * The devices that it has, as kind and id.
+   *
+   * @generated from field: repeated string devices = 5;
+   */
+  devices: string[];
+};
+
+/**
+ * Describes the message millwright.v1.PreviewedRackHolder.
+ * Use `create(PreviewedRackHolderSchema)` to create a new message.
+ */
+export declare const PreviewedRackHolderSchema: GenMessage<PreviewedRackHolder>;
+
+/**
+ * A tray that somebody uses, or may use.
+ *
+ * @generated from message millwright.v1.PreviewedAssignedTray
+ */
+export declare type PreviewedAssignedTray = Message<"millwright.v1.PreviewedAssignedTray"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * yes or unknown.
+   *
+   * @generated from field: string assigned = 2;
+   */
+  assigned: string;
+
+  /**
+   * What that does to the maintenance, and the maintenance to its user.
+   *
+   * @generated from field: string message = 3;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message millwright.v1.PreviewedAssignedTray.
+ * Use `create(PreviewedAssignedTraySchema)` to create a new message.
+ */
+export declare const PreviewedAssignedTraySchema: GenMessage<PreviewedAssignedTray>;
 
 /**
  * @generated from message millwright.v1.TerminateRackMaintenanceRequest
@@ -965,6 +1304,16 @@ export declare const RackService: GenService<{
     methodKind: "unary";
     input: typeof StartRackMaintenanceRequestSchema;
     output: typeof StartRackMaintenanceResponseSchema;
+  },
+  /**
+   * What StartRackMaintenance would do with the same request, without doing it. Refuses what that refuses. Reads the firmware of the devices.
+   *
+   * @generated from rpc millwright.v1.RackService.PreviewRackMaintenance
+   */
+  previewRackMaintenance: {
+    methodKind: "unary";
+    input: typeof PreviewRackMaintenanceRequestSchema;
+    output: typeof PreviewRackMaintenanceResponseSchema;
   },
   /**
    * Stops the maintenance that is under way, and withdraws the one that waits. A device that is being flashed is flashed to the end.

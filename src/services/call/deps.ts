@@ -1,6 +1,7 @@
 import type { Artifacts } from "../../capabilities/rack/artifacts.ts";
 import type { SeedWriter } from "../../capabilities/seeds/seed.ts";
 import { type Clock, systemClock } from "../../kernel/time/clock.ts";
+import type { RackLimits } from "../../lifecycles/rack/plan-work.ts";
 import type { SecretStore } from "../../store/access/secrets.ts";
 import type { ThingStores } from "../../store/lifecycle/things.ts";
 import type { Database, Queryable } from "../../store/postgres/database.ts";
@@ -28,6 +29,8 @@ export interface ServiceDeps {
   readonly seedWriter?: SeedWriter;
   /** The firmware files of this server. Absent: it has none. */
   readonly artifacts?: Artifacts;
+  /** What racks keep to. Absent: the defaults of the settings. */
+  readonly rackLimits?: RackLimits;
   /** Absent: the system's. */
   readonly clock?: Clock;
 }

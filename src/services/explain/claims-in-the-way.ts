@@ -39,7 +39,8 @@ async function findBefore(db: Queryable, waiting: readonly ThingKey[]): Promise<
   );
 }
 
-async function linkOf(db: Queryable, stores: ThingStores, claim: Claim): Promise<ClaimLink> {
+/** What the holder of a claim does with the thing, as the holder is now. */
+export async function linkOf(db: Queryable, stores: ThingStores, claim: Claim): Promise<ClaimLink> {
   const { thing, holder, grantedAt, requestedAt } = claim;
   const [found] = (await stores.get(holder.kind)?.load(db, [holder.id]))?.things ?? [];
   const now = found === undefined ? claim.reason : `${found.state.name}${reasonOf(found.outcome?.reason)}`;

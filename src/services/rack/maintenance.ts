@@ -8,6 +8,7 @@ import { recordRequest } from "../../store/lifecycle/requests.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
 import { applyVerb } from "../../store/lifecycle/verbs.ts";
 import * as work from "../../store/lifecycle/work.ts";
+import type { Queryable } from "../../store/postgres/database.ts";
 import type { RackRecord } from "../../store/rack/racks.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
@@ -32,22 +33,15 @@ export async function startRackMaintenance(
   caller: Caller,
   input: StartRackMaintenance,
 ): Promise<{ readonly requestId: string }> {
-  const rackId = parseRackId(input.rackId, "rack_id");
-  const scope = checkScope(input.scope);
-  const activities = checkActivities(input.activities);
-  const includeAssigned = checkOverride(input.includeAssigned);
-  const reference = parseReference(input.reference) || undefined;
-  const initiator = describeInitiator(caller.name, reference);
+  const asked = checkInput(input);
+  const { rackId, scope, activities, includeAssigned, reference } = asked;
   return deps.db.transaction(async (tx) => {
     await lockThings(tx, [rackKey(rackId)]);
-    const rack = await findRack(tx, rackId);
-    checkStartable(rack);
-    refuseForeign(rack, scope);
-    if (includeAssigned === undefined) refuseAssigned(rack, scope);
+    await findStartable(tx, asked);
     const requestId = await recordRequest(tx, storeOf(deps.stores, RACK_KIND), {
       field: "maintenanceRequest",
       ids: [rackId],
-      initiator,
+      initiator: describeInitiator(caller.name, reference),
       address: caller.address,
       wish: wishOf(scope, activities, {
         reference,
@@ -57,6 +51,29 @@ export async function startRackMaintenance(
     });
     return { requestId };
   });
+}
+
+/** What was asked for, well-formed. */
+export function checkInput(input: StartRackMaintenance): StartRackMaintenance {
+  return {
+    rackId: parseRackId(input.rackId, "rack_id"),
+    scope: checkScope(input.scope),
+    activities: checkActivities(input.activities),
+    includeAssigned: checkOverride(input.includeAssigned),
+    reference: parseReference(input.reference) || undefined,
+  };
+}
+
+/** The rack, as long as it can take the request now. Whoever records the request holds the rack's lock. */
+export async function findStartable(
+  db: Queryable,
+  { rackId, scope, includeAssigned }: StartRackMaintenance,
+): Promise<RackRecord> {
+  const rack = await findRack(db, rackId);
+  checkStartable(rack);
+  refuseForeign(rack, scope);
+  if (includeAssigned === undefined) refuseAssigned(rack, scope);
+  return rack;
 }
 
 /** Whether the rack can take a request now; `forge.Forge` answers INVALID_ARGUMENT to both refusals. */

@@ -1,6 +1,8 @@
 import type { PowerState } from "../../capabilities/power-control.ts";
 import type { Capability } from "../../capabilities/provider.ts";
+import type { InstalledFirmware } from "../../capabilities/rack/firmware.ts";
 import type { Machine, MachineSpec } from "../../lifecycles/machine/machine.ts";
+import type { RunTarget } from "../../runs/targets/run-target.ts";
 import type { Workflows } from "../../runs/workflows/workflow.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import type { ClusterProbes } from "./cluster-checks.ts";
@@ -14,6 +16,8 @@ export interface RunDeps extends ServiceDeps, ReferenceDeps {
   readonly clusterProbes: ClusterProbes | null;
   /** Asks the machine's BMC now. Absent: the server reaches no machines. */
   readPower?(machine: Machine, signal: AbortSignal): Promise<PowerState>;
+  /** Asks a device of a rack for its firmware now. Absent: the server reaches no devices. */
+  readFirmware?(device: RunTarget, signal: AbortSignal): Promise<readonly InstalledFirmware[]>;
   /** Asks the machine's BMC for a second virtual drive: why it has none; undefined where it has one, or does not say. Absent: nobody asks. */
   findNoSeedDrive?(machine: Machine): Promise<string | undefined>;
   /** Whether the machine's provider inserts a second medium. */

@@ -73,6 +73,7 @@ const runTarget = ({
     kind: machineTarget,
     asSeen: withFakeEndpoints,
     providerOf: ({ spec }) => hardware.providerOf(spec) ?? { name: spec.provider, can: {} },
+    bmcOf: (thing) => targetsOf(thing).bmc(),
     partsOf(run, step) {
       const targets = targetsOf(run.target.thing);
       return {

@@ -18,6 +18,8 @@ import { withContext } from "./with-context.ts";
 
 const READERS = ["viewer", "ForgeAdminCLI", "Machineatron", "Flow"] as const;
 
+const bmcOf = (signIn: HandlerTools["signIn"]) => (shelf: PowerShelf) => signIn(deviceTarget(shelf), shelf.bmc.mac);
+
 function handlers({ provider, clock, monitorEvery, monitorEveryWithEvents = monitorEvery, signIn }: HandlerTools) {
   return withContext(
     powerShelfHandlers,
@@ -25,7 +27,7 @@ function handlers({ provider, clock, monitorEvery, monitorEveryWithEvents = moni
       provider,
       clock,
       monitorEvery: shelf.hasEvents ? monitorEveryWithEvents : monitorEvery,
-      target: () => signIn(deviceTarget(shelf), shelf.bmc.mac),
+      target: () => bmcOf(signIn)(shelf),
     }),
   );
 }
@@ -33,10 +35,8 @@ function handlers({ provider, clock, monitorEvery, monitorEveryWithEvents = moni
 const runTarget = ({ provider, signIn, ...tools }: TargetTools): WiredTarget<PowerShelf> => ({
   kind: powerShelfTarget,
   providerOf: () => provider,
-  partsOf({ target }) {
-    const shelf = target.thing;
-    return devicePartsOf(target, () => signIn(deviceTarget(shelf), shelf.bmc.mac), tools);
-  },
+  bmcOf: bmcOf(signIn),
+  partsOf: ({ target }) => devicePartsOf(target, () => bmcOf(signIn)(target.thing), tools),
 });
 
 export const powerShelf = defineThing({

@@ -8,10 +8,10 @@ import { racks } from "../../api/millwright/rack/racks.ts";
 import { partOf, type ServicePart } from "../../api/transport/service-parts.ts";
 import type { MethodDeps } from "./thing.ts";
 
-export const rackMethods = ({ services }: MethodDeps): readonly ServicePart[] => [
+export const rackMethods = ({ services, runs }: MethodDeps): readonly ServicePart[] => [
   partOf(Forge, forgeRacks(services), { insertRackHealthReport: LARGEST_REPORT_REQUEST }),
   partOf(RackService, racks(services)),
-  partOf(RackService, rackMaintenance(services)),
+  partOf(RackService, rackMaintenance({ steps: new Map(), ...services, ...runs })),
 ];
 
 /** The rows of `forge.Forge` are those of its specification, section 5, with Millwright's own roles beside them. */
@@ -32,6 +32,7 @@ export const rackRoles: MethodRoles = {
   "millwright.v1.RackService/GetRack":           ["viewer"],
   "millwright.v1.RackService/ForceDeleteRack":   ["ForgeAdminCLI"],
   "millwright.v1.RackService/StartRackMaintenance":     ["ForgeAdminCLI"],
+  "millwright.v1.RackService/PreviewRackMaintenance":   ["viewer"],
   "millwright.v1.RackService/TerminateRackMaintenance": ["operator"],
   "millwright.v1.RackService/ReprovisionRack":          ["ForgeAdminCLI"],
   "millwright.v1.RackService/ClearRackError":           ["operator"],

@@ -1,7 +1,6 @@
-import { hours, minutes } from "../../kernel/time/duration.ts";
 import { type RackContext, rackHandlers, type StartedRun } from "../../lifecycles/rack/handlers.ts";
-import type { RackLimits } from "../../lifecycles/rack/plan-work.ts";
 import type { Rack } from "../../lifecycles/rack/rack.ts";
+import { USUAL_LIMITS } from "../../lifecycles/rack/usual-limits.ts";
 import type { Plan } from "../../runs/model/plan/plan.ts";
 import type { OnRack } from "../../runs/steps/rack/configure-fabric.ts";
 import { startsRun } from "../../runs/targets/new-run.ts";
@@ -18,15 +17,6 @@ import { rackMethods, rackRoles } from "./rack-methods.ts";
 import { defineThing, type HandlerTools, type TargetTools } from "./thing.ts";
 import { withContext } from "./with-context.ts";
 
-/** Where the server was not configured: as the settings are by default. */
-const USUAL: RackLimits = {
-  claimWait: minutes(30),
-  hasRackManager: false,
-  firmwareAtOnce: 18,
-  powerAtOnce: 4,
-  flashDeadline: hours(1),
-};
-
 /** The rack works under its own claims, and so does the run that it starts on itself. */
 function started({ id }: Rack, plan: Plan, initiator: string, unique: readonly (string | number)[]): StartedRun {
   const itself = { kind: rackStore.lifecycle.kind, id };
@@ -35,7 +25,7 @@ function started({ id }: Rack, plan: Plan, initiator: string, unique: readonly (
 }
 
 /** Undefined where no machines are worked on: then racks are on record, and nothing is done with them. */
-function handlers({ clock, runs, rackLimits = USUAL }: HandlerTools) {
+function handlers({ clock, runs, rackLimits = USUAL_LIMITS }: HandlerTools) {
   if (!runs) return undefined;
   const { steps } = runs;
   return withContext(

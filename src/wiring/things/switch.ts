@@ -17,6 +17,8 @@ import { withContext } from "./with-context.ts";
 
 const READERS = ["viewer", "ForgeAdminCLI", "Machineatron", "Flow", "Health"] as const;
 
+const bmcOf = (signIn: HandlerTools["signIn"]) => (device: Switch) => signIn(deviceTarget(device), device.bmc.mac);
+
 function handlers({ switches: provider, clock, monitorEvery, signIn }: HandlerTools) {
   if (!provider) return undefined;
   return withContext(
@@ -25,7 +27,7 @@ function handlers({ switches: provider, clock, monitorEvery, signIn }: HandlerTo
       provider,
       clock,
       monitorEvery,
-      target: () => signIn(deviceTarget(device), device.bmc.mac),
+      target: () => bmcOf(signIn)(device),
     }),
   );
 }
@@ -33,10 +35,8 @@ function handlers({ switches: provider, clock, monitorEvery, signIn }: HandlerTo
 const runTarget = ({ switches, signIn, ...tools }: TargetTools): WiredTarget<Switch> => ({
   kind: switchTarget,
   providerOf: () => switches ?? { name: "switch", can: {} },
-  partsOf({ target }) {
-    const device = target.thing;
-    return devicePartsOf(target, () => signIn(deviceTarget(device), device.bmc.mac), tools);
-  },
+  bmcOf: bmcOf(signIn),
+  partsOf: ({ target }) => devicePartsOf(target, () => bmcOf(signIn)(target.thing), tools),
 });
 
 export const switchThing = defineThing({

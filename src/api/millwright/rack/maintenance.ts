@@ -1,6 +1,11 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import type { RackActivity, RackService } from "../../../../contract/millwright/v1/rack_pb.js";
+import type {
+  RackActivity,
+  RackService,
+  StartRackMaintenanceRequest,
+} from "../../../../contract/millwright/v1/rack_pb.js";
 import { AppError, wrongField } from "../../../kernel/errors.ts";
+import type { Caller } from "../../../services/call/caller.ts";
 import type { ServiceDeps } from "../../../services/call/deps.ts";
 import { deleteRack } from "../../../services/rack/deletion.ts";
 import {
@@ -10,30 +15,25 @@ import {
   startRackMaintenance,
   terminateRackMaintenance,
 } from "../../../services/rack/maintenance.ts";
+import { type PreviewDeps, previewRackMaintenance } from "../../../services/rack/preview.ts";
 import { nonEmpty } from "../../convert/fields.ts";
 import { callerKey } from "../../transport/interceptors.ts";
+import { rackPreviewOf } from "./preview-messages.ts";
 
 type Activity = StartRackMaintenance["activities"][number];
 
-export const rackMaintenance = (deps: ServiceDeps) =>
+/** A request of a maintenance, and of its preview: the two have the same fields. */
+type Asked = Omit<StartRackMaintenanceRequest, "$typeName" | "$unknown">;
+
+export const rackMaintenance = (deps: ServiceDeps & PreviewDeps) =>
   ({
-    async startRackMaintenance(request, { values }) {
+    startRackMaintenance(request, { values }) {
       const caller = values.get(callerKey);
-      if (request.includeAssigned && !caller.roles.includes("admin"))
-        throw new AppError("permission_denied", "include_assigned: requires the role admin", {
-          field: "include_assigned",
-        });
-      return startRackMaintenance(deps, caller, {
-        rackId: request.rackId,
-        scope: {
-          machine_ids: request.machineIds,
-          switch_ids: request.switchIds,
-          power_shelf_ids: request.powerShelfIds,
-        },
-        activities: request.activities.map(activityFrom),
-        reference: nonEmpty(request.reference),
-        ...(request.includeAssigned && { includeAssigned: { reason: request.reason } }),
-      });
+      return startRackMaintenance(deps, caller, inputFrom(request, caller));
+    },
+    async previewRackMaintenance(request, { values }) {
+      const caller = values.get(callerKey);
+      return rackPreviewOf(await previewRackMaintenance(deps, caller, inputFrom(request, caller)));
     },
     async terminateRackMaintenance({ rackId }, { values }) {
       await terminateRackMaintenance(deps, values.get(callerKey), rackId);
@@ -50,6 +50,24 @@ export const rackMaintenance = (deps: ServiceDeps) =>
       return {};
     },
   }) satisfies Partial<ServiceImpl<typeof RackService>>;
+
+function inputFrom(request: Asked, caller: Caller): StartRackMaintenance {
+  if (request.includeAssigned && !caller.roles.includes("admin"))
+    throw new AppError("permission_denied", "include_assigned: requires the role admin", {
+      field: "include_assigned",
+    });
+  return {
+    rackId: request.rackId,
+    scope: {
+      machine_ids: request.machineIds,
+      switch_ids: request.switchIds,
+      power_shelf_ids: request.powerShelfIds,
+    },
+    activities: request.activities.map(activityFrom),
+    reference: nonEmpty(request.reference),
+    ...(request.includeAssigned && { includeAssigned: { reason: request.reason } }),
+  };
+}
 
 function activityFrom({ kind, firmwareVersion, components, operation }: RackActivity, at: number): Activity {
   switch (kind) {

@@ -36,12 +36,19 @@ export function addRackMaintenanceCommands(rack: Command, run: Run): void {
     .option("--reference <url>", "why, such as the URL of a ticket")
     .option("--include-assigned", "also work on trays that are assigned (role admin); needs --reason")
     .option("--reason <text>", "why assigned trays are worked on")
+    .option("--dry-run", "show devices, holders, firmware, reboots and the usual duration, and change nothing")
     .option("--wait", "wait until the maintenance has ended; exit code 1 if it failed")
     .addHelpText(
       "after",
-      "\nExamples:\n  millwright rack maintenance start --rack rack-1\n  millwright rack maintenance start --rack rack-1 --machine-ids m1 m2 --activities firmware-upgrade --firmware-version fw-v2.1 --wait",
+      "\nExamples:\n  millwright rack maintenance start --rack rack-1 --dry-run\n  millwright rack maintenance start --rack rack-1\n  millwright rack maintenance start --rack rack-1 --machine-ids m1 m2 --activities firmware-upgrade --firmware-version fw-v2.1 --wait",
     )
-    .action((options: StartOptions) => run(async (session) => (await load()).startMaintenance(session, options)));
+    .action((options: StartOptions & { readonly dryRun?: boolean }) =>
+      run(async (session) =>
+        options.dryRun
+          ? (await import("./preview.ts")).previewMaintenance(session, options)
+          : (await load()).startMaintenance(session, options),
+      ),
+    );
   maintenance
     .command("terminate")
     .argument("[id]", "a rack")

@@ -28,19 +28,7 @@ const WORDS = Object.keys(KINDS) as (keyof typeof KINDS)[];
 
 export async function startMaintenance(session: Session, options: StartOptions): Promise<number | undefined> {
   const client = await session.client(RackService);
-  const { requestId } = await client.startRackMaintenance(
-    {
-      rackId: options.rack,
-      machineIds: [...(options.machineIds ?? [])],
-      switchIds: [...(options.switchIds ?? [])],
-      powerShelfIds: [...(options.powerShelfIds ?? [])],
-      activities: activitiesOf(options),
-      reference: options.reference ?? "",
-      includeAssigned: options.includeAssigned ?? false,
-      reason: options.reason ?? "",
-    },
-    { signal: session.signal },
-  );
+  const { requestId } = await client.startRackMaintenance(requestOf(options), { signal: session.signal });
   if (options.wait) return awaitEnd(session, options.rack, requestId);
   await printDone(
     session,
@@ -52,6 +40,18 @@ export async function startMaintenance(session: Session, options: StartOptions):
   );
   return undefined;
 }
+
+/** What is asked for; a preview is asked for with the same. */
+export const requestOf = (options: StartOptions) => ({
+  rackId: options.rack,
+  machineIds: [...(options.machineIds ?? [])],
+  switchIds: [...(options.switchIds ?? [])],
+  powerShelfIds: [...(options.powerShelfIds ?? [])],
+  activities: activitiesOf(options),
+  reference: options.reference ?? "",
+  includeAssigned: options.includeAssigned ?? false,
+  reason: options.reason ?? "",
+});
 
 /** An activity whose options are given without being listed would change what an empty list means: it is refused. */
 function activitiesOf({ activities = [], firmwareVersion, components, operation }: StartOptions) {

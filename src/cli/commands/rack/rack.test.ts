@@ -84,3 +84,52 @@ test.each([
   expect(code).toBe(2);
   expect(err).toContain(message);
 });
+
+const PREVIEW = {
+  rackId: "rack-1",
+  firmware: "fw-v2.1",
+  devices: [
+    {
+      kind: "machine",
+      id: "m-1",
+      components: [{ component: "bios", from: "1.0", to: "2.1", change: "flashed" }],
+      disturbances: ["reboots"],
+    },
+    {
+      kind: "machine",
+      id: "m-2",
+      components: [{ component: "bios", from: "2.1", to: "2.1", change: "stays" }],
+    },
+  ],
+  stages: [
+    { name: "firmware_upgrade", activity: "firmware_upgrade", devices: 2 },
+    { name: "configure_nmx_cluster", activity: "configure_nmx_cluster", skipped: "not requested" },
+  ],
+  holders: [
+    { kind: "run", id: "r-7", does: "works on it (RUNNING)", since: { seconds: 0n }, devices: ["machine m-1"] },
+  ],
+  durationBasis: "no maintenance of this kind has succeeded yet",
+};
+
+test("a dry run sends the same request, starts nothing, and shows what would be done; exit code 4 while somebody is in the way", async () => {
+  const sent: unknown[] = [];
+  const dryRun = (options: string) =>
+    runAgainst(
+      (router) =>
+        router.service(RackService, {
+          previewRackMaintenance: (request) => ({ ...noted(sent, request), ...PREVIEW }),
+        }),
+      `rack maintenance start --rack rack-1 --machine-ids m-1 m-2 --activities firmware-upgrade --dry-run ${options}`,
+      { now: new Date(60_000) },
+    );
+  const { code, out } = await dryRun("");
+  expect(code).toBe(4);
+  expect(sent[0]).toMatchObject({ machineIds: ["m-1", "m-2"], activities: [{ kind: "firmware_upgrade" }] });
+  expect(out).toMatch(/fw-v2.1: 1 components to flash, 1 stay as they are/);
+  expect(out).toMatch(/m-1 +bios 1.0 → 2.1 +reboots/);
+  expect(out).toMatch(/m-2 +bios stays 2.1/);
+  expect(out).toMatch(/configure_nmx_cluster .*skipped: not requested/);
+  expect(out).toMatch(/run r-7 +1m +works on it \(RUNNING\) +machine m-1/);
+  expect(out).toContain("unknown: no maintenance of this kind has succeeded yet");
+  expect(JSON.parse((await dryRun("-o json")).out)).toMatchObject({ rack_id: "rack-1", devices: [{ id: "m-1" }, {}] });
+});

@@ -19,6 +19,10 @@ const PROGRESS = {
   readonly [stage in MaintenanceStage]: { readonly activity: ActivityKind; readonly entered: RackPhase; readonly begun: RackPhase };
 };
 
+/** Of a stage of `rack_maintenance`. */
+export const activityOf = (stage: string): ActivityKind =>
+  isStage(stage) ? PROGRESS[stage].activity : "power_sequence";
+
 const isStage = (name: string): name is MaintenanceStage => Object.hasOwn(PROGRESS, name);
 
 /** All that the steps have come through, in its order and each once; it begins with what a rack enters maintenance with. A skipped stage is none of it. */

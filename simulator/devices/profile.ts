@@ -37,6 +37,7 @@ export const TRAITS = {
   version_shown_late: "shows the version of new firmware 60 s after it is in use",
   new_certificate_after_flash: "makes itself another certificate when its own firmware was replaced",
   unauthorized_while_starting: "refuses every account for 20 s after it has restarted with new firmware",
+  busy_though_taken: "answers 503 to an order for firmware that it has taken",
   version_needs_reset: "uses its own new firmware only after somebody has restarted it",
 } as const satisfies Record<string, string>;
 

@@ -12,6 +12,8 @@ export interface StreamCall extends CallContext {
    * The signal aborts after the longest chunk, on cancel, on a stop of the process and when the lease is lost.
    */
   sendChunk<T>(send: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  /** Aborts when what has not begun yet is not wanted any more; what has begun goes on. Absent: it stays wanted. */
+  readonly withdrawn?: AbortSignal;
   /** How far it has come, for people. The step's message shows it, renewed every few seconds. */
   report(progress: StreamProgress): void;
 }
@@ -43,6 +45,8 @@ export interface OpenStream<T = unknown> {
   readonly progress: StreamProgress | undefined;
   /** How it ended, for the pass that writes what comes of it. Undefined while it goes on. */
   take(): StreamEnd<T> | undefined;
+  /** What has begun goes on, and nothing more is begun. May be called again. */
+  withdraw(): void;
   /** No further chunk leaves. Resolves when nothing of the stream can be on its way to the device any more. */
   stop(reason: Error): Promise<void>;
 }

@@ -163,7 +163,7 @@ const pushed = (device: ManagedDevice, { head }: Upload) => ({
 
 /** Undefined: nothing speaks against beginning. */
 function refusal({ device, strike }: Call, wanted: readonly string[]): Answer | undefined {
-  if (strike("update_busy")) return { ...refuse("ServiceTemporarilyUnavailable", LATER_SECONDS), headers: LATER };
+  if (strike("update_busy")) return busy;
   const unknown = wanted.find((each) => !isTarget(device, each));
   if (unknown !== undefined)
     return refuse("ActionParameterValueNotInList", "UpdateService.SimpleUpdate", "Targets", targetsOf(device));
@@ -172,10 +172,12 @@ function refusal({ device, strike }: Call, wanted: readonly string[]): Answer | 
   return undefined;
 }
 const LATER = { "Retry-After": LATER_SECONDS };
+const busy: Answer = { ...refuse("ServiceTemporarilyUnavailable", LATER_SECONDS), headers: LATER };
 
 function begin({ device }: Call, way: UpdateWay, wanted: readonly string[], image: UpdateOrder["image"]): Answer {
   const flash = device.firmware.update({ way, targets: wanted, image });
   if (flash === undefined) return refuse("ResourceInUse", "Another update is under way.");
+  if (device.traits.includes("busy_though_taken")) return busy;
   return { status: 202, headers: { Location: taskMonitor(flash), ...LATER }, body: taskBody(device, flash) };
 }
 

@@ -203,7 +203,7 @@ export class ConditionReconciler {
     const bmcRests = check.bmcRests && mayRestBmc(machine) && !areMacsDue(machine, check.macsAge);
     const around = { machine, places, nodes: this.#nodes, clock, bmcRests };
     const sighting = await runBounded(frame, (call) => checkMachine({ ...around, call }), LONGEST_CHECK);
-    const verdict = interpretSighting(machine, sighting, check.misses);
+    const verdict = interpretSighting(machine, sighting, check.misses, check.rackAtWork);
     if (!verdict.mayBeInspected) {
       const macs =
         verdict.mayReadMacs && areMacsDue(machine, check.macsAge)
@@ -216,7 +216,7 @@ export class ConditionReconciler {
     if (facts === undefined || contradictionOf(machine, identityOf(facts)) === undefined)
       return { verdict, inspected: facts, macsRead: facts !== undefined };
     // The BMC of a provider without vitals tells only now whose it is; or somebody moved a cable in between.
-    const wrong = interpretSighting(machine, withIdentity(sighting, facts), check.misses);
+    const wrong = interpretSighting(machine, withIdentity(sighting, facts), check.misses, check.rackAtWork);
     return { verdict: wrong, inspected: undefined, macsRead: false };
   }
 
@@ -261,7 +261,7 @@ export class ConditionReconciler {
         misses: verdict.misses,
         after: isDoubtful ? SOON : this.#jittered(interval),
         checked: true,
-        bmcRead: verdict.observed.some(({ type, status }) => type === "BMCReachable" && status),
+        bmcRead: verdict.isBmcSeen,
         macsRead: verdict.macsRead,
       },
     };

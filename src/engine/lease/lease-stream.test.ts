@@ -65,6 +65,24 @@ describe("a stream", () => {
     expect(lease.inDatabase - TIMES.own).toBeGreaterThan(OPTIONS.longestChunk);
   });
 
+  test("that is withdrawn goes on, and knows that it may begin nothing more", async () => {
+    const { streams } = setUp();
+    const sent: number[] = [];
+    let call: StreamCall | undefined;
+    const stream = await streams.open(OPTIONS, (given) => {
+      call = given;
+      return sending(sent)(given);
+    });
+    expect(call?.withdrawn?.aborted).toBe(false);
+    stream.withdraw();
+    expect(call?.withdrawn?.aborted).toBe(true);
+    const before = sent.length;
+    await vi.advanceTimersByTimeAsync(seconds(3));
+    expect(sent.length).toBeGreaterThan(before);
+    expect(endOf(stream)).toBeUndefined();
+    await stream.stop(new Error("the test is over"));
+  });
+
   test("waits for a renewal that asks for less, so that it cannot arrive last", async () => {
     const { streams, prolonged, lease } = setUp();
     const renewal = Promise.withResolvers<void>();

@@ -16,6 +16,7 @@ export class LeaseStream implements OpenStream {
   readonly #call: CallContext;
   readonly #options: StreamOptions;
   readonly #stopping = new AbortController();
+  readonly #withdrawn = new AbortController();
   readonly #signal: AbortSignal;
   /** The chunk that was sent last; resolves when its sender is done with it. */
   #chunk: Promise<unknown> = Promise.resolve();
@@ -50,6 +51,10 @@ export class LeaseStream implements OpenStream {
     this.#isTaken = false;
   }
 
+  withdraw(): void {
+    this.#withdrawn.abort();
+  }
+
   async stop(reason: Error): Promise<void> {
     if (this.#end !== undefined) return;
     this.#stopping.abort(reason);
@@ -79,6 +84,7 @@ export class LeaseStream implements OpenStream {
     return {
       subject: this.#call.subject,
       signal: this.#signal,
+      withdrawn: this.#withdrawn.signal,
       mayTouchDevice: (wanted) => {
         this.#signal.throwIfAborted();
         return this.#call.mayTouchDevice(wanted);

@@ -127,6 +127,35 @@ describe("Reachable and BMCReachable", () => {
     expect(observed).toContainEqual(expect.objectContaining({ type: "BMCReachable", message: "after 5s" }));
   });
 
+  test("a BMC that does not answer while a rack works on the machine calls nobody, and one further miss without the rack does", () => {
+    const machine = machineWith({ conditions: [condition("BMCReachable", true)] });
+    const off = sighting({ bmc: missed() });
+    const held = interpretSighting(machine, off, { BMCReachable: 1 }, "rack-1");
+    const kept = {
+      type: "BMCReachable",
+      status: true,
+      reason: "RackAtWork",
+      message: expect.stringContaining("rack-1"),
+    };
+    expect(held.observed).toContainEqual(kept);
+    expect(held.isBmcSeen).toBe(false);
+    // Not asked more often than usual: it restarts.
+    expect(held.misses).toEqual({ BMCReachable: MISSES_TO_BELIEVE });
+    const again = interpretSighting(machine, off, held.misses, "rack-1");
+    expect(again.observed).toContainEqual(kept);
+    expect(said(machine, off, "BMCReachable", again.misses)).toBe("false NoAnswer");
+    expect(said(machine, sighting(), "BMCReachable", again.misses)).toBe("true BmcAnswers");
+  });
+
+  test("what was known of a BMC before its rack began stays known: not reached, or nothing", () => {
+    const off = sighting({ bmc: missed() });
+    const gone = machineWith({ conditions: [condition("BMCReachable", false, "NoAnswer")] });
+    const of = (machine: Machine) =>
+      interpretSighting(machine, off, {}, "rack-1").observed.find(({ type }) => type === "BMCReachable");
+    expect(of(gone)).toMatchObject({ status: false, reason: "NoAnswer" });
+    expect(of(machineWith())).toBeUndefined();
+  });
+
   test("a machine that shows another host key than the pinned one is not reached", () => {
     const machine = machineWith({ facts: { sshHostKey: OLD_KEY }, conditions: [condition("Reachable", true)] });
     const other = sighting({ ssh: seen({ hostKey: "ssh-ed25519 AAAAnew" }) });

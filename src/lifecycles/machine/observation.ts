@@ -21,6 +21,9 @@ export type Misses = { readonly [T in ConditionType]?: number };
 /** A single miss is a lost packet or a busy BMC; after two misses the machine is not reached. */
 export const MISSES_TO_BELIEVE = 2;
 
+/** Why a BMC that does not answer counts as reached. */
+const RACK_AT_WORK = "RackAtWork";
+
 export interface Verdict {
   readonly observed: readonly ObservedCondition[];
   readonly misses: Misses;
@@ -30,14 +33,21 @@ export interface Verdict {
   readonly mayBeInspected: boolean;
   /** Its BMC answers for the right machine, and may be asked for its MAC addresses. */
   readonly mayReadMacs: boolean;
+  readonly isBmcSeen: boolean;
 }
 
 /**
  * What one check makes known of a machine. Pure; how the machine is checked is the reconciler's affair.
  *
- * While a run works on the machine, nothing is said about what is the run's own to prove.
+ * While a run works on the machine, nothing is said about what is the run's own to prove. While its rack does (`rackAtWork`), nobody is
+ * called because its BMC does not answer: the rack restarts it, and says itself what comes of that.
  */
-export function interpretSighting(machine: Machine, sighting: Sighting, misses: Misses): Verdict {
+export function interpretSighting(
+  machine: Machine,
+  sighting: Sighting,
+  misses: Misses,
+  rackAtWork: string | null = null,
+): Verdict {
   const observed: ObservedCondition[] = [];
   const missesAfter: { [T in ConditionType]?: number } = {};
   const say = (type: ConditionType, status: boolean, reason: string, { message = "", cause }: Why = {}) =>
@@ -67,7 +77,12 @@ export function interpretSighting(machine: Machine, sighting: Sighting, misses: 
   const { bmc } = sighting;
   if (bmc.is === "seen") say("BMCReachable", true, "BmcAnswers");
   else if (bmc.is === "nowhere") say("BMCReachable", false, bmc.reason, bmc);
-  else if (bmc.is === "missed") doubt("BMCReachable", bmc.reason, bmc);
+  else if (bmc.is === "missed" && rackAtWork !== null && conditionOf(machine, "BMCReachable")?.status !== false) {
+    // Once the rack has let go, a single further miss is believed.
+    missesAfter.BMCReachable = MISSES_TO_BELIEVE;
+    if (holds(machine.conditions, "BMCReachable"))
+      say("BMCReachable", true, RACK_AT_WORK, { message: `does not answer while rack ${rackAtWork} works on it` });
+  } else if (bmc.is === "missed") doubt("BMCReachable", bmc.reason, bmc);
 
   observed.push(...judgeCluster(machine, sighting.node), ...judgeHealth(machine, sighting));
   const contradiction = bmc.is === "seen" ? contradictionOf(machine, bmc.what) : undefined;
@@ -89,6 +104,7 @@ export function interpretSighting(machine: Machine, sighting: Sighting, misses: 
     facts: contradiction === undefined ? factsOf(machine, sighting) : {},
     mayBeInspected: isRightBmc && machine.state.name === "FACTORY_READY" && machine.activeRunId === null,
     mayReadMacs: isRightBmc && machine.activeRunId === null,
+    isBmcSeen: bmc.is === "seen",
   };
 }
 

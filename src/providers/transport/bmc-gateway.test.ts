@@ -433,6 +433,21 @@ describe("the guard against locking the account", () => {
       expect(failures.at(-1)).toMatchObject({ disposition: "fail", family: "keeps_out", retryAfterMs: 900_000 });
     });
 
+    test("keeps the others off a BMC that rejects one of them after a restart, and lets all in once it is let in", async () => {
+      const ledger = aLedger();
+      const [one, other] = [createBmcGateway({ ledger }), createBmcGateway({ ledger })];
+      one.expectRestart(target, new Date(Date.now() + minutes(75)));
+      for (const pause of [seconds(15), minutes(2)]) {
+        await expect(one.run(signIn(), rejected)).rejects.toMatchObject({ code: "credentials_rejected" });
+        await vi.advanceTimersByTimeAsync(pause);
+      }
+      const send = vi.fn(async () => "in");
+      await expect(other.run(signIn(), send)).rejects.toMatchObject({ code: "sign_in_stopped" });
+      expect(send).not.toHaveBeenCalled();
+      expect(await one.run(signIn(), send)).toBe("in");
+      expect(await other.run(signIn(), send)).toBe("in");
+    });
+
     test("holds nothing against a BMC whose credentials others saw rejected: requests with a session go on", async () => {
       const ledger = aLedger();
       await settled(createBmcGateway({ ledger, rejectionsToStop: 1 }).run(signIn(), rejected));

@@ -79,8 +79,8 @@ export interface BmcGateway {
     send: (attempt: Omit<Attempt, "deadline">) => Promise<T>,
   ): Promise<T>;
   /**
-   * The BMC is about to restart, or restarts. While it starts, a BMC may reject everybody: until then nobody counts that, and what
-   * others have counted keeps nobody off.
+   * The BMC is about to restart, or restarts. While it starts, a BMC may reject everybody: until then it is tried a few times more,
+   * ever more rarely, whatever was counted. The count goes on, so that others stay off meanwhile.
    */
   expectRestart(bmc: BmcEndpoint, until: Date): void;
   status(bmc: BmcEndpoint): BmcLane["status"] | undefined;
@@ -106,8 +106,6 @@ const DEFAULTS: LaneOptions & { readonly forgetAfter: Duration; readonly remembe
 
 /** What a stream must have left of its lease when it begins; after that each chunk is checked. */
 const STREAM_OPENS = seconds(10);
-/** How long a BMC that starts, and rejects us meanwhile, is left alone. */
-const STARTING_PAUSE = seconds(15);
 
 const tracer = trace.getTracer("millwright.bmc-gateway");
 
@@ -227,11 +225,7 @@ async function passLane<T>(
   } catch (error) {
     const end = settlementOf(error);
     const rejected = digest !== undefined && end.kind === "answered" && end.signedIn === false;
-    if (rejected && lane.expectsRestart && error instanceof DeviceFailure) {
-      // Not counted, and so not tried often either: should the credentials be wrong after all, the account is not locked by us.
-      lane.settle(ticket, { kind: "answered", pause: { ms: STARTING_PAUSE, why: error } });
-      throw error;
-    }
+    if (rejected && error instanceof DeviceFailure) lane.noteRejected(digest, error);
     lane.settle(ticket, rejected ? { ...end, shared: await tellRejected(signIns, target) } : end);
     // The try that leads to the stop, and each one after a cool-down, fails in the same words as those held back between them.
     throw (rejected && lane.stopFor(digest)) || (error instanceof Inconclusive ? error.failure : error);
@@ -257,11 +251,15 @@ async function askOthers(lane: BmcLane, digest: string, target: BmcTarget, { led
   if (stop !== undefined) throw new Inconclusive(stop);
 }
 
-/** The lane refuses what it has stopped without asking anybody; but somebody may have given the credentials another try since. */
+/**
+ * The lane refuses what it has stopped without asking anybody; but somebody may have given the credentials another try since, or have
+ * been let in.
+ */
 async function noticeLiftedStop(lane: BmcLane, digest: string, target: BmcTarget, { ledger }: SignIns): Promise<void> {
   if (ledger === undefined || lane.stopFor(digest) === undefined) return;
-  const shared = await ledger.rejections(attemptAt(target)).catch(() => undefined);
-  if (shared?.rest === 0) lane.learn(digest, shared);
+  const shared = await ledger.rejections(attemptAt(target)).catch(() => "not told" as const);
+  if (shared === "not told") return;
+  if (shared === undefined ? lane.isStoppedByAll(digest) : shared.rest === 0) lane.learn(digest, shared);
 }
 
 /** Should the ledger not take it, this process still knows. */

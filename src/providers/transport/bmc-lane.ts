@@ -2,7 +2,7 @@ import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { SignInRejections, SignInRule } from "../../capabilities/sign-in-ledger.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
-import { type Duration, milliseconds } from "../../kernel/time/duration.ts";
+import { type Duration, milliseconds, minutes, seconds } from "../../kernel/time/duration.ts";
 import { Breaker, type BreakerOptions, type Why } from "./breaker.ts";
 import { SignInGuard, type SignInStop } from "./sign-in-guard.ts";
 
@@ -42,6 +42,18 @@ interface Waiting extends Ticket {
   readonly refuse: (failure: Error) => void;
 }
 
+/**
+ * A BMC that starts may reject credentials that are right. It is left alone for so long after each rejection, and the one after that
+ * counts as at any time: the flash may have reset the account, and who goes on trying locks it.
+ */
+const STARTING_PAUSES: readonly Duration[] = [seconds(15), minutes(2)];
+
+interface StartingPause {
+  readonly digest: string;
+  readonly why: Why;
+  readonly until: number;
+}
+
 /** All that we do with one BMC, so that one bad BMC never slows another: its slots, queue, back-off, breaker and guard. */
 export class BmcLane {
   readonly #name: string;
@@ -55,6 +67,9 @@ export class BmcLane {
   #pausedBecause: Why | undefined;
   #pauseTimer: NodeJS.Timeout | undefined;
   #restartsUntil = Number.NEGATIVE_INFINITY;
+  /** Rejections in a row while it was to restart. */
+  #startingRejections = 0;
+  #startingPause: StartingPause | undefined;
   lastUsed: number;
 
   constructor(name: string, options: LaneOptions, clock: Clock) {
@@ -72,12 +87,13 @@ export class BmcLane {
 
   /** Forgetting a lane that keeps us from locking an account would allow the next attempt. */
   get mustBeKept(): boolean {
-    return !this.isIdle || this.expectsRestart || this.#guard.isStopping(this.#clock.monotonic());
+    const monotonic = this.#clock.monotonic();
+    return !this.isIdle || monotonic < this.#restartsUntil || this.#guard.isStopping(monotonic);
   }
 
-  /** While the BMC starts, it may reject credentials that are right. */
-  get expectsRestart(): boolean {
-    return this.#clock.monotonic() < this.#restartsUntil;
+  /** While the BMC starts, it may reject credentials that are right; not for ever, however often it is expected to restart. */
+  get #excusesRejections(): boolean {
+    return this.#startingRejections <= STARTING_PAUSES.length && this.#clock.monotonic() < this.#restartsUntil;
   }
 
   /** Expected twice: until the later of the two ends. */
@@ -133,6 +149,7 @@ export class BmcLane {
     if (ticket.signInDigest !== undefined) {
       const { signedIn, shared } = end.kind === "answered" ? end : {};
       this.#guard.end(ticket.signInDigest, { accepted: signedIn, shared }, now, monotonic);
+      if (signedIn === true) this.#startingRejections = 0;
     }
     if (end.kind === "answered") {
       this.#breaker.succeeded();
@@ -147,9 +164,17 @@ export class BmcLane {
     this.#admit();
   }
 
+  /** Before it is settled. Whoever expects no restart need not know why. */
+  noteRejected(digest: string, why: Why): void {
+    if (!this.#excusesRejections) return;
+    const pause = STARTING_PAUSES[this.#startingRejections] ?? 0;
+    this.#startingPause = { digest, why, until: this.#clock.monotonic() + pause };
+    this.#startingRejections += 1;
+  }
+
   /** Whether it must be found out first what other replicas have met with, trying these credentials. */
   mustAskOthers(digest: string): boolean {
-    return !this.expectsRestart && !this.#guard.wasJustProven(digest, this.#clock.monotonic());
+    return !this.#excusesRejections && !this.#guard.wasJustProven(digest, this.#clock.monotonic());
   }
 
   learn(digest: string, shared: SignInRejections | undefined): void {
@@ -158,14 +183,24 @@ export class BmcLane {
 
   /** Whether others may go by a rejection that has been proven wrong just now. */
   mustTellOthers(digest: string): boolean {
-    return this.expectsRestart || this.#guard.hasRejections(digest);
+    return this.#excusesRejections || this.#guard.hasRejections(digest);
   }
 
   /** Why these credentials are not tried now; `undefined` when they may be. */
   stopFor(digest: string): DeviceFailure | undefined {
-    if (this.expectsRestart) return undefined;
-    const stop = this.#guard.stop(digest, this.#clock.monotonic());
+    const monotonic = this.#clock.monotonic();
+    if (this.#excusesRejections) {
+      const pause = this.#startingPause;
+      if (pause?.digest !== digest || monotonic >= pause.until) return undefined;
+      return saidAgain(pause.why, milliseconds(pause.until - monotonic));
+    }
+    const stop = this.#guard.stop(digest, monotonic);
     return stop && this.#signInStopped(stop);
+  }
+
+  /** Whether others know of what keeps these credentials from being tried, so that they can lift it. */
+  isStoppedByAll(digest: string): boolean {
+    return !this.#excusesRejections && this.#guard.stop(digest, this.#clock.monotonic())?.isShared === true;
   }
 
   close(why: Error): void {

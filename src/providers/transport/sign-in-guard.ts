@@ -6,6 +6,8 @@ interface Tried {
   /** The first of the rejections in a row. */
   rejectedSince: Date | undefined;
   stoppedUntil: number;
+  /** All replicas know of the rejections: they are forgotten when the others forget them. */
+  isShared: boolean;
   /** When they were accepted last. Unproven credentials are tried one at a time, so that parallel requests cannot lock the account. */
   provenAt: number | undefined;
   inFlight: number;
@@ -14,6 +16,7 @@ interface Tried {
 export interface SignInStop {
   readonly since: Date;
   readonly rest: Duration;
+  readonly isShared: boolean;
 }
 
 /** How an attempt ended: what it says of the credentials, and what all replicas know of them since, where that was learnt. */
@@ -39,7 +42,8 @@ export class SignInGuard {
   stop(digest: string, monotonic: number): SignInStop | undefined {
     const tried = this.#tried.get(digest);
     if (tried?.rejectedSince === undefined || monotonic >= tried.stoppedUntil) return undefined;
-    return { since: tried.rejectedSince, rest: milliseconds(tried.stoppedUntil - monotonic) };
+    const { rejectedSince: since, isShared, stoppedUntil } = tried;
+    return { since, rest: milliseconds(stoppedUntil - monotonic), isShared };
   }
 
   /** Whether somebody else is finding out about these credentials right now. */
@@ -63,10 +67,15 @@ export class SignInGuard {
 
   /** What all replicas together have met with, which counts more than what we have seen ourselves. */
   learn(digest: string, shared: SignInRejections | undefined, monotonic: number): void {
+    this.#note(digest, shared, monotonic, true);
+  }
+
+  #note(digest: string, known: SignInRejections | undefined, monotonic: number, isShared: boolean): void {
     const tried = this.#of(digest);
-    tried.rejections = shared?.count ?? 0;
-    tried.rejectedSince = shared?.since;
-    tried.stoppedUntil = monotonic + (shared?.rest ?? 0);
+    tried.rejections = known?.count ?? 0;
+    tried.rejectedSince = known?.since;
+    tried.stoppedUntil = monotonic + (known?.rest ?? 0);
+    tried.isShared = isShared;
   }
 
   end(digest: string, { accepted, shared }: SignInEnd, now: Date, monotonic: number): void {
@@ -78,7 +87,8 @@ export class SignInGuard {
       tried.provenAt = undefined;
       const count = tried.rejections + 1;
       const rest = count >= this.#rule.rejectionsToStop ? this.#rule.coolDown : milliseconds(0);
-      this.learn(digest, shared ?? { count, since: tried.rejectedSince ?? now, rest }, monotonic);
+      const own = { count, since: tried.rejectedSince ?? now, rest };
+      this.#note(digest, shared ?? own, monotonic, shared !== undefined);
     }
   }
 
@@ -89,7 +99,8 @@ export class SignInGuard {
   #of(digest: string): Tried {
     let tried = this.#tried.get(digest);
     if (tried === undefined) {
-      tried = { rejections: 0, rejectedSince: undefined, stoppedUntil: 0, provenAt: undefined, inFlight: 0 };
+      const nothing = { rejections: 0, rejectedSince: undefined, stoppedUntil: 0, isShared: false };
+      tried = { ...nothing, provenAt: undefined, inFlight: 0 };
       this.#tried.set(digest, tried);
       this.#dropOldest();
     }

@@ -16,6 +16,8 @@ export interface ClaimedCheck {
   readonly macsAge: Duration | null;
   /** Its BMC reports events, and has reported none since it was read, which was not long ago. */
   readonly bmcRests: boolean;
+  /** The rack that holds it; null: none does. */
+  readonly rackAtWork: string | null;
 }
 
 export interface CheckRelease {
@@ -42,7 +44,13 @@ interface ClaimedRow {
   readonly misses: unknown;
   readonly macs_age: number | null;
   readonly bmc_rests: boolean;
+  readonly rack_at_work: string | null;
 }
+
+/** A run that goes on after its rack has let go holds the machine on the rack's behalf, and is no rack at work. */
+const RACK_AT_WORK = `(select c.holder_id from claims c
+                 where c.thing_kind = 'machine' and c.thing_id = l.machine_id and c.holder_kind = 'rack'
+                   and coalesce(c.granted_at, c.joined_at) is not null limit 1)`;
 
 /**
  * Leases machines that are due, the longest due first. What others are claiming at the same moment is passed over, so that replicas
@@ -68,16 +76,18 @@ export async function claimChecks(
        from due where l.machine_id = due.machine_id
      returning l.machine_id, l.epoch, l.misses, (extract(epoch from now() - l.macs_read_at) * 1000)::float8 as macs_age,
                coalesce(l.bmc_read_at > now() - $3 * interval '1 ms' and l.bmc_read_at > coalesce(l.nudged_at, '-infinity')
-                        and ${hasLiveEvents("machine", "l.machine_id")}, false) as bmc_rests`,
+                        and ${hasLiveEvents("machine", "l.machine_id")}, false) as bmc_rests,
+               ${RACK_AT_WORK} as rack_at_work`,
     [owner, leaseFor, bmcRestsFor],
   );
   failPoint("condition-checks:claimed", rows.length > 0 ? [MACHINE] : []);
-  return rows.map(({ machine_id, epoch, misses, macs_age, bmc_rests }) => ({
+  return rows.map(({ machine_id, epoch, misses, macs_age, bmc_rests, rack_at_work }) => ({
     machineId: machine_id,
     epoch,
     misses: missesSchema.parse(misses),
     macsAge: macs_age === null ? null : milliseconds(Math.max(0, macs_age)),
     bmcRests: bmc_rests,
+    rackAtWork: rack_at_work,
   }));
 }
 

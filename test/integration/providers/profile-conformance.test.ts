@@ -78,6 +78,7 @@ const SHOWS_IN: Readonly<
   task_without_percent: { suites: [] },
   task_gone_when_done: { suites: [] },
   version_shown_late: { suites: [] },
+  busy_though_taken: { suites: [] },
   new_certificate_after_flash: { suites: [] },
   unauthorized_while_starting: { suites: [] },
   version_needs_reset: { suites: [] },

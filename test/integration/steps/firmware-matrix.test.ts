@@ -103,6 +103,8 @@ describe.each([{ dies: false }, { dies: true }])("a flash whose process dies bef
     ["task_without_percent", ["task_without_percent"], "simple"],
     ["task_gone_when_done", ["task_gone_when_done"], "simple"],
     ["version_shown_late", ["version_shown_late"], "simple"],
+    ["busy_though_taken", ["busy_though_taken"], "simple"],
+    ["busy though taken, and unlisted", ["busy_though_taken", "tasks_unlisted"], "simple"],
     ["new_certificate_after_flash", ["new_certificate_after_flash"], "simple"],
     [
       "new certificate, unlisted and gone",

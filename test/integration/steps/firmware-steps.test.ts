@@ -11,6 +11,7 @@ import {
 import { type BmcGateway, createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
 import type { ActivateFirmwarePayload } from "../../../src/runs/steps/rack/activate-firmware.ts";
 import type { UpdateFirmwarePayload } from "../../../src/runs/steps/rack/update-firmware.ts";
+import { eventually } from "../../support/eventually.ts";
 import { anImage, type FrontTraits, UpdateFront } from "../../support/firmware/update-front.ts";
 import { Visit, type VisitedDevice } from "../../support/firmware/visit.ts";
 
@@ -66,7 +67,8 @@ const device: VisitedDevice = {
   uri: () => `http://127.0.0.1:${(files.address() as AddressInfo).port}/token-4711`,
 };
 
-const visitOf = (kind: string, payload: object): Visit => new Visit(device, kind, payload);
+const visitOf = (kind: string, payload: object, withdrawn?: AbortSignal): Visit =>
+  new Visit(device, kind, payload, withdrawn);
 
 async function begun(traits: FrontTraits = {}, differing: Partial<UpdateFirmwarePayload> = {}): Promise<Visit> {
   front = await UpdateFront.start(traits);
@@ -189,7 +191,7 @@ describe("update_firmware", () => {
       expect(await visit.probe()).toMatchObject({ state: "unknown", cause: { code: "credentials_rejected" } });
     }
     front.comeBack();
-    ahead += seconds(20);
+    ahead += minutes(2);
     front.finish();
     expect(await visit.probe()).toMatchObject({ state: "done" });
   });
@@ -225,6 +227,18 @@ describe("update_firmware", () => {
     await (await visitOf("update_firmware", UPDATE).before()).act();
     expect(front.flashes).toHaveLength(1);
     expect(front.requests.filter((each) => each.endsWith("SimpleUpdate"))).toHaveLength(4);
+  });
+
+  test("a device that is busy is not flashed once nobody wants that any more", async () => {
+    front = await UpdateFront.start();
+    front.busy = Number.POSITIVE_INFINITY;
+    const withdrawn = new AbortController();
+    const visit = await visitOf("update_firmware", UPDATE, withdrawn.signal).before();
+    const acting = visit.act();
+    await eventually(async () => visit.log.join("").includes("is busy"), { what: "the device was asked" });
+    withdrawn.abort();
+    await expect(acting).rejects.toMatchObject({ code: "busy", status: 503 });
+    expect(front.flashes).toEqual([]);
   });
 
   test("a device without such a part is left alone", async () => {

@@ -29,14 +29,17 @@ export class Visit {
   readonly #kind: AnyStep;
   readonly #payload: JsonObject;
   readonly #device: VisitedDevice;
+  readonly #withdrawn: AbortSignal | undefined;
   evidence: JsonObject = {};
   receipt: JsonObject | null = null;
   actingAt: Date | null = null;
   readonly log: string[] = [];
   readonly accepted: string[] = [];
 
-  constructor(device: VisitedDevice, kind: string, payload: object) {
+  /** `withdrawn`: the run is being canceled. */
+  constructor(device: VisitedDevice, kind: string, payload: object, withdrawn?: AbortSignal) {
     this.#device = device;
+    this.#withdrawn = withdrawn;
     this.#kind = steps.get(kind) as AnyStep;
     this.#payload = this.#kind.parse(JSON.parse(JSON.stringify(payload)) as JsonObject, "payload");
   }
@@ -52,6 +55,7 @@ export class Visit {
         ...aCall(),
         sendChunk: <T>(send: (signal: AbortSignal) => Promise<T>) => send(aCall().signal),
         report: () => undefined,
+        ...(this.#withdrawn && { withdrawn: this.#withdrawn }),
       },
       clock,
       log: (text: string) => void this.log.push(text),

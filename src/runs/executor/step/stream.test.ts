@@ -66,6 +66,7 @@ class Upload implements Streams {
         return state.progress;
       },
       take: () => this.#end,
+      withdraw: () => void this.happened.push("withdrawn"),
       stop: async (reason) => {
         this.happened.push(`stopped: ${reason.message}`);
         this.#end = { error: reason };
@@ -230,7 +231,7 @@ describe("a stream that must not be cut off", () => {
     bench.cancelRequestedAt = bench.now;
     upload.happened.length = 0;
     expect(await bench.pass()).toMatchObject({ type: "waiting", reason: "upload: sending" });
-    expect(upload.happened).toEqual([]);
+    expect(upload.happened, "it is not stopped").toEqual(["withdrawn"]);
     upload.answer = "in_progress";
     await upload.end({ came: { receipt: { task: "t-1" } } });
     expect(await bench.pass()).toMatchObject({ type: "waiting" });
@@ -241,6 +242,17 @@ describe("a stream that must not be cut off", () => {
     expect(await bench.pass()).toMatchObject({ event: "canceled" });
     expect(bench.steps).toMatchObject([{ state: "SUCCEEDED" }]);
     expect(upload.opened).toBe(1);
+  });
+
+  test("that was only asking whether the device has time ends with the cancel, and nothing is left", async () => {
+    await begin();
+    bench.cancelRequestedAt = bench.now;
+    await bench.pass();
+    await upload.end({ error: new DeviceFailure("busy", "bmc", "not now", { status: 503 }) });
+    await bench.pass();
+    upload.underWay = undefined;
+    expect(await bench.pass()).toMatchObject({ event: "canceled" });
+    expect(bench.residue).toEqual([]);
   });
 
   test("whose answer is lost is not taken for one that never came, before the device has had its time", async () => {
@@ -274,7 +286,7 @@ describe("a stream that must not be cut off", () => {
     pass(60_000);
     upload.happened.length = 0;
     expect(await bench.pass()).toMatchObject({ type: "waiting" });
-    expect(upload.happened).toEqual(["stopped: not done within 1m: sending"]);
+    expect(upload.happened).toContain("stopped: not done within 1m: sending");
     expect(bench.steps).toMatchObject([{ state: "RUNNING", unanswered: "not done within 1m: sending" }]);
     upload.underWay = undefined;
     pass(1_000);

@@ -91,6 +91,7 @@ export const keepsItsStream = (run: RunThing, context: RunContext, log: RunLog):
 async function followItsStream(work: BegunWork, stream: OpenStream): Promise<PassOutcome | undefined> {
   const { run, step, visit, kind, context, log } = work;
   const base = stepContext(run, step, context, log, visit.round);
+  stream.withdraw(); // a device that is only asked whether it has time for it has begun nothing
   try {
     const came = await followStream(work, kind, { ...base, evidence: visit.evidence ?? {}, receipt: null }, stream);
     return came.type === "proven" ? writeProof(work, came) : came;

@@ -256,7 +256,7 @@ async function send(context: Acting0, stream: StreamCall): Promise<UpdateStarted
       return await can.firmware.startUpdate(target, { uri, targets }, call);
     } catch (error) {
       const isNoWay = isRefusal(error) || (error instanceof StepFailure && error.code === "not_on_this_server");
-      if (!takesImages || !isNoWay) throw error;
+      if (!takesImages || !isNoWay || stream.withdrawn?.aborted) throw error;
       log(`[firmware] the device does not fetch the image (${messageOf(error)}); it is sent\n`);
     }
   }
@@ -275,19 +275,73 @@ async function send(context: Acting0, stream: StreamCall): Promise<UpdateStarted
 
 type Acting0 = ActingContext<UpdateFirmwarePayload, Evidence, Needs, Uses, JsonObject, OnDevice>;
 
-/** A device that says "not now" has begun nothing: it is asked again, for a while. */
-async function despiteBusy<T>({ clock, log }: Acting0, { signal }: StreamCall, act: () => Promise<T>): Promise<T> {
-  const since = clock.now().getTime();
+/**
+ * A device that says "not now" has begun nothing: it is asked again, for a while, unless nobody wants it any more. Some say so of an order
+ * that they have taken: nothing is sent again to one that is at it, or has done it.
+ */
+async function despiteBusy(
+  context: Acting0,
+  stream: StreamCall,
+  act: () => Promise<UpdateStarted>,
+): Promise<UpdateStarted> {
+  const until = context.clock.now().getTime() + BUSY_AT_MOST;
   for (;;) {
     try {
       return await act();
     } catch (error) {
       const isBusy =
         error instanceof DeviceFailure && error.family === "busy" && (error.status === 503 || error.status === 409);
-      if (!isBusy || clock.now().getTime() - since > BUSY_AT_MOST) throw error;
-      log(`[firmware] the device is busy: ${error.message}\n`);
-      await pause(Math.min(error.retryAfterMs ?? BUSY_PAUSE, BUSY_PAUSE), undefined, { signal });
+      if (!isBusy) throw error;
+      const taken = await awaitTurn({ ...context, receipt: null }, stream, error, until);
+      if (taken !== null) return taken;
     }
+  }
+}
+
+/** Null: the device may be asked again. Otherwise it has taken the order already. */
+async function awaitTurn(
+  context: Acting,
+  { signal, withdrawn }: StreamCall,
+  busy: DeviceFailure,
+  until: number,
+): Promise<UpdateStarted | null> {
+  const wait = Math.min(busy.retryAfterMs ?? BUSY_PAUSE, BUSY_PAUSE);
+  const ends = AbortSignal.any([signal, ...(withdrawn ? [withdrawn] : [])]);
+  context.log(`[firmware] the device is busy: ${busy.message}\n`);
+  for (;;) {
+    await pause(wait, undefined, { signal: ends }).catch((error: unknown) => {
+      if (signal.aborted) throw error;
+    });
+    const isOver = withdrawn?.aborted === true || context.clock.now().getTime() > until;
+    const seen = await findTaken(context);
+    if (seen === "untold" && isOver)
+      throw new DeviceFailure("timed_out", "bmc", `${busy.message}; then it did not tell whether it took the order`);
+    if (seen === "untold" || (seen?.isUnderWay && !isOver)) continue;
+    if (seen !== null) return { task: seen.task };
+    if (isOver) throw busy;
+    return null;
+  }
+}
+
+interface Taken {
+  readonly task: string | null;
+  readonly isUnderWay: boolean;
+}
+
+/** What of our order can be seen at a device that said that it was busy; null: nothing. */
+async function findTaken(context: Acting): Promise<Taken | "untold" | null> {
+  const { can, call, evidence, payload } = context;
+  const target = await context.bmc();
+  try {
+    const task = await findTask(context, target);
+    // Devices have tasks of all kinds: one that has ended is ours only if it names our parts.
+    if (task !== null && (task.state === "running" || task.targets.length > 0))
+      return { task: task.id, isUnderWay: task.state === "running" };
+    const parts = await can.firmware.readInstalled(target, call, evidence.parts);
+    return isAt(parts, payload.version) ? { task: null, isUnderWay: false } : null;
+  } catch (error) {
+    if (error instanceof DeviceFailure && error.disposition === "retry") return "untold";
+    throw error;
   }
 }
 

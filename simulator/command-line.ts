@@ -8,7 +8,7 @@ export const USAGE = `Simulates a datacentre on loopback: power shelves and mach
   --data-dir <dir>        where the devices' state lives (required)
   --speed <factor>        1 is lifelike, 20 is twenty times as fast (default 1)
   --seed <number>         serials, MACs, passwords and chances follow from it (default 1)
-  --site <site>           racks=N, racks=N,joined=M, or a YAML or JSON site file (default racks=2)
+  --site <site>           racks=N, racks=N,joined=M,maas=H, or a YAML or JSON site file (default racks=2)
   --redfish-port <port>   default: the port of the last start, at first a free one
   --control-port <port>   likewise
   --ssh-port <port>       likewise

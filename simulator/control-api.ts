@@ -24,6 +24,8 @@ import { PROFILE_NAMES, TRAITS, traitsOf } from "./devices/profile.ts";
 import type { FaultBook } from "./faults/fault-book.ts";
 import { type FaultRule, faultRuleSchema, matchesPattern } from "./faults/fault-rule.ts";
 import { InvalidInput, parseInput } from "./invalid-input.ts";
+import { MAAS_ROUTES } from "./maas/control-routes.ts";
+import { MAAS } from "./maas/maas-api.ts";
 import { RACK_MANAGER } from "./rack-manager/grpc-server.ts";
 import { readBody, splitTarget } from "./request-body.ts";
 import { FASTEST_SPEED, SLOWEST_SPEED } from "./simulated-clock.ts";
@@ -46,6 +48,7 @@ const ROUTES: readonly Route[] = [
       ok([...options.shelves.values()].map((shelf) => expectedShelf(shelf, options.endpoints.redfishPort))),
   ],
   ...RACK_ROUTES,
+  ...MAAS_ROUTES,
   ["GET", /^\/profiles$/, () => ok(describeProfiles())],
   ["PUT", /^\/devices\/([^/]+)\/profile$/, setProfile],
   ["GET", /^\/faults$/, ({ options }) => ok(options.faults.list().map(describeFault))],
@@ -170,6 +173,8 @@ function addFault({ options, body }: ControlCall): Reply {
     ...switches.keys(),
     ...clusters,
     RACK_MANAGER,
+    MAAS,
+    ...site.maasHosts.map(({ id }) => id),
   ]);
   return { status: 201, body: describeFault(options.faults.add(rule)) };
 }

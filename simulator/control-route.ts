@@ -4,6 +4,7 @@ import type { PowerShelf } from "./devices/power-shelf.ts";
 import type { Switch } from "./devices/switch.ts";
 import type { FaultBook } from "./faults/fault-book.ts";
 import type { Cluster } from "./kubernetes/cluster.ts";
+import type { Region } from "./maas/region.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";
 import type { Site } from "./site.ts";
 import type { SiteKeys } from "./ssh/site-keys.ts";
@@ -32,6 +33,8 @@ export interface ControlOptions {
   clusterNamed(name: string): { readonly cluster: Cluster; readonly endpoint: string } | undefined;
   /** Undefined for a site that has none. */
   readonly rackManager: () => unknown;
+  /** Undefined for a site without one. */
+  readonly maas: () => { readonly region: Region; readonly url: string; readonly apiKey: string } | undefined;
   readonly faults: FaultBook;
   readonly clock: SimulatedClock;
   readonly endpoints: MachineEndpoints;

@@ -4,15 +4,15 @@ import type { IncomingMessage } from "node:http";
 const MOST_BODY_BYTES = 65_536;
 
 /** Undefined when the body is too large; the rest of it is then read and thrown away, so that the answer can be delivered. */
-export async function readBody(request: IncomingMessage): Promise<string | undefined> {
+export async function readBody(request: IncomingMessage, most = MOST_BODY_BYTES): Promise<string | undefined> {
   if (request.headers["content-length"] === undefined && request.headers["transfer-encoding"] === undefined) return "";
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size <= MOST_BODY_BYTES) chunks.push(chunk);
+    if (size <= most) chunks.push(chunk);
   }
-  return size > MOST_BODY_BYTES ? undefined : Buffer.concat(chunks).toString("utf8");
+  return size > most ? undefined : Buffer.concat(chunks).toString("utf8");
 }
 
 /** Splits without `new URL`, which throws on what clients may well send. */

@@ -12,13 +12,15 @@ import { accessTo } from "./kubernetes/cluster-access.ts";
 import { adminKubeconfig } from "./kubernetes/kubeconfig.ts";
 import { createKubernetesApi } from "./kubernetes/kubernetes-api.ts";
 import { listen } from "./listening.ts";
+import { createMaasApi } from "./maas/maas-api.ts";
+import { type ApiKey, SignIn, textOf } from "./maas/sign-in.ts";
 import { InstallerCalls } from "./netboot/installer-calls.ts";
 import { NetworkBoots } from "./netboot/network-boots.ts";
 import { createRackManagerServer } from "./rack-manager/grpc-server.ts";
 import type { RackManagerApi } from "./rack-manager/numbering.ts";
 import { type ManagedRacks, RackManager } from "./rack-manager/rack-manager.ts";
 import { createRedfishListener } from "./redfish/redfish-listener.ts";
-import { createSeededValues } from "./seeded-values.ts";
+import { createSeededValues, type SeededValues } from "./seeded-values.ts";
 import type { JoinVerdict } from "./shell/shell-session.ts";
 import {
   type ClockAnchor,
@@ -164,6 +166,15 @@ async function openPorts(parts: {
       ? undefined
       : { manager, port: await open(createRackManagerServer(manager, faults), "rack-manager", LOOPBACK) };
 
+  const maasKey = apiKeyOf(createSeededValues(options.seed));
+  const maasUrl =
+    world.maas &&
+    `http://${LOOPBACK}:${await open(
+      createMaasApi({ region: world.maas, signIn: new SignIn([maasKey], clock.realNow), log }),
+      "maas",
+      LOOPBACK,
+    )}/MAAS`;
+
   const boots = new NetworkBoots({
     ...world,
     clock,
@@ -197,6 +208,7 @@ async function openPorts(parts: {
         api: options.rackManager,
         calls: managed.manager.seen,
       },
+    maas: () => (world.maas && maasUrl ? { region: world.maas, url: maasUrl, apiKey: textOf(maasKey) } : undefined),
     endpoints: { redfishPort, sshPort, hostKey: (machine) => keys.hostKey(machine).publicKey },
     setSpeed: (speed) => journal.put("clock", clock.setSpeed(speed)),
     log,
@@ -204,6 +216,13 @@ async function openPorts(parts: {
   const controlPort = await open(control, "control", LOOPBACK, options.controlPort);
   return { redfishPort, sshPort, controlUrl: `http://${LOOPBACK}:${controlPort}` };
 }
+
+/** The key of the one user that every MAAS has. */
+const apiKeyOf = (seeded: SeededValues): ApiKey => ({
+  consumer: seeded.hex("maas/consumer", 18),
+  token: seeded.hex("maas/token", 18),
+  secret: seeded.hex("maas/secret", 32),
+});
 
 function racksOf({ byAddress, switches, faults }: World): ManagedRacks {
   const byMac = new Map([...byAddress.values()].map(({ device }) => [device.spec.mac, device]));

@@ -5,6 +5,7 @@ import type { MachineSpec } from "./devices/machine-spec.ts";
 import type { PowerShelfSpec } from "./devices/power-shelf.ts";
 import type { SwitchSpec } from "./devices/switch.ts";
 import { InvalidInput, parseInput } from "./invalid-input.ts";
+import { type HostSpec, hostsOf, maasHosts } from "./maas/host.ts";
 import type { SeededValues } from "./seeded-values.ts";
 import { BASTION_ADDRESS, name, word } from "./site/fields.ts";
 import { OLD_BIOS } from "./site/firmware.ts";
@@ -24,6 +25,8 @@ export interface Site {
   /** What the network boot server answers a machine for which nothing else was arranged. */
   readonly pxe: { readonly profile: string; readonly image: ImageSpec };
   readonly clusters: readonly { readonly name: string }[];
+  /** Servers that a MAAS of the site manages; without any there is no MAAS. */
+  readonly maasHosts: readonly HostSpec[];
 }
 
 const MOST_RACKS = 10_000;
@@ -43,14 +46,15 @@ const siteSchema = z.strictObject({
   images: z.array(imageSchema).min(1).max(100).optional(),
   pxe: z.strictObject({ profile: word, image: word }).optional(),
   clusters: z.array(z.strictObject({ name })).max(16).optional(),
+  maas: z.strictObject({ hosts: maasHosts }).optional(),
 });
 
 /**
  * @param site `racks=N`, with `,joined=M` for machines of the last M racks that are nodes already and `,profile=P` for what
- * management controllers are like, `,unknown=K` for machines in no inventory and `,spare=1` for a spare machine in each; or the path of a YAML or JSON file.
+ * management controllers are like, `,unknown=K` for machines in no inventory and `,spare=1` for a spare machine in each and `,maas=H` for servers of a MAAS; or the path of a YAML or JSON file.
  */
 export function loadSite(site: string, seeded: SeededValues): Site {
-  if (site.startsWith("racks=")) return buildSite({ racks: countedRacks(site) }, seeded, "site");
+  if (site.startsWith("racks=")) return buildSite(countedSite(site), seeded, "site");
   let text: string;
   try {
     text = readFileSync(site, "utf8");
@@ -61,22 +65,26 @@ export function loadSite(site: string, seeded: SeededValues): Site {
   return buildSite(parseSiteText(text, site), seeded, site);
 }
 
-function countedRacks(site: string): RackEntry[] {
-  const [, racks = "", joined = "0", given, unknown = "0", spare = "0"] =
-    /^racks=(\d{1,5})(?:,joined=(\d{1,5}))?(?:,profile=(\w+))?(?:,unknown=(\d{1,2}))?(?:,spare=([01]))?$/.exec(site) ??
-    [];
+const COUNTED =
+  /^racks=(\d{1,5})(?:,joined=(\d{1,5}))?(?:,profile=(\w+))?(?:,unknown=(\d{1,2}))?(?:,spare=([01]))?(?:,maas=(\d{1,5}))?$/;
+
+function countedSite(site: string): z.input<typeof siteSchema> {
+  const [, racks = "", joined = "0", given, unknown = "0", spare = "0", hosts = "0"] = COUNTED.exec(site) ?? [];
   const [all, nodes] = [Number(racks), Number(joined)];
   if (all < 1 || all > MOST_RACKS || nodes > all)
     throw new InvalidInput(
       "site",
-      `"${site}" must be racks=N[,joined=M][,profile=P][,unknown=K][,spare=1], with N from 1 to ${MOST_RACKS} and M not more than N`,
+      `"${site}" must be racks=N[,joined=M][,profile=P][,unknown=K][,spare=1][,maas=H], with N from 1 to ${MOST_RACKS} and M not more than N`,
     );
   const profile = parseInput(rackMachineFields.profile, given, "site.profile");
-  return Array.from({ length: all }, (_, index) => ({
-    ...(profile === undefined ? {} : { profile }),
-    ...machinesWith({ unknown: index === 0 ? Number(unknown) : 0, spare: spare === "1" }),
-    ...(index < all - nodes ? {} : { cluster: DEFAULT_CLUSTERS[0].name }),
-  }));
+  return {
+    racks: Array.from({ length: all }, (_, index) => ({
+      ...(profile === undefined ? {} : { profile }),
+      ...machinesWith({ unknown: index === 0 ? Number(unknown) : 0, spare: spare === "1" }),
+      ...(index < all - nodes ? {} : { cluster: DEFAULT_CLUSTERS[0].name }),
+    })),
+    ...(hosts === "0" ? {} : { maas: { hosts: Number(hosts) } }),
+  };
 }
 
 /**
@@ -129,6 +137,7 @@ export function buildSite(description: unknown, seeded: SeededValues, root = "si
     images,
     pxe: { profile: given.pxe?.profile ?? DEFAULT_PXE_PROFILE, image: pxeImage },
     clusters: given.clusters ?? DEFAULT_CLUSTERS,
+    maasHosts: hostsOf(given.maas?.hosts, seeded),
   };
   checkSite(site, root);
   return site;
@@ -145,7 +154,7 @@ function rackOf(
   return { id, layout, hardwareType: hardwareTypeOf(layout), counts };
 }
 
-function checkSite({ shelves, machines, switches, images, clusters }: Site, root: string): void {
+function checkSite({ shelves, machines, switches, images, clusters, maasHosts: hosts }: Site, root: string): void {
   const kinds = [
     ["shelf", shelves],
     ["machine", machines],
@@ -163,7 +172,18 @@ function checkSite({ shelves, machines, switches, images, clusters }: Site, root
   requireUnique(root, "id", [
     ...devices.map(({ id }) => [id, `the device ${id}`] as const),
     ...clusters.map((cluster) => [cluster.name, `the cluster ${cluster.name}`] as const),
+    ...hosts.map(({ id }) => [id, `the server ${id} of MAAS`] as const),
   ]);
+  requireUnique(
+    root,
+    "ipmi_address",
+    hosts.map(({ id, ipmiAddress }) => [ipmiAddress, id]),
+  );
+  requireUnique(
+    root,
+    "mac",
+    hosts.map(({ id, mac }) => [mac, id]),
+  );
   requireUnique(root, "address", [
     [BASTION_ADDRESS, "the bastion"],
     ...devices.map(({ id, address }) => [address, id] as const),

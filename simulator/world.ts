@@ -5,6 +5,8 @@ import { PowerShelf } from "./devices/power-shelf.ts";
 import { Switch } from "./devices/switch.ts";
 import { FaultBook } from "./faults/fault-book.ts";
 import { Cluster } from "./kubernetes/cluster.ts";
+import { MAAS } from "./maas/maas-api.ts";
+import { Region } from "./maas/region.ts";
 import { NvueService } from "./nvue/nvue-service.ts";
 import { RACK_MANAGER } from "./rack-manager/grpc-server.ts";
 import { machineTree } from "./redfish/machine-resources.ts";
@@ -34,6 +36,8 @@ export interface World {
   readonly byAddress: ReadonlyMap<string, RedfishDevice>;
   /** The machine whose own settings let it answer there. */
   machineAt(address: string): Machine | undefined;
+  /** Undefined for a site without one. */
+  readonly maas: Region | undefined;
   readonly faults: FaultBook;
   readonly keys: SiteKeys;
   /** What DHCP names; null: nobody. */
@@ -56,6 +60,8 @@ export function createWorld(parts: {
     .concat(
       site.clusters.map(({ name }) => name),
       RACK_MANAGER,
+      MAAS,
+      site.maasHosts.map(({ id }) => id),
     );
   const atStart = parts.atStart.map((rule, index) => checkFaultRule(rule, ids, `faults[${index}]`));
   const faults = new FaultBook({ journal, seeded, realNow: clock.realNow, atStart });
@@ -126,7 +132,9 @@ export function createWorld(parts: {
   };
   const keys = createSiteKeys(seeded);
   const onBoot = (listener: (id: string) => void) => void bootListeners.push(listener);
-  return { shelves, machines, switches, clusters, byAddress, machineAt, faults, keys, bootServer, onBoot };
+  const { maasHosts: hosts } = site;
+  const maas = hosts.length === 0 ? undefined : new Region({ hosts, journal, clock, seeded, faults });
+  return { shelves, machines, switches, clusters, byAddress, machineAt, maas, faults, keys, bootServer, onBoot };
 }
 
 function createSwitches(

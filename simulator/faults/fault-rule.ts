@@ -51,6 +51,13 @@ const faultSchema = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("task_lost") }),
   z.strictObject({ type: z.literal("job_never_ends") }),
   z.strictObject({ type: z.literal("unreachable_after_flash"), ms: milliseconds }),
+  z.strictObject({ type: z.literal("commissioning_stuck") }),
+  z.strictObject({ type: z.literal("commissioning_fails") }),
+  z.strictObject({ type: z.literal("no_boss_disk") }),
+  z.strictObject({ type: z.literal("deploy_fails") }),
+  z.strictObject({ type: z.literal("deploy_datasource_fails") }),
+  z.strictObject({ type: z.literal("erase_fails") }),
+  z.strictObject({ type: z.literal("hardware_sync_silent") }),
 ]);
 
 /** Where × what × how often. All times in a rule are real time, whatever the speed of the simulation. */

@@ -540,8 +540,24 @@ const FIRMWARE_FAULTS = [
   "job_never_ends",
 ];
 
+/** Of the simulated MAAS, which nothing onboards from yet. */
+const MAAS_FAULTS = [
+  "commissioning_stuck",
+  "commissioning_fails",
+  "no_boss_disk",
+  "deploy_fails",
+  "deploy_datasource_fails",
+  "erase_fails",
+  "hardware_sync_silent",
+];
+
 test("every fault that the simulator knows has a row", () => {
   const known = faultRuleSchema.shape.fault.options.map(({ shape }) => shape.type.value);
-  const explained = new Set([...ROWS.map(({ fault }) => fault), ...NETWORK_BOOT_FAULTS, ...FIRMWARE_FAULTS]);
+  const explained = new Set([
+    ...ROWS.map(({ fault }) => fault),
+    ...NETWORK_BOOT_FAULTS,
+    ...FIRMWARE_FAULTS,
+    ...MAAS_FAULTS,
+  ]);
   expect([...explained].toSorted()).toEqual(known.toSorted());
 });
